@@ -1,0 +1,73 @@
+import tseslint from 'typescript-eslint';
+import importX from 'eslint-plugin-import-x';
+
+/** Layers, lowest first: a file may import from its own layer and from the layers named here, nothing else. */
+const layers = {
+  domain: [],
+  ledger: ['domain'],
+  documents: ['domain'],
+  workbook: ['domain'],
+  api: ['domain'],
+  codec: [],
+  sandbox: ['domain'],
+  activities: ['api', 'ledger', 'documents', 'workbook', 'domain'],
+  workflows: ['domain'],
+  reports: ['ledger', 'domain'],
+};
+
+const zones = Object.entries(layers).map(([layer, allowed]) => ({
+  target: `./src/${layer}`,
+  from: './src',
+  except: [layer, ...allowed].map((name) => `./${name}`),
+  message: `src/${layer} may import ${['itself', ...allowed].join(', ')} only: see docs/how-it-works.md.`,
+}));
+
+export default tseslint.config(
+  { ignores: ['dist/**', 'node_modules/**', 'documents/**', '.state/**', 'coverage/**'] },
+  {
+    files: ['**/*.ts'],
+    extends: [...tseslint.configs.recommendedTypeChecked],
+    plugins: { 'import-x': importX },
+    languageOptions: { parserOptions: { project: './tsconfig.json' } },
+    settings: { 'import-x/resolver': { node: { extensions: ['.ts', '.js'] } } },
+    rules: {
+      '@typescript-eslint/no-floating-promises': 'error',
+      '@typescript-eslint/no-misused-promises': 'error',
+      '@typescript-eslint/no-explicit-any': 'error',
+      '@typescript-eslint/consistent-type-imports': 'error',
+      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
+      'no-console': 'error',
+      'import-x/no-restricted-paths': ['error', { zones }],
+      'import-x/no-cycle': 'error',
+      'max-lines': ['error', { max: 300, skipBlankLines: true, skipComments: true }],
+    },
+  },
+  {
+    // Workflow code runs in the deterministic sandbox: no I/O, no clock of the machine, activities as types alone.
+    files: ['src/workflows/**/*.ts'],
+    rules: {
+      'no-restricted-imports': ['error', { patterns: [{ regex: '^(node:|fs$|path$|crypto$|pg$|undici$|exceljs$|pino$)', message: 'Workflows do no I/O.' }] }],
+      '@typescript-eslint/no-restricted-imports': [
+        'error',
+        { patterns: [{ group: ['../activities/*'], allowTypeImports: true, message: 'Activities reach workflows as types alone.' }] },
+      ],
+    },
+  },
+  { files: ['src/starter/**/*.ts', 'src/stack/**/*.ts', 'bench/**/*.ts', 'chaos/**/*.ts'], rules: { 'no-console': 'off' } },
+  {
+    files: ['test/**/*.ts', 'bench/**/*.ts', 'chaos/**/*.ts'],
+    rules: {
+      '@typescript-eslint/no-unsafe-assignment': 'off',
+      '@typescript-eslint/no-unsafe-member-access': 'off',
+      '@typescript-eslint/no-unsafe-argument': 'off',
+      '@typescript-eslint/no-unsafe-call': 'off',
+      '@typescript-eslint/no-unsafe-return': 'off',
+      'max-lines': 'off',
+    },
+  },
+  {
+    files: ['src/**/*.ts'],
+    ignores: ['src/config.ts'],
+    rules: { 'no-restricted-properties': ['error', { object: 'process', property: 'env', message: 'Only src/config.ts reads the environment.' }] },
+  },
+);

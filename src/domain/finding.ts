@@ -1,0 +1,24 @@
+/**
+ * Something a check found in a filing before it is sent, or that the service or the authority said about it afterwards.
+ * The same shape is printed by the command line (`errors[]`, `warnings[]`), written into workbooks and kept in the ledger.
+ */
+export interface Finding {
+  severity: 'error' | 'warning';
+  /** Stable, snake_case; programs branch on it. */
+  code: string;
+  /** Excel row (header is 1) for a workbook, `serialNo` for a JSON message, null when it is about the whole filing. */
+  row: number | null;
+  /** The JSON field name, not the column header; null when it is about the whole row or filing. */
+  field: string | null;
+  /** One sentence that says what is wrong and what to do. */
+  message: string;
+  /** Column letter, for a workbook. */
+  column?: string;
+  /** The filing that holds a mapping or a balance, where that is the reason. */
+  filingId?: string;
+}
+
+/** Whether any of the findings forbids filing. */
+export function hasErrors(findings: readonly Finding[]): boolean {
+  return findings.some((finding) => finding.severity === 'error');
+}

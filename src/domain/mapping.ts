@@ -1,0 +1,94 @@
+/**
+ * One IRM mapped to one document: an item of `ebrcBulkGenDtos` (spec: "Push message"), in the spec's own spelling.
+ * Dates are DDMMYYYY calendar dates, amounts are numbers of at most two decimals in the currency beside them.
+ */
+export interface Mapping {
+  serialNo: number;
+  uploadType: number;
+  branchSlNo: number;
+  irmIfscCode: string;
+  irmAdCode: string;
+  irmNumber: string;
+  irmDt: string;
+  irmFCC: string;
+  irmPurposeCode: string;
+  irmRemitAmtFCC: number;
+  sbCumInvoiceNumber: string;
+  sbCumInvoiceDate: string;
+  portCode: string;
+  billNo: string;
+  sbCumInvoiceFCC: string;
+  sbCumInvoiceValueinFCC: number;
+  mappedIRMAmountFCC: number;
+  isVostro: string;
+  isGstAvail: string;
+  gstinInvoiceNumber: string | null;
+  gstinInvoiceDate: string | null;
+}
+
+export type MappingField = keyof Mapping;
+
+/** What kind of value a field of {@link Mapping} holds; rules, workbook columns and schemas are built from it. */
+export type FieldKind = 'integer' | 'amount' | 'text' | 'date' | 'yesNo';
+
+/** Every field of a mapping, in the order of the spec's item table. */
+export const MAPPING_FIELDS: Readonly<Record<MappingField, FieldKind>> = {
+  serialNo: 'integer',
+  uploadType: 'integer',
+  branchSlNo: 'integer',
+  irmIfscCode: 'text',
+  irmAdCode: 'text',
+  irmNumber: 'text',
+  irmDt: 'date',
+  irmFCC: 'text',
+  irmPurposeCode: 'text',
+  irmRemitAmtFCC: 'amount',
+  sbCumInvoiceNumber: 'text',
+  sbCumInvoiceDate: 'date',
+  portCode: 'text',
+  billNo: 'text',
+  sbCumInvoiceFCC: 'text',
+  sbCumInvoiceValueinFCC: 'amount',
+  mappedIRMAmountFCC: 'amount',
+  isVostro: 'yesNo',
+  isGstAvail: 'yesNo',
+  gstinInvoiceNumber: 'text',
+  gstinInvoiceDate: 'date',
+};
+
+/**
+ * A mapping as the caller handed it in, with where it came from.
+ * `row` is the Excel row (header is 1) for a workbook and the `serialNo` for a JSON message: it names the row in every
+ * finding. `extra` holds filled optional workbook columns that the JSON items lack, by template field name; a row that
+ * has any can only go through the bulk channel.
+ */
+export interface MappingRow {
+  row: number;
+  mapping: Mapping;
+  extra?: Record<string, string>;
+}
+
+/** The JSON submission of POST /genebrc/push-irm. `decalarationFlag` is spelled as the authority specifies. */
+export interface PushMessage {
+  platformCustomerId: string;
+  recordResCount: number;
+  uploadType: string;
+  decalarationFlag: 'Y' | 'N';
+  ebrcBulkGenDtos: Mapping[];
+}
+
+/**
+ * The full key of an IRM. A number alone is not unique: it recurs under another AD code or date (spec: "Saved IRM
+ * record"). Sums and balances are kept per this key.
+ */
+export interface IrmKey {
+  irmNumber: string;
+  irmAdCode: string;
+  irmIfscCode: string;
+  irmDt: string;
+}
+
+/** The text form of an IRM key, used for sums, locks and look-ups; `|` cannot occur in any of its parts' formats. */
+export function irmKeyText(key: IrmKey): string {
+  return [key.irmNumber, key.irmAdCode, key.irmIfscCode, key.irmDt].map((part) => part.trim().toUpperCase()).join('|');
+}

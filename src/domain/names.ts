@@ -1,0 +1,57 @@
+/** Names that users of Temporal see: queues, workflow ids, search attributes. The contract fixes them. */
+
+/** live for a `prod_` key, test for a `dev_` key (spec: "Conventions", environments). */
+export type Mode = 'test' | 'live';
+
+/** The mode a key works in, taken from its prefix; null for a prefix that the specification does not know. */
+export function modeOfKey(apiKey: string): Mode | null {
+  if (apiKey.startsWith('prod_')) return 'live';
+  if (apiKey.startsWith('dev_')) return 'test';
+  return null;
+}
+
+/** The service's rate classes (spec: "Limits"), each with its calls per window. `api` is "all other endpoints". */
+export const RATE_LIMITS = {
+  api: 100,
+  credentials: 4,
+  bulk: 5,
+  pdf: 5,
+  'irm-refresh': 6,
+  push: 10,
+  details: 10,
+  template: 10,
+} as const;
+
+export type RateClass = keyof typeof RATE_LIMITS;
+
+export const RATE_CLASSES = Object.keys(RATE_LIMITS) as RateClass[];
+
+/** The task queue of a rate class: `ebrc-push` for class push under the main queue `ebrc`. */
+export function queueOfClass(mainQueue: string, rateClass: RateClass): string {
+  return `${mainQueue}-${rateClass}`;
+}
+
+/** `file/<mode>/<reference>`, with `/<n>` behind it for the n-th correction (n from 1). */
+export function filingWorkflowId(mode: Mode, reference: string, correction = 0): string {
+  return correction === 0 ? `file/${mode}/${reference}` : `file/${mode}/${reference}/${correction}`;
+}
+
+/** `credentials/<mode>/<exporterId>`. */
+export function credentialsWorkflowId(mode: Mode, exporterId: string): string {
+  return `credentials/${mode}/${exporterId}`;
+}
+
+/** `onboard/<mode>/<hash of e-mail>`; the hash keeps the address out of workflow ids, which are never encrypted. */
+export function onboardWorkflowId(mode: Mode, emailHash: string): string {
+  return `onboard/${mode}/${emailHash}`;
+}
+
+/** Search attributes: opaque ids and phases only, because they are never encrypted. */
+export const SEARCH_ATTRIBUTES = {
+  EbrcExporter: 'Keyword',
+  EbrcState: 'Keyword',
+  EbrcRequestId: 'Keyword',
+  EbrcMode: 'Keyword',
+  EbrcReference: 'Keyword',
+  EbrcNeedsAttention: 'Bool',
+} as const;
