@@ -1,0 +1,119 @@
+-- Up Migration
+
+-- One row: a ledger that is restored into another database or cluster, or that fails over to another timeline, answers
+-- ledger_epoch() differently. An attempt opened under one epoch is never judged "not sent" under another.
+CREATE TABLE ledger_identity (
+  singleton  boolean PRIMARY KEY DEFAULT true CHECK (singleton),
+  ledger_id  uuid NOT NULL DEFAULT gen_random_uuid(),
+  created_at timestamptz NOT NULL DEFAULT now()
+);
+INSERT INTO ledger_identity DEFAULT VALUES;
+
+CREATE FUNCTION ledger_epoch() RETURNS text LANGUAGE sql STABLE AS $$
+  SELECT concat_ws(':',
+    (SELECT ledger_id FROM ledger_identity),
+    (SELECT system_identifier FROM pg_control_system()),
+    CASE WHEN pg_is_in_recovery() THEN 'standby' ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END,
+    (SELECT oid FROM pg_database WHERE datname = current_database()))
+$$;
+
+-- Exporters: platform customers as the service last described them.
+CREATE TABLE exporters (
+  exporter_id               text PRIMARY KEY,
+  mode                      text NOT NULL CHECK (mode IN ('test', 'live')),
+  name                      text NOT NULL,
+  email                     text NOT NULL,
+  company_name              text,
+  iec                       text,
+  address                   text,
+  is_active                 boolean NOT NULL DEFAULT false,
+  has_credentials           boolean NOT NULL DEFAULT false,
+  api_state                 text,
+  activates_at              timestamptz,
+  shared_credentials_likely boolean,
+  requires_approval         boolean NOT NULL DEFAULT false,
+  read_at                   timestamptz NOT NULL DEFAULT now(),
+  created_at                timestamptz NOT NULL DEFAULT now()
+);
+CREATE UNIQUE INDEX exporters_email ON exporters (mode, lower(email));
+
+-- The vault: portal user names and passwords, AES-256-GCM; the reference is all that leaves this table.
+CREATE TABLE vault_secrets (
+  secret_ref uuid PRIMARY KEY,
+  mode       text NOT NULL,
+  key_id     text NOT NULL,
+  nonce      bytea NOT NULL,
+  ciphertext bytea NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now()
+);
+
+-- Each submission of credentials is a version. No call is made with a version known to be bad.
+CREATE TABLE credential_versions (
+  exporter_id text NOT NULL REFERENCES exporters,
+  version     integer NOT NULL,
+  secret_ref  uuid REFERENCES vault_secrets ON DELETE SET NULL,
+  state       text NOT NULL CHECK (state IN ('unverified', 'valid', 'bad')),
+  reason      text,
+  created_at  timestamptz NOT NULL DEFAULT now(),
+  changed_at  timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (exporter_id, version)
+);
+
+-- Filings that wait for better credentials than the version they saw.
+CREATE TABLE credential_waiters (
+  workflow_id  text PRIMARY KEY,
+  exporter_id  text NOT NULL,
+  version_seen integer NOT NULL,
+  since        timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX credential_waiters_exporter ON credential_waiters (exporter_id);
+
+-- Evidence of consent to submit credentials: who, when, for which portal account (hashed), and a hash over all of it.
+CREATE TABLE consents (
+  consent_id   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  exporter_id  text NOT NULL,
+  account_hash text NOT NULL,
+  given_by     text NOT NULL,
+  given_at     timestamptz NOT NULL,
+  statement    text NOT NULL,
+  evidence_hash text NOT NULL
+);
+CREATE UNIQUE INDEX consents_evidence ON consents (evidence_hash);
+
+-- IRMs as last read from the service; the key is the full one, because a number alone recurs.
+CREATE TABLE irms (
+  exporter_id     text NOT NULL REFERENCES exporters,
+  irm_number      text NOT NULL,
+  ad_code         text NOT NULL,
+  ifsc_code       text NOT NULL,
+  issue_date      text NOT NULL,
+  remittance_date text,
+  currency        text,
+  purpose_code    text,
+  amount          numeric,
+  available       numeric,
+  utilized        numeric,
+  status          text,
+  remitter_name   text,
+  remitter_country text,
+  iec             text,
+  record          jsonb NOT NULL,
+  read_at         timestamptz NOT NULL,
+  first_seen_at   timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (exporter_id, irm_number, ad_code, ifsc_code, issue_date)
+);
+
+CREATE TABLE irm_changes (
+  change_id   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  exporter_id text NOT NULL,
+  irm_number  text NOT NULL,
+  ad_code     text NOT NULL,
+  ifsc_code   text NOT NULL,
+  issue_date  text NOT NULL,
+  amount      numeric,
+  available   numeric,
+  status      text,
+  what        text NOT NULL,
+  seen_at     timestamptz NOT NULL
+);
+CREATE INDEX irm_changes_irm ON irm_changes (exporter_id, irm_number, seen_at);

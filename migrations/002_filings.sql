@@ -1,0 +1,174 @@
+-- Up Migration
+
+-- What a caller handed in, kept once per content, so that workflow inputs carry a reference and not the rows.
+CREATE TABLE filing_inputs (
+  input_ref       text PRIMARY KEY,
+  rows            jsonb NOT NULL,
+  row_count       integer NOT NULL,
+  source_kind     text NOT NULL CHECK (source_kind IN ('json', 'workbook')),
+  source_name     text,
+  source_document text,
+  created_at      timestamptz NOT NULL DEFAULT now()
+);
+
+CREATE TABLE filings (
+  filing_id        text PRIMARY KEY,
+  mode             text NOT NULL,
+  exporter_id      text NOT NULL REFERENCES exporters,
+  reference        text NOT NULL,
+  correction       integer NOT NULL DEFAULT 0,
+  revision         integer NOT NULL DEFAULT 0,
+  corrects         text REFERENCES filings,
+  workflow_id      text NOT NULL,
+  content_hash     text NOT NULL,
+  input_ref        text NOT NULL REFERENCES filing_inputs,
+  upload_type      integer NOT NULL,
+  declaration      text NOT NULL CHECK (declaration IN ('Y', 'N')),
+  channel          text NOT NULL CHECK (channel IN ('push', 'bulk')),
+  state            text NOT NULL,
+  -- Progress is accepted only with a higher sequence number: a late worker or a replay changes nothing backwards.
+  seq              bigint NOT NULL DEFAULT 0,
+  needs_attention  boolean NOT NULL DEFAULT false,
+  attention        text,
+  errors           jsonb NOT NULL DEFAULT '[]',
+  warnings         jsonb NOT NULL DEFAULT '[]',
+  evidence         jsonb,
+  note             text,
+  made_by          text NOT NULL,
+  made_at          timestamptz NOT NULL,
+  declared_by      text NOT NULL,
+  approval_needed  boolean NOT NULL DEFAULT false,
+  approved_by      text,
+  approved_at      timestamptz,
+  duplicate_reason text,
+  annotated        text,
+  changed_at       timestamptz NOT NULL DEFAULT now(),
+  closed_at        timestamptz,
+  UNIQUE (mode, reference, correction, revision)
+);
+CREATE INDEX filings_state ON filings (state, made_at);
+CREATE INDEX filings_exporter ON filings (exporter_id, made_at);
+CREATE INDEX filings_reference ON filings (reference);
+
+CREATE TABLE filing_rows (
+  filing_id     text NOT NULL REFERENCES filings ON DELETE CASCADE,
+  position      integer NOT NULL,
+  source_row    integer NOT NULL,
+  submission    integer NOT NULL,
+  serial_no     integer NOT NULL,
+  exporter_id   text NOT NULL,
+  irm_key       text NOT NULL,
+  mapping       jsonb NOT NULL,
+  extra         jsonb,
+  mapped_amount numeric NOT NULL,
+  currency      text NOT NULL,
+  fingerprint   text NOT NULL,
+  ordinal       integer NOT NULL DEFAULT 0,
+  live          boolean NOT NULL,
+  state         text NOT NULL,
+  ebrc_number   text,
+  ebrc_date     text,
+  errors        jsonb NOT NULL DEFAULT '[]',
+  submitted_at  timestamptz,
+  settled_at    timestamptz,
+  taken_over_by text,
+  PRIMARY KEY (filing_id, position)
+);
+-- The rule that a mapping is filed once, held by PostgreSQL itself and not by a read before a write.
+CREATE UNIQUE INDEX filing_rows_live_mapping ON filing_rows (fingerprint, ordinal) WHERE live;
+-- A certificate belongs to one row.
+CREATE UNIQUE INDEX filing_rows_ebrc ON filing_rows (exporter_id, ebrc_number) WHERE ebrc_number IS NOT NULL;
+CREATE INDEX filing_rows_irm ON filing_rows (exporter_id, irm_key) WHERE live;
+
+CREATE TABLE submissions (
+  filing_id    text NOT NULL REFERENCES filings ON DELETE CASCADE,
+  submission   integer NOT NULL,
+  row_count    integer NOT NULL,
+  state        text NOT NULL DEFAULT 'planned',
+  request_id   text,
+  dgft_ack_id  text,
+  ack_status   text,
+  submitted_at timestamptz,
+  terminal_at  timestamptz,
+  processing_status text,
+  warnings     jsonb NOT NULL DEFAULT '[]',
+  document     text,
+  PRIMARY KEY (filing_id, submission)
+);
+CREATE INDEX submissions_request ON submissions (request_id);
+
+-- One row per try to send a submission. The mark `sending` is a conditional update from `open`: the fence.
+CREATE TABLE attempts (
+  attempt_id    text PRIMARY KEY,
+  filing_id     text NOT NULL REFERENCES filings ON DELETE CASCADE,
+  submission    integer NOT NULL,
+  number        integer NOT NULL,
+  state         text NOT NULL CHECK (state IN ('open', 'sending', 'answered', 'not_sent')),
+  payload_hash  text,
+  opened_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
+  sending_at    timestamptz,
+  answered_at   timestamptz,
+  answer_status integer,
+  answer        jsonb,
+  closed_at     timestamptz,
+  reason        text,
+  UNIQUE (filing_id, submission, number)
+);
+
+-- Certificate numbers and IRM balances seen just before a send; an unknown outcome is settled against them.
+CREATE TABLE snapshots (
+  snapshot_id  bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  filing_id    text NOT NULL REFERENCES filings ON DELETE CASCADE,
+  submission   integer NOT NULL,
+  taken_at     timestamptz NOT NULL,
+  certificates jsonb,
+  balances     jsonb
+);
+CREATE INDEX snapshots_filing ON snapshots (filing_id, submission);
+
+-- Every certificate that fetch-details or a status record ever named, whoever filed it.
+CREATE TABLE certificates (
+  exporter_id   text NOT NULL,
+  ebrc_number   text NOT NULL,
+  ebrc_date     text,
+  status        text,
+  document_no   text,
+  document_date text,
+  bill_no       text,
+  amount        numeric,
+  currency      text,
+  detail        jsonb,
+  filing_id     text,
+  position      integer,
+  first_seen_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  pdf_document  text,
+  pdf_sha256    text,
+  pdf_bytes     integer,
+  archived_at   timestamptz,
+  PRIMARY KEY (exporter_id, ebrc_number)
+);
+CREATE INDEX certificates_filing ON certificates (filing_id);
+
+-- The story of a filing, one line per thing that happened, for people.
+CREATE TABLE filing_events (
+  event_id  bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  filing_id text NOT NULL REFERENCES filings ON DELETE CASCADE,
+  seq       bigint,
+  at        timestamptz NOT NULL,
+  kind      text NOT NULL,
+  who       text,
+  text      text NOT NULL,
+  data      jsonb,
+  UNIQUE (filing_id, seq)
+);
+CREATE INDEX filing_events_filing ON filing_events (filing_id, event_id);
+
+-- How long the authority took lately, for the poll cadence.
+CREATE TABLE acknowledgement_times (
+  filing_id  text NOT NULL,
+  submission integer NOT NULL,
+  mode       text NOT NULL,
+  took_ms    bigint NOT NULL,
+  at         timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (filing_id, submission)
+);

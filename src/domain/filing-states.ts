@@ -1,0 +1,107 @@
+/**
+ * The life of a filing. One transition table serves the workflow (which owns the progress) and the ledger (which refuses
+ * a state that does not follow).
+ */
+export const FILING_STATES = [
+  'checking',
+  'awaiting_approval',
+  'submitting',
+  'processing',
+  'collecting',
+  'needs_credentials',
+  'needs_access',
+  'outcome_unknown',
+  'overdue',
+  'certified',
+  'partly_certified',
+  'rejected',
+  'needs_correction',
+  'abandoned',
+] as const;
+
+export type FilingState = (typeof FILING_STATES)[number];
+
+const ENDS: ReadonlySet<FilingState> = new Set([
+  'certified',
+  'partly_certified',
+  'rejected',
+  'needs_correction',
+  'abandoned',
+]);
+
+const ATTENTION: ReadonlySet<FilingState> = new Set([
+  'awaiting_approval',
+  'needs_credentials',
+  'needs_access',
+  'outcome_unknown',
+  'overdue',
+  'needs_correction',
+  'partly_certified',
+  'rejected',
+]);
+
+/** What interrupts a filing wherever it is, and where it goes back to once that is over. */
+const PAUSES: readonly FilingState[] = ['needs_credentials', 'needs_access'];
+const AFTER_SEND: readonly FilingState[] = ['processing', 'collecting', 'outcome_unknown', 'overdue'];
+
+/** From each state, the states that may follow. An end has none: a correction is a new filing. */
+export const FILING_TRANSITIONS: Readonly<Record<FilingState, readonly FilingState[]>> = {
+  checking: ['awaiting_approval', 'submitting', 'needs_correction', 'abandoned', ...PAUSES],
+  awaiting_approval: ['checking', 'submitting', 'needs_correction', 'abandoned', ...PAUSES],
+  submitting: ['processing', 'collecting', 'outcome_unknown', 'needs_correction', 'rejected', 'abandoned', ...PAUSES],
+  processing: ['collecting', 'overdue', 'submitting', 'outcome_unknown', 'rejected', 'needs_correction', 'abandoned', ...PAUSES],
+  collecting: ['certified', 'partly_certified', 'rejected', 'overdue', 'abandoned', ...PAUSES],
+  needs_credentials: ['checking', 'awaiting_approval', 'submitting', ...AFTER_SEND, 'needs_access', 'abandoned'],
+  needs_access: ['checking', 'awaiting_approval', 'submitting', ...AFTER_SEND, 'needs_credentials', 'abandoned'],
+  outcome_unknown: ['submitting', 'processing', 'collecting', 'needs_correction', 'rejected', 'abandoned', ...PAUSES],
+  overdue: ['processing', 'collecting', 'outcome_unknown', 'submitting', 'rejected', 'needs_correction', 'abandoned', ...PAUSES],
+  certified: [],
+  partly_certified: [],
+  rejected: [],
+  needs_correction: [],
+  abandoned: [],
+};
+
+/** Whether `next` may follow `state`; a state may always follow itself. */
+export function mayFollow(state: FilingState, next: FilingState): boolean {
+  return state === next || FILING_TRANSITIONS[state].includes(next);
+}
+
+/** Whether the filing's story is over. */
+export function isEnd(state: FilingState): boolean {
+  return ENDS.has(state);
+}
+
+/** Whether somebody should look at a filing in this state. */
+export function needsAttention(state: FilingState): boolean {
+  return ATTENTION.has(state);
+}
+
+/**
+ * The states of one row. `live` rows hold their mapping fingerprint: in flight, unknown, certified, or abandoned after
+ * the send, because each of these is a certificate or may still become one.
+ */
+export const ROW_STATES = {
+  planned: { live: true, certified: false },
+  submitted: { live: true, certified: false },
+  unknown: { live: true, certified: false },
+  certified: { live: true, certified: true },
+  abandoned_after_send: { live: true, certified: false },
+  needs_correction: { live: false, certified: false },
+  withdrawn: { live: false, certified: false },
+  corrected: { live: false, certified: false },
+} as const;
+
+export type RowState = keyof typeof ROW_STATES;
+
+/** Whether a row in this state keeps its mapping from being filed again. */
+export function isLive(state: RowState): boolean {
+  return ROW_STATES[state].live;
+}
+
+/** How a filing ends, from its rows: all certified, some, or none. */
+export function endOf(rows: readonly RowState[]): 'certified' | 'partly_certified' | 'rejected' {
+  const certified = rows.filter((state) => ROW_STATES[state].certified).length;
+  if (certified === rows.length) return 'certified';
+  return certified > 0 ? 'partly_certified' : 'rejected';
+}
