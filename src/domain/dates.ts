@@ -1,0 +1,149 @@
+/**
+ * Calendar dates of a filing. A filing date is a day in Asia/Kolkata, written DDMMYYYY (spec: "Conventions"), and never an
+ * instant: nothing here reads the machine's time zone, so the same text gives the same day on every machine. All
+ * arithmetic runs on UTC midnights, which stand for days and have no daylight saving.
+ */
+
+/** A calendar date as DDMMYYYY text. */
+export type FilingDate = string;
+
+export type ParsedFilingDate = { ok: true; date: FilingDate } | { ok: false; reason: 'form' | 'impossible' };
+
+const DAY_MS = 86_400_000;
+/** Asia/Kolkata is UTC+05:30 all year round. */
+const KOLKATA_OFFSET_MS = 19_800_000;
+
+/** Years outside this range are typing errors (`0226`) and would otherwise pass as dates. */
+const FIRST_YEAR = 1900;
+const LAST_YEAR = 2999;
+
+const DAY_FIRST = /^(\d{2})(?:\/(\d{2})\/|-(\d{2})-|(\d{2}))(\d{4})$/;
+const ISO_DATE = /^(\d{4})-(\d{2})-(\d{2})$/;
+const ISO_TIMESTAMP = /^(\d{4}-\d{2}-\d{2})[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?$/i;
+
+/** The forms that {@link parseFilingDate} takes, in the words of the spec's own message. */
+export const DATE_FORMS = 'DD/MM/YYYY, DD-MM-YYYY, DDMMYYYY, YYYY-MM-DD';
+
+/**
+ * Reads a date in one of the spec's text forms (spec: "POST /genebrc/bulk-upload", Dates): DD/MM/YYYY, DD-MM-YYYY,
+ * DDMMYYYY or YYYY-MM-DD, day first, blanks around it ignored. Never throws: `form` means none of the forms,
+ * `impossible` means a day that no calendar has, such as 31/02/2026.
+ */
+export function parseFilingDate(text: string): ParsedFilingDate {
+  const trimmed = text.trim();
+  const dayFirst = DAY_FIRST.exec(trimmed);
+  if (dayFirst) {
+    const [, day, slashed, dashed, plain, year] = dayFirst;
+    return fromParts(Number(year), Number(slashed ?? dashed ?? plain), Number(day));
+  }
+  const iso = ISO_DATE.exec(trimmed);
+  if (iso) return fromParts(Number(iso[1]), Number(iso[2]), Number(iso[3]));
+  return { ok: false, reason: 'form' };
+}
+
+/** Whether a value is a DDMMYYYY text that names a real day: the only form that goes over the wire. */
+export function isFilingDate(value: unknown): value is FilingDate {
+  return typeof value === 'string' && /^\d{8}$/.test(value) && parseFilingDate(value).ok;
+}
+
+/**
+ * The filing date of an ISO calendar date, `YYYY-MM-DD`.
+ * @throws RangeError when the text is another form or no real day.
+ */
+export function filingDateFromIso(iso: string): FilingDate {
+  const parsed = ISO_DATE.test(iso) ? parseFilingDate(iso) : undefined;
+  if (!parsed?.ok) throw new RangeError(`${JSON.stringify(iso)} is not a calendar date as YYYY-MM-DD.`);
+  return parsed.date;
+}
+
+/**
+ * Reads a date the way the service may write it in a saved record: any form of {@link parseFilingDate}, or an ISO
+ * timestamp. A timestamp with an offset is the day it is in Asia/Kolkata (Indian midnight and UTC midnight both give the
+ * day that was meant); one without an offset is the day that it shows. Anything else gives null, never an exception.
+ */
+export function filingDateFromAnything(value: unknown): FilingDate | null {
+  if (typeof value !== 'string') return null;
+  const parsed = parseFilingDate(value);
+  if (parsed.ok) return parsed.date;
+  const timestamp = ISO_TIMESTAMP.exec(value.trim());
+  if (!timestamp) return null;
+  const [whole, day = '', offset] = timestamp;
+  if (offset === undefined) {
+    const shown = parseFilingDate(day);
+    return shown.ok ? shown.date : null;
+  }
+  const instant = Date.parse(whole.replace(' ', 'T'));
+  return Number.isNaN(instant) ? null : filingDateInKolkata(instant);
+}
+
+/** `YYYY-MM-DD` of a filing date. @throws RangeError when it is not one. */
+export function isoFromFilingDate(date: FilingDate): string {
+  return new Date(utcMidnight(date)).toISOString().slice(0, 10);
+}
+
+/** Negative when `a` is the earlier day, positive when the later, 0 when the same. @throws RangeError for a non-date. */
+export function compareFilingDates(a: FilingDate, b: FilingDate): number {
+  return Math.sign(utcMidnight(a) - utcMidnight(b));
+}
+
+/** The day `days` later (or earlier, when negative). */
+export function addDays(date: FilingDate, days: number): FilingDate {
+  return fromUtcMidnight(utcMidnight(date) + days * DAY_MS);
+}
+
+/**
+ * The same day of the month `months` calendar months later (or earlier, when negative); where that month is shorter, its
+ * last day: 30 November plus three months is 28 or 29 February.
+ */
+export function addMonths(date: FilingDate, months: number): FilingDate {
+  const start = new Date(utcMidnight(date));
+  const target = new Date(Date.UTC(start.getUTCFullYear(), start.getUTCMonth() + months, 1));
+  const lastDay = new Date(Date.UTC(target.getUTCFullYear(), target.getUTCMonth() + 1, 0)).getUTCDate();
+  target.setUTCDate(Math.min(start.getUTCDate(), lastDay));
+  return fromUtcMidnight(target.getTime());
+}
+
+/** The calendar date that it is in Asia/Kolkata at an instant (milliseconds since the epoch). */
+export function filingDateInKolkata(epochMs: number): FilingDate {
+  return fromUtcMidnight(Math.floor((epochMs + KOLKATA_OFFSET_MS) / DAY_MS) * DAY_MS);
+}
+
+export interface DateWindow {
+  from: FilingDate;
+  to: FilingDate;
+}
+
+/**
+ * Cuts a span of days (both ends included) into windows that follow each other without gap or overlap, each at most
+ * `months` calendar months long counting both ends: 01012026 with three months ends on 31032026. That is one day
+ * inside the service's limit (spec: "POST /genebrc/fetch-details"), so that either reading of "at most 3 months" holds.
+ * An empty list when `to` is before `from`.
+ */
+export function splitWindow(from: FilingDate, to: FilingDate, months = 3): DateWindow[] {
+  const windows: DateWindow[] = [];
+  for (let start = from; compareFilingDates(start, to) <= 0;) {
+    const full = addDays(addMonths(start, months), -1);
+    const end = compareFilingDates(full, to) < 0 ? full : to;
+    windows.push({ from: start, to: end });
+    start = addDays(end, 1);
+  }
+  return windows;
+}
+
+function fromParts(year: number, month: number, day: number): ParsedFilingDate {
+  const midnight = Date.UTC(year, month - 1, day);
+  const date = new Date(midnight);
+  const real =
+    year >= FIRST_YEAR && year <= LAST_YEAR && date.getUTCMonth() === month - 1 && date.getUTCDate() === day && day > 0;
+  return real ? { ok: true, date: fromUtcMidnight(midnight) } : { ok: false, reason: 'impossible' };
+}
+
+function fromUtcMidnight(midnight: number): FilingDate {
+  const [year, month, day] = new Date(midnight).toISOString().slice(0, 10).split('-');
+  return `${day}${month}${year}`;
+}
+
+function utcMidnight(date: FilingDate): number {
+  if (!isFilingDate(date)) throw new RangeError(`${JSON.stringify(date)} is not a calendar date as DDMMYYYY.`);
+  return Date.UTC(Number(date.slice(4)), Number(date.slice(2, 4)) - 1, Number(date.slice(0, 2)));
+}

@@ -1,0 +1,127 @@
+import fc from 'fast-check';
+import {
+  addDays,
+  addMonths,
+  compareFilingDates,
+  filingDateFromAnything,
+  filingDateFromIso,
+  filingDateInKolkata,
+  isFilingDate,
+  isoFromFilingDate,
+  parseFilingDate,
+  splitWindow,
+} from '../../src/domain/dates';
+
+const anyDate = fc
+  .date({ min: new Date('1970-01-01T00:00:00Z'), max: new Date('2099-12-31T00:00:00Z'), noInvalidDate: true })
+  .map((date) => filingDateFromIso(date.toISOString().slice(0, 10)));
+
+describe('reading a date', () => {
+  test.each([
+    ['05/01/2026', '05012026'],
+    ['05-01-2026', '05012026'],
+    ['05012026', '05012026'],
+    ['2026-01-05', '05012026'],
+    ['  05/01/2026 ', '05012026'],
+    ['29/02/2028', '29022028'],
+  ])('%s is %s, day first', (text, date) => {
+    expect(parseFilingDate(text)).toEqual({ ok: true, date });
+  });
+
+  test.each(['31/02/2026', '29/02/2026', '00/01/2026', '01/13/2026', '20260105', '31/04/2026', '01/01/0226'])(
+    '%s is no day of the calendar',
+    (text) => {
+      expect(parseFilingDate(text)).toEqual({ ok: false, reason: 'impossible' });
+    },
+  );
+
+  test.each(['5/1/2026', '05/01-2026', '05.01.2026', '05/01/26', '2026/01/05', '46027', '', 'today', '05 01 2026'])(
+    '%j is none of the forms',
+    (text) => {
+      expect(parseFilingDate(text)).toEqual({ ok: false, reason: 'form' });
+    },
+  );
+
+  test('only DDMMYYYY goes over the wire', () => {
+    expect(isFilingDate('05012026')).toBe(true);
+    expect(isFilingDate('05/01/2026')).toBe(false);
+    expect(isFilingDate('31022026')).toBe(false);
+    expect(isFilingDate(5012026)).toBe(false);
+  });
+
+  test('a saved record may show a date as DDMMYYYY, ISO, or a timestamp of Indian or UTC midnight', () => {
+    for (const value of [
+      '05012026',
+      '2026-01-05',
+      '2026-01-05T00:00:00.000Z',
+      '2026-01-04T18:30:00.000Z',
+      '2026-01-05T00:00:00',
+    ]) {
+      expect(filingDateFromAnything(value)).toBe('05012026');
+    }
+    for (const value of [null, undefined, 5012026, '', 'soon', '2026-13-01T00:00:00Z']) {
+      expect(filingDateFromAnything(value)).toBeNull();
+    }
+  });
+
+  test('an ISO reader refuses other forms, naming what it got', () => {
+    expect(() => filingDateFromIso('05012026')).toThrow('"05012026" is not a calendar date as YYYY-MM-DD');
+    expect(() => addDays('31022026', 1)).toThrow('not a calendar date as DDMMYYYY');
+  });
+});
+
+describe('arithmetic', () => {
+  test('months are calendar months, clamped to the last day', () => {
+    expect(addMonths('31012026', 1)).toBe('28022026');
+    expect(addMonths('30112027', 3)).toBe('29022028');
+    expect(addMonths('15012026', -1)).toBe('15122025');
+  });
+
+  test('the day in Kolkata turns at 18:30 UTC', () => {
+    expect(filingDateInKolkata(Date.parse('2026-01-04T18:29:59.999Z'))).toBe('04012026');
+    expect(filingDateInKolkata(Date.parse('2026-01-04T18:30:00.000Z'))).toBe('05012026');
+  });
+
+  test('ISO and filing date are two spellings of one day; order is that of days', () => {
+    fc.assert(
+      fc.property(anyDate, fc.integer({ min: -4000, max: 4000 }), (date, days) => {
+        expect(filingDateFromIso(isoFromFilingDate(date))).toBe(date);
+        const other = addDays(date, days);
+        expect(compareFilingDates(date, other)).toBe(Math.sign(-days) + 0);
+        expect(addDays(other, -days)).toBe(date);
+      }),
+    );
+  });
+});
+
+describe('windows of fetch-details', () => {
+  test('a year is four whole quarters', () => {
+    expect(splitWindow('01012026', '31122026')).toEqual([
+      { from: '01012026', to: '31032026' },
+      { from: '01042026', to: '30062026' },
+      { from: '01072026', to: '30092026' },
+      { from: '01102026', to: '31122026' },
+    ]);
+  });
+
+  test('one day is one window, a span turned round is none', () => {
+    expect(splitWindow('05012026', '05012026')).toEqual([{ from: '05012026', to: '05012026' }]);
+    expect(splitWindow('06012026', '05012026')).toEqual([]);
+  });
+
+  test('windows cover the span without gap or overlap and never exceed three months', () => {
+    fc.assert(
+      fc.property(anyDate, fc.integer({ min: 0, max: 2000 }), (from, days) => {
+        const to = addDays(from, days);
+        const windows = splitWindow(from, to);
+        expect(windows[0]?.from).toBe(from);
+        expect(windows.at(-1)?.to).toBe(to);
+        windows.forEach((window, index) => {
+          expect(compareFilingDates(window.to, addMonths(window.from, 3))).toBeLessThan(0);
+          const next = windows[index + 1];
+          if (next) expect(next.from).toBe(addDays(window.to, 1));
+        });
+      }),
+    );
+  });
+});
