@@ -1,0 +1,72 @@
+import { access } from 'node:fs/promises';
+import { join } from 'node:path';
+import { runner } from 'node-pg-migrate';
+import type pg from 'pg';
+import { createPool } from './pool';
+
+/** `migrations/` of the package, from `src/ledger` and from `dist/ledger` alike. */
+const MIGRATIONS = join(__dirname, '..', '..', 'migrations');
+
+/** Any fixed number will do, as long as nothing else in this database locks on it. */
+const LOCK = 4_720_118_252_021;
+
+const LOCK_WAIT = '5min';
+
+export interface MigrateOptions {
+  /** Folder of `NNN_name.sql` files; default the package's `migrations/`. */
+  folder?: string;
+  /** Told the name of each migration as it is applied. */
+  log?: (message: string) => void;
+}
+
+/**
+ * Brings the ledger's schema up to date and answers the names of the migrations that it applied, in order. Forward only, all
+ * or nothing. Workers that start at once wait for each other (node-pg-migrate's own lock would make all but one fail), so it
+ * is safe to call at every start. Throws when a migration fails, or when the lock is not free within five minutes.
+ */
+export async function migrate(target: pg.Pool | string, options: MigrateOptions = {}): Promise<string[]> {
+  if (typeof target !== 'string') return migrateWith(target, options);
+  const pool = createPool({ url: target, applicationName: 'ebrc-migrate', max: 1 });
+  try {
+    return await migrateWith(pool, options);
+  } finally {
+    await pool.end();
+  }
+}
+
+async function migrateWith(pool: pg.Pool, { folder = MIGRATIONS, log }: MigrateOptions): Promise<string[]> {
+  await access(folder).catch(() => {
+    throw new Error(`No migrations at ${folder}: the package is incomplete, install or build it again.`);
+  });
+  const client = await pool.connect();
+  let broken = true;
+  try {
+    await client.query(`SET lock_timeout = '${LOCK_WAIT}'`);
+    await client.query('SELECT pg_advisory_lock($1)', [LOCK]);
+    const applied = await runner({
+      dbClient: client,
+      dir: folder,
+      direction: 'up',
+      migrationsTable: 'schema_migrations',
+      checkOrder: true,
+      noLock: true,
+      singleTransaction: true,
+      logger: quietLogger(),
+    });
+    await client.query('SELECT pg_advisory_unlock($1)', [LOCK]);
+    await client.query('RESET lock_timeout');
+    broken = false;
+    const names = applied.map(({ name }) => name);
+    for (const name of names) log?.(`applied migration ${name}`);
+    return names;
+  } finally {
+    // After a failure the session still holds the lock: closing it is what lets the next worker in.
+    client.release(broken);
+  }
+}
+
+/** The library prints every statement, and complains that `001` is no timestamp; what went wrong is in the error anyway. */
+function quietLogger() {
+  const silent = () => undefined;
+  return { debug: silent, info: silent, warn: silent, error: silent };
+}

@@ -1,0 +1,44 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { migrate } from '../../src/ledger/migrate';
+import { startEmbeddedPostgres } from '../../src/stack/postgres';
+import { ADMIN_URL_VARIABLE, TEMPLATE_VARIABLE, withDatabase } from './test-postgres';
+
+declare global {
+  var stopTestPostgres: (() => Promise<void>) | undefined;
+}
+
+/**
+ * One PostgreSQL for the whole run: the server of DATABASE_URL where that is set, an embedded one otherwise. A template database is
+ * migrated once; each test clones it.
+ */
+export default async function globalSetup(): Promise<void> {
+  const given = process.env['DATABASE_URL'];
+  const server = given
+    ? null
+    : await startEmbeddedPostgres({ folder: await mkdtemp(join(tmpdir(), 'ebrc-test-')), temporary: true });
+  const adminUrl = given ?? server?.urlOf('postgres') ?? '';
+  const template = `ebrc_template_${randomBytes(6).toString('hex')}`;
+  const run = async (sql: string) => {
+    const client = new pg.Client({ connectionString: adminUrl });
+    await client.connect();
+    await client.query(sql).finally(() => client.end());
+  };
+  globalThis.stopTestPostgres = async () => {
+    // A server of somebody else's keeps nothing of ours; the embedded one is thrown away whole.
+    if (server) await server.stop();
+    else await run(`DROP DATABASE IF EXISTS ${template} WITH (FORCE)`);
+  };
+  try {
+    await run(`CREATE DATABASE ${template}`);
+    await migrate(withDatabase(adminUrl, template));
+  } catch (error) {
+    await globalThis.stopTestPostgres();
+    throw error;
+  }
+  process.env[ADMIN_URL_VARIABLE] = adminUrl;
+  process.env[TEMPLATE_VARIABLE] = template;
+}

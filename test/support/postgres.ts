@@ -1,0 +1,52 @@
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { createPool } from '../../src/ledger/pool';
+import { ADMIN_URL_VARIABLE, TEMPLATE_VARIABLE, withDatabase } from './test-postgres';
+
+export interface TestDatabase {
+  url: string;
+  /** A pool on it, made as the worker makes its own; ended by `drop`. */
+  pool: pg.Pool;
+  drop(): Promise<void>;
+}
+
+/** A fresh database with all migrations applied, on the real PostgreSQL of this test run. Call `drop` in `afterAll`. */
+export async function createTestDatabase(): Promise<TestDatabase> {
+  const { adminUrl, template } = testServer();
+  const name = `ebrc_test_${randomBytes(8).toString('hex')}`;
+  await runAsAdmin(adminUrl, `CREATE DATABASE ${name} TEMPLATE ${template}`);
+  return openDatabase(adminUrl, name);
+}
+
+/** A fresh database with nothing in it, for tests of the migrations themselves. */
+export async function createEmptyDatabase(): Promise<TestDatabase> {
+  const { adminUrl } = testServer();
+  const name = `ebrc_test_${randomBytes(8).toString('hex')}`;
+  await runAsAdmin(adminUrl, `CREATE DATABASE ${name}`);
+  return openDatabase(adminUrl, name);
+}
+
+function openDatabase(adminUrl: string, name: string): TestDatabase {
+  const url = withDatabase(adminUrl, name);
+  const pool = createPool({ url, applicationName: 'ebrc-test' });
+  const drop = async () => {
+    await pool.end();
+    // Forced: a test may leave connections of its own, and its database must go all the same.
+    await runAsAdmin(adminUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+  };
+  return { url, pool, drop };
+}
+
+function testServer() {
+  const adminUrl = process.env[ADMIN_URL_VARIABLE];
+  const template = process.env[TEMPLATE_VARIABLE];
+  if (!adminUrl || !template)
+    throw new Error('No test database server: run tests through jest, whose global set-up starts one.');
+  return { adminUrl, template };
+}
+
+async function runAsAdmin(adminUrl: string, sql: string): Promise<void> {
+  const client = new pg.Client({ connectionString: adminUrl });
+  await client.connect();
+  await client.query(sql).finally(() => client.end());
+}
