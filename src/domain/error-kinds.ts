@@ -1,0 +1,52 @@
+/**
+ * Every way a call can fail, as a closed set. A kind is the `type` of the failure that workflows see, so they branch
+ * on it and never on a message. Each entry says what the kind means; what is done about it is in `retry-table.ts`.
+ */
+export const ERROR_KINDS = {
+  not_sent: 'Nothing of the request was written: connection refused, name or TLS failure, lost before the first byte.',
+  outcome_unknown:
+    'A submission was written, or may have been, and no answer proves what became of it: time-out, reset, any 5xx, an answer that cannot be read.',
+  timeout: 'The request was written and the answer did not come, or did not end, in time. Reads only.',
+  connection_lost: 'The connection broke after the request was written. Reads only.',
+  rate_limited: '429: the service refused the call because of its rate limit. It did nothing else.',
+  unauthorized: '401: the API key is missing, unknown or revoked.',
+  forbidden: '403: the key is not a platform key, or an agreement is not signed.',
+  validation_failed: '400: the request breaks a rule; the field errors say which.',
+  workbook_rejected: '400 on bulk-upload: the workbook breaks a rule; nothing of it was filed.',
+  email_taken: '400 "User with email already exists": another client of the account has the e-mail in this mode.',
+  dgft_username_taken: '400: the DGFT username is linked or connected to another client in this mode.',
+  credentials_already_set: '400: a different DGFT username than the stored one was given.',
+  credentials_rejected: '400 "Invalid DGFT credentials": the portal refused the login; the client stays inactive.',
+  credential_check_failed: '500 on check-dgft-credentials: the portal check could not be completed.',
+  credential_fuse:
+    'Our own refusal to send: five credential checks failed within fifteen minutes, and a sixth would be refused.',
+  credentials_invalid: 'DGFT_CREDENTIALS_INVALID: the stored portal password is rejected.',
+  account_locked: 'DGFT_ACCOUNT_LOCKED: the portal account is locked.',
+  credentials_missing: 'DGFT_CREDENTIALS_MISSING: no portal credentials are on file.',
+  activation_pending: 'DGFT_IP_ACTIVATION_PENDING: the authority has not opened API access yet.',
+  customer_not_found: "404: no such client in the key's mode.",
+  request_not_found: '404 on status: the service does not know the request id.',
+  certificate_not_ready: 'EBRC_NOT_FOUND: the certificate is not on the portal yet.',
+  portal_unavailable: 'DGFT_PORTAL_UNAVAILABLE: the portal is unreachable or misbehaves. Reads only.',
+  server_error: 'Another 5xx. Reads only.',
+  bad_answer:
+    'An answer that is not what the specification describes: not JSON, cut short, or of another shape. Reads only.',
+  window_too_wide: '400 on fetch-details: the window is wider than three months.',
+  not_found: '404 that names nothing the specification knows (a wrong address, a proxy).',
+  conflict: '409 without a code that the specification knows.',
+  refused: 'Another 4xx.',
+  attempt_closed: 'Our own refusal to write: the attempt was closed before the first byte. Nothing was written.',
+  ledger_unavailable: 'Our own database did not answer before the call was written. Nothing was written.',
+  cancelled: 'The caller cancelled. For a submission: before anything was written.',
+  extraction_unconfigured: 'EBRC_EXTRACTION_URL or EBRC_EXTRACTION_KEY is not set.',
+  unexpected: 'A defect of ours, or something nobody thought of.',
+} as const;
+
+export type ErrorKind = keyof typeof ERROR_KINDS;
+
+export const ERROR_KIND_NAMES = Object.keys(ERROR_KINDS) as ErrorKind[];
+
+/** Whether a word (the `type` of a failure that crossed Temporal) is one of the kinds. */
+export function isErrorKind(word: unknown): word is ErrorKind {
+  return typeof word === 'string' && Object.hasOwn(ERROR_KINDS, word);
+}
