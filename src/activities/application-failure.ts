@@ -1,0 +1,72 @@
+/** The one place where an error becomes a failure that crosses Temporal. */
+import { ApplicationFailure, CancelledFailure } from '@temporalio/activity';
+import { ApplicationFailureCategory } from '@temporalio/common';
+import { ApiError } from '../api/errors';
+import type { ErrorKind } from '../domain/error-kinds';
+
+/**
+ * What a failure carries beside its `type`, because classes do not survive serialization. No body and no secret: the
+ * API error is redacted already.
+ */
+export interface FailureDetails {
+  kind: string;
+  operation?: string;
+  status?: number;
+  errorCode?: string;
+  requestId?: string;
+  fieldErrors?: { row?: number; field?: string; message: string }[];
+  causes?: string[];
+}
+
+/** Histories are kept for years and payloads have limits: the whole list is in the ledger, a sample travels. */
+const FIELD_ERRORS_IN_FAILURE = 20;
+
+/** How a failure of a call is repeated by Temporal: never, on the profile's schedule, or after a delay. */
+export interface RetryAdvice {
+  retry: boolean;
+  nextDelayMs?: number;
+  benign?: boolean;
+}
+
+/** Turns an API error into a failure whose `type` is the error's kind. */
+export function failureOf(error: ApiError, advice: RetryAdvice): ApplicationFailure {
+  const details: FailureDetails = {
+    kind: error.kind,
+    operation: error.operation,
+    status: error.status,
+    errorCode: error.errorCode,
+    requestId: error.requestId,
+    fieldErrors: error.fieldErrors.slice(0, FIELD_ERRORS_IN_FAILURE),
+    causes: error.causes,
+  };
+  return ApplicationFailure.create({
+    message: error.message,
+    type: error.kind,
+    nonRetryable: !advice.retry,
+    details: [details],
+    ...(advice.nextDelayMs === undefined ? {} : { nextRetryDelay: advice.nextDelayMs }),
+    ...(advice.benign ? { category: ApplicationFailureCategory.BENIGN } : {}),
+    cause: error,
+  });
+}
+
+/** An expected "not yet": no failure metric, no error in the log, and its own delay until the next look. */
+export function notYet(message: string, nextDelayMs: number, details: Record<string, unknown> = {}): ApplicationFailure {
+  return ApplicationFailure.create({
+    message,
+    type: 'not_yet',
+    nextRetryDelay: Math.max(1, Math.round(nextDelayMs)),
+    category: ApplicationFailureCategory.BENIGN,
+    details: [{ kind: 'not_yet', ...details }],
+  });
+}
+
+/** A refusal that no repeat will change. */
+export function refusal(type: ErrorKind | string, message: string, details: Record<string, unknown> = {}): ApplicationFailure {
+  return ApplicationFailure.nonRetryable(message, type, { kind: type, ...details });
+}
+
+/** Failures that are already in Temporal's own shape pass the mapper untouched. */
+export function isTemporalFailure(error: unknown): boolean {
+  return error instanceof ApplicationFailure || error instanceof CancelledFailure;
+}

@@ -1,0 +1,35 @@
+import type { Client } from '@temporalio/client';
+import type pg from 'pg';
+import type { Logger } from 'pino';
+import type { FilingApi } from '../api/client';
+import type { DocumentStore } from '../documents/document-store';
+import type { Mode } from '../domain/names';
+import type { Vault } from '../ledger/vault';
+
+/** The settings that a filing lives by; they go into its history, so that a replay sees what the first run saw. */
+export interface WorkerSettings {
+  httpTimeoutMs: number;
+  rateWindowMs: number;
+  overdueAfterMs: number;
+  settleAfterMs: number;
+  pollFirstMs: number;
+  pollMinMs: number;
+  pollMaxMs: number;
+}
+
+/** Everything that activities need, built once in `worker.ts`; tests pass their own. */
+export interface ActivityDependencies {
+  mode: Mode;
+  pool: pg.Pool;
+  api: FilingApi;
+  vault: Vault;
+  documents: DocumentStore;
+  /** Milliseconds since the epoch; tests pass the clock of the time-skipping server. */
+  clock: () => number;
+  logger: Logger;
+  settings: WorkerSettings;
+  /** Search attributes that the server knows; a missing one is left out and never stops a workflow. */
+  searchAttributes: readonly string[];
+  /** For the one signal of the design: filings that wait for credentials are told at once. */
+  client: () => Client;
+}

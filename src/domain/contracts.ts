@@ -1,0 +1,190 @@
+/**
+ * What goes into and comes out of the workflows, for callers in any Temporal SDK. JSON Schemas of these are generated
+ * into `schemas/`. Workflow code imports the types alone; the starter and the first activity validate with the schemas.
+ */
+import { z } from 'zod';
+
+const mode = z.enum(['test', 'live']).describe('test for a dev_ key, live for a prod_ key; must be the mode of the worker’s key');
+const reference = z
+  .string()
+  .trim()
+  .min(1)
+  .max(200)
+  .regex(/^[^/\s][^\s]*$/u, 'a reference has no white space and does not start with a slash');
+
+export const onboardInput = z.strictObject({
+  mode,
+  name: z.string().trim().min(1),
+  email: z.email(),
+  companyName: z.string().optional(),
+  iec: z
+    .string()
+    .trim()
+    .regex(/^[A-Za-z0-9]{10}$/u, 'an IEC is exactly 10 letters and digits')
+    .optional(),
+  address: z.string().optional(),
+  credentialsRef: z.uuid().optional().describe('vault reference of the portal user name and password'),
+  startedBy: z.string().default('unknown').describe('who gives the consent to submit the credentials'),
+});
+export type OnboardInput = z.input<typeof onboardInput>;
+
+export const onboardState = z.enum(['started', 'needs_credentials', 'activation_pending', 'ready', 'refused']);
+export type OnboardState = z.infer<typeof onboardState>;
+
+/** Result and progress of onboarding and of a credential update; `activatesAt` is ISO 8601. */
+export const exporterProgress = z.object({
+  exporterId: z.string().nullable(),
+  workflowId: z.string(),
+  state: onboardState,
+  activatesAt: z.string().nullable(),
+  irmCount: z.number().int().nullable(),
+  message: z.string().nullable().describe('what a person should know or do next'),
+  errors: z.array(z.object({ code: z.string(), message: z.string() })),
+});
+export type ExporterProgress = z.infer<typeof exporterProgress>;
+
+export const updateCredentialsInput = z.strictObject({
+  mode,
+  exporterId: z.string().min(1),
+  credentialsRef: z.uuid().optional(),
+  startedBy: z.string().default('unknown'),
+});
+export type UpdateCredentialsInput = z.input<typeof updateCredentialsInput>;
+
+export const refreshIrmsInput = z.strictObject({
+  mode,
+  exporterId: z.string().min(1).optional().describe('left out: every exporter that is ready'),
+});
+export type RefreshIrmsInput = z.input<typeof refreshIrmsInput>;
+
+export const refreshIrmsResult = z.object({
+  exporters: z.number().int(),
+  refreshed: z.number().int(),
+  irmCount: z.number().int(),
+  skipped: z.array(z.object({ exporterId: z.string(), reason: z.string() })),
+});
+export type RefreshIrmsResult = z.infer<typeof refreshIrmsResult>;
+
+export const fileInput = z
+  .strictObject({
+    mode,
+    exporterId: z.string().min(1),
+    reference: reference.optional().describe('the caller’s own name for the filing; left out: made from its content'),
+    uploadType: z.union([z.literal(101), z.literal(102), z.literal(103), z.literal(104)]).optional(),
+    declaration: z.enum(['Y', 'N']).optional().describe('a legal statement; may stand in the message instead'),
+    channel: z.enum(['auto', 'push', 'bulk']).default('auto'),
+    inputRef: z.string().optional().describe('ledger reference of the rows'),
+    message: z.record(z.string(), z.unknown()).optional().describe('a push message, when the rows are few'),
+    madeBy: z.string().default('unknown'),
+    approval: z.boolean().optional().describe('true: wait for approve by somebody other than the maker'),
+    allowDuplicate: z.string().min(1).optional().describe('why a mapping that is already live is to be filed again'),
+    corrects: z.string().optional().describe('filing whose errored rows this one takes over'),
+    correction: z.number().int().min(0).default(0),
+    resume: z.string().optional().describe('set by the worker itself when a filing continues in a new run'),
+  })
+  .refine((input) => [input.inputRef, input.message, input.resume].filter((part) => part !== undefined).length === 1, {
+    message: 'give either message or inputRef',
+  });
+export type FileInput = z.input<typeof fileInput>;
+
+const counts = z.object({
+  rows: z.number().int(),
+  certified: z.number().int(),
+  archived: z.number().int(),
+  errored: z.number().int(),
+  open: z.number().int(),
+});
+export type FilingCounts = z.infer<typeof counts>;
+
+const finding = z.object({
+  severity: z.enum(['error', 'warning']),
+  code: z.string(),
+  row: z.number().int().nullable(),
+  field: z.string().nullable(),
+  message: z.string(),
+  column: z.string().optional(),
+  filingId: z.string().optional(),
+});
+
+/** What the workflow itself returns and answers to the query `filing`: ids and counts, never rows. */
+export const filingResult = z.object({
+  filingId: z.string().nullable(),
+  workflowId: z.string(),
+  reference: z.string(),
+  state: z.string(),
+  requestId: z.string().nullable(),
+  dgftAckId: z.string().nullable(),
+  counts,
+  attention: z.string().nullable(),
+  errors: z.array(finding).describe('the first 50; all of them are in the ledger'),
+});
+export type FilingResult = z.infer<typeof filingResult>;
+
+/** The whole of a filing as `ebrc file`, `ebrc show` and the other filing commands print it. */
+export interface FilingView {
+  filingId: string | null;
+  workflowId: string;
+  reference: string;
+  exporterId: string;
+  state: string;
+  needsAttention: boolean;
+  attention: string | null;
+  requestId: string | null;
+  dgftAckId: string | null;
+  uploadType: number | null;
+  channel: string | null;
+  declaration: string | null;
+  madeBy: string | null;
+  madeAt: string | null;
+  corrects: string | null;
+  correctedBy: string[];
+  counts: FilingCounts;
+  submissions: SubmissionView[];
+  warnings: unknown[];
+  rows: RowView[];
+  errors: unknown[];
+  evidence: unknown;
+  annotated: string | null;
+}
+
+export interface SubmissionView {
+  submission: number;
+  rowCount: number;
+  state: string;
+  requestId: string | null;
+  dgftAckId: string | null;
+  ackStatus: string | null;
+  submittedAt: string | null;
+  attempts: number;
+}
+
+export interface RowView {
+  row: number;
+  serialNo: number;
+  irmNumber: string;
+  sbCumInvoiceNumber: string;
+  mappedIRMAmountFCC: number;
+  currency: string;
+  state: string;
+  eBRCNumber: string | null;
+  eBRCDate: string | null;
+  document: string | null;
+  sha256: string | null;
+  errors: string[];
+}
+
+/** Arguments of the updates `approve`, `resolve` and `abandon` on a filing. */
+export interface ApproveArgs {
+  by: string;
+  note?: string;
+}
+export interface ResolveArgs {
+  as: 'filed' | 'not-filed';
+  requestId?: string;
+  note: string;
+  by: string;
+}
+export interface AbandonArgs {
+  note: string;
+  by: string;
+}

@@ -1,0 +1,107 @@
+import { z } from 'zod';
+
+/** The operations that a fault can be put on, and that the call log names. */
+export const OPERATIONS = [
+  'create-customer',
+  'get-customer',
+  'update-customer',
+  'list-customers',
+  'check-dgft-credentials',
+  'push-irm',
+  'bulk-upload',
+  'status',
+  'fetch-details',
+  'download-pdf',
+  'list-irms',
+  'bulk-template',
+  'refresh-irms',
+  'extract-shipping-bill',
+  'extract-shipping-bill-full',
+  'extract-invoice',
+] as const;
+export type Operation = (typeof OPERATIONS)[number];
+
+/** Faults that decide how the answer travels, or whether there is one. At most one of them applies to a call. */
+export const TRANSPORT_FAULTS = [
+  'drop-before-accept',
+  'reset-before-accept',
+  'close-keep-alive',
+  'accept-then-drop',
+  'accept-then-reset',
+  'close-after-answer',
+  'hang',
+  'slow',
+  'status-429',
+  '502-with-code',
+  '502-bare',
+  '500',
+  'html-body',
+  'empty-body',
+  'truncated-json',
+  'truncated-pdf',
+] as const;
+
+/** Faults that change what the service or the portal says or does. Any number of them applies to a call. */
+export const EFFECT_FAULTS = [
+  'stale-status',
+  'unknown-status-word',
+  'processed-with-incomplete-list',
+  'errored-empty',
+  'failed-ack',
+  'accepted-but-invisible',
+  'irm-amended',
+  'irm-cancelled',
+  'password-expired',
+  'account-locked',
+  'portal-down',
+] as const;
+
+export type TransportFaultKind = (typeof TRANSPORT_FAULTS)[number];
+export type EffectFaultKind = (typeof EFFECT_FAULTS)[number];
+
+export const faultSchema = z.strictObject({
+  operation: z.union([z.enum(OPERATIONS), z.literal('*')]),
+  kind: z.enum([...TRANSPORT_FAULTS, ...EFFECT_FAULTS]),
+  /** Only calls that concern all of these; a status call concerns the rows of its request. */
+  match: z
+    .strictObject({
+      irmNumber: z.string().optional(),
+      document: z.string().optional(),
+      eBRCNumber: z.string().optional(),
+      platformCustomerId: z.string().optional(),
+      requestId: z.string().optional(),
+    })
+    .default({}),
+  /** How often it strikes at most. 1 when neither `every` nor `probability` is given, else without end. */
+  times: z.number().int().positive().optional(),
+  /** Strikes at each nth matching call. */
+  every: z.number().int().positive().optional(),
+  /** Strikes at a matching call with this chance, drawn from a generator seeded with `rngSeed`. */
+  probability: z.number().min(0).max(1).optional(),
+  rngSeed: z.number().int().default(1),
+  /** Matching calls that pass untouched first. */
+  skip: z.number().int().nonnegative().default(0),
+  /** `slow`: real milliseconds before the answer; `accepted-but-invisible`: milliseconds on the sandbox clock. */
+  delayMs: z.number().nonnegative().optional(),
+  /**
+   * Whether the call takes effect although its answer is replaced or never comes: `hang`, `status-429`, the 5xx (false
+   * unless told) and `html-body`, `empty-body`, `truncated-json` (true unless told).
+   */
+  process: z.boolean().optional(),
+  /** HTTP status of `html-body` (502 unless told) and `empty-body` (200 unless told). */
+  status: z.number().int().min(200).max(599).optional(),
+  /** `truncated-…`: announce the whole length and cut the connection, instead of sending a short but complete body. */
+  cutConnection: z.boolean().default(false),
+  /** `unknown-status-word`: the word. */
+  word: z.string().default('UnderProcess'),
+  /** `failed-ack`: whether the status endpoint knows the request id afterwards, and how the request ends then. */
+  statusKnown: z.boolean().default(false),
+  outcome: z.enum(['Errored', 'Processed']).default('Errored'),
+  /** `irm-amended`: what is left to map after the amendment; half of it when left out. */
+  availableAmount: z.number().nonnegative().optional(),
+  /** `password-expired`: the portal's new password. */
+  newPassword: z.string().default('Changed-At-Portal-1'),
+});
+
+export type FaultInput = z.input<typeof faultSchema>;
+export type Fault = z.output<typeof faultSchema>;

@@ -1,0 +1,69 @@
+import type { Seed, SeedKey } from './seed';
+
+/** The few logger methods that the sandbox calls; a pino logger fits. */
+export interface SandboxLogger {
+  info(fields: Record<string, unknown>, message: string): void;
+  warn(fields: Record<string, unknown>, message: string): void;
+}
+
+export interface SandboxOptions {
+  /** Port on 127.0.0.1; 0, the default, takes a free one. */
+  port?: number;
+  host?: string;
+  /** With a port that is taken: take a free one (default) or fail. */
+  fallBackToFreePort?: boolean;
+  /** From credential validation to `ready`, on the sandbox clock. Default 24 h. */
+  activationDelayMs?: number;
+  /** From acceptance of a filing to its processing, on the sandbox clock. Default 2 h. */
+  ackDelayMs?: number;
+  /** Up to this much is added to each acknowledgement delay, drawn from a seeded generator. Default 0. */
+  ackJitterMs?: number;
+  /** From processing to the certificate being in fetch-details, on the sandbox clock. Default 0. */
+  detailsDelayMs?: number;
+  /** From processing to the certificate being downloadable, on the sandbox clock. Default 0. */
+  pdfDelayMs?: number;
+  /** Whether rate limits and the credential fuse are enforced. Default true. */
+  rateLimits?: boolean;
+  /** Length of the sliding rate window in real time. Default 60 s. */
+  rateWindowMs?: number;
+  /** Milliseconds since 1970 that all dates and delays follow; rate limits keep real time. Default the machine's clock. */
+  clock?: () => number | Promise<number>;
+  /** World and faults, as an object or the path of a JSON file. Parts that it leaves out are the default world's. */
+  seed?: Seed | string;
+  /** Further API keys. Default ones: `dev_sandbox_key` and `prod_sandbox_key`. */
+  keys?: readonly SeedKey[];
+  /** The extraction service's own key. Default `extract_sandbox_key`. */
+  extractionKey?: string;
+  /** Shape of `data` in the customer list, which the specification does not show. Default `paged`: `{data, meta}`. */
+  customerListShape?: 'paged' | 'array';
+  /** How saved IRMs write their dates, which the specification does not show. Default `DDMMYYYY`. */
+  irmDateForm?: 'DDMMYYYY' | 'iso';
+  /** Silent when left out. */
+  log?: SandboxLogger;
+}
+
+export type Settings = Required<Omit<SandboxOptions, 'seed' | 'keys' | 'log' | 'extractionKey'>> & {
+  log: SandboxLogger;
+};
+
+const silent: SandboxLogger = { info: () => undefined, warn: () => undefined };
+
+/** Options with the specification's own delays and limits filled in. */
+export function settingsOf(options: SandboxOptions): Settings {
+  return {
+    port: options.port ?? 0,
+    host: options.host ?? '127.0.0.1',
+    fallBackToFreePort: options.fallBackToFreePort ?? true,
+    activationDelayMs: options.activationDelayMs ?? 24 * 3_600_000,
+    ackDelayMs: options.ackDelayMs ?? 2 * 3_600_000,
+    ackJitterMs: options.ackJitterMs ?? 0,
+    detailsDelayMs: options.detailsDelayMs ?? 0,
+    pdfDelayMs: options.pdfDelayMs ?? 0,
+    rateLimits: options.rateLimits ?? true,
+    rateWindowMs: options.rateWindowMs ?? 60_000,
+    clock: options.clock ?? Date.now,
+    customerListShape: options.customerListShape ?? 'paged',
+    irmDateForm: options.irmDateForm ?? 'DDMMYYYY',
+    log: options.log ?? silent,
+  };
+}

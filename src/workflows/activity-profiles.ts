@@ -1,0 +1,77 @@
+/**
+ * Time-outs and retries of every activity call, as named and complete profiles. A profile is never overridden in part:
+ * a retry policy that is given in part silently restores unlimited retries for what it leaves out.
+ */
+import { proxyActivities, workflowInfo, type ActivityOptions } from '@temporalio/workflow';
+import type { Activities } from '../activities/create-activities';
+import { queueOfClass, type RateClass } from '../domain/names';
+
+interface Profile extends ActivityOptions {
+  startToCloseTimeout: NonNullable<ActivityOptions['startToCloseTimeout']>;
+  retry: Required<Pick<NonNullable<ActivityOptions['retry']>, 'initialInterval' | 'backoffCoefficient' | 'maximumInterval' | 'maximumAttempts'>>;
+}
+
+const FOREVER = Number.POSITIVE_INFINITY;
+
+/**
+ * An API call waits for its budget slot inside the activity, so the time-out is generous; a lost worker is noticed by
+ * the heartbeat instead. Whether a failure is retried at all is decided by the failure itself (`domain/retry-table`).
+ */
+const apiCall: Profile = {
+  startToCloseTimeout: '30m',
+  heartbeatTimeout: '30s',
+  retry: { initialInterval: '5s', backoffCoefficient: 2, maximumInterval: '5m', maximumAttempts: FOREVER },
+};
+
+const PROFILES = {
+  /** Ledger and document store: short, local, repeated until PostgreSQL is back. */
+  ledger: {
+    startToCloseTimeout: '2m',
+    retry: { initialInterval: '500ms', backoffCoefficient: 2, maximumInterval: '30s', maximumAttempts: FOREVER },
+  },
+  api: apiCall,
+  /** A read that only helps: given up after a few tries, and what needs it says so. */
+  helpful: {
+    ...apiCall,
+    retry: { initialInterval: '5s', backoffCoefficient: 2, maximumInterval: '30s', maximumAttempts: 4 },
+  },
+  /**
+   * The one call that may not be repeated on a guess. Cancelling waits for the activity: it must never be given up
+   * while a request is on its way.
+   */
+  submit: {
+    startToCloseTimeout: '30m',
+    heartbeatTimeout: '30s',
+    cancellationType: 'WAIT_CANCELLATION_COMPLETED',
+    retry: { initialInterval: '1s', backoffCoefficient: 1, maximumInterval: '1s', maximumAttempts: 1 },
+  },
+  /** Every failure of a poll carries its own next delay; the policy's intervals are only what is left without one. */
+  poll: {
+    startToCloseTimeout: '30m',
+    heartbeatTimeout: '30s',
+    retry: { initialInterval: '1m', backoffCoefficient: 1, maximumInterval: '15m', maximumAttempts: FOREVER },
+  },
+} as const satisfies Record<string, Profile>;
+
+/** The queue of each profile's work: `ebrc` itself for local work, the rate class's queue for calls. */
+export type ProfileName = keyof typeof PROFILES;
+
+export interface CallAbout {
+  /** Shown in the Temporal UI beside the activity. */
+  summary: string;
+  /** The rate class whose queue runs the call; left out for local work on the main queue. */
+  rateClass?: RateClass;
+  /** The exporter, so that one exporter's many calls do not starve another's one. */
+  exporterId?: string;
+}
+
+/** Activities under a complete profile: `calls('ledger', { summary: '…' }).openFiling(input)`. */
+export function calls(profile: ProfileName, { summary, rateClass, exporterId }: CallAbout) {
+  const mainQueue = workflowInfo().taskQueue;
+  return proxyActivities<Activities>({
+    ...PROFILES[profile],
+    taskQueue: rateClass ? queueOfClass(mainQueue, rateClass) : mainQueue,
+    summary,
+    ...(exporterId ? { priority: { fairnessKey: exporterId.slice(0, 64) } } : {}),
+  });
+}

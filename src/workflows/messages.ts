@@ -1,0 +1,24 @@
+/** Updates, queries and the one signal of the workflows. Handlers are set in the workflow files. */
+import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
+import type { AbandonArgs, ApproveArgs, ExporterProgress, FilingResult, ResolveArgs } from '../domain/contracts';
+
+/** Query of `fileRemittances`: where the filing stands. */
+export const filingQuery = defineQuery<FilingResult>('filing');
+
+export const approveUpdate = defineUpdate<FilingResult, [ApproveArgs]>('approve');
+export const resolveUpdate = defineUpdate<FilingResult, [ResolveArgs]>('resolve');
+export const abandonUpdate = defineUpdate<FilingResult, [AbandonArgs]>('abandon');
+
+/** Query of `onboardExporter` and `updateCredentials`. */
+export const exporterQuery = defineQuery<ExporterProgress>('exporter');
+
+/**
+ * Update of `onboardExporter` (while it waits for credentials) and of `updateCredentials` (update-with-start): new
+ * credentials, by vault reference. Answers as soon as they are taken, not when they are checked.
+ */
+export const submitCredentialsUpdate = defineUpdate<ExporterProgress, [{ credentialsRef: string; by: string }]>(
+  'submitCredentials',
+);
+
+/** Sent by an activity to every filing that waits for credentials, once newer ones are valid. */
+export const credentialsRenewedSignal = defineSignal<[{ version: number }]>('credentialsRenewed');

@@ -1,0 +1,31 @@
+import { defineSearchAttributeKey, SearchAttributeType, type SearchAttributePair } from '@temporalio/common';
+
+/** Opaque ids and phases only: search attributes are never encrypted. */
+const EXPORTER = defineSearchAttributeKey('EbrcExporter', SearchAttributeType.KEYWORD);
+const STATE = defineSearchAttributeKey('EbrcState', SearchAttributeType.KEYWORD);
+const REQUEST_ID = defineSearchAttributeKey('EbrcRequestId', SearchAttributeType.KEYWORD);
+const MODE = defineSearchAttributeKey('EbrcMode', SearchAttributeType.KEYWORD);
+const REFERENCE = defineSearchAttributeKey('EbrcReference', SearchAttributeType.KEYWORD);
+const NEEDS_ATTENTION = defineSearchAttributeKey('EbrcNeedsAttention', SearchAttributeType.BOOL);
+
+/** What a workflow shows of itself in lists; a part left out stays as it is. */
+export interface Indexed {
+  exporterId?: string | null;
+  state?: string;
+  requestId?: string | null;
+  mode?: string;
+  reference?: string;
+  needsAttention?: boolean;
+}
+
+/** The typed pairs for `upsertSearchAttributes` and for starts. */
+export function searchAttributes(values: Indexed): SearchAttributePair[] {
+  const pairs: SearchAttributePair[] = [];
+  if (values.exporterId) pairs.push({ key: EXPORTER, value: values.exporterId });
+  if (values.state) pairs.push({ key: STATE, value: values.state });
+  if (values.requestId) pairs.push({ key: REQUEST_ID, value: values.requestId });
+  if (values.mode) pairs.push({ key: MODE, value: values.mode });
+  if (values.reference) pairs.push({ key: REFERENCE, value: values.reference });
+  if (values.needsAttention !== undefined) pairs.push({ key: NEEDS_ATTENTION, value: values.needsAttention });
+  return pairs;
+}
