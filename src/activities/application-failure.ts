@@ -51,7 +51,11 @@ export function failureOf(error: ApiError, advice: RetryAdvice): ApplicationFail
 }
 
 /** An expected "not yet": no failure metric, no error in the log, and its own delay until the next look. */
-export function notYet(message: string, nextDelayMs: number, details: Record<string, unknown> = {}): ApplicationFailure {
+export function notYet(
+  message: string,
+  nextDelayMs: number,
+  details: Record<string, unknown> = {},
+): ApplicationFailure {
   return ApplicationFailure.create({
     message,
     type: 'not_yet',
@@ -62,7 +66,11 @@ export function notYet(message: string, nextDelayMs: number, details: Record<str
 }
 
 /** A refusal that no repeat will change. */
-export function refusal(type: ErrorKind | string, message: string, details: Record<string, unknown> = {}): ApplicationFailure {
+export function refusal(
+  type: ErrorKind | string,
+  message: string,
+  details: Record<string, unknown> = {},
+): ApplicationFailure {
   return ApplicationFailure.nonRetryable(message, type, { kind: type, ...details });
 }
 

@@ -4,7 +4,9 @@
  */
 import { z } from 'zod';
 
-const mode = z.enum(['test', 'live']).describe('test for a dev_ key, live for a prod_ key; must be the mode of the worker’s key');
+const mode = z
+  .enum(['test', 'live'])
+  .describe('test for a dev_ key, live for a prod_ key; must be the mode of the worker’s key');
 const reference = z
   .string()
   .trim()

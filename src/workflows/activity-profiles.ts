@@ -8,7 +8,12 @@ import { queueOfClass, type RateClass } from '../domain/names';
 
 interface Profile extends ActivityOptions {
   startToCloseTimeout: NonNullable<ActivityOptions['startToCloseTimeout']>;
-  retry: Required<Pick<NonNullable<ActivityOptions['retry']>, 'initialInterval' | 'backoffCoefficient' | 'maximumInterval' | 'maximumAttempts'>>;
+  retry: Required<
+    Pick<
+      NonNullable<ActivityOptions['retry']>,
+      'initialInterval' | 'backoffCoefficient' | 'maximumInterval' | 'maximumAttempts'
+    >
+  >;
 }
 
 const FOREVER = Number.POSITIVE_INFINITY;

@@ -1,0 +1,113 @@
+/**
+ * Which certificate belongs to which row, when only fetch-details can say (spec: "Certificate detail"). An entry has no
+ * IRM number, so document, date, amount and currency must agree, and one certificate must fit one row alone: whatever
+ * is ambiguous is left open and named.
+ */
+import { compareFilingDates, filingDateFromAnything, type FilingDate } from './dates';
+import { comparableDocument } from './fingerprint';
+import { canonicalAmount, isAmount } from './money';
+
+export interface CertificateEntry {
+  eBRCNumber: string;
+  eBRCDate: string | null;
+  sbCumInvoiceNumber: string | null;
+  sbCumInvoiceDate: string | null;
+  realisedValueFCC: number | string | null;
+  currencyCode: string | null;
+}
+
+/** A row without a certificate. `mine`: it is to be matched; a foreign row only competes for the certificate. */
+export interface OpenRow {
+  filingId: string;
+  position: number;
+  mine: boolean;
+  sbCumInvoiceNumber: string;
+  sbCumInvoiceDate: string;
+  mappedIRMAmountFCC: number | string;
+  currency: string;
+}
+
+export interface Match {
+  position: number;
+  eBRCNumber: string;
+  eBRCDate: string | null;
+}
+
+export interface Ambiguity {
+  positions: number[];
+  candidates: string[];
+  /** Rows of other filings that the same certificates would fit. */
+  competingFilings: string[];
+}
+
+export interface MatchResult {
+  matches: Match[];
+  ambiguous: Ambiguity[];
+  /** Positions of mine that no certificate fits. */
+  unmatched: number[];
+}
+
+export interface MatchRules {
+  /** Numbers that belong to a row already, or were seen before the send: never adopted. */
+  excluded: ReadonlySet<string>;
+  /** Certificates dated earlier are none of this submission's. */
+  issuedFrom: FilingDate;
+}
+
+/** Document, its date, amount and currency as one text; null where the entry does not say all of them. */
+function keyOf(
+  document: string | null,
+  date: string | null,
+  amount: number | string | null,
+  currency: string | null,
+): string | null {
+  const day = filingDateFromAnything(date);
+  if (!document || !day || !currency || amount === null || !isAmount(amount)) return null;
+  return JSON.stringify([comparableDocument(document), day, canonicalAmount(amount), currency.trim().toUpperCase()]);
+}
+
+/** Matches certificates to rows with positive evidence only. */
+export function matchCertificates(
+  rows: readonly OpenRow[],
+  entries: readonly CertificateEntry[],
+  { excluded, issuedFrom }: MatchRules,
+): MatchResult {
+  const candidates = new Map<string, Map<string, CertificateEntry>>();
+  for (const entry of entries) {
+    const key = keyOf(entry.sbCumInvoiceNumber, entry.sbCumInvoiceDate, entry.realisedValueFCC, entry.currencyCode);
+    const issued = filingDateFromAnything(entry.eBRCDate);
+    if (!key || !issued || excluded.has(entry.eBRCNumber) || compareFilingDates(issued, issuedFrom) < 0) continue;
+    const sameKey = candidates.get(key) ?? new Map<string, CertificateEntry>();
+    candidates.set(key, sameKey.set(entry.eBRCNumber, entry));
+  }
+  const groups = new Map<string, OpenRow[]>();
+  const result: MatchResult = { matches: [], ambiguous: [], unmatched: [] };
+  for (const row of rows) {
+    const key = keyOf(row.sbCumInvoiceNumber, row.sbCumInvoiceDate, row.mappedIRMAmountFCC, row.currency);
+    if (key) groups.set(key, [...(groups.get(key) ?? []), row]);
+    else if (row.mine) result.unmatched.push(row.position);
+  }
+  for (const [key, group] of groups) {
+    const mine = group.filter((row) => row.mine);
+    const found = [...(candidates.get(key)?.values() ?? [])];
+    const [row] = mine;
+    const [certificate] = found;
+    if (!row) continue;
+    if (!certificate) {
+      result.unmatched.push(...mine.map((each) => each.position));
+    } else if (group.length === 1 && found.length === 1) {
+      result.matches.push({
+        position: row.position,
+        eBRCNumber: certificate.eBRCNumber,
+        eBRCDate: certificate.eBRCDate,
+      });
+    } else {
+      result.ambiguous.push({
+        positions: mine.map((each) => each.position),
+        candidates: found.map((entry) => entry.eBRCNumber),
+        competingFilings: [...new Set(group.filter((each) => !each.mine).map((each) => each.filingId))],
+      });
+    }
+  }
+  return result;
+}

@@ -1,0 +1,165 @@
+/**
+ * What a request status record says about the rows that were sent (spec: "Request status record"). Terminal means that
+ * every record is accounted for; anything else, unknown words included, is "not yet".
+ */
+import { comparableDocument } from './fingerprint';
+
+/** The parts of a status record that are read; the names are the spec's. */
+export interface StatusRecord {
+  processingStatus: string | null;
+  recordProCount: number | null;
+  recordFailCount: number | null;
+  errorDetails?: readonly unknown[];
+  ebrcBulkGenStatusLst: readonly StatusRecordEntry[];
+}
+
+export interface StatusRecordEntry {
+  serialNo: string | null;
+  irmNumber: string | null;
+  irmDt: string | null;
+  sbCumInvoiceNumber: string | null;
+  sbCumInvoiceDate: string | null;
+  eBRCNumber: string | null;
+  eBRCDt: string | null;
+  processingStatus: string | null;
+  errorDetails: readonly unknown[];
+}
+
+/** A row of the submission as it was sent. */
+export interface SentRow {
+  position: number;
+  serialNo: number;
+  irmNumber: string;
+  irmDt: string;
+  sbCumInvoiceNumber: string;
+  sbCumInvoiceDate: string;
+}
+
+export type RowVerdict =
+  | { position: number; outcome: 'certified'; eBRCNumber: string; eBRCDate: string | null }
+  | { position: number; outcome: 'errored'; errors: string[] }
+  | { position: number; outcome: 'open' };
+
+export interface StatusVerdict {
+  /**
+   * `terminal`: every row has an outcome. `incomplete`: the authority says it is done, but not for which rows; not
+   * yet for a bounded time, then fetch-details fills the rows. `errored_empty`: Errored without counts and list;
+   * final when seen at two polls. `not_yet`: anything else.
+   */
+  verdict: 'terminal' | 'incomplete' | 'errored_empty' | 'not_yet';
+  rows: RowVerdict[];
+  /** One phrase for people and logs. */
+  reason: string;
+}
+
+const PROCESSED = 'processed';
+const ERRORED = 'errored';
+
+const word = (text: string | null): string => (text ?? '').trim().toLowerCase();
+
+/** Texts of `errorDetails`, whose carrier is not documented: strings as they are, objects by their telling parts. */
+export function errorTexts(details: readonly unknown[]): string[] {
+  return details.map((detail) => {
+    if (typeof detail === 'string') return detail;
+    if (typeof detail !== 'object' || detail === null) return String(detail);
+    const parts = detail as Record<string, unknown>;
+    const code = parts.errorCode ?? parts.code;
+    const message = parts.errorMessage ?? parts.message ?? parts.errorDescription ?? parts.description;
+    const told = [code, message].filter((part) => typeof part === 'string' || typeof part === 'number').join(': ');
+    return told === '' ? JSON.stringify(detail) : told;
+  });
+}
+
+/**
+ * Finds each sent row's entry: by serial number where IRM and document do not contradict it, otherwise by IRM and
+ * document, where that fits one entry alone.
+ */
+function entriesByPosition(
+  rows: readonly SentRow[],
+  entries: readonly StatusRecordEntry[],
+): Map<number, StatusRecordEntry> {
+  const found = new Map<number, StatusRecordEntry>();
+  const left = new Set(entries);
+  const agrees = (row: SentRow, entry: StatusRecordEntry): boolean =>
+    (entry.irmNumber === null || entry.irmNumber.trim().toUpperCase() === row.irmNumber.trim().toUpperCase()) &&
+    (entry.sbCumInvoiceNumber === null ||
+      comparableDocument(entry.sbCumInvoiceNumber) === comparableDocument(row.sbCumInvoiceNumber));
+  for (const row of rows) {
+    const bySerial = [...left].filter((entry) => Number(entry.serialNo) === row.serialNo && entry.serialNo !== null);
+    const entry = bySerial.length === 1 ? bySerial[0] : undefined;
+    if (!entry || !agrees(row, entry)) continue;
+    found.set(row.position, entry);
+    left.delete(entry);
+  }
+  for (const row of rows) {
+    if (found.has(row.position)) continue;
+    const sameKey = rows.filter(
+      (other) =>
+        !found.has(other.position) &&
+        other.irmNumber === row.irmNumber &&
+        other.sbCumInvoiceNumber === row.sbCumInvoiceNumber,
+    );
+    const fitting = [...left].filter(
+      (entry) => entry.irmNumber !== null && entry.sbCumInvoiceNumber !== null && agrees(row, entry),
+    );
+    const entry = fitting.length === 1 && sameKey.length === 1 ? fitting[0] : undefined;
+    if (!entry) continue;
+    found.set(row.position, entry);
+    left.delete(entry);
+  }
+  return found;
+}
+
+function verdictOf(row: SentRow, entry: StatusRecordEntry | undefined, taken: Set<string>): RowVerdict {
+  const open: RowVerdict = { position: row.position, outcome: 'open' };
+  if (!entry) return open;
+  const status = word(entry.processingStatus);
+  const number = entry.eBRCNumber?.trim() ?? '';
+  if (status === PROCESSED && number !== '' && !taken.has(number)) {
+    taken.add(number);
+    return { position: row.position, outcome: 'certified', eBRCNumber: number, eBRCDate: entry.eBRCDt };
+  }
+  // An errored record that names a certificate contradicts itself: left open, fetch-details or a person decides.
+  if (status === ERRORED && number === '') {
+    return { position: row.position, outcome: 'errored', errors: errorTexts(entry.errorDetails) };
+  }
+  return open;
+}
+
+/** Judges a status record against the rows that were sent. Never throws; unknown words are "not yet". */
+export function judgeStatus(rows: readonly SentRow[], record: StatusRecord): StatusVerdict {
+  const taken = new Set<string>();
+  const matched = entriesByPosition(rows, record.ebrcBulkGenStatusLst);
+  const verdicts = rows.map((row) => verdictOf(row, matched.get(row.position), taken));
+  const status = word(record.processingStatus);
+  const said =
+    record.processingStatus === null ? 'no processingStatus yet' : `processingStatus ${record.processingStatus}`;
+  if (status !== PROCESSED && status !== ERRORED) return { verdict: 'not_yet', rows: verdicts, reason: said };
+
+  const open = verdicts.filter((row) => row.outcome === 'open').length;
+  if (open === 0) return { verdict: 'terminal', rows: verdicts, reason: `${said}, every record is listed` };
+
+  const processed = record.recordProCount ?? 0;
+  const failed = record.recordFailCount ?? 0;
+  const certified = verdicts.filter((row) => row.outcome === 'certified').length;
+  const errored = verdicts.filter((row) => row.outcome === 'errored').length;
+  const requestErrors = errorTexts(record.errorDetails ?? []);
+  const restErrored = (): RowVerdict[] =>
+    verdicts.map((row) =>
+      row.outcome === 'open' ? { position: row.position, outcome: 'errored', errors: requestErrors } : row,
+    );
+  const untouched = record.ebrcBulkGenStatusLst.length === 0 && processed === 0 && failed === 0;
+  if (status === ERRORED && untouched) {
+    return { verdict: 'errored_empty', rows: restErrored(), reason: `${said} without counts and records` };
+  }
+  const counted = processed + failed === rows.length;
+  // The counts leave the rows that are not listed only one outcome: they failed.
+  if (counted && processed === certified && failed === errored + open) {
+    return { verdict: 'terminal', rows: restErrored(), reason: `${said}, the counts account for every record` };
+  }
+  return {
+    verdict: 'incomplete',
+    rows: verdicts,
+    reason: `${said}, but ${open} of ${rows.length} records have no outcome`,
+  };
+}
