@@ -1,0 +1,118 @@
+import { chmod } from 'node:fs/promises';
+import { join } from 'node:path';
+import { cacheFolder, installInto, withLock } from './cache.mjs';
+import { downloadExecutable } from './download.mjs';
+import { isExecutable, run, which } from './run.mjs';
+
+/** The newest release whose Go module installs (later ones carry a `replace`); the download takes the same, so that all have one server. */
+const VERSION = 'v1.5.1';
+const MODULE = `github.com/temporalio/cli/cmd/temporal@${VERSION}`;
+/** Task queue fairness came with this server. */
+const OLDEST_SERVER = [1, 29];
+const NAME = 'Temporal server';
+const EXE = process.platform === 'win32' ? '.exe' : '';
+
+const HOW_TO_GET_IT = `Temporal's command line could not be obtained. Any one of these three will do:
+  1. install it (https://docs.temporal.io/cli, server ${OLDEST_SERVER.join('.')} or newer) and have \`temporal\` on PATH;
+  2. set TEMPORAL_CLI to the path of such a binary;
+  3. install Go 1.25 or newer (https://go.dev/dl) and run this again: it builds ${MODULE}.`;
+
+export function cachedCli(env = process.env) {
+  return join(cacheFolder(env), 'bin', `temporal${EXE}`);
+}
+
+/** What is wrong with a binary for our purpose, or null when it is fine. `version` is told when it is. */
+async function examine(path) {
+  if (!(await isExecutable(path))) return { problem: `${path} is not there or not executable` };
+  const text = await run(path, ['--version'], { withinMs: 15_000 }).catch((error) => error);
+  if (text instanceof Error) return { problem: text.message };
+  const found = /Server (\d+)\.(\d+)\.\d+/.exec(text);
+  if (!found) return { problem: `${path} does not say which server it has: ${text.trim()}` };
+  const [major, minor] = found.slice(1).map(Number);
+  const newEnough = major > OLDEST_SERVER[0] || (major === OLDEST_SERVER[0] && minor >= OLDEST_SERVER[1]);
+  if (!newEnough) return { problem: `${path} has ${found[0]}, older than ${OLDEST_SERVER.join('.')}` };
+  return { problem: null, version: found[0] };
+}
+
+/** The binary that is at hand without fetching anything: `{path, version}` or null; `say` hears why a place was passed over. */
+export async function findCli({ say = () => undefined, env = process.env } = {}) {
+  const places = [
+    ['TEMPORAL_CLI', env.TEMPORAL_CLI || null],
+    ['PATH', await which('temporal')],
+    ['cache', cachedCli(env)],
+  ];
+  for (const [place, path] of places) {
+    if (path === null) continue;
+    const { problem, version } = await examine(path);
+    if (!problem) return { path, version };
+    say(NAME, `${place}: ${problem}; looking further`);
+  }
+  return null;
+}
+
+/** Finds or fetches Temporal's command line with its development server. Throws an error that lists the ways to get it. */
+export async function obtainCli(report) {
+  const { say } = report;
+  const found = await findCli({ say });
+  if (found) return found;
+  await withLock(
+    'temporal',
+    (message) => say(NAME, message),
+    () => report.during(NAME, () => fetchCli(report)),
+  );
+  const { problem, version } = await examine(cachedCli());
+  if (problem) throw new Error(`${problem}\n${HOW_TO_GET_IT}`);
+  say(NAME, `ready, ${version}`);
+  return { path: cachedCli(), version };
+}
+
+async function fetchCli({ say }) {
+  // Another checkout may have fetched it while this one waited for the lock.
+  if ((await examine(cachedCli())).problem === null) return;
+  for (const [what, attempt] of [
+    [`downloading ${VERSION} as the SDK does`, download],
+    [`building ${VERSION} with Go (about 3 minutes, once)`, goInstall],
+  ]) {
+    say(NAME, `${what} …`);
+    try {
+      return await attempt((progress) => say(NAME, progress));
+    } catch (error) {
+      say(NAME, `that failed (${error.message})`);
+    }
+  }
+  throw new Error(HOW_TO_GET_IT);
+}
+
+function download(onProgress) {
+  return installInto(cachedCli(), async (folder) => {
+    const path = await downloadExecutable({ artifact: 'cli', version: VERSION, folder, onProgress });
+    await chmod(path, 0o755);
+    return path;
+  });
+}
+
+async function goInstall(onProgress) {
+  if (!(await which('go'))) throw new Error('there is no Go on PATH');
+  let packages = 0;
+  const started = Date.now();
+  const ticker = setInterval(() => {
+    onProgress(
+      packages === 0
+        ? 'fetching modules'
+        : `${packages} packages compiled in ${Math.round((Date.now() - started) / 1000)} s`,
+    );
+  }, 15_000);
+  try {
+    return await installInto(cachedCli(), async (folder) => {
+      await run('go', ['install', '-v', '-ldflags', '-s -w', MODULE], {
+        env: { GOBIN: folder, GOFLAGS: '' },
+        withinMs: 20 * 60_000,
+        // `-v` names each package as it is compiled; modules being fetched are told in sentences.
+        onLine: (line) => (packages += /^[\w./-]+$/.test(line) ? 1 : 0),
+      });
+      return join(folder, `temporal${EXE}`);
+    });
+  } finally {
+    clearInterval(ticker);
+  }
+}
