@@ -1,0 +1,64 @@
+const REDACTED = '[redacted]';
+
+/** Shorter "secrets" would tear holes into every text; no real key or password is that short. */
+const SHORTEST_SECRET = 4;
+
+/** Takes secrets out of a text, also in the forms they have inside JSON and inside a URL. */
+export type Redactor = (text: string) => string;
+
+/** A redactor for the given secrets; empty and undefined ones are skipped. */
+export function createRedactor(secrets: readonly (string | undefined)[]): Redactor {
+  const forms = new Set<string>();
+  for (const secret of secrets) {
+    if (secret === undefined || secret.length < SHORTEST_SECRET) continue;
+    forms.add(secret).add(JSON.stringify(secret).slice(1, -1)).add(encodeURIComponent(secret));
+  }
+  // Longest first: the escaped form of a secret may contain the plain one.
+  const ordered = [...forms].sort((a, b) => b.length - a.length);
+  return (text) => ordered.reduce((result, form) => result.replaceAll(form, REDACTED), text);
+}
+
+const KEPT = ['code', 'errno', 'syscall', 'hostname', 'address', 'port', 'reason', 'library'] as const;
+
+/**
+ * A copy of a transport error that is safe to keep as a cause: name, message, stack, the system's codes and its own
+ * causes. Errors of the HTTP library can carry bodies, headers and sockets, so nothing else is taken over.
+ */
+export function safeCause(error: unknown, redact: Redactor, depth = 0): Error {
+  if (!(error instanceof Error)) return new Error(redact(describe(error)));
+  const inner = innerError(error);
+  const copy = new Error(
+    redact(error.message),
+    inner === undefined || inner === null || depth >= 4 ? undefined : { cause: safeCause(inner, redact, depth + 1) },
+  );
+  copy.name = error.name;
+  if (error.stack !== undefined) copy.stack = redact(error.stack);
+  const properties = error as unknown as Record<string, unknown>;
+  for (const name of KEPT) {
+    const value = properties[name];
+    if (typeof value === 'number') Object.assign(copy, { [name]: value });
+    if (typeof value === 'string') Object.assign(copy, { [name]: redact(value) });
+  }
+  return copy;
+}
+
+/** The cause of an error; of several at once (one per address of a name) the first. */
+function innerError(error: Error): unknown {
+  if (error.cause !== undefined) return error.cause;
+  return error instanceof AggregateError ? (error.errors as unknown[])[0] : undefined;
+}
+
+function describe(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value));
+}
+
+/** The code of a system or library error (`ECONNREFUSED`, `UND_ERR_SOCKET`), looked for through its causes. */
+export function codeOf(error: unknown): string | null {
+  let current = error;
+  for (let depth = 0; depth < 5 && current instanceof Error; depth += 1) {
+    const { code } = current as { code?: unknown };
+    if (typeof code === 'string') return code;
+    current = innerError(current);
+  }
+  return null;
+}

@@ -1,0 +1,147 @@
+import type { ErrorKind } from './error-kinds';
+import type { Operation } from './operations';
+import { OPERATIONS } from './operations';
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+
+/**
+ * A schedule of repeats: the first after `initialMs`, each next one `factor` times later, at most `maxMs` apart.
+ * Without `maxAttempts` they go on until something changes.
+ */
+export interface Schedule {
+  initialMs: number;
+  factor: number;
+  maxMs: number;
+  maxAttempts?: number;
+}
+
+/** What a wait ends with. `activates_at` and `fuse` have a known time, the others are looked at again and again. */
+export type WaitFor = 'activates_at' | 'fuse' | 'rate_window' | 'certificate' | 'acknowledgement';
+
+/** Who has to act before a paused call can go on, and the attention state that shows it. */
+export type PauseFor = 'needs_credentials' | 'needs_access';
+
+/**
+ * What is done about a failure:
+ * - `retry`: Temporal repeats the activity on the schedule.
+ * - `wait`: nothing is wrong yet; the same, as a BENIGN failure that raises no alarm.
+ * - `pause`: a person has to act; the workflow shows the state, and looks again on the schedule all the same.
+ * - `refuse`: repeating cannot help; the workflow handles the kind as an outcome.
+ * - `unknown`: a submission whose outcome is not known; it is settled by evidence, never repeated.
+ * - `resend`: a submission of which nothing was accepted; the workflow makes a new attempt on the schedule.
+ */
+export type Decision =
+  | { action: 'retry'; schedule: Schedule }
+  | { action: 'wait'; until: WaitFor; schedule: Schedule }
+  | { action: 'pause'; state: PauseFor; schedule: Schedule }
+  | { action: 'refuse' }
+  | { action: 'unknown' }
+  | { action: 'resend'; schedule: Schedule };
+
+export type Action = Decision['action'];
+
+const SHORT: Schedule = { initialMs: 5 * SECOND, factor: 2, maxMs: 5 * MINUTE };
+const PORTAL: Schedule = { initialMs: 30 * SECOND, factor: 2, maxMs: 15 * MINUTE };
+const ODD: Schedule = { initialMs: MINUTE, factor: 2, maxMs: 30 * MINUTE };
+const ATTENTION: Schedule = { initialMs: 15 * MINUTE, factor: 1, maxMs: 15 * MINUTE };
+const RESEND: Schedule = { initialMs: 30 * SECOND, factor: 2, maxMs: 15 * MINUTE };
+const RATE: Schedule = { initialMs: MINUTE, factor: 1, maxMs: MINUTE };
+const ACTIVATION: Schedule = { initialMs: MINUTE, factor: 2, maxMs: 30 * MINUTE };
+const FUSE: Schedule = { initialMs: 15 * MINUTE, factor: 1, maxMs: 15 * MINUTE };
+const CERTIFICATE: Schedule = { initialMs: 2 * MINUTE, factor: 2, maxMs: 30 * MINUTE };
+const ACKNOWLEDGEMENT: Schedule = { initialMs: 2 * MINUTE, factor: 2, maxMs: 15 * MINUTE };
+/** A portal login that cannot be made is worth a few tries; each may count against the account. */
+const LOGIN: Schedule = { initialMs: MINUTE, factor: 2, maxMs: 15 * MINUTE };
+
+const refuse: Decision = { action: 'refuse' };
+const unknown: Decision = { action: 'unknown' };
+const resend: Decision = { action: 'resend', schedule: RESEND };
+const needsCredentials: Decision = { action: 'pause', state: 'needs_credentials', schedule: ATTENTION };
+const needsAccess: Decision = { action: 'pause', state: 'needs_access', schedule: ATTENTION };
+
+/** Calls that may be repeated: everything but the two submissions. */
+const READS: Readonly<Record<ErrorKind, Decision>> = {
+  not_sent: { action: 'retry', schedule: SHORT },
+  // A read that cannot be repeated does not exist; the kind belongs to submissions and is settled, whoever meets it.
+  outcome_unknown: unknown,
+  timeout: { action: 'retry', schedule: SHORT },
+  connection_lost: { action: 'retry', schedule: SHORT },
+  rate_limited: { action: 'wait', until: 'rate_window', schedule: RATE },
+  unauthorized: needsAccess,
+  forbidden: needsAccess,
+  validation_failed: refuse,
+  workbook_rejected: refuse,
+  email_taken: refuse,
+  dgft_username_taken: refuse,
+  credentials_already_set: refuse,
+  credentials_rejected: needsCredentials,
+  credential_check_failed: { action: 'retry', schedule: LOGIN },
+  credential_fuse: { action: 'wait', until: 'fuse', schedule: FUSE },
+  credentials_invalid: needsCredentials,
+  account_locked: needsCredentials,
+  credentials_missing: needsCredentials,
+  activation_pending: { action: 'wait', until: 'activates_at', schedule: ACTIVATION },
+  customer_not_found: refuse,
+  request_not_found: { action: 'wait', until: 'acknowledgement', schedule: ACKNOWLEDGEMENT },
+  certificate_not_ready: { action: 'wait', until: 'certificate', schedule: CERTIFICATE },
+  portal_unavailable: { action: 'retry', schedule: PORTAL },
+  server_error: { action: 'retry', schedule: PORTAL },
+  bad_answer: { action: 'retry', schedule: ODD },
+  window_too_wide: refuse,
+  not_found: refuse,
+  conflict: refuse,
+  refused: refuse,
+  attempt_closed: refuse,
+  ledger_unavailable: { action: 'retry', schedule: SHORT },
+  cancelled: refuse,
+  extraction_unconfigured: refuse,
+  unexpected: { action: 'retry', schedule: ODD },
+};
+
+/** Where a submission differs: it is sent again only where nothing was accepted, and by the workflow alone. */
+const SUBMISSIONS: Partial<Readonly<Record<ErrorKind, Decision>>> = {
+  not_sent: resend,
+  rate_limited: resend,
+  ledger_unavailable: resend,
+  // Whoever closed the attempt knows that nothing was written; the workflow reads the marks and goes on from there.
+  attempt_closed: resend,
+  // Before the first byte only; after it the kind is outcome_unknown.
+  cancelled: resend,
+  timeout: unknown,
+  connection_lost: unknown,
+  portal_unavailable: unknown,
+  server_error: unknown,
+  bad_answer: unknown,
+  // A defect may strike after the write: the marks tell, not the error.
+  unexpected: unknown,
+  // The answers of other endpoints prove nothing about this one.
+  request_not_found: unknown,
+  certificate_not_ready: unknown,
+  credential_check_failed: unknown,
+  activation_pending: { action: 'wait', until: 'activates_at', schedule: ACTIVATION },
+};
+
+/** Operations that differ from the rest of the reads. */
+const PER_OPERATION: Partial<Record<Operation, Partial<Record<ErrorKind, Decision>>>> = {
+  // A lost answer to a create is looked for by e-mail when it is made again, so it may be repeated like a read.
+  checkCredentials: {
+    timeout: { action: 'retry', schedule: LOGIN },
+    connection_lost: { action: 'retry', schedule: LOGIN },
+    portal_unavailable: { action: 'retry', schedule: LOGIN },
+    server_error: { action: 'retry', schedule: LOGIN },
+  },
+};
+
+/** What is done about a failure of `kind` in `operation`: the one table that every retry in the project follows. */
+export function decide(operation: Operation, kind: ErrorKind): Decision {
+  const base = OPERATIONS[operation].submits ? (SUBMISSIONS[kind] ?? READS[kind]) : READS[kind];
+  return PER_OPERATION[operation]?.[kind] ?? base;
+}
+
+/** The pause before repeat number `attempt` (from 1), in ms. */
+export function delayMs(schedule: Schedule, attempt: number): number {
+  // 2 ** 1000 is finite, and far beyond any maximum: the exponent is cut so that long waits never become NaN.
+  const grown = schedule.initialMs * schedule.factor ** Math.min(Math.max(attempt, 1) - 1, 1_000);
+  return Math.min(grown, schedule.maxMs);
+}
