@@ -8,6 +8,8 @@ export interface KeptProcess {
   firstLine: string;
   /** Ends when the process does, with its exit code (null after a signal). */
   exited: Promise<number | null>;
+  /** Rejects, with the end of its error output, when the process ends without having been asked to. Never resolves. */
+  failed: Promise<never>;
   /** Closes its standard input, which is how it is asked to stop, and waits for its end; kills it after `stopWithinMs`. */
   stop(): Promise<void>;
 }
@@ -33,37 +35,46 @@ export async function keepProcess(options: KeepOptions): Promise<KeptProcess> {
   const child = spawn(process.execPath, [script, ...args], { stdio: ['pipe', 'pipe', 'pipe'], detached: true });
   let errors = '';
   child.stderr.on('data', (chunk: Buffer) => (errors = (errors + chunk.toString('utf8')).slice(-4_000)));
-  const exited = new Promise<number | null>((resolve) => child.once('close', resolve));
   // The pipe breaks when the child ends first; that is told by `exited`.
   child.stdin.on('error', () => undefined);
 
-  const firstLine = await firstLineOf(child, startWithinMs, exited).catch((reason: unknown) => {
-    child.kill('SIGKILL');
-    const why = reason instanceof Error ? reason.message : String(reason);
-    throw new Error(`${name} ${why}${errors ? `: ${errors.trim()}` : ''}`);
-  });
-  if (child.pid === undefined) throw new Error(`${name} has no process id.`);
-  return { pid: child.pid, firstLine, exited, stop: () => stopChild(child, exited, stopWithinMs) };
-}
-
-function firstLineOf(child: ChildProcess, withinMs: number, exited: Promise<number | null>): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`did not answer within ${withinMs / 1000} s`)), withinMs);
-    child.once('error', reject);
-    void exited.then((code) => reject(new Error(`ended with code ${code}`)));
-    if (!child.stdout) return;
-    // The reader stays on: a full pipe would stop a server that goes on printing.
-    createInterface({ input: child.stdout }).once('line', (line) => {
-      clearTimeout(timer);
-      resolve(line);
+  const exited = new Promise<number | null>((resolve) => child.once('close', resolve));
+  let stopping = false;
+  const stop = async () => {
+    stopping = true;
+    child.stdin.end();
+    const timer = setTimeout(() => child.kill('SIGKILL'), stopWithinMs);
+    await exited;
+    clearTimeout(timer);
+  };
+  const failed = new Promise<never>((_, reject) => {
+    child.once('error', (error) => reject(new Error(`${name} could not be started: ${error.message}`)));
+    void exited.then((code) => {
+      const said = errors.trim();
+      if (!stopping) reject(new Error(`${name} ended with code ${code}${said ? `: ${said}` : ''}`));
     });
-    void exited.then(() => clearTimeout(timer));
+  });
+  // Whoever waits for it hears of it; nobody need.
+  failed.catch(() => undefined);
+
+  try {
+    const firstLine = await Promise.race([firstLineOf(child), failed, timeOut(name, startWithinMs)]);
+    return { pid: child.pid ?? 0, firstLine, exited, failed, stop };
+  } catch (error) {
+    if (child.pid !== undefined) await stop();
+    throw error;
+  }
+}
+
+/** The reader stays on after the first line: a full pipe would stop a process that goes on printing. */
+function firstLineOf(child: ChildProcess): Promise<string> {
+  return new Promise((resolve) => {
+    if (child.stdout) createInterface({ input: child.stdout }).once('line', resolve);
   });
 }
 
-async function stopChild(child: ChildProcess, exited: Promise<number | null>, withinMs: number): Promise<void> {
-  child.stdin?.end();
-  const timer = setTimeout(() => child.kill('SIGKILL'), withinMs);
-  await exited;
-  clearTimeout(timer);
+function timeOut(name: string, afterMs: number): Promise<never> {
+  return new Promise((_, reject) => {
+    setTimeout(() => reject(new Error(`${name} did not answer within ${afterMs / 1000} s`)), afterMs).unref();
+  });
 }

@@ -1,0 +1,79 @@
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client, Connection } from '@temporalio/client';
+import { TestWorkflowEnvironment } from '@temporalio/testing';
+import { NativeConnection } from '@temporalio/worker';
+import { SEARCH_ATTRIBUTES } from '../../src/domain/names';
+import { findServer } from '../../src/stack/servers';
+import { startTemporalServer, type TemporalServerOptions } from '../../src/stack/temporal-server';
+
+/** `temporal.api.enums.v1.IndexedValueType`. */
+const INDEXED_VALUE_TYPES = { Keyword: 2, Bool: 5 } as const;
+
+/**
+ * A workflow environment on the time-skipping test server, with the project's search attributes registered (a workflow that sets
+ * an unregistered one would never finish a task). Its time is one clock for all its workflows: `env.currentTimeMs()` is what activities
+ * and the sandbox take as theirs. Call `teardown` in `afterAll`.
+ */
+export async function timeSkippingEnvironment(): Promise<TestWorkflowEnvironment> {
+  const folder = await mkdtemp(join(tmpdir(), 'ebrc-test-server-'));
+  const path = await endingWithUs(await findServer('testServer'), folder);
+  const env = await TestWorkflowEnvironment.createTimeSkipping({
+    server: { executable: { type: 'existing-path', path } },
+  });
+  await rm(folder, { recursive: true });
+  const searchAttributes = Object.fromEntries(
+    Object.entries(SEARCH_ATTRIBUTES).map(([name, type]) => [name, INDEXED_VALUE_TYPES[type]]),
+  );
+  await env.connection.operatorService.addSearchAttributes({ namespace: env.namespace ?? 'default', searchAttributes });
+  return env;
+}
+
+/** The server behind a script that ends it with this process: the SDK leaves it running when jest kills a test process. */
+async function endingWithUs(server: string, folder: string): Promise<string> {
+  if (process.platform === 'win32') return server;
+  const script = join(folder, 'temporal-test-server');
+  const watch = `while kill -0 ${process.pid} 2>/dev/null && kill -0 $self 2>/dev/null; do sleep 1; done; kill $self 2>/dev/null`;
+  await writeFile(script, `#!/bin/sh\nself=$$\n( ${watch} ) >/dev/null 2>&1 </dev/null &\nexec "${server}" "$@"\n`);
+  await chmod(script, 0o755);
+  return script;
+}
+
+export interface DevServer {
+  address: string;
+  namespace: string;
+  /** A client connection; closed by `stop`. */
+  connect(): Promise<Connection>;
+  /** A connection for workers; closed by `stop`. */
+  connectNative(): Promise<NativeConnection>;
+  /** A client on a connection of its own. */
+  client(): Promise<Client>;
+  stop(): Promise<void>;
+}
+
+/**
+ * A development server of its own for a test file: the real server, headless, in memory, with the fairness settings and search
+ * attributes that the worker is made for. Call `stop` in `afterAll`, after the workers ended.
+ */
+export async function devServer(options: TemporalServerOptions = {}): Promise<DevServer> {
+  const server = await startTemporalServer({ headless: true, ...options });
+  const { address, namespace } = server;
+  const open: { close(): Promise<void> }[] = [];
+  const kept = <T extends { close(): Promise<void> }>(connection: T): T => {
+    open.push(connection);
+    return connection;
+  };
+  const connect = async () => kept(await Connection.connect({ address }));
+  return {
+    address,
+    namespace,
+    connect,
+    connectNative: async () => kept(await NativeConnection.connect({ address })),
+    client: async () => new Client({ connection: await connect(), namespace }),
+    stop: async () => {
+      await Promise.all(open.map((connection) => connection.close()));
+      await server.stop();
+    },
+  };
+}
