@@ -1,4 +1,5 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
@@ -140,9 +141,12 @@ async function waitUntilServing(address: string, kept: KeptProcess, withinMs: nu
 
 /** Why the server cannot be used yet, or null. The search attributes are registered a moment after it starts to answer. */
 async function whatIsMissing(address: string): Promise<string | null> {
-  let connection: Connection | undefined;
+  // A gRPC channel that was refused once waits a second before it tries again; a plain socket does not.
+  if (!(await accepts(address))) return 'nothing listens there';
+  // Lazy, because a `connect` that fails leaves a channel behind that tries for ever.
+  const connection = Connection.lazy({ address, connectTimeout: '2s' });
   try {
-    connection = await Connection.connect({ address, connectTimeout: '2s' });
+    await connection.ensureConnected();
     await connection.workflowService.describeNamespace({ namespace: NAMESPACE });
     const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace: NAMESPACE });
     const unregistered = Object.keys(SEARCH_ATTRIBUTES).filter((name) => !(name in customAttributes));
@@ -150,6 +154,17 @@ async function whatIsMissing(address: string): Promise<string | null> {
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   } finally {
-    await connection?.close();
+    await connection.close();
   }
+}
+
+function accepts(address: string): Promise<boolean> {
+  const [host, port] = address.split(':');
+  return new Promise((resolve) => {
+    const socket = connect({ host, port: Number(port) }, () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
 }
