@@ -69,6 +69,8 @@ CREATE TABLE filing_rows (
   ebrc_number   text,
   ebrc_date     text,
   errors        jsonb NOT NULL DEFAULT '[]',
+  -- Set when the balance check passed: from then on the amount counts against the IRM for every other filing.
+  reserved_at   timestamptz,
   submitted_at  timestamptz,
   settled_at    timestamptz,
   taken_over_by text,
@@ -92,6 +94,8 @@ CREATE TABLE submissions (
   terminal_at  timestamptz,
   processing_status text,
   warnings     jsonb NOT NULL DEFAULT '[]',
+  -- What earlier polls saw, for the rules that need two of them.
+  poll_state   jsonb NOT NULL DEFAULT '{}',
   document     text,
   PRIMARY KEY (filing_id, submission)
 );
@@ -104,6 +108,7 @@ CREATE TABLE attempts (
   submission    integer NOT NULL,
   number        integer NOT NULL,
   state         text NOT NULL CHECK (state IN ('open', 'sending', 'answered', 'not_sent')),
+  epoch         text NOT NULL,
   payload_hash  text,
   opened_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
   sending_at    timestamptz,
@@ -120,11 +125,13 @@ CREATE TABLE snapshots (
   snapshot_id  bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   filing_id    text NOT NULL REFERENCES filings ON DELETE CASCADE,
   submission   integer NOT NULL,
+  exporter_id  text NOT NULL,
   taken_at     timestamptz NOT NULL,
   certificates jsonb,
-  balances     jsonb
+  balances     jsonb NOT NULL DEFAULT '[]'
 );
 CREATE INDEX snapshots_filing ON snapshots (filing_id, submission);
+CREATE INDEX snapshots_exporter ON snapshots (exporter_id, taken_at);
 
 -- Every certificate that fetch-details or a status record ever named, whoever filed it.
 CREATE TABLE certificates (

@@ -1,0 +1,80 @@
+import type pg from 'pg';
+import { hasErrors, type Finding } from '../domain/finding';
+import type { MappingRow } from '../domain/mapping';
+import { checkBalances, type Hold } from '../domain/preflight';
+import { heldIrms } from './irms';
+import { lockIrms } from './irm-locks';
+import { withTransaction, type Queryable } from './pool';
+
+/** The rows of a filing as they came in. */
+export async function readMappingRows(db: Queryable, filingId: string): Promise<MappingRow[]> {
+  const { rows } = await db.query<MappingRow>(
+    'SELECT source_row AS row, mapping, extra FROM filing_rows WHERE filing_id = $1 ORDER BY position',
+    [filingId],
+  );
+  return rows.map(({ row, mapping, extra }) => ({ row, mapping, ...(extra ? { extra } : {}) }));
+}
+
+/** What other live filings of the exporter take, or may take, from these IRMs; their own checks have passed. */
+export async function holdsOn(
+  db: Queryable,
+  { exporterId, irmNumbers, exceptFiling }: { exporterId: string; irmNumbers: string[]; exceptFiling: string | null },
+): Promise<Hold[]> {
+  const { rows } = await db.query<{
+    filingId: string;
+    reference: string;
+    state: string;
+    irmKey: string;
+    amount: string;
+    submittedAt: Date | null;
+    rowState: string;
+  }>(
+    `SELECT f.filing_id AS "filingId", f.reference, f.state, r.irm_key AS "irmKey", sum(r.mapped_amount)::text AS amount,
+            r.submitted_at AS "submittedAt", r.state AS "rowState"
+       FROM filing_rows r JOIN filings f USING (filing_id)
+      WHERE r.exporter_id = $1 AND r.live AND r.reserved_at IS NOT NULL AND r.filing_id IS DISTINCT FROM $3
+        AND upper(trim(r.mapping->>'irmNumber')) = ANY($2)
+      GROUP BY f.filing_id, f.reference, f.state, r.irm_key, r.submitted_at, r.state`,
+    [exporterId, irmNumbers.map((number) => number.trim().toUpperCase()), exceptFiling],
+  );
+  return rows.map((row) => ({
+    filingId: row.filingId,
+    reference: row.reference,
+    state: row.state,
+    irmKey: row.irmKey,
+    amount: row.amount,
+    submittedAt: row.submittedAt?.getTime() ?? null,
+    outcomeKnown: row.rowState !== 'unknown',
+    certified: row.rowState === 'certified',
+  }));
+}
+
+/**
+ * Checks the balances of a filing's IRMs, less what other filings hold, and reserves its amounts, under one lock: two
+ * filings of 8,000 on a balance of 10,000 cannot both pass. Called again after every wait; a filing's own reservation
+ * never stands in its way.
+ */
+export async function reserveBalances(
+  pool: pg.Pool,
+  { filingId, exporterId, at }: { filingId: string; exporterId: string; at: Date },
+): Promise<Finding[]> {
+  return withTransaction(pool, async (client) => {
+    const rows = await readMappingRows(client, filingId);
+    await lockIrms(client, exporterId, rows);
+    const findings = await balanceFindings(client, { exporterId, rows, exceptFiling: filingId });
+    if (!hasErrors(findings)) {
+      await client.query('UPDATE filing_rows SET reserved_at = $2 WHERE filing_id = $1 AND live', [filingId, at]);
+    }
+    return findings;
+  });
+}
+
+/** The balance findings of rows, without reserving anything. */
+export async function balanceFindings(
+  db: Queryable,
+  { exporterId, rows, exceptFiling }: { exporterId: string; rows: MappingRow[]; exceptFiling: string | null },
+): Promise<Finding[]> {
+  const irmNumbers = [...new Set(rows.map(({ mapping }) => mapping.irmNumber))];
+  const irms = await heldIrms(db, exporterId, irmNumbers);
+  return checkBalances(rows, irms, await holdsOn(db, { exporterId, irmNumbers, exceptFiling }));
+}
