@@ -60,10 +60,6 @@ const ISO = /^(\d{4})-(\d{2})-(\d{2})$/;
 export function readWorkbookDate(text: string): string | null {
   const dayFirst = SLASHED.exec(text) ?? DASHED.exec(text);
   const iso = ISO.exec(text);
-  const plain = dayFirst
-    ? `${dayFirst[1]}${dayFirst[2]}${dayFirst[3]}`
-    : iso
-      ? `${iso[3]}${iso[2]}${iso[1]}`
-      : text;
+  const plain = dayFirst ? `${dayFirst[1]}${dayFirst[2]}${dayFirst[3]}` : iso ? `${iso[3]}${iso[2]}${iso[1]}` : text;
   return isDdmmyyyy(plain) ? plain : null;
 }

@@ -23,7 +23,7 @@ export class Problem extends Error {
     readonly status: number,
     readonly body: Record<string, unknown>,
   ) {
-    super(String(body['message'] ?? status));
+    super(typeof body['message'] === 'string' ? body['message'] : `HTTP ${status}`);
   }
 }
 

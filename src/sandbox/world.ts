@@ -102,7 +102,7 @@ export interface World {
 /** A fresh world from a seed in which accounts and keys are present. */
 export function createWorld(seed: ParsedSeed): World {
   return {
-    keys: (seed.keys ?? []) as ApiKey[],
+    keys: seed.keys ?? [],
     extractionKeys: new Set(seed.extractionKeys ?? []),
     accounts: (seed.accounts ?? []).map(portalAccount),
     customers: new Map(),

@@ -1,0 +1,49 @@
+import multipart from '@fastify/multipart';
+import { fastify, type FastifyError, type FastifyInstance } from 'fastify';
+import { addCertificateRoutes } from './certificates';
+import { addCredentialRoute } from './credentials';
+import { addCustomerRoutes } from './customers';
+import { addIrmRoutes } from './irms';
+import { addPushRoute } from './push';
+import type { Context } from './route';
+import { addStatusRoute } from './status';
+
+/** 999 rows of a push message are about half a megabyte; well beyond that a body is no push message. */
+const BODY_LIMIT = 10 * 1024 * 1024;
+
+/** Puts the endpoints together. `refuse` closes and opens the port again. */
+export async function buildServer(
+  context: Context,
+  refuse: (refuse: boolean) => Promise<void>,
+): Promise<FastifyInstance> {
+  const app = fastify({
+    // Answers that hang on purpose must not hold up a close.
+    forceCloseConnections: true,
+    bodyLimit: BODY_LIMIT,
+    routerOptions: { maxParamLength: 500 },
+  });
+  await app.register(multipart);
+  app.setErrorHandler((error: FastifyError, _request, reply) => {
+    const status = error.statusCode ?? 500;
+    const message = status === 500 ? 'Internal server error' : error.message;
+    if (status === 500) context.settings.log.warn({ error: String(error) }, 'sandbox failed');
+    return reply.code(status).send({ statusCode: status, message });
+  });
+  app.setNotFoundHandler((request, reply) =>
+    reply.code(404).send({ statusCode: 404, message: `Cannot ${request.method} ${request.url.split('?')[0]}` }),
+  );
+  await app.register(
+    (api, _options, done) => {
+      addCustomerRoutes(api, context);
+      addCredentialRoute(api, context);
+      addIrmRoutes(api, context);
+      addPushRoute(api, context);
+      addStatusRoute(api, context);
+      addCertificateRoutes(api, context);
+      done();
+    },
+    { prefix: '/api/v1' },
+  );
+  void refuse;
+  return app;
+}

@@ -1,0 +1,118 @@
+import { readyClient, startSandbox, message, item, link, createClient, HOUR, type Harness } from './support';
+
+let harness: Harness;
+beforeEach(async () => {
+  harness = await startSandbox();
+});
+afterEach(() => harness.sandbox.close());
+
+test('an exporter is onboarded, files, and gets a certificate as a PDF that names it', async () => {
+  const { api, advance } = harness;
+  const id = await readyClient(harness);
+  const pushed = await api.post('/genebrc/push-irm', message(id));
+  expect(pushed.status).toBe(200);
+  expect(pushed.body).toMatchObject({ success: true, statusCode: 200 });
+  expect(pushed.data).toMatchObject({ ackStatus: 'Validated', recordResCount: 1, errorDetails: [] });
+
+  const requestId = pushed.data.requestId;
+  const early = await api.post('/genebrc/status', { platformCustomerId: id, requestId });
+  expect(early.data).toMatchObject({ requestId, recordResCount: 1, recordProCount: 0, ebrcBulkGenStatusLst: [] });
+  expect(early.data.processingStatus).toBeUndefined();
+
+  advance(2 * HOUR);
+  const late = await api.post('/genebrc/status', { platformCustomerId: id, requestId });
+  expect(late.data).toMatchObject({ processingStatus: 'Processed', recordProCount: 1, recordFailCount: 0 });
+  const [entry] = late.data.ebrcBulkGenStatusLst;
+  expect(entry).toMatchObject({ serialNo: '1', irmNumber: 'IRM1', fobFCC: 4_000, fcc: 'USD', eBRCDt: '02072026' });
+
+  const details = await api.post('/genebrc/fetch-details', {
+    platformCustomerId: id,
+    iecCode: 'AAGCM4521K',
+    eBRCIssueFromDt: '01072026',
+    eBRCIssueToDt: '01102026',
+    sbCumInvoiceNumber: '1234567',
+  });
+  expect(details.data).toEqual([
+    expect.objectContaining({ eBRCNumber: entry.eBRCNumber, realisedValueFCC: 4_000, eBRCStatus: 'Issued' }),
+  ]);
+
+  const pdf = await api.get(`/genebrc/download-pdf/${entry.eBRCNumber}?platformCustomerId=${id}`);
+  expect(pdf.status).toBe(200);
+  expect(pdf.headers.get('content-type')).toBe('application/pdf');
+  expect(pdf.headers.get('content-disposition')).toContain('attachment');
+  expect(pdf.body.subarray(0, 5).toString()).toBe('%PDF-');
+  expect(pdf.body.toString('latin1')).toContain(entry.eBRCNumber);
+  expect(pdf.body.toString('latin1').trimEnd().endsWith('%%EOF')).toBe(true);
+
+  await api.post('/irm/refresh', { platformCustomerId: id });
+  const irms = await api.get(`/irm?platformCustomerId=${id}&irmNumber=IRM1`);
+  expect(irms.data.data[0]).toMatchObject({ irmAvailableAmt: 6_000, irmUtilizedAmt: 4_000, iecCode: 'AAGCM4521K' });
+});
+
+test('refreshing before the activation time is refused with the code and a body that says so', async () => {
+  const id = await createClient(harness);
+  const linked = await link(harness, id);
+  expect(linked.status).toBe(201);
+  expect(linked.data).toMatchObject({
+    mode: 'test',
+    isActive: true,
+    hasDgftCredentials: true,
+    dgftApiStatus: {
+      state: 'activation_pending',
+      activatesAt: new Date(harness.now() + 24 * HOUR).toISOString(),
+      sharedCredentialsLikely: false,
+    },
+  });
+  const refused = await harness.api.post('/irm/refresh', { platformCustomerId: id });
+  expect(refused.status).toBe(409);
+  expect(refused.body).toMatchObject({
+    statusCode: 409,
+    errorCode: 'DGFT_IP_ACTIVATION_PENDING',
+    path: '/api/v1/irm/refresh',
+  });
+  harness.advance(24 * HOUR);
+  const client = await harness.api.get(`/platform-customers/${id}`);
+  expect(client.data.dgftApiStatus).toMatchObject({ state: 'ready', activatesAt: null });
+  expect((await harness.api.post('/irm/refresh', { platformCustomerId: id })).status).toBe(200);
+});
+
+test('balances go down row by row, and a row beyond its balance is errored with the reason', async () => {
+  const { api, advance } = harness;
+  const id = await readyClient(harness);
+  const rows = [1, 2, 3].map((serialNo) => item({ serialNo, sbCumInvoiceNumber: `100${serialNo}` }));
+  const { data } = await api.post('/genebrc/push-irm', message(id, rows));
+  advance(2 * HOUR);
+  const status = await api.post('/genebrc/status', { platformCustomerId: id, requestId: data.requestId });
+  expect(status.data).toMatchObject({ processingStatus: 'Errored', recordProCount: 2, recordFailCount: 1 });
+  expect(status.data.ebrcBulkGenStatusLst[2]).toMatchObject({
+    processingStatus: 'Errored',
+    eBRCNumber: null,
+    errorDetails: [expect.stringContaining('ERR38')],
+  });
+});
+
+test('an identical mapping filed twice becomes two certificates, and is counted', async () => {
+  const { api, advance, sandbox } = harness;
+  const id = await readyClient(harness);
+  const first = await api.post('/genebrc/push-irm', message(id));
+  expect(sandbox.doubleFilings()).toEqual([]);
+  const second = await api.post('/genebrc/push-irm', message(id));
+  advance(2 * HOUR);
+  await sandbox.state();
+  expect(sandbox.doubleFilings()).toEqual([
+    {
+      fingerprint: expect.stringContaining('IRM1'),
+      requestIds: [first.data.requestId, second.data.requestId],
+      eBRCNumbers: [expect.any(String), expect.any(String)],
+    },
+  ]);
+});
+
+test('a mapping that the authority refused may be filed again without being counted', async () => {
+  const { api, advance, sandbox } = harness;
+  const id = await readyClient(harness);
+  await api.post('/genebrc/push-irm', message(id, [item({ mappedIRMAmountFCC: 20_000 })]));
+  advance(2 * HOUR);
+  await api.post('/genebrc/push-irm', message(id, [item({ mappedIRMAmountFCC: 20_000 })]));
+  expect(sandbox.doubleFilings()).toEqual([]);
+});
