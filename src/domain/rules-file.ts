@@ -1,0 +1,226 @@
+import type { Finding } from './finding';
+import { groupBy } from './group-by';
+import type { Mapping } from './mapping';
+import { irmKeyText } from './mapping';
+import { canonicalAmount, compareAmounts, formatAmount, isAmount, sumAmounts } from './money';
+import type { DraftRow } from './rules-draft';
+import { errorAt, hasValue, warningAt } from './rules-draft';
+import { listed } from './rules-words';
+import { isUploadType } from './upload-type';
+
+/** Rules between the rows of one filing. */
+
+export interface FileContext {
+  /** The filing's upload type; where absent, the rows only have to agree with each other. */
+  uploadType?: number;
+  /** True where the same mapping twice is meant: it then warns. */
+  allowDuplicates?: boolean;
+}
+
+export function checkFile(drafts: readonly DraftRow[], context: FileContext): Finding[] {
+  return [
+    ...checkUploadTypes(drafts, context),
+    ...checkSerials(drafts),
+    ...checkDuplicates(drafts, context),
+    ...checkRemittances(drafts),
+    ...checkDocuments(drafts),
+  ];
+}
+
+function checkUploadTypes(drafts: readonly DraftRow[], { uploadType }: FileContext): Finding[] {
+  const typed = drafts.filter(
+    (draft) => isUploadType(draft.mapping.uploadType ?? 0) && !draft.failed.has('uploadType'),
+  );
+  const expected = uploadType ?? typed[0]?.mapping.uploadType;
+  const reason = uploadType === undefined ? `row ${typed[0]?.row} has ${expected}` : `this filing is ${expected}`;
+  return typed
+    .filter((draft) => draft.mapping.uploadType !== expected)
+    .map((draft) =>
+      errorAt(
+        draft.row,
+        'uploadType',
+        'upload_type_differs',
+        `uploadType ${draft.mapping.uploadType} differs: ${reason}. File each upload type on its own.`,
+      ),
+    );
+}
+
+function checkSerials(drafts: readonly DraftRow[]): Finding[] {
+  const first = new Map<number, number>();
+  return drafts.flatMap((draft) => {
+    const serial = draft.mapping.serialNo;
+    if (serial === undefined || draft.failed.has('serialNo')) return [];
+    const holder = first.get(serial);
+    if (holder === undefined) {
+      first.set(serial, draft.row);
+      return [];
+    }
+    return [
+      errorAt(
+        draft.row,
+        'serialNo',
+        'duplicate_serial',
+        `serialNo ${serial} is used already by row ${holder}. Give every row a number of its own.`,
+      ),
+    ];
+  });
+}
+
+/** The parts of a mapping that make it the same mapping again, whatever its row; undefined while one is not known. */
+function mappingKey(draft: DraftRow): string | undefined {
+  const irm = irmKeyOf(draft);
+  const { sbCumInvoiceNumber, sbCumInvoiceDate, mappedIRMAmountFCC } = draft.mapping;
+  if (irm === undefined || !sbCumInvoiceNumber || !sbCumInvoiceDate || !isAmount(mappedIRMAmountFCC)) return undefined;
+  return [irm, sbCumInvoiceNumber.trim().toUpperCase(), sbCumInvoiceDate, canonicalAmount(mappedIRMAmountFCC)].join(
+    '|',
+  );
+}
+
+function checkDuplicates(drafts: readonly DraftRow[], { allowDuplicates = false }: FileContext): Finding[] {
+  const first = new Map<string, number>();
+  return drafts.flatMap((draft) => {
+    const key = mappingKey(draft);
+    if (key === undefined) return [];
+    const holder = first.get(key);
+    if (holder === undefined) {
+      first.set(key, draft.row);
+      return [];
+    }
+    const message = `This row maps the same IRM to the same document with the same amount as row ${holder}, which would mint a second certificate. Remove one of them, or correct the amount.`;
+    return [(allowDuplicates ? warningAt : errorAt)(draft.row, null, 'duplicate_mapping', message)];
+  });
+}
+
+function irmKeyOf({ mapping }: DraftRow): string | undefined {
+  const { irmNumber, irmAdCode, irmIfscCode, irmDt } = mapping;
+  if (![irmNumber, irmAdCode, irmIfscCode, irmDt].every((part) => typeof part === 'string' && hasValue(part)))
+    return undefined;
+  return irmKeyText(mapping as Pick<Mapping, 'irmNumber' | 'irmAdCode' | 'irmIfscCode' | 'irmDt'>);
+}
+
+/** Drafts by a key, in file order; those without the key or without a mapped amount stay out. */
+function grouped(drafts: readonly DraftRow[], keyOf: (draft: DraftRow) => string | undefined): DraftRow[][] {
+  const mapped = drafts.filter((draft) => isAmount(draft.mapping.mappedIRMAmountFCC));
+  return [...groupBy(mapped, keyOf).values()];
+}
+
+function mappedAmounts(group: readonly DraftRow[]): number[] {
+  return group.map((draft) => draft.mapping.mappedIRMAmountFCC ?? 0);
+}
+
+/** The row at which a running sum first exceeds a limit: the cell that a person has to look at. */
+export function rowThatExceeds(
+  rows: readonly { row: number; amount: number }[],
+  limit: string | number,
+): number | null {
+  let sum = '0';
+  for (const { row, amount } of rows) {
+    sum = sumAmounts([sum, amount]);
+    if (compareAmounts(sum, limit) > 0) return row;
+  }
+  return rows.at(-1)?.row ?? null;
+}
+
+/** Mapped amounts per IRM against the remittance that the rows themselves state (spec: bulk-upload, Mapping). */
+function checkRemittances(drafts: readonly DraftRow[]): Finding[] {
+  return grouped(drafts, irmKeyOf).flatMap((group) => {
+    const stated = group.map((draft) => draft.mapping.irmRemitAmtFCC).filter((amount) => amount !== undefined);
+    const remittance = stated[0];
+    if (remittance === undefined) return [];
+    const findings: Finding[] = [];
+    const other = group.find(
+      ({ mapping }) => isAmount(mapping.irmRemitAmtFCC) && compareAmounts(mapping.irmRemitAmtFCC, remittance) !== 0,
+    );
+    if (other) {
+      findings.push(
+        warningAt(
+          other.row,
+          'irmRemitAmtFCC',
+          'remittance_differs',
+          `This row gives another remittance amount than row ${group[0]?.row} for the same IRM. Write the same amount in both.`,
+        ),
+      );
+    }
+    const largest = stated.reduce((a, b) => (compareAmounts(a, b) >= 0 ? a : b));
+    const total = sumAmounts(mappedAmounts(group));
+    if (compareAmounts(total, largest) > 0) {
+      const running = group.map((draft) => ({ row: draft.row, amount: draft.mapping.mappedIRMAmountFCC ?? 0 }));
+      findings.push(
+        errorAt(
+          rowThatExceeds(running, largest),
+          'mappedIRMAmountFCC',
+          'over_remittance',
+          `Mapped amounts of this IRM add up to ${formatAmount(total)} (rows ${listed(group.map(({ row }) => row))}), more than the remittance of ${formatAmount(largest)}. Lower them.`,
+        ),
+      );
+    }
+    return findings;
+  });
+}
+
+/** What rows that share one document should have in common; published rules, so warnings only. */
+function checkDocuments(drafts: readonly DraftRow[]): Finding[] {
+  const groups = grouped(drafts, ({ mapping: { sbCumInvoiceNumber, sbCumInvoiceDate, portCode } }) =>
+    sbCumInvoiceNumber && sbCumInvoiceDate
+      ? [sbCumInvoiceNumber, sbCumInvoiceDate, portCode ?? ''].join('|')
+      : undefined,
+  );
+  return groups.flatMap((group) => [...checkDocumentValue(group), ...checkClubbing(group)]);
+}
+
+function checkDocumentValue(group: readonly DraftRow[]): Finding[] {
+  const value = group[0]?.mapping.sbCumInvoiceValueinFCC;
+  const sameCurrency = group.every(({ mapping }) => mapping.irmFCC === mapping.sbCumInvoiceFCC);
+  const total = sumAmounts(mappedAmounts(group));
+  if (!isAmount(value) || !sameCurrency || compareAmounts(total, value) <= 0) return [];
+  const running = group.map((draft) => ({ row: draft.row, amount: draft.mapping.mappedIRMAmountFCC ?? 0 }));
+  return [
+    warningAt(
+      rowThatExceeds(running, value),
+      'mappedIRMAmountFCC',
+      'over_document_value',
+      `Mapped amounts of this document add up to ${formatAmount(total)}, more than its value of ${formatAmount(value)}. Check the amounts.`,
+    ),
+  ];
+}
+
+function checkClubbing(group: readonly DraftRow[]): Finding[] {
+  const [first, ...others] = group;
+  if (!first) return [];
+  const differing = (field: 'irmFCC' | 'irmIfscCode') =>
+    others.find(
+      ({ mapping }) =>
+        mapping[field] !== undefined && first.mapping[field] !== undefined && mapping[field] !== first.mapping[field],
+    );
+  const findings: Finding[] = [];
+  for (const [field, what] of [
+    ['irmFCC', 'currency'],
+    ['irmIfscCode', 'bank'],
+  ] as const) {
+    const other = differing(field);
+    if (other) {
+      findings.push(
+        warningAt(
+          other.row,
+          field,
+          'clubbed_irms_differ',
+          `The IRMs of this document differ in their ${what} (row ${first.row}). Remittances for one document usually share it: check both.`,
+        ),
+      );
+    }
+  }
+  const purposes = new Set(
+    group.map(({ mapping }) => mapping.irmPurposeCode).filter((code) => code && code !== 'P0103'),
+  );
+  if (purposes.size > 1) {
+    findings.push(
+      warningAt(
+        group.at(-1)?.row ?? null,
+        'irmPurposeCode',
+        'clubbed_purposes',
+        `The IRMs of this document have the purposes ${listed([...purposes].map(String))}. Only P0103 may be mixed with another: check them.`,
+      ),
+    );
+  }
+  return findings;
+}

@@ -1,0 +1,116 @@
+import { irmKeyText } from '../../src/domain/mapping';
+import type { HeldIrm, Hold } from '../../src/domain/preflight';
+import { checkBalances } from '../../src/domain/preflight';
+import { mapping, mappingRow } from './sample-mapping';
+
+const READ_AT = 1_000_000;
+
+const irm = (changes: Partial<HeldIrm> = {}): HeldIrm => ({
+  irmNumber: 'IRM2026000001',
+  irmAdCode: '0510001',
+  irmIfscCode: 'HDFC0000001',
+  issueDate: '05012026',
+  remittanceDate: '04012026',
+  currency: 'USD',
+  purpose: 'P0102',
+  amount: '10000.00',
+  available: '10000.00',
+  status: 'fresh',
+  readAt: READ_AT,
+  ...changes,
+});
+
+const hold = (changes: Partial<Hold> = {}): Hold => ({
+  filingId: 'filing-1',
+  reference: 'JAN-1',
+  state: 'processing',
+  irmKey: irmKeyText(mapping()),
+  amount: '8000.00',
+  submittedAt: READ_AT - 1,
+  outcomeKnown: true,
+  certified: false,
+  ...changes,
+});
+
+const check = (irms: HeldIrm[], holds: Hold[] = [], rows = [mappingRow()]) =>
+  checkBalances(rows, irms, holds).map(({ severity, row, field, code, filingId }) =>
+    [severity, row, field, code, ...(filingId ? [filingId] : [])].join(' '),
+  );
+
+test('a mapping within the balance gives no finding', () => {
+  expect(check([irm()])).toEqual([]);
+});
+
+test('sums are compared exactly and per IRM key', () => {
+  const tenth = Array.from({ length: 10 }, (_, index) =>
+    mappingRow({ serialNo: index + 1, mappedIRMAmountFCC: 0.1, irmRemitAmtFCC: 1 }),
+  );
+  expect(check([irm({ amount: '1', available: '1' })], [], tenth)).toEqual([]);
+  expect(check([irm({ amount: '1', available: '0.99' })], [], tenth)).toEqual([
+    'error 10 mappedIRMAmountFCC over_balance',
+  ]);
+  const other = irm({ irmAdCode: '0510002' });
+  const both = [mappingRow(), mappingRow({ serialNo: 2, irmAdCode: '0510002' })];
+  expect(check([irm(), other], [], both)).toEqual([]);
+});
+
+test('more than the remittance, and more than is left of it', () => {
+  expect(check([irm({ amount: '7999.99', available: '7999.99' })])).toContain(
+    'error 1 mappedIRMAmountFCC over_remittance',
+  );
+  expect(check([irm({ available: '7999.99' })])).toEqual(['error 1 mappedIRMAmountFCC over_balance']);
+});
+
+test.each([
+  ['not submitted yet', { submittedAt: null }],
+  ['of unknown outcome', { outcomeKnown: false }],
+  ['submitted after the balance was read', { submittedAt: READ_AT + 1 }],
+])('a filing %s blocks what it holds, and is named', (_, changes) => {
+  expect(check([irm()], [hold(changes)])).toEqual(['error 1 mappedIRMAmountFCC balance_held filing-1']);
+  expect(check([irm()], [hold({ ...changes, amount: '2000' })])).toEqual([]);
+  const [finding] = checkBalances([mappingRow()], [irm()], [hold(changes)]);
+  expect(finding?.message).toContain(
+    'filing JAN-1 (processing, filing-1) holds part of the 10000.00 available, which leaves 2000.00',
+  );
+});
+
+test('a filing submitted before the balance was read may be in it already: it warns', () => {
+  expect(check([irm()], [hold()])).toEqual(['warning 1 mappedIRMAmountFCC balance_maybe_held filing-1']);
+  expect(check([irm()], [hold({ amount: '2000' })])).toEqual([]);
+});
+
+test('a certified filing that the utilised amount covers is in the balance', () => {
+  const used = irm({ amount: '18000.00', available: '10000.00' });
+  const row = [mappingRow({ irmRemitAmtFCC: 18000 })];
+  expect(check([used], [hold({ certified: true })], row)).toEqual([]);
+  expect(check([irm()], [hold({ certified: true })])).toEqual([
+    'warning 1 mappedIRMAmountFCC balance_maybe_held filing-1',
+  ]);
+});
+
+test('holds on another IRM do not count', () => {
+  expect(check([irm()], [hold({ submittedAt: null, irmKey: irmKeyText(mapping({ irmDt: '06012026' })) })])).toEqual([]);
+});
+
+test('irmDt is the issue date, or the remittance date where only that fits', () => {
+  expect(check([irm({ issueDate: '06012026', remittanceDate: '05012026' })])).toEqual([]);
+  const byRemittance = irm({ issueDate: '01012026', remittanceDate: '05012026', available: '1' });
+  expect(check([byRemittance, irm()])).toEqual([]);
+});
+
+test('what may be seen otherwise by the authority warns and never blocks', () => {
+  expect(check([])).toEqual(['warning 1 irmNumber irm_unknown']);
+  expect(check([irm({ irmAdCode: '0510009' })])).toEqual(['warning 1 irmNumber irm_unknown']);
+  expect(check([irm({ issueDate: null, remittanceDate: null })])).toEqual(['warning 1 irmNumber irm_unknown']);
+  for (const status of ['C', 'cancelled', 'Canceled'])
+    expect(check([irm({ status })])).toEqual(['warning 1 irmNumber irm_cancelled']);
+  for (const status of [null, 'closed?', 'fresh']) expect(check([irm({ status })])).toEqual([]);
+  expect(check([irm({ currency: 'EUR' })])).toEqual(['warning 1 irmFCC irm_currency_differs']);
+  expect(check([irm({ purpose: 'P0103' })])).toEqual(['warning 1 irmPurposeCode irm_purpose_differs']);
+  expect(check([irm({ amount: '12000', available: '9000' })])).toEqual(['warning 1 irmRemitAmtFCC irm_amount_differs']);
+});
+
+test('an unknown IRM says under what the number is known', () => {
+  const [finding] = checkBalances([mappingRow()], [irm({ irmAdCode: '0510009' })], []);
+  expect(finding?.message).toContain('That number is held with AD code 0510009, IFSC HDFC0000001, date 05012026');
+});

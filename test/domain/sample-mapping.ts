@@ -1,0 +1,33 @@
+import type { Mapping, MappingRow } from '../../src/domain/mapping';
+
+/** A mapping that no rule says anything about; tests change what they are about. */
+export function mapping(changes: Partial<Mapping> = {}): Mapping {
+  return {
+    serialNo: 1,
+    uploadType: 101,
+    branchSlNo: 0,
+    irmIfscCode: 'HDFC0000001',
+    irmAdCode: '0510001',
+    irmNumber: 'IRM2026000001',
+    irmDt: '05012026',
+    irmFCC: 'USD',
+    irmPurposeCode: 'P0102',
+    irmRemitAmtFCC: 10000,
+    sbCumInvoiceNumber: '1234567',
+    sbCumInvoiceDate: '03012026',
+    portCode: 'INNSA1',
+    billNo: 'EXP/2026/001',
+    sbCumInvoiceFCC: 'USD',
+    sbCumInvoiceValueinFCC: 8000,
+    mappedIRMAmountFCC: 8000,
+    isVostro: 'N',
+    isGstAvail: 'N',
+    gstinInvoiceNumber: null,
+    gstinInvoiceDate: null,
+    ...changes,
+  };
+}
+
+export function mappingRow(changes: Partial<Mapping> = {}, row = changes.serialNo ?? 1): MappingRow {
+  return { row, mapping: mapping(changes) };
+}
