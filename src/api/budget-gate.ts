@@ -1,0 +1,102 @@
+/**
+ * Keeps the tasks of one rate class on the server until this process can use them: the next one is asked for only when the
+ * last one has its slot, so at most one task waits here and all others stay where the server orders them by fairness.
+ *
+ * Two sides meet in it. The slot supplier asks {@link enter} before it polls and says {@link started} and {@link left} of
+ * each task; the budget says when a call begins to wait and when it stops waiting. The gate is shut while a call waits, and
+ * while a task has been asked for that has not begun to wait. A task that ends without a call opens it again by leaving.
+ * An activity that makes several calls shuts the gate anew with each of them.
+ */
+export interface BudgetGate {
+  /** Resolves with a pass when the next task may be asked for; rejects with the signal's reason. */
+  enter(signal: AbortSignal): Promise<GatePass>;
+  /** A task came for this pass. */
+  started(pass: GatePass): void;
+  /** The task is over, or none came. Saying so twice does no harm. */
+  left(pass: GatePass): void;
+  /** A call of this class begins to wait for its slot. */
+  waits(): void;
+  /** It has its slot, or has given up. */
+  goesOn(): void;
+}
+
+/** One task that was asked for. */
+export interface GatePass {
+  state: 'asked' | 'started' | 'through' | 'left';
+}
+
+interface Waiter {
+  admit: () => void;
+}
+
+/** `maxTasks`: most tasks of the class in this process, waiting or running. Slow calls overlap up to it. */
+export function createBudgetGate({ maxTasks }: { maxTasks: number }): BudgetGate {
+  const passes = new Set<GatePass>();
+  const line: Waiter[] = [];
+  let waitingCalls = 0;
+
+  function isOpen(): boolean {
+    if (waitingCalls > 0 || passes.size >= maxTasks) return false;
+    return [...passes].every((pass) => pass.state === 'through');
+  }
+
+  function admitNext(): void {
+    if (line.length > 0 && isOpen()) line.shift()?.admit();
+  }
+
+  function leave(pass: GatePass): void {
+    pass.state = 'left';
+    if (passes.delete(pass)) admitNext();
+  }
+
+  function newPass(signal: AbortSignal): GatePass {
+    const pass: GatePass = { state: 'asked' };
+    passes.add(pass);
+    // The SDK may give up on a reservation that has been answered but not taken over yet, and then never releases it.
+    signal.addEventListener('abort', () => pass.state === 'asked' && leave(pass), { once: true });
+    return pass;
+  }
+
+  return {
+    enter(signal) {
+      return new Promise((resolve, reject) => {
+        if (signal.aborted) return reject(reasonOf(signal));
+        if (line.length === 0 && isOpen()) return resolve(newPass(signal));
+        const giveUp = () => {
+          line.splice(line.indexOf(waiter), 1);
+          reject(reasonOf(signal));
+        };
+        const waiter: Waiter = {
+          admit: () => {
+            signal.removeEventListener('abort', giveUp);
+            resolve(newPass(signal));
+          },
+        };
+        signal.addEventListener('abort', giveUp, { once: true });
+        line.push(waiter);
+      });
+    },
+
+    started(pass) {
+      if (pass.state === 'asked') pass.state = 'started';
+    },
+
+    left: leave,
+
+    waits() {
+      waitingCalls += 1;
+      // From here on the waiting call keeps the gate shut in the task's stead.
+      for (const pass of passes) if (pass.state === 'started') pass.state = 'through';
+    },
+
+    goesOn() {
+      waitingCalls -= 1;
+      admitNext();
+    },
+  };
+}
+
+/** As it is: the SDK logs an error for any other rejection, and retries a second later. */
+function reasonOf(signal: AbortSignal): Error {
+  return signal.reason as Error;
+}

@@ -1,0 +1,33 @@
+/** All durations of a budget, in milliseconds. They follow from the window, so that a short test window is quick in all. */
+export interface BudgetTiming {
+  /** How long a call that was answered counts: the service's window and a little for two clocks that never run alike. */
+  windowMs: number;
+  /** How long a call that was written counts when no answer comes: {@link windowMs} and the guard. */
+  holdMs: number;
+  /** A process that is silent for this long has lost its places in the line and its unwritten slots. */
+  leaseMs: number;
+  /** How often leases are renewed and waiting callers hear of their place. */
+  renewMs: number;
+}
+
+/** Clocks that are being corrected run up to 0.05 % fast or slow, and both sides read whole milliseconds. */
+const DRIFT = 0.001;
+
+/** The most time from the headers being written to the service counting the call, as a part of the window: 2 s of 60 s. */
+const GUARD_PART = 1 / 30;
+const GUARD_MIN_MS = 250;
+
+const LEASE_PART = 1 / 4;
+const LEASE_MIN_MS = 2_000;
+const LEASE_MAX_MS = 15_000;
+
+/**
+ * `guardMs` matters for slow answers alone: a call answered within it is free one window after its answer. Calls that take
+ * longer than that to *reach* the service can meet a 429; a longer guard lowers what slow classes get through.
+ */
+export function budgetTiming({ windowMs, guardMs }: { windowMs: number; guardMs?: number }): BudgetTiming {
+  const guard = guardMs ?? Math.max(windowMs * GUARD_PART, GUARD_MIN_MS);
+  const countedMs = windowMs + Math.ceil(windowMs * DRIFT) + 1;
+  const leaseMs = Math.min(Math.max(windowMs * LEASE_PART, LEASE_MIN_MS), LEASE_MAX_MS);
+  return { windowMs: countedMs, holdMs: countedMs + guard, leaseMs, renewMs: leaseMs / 3 };
+}
