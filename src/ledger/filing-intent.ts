@@ -49,7 +49,7 @@ export type IntentOutcome =
  * all its IRMs. From the commit on, no other filing, worker or machine can file one of these mappings.
  */
 export async function recordIntent(pool: pg.Pool, intent: Intent): Promise<IntentOutcome> {
-  return withTransaction(pool, async (client) => {
+  return withTransaction(pool, async (client): Promise<IntentOutcome> => {
     await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 1))', [
       `${intent.mode}|${intent.reference}|${intent.correction}`,
     ]);
@@ -78,10 +78,10 @@ export async function recordIntent(pool: pg.Pool, intent: Intent): Promise<Inten
       text: `${intent.rows.length} rows recorded, declaration ${intent.declaration}`,
       data: { contentHash: intent.contentHash, duplicateReason: intent.duplicateReason },
     });
-    return { outcome: 'opened' as const, filingId };
-  }).catch((error: unknown) => {
+    return { outcome: 'opened', filingId };
+  }).catch((error: unknown): IntentOutcome => {
     // Thrown, not returned, so that the transaction rolls back what it had written.
-    if (error instanceof TakeOverRefused) return { outcome: 'refused' as const, findings: error.findings };
+    if (error instanceof TakeOverRefused) return { outcome: 'refused', findings: error.findings };
     throw error;
   });
 }

@@ -1,0 +1,147 @@
+import type { CertificateEntry } from '../domain/certificate-matching';
+import { filingDateFromAnything } from '../domain/dates';
+import { isAmount } from '../domain/money';
+import type { Queryable } from './pool';
+
+/** A fetch-details entry (spec: "Certificate detail"); fields that are not read here are kept in `detail`. */
+export interface CertificateDetailRecord extends Omit<CertificateEntry, 'eBRCNumber'> {
+  eBRCNumber: string | null;
+  eBRCStatus: string | null;
+  billNo: string | null;
+  [field: string]: unknown;
+}
+
+/**
+ * Keeps every certificate that fetch-details names, whoever filed it. The first sighting is never moved: it tells what
+ * existed before a send.
+ */
+export async function saveCertificates(
+  db: Queryable,
+  { exporterId, details, at }: { exporterId: string; details: readonly CertificateDetailRecord[]; at: Date },
+): Promise<void> {
+  const rows = details
+    .filter((detail) => detail.eBRCNumber)
+    .map((detail) => ({
+      ebrc_number: detail.eBRCNumber?.trim(),
+      ebrc_date: filingDateFromAnything(detail.eBRCDate) ?? detail.eBRCDate,
+      status: detail.eBRCStatus,
+      document_no: detail.sbCumInvoiceNumber,
+      document_date: filingDateFromAnything(detail.sbCumInvoiceDate) ?? detail.sbCumInvoiceDate,
+      bill_no: detail.billNo,
+      amount: isAmount(detail.realisedValueFCC) ? detail.realisedValueFCC : null,
+      currency: detail.currencyCode,
+      detail,
+    }));
+  await db.query(
+    `INSERT INTO certificates (exporter_id, ebrc_number, ebrc_date, status, document_no, document_date, bill_no, amount,
+        currency, detail, first_seen_at)
+     SELECT DISTINCT ON (r.ebrc_number) $1, r.ebrc_number, r.ebrc_date, r.status, r.document_no, r.document_date, r.bill_no,
+        r.amount, r.currency, r.detail, $3
+       FROM jsonb_to_recordset($2::jsonb) AS r(ebrc_number text, ebrc_date text, status text, document_no text,
+        document_date text, bill_no text, amount numeric, currency text, detail jsonb)
+     ON CONFLICT (exporter_id, ebrc_number) DO UPDATE SET ebrc_date = coalesce(excluded.ebrc_date, certificates.ebrc_date),
+        status = excluded.status, document_no = excluded.document_no, document_date = excluded.document_date,
+        bill_no = excluded.bill_no, amount = excluded.amount, currency = excluded.currency, detail = excluded.detail`,
+    [exporterId, JSON.stringify(rows), at],
+  );
+}
+
+/** Numbers that may not be adopted for a send: they belong to a row, or were seen before it. */
+export async function numbersNotToAdopt(db: Queryable, exporterId: string, sentAt: Date): Promise<Set<string>> {
+  const { rows } = await db.query<{ number: string }>(
+    `SELECT ebrc_number AS number FROM certificates
+      WHERE exporter_id = $1 AND (filing_id IS NOT NULL OR first_seen_at < $2)`,
+    [exporterId, sentAt],
+  );
+  return new Set(rows.map((row) => row.number));
+}
+
+/** Certified rows of a filing whose details are not in the ledger yet. */
+export async function countWithoutDetail(db: Queryable, filingId: string): Promise<number> {
+  const { rows } = await db.query<{ n: number }>(
+    'SELECT count(*)::int AS n FROM certificates WHERE filing_id = $1 AND detail IS NULL',
+    [filingId],
+  );
+  return rows[0]?.n ?? 0;
+}
+
+/** The certificates of a filing that have no PDF in the document store yet. */
+export async function certificatesToArchive(db: Queryable, filingId: string, limit: number): Promise<string[]> {
+  const { rows } = await db.query<{ number: string }>(
+    `SELECT ebrc_number AS number FROM certificates WHERE filing_id = $1 AND archived_at IS NULL
+      ORDER BY position, ebrc_number LIMIT $2`,
+    [filingId, limit],
+  );
+  return rows.map((row) => row.number);
+}
+
+export interface ArchivedPdf {
+  exporterId: string;
+  eBRCNumber: string;
+  document: string;
+  sha256: string;
+  bytes: number;
+  at: Date;
+}
+
+/** Records that a certificate's PDF is in the document store. */
+export async function markArchived(db: Queryable, pdf: ArchivedPdf): Promise<void> {
+  await db.query(
+    `UPDATE certificates SET pdf_document = $3, pdf_sha256 = $4, pdf_bytes = $5, archived_at = $6
+      WHERE exporter_id = $1 AND ebrc_number = $2`,
+    [pdf.exporterId, pdf.eBRCNumber, pdf.document, pdf.sha256, pdf.bytes, pdf.at],
+  );
+}
+
+/** What is recorded of a certificate's PDF, or null. */
+export async function archivedPdf(
+  db: Queryable,
+  exporterId: string,
+  eBRCNumber: string,
+): Promise<{ document: string; sha256: string } | null> {
+  const { rows } = await db.query<{ document: string; sha256: string }>(
+    `SELECT pdf_document AS document, pdf_sha256 AS sha256 FROM certificates
+      WHERE exporter_id = $1 AND ebrc_number = $2 AND archived_at IS NOT NULL`,
+    [exporterId, eBRCNumber],
+  );
+  return rows[0] ?? null;
+}
+
+/** A certificate as `ebrc certificates` lists it. Amounts are exact decimal text. */
+export interface CertificateView {
+  eBRCNumber: string;
+  eBRCDate: string | null;
+  eBRCStatus: string | null;
+  exporterId: string;
+  filingId: string | null;
+  reference: string | null;
+  sbCumInvoiceNumber: string | null;
+  irmNumber: string | null;
+  realisedValueFCC: string | null;
+  currencyCode: string | null;
+  document: string | null;
+  sha256: string | null;
+  archivedAt: Date | null;
+}
+
+/** All certificates of a mode, those of our own filings and others that fetch-details named; newest first. */
+export async function listCertificates(
+  db: Queryable,
+  { mode, exporterId }: { mode: string; exporterId?: string },
+): Promise<CertificateView[]> {
+  const { rows } = await db.query<CertificateView>(
+    `SELECT c.ebrc_number AS "eBRCNumber", c.ebrc_date AS "eBRCDate", c.status AS "eBRCStatus",
+            c.exporter_id AS "exporterId", c.filing_id AS "filingId", f.reference,
+            coalesce(r.mapping->>'sbCumInvoiceNumber', c.document_no) AS "sbCumInvoiceNumber",
+            r.mapping->>'irmNumber' AS "irmNumber", coalesce(c.amount, r.mapped_amount)::text AS "realisedValueFCC",
+            coalesce(c.currency, r.currency) AS "currencyCode", c.pdf_document AS document, c.pdf_sha256 AS sha256,
+            c.archived_at AS "archivedAt"
+       FROM certificates c JOIN exporters e USING (exporter_id)
+       LEFT JOIN filings f ON f.filing_id = c.filing_id
+       LEFT JOIN filing_rows r ON r.filing_id = c.filing_id AND r.position = c.position
+      WHERE e.mode = $1 AND ($2::text IS NULL OR c.exporter_id = $2)
+      ORDER BY c.first_seen_at DESC, c.ebrc_number`,
+    [mode, exporterId ?? null],
+  );
+  return rows;
+}

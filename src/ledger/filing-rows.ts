@@ -1,0 +1,181 @@
+import { isLive, ROW_STATES, type RowState } from '../domain/filing-states';
+import type { RowVerdict } from '../domain/request-status';
+import type { OpenRow } from '../domain/certificate-matching';
+import type { Mapping } from '../domain/mapping';
+import type { FilingCounts } from '../domain/contracts';
+import { giveRowsBack } from './row-takeover';
+import type { Queryable } from './pool';
+
+/** A row as the ledger holds it; `serialNo` is the number that was, or will be, sent. */
+export interface FilingRow {
+  position: number;
+  sourceRow: number;
+  submission: number;
+  serialNo: number;
+  mapping: Mapping;
+  extra: Record<string, string> | null;
+  state: RowState;
+  ebrcNumber: string | null;
+  ebrcDate: string | null;
+  errors: string[];
+  takenOverBy: string | null;
+}
+
+/** The rows of a filing, or of one of its submissions, in order. */
+export async function readRows(db: Queryable, filingId: string, submission?: number): Promise<FilingRow[]> {
+  const { rows } = await db.query<FilingRow>(
+    `SELECT position, source_row AS "sourceRow", submission, serial_no AS "serialNo", mapping, extra, state,
+            ebrc_number AS "ebrcNumber", ebrc_date AS "ebrcDate", errors, taken_over_by AS "takenOverBy"
+       FROM filing_rows WHERE filing_id = $1 AND ($2::int IS NULL OR submission = $2) ORDER BY position`,
+    [filingId, submission ?? null],
+  );
+  return rows;
+}
+
+/** States in which a row may still become something else by an outcome of the service. */
+const UNSETTLED: RowState[] = ['planned', 'submitted', 'unknown', 'abandoned_after_send'];
+
+/**
+ * Settles rows as the authority said: certified with their certificate, or errored with its words. Rows left open stay
+ * as they are; a row that is settled already never changes, so that a repeated or late write does nothing.
+ */
+export async function settleRows(
+  db: Queryable,
+  {
+    filingId,
+    exporterId,
+    verdicts,
+    at,
+  }: { filingId: string; exporterId: string; verdicts: readonly RowVerdict[]; at: Date },
+): Promise<void> {
+  for (const verdict of verdicts) {
+    if (verdict.outcome === 'certified') await certifyRow(db, { filingId, exporterId, at, ...verdict });
+    if (verdict.outcome === 'errored') {
+      await db.query(
+        `UPDATE filing_rows SET state = 'needs_correction', live = false, errors = $3, settled_at = $4
+          WHERE filing_id = $1 AND position = $2 AND state = ANY($5)`,
+        [filingId, verdict.position, JSON.stringify(verdict.errors), at, UNSETTLED],
+      );
+    }
+  }
+}
+
+async function certifyRow(
+  db: Queryable,
+  row: {
+    filingId: string;
+    exporterId: string;
+    position: number;
+    eBRCNumber: string;
+    eBRCDate: string | null;
+    at: Date;
+  },
+): Promise<void> {
+  // A number that belongs to another row already is left open instead of taken twice: the unique index would refuse it.
+  const updated = await db.query(
+    `UPDATE filing_rows SET state = 'certified', live = true, ebrc_number = $3, ebrc_date = $4, settled_at = $5, errors = '[]'
+      WHERE filing_id = $1 AND position = $2 AND state = ANY($6)
+        AND NOT EXISTS (SELECT 1 FROM filing_rows o WHERE o.exporter_id = $7 AND o.ebrc_number = $3)`,
+    [row.filingId, row.position, row.eBRCNumber, row.eBRCDate, row.at, UNSETTLED, row.exporterId],
+  );
+  if (updated.rowCount === 0) return;
+  await db.query(
+    `INSERT INTO certificates (exporter_id, ebrc_number, ebrc_date, filing_id, position, first_seen_at)
+     VALUES ($1, $2, $3, $4, $5, $6)
+     ON CONFLICT (exporter_id, ebrc_number) DO UPDATE SET filing_id = $4, position = $5,
+       ebrc_date = coalesce(certificates.ebrc_date, $3)`,
+    [row.exporterId, row.eBRCNumber, row.eBRCDate, row.filingId, row.position, row.at],
+  );
+}
+
+/** Moves the unsettled rows of a submission to another state, such as `submitted` or `unknown`. */
+export async function moveRows(
+  db: Queryable,
+  { filingId, submission, state }: { filingId: string; submission: number | null; state: RowState },
+): Promise<void> {
+  await db.query(
+    `UPDATE filing_rows SET state = $3, live = $4
+      WHERE filing_id = $1 AND ($2::int IS NULL OR submission = $2) AND state = ANY($5)`,
+    [filingId, submission, state, isLive(state), UNSETTLED],
+  );
+}
+
+/**
+ * Frees the rows of a filing, or of one submission, of which nothing is at the service: their mappings may be filed
+ * again, and rows taken over from a corrected filing go back to it.
+ */
+export async function releaseRows(
+  db: Queryable,
+  {
+    filingId,
+    submission,
+    state,
+    errors,
+    at,
+  }: {
+    filingId: string;
+    submission: number | null;
+    state: 'needs_correction' | 'withdrawn';
+    /** The refusal's words by position. */
+    errors?: ReadonlyMap<number, string[]>;
+    at: Date;
+  },
+): Promise<void> {
+  await db.query(
+    `UPDATE filing_rows SET state = $3, live = false, reserved_at = NULL, settled_at = $4
+      WHERE filing_id = $1 AND ($2::int IS NULL OR submission = $2) AND state = ANY($5)`,
+    [filingId, submission, state, at, UNSETTLED],
+  );
+  for (const [position, texts] of errors ?? []) {
+    await db.query('UPDATE filing_rows SET errors = $3 WHERE filing_id = $1 AND position = $2 AND state = $4', [
+      filingId,
+      position,
+      JSON.stringify(texts),
+      state,
+    ]);
+  }
+  const { rows } = await db.query<{ kept: number }>(
+    'SELECT count(*)::int AS kept FROM filing_rows WHERE filing_id = $1 AND live',
+    [filingId],
+  );
+  if (rows[0]?.kept === 0) await giveRowsBack(db, filingId);
+}
+
+/** How many rows stand where. `open`: neither certified nor errored nor given up. */
+export async function countRows(db: Queryable, filingId: string): Promise<FilingCounts> {
+  const { rows } = await db.query<FilingCounts>(
+    `SELECT count(*)::int AS rows,
+            count(*) FILTER (WHERE r.state = 'certified')::int AS certified,
+            count(*) FILTER (WHERE r.state = 'certified' AND c.archived_at IS NOT NULL)::int AS archived,
+            count(*) FILTER (WHERE r.state IN ('needs_correction', 'corrected'))::int AS errored,
+            count(*) FILTER (WHERE r.state IN ('planned', 'submitted', 'unknown'))::int AS open
+       FROM filing_rows r LEFT JOIN certificates c ON c.exporter_id = r.exporter_id AND c.ebrc_number = r.ebrc_number
+      WHERE r.filing_id = $1`,
+    [filingId],
+  );
+  return rows[0] ?? { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 };
+}
+
+/** The row states of a filing, for its end. */
+export async function rowStates(db: Queryable, filingId: string): Promise<RowState[]> {
+  const { rows } = await db.query<{ state: RowState }>('SELECT state FROM filing_rows WHERE filing_id = $1', [
+    filingId,
+  ]);
+  return rows.map((row) => row.state).filter((state) => Object.hasOwn(ROW_STATES, state));
+}
+
+/**
+ * The rows of a filing that still lack a certificate, and the rows of other filings of the exporter that could claim the
+ * same ones.
+ */
+export async function openRowsOf(db: Queryable, filingId: string, exporterId: string): Promise<OpenRow[]> {
+  const { rows } = await db.query<Omit<OpenRow, 'mine'>>(
+    `SELECT filing_id AS "filingId", position, mapping->>'sbCumInvoiceNumber' AS "sbCumInvoiceNumber",
+            mapping->>'sbCumInvoiceDate' AS "sbCumInvoiceDate", mapped_amount::text AS "mappedIRMAmountFCC", currency
+       FROM filing_rows
+      WHERE exporter_id = $2 AND live AND ebrc_number IS NULL
+        AND (filing_id = $1 OR submitted_at IS NOT NULL)`,
+    [filingId, exporterId],
+  );
+  return rows.map((row) => ({ ...row, mine: row.filingId === filingId }));
+}

@@ -1,0 +1,74 @@
+import type { Queryable } from './pool';
+
+/** What was seen just before a send: an unknown outcome is settled against it. */
+export interface Snapshot {
+  takenAt: Date;
+  /** Certificate numbers issued that day; null when they could not be read. */
+  certificates: string[] | null;
+  balances: { irmKey: string; available: string | null; readAt: string | null }[];
+}
+
+/** Keeps a snapshot for a submission, with the balances of its IRMs as they stand in the ledger. */
+export async function saveSnapshot(
+  db: Queryable,
+  snapshot: { filingId: string; submission: number; exporterId: string; certificates: string[] | null; at: Date },
+): Promise<void> {
+  await db.query(
+    `INSERT INTO snapshots (filing_id, submission, exporter_id, taken_at, certificates, balances)
+     SELECT $1, $2, $3, $4, $5, ${BALANCES}`,
+    [
+      snapshot.filingId,
+      snapshot.submission,
+      snapshot.exporterId,
+      snapshot.at,
+      snapshot.certificates === null ? null : JSON.stringify(snapshot.certificates),
+    ],
+  );
+}
+
+/** Balances of a submission's IRMs as they stand, as one jsonb value; $1 is the filing, $2 the submission, $3 the exporter. */
+const BALANCES = `coalesce((SELECT jsonb_agg(DISTINCT jsonb_build_object('irmKey', r.irm_key, 'available', i.available::text,
+    'readAt', i.read_at)) FROM filing_rows r
+    JOIN irms i ON i.exporter_id = r.exporter_id AND i.irm_number = r.mapping->>'irmNumber'
+      AND i.ad_code = r.mapping->>'irmAdCode' AND i.ifsc_code = r.mapping->>'irmIfscCode'
+    WHERE r.filing_id = $1 AND r.submission = $2 AND r.exporter_id = $3), '[]')`;
+
+/** The balances now, in the form of a snapshot's. */
+export async function balancesNow(
+  db: Queryable,
+  { filingId, submission, exporterId }: { filingId: string; submission: number; exporterId: string },
+): Promise<Snapshot['balances']> {
+  const { rows } = await db.query<{ balances: Snapshot['balances'] }>(`SELECT ${BALANCES} AS balances`, [
+    filingId,
+    submission,
+    exporterId,
+  ]);
+  return rows[0]?.balances ?? [];
+}
+
+/** The last snapshot of a submission that was taken before its send. */
+export async function snapshotBefore(
+  db: Queryable,
+  { filingId, submission, sentAt }: { filingId: string; submission: number; sentAt: Date },
+): Promise<Snapshot | null> {
+  const { rows } = await db.query<Snapshot>(
+    `SELECT taken_at AS "takenAt", certificates, balances FROM snapshots
+      WHERE filing_id = $1 AND submission = $2 AND taken_at <= $3 ORDER BY taken_at DESC LIMIT 1`,
+    [filingId, submission, sentAt],
+  );
+  return rows[0] ?? null;
+}
+
+/** The certificate numbers of a snapshot of the exporter, whichever filing took it, that is not older than `since`. */
+export async function recentCertificateSnapshot(
+  db: Queryable,
+  exporterId: string,
+  since: Date,
+): Promise<string[] | null> {
+  const { rows } = await db.query<{ certificates: string[] }>(
+    `SELECT certificates FROM snapshots WHERE exporter_id = $1 AND taken_at >= $2 AND certificates IS NOT NULL
+      ORDER BY taken_at DESC LIMIT 1`,
+    [exporterId, since],
+  );
+  return rows[0]?.certificates ?? null;
+}
