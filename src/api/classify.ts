@@ -1,5 +1,5 @@
 import type { ErrorKind } from '../domain/error-kinds';
-import { OPERATIONS, type Operation } from '../domain/operations';
+import { OPERATIONS, OPERATION_NAMES, type Operation } from '../domain/operations';
 import type { ErrorBody } from './error-body';
 import type { TransportError } from './transport-error';
 
@@ -52,6 +52,8 @@ const BY_MESSAGE: readonly { status: number; operations: readonly Operation[]; p
     pattern: /\b(3|three)[ -]?months?\b|date (range|window)/iu,
     kind: 'window_too_wide',
   },
+  // The web framework's own 404: a wrong address, and nothing about the client or the request.
+  { status: 404, operations: OPERATION_NAMES, pattern: /^Cannot (GET|POST|PATCH) /u, kind: 'not_found' },
   // A 404 about the client must not pass for one about the request: the rows of a request nobody knows are freed.
   {
     status: 404,
@@ -63,6 +65,8 @@ const BY_MESSAGE: readonly { status: number; operations: readonly Operation[]; p
 
 /** What a well-formed 404 without a code means where it is not about the client. */
 const NOT_FOUND: Partial<Readonly<Record<Operation, ErrorKind>>> = {
+  createCustomer: 'not_found',
+  listCustomers: 'not_found',
   status: 'request_not_found',
   downloadPdf: 'certificate_not_ready',
   extractShippingBill: 'not_found',

@@ -205,6 +205,8 @@ class Exchange {
     const cause = this.bodyError?.thrown ?? error;
     if (cause instanceof TransportError) return cause;
     const code = codeOf(cause);
+    // A request that the HTTP library refuses to make is a defect of ours; no repeat will mend it.
+    if (code === 'UND_ERR_INVALID_ARG') return cause;
     const timedOut = code !== null && TIMEOUT_CODES.has(code);
     const what = timedOut ? 'The service was silent for too long' : 'The connection failed';
     const when = answered ? 'in the middle of the answer' : `${written ? 'after' : 'before'} the request was written`;

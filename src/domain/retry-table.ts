@@ -60,7 +60,10 @@ const resend: Decision = { action: 'resend', schedule: RESEND };
 const needsCredentials: Decision = { action: 'pause', state: 'needs_credentials', schedule: ATTENTION };
 const needsAccess: Decision = { action: 'pause', state: 'needs_access', schedule: ATTENTION };
 
-/** Calls that may be repeated: everything but the two submissions. */
+/**
+ * Calls that may be repeated: everything but the two submissions. A create too: where the answer was lost, the repeat
+ * finds the e-mail taken, and the client is looked for and adopted.
+ */
 const READS: Readonly<Record<ErrorKind, Decision>> = {
   not_sent: { action: 'retry', schedule: SHORT },
   // A read that cannot be repeated does not exist; the kind belongs to submissions and is settled, whoever meets it.
@@ -124,7 +127,6 @@ const SUBMISSIONS: Partial<Readonly<Record<ErrorKind, Decision>>> = {
 
 /** Operations that differ from the rest of the reads. */
 const PER_OPERATION: Partial<Record<Operation, Partial<Record<ErrorKind, Decision>>>> = {
-  // A lost answer to a create is looked for by e-mail when it is made again, so it may be repeated like a read.
   checkCredentials: {
     timeout: { action: 'retry', schedule: LOGIN },
     connection_lost: { action: 'retry', schedule: LOGIN },

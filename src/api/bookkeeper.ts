@@ -1,0 +1,54 @@
+import type { BudgetSlot } from './budget-port';
+import type { Audit, AuditRow, Logger } from './ports';
+
+/** Reports what became of calls, beside them: no call waits for it, and none fails because of it. */
+export interface Bookkeeper {
+  /** Tells the budget; reports of one slot are made in order. */
+  note(slot: BudgetSlot | null, event: keyof BudgetSlot): void;
+  audit(row: Omit<AuditRow, 'at'>): void;
+  /** Resolves when everything reported so far has been kept or has failed. */
+  settled(): Promise<void>;
+}
+
+export function createBookkeeper(options: { audit?: Audit; logger?: Logger; clock?: () => number }): Bookkeeper {
+  const { audit, logger, clock = Date.now } = options;
+  const pending = new Set<Promise<void>>();
+  const lastOf = new WeakMap<BudgetSlot, Promise<void>>();
+
+  function keep(work: Promise<void>, what: string): Promise<void> {
+    const kept = work
+      .catch((error: unknown) => logger?.warn({ err: error }, `${what} could not be recorded`))
+      .finally(() => pending.delete(kept));
+    pending.add(kept);
+    return kept;
+  }
+
+  return {
+    note: (slot, event) => {
+      if (slot === null) return;
+      const before = lastOf.get(slot);
+      // The first report starts in this very turn: the stamp of a written request must not come late.
+      const work = before === undefined ? attempt(() => slot[event]()) : before.then(() => slot[event]());
+      lastOf.set(slot, keep(work, `The budget event ${event}`));
+    },
+    audit: (row) => {
+      if (audit === undefined) return;
+      void keep(
+        attempt(async () => audit({ at: new Date(clock()), ...row })),
+        'An API call',
+      );
+    },
+    settled: async () => {
+      while (pending.size > 0) await Promise.all(pending);
+    },
+  };
+}
+
+/** A port that throws instead of rejecting must not reach the call either. */
+function attempt(work: () => Promise<void>): Promise<void> {
+  try {
+    return work();
+  } catch (error) {
+    return Promise.reject(error instanceof Error ? error : new Error(String(error)));
+  }
+}

@@ -1,0 +1,20 @@
+import { createCaller, type CallerOptions } from './call';
+import type { FilingApi } from './client-types';
+import { createCustomerApi } from './customers';
+import { createFilingsApi } from './filings';
+import { createIrmApi } from './irms';
+import type { Budget } from './budget-port';
+
+/** `baseUrl` ends in `/api/v1`; `apiKey` decides the mode; a budget is not optional, because the limits are not. */
+export type FilingApiOptions = CallerOptions & { budget: Budget };
+
+/** The client of the filing service: every endpoint, one attempt per call, one kind of error. */
+export function createFilingApi(options: FilingApiOptions): FilingApi {
+  const caller = createCaller(options);
+  return {
+    ...createCustomerApi(caller),
+    ...createFilingsApi(caller),
+    ...createIrmApi(caller),
+    close: () => caller.close(),
+  };
+}
