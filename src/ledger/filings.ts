@@ -31,13 +31,18 @@ export interface FilingRecord {
   approvedBy: string | null;
   annotated: string | null;
   closedAt: Date | null;
+  /** Of the first submission. */
+  requestId: string | null;
+  dgftAckId: string | null;
 }
 
 const COLUMNS = `filing_id AS "filingId", mode, exporter_id AS "exporterId", reference, correction, revision, corrects,
   workflow_id AS "workflowId", content_hash AS "contentHash", input_ref AS "inputRef", upload_type AS "uploadType",
   declaration, channel, state, seq::int AS seq, needs_attention AS "needsAttention", attention, errors, warnings,
   evidence, note, made_by AS "madeBy", made_at AS "madeAt", approval_needed AS "approvalNeeded",
-  approved_by AS "approvedBy", annotated, closed_at AS "closedAt"`;
+  approved_by AS "approvedBy", annotated, closed_at AS "closedAt",
+  (SELECT request_id FROM submissions s WHERE s.filing_id = filings.filing_id AND submission = 1) AS "requestId",
+  (SELECT dgft_ack_id FROM submissions s WHERE s.filing_id = filings.filing_id AND submission = 1) AS "dgftAckId"`;
 
 /** The filing with this id, or null. */
 export async function getFiling(db: Queryable, filingId: string): Promise<FilingRecord | null> {

@@ -59,16 +59,16 @@ export async function snapshotBefore(
   return rows[0] ?? null;
 }
 
-/** The certificate numbers of a snapshot of the exporter, whichever filing took it, that is not older than `since`. */
+/** The newest snapshot of the exporter's certificates, whichever filing took it, that is not older than `since`. */
 export async function recentCertificateSnapshot(
   db: Queryable,
   exporterId: string,
   since: Date,
-): Promise<string[] | null> {
-  const { rows } = await db.query<{ certificates: string[] }>(
-    `SELECT certificates FROM snapshots WHERE exporter_id = $1 AND taken_at >= $2 AND certificates IS NOT NULL
-      ORDER BY taken_at DESC LIMIT 1`,
+): Promise<{ certificates: string[]; takenAt: Date } | null> {
+  const { rows } = await db.query<{ certificates: string[]; takenAt: Date }>(
+    `SELECT certificates, taken_at AS "takenAt" FROM snapshots
+      WHERE exporter_id = $1 AND taken_at >= $2 AND certificates IS NOT NULL ORDER BY taken_at DESC LIMIT 1`,
     [exporterId, since],
   );
-  return rows[0]?.certificates ?? null;
+  return rows[0] ?? null;
 }
