@@ -1,0 +1,238 @@
+import { hkdfSync } from 'node:crypto';
+import { loadClientConnectConfig, type ClientConnectConfig } from '@temporalio/envconfig';
+import type { z } from 'zod';
+import * as values from './config-values';
+import { modeOfKey, type Mode } from './domain/names';
+
+/** The one place that reads the environment. Names, meanings and defaults of the variables are in `.env.example`. */
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** How to read each variable, and the text that stands for an unset one (none: it has to be given). */
+export const VARIABLES = {
+  EBRC_API_URL: { value: values.apiUrl },
+  EBRC_API_KEY: { value: values.apiKey },
+  EBRC_EXTRACTION_URL: { value: values.extractionUrl },
+  EBRC_EXTRACTION_KEY: { value: values.headerKey },
+  DATABASE_URL: { value: values.databaseUrl },
+  EBRC_TASK_QUEUE: { value: values.taskQueue, default: 'ebrc' },
+  EBRC_ENCRYPTION_KEY: { value: values.encryptionKeys },
+  EBRC_DOCUMENTS: { value: values.documentsFolder, default: './documents' },
+  EBRC_POLL_FIRST: { value: values.duration(0, 7 * DAY), default: '75m' },
+  EBRC_POLL_MIN: { value: values.duration(100, 7 * DAY), default: '2m' },
+  EBRC_POLL_MAX: { value: values.duration(100, 7 * DAY), default: '15m' },
+  EBRC_OVERDUE_AFTER: { value: values.duration(1_000, 365 * DAY), default: '4h' },
+  EBRC_SETTLE_AFTER: { value: values.duration(1_000, 365 * DAY), default: '4h' },
+  EBRC_HTTP_TIMEOUT: { value: values.duration(100, 10 * MINUTE), default: '60s' },
+  EBRC_RATE_WINDOW: { value: values.duration(100, HOUR), default: '60s' },
+  LOG_LEVEL: { value: values.logLevel, default: 'info' },
+} as const satisfies Record<string, { value: z.ZodType<unknown, string>; default?: string }>;
+
+type Variable = keyof typeof VARIABLES;
+type ValueOf<V extends Variable> = z.output<(typeof VARIABLES)[V]['value']>;
+
+export interface Config {
+  /** Without a slash at the end. */
+  apiUrl: string;
+  apiKey: string;
+  mode: Mode;
+  /** Absent: extraction is not configured. */
+  extraction?: { url: string; key: string };
+  databaseUrl: string;
+  temporal: {
+    /** `host:port`. */
+    address: string;
+    namespace: string;
+    connectionOptions: ClientConnectConfig['connectionOptions'] & { address: string };
+  };
+  taskQueue: string;
+  /** The current key first. */
+  encryptionKeys: readonly [values.EncryptionKey, ...values.EncryptionKey[]];
+  /** Absolute path of the folder. */
+  documents: string;
+  poll: { firstMs: number; minMs: number; maxMs: number };
+  overdueAfterMs: number;
+  settleAfterMs: number;
+  httpTimeoutMs: number;
+  rateWindowMs: number;
+  logLevel: (typeof values.LOG_LEVELS)[number];
+  /** What works but should be known; to be logged at start. */
+  warnings: string[];
+}
+
+/** The parts that a command can ask for, and what each holds. */
+const SECTIONS = {
+  api: ['apiUrl', 'apiKey', 'mode', 'httpTimeoutMs', 'rateWindowMs'],
+  mode: ['apiKey', 'mode'],
+  extraction: ['extraction'],
+  database: ['databaseUrl'],
+  temporal: ['temporal', 'taskQueue'],
+  encryption: ['encryptionKeys'],
+  documents: ['documents'],
+  filing: ['poll', 'overdueAfterMs', 'settleAfterMs'],
+  log: ['logLevel'],
+} as const satisfies Record<string, readonly (keyof Config)[]>;
+
+export type Section = keyof typeof SECTIONS;
+
+export type ConfigOf<S extends Section> = Pick<Config, (typeof SECTIONS)[S][number] | 'warnings'>;
+
+export interface ConfigProblem {
+  variable: string;
+  /** What is wrong with it and what is allowed. */
+  problem: string;
+}
+
+/** Every wrong or missing variable at once; whoever starts a program prints it and exits 2. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+
+  constructor(readonly problems: readonly ConfigProblem[]) {
+    super(
+      `The configuration cannot be used:\n${problems.map((each) => `  ${each.variable} ${each.problem}`).join('\n')}`,
+    );
+  }
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Reads the configuration, or the named sections of it: a command that needs no API key is not refused for want of one. An empty value
+ * counts as unset. Throws `ConfigError` with every problem of those sections.
+ */
+export function loadConfig(env?: Environment): Config;
+export function loadConfig<S extends Section>(env: Environment, options: { need: readonly S[] }): ConfigOf<S>;
+export function loadConfig(env: Environment = process.env, options?: { need: readonly Section[] }): Partial<Config> {
+  const needed = new Set<Section>(options?.need ?? (Object.keys(SECTIONS) as Section[]));
+  const read = createReader(env);
+  const config: Partial<Config> = { warnings: [] };
+  if (needed.has('api')) Object.assign(config, readApi(read));
+  if (needed.has('mode')) Object.assign(config, readMode(read));
+  if (needed.has('extraction')) Object.assign(config, readExtraction(read));
+  if (needed.has('database')) Object.assign(config, { databaseUrl: read.required('DATABASE_URL', DATABASE_HINT) });
+  if (needed.has('temporal'))
+    Object.assign(config, { temporal: readTemporal(env, read), taskQueue: read.required('EBRC_TASK_QUEUE') });
+  if (needed.has('encryption')) Object.assign(config, readEncryption(read));
+  if (needed.has('documents')) Object.assign(config, { documents: read.required('EBRC_DOCUMENTS') });
+  if (needed.has('filing')) Object.assign(config, readFiling(read));
+  if (needed.has('log')) Object.assign(config, { logLevel: read.required('LOG_LEVEL') });
+  if (read.problems().length > 0) throw new ConfigError(read.problems());
+  return config;
+}
+
+const API_URL_HINT = 'is missing; allowed: the root of the filing service, ending in /api/v1';
+const API_KEY_HINT = 'is missing; allowed: a key of the filing service, which starts with dev_ or prod_';
+const DATABASE_HINT = 'is missing; allowed: postgres://USER:PASSWORD@HOST:PORT/DATABASE';
+const EXTRACTION_HINT =
+  'is missing, but the other of EBRC_EXTRACTION_URL and EBRC_EXTRACTION_KEY is set; allowed: both or neither';
+
+interface Reader {
+  /** The value or its default; undefined when it is unset or wrong (the problem is noted). */
+  optional<V extends Variable>(name: V): ValueOf<V> | undefined;
+  /** As `optional`, and notes `missing` as the problem where it is unset and has no default. */
+  required<V extends Variable>(name: V, missing?: string): ValueOf<V> | undefined;
+  isSet(name: Variable): boolean;
+  report(variable: string, problem: string): void;
+  problems(): ConfigProblem[];
+}
+
+function createReader(env: Environment): Reader {
+  const problems = new Map<string, string>();
+  const textOf = (name: Variable) => {
+    const { default: byDefault } = VARIABLES[name] as { default?: string };
+    return env[name]?.trim() || byDefault;
+  };
+  const report = (variable: string, problem: string) => {
+    if (!problems.has(variable)) problems.set(variable, problem);
+  };
+  const optional = <V extends Variable>(name: V): ValueOf<V> | undefined => {
+    const text = textOf(name);
+    if (text === undefined) return undefined;
+    const read = VARIABLES[name].value.safeParse(text);
+    if (read.success) return read.data as ValueOf<V>;
+    report(name, read.error.issues[0]?.message ?? 'cannot be read');
+    return undefined;
+  };
+  return {
+    optional,
+    required: (name, missing = 'is missing') => {
+      if (textOf(name) === undefined) report(name, missing);
+      return optional(name);
+    },
+    isSet: (name) => textOf(name) !== undefined,
+    report,
+    problems: () => [...problems].map(([variable, problem]) => ({ variable, problem })),
+  };
+}
+
+function readMode(read: Reader) {
+  const apiKey = read.required('EBRC_API_KEY', API_KEY_HINT);
+  return { apiKey, mode: apiKey === undefined ? undefined : modeOfKey(apiKey) };
+}
+
+function readApi(read: Reader) {
+  const apiUrl = read.required('EBRC_API_URL', API_URL_HINT);
+  const { apiKey, mode } = readMode(read);
+  if (mode === 'live' && apiUrl?.startsWith('http:') && !values.isLoopback(apiUrl)) {
+    read.report('EBRC_API_URL', 'would send a prod_ key over an unencrypted connection; allowed: an https address');
+  }
+  const httpTimeoutMs = read.required('EBRC_HTTP_TIMEOUT');
+  return { apiUrl, apiKey, mode, httpTimeoutMs, rateWindowMs: read.required('EBRC_RATE_WINDOW') };
+}
+
+function readExtraction(read: Reader) {
+  if (!read.isSet('EBRC_EXTRACTION_URL') && !read.isSet('EBRC_EXTRACTION_KEY')) return {};
+  const url = read.required('EBRC_EXTRACTION_URL', EXTRACTION_HINT);
+  const key = read.required('EBRC_EXTRACTION_KEY', EXTRACTION_HINT);
+  return { extraction: { url, key } };
+}
+
+/** The variables, files and profiles are the ones of every Temporal program: `@temporalio/envconfig` reads them. */
+function readTemporal(env: Environment, read: Reader) {
+  const set = Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => Boolean(entry[1])));
+  try {
+    const { connectionOptions, namespace = 'default' } = loadClientConnectConfig({ overrideEnvVars: set });
+    const address = connectionOptions.address ?? '127.0.0.1:7233';
+    if (!/^(\[[0-9a-f:]+\]|[^\s:/]+):\d{1,5}$/i.test(address)) {
+      read.report('TEMPORAL_ADDRESS', `"${address}" is not an address; allowed: host:port, such as 127.0.0.1:7233`);
+    }
+    return { address, namespace, connectionOptions: { ...connectionOptions, address } };
+  } catch (error) {
+    const variable = set['TEMPORAL_PROFILE'] ? 'TEMPORAL_PROFILE' : 'TEMPORAL_…';
+    const why = error instanceof Error ? error.message : String(error);
+    read.report(variable, `cannot be used (${why}); allowed: what Temporal's environment configuration knows`);
+    return undefined;
+  }
+}
+
+/**
+ * A live key needs a key of its own: losing the API key must not open the vault. A dev_ key may go without; the key is then derived from
+ * the API key, so that command line and worker agree wherever they run and the vault is never in clear.
+ */
+function readEncryption(read: Reader) {
+  if (read.isSet('EBRC_ENCRYPTION_KEY')) return { encryptionKeys: read.optional('EBRC_ENCRYPTION_KEY') };
+  const { apiKey, mode } = readMode(read);
+  if (apiKey === undefined) return {};
+  if (mode === 'live') {
+    const how = 'allowed: keyId:base64-of-32-bytes (`openssl rand -base64 32` makes one)';
+    read.report('EBRC_ENCRYPTION_KEY', `is missing, and a prod_ key does not start without it; ${how}`);
+    return {};
+  }
+  const key = Buffer.from(hkdfSync('sha256', apiKey, '', 'ebrc-worker development encryption key', 32));
+  const warning =
+    'EBRC_ENCRYPTION_KEY is not set: the encryption key is derived from the dev_ key. Set one before real data goes in.';
+  return { encryptionKeys: [{ id: 'derived-from-dev-key', key }], warnings: [warning] };
+}
+
+function readFiling(read: Reader) {
+  const firstMs = read.required('EBRC_POLL_FIRST');
+  const minMs = read.required('EBRC_POLL_MIN');
+  const maxMs = read.required('EBRC_POLL_MAX');
+  if (minMs !== undefined && maxMs !== undefined && minMs > maxMs) {
+    read.report('EBRC_POLL_MIN', 'is longer than EBRC_POLL_MAX; allowed: at most EBRC_POLL_MAX');
+  }
+  const overdueAfterMs = read.required('EBRC_OVERDUE_AFTER');
+  return { poll: { firstMs, minMs, maxMs }, overdueAfterMs, settleAfterMs: read.required('EBRC_SETTLE_AFTER') };
+}

@@ -1,0 +1,171 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { ConfigError, loadConfig, type Section } from '../../src/config';
+
+const KEY = Buffer.alloc(32, 7).toString('base64');
+const OLD_KEY = Buffer.alloc(32, 9).toString('base64');
+
+/** The least that the worker starts with. HOME is somewhere without a Temporal profile. */
+const LEAST = {
+  HOME: '/nonexistent',
+  EBRC_API_URL: 'http://127.0.0.1:9000/api/v1/',
+  EBRC_API_KEY: 'dev_sandbox_key',
+  DATABASE_URL: 'postgres://u:secret@127.0.0.1:5432/ebrc',
+};
+
+function problemsOf(env: Record<string, string>, need?: Section[]) {
+  try {
+    if (need) loadConfig(env, { need });
+    else loadConfig(env);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
+describe('a configuration that works', () => {
+  it('fills in the defaults', () => {
+    const { encryptionKeys, warnings, ...config } = loadConfig(LEAST);
+    expect(config).toEqual({
+      apiUrl: 'http://127.0.0.1:9000/api/v1',
+      apiKey: 'dev_sandbox_key',
+      mode: 'test',
+      databaseUrl: LEAST.DATABASE_URL,
+      temporal: {
+        address: '127.0.0.1:7233',
+        namespace: 'default',
+        connectionOptions: expect.objectContaining({ address: '127.0.0.1:7233' }),
+      },
+      taskQueue: 'ebrc',
+      documents: resolve('documents'),
+      poll: { firstMs: 75 * 60_000, minMs: 2 * 60_000, maxMs: 15 * 60_000 },
+      overdueAfterMs: 4 * 3_600_000,
+      settleAfterMs: 4 * 3_600_000,
+      httpTimeoutMs: 60_000,
+      rateWindowMs: 60_000,
+      logLevel: 'info',
+    });
+    expect(encryptionKeys).toHaveLength(1);
+    expect(warnings).toEqual([expect.stringMatching(/^EBRC_ENCRYPTION_KEY is not set/)]);
+  });
+
+  it('takes what is set, and an empty value for unset', () => {
+    const config = loadConfig({
+      ...LEAST,
+      EBRC_API_URL: 'https://filing.example/api/v1',
+      EBRC_API_KEY: 'prod_key',
+      EBRC_ENCRYPTION_KEY: `second:${KEY}, first:${OLD_KEY}`,
+      EBRC_EXTRACTION_URL: 'https://extraction.example',
+      EBRC_EXTRACTION_KEY: 'another',
+      EBRC_TASK_QUEUE: 'ebrc-blue',
+      EBRC_DOCUMENTS: 'file:///var/lib/ebrc',
+      EBRC_POLL_FIRST: '2s',
+      EBRC_POLL_MIN: '500ms',
+      EBRC_POLL_MAX: '1.5h',
+      EBRC_RATE_WINDOW: '',
+      LOG_LEVEL: 'DEBUG',
+      TEMPORAL_ADDRESS: 'temporal.example:7233',
+      TEMPORAL_NAMESPACE: 'filing',
+      TEMPORAL_API_KEY: 'cloud-key',
+    });
+    expect(config).toMatchObject({
+      mode: 'live',
+      extraction: { url: 'https://extraction.example', key: 'another' },
+      taskQueue: 'ebrc-blue',
+      documents: '/var/lib/ebrc',
+      poll: { firstMs: 2_000, minMs: 500, maxMs: 5_400_000 },
+      rateWindowMs: 60_000,
+      logLevel: 'debug',
+      temporal: {
+        address: 'temporal.example:7233',
+        namespace: 'filing',
+        connectionOptions: { apiKey: 'cloud-key', tls: true },
+      },
+      warnings: [],
+    });
+    expect(config.encryptionKeys.map(({ id, key }) => [id, key.toString('base64')])).toEqual([
+      ['second', KEY],
+      ['first', OLD_KEY],
+    ]);
+  });
+
+  it('reads a Temporal profile', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'ebrc-profile-'));
+    const file = join(folder, 'temporal.toml');
+    await writeFile(file, '[profile.blue]\naddress = "blue.example:7233"\nnamespace = "blue"\n');
+    const { temporal } = loadConfig({ TEMPORAL_CONFIG_FILE: file, TEMPORAL_PROFILE: 'blue' }, { need: ['temporal'] });
+    expect(temporal).toMatchObject({ address: 'blue.example:7233', namespace: 'blue' });
+    await rm(folder, { recursive: true });
+  });
+
+  it('derives one key for a dev_ key wherever it runs, and another for another', () => {
+    const keyOf = (apiKey: string) =>
+      loadConfig({ ...LEAST, EBRC_API_KEY: apiKey }).encryptionKeys[0].key.toString('hex');
+    expect(keyOf('dev_one')).toBe(keyOf('dev_one'));
+    expect(keyOf('dev_one')).not.toBe(keyOf('dev_two'));
+  });
+});
+
+describe('a command that needs a part', () => {
+  it('is not refused for what it does not need', () => {
+    expect(loadConfig({ EBRC_API_URL: 'nonsense', LOG_LEVEL: 'warn' }, { need: ['log'] })).toEqual({
+      logLevel: 'warn',
+      warnings: [],
+    });
+  });
+
+  it('is refused for what it needs', () => {
+    expect(problemsOf({ HOME: '/nonexistent' }, ['temporal', 'mode']).map(({ variable }) => variable)).toEqual([
+      'EBRC_API_KEY',
+    ]);
+  });
+});
+
+describe('a configuration that is wrong', () => {
+  it('names every variable at once, in one error', () => {
+    const problems = problemsOf({ EBRC_POLL_MIN: 'ten', LOG_LEVEL: 'loud', HOME: '/nonexistent' });
+    expect(problems.map(({ variable }) => variable)).toEqual([
+      'EBRC_API_URL',
+      'EBRC_API_KEY',
+      'DATABASE_URL',
+      'EBRC_POLL_MIN',
+      'LOG_LEVEL',
+    ]);
+    expect(new ConfigError(problems).message).toContain(
+      '  EBRC_POLL_MIN "ten" is not a duration; allowed: a number with ms, s, m, h or d, such as 90s or 1.5h, from 100ms to 7d',
+    );
+  });
+
+  it.each([
+    ['EBRC_API_URL', 'filing.example', /is not a web address/],
+    ['EBRC_API_URL', 'https://filing.example/v1', /does not end in \/api\/v1/],
+    ['EBRC_API_URL', 'https://u:hunter2@filing.example/api/v1', /has a user/],
+    ['EBRC_API_KEY', 'live_key', /starts with dev_ or prod_/],
+    ['EBRC_API_KEY', 'dev_ key', /characters that a key cannot have/],
+    ['EBRC_EXTRACTION_URL', 'https://extraction.example', /both or neither/],
+    ['DATABASE_URL', 'mysql://u:hunter2@h/d', /not the address of a PostgreSQL database/],
+    ['EBRC_TASK_QUEUE', 'a queue', /cannot name a task queue/],
+    ['EBRC_ENCRYPTION_KEY', 'hunter2', /key 1 of 1 cannot be read/],
+    ['EBRC_ENCRYPTION_KEY', `a:${KEY},b:${KEY.slice(4)}`, /key 2 of 2 cannot be read/],
+    ['EBRC_ENCRYPTION_KEY', `a:${KEY},a:${OLD_KEY}`, /two keys "a"/],
+    ['EBRC_DOCUMENTS', 's3://bucket/ebrc', /cannot keep documents/],
+    ['EBRC_POLL_MIN', '20m', /longer than EBRC_POLL_MAX/],
+    ['EBRC_HTTP_TIMEOUT', '60', /is not a duration/],
+    ['EBRC_HTTP_TIMEOUT', '0s', /out of range/],
+    ['EBRC_RATE_WINDOW', '-60s', /is not a duration/],
+    ['TEMPORAL_ADDRESS', 'http://temporal:7233', /is not an address/],
+    ['TEMPORAL_PROFILE', 'nowhere', /cannot be used/],
+  ])('%s=%s', (variable, value, message) => {
+    const problems = problemsOf({ ...LEAST, [variable]: value });
+    expect(problems).toEqual([{ variable: expect.any(String), problem: expect.stringMatching(message) }]);
+    expect(problems[0]?.problem).toMatch(/allowed: /);
+    expect(JSON.stringify(problems)).not.toContain('hunter2');
+  });
+
+  it('refuses a live key without an encryption key, and one that would travel in clear', () => {
+    const live = { ...LEAST, EBRC_API_KEY: 'prod_key', EBRC_API_URL: 'http://filing.example/api/v1' };
+    expect(problemsOf(live).map(({ variable }) => variable)).toEqual(['EBRC_API_URL', 'EBRC_ENCRYPTION_KEY']);
+  });
+});
