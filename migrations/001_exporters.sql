@@ -32,10 +32,13 @@ CREATE TABLE exporters (
   activates_at              timestamptz,
   shared_credentials_likely boolean,
   requires_approval         boolean NOT NULL DEFAULT false,
+  -- Start of the last live refresh of its IRMs that succeeded: saved balances are as old as that, whenever they are read.
+  irms_refreshed_at         timestamptz,
   read_at                   timestamptz NOT NULL DEFAULT now(),
   created_at                timestamptz NOT NULL DEFAULT now()
 );
-CREATE UNIQUE INDEX exporters_email ON exporters (mode, lower(email));
+-- Not unique: a client that was deleted at the service and created again has the same e-mail under another id.
+CREATE INDEX exporters_email ON exporters (mode, lower(email));
 
 -- The vault: portal user names and passwords, AES-256-GCM; the reference is all that leaves this table.
 CREATE TABLE vault_secrets (
@@ -47,12 +50,15 @@ CREATE TABLE vault_secrets (
   created_at timestamptz NOT NULL DEFAULT now()
 );
 
--- Each submission of credentials is a version. No call is made with a version known to be bad.
+-- Each submission of credentials is a version. `held` says that the service took it: a submission that is rejected leaves
+-- the service with the version before, so the current version is the newest held one, and 0 where none is. No call is
+-- made while the current version is known to be bad.
 CREATE TABLE credential_versions (
   exporter_id text NOT NULL REFERENCES exporters,
   version     integer NOT NULL,
   secret_ref  uuid REFERENCES vault_secrets ON DELETE SET NULL,
   state       text NOT NULL CHECK (state IN ('unverified', 'valid', 'bad')),
+  held        boolean NOT NULL DEFAULT false,
   reason      text,
   created_at  timestamptz NOT NULL DEFAULT now(),
   changed_at  timestamptz NOT NULL DEFAULT now(),
@@ -112,7 +118,10 @@ CREATE TABLE irm_changes (
   issue_date  text NOT NULL,
   amount      numeric,
   available   numeric,
+  currency    text,
+  purpose_code text,
   status      text,
+  -- first_seen, balance, amended, cancelled or status; several are joined by a comma.
   what        text NOT NULL,
   seen_at     timestamptz NOT NULL
 );
