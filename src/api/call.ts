@@ -77,6 +77,8 @@ interface CallDependencies extends CallerOptions {
   connectMs: number;
 }
 
+type Outcome<T> = { taken: true; result: T } | { taken: false; refusal: ApiError };
+
 class Call {
   private readonly redact;
   private slot: BudgetSlot | null = null;
@@ -130,7 +132,7 @@ class Call {
   private async exchange<T>(consume: (answer: TransportAnswer) => Promise<T>): Promise<T> {
     const { request, deps } = this;
     const { method, submits } = OPERATIONS[request.operation];
-    const outcome = await deps.transport.exchange(
+    const outcome = await deps.transport.exchange<Outcome<T>>(
       {
         method,
         path: this.path(),
@@ -153,12 +155,12 @@ class Call {
       async (answer) => {
         this.status = answer.status;
         deps.bookkeeper.note(this.slot, answer.status === 429 ? 'refused' : 'answered');
-        if (answer.status >= 200 && answer.status < 300) return { result: await consume(answer) };
+        if (answer.status >= 200 && answer.status < 300) return { taken: true, result: await consume(answer) };
         // Handed out, not thrown: the transport would put a body that broke off before what its status already says.
-        return { refusal: await refusalOf(answer, { operation: request.operation, redact: this.redact }) };
+        return { taken: false, refusal: await refusalOf(answer, { ...request, redact: this.redact }) };
       },
     );
-    if ('refusal' in outcome) throw outcome.refusal;
+    if (!outcome.taken) throw outcome.refusal;
     return outcome.result;
   }
 

@@ -1,0 +1,180 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { access, link, mkdir, open, readFile, readdir, rename, rm, stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { fileURLToPath } from 'node:url';
+import { ContentCheck } from './content-check';
+import { DocumentError } from './document-error';
+import { documentName, isDocumentName, type DocumentKind } from './document-name';
+
+export interface StoredDocument {
+  /** File name inside the store: what the ledger keeps and every other method takes. */
+  name: string;
+  /** Absolute path. */
+  path: string;
+  /** SHA-256 of the content, hex. */
+  sha256: string;
+  bytes: number;
+}
+
+/** The content comes as a stream, which is never held whole, or as a buffer. */
+export type DocumentInput = DocumentDescription & ({ stream: Readable } | { buffer: Buffer });
+
+interface DocumentDescription {
+  /** For a certificate its eBRC number; the file name is made from it alone. */
+  name: string;
+  kind: DocumentKind;
+  /** Length that was announced (Content-Length); the document must have it. */
+  expectedBytes?: number;
+}
+
+/** Keeps certificates and workbooks as files. Whatever is under a name is whole and checked. */
+export interface DocumentStore {
+  /**
+   * Checks and stores a document, all or nothing. The same content again is fine; another content under a name that is
+   * taken is refused. A certificate may come out differently each time it is fetched, so ask `find` before fetching.
+   * Rejects with {@link DocumentError}, with what the stream failed with, or with the system's error (disk full).
+   */
+  put(input: DocumentInput): Promise<StoredDocument>;
+  /** What is stored for a certificate or workbook of this name; null if nothing is. */
+  find(input: { name: string; kind: DocumentKind }): Promise<StoredDocument | null>;
+  read(name: string): Promise<Buffer>;
+  exists(name: string): Promise<boolean>;
+  /** Absolute path of a stored name. Throws a RangeError for anything that is not one. */
+  pathOf(name: string): string;
+  /** SHA-256 of what is on disk now, hex. */
+  sha256Of(name: string): Promise<string>;
+}
+
+const TEMPORARY = '.incoming-';
+/** Leftovers of a process that died in the middle; nobody writes one document for that long. */
+const LEFTOVER_AFTER_MS = 24 * 60 * 60 * 1_000;
+
+/** `root` is a folder or a `file:` URL; it is made when it is not there. */
+export function createDocumentStore({ root }: { root: string }): DocumentStore {
+  const folder = resolve(root.startsWith('file:') ? fileURLToPath(root) : root);
+  let prepared: Promise<void> | null = null;
+
+  function prepare(): Promise<void> {
+    // A failure is not kept: the folder may come back.
+    prepared ??= prepareFolder(folder).catch((error: unknown) => {
+      prepared = null;
+      throw error;
+    });
+    return prepared;
+  }
+
+  function pathOf(name: string): string {
+    if (!isDocumentName(name)) throw new RangeError(`${JSON.stringify(name)} is not the name of a stored document.`);
+    return join(folder, name);
+  }
+
+  async function existing(name: string): Promise<StoredDocument | null> {
+    const path = pathOf(name);
+    if (!(await fileExists(path))) return null;
+    return { name, path, sha256: await sha256OfFile(path), bytes: (await stat(path)).size };
+  }
+
+  return {
+    put: async (input) => {
+      const { name: key, kind, expectedBytes } = input;
+      const source = 'stream' in input ? input.stream : Readable.from([input.buffer], { objectMode: false });
+      await prepare();
+      const name = documentName(key, kind);
+      const temporary = join(folder, `${TEMPORARY}${randomUUID()}`);
+      try {
+        const check = new ContentCheck(kind);
+        await writeDurably(temporary, source, check);
+        const problem = check.problem(expectedBytes);
+        if (problem !== null) throw new DocumentError('bad_answer', name, `${key} was not stored: ${problem}.`);
+        const sha256 = check.sha256();
+        if (!(await claim(temporary, pathOf(name)))) await assertSameContent(pathOf(name), name, sha256);
+        await syncFolder(folder);
+        return { name, path: pathOf(name), sha256, bytes: check.bytes };
+      } finally {
+        await rm(temporary, { force: true });
+      }
+    },
+    find: ({ name, kind }) => existing(documentName(name, kind)),
+    read: async (name) => readFile(pathOf(name)),
+    exists: async (name) => fileExists(pathOf(name)),
+    pathOf,
+    sha256Of: async (name) => sha256OfFile(pathOf(name)),
+  };
+}
+
+async function prepareFolder(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  for (const name of await readdir(folder)) {
+    if (!name.startsWith(TEMPORARY)) continue;
+    const path = join(folder, name);
+    const modified = await stat(path).then(
+      ({ mtimeMs }) => mtimeMs,
+      () => Infinity,
+    );
+    if (Date.now() - modified > LEFTOVER_AFTER_MS) await rm(path, { force: true });
+  }
+}
+
+/** Writes and waits for the disk: a document that the ledger knows must survive a power cut. */
+async function writeDurably(path: string, source: Readable, check: ContentCheck): Promise<void> {
+  const handle = await open(path, 'wx', 0o640);
+  try {
+    await pipeline(source, check, handle.createWriteStream({ autoClose: false }));
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/**
+ * Gives a finished file its name, unless the name is taken. A link refuses a taken name in one step, which a rename
+ * does not; where the file system has no links, a look and a rename have to do.
+ */
+async function claim(temporary: string, path: string): Promise<boolean> {
+  try {
+    await link(temporary, path);
+    return true;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST') return false;
+    if (code === undefined || !['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'].includes(code)) throw error;
+    if (await fileExists(path)) return false;
+    await rename(temporary, path);
+    return true;
+  }
+}
+
+async function assertSameContent(path: string, name: string, sha256: string): Promise<void> {
+  const stored = await sha256OfFile(path);
+  if (stored === sha256) return;
+  const message = `${name} is stored already with other content (sha256 ${stored}, now ${sha256}); it was left as it is.`;
+  throw new DocumentError('conflict', name, message);
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+async function fileExists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return false;
+      throw error;
+    },
+  );
+}
+
+async function sha256OfFile(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(path), hash);
+  return hash.digest('hex');
+}
