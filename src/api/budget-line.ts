@@ -24,7 +24,7 @@ interface Waiter {
 
 /**
  * This process's callers in the line of one rate class. One loop serves them all: a step in the store, then sleep until the
- * first of them can expect its slot, and no longer than a renewal of the leases. No connection is held in between.
+ * first of them can expect its slot, within bounds. No connection is held in between.
  */
 export function createBudgetLine({ store, timing, rateClass, limit, onUnclaimed }: LineOptions) {
   const waiters = new Map<string, Waiter>();
@@ -70,14 +70,14 @@ export function createBudgetLine({ store, timing, rateClass, limit, onUnclaimed 
         });
         placeKeptUntil = askedAt + timing.leaseMs;
         const nextIn = settle(states);
-        if (waiters.size > 0) await pause(Math.min(nextIn, timing.renewMs));
+        if (waiters.size > 0) await pause(Math.min(nextIn, timing.lookMs));
       } catch (error) {
         // A short interruption keeps the place in the line. Once the lease is gone so is the place, and trying again is for
         // whoever runs the task.
         if (performance.now() >= placeKeptUntil) failAll(new BudgetUnavailableError(error));
         else {
           tellPlaces();
-          await pause(timing.renewMs / 2);
+          await pause(timing.lookMs);
         }
       }
     }
@@ -161,6 +161,11 @@ export function createBudgetLine({ store, timing, rateClass, limit, onUnclaimed 
         signal?.addEventListener('abort', giveUp, { once: true });
         stir();
       });
+    },
+
+    /** A slot was given back: looks at once whether it is the turn of a caller here. */
+    look(): void {
+      if (waiters.size > 0) stir();
     },
 
     /** Sends all waiting callers away with `error` and takes their tickets out of the line. */

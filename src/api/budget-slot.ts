@@ -49,21 +49,9 @@ export function createSlotReporter({ store, timing, onLostReport }: SlotReporter
     return store.unused(ticket);
   }
 
-  async function saveAgain(save: () => Promise<void>): Promise<void> {
-    const giveUpAt = performance.now() + timing.leaseMs;
-    for (;;) {
-      await sleep(timing.leaseMs * RETRY_PART);
-      try {
-        return await save();
-      } catch (error) {
-        if (performance.now() >= giveUpAt) return onLostReport(error);
-      }
-    }
-  }
-
-  function track(work: Promise<void>): Promise<void> {
+  function track(work: Promise<void>): void {
     reports.add(work);
-    return work.finally(() => reports.delete(work));
+    void work.finally(() => reports.delete(work));
   }
 
   return {
@@ -71,17 +59,34 @@ export function createSlotReporter({ store, timing, onLostReport }: SlotReporter
     slot(ticket: string, rateClass: RateClass): BudgetSlot {
       hold(ticket);
       let last: Outcome = 'taken';
-      // One report at a time: an answer stored ahead of its stamp would be overwritten by it.
-      let stored: Promise<void> = Promise.resolve();
+      // One statement at a time: an answer stored ahead of its stamp would be overwritten by it.
+      let statements: Promise<unknown> = Promise.resolve();
 
-      function report(outcome: Outcome): Promise<void> {
-        if (!follows(outcome, last)) return Promise.resolve();
+      function tryToSave(outcome: Outcome): Promise<void> {
+        const saved = statements.then(() => save(outcome, ticket, rateClass));
+        statements = saved.catch(() => undefined);
+        return saved;
+      }
+
+      async function saveLater(outcome: Outcome, giveUpAt: number): Promise<void> {
+        await sleep(timing.leaseMs * RETRY_PART);
+        // A later report says all that this one would.
+        if (last !== outcome) return;
+        try {
+          await tryToSave(outcome);
+        } catch (error) {
+          if (performance.now() < giveUpAt) await saveLater(outcome, giveUpAt);
+          else onLostReport(error);
+        }
+      }
+
+      async function report(outcome: Outcome): Promise<void> {
+        if (!follows(outcome, last)) return;
         last = outcome;
         letGo(ticket);
-        const saveIt = () => save(outcome, ticket, rateClass);
-        const firstTry = stored.then(saveIt);
-        stored = track(firstTry.catch(() => saveAgain(saveIt)));
-        return firstTry.catch(() => undefined);
+        const saved = tryToSave(outcome);
+        track(saved.catch(() => saveLater(outcome, performance.now() + timing.leaseMs)));
+        await saved.catch(() => undefined);
       }
 
       return {

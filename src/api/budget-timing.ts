@@ -6,8 +6,13 @@ export interface BudgetTiming {
   holdMs: number;
   /** A process that is silent for this long has lost its places in the line and its unwritten slots. */
   leaseMs: number;
-  /** How often leases are renewed and waiting callers hear of their place. */
+  /** How often leases of unwritten slots are renewed. */
   renewMs: number;
+  /**
+   * The longest that a waiting caller sleeps before it looks again, renews its place and hears of it. When it last looked, a
+   * slot may have been taken and not answered yet, and will be free earlier than it seemed.
+   */
+  lookMs: number;
 }
 
 /** Clocks that are being corrected run up to 0.05 % fast or slow, and both sides read whole milliseconds. */
@@ -21,6 +26,8 @@ const LEASE_PART = 1 / 4;
 const LEASE_MIN_MS = 2_000;
 const LEASE_MAX_MS = 15_000;
 
+const LOOK_PART = 1 / 12;
+
 /**
  * `guardMs` matters for slow answers alone: a call answered within it is free one window after its answer. Calls that take
  * longer than that to *reach* the service can meet a 429; a longer guard lowers what slow classes get through.
@@ -29,5 +36,11 @@ export function budgetTiming({ windowMs, guardMs }: { windowMs: number; guardMs?
   const guard = guardMs ?? Math.max(windowMs * GUARD_PART, GUARD_MIN_MS);
   const countedMs = windowMs + Math.ceil(windowMs * DRIFT) + 1;
   const leaseMs = Math.min(Math.max(windowMs * LEASE_PART, LEASE_MIN_MS), LEASE_MAX_MS);
-  return { windowMs: countedMs, holdMs: countedMs + guard, leaseMs, renewMs: leaseMs / 3 };
+  return {
+    windowMs: countedMs,
+    holdMs: countedMs + guard,
+    leaseMs,
+    renewMs: leaseMs / 3,
+    lookMs: Math.min(windowMs * LOOK_PART, leaseMs / 3),
+  };
 }

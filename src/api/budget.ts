@@ -60,7 +60,7 @@ export function createBudget(options: BudgetOptions): StoppableBudget {
   let stopped = false;
 
   function lineOf(rateClass: RateClass): BudgetLine {
-    const onUnclaimed = (ticket: string) => void reporter.slot(ticket, rateClass).unused();
+    const onUnclaimed = (ticket: string) => void slotOf(ticket, rateClass).unused();
     return ensure(lines, rateClass, () =>
       createBudgetLine({ store, timing, rateClass, limit: limits[rateClass], onUnclaimed }),
     );
@@ -70,9 +70,11 @@ export function createBudget(options: BudgetOptions): StoppableBudget {
     return ensure(gates, rateClass, () => createBudgetGate({ maxTasks: maxTasks[rateClass] ?? DEFAULT_MAX_TASKS }));
   }
 
-  function counted(slot: BudgetSlot, rateClass: RateClass): BudgetSlot {
+  function slotOf(ticket: string, rateClass: RateClass): BudgetSlot {
+    const slot = reporter.slot(ticket, rateClass);
     return {
       ...slot,
+      unused: () => slot.unused().finally(() => lines.get(rateClass)?.look()),
       refused: () => {
         metrics?.refused(rateClass);
         return slot.refused();
@@ -96,7 +98,7 @@ export function createBudget(options: BudgetOptions): StoppableBudget {
       try {
         const ticket = await lineOf(rateClass).wait({ signal, onWaiting });
         metrics?.granted(rateClass, performance.now() - from);
-        return counted(reporter.slot(ticket, rateClass), rateClass);
+        return slotOf(ticket, rateClass);
       } finally {
         gate.goesOn();
       }

@@ -48,21 +48,22 @@ export function createApiCallAudit({ pool, flushMs = 500, capacity = 10_000, onL
     }
   }
 
-  function flush(): Promise<void> {
+  async function flush(): Promise<void> {
     clearTimeout(timer);
     timer = undefined;
     writing ??= writeAll().finally(() => (writing = undefined));
-    return writing;
+    try {
+      await writing;
+    } catch (error) {
+      lastError = error;
+      later();
+      throw error;
+    }
   }
 
   function later(): void {
-    timer ??= setTimeout(() => {
-      timer = undefined;
-      flush().catch((error: unknown) => {
-        lastError = error;
-        later();
-      });
-    }, flushMs);
+    // What fails is kept, and flush has set the next try already.
+    timer ??= setTimeout(() => void flush().catch(() => undefined), flushMs);
     // A process whose work is done is not kept alive by its audit: close() is what writes the rest.
     timer.unref();
   }

@@ -99,15 +99,21 @@ test('a window with room lets a burst through at once, and the next call waits f
 });
 
 test('slots are granted in the order in which the callers came, over all processes', async () => {
-  const [first, second] = [start({ limit: 1 }), start({ limit: 1 })];
-  await call(first);
+  const [first, second] = [start({ limit: 1, windowMs: 1_200 }), start({ limit: 1, windowMs: 1_200 })];
+  const held = await first.acquire('pdf', {});
   const order: number[] = [];
   const calls: Promise<unknown>[] = [];
   for (const nth of [0, 1, 2, 3, 4]) {
     const budget = nth % 2 === 0 ? second : first;
-    calls.push(call(budget).then(() => order.push(nth)));
+    calls.push(
+      budget.acquire('pdf', {}).then((slot) => {
+        order.push(nth);
+        return slot.unused();
+      }),
+    );
     await lineOf(nth + 1);
   }
+  await held.unused();
   await Promise.all(calls);
   expect(order).toEqual([0, 1, 2, 3, 4]);
 });
@@ -266,8 +272,8 @@ describe('when PostgreSQL is away', () => {
     const fragile = Object.fromEntries(
       Object.entries(store).map(([name, statement]) => [
         name,
-        async (...args: never[]) => {
-          if (state.away) throw new Error('connection terminated');
+        (...args: never[]) => {
+          if (state.away) return Promise.reject(new Error('connection terminated'));
           return (statement as (...all: never[]) => unknown)(...args);
         },
       ]),
