@@ -20,6 +20,22 @@ export function authenticate(world: World, header: string | string[] | undefined
   return { key, mode: key.key.startsWith('prod_') ? 'live' : 'test' };
 }
 
+/** The same for the extraction service, which has keys of its own and knows no modes. */
+export function authenticateExtraction(world: World, header: string | string[] | undefined): Caller {
+  const presented = Array.isArray(header) ? header[0] : header;
+  if (!presented) throw problem(401, 'No API key provided');
+  if (!world.extractionKeys.has(presented)) throw problem(401, 'Invalid API key');
+  const key: ApiKey = {
+    key: presented,
+    kind: 'platform',
+    platformId: 'extraction',
+    ndaSigned: true,
+    masterAgreementSigned: true,
+    revoked: false,
+  };
+  return { key, mode: 'live' };
+}
+
 /**
  * Whether the key may be used at all.
  * @throws Problem 403 in the documented words. The platform agreement is asked for where a customer is created.

@@ -13,6 +13,7 @@ export interface Rendered {
 
 export function renderAnswer(answer: Answer, now: number): Rendered {
   if (answer.kind === 'json') return renderJson(answer.status, envelope(answer.data, answer.status, now));
+  if (answer.kind === 'bare') return renderJson(answer.status, answer.body);
   return {
     status: answer.status,
     headers: {

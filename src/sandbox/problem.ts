@@ -3,6 +3,8 @@
 /** What a route answers: JSON content that is put into the envelope, or a raw file. */
 export type Answer =
   | { kind: 'json'; status: number; data: unknown }
+  /** JSON that goes out as it stands; the extraction service has no envelope. */
+  | { kind: 'bare'; status: number; body: Record<string, unknown> }
   | { kind: 'file'; status: number; contentType: string; fileName: string; body: Buffer };
 
 /** JSON content of `data` with its HTTP status. */

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
-import { authenticate, authorize, type Caller } from './auth';
+import { authenticate, authenticateExtraction, authorize, type Caller } from './auth';
 import type { CallLog, CallRecord } from './calls';
 import { deliver, drop, renderAnswer, renderJson, renderProblem, type Rendered } from './delivery';
 import type { Fault, Operation } from './fault-schema';
@@ -43,8 +43,10 @@ export interface Call {
 export interface Route<Prepared = undefined> {
   operation: Operation;
   method: HTTPMethods;
-  /** Path below `/api/v1`. */
+  /** Path below `/api/v1`, or below `/platform` for the extraction service. */
   url: string;
+  /** The extraction service has keys of its own, no documented rate limits and no agreements to sign. */
+  extraction?: true;
   /** Reads what the call needs beyond its JSON body, such as an uploaded file. */
   prepare?: (request: FastifyRequest) => Promise<Prepared>;
   /** What the call is about, for matching faults. */
@@ -71,8 +73,10 @@ export function addRoute<Prepared = undefined>(app: FastifyInstance, context: Co
         return;
       }
       try {
-        const caller = admit(context, route.operation, request);
-        record.key = `${caller.mode === 'live' ? 'prod_' : 'dev_'} ${caller.key.platformId}`;
+        const caller = admit(context, route, request);
+        record.key = route.extraction
+          ? 'extraction'
+          : `${caller.key.key.slice(0, caller.key.key.indexOf('_'))}_ ${caller.key.platformId}`;
         records.set(request, { record, caller });
       } catch (error) {
         await refuse(error, record, reply);
@@ -133,15 +137,16 @@ async function answer<Prepared>(route: Route<Prepared>, call: Call, reply: Fasti
   );
 }
 
-function admit(context: Context, operation: Operation, request: FastifyRequest): Caller {
+function admit<Prepared>(context: Context, route: Route<Prepared>, request: FastifyRequest): Caller {
+  const header = request.headers['x-api-key'];
   let caller: Caller;
   try {
-    caller = authenticate(context.world, request.headers['x-api-key']);
+    caller = route.extraction ? authenticateExtraction(context.world, header) : authenticate(context.world, header);
   } catch (error) {
-    context.limiter.admit(operation, `ip ${request.ip}`);
+    context.limiter.admit(route.operation, `ip ${request.ip}`);
     throw error;
   }
-  context.limiter.admit(operation, `key ${caller.key.key}`);
+  if (!route.extraction) context.limiter.admit(route.operation, `key ${caller.key.key}`);
   return caller;
 }
 

@@ -1,12 +1,16 @@
 import multipart from '@fastify/multipart';
 import { fastify, type FastifyError, type FastifyInstance } from 'fastify';
+import { addBulkRoute } from './bulk';
 import { addCertificateRoutes } from './certificates';
+import { addControlRoutes } from './control';
 import { addCredentialRoute } from './credentials';
 import { addCustomerRoutes } from './customers';
+import { addExtractionRoutes } from './extraction';
 import { addIrmRoutes } from './irms';
 import { addPushRoute } from './push';
 import type { Context } from './route';
 import { addStatusRoute } from './status';
+import { addTemplateRoute } from './template';
 
 /** 999 rows of a push message are about half a megabyte; well beyond that a body is no push message. */
 const BODY_LIMIT = 10 * 1024 * 1024;
@@ -22,7 +26,8 @@ export async function buildServer(
     bodyLimit: BODY_LIMIT,
     routerOptions: { maxParamLength: 500 },
   });
-  await app.register(multipart);
+  // A file beyond its limit is cut and refused by the endpoint, in the service's own words.
+  await app.register(multipart, { throwFileSizeLimit: false });
   app.setErrorHandler((error: FastifyError, _request, reply) => {
     const status = error.statusCode ?? 500;
     const message = status === 500 ? 'Internal server error' : error.message;
@@ -37,13 +42,28 @@ export async function buildServer(
       addCustomerRoutes(api, context);
       addCredentialRoute(api, context);
       addIrmRoutes(api, context);
+      addTemplateRoute(api, context);
       addPushRoute(api, context);
+      addBulkRoute(api, context);
       addStatusRoute(api, context);
       addCertificateRoutes(api, context);
       done();
     },
     { prefix: '/api/v1' },
   );
-  void refuse;
+  await app.register(
+    (extraction, _options, done) => {
+      addExtractionRoutes(extraction, context);
+      done();
+    },
+    { prefix: '/platform' },
+  );
+  await app.register(
+    (control, _options, done) => {
+      addControlRoutes(control, context, refuse);
+      done();
+    },
+    { prefix: '/__sandbox' },
+  );
   return app;
 }

@@ -1,0 +1,89 @@
+import { createHash } from 'node:crypto';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Operation } from './fault-schema';
+import { Problem, type Answer } from './problem';
+import { addRoute, type Context } from './route';
+import { readUpload, type Upload } from './upload';
+
+const PDF_LIMIT_BYTES = 5 * 1024 * 1024;
+
+const PATHS: readonly { operation: Operation; url: string; extract: (seed: number) => Record<string, unknown> }[] = [
+  { operation: 'extract-shipping-bill', url: '/shipping-bills/extract', extract: shippingBill },
+  { operation: 'extract-shipping-bill-full', url: '/shipping-bills/extract/full', extract: fullShippingBill },
+  { operation: 'extract-invoice', url: '/invoices/extract', extract: invoice },
+];
+
+/**
+ * The extraction service (spec: "Extraction service"). The contents of `data` are not documented, and nothing is read from
+ * the PDF: the sandbox makes believable values up from a hash of the file, the same ones for the same file.
+ */
+export function addExtractionRoutes(app: FastifyInstance, context: Context): void {
+  for (const { operation, url, extract } of PATHS) {
+    addRoute<Upload | null>(app, context, {
+      operation,
+      method: 'POST',
+      url,
+      extraction: true,
+      prepare: (request: FastifyRequest) => readUpload(request, PDF_LIMIT_BYTES),
+      facts: () => ({}),
+      handle: (_call, upload): Answer => {
+        const data = extract(seedOf(checkedPdf(upload)));
+        return { kind: 'bare', status: 200, body: { status: 'success', data } };
+      },
+    });
+  }
+}
+
+/** @throws Problem 400 unless the part is a PDF under 5 MB. */
+function checkedPdf(upload: Upload | null): Buffer {
+  if (!upload) throw refused('file is required');
+  if (upload.tooLarge || upload.content.length >= PDF_LIMIT_BYTES) throw refused('file must be under 5 MB');
+  const { content } = upload;
+  if (!content.subarray(0, 1024).includes('%PDF-') || !content.subarray(-1024).includes('%%EOF')) {
+    throw refused('file must be a valid PDF');
+  }
+  return content;
+}
+
+function refused(message: string): Problem {
+  return new Problem(400, { status: 'error', statusCode: 400, message, data: { message } });
+}
+
+function seedOf(content: Buffer): number {
+  return createHash('sha256').update(content).digest().readUInt32BE();
+}
+
+function shippingBill(seed: number): Record<string, unknown> {
+  return {
+    shippingBillNumber: String(1_000_000 + (seed % 9_000_000)),
+    shippingBillDate: '01062026',
+    portCode: ['INNSA1', 'INMAA1', 'INBOM4', 'INDEL4'][seed % 4],
+    invoiceNumber: `INV/26/${seed % 1000}`,
+    invoiceCurrency: 'USD',
+    fobValue: 1000 + (seed % 90_000),
+  };
+}
+
+function fullShippingBill(seed: number): Record<string, unknown> {
+  return {
+    ...shippingBill(seed),
+    exporter: { name: 'Meridian Exports Private Limited', iec: 'AAGCM4521K' },
+    consignee: { name: 'Northwind Textiles Inc', country: 'UNITED STATES' },
+    items: [
+      { serialNo: 1, ritcCode: '62052000', description: 'Cotton shirts', quantity: 1 + (seed % 500), unit: 'PCS' },
+    ],
+  };
+}
+
+function invoice(seed: number): Record<string, unknown> {
+  const amount = 1000 + (seed % 90_000);
+  return {
+    vendor: { name: 'Meridian Exports Private Limited', gstin: '27AAGCM4521K1Z5' },
+    invoiceNumber: `INV/26/${seed % 1000}`,
+    invoiceDate: '28052026',
+    currency: 'USD',
+    lineItems: [{ description: 'Cotton shirts', quantity: 10, amount }],
+    taxes: [],
+    totalAmount: amount,
+  };
+}
