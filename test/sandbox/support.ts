@@ -53,7 +53,12 @@ export interface Answered {
 /** A sandbox with a clock that the test moves, and a client that presents a key. */
 export async function startSandbox(options: SandboxOptions = {}) {
   let now = START;
-  const sandbox = await createSandbox({ clock: () => now, rateLimits: false, seed: seedWith(), ...options });
+  const sandbox = await createSandbox({
+    clock: () => now,
+    rateLimits: options.rateWindowMs !== undefined,
+    seed: seedWith(),
+    ...options,
+  });
   const api = client(sandbox);
   return {
     sandbox,
