@@ -1,0 +1,16 @@
+'use strict';
+// Lets `node -r ./bench/support/typescript.cjs FILE.ts` run the sources as they are, without a build: types are stripped by swc, as in
+// the tests.
+const { readFileSync } = require('node:fs');
+const Module = require('node:module');
+const { transformSync } = require('@swc/core');
+
+Module._extensions['.ts'] = (module, filename) => {
+  const { code } = transformSync(readFileSync(filename, 'utf8'), {
+    filename,
+    module: { type: 'commonjs' },
+    jsc: { target: 'es2022', parser: { syntax: 'typescript' } },
+    sourceMaps: 'inline',
+  });
+  module._compile(code, filename);
+};
