@@ -1,3 +1,5 @@
+import { isNativeError } from 'node:util/types';
+
 const REDACTED = '[redacted]';
 
 /** Shorter "secrets" would tear holes into every text; no real key or password is that short. */
@@ -25,7 +27,7 @@ const KEPT = ['code', 'errno', 'syscall', 'hostname', 'address', 'port', 'reason
  * causes. Errors of the HTTP library can carry bodies, headers and sockets, so nothing else is taken over.
  */
 export function safeCause(error: unknown, redact: Redactor, depth = 0): Error {
-  if (!(error instanceof Error)) return new Error(redact(describe(error)));
+  if (!isError(error)) return new Error(redact(describe(error)));
   const inner = innerError(error);
   const copy = new Error(
     redact(error.message),
@@ -42,10 +44,15 @@ export function safeCause(error: unknown, redact: Redactor, depth = 0): Error {
   return copy;
 }
 
+/** Also true for errors that Node made in another realm (a vm context), where instanceof is not. */
+function isError(value: unknown): value is Error {
+  return value instanceof Error || isNativeError(value);
+}
+
 /** The cause of an error; of several at once (one per address of a name) the first. */
 function innerError(error: Error): unknown {
   if (error.cause !== undefined) return error.cause;
-  return error instanceof AggregateError ? (error.errors as unknown[])[0] : undefined;
+  return 'errors' in error && Array.isArray(error.errors) ? (error.errors as unknown[])[0] : undefined;
 }
 
 function describe(value: unknown): string {
@@ -55,7 +62,7 @@ function describe(value: unknown): string {
 /** The code of a system or library error (`ECONNREFUSED`, `UND_ERR_SOCKET`), looked for through its causes. */
 export function codeOf(error: unknown): string | null {
   let current = error;
-  for (let depth = 0; depth < 5 && current instanceof Error; depth += 1) {
+  for (let depth = 0; depth < 5 && isError(current); depth += 1) {
     const { code } = current as { code?: unknown };
     if (typeof code === 'string') return code;
     current = innerError(current);

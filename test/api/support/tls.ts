@@ -1,0 +1,21 @@
+/**
+ * A key and a self-signed certificate for localhost and 127.0.0.1, made for these tests and trusted by nothing else.
+ * Valid from 2020 to 2120, so that no clock makes a test fail.
+ */
+export const TEST_TLS = {
+  key: `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgy/LC2FpfhrQb8Idj
+hLEo/FlwzuhzSFB9HkrsdvUMh/OhRANCAAR6YUnr6Q0T9KvfNsdOP2FEVMoMRTHa
+eMpNhE5P2sFNOJD5jf515lVknGBLbKkCgkROD4i9cdxPd2flKsczhM7S
+-----END PRIVATE KEY-----`,
+  cert: `-----BEGIN CERTIFICATE-----
+MIIBeTCCASCgAwIBAgIUbTc94meOeLOa6v5NFyvz4mPI4skwCgYIKoZIzj0EAwIw
+FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTIwMDEwMTAwMDAwMFoYDzIxMjAwMTAx
+MDAwMDAwWjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
+PQMBBwNCAAR6YUnr6Q0T9KvfNsdOP2FEVMoMRTHaeMpNhE5P2sFNOJD5jf515lVk
+nGBLbKkCgkROD4i9cdxPd2flKsczhM7So04wTDAPBgNVHRMBAf8EBTADAQH/MBoG
+A1UdEQQTMBGCCWxvY2FsaG9zdIcEfwAAATAdBgNVHQ4EFgQU2rvX0nxUlSwj85mK
+ochEfiPhq9wwCgYIKoZIzj0EAwIDRwAwRAIgUQlyOMtiwQpxacEddDGRYiVLiuIb
+KYWWw6WBFsJ3jr0CIB7oYst4TCxRTlfPsycJH9Vuxh322KST5O4pwC31HVvH
+-----END CERTIFICATE-----`,
+};
