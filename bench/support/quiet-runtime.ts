@@ -1,0 +1,9 @@
+import { DefaultLogger, Runtime } from '@temporalio/worker';
+
+/** Keeps the SDK's own lines out of the figures. */
+export function quietRuntime(): void {
+  Runtime.install({
+    logger: new DefaultLogger('WARN'),
+    telemetryOptions: { logging: { filter: 'error', forward: {} } },
+  });
+}

@@ -1,0 +1,3 @@
+'use strict';
+require('./typescript.cjs');
+require('./worker-process.ts');
