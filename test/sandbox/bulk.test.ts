@@ -1,0 +1,257 @@
+import { Workbook } from 'exceljs';
+import { HOUR, readyClient, startSandbox, type Harness } from './support';
+import { FIELDS, upload, workbookOf, type RowValues } from './workbook-support';
+
+let harness: Harness;
+let id: string;
+beforeAll(async () => {
+  harness = await startSandbox();
+  id = await readyClient(harness);
+});
+afterAll(() => harness.sandbox.close());
+
+const send = async (rows: (RowValues | null)[], options = {}) => upload(harness, id, await workbookOf(rows, options));
+
+test('an accepted file is answered with its rows in file order', async () => {
+  const answered = await send([
+    { serialNo: 1, mappedIRMAmountFCC: 100 },
+    null,
+    { serialNo: 2, irmNumber: 'IRM2', irmFCC: 'EUR', sbCumInvoiceNumber: '77' },
+  ]);
+  expect(answered.status).toBe(200);
+  expect(answered.data).toEqual({
+    dgftAckId: expect.any(String),
+    requestId: expect.any(String),
+    ackStatus: 'Validated',
+    recordResCount: 2,
+    errorDetails: [],
+    parsedRowCount: 2,
+    irmNumbers: ['IRM1', 'IRM2'],
+    irms: [
+      {
+        serialNo: 1,
+        irmNumber: 'IRM1',
+        irmDt: '12052026',
+        irmAdCode: '0510060',
+        irmIfscCode: 'HDFC0000060',
+        sbCumInvoiceNumber: '1234567',
+      },
+      expect.objectContaining({ serialNo: 2, irmNumber: 'IRM2', sbCumInvoiceNumber: '77' }),
+    ],
+  });
+});
+
+describe('headers', () => {
+  test('match without case, punctuation and order; unknown columns are ignored', async () => {
+    const answered = await send([{ mappedIRMAmountFCC: 1 }], {
+      header: (label: string) => ` ${label.toUpperCase().replaceAll(' ', '_')}. `,
+      fields: [...FIELDS].reverse().concat('Remarks'),
+    });
+    expect(answered.status).toBe(200);
+  });
+
+  test('a missing mandatory column is missing in every row', async () => {
+    const refused = await send([{}, {}], { fields: FIELDS.filter((field) => field !== 'billNo') });
+    expect(refused.body.errors).toEqual([
+      { row: 2, field: 'billNo', message: 'Required field billNo is missing' },
+      { row: 3, field: 'billNo', message: 'Required field billNo is missing' },
+    ]);
+  });
+});
+
+describe('cells', () => {
+  const utc = (day: number) => new Date(Date.UTC(2026, 4, day));
+
+  test.each<[string, RowValues]>([
+    ['DD/MM/YYYY', { irmDt: '12/05/2026' }],
+    ['DD-MM-YYYY', { irmDt: '12-05-2026' }],
+    ['DDMMYYYY', { irmDt: '12052026' }],
+    ['YYYY-MM-DD', { irmDt: '2026-05-12' }],
+    ['DDMMYYYY as a number', { irmDt: 12052026 }],
+    ['a real date cell', { irmDt: utc(12) }],
+    ['a formula with a date', { irmDt: { formula: 'TODAY()', result: utc(12) } }],
+    ['numbers as text', { serialNo: '1', irmRemitAmtFCC: '10000', mappedIRMAmountFCC: '1.50' }],
+    ['numbers as formula results', { mappedIRMAmountFCC: { formula: '1+1', result: 2 } }],
+    ['rich text', { irmNumber: { richText: [{ text: 'IR' }, { text: 'M1' }] } }],
+    ['blanks around a value', { irmNumber: ' IRM1\u00a0' }],
+    ['small y and n', { isVostro: 'n', isGstAvail: 'n' }],
+    ['GST with both columns', { isGstAvail: 'Y', gstinInvoiceNumber: 'G/1', gstinInvoiceDate: '01/06/2026' }],
+  ])('%s is read', async (_what, values) => {
+    const answered = await send([{ mappedIRMAmountFCC: 1, ...values }]);
+    expect(answered.body).toMatchObject({ success: true });
+    expect(answered.data.irms[0]).toMatchObject({ irmDt: '12052026', irmNumber: 'IRM1', serialNo: 1 });
+  });
+
+  test('date cells of the 1904 system are the same days', async () => {
+    const answered = await send([{ mappedIRMAmountFCC: 1, irmDt: utc(12) }], { date1904: true });
+    expect(answered.data.irms[0].irmDt).toBe('12052026');
+  });
+
+  test.each<[string, RowValues, string, string]>([
+    ['no value', { irmNumber: null }, 'irmNumber', 'Required field irmNumber is missing'],
+    ['only blanks', { irmNumber: ' \u00a0' }, 'irmNumber', 'Required field irmNumber is missing'],
+    ['Yes', { isVostro: 'Yes' }, 'isVostro', 'Invalid yesno value "Yes" for isVostro. Expected Y or N'],
+    ['True', { isVostro: true }, 'isVostro', 'Invalid yesno value "TRUE" for isVostro. Expected Y or N'],
+    ['1', { isGstAvail: 1 }, 'isGstAvail', 'Invalid yesno value "1" for isGstAvail. Expected Y or N'],
+    [
+      'an impossible day',
+      { irmDt: '31/02/2026' },
+      'irmDt',
+      'Invalid date value "31/02/2026" for irmDt. Expected a date as DD/MM/YYYY, DD-MM-YYYY, DDMMYYYY, YYYY-MM-DD, or a real Excel date cell',
+    ],
+    ['month first', { irmDt: '05/31/2026' }, 'irmDt', expect.stringContaining('Invalid date value')],
+    ['a number that is no date', { irmDt: 46154 }, 'irmDt', expect.stringContaining('Invalid date value')],
+    ['grouped digits', { irmRemitAmtFCC: '1,00,000' }, 'irmRemitAmtFCC', expect.stringContaining('Expected digits')],
+    ['a negative amount', { mappedIRMAmountFCC: -1 }, 'mappedIRMAmountFCC', expect.stringContaining('digits')],
+    ['a broken serial', { serialNo: 1.5 }, 'serialNo', expect.stringContaining('digits')],
+    ['an unknown upload type', { uploadType: 1 }, 'uploadType', expect.stringContaining('101, 102, 103, 104')],
+    ['an error cell', { irmRemitAmtFCC: { error: '#REF!' } }, 'irmRemitAmtFCC', expect.stringContaining('#REF!')],
+    [
+      'an invoice as shipping bill',
+      { sbCumInvoiceNumber: 'INV/1' },
+      'sbCumInvoiceNumber',
+      expect.stringContaining('not a shipping bill'),
+    ],
+    [
+      'a GST column with N',
+      { gstinInvoiceNumber: 'G1' },
+      'gstinInvoiceNumber',
+      expect.stringContaining('must be empty'),
+    ],
+    [
+      'an unreadable GST date with Y',
+      { isGstAvail: 'Y', gstinInvoiceNumber: 'G1', gstinInvoiceDate: 'soon' },
+      'gstinInvoiceDate',
+      expect.stringContaining('Invalid date value "soon"'),
+    ],
+    [
+      'GST without its number',
+      { isGstAvail: 'Y', gstinInvoiceDate: '01/06/2026' },
+      'gstinInvoiceNumber',
+      'Required field gstinInvoiceNumber is missing',
+    ],
+  ])('%s is reported once, with row, field and message', async (_what, values, field, message) => {
+    const refused = await send([{ mappedIRMAmountFCC: 1 }, null, { mappedIRMAmountFCC: 1, ...values }]);
+    expect(refused.status).toBe(400);
+    expect(refused.body).toEqual({
+      statusCode: 400,
+      message: 'Excel validation failed',
+      errors: [{ row: 4, field, message }],
+    });
+  });
+});
+
+describe('sums per IRM', () => {
+  test('the row that passes the remittance is reported, once', async () => {
+    const refused = await send([
+      { mappedIRMAmountFCC: 6_000 },
+      { mappedIRMAmountFCC: 5_000, serialNo: 2 },
+      { mappedIRMAmountFCC: 1, serialNo: 3 },
+    ]);
+    expect(refused.body.errors).toEqual([
+      { row: 3, field: 'mappedIRMAmountFCC', message: expect.stringContaining('remittance') },
+    ]);
+  });
+
+  test('so is one that passes what is still available', async () => {
+    const own = await startSandbox();
+    const client = await readyClient(own);
+    await upload(own, client, await workbookOf([{ mappedIRMAmountFCC: 9_000 }]));
+    own.advance(2 * HOUR);
+    await own.api.post('/irm/refresh', { platformCustomerId: client });
+    const refused = await upload(own, client, await workbookOf([{ mappedIRMAmountFCC: 1_001 }]));
+    expect(refused.body.errors).toEqual([
+      { row: 2, field: 'mappedIRMAmountFCC', message: expect.stringContaining('still available 1000.00') },
+    ]);
+    await own.sandbox.close();
+  });
+
+  test('amounts are added as decimals', async () => {
+    const rows = Array.from({ length: 10 }, (_unused, n) => ({
+      serialNo: n + 1,
+      irmNumber: 'UNHELD',
+      irmRemitAmtFCC: 1,
+      mappedIRMAmountFCC: 0.1,
+    }));
+    expect((await send(rows)).status).toBe(200);
+  });
+});
+
+describe('the file', () => {
+  test('more than 999 rows are refused before any row is looked at', async () => {
+    const refused = await send(Array.from({ length: 1_000 }, () => ({ irmNumber: null })));
+    expect(refused.body.errors).toEqual([{ row: 1_001, field: 'file', message: expect.stringContaining('999') }]);
+  });
+
+  test('999 rows pass', async () => {
+    const rows = Array.from({ length: 999 }, (_unused, n) => ({
+      serialNo: n + 1,
+      irmNumber: `MANY${n}`,
+      mappedIRMAmountFCC: 1,
+    }));
+    const answered = await send(rows);
+    expect(answered.data).toMatchObject({ parsedRowCount: 999, recordResCount: 999 });
+  });
+
+  test('a file that is no workbook, a wrong part, a large one and wrong queries are 400s', async () => {
+    const unreadable = await upload(harness, id, Buffer.from('not a workbook'), { fileName: 'old.xls' });
+    expect(unreadable.body).toMatchObject({ statusCode: 400, message: 'Excel validation failed' });
+    const file = await workbookOf([{}]);
+    expect((await upload(harness, id, file, { part: 'sheet' })).body.errors).toEqual(['file: file is required']);
+    expect((await upload(harness, id, file, { fileName: 'bulk.csv' })).body.errors).toHaveLength(1);
+    const large = await upload(harness, id, Buffer.alloc(5 * 1024 * 1024 + 1));
+    expect(large.body.errors).toEqual(['file: file must be at most 5 MB']);
+    const queries = await upload(harness, id, file, { query: { uploadType: '1', decalarationFlag: 'yes' } });
+    expect(queries.body.errors).toHaveLength(2);
+  });
+
+  test('only the first worksheet is read', async () => {
+    const workbook = new Workbook();
+    const source = new Workbook();
+    await source.xlsx.load((await workbookOf([{ mappedIRMAmountFCC: 1 }])) as unknown as ArrayBuffer);
+    for (const name of ['first', 'second']) {
+      const sheet = workbook.addWorksheet(name);
+      source.worksheets[0]?.eachRow((row) => sheet.addRow(row.values));
+    }
+    workbook.worksheets[1]?.addRow(['broken']);
+    const answered = await upload(harness, id, Buffer.from(await workbook.xlsx.writeBuffer()));
+    expect(answered.data.parsedRowCount).toBe(1);
+  });
+});
+
+describe('the template', () => {
+  const fetchTemplate = () => harness.api.get(`/irm/bulk-template?platformCustomerId=${id}`);
+
+  test('has 37 columns, a row for each saved IRM, and can be filled and uploaded back', async () => {
+    const answered = await fetchTemplate();
+    expect(answered.status).toBe(200);
+    expect(answered.headers.get('content-disposition')).toMatch(/filename="ebrc-bulk-base-2026-07-02\.xlsx"/);
+    const workbook = new Workbook();
+    await workbook.xlsx.load(answered.body);
+    const sheet = workbook.worksheets[0]!;
+    expect((sheet.getRow(1).values as string[]).filter(Boolean)).toHaveLength(37);
+    expect(sheet.rowCount).toBe(4);
+    const column = (label: string) => (sheet.getRow(1).values as string[]).indexOf(label);
+    expect(sheet.getRow(2).getCell(column('IRM Number')).value).toBe('IRM1');
+    for (const label of ['Is Vostro', 'Is Third Party Export', 'Is GST Avail']) {
+      expect(sheet.getRow(2).getCell(column(label)).value).toBe('N');
+    }
+    expect(sheet.getRow(2).getCell(column('SB Cum Invoice Number')).value).toBeNull();
+    for (const unused of [3, 4]) sheet.getRow(unused).values = [];
+    const filled: Record<string, string | number> = {
+      'Upload Type': 101,
+      'Branch Sl No': 0,
+      'SB Cum Invoice Number': '4711',
+      'SB Cum Invoice Date': '01/06/2026',
+      'Port Code': 'INNSA1',
+      'Bill No': 'B1',
+      'SB Cum Invoice FCC': 'USD',
+      'SB Cum Invoice Value In FCC': 10,
+      'Mapped IRM Amount FCC': 10,
+    };
+    for (const [label, value] of Object.entries(filled)) sheet.getRow(2).getCell(column(label)).value = value;
+    const back = await upload(harness, id, Buffer.from(await workbook.xlsx.writeBuffer()));
+    expect(back.body).toMatchObject({ success: true });
+    expect(back.data).toMatchObject({ ackStatus: 'Validated', parsedRowCount: 1, irmNumbers: ['IRM1'] });
+  });
+});

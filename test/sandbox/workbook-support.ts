@@ -1,0 +1,59 @@
+import { Workbook, type CellValue } from 'exceljs';
+import { item, type Harness } from './support';
+
+/** Header labels of the columns that an item fills. */
+const HEADERS: Record<string, string> = {
+  serialNo: 'Serial No',
+  uploadType: 'Upload Type',
+  branchSlNo: 'Branch Sl No',
+  irmIfscCode: 'IRM IFSC Code',
+  irmAdCode: 'IRM AD Code',
+  irmNumber: 'IRM Number',
+  irmDt: 'IRM Date',
+  irmFCC: 'IRM FCC',
+  irmPurposeCode: 'IRM Purpose Code',
+  irmRemitAmtFCC: 'IRM Remit Amt FCC',
+  sbCumInvoiceNumber: 'SB Cum Invoice Number',
+  sbCumInvoiceDate: 'SB Cum Invoice Date',
+  portCode: 'Port Code',
+  billNo: 'Bill No',
+  sbCumInvoiceFCC: 'SB Cum Invoice FCC',
+  sbCumInvoiceValueinFCC: 'SB Cum Invoice Value In FCC',
+  mappedIRMAmountFCC: 'Mapped IRM Amount FCC',
+  isVostro: 'Is Vostro',
+  isGstAvail: 'Is GST Avail',
+  gstinInvoiceNumber: 'GSTIN Invoice Number',
+  gstinInvoiceDate: 'GSTIN Invoice Date',
+};
+export const FIELDS = Object.keys(HEADERS);
+
+export type RowValues = Record<string, CellValue>;
+
+/** A bulk workbook with one row for each set of values; `header` rewrites a label. */
+export async function workbookOf(
+  rows: (RowValues | null)[],
+  options: { header?: (label: string) => string; date1904?: boolean; fields?: string[]; dateFormat?: boolean } = {},
+): Promise<Buffer> {
+  const workbook = new Workbook();
+  if (options.date1904) workbook.properties.date1904 = true;
+  const sheet = workbook.addWorksheet('eBRC Bulk Upload');
+  const fields = options.fields ?? FIELDS;
+  sheet.addRow(fields.map((field) => (options.header ?? String)(HEADERS[field] ?? field)));
+  for (const values of rows) {
+    const row = values === null ? {} : { ...(item() as RowValues), ...values };
+    sheet.addRow(fields.map((field) => row[field] ?? null));
+  }
+  return Buffer.from(await workbook.xlsx.writeBuffer());
+}
+
+export function upload(
+  { api }: Pick<Harness, 'api'>,
+  platformCustomerId: string,
+  file: Buffer,
+  { query = {}, fileName = 'bulk.xlsx', part = 'file' }: { query?: object; fileName?: string; part?: string } = {},
+) {
+  const form = new FormData();
+  form.append(part, new Blob([new Uint8Array(file)]), fileName);
+  const search = new URLSearchParams({ platformCustomerId, uploadType: '101', decalarationFlag: 'Y', ...query });
+  return api.post(`/genebrc/bulk-upload?${search.toString()}`, form);
+}
