@@ -143,8 +143,8 @@ export async function noteIrmsRefreshed(db: Queryable, exporterId: string, at: D
 }
 
 /**
- * The IEC that fetch-details needs: the client's own or, where the client has none (PATCH refuses to add it), the one that all its
- * IRMs agree on; null where neither says.
+ * The IEC that fetch-details needs: the client's own or, where the client has none (PATCH refuses to add it), the one that all
+ * its IRMs agree on; null where neither says.
  */
 export async function iecOf(db: Queryable, exporterId: string): Promise<string | null> {
   const { rows } = await db.query<{ iec: string | null }>(
