@@ -1,0 +1,71 @@
+import type { Finding } from '../domain/finding';
+
+/** Exit codes of the command line: the same for every command. */
+export const EXIT = {
+  done: 0,
+  unexpected: 1,
+  /** The command was used wrongly, or the environment is. */
+  usage: 2,
+  /** The input was refused; the errors are printed. */
+  refused: 3,
+  /** Started, but waits for a person. */
+  waiting: 4,
+} as const;
+
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+/** One entry of `errors[]`: a finding, or a problem that belongs to no row. */
+export type Problem = Pick<Finding, 'code' | 'message'> & Partial<Finding>;
+
+/** What the client was asked for cannot be done, for reasons that are listed and that the caller can change. */
+export class RefusedError extends Error {
+  override readonly name = 'RefusedError';
+  constructor(
+    readonly errors: readonly Problem[],
+    /** Further properties of the JSON document that is printed, such as the filing it is about. */
+    readonly details: Record<string, unknown> = {},
+  ) {
+    super(errors.map(({ message }) => message).join('\n'));
+  }
+}
+
+/** A refusal for one reason. */
+export function refusal(code: string, message: string, more: Partial<Finding> = {}): RefusedError {
+  return new RefusedError([{ severity: 'error', code, row: null, field: null, message, ...more }]);
+}
+
+/** The command was used wrongly. `message` says what to do instead. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+  constructor(
+    message: string,
+    readonly code = 'usage',
+  ) {
+    super(message);
+  }
+}
+
+/** A server that everything here needs does not answer. */
+export class UnreachableError extends Error {
+  override readonly name = 'UnreachableError';
+  constructor(
+    readonly server: 'Temporal' | 'PostgreSQL',
+    address: string,
+    cause: unknown,
+  ) {
+    super(`${server} at ${address} cannot be reached: ${firstLine(cause)}. ${ADVICE[server]}`, { cause });
+  }
+}
+
+const ADVICE = {
+  Temporal: 'Start it, or set TEMPORAL_ADDRESS to where it runs (`npm run dev` starts everything on this machine).',
+  PostgreSQL: 'Start it, or set DATABASE_URL to where it runs (`npm run dev` starts everything on this machine).',
+};
+
+/** What an error says, in one line; a refused connection says it in its parts (one for each address tried). */
+export function firstLine(error: unknown): string {
+  if (error instanceof AggregateError && error.errors.length > 0) return firstLine(error.errors[0]);
+  if (!(error instanceof Error)) return String(error);
+  const text = error.message || (error as NodeJS.ErrnoException).code || error.name;
+  return text.split('\n', 1)[0]?.replace(/\.$/, '') ?? text;
+}

@@ -1,0 +1,77 @@
+import type pg from 'pg';
+import type { FilingResult, FilingView } from '../domain/contracts';
+import { isEnd, type FilingState } from '../domain/filing-states';
+import { readFilingView } from '../ledger/filing-view';
+import { EXIT, type ExitCode } from './errors';
+
+/** What came of a call on a filing. */
+export interface FilingOutcome {
+  filing: FilingView;
+  /** Whether only a person can bring it on: approve, resolve, new credentials, access to the service. */
+  waitsForPerson: boolean;
+  /** What a person should know that the filing itself does not say, such as that no worker runs. */
+  notice: string | null;
+}
+
+/** States that time alone does not end. An unknown outcome gathers evidence by itself first, and asks in `attention` then. */
+const PERSON_NEEDED: ReadonlySet<string> = new Set(['awaiting_approval', 'needs_credentials', 'needs_access']);
+
+/** Whether a filing stands still until a person does something. `overdue` goes on being polled. */
+export function waitsForPerson({ state, attention }: Pick<FilingResult, 'state' | 'attention'>): boolean {
+  return PERSON_NEEDED.has(state) || (state === 'outcome_unknown' && attention !== null);
+}
+
+/** The exit code of a command that files: a filing that ended without all its certificates was refused, in part at least. */
+export function exitCodeOf({ filing, waitsForPerson: waits }: FilingOutcome): ExitCode {
+  if (waits) return EXIT.waiting;
+  if (filing.state === 'refused') return EXIT.refused;
+  if (!isEnd(filing.state as FilingState)) return EXIT.done;
+  return filing.state === 'certified' ? EXIT.done : EXIT.refused;
+}
+
+/** The recorded filing behind a workflow's answer; what the answer alone tells where nothing is recorded. */
+export async function viewOfResult(
+  pool: pg.Pool,
+  result: FilingResult | null,
+  started: { workflowId: string; reference: string; exporterId: string },
+): Promise<FilingView> {
+  const recorded = result?.filingId ? await readFilingView(pool, result.filingId) : null;
+  if (recorded) return recorded.errors.length > 0 ? recorded : { ...recorded, errors: result?.errors ?? [] };
+  return {
+    ...EMPTY,
+    ...started,
+    ...(result && {
+      filingId: result.filingId,
+      state: result.state,
+      attention: result.attention,
+      needsAttention: result.attention !== null || result.errors.length > 0,
+      requestId: result.requestId,
+      dgftAckId: result.dgftAckId,
+      counts: result.counts,
+      errors: result.errors,
+    }),
+  };
+}
+
+const EMPTY: Omit<FilingView, 'workflowId' | 'reference' | 'exporterId'> = {
+  filingId: null,
+  state: 'started',
+  needsAttention: false,
+  attention: null,
+  requestId: null,
+  dgftAckId: null,
+  uploadType: null,
+  channel: null,
+  declaration: null,
+  madeBy: null,
+  madeAt: null,
+  corrects: null,
+  correctedBy: [],
+  counts: { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 },
+  submissions: [],
+  warnings: [],
+  rows: [],
+  errors: [],
+  evidence: null,
+  annotated: null,
+};

@@ -1,0 +1,77 @@
+import type { Client } from '@temporalio/client';
+import type { QueryDefinition } from '@temporalio/common';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const QUERY_WITHIN_MS = 5_000;
+const FIRST_PAUSE_MS = 150;
+const LONGEST_PAUSE_MS = 2_000;
+
+export interface FollowOptions<P> {
+  /** The query that the workflow answers with the same shape as it returns. */
+  query: QueryDefinition<P>;
+  /** Ends the following although the workflow goes on. */
+  until: (progress: P) => boolean;
+  onProgress?: (progress: P) => void;
+  /** Told once when no worker answers, and why. */
+  onSilence?: (reason: string) => void;
+  /** Gives up after this long; left out: never. */
+  withinMs?: number;
+}
+
+/** Where a followed workflow stands: null when no worker has answered yet. */
+export interface Followed<P> {
+  progress: P | null;
+  /** Whether the workflow has ended; `progress` is its result then. */
+  ended: boolean;
+}
+
+/**
+ * Follows a workflow, over continued runs, by its query and its result: until it ends, `until` says so, or the time is up.
+ * The result needs no worker, the query does.
+ * @throws what the workflow failed with
+ */
+export async function follow<P>(client: Client, workflowId: string, options: FollowOptions<P>): Promise<Followed<P>> {
+  const handle = client.workflow.getHandle(workflowId);
+  const stop = new AbortController();
+  let end: { result: P } | { error: unknown } | undefined;
+  // The wait for the result is one long poll after another; without the signal it would outlive this call.
+  const result = client.workflow
+    .withAbortSignal(stop.signal, () => handle.result() as Promise<P>)
+    .then(
+      (value) => void (end = { result: value }),
+      (error: unknown) => void (end = { error }),
+    );
+  const deadline = options.withinMs === undefined ? Infinity : Date.now() + options.withinMs;
+  let progress: P | null = null;
+  let told = false;
+  try {
+    for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 1.5, LONGEST_PAUSE_MS)) {
+      const within = Math.min(QUERY_WITHIN_MS, Math.max(deadline - Date.now(), 100));
+      const asked = client.workflow
+        .withDeadline(Date.now() + within, () => handle.query(options.query))
+        .then((answer) => ({ answer }), firstReason);
+      const heard = await Promise.race([asked, result]);
+      if (end) break;
+      if (heard && 'answer' in heard) {
+        progress = heard.answer;
+        options.onProgress?.(progress);
+        if (options.until(progress)) break;
+      } else if (heard && !told) {
+        told = true;
+        options.onSilence?.(heard.reason);
+      }
+      if (Date.now() >= deadline) break;
+      await Promise.race([sleep(pause), result]);
+    }
+  } finally {
+    stop.abort();
+  }
+  if (!end) return { progress, ended: false };
+  if ('error' in end) throw end.error;
+  options.onProgress?.(end.result);
+  return { progress: end.result, ended: true };
+}
+
+function firstReason(error: unknown): { reason: string } {
+  return { reason: error instanceof Error ? error.message : String(error) };
+}

@@ -1,0 +1,142 @@
+import {
+  WithStartWorkflowOperation,
+  WorkflowNotFoundError,
+  WorkflowUpdateFailedError,
+  type WorkflowHandle,
+} from '@temporalio/client';
+import { WorkflowIdConflictPolicy, type UpdateDefinition } from '@temporalio/common';
+import type { AbandonArgs, ApproveArgs, FilingResult, ResolveArgs } from '../domain/contracts';
+import { isEnd } from '../domain/filing-states';
+import { findFiling, type FilingRecord } from '../ledger/filings';
+import { abandonUpdate, approveUpdate, resolveUpdate } from '../workflows/messages';
+import type { EbrcClientDependencies } from './dependencies';
+import { refusal } from './errors';
+import { viewOfResult, waitsForPerson, type FilingOutcome } from './filing-outcome';
+import { followFiling, withPaths, type WaitOptions } from './start-filing';
+
+/** What an operator does to a filing, and the states of an ended filing in which it has happened already. */
+interface Command<A> {
+  update: UpdateDefinition<FilingResult, [A]>;
+  name: string;
+  doneIn: readonly string[];
+}
+
+const APPROVE: Command<ApproveArgs> = { update: approveUpdate, name: 'approve', doneIn: ['certified'] };
+const RESOLVE: Command<ResolveArgs> = { update: resolveUpdate, name: 'resolve', doneIn: [] };
+const ABANDON: Command<AbandonArgs> = { update: abandonUpdate, name: 'abandon', doneIn: ['abandoned'] };
+
+/** The commands of an operator on a filing, named by its id or reference. They never answer "workflow not found". */
+export interface FilingOperations {
+  /** Lets a filing go on that waits in `awaiting_approval`; by somebody other than its maker. */
+  approve(filing: string, args: ApproveArgs, wait?: WaitOptions): Promise<FilingOutcome>;
+  /** Answers the question of an unknown outcome. */
+  resolve(filing: string, args: ResolveArgs, wait?: WaitOptions): Promise<FilingOutcome>;
+  /** Gives a filing up; rows that were sent stay live, because they may still become certificates. */
+  abandon(filing: string, args: AbandonArgs, wait?: WaitOptions): Promise<FilingOutcome>;
+}
+
+export function createFilingOperations(deps: EbrcClientDependencies): FilingOperations {
+  async function operate<A>(command: Command<A>, idOrReference: string, args: A, wait: WaitOptions = {}) {
+    const filing = await filingOf(deps, idOrReference);
+    if (isEnd(filing.state)) return ended(deps, command, filing);
+    const started = { workflowId: filing.workflowId, reference: filing.reference, exporterId: filing.exporterId };
+    const result = await send(deps, command, filing, args);
+    if (wait.wait) return followFiling(deps, started, wait);
+    const view = withPaths(deps, await viewOfResult(deps.pool, result, started));
+    return { filing: view, waitsForPerson: waitsForPerson(view), notice: null };
+  }
+  return {
+    approve: (filing, args, wait) => operate(APPROVE, filing, args, wait),
+    resolve: (filing, args, wait) => operate(RESOLVE, filing, args, wait),
+    abandon: (filing, args, wait) => operate(ABANDON, filing, args, wait),
+  };
+}
+
+/** The filing behind a FILING argument. @throws RefusedError when the ledger holds none */
+export async function filingOf(deps: EbrcClientDependencies, idOrReference: string): Promise<FilingRecord> {
+  const filing = await findFiling(deps.pool, deps.mode, idOrReference);
+  if (filing) return filing;
+  throw refusal(
+    'unknown_filing',
+    `There is no filing ${idOrReference} in ${deps.mode} mode: neither a filing id nor a reference. \`ebrc list\` shows them.`,
+  );
+}
+
+/** An ended filing is answered from the ledger: its story is over, and what is asked for either happened or cannot. */
+async function ended<A>(
+  deps: EbrcClientDependencies,
+  { name, doneIn }: Command<A>,
+  filing: FilingRecord,
+): Promise<FilingOutcome> {
+  const view = withPaths(
+    deps,
+    await viewOfResult(deps.pool, { ...resultOf(filing) }, { ...filing, exporterId: filing.exporterId }),
+  );
+  if (doneIn.includes(filing.state)) {
+    return { filing: view, waitsForPerson: false, notice: `Filing ${filing.filingId} is ${filing.state} already.` };
+  }
+  const next =
+    view.counts.errored > 0
+      ? ' Its errored rows can be filed again with `ebrc correct`.'
+      : ' Nothing waits for an answer in it.';
+  throw refusal(
+    'filing_ended',
+    `Filing ${filing.filingId} ended as ${filing.state}: there is nothing to ${name}.${next}`,
+    {
+      filingId: filing.filingId,
+    },
+  );
+}
+
+function resultOf(filing: FilingRecord): FilingResult {
+  return {
+    filingId: filing.filingId,
+    workflowId: filing.workflowId,
+    reference: filing.reference,
+    state: filing.state,
+    requestId: null,
+    dgftAckId: null,
+    counts: { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 },
+    attention: filing.attention,
+    errors: [],
+  };
+}
+
+/** Sends the update; to a run that takes the filing up again where its own is gone (terminated, or past its retention). */
+async function send<A>(
+  deps: EbrcClientDependencies,
+  { update, name }: Command<A>,
+  filing: FilingRecord,
+  args: A,
+): Promise<FilingResult> {
+  const { workflow } = deps.temporal;
+  const handle: WorkflowHandle = workflow.getHandle(filing.workflowId);
+  try {
+    return await handle.executeUpdate(update, { args: [args] });
+  } catch (error) {
+    if (!(error instanceof WorkflowNotFoundError)) throw updateRefusal(error, name, filing);
+  }
+  try {
+    return await workflow.executeUpdateWithStart(update, {
+      args: [args],
+      startWorkflowOperation: new WithStartWorkflowOperation('fileRemittances', {
+        workflowId: filing.workflowId,
+        taskQueue: deps.taskQueue,
+        args: [{ mode: deps.mode, exporterId: filing.exporterId, resume: filing.filingId }],
+        workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+        memo: { contentHash: filing.contentHash },
+      }),
+    });
+  } catch (error) {
+    throw updateRefusal(error, name, filing);
+  }
+}
+
+/** A validator's refusal is the answer to the operator; anything else is what it is. */
+function updateRefusal(error: unknown, name: string, filing: FilingRecord): unknown {
+  if (!(error instanceof WorkflowUpdateFailedError)) return error;
+  const why = error.cause?.message ?? error.message;
+  return refusal(`${name}_refused`, `Filing ${filing.filingId} (${filing.state}): ${why}`, {
+    filingId: filing.filingId,
+  });
+}

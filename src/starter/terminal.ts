@@ -1,0 +1,107 @@
+import type { Readable, Writable } from 'node:stream';
+import Table from 'cli-table3';
+import { createSpinner } from 'nanospinner';
+
+/** Where the command line reads and writes; tests pass their own. */
+export interface Streams {
+  stdin: Readable & { isTTY?: boolean };
+  stdout: Writable & { isTTY?: boolean };
+  stderr: Writable & { isTTY?: boolean };
+}
+
+/** The one place that writes for the user. In JSON mode stdout gets one document and nothing else. */
+export interface Terminal extends Streams {
+  json: boolean;
+  /** The result: `document` in JSON mode, `text` for people. */
+  result(document: unknown, text: () => string): void;
+  /** A remark for people, on stderr. */
+  note(message: string): void;
+  progress(): Progress;
+}
+
+/** What is going on, on stderr: a spinner on a terminal, a line for each change elsewhere. */
+export interface Progress {
+  say(text: string): void;
+  /** Removes the spinner; call it before anything else is written. */
+  stop(): void;
+}
+
+export function createTerminal({ stdin, stdout, stderr }: Streams, json: boolean): Terminal {
+  let running: Progress | undefined;
+  return {
+    stdin,
+    stdout,
+    stderr,
+    json,
+    result(document, text) {
+      running?.stop();
+      const printed = json ? JSON.stringify(document, null, 2) : text();
+      stdout.write(printed.endsWith('\n') ? printed : `${printed}\n`);
+    },
+    note(message) {
+      running?.stop();
+      stderr.write(`${message}\n`);
+    },
+    progress() {
+      // The spinner draws only where standard output is a terminal too; elsewhere it would print every frame.
+      running = stderr.isTTY && stdout.isTTY ? spinner(stderr) : lines(stderr);
+      return running;
+    },
+  };
+}
+
+function lines(stderr: Writable): Progress {
+  let last = '';
+  return {
+    say(text) {
+      if (text === last) return;
+      last = text;
+      stderr.write(`${new Date().toISOString().slice(11, 19)} ${text}\n`);
+    },
+    stop: () => undefined,
+  };
+}
+
+function spinner(stderr: Writable): Progress {
+  let running: ReturnType<typeof createSpinner> | undefined;
+  return {
+    say(text) {
+      if (running) running.update({ text });
+      else running = createSpinner(text, { stream: stderr as NodeJS.WriteStream }).start();
+    },
+    stop() {
+      running?.clear();
+      running?.stop();
+      running = undefined;
+    },
+  };
+}
+
+/** A table for people; empty cells for what is not there. */
+export function table(head: string[], rows: readonly (readonly unknown[])[]): string {
+  const output = new Table({ head, style: { head: [], border: [], compact: true } });
+  for (const row of rows) output.push(row.map(cell));
+  return output.toString();
+}
+
+function cell(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  return printable(typeof value === 'string' ? value : JSON.stringify(value));
+}
+
+/** Text from elsewhere (names, authority messages) without control characters: it could steer the terminal. */
+export function printable(text: string): string {
+  return Array.from(text, (character) => (isControl(character) ? ' ' : character)).join('');
+}
+
+function isControl(character: string): boolean {
+  const code = character.codePointAt(0) ?? 0;
+  return code < 32 || (code >= 127 && code < 160);
+}
+
+/** `name  value` lines, names aligned; lines without a value are left out. */
+export function fields(pairs: readonly (readonly [string, unknown])[]): string {
+  const shown = pairs.filter(([, value]) => value !== null && value !== undefined && value !== '');
+  const width = Math.max(0, ...shown.map(([name]) => name.length));
+  return shown.map(([name, value]) => `${name.padEnd(width)}  ${cell(value)}`).join('\n');
+}
