@@ -65,6 +65,7 @@ export interface Config {
 /** The parts that a command can ask for, and what each holds. */
 const SECTIONS = {
   api: ['apiUrl', 'apiKey', 'mode', 'httpTimeoutMs', 'rateWindowMs'],
+  tuning: ['httpTimeoutMs', 'rateWindowMs'],
   mode: ['apiKey', 'mode'],
   extraction: ['extraction'],
   database: ['databaseUrl'],
@@ -109,6 +110,7 @@ export function loadConfig(env: Environment = process.env, options?: { need: rea
   const read = createReader(env);
   const config: Partial<Config> = { warnings: [] };
   if (needed.has('api')) Object.assign(config, readApi(read));
+  if (needed.has('tuning')) Object.assign(config, readTuning(read));
   if (needed.has('mode')) Object.assign(config, readMode(read));
   if (needed.has('extraction')) Object.assign(config, readExtraction(read));
   if (needed.has('database')) Object.assign(config, { databaseUrl: read.required('DATABASE_URL', DATABASE_HINT) });
@@ -178,8 +180,11 @@ function readApi(read: Reader) {
   if (mode === 'live' && apiUrl?.startsWith('http:') && !values.isLoopback(apiUrl)) {
     read.report('EBRC_API_URL', 'would send a prod_ key over an unencrypted connection; allowed: an https address');
   }
-  const httpTimeoutMs = read.required('EBRC_HTTP_TIMEOUT');
-  return { apiUrl, apiKey, mode, httpTimeoutMs, rateWindowMs: read.required('EBRC_RATE_WINDOW') };
+  return { apiUrl, apiKey, mode, ...readTuning(read) };
+}
+
+function readTuning(read: Reader) {
+  return { httpTimeoutMs: read.required('EBRC_HTTP_TIMEOUT'), rateWindowMs: read.required('EBRC_RATE_WINDOW') };
 }
 
 function readExtraction(read: Reader) {

@@ -1,0 +1,30 @@
+# syntax=docker/dockerfile:1.7
+
+FROM node:22.21.1-bookworm-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --no-audit --no-fund
+COPY tsconfig.json tsconfig.build.json ./
+COPY scripts ./scripts
+COPY src ./src
+RUN npm run build
+# What runs needs neither compiler nor tests. The source maps stay, so that stack traces name the source.
+RUN npm prune --omit=dev --no-audit --no-fund
+
+FROM node:22.21.1-bookworm-slim
+ENV NODE_ENV=production NODE_OPTIONS=--enable-source-maps
+# The roots that gRPC over TLS is checked against; the slim image has none.
+RUN apt-get update \
+  && apt-get install --yes --no-install-recommends ca-certificates \
+  && rm -rf /var/lib/apt/lists/*
+WORKDIR /app
+COPY --from=build /app/package.json ./
+COPY --from=build /app/node_modules ./node_modules
+COPY --from=build /app/dist ./dist
+COPY migrations ./migrations
+# A volume mounted here takes its owner from the image.
+RUN install -d -o node -g node /var/lib/ebrc/documents
+ENV EBRC_DOCUMENTS=/var/lib/ebrc/documents
+USER node
+# Node itself is process 1, so that SIGTERM reaches the worker, which ends in order.
+CMD ["node", "dist/worker.js"]
