@@ -85,8 +85,10 @@ export async function deliver(
       reply.hijack();
       return null;
     case 'slow': {
+      const wait = () => sleep(fault.delayMs ?? 1_000, undefined, { signal: stop }).catch(() => undefined);
+      if (fault.wait === 'before') await wait();
       const rendered = await run();
-      await sleep(fault.delayMs ?? 1_000, undefined, { signal: stop }).catch(() => undefined);
+      if (fault.wait === 'after') await wait();
       return send(rendered);
     }
     case 'status-429':

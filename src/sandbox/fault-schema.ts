@@ -81,8 +81,10 @@ export const faultSchema = z.strictObject({
   rngSeed: z.number().int().default(1),
   /** Matching calls that pass untouched first. */
   skip: z.number().int().nonnegative().default(0),
-  /** `slow`: real milliseconds before the answer; `accepted-but-invisible`: milliseconds on the sandbox clock. */
+  /** `slow`: real milliseconds of waiting; `accepted-but-invisible`: milliseconds on the sandbox clock. */
   delayMs: z.number().nonnegative().optional(),
+  /** `slow`: whether it waits after the call took effect, or before, so that a caller who gave up is still filed. */
+  wait: z.enum(['before', 'after']).default('after'),
   /**
    * Whether the call takes effect although its answer is replaced or never comes: `hang`, `status-429`, the 5xx (false
    * unless told) and `html-body`, `empty-body`, `truncated-json` (true unless told).

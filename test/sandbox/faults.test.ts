@@ -116,6 +116,13 @@ describe('answers that are not what they should be', () => {
     expect(performance.now() - before).toBeGreaterThanOrEqual(95);
   });
 
+  test('slow may wait before the call takes effect: who gave up meanwhile is filed all the same', async () => {
+    arm({ operation: 'push-irm', kind: 'slow', delayMs: 3_000, wait: 'before' });
+    expect((await rawPush()).code).toBe('UND_ERR_HEADERS_TIMEOUT');
+    expect(await filed()).toBe(0);
+    while ((await filed()) === 0) await new Promise((resolve) => setTimeout(resolve, 50));
+  });
+
   test.each([
     ['status-429', 429, '{"statusCode":429,"message":"Too many requests. Please try again later."}'],
     ['502-bare', 502, '{"statusCode":502,"message":"Bad Gateway"}'],

@@ -1,0 +1,252 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseFaultFlag } from '../../src/sandbox/fault-flag';
+import { createSandbox } from '../../src/sandbox/sandbox';
+import { DEFAULT_WORLD } from '../../src/sandbox/default-world';
+import { HOUR, createClient, item, link, message, readyClient, seedWith, startSandbox } from './support';
+
+describe('control endpoints', () => {
+  test('arm, list and clear faults, and say what is wrong with one', async () => {
+    const { control, api, sandbox } = await startSandbox();
+    const armed = await control('POST', '/faults', { operation: 'push-irm', kind: '500', times: 2 });
+    expect(armed.status).toBe(201);
+    await api.post('/genebrc/push-irm', {});
+    expect((await control('GET', '/faults')).body).toEqual([
+      expect.objectContaining({ id: armed.body.id, seen: 1, struck: 1 }),
+    ]);
+    expect((await control('DELETE', `/faults/${armed.body.id}`)).status).toBe(204);
+    expect((await control('DELETE', `/faults/${armed.body.id}`)).status).toBe(404);
+    const wrong = await control('POST', '/faults', { operation: 'push', kind: 'explode' });
+    expect(wrong.status).toBe(400);
+    expect(wrong.body.message).toContain('kind');
+    await control('POST', '/faults', { operation: 'push-irm', kind: '500' });
+    expect((await control('DELETE', '/faults')).status).toBe(204);
+    expect((await control('GET', '/faults')).body).toEqual([]);
+    await sandbox.close();
+  });
+
+  test('add accounts, IRMs and keys', async () => {
+    const harness = await startSandbox();
+    const { control, sandbox } = harness;
+    const account = { username: 'newcomer', password: 'New#1', iec: 'CCGCM4521K' };
+    expect((await control('POST', '/accounts', account)).status).toBe(201);
+    expect((await control('POST', '/accounts', account)).status).toBe(409);
+    const irm = {
+      irmNumber: 'N1',
+      irmIssueDate: '12052026',
+      ifscCode: 'HDFC0000060',
+      remittanceAdCode: '0510060',
+      remittanceFCC: 'USD',
+      remittanceFCCAmount: 5,
+    };
+    expect((await control('POST', '/accounts/newcomer/irms', irm)).status).toBe(201);
+    // The same key again amends the IRM.
+    await control('POST', '/accounts/newcomer/irms', { ...irm, irmStatus: 'amended', irmAvailableAmt: 3 });
+    expect((await control('POST', '/accounts/nobody/irms', irm)).status).toBe(404);
+    const accounts = await control('GET', '/accounts');
+    expect(JSON.stringify(accounts.body)).not.toContain('New#1');
+    expect(accounts.body.at(-1)).toMatchObject({
+      username: 'newcomer',
+      irms: [{ irmStatus: 'amended', irmAvailableAmt: 3 }],
+    });
+
+    expect((await harness.with('dev_extra').get('/platform-customers')).status).toBe(401);
+    await control('POST', '/keys', { key: 'dev_extra' });
+    expect((await harness.with('dev_extra').get('/platform-customers')).status).toBe(200);
+    await control('POST', '/keys', { key: 'dev_extra', revoked: true });
+    expect((await harness.with('dev_extra').get('/platform-customers')).status).toBe(401);
+    await sandbox.close();
+  });
+
+  test('the call log tells who called what, and holds no key, password or body', async () => {
+    const harness = await startSandbox();
+    const { api, control, sandbox } = harness;
+    const id = await readyClient(harness);
+    await api.post('/genebrc/push-irm', message(id));
+    await harness.with(null).get('/platform-customers');
+    const { body } = await control('GET', '/calls');
+    expect(body.map((call: { operation: string }) => call.operation)).toEqual([
+      'create-customer',
+      'check-dgft-credentials',
+      'refresh-irms',
+      'push-irm',
+      'list-customers',
+    ]);
+    expect(body[3]).toEqual({
+      seq: 4,
+      at: new Date(harness.now()).toISOString(),
+      realMs: expect.any(Number),
+      operation: 'push-irm',
+      method: 'POST',
+      path: '/api/v1/genebrc/push-irm',
+      key: 'dev_ platform-sandbox',
+      reusedConnection: expect.any(Boolean),
+      status: 200,
+      errorCode: null,
+      faults: [],
+      platformCustomerId: id,
+      requestId: expect.any(String),
+      mappings: ['AAGCM4521K|IRM1|0510060|HDFC0000060|12052026|1234567|01062026|4000'],
+    });
+    expect(body[4]).toMatchObject({ key: 'none', status: 401 });
+    expect(JSON.stringify(body)).not.toMatch(/sandbox_key|Right#1/);
+    const since = await control('GET', '/calls?operation=push-irm&since=3');
+    expect(since.body).toHaveLength(1);
+    await control('DELETE', '/calls');
+    expect((await control('GET', '/calls')).body).toEqual([]);
+    await sandbox.close();
+  });
+
+  test('the filings report shows requests, rows and certificates', async () => {
+    const harness = await startSandbox();
+    const id = await readyClient(harness);
+    await harness.api.post('/genebrc/push-irm', message(id, [item(), item({ serialNo: 2, irmNumber: 'IRM9' })]));
+    harness.advance(2 * HOUR);
+    const { body } = await harness.control('GET', '/filings');
+    expect(body).toMatchObject({
+      certificates: 1,
+      doubleFilings: [],
+      requests: [
+        {
+          operation: 'push-irm',
+          ackStatus: 'Validated',
+          processed: true,
+          rows: [
+            { serialNo: 1, processingStatus: 'Processed', eBRCNumber: expect.any(String) },
+            { serialNo: 2, processingStatus: 'Errored', eBRCNumber: null },
+          ],
+        },
+      ],
+    });
+    await harness.sandbox.close();
+  });
+});
+
+describe('options', () => {
+  test('the default world is three exporters that can be onboarded', async () => {
+    const sandbox = await createSandbox({ activationDelayMs: 0 });
+    for (const [n, { username, password, irms }] of DEFAULT_WORLD.accounts.entries()) {
+      const send = async (path: string, body: unknown) => {
+        const response = await fetch(sandbox.url + path, {
+          method: 'POST',
+          headers: { 'x-api-key': 'dev_sandbox_key', 'content-type': 'application/json' },
+          body: JSON.stringify(body),
+        });
+        return ((await response.json()) as { data: { id: string; data: unknown[] } }).data;
+      };
+      const { id } = await send('/platform-customers', { name: username, email: `${n}@example.com`, type: 'customer' });
+      await send(`/platform-customers/${id}/check-dgft-credentials`, {
+        dgftUsername: username,
+        dgftPassword: password,
+      });
+      expect((await send('/irm/refresh', { platformCustomerId: id })).data).toHaveLength(irms.length);
+    }
+    await sandbox.close();
+  });
+
+  test('a taken port falls to a free one, unless that is refused', async () => {
+    const taken = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => taken.once('listening', resolve));
+    const { port } = taken.address() as AddressInfo;
+    const sandbox = await createSandbox({ port });
+    expect(sandbox.port).not.toBe(port);
+    expect(sandbox.url).toBe(`http://127.0.0.1:${sandbox.port}/api/v1`);
+    await sandbox.close();
+    await expect(createSandbox({ port, fallBackToFreePort: false })).rejects.toThrow('EADDRINUSE');
+    await new Promise((resolve) => taken.close(resolve));
+  });
+
+  test('a seed comes from a JSON file, and a wrong one is named with its fields', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sandbox-seed-'));
+    const good = join(folder, 'good.json');
+    writeFileSync(good, JSON.stringify(seedWith({ faults: [{ operation: 'list-customers', kind: '500' }] })));
+    const { api, sandbox } = await startSandbox({ seed: good });
+    expect((await api.get('/platform-customers')).status).toBe(500);
+    expect((await api.get('/platform-customers')).status).toBe(200);
+    await sandbox.close();
+
+    const bad = join(folder, 'bad.json');
+    writeFileSync(bad, JSON.stringify({ accounts: [{ username: 'x', iec: 'short' }], weather: 'rain' }));
+    await expect(createSandbox({ seed: bad })).rejects.toThrow(/bad\.json is not a sandbox seed[\s\S]*weather/);
+    await expect(createSandbox({ seed: join(folder, 'none.json') })).rejects.toThrow(/none\.json could not be read/);
+    rmSync(folder, { recursive: true });
+  });
+
+  test('the clock may answer later, as the one of a time-skipping server does', async () => {
+    const harness = await startSandbox({ clock: () => Promise.resolve(Date.UTC(2030, 0, 1)) });
+    const id = await createClient(harness);
+    expect((await link(harness, id)).data.dgftApiStatus.activatesAt).toBe('2030-01-02T00:00:00.000Z');
+    await harness.sandbox.close();
+  });
+
+  test('the customer list can be a plain array, and IRM dates ISO', async () => {
+    const harness = await startSandbox({ customerListShape: 'array', irmDateForm: 'iso' });
+    const id = await readyClient(harness);
+    expect((await harness.api.get('/platform-customers')).data).toEqual([expect.objectContaining({ id })]);
+    const irms = await harness.api.get(`/irm?platformCustomerId=${id}`);
+    expect(irms.data.data[0].irmIssueDate).toBe('2026-05-12T00:00:00.000Z');
+    await harness.sandbox.close();
+  });
+
+  test('close frees the port at once, also while an answer hangs', async () => {
+    const { sandbox, api } = await startSandbox();
+    sandbox.addFault({ operation: 'list-customers', kind: 'hang' });
+    const hanging = api.get('/platform-customers').then(
+      () => 'answered',
+      () => 'cut',
+    );
+    while (sandbox.calls().length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await sandbox.close();
+    expect(await hanging).toBe('cut');
+  });
+
+  test('an unknown path is a 404 in the form of the other errors', async () => {
+    const { api, sandbox } = await startSandbox();
+    expect((await api.get('/genebrc/history')).body).toEqual({
+      statusCode: 404,
+      message: 'Cannot GET /api/v1/genebrc/history',
+    });
+    await sandbox.close();
+  });
+
+  test('an account locks after as many failed logins as its seed says', async () => {
+    const harness = await startSandbox({
+      seed: seedWith({
+        accounts: [{ username: 'acme', password: 'Right#1', iec: 'AAGCM4521K', lockAfterFailedLogins: 2 }],
+      }),
+    });
+    const id = await readyClient(harness);
+    await harness.control('PATCH', '/accounts/acme', { password: 'Other#1' });
+    const code = async () => (await harness.api.post('/genebrc/push-irm', message(id))).body.errorCode;
+    expect([await code(), await code(), await code()]).toEqual([
+      'DGFT_CREDENTIALS_INVALID',
+      'DGFT_CREDENTIALS_INVALID',
+      'DGFT_ACCOUNT_LOCKED',
+    ]);
+    await harness.sandbox.close();
+  });
+});
+
+describe('faults on the command line', () => {
+  test('are read from one word', () => {
+    expect(parseFaultFlag('push-irm:accept-then-drop:every=3')).toMatchObject({
+      operation: 'push-irm',
+      kind: 'accept-then-drop',
+      every: 3,
+    });
+    expect(parseFaultFlag('status:stale-status:irmNumber=007:times=2')).toMatchObject({
+      match: { irmNumber: '007' },
+      times: 2,
+    });
+    expect(parseFaultFlag('push-irm:hang:process=true')).toMatchObject({ process: true });
+  });
+
+  test.each(['push-irm', 'push-irm:explode', 'push-irm:500:times', 'push-irm:500:colour=red'])(
+    '%s is refused',
+    (word) => {
+      expect(() => parseFaultFlag(word)).toThrow(word);
+    },
+  );
+});
