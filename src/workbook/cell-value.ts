@@ -1,0 +1,107 @@
+import { parseFilingDate } from '../domain/dates';
+import type { FieldKind } from '../domain/mapping';
+import { canonicalAmount, isAmount } from '../domain/money';
+import { invalidDate, invalidNumber, invalidText, invalidYesNo } from '../domain/rules-words';
+import type { CellContent } from './cell-content';
+
+/** The value of a cell for a field, or why it cannot be one (spec: "POST /genebrc/bulk-upload", validation rules). */
+export type CellValue = { value: string | number } | { code: string; message: string };
+
+type Filled = Exclude<CellContent, { kind: 'blank' }>;
+
+/** Digits that a spreadsheet keeps; a longer number in a number cell has lost its last digits already. */
+const EXACT_LIMIT = 1e15;
+
+export function cellValue(field: string, kind: FieldKind, content: Filled): CellValue {
+  switch (kind) {
+    case 'integer':
+    case 'amount':
+      return numberValue(field, content);
+    case 'date':
+      return dateValue(field, content);
+    case 'yesNo':
+      return yesNoValue(field, content);
+    case 'text':
+      return textValue(field, content);
+  }
+}
+
+function numberValue(field: string, content: Filled): CellValue {
+  const refuse = (hint?: string): CellValue => ({
+    code: 'invalid_number',
+    message: invalidNumber(field, shown(content), hint),
+  });
+  if (content.kind === 'number') return { value: content.value };
+  if (content.kind === 'unusable') return refuse(content.hint);
+  if (content.kind === 'date') return refuse('The cell is formatted as a date. Format it as a number.');
+  if (content.kind !== 'text') return refuse();
+  const { text } = content;
+  if (isAmount(text) && !text.startsWith('-')) {
+    const value = Number(text);
+    return canonicalAmount(value) === canonicalAmount(text)
+      ? { value }
+      : refuse('It has more digits than an amount can have.');
+  }
+  const plain = text.replace(/[\s,'_]|^[A-Za-z]{3}(?=[\s\d])|[A-Za-z]{3}$|[₹$€£]|^Rs\.?/gi, '');
+  return refuse(isAmount(plain) && !plain.startsWith('-') ? `Write ${plain}.` : undefined);
+}
+
+function dateValue(field: string, content: Filled): CellValue {
+  const refuse = (hint?: string): CellValue => ({
+    code: 'invalid_date',
+    message: invalidDate(field, shown(content), hint),
+  });
+  if (content.kind === 'date') return { value: content.date };
+  if (content.kind === 'unusable') return refuse(content.hint);
+  if (content.kind === 'boolean') return refuse();
+  // A number is read as the digits that the cell shows: DDMMYYYY typed into a number cell. A day count shows no date.
+  const text = shown(content).replace(/T00:00(:00(\.0+)?)?Z?$/, '');
+  const parsed = parseFilingDate(text);
+  if (parsed.ok) return { value: parsed.date };
+  if (content.kind === 'number' && content.value > 20_000 && content.value < 80_000)
+    return refuse('The number looks like a date that lost its format. Format the cell as a date.');
+  return refuse(parsed.reason === 'impossible' ? 'The calendar has no such day; the day comes first.' : undefined);
+}
+
+function yesNoValue(field: string, content: Filled): CellValue {
+  const value = content.kind === 'text' ? content.text.toUpperCase() : '';
+  if (value === 'Y' || value === 'N') return { value };
+  return { code: 'invalid_yes_no', message: invalidYesNo(field, shown(content)) };
+}
+
+function textValue(field: string, content: Filled): CellValue {
+  const refuse = (hint: string): CellValue => ({
+    code: 'invalid_text',
+    message: invalidText(field, shown(content), hint),
+  });
+  switch (content.kind) {
+    case 'text':
+      return { value: content.text };
+    case 'number':
+      return Math.abs(content.value) < EXACT_LIMIT
+        ? { value: shown(content) }
+        : refuse(
+            'A number cell keeps 15 digits only, the rest is lost. Format the cell as text and type the value again.',
+          );
+    case 'date':
+      return refuse('The cell turned into a date. Format it as text and type the value again.');
+    case 'boolean':
+      return refuse('The cell turned into a logical value. Format it as text and type the value again.');
+    case 'unusable':
+      return refuse(content.hint);
+  }
+}
+
+/** What the cell shows, as text. */
+function shown(content: Filled): string {
+  switch (content.kind) {
+    case 'text':
+      return content.text;
+    case 'number':
+      return canonicalAmount(content.value).padStart(content.zeros, '0');
+    case 'date':
+      return content.date;
+    default:
+      return content.shown;
+  }
+}

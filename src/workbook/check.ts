@@ -1,0 +1,45 @@
+import type { Finding } from '../domain/finding';
+import type { MappingRow } from '../domain/mapping';
+import { checkDrafts } from '../domain/rules';
+import { oncePerCell } from '../domain/rules-draft';
+import type { FileContext } from '../domain/rules-file';
+import type { ReadOptions, WorkbookReading } from './read';
+import { readWorkbook, withColumns } from './read';
+
+export interface CheckedWorkbook {
+  /** No error; warnings may be there. */
+  ok: boolean;
+  /** The rows that can be filed: all of them when `ok`. */
+  rows: MappingRow[];
+  /** Rows that are not blank, readable or not. */
+  rowCount: number;
+  errors: Finding[];
+  warnings: Finding[];
+  reading: WorkbookReading;
+}
+
+/**
+ * Reads a workbook and checks it with the rule table that JSON messages are checked with. Nothing is looked up; balances
+ * are preflight's.
+ *
+ * @param file a path, or the bytes of the file
+ * @throws errors of the file system only
+ */
+export async function checkWorkbook(
+  file: string | Buffer,
+  context: FileContext = {},
+  options: ReadOptions = {},
+): Promise<CheckedWorkbook> {
+  const reading = await readWorkbook(file, options);
+  const ruled = withColumns(checkDrafts(reading.drafts, context), reading.columns);
+  const findings = oncePerCell([...reading.findings, ...ruled]);
+  const errors = findings.filter(({ severity }) => severity === 'error');
+  return {
+    ok: errors.length === 0,
+    rows: reading.rows,
+    rowCount: reading.drafts.length,
+    errors,
+    warnings: findings.filter(({ severity }) => severity === 'warning'),
+    reading,
+  };
+}

@@ -1,0 +1,88 @@
+import type { Row } from 'exceljs';
+import type { BulkColumn, ColumnField } from '../domain/columns';
+import { BULK_COLUMNS, columnOfHeader, normaliseHeader } from '../domain/columns';
+import type { Finding } from '../domain/finding';
+import { errorAt, warningAt } from '../domain/rules-draft';
+import { quoted } from '../domain/rules-words';
+import { cellContent } from './cell-content';
+import { columnLetter } from './sheet-xml';
+
+/** Headers of the two columns that annotating adds; they stand side by side, which tells them from a user's own. */
+export const STATUS_HEADER = 'Status';
+export const ERRORS_HEADER = 'Errors';
+
+export interface ColumnAt {
+  column: BulkColumn;
+  /** From 1. */
+  index: number;
+  letter: string;
+  header: string;
+}
+
+export interface Headers {
+  columns: Map<ColumnField, ColumnAt>;
+  /** Columns that the service does not know and ignores. */
+  unknown: { letter: string; header: string }[];
+  /** Where the Status and Errors columns of an earlier run are. */
+  status?: { index: number };
+  findings: Finding[];
+}
+
+/** Finds the columns in the header row, row 1 (spec: "Bulk Excel row columns": by name, case and punctuation ignored). */
+export function readHeaders(row: Row): Headers {
+  const headers: Headers = { columns: new Map(), unknown: [], findings: [] };
+  const texts: string[] = [];
+  row.eachCell((cell, index) => {
+    const content = cellContent(cell);
+    if (content.kind === 'text') texts[index] = content.text;
+  });
+  texts.forEach((header, index) => placeHeader(headers, texts, header, index));
+  for (const { header, field } of BULK_COLUMNS.filter(
+    ({ need, field: name }) => need === 'mandatory' && !headers.columns.has(name),
+  )) {
+    headers.findings.push(
+      errorAt(
+        1,
+        field,
+        'missing_column',
+        `Required column ${quoted(header)} (${field}) is missing. Add it to row 1, with a value in every row.`,
+      ),
+    );
+  }
+  return headers;
+}
+
+function placeHeader(headers: Headers, texts: readonly string[], header: string, index: number): void {
+  const letter = columnLetter(index);
+  const column = columnOfHeader(header);
+  if (isOwn(texts, index)) {
+    headers.status = { index };
+  } else if (isOwn(texts, index - 1)) {
+    return;
+  } else if (!column) {
+    headers.unknown.push({ letter, header });
+    headers.findings.push({
+      ...warningAt(
+        1,
+        null,
+        'unknown_column',
+        `Column ${letter} ${quoted(header)} is not a column of the bulk upload and is not filed.`,
+      ),
+      column: letter,
+    });
+  } else {
+    const earlier = headers.columns.get(column.field);
+    if (!earlier) headers.columns.set(column.field, { column, index, letter, header });
+    else {
+      const message = `Columns ${earlier.letter} and ${letter} are both ${quoted(column.header)}. Remove one, so that it is clear which value is filed.`;
+      headers.findings.push({ ...errorAt(1, column.field, 'duplicate_header', message), column: letter });
+    }
+  }
+}
+
+/** A Status header directly followed by an Errors header; the last such pair is ours, as annotating writes at the end. */
+function isOwn(texts: readonly string[], index: number): boolean {
+  const pair = (at: number) =>
+    normaliseHeader(texts[at] ?? '') === 'status' && normaliseHeader(texts[at + 1] ?? '') === 'errors';
+  return pair(index) && !texts.some((_, at) => at > index && pair(at));
+}

@@ -1,0 +1,32 @@
+/** Bounds of what is read. The defaults leave room for any honest workbook and keep a hostile one cheap. */
+export interface WorkbookLimits {
+  /** Bytes of the file itself (spec: "Limits", 5 MB). */
+  fileBytes: number;
+  /** Parts in the zip directory. */
+  parts: number;
+  /** Bytes of all parts together, as the zip directory declares them; inflating stops at what was declared. */
+  unpackedBytes: number;
+  /** Bytes of one XML part that is parsed. */
+  partBytes: number;
+  /** Unpacked to packed size of one part; XML reaches about 100, a bomb 1,000. */
+  ratio: number;
+  /** Cells of the sheet that hold a value. */
+  cells: number;
+  /** Data rows. More than the service's 999 are split into several submissions, so the bound lies above that. */
+  rows: number;
+}
+
+const MIB = 1024 * 1024;
+
+export const WORKBOOK_LIMITS: Readonly<WorkbookLimits> = {
+  fileBytes: 5 * MIB,
+  parts: 1000,
+  unpackedBytes: 96 * MIB,
+  partBytes: 32 * MIB,
+  ratio: 400,
+  cells: 250_000,
+  rows: 5000,
+};
+
+/** Rows of one upload (spec: "Limits", bulk upload rows). */
+export const ROWS_PER_UPLOAD = 999;

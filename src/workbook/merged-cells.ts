@@ -1,0 +1,37 @@
+import { columnLetter, columnNumber } from './sheet-xml';
+
+interface Range {
+  left: number;
+  top: number;
+  right: number;
+  bottom: number;
+}
+
+/** More ranges than a bulk workbook has any use for; the rest only lose their hint. */
+const MOST = 2000;
+
+/**
+ * Cells that are covered by another one. Only the first cell of a merged range holds a value; taking it for every row that
+ * the range covers would count a mapped amount twice, so the covered cells are empty and the hint says why.
+ */
+export class MergedCells {
+  private readonly ranges: Range[];
+
+  constructor(references: readonly string[]) {
+    this.ranges = references.slice(0, MOST).map((reference) => {
+      const [, left = '', top, right = '', bottom] = /^([A-Z]+)(\d+):([A-Z]+)(\d+)$/.exec(reference) ?? [];
+      return { left: columnNumber(left), top: Number(top), right: columnNumber(right), bottom: Number(bottom) };
+    });
+  }
+
+  /** What to say about an empty cell that a merged range covers; undefined for any other. */
+  hint(column: number, row: number): string | undefined {
+    const range = this.ranges.find(
+      ({ left, top, right, bottom }) => column >= left && column <= right && row >= top && row <= bottom,
+    );
+    return (
+      range &&
+      `the cell is merged into ${columnLetter(range.left)}${range.top}; unmerge the cells and write the value in every row`
+    );
+  }
+}

@@ -1,0 +1,139 @@
+import { readFile, stat } from 'node:fs/promises';
+import type { WorkbookLimits } from './limits';
+import { WorkbookRefused } from './refused';
+import type { ZipEntry } from './zip';
+import { readZip, unpack } from './zip';
+
+/**
+ * A workbook file that passed the checks which need no parsing: kind of file, size, unpacked size, and nothing in it that
+ * runs or reaches out. Parts are unpacked on demand.
+ */
+export interface WorkbookPackage {
+  file: Buffer;
+  entries: ReadonlyMap<string, ZipEntry>;
+  /** The text of an XML part, or undefined where it is absent. @throws WorkbookRefused for entities and over-long parts */
+  xml(name: string): Promise<string | undefined>;
+}
+
+const ZIP = Buffer.from('PK\x03\x04', 'latin1');
+/** The container of .xls and of password-protected workbooks alike. */
+const COMPOUND_FILE = Buffer.from([0xd0, 0xcf, 0x11, 0xe0]);
+const ENCRYPTED_STREAM = Buffer.from('EncryptedPackage', 'utf16le');
+
+const SAVE_AS = 'Open it in Excel or LibreOffice and save it as an Excel workbook (.xlsx)';
+
+/** Parts that run code or fetch data, by name, with what to do about them. */
+const FORBIDDEN: readonly { name: RegExp; code: string; message: string }[] = [
+  {
+    name: /(^|\/)(vbaproject|vbadata)|\/macrosheets\/|\/activex\//i,
+    code: 'macros',
+    message: 'The workbook contains macros or controls. Save it as an Excel workbook without macros (.xlsx).',
+  },
+  {
+    name: /\/externallinks\//i,
+    code: 'external_links',
+    message:
+      'The workbook has links to other workbooks. Break them (Data > Edit Links > Break Link), so that the values stay, and save it again.',
+  },
+  {
+    name: /\/connections\.xml$|\/querytables\//i,
+    code: 'external_data',
+    message:
+      'The workbook has connections to outside data. Remove them (Data > Queries & Connections), so that the values stay, and save it again.',
+  },
+  {
+    name: /^xl\/workbook\.bin$/i,
+    code: 'xlsb_format',
+    message: `A binary workbook (.xlsb) cannot be read. ${SAVE_AS}.`,
+  },
+];
+
+/**
+ * Opens a workbook from a path or from its bytes.
+ * @throws WorkbookRefused with what to do; errors of the file system (a path that does not exist) pass through
+ */
+export async function openPackage(source: string | Buffer, limits: WorkbookLimits): Promise<WorkbookPackage> {
+  const size = typeof source === 'string' ? (await stat(source)).size : source.length;
+  if (size > limits.fileBytes) {
+    const megabytes = (bytes: number) => (bytes / 1024 / 1024).toFixed(1);
+    throw new WorkbookRefused(
+      'too_large',
+      `The workbook has ${megabytes(size)} MB; at most ${megabytes(limits.fileBytes)} MB are taken. Remove pictures and unused sheets, or split it.`,
+    );
+  }
+  const file = typeof source === 'string' ? await readFile(source) : source;
+  refuseOtherKinds(file);
+  const entries = readZip(file, limits.parts);
+  refuseForbidden(entries);
+  refuseBombs(entries, limits);
+  return { file, entries, xml: (name) => readXml(entries.get(name), limits) };
+}
+
+function refuseOtherKinds(file: Buffer): void {
+  if (file.subarray(0, 4).equals(COMPOUND_FILE)) {
+    throw file.includes(ENCRYPTED_STREAM)
+      ? new WorkbookRefused(
+          'encrypted',
+          'The workbook is protected by a password. Remove the password and save it again.',
+        )
+      : new WorkbookRefused(
+          'xls_format',
+          `An .xls workbook cannot be checked row by row, and rows that cannot be checked could be filed twice. ${SAVE_AS}.`,
+        );
+  }
+  if (!file.subarray(0, 4).equals(ZIP)) {
+    throw new WorkbookRefused('not_a_workbook', `This is not an .xlsx workbook, whatever its name says. ${SAVE_AS}.`);
+  }
+}
+
+function refuseForbidden(entries: ReadonlyMap<string, ZipEntry>): void {
+  for (const name of entries.keys()) {
+    const rule = FORBIDDEN.find((forbidden) => forbidden.name.test(name));
+    if (rule) throw new WorkbookRefused(rule.code, rule.message);
+  }
+  if (!entries.has('[Content_Types].xml') && !entries.has('xl/workbook.xml')) {
+    throw new WorkbookRefused('not_a_workbook', `The file is a zip archive but no .xlsx workbook. ${SAVE_AS}.`);
+  }
+}
+
+function refuseBombs(entries: ReadonlyMap<string, ZipEntry>, limits: WorkbookLimits): void {
+  const bomb = (what: string) =>
+    new WorkbookRefused('zip_bomb', `${what}. Copy the filled rows into a new workbook and save that.`);
+  let total = 0;
+  for (const { name, size, packed } of entries.values()) {
+    total += size;
+    if (size > 1024 * 1024 && size > packed.length * limits.ratio)
+      throw bomb(`Part ${name} unpacks to ${Math.round(size / packed.length)} times its size`);
+  }
+  if (total > limits.unpackedBytes)
+    throw bomb(`The workbook unpacks to ${Math.round(total / 1024 / 1024)} MB, more than is read`);
+}
+
+async function readXml(entry: ZipEntry | undefined, limits: WorkbookLimits): Promise<string | undefined> {
+  if (!entry) return undefined;
+  if (entry.size > limits.partBytes) {
+    throw new WorkbookRefused(
+      'zip_bomb',
+      `Part ${entry.name} unpacks to ${Math.round(entry.size / 1024 / 1024)} MB, more than is read. Copy the filled rows into a new workbook and save that.`,
+    );
+  }
+  const text = decode(await unpack(entry));
+  if (text.includes('<!DOCTYPE') || text.includes('<!ENTITY')) {
+    throw new WorkbookRefused(
+      'xml_entities',
+      'The workbook declares XML entities, which no spreadsheet program writes. Save it anew as .xlsx.',
+    );
+  }
+  return text;
+}
+
+/** UTF-8, or UTF-16 where a byte order mark says so: a check for entities must see what a parser would see. */
+function decode(bytes: Buffer): string {
+  if (bytes[0] === 0xff && bytes[1] === 0xfe) return bytes.toString('utf16le', 2);
+  if (bytes[0] === 0xfe && bytes[1] === 0xff)
+    return Buffer.from(bytes.subarray(2, bytes.length - (bytes.length % 2)))
+      .swap16()
+      .toString('utf16le');
+  const text = bytes.toString('utf8');
+  return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
+}

@@ -1,0 +1,209 @@
+import type { Row, Worksheet } from 'exceljs';
+import type { ColumnField } from '../domain/columns';
+import { isExtraField } from '../domain/columns';
+import type { Finding } from '../domain/finding';
+import type { MappingRow } from '../domain/mapping';
+import { canonicalAmount } from '../domain/money';
+import type { DraftRow } from '../domain/rules-draft';
+import { completeRow, errorAt, oncePerCell, warningAt } from '../domain/rules-draft';
+import { listed, missing } from '../domain/rules-words';
+import type { CellContent } from './cell-content';
+import { cellContent } from './cell-content';
+import { cellValue } from './cell-value';
+import { loadFirstSheet } from './first-sheet';
+import type { ColumnAt, Headers } from './headers';
+import { readHeaders } from './headers';
+import type { WorkbookLimits } from './limits';
+import { ROWS_PER_UPLOAD, WORKBOOK_LIMITS } from './limits';
+import { MergedCells } from './merged-cells';
+import { openPackage } from './package';
+import { WorkbookRefused } from './refused';
+
+/** What a workbook says, before any rule looked at it. */
+export interface WorkbookReading {
+  sheetName: string | null;
+  /** Rows whose every cell could be read. */
+  rows: MappingRow[];
+  /** All rows that are not blank, as far as they could be read; the rules run on these. */
+  drafts: DraftRow[];
+  /** About reading alone: cells that hold no such value, columns, the file. */
+  findings: Finding[];
+  columns: ReadonlyMap<ColumnField, ColumnAt>;
+  unknownColumns: readonly { letter: string; header: string }[];
+  /** The Status column of an earlier check or filing, by row; empty where the workbook has none. */
+  statuses: ReadonlyMap<number, string>;
+}
+
+export interface ReadOptions {
+  limits?: Partial<WorkbookLimits>;
+}
+
+/**
+ * Reads the first worksheet of a bulk workbook (spec: "POST /genebrc/bulk-upload", validation rules): headers by name in
+ * row 1, blank rows skipped, each failing cell once. A file that cannot be read, or should not be, is one finding without a
+ * row. Bounded in memory and time for any input.
+ *
+ * @param source a path, or the bytes of the file
+ * @throws errors of the file system only, such as a path that does not exist
+ */
+export async function readWorkbook(
+  source: string | Buffer,
+  { limits = {} }: ReadOptions = {},
+): Promise<WorkbookReading> {
+  const bounds = { ...WORKBOOK_LIMITS, ...limits };
+  try {
+    const { sheet, name, merged } = await loadFirstSheet(await openPackage(source, bounds), bounds);
+    return { sheetName: name, ...readSheet(sheet, name, new MergedCells(merged)) };
+  } catch (error) {
+    if (!(error instanceof WorkbookRefused)) throw error;
+    return { ...NOTHING, findings: [errorAt(null, null, error.code, error.message)] };
+  }
+}
+
+const NOTHING: WorkbookReading = {
+  sheetName: null,
+  rows: [],
+  drafts: [],
+  findings: [],
+  columns: new Map(),
+  unknownColumns: [],
+  statuses: new Map(),
+};
+
+function readSheet(sheet: Worksheet, name: string, merged: MergedCells): Omit<WorkbookReading, 'sheetName'> {
+  const headers = readHeaders(sheet.getRow(1));
+  if (headers.columns.size === 0) {
+    const message = `Row 1 of the first worksheet (${name}) names none of the columns. Put the headers of the template into row 1 of the first worksheet.`;
+    return { ...NOTHING, findings: [errorAt(1, null, 'no_header', message)] };
+  }
+  const findings = [...headers.findings];
+  const drafts: DraftRow[] = [];
+  const hidden: number[] = [];
+  const statuses = new Map<number, string>();
+  const reader = new RowReader(headers, merged);
+  sheet.eachRow((row, number) => {
+    if (number === 1) return;
+    const read = reader.read(row, number);
+    if (!read) return;
+    drafts.push(read.draft);
+    findings.push(...read.findings);
+    if (read.status !== undefined) statuses.set(number, read.status);
+    if (row.hidden) hidden.push(number);
+  });
+  findings.push(...aboutRows(drafts, hidden));
+  return {
+    drafts,
+    rows: drafts.map(completeRow).filter((row) => row !== undefined),
+    findings: withColumns(oncePerCell(findings), headers.columns),
+    columns: headers.columns,
+    unknownColumns: headers.unknown,
+    statuses,
+  };
+}
+
+/** Adds the column letter to findings about a field that the workbook has. */
+export function withColumns(findings: readonly Finding[], columns: ReadonlyMap<string, ColumnAt>): Finding[] {
+  return findings.map((finding) => {
+    const letter = finding.field === null ? undefined : columns.get(finding.field)?.letter;
+    return letter === undefined || finding.column !== undefined ? finding : { ...finding, column: letter };
+  });
+}
+
+function aboutRows(drafts: readonly DraftRow[], hidden: readonly number[]): Finding[] {
+  const findings: Finding[] = [];
+  if (drafts.length === 0) {
+    findings.push(
+      errorAt(
+        null,
+        null,
+        'no_rows',
+        'The first worksheet has headers but no rows. Fill in one row per mapping, from row 2 on.',
+      ),
+    );
+  }
+  if (drafts.length > ROWS_PER_UPLOAD) {
+    const uploads = Math.ceil(drafts.length / ROWS_PER_UPLOAD);
+    findings.push(
+      warningAt(
+        null,
+        null,
+        'several_submissions',
+        `${drafts.length} rows are more than the ${ROWS_PER_UPLOAD} of one upload: they will be filed in ${uploads} submissions of one filing.`,
+      ),
+    );
+  }
+  const [first] = hidden;
+  if (first !== undefined) {
+    const rows = hidden.length > 1 ? `Rows ${listed(hidden)} are hidden but are` : `Row ${first} is hidden but is`;
+    findings.push(
+      warningAt(first, null, 'hidden_rows', `${rows} filed like the others. Show them to check them, or delete them.`),
+    );
+  }
+  return findings;
+}
+
+interface ReadRow {
+  draft: DraftRow;
+  findings: Finding[];
+  status?: string;
+}
+
+class RowReader {
+  private readonly missingColumns: ReadonlySet<string>;
+
+  constructor(
+    private readonly headers: Headers,
+    private readonly merged: MergedCells,
+  ) {
+    this.missingColumns = new Set(
+      headers.findings.filter(({ code }) => code === 'missing_column').map(({ field }) => field ?? ''),
+    );
+  }
+
+  /** The row as a draft, or undefined for a blank one; our own Status and Errors columns do not count as filled. */
+  read(row: Row, number: number): ReadRow | undefined {
+    const contents: CellContent[] = [];
+    let blank = true;
+    let status: string | undefined;
+    const own = this.headers.status?.index ?? Number.NaN;
+    row.eachCell((cell, index) => {
+      const content = cellContent(cell);
+      if (index === own && content.kind === 'text') status = content.text;
+      if (content.kind === 'blank' || index === own || index === own + 1) return;
+      contents[index] = content;
+      blank = false;
+    });
+    if (blank) return undefined;
+    return { ...this.readFields(contents, number), ...(status === undefined ? {} : { status }) };
+  }
+
+  private readFields(contents: readonly CellContent[], row: number): { draft: DraftRow; findings: Finding[] } {
+    const findings: Finding[] = [];
+    const mapping: Record<string, unknown> = {};
+    const extra: Record<string, string> = {};
+    const failed = new Set(this.missingColumns);
+    for (const [field, { column, index }] of this.headers.columns) {
+      const content = contents[index];
+      if (content === undefined || content.kind === 'blank') {
+        const hint = column.need === 'mandatory' ? this.merged.hint(index, row) : undefined;
+        if (hint === undefined) continue;
+        failed.add(field);
+        findings.push(errorAt(row, field, 'merged_cell', missing(field, hint)));
+        continue;
+      }
+      const read = cellValue(field, column.kind, content);
+      if (!('value' in read)) {
+        failed.add(field);
+        findings.push(errorAt(row, field, read.code, read.message));
+      } else if (!isExtraField(field)) mapping[field] = read.value;
+      // N is what the template presets here and what a filing without the column means, so it does not count as filled.
+      else if (!(field === 'isThirdPartyExport' && read.value === 'N')) extra[field] = textOf(read.value);
+    }
+    // Each value was read by the kind that its field has in Mapping.
+    return { draft: { row, mapping, failed, ...(Object.keys(extra).length > 0 ? { extra } : {}) }, findings };
+  }
+}
+
+function textOf(value: string | number): string {
+  return typeof value === 'number' ? canonicalAmount(value) : value;
+}

@@ -1,0 +1,12 @@
+/** A file that is not read at all: not a workbook, too large, or made to do harm. `message` says what to do instead. */
+export class WorkbookRefused extends Error {
+  override readonly name = 'WorkbookRefused';
+
+  /** @param code stable and snake_case, such as `xls_format` or `macros`; programs branch on it */
+  constructor(
+    readonly code: string,
+    message: string,
+  ) {
+    super(message);
+  }
+}

@@ -1,0 +1,125 @@
+import type { WorkbookLimits } from './limits';
+import { WorkbookRefused } from './refused';
+
+/**
+ * Brings the XML of a sheet into the one dialect that exceljs reads: it drops prefixed element names, reads ISO date cells
+ * as the number before the first dash, and keeps no trace of whether a formula has a stored result. What no reader needs
+ * (empty styled cells, formulas that have a result, everything around the rows) goes, which also bounds time and memory.
+ * All patterns stop at the next `<`, so that hostile text costs no more than its length.
+ */
+export interface SheetXml {
+  /** A worksheet with nothing but its filled rows. */
+  xml: string;
+  /** Ranges of merged cells, such as `B2:B4`. */
+  merged: string[];
+}
+
+const ADDRESS = /^[A-Z]{1,3}[1-9]\d{0,6}$/;
+const CELL_TAG = /<c(?=[\s/>])([^<>]*)>/g;
+const LAST_COLUMN = 16_384;
+const LAST_ROW = 1_048_576;
+
+export function canonicalSheet(source: string, limits: WorkbookLimits): SheetXml {
+  const xml = withoutPrefix(source);
+  const start = xml.indexOf('<sheetData');
+  const end = xml.lastIndexOf('</sheetData>');
+  const rows = start < 0 || end < start ? '' : xml.slice(xml.indexOf('>', start) + 1, end);
+  const merged = [...xml.slice(Math.max(end, 0)).matchAll(/<mergeCell\s[^<>]*?ref="([A-Z]+\d+:[A-Z]+\d+)"/g)].map(
+    (match) => match[1] ?? '',
+  );
+  const canonical = filledOnly(plainFormulas(addressed(isoDatesAsText(rows))));
+  refuseTooMany(canonical, limits);
+  return { xml: `<worksheet><sheetData>${canonical}</sheetData></worksheet>`, merged };
+}
+
+/** `<x:row>` as `<row>`: other programs bind the same namespace to a prefix. */
+export function withoutPrefix(xml: string): string {
+  const prefix =
+    /^\s*(?:<\?[^>]*>\s*)?<([A-Za-z_][\w.-]*):(?:worksheet|workbook|sst|styleSheet|Relationships)[\s>]/.exec(xml)?.[1];
+  return prefix === undefined ? xml : xml.replaceAll(`<${prefix}:`, '<').replaceAll(`</${prefix}:`, '</');
+}
+
+/** Cells of type `d` hold an ISO date; as text the date rules read it. */
+function isoDatesAsText(rows: string): string {
+  return rows.includes('t="d"') ? rows.replace(CELL_TAG, (tag) => tag.replace(/\st="d"/, ' t="str"')) : rows;
+}
+
+/** Gives rows and cells the addresses that the format lets a writer leave out, before empty cells are dropped. */
+function addressed(rows: string): string {
+  if (!/<(?:c|row)(?=[\s/>])(?![^<>]*\sr=")/.test(rows)) return rows;
+  let row = 0;
+  let column = 0;
+  return rows.replace(/<(row|c)(?=[\s/>])([^<>]*)>/g, (tag: string, name: string, attributes: string) => {
+    const given = /\sr="([^"]*)"/.exec(attributes)?.[1];
+    if (name === 'row') {
+      row = given === undefined ? row + 1 : Number(given);
+      column = 0;
+      return given === undefined ? `<row r="${row}"${attributes}>` : tag;
+    }
+    column = given === undefined ? column + 1 : columnNumber(given.replace(/\d+$/, ''));
+    return given === undefined ? `<c r="${columnLetter(column)}${row}"${attributes}>` : tag;
+  });
+}
+
+/**
+ * A formula with a stored result becomes that result; `""` as a result becomes an empty cell; a formula without any result
+ * stays as a formula, so that the reader can say so.
+ */
+function plainFormulas(rows: string): string {
+  if (!rows.includes('<f')) return rows;
+  return rows
+    .replace(
+      /(<c(?=[\s/>])[^<>]*>)<f(?=[\s/>])(?:[^<>]*\/>|[^<>]*>[^<]*<\/f>)<v\s*(?:\/>|><\/v>)<\/c>/g,
+      (_, cell: string) => (cell.includes(' t="str"') ? '' : `${cell}<f>0</f></c>`),
+    )
+    .replace(/<f(?=[\s/>])(?:[^<>]*\/>|[^<>]*>[^<]*<\/f>)(?=<v[\s>])/g, '')
+    .replace(/<f(?=[\s/>])(?:[^<>]*\/>|[^<>]*>[^<]*<\/f>)/g, '<f>0</f>');
+}
+
+function filledOnly(rows: string): string {
+  return rows.replace(/<c(?=[\s/>])[^<>]*(?:\/>|><\/c>)/g, '').replace(/<row(?=[\s/>])[^<>]*(?:\/>|>\s*<\/row>)/g, '');
+}
+
+function refuseTooMany(rows: string, limits: WorkbookLimits): void {
+  let cells = 0;
+  for (const [, attributes = ''] of rows.matchAll(CELL_TAG)) {
+    cells += 1;
+    const address = /\sr="([^"]*)"/.exec(attributes)?.[1] ?? '';
+    if (
+      !ADDRESS.test(address) ||
+      columnNumber(address.replace(/\d+$/, '')) > LAST_COLUMN ||
+      Number(address.replace(/^[A-Z]+/, '')) > LAST_ROW
+    ) {
+      throw new WorkbookRefused(
+        'damaged',
+        `The sheet has a cell at ${JSON.stringify(address.slice(0, 20))}, which no workbook has. Save it anew as .xlsx.`,
+      );
+    }
+    if (cells > limits.cells) {
+      throw new WorkbookRefused(
+        'too_many_cells',
+        `The first worksheet has more than ${limits.cells} filled cells. Split it into several workbooks.`,
+      );
+    }
+  }
+  const filled = rows.split('<row').length - 2;
+  if (filled > limits.rows) {
+    throw new WorkbookRefused(
+      'too_many_rows',
+      `The first worksheet has ${filled} data rows, more than the ${limits.rows} that are taken. Split it into several workbooks.`,
+    );
+  }
+}
+
+/** 1 for A, 27 for AA. */
+export function columnNumber(letters: string): number {
+  return [...letters].reduce((number, letter) => number * 26 + letter.charCodeAt(0) - 64, 0);
+}
+
+/** A for 1, AA for 27. */
+export function columnLetter(column: number): string {
+  let letters = '';
+  for (let rest = column; rest > 0; rest = Math.floor((rest - 1) / 26))
+    letters = String.fromCharCode(65 + ((rest - 1) % 26)) + letters;
+  return letters;
+}

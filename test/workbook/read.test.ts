@@ -1,0 +1,364 @@
+import fc from 'fast-check';
+import type { CellValue } from 'exceljs';
+import { checkWorkbook } from '../../src/workbook/check';
+import { readWorkbook } from '../../src/workbook/read';
+import { mapping } from '../domain/sample-mapping';
+import type { CellValues } from './fixtures';
+import { HEADERS, book, brief, cells, columnIndex, rawParts, zipOf } from './fixtures';
+
+const readOne = async (changes: CellValues) => {
+  const reading = await readWorkbook(await book([cells(changes)]));
+  return {
+    mapping: reading.drafts[0]?.mapping,
+    extra: reading.drafts[0]?.extra,
+    findings: brief(reading.findings),
+    messages: reading.findings.map(({ message }) => message),
+  };
+};
+
+test('a careful row is a mapping', async () => {
+  const checked = await checkWorkbook(await book([cells()]));
+  expect(checked).toMatchObject({ ok: true, rowCount: 1, errors: [], warnings: [] });
+  expect(checked.rows).toEqual([{ row: 2, mapping: mapping() }]);
+});
+
+describe('headers', () => {
+  test('case, punctuation and order do not matter; unknown columns are named and left out', async () => {
+    const reading = await readWorkbook(
+      await book([cells()], (sheet) => {
+        sheet.getCell(1, columnIndex('irmNumber')).value = ' irm_NUMBER. ';
+        sheet.getCell(1, columnIndex('sacCode2')).value = 'Remarks';
+        sheet.getCell(2, columnIndex('sacCode2')).value = 'paid late';
+        sheet.spliceColumns(1, 0, []);
+      }),
+    );
+    expect(reading.rows).toEqual([{ row: 2, mapping: mapping() }]);
+    expect(reading.unknownColumns).toEqual([{ letter: 'AK', header: 'Remarks' }]);
+    expect(reading.columns.get('serialNo')?.letter).toBe('B');
+    expect(brief(reading.findings)).toEqual(['1 null unknown_column']);
+  });
+
+  test('a missing mandatory column is said once, not once per row', async () => {
+    const checked = await checkWorkbook(
+      await book(
+        [cells(), cells({ serialNo: 2 })],
+        (sheet) => (sheet.getCell(1, columnIndex('portCode')).value = null),
+      ),
+    );
+    expect(brief(checked.errors)).toEqual([
+      '1 portCode missing_column',
+      '3 null duplicate_mapping',
+      '3 mappedIRMAmountFCC over_remittance',
+    ]);
+  });
+
+  test('two columns of one name are refused', async () => {
+    const reading = await readWorkbook(
+      await book([cells()], (sheet) => (sheet.getCell(1, columnIndex('sacCode1')).value = 'BILL NO')),
+    );
+    expect(reading.findings).toEqual([
+      expect.objectContaining({
+        row: 1,
+        field: 'billNo',
+        code: 'duplicate_header',
+        message: expect.stringContaining('Columns N and AI are both "Bill No"'),
+      }),
+    ]);
+  });
+
+  test('headers in another row, an empty sheet, and headers alone say what to do', async () => {
+    const lower = await readWorkbook(
+      await book([cells()], (sheet) => sheet.spliceRows(1, 0, ['Our filing for January'])),
+    );
+    expect(brief(lower.findings)).toEqual(['1 null no_header']);
+    expect(brief((await readWorkbook(await book([]))).findings)).toEqual(['null null no_rows']);
+  });
+});
+
+describe('dates', () => {
+  test.each<[CellValue, string | undefined]>([
+    ['05/01/2026', '05012026'],
+    ['05-01-2026', '05012026'],
+    ['05012026', '05012026'],
+    ['2026-01-05', '05012026'],
+    [' 05/01/2026\u00a0', '05012026'],
+    [new Date('2026-01-05T00:00:00Z'), '05012026'],
+    [new Date('2026-01-05T23:59:59Z'), '05012026'],
+    [15012026, '15012026'],
+    [5012026, undefined],
+    [46027, undefined],
+    ['31/02/2026', undefined],
+    ['5/1/2026', undefined],
+    ['01/05/26', undefined],
+    [true, undefined],
+  ])('%p is %s', async (value, expected) => {
+    const read = await readOne({ irmDt: value });
+    expect(read.mapping?.irmDt).toBe(expected);
+    expect(read.findings).toEqual(expected === undefined ? ['2 irmDt invalid_date'] : []);
+  });
+
+  test('a date cell of the 1904 system is the same day', async () => {
+    const file = await book([cells()], (sheet, workbook) => {
+      workbook.properties.date1904 = true;
+      sheet.getCell(2, columnIndex('irmDt')).value = new Date('2026-01-05T00:00:00Z');
+    });
+    expect((await readWorkbook(file)).rows[0]?.mapping.irmDt).toBe('05012026');
+  });
+
+  test('the sentence is the one of the service, with a hint', async () => {
+    expect((await readOne({ irmDt: 46027 })).messages).toEqual([
+      'Invalid date value "46027" in irmDt. Expected a date as DD/MM/YYYY, DD-MM-YYYY, DDMMYYYY, YYYY-MM-DD, or a real Excel date cell. The number looks like a date that lost its format. Format the cell as a date.',
+    ]);
+  });
+});
+
+describe('numbers, flags and text', () => {
+  test.each<[CellValue, number | undefined, string?]>([
+    [8000.5, 8000.5],
+    ['8000.50', 8000.5],
+    [' 8000 ', 8000],
+    [{ formula: 'A2*8000', result: 1234.5600000000001 }, 1234.56],
+    ['1,00,000', undefined, 'Write 100000.'],
+    ['1,00,000.50', undefined, 'Write 100000.50.'],
+    ['$ 8,000', undefined, 'Write 8000.'],
+    ['USD 8000', undefined, 'Write 8000.'],
+    ['-5', undefined],
+    ['8e3', undefined],
+    ['eight', undefined],
+    [true, undefined],
+    [new Date('2026-01-05T00:00:00Z'), undefined, 'formatted as a date'],
+    ['12345678901234567.89', undefined, 'more digits'],
+  ])('amount %p is %s', async (value, expected, hint = '') => {
+    const read = await readOne({ mappedIRMAmountFCC: value });
+    expect(read.mapping?.mappedIRMAmountFCC).toBe(expected);
+    expect(read.findings).toEqual(expected === undefined ? ['2 mappedIRMAmountFCC invalid_number'] : []);
+    expect(read.messages.join()).toContain(hint);
+  });
+
+  test.each<[CellValue, string | undefined]>([
+    ['Y', 'Y'],
+    ['n', 'N'],
+    [' y ', 'Y'],
+    ['Yes', undefined],
+    ['TRUE', undefined],
+    [true, undefined],
+    [1, undefined],
+  ])('flag %p is %s', async (value, expected) => {
+    const read = await readOne({ isVostro: value });
+    expect(read.mapping?.isVostro).toBe(expected);
+    expect(read.findings).toEqual(expected === undefined ? ['2 isVostro invalid_yes_no'] : []);
+  });
+
+  test.each<[CellValue, string | undefined]>([
+    ['0510001', '0510001'],
+    [510001, '510001'],
+    ['\u00a0 0510001\u200b', '0510001'],
+    [{ richText: [{ text: '0510' }, { font: { bold: true }, text: '001' }] }, '0510001'],
+    [{ text: '0510001', hyperlink: 'mailto:a@b.example' }, '0510001'],
+    [{ formula: '"0510"&"001"', result: '0510001' }, '0510001'],
+    [1234567890123456, undefined],
+    [new Date('2026-01-05T00:00:00Z'), undefined],
+    [{ error: '#N/A' }, undefined],
+    [{ formula: 'A1' }, undefined],
+  ])('text %p is %s', async (value, expected) => {
+    const read = await readOne({ irmAdCode: value });
+    expect(read.mapping?.irmAdCode).toBe(expected);
+    expect(read.findings).toEqual(expected === undefined ? ['2 irmAdCode invalid_text'] : []);
+  });
+
+  test('a number format that shows leading zeros is read as it shows', async () => {
+    const file = await book(
+      [cells({ irmAdCode: 510001 })],
+      (sheet) => (sheet.getCell(2, columnIndex('irmAdCode')).numFmt = '0000000'),
+    );
+    expect((await readWorkbook(file)).rows[0]?.mapping.irmAdCode).toBe('0510001');
+  });
+
+  test('a formula that gives an empty text is an empty cell', async () => {
+    const formula = { formula: 'IF(A2="","",A2)', result: '' };
+    const read = await readOne({ gstinInvoiceNumber: formula });
+    expect(read.findings).toEqual([]);
+    const blank = Object.fromEntries(Object.keys(cells()).map((field) => [field, formula]));
+    expect((await readWorkbook(await book([cells(), blank]))).drafts).toHaveLength(1);
+  });
+
+  test('a filled optional column is kept for the bulk channel; the preset N is not one', async () => {
+    expect((await readOne({ isThirdPartyExport: 'N' })).extra).toBeUndefined();
+    expect((await readOne({ isThirdPartyExport: 'y', commissionValDeduct: '10.50', sacCode1: 998311 })).extra).toEqual({
+      isThirdPartyExport: 'Y',
+      commissionValDeduct: '10.5',
+      sacCode1: '998311',
+    });
+    expect((await readOne({ isThirdPartyExport: 'no' })).findings).toEqual(['2 isThirdPartyExport invalid_yes_no']);
+  });
+});
+
+describe('rows', () => {
+  test('blank rows are skipped, whatever kind of nothing fills them', async () => {
+    const reading = await readWorkbook(
+      await book(
+        [cells(), { billNo: ' ', portCode: '\u00a0' }, {}, cells({ serialNo: 2, mappedIRMAmountFCC: 1 })],
+        (sheet) => {
+          sheet.getCell(4, 3).fill = { type: 'pattern', pattern: 'solid', fgColor: { argb: 'FFFF0000' } };
+        },
+      ),
+    );
+    expect(reading.drafts.map(({ row }) => row)).toEqual([2, 5]);
+    expect(reading.findings).toEqual([]);
+  });
+
+  test('hidden rows are filed and said', async () => {
+    const reading = await readWorkbook(
+      await book([cells(), cells({ serialNo: 2 }), cells({ serialNo: 3 })], (sheet) => {
+        sheet.getRow(2).hidden = true;
+        sheet.getRow(4).hidden = true;
+      }),
+    );
+    expect(reading.drafts).toHaveLength(3);
+    expect(reading.findings).toEqual([
+      expect.objectContaining({
+        severity: 'warning',
+        row: 2,
+        code: 'hidden_rows',
+        message: expect.stringContaining('Rows 2 and 4 are hidden'),
+      }),
+    ]);
+  });
+
+  test('a cell covered by a merged one is missing, with the reason', async () => {
+    const checked = await checkWorkbook(
+      await book([cells(), cells({ serialNo: 2, irmNumber: null, mappedIRMAmountFCC: 1 })], (sheet) =>
+        sheet.mergeCells(2, columnIndex('irmNumber'), 3, columnIndex('irmNumber')),
+      ),
+    );
+    expect(checked.errors).toEqual([
+      {
+        severity: 'error',
+        code: 'merged_cell',
+        row: 3,
+        field: 'irmNumber',
+        column: 'F',
+        message:
+          'Required field irmNumber is missing: the cell is merged into F2; unmerge the cells and write the value in every row.',
+      },
+    ]);
+  });
+
+  test('more than one upload is said, more than the bound is refused before any row is looked at', async () => {
+    const many = Array.from({ length: 1000 }, (_, index) => cells({ serialNo: index + 1, irmDt: 'never' }));
+    const file = await book(many);
+    expect(brief((await readWorkbook(file)).findings)[0]).toBe('null null several_submissions');
+    expect(brief((await readWorkbook(file, { limits: { rows: 999 } })).findings)).toEqual(['null null too_many_rows']);
+  });
+
+  test('only the first worksheet is read', async () => {
+    const file = await book([cells()], (_, workbook) => workbook.addWorksheet('More').addRow(['IRM Number', 'x']));
+    expect((await readWorkbook(file)).rows).toHaveLength(1);
+  });
+
+  test('every error of a row at once, each cell once, with its column letter', async () => {
+    const checked = await checkWorkbook(
+      await book([
+        cells({
+          irmDt: 'soon',
+          isGstAvail: 'Yes',
+          mappedIRMAmountFCC: '1,000',
+          sbCumInvoiceNumber: 'EXP-1',
+          portCode: null,
+          gstinInvoiceNumber: 'G1',
+        }),
+      ]),
+    );
+    expect(checked.errors.map(({ column, code }) => `${column} ${code}`)).toEqual([
+      'G invalid_date',
+      'Q invalid_number',
+      'S invalid_yes_no',
+      'M missing',
+      'K not_a_shipping_bill_number',
+    ]);
+  });
+});
+
+describe('workbooks of other programs', () => {
+  const inline = (address: string, text: string) =>
+    `<c r="${address}" t="inlineStr"><is><t xml:space="preserve">${text}</t></is></c>`;
+  const header = (cell: (text: string, index: number) => string) =>
+    HEADERS.map((text, index) => cell(text, index)).join('');
+  const letter = (index: number) =>
+    index < 26 ? String.fromCharCode(65 + index) : `A${String.fromCharCode(39 + index)}`;
+  const expected = [{ row: 2, mapping: mapping({ irmRemitAmtFCC: 10000.5 }) }];
+
+  /** The row of {@link cells} with dates as numbers of style 1 and an amount in a rupee format of escaped letters. */
+  const row = (address: (index: number) => string, serial: number) =>
+    header((_, index) => {
+      const field = Object.keys(cells())[index];
+      const value = field === undefined ? null : cells()[field];
+      if (field === 'irmDt') return `<c${address(index)} s="1"><v>${serial}</v></c>`;
+      if (field === 'irmRemitAmtFCC') return `<c${address(index)} s="2"><v>10000.5</v></c>`;
+      if (value === null || index > 18) return '';
+      return typeof value === 'number'
+        ? `<c${address(index)}><v>${value}</v></c>`
+        : `<c${address(index)} t="inlineStr"><is><t>${value as string}</t></is></c>`;
+    });
+
+  test('inline strings, both date systems spelt in words, an absolute part name and another sheet file name', async () => {
+    const sheet = (serial: number) =>
+      `<sheetData><row r="1">${header((text, index) => inline(`${letter(index)}1`, text))}</row><row r="2">${row((index) => ` r="${letter(index)}2"`, serial)}</row></sheetData>`;
+    for (const [date1904, serial] of [
+      ['false', 46027],
+      ['true', 44565],
+    ] as const) {
+      const reading = await readWorkbook(await zipOf(rawParts(sheet(serial), { date1904, sheet: 'Sheet_A' })));
+      expect(reading.findings).toEqual([]);
+      expect(reading.rows).toEqual(expected);
+      expect(reading.sheetName).toBe('Rows & more');
+    }
+  });
+
+  test('rows and cells without addresses', async () => {
+    const sheet = `<sheetData><row>${header((text) => `<c t="inlineStr"><is><t>${text}</t></is></c>`)}</row><row>${row(() => '', 46027)}</row></sheetData>`;
+    expect((await readWorkbook(await zipOf(rawParts(sheet)))).rows).toEqual(expected);
+  });
+
+  test('prefixed element names and ISO date cells', async () => {
+    const plain = `<sheetData><row r="1">${header((text, index) => inline(`${letter(index)}1`, text))}</row><row r="2">${row((index) => ` r="${letter(index)}2"`, 0)}</row></sheetData>`;
+    const prefixed = plain
+      .replace(/<c([^<>]*) s="1"><v>0<\/v>/, '<c$1 t="d"><v>2026-01-05T00:00:00</v>')
+      .replace(/<(\/?)(?=[a-z])/gi, '<$1x:');
+    const reading = await readWorkbook(await zipOf(rawParts(prefixed, { prefix: 'x' })));
+    expect(reading.findings).toEqual([]);
+    expect(reading.rows).toEqual(expected);
+  });
+
+  test('a formula that no program has calculated yet', async () => {
+    const sheet = `<sheetData><row r="1">${header((text, index) => inline(`${letter(index)}1`, text))}</row><row r="2">${row((index) => ` r="${letter(index)}2"`, 46027).replace(/<c r="F2".*?<\/c>/, '<c r="F2"><f>A1</f><v></v></c>')}</row></sheetData>`;
+    const reading = await readWorkbook(await zipOf(rawParts(sheet)));
+    expect(reading.findings).toEqual([
+      expect.objectContaining({
+        field: 'irmNumber',
+        code: 'invalid_text',
+        message: expect.stringContaining('no stored result'),
+      }),
+    ]);
+  });
+});
+
+test('any text in any cell is read or said, never an exception', async () => {
+  const fields = Object.keys(cells()).filter((field) => field !== 'isThirdPartyExport');
+  const safe = fc.string({ unit: 'grapheme-ascii', maxLength: 30 });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.dictionary(
+        fc.constantFrom(...fields),
+        fc.oneof(safe, fc.double({ noNaN: true, noDefaultInfinity: true }), fc.boolean()),
+      ),
+      async (changes) => {
+        const checked = await checkWorkbook(await book([cells(changes)]));
+        const seen = checked.errors.filter(({ field }) => field !== null).map(({ row, field }) => `${row}/${field}`);
+        expect(new Set(seen).size).toBe(seen.length);
+        expect(checked.ok ? checked.rows.length : 1).toBe(1);
+      },
+    ),
+    { numRuns: 60 },
+  );
+});

@@ -1,0 +1,105 @@
+import { Workbook } from 'exceljs';
+import fc from 'fast-check';
+import type { Mapping, MappingRow } from '../../src/domain/mapping';
+import { filingDateFromIso } from '../../src/domain/dates';
+import { readWorkbook } from '../../src/workbook/read';
+import { writeBulkWorkbook } from '../../src/workbook/write';
+import { mapping, mappingRow } from '../domain/sample-mapping';
+import { HEADERS } from './fixtures';
+
+/** Text as a reader gives it: trimmed, no invisible characters, no control characters, no half characters. */
+const text = fc
+  .oneof(
+    fc.string({ minLength: 1, maxLength: 24 }),
+    fc.string({ unit: 'grapheme', minLength: 1, maxLength: 12 }),
+    fc.constantFrom('_x0041_', '=1+1', '0012', '+91', "'x", '1e5', '_x005F_x0041_', 'a\nb', 'a\r\nb'),
+  )
+  .map((value) =>
+    value
+      .replace(
+        /[\u00a0\u2007\u202f\u200b\u200c\u200d\u2060\ufeff]|\p{Surrogate}|[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\ufffe\uffff]/gu,
+        '',
+      )
+      .trim(),
+  )
+  .filter((value) => value !== '');
+const date = fc
+  .date({ min: new Date('1990-01-01'), max: new Date('2090-01-01'), noInvalidDate: true })
+  .map((value) => filingDateFromIso(value.toISOString().slice(0, 10)));
+const amount = fc.integer({ min: 0, max: 1e14 }).map((paise) => paise / 100);
+const flag = fc.constantFrom('Y', 'N');
+
+const mappings: fc.Arbitrary<Mapping> = fc.record({
+  serialNo: fc.integer({ min: 1, max: 999 }),
+  uploadType: fc.constantFrom(101, 102, 103, 104),
+  branchSlNo: fc.nat(99),
+  irmIfscCode: text,
+  irmAdCode: text,
+  irmNumber: text,
+  irmDt: date,
+  irmFCC: text,
+  irmPurposeCode: text,
+  irmRemitAmtFCC: amount,
+  sbCumInvoiceNumber: text,
+  sbCumInvoiceDate: date,
+  portCode: text,
+  billNo: text,
+  sbCumInvoiceFCC: text,
+  sbCumInvoiceValueinFCC: amount,
+  mappedIRMAmountFCC: amount,
+  isVostro: flag,
+  isGstAvail: flag,
+  gstinInvoiceNumber: fc.option(text),
+  gstinInvoiceDate: fc.option(date),
+});
+
+const extras = fc.option(
+  fc.record(
+    {
+      commissionValDeduct: fc.constantFrom('10.5', '0', '9999999999999.99'),
+      sacCode1: text,
+      isThirdPartyExport: fc.constant('Y'),
+    },
+    { requiredKeys: ['sacCode1'] },
+  ),
+  { nil: undefined },
+);
+
+test('what is written is read back byte for byte', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.tuple(mappings, extras), { minLength: 1, maxLength: 20 }), async (generated) => {
+      const rows: MappingRow[] = generated.map(([one, extra], index) => ({
+        row: index + 2,
+        mapping: one,
+        ...(extra ? { extra } : {}),
+      }));
+      const reading = await readWorkbook(await writeBulkWorkbook(rows));
+      expect(reading.findings).toEqual([]);
+      expect(reading.rows).toEqual(rows);
+    }),
+    { numRuns: 100 },
+  );
+});
+
+test('it is the template: 37 columns, text cells, dates as DDMMYYYY, nothing that runs', async () => {
+  const file = await writeBulkWorkbook([mappingRow({ billNo: '=1+1' })]);
+  const sheet = (await new Workbook().xlsx.load(Uint8Array.from(file).buffer)).worksheets[0];
+  expect(sheet?.getRow(1).values).toEqual([undefined, ...HEADERS]);
+  expect(sheet?.getCell('G2').value).toBe('05012026');
+  expect(sheet?.getCell('E2')).toMatchObject({ value: '0510001', numFmt: '@' });
+  expect(sheet?.getCell('N2').value).toBe('=1+1');
+  expect(sheet?.getCell('X2').value).toBe('N');
+  expect(sheet?.getCell('T2').value).toBeNull();
+});
+
+test('999 rows are one upload, 1,000 are not', async () => {
+  const rows = Array.from({ length: 1000 }, (_, index) => mappingRow({ serialNo: index + 1 }, index + 2));
+  expect((await readWorkbook(await writeBulkWorkbook(rows.slice(0, 999)))).rows).toHaveLength(999);
+  await expect(writeBulkWorkbook(rows)).rejects.toThrow('at most 999 rows, not 1000');
+});
+
+test('a value that a workbook would change is refused, not changed', async () => {
+  await expect(writeBulkWorkbook([{ row: 7, mapping: mapping({ billNo: 'a\u0001b' }) }])).rejects.toThrow(
+    'Row 7: billNo holds a control character',
+  );
+});
