@@ -1,4 +1,5 @@
 import type { FieldError } from './errors';
+import type { Redactor } from './redact';
 
 /** What could be read out of the body of an error answer (spec: "Errors"). */
 export interface ErrorBody {
@@ -16,10 +17,11 @@ export interface ErrorBody {
 
 /**
  * Reads an error body: `statusCode/message`, `code/message`, the same inside an `error` object, a message that is a
- * list, and anything else (HTML of a proxy, nothing, JSON cut short), which is not well-formed. Never throws.
+ * list, and anything else (HTML of a proxy, nothing, JSON cut short), which is not well-formed. Never throws. Every text
+ * of it passes through `redact`, after decoding: escapes could hide a secret from it before.
  */
-export function parseErrorBody(text: string): ErrorBody {
-  const body = parseObject(text);
+export function parseErrorBody(text: string, redact: Redactor): ErrorBody {
+  const body = parseObject(text, redact);
   if (body === null) return { wellFormed: false, fieldErrors: [] };
   const source = isObject(body.error) ? { ...body, ...body.error } : body;
   const messages = Array.isArray(source.message) ? source.message.map(asText) : [];
@@ -63,9 +65,9 @@ function codeWord(value: unknown): string | undefined {
   return typeof value === 'string' && /[A-Za-z]/.test(value) ? value : undefined;
 }
 
-function parseObject(text: string): Record<string, unknown> | null {
+function parseObject(text: string, redact: Redactor): Record<string, unknown> | null {
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = JSON.parse(text, (_name, part: unknown) => (typeof part === 'string' ? redact(part) : part));
     return isObject(value) ? value : null;
   } catch {
     return null;

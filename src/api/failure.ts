@@ -20,11 +20,11 @@ export async function refusalOf(
   let text = '';
   let cause: Error | undefined;
   try {
-    text = redact(await readText(answer.body, MAX_ERROR_BYTES));
+    text = await readText(answer.body, MAX_ERROR_BYTES);
   } catch (error) {
     cause = safeCause(error, redact);
   }
-  const body = parseErrorBody(text);
+  const body = parseErrorBody(text, redact);
   const kind = classifyAnswer(operation, answer.status, body);
   const { wellFormed: _, message, ...details } = body;
   return new ApiError({
@@ -34,7 +34,7 @@ export async function refusalOf(
     status: answer.status,
     message: `${operation} was answered with ${answer.status}: ${message ?? ERROR_KINDS[kind]}${complaints(body.fieldErrors)}`,
     retryAfterMs: retryAfter(answer.headers['retry-after']),
-    bodyExcerpt: excerpt(text),
+    bodyExcerpt: excerpt(redact(text)),
     cause,
   });
 }

@@ -13,11 +13,17 @@ export function createRedactor(secrets: readonly (string | undefined)[]): Redact
   const forms = new Set<string>();
   for (const secret of secrets) {
     if (secret === undefined || secret.length < SHORTEST_SECRET) continue;
-    forms.add(secret).add(JSON.stringify(secret).slice(1, -1)).add(encodeURIComponent(secret));
+    // JSON inside JSON occurs too: a proxy's error that quotes the body it could not deliver.
+    const escaped = escapeJson(secret);
+    for (const form of [secret, escaped, escapeJson(escaped), encodeURIComponent(secret)]) forms.add(form);
   }
   // Longest first: the escaped form of a secret may contain the plain one.
   const ordered = [...forms].sort((a, b) => b.length - a.length);
   return (text) => ordered.reduce((result, form) => result.replaceAll(form, REDACTED), text);
+}
+
+function escapeJson(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
 }
 
 const KEPT = ['code', 'errno', 'syscall', 'hostname', 'address', 'port', 'reason', 'library'] as const;

@@ -38,7 +38,7 @@ describe('a submission', () => {
   }
   function client(...args: Parameters<typeof clientOf>) {
     const made = clientOf(...args);
-    closers.push(made.api.close);
+    closers.push(() => made.api.close());
     return made;
   }
 
