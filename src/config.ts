@@ -104,7 +104,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
  * counts as unset. Throws `ConfigError` with every problem of those sections.
  */
 export function loadConfig(env?: Environment): Config;
-export function loadConfig<S extends Section>(env: Environment, options: { need: readonly S[] }): ConfigOf<S>;
+export function loadConfig<S extends Section>(env: Environment | undefined, options: { need: readonly S[] }): ConfigOf<S>;
 export function loadConfig(env: Environment = process.env, options?: { need: readonly Section[] }): Partial<Config> {
   const needed = new Set<Section>(options?.need ?? (Object.keys(SECTIONS) as Section[]));
   const read = createReader(env);

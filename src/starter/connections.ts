@@ -1,0 +1,46 @@
+import { Client, Connection } from '@temporalio/client';
+import type pg from 'pg';
+import type { Config } from '../config';
+import { migrate } from '../ledger/migrate';
+import { createPool } from '../ledger/pool';
+import { UnreachableError } from './errors';
+
+const CONNECT_WITHIN = '8s';
+
+/** @throws UnreachableError that names the address */
+export async function connectTemporal({ address, namespace, connectionOptions }: Config['temporal']): Promise<Client> {
+  try {
+    const connection = await Connection.connect({ ...connectionOptions, connectTimeout: CONNECT_WITHIN });
+    return new Client({ connection, namespace });
+  } catch (error) {
+    throw new UnreachableError('Temporal', `${address} (namespace ${namespace})`, error);
+  }
+}
+
+/**
+ * A pool on the ledger; one that has no tables yet gets them, so that the command line works before the first worker ran.
+ * @throws UnreachableError that names the address, without user and password
+ */
+export async function openLedger(databaseUrl: string): Promise<pg.Pool> {
+  const pool = createPool({ url: databaseUrl, applicationName: 'ebrc-cli', max: 4 });
+  try {
+    const { rows } = await pool.query<{ empty: boolean }>("SELECT to_regclass('schema_migrations') IS NULL AS empty");
+    if (rows[0]?.empty) await migrate(pool);
+    return pool;
+  } catch (error) {
+    await pool.end();
+    throw isConnectionProblem(error) ? new UnreachableError('PostgreSQL', addressOf(databaseUrl), error) : error;
+  }
+}
+
+/** What the system says without an SQLSTATE, and the SQLSTATE classes of a connection that is not let in. */
+function isConnectionProblem(error: unknown): boolean {
+  if (error instanceof AggregateError) return true;
+  const code = (error as { code?: unknown }).code;
+  return typeof code !== 'string' || !/^[0-9A-Z]{5}$/.test(code) || /^(08|28|3D|57)/.test(code);
+}
+
+function addressOf(databaseUrl: string): string {
+  const { hostname, port, pathname } = new URL(databaseUrl);
+  return `${hostname}:${port || '5432'}${pathname}`;
+}
