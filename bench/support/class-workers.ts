@@ -22,7 +22,8 @@ export type CallActivities = ReturnType<typeof createCallActivities>;
 
 function createCallActivities({ budget, serviceUrl }: { budget: StoppableBudget; serviceUrl: string }) {
   return {
-    async makeCall({ rateClass, name }: { rateClass: RateClass; name: string }): Promise<void> {
+    /** Answers when Temporal put the task into its queue, in milliseconds since 1970. */
+    async makeCall({ rateClass, name }: { rateClass: RateClass; name: string }): Promise<number> {
       const context = Context.current();
       const slot = await budget.acquire(rateClass, {
         signal: context.cancellationSignal,
@@ -33,6 +34,7 @@ function createCallActivities({ budget, serviceUrl }: { budget: StoppableBudget;
       const { status } = await answer;
       await (status === 429 ? slot.refused() : slot.answered());
       if (status === 429) throw ApplicationFailure.retryable('Too many requests', 'rate_limited');
+      return context.info.scheduledTimestampMs;
     },
   };
 }

@@ -3,12 +3,15 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RATE_LIMITS, type RateClass } from '../../src/domain/names';
 
-/** A call as the service saw it; times in milliseconds of its clock. */
+/** A call as the service saw it. */
 export interface SeenCall {
   rateClass: RateClass;
   /** What the caller named it. */
   name: string;
+  /** When it was counted: milliseconds of a clock that never steps. */
   at: number;
+  /** The same, in milliseconds since 1970. */
+  date: number;
   refused: boolean;
 }
 
@@ -42,7 +45,7 @@ export async function startLimitedServer(options: LimitedServerOptions): Promise
     const at = performance.now();
     const counted = calls.filter((call) => call.rateClass === rateClass && !call.refused && call.at > at - windowMs);
     const refused = counted.length >= limits[rateClass];
-    calls.push({ rateClass, name, at, refused });
+    calls.push({ rateClass, name, at, date: Date.now(), refused });
     if (!refused) await sleep(answerMs());
     return refused ? 429 : 200;
   }

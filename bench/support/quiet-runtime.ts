@@ -3,7 +3,7 @@ import { DefaultLogger, Runtime } from '@temporalio/worker';
 /** Keeps the SDK's own lines out of the figures. */
 export function quietRuntime(): void {
   Runtime.install({
-    logger: new DefaultLogger('WARN'),
+    logger: new DefaultLogger('ERROR'),
     telemetryOptions: { logging: { filter: 'error', forward: {} } },
   });
 }

@@ -1,0 +1,81 @@
+/**
+ * One exporter's single PDF behind another's 200, with one worker process: how many of the 200 reach the service between the
+ * single one being put into its queue and its turn. It comes at various points of the window. Fast answers, and answers so slow that
+ * calls overlap.
+ */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { queueOfClass } from '../src/domain/names';
+import { startBenchStack, type BenchStack } from './support/bench-stack';
+import { startClassWorkers } from './support/class-workers';
+import { startLimitedServer, type LimitedServer } from './support/limited-server';
+import type { PlannedCall } from './support/workflows';
+
+const WINDOW_MS = 3_000;
+const CROWD = 200;
+/** For each round: downloads of the crowd that are through before the single one comes. */
+const HEAD_STARTS = [5, 6, 7, 8, 9, 10];
+const MOST_SLOTS = 3;
+
+async function main(): Promise<void> {
+  const stack = await startBenchStack();
+  try {
+    await waits(stack, 'fast answers', 5);
+    await waits(stack, 'slow answers', WINDOW_MS / 3);
+  } finally {
+    await stack.stop();
+  }
+}
+
+async function waits(stack: BenchStack, answers: string, answerMs: number): Promise<void> {
+  const passed: number[] = [];
+  let refused = 0;
+  for (const headStart of HEAD_STARTS) {
+    const service = await startLimitedServer({ windowMs: WINDOW_MS, answerMs: () => answerMs });
+    const workers = await startClassWorkers({
+      temporalAddress: stack.temporalAddress,
+      databaseUrl: stack.databaseUrl,
+      serviceUrl: service.url,
+      apiKey: `dev_${randomUUID()}`,
+      windowMs: WINDOW_MS,
+      rateClasses: ['pdf'],
+    });
+    passed.push(await slotsBefore(stack, service, headStart));
+    await workers.stop();
+    await service.close();
+    refused += service.calls.filter((call) => call.refused).length;
+  }
+  console.log(`fairness, 1 process, 1 PDF behind ${CROWD} of another exporter, ${answers} (${answerMs} ms):`);
+  console.log(`  slots waited in ${HEAD_STARTS.length} rounds: ${passed.join(' ')}; 429s ${refused}`);
+  if (refused > 0 || Math.max(...passed) > MOST_SLOTS) process.exitCode = 1;
+}
+
+async function slotsBefore(stack: BenchStack, service: LimitedServer, headStart: number): Promise<number> {
+  const crowd = await handOver(stack, downloads('crowd', CROWD));
+  while (service.calls.length < headStart) await sleep(5);
+  const single = await handOver(stack, downloads('single', 1));
+  const [queuedAt] = (await single.result()) as [number];
+  await crowd.terminate('the bench has seen enough');
+  const turn = service.calls.findIndex(({ name }) => name.startsWith('single'));
+  return service.calls.slice(0, turn).filter(({ date }) => date > queuedAt).length;
+}
+
+function handOver(stack: BenchStack, calls: PlannedCall[]) {
+  return stack.client.workflow.start('makeCalls', {
+    taskQueue: 'bench',
+    workflowId: `fairness-${randomUUID()}`,
+    args: [calls],
+  });
+}
+
+function downloads(exporter: string, count: number): PlannedCall[] {
+  const taskQueue = queueOfClass('bench', 'pdf');
+  return Array.from({ length: count }, (_, nth) => ({
+    taskQueue,
+    rateClass: 'pdf',
+    name: `${exporter}-${nth}`,
+    exporter,
+  }));
+}
+
+void main();
