@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { dayNumber, threeMonthsAfter } from './calendar';
+import { effectOf } from './faults';
 import { credentialProblem, customerOf, linkedAccount, logInAtPortal } from './portal-access';
 import { certificatePdf } from './pdf';
 import { json, problem, validationFailed } from './problem';
@@ -58,6 +59,7 @@ function fetchDetails(call: Call) {
   const account = logInAtPortal(call, customerOf(call, id));
   if (iec !== account.iec)
     throw validationFailed([`iecCode: iecCode is not linked to the customer's DGFT credentials`]);
+  if (effectOf(call.effects, 'empty-details')) return json([]);
   const found = account.certificates.filter((certificate) => {
     const issued = dayNumber(certificate.eBRCDate) ?? 0;
     return (
@@ -102,7 +104,8 @@ async function download(call: Call) {
   const cached = customer.cachedPdfs.has(eBRCNumber) && call.effects.length === 0;
   const account = cached ? linkedAccount(call, customer) : logInAtPortal(call, customer);
   const certificate = account.certificates.find((candidate) => candidate.eBRCNumber === eBRCNumber);
-  if (!certificate || certificate.pdfFrom > call.now) throw credentialProblem(call, 'EBRC_NOT_FOUND');
+  const absent = effectOf(call.effects, 'pdf-not-found') !== undefined;
+  if (!certificate || certificate.pdfFrom > call.now || absent) throw credentialProblem(call, 'EBRC_NOT_FOUND');
   customer.cachedPdfs.add(eBRCNumber);
   return {
     kind: 'file' as const,

@@ -27,7 +27,7 @@ export function acceptFiling(
   const { world, settings } = call.context;
   const failed = effectOf(call.effects, 'failed-ack');
   const hidden = effectOf(call.effects, 'accepted-but-invisible');
-  const jitter = settings.ackJitterMs > 0 ? randomInt(Math.floor(settings.ackJitterMs) + 1) : 0;
+  const jitter = call.context.random() * settings.ackJitterMs;
   const rows = items.map((item): FilingRow => ({
     item,
     fingerprint: mappingFingerprint(account.iec, item),
@@ -52,8 +52,9 @@ export function acceptFiling(
     rows,
     doubles: [],
   };
-  if (leavesMappings(filing)) filing.doubles = findDoubles(world, filing);
+  if (leavesMappings(filing)) filing.doubles = enterMappings(world, filing);
   world.filings.set(filing.requestId, filing);
+  world.pending.add(filing);
   call.record.requestId = filing.requestId;
   call.record.mappings = rows.map(({ fingerprint }) => fingerprint);
   changeIrms(call, account, items);
@@ -71,20 +72,19 @@ function leavesMappings(filing: Filing): boolean {
   return filing.ackStatus === 'Validated' || (filing.known && !filing.forcedErrored);
 }
 
-/** Mappings of a new filing that are live already: accepted before, or twice within it, and not refused since. */
-function findDoubles(world: World, filing: Filing): Filing['doubles'] {
-  const live = new Map<string, string>();
-  for (const earlier of world.filings.values()) {
-    if (!leavesMappings(earlier)) continue;
-    for (const { fingerprint, processingStatus } of earlier.rows) {
-      if (processingStatus !== 'Errored') live.set(fingerprint, earlier.requestId);
-    }
-  }
+/**
+ * Enters a new filing's mappings and gives those that are live already: accepted before, or twice within it, and not
+ * refused since. A mapping that the authority refused may be filed again.
+ */
+function enterMappings(world: World, filing: Filing): Filing['doubles'] {
   const doubles: Filing['doubles'] = [];
-  for (const { fingerprint, item } of filing.rows) {
-    const firstRequestId = live.get(fingerprint);
-    if (firstRequestId !== undefined) doubles.push({ fingerprint, serialNo: item.serialNo, firstRequestId });
-    live.set(fingerprint, firstRequestId ?? filing.requestId);
+  for (const row of filing.rows) {
+    const entries = world.mappings.get(row.fingerprint) ?? [];
+    const live = entries.find((entry) => entry.row.processingStatus !== 'Errored');
+    if (live) {
+      doubles.push({ fingerprint: row.fingerprint, serialNo: row.item.serialNo, firstRequestId: live.requestId });
+    }
+    world.mappings.set(row.fingerprint, [...entries, { row, requestId: filing.requestId }]);
   }
   return doubles;
 }
@@ -126,10 +126,9 @@ export function doubleFilings(world: World): DoubleFiling[] {
       found.set(fingerprint, requests.add(filing.requestId));
     }
   }
-  const rows = [...world.filings.values()].flatMap((filing) => filing.rows);
   return [...found].map(([fingerprint, requestIds]) => ({
     fingerprint,
     requestIds: [...requestIds],
-    eBRCNumbers: rows.flatMap((row) => (row.fingerprint === fingerprint && row.eBRCNumber ? [row.eBRCNumber] : [])),
+    eBRCNumbers: (world.mappings.get(fingerprint) ?? []).flatMap(({ row }) => row.eBRCNumber ?? []),
   }));
 }

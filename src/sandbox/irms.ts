@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Decimal } from 'decimal.js';
 import type { FastifyInstance } from 'fastify';
 import { dayNumber, isoOf } from './calendar';
+import { effectOf } from './faults';
 import { customerOf, logInAtPortal } from './portal-access';
 import { json } from './problem';
 import { addRoute, type Call, type Context } from './route';
@@ -25,7 +26,7 @@ function refresh(call: Call) {
   errors.throwIfAny();
   const customer = customerOf(call, id);
   const account = logInAtPortal(call, customer);
-  save(customer, account, call.now);
+  if (!effectOf(call.effects, 'stale-balance')) save(customer, account, call.now);
   const records = customer.irms.map((saved) => irmRecord(saved, customer, account, call));
   return json(pageOf(records, { page: 1, limit: Math.max(records.length, 1) }));
 }

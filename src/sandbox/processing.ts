@@ -17,10 +17,13 @@ export interface Processing {
 export function createProcessing(world: World, settings: Settings): Processing {
   return {
     advance(now) {
-      const due = [...world.filings.values()]
-        .filter((filing) => !filing.processed && filing.processAt <= now)
+      const due = [...world.pending]
+        .filter((filing) => filing.processAt <= now)
         .sort((a, b) => a.processAt - b.processAt || a.acceptedAt - b.acceptedAt);
-      for (const filing of due) processFiling(filing, world, settings);
+      for (const filing of due) {
+        world.pending.delete(filing);
+        processFiling(filing, world, settings);
+      }
     },
   };
 }

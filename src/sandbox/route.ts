@@ -19,6 +19,8 @@ export interface Context {
   faults: FaultRegistry;
   calls: CallLog;
   limiter: RateLimiter;
+  /** Seeded, so that a run of the sandbox can be had again. */
+  random: () => number;
   processing: Processing;
   /** Aborted when the sandbox closes. */
   stop: AbortSignal;
@@ -81,6 +83,12 @@ export function addRoute<Prepared = undefined>(app: FastifyInstance, context: Co
       } catch (error) {
         await refuse(error, record, reply);
       }
+    },
+    onResponse(request, reply, done) {
+      // Answers that no handler gave: a body that could not be read, a defect.
+      const record = records.get(request)?.record;
+      if (record) record.status ??= reply.statusCode;
+      done();
     },
     async handler(request, reply) {
       const { record, caller } = records.get(request) ?? {};

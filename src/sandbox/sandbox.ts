@@ -7,6 +7,7 @@ import { createFaultRegistry, type ArmedFault } from './faults';
 import { doubleFilings, type DoubleFiling } from './filings';
 import { settingsOf, type SandboxOptions, type Settings } from './options';
 import { createProcessing } from './processing';
+import { seededRandom } from './random';
 import { createRateLimiter } from './rate-limit';
 import type { Context } from './route';
 import { keySchema, loadSeed, seedSchema, type ParsedSeed } from './seed';
@@ -55,6 +56,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     calls: createCallLog(),
     limiter: createRateLimiter({ enabled: settings.rateLimits, windowMs: settings.rateWindowMs }),
     processing: createProcessing(world, settings),
+    random: seededRandom(1),
     stop: stop.signal,
   };
   const listening = {

@@ -95,6 +95,10 @@ export interface World {
   accounts: PortalAccount[];
   customers: Map<string, Customer>;
   filings: Map<string, Filing>;
+  /** Filings that the authority has not processed yet. */
+  pending: Set<Filing>;
+  /** Rows that were or may become certificates, by fingerprint, in the order in which they were filed. */
+  mappings: Map<string, { row: FilingRow; requestId: string }[]>;
   outcomes: { script: ScriptedOutcome; left: number }[];
   portalDown: boolean;
 }
@@ -107,6 +111,8 @@ export function createWorld(seed: ParsedSeed): World {
     accounts: (seed.accounts ?? []).map(portalAccount),
     customers: new Map(),
     filings: new Map(),
+    pending: new Set(),
+    mappings: new Map(),
     outcomes: seed.outcomes.map((script) => ({ script, left: script.times ?? Number.POSITIVE_INFINITY })),
     portalDown: false,
   };

@@ -202,6 +202,19 @@ describe('options', () => {
     expect(await hanging).toBe('cut');
   });
 
+  test('a body that is no JSON is a 400, and is in the log', async () => {
+    const { sandbox } = await startSandbox();
+    const response = await fetch(`${sandbox.url}/genebrc/status`, {
+      method: 'POST',
+      headers: { 'x-api-key': 'dev_sandbox_key', 'content-type': 'application/json' },
+      body: '{"platformCustomerId":',
+    });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toEqual({ statusCode: 400, message: expect.any(String) });
+    expect(sandbox.calls()).toEqual([expect.objectContaining({ operation: 'status', status: 400 })]);
+    await sandbox.close();
+  });
+
   test('an unknown path is a 404 in the form of the other errors', async () => {
     const { api, sandbox } = await startSandbox();
     expect((await api.get('/genebrc/history')).body).toEqual({

@@ -229,6 +229,30 @@ describe('changes at the portal', () => {
     expect(irms.data.data[0]).toMatchObject({ irmNumber: 'IRM1', irmStatus });
   });
 
+  test('stale-balance, empty-details and pdf-not-found hide what is there, for as often as told', async () => {
+    const { data } = await push();
+    harness.advance(2 * HOUR);
+    const { eBRCNumber } = (await status(data.requestId)).data.ebrcBulkGenStatusLst[0];
+    const balance = async () =>
+      (await harness.api.post('/irm/refresh', { platformCustomerId: id })).data.data[0].irmAvailableAmt;
+    const details = async () =>
+      (
+        await harness.api.post('/genebrc/fetch-details', {
+          platformCustomerId: id,
+          iecCode: 'AAGCM4521K',
+          eBRCIssueFromDt: '01072026',
+          eBRCIssueToDt: '31072026',
+        })
+      ).data.length;
+    const pdf = async () => (await raw(`/genebrc/download-pdf/${eBRCNumber}?platformCustomerId=${id}`)).status;
+    arm({ operation: '*', kind: 'stale-balance' });
+    arm({ operation: '*', kind: 'empty-details' });
+    arm({ operation: '*', kind: 'pdf-not-found', times: 2 });
+    expect([await balance(), await balance()]).toEqual([10_000, 6_000]);
+    expect([await details(), await details()]).toEqual([0, 1]);
+    expect([await pdf(), await pdf(), await pdf()]).toEqual([404, 404, 200]);
+  });
+
   test('password-expired lasts until the new password is linked', async () => {
     arm({ operation: 'push-irm', kind: 'password-expired', newPassword: 'Fresh#1' });
     for (let n = 0; n < 2; n++) expect((await push()).body.errorCode).toBe('DGFT_CREDENTIALS_INVALID');
