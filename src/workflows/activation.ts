@@ -1,0 +1,46 @@
+import { sleep } from '@temporalio/workflow';
+import type { ExporterState } from '../activities/exporters';
+import type { ExporterStory } from './exporter-progress';
+
+const MINUTE_MS = 60_000;
+/** The service is looked at again after this at the earliest, however near the time is: clocks differ. */
+const SOONEST_MS = MINUTE_MS;
+/** And after this at the latest: the time may have moved nearer. One wait covers the usual 24 hours. */
+const LATEST_MS = 25 * 60 * MINUTE_MS;
+/** Between looks once the time has passed, or where none is known. */
+const OVERDUE_MS = [1, 2, 5, 15, 30].map((minutes) => minutes * MINUTE_MS);
+
+/**
+ * Waits on a durable timer until the authority opens API access (spec: "dgftApiStatus.state"). The service is read again after
+ * waking, since the time may have moved. Ends with the exporter as it is when it is pending no more, whatever it is then.
+ */
+export async function waitForActivation(
+  story: ExporterStory,
+  exporter: ExporterState,
+  readAgain: () => Promise<ExporterState>,
+): Promise<ExporterState> {
+  let current = exporter;
+  for (let overdueLooks = 0; current.readiness === 'activation_pending';) {
+    const { activatesAt } = current;
+    const remainingMs = activatesAt === null ? 0 : Date.parse(activatesAt) - Date.now();
+    const overdue = !(remainingMs > 0);
+    await showAndSleep(story, activatesAt, overdue ? overdueDelay(overdueLooks) : remainingMs);
+    overdueLooks = overdue ? overdueLooks + 1 : 0;
+    current = await readAgain();
+  }
+  return current;
+}
+
+/** The delay before look number `looks` at an exporter whose time has passed or is not known. */
+export function overdueDelay(looks: number): number {
+  return OVERDUE_MS[Math.min(looks, OVERDUE_MS.length - 1)] ?? LATEST_MS;
+}
+
+async function showAndSleep(story: ExporterStory, activatesAt: string | null, delayMs: number): Promise<void> {
+  const waitMs = Math.min(Math.max(delayMs, SOONEST_MS), LATEST_MS);
+  const nextLook = new Date(Date.now() + waitMs).toISOString();
+  const opens = activatesAt === null ? 'The service has not said when.' : `It opens at ${activatesAt}.`;
+  story.tell({ state: 'activation_pending', activatesAt, message: `${opens} The next look is at ${nextLook}.` });
+  const summary = activatesAt === null ? 'API access is not open yet' : `API access opens at ${activatesAt}`;
+  await sleep(waitMs, { summary });
+}

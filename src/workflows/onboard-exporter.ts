@@ -1,0 +1,101 @@
+import {
+  allHandlersFinished,
+  ApplicationFailure,
+  condition,
+  continueAsNew,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { ExporterProgress, OnboardInput } from '../domain/contracts';
+import { calls } from './activity-profiles';
+import { Submissions, validateSubmission, type Submission } from './credential-submissions';
+import { ExporterStory } from './exporter-progress';
+import { credentialsRenewedSignal, exporterQuery, submitCredentialsUpdate } from './messages';
+import { makeReady } from './make-ready';
+import { patiently } from './patiently';
+
+/** A waiting onboarding may wait for months; it goes on in a new run well before its history is long. */
+const LONG_HISTORY = 2_000;
+
+/**
+ * The first day of an exporter's life: created or adopted, validated, active, its IRMs read. Ends `ready`, or `refused` with what to
+ * do. Running it again for the same e-mail is safe: the client is adopted, and what is done already is found done.
+ */
+export async function onboardExporter(input: OnboardInput): Promise<ExporterProgress> {
+  const story = new ExporterStory(null);
+  const submissions = new Submissions();
+  let renewed = false;
+  setHandler(exporterQuery, () => story.view);
+  setHandler(credentialsRenewedSignal, () => {
+    renewed = true;
+  });
+  setHandler(
+    submitCredentialsUpdate,
+    (submission) => {
+      submissions.add(submission);
+      story.tell({ state: 'started', message: 'The submitted credentials are taken and will be checked.' });
+      return story.view;
+    },
+    {
+      validator: (submission: Submission) => {
+        validateSubmission(submission);
+        if (story.view.state === 'needs_credentials') return;
+        const message = 'This onboarding does not wait for credentials. Submit them to updateCredentials.';
+        throw ApplicationFailure.nonRetryable(message, 'not_waiting');
+      },
+    },
+  );
+  if (input.credentialsRef) {
+    submissions.add({ credentialsRef: input.credentialsRef, by: input.startedBy ?? 'unknown' });
+  }
+
+  const beforeWait = async (): Promise<void> => {
+    if (workflowInfo().historyLength < LONG_HISTORY || submissions.size > 0) return;
+    await condition(allHandlersFinished);
+    const { credentialsRef, ...rest } = input;
+    // Before the client exists nothing was submitted yet; after that, what was submitted is in the ledger.
+    await continueAsNew<typeof onboardExporter>(
+      story.view.exporterId === null && credentialsRef ? { ...rest, credentialsRef } : rest,
+    );
+  };
+
+  const settings = await calls('ledger', { summary: 'Read the settings' }).readSettings();
+  story.index(settings.searchAttributes, input.mode);
+  const refused = await createOrAdopt(story, input, beforeWait);
+  if (!refused) {
+    await makeReady({
+      story,
+      submissions,
+      beforeWait,
+      takeRenewed: () => {
+        const was = renewed;
+        renewed = false;
+        return was;
+      },
+      isRenewed: () => renewed,
+    });
+  }
+  await condition(allHandlersFinished);
+  return story.view;
+}
+
+/** Whether it was refused; the story tells why, or which exporter it is. */
+async function createOrAdopt(
+  story: ExporterStory,
+  input: OnboardInput,
+  beforeWait: () => Promise<void>,
+): Promise<boolean> {
+  const checked = await calls('ledger', { summary: 'Check the input' }).checkOnboardInput({ input });
+  const result =
+    checked.outcome === 'refused'
+      ? checked
+      : await patiently(story, { beforeWait }, () =>
+          calls('api', { summary: 'Create or adopt the client', rateClass: 'api' }).createExporter({ input }),
+        );
+  if (result.outcome === 'refused') {
+    story.tell({ state: 'refused', message: result.errors[0]?.message ?? null, errors: result.errors });
+    return true;
+  }
+  story.tell({ exporterId: result.exporter.exporterId });
+  return false;
+}

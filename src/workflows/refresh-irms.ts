@@ -1,0 +1,82 @@
+import { ApplicationFailure, continueAsNew } from '@temporalio/workflow';
+import type { RefreshCandidate } from '../activities/irms';
+import type { RefreshIrmsInput, RefreshIrmsResult } from '../domain/contracts';
+import { calls } from './activity-profiles';
+import { readFailure } from './failures';
+
+/** Twelve events an exporter and more for what is repeated: a page stays well below 2,000. */
+const PAGE = 100;
+/** More would only wait in the queue, where one exporter cannot overtake another within a workflow. */
+const AT_ONCE = 8;
+/** The result is a payload with a limit; what is beyond is counted. */
+const SKIPPED_SHOWN = 1_000;
+
+/** Where a run of many pages goes on; set by the workflow itself. */
+export interface RefreshIrmsResume {
+  after: string;
+  soFar: RefreshIrmsResult;
+}
+
+/**
+ * Refreshes IRMs live and reads them into the ledger: of one exporter, or of every exporter that is ready. How fast is the budget's
+ * business (spec: "Limits", 6 a minute). An exporter that cannot be refreshed is skipped with the reason and never stops the
+ * others.
+ */
+export async function refreshIrms(
+  input: RefreshIrmsInput & { resume?: RefreshIrmsResume },
+): Promise<RefreshIrmsResult> {
+  const { mode, exporterId, resume } = input;
+  const settings = await calls('ledger', { summary: 'Read the settings' }).readSettings();
+  if (settings.mode !== mode) {
+    const message = `The refresh is for ${mode} mode, but this worker's key works in ${settings.mode} mode.`;
+    throw ApplicationFailure.nonRetryable(message, 'wrong_mode');
+  }
+  const page = await calls('ledger', { summary: 'List exporters' }).exportersToRefresh({
+    exporterId,
+    after: resume?.after ?? '',
+    limit: PAGE,
+  });
+  const result = resume?.soFar ?? { exporters: 0, refreshed: 0, irmCount: 0, skipped: [] };
+  const queue = [...page.candidates];
+  const worker = async (): Promise<void> => {
+    for (let next = queue.shift(); next; next = queue.shift()) note(result, next, await refreshOne(next));
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  if (page.next === null) return result;
+  await continueAsNew<typeof refreshIrms>({ ...input, resume: { after: page.next, soFar: result } });
+  return result;
+}
+
+type Refreshed = { irmCount: number } | { skip: string };
+
+async function refreshOne({ exporterId, skip, readFirst }: RefreshCandidate): Promise<Refreshed> {
+  if (skip !== null) return { skip };
+  const about = { exporterId, rateClass: 'api' } as const;
+  try {
+    if (readFirst) {
+      const { readiness } = await calls('helpful', { ...about, summary: 'Read the client' }).readExporter({
+        exporterId,
+      });
+      if (readiness !== 'ready') return { skip: `the service says ${readiness}` };
+    }
+    await calls('helpful', { summary: 'Refresh the IRMs', exporterId, rateClass: 'irm-refresh' }).refreshIrms({
+      exporterId,
+    });
+    return await calls('helpful', { ...about, summary: 'Read the IRMs' }).readIrms({ exporterId });
+  } catch (error) {
+    const { kind, message } = readFailure(error);
+    // A failure that no activity spoke of is a cancellation or a defect, not a reason to skip.
+    if (kind === null) throw error;
+    return { skip: `${kind}: ${message}` };
+  }
+}
+
+function note(result: RefreshIrmsResult, { exporterId }: RefreshCandidate, refreshed: Refreshed): void {
+  result.exporters += 1;
+  if ('irmCount' in refreshed) {
+    result.refreshed += 1;
+    result.irmCount += refreshed.irmCount;
+  } else if (result.skipped.length < SKIPPED_SHOWN) {
+    result.skipped.push({ exporterId, reason: refreshed.skip });
+  }
+}

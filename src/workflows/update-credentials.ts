@@ -1,0 +1,119 @@
+import { allHandlersFinished, condition, continueAsNew, setHandler, workflowInfo } from '@temporalio/workflow';
+import type { CheckResult } from '../activities/credentials';
+import type { ExporterState } from '../activities/exporters';
+import type { ExporterProgress, UpdateCredentialsInput } from '../domain/contracts';
+import { calls } from './activity-profiles';
+import { checkSubmission, Submissions, validateSubmission, type Submission } from './credential-submissions';
+import { ExporterStory } from './exporter-progress';
+import { readFailure } from './failures';
+import { exporterQuery, submitCredentialsUpdate } from './messages';
+import { patiently } from './patiently';
+
+/** A start without a submission is a mistake of the caller's; the workflow does not stay for ever. */
+const FIRST_SUBMISSION_WITHIN = '5m';
+const LONG_HISTORY = 2_000;
+
+/**
+ * New credentials for an exporter, at any time after its onboarding: checked by the service, and every filing that waits for better
+ * ones is told. Submissions are checked in the order in which they come; the workflow ends when none is left, with the
+ * outcome of the last. A later submission starts it again.
+ */
+export async function updateCredentials(input: UpdateCredentialsInput): Promise<ExporterProgress> {
+  const { exporterId, mode } = input;
+  const story = new ExporterStory(exporterId);
+  const submissions = new Submissions();
+  setHandler(exporterQuery, () => story.view);
+  setHandler(
+    submitCredentialsUpdate,
+    (submission) => {
+      submissions.add(submission);
+      story.tell({ state: 'started', message: 'The submitted credentials are taken and will be checked.' });
+      return story.view;
+    },
+    { validator: (submission: Submission) => validateSubmission(submission) },
+  );
+  let current: Submission | undefined;
+  if (input.credentialsRef) {
+    submissions.add({ credentialsRef: input.credentialsRef, by: input.startedBy ?? 'unknown' });
+  }
+  const beforeWait = async (): Promise<void> => {
+    if (workflowInfo().historyLength < LONG_HISTORY || submissions.size > 0) return;
+    await condition(allHandlersFinished);
+    const { credentialsRef, by } = current ?? {};
+    await continueAsNew<typeof updateCredentials>({ mode, exporterId, credentialsRef, startedBy: by });
+  };
+
+  const settings = await calls('ledger', { summary: 'Read the settings' }).readSettings();
+  story.index(settings.searchAttributes, mode);
+  if (settings.mode !== mode) {
+    const message = `The credentials are for ${mode} mode, but this worker's key works in ${settings.mode} mode.`;
+    story.tell({ state: 'refused', message, errors: [{ code: 'wrong_mode', message }] });
+    return story.view;
+  }
+  await condition(() => submissions.size > 0, FIRST_SUBMISSION_WITHIN, { summary: 'A submission has to come' });
+  let outcome: Outcome = NOTHING_SUBMITTED;
+  do {
+    for (current = submissions.next(); current; current = submissions.next()) {
+      outcome = await checkOne({ story, exporterId, beforeWait }, current);
+    }
+    await condition(allHandlersFinished);
+    // Told last, in the same breath as the end: a submission that comes meanwhile is checked, not forgotten.
+    if (submissions.size === 0) await tellOutcome(story, outcome);
+  } while (submissions.size > 0);
+  return story.view;
+}
+
+interface Context {
+  story: ExporterStory;
+  exporterId: string;
+  beforeWait: () => Promise<void>;
+}
+
+type Outcome = Exclude<CheckResult, { outcome: 'superseded' } | { outcome: 'validated' }> | Validated;
+interface Validated {
+  outcome: 'validated';
+  exporter: ExporterState;
+}
+
+const NOTHING_SUBMITTED: Outcome = {
+  outcome: 'incomplete',
+  fixable: true,
+  reason: 'credentials_missing',
+  message: 'No credentials were submitted. Submit the DGFT user name and password.',
+  countsAgainstFuse: false,
+};
+
+async function checkOne(context: Context, submission: Submission): Promise<Outcome> {
+  const { story, exporterId, beforeWait } = context;
+  const readExporter = () =>
+    patiently(story, { beforeWait, expected: ['customer_not_found'] }, () =>
+      calls('api', { summary: 'Read the client', rateClass: 'api', exporterId }).adoptExporter({ exporterId }),
+    );
+  try {
+    // The exporter may have been onboarded elsewhere: the ledger has to know it before it keeps its credentials.
+    await readExporter();
+    const result = await checkSubmission(context, submission);
+    return result.outcome === 'superseded' ? { outcome: 'validated', exporter: await readExporter() } : result;
+  } catch (error) {
+    const { kind } = readFailure(error);
+    if (kind !== 'customer_not_found') throw error;
+    const message = `The service has no client ${exporterId} in the mode of the API key. Check the id, or onboard the exporter.`;
+    return { outcome: 'exporter_unknown', fixable: false, reason: kind, message, countsAgainstFuse: false };
+  }
+}
+
+async function tellOutcome(story: ExporterStory, outcome: Outcome): Promise<void> {
+  if (outcome.outcome !== 'validated') {
+    const { reason: code, message, fixable } = outcome;
+    story.tell({ state: fixable ? 'needs_credentials' : 'refused', message, errors: [{ code, message }] });
+    return;
+  }
+  const { exporterId, readiness, activatesAt } = outcome.exporter;
+  const { irmCount } = await calls('ledger', { summary: 'Read the ledger' }).exporterInLedger({ exporterId });
+  if (readiness === 'activation_pending') {
+    const message = `The credentials are valid. The authority opens API access at ${activatesAt ?? 'a time it has not said'}.`;
+    story.tell({ state: 'activation_pending', activatesAt, irmCount, message });
+  } else {
+    story.tell({ state: 'ready', activatesAt: null, irmCount, message: 'The credentials are valid.' });
+  }
+}
