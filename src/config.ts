@@ -104,7 +104,10 @@ type Environment = Readonly<Record<string, string | undefined>>;
  * counts as unset. Throws `ConfigError` with every problem of those sections.
  */
 export function loadConfig(env?: Environment): Config;
-export function loadConfig<S extends Section>(env: Environment | undefined, options: { need: readonly S[] }): ConfigOf<S>;
+export function loadConfig<S extends Section>(
+  env: Environment | undefined,
+  options: { need: readonly S[] },
+): ConfigOf<S>;
 export function loadConfig(env: Environment = process.env, options?: { need: readonly Section[] }): Partial<Config> {
   const needed = new Set<Section>(options?.need ?? (Object.keys(SECTIONS) as Section[]));
   const read = createReader(env);
@@ -240,4 +243,15 @@ function readFiling(read: Reader) {
   }
   const overdueAfterMs = read.required('EBRC_OVERDUE_AFTER');
   return { poll: { firstMs, minMs, maxMs }, overdueAfterMs, settleAfterMs: read.required('EBRC_SETTLE_AFTER') };
+}
+
+/**
+ * The environment for a program that this one starts: its own without any variable of this project or of Temporal, then `variables`. The demo
+ * must not file with a key that happens to be set in the terminal it is tried in.
+ */
+export function environmentFor(variables: Record<string, string>): Record<string, string | undefined> {
+  const foreign = Object.entries(process.env).filter(
+    ([name]) => !(name in VARIABLES) && !/^(EBRC|TEMPORAL)_/.test(name),
+  );
+  return { ...Object.fromEntries(foreign), ...variables };
 }

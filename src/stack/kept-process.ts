@@ -20,6 +20,8 @@ export interface KeepOptions {
   args: string[];
   /** Named in errors. */
   name: string;
+  /** The whole environment of the script and its server; this process's own where left out. */
+  env?: Record<string, string | undefined>;
   startWithinMs: number;
   stopWithinMs?: number;
 }
@@ -31,8 +33,8 @@ export interface KeepOptions {
  * silent instead.
  */
 export async function keepProcess(options: KeepOptions): Promise<KeptProcess> {
-  const { script, args, name, startWithinMs, stopWithinMs = 20_000 } = options;
-  const child = spawn(process.execPath, [script, ...args], { stdio: ['pipe', 'pipe', 'pipe'], detached: true });
+  const { script, args, name, env, startWithinMs, stopWithinMs = 20_000 } = options;
+  const child = spawn(process.execPath, [script, ...args], { stdio: ['pipe', 'pipe', 'pipe'], detached: true, env });
   let errors = '';
   child.stderr.on('data', (chunk: Buffer) => (errors = (errors + chunk.toString('utf8')).slice(-4_000)));
   // The pipe breaks when the child ends first; that is told by `exited`.

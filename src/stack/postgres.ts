@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import pg from 'pg';
 import { keepProcess } from './kept-process';
 
 const KEEPER = join(__dirname, '..', '..', 'scripts', 'keep-postgres.mjs');
@@ -6,6 +7,8 @@ const KEEPER = join(__dirname, '..', '..', 'scripts', 'keep-postgres.mjs');
 export interface EmbeddedServer {
   /** Connection string of a database on it, as its superuser. */
   urlOf(database: string): string;
+  /** Makes a database where it is not there yet, and answers its connection string. */
+  createDatabase(name: string): Promise<string>;
   /** Where its data lies (elsewhere than asked when root runs it below a private home folder). */
   folder: string;
   pid: number;
@@ -37,10 +40,27 @@ export async function startEmbeddedPostgres(options: EmbeddedServerOptions): Pro
     startWithinMs: 60_000,
   });
   const { port, password, folder } = JSON.parse(kept.firstLine) as Ready;
+  const urlOf = (database: string) =>
+    `postgres://postgres:${password}@127.0.0.1:${port}/${encodeURIComponent(database)}`;
   return {
-    urlOf: (database) => `postgres://postgres:${password}@127.0.0.1:${port}/${encodeURIComponent(database)}`,
+    urlOf,
+    createDatabase: async (name) => {
+      await createWhereMissing(urlOf('postgres'), name);
+      return urlOf(name);
+    },
     folder,
     pid: kept.pid,
     stop: () => kept.stop(),
   };
+}
+
+async function createWhereMissing(adminUrl: string, name: string): Promise<void> {
+  const client = new pg.Client({ connectionString: adminUrl });
+  await client.connect();
+  try {
+    const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [name]);
+    if (rowCount === 0) await client.query(`CREATE DATABASE ${client.escapeIdentifier(name)}`);
+  } finally {
+    await client.end();
+  }
 }

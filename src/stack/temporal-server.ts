@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { SEARCH_ATTRIBUTES } from '../domain/names';
 import { freePort } from './free-port';
-import { keepProcess, type KeptProcess } from './kept-process';
+import type { KeptProcess } from './kept-process';
+import { startProgram } from './program';
 import { findServer } from './servers';
 
-const KEEPER = join(__dirname, '..', '..', 'scripts', 'keep-server.mjs');
 const NAME = 'The Temporal development server';
 const NAMESPACE = 'default';
 const START_ATTEMPTS = 3;
@@ -67,12 +67,7 @@ export async function startTemporalServer(options: TemporalServerOptions = {}): 
       databaseFile: folder && join(folder, 'temporal.db'),
       dynamicConfig: options.dynamicConfig,
     });
-    const kept = await keepProcess({
-      script: KEEPER,
-      args: [logFile, executable, ...args],
-      name: NAME,
-      startWithinMs: 15_000,
-    });
+    const kept = await startProgram({ name: NAME, command: executable, args, log: logFile });
     const address = `127.0.0.1:${port}`;
     try {
       await waitUntilServing(address, kept, startWithinMs);

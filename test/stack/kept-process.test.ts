@@ -17,9 +17,11 @@ beforeEach(async () => {
 
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
+const keeping = () => JSON.stringify({ log: join(folder, 'log') });
+
 const keepSleep = () => ({
   script: KEEP_SERVER,
-  args: [join(folder, 'log'), 'sleep', '600'],
+  args: [keeping(), 'sleep', '600'],
   name: 'The sleeper',
   startWithinMs: 10_000,
 });
@@ -37,7 +39,7 @@ it('stops the server when the process that started it is killed', async () => {
   await writeFile(
     parent,
     `import { spawn } from 'node:child_process';
-     const child = spawn(process.execPath, ${JSON.stringify([KEEP_SERVER, join(folder, 'log'), 'sleep', '600'])}, { stdio: ['pipe', 'pipe', 'inherit'], detached: true });
+     const child = spawn(process.execPath, ${JSON.stringify([KEEP_SERVER, keeping(), 'sleep', '600'])}, { stdio: ['pipe', 'pipe', 'inherit'], detached: true });
      child.stdout.pipe(process.stdout);`,
   );
   const child = spawn(process.execPath, [parent], { stdio: ['ignore', 'pipe', 'inherit'] });

@@ -1,0 +1,91 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { startEmbeddedPostgres } from './postgres';
+import { startTemporalServer, type TemporalServer } from './temporal-server';
+
+export interface StackOptions {
+  /** Everything that the servers keep lies below it. */
+  folder: string;
+  /** A PostgreSQL of somebody else's to use instead of an embedded one. */
+  databaseUrl?: string;
+  /** Told in a sentence what is being started, and that it is there. */
+  log?: (message: string) => void;
+}
+
+export interface Stack {
+  databaseUrl: string;
+  temporal: TemporalServer;
+  /** What the worker, the command line and every other program of ours needs to find these servers. */
+  env: Record<string, string>;
+  /** Stops what was started here, Temporal first. Safe to call again. */
+  stop(): Promise<void>;
+}
+
+interface Stoppable {
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts a real Temporal server with its UI and a real PostgreSQL, at the same time and on free ports. Both end with this process, however
+ * that ends; their data stays in the folder, so that the next start goes on where this one left. Where one does not start, the other is
+ * stopped and the error says why.
+ */
+export async function startStack({ folder, databaseUrl, log = () => undefined }: StackOptions): Promise<Stack> {
+  await mkdir(folder, { recursive: true });
+  log(
+    databaseUrl === undefined
+      ? 'starting PostgreSQL and Temporal …'
+      : 'starting Temporal; DATABASE_URL names the PostgreSQL …',
+  );
+  const [temporal, postgres] = await Promise.allSettled([
+    startTemporalServer({ folder: join(folder, 'temporal') }),
+    databaseUrl === undefined
+      ? startDatabase(join(folder, 'postgres'))
+      : Promise.resolve({ url: databaseUrl, stop: () => Promise.resolve() }),
+  ]);
+  if (temporal.status === 'rejected' || postgres.status === 'rejected') {
+    await Promise.all(
+      [temporal, postgres].map((each) => (each.status === 'fulfilled' ? each.value.stop() : undefined)),
+    );
+    throw failureOf(temporal, postgres);
+  }
+  log(`PostgreSQL is there; Temporal is at ${temporal.value.address}, its UI at ${temporal.value.uiUrl}`);
+
+  let stopped: Promise<void> | undefined;
+  return {
+    databaseUrl: postgres.value.url,
+    temporal: temporal.value,
+    env: {
+      DATABASE_URL: postgres.value.url,
+      TEMPORAL_ADDRESS: temporal.value.address,
+      TEMPORAL_NAMESPACE: temporal.value.namespace,
+    },
+    stop: () => (stopped ??= stopInOrder([temporal.value, postgres.value])),
+  };
+}
+
+async function startDatabase(folder: string): Promise<Stoppable & { url: string }> {
+  const server = await startEmbeddedPostgres({ folder });
+  return { url: await server.createDatabase('ebrc').catch(stopAndRethrow(server)), stop: () => server.stop() };
+}
+
+function stopAndRethrow(server: Stoppable) {
+  return async (error: unknown): Promise<never> => {
+    await server.stop();
+    throw error;
+  };
+}
+
+async function stopInOrder(servers: Stoppable[]): Promise<void> {
+  for (const server of servers) await server.stop();
+}
+
+function failureOf(...results: PromiseSettledResult<unknown>[]): Error {
+  const reasons = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
+  const [first] = reasons;
+  if (reasons.length === 1 && first instanceof Error) return first;
+  return new AggregateError(
+    reasons,
+    reasons.map((reason) => (reason instanceof Error ? reason.message : String(reason))).join('\n'),
+  );
+}
