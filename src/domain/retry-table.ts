@@ -26,7 +26,8 @@ export type PauseFor = 'needs_credentials' | 'needs_access';
  * What is done about a failure:
  * - `retry`: Temporal repeats the activity on the schedule.
  * - `wait`: nothing is wrong yet; the same, as a BENIGN failure that raises no alarm.
- * - `pause`: a person has to act; the workflow shows the state, and looks again on the schedule all the same.
+ * - `pause`: a person has to act; the workflow shows the state. On the schedule it tries again (needs_access), or looks
+ *   whether newer credentials are there (needs_credentials): rejected ones are never tried again.
  * - `refuse`: repeating cannot help; the workflow handles the kind as an outcome.
  * - `unknown`: a submission whose outcome is not known; it is settled by evidence, never repeated.
  * - `resend`: a submission of which nothing was accepted; the workflow makes a new attempt on the schedule.

@@ -58,7 +58,7 @@ describe('reads', () => {
     },
   );
 
-  test('a kept connection that the service closed meanwhile is replaced, or the loss is said', async () => {
+  test('a kept connection that the service closed meanwhile is replaced', async () => {
     const server = await service((_request, response) => {
       const { socket } = response;
       json(response, 200, envelope({ requestId: 'REQ1' }));
