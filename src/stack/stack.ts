@@ -44,9 +44,7 @@ export async function startStack({ folder, databaseUrl, log = () => undefined }:
       : Promise.resolve({ url: databaseUrl, stop: () => Promise.resolve() }),
   ]);
   if (temporal.status === 'rejected' || postgres.status === 'rejected') {
-    await Promise.all(
-      [temporal, postgres].map((each) => (each.status === 'fulfilled' ? each.value.stop() : undefined)),
-    );
+    for (const each of [temporal, postgres]) if (each.status === 'fulfilled') await each.value.stop();
     throw failureOf(temporal, postgres);
   }
   log(`PostgreSQL is there; Temporal is at ${temporal.value.address}, its UI at ${temporal.value.uiUrl}`);

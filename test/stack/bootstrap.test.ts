@@ -1,0 +1,177 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const ROOT = join(__dirname, '..', '..');
+
+let folder: string;
+let cache: string;
+let path: string;
+let server: Server | undefined;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'ebrc-bootstrap-'));
+  cache = join(folder, 'cache');
+  path = join(folder, 'path');
+  await mkdir(path);
+  // A machine with nothing but a shell, tar and Node.
+  for (const program of ['sh', 'tar', 'gzip']) {
+    const found = spawnSync('which', [program], { encoding: 'utf8' }).stdout.trim();
+    await symlink(found, join(path, program));
+  }
+});
+
+afterEach(async () => {
+  server?.closeAllConnections();
+  server?.close();
+  server = undefined;
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** A stand-in for Temporal's command line. */
+async function fakeCli(at: string, serverVersion: string): Promise<string> {
+  await writeFile(at, `#!/bin/sh\necho "temporal version 9.9.9 (Server ${serverVersion}, UI 2.42.1)"\n`);
+  await chmod(at, 0o755);
+  return at;
+}
+
+async function listen(listener: RequestListener): Promise<string> {
+  const started = createServer(listener);
+  server = started;
+  await new Promise<void>((resolve) => started.listen(0, '127.0.0.1', resolve));
+  return `http://127.0.0.1:${(started.address() as AddressInfo).port}`;
+}
+
+interface Outcome {
+  code: number;
+  said: string;
+}
+
+function bootstrap(args: string[], env: Record<string, string> = {}): Promise<Outcome> {
+  return new Promise((resolve) => {
+    execFile(
+      process.execPath,
+      [join(ROOT, 'scripts', 'bootstrap.mjs'), ...args],
+      { env: { PATH: path, HOME: folder, XDG_CACHE_HOME: cache, TEMPORAL_DOWNLOAD_URL: 'http://127.0.0.1:1', ...env } },
+      (error, _, stderr) => resolve({ code: error ? Number(error.code) : 0, said: stderr }),
+    );
+  });
+}
+
+const installed = () => readdir(join(cache, 'ebrc-worker', 'bin')).catch(() => []);
+
+it('has nothing to say when everything is in place', async () => {
+  await fakeCli(join(path, 'temporal'), '1.30.0');
+  expect(await bootstrap(['temporal'])).toEqual({ code: 0, said: '' });
+});
+
+it('passes over what is too old or missing, each time with the reason, and names the ways to get it', async () => {
+  await fakeCli(join(path, 'temporal'), '1.28.2');
+  const { code, said } = await bootstrap(['temporal'], { TEMPORAL_CLI: '/nowhere/temporal' });
+  expect(code).toBe(1);
+  expect(said).toMatch(/TEMPORAL_CLI: \/nowhere\/temporal is not there or not executable; looking further/);
+  expect(said).toMatch(/PATH: .* has Server 1\.28\.2, older than 1\.29; looking further/);
+  expect(said).toMatch(/127\.0\.0\.1:1 cannot be reached/);
+  expect(said).toMatch(/there is no Go on PATH/);
+  expect(said).toMatch(/1\. install it .*\n\s+2\. set TEMPORAL_CLI .*\n\s+3\. install Go/);
+  expect(await installed()).toEqual([]);
+});
+
+it('downloads once for two checkouts that start together, and finds it in the cache afterwards', async () => {
+  const archive = join(folder, 'temporal.tar.gz');
+  await fakeCli(join(folder, 'temporal'), '1.29.1');
+  spawnSync('tar', ['-czf', archive, '-C', folder, 'temporal']);
+  const asked: string[] = [];
+  const url: string = await listen((request, response) => {
+    asked.push(request.url ?? '');
+    if (request.url?.endsWith('.tar.gz')) void readFile(archive).then((bytes) => response.end(bytes));
+    else response.end(JSON.stringify({ archiveUrl: `${url}/archive/temporal.tar.gz`, fileToExtract: 'temporal' }));
+  });
+  const env = { TEMPORAL_DOWNLOAD_URL: url };
+  const both = await Promise.all([bootstrap(['temporal'], env), bootstrap(['temporal'], env)]);
+  expect(both.map(({ code }) => code)).toEqual([0, 0]);
+  expect(asked).toEqual([
+    expect.stringMatching(/^\/cli\/v1\.5\.1\?arch=\w+&platform=\w+&/),
+    '/archive/temporal.tar.gz',
+  ]);
+  expect(await installed()).toEqual(['temporal']);
+  expect(await bootstrap(['temporal'])).toEqual({ code: 0, said: '' });
+});
+
+it('keeps nothing of a download that breaks off', async () => {
+  const url: string = await listen((request, response) => {
+    if (!request.url?.endsWith('.tar.gz')) {
+      response.end(JSON.stringify({ archiveUrl: `${url}/temporal.tar.gz`, fileToExtract: 'temporal' }));
+      return;
+    }
+    response.writeHead(200, { 'content-length': '1000000' });
+    response.write('beginning');
+    setTimeout(() => response.destroy(), 100);
+  });
+  const { code, said } = await bootstrap(['temporal'], { TEMPORAL_DOWNLOAD_URL: url });
+  expect([code, said]).toEqual([1, expect.stringContaining('that failed')]);
+  expect(await installed()).toEqual([]);
+});
+
+it('takes over the lock of a process that is gone', async () => {
+  const gone = spawnSync(process.execPath, ['-e', '']).pid;
+  await mkdir(join(cache, 'ebrc-worker'), { recursive: true });
+  await writeFile(join(cache, 'ebrc-worker', 'temporal.lock'), String(gone));
+  const { said } = await bootstrap(['temporal']);
+  expect(said).toMatch(/there is no Go on PATH/);
+});
+
+it('says how to get the time-skipping server', async () => {
+  const { code, said } = await bootstrap(['test-server']);
+  expect(code).toBe(1);
+  expect(said).toMatch(/there is no java on PATH/);
+  expect(said).toMatch(/TEMPORAL_TEST_SERVER/);
+});
+
+it('refuses a server that it does not know', async () => {
+  expect(await bootstrap(['cassandra'])).toEqual({
+    code: 2,
+    said: 'bootstrap: "cassandra" is none of temporal, test-server\n',
+  });
+});
+
+describe('whether the packages have to be installed', () => {
+  const OLD = new Date('2026-01-01');
+  const NEW = new Date('2026-02-01');
+  const lockFile = (version: string) => JSON.stringify({ packages: { '': {}, 'node_modules/a': { version } } });
+
+  /** What the check says about a project with this lock file and these packages. */
+  async function whyInstall(
+    lock: { version: string; at: Date },
+    found?: { version: string; at: Date },
+  ): Promise<string> {
+    await writeFile(join(folder, 'package-lock.json'), lockFile(lock.version));
+    await utimes(join(folder, 'package-lock.json'), lock.at, lock.at);
+    if (found) {
+      const hidden = join(folder, 'node_modules', '.package-lock.json');
+      await mkdir(join(folder, 'node_modules'), { recursive: true });
+      await writeFile(hidden, lockFile(found.version));
+      await utimes(hidden, found.at, found.at);
+    }
+    const program = `import { whyInstall } from ${JSON.stringify(join(ROOT, 'scripts', 'lib', 'dependencies.mjs'))};
+      process.stdout.write(String(await whyInstall(${JSON.stringify(folder)})));`;
+    return spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' }).stdout;
+  }
+
+  it('says so when there are none', async () => {
+    expect(await whyInstall({ version: '1.0.0', at: OLD })).toBe('node_modules is missing');
+  });
+
+  it('says so when they are older and other than the lock file', async () => {
+    const reason = await whyInstall({ version: '1.0.1', at: NEW }, { version: '1.0.0', at: OLD });
+    expect(reason).toBe('node_modules is older than package-lock.json');
+  });
+
+  it('lets them be when they are newer, or the same', async () => {
+    expect(await whyInstall({ version: '1.0.0', at: OLD }, { version: '1.0.0', at: NEW })).toBe('null');
+    expect(await whyInstall({ version: '1.0.0', at: NEW }, { version: '1.0.0', at: OLD })).toBe('null');
+  });
+});
