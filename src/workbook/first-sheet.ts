@@ -63,7 +63,8 @@ export async function loadWorkbook(file: Buffer): Promise<Workbook> {
   }
 }
 
-async function readDirectory(source: WorkbookPackage) {
+/** The worksheets in order, and where the parts that they share are. */
+export async function readDirectory(source: WorkbookPackage) {
   const part = await workbookPart(source);
   const xml = withoutPrefix((await source.xml(part)) ?? '');
   const folder = posix.dirname(part);
@@ -75,6 +76,7 @@ async function readDirectory(source: WorkbookPackage) {
   }
   const partOf = (type: string) => [...relations.values()].find((relation) => relation.type === type)?.part;
   return {
+    part,
     sheets,
     date1904: /^(1|true|on)$/.test(attribute(/<workbookPr\s[^<>]*>/.exec(xml)?.[0] ?? '', 'date1904') ?? ''),
     parts: { sharedStrings: partOf('sharedStrings'), styles: partOf('styles') },
