@@ -18,6 +18,8 @@ export interface BudgetGate {
   waits(): void;
   /** It has its slot, or has given up. */
   goesOn(): void;
+  /** The process is shutting down: no further task is asked for. */
+  shut(): void;
 }
 
 /** One task that was asked for. */
@@ -34,9 +36,10 @@ export function createBudgetGate({ maxTasks }: { maxTasks: number }): BudgetGate
   const passes = new Set<GatePass>();
   const line: Waiter[] = [];
   let waitingCalls = 0;
+  let closed = false;
 
   function isOpen(): boolean {
-    if (waitingCalls > 0 || passes.size >= maxTasks) return false;
+    if (closed || waitingCalls > 0 || passes.size >= maxTasks) return false;
     return [...passes].every((pass) => pass.state === 'through');
   }
 
@@ -92,6 +95,10 @@ export function createBudgetGate({ maxTasks }: { maxTasks: number }): BudgetGate
     goesOn() {
       waitingCalls -= 1;
       admitNext();
+    },
+
+    shut() {
+      closed = true;
     },
   };
 }

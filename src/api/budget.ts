@@ -32,7 +32,10 @@ export interface BudgetOptions {
 export interface StoppableBudget extends Budget {
   /** The gate of a class, for the slot supplier of its worker. */
   gate(rateClass: RateClass): BudgetGate;
-  /** Sends all waiting callers away with {@link BudgetStoppedError}, now and from now on. Calls under way go on. */
+  /**
+   * Sends all waiting callers away with {@link BudgetStoppedError}, now and from now on, and shuts the gates. Calls under way
+   * go on. Meant for SIGTERM, ahead of the workers' own shutdown: Temporal tells activities only after its grace time.
+   */
   stop(): Promise<void>;
   /** {@link stop}, then waits until what became of the calls is stored. Call it when no call is under way any more. */
   close(): Promise<void>;
@@ -67,7 +70,11 @@ export function createBudget(options: BudgetOptions): StoppableBudget {
   }
 
   function gateOf(rateClass: RateClass): BudgetGate {
-    return ensure(gates, rateClass, () => createBudgetGate({ maxTasks: maxTasks[rateClass] ?? DEFAULT_MAX_TASKS }));
+    const gate = ensure(gates, rateClass, () =>
+      createBudgetGate({ maxTasks: maxTasks[rateClass] ?? DEFAULT_MAX_TASKS }),
+    );
+    if (stopped) gate.shut();
+    return gate;
   }
 
   function slotOf(ticket: string, rateClass: RateClass): BudgetSlot {
@@ -84,6 +91,8 @@ export function createBudget(options: BudgetOptions): StoppableBudget {
 
   async function stop(): Promise<void> {
     stopped = true;
+    // First the gates: a task that came now would be sent away at once, and the next, and the next.
+    for (const gate of gates.values()) gate.shut();
     await Promise.all([...lines.values()].map((line) => line.dismiss(new BudgetStoppedError())));
   }
 

@@ -111,3 +111,11 @@ test('those who wait at the gate are let in one by one', async () => {
   await entries[1];
   expect(order).toEqual([1, 2]);
 });
+
+test('a gate that is shut lets nobody in any more', async () => {
+  const gate = createBudgetGate({ maxTasks: 5 });
+  const task = await startTask(gate);
+  gate.shut();
+  gate.left(task);
+  expect(await isOpen(gate)).toBe(false);
+});
