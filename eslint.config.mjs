@@ -11,7 +11,8 @@ const layers = {
   codec: [],
   sandbox: ['domain'],
   activities: ['api', 'ledger', 'documents', 'workbook', 'domain'],
-  workflows: ['domain'],
+  // Types alone: see the rule for src/workflows below.
+  workflows: ['activities', 'domain'],
   reports: ['ledger', 'domain'],
 };
 

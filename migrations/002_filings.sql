@@ -110,6 +110,8 @@ CREATE TABLE attempts (
   state         text NOT NULL CHECK (state IN ('open', 'sending', 'answered', 'not_sent')),
   epoch         text NOT NULL,
   payload_hash  text,
+  -- Which execution set the mark: nobody but it may say that nothing was written.
+  sender        text,
   opened_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
   sending_at    timestamptz,
   answered_at   timestamptz,

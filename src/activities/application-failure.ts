@@ -1,8 +1,7 @@
 /** The one place where an error becomes a failure that crosses Temporal. */
 import { ApplicationFailure, CancelledFailure } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
-import { ApiError } from '../api/errors';
-import type { ErrorKind } from '../domain/error-kinds';
+import type { ApiError } from '../api/errors';
 
 /**
  * What a failure carries beside its `type`, because classes do not survive serialization. No body and no secret: the
@@ -16,6 +15,8 @@ export interface FailureDetails {
   requestId?: string;
   fieldErrors?: { row?: number; field?: string; message: string }[];
   causes?: string[];
+  /** The credentials that a refused call was, or would have been, made with. */
+  credentialsVersion?: number;
 }
 
 /** Histories are kept for years and payloads have limits: the whole list is in the ledger, a sample travels. */
@@ -29,7 +30,11 @@ export interface RetryAdvice {
 }
 
 /** Turns an API error into a failure whose `type` is the error's kind. */
-export function failureOf(error: ApiError, advice: RetryAdvice): ApplicationFailure {
+export function failureOf(
+  error: ApiError,
+  advice: RetryAdvice,
+  more: Pick<FailureDetails, 'credentialsVersion'> = {},
+): ApplicationFailure {
   const details: FailureDetails = {
     kind: error.kind,
     operation: error.operation,
@@ -38,6 +43,7 @@ export function failureOf(error: ApiError, advice: RetryAdvice): ApplicationFail
     requestId: error.requestId,
     fieldErrors: error.fieldErrors.slice(0, FIELD_ERRORS_IN_FAILURE),
     causes: error.causes,
+    ...more,
   };
   return ApplicationFailure.create({
     message: error.message,
@@ -66,11 +72,7 @@ export function notYet(
 }
 
 /** A refusal that no repeat will change. */
-export function refusal(
-  type: ErrorKind | string,
-  message: string,
-  details: Record<string, unknown> = {},
-): ApplicationFailure {
+export function refusal(type: string, message: string, details: Record<string, unknown> = {}): ApplicationFailure {
   return ApplicationFailure.nonRetryable(message, type, { kind: type, ...details });
 }
 

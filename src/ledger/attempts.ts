@@ -1,32 +1,5 @@
+import type { AttemptReading, StoredAnswer } from '../domain/attempt';
 import type { Queryable } from './pool';
-
-/** What the service said to a submission, or the refusal in its place; without secrets, with every list it gave. */
-export interface StoredAnswer {
-  /** `accepted` for a 2xx that parses; otherwise the kind of the error. */
-  kind: string;
-  status?: number;
-  requestId?: string | null;
-  dgftAckId?: string | null;
-  ackStatus?: string | null;
-  recordResCount?: number | null;
-  errorDetails?: unknown[];
-  parsedRowCount?: number | null;
-  irms?: unknown[];
-  warnings?: unknown[];
-  message?: string;
-  errorCode?: string;
-  fieldErrors?: { row?: number; field?: string; message: string }[];
-}
-
-export interface AttemptReading {
-  /**
-   * `sending` alone may still be on its way. `unknown`: the ledger cannot vouch for what happened, because it is not
-   * the one the attempt was opened in, or the exchange is over without an answer.
-   */
-  verdict: 'not_sent' | 'answered' | 'sending' | 'unknown';
-  reason: string | null;
-  answer: StoredAnswer | null;
-}
 
 /** This ledger's identity: another value than before means that it was restored or failed over. */
 export async function ledgerEpoch(db: Queryable): Promise<string> {
@@ -55,19 +28,25 @@ export async function openAttempt(
 }
 
 /**
- * The fence: marks an open attempt as being sent, and its rows as submitted. False when the attempt is not open any
- * more, or the ledger is not the one it was opened in: then nothing may be written to the service. Must run in a
- * transaction; the commit is waited for even where the database's default is not to.
+ * The fence: marks an open attempt as being sent by `sender`, and its rows as submitted. False when the attempt is not
+ * open any more, or the ledger is not the one it was opened in: then nothing may be written to the service. Must run in
+ * a transaction; the commit is waited for even where the database's default is not to.
  */
 export async function markSending(
   client: Queryable,
-  { attemptId, epoch, payloadHash, at }: { attemptId: string; epoch: string; payloadHash: string; at: Date },
+  {
+    attemptId,
+    epoch,
+    sender,
+    payloadHash,
+    at,
+  }: { attemptId: string; epoch: string; sender: string; payloadHash: string; at: Date },
 ): Promise<boolean> {
   await client.query('SET LOCAL synchronous_commit TO on');
   const { rows } = await client.query<{ filing_id: string; submission: number }>(
-    `UPDATE attempts SET state = 'sending', sending_at = $4, payload_hash = $3
+    `UPDATE attempts SET state = 'sending', sending_at = $5, payload_hash = $4, sender = $3
       WHERE attempt_id = $1 AND state = 'open' AND ledger_epoch() = $2 RETURNING filing_id, submission`,
-    [attemptId, epoch, payloadHash, at],
+    [attemptId, epoch, sender, payloadHash, at],
   );
   const marked = rows[0];
   if (!marked) return false;
@@ -89,21 +68,29 @@ export async function storeAnswer(db: Queryable, attemptId: string, answer: Stor
 }
 
 /**
- * Closes an attempt of which nothing was written or nothing was accepted, on the word of the activity that made it; a
- * stored answer stays.
+ * Closes an attempt of which nothing was written or nothing was accepted, on the word of the execution that made it. A
+ * mark that another execution set (after a workflow was reset, say) is not its to judge, and a stored answer stays.
  */
 export async function closeNotSent(
   db: Queryable,
-  { attemptId, reason, answer, at }: { attemptId: string; reason: string; answer?: StoredAnswer; at: Date },
+  {
+    attemptId,
+    sender,
+    reason,
+    answer,
+    at,
+  }: { attemptId: string; sender: string; reason: string; answer?: StoredAnswer; at: Date },
 ): Promise<void> {
   const { rows } = await db.query<{ filing_id: string; submission: number }>(
-    `UPDATE attempts SET state = 'not_sent', reason = $2, answer = coalesce($3, answer), answer_status = $4, closed_at = $5
-      WHERE attempt_id = $1 AND state IN ('open', 'sending') RETURNING filing_id, submission`,
-    [attemptId, reason, answer ? JSON.stringify(answer) : null, answer?.status ?? null, at],
+    `UPDATE attempts SET state = 'not_sent', reason = $3, answer = coalesce($4, answer), answer_status = $5, closed_at = $6
+      WHERE attempt_id = $1 AND (state = 'open' OR (state = 'sending' AND sender = $2)) RETURNING filing_id, submission`,
+    [attemptId, sender, reason, answer ? JSON.stringify(answer) : null, answer?.status ?? null, at],
   );
-  const closed = rows[0];
-  if (!closed) return;
-  // The rows were marked as submitted together with the attempt; nothing of them is at the service.
+  if (rows[0]) await unsubmit(db, rows[0]);
+}
+
+/** The rows were marked as submitted together with their attempt; nothing of them is at the service. */
+async function unsubmit(db: Queryable, closed: { filing_id: string; submission: number }): Promise<void> {
   await db.query(
     'UPDATE filing_rows SET submitted_at = NULL WHERE filing_id = $1 AND submission = $2 AND settled_at IS NULL',
     [closed.filing_id, closed.submission],
@@ -111,38 +98,56 @@ export async function closeNotSent(
 }
 
 /** Notes that the exchange of an attempt is over and its outcome unknown: no answer can come any more. */
-export async function noteUnknown(db: Queryable, attemptId: string, reason: string, at: Date): Promise<void> {
-  await db.query(`UPDATE attempts SET reason = $2, closed_at = $3 WHERE attempt_id = $1 AND state = 'sending'`, [
-    attemptId,
-    reason,
-    at,
-  ]);
+export async function noteUnknown(
+  db: Queryable,
+  { attemptId, sender, reason, at }: { attemptId: string; sender: string; reason: string; at: Date },
+): Promise<void> {
+  await db.query(
+    `UPDATE attempts SET reason = $3, closed_at = $4 WHERE attempt_id = $1 AND state = 'sending' AND sender = $2`,
+    [attemptId, sender, reason, at],
+  );
 }
 
 /**
  * Reads what became of an attempt, closing it first where it was never marked: from then on a worker that was given up
- * on and wakes late finds the fence closed.
+ * on and wakes late finds the fence closed. `refusal`: the kind of a documented refusal that the execution returned; it
+ * was written and refused, so its mark is closed too, in case the execution could not do it.
  */
 export async function readAttempt(
   db: Queryable,
-  { attemptId, epoch, at }: { attemptId: string; epoch: string; at: Date },
+  { attemptId, epoch, refusal, at }: { attemptId: string; epoch: string; refusal?: string; at: Date },
 ): Promise<AttemptReading> {
-  const now = await ledgerEpoch(db);
-  if (now !== epoch) {
-    const late = await answerOf(db, attemptId);
-    if (late) return late;
-    return {
-      verdict: 'unknown',
-      reason: 'the ledger was restored or failed over since the attempt was opened',
-      answer: null,
-    };
+  const sameLedger = (await ledgerEpoch(db)) === epoch;
+  const late = await answerOf(db, attemptId);
+  if (late) return late;
+  if (!sameLedger && refusal === undefined) {
+    const reason = 'the ledger was restored or failed over since the attempt was opened';
+    return { verdict: 'unknown', reason, answer: null };
   }
-  await db.query(
-    `UPDATE attempts SET state = 'not_sent', reason = 'closed before anything was written', closed_at = $2
-      WHERE attempt_id = $1 AND state = 'open'`,
-    [attemptId, at],
+  const { rows } = await db.query<{ filing_id: string; submission: number }>(
+    `UPDATE attempts SET state = 'not_sent', reason = coalesce($2, 'closed before anything was written'), closed_at = $3
+      WHERE attempt_id = $1 AND (state = 'open' OR (state = 'sending' AND $2 IS NOT NULL)) RETURNING filing_id, submission`,
+    [attemptId, refusal ?? null, at],
   );
+  if (rows[0]) await unsubmit(db, rows[0]);
   return (await answerOf(db, attemptId)) ?? reading(db, attemptId);
+}
+
+/**
+ * A person has looked and says that nothing was filed: the attempt is closed. @returns false when an answer with a
+ * request id exists, because then the service has spoken.
+ */
+export async function closeByPerson(
+  db: Queryable,
+  { attemptId, reason, at }: { attemptId: string; reason: string; at: Date },
+): Promise<boolean> {
+  const { rows } = await db.query<{ filing_id: string; submission: number }>(
+    `UPDATE attempts SET state = 'not_sent', reason = $2, closed_at = $3
+      WHERE attempt_id = $1 AND (state <> 'answered' OR answer->>'requestId' IS NULL) RETURNING filing_id, submission`,
+    [attemptId, reason, at],
+  );
+  if (rows[0]) await unsubmit(db, rows[0]);
+  return rows.length > 0;
 }
 
 async function answerOf(db: Queryable, attemptId: string): Promise<AttemptReading | null> {
@@ -176,4 +181,12 @@ export async function latestAttempt(
     [filingId, submission],
   );
   return rows[0] ?? null;
+}
+
+/** When an attempt was marked as being sent, or null. */
+export async function sendingAt(db: Queryable, attemptId: string): Promise<Date | null> {
+  const { rows } = await db.query<{ at: Date | null }>('SELECT sending_at AS at FROM attempts WHERE attempt_id = $1', [
+    attemptId,
+  ]);
+  return rows[0]?.at ?? null;
 }

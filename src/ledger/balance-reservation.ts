@@ -6,16 +6,20 @@ import { heldIrms } from './irms';
 import { lockIrms } from './irm-locks';
 import { withTransaction, type Queryable } from './pool';
 
-/** The rows of a filing as they came in. */
-export async function readMappingRows(db: Queryable, filingId: string): Promise<MappingRow[]> {
+/** The rows of a filing that are still to be sent, as they came in. */
+export async function readRowsToSend(db: Queryable, filingId: string): Promise<MappingRow[]> {
   const { rows } = await db.query<MappingRow>(
-    'SELECT source_row AS row, mapping, extra FROM filing_rows WHERE filing_id = $1 ORDER BY position',
+    `SELECT source_row AS row, mapping, extra FROM filing_rows
+      WHERE filing_id = $1 AND live AND submitted_at IS NULL ORDER BY position`,
     [filingId],
   );
   return rows.map(({ row, mapping, extra }) => ({ row, mapping, ...(extra ? { extra } : {}) }));
 }
 
-/** What other live filings of the exporter take, or may take, from these IRMs; their own checks have passed. */
+/**
+ * What live filings of the exporter take, or may take, from these IRMs; their own checks have passed. Of the filing that
+ * asks, only the rows that are at the service already.
+ */
 export async function holdsOn(
   db: Queryable,
   { exporterId, irmNumbers, exceptFiling }: { exporterId: string; irmNumbers: string[]; exceptFiling: string | null },
@@ -32,7 +36,7 @@ export async function holdsOn(
     `SELECT f.filing_id AS "filingId", f.reference, f.state, r.irm_key AS "irmKey", sum(r.mapped_amount)::text AS amount,
             r.submitted_at AS "submittedAt", r.state AS "rowState"
        FROM filing_rows r JOIN filings f USING (filing_id)
-      WHERE r.exporter_id = $1 AND r.live AND r.reserved_at IS NOT NULL AND r.filing_id IS DISTINCT FROM $3
+      WHERE r.exporter_id = $1 AND r.live AND r.reserved_at IS NOT NULL AND NOT (r.filing_id IS NOT DISTINCT FROM $3 AND r.submitted_at IS NULL)
         AND upper(trim(r.mapping->>'irmNumber')) = ANY($2)
       GROUP BY f.filing_id, f.reference, f.state, r.irm_key, r.submitted_at, r.state`,
     [exporterId, irmNumbers.map((number) => number.trim().toUpperCase()), exceptFiling],
@@ -59,7 +63,7 @@ export async function reserveBalances(
   { filingId, exporterId, at }: { filingId: string; exporterId: string; at: Date },
 ): Promise<Finding[]> {
   return withTransaction(pool, async (client) => {
-    const rows = await readMappingRows(client, filingId);
+    const rows = await readRowsToSend(client, filingId);
     await lockIrms(client, exporterId, rows);
     const findings = await balanceFindings(client, { exporterId, rows, exceptFiling: filingId });
     if (!hasErrors(findings)) {

@@ -56,6 +56,17 @@ export async function numbersNotToAdopt(db: Queryable, exporterId: string, sentA
   return new Set(rows.map((row) => row.number));
 }
 
+/** Certificates of an exporter that belong to no row yet, as fetch-details described them. */
+export async function unclaimedCertificates(db: Queryable, exporterId: string): Promise<CertificateEntry[]> {
+  const { rows } = await db.query<CertificateEntry>(
+    `SELECT ebrc_number AS "eBRCNumber", ebrc_date AS "eBRCDate", document_no AS "sbCumInvoiceNumber",
+            document_date AS "sbCumInvoiceDate", amount::text AS "realisedValueFCC", currency AS "currencyCode"
+       FROM certificates WHERE exporter_id = $1 AND filing_id IS NULL AND detail IS NOT NULL`,
+    [exporterId],
+  );
+  return rows;
+}
+
 /** Certified rows of a filing whose details are not in the ledger yet. */
 export async function countWithoutDetail(db: Queryable, filingId: string): Promise<number> {
   const { rows } = await db.query<{ n: number }>(

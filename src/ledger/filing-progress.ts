@@ -17,7 +17,7 @@ export interface ProgressNote {
 /**
  * Writes where a filing stands, with one line of its story. Idempotent: accepted only with a higher sequence number, so
  * that a retried activity, a late worker or a replay changes nothing twice or backwards.
- * @throws Error when the state does not follow from the recorded one: that is a defect of the workflow.
+ * @throws RangeError when the state does not follow from the recorded one: that is a defect of the workflow.
  */
 export async function recordProgress(db: Queryable, note: ProgressNote): Promise<{ accepted: boolean }> {
   const { rows } = await db.query<{ state: FilingState; seq: number }>(
@@ -28,7 +28,7 @@ export async function recordProgress(db: Queryable, note: ProgressNote): Promise
   if (!current) throw new Error(`Filing ${note.filingId} is not in this ledger.`);
   if (note.seq <= current.seq) return { accepted: false };
   if (!mayFollow(current.state, note.state)) {
-    throw new Error(`Filing ${note.filingId}: ${note.state} does not follow ${current.state}.`);
+    throw new RangeError(`Filing ${note.filingId}: ${note.state} does not follow ${current.state}.`);
   }
   const updated = await db.query(
     `UPDATE filings SET state = $3, seq = $2, attention = $4, needs_attention = $5, changed_at = $6,

@@ -1,4 +1,5 @@
 import { isLive, ROW_STATES, type RowState } from '../domain/filing-states';
+import type { Finding } from '../domain/finding';
 import type { RowVerdict } from '../domain/request-status';
 import type { OpenRow } from '../domain/certificate-matching';
 import type { Mapping } from '../domain/mapping';
@@ -100,45 +101,56 @@ export async function moveRows(
   );
 }
 
+type Freed = 'needs_correction' | 'withdrawn';
+
 /**
- * Frees the rows of a filing, or of one submission, of which nothing is at the service: their mappings may be filed
- * again, and rows taken over from a corrected filing go back to it.
+ * Frees the rows of a submission of which the service accepted nothing: their mappings may be filed again, and rows that
+ * were taken over from a corrected filing go back to it.
  */
 export async function releaseRows(
   db: Queryable,
-  {
-    filingId,
-    submission,
-    state,
-    errors,
-    at,
-  }: {
-    filingId: string;
-    submission: number | null;
-    state: 'needs_correction' | 'withdrawn';
-    /** The refusal's words by position. */
-    errors?: ReadonlyMap<number, string[]>;
-    at: Date;
-  },
+  { filingId, submission, state, at }: { filingId: string; submission: number; state: Freed; at: Date },
 ): Promise<void> {
   await db.query(
     `UPDATE filing_rows SET state = $3, live = false, reserved_at = NULL, settled_at = $4
-      WHERE filing_id = $1 AND ($2::int IS NULL OR submission = $2) AND state = ANY($5)`,
+      WHERE filing_id = $1 AND submission = $2 AND state = ANY($5)`,
     [filingId, submission, state, at, UNSETTLED],
   );
-  for (const [position, texts] of errors ?? []) {
-    await db.query('UPDATE filing_rows SET errors = $3 WHERE filing_id = $1 AND position = $2 AND state = $4', [
-      filingId,
-      position,
-      JSON.stringify(texts),
-      state,
-    ]);
-  }
+  await giveBackIfAllFree(db, filingId);
+}
+
+/** Frees the rows that were never sent; whatever is, or may be, at the service stays as it is. */
+export async function releaseUnsent(
+  db: Queryable,
+  { filingId, state, at }: { filingId: string; state: Freed; at: Date },
+): Promise<void> {
+  await db.query(
+    `UPDATE filing_rows SET state = $2, live = false, reserved_at = NULL, settled_at = $3
+      WHERE filing_id = $1 AND state = 'planned' AND submitted_at IS NULL`,
+    [filingId, state, at],
+  );
+  await giveBackIfAllFree(db, filingId);
+}
+
+async function giveBackIfAllFree(db: Queryable, filingId: string): Promise<void> {
   const { rows } = await db.query<{ kept: number }>(
     'SELECT count(*)::int AS kept FROM filing_rows WHERE filing_id = $1 AND live',
     [filingId],
   );
   if (rows[0]?.kept === 0) await giveRowsBack(db, filingId);
+}
+
+/** Keeps findings with the rows they are about. */
+export async function saveRowErrors(db: Queryable, filingId: string, findings: readonly Finding[]): Promise<void> {
+  const byRow = new Map<number, string[]>();
+  for (const { row, message } of findings) if (row !== null) byRow.set(row, [...(byRow.get(row) ?? []), message]);
+  for (const [row, messages] of byRow) {
+    await db.query(`UPDATE filing_rows SET errors = $3 WHERE filing_id = $1 AND source_row = $2 AND NOT live`, [
+      filingId,
+      row,
+      JSON.stringify(messages),
+    ]);
+  }
 }
 
 /** How many rows stand where. `open`: neither certified nor errored nor given up. */

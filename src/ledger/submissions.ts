@@ -1,5 +1,5 @@
 import type { Queryable } from './pool';
-import type { StoredAnswer } from './attempts';
+import type { StoredAnswer } from '../domain/attempt';
 
 /**
  * How far a submission is. `planned`: nothing is at the service. `acknowledged`: a request id is known. `settled`: an
@@ -104,6 +104,18 @@ export async function moveSubmission(
         terminal_at = CASE WHEN $3 IN ('terminal', 'settled', 'released') THEN coalesce(terminal_at, $5) ELSE terminal_at END
       WHERE filing_id = $1 AND submission = $2`,
     [filingId, submission, state, processingStatus ?? null, at],
+  );
+}
+
+/** Marks the refused submission, and those that were never sent, as released. */
+export async function releaseSubmissions(
+  db: Queryable,
+  { filingId, refused, at }: { filingId: string; refused: number | null; at: Date },
+): Promise<void> {
+  await db.query(
+    `UPDATE submissions SET state = 'released', terminal_at = $3
+      WHERE filing_id = $1 AND (submission = $2 OR state = 'planned')`,
+    [filingId, refused, at],
   );
 }
 

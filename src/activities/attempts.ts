@@ -1,0 +1,145 @@
+import { hasErrors, type Finding } from '../domain/finding';
+import { errorTexts } from '../domain/request-status';
+import { irmKeyText, type IrmKey } from '../domain/mapping';
+import { filingDateFromAnything } from '../domain/dates';
+import { addEvent } from '../ledger/filing-progress';
+import type { AttemptReading, StoredAnswer } from '../domain/attempt';
+import { closeByPerson, openAttempt, readAttempt, storeAnswer } from '../ledger/attempts';
+import { moveRows, readRows, type FilingRow } from '../ledger/filing-rows';
+import { withTransaction } from '../ledger/pool';
+import { adoptAnswer, adoptRequestId } from '../ledger/submissions';
+import type { ActivityDependencies } from './dependencies';
+
+export interface AdoptedAnswer {
+  requestId: string | null;
+  dgftAckId: string | null;
+  ackStatus: string | null;
+  submittedAt: number;
+  /** What the acknowledgement complained of. */
+  errors: string[];
+  /** What a person should look at: the service read other rows than were sent. */
+  mismatch: string | null;
+}
+
+/** Opening attempts, reading what became of them, and taking their answers over. Local work on the ledger. */
+export function createAttemptActivities({ pool, clock, logger }: ActivityDependencies) {
+  const now = () => new Date(clock());
+  return {
+    openAttempt: (args: { filingId: string; submission: number; number: number }) => openAttempt(pool, args),
+
+    /** Reads what became of an attempt after its activity failed, was lost or was cut off. */
+    readAttempt: (args: { attemptId: string; epoch: string; refusal?: string }): Promise<AttemptReading> =>
+      withTransaction(pool, (client) => readAttempt(client, { ...args, at: now() })),
+
+    /** Takes an answer over into the ledger; repeating it changes nothing. */
+    async adoptAnswer(args: {
+      filingId: string;
+      submission: number;
+      attemptId: string;
+      answer: StoredAnswer;
+    }): Promise<AdoptedAnswer> {
+      const { filingId, submission, answer } = args;
+      const at = now();
+      const submittedAt = await withTransaction(pool, async (client) => {
+        await storeAnswer(client, args.attemptId, answer, at);
+        await adoptAnswer(client, { filingId, submission, answer, at });
+        await moveRows(client, { filingId, submission, state: 'submitted' });
+        const { rows } = await client.query<{ at: Date }>(
+          'SELECT submitted_at AS at FROM submissions WHERE filing_id = $1 AND submission = $2',
+          [filingId, submission],
+        );
+        return rows[0]?.at ?? at;
+      });
+      const mismatch = reconcileUpload(await readRows(pool, filingId, submission), answer);
+      if (mismatch) {
+        logger.warn({ filingId, submission, mismatch }, 'the service read other rows than were sent');
+        await addEvent(pool, { filingId, at, kind: 'upload_mismatch', text: mismatch });
+      }
+      return {
+        requestId: answer.requestId ?? null,
+        dgftAckId: answer.dgftAckId ?? null,
+        ackStatus: answer.ackStatus ?? null,
+        submittedAt: submittedAt.getTime(),
+        errors: errorTexts(answer.errorDetails ?? []).slice(0, 20),
+        mismatch,
+      };
+    },
+
+    /** A person found the request of a submission at the service. */
+    async adoptRequestId(args: {
+      filingId: string;
+      submission: number;
+      requestId: string;
+    }): Promise<{ submittedAt: number }> {
+      const at = now();
+      return withTransaction(pool, async (client) => {
+        await adoptRequestId(client, { ...args, at });
+        await moveRows(client, { ...args, state: 'submitted' });
+        const { rows } = await client.query<{ at: Date }>(
+          'SELECT submitted_at AS at FROM submissions WHERE filing_id = $1 AND submission = $2',
+          [args.filingId, args.submission],
+        );
+        return { submittedAt: (rows[0]?.at ?? at).getTime() };
+      });
+    },
+
+    /** A person says that nothing was filed. `closed` is false when an answer exists after all. */
+    async closeByPerson(args: {
+      filingId: string;
+      submission: number;
+      attemptId: string;
+      by: string;
+      note: string;
+    }): Promise<{ closed: boolean }> {
+      return withTransaction(pool, async (client) => {
+        const reason = `not filed, says ${args.by}: ${args.note}`;
+        const closed = await closeByPerson(client, { attemptId: args.attemptId, reason, at: now() });
+        if (closed) await moveRows(client, { filingId: args.filingId, submission: args.submission, state: 'planned' });
+        return { closed };
+      });
+    },
+
+    markRowsUnknown: (args: { filingId: string; submission: number }): Promise<void> =>
+      moveRows(pool, { ...args, state: 'unknown' }),
+  };
+}
+
+/**
+ * Compares the rows that the service says it read from a workbook with those that were sent, by `irms` and never by
+ * `irmNumbers` (spec: "POST /genebrc/bulk-upload"). Null when they agree or the answer does not say.
+ */
+export function reconcileUpload(sent: readonly FilingRow[], answer: StoredAnswer): string | null {
+  const findings: Finding[] = [];
+  const note = (message: string) =>
+    findings.push({ severity: 'error', code: 'upload_mismatch', row: null, field: null, message });
+  const read = answer.parsedRowCount;
+  if (typeof read === 'number' && read !== sent.length) note(`the service read ${read} rows, ${sent.length} were sent`);
+  const accepted = answer.recordResCount;
+  if (typeof accepted === 'number' && accepted !== sent.length) {
+    note(`the acknowledgement counts ${accepted} records, ${sent.length} were sent`);
+  }
+  if (answer.irms && answer.irms.length > 0) {
+    const ours = new Map<string, number>();
+    for (const row of sent) count(ours, keyOf(row.mapping, row.mapping.sbCumInvoiceNumber), 1);
+    for (const entry of answer.irms)
+      count(ours, keyOf(entry as Partial<IrmKey>, (entry as { sbCumInvoiceNumber?: unknown }).sbCumInvoiceNumber), -1);
+    const off = [...ours].filter(([, balance]) => balance !== 0);
+    if (off.length > 0) note(`${off.length} of the IRM-to-document rows it read are not the ones that were sent`);
+  }
+  return hasErrors(findings) ? findings.map((finding) => finding.message).join('; ') : null;
+}
+
+function count(balances: Map<string, number>, key: string, by: number): void {
+  balances.set(key, (balances.get(key) ?? 0) + by);
+}
+
+function keyOf(irm: Partial<IrmKey>, document: unknown): string {
+  const text = (value: unknown) => (typeof value === 'string' || typeof value === 'number' ? String(value) : '');
+  const key = irmKeyText({
+    irmNumber: text(irm.irmNumber),
+    irmAdCode: text(irm.irmAdCode),
+    irmIfscCode: text(irm.irmIfscCode),
+    irmDt: filingDateFromAnything(irm.irmDt) ?? text(irm.irmDt),
+  });
+  return `${key}|${text(document).trim()}`;
+}

@@ -1,0 +1,131 @@
+import { matchCertificates } from '../domain/certificate-matching';
+import { compareFilingDates, filingDateFromAnything, filingDateInKolkata } from '../domain/dates';
+import {
+  archivedPdf,
+  certificatesToArchive,
+  countWithoutDetail,
+  markArchived,
+  numbersNotToAdopt,
+  unclaimedCertificates,
+} from '../ledger/certificates';
+import { countRows, openRowsOf, readRows, settleRows } from '../ledger/filing-rows';
+import { readSubmissions } from '../ledger/submissions';
+import { notYet } from './application-failure';
+import { withHeartbeat } from './call-context';
+import { withCredentials } from './credential-guard';
+import type { ActivityDependencies } from './dependencies';
+import { iecOf } from '../ledger/exporters';
+import { readDetails } from './read-details';
+
+export interface FetchedCertificates {
+  /** Certified rows whose details the service does not show yet. */
+  withoutDetail: number;
+  /** Rows without an outcome. */
+  open: number;
+  /** Said when fetch-details cannot be asked at all. */
+  problem: string | null;
+}
+
+/** Reading certificate details and archiving the PDFs. */
+export function createCertificateActivities(deps: ActivityDependencies) {
+  const { pool, api, documents, clock, logger } = deps;
+
+  return {
+    /**
+     * POST /genebrc/fetch-details for the days on which a filing's certificates were issued; fills rows that the status
+     * left without a number where one certificate alone fits them.
+     */
+    async fetchCertificates({
+      filingId,
+      exporterId,
+    }: {
+      filingId: string;
+      exporterId: string;
+    }): Promise<FetchedCertificates> {
+      const iecCode = await iecOf(pool, exporterId);
+      const counts = await countRows(pool, filingId);
+      if (!iecCode) {
+        const problem = 'fetch-details needs an IEC, and neither the exporter nor its IRMs have one';
+        return { withoutDetail: await countWithoutDetail(pool, filingId), open: counts.open, problem };
+      }
+      const rows = await readRows(pool, filingId);
+      const submissions = await readSubmissions(pool, filingId);
+      const sent = submissions.flatMap((each) => (each.submittedAt ? [each.submittedAt.getTime()] : []));
+      const sentFrom = filingDateInKolkata(Math.min(clock(), ...sent));
+      const issued = rows.flatMap((row) => filingDateFromAnything(row.ebrcDate) ?? []).sort(compareFilingDates);
+      const open = counts.open > 0;
+      const first = issued[0];
+      const last = issued.at(-1);
+      // Rows without a number may have been certified on any day since the send.
+      const from = open || !first ? sentFrom : first;
+      const to = open || !last ? filingDateInKolkata(clock()) : last;
+      await readDetails(deps, { exporterId, iecCode, from: compareFilingDates(from, to) <= 0 ? from : to, to });
+      if (open) await fillRows({ filingId, exporterId, sentFrom, sentAt: new Date(Math.min(clock(), ...sent)) });
+      return {
+        withoutDetail: await countWithoutDetail(pool, filingId),
+        open: (await countRows(pool, filingId)).open,
+        problem: null,
+      };
+    },
+
+    /** The next certificates of a filing that have no PDF yet. */
+    listToArchive: ({ filingId, limit }: { filingId: string; limit: number }): Promise<string[]> =>
+      certificatesToArchive(pool, filingId, limit),
+
+    /**
+     * GET /genebrc/download-pdf/{eBRCNumber} into the document store: checked, hashed, and never fetched twice.
+     */
+    async downloadCertificate({
+      exporterId,
+      eBRCNumber,
+    }: {
+      exporterId: string;
+      eBRCNumber: string;
+    }): Promise<{ sha256: string }> {
+      const known = await archivedPdf(pool, exporterId, eBRCNumber);
+      if (known) return { sha256: known.sha256 };
+      const stored =
+        (await documents.find({ name: eBRCNumber, kind: 'pdf' })) ??
+        (await withCredentials(deps, exporterId, () =>
+          withHeartbeat(exporterId, (context) =>
+            api.downloadPdf(
+              { eBRCNumber, platformCustomerId: exporterId },
+              (body, info) =>
+                documents.put({
+                  name: eBRCNumber,
+                  kind: 'pdf',
+                  stream: body,
+                  ...(info.contentLength === null ? {} : { expectedBytes: info.contentLength }),
+                }),
+              context,
+            ),
+          ),
+        ).catch((error: unknown) => {
+          // A body that is cut short or is no PDF is the portal misbehaving: asked again after a short delay.
+          if (error instanceof Error && error.name === 'DocumentError') {
+            logger.warn({ eBRCNumber, err: error }, 'what came is not a whole PDF');
+            throw notYet(`Certificate ${eBRCNumber}: ${error.message}`, 30_000);
+          }
+          throw error;
+        }));
+      const { name: document, sha256, bytes } = stored;
+      await markArchived(pool, { exporterId, eBRCNumber, document, sha256, bytes, at: new Date(clock()) });
+      return { sha256 };
+    },
+  };
+
+  async function fillRows(args: {
+    filingId: string;
+    exporterId: string;
+    sentFrom: string;
+    sentAt: Date;
+  }): Promise<void> {
+    const { filingId, exporterId, sentAt } = args;
+    const entries = await unclaimedCertificates(pool, exporterId);
+    const excluded = await numbersNotToAdopt(pool, exporterId, sentAt);
+    const rows = await openRowsOf(pool, filingId, exporterId);
+    const { matches } = matchCertificates(rows, entries, { excluded, issuedFrom: args.sentFrom });
+    const verdicts = matches.map((match) => ({ outcome: 'certified' as const, ...match }));
+    await settleRows(pool, { filingId, exporterId, verdicts, at: new Date(clock()) });
+  }
+}

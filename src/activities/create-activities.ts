@@ -1,0 +1,33 @@
+import { createAnnotateActivities } from './annotate';
+import { createAttemptActivities } from './attempts';
+import { createCertificateActivities } from './certificates';
+import { createCredentialActivities } from './credentials';
+import type { ActivityDependencies } from './dependencies';
+import { createExporterActivities } from './exporters';
+import { createFilingLedgerActivities } from './filing-ledger';
+import { createIrmActivities } from './irms';
+import { createOpenFilingActivities } from './open-filing';
+import { createPollActivities } from './poll-status';
+import { createSettingsActivities } from './settings';
+import { createSettleActivities } from './settle';
+import { createSubmitActivities } from './submit';
+
+/** Every activity, from its dependencies. Which queue runs which is decided by the workflow that calls it. */
+export function createActivities(deps: ActivityDependencies) {
+  return {
+    ...createSettingsActivities(deps),
+    ...createExporterActivities(deps),
+    ...createCredentialActivities(deps),
+    ...createIrmActivities(deps),
+    ...createOpenFilingActivities(deps),
+    ...createFilingLedgerActivities(deps),
+    ...createAttemptActivities(deps),
+    ...createSubmitActivities(deps),
+    ...createPollActivities(deps),
+    ...createSettleActivities(deps),
+    ...createCertificateActivities(deps),
+    ...createAnnotateActivities(deps),
+  };
+}
+
+export type Activities = ReturnType<typeof createActivities>;

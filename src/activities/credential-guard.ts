@@ -1,0 +1,44 @@
+import { ApiError } from '../api/errors';
+import { currentCredentials, markBad } from '../ledger/credentials';
+import type { ErrorKind } from '../domain/error-kinds';
+import type { ActivityDependencies } from './dependencies';
+import { failureOf, refusal } from './application-failure';
+
+/** The kinds that say that the stored portal credentials do not work. */
+const CREDENTIAL_KINDS: ReadonlySet<ErrorKind> = new Set([
+  'credentials_invalid',
+  'account_locked',
+  'credentials_missing',
+]);
+
+/**
+ * Makes a call that logs in at the portal with the exporter's stored credentials. A version that is known to be bad is
+ * not tried again: 900 queued downloads would lock the account. The first credential error marks the version bad. The
+ * failure carries the version that was seen, so that a waiting filing can tell whether a newer one has come.
+ */
+export async function withCredentials<T>(
+  { pool }: Pick<ActivityDependencies, 'pool'>,
+  exporterId: string,
+  call: () => Promise<T>,
+): Promise<T> {
+  const current = await currentCredentials(pool, exporterId);
+  const version = current?.version ?? 0;
+  if (current?.state === 'bad') {
+    const kind =
+      current.reason && CREDENTIAL_KINDS.has(current.reason as ErrorKind) ? current.reason : 'credentials_invalid';
+    throw refusal(
+      kind,
+      `The portal credentials of exporter ${exporterId} are known to be bad (${kind}); nothing was sent.`,
+      {
+        credentialsVersion: version,
+      },
+    );
+  }
+  try {
+    return await call();
+  } catch (error) {
+    if (!(error instanceof ApiError) || !CREDENTIAL_KINDS.has(error.kind)) throw error;
+    await markBad(pool, exporterId, version, error.kind);
+    throw failureOf(error, { retry: false }, { credentialsVersion: version });
+  }
+}

@@ -1,0 +1,88 @@
+import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity';
+import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from '@temporalio/worker';
+import type { Logger } from 'pino';
+import { BudgetStoppedError } from '../api/budget-port';
+import { ApiError } from '../api/errors';
+import { decide, delayMs, type Decision } from '../domain/retry-table';
+import { failureOf, isTemporalFailure, type RetryAdvice } from './application-failure';
+
+/** SQLSTATE classes and driver codes that say "the database is away", not "the statement is wrong". */
+const DATABASE_AWAY = /^(08|57P|53)|^(ECONNREFUSED|ECONNRESET|EPIPE|ENOTFOUND|ETIMEDOUT|EAI_AGAIN)$/u;
+
+/** Short: another worker takes the task over as soon as this one is gone. */
+const AFTER_SHUTDOWN_MS = 1_000;
+
+/**
+ * Casts every error of an activity once, at its edge: API errors by the retry table, a lost database as retryable, and
+ * whatever else happens as the defect it is.
+ */
+export class FailureInterceptor implements ActivityInboundCallsInterceptor {
+  constructor(private readonly options: { logger: Logger; rateWindowMs: number }) {}
+
+  async execute(input: ActivityExecuteInput, next: Next<ActivityInboundCallsInterceptor, 'execute'>): Promise<unknown> {
+    try {
+      return await next(input);
+    } catch (error) {
+      throw this.cast(error);
+    }
+  }
+
+  private cast(error: unknown): unknown {
+    if (isTemporalFailure(error)) return error;
+    const { info, cancellationSignal } = Context.current();
+    if (error instanceof ApiError) {
+      const decision = decide(error.operation, error.kind);
+      if (error.kind === 'cancelled' && decision.action !== 'resend') {
+        if (cancellationSignal.aborted) return new CancelledFailure(error.message, [], error);
+        return failureOf(error, { retry: true, nextDelayMs: AFTER_SHUTDOWN_MS, benign: true });
+      }
+      const advice = adviceOf(decision, info.attempt, this.options.rateWindowMs, error.retryAfterMs);
+      this.options.logger.info(
+        {
+          activity: info.activityType,
+          workflowId: info.workflowExecution?.workflowId,
+          attempt: info.attempt,
+          kind: error.kind,
+          ...advice,
+        },
+        error.message,
+      );
+      return failureOf(error, advice);
+    }
+    if (error instanceof BudgetStoppedError) {
+      return ApplicationFailure.create({
+        message: error.message,
+        type: 'cancelled',
+        nextRetryDelay: AFTER_SHUTDOWN_MS,
+      });
+    }
+    const code = codeOf(error);
+    if (code !== null && DATABASE_AWAY.test(code)) {
+      const message = `The ledger's database is not reachable (${code}); the work is repeated until it is back.`;
+      return ApplicationFailure.create({ message, type: 'ledger_unavailable', cause: asError(error) });
+    }
+    this.options.logger.error({ activity: info.activityType, err: error }, 'activity failed unexpectedly');
+    return error;
+  }
+}
+
+/** What Temporal is to do about a failure: workflows handle whatever is not simply repeated. */
+export function adviceOf(decision: Decision, attempt: number, rateWindowMs: number, retryAfterMs = 0): RetryAdvice {
+  if (decision.action === 'retry') {
+    return { retry: true, nextDelayMs: Math.max(delayMs(decision.schedule, attempt), retryAfterMs) };
+  }
+  // A wait for the activation is the workflow's: it shows the countdown and reads the time from the service.
+  if (decision.action !== 'wait' || decision.until === 'activates_at') return { retry: false };
+  const delay = decision.until === 'rate_window' ? rateWindowMs : delayMs(decision.schedule, attempt);
+  return { retry: true, nextDelayMs: Math.max(delay, retryAfterMs), benign: true };
+}
+
+function codeOf(error: unknown): string | null {
+  if (typeof error !== 'object' || error === null) return null;
+  if ('code' in error && typeof error.code === 'string') return error.code;
+  return error instanceof Error && /Connection terminated|timeout exceeded when trying to connect/iu.test(error.message)
+    ? 'ECONNRESET'
+    : null;
+}
+
+const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));

@@ -1,0 +1,219 @@
+import { createHash } from 'node:crypto';
+import { canonicalContent } from '../domain/content-hash';
+import { fileInput, type FileInput, type FilingCounts } from '../domain/contracts';
+import type { FilingState } from '../domain/filing-states';
+import { hasErrors, type Finding } from '../domain/finding';
+import type { MappingRow } from '../domain/mapping';
+import { filingWorkflowId } from '../domain/names';
+import { checkRows } from '../domain/rules';
+import { parsePushMessage } from '../domain/rules-push-message';
+import { latestAttempt } from '../ledger/attempts';
+import { getExporter } from '../ledger/exporters';
+import { readInput, saveInput } from '../ledger/filing-inputs';
+import { recordIntent } from '../ledger/filing-intent';
+import { countRows } from '../ledger/filing-rows';
+import { needFiling } from '../ledger/filings';
+import { readSubmissions, type SubmissionState } from '../ledger/submissions';
+import { chooseChannel } from './channel';
+import type { ActivityDependencies } from './dependencies';
+
+/** How far one submission is, as a workflow needs to know it. */
+export interface SubmissionStage {
+  submission: number;
+  rowCount: number;
+  state: SubmissionState;
+  requestId: string | null;
+  dgftAckId: string | null;
+  ackStatus: string | null;
+  /** ms since the epoch. */
+  submittedAt: number | null;
+  /** What the acknowledgement complained of. */
+  ackErrors?: string[];
+  /** The newest attempt, when a run takes up what another left. */
+  lastAttempt: { attemptId: string; epoch: string; number: number; state: string } | null;
+}
+
+/** A filing as its workflow holds it: ids, counts and stages, never rows. */
+export interface OpenedFiling {
+  filingId: string;
+  exporterId: string;
+  reference: string;
+  state: FilingState;
+  seq: number;
+  channel: 'push' | 'bulk';
+  approvalNeeded: boolean;
+  approvedBy: string | null;
+  madeBy: string;
+  hasWorkbook: boolean;
+  counts: FilingCounts;
+  submissions: SubmissionStage[];
+}
+
+export type OpenFilingResult =
+  | { outcome: 'opened' | 'resumed' | 'recorded'; filing: OpenedFiling }
+  | { outcome: 'refused'; errors: Finding[] }
+  /** The ledger does not know the exporter: it has to be read from the service first. */
+  | { outcome: 'exporter_unknown' };
+
+/** Findings beyond this number are counted, not carried: a payload has limits. */
+const FINDINGS_IN_RESULT = 50;
+
+export function createOpenFilingActivities(deps: ActivityDependencies) {
+  const { pool, mode, clock, logger } = deps;
+
+  async function readRows(input: FileInput): Promise<{
+    rows: MappingRow[];
+    uploadType?: number;
+    declaration?: 'Y' | 'N';
+    inputRef?: string;
+    findings: Finding[];
+  }> {
+    if (input.inputRef) {
+      const saved = await readInput(pool, input.inputRef);
+      if (saved) return { rows: saved.rows, inputRef: input.inputRef, findings: [] };
+      return {
+        rows: [],
+        findings: [
+          finding('input_unknown', null, `The ledger holds no input ${input.inputRef}. Hand the rows in again.`),
+        ],
+      };
+    }
+    const { message, findings } = parsePushMessage(input.message);
+    if (!message) return { rows: [], findings };
+    if (message.platformCustomerId && message.platformCustomerId !== input.exporterId) {
+      const text = `The message is for ${message.platformCustomerId}, but the filing for ${input.exporterId}. Make them agree.`;
+      findings.push(finding('exporter_differs', 'platformCustomerId', text));
+    }
+    return { rows: message.rows, uploadType: message.uploadType, declaration: message.decalarationFlag, findings };
+  }
+
+  /** Everything that can be said without the ledger: all findings at once. */
+  function judge(input: FileInput, read: Awaited<ReturnType<typeof readRows>>) {
+    const findings = [...read.findings];
+    const uploadType = input.uploadType ?? read.uploadType ?? read.rows[0]?.mapping.uploadType;
+    const declaration = input.declaration ?? read.declaration;
+    if (input.declaration && read.declaration && input.declaration !== read.declaration) {
+      findings.push(
+        finding(
+          'declaration_differs',
+          'decalarationFlag',
+          `The message declares ${read.declaration}, the filing ${input.declaration}. Make them agree.`,
+        ),
+      );
+    }
+    if (!declaration) {
+      findings.push(
+        finding(
+          'declaration_missing',
+          'decalarationFlag',
+          'Give the declaration, Y or N: it is a legal statement and has no default.',
+        ),
+      );
+    }
+    if (!hasErrors(findings)) findings.push(...checkRows(read.rows, uploadType === undefined ? {} : { uploadType }));
+    return { uploadType, declaration, findings };
+  }
+
+  return {
+    /**
+     * Records what is to be filed before anything is sent: rules, the reference, the mapping fingerprints. Idempotent: the
+     * same workflow asking again gets the same filing.
+     */
+    async openFiling(args: { input: FileInput; workflowId: string }): Promise<OpenFilingResult> {
+      const parsed = fileInput.safeParse(args.input);
+      if (!parsed.success) {
+        const errors = parsed.error.issues.map((issue) =>
+          finding('invalid_input', issue.path.join('.') || null, issue.message),
+        );
+        return { outcome: 'refused', errors };
+      }
+      const input = parsed.data;
+      if (input.mode !== mode) {
+        const text = `The filing is for ${input.mode} mode, but this worker's key works in ${mode} mode.`;
+        return { outcome: 'refused', errors: [finding('wrong_mode', 'mode', text)] };
+      }
+      if (input.resume) return { outcome: 'resumed', filing: await describe(input.resume) };
+      const read = await readRows(input);
+      const { uploadType, declaration, findings } = judge(input, read);
+      if (hasErrors(findings) || !uploadType || !declaration) return refused(findings);
+      const exporter = await getExporter(pool, input.exporterId);
+      if (!exporter) return { outcome: 'exporter_unknown' };
+
+      const inputRef = read.inputRef ?? (await saveInput(pool, { rows: read.rows, sourceKind: 'json' }));
+      const content = { exporterId: input.exporterId, uploadType, declaration, rows: read.rows };
+      const contentHash = createHash('sha256').update(canonicalContent(content)).digest('hex');
+      const reference = input.reference ?? contentHash.slice(0, 16);
+      const outcome = await recordIntent(pool, {
+        mode,
+        exporterId: input.exporterId,
+        reference,
+        correction: input.correction,
+        corrects: input.corrects ?? null,
+        workflowId: args.workflowId,
+        contentHash,
+        inputRef,
+        rows: read.rows,
+        uploadType,
+        declaration,
+        channel: chooseChannel(input.channel, read.rows),
+        warnings: findings,
+        madeBy: input.madeBy,
+        approvalNeeded: input.approval ?? exporter.requiresApproval,
+        duplicateReason: input.allowDuplicate ?? null,
+        at: new Date(clock()),
+      });
+      if (outcome.outcome === 'refused') return refused(outcome.findings);
+      logger.info({ filingId: outcome.filingId, outcome: outcome.outcome, rows: read.rows.length }, 'filing recorded');
+      if (args.workflowId !== filingWorkflowId(mode, reference, input.correction)) {
+        logger.warn(
+          { workflowId: args.workflowId, reference },
+          'the workflow id is not the one that names its reference',
+        );
+      }
+      return { outcome: outcome.outcome, filing: await describe(outcome.filingId) };
+    },
+  };
+
+  async function describe(filingId: string): Promise<OpenedFiling> {
+    const filing = await needFiling(pool, filingId);
+    const submissions = await readSubmissions(pool, filingId);
+    const input = await readInput(pool, filing.inputRef);
+    const stages: SubmissionStage[] = [];
+    for (const each of submissions) {
+      const last = await latestAttempt(pool, filingId, each.submission);
+      stages.push({
+        submission: each.submission,
+        rowCount: each.rowCount,
+        state: each.state,
+        requestId: each.requestId,
+        dgftAckId: each.dgftAckId,
+        ackStatus: each.ackStatus,
+        submittedAt: each.submittedAt?.getTime() ?? null,
+        lastAttempt: last,
+      });
+    }
+    return {
+      filingId,
+      exporterId: filing.exporterId,
+      reference: filing.reference,
+      state: filing.state,
+      seq: filing.seq,
+      channel: filing.channel,
+      approvalNeeded: filing.approvalNeeded,
+      approvedBy: filing.approvedBy,
+      madeBy: filing.madeBy,
+      hasWorkbook: Boolean(input?.sourceDocument),
+      counts: await countRows(pool, filingId),
+      submissions: stages,
+    };
+  }
+}
+
+function refused(findings: Finding[]): OpenFilingResult {
+  const errors = findings.filter((each) => each.severity === 'error');
+  return { outcome: 'refused', errors: errors.slice(0, FINDINGS_IN_RESULT) };
+}
+
+function finding(code: string, field: string | null, message: string): Finding {
+  return { severity: 'error', code, row: null, field, message };
+}

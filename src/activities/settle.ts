@@ -1,0 +1,169 @@
+import { matchCertificates, type Ambiguity } from '../domain/certificate-matching';
+import { filingDateInKolkata } from '../domain/dates';
+import { sendingAt } from '../ledger/attempts';
+import { numbersNotToAdopt, unclaimedCertificates } from '../ledger/certificates';
+import { saveEvidence } from '../ledger/filing-notes';
+import { openRowsOf, readRows, settleRows } from '../ledger/filing-rows';
+import { withTransaction } from '../ledger/pool';
+import {
+  balancesNow,
+  recentCertificateSnapshot,
+  saveSnapshot,
+  snapshotBefore,
+  type Snapshot,
+} from '../ledger/snapshots';
+import { moveSubmission } from '../ledger/submissions';
+import type { ActivityDependencies } from './dependencies';
+import { iecOf } from '../ledger/exporters';
+import { readDetails } from './read-details';
+
+/** What speaks for and against an unknown submission, for the UI, `ebrc show` and the ledger. */
+export interface Evidence {
+  gatheredAt: string;
+  sentAt: string | null;
+  /** Rows that certificates proved to be filed, in this round. */
+  adopted: { position: number; eBRCNumber: string }[];
+  /** Rows still without proof. */
+  openRows: number;
+  /** Certificates that would fit more than one row, or rows that more than one would fit. */
+  ambiguous: Ambiguity[];
+  balances: {
+    irmKey: string;
+    before: string | null;
+    after: string | null;
+    readBefore: string | null;
+    readAfter: string | null;
+  }[];
+  /** Why nothing may be adopted, where that is so. */
+  problem: string | null;
+}
+
+/** A filing of the same exporter made seconds ago has read today's certificates already. */
+const SNAPSHOT_STILL_FRESH_WINDOWS = 1;
+
+/** Looking before a send and after a lost answer. */
+export function createSettleActivities(deps: ActivityDependencies) {
+  const { pool, clock, settings } = deps;
+
+  return {
+    /**
+     * Notes which certificates the exporter has today and what its IRMs' balances are, before a send: an unknown outcome is
+     * settled against it.
+     */
+    async takeSnapshot(args: {
+      filingId: string;
+      submission: number;
+      exporterId: string;
+    }): Promise<{ certificates: number | null }> {
+      const { filingId, submission, exporterId } = args;
+      const at = new Date(clock());
+      const since = new Date(at.getTime() - SNAPSHOT_STILL_FRESH_WINDOWS * settings.rateWindowMs);
+      const recent = await recentCertificateSnapshot(pool, exporterId, since);
+      if (recent) {
+        await saveSnapshot(pool, {
+          filingId,
+          submission,
+          exporterId,
+          certificates: recent.certificates,
+          at: recent.takenAt,
+        });
+        return { certificates: recent.certificates.length };
+      }
+      const iecCode = await iecOf(pool, exporterId);
+      if (!iecCode) {
+        await saveSnapshot(pool, { filingId, submission, exporterId, certificates: null, at });
+        return { certificates: null };
+      }
+      const today = filingDateInKolkata(at.getTime());
+      const certificates = await readDetails(deps, { exporterId, iecCode, from: today, to: today });
+      await saveSnapshot(pool, { filingId, submission, exporterId, certificates, at });
+      return { certificates: certificates.length };
+    },
+
+    /**
+     * One round of evidence for a submission of unknown outcome: certificates by document, date, amount and currency,
+     * issued on or after the send and not seen before it. Rows are adopted one by one, with positive evidence only;
+     * absence proves nothing.
+     */
+    async gatherEvidence(args: {
+      filingId: string;
+      submission: number;
+      exporterId: string;
+      attemptId: string;
+    }): Promise<Evidence> {
+      const { filingId, submission, exporterId } = args;
+      const sentAt = await sendingAt(pool, args.attemptId);
+      const now = clock();
+      const before = sentAt ? await snapshotBefore(pool, { filingId, submission, sentAt }) : null;
+      const iecCode = await iecOf(pool, exporterId);
+      const problem = problemOf({ sentAt, before, iecCode });
+      if (sentAt && iecCode) {
+        const from = filingDateInKolkata(sentAt.getTime());
+        await readDetails(deps, { exporterId, iecCode, from, to: filingDateInKolkata(now) });
+      }
+      const found =
+        sentAt && !problem
+          ? await adoptCertificates({ filingId, submission, exporterId, sentAt })
+          : { adopted: [], ambiguous: [] };
+      const rows = await readRows(pool, filingId, submission);
+      const openRows = rows.filter(
+        (row) => row.state === 'unknown' || row.state === 'planned' || row.state === 'submitted',
+      ).length;
+      const evidence: Evidence = {
+        gatheredAt: new Date(now).toISOString(),
+        sentAt: sentAt?.toISOString() ?? null,
+        ...found,
+        openRows,
+        balances: compareBalances(
+          before?.balances ?? [],
+          await balancesNow(pool, { filingId, submission, exporterId }),
+        ),
+        problem,
+      };
+      await saveEvidence(pool, filingId, evidence);
+      if (openRows === 0) await moveSubmission(pool, { filingId, submission, state: 'settled', at: new Date(now) });
+      return evidence;
+    },
+  };
+
+  async function adoptCertificates(args: { filingId: string; submission: number; exporterId: string; sentAt: Date }) {
+    const { filingId, exporterId, sentAt } = args;
+    return withTransaction(pool, async (client) => {
+      const excluded = await numbersNotToAdopt(client, exporterId, sentAt);
+      const entries = await unclaimedCertificates(client, exporterId);
+      const rows = await openRowsOf(client, filingId, exporterId);
+      const issuedFrom = filingDateInKolkata(sentAt.getTime());
+      const { matches, ambiguous } = matchCertificates(rows, entries, { excluded, issuedFrom });
+      const verdicts = matches.map((match) => ({ outcome: 'certified' as const, ...match }));
+      await settleRows(client, { filingId, exporterId, verdicts, at: new Date(clock()) });
+      return { adopted: matches.map(({ position, eBRCNumber }) => ({ position, eBRCNumber })), ambiguous };
+    });
+  }
+}
+
+/** Why certificates may not be adopted, in words for a person; null when they may. */
+function problemOf({
+  sentAt,
+  before,
+  iecCode,
+}: {
+  sentAt: Date | null;
+  before: Snapshot | null;
+  iecCode: string | null;
+}): string | null {
+  if (!sentAt) return 'the ledger does not say when the submission was sent';
+  if (!iecCode) return 'fetch-details needs an IEC, and neither the exporter nor its IRMs have one';
+  if (!before?.certificates) return 'no list of certificates from before the send exists to compare with';
+  return null;
+}
+
+function compareBalances(before: Snapshot['balances'], after: Snapshot['balances']): Evidence['balances'] {
+  const now = new Map(after.map((balance) => [balance.irmKey, balance]));
+  return before.map((balance) => ({
+    irmKey: balance.irmKey,
+    before: balance.available,
+    after: now.get(balance.irmKey)?.available ?? null,
+    readBefore: balance.readAt,
+    readAfter: now.get(balance.irmKey)?.readAt ?? null,
+  }));
+}

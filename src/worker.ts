@@ -1,0 +1,118 @@
+#!/usr/bin/env node
+/** The worker: configuration → servers → dependencies → one worker per queue → orderly shutdown. */
+import { access } from 'node:fs/promises';
+import { Client, Connection } from '@temporalio/client';
+import { NativeConnection, Runtime, type Worker } from '@temporalio/worker';
+import type { Logger } from 'pino';
+import { ConfigError, loadConfig, type Config } from './config';
+import { migrate } from './ledger/migrate';
+import { createPool } from './ledger/pool';
+import { createLogger } from './logger';
+import { compose } from './worker/compose';
+import { createWorkers } from './worker/create-workers';
+import { ensureSearchAttributes } from './worker/search-attributes';
+import { temporalLogger } from './worker/temporal-logger';
+import { waitFor } from './worker/wait-for';
+import { WORKFLOW_BUNDLE } from './workflows-bundle';
+
+const EXIT_CONFIGURATION = 2;
+
+async function run(config: Config, logger: Logger): Promise<void> {
+  await access(WORKFLOW_BUNDLE).catch(() => {
+    throw new Error(`The workflow bundle is missing (${WORKFLOW_BUNDLE}). Run: npm run build`);
+  });
+  for (const warning of config.warnings) logger.warn(warning);
+  Runtime.install({ logger: temporalLogger(logger), telemetryOptions: { logging: { filter: 'WARN', forward: {} } } });
+
+  const pool = createPool({
+    url: config.databaseUrl,
+    applicationName: 'ebrc-worker',
+    max: 20,
+    onIdleError: (error) => logger.warn({ err: error }, 'a database connection was lost; it is replaced'),
+  });
+  const { address, namespace, connectionOptions } = config.temporal;
+  const database = {
+    name: 'PostgreSQL',
+    address: hostOf(config.databaseUrl),
+    hint: 'Check DATABASE_URL and that the server runs.',
+  };
+  await waitFor(database, () => pool.query('SELECT 1'), logger);
+  await migrate(pool, { log: (message) => logger.info(message) });
+  const temporal = { name: 'Temporal', address, hint: 'Check TEMPORAL_ADDRESS and that the server runs.' };
+  const connection = await waitFor(temporal, () => Connection.connect(connectionOptions), logger);
+  const native = await waitFor(temporal, () => NativeConnection.connect(connectionOptions), logger);
+  const searchAttributes = await ensureSearchAttributes(connection, namespace, logger);
+
+  const client = new Client({ connection, namespace });
+  const composition = compose({ config, pool, logger, searchAttributes, client });
+  const { deps, budget } = composition;
+  const workers = await createWorkers({
+    connection: native,
+    namespace,
+    taskQueue: config.taskQueue,
+    workflowBundle: { codePath: WORKFLOW_BUNDLE },
+    deps,
+    budget,
+  });
+  onStopSignal(() => stop(workers, budget, logger));
+  logger.info(
+    { address, namespace, taskQueue: config.taskQueue, apiUrl: config.apiUrl, mode: config.mode },
+    'worker started',
+  );
+  try {
+    await Promise.all(workers.map((worker) => worker.run()));
+  } finally {
+    await stop(workers, budget, logger);
+    await composition.close();
+    await connection.close();
+    await native.close();
+    await pool.end();
+    logger.info('worker stopped');
+  }
+}
+
+/** Waiters go first, through our own signal: Temporal tells activities only after the grace time. */
+async function stop(workers: readonly Worker[], budget: { stop(): Promise<void> }, logger: Logger): Promise<void> {
+  logger.info('stopping: calls under way are finished');
+  await budget.stop();
+  for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
+}
+
+function onStopSignal(stopAll: () => Promise<void>): void {
+  let stopping = false;
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      if (stopping) return;
+      stopping = true;
+      void stopAll();
+    });
+  }
+}
+
+/** Host and database of a connection string, without user and password. */
+function hostOf(databaseUrl: string): string {
+  const { host, pathname } = new URL(databaseUrl);
+  return `${host}${pathname}`;
+}
+
+function main(): void {
+  let config: Config;
+  try {
+    config = loadConfig();
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    process.exitCode = EXIT_CONFIGURATION;
+    return;
+  }
+  const logger = createLogger({ level: config.logLevel, name: 'ebrc-worker' });
+  run(config, logger).then(
+    () => process.exit(0),
+    (error: unknown) => {
+      logger.fatal({ err: error }, error instanceof Error ? error.message : 'the worker failed');
+      process.exit(1);
+    },
+  );
+}
+
+main();

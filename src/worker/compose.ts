@@ -1,0 +1,101 @@
+/** Builds everything that activities need from the configuration. The one place where the parts meet. */
+import { hostname } from 'node:os';
+import type { Client } from '@temporalio/client';
+import type pg from 'pg';
+import type { Logger } from 'pino';
+import type { ActivityDependencies } from '../activities/dependencies';
+import { createBudget, hashOfKey, type StoppableBudget } from '../api/budget';
+import { createFilingApi } from '../api/client';
+import type { Config } from '../config';
+import { createDocumentStore } from '../documents/document-store';
+import { createApiCallAudit, pruneApiCalls } from '../ledger/api-calls';
+import { createBudgetStore } from '../ledger/budget-store';
+import { createVault } from '../ledger/vault';
+
+/** Calls are kept for audits for this long. */
+const AUDIT_DAYS = 180;
+const DAY_MS = 24 * 3_600_000;
+
+export interface Composition {
+  deps: ActivityDependencies;
+  budget: StoppableBudget;
+  /** Ends what was made, in order, once no activity runs any more. */
+  close(): Promise<void>;
+}
+
+export function compose({
+  config,
+  pool,
+  logger,
+  searchAttributes,
+  client,
+}: {
+  config: Config;
+  pool: pg.Pool;
+  logger: Logger;
+  searchAttributes: readonly string[];
+  client: Client;
+}): Composition {
+  const audit = createApiCallAudit({
+    pool,
+    onLost: (rows: unknown, error: unknown) => logger.warn({ rows, err: error }, 'audit rows were lost'),
+  });
+  const store = createBudgetStore({
+    pool,
+    keyHash: hashOfKey(config.apiKey),
+    owner: `${hostname()}-${process.pid}`,
+  });
+  const budget = createBudget({
+    store,
+    windowMs: config.rateWindowMs,
+    metrics: {
+      granted: (rateClass, ms) => logger.debug({ rateClass, ms }, 'slot granted'),
+      refused: (rateClass) => logger.warn({ rateClass }, 'the service answered 429: something else uses this key'),
+    },
+    onLostReport: (error) =>
+      logger.warn({ err: error }, 'what became of a call could not be stored; its slot stays used'),
+  });
+  const api = createFilingApi({
+    baseUrl: config.apiUrl,
+    apiKey: config.apiKey,
+    httpTimeoutMs: config.httpTimeoutMs,
+    budget,
+    audit: audit.record,
+    logger,
+  });
+  const prune = () =>
+    pruneApiCalls(pool, new Date(Date.now() - AUDIT_DAYS * DAY_MS)).catch((error: unknown) =>
+      logger.warn({ err: error }, 'old audit rows could not be removed'),
+    );
+  const pruning = setInterval(() => void prune(), DAY_MS).unref();
+  void prune();
+  return {
+    budget,
+    deps: {
+      mode: config.mode,
+      pool,
+      api,
+      vault: createVault({ keys: [...config.encryptionKeys] }),
+      documents: createDocumentStore({ root: config.documents }),
+      clock: Date.now,
+      logger,
+      settings: {
+        httpTimeoutMs: config.httpTimeoutMs,
+        rateWindowMs: config.rateWindowMs,
+        overdueAfterMs: config.overdueAfterMs,
+        settleAfterMs: config.settleAfterMs,
+        pollFirstMs: config.poll.firstMs,
+        pollMinMs: config.poll.minMs,
+        pollMaxMs: config.poll.maxMs,
+      },
+      searchAttributes,
+      client: () => client,
+    },
+    close: async () => {
+      clearInterval(pruning);
+      await api.close();
+      await budget.close();
+      await audit.close();
+    },
+  };
+}

@@ -1,0 +1,58 @@
+import { Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker';
+import { createActivities } from '../activities/create-activities';
+import { FailureInterceptor } from '../activities/interceptor';
+import type { ActivityDependencies } from '../activities/dependencies';
+import type { StoppableBudget } from '../api/budget';
+import { createGatedTuner } from '../api/slot-supplier';
+import { queueOfClass, RATE_CLASSES } from '../domain/names';
+
+/** Local work (ledger, documents) of the main queue at once. */
+const LOCAL_ACTIVITIES = 20;
+const WORKFLOW_TASKS = 20;
+/** The longest call takes two HTTP time-outs; a SIGTERM must never cut a submission in half. */
+const GRACE_HTTP_TIMEOUTS = 2;
+const GRACE_EXTRA_MS = 10_000;
+
+export interface WorkersOptions {
+  connection: NativeConnection;
+  namespace: string;
+  taskQueue: string;
+  workflowBundle: { codePath: string };
+  deps: ActivityDependencies;
+  budget: StoppableBudget;
+}
+
+/**
+ * One worker for workflows and local work, and one for each rate class, whose next task is taken from the server only when
+ * the last one holds its slot.
+ */
+export async function createWorkers(options: WorkersOptions): Promise<Worker[]> {
+  const { connection, namespace, taskQueue, workflowBundle, deps, budget } = options;
+  const { httpTimeoutMs, rateWindowMs } = deps.settings;
+  const grace = GRACE_HTTP_TIMEOUTS * httpTimeoutMs + GRACE_EXTRA_MS;
+  const common: Omit<WorkerOptions, 'taskQueue'> = {
+    connection,
+    namespace,
+    activities: createActivities(deps),
+    shutdownGraceTime: grace,
+    shutdownForceTime: grace + GRACE_EXTRA_MS,
+    interceptors: {
+      activity: [() => ({ inbound: new FailureInterceptor({ logger: deps.logger, rateWindowMs }) })],
+    },
+  };
+  const main = Worker.create({
+    ...common,
+    taskQueue,
+    workflowBundle,
+    maxConcurrentActivityTaskExecutions: LOCAL_ACTIVITIES,
+    maxConcurrentWorkflowTaskExecutions: WORKFLOW_TASKS,
+  });
+  const classes = RATE_CLASSES.map((rateClass) =>
+    Worker.create({
+      ...common,
+      taskQueue: queueOfClass(taskQueue, rateClass),
+      tuner: createGatedTuner(budget.gate(rateClass)),
+    }),
+  );
+  return Promise.all([main, ...classes]);
+}

@@ -1,0 +1,34 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+
+/** How long a server that is not up yet is waited for at start. */
+export const START_PATIENCE_MS = 120_000;
+const PAUSE_MS = 2_000;
+
+/**
+ * Repeats `connect` until it succeeds, saying what is waited for. @throws Error after {@link START_PATIENCE_MS} that names
+ * what was tried and what to do.
+ */
+export async function waitFor<T>(
+  what: { name: string; address: string; hint: string },
+  connect: () => Promise<T>,
+  logger: Logger,
+  patienceMs = START_PATIENCE_MS,
+): Promise<T> {
+  const until = Date.now() + patienceMs;
+  for (;;) {
+    try {
+      return await connect();
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      if (Date.now() >= until) {
+        throw new Error(
+          `${what.name} at ${what.address} did not answer within ${Math.round(patienceMs / 1000)} s (${reason}). ${what.hint}`,
+          { cause: error },
+        );
+      }
+      logger.warn({ address: what.address, reason }, `waiting for ${what.name}`);
+      await sleep(PAUSE_MS);
+    }
+  }
+}

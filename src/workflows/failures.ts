@@ -1,0 +1,28 @@
+/** Reading what an activity failed with. Workflows branch on the failure's `type`, never on its message. */
+import { ActivityFailure, ApplicationFailure, ChildWorkflowFailure } from '@temporalio/workflow';
+import type { FailureDetails } from '../activities/application-failure';
+import { isErrorKind, type ErrorKind } from '../domain/error-kinds';
+
+export interface ReadFailure {
+  /** Null when no activity code spoke: a lost worker, a lost heartbeat, a time-out. */
+  kind: ErrorKind | null;
+  message: string;
+  details: Partial<FailureDetails>;
+}
+
+/** How deep a chain of causes is followed. */
+const MAX_DEPTH = 5;
+
+/** The kind and the details of a failure, from as deep in its chain of causes as they are. */
+export function readFailure(error: unknown): ReadFailure {
+  let current: unknown = error;
+  for (let depth = 0; depth < MAX_DEPTH && current instanceof Error; depth += 1) {
+    if (current instanceof ApplicationFailure) {
+      const details = (current.details?.[0] ?? {}) as Partial<FailureDetails>;
+      return { kind: isErrorKind(current.type) ? current.type : null, message: current.message, details };
+    }
+    if (!(current instanceof ActivityFailure) && !(current instanceof ChildWorkflowFailure)) break;
+    current = current.cause;
+  }
+  return { kind: null, message: current instanceof Error ? current.message : String(current), details: {} };
+}

@@ -1,0 +1,115 @@
+/** From the acknowledgement to an outcome for every record: polling, however long the authority takes. */
+import { condition } from '@temporalio/workflow';
+import type { SubmissionStage } from '../activities/open-filing';
+import type { PollResult } from '../activities/poll-status';
+import { calls } from './activity-profiles';
+import type { FilingRun } from './filing-run';
+import { interruptible, Interrupted } from './interruptible';
+import { throughPauses } from './pauses';
+import { FilingRefused } from './prepare-filing';
+
+/** Follows a request to its end; the submission's rows are settled then. */
+export async function followRequest(run: FilingRun, stage: SubmissionStage): Promise<void> {
+  if (run.state !== 'overdue') {
+    await run.move('processing', { kind: 'processing', text: `request ${stage.requestId} is with the authority` });
+  }
+  const watch = { over: false };
+  const overdue = watchOverdue(run, stage, watch);
+  try {
+    await poll(run, stage);
+  } finally {
+    watch.over = true;
+    await overdue;
+  }
+}
+
+async function poll(run: FilingRun, stage: SubmissionStage): Promise<void> {
+  for (;;) {
+    let polled: PollResult;
+    try {
+      polled = await throughPauses(run, () =>
+        interruptible(
+          run,
+          () => look(run, stage),
+          () => run.resolution !== null,
+        ),
+      );
+    } catch (error) {
+      if (!(error instanceof Interrupted)) throw error;
+      await takeRequestId(run, stage);
+      continue;
+    }
+    if (polled.outcome === 'unknown_request') {
+      const said = (stage.ackErrors ?? []).join('; ');
+      const message = `The service acknowledged the submission as Failed and does not know request ${stage.requestId}. ${said}`;
+      throw new FilingRefused(stage.submission, { kind: 'acknowledgement_failed', message: message.trim() }, []);
+    }
+    if (polled.outcome === 'terminal' || (await filledByDetails(run))) {
+      stage.state = 'terminal';
+      return;
+    }
+    await run.wait(
+      Math.max(60_000, run.settings.pollMaxMs),
+      'Not every record has an outcome yet',
+      () => run.resolution !== null,
+    );
+  }
+}
+
+function look(run: FilingRun, stage: SubmissionStage): Promise<PollResult> {
+  const { filingId, exporterId } = run;
+  return calls('poll', { summary: `Status of request ${stage.requestId}`, rateClass: 'api', exporterId }).pollStatus({
+    filingId,
+    submission: stage.submission,
+    exporterId,
+    requestId: stage.requestId ?? '',
+    submittedAt: stage.submittedAt ?? Date.now(),
+    failedAck: stage.ackStatus?.toLowerCase() === 'failed',
+    ackErrors: stage.ackErrors ?? [],
+  });
+}
+
+/** The authority is done but did not say for which rows: fetch-details may. */
+async function filledByDetails(run: FilingRun): Promise<boolean> {
+  const { filingId, exporterId } = run;
+  const about = { summary: 'Fill rows from the certificate details', rateClass: 'details' as const, exporterId };
+  const { open } = await throughPauses(run, () =>
+    interruptible(run, () => calls('api', about).fetchCertificates({ filingId, exporterId })),
+  );
+  return open === 0;
+}
+
+/** A person knows better under which request id the submission is processed. */
+async function takeRequestId(run: FilingRun, stage: SubmissionStage): Promise<void> {
+  const resolution = run.resolution;
+  if (!resolution?.requestId) {
+    run.resolution = null;
+    return;
+  }
+  const { by, note, requestId } = resolution;
+  const about = { summary: `Filed as ${requestId}, says ${by}` };
+  const { submittedAt } = await calls('ledger', about).adoptRequestId({
+    filingId: run.filingId,
+    submission: stage.submission,
+    requestId,
+  });
+  stage.requestId = requestId;
+  stage.submittedAt = submittedAt;
+  if (stage.submission === 1) run.requestId = requestId;
+  await run.move('processing', { kind: 'resolved', who: by, text: note, data: { requestId } });
+  run.resolution = null;
+}
+
+/** Past the overdue mark the filing needs attention, and goes on being polled. */
+async function watchOverdue(run: FilingRun, stage: SubmissionStage, watch: { over: boolean }): Promise<void> {
+  const due = (stage.submittedAt ?? Date.now()) + run.settings.overdueAfterMs;
+  const left = Math.max(1, due - Date.now());
+  const ended = await condition(() => watch.over || run.givenUp, left, { summary: 'Until the request is overdue' });
+  // A pause has the word until it is over.
+  if (!ended) await condition(() => watch.over || run.givenUp || run.state === 'processing');
+  if (watch.over || run.givenUp) return;
+  const attention =
+    `Request ${stage.requestId} has no outcome ${Math.round(run.settings.overdueAfterMs / 60_000)} minutes after its ` +
+    `submission. It goes on being polled. Ask the service about it, or: ebrc abandon ${run.filingId} --note TEXT.`;
+  await run.move('overdue', { kind: 'overdue', text: 'no outcome in time' }, { attention });
+}

@@ -1,0 +1,205 @@
+/** Sending a submission: one attempt after another, and only after the one before was proven not to be sent. */
+import { sleep } from '@temporalio/workflow';
+import type { SubmissionStage } from '../activities/open-filing';
+import type { AttemptReading, StoredAnswer } from '../domain/attempt';
+import { decide, delayMs } from '../domain/retry-table';
+import type { ErrorKind } from '../domain/error-kinds';
+import { calls } from './activity-profiles';
+import { readFailure, type ReadFailure } from './failures';
+import type { FilingRun } from './filing-run';
+import { pauseOf, throughPauses, waitOut } from './pauses';
+import { FilingRefused, prepareFiling } from './prepare-filing';
+import { settleUnknown } from './settle-unknown';
+
+export interface Attempt {
+  attemptId: string;
+  epoch: string;
+}
+
+type Sent =
+  | { verdict: 'answered'; answer: StoredAnswer }
+  | { verdict: 'not_sent'; failure: ReadFailure; answer: StoredAnswer | null }
+  | { verdict: 'unknown'; reason: string };
+
+/** After the HTTP time-out an answer may still be on its way into the ledger for this long. */
+const LATE_ANSWER_MS = 30_000;
+/** From this many attempts in a row that did not get through, somebody should look. */
+const ATTEMPTS_UNTIL_ATTENTION = 4;
+
+/**
+ * Brings one submission to the service: acknowledged (its stage says so afterwards), or settled by certificates.
+ * @throws FilingRefused when the service refuses it at the door, FilingGivenUp when a person gives it up.
+ */
+export async function submitOne(run: FilingRun, stage: SubmissionStage): Promise<void> {
+  let number = stage.lastAttempt?.number ?? 0;
+  let left = stage.lastAttempt && stage.lastAttempt.state !== 'not_sent' ? stage.lastAttempt : null;
+  for (let failures = 0; ;) {
+    const attempt: Attempt = left ?? (await openNext(run, stage, (number += 1), failures > 0));
+    const sent: Sent = left ? await readMarks(run, attempt, null) : await send(run, stage, attempt);
+    left = null;
+    if (sent.verdict === 'answered') {
+      if (await adopt(run, stage, attempt, sent.answer)) return;
+      continue;
+    }
+    if (sent.verdict === 'unknown') {
+      if (await settle(run, stage, attempt, sent.reason)) return;
+      continue;
+    }
+    failures += 1;
+    await notSent(run, stage, sent, failures);
+  }
+}
+
+async function openNext(run: FilingRun, stage: SubmissionStage, number: number, again: boolean): Promise<Attempt> {
+  run.stopIfGivenUp();
+  if (again) await prepareFiling(run);
+  if (run.state !== 'submitting') {
+    const text = `submission ${stage.submission} of ${run.filing?.submissions.length ?? 1} with ${stage.rowCount} rows`;
+    await run.move('submitting', { kind: 'submitting', text });
+  }
+  await snapshot(run, stage);
+  run.stopIfGivenUp();
+  return calls('ledger', { summary: `Open attempt ${number}` }).openAttempt({
+    filingId: run.filingId,
+    submission: stage.submission,
+    number,
+  });
+}
+
+/** Notes what exists before the send. Without it an unknown outcome can only be settled by a person; it stops nothing. */
+async function snapshot(run: FilingRun, stage: SubmissionStage): Promise<void> {
+  const { filingId, exporterId } = run;
+  const about = { summary: 'Note the certificates from before the send', rateClass: 'details' as const, exporterId };
+  try {
+    await throughPauses(run, () =>
+      calls('helpful', about).takeSnapshot({ filingId, submission: stage.submission, exporterId }),
+    );
+  } catch (error) {
+    const failure = readFailure(error);
+    if (failure.kind === null) throw error;
+    await run.note({
+      kind: 'no_snapshot',
+      text: `Certificates from before the send could not be read: ${failure.message}`,
+    });
+  }
+}
+
+async function send(run: FilingRun, stage: SubmissionStage, attempt: Attempt): Promise<Sent> {
+  const { filingId, exporterId, filing } = run;
+  const args = { filingId, submission: stage.submission, exporterId, ...attempt };
+  const bulk = filing?.channel === 'bulk';
+  const about = {
+    summary: `${bulk ? 'Upload the workbook of' : 'Push'} submission ${stage.submission} (${stage.rowCount} rows)`,
+    rateClass: bulk ? ('bulk' as const) : ('push' as const),
+    exporterId,
+  };
+  try {
+    const answer = bulk ? await calls('submit', about).submitBulk(args) : await calls('submit', about).submitPush(args);
+    return { verdict: 'answered', answer };
+  } catch (error) {
+    return readMarks(run, attempt, readFailure(error));
+  }
+}
+
+/** What the ledger says of an attempt whose activity failed, was lost, or belonged to an earlier run. */
+async function readMarks(run: FilingRun, attempt: Attempt, failure: ReadFailure | null): Promise<Sent> {
+  const refusal = failure && wasRefused(failure) ? (failure.kind ?? undefined) : undefined;
+  const read = () =>
+    calls('ledger', { summary: 'Read what became of the attempt' }).readAttempt({
+      ...attempt,
+      ...(refusal ? { refusal } : {}),
+    });
+  let reading = await read();
+  // The exchange is over when its own activity says so; otherwise the request may still be under way somewhere.
+  if (reading.verdict === 'sending' && failure?.kind !== 'outcome_unknown') {
+    await sleep(run.settings.httpTimeoutMs + LATE_ANSWER_MS, { summary: 'Wait for a late answer' });
+    reading = await read();
+  }
+  return judge(reading, failure);
+}
+
+function judge(reading: AttemptReading, failure: ReadFailure | null): Sent {
+  if (reading.verdict === 'answered' && reading.answer) return { verdict: 'answered', answer: reading.answer };
+  if (reading.verdict === 'not_sent') {
+    const lost: ReadFailure = { kind: null, message: reading.reason ?? 'nothing was sent', details: {} };
+    return { verdict: 'not_sent', failure: failure ?? lost, answer: reading.answer };
+  }
+  return { verdict: 'unknown', reason: failure?.message ?? reading.reason ?? 'the worker that sent it was lost' };
+}
+
+/** Whether the service itself refused the submission, readably: then nothing of it was accepted. */
+function wasRefused({ kind, details }: ReadFailure): boolean {
+  return kind !== null && kind !== 'outcome_unknown' && kind !== 'unexpected' && typeof details.status === 'number';
+}
+
+/** Takes an answer over; one without a request id to ask about is settled like a lost answer. @returns false to send again. */
+async function adopt(run: FilingRun, stage: SubmissionStage, attempt: Attempt, answer: StoredAnswer): Promise<boolean> {
+  run.sent = true;
+  const { filingId } = run;
+  const adopted = await calls('ledger', { summary: 'Take the acknowledgement over' }).adoptAnswer({
+    filingId,
+    submission: stage.submission,
+    attemptId: attempt.attemptId,
+    answer,
+  });
+  stage.state = 'acknowledged';
+  stage.requestId = adopted.requestId;
+  stage.ackStatus = adopted.ackStatus;
+  stage.submittedAt = adopted.submittedAt;
+  stage.ackErrors = adopted.errors;
+  if (stage.submission === 1) {
+    run.requestId = adopted.requestId;
+    run.dgftAckId = adopted.dgftAckId;
+  }
+  if (adopted.mismatch) {
+    await run.note({ kind: 'upload_mismatch', text: adopted.mismatch });
+  }
+  if (adopted.requestId) return true;
+  return settle(run, stage, attempt, 'the service acknowledged it as Failed, but without a request id to ask about');
+}
+
+/** @returns false when the submission is to be sent again. */
+async function settle(run: FilingRun, stage: SubmissionStage, attempt: Attempt, reason: string): Promise<boolean> {
+  run.sent = true;
+  const outcome = await settleUnknown(run, stage, attempt, reason);
+  if (outcome.outcome === 'answered') return adopt(run, stage, attempt, outcome.answer);
+  if (outcome.outcome === 'resend') {
+    run.sent =
+      run.filing?.submissions.some((each) => each.submission < stage.submission && each.state !== 'released') ?? false;
+    return false;
+  }
+  if (outcome.outcome === 'filed') {
+    stage.state = 'acknowledged';
+    stage.requestId = outcome.requestId;
+    stage.submittedAt = outcome.submittedAt;
+    if (stage.submission === 1) run.requestId = outcome.requestId;
+  } else {
+    stage.state = 'settled';
+  }
+  return true;
+}
+
+/** Nothing was accepted: wait for what is missing, refuse the filing, or wait and let the next attempt come. */
+async function notSent(
+  run: FilingRun,
+  stage: SubmissionStage,
+  { failure, answer }: Extract<Sent, { verdict: 'not_sent' }>,
+  failures: number,
+): Promise<void> {
+  if (pauseOf(failure) !== null) {
+    await waitOut(run, failure);
+    return;
+  }
+  const kind: ErrorKind = failure.kind ?? 'not_sent';
+  const decision = decide(run.filing?.channel === 'bulk' ? 'bulkUpload' : 'pushIrm', kind);
+  if (decision.action === 'refuse') {
+    throw new FilingRefused(stage.submission, answer ?? { kind, message: failure.message }, []);
+  }
+  const schedule = 'schedule' in decision ? decision.schedule : { initialMs: 30_000, factor: 2, maxMs: 900_000 };
+  const wait = kind === 'rate_limited' ? run.settings.rateWindowMs : delayMs(schedule, failures);
+  const text = `nothing was sent (${failure.message}); attempt ${failures + 1} in ${Math.round(wait / 1000)} s`;
+  const stuck = failures >= ATTEMPTS_UNTIL_ATTENTION;
+  const attention = stuck ? `The submission has not got through ${failures} times: ${failure.message}` : null;
+  await run.move('submitting', { kind: 'not_sent', text }, { attention, needsAttention: stuck });
+  await run.wait(wait, `Send again after: ${failure.message}`.slice(0, 200));
+}
