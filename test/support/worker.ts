@@ -1,0 +1,173 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Client } from '@temporalio/client';
+import { DefaultLogger, Runtime, Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker';
+import pino, { type Logger } from 'pino';
+import { createActivities } from '../../src/activities/create-activities';
+import type { ActivityDependencies, WorkerSettings } from '../../src/activities/dependencies';
+import { FailureInterceptor } from '../../src/activities/interceptor';
+import type { Budget, BudgetSlot } from '../../src/api/budget-port';
+import { createFilingApi } from '../../src/api/client';
+import { createDocumentStore } from '../../src/documents/document-store';
+import { modeOfKey, queueOfClass, RATE_CLASSES, SEARCH_ATTRIBUTES } from '../../src/domain/names';
+import { createVault } from '../../src/ledger/vault';
+import type { TestDatabase } from './postgres';
+import { workflowBundle } from './workflow-bundle';
+
+// Before anything makes the runtime of this process: its logs would drown what jest prints.
+Runtime.install({
+  logger: new DefaultLogger('ERROR'),
+  telemetryOptions: { logging: { filter: 'ERROR', forward: {} } },
+});
+
+const HOUR = 3_600_000;
+
+/** What a test worker needs of a Temporal server; a `TestWorkflowEnvironment` is one. */
+export interface TestStage {
+  client: Client;
+  nativeConnection: NativeConnection;
+  namespace?: string;
+  currentTimeMs(): Promise<number>;
+}
+
+export interface TestWorkerOptions {
+  env: TestStage;
+  sandbox: { url: string };
+  ledger: Pick<TestDatabase, 'pool'>;
+  /** Default `dev_sandbox_key`; its prefix is the mode. */
+  apiKey?: string;
+  taskQueue?: string;
+  /** Default: one that lets every call through at once. */
+  budget?: Budget;
+  settings?: Partial<WorkerSettings>;
+  /** Default: silent. */
+  logger?: Logger;
+  /** No workflow stays in memory, so that every task replays its history: what is not deterministic shows. */
+  replayEveryTask?: boolean;
+  /** Replaces dependencies that were made. */
+  adjust?: (deps: ActivityDependencies) => ActivityDependencies;
+}
+
+export interface TestWorker {
+  taskQueue: string;
+  deps: ActivityDependencies;
+  client: Client;
+  /** All workers end as by SIGTERM without grace: what is under way is given up. */
+  stop(): Promise<void>;
+  /** New workers with the same dependencies, as after a restart. */
+  start(): Promise<void>;
+  /** Stops, and frees what was made. */
+  close(): Promise<void>;
+}
+
+/** The settings that tests live by unless they say otherwise. */
+export const TEST_SETTINGS: WorkerSettings = {
+  httpTimeoutMs: 5_000,
+  rateWindowMs: 60_000,
+  overdueAfterMs: 4 * HOUR,
+  settleAfterMs: 4 * HOUR,
+  pollFirstMs: 20 * 60_000,
+  pollMinMs: 60_000,
+  pollMaxMs: 15 * 60_000,
+};
+
+/** Grants everything at once; for tests that are not about rates. */
+export const openBudget: Budget = {
+  acquire: () => {
+    const done = () => Promise.resolve();
+    const slot: BudgetSlot = { written: done, answered: done, refused: done, unused: done };
+    return Promise.resolve(slot);
+  },
+};
+
+/**
+ * The whole worker in this process: one worker for workflows and local work, one for each rate class, real activities on a real
+ * API client against the sandbox. Time is the server's: each activity begins with the clock set to it.
+ */
+export async function startTestWorker(options: TestWorkerOptions): Promise<TestWorker> {
+  const { env, sandbox, ledger, apiKey = 'dev_sandbox_key' } = options;
+  const taskQueue = options.taskQueue ?? `ebrc-test-${randomBytes(4).toString('hex')}`;
+  const settings = { ...TEST_SETTINGS, ...options.settings };
+  const documents = await mkdtemp(join(tmpdir(), 'ebrc-documents-'));
+  const logger = options.logger ?? pino({ level: 'silent' });
+  const clock = await createTestClock(env);
+  const api = createFilingApi({
+    baseUrl: sandbox.url,
+    apiKey,
+    httpTimeoutMs: settings.httpTimeoutMs,
+    budget: options.budget ?? openBudget,
+    clock: clock.now,
+  });
+  const made: ActivityDependencies = {
+    mode: modeOfKey(apiKey) ?? 'test',
+    pool: ledger.pool,
+    api,
+    vault: createVault({ keys: [{ keyId: 'test', key: randomBytes(32) }] }),
+    documents: createDocumentStore({ root: documents }),
+    clock: clock.now,
+    logger,
+    settings,
+    searchAttributes: Object.keys(SEARCH_ATTRIBUTES),
+    client: () => env.client,
+  };
+  const deps = options.adjust?.(made) ?? made;
+  const activities = createActivities(deps);
+  let running: { worker: Worker; ended: Promise<void> }[] = [];
+
+  const common: Omit<WorkerOptions, 'taskQueue'> = {
+    connection: env.nativeConnection,
+    namespace: env.namespace ?? 'default',
+    activities,
+    shutdownGraceTime: 0,
+    interceptors: {
+      activity: [
+        () => ({ inbound: { execute: async (input, next) => clock.refresh().then(() => next(input)) } }),
+        () => ({ inbound: new FailureInterceptor({ logger, rateWindowMs: settings.rateWindowMs }) }),
+      ],
+    },
+  };
+
+  async function start(): Promise<void> {
+    const bundle = await workflowBundle();
+    const main = { taskQueue, workflowBundle: bundle, maxCachedWorkflows: options.replayEveryTask ? 0 : 100 };
+    const classes = RATE_CLASSES.map((rateClass) => ({ taskQueue: queueOfClass(taskQueue, rateClass) }));
+    const workers = await Promise.all([main, ...classes].map((own) => Worker.create({ ...common, ...own })));
+    running = workers.map((worker) => ({ worker, ended: worker.run() }));
+  }
+
+  async function stop(): Promise<void> {
+    const ending = running;
+    running = [];
+    for (const { worker } of ending) worker.shutdown();
+    await Promise.all(ending.map(({ ended }) => ended));
+  }
+
+  await start();
+  return {
+    taskQueue,
+    deps,
+    client: env.client,
+    start,
+    stop,
+    close: async () => {
+      await stop();
+      await api.close();
+      await rm(documents, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The server's time for code that cannot wait for it: as it was when last asked, plus what has passed since. */
+export async function createTestClock(
+  env: Pick<TestStage, 'currentTimeMs'>,
+): Promise<{ now: () => number; refresh: () => Promise<void> }> {
+  let known = { server: await env.currentTimeMs(), here: performance.now() };
+  return {
+    now: () => Math.round(known.server + performance.now() - known.here),
+    refresh: async () => {
+      known = { server: await env.currentTimeMs(), here: performance.now() };
+    },
+  };
+}
