@@ -60,7 +60,7 @@ export function compose({
     apiKey: config.apiKey,
     httpTimeoutMs: config.httpTimeoutMs,
     budget,
-    audit: audit.record,
+    audit: (row) => audit.recordApiCall(row),
     logger,
   });
   const prune = () =>
@@ -75,7 +75,7 @@ export function compose({
       mode: config.mode,
       pool,
       api,
-      vault: createVault({ keys: [...config.encryptionKeys] }),
+      vault: createVault({ keys: config.encryptionKeys.map(({ id, key }) => ({ keyId: id, key })) }),
       documents: createDocumentStore({ root: config.documents }),
       clock: Date.now,
       logger,
