@@ -98,10 +98,8 @@ function irmKeyOf({ mapping }: DraftRow): string | undefined {
   return irmKeyText(mapping as Pick<Mapping, 'irmNumber' | 'irmAdCode' | 'irmIfscCode' | 'irmDt'>);
 }
 
-/** Drafts by a key, in file order; those without the key or without a mapped amount stay out. */
-function grouped(drafts: readonly DraftRow[], keyOf: (draft: DraftRow) => string | undefined): DraftRow[][] {
-  const mapped = drafts.filter((draft) => isAmount(draft.mapping.mappedIRMAmountFCC));
-  return [...groupBy(mapped, keyOf).values()];
+function hasMappedAmount({ mapping }: DraftRow): boolean {
+  return isAmount(mapping.mappedIRMAmountFCC);
 }
 
 function mappedAmounts(group: readonly DraftRow[]): number[] {
@@ -123,12 +121,15 @@ export function rowThatExceeds(
 
 /** Mapped amounts per IRM against the remittance that the rows themselves state (spec: bulk-upload, Mapping). */
 function checkRemittances(drafts: readonly DraftRow[]): Finding[] {
-  return grouped(drafts, irmKeyOf).flatMap((group) => {
-    const stated = group.map((draft) => draft.mapping.irmRemitAmtFCC).filter((amount) => amount !== undefined);
+  return [...groupBy(drafts, irmKeyOf).values()].flatMap((all) => {
+    const group = all.filter(hasMappedAmount);
+    const stated = all
+      .map((draft) => draft.mapping.irmRemitAmtFCC)
+      .filter((amount) => amount !== undefined && isAmount(amount));
     const remittance = stated[0];
     if (remittance === undefined) return [];
     const findings: Finding[] = [];
-    const other = group.find(
+    const other = all.find(
       ({ mapping }) => isAmount(mapping.irmRemitAmtFCC) && compareAmounts(mapping.irmRemitAmtFCC, remittance) !== 0,
     );
     if (other) {
@@ -137,7 +138,7 @@ function checkRemittances(drafts: readonly DraftRow[]): Finding[] {
           other.row,
           'irmRemitAmtFCC',
           'remittance_differs',
-          `This row gives another remittance amount than row ${group[0]?.row} for the same IRM. Write the same amount in both.`,
+          `This row gives another remittance amount than row ${all[0].row} for the same IRM. Write the same amount in both.`,
         ),
       );
     }
@@ -160,12 +161,14 @@ function checkRemittances(drafts: readonly DraftRow[]): Finding[] {
 
 /** What rows that share one document should have in common; published rules, so warnings only. */
 function checkDocuments(drafts: readonly DraftRow[]): Finding[] {
-  const groups = grouped(drafts, ({ mapping: { sbCumInvoiceNumber, sbCumInvoiceDate, portCode } }) =>
-    sbCumInvoiceNumber && sbCumInvoiceDate
-      ? [sbCumInvoiceNumber, sbCumInvoiceDate, portCode ?? ''].join('|')
-      : undefined,
+  const groups = groupBy(
+    drafts.filter(hasMappedAmount),
+    ({ mapping: { sbCumInvoiceNumber, sbCumInvoiceDate, portCode } }) =>
+      sbCumInvoiceNumber && sbCumInvoiceDate
+        ? [sbCumInvoiceNumber, sbCumInvoiceDate, portCode ?? ''].join('|')
+        : undefined,
   );
-  return groups.flatMap((group) => [...checkDocumentValue(group), ...checkClubbing(group)]);
+  return [...groups.values()].flatMap((group) => [...checkDocumentValue(group), ...checkClubbing(group)]);
 }
 
 function checkDocumentValue(group: readonly DraftRow[]): Finding[] {

@@ -13,8 +13,9 @@ const SOFTEX = 102;
 const IT_PURPOSES: ReadonlySet<string> = new Set(['P0802', 'P0803', 'P0807', 'P0103']);
 const ADVANCE = 'P0103';
 
-export function checkRow(draft: DraftRow): Finding[] {
-  return [...checkGst(draft), ...checkDocument(draft), ...checkPurpose(draft), ...checkCurrencies(draft)];
+/** @param filingType the filing's own upload type: a Direct Export submission has the shipping bill rule in every row */
+export function checkRow(draft: DraftRow, filingType?: number): Finding[] {
+  return [...checkGst(draft), ...checkDocument(draft, filingType), ...checkPurpose(draft), ...checkCurrencies(draft)];
 }
 
 /** The field's value when it was readable, undefined when it is missing or was reported already. */
@@ -43,8 +44,8 @@ function checkGst(draft: DraftRow): Finding[] {
   });
 }
 
-function checkDocument(draft: DraftRow): Finding[] {
-  if (readable(draft, 'uploadType') !== DIRECT_EXPORT) return [];
+function checkDocument(draft: DraftRow, filingType: number | undefined): Finding[] {
+  if (readable(draft, 'uploadType') !== DIRECT_EXPORT && filingType !== DIRECT_EXPORT) return [];
   const findings: Finding[] = [];
   const number = readable(draft, 'sbCumInvoiceNumber');
   if (typeof number === 'string' && hasValue(number) && !/^\d{1,7}$/.test(number)) {

@@ -22,7 +22,7 @@ export function checkRows(rows: readonly MappingRow[], context: FileContext = {}
 /** {@link checkRows} for rows of which some cells could not be read; those cells are not reported again. */
 export function checkDrafts(drafts: readonly DraftRow[], context: FileContext = {}): Finding[] {
   return oncePerCell([
-    ...drafts.flatMap((draft) => [...checkFields(draft), ...checkRow(draft)]),
+    ...drafts.flatMap((draft) => [...checkFields(draft), ...checkRow(draft, context.uploadType)]),
     ...checkFile(drafts, context),
   ]);
 }

@@ -1,6 +1,6 @@
 import { parseFilingDate } from '../domain/dates';
 import type { FieldKind } from '../domain/mapping';
-import { canonicalAmount, isAmount } from '../domain/money';
+import { canonicalAmount } from '../domain/money';
 import { invalidDate, invalidNumber, invalidText, invalidYesNo } from '../domain/rules-words';
 import type { CellContent } from './cell-content';
 
@@ -9,6 +9,9 @@ export type CellValue = { value: string | number } | { code: string; message: st
 
 type Filled = Exclude<CellContent, { kind: 'blank' }>;
 
+/** Numbers as text: digits, with a decimal point for amounts only. */
+const NUMBERS = { integer: /^\d+$/, amount: /^\d+(\.\d+)?$/ } as const;
+
 /** Digits that a spreadsheet keeps; a longer number in a number cell has lost its last digits already. */
 const EXACT_LIMIT = 1e15;
 
@@ -16,7 +19,7 @@ export function cellValue(field: string, kind: FieldKind, content: Filled): Cell
   switch (kind) {
     case 'integer':
     case 'amount':
-      return numberValue(field, content);
+      return numberValue(field, content, NUMBERS[kind]);
     case 'date':
       return dateValue(field, content);
     case 'yesNo':
@@ -26,7 +29,7 @@ export function cellValue(field: string, kind: FieldKind, content: Filled): Cell
   }
 }
 
-function numberValue(field: string, content: Filled): CellValue {
+function numberValue(field: string, content: Filled, form: RegExp): CellValue {
   const refuse = (hint?: string): CellValue => ({
     code: 'invalid_number',
     message: invalidNumber(field, shown(content), hint),
@@ -36,14 +39,14 @@ function numberValue(field: string, content: Filled): CellValue {
   if (content.kind === 'date') return refuse('The cell is formatted as a date. Format it as a number.');
   if (content.kind !== 'text') return refuse();
   const { text } = content;
-  if (isAmount(text) && !text.startsWith('-')) {
+  if (form.test(text)) {
     const value = Number(text);
     return canonicalAmount(value) === canonicalAmount(text)
       ? { value }
       : refuse('It has more digits than an amount can have.');
   }
   const plain = text.replace(/[\s,'_]|^[A-Za-z]{3}(?=[\s\d])|[A-Za-z]{3}$|[₹$€£]|^Rs\.?/gi, '');
-  return refuse(isAmount(plain) && !plain.startsWith('-') ? `Write ${plain}.` : undefined);
+  return refuse(form.test(plain) && plain !== text ? `Write ${plain}.` : undefined);
 }
 
 function dateValue(field: string, content: Filled): CellValue {
@@ -93,7 +96,7 @@ function textValue(field: string, content: Filled): CellValue {
 }
 
 /** What the cell shows, as text. */
-function shown(content: Filled): string {
+export function shown(content: Filled): string {
   switch (content.kind) {
     case 'text':
       return content.text;

@@ -9,7 +9,7 @@ import { completeRow, errorAt, oncePerCell, warningAt } from '../domain/rules-dr
 import { listed, missing } from '../domain/rules-words';
 import type { CellContent } from './cell-content';
 import { cellContent } from './cell-content';
-import { cellValue } from './cell-value';
+import { cellValue, shown } from './cell-value';
 import { loadFirstSheet } from './first-sheet';
 import type { ColumnAt, Headers } from './headers';
 import { readHeaders } from './headers';
@@ -187,21 +187,30 @@ class RowReader {
       if (content === undefined || content.kind === 'blank') {
         const hint = column.need === 'mandatory' ? this.merged.hint(index, row) : undefined;
         if (hint === undefined) continue;
-        failed.add(field);
         findings.push(errorAt(row, field, 'merged_cell', missing(field, hint)));
         continue;
       }
       const read = cellValue(field, column.kind, content);
-      if (!('value' in read)) {
-        failed.add(field);
-        findings.push(errorAt(row, field, read.code, read.message));
-      } else if (!isExtraField(field)) mapping[field] = read.value;
-      // N is what the template presets here and what a filing without the column means, so it does not count as filled.
-      else if (!(field === 'isThirdPartyExport' && read.value === 'N')) extra[field] = textOf(read.value);
+      if (!isExtraField(field)) {
+        if ('value' in read) mapping[field] = read.value;
+        else findings.push(errorAt(row, field, read.code, read.message));
+      } else if ('value' in read) {
+        if (!isPreset(field, read.value)) extra[field] = textOf(read.value);
+      } else if (column.kind === 'amount') {
+        // That these columns hold amounts is our reading, not the specification's: it may warn, never block.
+        extra[field] = shown(content);
+        findings.push(warningAt(row, field, read.code, read.message));
+      } else findings.push(errorAt(row, field, read.code, read.message));
     }
+    for (const { severity, field } of findings) if (severity === 'error' && field !== null) failed.add(field);
     // Each value was read by the kind that its field has in Mapping.
     return { draft: { row, mapping, failed, ...(Object.keys(extra).length > 0 ? { extra } : {}) }, findings };
   }
+}
+
+/** N is what the template presets here and what a filing without the column means, so it does not count as filled. */
+function isPreset(field: string, value: string | number): boolean {
+  return field === 'isThirdPartyExport' && value === 'N';
 }
 
 function textOf(value: string | number): string {
