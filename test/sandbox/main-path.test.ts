@@ -116,3 +116,14 @@ test('a mapping that the authority refused may be filed again without being coun
   await api.post('/genebrc/push-irm', message(id, [item({ mappedIRMAmountFCC: 20_000 })]));
   expect(sandbox.doubleFilings()).toEqual([]);
 });
+
+test('a certificate is dated by the day in Asia/Kolkata at the moment of processing, whenever it is asked for', async () => {
+  const { api, advance } = harness;
+  const id = await readyClient(harness);
+  // 2 July 23:30 in Kolkata is 18:00 UTC; the processing two hours later is on 3 July there, and on 2 July in UTC.
+  advance(13.5 * HOUR);
+  const { data } = await api.post('/genebrc/push-irm', message(id));
+  advance(48 * HOUR);
+  const record = await api.post('/genebrc/status', { platformCustomerId: id, requestId: data.requestId });
+  expect(record.data.ebrcBulkGenStatusLst[0].eBRCDt).toBe('03072026');
+});

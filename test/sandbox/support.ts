@@ -50,6 +50,10 @@ export interface Answered {
   data: Json;
 }
 
+const started: Sandbox[] = [];
+// A test that fails before its own close must not keep the process from ending.
+afterAll(() => Promise.all(started.map((sandbox) => sandbox.close())));
+
 /** A sandbox with a clock that the test moves, and a client that presents a key. */
 export async function startSandbox(options: SandboxOptions = {}) {
   let now = START;
@@ -59,6 +63,7 @@ export async function startSandbox(options: SandboxOptions = {}) {
     seed: seedWith(),
     ...options,
   });
+  started.push(sandbox);
   const api = client(sandbox);
   return {
     sandbox,

@@ -1,0 +1,22 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { EFFECT_FAULTS, OPERATIONS, TRANSPORT_FAULTS } from '../../src/sandbox/fault-schema';
+import { DEFAULT_WORLD } from '../../src/sandbox/default-world';
+import { loadSeed, type Seed } from '../../src/sandbox/seed';
+
+const page = readFileSync(join(__dirname, '../../docs/sandbox.md'), 'utf8');
+
+test('the seed that the page shows is one', () => {
+  const example = /```json\n([\s\S]*?)```/.exec(page)?.[1] ?? '';
+  const seed = loadSeed(JSON.parse(example) as Seed);
+  expect(seed.accounts?.[0]?.irms).toHaveLength(1);
+  expect(seed.faults).toHaveLength(1);
+});
+
+test.each([...OPERATIONS, ...TRANSPORT_FAULTS, ...EFFECT_FAULTS])('the page names %s', (word) => {
+  expect(page).toContain(`\`${word}\``);
+});
+
+test.each(DEFAULT_WORLD.accounts)('the page lists the account $username with its password', (account) => {
+  expect(page).toContain(`| \`${account.username}\` | \`${account.password}\` | \`${account.iec}\` |`);
+});
