@@ -3,7 +3,7 @@ import type pg from 'pg';
 import { createBudget, hashOfKey } from '../api/budget';
 import { createFilingApi } from '../api/client';
 import type { FilingApi } from '../api/client-types';
-import { loadConfig, type ConfigOf, type Section } from '../config';
+import { ConfigError, loadConfig, type ConfigOf, type Section } from '../config';
 import { createDocumentStore } from '../documents/document-store';
 import type { Mode } from '../domain/names';
 import { createBudgetStore } from '../ledger/budget-store';
@@ -17,6 +17,8 @@ export interface Cli {
   terminal: Terminal;
   /** @throws ConfigError with every wrong variable of these sections */
   config<S extends Section>(...need: S[]): ConfigOf<S>;
+  /** As `config`, for what a command can do without: nothing where the variables are not set. @throws ConfigError where they are wrong */
+  optional<S extends Section>(need: S): Partial<ConfigOf<S>>;
   mode(): Mode;
   pool(): Promise<pg.Pool>;
   temporal(): Promise<Client>;
@@ -25,6 +27,9 @@ export interface Cli {
   api(): Promise<FilingApi>;
   close(): Promise<void>;
 }
+
+/** What the typed client needs of the configuration. */
+export const CLIENT_SECTIONS = ['mode', 'database', 'temporal', 'encryption', 'documents'] as const;
 
 export function createCli(terminal: Terminal): Cli {
   const opened: (() => Promise<unknown>)[] = [];
@@ -37,6 +42,17 @@ export function createCli(terminal: Terminal): Cli {
       warned.add(warning);
     }
     return loaded;
+  }
+
+  function optional<S extends Section>(need: S): Partial<ConfigOf<S>> {
+    try {
+      return config(need);
+    } catch (error) {
+      const unset =
+        error instanceof ConfigError && error.problems.every(({ problem }) => problem.startsWith('is missing'));
+      if (!unset) throw error;
+      return {};
+    }
   }
 
   const pool = once(async () => {
@@ -53,13 +69,7 @@ export function createCli(terminal: Terminal): Cli {
 
   const client = once(async () => {
     // All of it first: a person mends one configuration, not one variable at a time.
-    const { mode, taskQueue, encryptionKeys, documents } = config(
-      'mode',
-      'database',
-      'temporal',
-      'encryption',
-      'documents',
-    );
+    const { mode, taskQueue, encryptionKeys, documents } = config(...CLIENT_SECTIONS);
     return createEbrcClient({
       pool: await pool(),
       temporal: await temporal(),
@@ -85,6 +95,7 @@ export function createCli(terminal: Terminal): Cli {
   return {
     terminal,
     config,
+    optional,
     mode: () => config('mode').mode,
     pool,
     temporal,

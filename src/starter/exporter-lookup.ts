@@ -18,7 +18,7 @@ export async function exporterIdOf(db: Queryable, mode: Mode, idOrEmail: string)
 }
 
 /** The refusal of an exporter that the ledger does not know. */
-export function unknownExporter(idOrEmail: string, mode: Mode) {
+export function unknownExporter(idOrEmail: string, mode: string) {
   return refusal(
     'unknown_exporter',
     `Exporter ${idOrEmail} is not known in ${mode} mode. \`ebrc exporters\` lists those that are; \`ebrc onboard\` adds one.`,

@@ -54,6 +54,8 @@ export interface ExporterOperations {
     credentials: Credentials,
     options: ExporterWait & { by: string },
   ): Promise<ExporterOutcome>;
+  /** Where the newest onboarding of this e-mail stands; null when there was none, or no worker answers. */
+  onboarding(email: string): Promise<ExporterProgress | null>;
   exporters(): Promise<ExporterView[]>;
   /** @throws RefusedError for one that the ledger does not know */
   exporter(exporter: string): Promise<ExporterView>;
@@ -159,6 +161,15 @@ export function createExporterOperations(deps: EbrcClientDependencies): Exporter
   return {
     onboard,
     updateCredentials,
+    onboarding: async (email) => {
+      try {
+        const options = { query: exporterQuery, until: () => true, withinMs: STARTED_WITHIN_MS };
+        return (await follow(temporal, onboardingIdOf(mode, email), options)).progress;
+      } catch (error) {
+        if (error instanceof WorkflowNotFoundError) return null;
+        throw error;
+      }
+    },
     exporters: async () => (await listExporters(pool, mode)).map(exporterView),
     exporter: async (idOrEmail) => {
       const row = await getExporter(pool, await exporterIdOf(pool, mode, idOrEmail));

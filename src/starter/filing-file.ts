@@ -28,13 +28,19 @@ export interface FilingFile {
 }
 
 /** A FILE of the command line, or the same thing in memory. */
-export type FilingSource = { path: string } | { name: string; bytes: Buffer } | { message: Record<string, unknown> };
+export type FilingSource =
+  | { path: string }
+  | { name: string; bytes: Buffer }
+  | { message: Record<string, unknown> }
+  /** Read before, with the same words said beside it. */
+  | { read: FilingFile };
 
 /**
  * Reads a push message or a workbook and checks it by the rule table. What is wrong in it is in `findings`.
  * @throws UsageError when the file cannot be read at all
  */
 export async function readFilingFile(source: FilingSource, said: SaidBeside = {}): Promise<FilingFile> {
+  if ('read' in source) return source.read;
   if ('message' in source) return readMessage('message.json', Buffer.alloc(0), source.message, said);
   const { name, bytes } = 'path' in source ? await load(source.path) : source;
   switch (extname(name).toLowerCase()) {

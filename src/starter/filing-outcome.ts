@@ -13,12 +13,17 @@ export interface FilingOutcome {
   notice: string | null;
 }
 
-/** States that time alone does not end. An unknown outcome gathers evidence by itself first, and asks in `attention` then. */
+/** States that time alone does not end. */
 const PERSON_NEEDED: ReadonlySet<string> = new Set(['awaiting_approval', 'needs_credentials', 'needs_access']);
 
 /** Whether a filing stands still until a person does something. `overdue` goes on being polled. */
 export function waitsForPerson({ state, attention }: Pick<FilingResult, 'state' | 'attention'>): boolean {
-  return PERSON_NEEDED.has(state) || (state === 'outcome_unknown' && attention !== null);
+  return PERSON_NEEDED.has(state) || (state === 'outcome_unknown' && isQuestion(attention));
+}
+
+/** An unknown outcome gathers evidence by itself first; the question that comes after it names the command that answers it. */
+export function isQuestion(attention: string | null): boolean {
+  return attention?.includes('ebrc resolve') ?? false;
 }
 
 /** The exit code of a command that files: a filing that ended without all its certificates was refused, in part at least. */

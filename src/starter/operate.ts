@@ -1,18 +1,23 @@
 import {
-  WithStartWorkflowOperation,
   WorkflowNotFoundError,
   WorkflowUpdateFailedError,
+  WorkflowUpdateRPCTimeoutOrCancelledError,
   type WorkflowHandle,
 } from '@temporalio/client';
 import { WorkflowIdConflictPolicy, type UpdateDefinition } from '@temporalio/common';
 import type { AbandonArgs, ApproveArgs, FilingResult, ResolveArgs } from '../domain/contracts';
 import { isEnd } from '../domain/filing-states';
 import { findFiling, type FilingRecord } from '../ledger/filings';
-import { abandonUpdate, approveUpdate, resolveUpdate } from '../workflows/messages';
+import { abandonUpdate, approveUpdate, filingQuery, resolveUpdate } from '../workflows/messages';
 import type { EbrcClientDependencies } from './dependencies';
 import { refusal } from './errors';
 import { viewOfResult, waitsForPerson, type FilingOutcome } from './filing-outcome';
+import { follow } from './follow';
 import { followFiling, withPaths, type WaitOptions } from './start-filing';
+import { silenceNotice } from './workers-present';
+
+/** An update is answered when it has been carried out; a filing that is given up first lets its calls end. */
+const ANSWERED_WITHIN_MS = 120_000;
 
 /** What an operator does to a filing, and the states of an ended filing in which it has happened already. */
 interface Command<A> {
@@ -111,29 +116,48 @@ async function send<A>(
 ): Promise<FilingResult> {
   const { workflow } = deps.temporal;
   const handle: WorkflowHandle = workflow.getHandle(filing.workflowId);
+  const execute = () =>
+    workflow.withDeadline(Date.now() + ANSWERED_WITHIN_MS, () => handle.executeUpdate(update, { args: [args] }));
   try {
-    return await handle.executeUpdate(update, { args: [args] });
-  } catch (error) {
-    if (!(error instanceof WorkflowNotFoundError)) throw updateRefusal(error, name, filing);
-  }
-  try {
-    return await workflow.executeUpdateWithStart(update, {
-      args: [args],
-      startWorkflowOperation: new WithStartWorkflowOperation('fileRemittances', {
-        workflowId: filing.workflowId,
-        taskQueue: deps.taskQueue,
-        args: [{ mode: deps.mode, exporterId: filing.exporterId, resume: filing.filingId }],
-        workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
-        memo: { contentHash: filing.contentHash },
-      }),
+    return await execute().catch(async (error: unknown) => {
+      if (!(error instanceof WorkflowNotFoundError)) throw error;
+      await takeUpAgain(deps, filing);
+      return execute();
     });
   } catch (error) {
-    throw updateRefusal(error, name, filing);
+    throw await updateRefusal(deps, error, name, filing);
   }
 }
 
+/** Starts a run that goes on from the ledger, and waits until it has read it: before that it would refuse every update. */
+async function takeUpAgain(deps: EbrcClientDependencies, filing: FilingRecord): Promise<void> {
+  const { mode, exporterId, reference, madeBy, correction, filingId, workflowId } = filing;
+  await deps.temporal.workflow.start('fileRemittances', {
+    workflowId,
+    taskQueue: deps.taskQueue,
+    args: [{ mode, exporterId, reference, madeBy, correction, resume: filingId }],
+    workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+    memo: { contentHash: filing.contentHash },
+  });
+  await follow(deps.temporal, workflowId, {
+    query: filingQuery,
+    until: (progress) => progress.filingId !== null,
+    withinMs: ANSWERED_WITHIN_MS,
+  });
+}
+
 /** A validator's refusal is the answer to the operator; anything else is what it is. */
-function updateRefusal(error: unknown, name: string, filing: FilingRecord): unknown {
+async function updateRefusal(
+  deps: EbrcClientDependencies,
+  error: unknown,
+  name: string,
+  filing: FilingRecord,
+): Promise<unknown> {
+  if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) {
+    return new Error(
+      `It is not certain that the ${name} arrived. ${await silenceNotice(deps.temporal, deps.taskQueue)}`,
+    );
+  }
   if (!(error instanceof WorkflowUpdateFailedError)) return error;
   const why = error.cause?.message ?? error.message;
   return refusal(`${name}_refused`, `Filing ${filing.filingId} (${filing.state}): ${why}`, {

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { WorkflowIdConflictPolicy, WorkflowIdReusePolicy } from '@temporalio/common';
 import { canonicalContent } from '../domain/content-hash';
 import { fileInput, type FileInput, type FilingResult, type FilingView } from '../domain/contracts';
-import { isEnd, type FilingState } from '../domain/filing-states';
 import type { Finding } from '../domain/finding';
 import type { MappingRow } from '../domain/mapping';
 import { filingWorkflowId } from '../domain/names';
@@ -16,7 +15,7 @@ import { viewOfResult, waitsForPerson, type FilingOutcome } from './filing-outco
 import { follow, type FollowOptions } from './follow';
 import { silenceNotice } from './workers-present';
 
-/** How long a caller who does not wait is kept until the filing is recorded or refused. */
+/** How long a caller who does not wait is kept until the filing is recorded and checked, or refused. */
 const RECORDED_WITHIN_MS = 20_000;
 
 /** Rows and what is said about them, ready to be filed. */
@@ -136,7 +135,7 @@ export async function followFiling(
   { wait = false, onProgress, onNotice }: WaitOptions,
 ): Promise<FilingOutcome> {
   const silence: Promise<string>[] = [];
-  const follow_: FollowOptions<FilingResult> = {
+  const followOptions: FollowOptions<FilingResult> = {
     query: filingQuery,
     until: wait ? waitsForPerson : isRecorded,
     onProgress,
@@ -147,7 +146,7 @@ export async function followFiling(
     },
     ...(!wait && { withinMs: RECORDED_WITHIN_MS }),
   };
-  const { progress } = await follow(deps.temporal, started.workflowId, follow_);
+  const { progress } = await follow(deps.temporal, started.workflowId, followOptions);
   const filing = withPaths(deps, await viewOfResult(deps.pool, progress, started));
   return {
     filing,
@@ -156,8 +155,9 @@ export async function followFiling(
   };
 }
 
+/** Recorded, and past the checks that may still refuse it; those take a call to the service at most. */
 function isRecorded({ filingId, state }: FilingResult): boolean {
-  return filingId !== null || isEnd(state as FilingState);
+  return filingId !== null && state !== 'checking';
 }
 
 /** The ledger names documents as the store does; people and programs get their paths. */
