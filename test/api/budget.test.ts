@@ -157,6 +157,11 @@ test('a slot whose answer never comes counts for the window and the guard', asyn
   const budget = start({ limit: 1, guardMs });
   const from = performance.now();
   await (await budget.acquire('pdf', {})).written();
+  const { rows } = await database.pool.query(
+    `SELECT extract(epoch FROM free_at - written_at)::float8 * 1000 AS "countsMs" FROM budget_slots WHERE key_hash = $1`,
+    [keyHash],
+  );
+  expect(Math.abs(rows[0].countsMs - (WINDOW_MS + guardMs))).toBeLessThan(10);
   await budget.acquire('pdf', {});
   expect(performance.now() - from).toBeGreaterThanOrEqual(WINDOW_MS + guardMs);
 });
