@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { access, link, mkdir, open, readFile, readdir, rename, rm, stat } from 'node:fs/promises';
+import { access, link, mkdir, open, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -122,7 +122,7 @@ async function prepareFolder(folder: string): Promise<void> {
 async function writeDurably(path: string, source: Readable, check: ContentCheck): Promise<void> {
   const handle = await open(path, 'wx', 0o640);
   try {
-    await pipeline(source, check, handle.createWriteStream({ autoClose: false }));
+    await pipeline(source, check, (pieces: AsyncIterable<Buffer>) => writeFile(handle, pieces));
     await handle.sync();
   } finally {
     await handle.close();
