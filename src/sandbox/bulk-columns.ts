@@ -1,6 +1,6 @@
 /** The 37 columns of the bulk workbook (spec: "Bulk Excel row columns"), in the order of the template. */
 
-export type ColumnKind = 'text' | 'whole' | 'amount' | 'date' | 'yesNo';
+type ColumnKind = 'text' | 'whole' | 'amount' | 'date' | 'yesNo';
 
 export interface BulkColumn {
   /** JSON field name: what errors name. */

@@ -6,7 +6,7 @@ import type { CellError } from './problem';
 import { DIRECT_EXPORT, NOT_A_SHIPPING_BILL, UPLOAD_TYPES, isShippingBillNumber, type PushItem } from './push-message';
 import type { SavedIrm } from './world';
 
-export const MAX_ROWS = 999;
+const MAX_ROWS = 999;
 
 export interface ValidatedBulk {
   items: PushItem[];

@@ -59,7 +59,6 @@ export const EFFECT_FAULTS = [
   'portal-down',
 ] as const;
 
-export type TransportFaultKind = (typeof TRANSPORT_FAULTS)[number];
 export type EffectFaultKind = (typeof EFFECT_FAULTS)[number];
 
 export const faultSchema = z.strictObject({

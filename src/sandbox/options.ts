@@ -1,7 +1,7 @@
 import type { Seed, SeedKey } from './seed';
 
 /** The few logger methods that the sandbox calls; a pino logger fits. */
-export interface SandboxLogger {
+interface SandboxLogger {
   info(fields: Record<string, unknown>, message: string): void;
   warn(fields: Record<string, unknown>, message: string): void;
 }

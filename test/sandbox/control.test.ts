@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseFaultFlag } from '../../src/sandbox/fault-flag';
 import { createSandbox } from '../../src/sandbox/sandbox';
 import { DEFAULT_WORLD } from '../../src/sandbox/default-world';
 import { HOUR, createClient, item, link, message, readyClient, seedWith, startSandbox } from './support';
@@ -240,26 +239,4 @@ describe('options', () => {
     ]);
     await harness.sandbox.close();
   });
-});
-
-describe('faults on the command line', () => {
-  test('are read from one word', () => {
-    expect(parseFaultFlag('push-irm:accept-then-drop:every=3')).toMatchObject({
-      operation: 'push-irm',
-      kind: 'accept-then-drop',
-      every: 3,
-    });
-    expect(parseFaultFlag('status:stale-status:irmNumber=007:times=2')).toMatchObject({
-      match: { irmNumber: '007' },
-      times: 2,
-    });
-    expect(parseFaultFlag('push-irm:hang:process=true')).toMatchObject({ process: true });
-  });
-
-  test.each(['push-irm', 'push-irm:explode', 'push-irm:500:times', 'push-irm:500:colour=red'])(
-    '%s is refused',
-    (word) => {
-      expect(() => parseFaultFlag(word)).toThrow(word);
-    },
-  );
 });

@@ -4,9 +4,9 @@ import type { Seed } from '../../src/sandbox/seed';
 
 export const HOUR = 3_600_000;
 /** 1 July 2026, 10:00 in Asia/Kolkata. */
-export const START = Date.UTC(2026, 6, 1, 4, 30);
+const START = Date.UTC(2026, 6, 1, 4, 30);
 
-export const ACCOUNT = { username: 'acme', password: 'Right#1', iec: 'AAGCM4521K' };
+const ACCOUNT = { username: 'acme', password: 'Right#1', iec: 'AAGCM4521K' };
 
 export function seedWith(extra: Partial<Seed> = {}): Seed {
   return {
