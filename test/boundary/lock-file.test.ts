@@ -1,0 +1,33 @@
+import { readProject } from './project';
+
+interface Locked {
+  version?: string;
+  dependencies?: Record<string, string>;
+  optionalDependencies?: Record<string, string>;
+}
+
+const { packages } = JSON.parse(readProject('package-lock.json')) as { packages: Record<string, Locked> };
+const locked = new Set(
+  Object.keys(packages).map((path) => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)),
+);
+
+// `npm ci` refuses a lock file that lacks them, on every machine. They go missing when `npm install` runs against a registry that does not
+// serve the packages of other platforms.
+it('lists every package that another one needs, those of other platforms too', () => {
+  const missing = Object.entries(packages).flatMap(([path, { dependencies, optionalDependencies }]) =>
+    Object.keys({ ...dependencies, ...optionalDependencies })
+      .filter((name) => !locked.has(name))
+      .map((name) => `${path} needs ${name}`),
+  );
+  expect(missing).toEqual([]);
+});
+
+it('pins what the project itself depends on', () => {
+  const { dependencies, devDependencies } = JSON.parse(readProject('package.json')) as Record<
+    string,
+    Record<string, string>
+  >;
+  for (const [name, version] of Object.entries({ ...dependencies, ...devDependencies })) {
+    expect([name, version]).toEqual([name, packages[`node_modules/${name}`]?.version]);
+  }
+});
