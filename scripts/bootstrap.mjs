@@ -29,12 +29,10 @@ if (major < OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor < OLDEST_NODE[1
 }
 
 const report = createReport();
-const results = await Promise.allSettled([
-  installDependencies(ROOT, report),
-  ...wanted.map((name) => SERVERS[name](report)),
-]);
-const failures = results.filter(({ status }) => status === 'rejected').map(({ reason }) => reason.message);
-if (failures.length > 0) {
-  report.line(`\n${failures.join('\n\n')}`);
+try {
+  await Promise.all([installDependencies(ROOT, report), ...wanted.map((name) => SERVERS[name](report))]);
+} catch (error) {
+  // Leaving stops what else is under way: without this one thing nothing can start, and a build goes on where it was the next time.
+  report.line(`\n${error.message}`);
   process.exit(1);
 }

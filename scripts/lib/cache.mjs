@@ -1,6 +1,8 @@
+import { rmSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { undoOnLeaving } from './leaving.mjs';
 
 /** Shared by all checkouts of this user: `$XDG_CACHE_HOME/ebrc-worker`, else `~/.cache/ebrc-worker`. */
 export function cacheFolder(env = process.env) {
@@ -14,6 +16,7 @@ export function cacheFolder(env = process.env) {
 export async function installInto(target, build) {
   await mkdir(dirname(target), { recursive: true });
   const draft = await mkdtemp(`${target}.draft-`);
+  const forget = undoOnLeaving(() => rmSync(draft, { recursive: true, force: true }));
   try {
     const built = await build(draft);
     await rename(built, target).catch(async (error) => {
@@ -23,6 +26,7 @@ export async function installInto(target, build) {
     return target;
   } finally {
     await rm(draft, { recursive: true, force: true });
+    forget();
   }
 }
 
@@ -37,10 +41,12 @@ export async function withLock(name, onWaiting, work) {
     if (!told) onWaiting(`another checkout is fetching it (remove ${path} if that is not so)`);
     await new Promise((resolve) => setTimeout(resolve, 500));
   }
+  const forget = undoOnLeaving(() => rmSync(path, { force: true }));
   try {
     return await work();
   } finally {
     await rm(path, { force: true });
+    forget();
   }
 }
 

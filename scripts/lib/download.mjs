@@ -63,15 +63,11 @@ async function save(url, path, onProgress) {
     if (!answer.ok || !answer.body) throw new Error(`${url} answered ${answer.status}`);
     const total = Number(answer.headers.get('content-length')) || null;
     let bytes = 0;
-    let told = Date.now();
     alive();
     const counted = Readable.fromWeb(answer.body).on('data', (chunk) => {
       bytes += chunk.length;
       alive();
-      if (Date.now() - told > 5_000) {
-        told = Date.now();
-        onProgress?.(`${Math.round(bytes / 1e6)} MB${total ? ` of ${Math.round(total / 1e6)} MB` : ''}`);
-      }
+      onProgress?.(`${Math.round(bytes / 1e6)} MB${total ? ` of ${Math.round(total / 1e6)} MB` : ''}`);
     });
     await pipeline(counted, createWriteStream(path), { signal: stop.signal });
     if (total !== null && bytes !== total) throw new Error(`${url} ended after ${bytes} of ${total} bytes`);

@@ -4,20 +4,24 @@ export function createReport(write = (line) => process.stderr.write(`${line}\n`)
   let ticker;
 
   const waiting = () => {
-    const parts = [...running].map(([name, since]) => `${name} (${Math.round((Date.now() - since) / 1000)} s)`);
-    if (parts.length > 0) write(`  … still waiting for ${parts.join(' and ')}`);
+    const parts = [...running].map(([name, { since, progress }]) => {
+      const seconds = `${Math.round((Date.now() - since) / 1000)} s`;
+      return `${name} (${[seconds, progress].filter(Boolean).join(', ')})`;
+    });
+    if (parts.length > 0) write(`  … waiting for ${parts.join(' and ')}`);
   };
 
   return {
     /** A line said by one task. */
     say: (name, message) => write(`  ${name}: ${message}`),
     line: write,
-    /** Runs a slow piece of work and, every 15 s, says that it is being waited for. */
+    /** Runs a slow piece of work and says every 10 s that it is being waited for, with the progress that the work last told of. */
     async during(name, work) {
-      running.set(name, Date.now());
-      ticker ??= setInterval(waiting, 15_000).unref();
+      const task = { since: Date.now(), progress: '' };
+      running.set(name, task);
+      ticker ??= setInterval(waiting, 10_000).unref();
       try {
-        return await work();
+        return await work((progress) => (task.progress = progress));
       } finally {
         running.delete(name);
         if (running.size === 0) {

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { access, constants } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
+import { undoOnLeaving } from './leaving.mjs';
 
 /**
  * Runs a program to its end and answers its standard output. Fails with the end of its error output when it exits with another code
@@ -9,6 +10,7 @@ import { delimiter, join } from 'node:path';
 export function run(command, args, { cwd, env, withinMs = 30_000, onLine } = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+    const forget = undoOnLeaving(() => child.kill('SIGTERM'));
     let output = '';
     let errors = '';
     let line = '';
@@ -25,10 +27,12 @@ export function run(command, args, { cwd, env, withinMs = 30_000, onLine } = {})
     });
     child.once('error', (error) => {
       clearTimeout(timer);
+      forget();
       reject(error);
     });
     child.once('close', (code, signal) => {
       clearTimeout(timer);
+      forget();
       if (code === 0) return resolve(output);
       const said = (errors.trim() || output.trim()).split('\n').slice(-8).join('\n');
       reject(new Error(`${command} ${args[0] ?? ''} ended with ${signal ?? `code ${code}`}${said ? `: ${said}` : ''}`));

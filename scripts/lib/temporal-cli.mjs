@@ -58,7 +58,7 @@ export async function obtainCli(report) {
   await withLock(
     'temporal',
     (message) => say(NAME, message),
-    () => report.during(NAME, () => fetchCli(report)),
+    () => report.during(NAME, (progress) => fetchCli(say, progress)),
   );
   const { problem, version } = await examine(cachedCli());
   if (problem) throw new Error(`${problem}\n${HOW_TO_GET_IT}`);
@@ -66,7 +66,7 @@ export async function obtainCli(report) {
   return { path: cachedCli(), version };
 }
 
-async function fetchCli({ say }) {
+async function fetchCli(say, onProgress) {
   // Another checkout may have fetched it while this one waited for the lock.
   if ((await examine(cachedCli())).problem === null) return;
   for (const [what, attempt] of [
@@ -75,7 +75,7 @@ async function fetchCli({ say }) {
   ]) {
     say(NAME, `${what} …`);
     try {
-      return await attempt((progress) => say(NAME, progress));
+      return await attempt(onProgress);
     } catch (error) {
       say(NAME, `that failed (${error.message})`);
     }
@@ -91,28 +91,24 @@ function download(onProgress) {
   });
 }
 
+/** About how many packages the build compiles, from scratch. */
+const PACKAGES = 1_500;
+
 async function goInstall(onProgress) {
   if (!(await which('go'))) throw new Error('there is no Go on PATH');
   let packages = 0;
-  const started = Date.now();
-  const ticker = setInterval(() => {
-    onProgress(
-      packages === 0
-        ? 'fetching modules'
-        : `${packages} packages compiled in ${Math.round((Date.now() - started) / 1000)} s`,
-    );
-  }, 15_000);
-  try {
-    return await installInto(cachedCli(), async (folder) => {
-      await run('go', ['install', '-v', '-ldflags', '-s -w', MODULE], {
-        env: { GOBIN: folder, GOFLAGS: '' },
-        withinMs: 20 * 60_000,
-        // `-v` names each package as it is compiled; modules being fetched are told in sentences.
-        onLine: (line) => (packages += /^[\w./-]+$/.test(line) ? 1 : 0),
-      });
-      return join(folder, `temporal${EXE}`);
+  return installInto(cachedCli(), async (folder) => {
+    onProgress('fetching modules');
+    await run('go', ['install', '-v', '-ldflags', '-s -w', MODULE], {
+      env: { GOBIN: folder, GOFLAGS: '' },
+      withinMs: 30 * 60_000,
+      // `-v` names each package as it is compiled; modules being fetched are told in sentences.
+      onLine: (line) => {
+        if (!/^[\w./-]+$/.test(line)) return;
+        packages += 1;
+        onProgress(`${packages} of about ${PACKAGES} packages compiled`);
+      },
     });
-  } finally {
-    clearInterval(ticker);
-  }
+    return join(folder, `temporal${EXE}`);
+  });
 }

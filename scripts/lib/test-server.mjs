@@ -39,13 +39,13 @@ export async function obtainTestServer(report) {
   await withLock(
     ARTIFACT,
     (message) => say(NAME, message),
-    () => report.during(NAME, () => fetchTestServer(say)),
+    () => report.during(NAME, (progress) => fetchTestServer(say, progress)),
   );
   say(NAME, `ready, ${VERSION}`);
   return { path: cachedTestServer(), version: VERSION };
 }
 
-async function fetchTestServer(say) {
+async function fetchTestServer(say, onProgress) {
   if (await isExecutable(cachedTestServer())) return;
   for (const [what, attempt] of [
     [`downloading ${VERSION} as the SDK does`, download],
@@ -53,7 +53,7 @@ async function fetchTestServer(say) {
   ]) {
     say(NAME, `${what} …`);
     try {
-      return await attempt((progress) => say(NAME, progress));
+      return await attempt(onProgress);
     } catch (error) {
       say(NAME, `that failed (${error.message})`);
     }

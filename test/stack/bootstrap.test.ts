@@ -1,9 +1,11 @@
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { eventually, isAlive } from '../support/processes';
 
 const ROOT = join(__dirname, '..', '..');
 
@@ -50,12 +52,19 @@ interface Outcome {
   said: string;
 }
 
+const environment = () => ({
+  PATH: path,
+  HOME: folder,
+  XDG_CACHE_HOME: cache,
+  TEMPORAL_DOWNLOAD_URL: 'http://127.0.0.1:1',
+});
+
 function bootstrap(args: string[], env: Record<string, string> = {}): Promise<Outcome> {
   return new Promise((resolve) => {
     execFile(
       process.execPath,
       [join(ROOT, 'scripts', 'bootstrap.mjs'), ...args],
-      { env: { PATH: path, HOME: folder, XDG_CACHE_HOME: cache, TEMPORAL_DOWNLOAD_URL: 'http://127.0.0.1:1', ...env } },
+      { env: { ...environment(), ...env } },
       (error, _, stderr) => resolve({ code: error ? Number(error.code) : 0, said: stderr }),
     );
   });
@@ -122,6 +131,28 @@ it('takes over the lock of a process that is gone', async () => {
   await writeFile(join(cache, 'ebrc-worker', 'temporal.lock'), String(gone));
   const { said } = await bootstrap(['temporal']);
   expect(said).toMatch(/there is no Go on PATH/);
+});
+
+it('leaves no process, no draft and no lock behind when it is told to stop', async () => {
+  const go = join(path, 'go');
+  await writeFile(
+    go,
+    `#!/bin/sh\necho $$ > ${join(folder, 'go.pid')}\nexec ${spawnSync('which', ['sleep'], { encoding: 'utf8' }).stdout.trim()} 600\n`,
+  );
+  await chmod(go, 0o755);
+  const child = spawn(process.execPath, [join(ROOT, 'scripts', 'bootstrap.mjs'), 'temporal'], {
+    env: environment(),
+    stdio: 'ignore',
+  });
+  const pidOfGo = async () => Number(await readFile(join(folder, 'go.pid'), 'utf8').catch(() => ''));
+  await eventually(async () => (await pidOfGo()) > 0);
+  child.kill('SIGTERM');
+  const [code] = (await once(child, 'close')) as [number];
+  expect(code).toBe(143);
+  const pid = await pidOfGo();
+  await eventually(() => !isAlive(pid));
+  expect(await installed()).toEqual([]);
+  expect(await readdir(join(cache, 'ebrc-worker'))).toEqual(['bin']);
 });
 
 it('says how to get the time-skipping server', async () => {
