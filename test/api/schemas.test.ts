@@ -1,0 +1,174 @@
+import fc from 'fast-check';
+import { readEnvelope, unknownRemarks } from '../../src/api/answers';
+import { parseErrorBody } from '../../src/api/error-body';
+import { readPage } from '../../src/api/paging';
+import { createRedactor } from '../../src/api/redact';
+import { createCustomerBody, customer, updateCustomerBody } from '../../src/api/schemas-customers';
+import {
+  bulkUploadAnswer,
+  certificateDetail,
+  fetchDetailsBody,
+  pushAnswer,
+  pushMessage,
+  requestStatus,
+} from '../../src/api/schemas-filings';
+import { irm } from '../../src/api/schemas-irms';
+import { mapping, pushOf } from './support/service';
+
+const anyJson = fc.jsonValue() as fc.Arbitrary<unknown>;
+const record = (arbitrary: Record<string, fc.Arbitrary<unknown>>) => fc.record(arbitrary, { requiredKeys: [] });
+
+/** Fields that are texts in every record that has them, in whatever form they come. */
+const TEXTS = ['name', 'email', 'iec', 'mode', 'ackStatus', 'processingStatus', 'irmStatus', 'eBRCStatus'];
+const NUMBERS = ['recordResCount', 'recordProCount', 'remittanceFCCAmount', 'irmAvailableAmt', 'realisedValueFCC'];
+
+describe('what the service sends', () => {
+  const readers = {
+    customer: (value: object) => customer.parse({ ...value, id: 'C1' }),
+    irm: (value: object) => irm.parse({ ...value, irmNumber: 'I1' }),
+    push: (value: object) => pushAnswer.parse({ ...value, requestId: 'R1' }),
+    bulk: (value: object) => bulkUploadAnswer.parse({ ...value, requestId: 'R1' }),
+    status: (value: object) => requestStatus.parse({ ...value, ebrcBulkGenStatusLst: null }),
+    certificate: (value: object) => certificateDetail.parse(value),
+  };
+
+  test.each(Object.entries(readers))(
+    '%s is read whatever its fields hold, and every unknown field is kept',
+    (_name, read) => {
+      const known = record(Object.fromEntries([...TEXTS, ...NUMBERS].map((field) => [field, anyJson])));
+      fc.assert(
+        fc.property(known, fc.dictionary(fc.stringMatching(/^x_[a-z]{1,8}$/u), anyJson), (fields, unknown) => {
+          const parsed = read({ ...fields, ...unknown }) as Record<string, unknown>;
+          for (const [field, value] of Object.entries(unknown)) expect(parsed[field]).toEqual(value);
+          // Reading what was read changes nothing.
+          expect(read(parsed)).toEqual(parsed);
+        }),
+      );
+    },
+  );
+
+  test('a number may come as a text and a text as a number; null and absent are the same', () => {
+    fc.assert(
+      fc.property(fc.double({ noNaN: true, noDefaultInfinity: true, min: -1e14, max: 1e14 }), (amount) => {
+        const plain = amount.toFixed(2);
+        expect(irm.parse({ irmNumber: 5, irmAvailableAmt: plain }).irmAvailableAmt).toBe(Number(plain));
+        expect(irm.parse({ irmNumber: '5', remitterName: amount }).remitterName).toBe(String(amount));
+      }),
+    );
+    expect(irm.parse({ irmNumber: 5 })).toEqual(
+      irm.parse({ irmNumber: '5', irmStatus: null, irmAvailableAmt: null, remitterName: null }),
+    );
+    expect(irm.parse({ irmNumber: '5', irmAvailableAmt: '1,000' }).irmAvailableAmt).toBeNull();
+  });
+
+  test('unknown words are kept as they are', () => {
+    fc.assert(
+      fc.property(fc.string({ minLength: 1 }), (word) => {
+        expect(pushAnswer.parse({ requestId: 'R', ackStatus: word }).ackStatus).toBe(word);
+        expect(requestStatus.parse({ processingStatus: word }).processingStatus).toBe(word);
+        expect(customer.parse({ id: 'C', dgftApiStatus: { state: word } }).dgftApiStatus?.state).toBe(word);
+      }),
+    );
+  });
+
+  test('nothing makes a reader throw anything but a clear refusal', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
+        expect(() => parseErrorBody(text, (part) => part)).not.toThrow();
+        try {
+          unknownRemarks(readEnvelope(text), []);
+          readPage(readEnvelope(text));
+        } catch (error) {
+          expect(error).toHaveProperty('name', 'BadAnswerError');
+        }
+      }),
+    );
+  });
+
+  test('the envelope is taken off, a bare body is taken as it is', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 3 }), (data) => {
+        const envelope = { success: true, data, statusCode: 200, timestamp: '2026-01-05T10:00:00.000Z' };
+        expect(readEnvelope(JSON.stringify(envelope))).toEqual(JSON.parse(JSON.stringify(data)));
+      }),
+    );
+    expect(readEnvelope('{"id":"C1"}')).toEqual({ id: 'C1' });
+    expect(readEnvelope('{"success":true,"requestId":"R1","statusCode":200}')).toEqual({ requestId: 'R1' });
+  });
+});
+
+describe('what goes to the service', () => {
+  test('is never more than the specification names', () => {
+    const names = Object.keys(mapping());
+    fc.assert(
+      fc.property(fc.string({ minLength: 1 }), anyJson, (field, value) => {
+        fc.pre(!names.includes(field) && field !== '__proto__');
+        expect(pushMessage.safeParse(pushOf({ ...mapping(), [field]: value })).success).toBe(false);
+        expect(updateCustomerBody.safeParse({ [field]: value }).success).toBe(
+          ['name', 'companyName', 'address'].includes(field) &&
+            typeof value === 'string' &&
+            (field !== 'name' || value.trim() !== ''),
+        );
+      }),
+    );
+  });
+
+  test('is exactly the message that was given', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 1e13 }),
+        fc.constantFrom<101 | 102 | 103 | 104>(101, 102, 103, 104),
+        fc.stringMatching(/^[A-Z0-9/-]{1,20}$/u),
+        (cents, uploadType, document) => {
+          const amount = cents / 100;
+          const given = pushOf(
+            mapping({ uploadType, sbCumInvoiceNumber: document, mappedIRMAmountFCC: amount, irmRemitAmtFCC: amount }),
+          );
+          expect(JSON.parse(JSON.stringify(pushMessage.parse(given)))).toEqual(given);
+        },
+      ),
+    );
+  });
+
+  test.each([
+    ['a count that is wrong', { ...pushOf(), recordResCount: 2 }],
+    ['no mapping at all', { ...pushOf(), recordResCount: 0, ebrcBulkGenDtos: [] }],
+    ['an upload type as a number at the top', { ...pushOf(), uploadType: 101 }],
+    ['an upload type that is not one', pushOf(mapping({ uploadType: 1 }))],
+    ['GST fields with N', pushOf(mapping({ gstinInvoiceNumber: 'G1', gstinInvoiceDate: '01012026' }))],
+    ['no GST fields with Y', pushOf(mapping({ isGstAvail: 'Y' }))],
+    ['an ISO date', pushOf(mapping({ irmDt: '2026-01-05' }))],
+    ['an amount as text', pushOf(mapping({ mappedIRMAmountFCC: '1' as unknown as number }))],
+  ])('%s is refused', (_what, message) => {
+    expect(pushMessage.safeParse(message).success).toBe(false);
+  });
+
+  test('an IEC is trimmed and upper-cased, and refused when it is not one', () => {
+    const body = { name: 'A', email: 'a@example.com', type: 'customer' };
+    expect(createCustomerBody.parse({ ...body, iec: ' abcde1234f ' }).iec).toBe('ABCDE1234F');
+    for (const iec of ['ABC', 'ABCDE1234FX', 'ABCDE-234F']) {
+      expect(createCustomerBody.safeParse({ ...body, iec }).success).toBe(false);
+    }
+    expect(createCustomerBody.safeParse({ ...body, isActive: true }).success).toBe(false);
+  });
+
+  test('the document filter of fetch-details takes 25 characters', () => {
+    const query = { platformCustomerId: 'C', iecCode: 'I', eBRCIssueFromDt: '01012026', eBRCIssueToDt: '01022026' };
+    expect(fetchDetailsBody.safeParse({ ...query, sbCumInvoiceNumber: 'x'.repeat(25) }).success).toBe(true);
+    expect(fetchDetailsBody.safeParse({ ...query, sbCumInvoiceNumber: 'x'.repeat(26) }).success).toBe(false);
+  });
+});
+
+test('a redactor leaves no form of a secret in any text', () => {
+  fc.assert(
+    fc.property(fc.string({ minLength: 4, maxLength: 30 }), fc.string(), fc.string(), (secret, before, after) => {
+      fc.pre(!'[redacted]'.includes(secret) && secret.isWellFormed());
+      const redact = createRedactor([secret]);
+      expect(redact(JSON.stringify({ body: JSON.stringify({ secret }) }))).not.toContain(
+        JSON.stringify(secret).slice(1, -1),
+      );
+      expect(redact(encodeURIComponent(secret))).toBe('[redacted]');
+      expect(redact(`${before} ${secret} ${after}`)).toContain('[redacted]');
+    }),
+  );
+});
