@@ -56,7 +56,7 @@ export function createSingleUseConnector(
   };
 }
 
-/** A socket that the peer closed while `ready` ran would swallow the request without an event to tell. */
+/** Whether the peer left the connection open while `ready` ran; a write into a closed one may be lost without a sign. */
 function isUsable(socket: Socket): boolean {
   return !socket.destroyed && socket.readyState === 'open';
 }

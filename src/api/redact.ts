@@ -15,11 +15,20 @@ export function createRedactor(secrets: readonly (string | undefined)[]): Redact
     if (secret === undefined || secret.length < SHORTEST_SECRET) continue;
     // JSON inside JSON occurs too: a proxy's error that quotes the body it could not deliver.
     const escaped = escapeJson(secret);
-    for (const form of [secret, escaped, escapeJson(escaped), encodeURIComponent(secret)]) forms.add(form);
+    for (const form of [secret, escaped, escapeJson(escaped), escapeUri(secret)]) forms.add(form);
   }
   // Longest first: the escaped form of a secret may contain the plain one.
   const ordered = [...forms].sort((a, b) => b.length - a.length);
   return (text) => ordered.reduce((result, form) => result.replaceAll(form, REDACTED), text);
+}
+
+function escapeUri(text: string): string {
+  try {
+    return encodeURIComponent(text);
+  } catch {
+    // Half a surrogate pair has no form in a URL.
+    return text;
+  }
 }
 
 function escapeJson(text: string): string {

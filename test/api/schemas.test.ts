@@ -162,7 +162,7 @@ describe('what goes to the service', () => {
 test('a redactor leaves no form of a secret in any text', () => {
   fc.assert(
     fc.property(fc.string({ minLength: 4, maxLength: 30 }), fc.string(), fc.string(), (secret, before, after) => {
-      fc.pre(!'[redacted]'.includes(secret) && secret.isWellFormed());
+      fc.pre(!'[redacted]'.includes(secret));
       const redact = createRedactor([secret]);
       expect(redact(JSON.stringify({ body: JSON.stringify({ secret }) }))).not.toContain(
         JSON.stringify(secret).slice(1, -1),
