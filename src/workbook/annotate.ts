@@ -1,8 +1,9 @@
 import { rename, writeFile } from 'node:fs/promises';
-import type { Cell, Worksheet } from 'exceljs';
+import type { Cell, Row, Worksheet } from 'exceljs';
+import { ValueType } from 'exceljs';
 import type { Finding } from '../domain/finding';
 import { groupBy } from '../domain/group-by';
-import { cellContent } from './cell-content';
+import { cleanText } from './cell-content';
 import { loadFullWorkbook } from './full-workbook';
 import type { Headers } from './headers';
 import { ERRORS_HEADER, STATUS_HEADER, readHeaders } from './headers';
@@ -66,7 +67,7 @@ function annotateSheet(
   outcomes: ReadonlyMap<number, string>,
 ): string[] {
   clearMarks(sheet);
-  const headers = readHeaders(sheet.getRow(1));
+  const headers = readHeaders(headerTexts(sheet.getRow(1)));
   const { dataRows, lastColumn } = survey(sheet, headers);
   markCells(sheet, headers, findings);
   const byRow = groupBy(findings, ({ row }) => (row === null ? undefined : String(row)));
@@ -89,7 +90,7 @@ function survey(sheet: Worksheet, { status }: Headers): { dataRows: number[]; la
   sheet.eachRow((row, number) => {
     let filled = false;
     row.eachCell((cell, index) => {
-      if (index === own || index === own + 1 || cellContent(cell).kind === 'blank') return;
+      if (index === own || index === own + 1 || textOf(cell) === '') return;
       filled = true;
       lastColumn = Math.max(lastColumn, index);
     });
@@ -98,6 +99,20 @@ function survey(sheet: Worksheet, { status }: Headers): { dataRows: number[]; la
     else if (status) clearOwn(sheet, number, own);
   });
   return { dataRows, lastColumn };
+}
+
+/** The texts of a row by column number, for {@link readHeaders}. */
+export function headerTexts(row: Row): string[] {
+  const texts: string[] = [];
+  row.eachCell((cell, index) => {
+    if (textOf(cell) !== '') texts[index] = textOf(cell);
+  });
+  return texts;
+}
+
+/** What a cell shows; exceljs lends the text of a merged range to each of its cells, though only the first holds it. */
+function textOf(cell: Cell): string {
+  return cell.type === ValueType.Merge ? '' : cleanText(String(cell.text ?? ''));
 }
 
 function clearOwn(sheet: Worksheet, row: number, index: number): void {

@@ -1,7 +1,9 @@
-import type { Cell } from 'exceljs';
-import { ValueType } from 'exceljs';
 import type { FilingDate } from '../domain/dates';
 import { filingDateFromIso } from '../domain/dates';
+import type { NumberFormat } from './number-formats';
+import type { RawCell } from './raw-cells';
+import type { SharedStrings } from './shared-strings';
+import { cellText, runsText } from './xml-text';
 
 /** What a cell holds, as a person sees it; the program that wrote it no longer matters here. */
 export type CellContent =
@@ -14,6 +16,14 @@ export type CellContent =
   /** Nothing usable: `shown` is what the cell shows, `hint` says what to do. */
   | { kind: 'unusable'; shown: string; hint: string };
 
+/** What the cells of a workbook refer to. */
+export interface CellContext {
+  strings: SharedStrings;
+  formatOf: (style: number) => NumberFormat;
+  /** Day 0 is 1 January 1904 instead of 30 December 1899. */
+  date1904: boolean;
+}
+
 const BLANK: CellContent = { kind: 'blank' };
 
 /** Blanks that programs and web pages put into cells: no-break and narrow spaces become plain, invisible ones go. */
@@ -24,37 +34,31 @@ export function cleanText(text: string): string {
     .trim();
 }
 
-export function cellContent(cell: Cell): CellContent {
-  switch (cell.type) {
-    case ValueType.String:
-    case ValueType.RichText:
-      return textContent(textOf(cell.value));
-    case ValueType.Hyperlink:
-      return textContent(cell.text);
-    case ValueType.Number:
-      return {
-        kind: 'number',
-        value: asExcelCounts(Number(cell.value)),
-        zeros: /^0+$/.exec(cell.numFmt ?? '')?.[0].length ?? 0,
-      };
-    case ValueType.Date:
-      return dateContent(cell.value);
-    case ValueType.Boolean:
-      return { kind: 'boolean', shown: cell.value === true ? 'TRUE' : 'FALSE' };
-    case ValueType.Error:
+export function cellContent({ type, style, data }: RawCell, context: CellContext): CellContent {
+  if (data === undefined) {
+    return {
+      kind: 'unusable',
+      shown: 'a formula',
+      hint: 'The formula has no stored result. Open the workbook in Excel and save it, or write the value.',
+    };
+  }
+  switch (type) {
+    case 's':
+      return textContent(context.strings.at(Number(data)));
+    case 'inlineStr':
+      return textContent(runsText(data));
+    case 'str':
+      return textContent(cellText(data));
+    case 'b':
+      return { kind: 'boolean', shown: data.trim() === '1' || data.trim() === 'true' ? 'TRUE' : 'FALSE' };
+    case 'e':
       return {
         kind: 'unusable',
-        shown: textOf(cell.value),
+        shown: data,
         hint: 'The cell shows an error. Correct its formula, or write the value.',
       };
-    case ValueType.Formula:
-      return {
-        kind: 'unusable',
-        shown: 'a formula',
-        hint: 'The formula has no stored result. Open the workbook in Excel and save it, or write the value.',
-      };
     default:
-      return BLANK;
+      return data.trim() === '' ? BLANK : numberContent(Number(data), context.formatOf(style), context.date1904);
   }
 }
 
@@ -63,29 +67,31 @@ function textContent(raw: string): CellContent {
   return text === '' ? BLANK : { kind: 'text', text };
 }
 
-/** Plain text, the joined runs of rich text, or the word of an error value. */
-function textOf(value: Cell['value']): string {
-  if (typeof value === 'string') return value;
-  if (typeof value !== 'object' || value === null) return '';
-  if ('richText' in value) return value.richText.map((run) => run.text).join('');
-  return 'error' in value ? value.error : '';
+function numberContent(value: number, { isDate, zeros }: NumberFormat, date1904: boolean): CellContent {
+  if (!Number.isFinite(value))
+    return { kind: 'unusable', shown: String(value), hint: 'The cell holds no number. Write the value again.' };
+  if (isDate) return dateContent(value + (date1904 ? DAYS_1904 : 0));
+  // Spreadsheets calculate and show 15 digits; the file holds the binary number behind them. Without this an amount from a
+  // formula (1234.5600000000001) would seem to have too many decimals.
+  return { kind: 'number', value: Number(value.toPrecision(15)), zeros };
 }
 
-/**
- * Spreadsheets calculate and show 15 digits; the file holds the binary number behind them. Without this an amount from a
- * formula (1234.5600000000001) would seem to have too many decimals.
- */
-function asExcelCounts(value: number): number {
-  return Number(value.toPrecision(15));
-}
+const DAY_MS = 86_400_000;
+/** Day number of 1 January 1970, and of 1 January 1904, counted from 30 December 1899. */
+const DAYS_1970 = 25_569;
+const DAYS_1904 = 1462;
 
-/** The day of a date cell. exceljs gives midnight UTC of the day that the cell shows; a time of day is dropped. */
-function dateContent(value: Cell['value']): CellContent {
-  const valid = value instanceof Date && !Number.isNaN(value.getTime());
-  const iso = valid ? value.toISOString().slice(0, 10) : '';
+/** The day of a date cell. The count of days becomes a calendar date through UTC alone; a time of day is dropped. */
+function dateContent(days: number): CellContent {
+  const instant = new Date(Math.round((days - DAYS_1970) * DAY_MS));
+  const iso = Number.isNaN(instant.getTime()) ? '' : instant.toISOString().slice(0, 10);
   try {
     return { kind: 'date', date: filingDateFromIso(iso) };
   } catch {
-    return { kind: 'unusable', shown: iso, hint: 'The cell holds no date of this calendar. Write the date again.' };
+    return {
+      kind: 'unusable',
+      shown: iso || String(days),
+      hint: 'The cell holds no date of this calendar. Write the date again.',
+    };
   }
 }

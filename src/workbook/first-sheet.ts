@@ -1,18 +1,21 @@
 import { Workbook } from 'exceljs';
-import type { Worksheet } from 'exceljs';
 import { posix } from 'node:path';
 import type { WorkbookLimits } from './limits';
 import type { WorkbookPackage } from './package';
 import { WorkbookRefused } from './refused';
 import { canonicalSheet, withoutPrefix } from './sheet-xml';
+import { attribute } from './xml-text';
 import { pack, writeZip } from './zip';
 
+/** The first worksheet as text, brought into one dialect, with what its cells refer to. */
 export interface FirstSheet {
-  sheet: Worksheet;
   name: string;
+  /** A worksheet with nothing but its filled rows (sheet-xml.ts). */
+  xml: string;
   merged: string[];
-  /** Names of the worksheets behind it, which nobody reads. */
-  others: string[];
+  sharedStrings: string;
+  styles: string;
+  date1904: boolean;
 }
 
 interface SheetEntry {
@@ -21,31 +24,45 @@ interface SheetEntry {
 }
 
 /**
- * Loads the first worksheet alone, through a workbook in memory that holds only what reading values needs: its rows, the
- * shared strings and the styles (for date formats). Other sheets, pictures, validations and notes cost nothing this way.
+ * The first worksheet and no other part that it does not need: other sheets, pictures, validations and notes cost nothing.
+ * @throws WorkbookRefused where there is none, or it is beyond the limits
  */
-export async function loadFirstSheet(source: WorkbookPackage, limits: WorkbookLimits): Promise<FirstSheet> {
+export async function openFirstSheet(source: WorkbookPackage, limits: WorkbookLimits): Promise<FirstSheet> {
   const { sheets, date1904, parts } = await readDirectory(source);
-  const [first, ...others] = sheets;
+  const [first] = sheets;
   const xml = first && (await source.xml(first.part));
-  if (!first || xml === undefined)
+  if (!first || xml === undefined) {
     throw new WorkbookRefused('no_worksheet', 'The workbook has no worksheet. Put the rows on its first worksheet.');
-  const { xml: sheetXml, merged } = canonicalSheet(xml, limits);
-  const strings = parts.sharedStrings && (await source.xml(parts.sharedStrings));
-  const styles = parts.styles && (await source.xml(parts.styles));
+  }
+  const text = async (part: string | undefined) => withoutPrefix((part && (await source.xml(part))) ?? '');
+  const sheet = canonicalSheet(xml, limits);
+  return {
+    name: first.name,
+    ...sheet,
+    date1904,
+    sharedStrings: await text(parts.sharedStrings),
+    styles: await text(parts.styles),
+  };
+}
+
+/** A workbook of the first worksheet alone, for when the whole cannot be loaded. */
+export async function loadFirstSheet(source: WorkbookPackage, limits: WorkbookLimits): Promise<Workbook> {
+  const first = await openFirstSheet(source, limits);
   const reduced = writeZip(
     await Promise.all([
-      pack('xl/workbook.xml', workbookXml(date1904), 'store'),
+      pack('xl/workbook.xml', workbookXml(first.date1904), 'store'),
       pack('xl/_rels/workbook.xml.rels', RELATIONSHIPS, 'store'),
-      ...(strings ? [pack('xl/sharedStrings.xml', withoutPrefix(strings), 'store')] : []),
-      ...(styles ? [pack('xl/styles.xml', literalsRemoved(withoutPrefix(styles)), 'store')] : []),
-      pack('xl/worksheets/sheet1.xml', sheetXml, 'store'),
+      ...(first.sharedStrings ? [pack('xl/sharedStrings.xml', first.sharedStrings, 'store')] : []),
+      ...(first.styles ? [pack('xl/styles.xml', first.styles, 'store')] : []),
+      pack('xl/worksheets/sheet1.xml', first.xml, 'store'),
     ]),
   );
-  const sheet = (await loadWorkbook(reduced)).worksheets[0];
+  const workbook = await loadWorkbook(reduced);
+  const [sheet] = workbook.worksheets;
   if (!sheet)
     throw new WorkbookRefused('damaged', 'The first worksheet cannot be read. Save the workbook anew as .xlsx.');
-  return { sheet, name: first.name, merged, others: others.map(({ name }) => name) };
+  sheet.name = first.name;
+  return workbook;
 }
 
 /** Loads bytes with exceljs; a file that it cannot parse is refused instead of crashing the caller. */
@@ -102,19 +119,6 @@ async function readRelations(
     relations.set(attribute(tag, 'Id') ?? '', { type: (attribute(tag, 'Type') ?? '').split('/').at(-1) ?? '', part });
   }
   return relations;
-}
-
-function attribute(tag: string, name: string): string | undefined {
-  const match = new RegExp(`\\s${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)')`).exec(tag);
-  const value = match?.[1] ?? match?.[2];
-  return value?.replace(/&(lt|gt|quot|apos|amp);/g, (_, entity: string) => ENTITIES[entity] ?? '');
-}
-
-const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&' };
-
-/** Escaped letters in a number format (`\R\s #,##0`) are literals, but exceljs takes an `s` or `d` among them for a date. */
-function literalsRemoved(styles: string): string {
-  return styles.replace(/formatCode="[^"<>]*"/g, (code) => code.replace(/\\.|_.|\*./g, ''));
 }
 
 const RELATIONSHIPS = '<Relationships><Relationship Id="rId1" Target="worksheets/sheet1.xml"/></Relationships>';

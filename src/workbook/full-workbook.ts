@@ -35,9 +35,7 @@ export async function loadFullWorkbook(source: WorkbookPackage, limits: Workbook
     return await loadWhole(source, limits);
   } catch (error) {
     if (!(error instanceof WorkbookRefused)) throw error;
-    const { sheet, name } = await loadFirstSheet(source, limits);
-    sheet.name = name;
-    return saving({ workbook: sheet.workbook, whole: false, names: '', validations: [] });
+    return saving({ workbook: await loadFirstSheet(source, limits), whole: false, names: '', validations: [] });
   }
 }
 

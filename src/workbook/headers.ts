@@ -1,10 +1,8 @@
-import type { Row } from 'exceljs';
 import type { BulkColumn, ColumnField } from '../domain/columns';
 import { BULK_COLUMNS, columnOfHeader, normaliseHeader } from '../domain/columns';
 import type { Finding } from '../domain/finding';
 import { errorAt, warningAt } from '../domain/rules-draft';
 import { quoted } from '../domain/rules-words';
-import { cellContent } from './cell-content';
 import { columnLetter } from './sheet-xml';
 
 /** Headers of the two columns that annotating adds; they stand side by side, which tells them from a user's own. */
@@ -28,14 +26,12 @@ export interface Headers {
   findings: Finding[];
 }
 
-/** Finds the columns in the header row, row 1 (spec: "Bulk Excel row columns": by name, case and punctuation ignored). */
-export function readHeaders(row: Row): Headers {
+/**
+ * Finds the columns in the header row, row 1 (spec: "Bulk Excel row columns": by name, case and punctuation ignored).
+ * @param texts the texts of row 1 by column number, with holes where a cell has none
+ */
+export function readHeaders(texts: readonly string[]): Headers {
   const headers: Headers = { columns: new Map(), unknown: [], findings: [] };
-  const texts: string[] = [];
-  row.eachCell((cell, index) => {
-    const content = cellContent(cell);
-    if (content.kind === 'text') texts[index] = content.text;
-  });
   texts.forEach((header, index) => placeHeader(headers, texts, header, index));
   for (const { header, field } of BULK_COLUMNS.filter(
     ({ need, field: name }) => need === 'mandatory' && !headers.columns.has(name),

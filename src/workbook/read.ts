@@ -1,4 +1,3 @@
-import type { Row, Worksheet } from 'exceljs';
 import type { ColumnField } from '../domain/columns';
 import { isExtraField } from '../domain/columns';
 import type { Finding } from '../domain/finding';
@@ -7,17 +6,22 @@ import { canonicalAmount } from '../domain/money';
 import type { DraftRow } from '../domain/rules-draft';
 import { completeRow, errorAt, oncePerCell, warningAt } from '../domain/rules-draft';
 import { listed, missing } from '../domain/rules-words';
-import type { CellContent } from './cell-content';
+import type { CellContent, CellContext } from './cell-content';
 import { cellContent } from './cell-content';
 import { cellValue, shown } from './cell-value';
-import { loadFirstSheet } from './first-sheet';
+import type { FirstSheet } from './first-sheet';
+import { openFirstSheet } from './first-sheet';
 import type { ColumnAt, Headers } from './headers';
 import { readHeaders } from './headers';
 import type { WorkbookLimits } from './limits';
 import { ROWS_PER_UPLOAD, WORKBOOK_LIMITS } from './limits';
 import { MergedCells } from './merged-cells';
+import { readNumberFormats } from './number-formats';
 import { openPackage } from './package';
+import type { RawRow } from './raw-cells';
+import { rawRows } from './raw-cells';
 import { WorkbookRefused } from './refused';
+import { SharedStrings } from './shared-strings';
 
 /** What a workbook says, before any rule looked at it. */
 export interface WorkbookReading {
@@ -52,8 +56,8 @@ export async function readWorkbook(
 ): Promise<WorkbookReading> {
   const bounds = { ...WORKBOOK_LIMITS, ...limits };
   try {
-    const { sheet, name, merged } = await loadFirstSheet(await openPackage(source, bounds), bounds);
-    return { sheetName: name, ...readSheet(sheet, name, new MergedCells(merged)) };
+    const sheet = await openFirstSheet(await openPackage(source, bounds), bounds);
+    return { sheetName: sheet.name, ...readSheet(sheet) };
   } catch (error) {
     if (!(error instanceof WorkbookRefused)) throw error;
     return { ...NOTHING, findings: [errorAt(null, null, error.code, error.message)] };
@@ -70,26 +74,33 @@ const NOTHING: WorkbookReading = {
   statuses: new Map(),
 };
 
-function readSheet(sheet: Worksheet, name: string, merged: MergedCells): Omit<WorkbookReading, 'sheetName'> {
-  const headers = readHeaders(sheet.getRow(1));
+function readSheet(sheet: FirstSheet): Omit<WorkbookReading, 'sheetName'> {
+  const context: CellContext = {
+    strings: new SharedStrings(sheet.sharedStrings),
+    formatOf: readNumberFormats(sheet.styles),
+    date1904: sheet.date1904,
+  };
+  const rows = rawRows(sheet.xml);
+  let next = rows.next();
+  const headers = readHeaders(!next.done && next.value.number === 1 ? textsOf(next.value, context) : []);
   if (headers.columns.size === 0) {
-    const message = `Row 1 of the first worksheet (${name}) names none of the columns. Put the headers of the template into row 1 of the first worksheet.`;
+    const message = `Row 1 of the first worksheet (${sheet.name}) names none of the columns. Put the headers of the template into row 1 of the first worksheet.`;
     return { ...NOTHING, findings: [errorAt(1, null, 'no_header', message)] };
   }
   const findings = [...headers.findings];
   const drafts: DraftRow[] = [];
   const hidden: number[] = [];
   const statuses = new Map<number, string>();
-  const reader = new RowReader(headers, merged);
-  sheet.eachRow((row, number) => {
-    if (number === 1) return;
-    const read = reader.read(row, number);
-    if (!read) return;
+  const reader = new RowReader(headers, new MergedCells(sheet.merged), context);
+  for (next = rows.next(); !next.done; next = rows.next()) {
+    const row = next.value;
+    const read = reader.read(row);
+    if (!read) continue;
     drafts.push(read.draft);
     findings.push(...read.findings);
-    if (read.status !== undefined) statuses.set(number, read.status);
-    if (row.hidden) hidden.push(number);
-  });
+    if (read.status !== undefined) statuses.set(row.number, read.status);
+    if (row.hidden) hidden.push(row.number);
+  }
   findings.push(...aboutRows(drafts, hidden));
   return {
     drafts,
@@ -99,6 +110,15 @@ function readSheet(sheet: Worksheet, name: string, merged: MergedCells): Omit<Wo
     unknownColumns: headers.unknown,
     statuses,
   };
+}
+
+function textsOf({ cells }: RawRow, context: CellContext): string[] {
+  const texts: string[] = [];
+  for (const cell of cells) {
+    const content = cellContent(cell, context);
+    if (content.kind === 'text') texts[cell.column] = content.text;
+  }
+  return texts;
 }
 
 /** Adds the column letter to findings about a field that the workbook has. */
@@ -154,6 +174,7 @@ class RowReader {
   constructor(
     private readonly headers: Headers,
     private readonly merged: MergedCells,
+    private readonly context: CellContext,
   ) {
     this.missingColumns = new Set(
       headers.findings.filter(({ code }) => code === 'missing_column').map(({ field }) => field ?? ''),
@@ -161,18 +182,18 @@ class RowReader {
   }
 
   /** The row as a draft, or undefined for a blank one; our own Status and Errors columns do not count as filled. */
-  read(row: Row, number: number): ReadRow | undefined {
+  read({ number, cells }: RawRow): ReadRow | undefined {
     const contents: CellContent[] = [];
     let blank = true;
     let status: string | undefined;
     const own = this.headers.status?.index ?? Number.NaN;
-    row.eachCell((cell, index) => {
-      const content = cellContent(cell);
-      if (index === own && content.kind === 'text') status = content.text;
-      if (content.kind === 'blank' || index === own || index === own + 1) return;
-      contents[index] = content;
+    for (const cell of cells) {
+      const content = cellContent(cell, this.context);
+      if (cell.column === own && content.kind === 'text') status = content.text;
+      if (content.kind === 'blank' || cell.column === own || cell.column === own + 1) continue;
+      contents[cell.column] = content;
       blank = false;
-    });
+    }
     if (blank) return undefined;
     return { ...this.readFields(contents, number), ...(status === undefined ? {} : { status }) };
   }

@@ -14,6 +14,9 @@ export interface SheetXml {
   merged: string[];
 }
 
+export const SHEET_START = '<worksheet><sheetData>';
+export const SHEET_END = '</sheetData></worksheet>';
+
 const ADDRESS = /^[A-Z]{1,3}[1-9]\d{0,6}$/;
 const CELL_TAG = /<c(?=[\s/>])([^<>]*)>/g;
 const LAST_COLUMN = 16_384;
@@ -29,7 +32,7 @@ export function canonicalSheet(source: string, limits: WorkbookLimits): SheetXml
   );
   const canonical = filledOnly(plainFormulas(addressed(isoDatesAsText(rows))));
   refuseTooMany(canonical, limits);
-  return { xml: `<worksheet><sheetData>${canonical}</sheetData></worksheet>`, merged };
+  return { xml: SHEET_START + canonical + SHEET_END, merged };
 }
 
 /** `<x:row>` as `<row>`: other programs bind the same namespace to a prefix. */

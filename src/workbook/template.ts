@@ -6,6 +6,7 @@ import { isoFromFilingDate } from '../domain/dates';
 import type { FieldKind } from '../domain/mapping';
 import type { HeldIrm } from '../domain/preflight';
 import { UPLOAD_TYPES } from '../domain/upload-type';
+import { headerTexts } from './annotate';
 import type { FullWorkbook } from './full-workbook';
 import { loadFullWorkbook } from './full-workbook';
 import { readHeaders } from './headers';
@@ -70,7 +71,7 @@ export async function buildTemplate(irms: readonly HeldIrm[]): Promise<Buffer> {
 }
 
 function decorate(sheet: Worksheet, full: FullWorkbook): void {
-  const { columns } = readHeaders(sheet.getRow(1));
+  const { columns } = readHeaders(headerTexts(sheet.getRow(1)));
   const validations: string[] = [];
   for (const { column, index, letter } of columns.values()) {
     formatColumn(sheet, index, column);
