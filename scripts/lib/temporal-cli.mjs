@@ -42,7 +42,8 @@ export async function findCli({ say = () => undefined, env = process.env } = {})
     ['cache', cachedCli(env)],
   ];
   for (const [place, path] of places) {
-    if (path === null) continue;
+    // An empty cache is no news; a program that somebody named or installed, and that is not used, is.
+    if (path === null || (place === 'cache' && !(await isExecutable(path)))) continue;
     const { problem, version } = await examine(path);
     if (!problem) return { path, version };
     say(NAME, `${place}: ${problem}; looking further`);

@@ -103,6 +103,12 @@ it('runs programs that the build makes', () => {
   }
 });
 
+it('starts the sandbox with options that it has', () => {
+  const options = (service('sandbox').command ?? []).filter((word) => word.startsWith('--'));
+  const command = readProject('src/starter/commands/sandbox.ts');
+  for (const option of options) expect([option, command.includes(`'${option} <`)]).toEqual([option, true]);
+});
+
 it('gives the worker an environment that it starts with', () => {
   const environment = Object.fromEntries(
     Object.entries(service('worker').environment ?? {}).map(([name, value]) => [name, byDefault(value)]),
