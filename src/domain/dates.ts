@@ -131,16 +131,19 @@ export function splitWindow(from: FilingDate, to: FilingDate, months = 3): DateW
 }
 
 function fromParts(year: number, month: number, day: number): ParsedFilingDate {
-  const midnight = Date.UTC(year, month - 1, day);
-  const date = new Date(midnight);
+  const date = new Date(Date.UTC(year, month - 1, day));
   const real =
     year >= FIRST_YEAR && year <= LAST_YEAR && date.getUTCMonth() === month - 1 && date.getUTCDate() === day && day > 0;
-  return real ? { ok: true, date: fromUtcMidnight(midnight) } : { ok: false, reason: 'impossible' };
+  return real ? { ok: true, date: written(year, month, day) } : { ok: false, reason: 'impossible' };
 }
 
 function fromUtcMidnight(midnight: number): FilingDate {
-  const [year, month, day] = new Date(midnight).toISOString().slice(0, 10).split('-');
-  return `${day}${month}${year}`;
+  const date = new Date(midnight);
+  return written(date.getUTCFullYear(), date.getUTCMonth() + 1, date.getUTCDate());
+}
+
+function written(year: number, month: number, day: number): FilingDate {
+  return `${day < 10 ? '0' : ''}${day}${month < 10 ? '0' : ''}${month}${String(year).padStart(4, '0')}`;
 }
 
 function utcMidnight(date: FilingDate): number {

@@ -26,10 +26,14 @@ export const NULLABLE_FIELDS: ReadonlySet<MappingField> = new Set(['gstinInvoice
 export const FIELD_NAMES = Object.keys(MAPPING_FIELDS) as MappingField[];
 
 /** The draft as a mapping row when nothing failed and nothing is missing, otherwise undefined. */
-export function completeRow(draft: DraftRow): MappingRow | undefined {
-  const mapping: Partial<Mapping> = { gstinInvoiceNumber: null, gstinInvoiceDate: null, ...draft.mapping };
-  if (draft.failed.size > 0 || !isWhole(mapping)) return undefined;
-  return { row: draft.row, mapping, ...(draft.extra ? { extra: draft.extra } : {}) };
+export function completeRow({ row, mapping, failed, extra }: DraftRow): MappingRow | undefined {
+  if (failed.size > 0 || !isWhole(mapping)) return undefined;
+  return { row, mapping, ...(extra ? { extra } : {}) };
+}
+
+/** A mapping to be filled: the fields that may stay empty are null from the start. */
+export function emptyMapping(): Record<string, unknown> {
+  return { gstinInvoiceNumber: null, gstinInvoiceDate: null };
 }
 
 function isWhole(mapping: Partial<Mapping>): mapping is Mapping {

@@ -2,7 +2,7 @@ import { isFilingDate } from './dates';
 import type { Finding } from './finding';
 import type { MappingField } from './mapping';
 import { MAPPING_FIELDS } from './mapping';
-import { atMostTwoDecimals, compareAmounts } from './money';
+import { atMostTwoDecimals } from './money';
 import type { DraftRow } from './rules-draft';
 import { FIELD_NAMES, NULLABLE_FIELDS, errorAt, hasValue, warningAt } from './rules-draft';
 import { invalidDate, invalidNumber, invalidText, invalidYesNo, missing, quoted } from './rules-words';
@@ -102,7 +102,7 @@ function checkAmount(row: number, field: MappingField, value: unknown): Finding[
       ),
     ];
   }
-  if (compareAmounts(value, '100000000000000') >= 0) {
+  if (value >= 1e14) {
     return [
       warningAt(
         row,

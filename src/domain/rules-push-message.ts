@@ -4,7 +4,7 @@ import { MAPPING_FIELDS } from './mapping';
 import { isFilingDate } from './dates';
 import { checkDrafts } from './rules';
 import type { DraftRow } from './rules-draft';
-import { FIELD_NAMES, completeRow, errorAt, hasValue, oncePerCell } from './rules-draft';
+import { FIELD_NAMES, completeRow, emptyMapping, errorAt, hasValue, oncePerCell } from './rules-draft';
 import { invalidDate, invalidNumber, invalidText, invalidYesNo, missing, quoted } from './rules-words';
 import { UPLOAD_TYPES } from './upload-type';
 
@@ -152,7 +152,7 @@ function readItem(item: unknown, index: number): { draft: DraftRow; findings: Fi
   }
   const row = Number.isSafeInteger(item.serialNo) ? Number(item.serialNo) : index + 1;
   const findings = unknownProperties(item, ITEM_FIELDS, row);
-  const mapping: JsonObject = {};
+  const mapping = emptyMapping();
   const failed = new Set<string>();
   for (const field of FIELD_NAMES) {
     const value = item[field];

@@ -2,6 +2,7 @@ import { Workbook } from 'exceljs';
 import { posix } from 'node:path';
 import type { WorkbookLimits } from './limits';
 import type { WorkbookPackage } from './package';
+import { rawRows } from './raw-cells';
 import { WorkbookRefused } from './refused';
 import { canonicalSheet, withoutPrefix } from './sheet-xml';
 import { attribute } from './xml-text';
@@ -48,6 +49,8 @@ export async function openFirstSheet(source: WorkbookPackage, limits: WorkbookLi
 /** A workbook of the first worksheet alone, for when the whole cannot be loaded. */
 export async function loadFirstSheet(source: WorkbookPackage, limits: WorkbookLimits): Promise<Workbook> {
   const first = await openFirstSheet(source, limits);
+  // exceljs would reserve room up to any address; the walk refuses those that no sheet has.
+  for (const row of rawRows(first.xml)) row.cells.length = 0;
   const reduced = writeZip(
     await Promise.all([
       pack('xl/workbook.xml', workbookXml(first.date1904), 'store'),

@@ -18,6 +18,9 @@ export interface RawRow {
   cells: RawCell[];
 }
 
+const LAST_COLUMN = 16_384;
+const LAST_ROW = 1_048_576;
+
 const TAG = /<(row|c)(?=[\s>])([^<>]*)>/g;
 
 /**
@@ -37,8 +40,10 @@ export function* rawRows(xml: string): Generator<RawRow> {
     read = pattern.lastIndex;
     if (name === 'row') {
       if (row) yield row;
+      const number = Number(/\sr="(\d+)"/.exec(attributes)?.[1]);
+      if (!(number >= 1 && number <= LAST_ROW)) throw damaged(attributes);
       row = {
-        number: Number(/\sr="(\d+)"/.exec(attributes)?.[1]),
+        number,
         hidden: /\shidden="(?:1|true|on)"/.test(attributes),
         cells: [],
       };
@@ -58,23 +63,29 @@ function isBetween(text: string): boolean {
   return text === '' || text === '</row>' || /^\s*(?:<\/row>)?\s*$/.test(text);
 }
 
+/** Attributes as every program writes them; any other order goes the slow way. */
+const USUAL = /^ r="([A-Z]{1,3})[1-9]\d{0,6}"(?: s="(\d+)")?(?: t="(\w+)")?$/;
+
 function readCell(attributes: string, body: string): RawCell {
-  const type = /\st="(\w*)"/.exec(attributes)?.[1] ?? '';
-  const cell = {
-    column: columnNumber(/\sr="([A-Z]+)/.exec(attributes)?.[1] ?? ''),
-    type: type === 'n' ? '' : type,
-    style: Number(/\ss="(\d+)"/.exec(attributes)?.[1] ?? -1),
-  };
+  const usual = USUAL.exec(attributes);
+  const letters = usual ? usual[1] : /\sr="([A-Z]{1,3})[1-9]\d{0,6}"/.exec(attributes)?.[1];
+  const style = usual ? usual[2] : /\ss="(\d+)"/.exec(attributes)?.[1];
+  const type = (usual ? usual[3] : /\st="(\w*)"/.exec(attributes)?.[1]) ?? '';
+  const column = columnNumber(letters ?? '');
+  if (column < 1 || column > LAST_COLUMN) throw damaged(attributes);
+  const cell = { column, type: type === 'n' ? '' : type, style: Number(style ?? -1) };
+  if (body.startsWith('<v>') && body.indexOf('<', 3) === body.length - 4 && body.endsWith('</v>'))
+    return { ...cell, data: body.slice(3, -4) };
   if (body.startsWith('<is')) return { ...cell, type: 'inlineStr', data: body };
-  const value = /^<v(?:\s[^<>]*)?>([^<]*)<\/v>/.exec(body.trimStart());
+  const value = /^\s*<v(?:\s[^<>]*)?>([^<]*)<\/v>/.exec(body);
   if (value) return { ...cell, data: value[1] };
   if (body.trim() === '<f>0</f>') return { ...cell, data: undefined };
-  if (/^\s*(?:<v\s*\/>|<extLst>.*)?\s*$/s.test(body)) return { ...cell, type: 'str', data: '' };
+  if (/^\s*(?:<v\s*\/>\s*|<extLst>.*)?$/s.test(body)) return { ...cell, type: 'str', data: '' };
   throw damaged(attributes);
 }
 
 function damaged(attributes: string): WorkbookRefused {
-  const where = /\sr="([A-Z0-9]+)"/.exec(attributes)?.[1] ?? 'of the first worksheet';
+  const where = /\sr="([A-Z]+[0-9]+)"/.exec(attributes)?.[1] ?? 'of the first worksheet';
   return new WorkbookRefused(
     'damaged',
     `Cell ${where} cannot be read. Open the workbook in Excel and save it anew as .xlsx.`,

@@ -4,7 +4,7 @@ import type { Finding } from '../domain/finding';
 import type { MappingRow } from '../domain/mapping';
 import { canonicalAmount } from '../domain/money';
 import type { DraftRow } from '../domain/rules-draft';
-import { completeRow, errorAt, oncePerCell, warningAt } from '../domain/rules-draft';
+import { completeRow, emptyMapping, errorAt, oncePerCell, warningAt } from '../domain/rules-draft';
 import { listed, missing } from '../domain/rules-words';
 import type { CellContent, CellContext } from './cell-content';
 import { cellContent } from './cell-content';
@@ -200,7 +200,7 @@ class RowReader {
 
   private readFields(contents: readonly CellContent[], row: number): { draft: DraftRow; findings: Finding[] } {
     const findings: Finding[] = [];
-    const mapping: Record<string, unknown> = {};
+    const mapping = emptyMapping();
     const extra: Record<string, string> = {};
     const failed = new Set(this.missingColumns);
     for (const [field, { column, index }] of this.headers.columns) {
