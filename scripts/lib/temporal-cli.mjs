@@ -93,7 +93,7 @@ function download(onProgress) {
 }
 
 /** About how many packages the build compiles, from scratch. */
-const PACKAGES = 1_500;
+const PACKAGES = 1_300;
 
 async function goInstall(onProgress) {
   if (!(await which('go'))) throw new Error('there is no Go on PATH');
