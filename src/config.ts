@@ -255,3 +255,8 @@ export function environmentFor(variables: Record<string, string>): Record<string
   );
   return { ...Object.fromEntries(foreign), ...variables };
 }
+
+/** The environment of a program that we start: ours, with `added` over it. */
+export function childEnvironment(added: Record<string, string>): Record<string, string | undefined> {
+  return { ...process.env, ...added };
+}

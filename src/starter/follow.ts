@@ -1,5 +1,6 @@
 import type { Client } from '@temporalio/client';
 import type { QueryDefinition } from '@temporalio/common';
+import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const QUERY_WITHIN_MS = 5_000;
@@ -33,6 +34,8 @@ export interface Followed<P> {
 export async function follow<P>(client: Client, workflowId: string, options: FollowOptions<P>): Promise<Followed<P>> {
   const handle = client.workflow.getHandle(workflowId);
   const stop = new AbortController();
+  // Every call of the long poll listens to it until the end, which Node would take for a leak.
+  setMaxListeners(0, stop.signal);
   let end: { result: P } | { error: unknown } | undefined;
   // The wait for the result is one long poll after another; without the signal it would outlive this call.
   const result = client.workflow

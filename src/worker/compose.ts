@@ -1,5 +1,5 @@
 /** Builds everything that activities need from the configuration. The one place where the parts meet. */
-import { hostname } from 'node:os';
+import { randomUUID } from 'node:crypto';
 import type { Client } from '@temporalio/client';
 import type pg from 'pg';
 import type { Logger } from 'pino';
@@ -43,7 +43,7 @@ export function compose({
   const store = createBudgetStore({
     pool,
     keyHash: hashOfKey(config.apiKey),
-    owner: `${hostname()}-${process.pid}`,
+    owner: randomUUID(),
   });
   const budget = createBudget({
     store,

@@ -7,7 +7,7 @@ export function addCertificateCommands(program: Command, bind: Bind): void {
   program
     .command('certificates')
     .description('List the certificates and where their PDFs are, newest first.')
-    .option('-e, --exporter EXPORTER', 'only those of this exporter (id or e-mail)')
+    .option('-e, --exporter <exporter>', 'only those of this exporter (id or e-mail)')
     .addHelpText('after', '\nExample:\n  $ ebrc certificates --exporter accounts@asha.example')
     .action(
       bind(async (cli, _args, { exporter }: { exporter?: string }) => {

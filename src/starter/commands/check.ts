@@ -31,10 +31,10 @@ export function addCheckCommand(program: Command, bind: Bind): void {
     .summary('check a file without filing it')
     .description('Check a push message or a workbook by all rules and balances, without filing it.')
     .argument('<file>', 'push message (.json) or workbook (.xlsx)')
-    .requiredOption('-e, --exporter EXPORTER', 'id or e-mail of the exporter')
-    .option('--upload-type CODE', 'as for `ebrc file`')
-    .option('--declaration FLAG', 'as for `ebrc file`')
-    .option('-o, --output CHECKED.xlsx', 'write the workbook with the errors in its own cells')
+    .requiredOption('-e, --exporter <exporter>', 'id or e-mail of the exporter')
+    .option('--upload-type <code>', 'as for `ebrc file`')
+    .option('--declaration <flag>', 'as for `ebrc file`')
+    .option('-o, --output <CHECKED.xlsx>', 'write the workbook with the errors in its own cells')
     .addHelpText('after', HELP)
     .action(
       bind(async (cli, [path = ''], { exporter, uploadType, declaration, output }: CheckOptions) => {

@@ -18,7 +18,7 @@ export function addCredentialsCommand(program: Command, bind: Bind): void {
     .summary('hand in new portal credentials')
     .description("Hand in an exporter's new portal credentials; filings that wait for them go on by themselves.")
     .argument('<exporter>', 'id or e-mail of the exporter')
-    .requiredOption('--username USER', "user name at the authority's portal")
+    .requiredOption('--username <user>', "user name at the authority's portal")
     .option('--password-stdin', 'read the portal password from standard input; otherwise it is asked for')
     .addOption(byOption())
     .option('--wait', 'wait until they are checked')

@@ -27,9 +27,9 @@ export function addExporterCommands(program: Command, bind: Bind): void {
     .summary('show an exporter, or change its name, company or address')
     .description('Show an exporter; with options, change its name, company or address at the service.')
     .argument('<exporter>', 'id or e-mail')
-    .option('--name NAME', 'new contact or trade name')
-    .option('--company NAME', 'new registered legal name')
-    .option('--address TEXT', 'new address')
+    .option('--name <name>', 'new contact or trade name')
+    .option('--company <name>', 'new registered legal name')
+    .option('--address <text>', 'new address')
     .addHelpText('after', '\nExample:\n  $ ebrc exporter accounts@asha.example --company "Asha Exports Pvt Ltd"')
     .action(
       bind(async (cli, [exporter = ''], { name, company, address }: ChangeOptions) => {

@@ -32,22 +32,22 @@ export function addFileCommand(program: Command, bind: Bind): void {
     .summary('file remittances')
     .description('File the mappings of a push message or a workbook, and collect their certificates.')
     .argument('<file>', 'push message (.json) or workbook (.xlsx)')
-    .option('-e, --exporter EXPORTER', 'id or e-mail of the exporter')
+    .option('-e, --exporter <exporter>', 'id or e-mail of the exporter')
     .addOption(
-      new Option('--upload-type CODE', `where the file does not say it: ${types.join(', ')}`).choices(
+      new Option('--upload-type <code>', `where the file does not say it: ${types.join(', ')}`).choices(
         Object.keys(UPLOAD_TYPES),
       ),
     )
     .addOption(
-      new Option('--declaration FLAG', 'the legal declaration; no default, where the file does not say it').choices([
+      new Option('--declaration <flag>', 'the legal declaration; no default, where the file does not say it').choices([
         'Y',
         'N',
       ]),
     )
-    .option('--reference REFERENCE', 'your own name of the filing (default: made from its content)')
+    .option('--reference <reference>', 'your own name of the filing (default: made from its content)')
     .addOption(channelOption())
     .option('--approval', 'wait until somebody else approves')
-    .option('--allow-duplicate REASON', 'file mappings again that are live already; the reason is recorded')
+    .option('--allow-duplicate <reason>', 'file mappings again that are live already; the reason is recorded')
     .addOption(byOption())
     .option('--wait', 'wait for the certificates')
     .addHelpText('after', HELP)

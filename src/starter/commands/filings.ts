@@ -25,8 +25,8 @@ export function addFilingCommands(program: Command, bind: Bind): void {
   program
     .command('list')
     .description('List filings, newest first.')
-    .addOption(new Option('--state STATE', 'only those in this state').choices(FILING_STATES))
-    .option('-e, --exporter EXPORTER', 'only those of this exporter (id or e-mail)')
+    .addOption(new Option('--state <state>', 'only those in this state').choices(FILING_STATES))
+    .option('-e, --exporter <exporter>', 'only those of this exporter (id or e-mail)')
     .option('--attention', 'only those that somebody should look at')
     .addHelpText('after', '\nExample:\n  $ ebrc list --attention')
     .action(

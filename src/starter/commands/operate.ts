@@ -20,7 +20,7 @@ export function addOperatorCommands(program: Command, bind: Bind): void {
     .command('approve')
     .description('Let a filing go on that waits for approval. Its maker cannot approve it.')
     .argument('<filing>', 'filing id or reference')
-    .option('--note TEXT', 'for the record')
+    .option('--note <text>', 'for the record')
     .addOption(byOption())
     .option('--wait', 'wait for the certificates')
     .addHelpText('after', '\nExample:\n  $ ebrc approve JULY-2026 --by meera')
@@ -35,12 +35,12 @@ export function addOperatorCommands(program: Command, bind: Bind): void {
     .description('Say what became of a submission whose outcome is unknown, after a look at the portal.')
     .argument('<filing>', 'filing id or reference')
     .addOption(
-      new Option('--as OUTCOME', 'filed: the service has it; not-filed: it has not, send it again')
+      new Option('--as <outcome>', 'filed: the service has it; not-filed: it has not, send it again')
         .choices(['filed', 'not-filed'])
         .makeOptionMandatory(),
     )
-    .option('--request-id ID', 'with --as filed: the request id that the service gave')
-    .requiredOption('--note TEXT', 'how you know, for the record')
+    .option('--request-id <id>', 'with --as filed: the request id that the service gave')
+    .requiredOption('--note <text>', 'how you know, for the record')
     .addOption(byOption())
     .option('--wait', 'wait for the certificates')
     .addHelpText(
@@ -60,7 +60,7 @@ export function addOperatorCommands(program: Command, bind: Bind): void {
     .command('abandon')
     .description('Give a filing up. Before it is sent nothing is left behind; after it, its rows stay protected.')
     .argument('<filing>', 'filing id or reference')
-    .requiredOption('--note TEXT', 'why, for the record')
+    .requiredOption('--note <text>', 'why, for the record')
     .addOption(byOption())
     .addHelpText('after', '\nExample:\n  $ ebrc abandon JULY-2026 --note "wrong invoice"')
     .action(

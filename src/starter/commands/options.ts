@@ -9,10 +9,10 @@ import type { WaitOptions } from '../start-filing';
 import { currentUser } from '../who';
 
 export const byOption = () =>
-  new Option('--by NAME', 'who does this, for the record').default(currentUser(), 'the user of this machine');
+  new Option('--by <name>', 'who does this, for the record').default(currentUser(), 'the user of this machine');
 
 export const channelOption = () =>
-  new Option('--channel CHANNEL', 'how it is sent').choices(['auto', 'push', 'bulk']).default('auto');
+  new Option('--channel <channel>', 'how it is sent').choices(['auto', 'push', 'bulk']).default('auto');
 
 /** `5s`, `2h`, … as milliseconds. */
 export function durationArgument(text: string): number {

@@ -31,18 +31,18 @@ export function addSandboxCommand(program: Command, bind: Bind): void {
     .command('sandbox')
     .summary('run a local sandbox of the filing service')
     .description('Run a local sandbox of the filing service on 127.0.0.1, until Ctrl-C.')
-    .option('--port PORT', 'taken: a free one is used', portArgument)
-    .option('--activation-delay DURATION', 'from validation to access (default 24h)', durationArgument)
-    .option('--ack-delay DURATION', 'from submission to acknowledgement (default 2h)', durationArgument)
-    .option('--seed FILE', 'portal accounts, IRMs, faults and keys as JSON')
+    .option('--port <port>', 'taken: a free one is used', portArgument)
+    .option('--activation-delay <duration>', 'from validation to access (default 24h)', durationArgument)
+    .option('--ack-delay <duration>', 'from submission to acknowledgement (default 2h)', durationArgument)
+    .option('--seed <file>', 'portal accounts, IRMs, faults and keys as JSON')
     .option(
-      '--fault FAULT',
+      '--fault <fault>',
       'OPERATION:KIND[,NAME=VALUE…]; may be given several times',
       (fault: string, all: string[]) => [...all, fault],
       [],
     )
     .option('--no-rate-limits', 'no rate limits and no credential fuse')
-    .option('--rate-window DURATION', 'length of the rate window (default 60s)', durationArgument)
+    .option('--rate-window <duration>', 'length of the rate window (default 60s)', durationArgument)
     .addHelpText('after', HELP)
     .action(bind((cli, _args, flags: Flags) => serve(cli, flags)));
 }

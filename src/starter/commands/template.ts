@@ -21,7 +21,7 @@ export function addTemplateCommand(program: Command, bind: Bind): void {
     .summary('make a workbook to fill in')
     .description('Make a bulk workbook with one row per inward remittance, to be filled in and filed.')
     .argument('<exporter>', 'id or e-mail')
-    .requiredOption('-o, --output FILE.xlsx', 'where it is written')
+    .requiredOption('-o, --output <FILE.xlsx>', 'where it is written')
     .addHelpText('after', HELP)
     .action(
       bind(async (cli, [exporter = ''], { output }: { output: string }) => {

@@ -1,0 +1,107 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { childEnvironment, loadConfig } from '../config';
+import { startProgram } from './program';
+import { startStack, type Stack } from './stack';
+
+/** The built package: these run the same programs that a deployment runs. */
+const DIST = join(__dirname, '..');
+const WORKER = join(DIST, 'worker.js');
+export const COMMAND_LINE = join(DIST, 'starter', 'cli.js');
+
+const SANDBOX_KEY = 'dev_sandbox_key';
+
+export interface LocalOptions {
+  /** What the servers keep; emptied first, because the sandbox begins anew each time too. */
+  folder: string;
+  /** How the sandbox is started: durations as its command line takes them. */
+  sandbox: { activationDelay: string; ackDelay: string };
+  log: (message: string) => void;
+}
+
+/** Everything on this machine: Temporal, PostgreSQL, the sandbox and a worker. */
+export interface Local {
+  stack: Stack;
+  sandboxUrl: string;
+  /** What the command line and further workers need. */
+  env: Record<string, string>;
+  /** Whole environment of a program that we start. */
+  childEnv: Record<string, string | undefined>;
+  logs: string;
+  /** Rejects when one of the programs ends by itself. Never resolves. */
+  failed: Promise<never>;
+  /** Stops everything that was started, the worker first. Safe to call again. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts the whole of it on free ports. All of it ends with this process, however that ends.
+ * @throws Error with the end of the log of the part that did not start; the others are stopped
+ */
+export async function startLocal({ folder, sandbox, log }: LocalOptions): Promise<Local> {
+  await rm(folder, { recursive: true, force: true });
+  const started: { stop(): Promise<void> }[] = [];
+  const keep = <T extends { stop(): Promise<void> }>(part: T): T => {
+    started.push(part);
+    return part;
+  };
+  const stop = async () => {
+    // What was started last stands on what was started first.
+    for (let part = started.pop(); part; part = started.pop()) await part.stop();
+  };
+  try {
+    const stack = keep(await startStack({ folder, databaseUrl: ownDatabase(), log }));
+    log(
+      `starting the sandbox of the filing service (access ${sandbox.activationDelay} after validation, acknowledgement after ${sandbox.ackDelay}) …`,
+    );
+    const service = keep(await startSandbox(folder, sandbox));
+    const { url: sandboxUrl } = JSON.parse(service.firstLine) as { url: string };
+    log(`the sandbox is at ${sandboxUrl}`);
+    log('starting the worker …');
+    const env = {
+      ...stack.env,
+      EBRC_API_URL: sandboxUrl,
+      EBRC_API_KEY: SANDBOX_KEY,
+      // For answers within seconds, which no real service gives.
+      EBRC_POLL_FIRST: '2s',
+      EBRC_POLL_MIN: '1s',
+      EBRC_POLL_MAX: '10s',
+    };
+    const childEnv = childEnvironment(env);
+    const worker = keep(
+      await startProgram({
+        name: 'The worker',
+        command: process.execPath,
+        args: [WORKER],
+        log: join(folder, 'worker.log'),
+        env: childEnv,
+        stopWithinMs: 150_000,
+      }),
+    );
+    const failed = Promise.race([service.failed, worker.failed]);
+    failed.catch(() => undefined);
+    return { stack, sandboxUrl, env, childEnv, logs: folder, failed, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+function startSandbox(folder: string, { activationDelay, ackDelay }: LocalOptions['sandbox']) {
+  return startProgram({
+    name: 'The sandbox',
+    command: process.execPath,
+    args: [COMMAND_LINE, 'sandbox', '--json', '--activation-delay', activationDelay, '--ack-delay', ackDelay],
+    log: join(folder, 'sandbox.log'),
+    readyWhen: 'first-line',
+  });
+}
+
+/** A PostgreSQL of the user's own, where the environment names one. */
+function ownDatabase(): string | undefined {
+  const { databaseUrl } = loadConfig(
+    { DATABASE_URL: 'postgres://none', ...childEnvironment({}) },
+    { need: ['database'] },
+  );
+  return databaseUrl === 'postgres://none' ? undefined : databaseUrl;
+}

@@ -1,0 +1,31 @@
+import { spawn } from 'node:child_process';
+import { COMMAND_LINE } from './local';
+
+export interface RunOptions {
+  env: Record<string, string | undefined>;
+  /** Standard input; nothing where left out. */
+  input?: string;
+  /** Keep what it prints instead of showing it. */
+  capture?: boolean;
+}
+
+/**
+ * Runs `ebrc` as a user would, in a process of its own, and answers what it printed where that is kept.
+ * @throws Error naming the command when it ends with another code than 0
+ */
+export function runCommand(args: readonly string[], { env, input, capture = false }: RunOptions): Promise<string> {
+  const child = spawn(process.execPath, [COMMAND_LINE, ...args], {
+    env,
+    stdio: [input === undefined ? 'ignore' : 'pipe', capture ? 'pipe' : 'inherit', 'inherit'],
+  });
+  child.stdin?.end(input);
+  let output = '';
+  child.stdout?.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code, signal) => {
+      if (code === 0) resolve(output);
+      else reject(new Error(`ebrc ${args[0] ?? ''} ended with ${signal ?? `code ${code}`}.`));
+    });
+  });
+}
