@@ -32,6 +32,8 @@ export function subtractAmounts(a: Amount, b: Amount): string {
 
 /** -1 when `a` is smaller, 1 when larger, 0 when equal: `10` and `10.00` are equal. */
 export function compareAmounts(a: Amount, b: Amount): number {
+  // Two numbers compare exactly as they are; only text needs a decimal.
+  if (typeof a === 'number' && typeof b === 'number') return a < b ? -1 : a > b ? 1 : 0;
   return new Money(a).comparedTo(b);
 }
 

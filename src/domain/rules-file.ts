@@ -2,7 +2,8 @@ import type { Finding } from './finding';
 import { groupBy } from './group-by';
 import type { Mapping } from './mapping';
 import { irmKeyText } from './mapping';
-import { canonicalAmount, compareAmounts, formatAmount, isAmount, sumAmounts } from './money';
+import type { Amount } from './money';
+import { compareAmounts, formatAmount, isAmount, sumAmounts } from './money';
 import type { DraftRow } from './rules-draft';
 import { errorAt, hasValue, warningAt } from './rules-draft';
 import { listed } from './rules-words';
@@ -71,9 +72,7 @@ function mappingKey(draft: DraftRow): string | undefined {
   const irm = irmKeyOf(draft);
   const { sbCumInvoiceNumber, sbCumInvoiceDate, mappedIRMAmountFCC } = draft.mapping;
   if (irm === undefined || !sbCumInvoiceNumber || !sbCumInvoiceDate || !isAmount(mappedIRMAmountFCC)) return undefined;
-  return [irm, sbCumInvoiceNumber.trim().toUpperCase(), sbCumInvoiceDate, canonicalAmount(mappedIRMAmountFCC)].join(
-    '|',
-  );
+  return [irm, sbCumInvoiceNumber.trim().toUpperCase(), sbCumInvoiceDate, mappedIRMAmountFCC].join('|');
 }
 
 function checkDuplicates(drafts: readonly DraftRow[], { allowDuplicates = false }: FileContext): Finding[] {
@@ -102,8 +101,10 @@ function hasMappedAmount({ mapping }: DraftRow): boolean {
   return isAmount(mapping.mappedIRMAmountFCC);
 }
 
-function mappedAmounts(group: readonly DraftRow[]): number[] {
-  return group.map((draft) => draft.mapping.mappedIRMAmountFCC ?? 0);
+/** The sum of the mapped amounts; a single one needs no adding. */
+function totalOf(group: readonly DraftRow[]): Amount {
+  const amounts = group.map((draft) => draft.mapping.mappedIRMAmountFCC ?? 0);
+  return amounts.length === 1 ? (amounts[0] ?? 0) : sumAmounts(amounts);
 }
 
 /** The row at which a running sum first exceeds a limit: the cell that a person has to look at. */
@@ -143,7 +144,7 @@ function checkRemittances(drafts: readonly DraftRow[]): Finding[] {
       );
     }
     const largest = stated.reduce((a, b) => (compareAmounts(a, b) >= 0 ? a : b));
-    const total = sumAmounts(mappedAmounts(group));
+    const total = totalOf(group);
     if (compareAmounts(total, largest) > 0) {
       const running = group.map((draft) => ({ row: draft.row, amount: draft.mapping.mappedIRMAmountFCC ?? 0 }));
       findings.push(
@@ -174,7 +175,7 @@ function checkDocuments(drafts: readonly DraftRow[]): Finding[] {
 function checkDocumentValue(group: readonly DraftRow[]): Finding[] {
   const value = group[0]?.mapping.sbCumInvoiceValueinFCC;
   const sameCurrency = group.every(({ mapping }) => mapping.irmFCC === mapping.sbCumInvoiceFCC);
-  const total = sumAmounts(mappedAmounts(group));
+  const total = totalOf(group);
   if (!isAmount(value) || !sameCurrency || compareAmounts(total, value) <= 0) return [];
   const running = group.map((draft) => ({ row: draft.row, amount: draft.mapping.mappedIRMAmountFCC ?? 0 }));
   return [

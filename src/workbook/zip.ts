@@ -1,5 +1,5 @@
 import { promisify } from 'node:util';
-import { crc32, deflateRaw, inflateRaw } from 'node:zlib';
+import { crc32, deflateRaw, inflateRaw, inflateRawSync } from 'node:zlib';
 import { WorkbookRefused } from './refused';
 
 /**
@@ -15,6 +15,7 @@ export interface ZipEntry {
   crc: number;
 }
 
+const SMALL = 4 * 1024 * 1024;
 const STORED = 0;
 const DEFLATED = 8;
 const LOCAL = 0x04034b50;
@@ -59,7 +60,9 @@ export function readZip(file: Buffer, maxEntries: number): Map<string, ZipEntry>
 export async function unpack(entry: ZipEntry): Promise<Buffer> {
   if (entry.method === STORED) return entry.packed;
   try {
-    const bytes = await inflate(entry.packed, { maxOutputLength: Math.max(1, entry.size) });
+    const bound = { maxOutputLength: Math.max(1, entry.size) };
+    // A small part is unpacked sooner than a thread for it is found; a large one must not hold up everything else.
+    const bytes = entry.size <= SMALL ? inflateRawSync(entry.packed, bound) : await inflate(entry.packed, bound);
     if (bytes.length === entry.size) return bytes;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') {
