@@ -15,7 +15,7 @@ import { writeBulkWorkbook } from '../src/workbook/write';
  * one process, in turn, so that the machine's mood meets all of them alike; and the memory that a 5 MB workbook takes, in
  * a process of its own.
  *
- * Run: npm run build && node dist-bench/bench/workbook.js, or through `npm run bench`.
+ * Run through `npm run bench`.
  */
 const ROUNDS = 15;
 const WARM_UP = 3;

@@ -2,8 +2,8 @@ import type { WorkbookLimits } from './limits';
 import { WorkbookRefused } from './refused';
 
 /**
- * Brings the XML of a sheet into the one dialect that exceljs reads: it drops prefixed element names, reads ISO date cells
- * as the number before the first dash, and keeps no trace of whether a formula has a stored result. What no reader needs
+ * Brings the XML of a sheet into one dialect, whatever program wrote it: no prefixes, an address in every row and cell, ISO
+ * dates as text, and a formula only where it has no stored result. What no reader needs
  * (empty styled cells, formulas that have a result, everything around the rows) goes, which also bounds time and memory.
  * All patterns stop at the next `<`, so that hostile text costs no more than its length.
  */
