@@ -3,8 +3,8 @@ import type { ExporterState } from '../activities/exporters';
 import type { ExporterStory } from './exporter-progress';
 
 const MINUTE_MS = 60_000;
-/** The service is looked at again after this at the earliest, however near the time is: clocks differ. */
-const SOONEST_MS = MINUTE_MS;
+/** The look comes this much after the time that was named: clocks differ, and the next look is a minute later. */
+const AFTER_THE_TIME_MS = 1_000;
 /** And after this at the latest: the time may have moved nearer. One wait covers the usual 24 hours. */
 const LATEST_MS = 25 * 60 * MINUTE_MS;
 /** Between looks once the time has passed, or where none is known. */
@@ -24,7 +24,7 @@ export async function waitForActivation(
     const { activatesAt } = current;
     const remainingMs = activatesAt === null ? 0 : Date.parse(activatesAt) - Date.now();
     const overdue = !(remainingMs > 0);
-    await showAndSleep(story, activatesAt, overdue ? overdueDelay(overdueLooks) : remainingMs);
+    await showAndSleep(story, activatesAt, overdue ? overdueDelay(overdueLooks) : remainingMs + AFTER_THE_TIME_MS);
     overdueLooks = overdue ? overdueLooks + 1 : 0;
     current = await readAgain();
   }
@@ -37,7 +37,7 @@ export function overdueDelay(looks: number): number {
 }
 
 async function showAndSleep(story: ExporterStory, activatesAt: string | null, delayMs: number): Promise<void> {
-  const waitMs = Math.min(Math.max(delayMs, SOONEST_MS), LATEST_MS);
+  const waitMs = Math.min(delayMs, LATEST_MS);
   const nextLook = new Date(Date.now() + waitMs).toISOString();
   const opens = activatesAt === null ? 'The service has not said when.' : `It opens at ${activatesAt}.`;
   story.tell({ state: 'activation_pending', activatesAt, message: `${opens} The next look is at ${nextLook}.` });

@@ -6,8 +6,10 @@ import { readFailure, type ReadFailure } from './failures';
 import type { FilingRun } from './filing-run';
 
 const LOOK_AGAIN_MS = 15 * 60_000;
-/** Activation is not looked at more often than this, even where `activatesAt` is in the past already. */
+/** Where `activatesAt` has passed and access is still not open, the next look comes after this. */
 const ACTIVATION_LOOK_MS = 60_000;
+/** The look comes a little after the time that was named: clocks differ. */
+const AFTER_THE_TIME_MS = 1_000;
 
 /** How a failure interrupts a filing; null when it is not a pause. */
 export function pauseOf(failure: ReadFailure): 'credentials' | 'access' | 'activation' | null {
@@ -99,7 +101,8 @@ async function waitForAccess(run: FilingRun, failure: ReadFailure): Promise<void
 export async function waitForActivation(run: FilingRun, activatesAt: number | null): Promise<void> {
   let until = activatesAt ?? (await readActivation(run)).activatesAt;
   for (;;) {
-    const wait = Math.max(ACTIVATION_LOOK_MS, (until ?? 0) - Date.now());
+    const left = (until ?? 0) - Date.now();
+    const wait = left > 0 ? left + AFTER_THE_TIME_MS : ACTIVATION_LOOK_MS;
     const text = `API access opens at ${new Date(Date.now() + wait).toISOString()}`;
     await run.move(run.state, { kind: 'activation_pending', text }, { attention: run.attention });
     await run.wait(wait, text);

@@ -1,0 +1,47 @@
+import { readFile } from 'node:fs/promises';
+import { openFilingStage, type FilingStage } from './filing-stage';
+
+let stage: FilingStage;
+
+beforeAll(async () => {
+  stage = await openFilingStage();
+});
+afterAll(() => stage?.close());
+afterEach(() => stage.sandbox.clearFaults());
+
+describe('a filing', () => {
+  it('lives through the two hours and ends with its certificates archived', async () => {
+    const exporter = await stage.exporter();
+    const rows = [
+      stage.mapping(exporter),
+      stage.mapping(exporter, { mappedIRMAmountFCC: 2_000, sbCumInvoiceValueinFCC: 2_000 }),
+    ];
+    const filing = await stage.file(exporter, rows);
+    const result = await filing.result();
+    expect(result).toMatchObject({ state: 'certified', counts: { rows: 2, certified: 2, archived: 2, open: 0 } });
+    expect(result.requestId).toBeTruthy();
+    const view = await stage.view(result);
+    for (const row of view.rows) {
+      expect(row.eBRCNumber).toBeTruthy();
+      const pdf = await readFile(stage.worker.deps.documents.pathOf(row.document ?? ''));
+      expect(pdf.subarray(0, 5).toString('latin1')).toBe('%PDF-');
+    }
+    expect(stage.sandbox.doubleFilings()).toEqual([]);
+    const { rows: details } = await stage.ledger.pool.query<{ n: number }>(
+      'SELECT count(*)::int AS n FROM certificates WHERE filing_id = $1 AND detail IS NOT NULL',
+      [result.filingId],
+    );
+    expect(details[0]?.n).toBe(2);
+  });
+
+  it('prints the recorded outcome when the same content comes again under its reference', async () => {
+    const exporter = await stage.exporter();
+    const rows = [stage.mapping(exporter)];
+    const first = await stage.file(exporter, rows, { reference: 'SAME-1' });
+    const done = await first.result();
+    const pushes = stage.pushes();
+    const second = await stage.file(exporter, rows, { reference: 'SAME-1' });
+    expect(await second.result()).toMatchObject({ filingId: done.filingId, state: 'certified' });
+    expect(stage.pushes()).toBe(pushes);
+  });
+});
