@@ -125,8 +125,8 @@ export async function readAttempt(
     return { verdict: 'unknown', reason, answer: null };
   }
   const { rows } = await db.query<{ filing_id: string; submission: number }>(
-    `UPDATE attempts SET state = 'not_sent', reason = coalesce($2, 'closed before anything was written'), closed_at = $3
-      WHERE attempt_id = $1 AND (state = 'open' OR (state = 'sending' AND $2 IS NOT NULL)) RETURNING filing_id, submission`,
+    `UPDATE attempts SET state = 'not_sent', reason = coalesce($2::text, 'closed before anything was written'), closed_at = $3
+      WHERE attempt_id = $1 AND (state = 'open' OR (state = 'sending' AND $2::text IS NOT NULL)) RETURNING filing_id, submission`,
     [attemptId, refusal ?? null, at],
   );
   if (rows[0]) await unsubmit(db, rows[0]);
