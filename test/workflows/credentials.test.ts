@@ -5,7 +5,11 @@ import { consentsOf } from '../../src/ledger/consents';
 import { currentCredentials, registerWaiter, waitersOf } from '../../src/ledger/credentials';
 import { submitCredentialsUpdate } from '../../src/workflows/messages';
 import type { updateCredentials } from '../../src/workflows/update-credentials';
+import { eventually } from '../support/processes';
 import { openStage, PASSWORD, WRONG, type OnboardStage, type Update } from './onboard-stage';
+
+// A task that a dying worker had taken is given again after its time-out, and that runs in real time.
+jest.setTimeout(180_000);
 
 let stage: OnboardStage;
 
@@ -141,6 +145,7 @@ it('survives the death of the worker while the portal cannot be checked', async 
   const { username, exporterId } = await readyExporter('death@example.test');
   stage.sandbox.addFault({ operation: 'check-dgft-credentials', kind: '502-with-code', times: 2 });
   const handle = await submit(exporterId, await stage.secret(username));
+  await eventually(() => stage.sandbox.faults().some(({ struck }) => struck > 0));
   await stage.restart();
   expect(await handle.result()).toMatchObject({ state: 'ready' });
 });
