@@ -1,4 +1,5 @@
 import type { Mapping } from '../domain/mapping';
+import { compareAmounts } from '../domain/money';
 
 /** What `ebrc irms --json` says of an IRM, as far as a mapping needs it. */
 export interface DemoIrm {
@@ -11,7 +12,7 @@ export interface DemoIrm {
   amount: string;
 }
 
-/** Documents of the demonstration: service invoices, one of them settled by two remittances. */
+/** Documents of the demonstration: service invoices, one of them settled by two remittances (0 is the largest in dollars). */
 const PLAN = [
   { irm: 0, document: 'KVR/2026/117', value: 120_000, mapped: 120_000 },
   { irm: 0, document: 'KVR/2026/118', value: 200_000, mapped: 150_000 },
@@ -22,7 +23,7 @@ const EXPORT_OF_SERVICES = 103;
 
 /** A push message that maps remittances of the sandbox's exporter to three invoice parts; `platformCustomerId` is left out. */
 export function demoMessage(irms: readonly DemoIrm[]) {
-  const dollars = irms.filter(({ currency }) => currency === 'USD');
+  const dollars = irms.filter(({ currency }) => currency === 'USD').sort((a, b) => compareAmounts(b.amount, a.amount));
   const rows = PLAN.map((each, index) => mappingOf(dollars[each.irm], each, index + 1));
   return {
     recordResCount: rows.length,

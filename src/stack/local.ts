@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { childEnvironment, loadConfig } from '../config';
@@ -62,6 +63,8 @@ export async function startLocal({ folder, sandbox, log }: LocalOptions): Promis
       ...stack.env,
       EBRC_API_URL: sandboxUrl,
       EBRC_API_KEY: SANDBOX_KEY,
+      // Good for this run alone, like all that it encrypts.
+      EBRC_ENCRYPTION_KEY: `local:${randomBytes(32).toString('base64')}`,
       // For answers within seconds, which no real service gives.
       EBRC_POLL_FIRST: '2s',
       EBRC_POLL_MIN: '1s',

@@ -18,6 +18,8 @@ export interface CommandOptions {
   input?: string;
   cwd?: string;
   withinMs?: number;
+  /** Path of a built command line; the sources where left out. */
+  program?: string;
 }
 
 /** How a TypeScript source of ours is started as a program of its own. */
@@ -33,8 +35,9 @@ export function cleanEnvironment(env: Record<string, string> = {}): Record<strin
 
 /** Runs the command line as a user does: a process of its own, with arguments, environment and standard input. */
 export function ebrc(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
-  const { env, input = '', cwd, withinMs = 60_000 } = options;
-  const child = spawn(process.execPath, [...programArguments('src/starter/cli.ts'), ...args], {
+  const { env, input = '', cwd, withinMs = 60_000, program } = options;
+  const start = program === undefined ? programArguments('src/starter/cli.ts') : [program];
+  const child = spawn(process.execPath, [...start, ...args], {
     cwd,
     env: cleanEnvironment(env),
     timeout: withinMs,

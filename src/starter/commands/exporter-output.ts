@@ -16,7 +16,7 @@ export function exporterWaiting({ terminal }: Cli, wait: boolean | undefined): E
 
 function progressText({ state, activatesAt, irmCount, message }: ExporterProgress): string {
   const parts: string[] = [state];
-  if (state === 'activation_pending' && activatesAt) parts.push(`access opens at ${activatesAt}`);
+  if (state === 'activation_pending' && activatesAt && !message) parts.push(`access opens at ${activatesAt}`);
   if (irmCount !== null) parts.push(`${irmCount} IRMs`);
   if (message) parts.push(message);
   return parts.join(', ');

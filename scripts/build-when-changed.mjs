@@ -1,0 +1,37 @@
+// Builds dist/ when a source is newer than the last build that succeeded, and says so; otherwise does nothing. Demo, development stack
+// and end-to-end tests run the same programs that a deployment runs, and must not run old ones.
+import { spawnSync } from 'node:child_process';
+import { readdirSync, statSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
+const STAMP = join(ROOT, 'dist', '.built');
+const INPUTS = ['package-lock.json', 'tsconfig.json', 'tsconfig.build.json'];
+
+function modified(path) {
+  return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+}
+
+function newestSource() {
+  const sources = readdirSync(join(ROOT, 'src'), { recursive: true }).map((name) => join(ROOT, 'src', name));
+  return Math.max(...[...sources, ...INPUTS.map((name) => join(ROOT, name))].map(modified));
+}
+
+function run(what, args) {
+  const { status } = spawnSync(process.execPath, args, { cwd: ROOT, stdio: ['ignore', 2, 2] });
+  if (status === 0) return;
+  process.stderr.write(`• ${what} failed\n`);
+  process.exit(1);
+}
+
+if (modified(STAMP) < newestSource()) {
+  const began = new Date();
+  process.stderr.write('• building (the sources have changed) …\n');
+  const tsc = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin', 'tsc');
+  run('the compiler', [tsc, '-p', 'tsconfig.build.json']);
+  run('the workflow bundle', [join(ROOT, 'dist', 'workflows-bundle.js')]);
+  writeFileSync(STAMP, `${began.toISOString()}\n`);
+  process.stderr.write(`• built in ${((Date.now() - began) / 1_000).toFixed(1)} s\n`);
+}

@@ -1,0 +1,32 @@
+import { z } from 'zod';
+import {
+  exporterProgress,
+  fileInput,
+  filingResult,
+  onboardInput,
+  refreshIrmsInput,
+  refreshIrmsResult,
+  updateCredentialsInput,
+} from '../domain/contracts';
+
+/** What each workflow type takes and returns, by the file that its JSON Schema is kept in under `schemas/`. */
+const CONTRACTS = {
+  'onboardExporter.input': { schema: onboardInput, io: 'input' },
+  'onboardExporter.result': { schema: exporterProgress, io: 'output' },
+  'updateCredentials.input': { schema: updateCredentialsInput, io: 'input' },
+  'updateCredentials.result': { schema: exporterProgress, io: 'output' },
+  'refreshIrms.input': { schema: refreshIrmsInput, io: 'input' },
+  'refreshIrms.result': { schema: refreshIrmsResult, io: 'output' },
+  'fileRemittances.input': { schema: fileInput, io: 'input' },
+  'fileRemittances.result': { schema: filingResult, io: 'output' },
+} as const;
+
+/** File name and content of every JSON Schema (draft 2020-12), for callers in any Temporal SDK. */
+export function jsonSchemas(): Map<string, string> {
+  return new Map(
+    Object.entries(CONTRACTS).map(([name, { schema, io }]) => {
+      const content = { title: name, ...z.toJSONSchema(schema, { io }) };
+      return [`${name}.schema.json`, `${JSON.stringify(content, null, 2)}\n`];
+    }),
+  );
+}

@@ -1,0 +1,208 @@
+/** The whole job through the command line: built programs, a real Temporal server, a real PostgreSQL, the sandbox over HTTP. */
+import { createHash } from 'node:crypto';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ExporterProgress, FilingView } from '../../src/domain/contracts';
+import type { CertificateView } from '../../src/ledger/certificates';
+import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
+import { demoMessage, type DemoIrm } from '../../src/stack/demo-message';
+import type { KeptProcess } from '../../src/stack/kept-process';
+import { startProgram } from '../../src/stack/program';
+import type { Problem } from '../../src/starter/errors';
+import { builtPackage } from '../support/built-package';
+import { cleanEnvironment, ebrc, type CommandOptions } from '../support/command-line';
+import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { devServer, type DevServer } from '../support/temporal';
+
+const EXPORTER = 'accounts@kaveri.example';
+const PASSWORD = 'Kaveri@Soft9';
+const ONBOARD = [
+  ...['onboard', '--name', 'Kaveri Softworks', '--email', EXPORTER, '--iec', 'AAKCK7719P'],
+  ...['--username', 'kaveri.softworks', '--password-stdin', '--wait', '--json'],
+];
+
+let folder: string;
+let temporal: DevServer;
+let database: TestDatabase;
+let sandbox: Sandbox;
+let worker: KeptProcess;
+let commandLine: string;
+let env: Record<string, string>;
+
+const run = (args: string[], options: CommandOptions = {}) =>
+  ebrc(args, { env, program: commandLine, withinMs: 120_000, ...options });
+
+beforeAll(async () => {
+  const built = await builtPackage();
+  commandLine = built.commandLine;
+  folder = await mkdtemp(join(tmpdir(), 'ebrc-e2e-'));
+  [temporal, database, sandbox] = await Promise.all([
+    devServer(),
+    createTestDatabase(),
+    createSandbox({ activationDelayMs: 0, ackDelayMs: 2_000, rateWindowMs: 2_000 }),
+  ]);
+  env = {
+    DATABASE_URL: database.url,
+    TEMPORAL_ADDRESS: temporal.address,
+    EBRC_API_URL: sandbox.url,
+    EBRC_API_KEY: 'dev_sandbox_key',
+    EBRC_RATE_WINDOW: '2s',
+    EBRC_DOCUMENTS: join(folder, 'documents'),
+    EBRC_POLL_FIRST: '1s',
+    EBRC_POLL_MIN: '500ms',
+    EBRC_POLL_MAX: '2s',
+  };
+  worker = await startProgram({
+    name: 'The worker',
+    command: process.execPath,
+    args: [built.worker],
+    log: join(folder, 'worker.log'),
+    env: cleanEnvironment(env),
+    stopWithinMs: 150_000,
+  });
+}, 300_000);
+
+afterAll(async () => {
+  await worker?.stop();
+  await temporal?.stop();
+  await sandbox?.close();
+  await database?.drop();
+  if (folder) await rm(folder, { recursive: true, force: true });
+}, 200_000);
+
+let file: string;
+let filed: FilingView;
+
+it('onboards an exporter until it is ready', async () => {
+  const onboarded = await run(ONBOARD, { input: PASSWORD });
+  expect(onboarded.stderr).not.toContain(PASSWORD);
+  const progress = onboarded.json<ExporterProgress>();
+  expect(progress).toMatchObject({ state: 'ready', errors: [] });
+  expect(progress.exporterId).toEqual(expect.any(String));
+  expect(progress.irmCount).toBeGreaterThan(0);
+  expect(onboarded.code).toBe(0);
+}, 120_000);
+
+it('lists its remittances with their balances', async () => {
+  const irms = (await run(['irms', EXPORTER, '--json'])).json<DemoIrm[]>();
+  expect(irms.length).toBeGreaterThan(1);
+  file = join(folder, 'remittances.json');
+  await writeFile(file, JSON.stringify(demoMessage(irms)));
+});
+
+it('checks a file without sending it', async () => {
+  const checked = await run(['check', file, '--exporter', EXPORTER, '--json']);
+  expect(checked.json()).toMatchObject({ ok: true, rows: 3, errors: [] });
+  expect(checked.code).toBe(0);
+  expect(sandbox.calls({ operation: 'push-irm' })).toEqual([]);
+});
+
+it('makes a workbook from the service’s template', async () => {
+  const output = join(folder, 'template.xlsx');
+  const made = await run(['template', EXPORTER, '-o', output, '--json']);
+  expect(made.json()).toMatchObject({ path: output, source: 'service' });
+  expect(made.json<{ rows: number }>().rows).toBeGreaterThan(1);
+  expect((await readFile(output)).subarray(0, 2).toString()).toBe('PK');
+});
+
+it('files it and brings every certificate home', async () => {
+  const result = await run(['file', file, '--exporter', EXPORTER, '--reference', 'E2E-1', '--wait', '--json']);
+  filed = result.json<FilingView>();
+  expect(filed).toMatchObject({ state: 'certified', reference: 'E2E-1', workflowId: 'file/test/E2E-1', errors: [] });
+  expect(filed.requestId).toEqual(expect.any(String));
+  expect(filed.rows).toHaveLength(3);
+  for (const row of filed.rows) {
+    const pdf = await readFile(row.document ?? '');
+    expect(pdf.toString('latin1')).toMatch(/^%PDF/);
+    expect(createHash('sha256').update(pdf).digest('hex')).toBe(row.sha256);
+  }
+  expect(new Set(filed.rows.map((row) => row.eBRCNumber)).size).toBe(3);
+  expect(result.code).toBe(0);
+}, 120_000);
+
+it('prints the first filing when the same file is filed again, under the same reference', async () => {
+  const again = await run(['file', file, '--exporter', EXPORTER, '--reference', 'E2E-1', '--wait', '--json']);
+  expect(again.json()).toMatchObject({ filingId: filed.filingId, state: 'certified' });
+  expect(again.code).toBe(0);
+  expect(sandbox.calls({ operation: 'push-irm' })).toHaveLength(1);
+});
+
+it('refuses the same mappings under another reference, and names the filing that holds them', async () => {
+  const refused = await run(['file', file, '--exporter', EXPORTER, '--reference', 'E2E-2', '--json']);
+  const [first] = refused.json<{ errors: Problem[] }>().errors;
+  expect(first).toMatchObject({ filingId: filed.filingId });
+  expect(refused.code).toBe(3);
+  expect(sandbox.doubleFilings()).toEqual([]);
+});
+
+it('waits for a second person where approval is asked for', async () => {
+  const message = JSON.parse(await readFile(file, 'utf8')) as ReturnType<typeof demoMessage>;
+  const [item] = message.ebrcBulkGenDtos;
+  const other = { ...item, sbCumInvoiceNumber: 'KVR/2026/119', billNo: 'KVR/2026/119', mappedIRMAmountFCC: 1_000 };
+  const second = join(folder, 'second.json');
+  await writeFile(second, JSON.stringify({ ...message, recordResCount: 1, ebrcBulkGenDtos: [other] }));
+
+  const args = ['--exporter', EXPORTER, '--reference', 'E2E-3', '--by', 'asha', '--json'];
+  const waiting = await run(['file', second, ...args, '--approval', '--wait']);
+  expect(waiting.json()).toMatchObject({ state: 'awaiting_approval', needsAttention: true });
+  expect(waiting.code).toBe(4);
+
+  const other_content = await run(['file', file, ...args]);
+  expect(other_content.json<{ errors: Problem[] }>().errors[0]).toMatchObject({ code: 'reference_taken' });
+  expect(other_content.code).toBe(3);
+
+  const own = await run(['approve', 'E2E-3', '--by', 'asha', '--json']);
+  expect(own.json<{ errors: Problem[] }>().errors[0]).toMatchObject({ code: 'approve_refused' });
+  expect(own.code).toBe(3);
+
+  const approved = await run(['approve', 'E2E-3', '--by', 'meera', '--wait', '--json']);
+  expect(approved.json()).toMatchObject({ state: 'certified' });
+  expect(approved.code).toBe(0);
+}, 180_000);
+
+it('answers commands on an ended filing from the ledger', async () => {
+  const abandoned = await run(['abandon', 'E2E-1', '--note', 'too late', '--json']);
+  expect(abandoned.json<{ errors: Problem[] }>().errors[0]).toMatchObject({
+    code: 'filing_ended',
+    filingId: filed.filingId,
+  });
+  expect(abandoned.code).toBe(3);
+});
+
+it('shows and lists what the ledger holds', async () => {
+  const shown = (await run(['show', 'E2E-1', '--json'])).json<FilingView>();
+  expect(shown).toEqual(filed);
+  const listed = (await run(['list', '--state', 'certified', '--json'])).json<FilingView[]>();
+  expect(listed.map(({ reference }) => reference).sort()).toEqual(['E2E-1', 'E2E-3']);
+  const certificates = (await run(['certificates', '--json'])).json<CertificateView[]>();
+  expect(certificates).toHaveLength(4);
+  expect(certificates.every(({ document, sha256 }) => document !== null && sha256 !== null)).toBe(true);
+  const people = await run(['show', 'E2E-1']);
+  expect(people.stdout).toContain(filed.rows[0]?.eBRCNumber);
+});
+
+it('changes an exporter at the service', async () => {
+  const changed = await run(['exporter', EXPORTER, '--company', 'Kaveri Softworks Pvt Ltd', '--json']);
+  expect(changed.json()).toMatchObject({ companyName: 'Kaveri Softworks Pvt Ltd', readiness: 'ready' });
+});
+
+it('takes new credentials for an exporter that is onboarded', async () => {
+  const args = ['credentials', EXPORTER, '--username', 'kaveri.softworks', '--password-stdin', '--wait', '--json'];
+  const wrong = await run(args, { input: 'not-the-password\n' });
+  expect(wrong.json()).toMatchObject({ state: 'needs_credentials' });
+  expect(wrong.code).toBe(4);
+  const right = await run(args, { input: `${PASSWORD}\n` });
+  expect(right.json()).toMatchObject({ state: 'ready' });
+  expect(right.code).toBe(0);
+}, 120_000);
+
+it('keeps its schedules on Temporal', async () => {
+  const applied = (await run(['schedules', 'apply', '--json'])).json<{ scheduleId: string; state: string }[]>();
+  expect(applied).toEqual([expect.objectContaining({ scheduleId: 'ebrc-refresh-irms-test', state: 'active' })]);
+  expect((await run(['schedules', 'apply', '--json'])).json()).toHaveLength(1);
+  expect((await run(['schedules', 'delete', '--json'])).json()).toEqual([
+    expect.objectContaining({ state: 'deleted' }),
+  ]);
+  expect((await run(['schedules', 'list', '--json'])).json()).toEqual([]);
+});

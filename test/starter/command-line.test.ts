@@ -1,0 +1,191 @@
+/** What the command line says before it asks any server, as a process of its own. */
+import { once } from 'node:events';
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Problem } from '../../src/starter/errors';
+import { cleanEnvironment, ebrc, programArguments } from '../support/command-line';
+import { createTestDatabase } from '../support/postgres';
+
+interface Refusal {
+  errors: Problem[];
+}
+
+/** Ports below 10 are nobody's: connecting to them is refused at once. */
+const NOWHERE = {
+  EBRC_API_KEY: 'dev_sandbox_key',
+  DATABASE_URL: 'postgres://ebrc:hunter2@127.0.0.1:9/ebrc',
+  TEMPORAL_ADDRESS: '127.0.0.1:9',
+};
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'ebrc-cli-'));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+async function fileWith(name: string, content: unknown): Promise<string> {
+  const path = join(folder, name);
+  await writeFile(path, typeof content === 'string' ? content : JSON.stringify(content));
+  return path;
+}
+
+describe('usage', () => {
+  it('explains every command', async () => {
+    const { code, stdout } = await ebrc(['file', '--help']);
+    expect(code).toBe(0);
+    expect(stdout).toContain('Examples:');
+    expect(stdout).toContain('--declaration');
+  });
+
+  it.each<[string, string[]]>([
+    ['no command', []],
+    ['an unknown command', ['fly']],
+    ['an unknown option', ['list', '--bogus']],
+    ['a missing argument', ['show']],
+    ['a missing option', ['resolve', 'F1', '--as', 'filed']],
+    ['a value that is not allowed', ['file', 'x.json', '--declaration', 'maybe']],
+    ['a state that does not exist', ['list', '--state', 'lost']],
+  ])('ends with 2 for %s', async (_what, args) => {
+    expect((await ebrc(args)).code).toBe(2);
+    const asJson = await ebrc([...args, '--json']);
+    expect(asJson.code).toBe(2);
+    expect(asJson.json<Refusal>().errors[0]).toMatchObject({ code: 'usage' });
+  });
+
+  it('has no option for a password', async () => {
+    const { code } = await ebrc(['credentials', 'a@b.example', '--username', 'u', '--password', 'secret']);
+    expect(code).toBe(2);
+  });
+
+  it('says of a command that this version lacks that it lacks it', async () => {
+    const { code, json } = await ebrc(['reconcile', '--from', '2026-01-01', '--json']);
+    expect(code).toBe(2);
+    expect(json<Refusal>().errors[0]).toMatchObject({ code: 'not_available' });
+  });
+});
+
+describe('configuration', () => {
+  it('names every variable that is missing', async () => {
+    const result = await ebrc(['list', '--json']);
+    expect(result.code).toBe(2);
+    const variables = result.json<Refusal>().errors.map(({ field }) => field);
+    expect(variables).toEqual(expect.arrayContaining(['EBRC_API_KEY', 'DATABASE_URL']));
+  });
+
+  it('says what is wrong with one, and what is allowed', async () => {
+    const result = await ebrc(['list'], { env: { ...NOWHERE, EBRC_API_KEY: 'key_1' } });
+    expect(result.code).toBe(2);
+    expect(result.stderr).toMatch(/EBRC_API_KEY .*dev_ or prod_/);
+    expect(result.stderr).not.toContain('key_1');
+  });
+});
+
+describe('servers that cannot be reached', () => {
+  it('names the database that was tried, without its password', async () => {
+    const result = await ebrc(['list', '--json'], { env: NOWHERE });
+    expect(result.code).toBe(1);
+    const [error] = result.json<Refusal>().errors;
+    expect(error).toMatchObject({ code: 'unreachable' });
+    expect(error?.message).toMatch(/PostgreSQL at 127\.0\.0\.1:9\/ebrc .*DATABASE_URL/);
+    expect(result.stdout + result.stderr).not.toContain('hunter2');
+  });
+
+  it('names the Temporal server that was tried', async () => {
+    const database = await createTestDatabase();
+    try {
+      const result = await ebrc(['list', '--json'], { env: { ...NOWHERE, DATABASE_URL: database.url } });
+      expect(result.code).toBe(1);
+      expect(result.json<Refusal>().errors[0]?.message).toMatch(/Temporal at 127\.0\.0\.1:9 .*TEMPORAL_ADDRESS/);
+    } finally {
+      await database.drop();
+    }
+  });
+});
+
+describe('a file that cannot be filed', () => {
+  it('is refused with all that is wrong at once, before any server is asked', async () => {
+    const path = await fileWith('bad.json', {
+      recordResCount: 2,
+      uploadType: '101',
+      ebrcBulkGenDtos: [{ serialNo: 1, irmDt: '31022026', sbCumInvoiceNumber: 'INV/1' }],
+    });
+    const result = await ebrc(['file', path, '--exporter', 'a@b.example', '--json'], { env: NOWHERE });
+    expect(result.code).toBe(3);
+    const { errors } = result.json<Refusal>();
+    const fields = errors.map(({ field }) => field);
+    expect(fields).toEqual(
+      expect.arrayContaining(['recordResCount', 'decalarationFlag', 'irmDt', 'sbCumInvoiceNumber', 'irmNumber']),
+    );
+    expect(errors.every(({ severity }) => severity === 'error')).toBe(true);
+  });
+
+  it('is refused when it is not JSON', async () => {
+    const path = await fileWith('broken.json', '{"a":');
+    const result = await ebrc(['check', path, '--exporter', 'a@b.example', '--json']);
+    expect(result.code).toBe(3);
+    expect(result.json<Refusal>().errors[0]).toMatchObject({ code: 'not_json' });
+  });
+
+  it.each([
+    ['that is not there', 'nowhere.json', 'no_file'],
+    ['of another kind', 'letter.docx', 'unknown_file_type'],
+  ])('%s is a matter of usage', async (_what, name, code) => {
+    if (name === 'letter.docx') await fileWith(name, 'x');
+    const result = await ebrc(['check', join(folder, name), '--exporter', 'a@b.example', '--json']);
+    expect(result.code).toBe(2);
+    expect(result.json<Refusal>().errors[0]).toMatchObject({ code });
+  });
+
+  it('is checked by the rules alone, with a warning, where there is no database', async () => {
+    const path = await fileWith('bad-only.json', { recordResCount: 0, uploadType: '103', ebrcBulkGenDtos: [] });
+    const result = await ebrc(['check', path, '--exporter', 'a@b.example', '--declaration', 'Y', '--json']);
+    expect(result.code).toBe(3);
+    expect(result.json()).toMatchObject({ ok: false, rows: 0, warnings: [{ code: 'no_balances' }] });
+  });
+});
+
+describe('a list of exporters', () => {
+  it('is refused with every wrong cell and no password', async () => {
+    const path = await fileWith(
+      'exporters.csv',
+      [
+        'Name,E-mail,IEC,Company Name,address,username,password',
+        'Asha,not-an-address,ABC,,,asha,s3cret-one',
+        'Ravi,ravi@b.example,,,,ravi,',
+        'Mina,RAVI2@b.example,,,,,',
+        'Nila,ravi2@b.example,,,,,',
+      ].join('\n'),
+    );
+    const result = await ebrc(['onboard', '--file', path, '--json'], { env: NOWHERE });
+    expect(result.code).toBe(3);
+    const { errors } = result.json<Refusal>();
+    expect(errors.map(({ row, field }) => `${row} ${field}`)).toEqual(['2 email', '2 iec', '3 password', '5 email']);
+    expect(result.stdout + result.stderr).not.toContain('s3cret-one');
+  });
+});
+
+describe('ebrc sandbox', () => {
+  it('prints its address in one line, stays up, and ends with a signal', async () => {
+    const args = ['sandbox', '--json', '--ack-delay', '5s', '--fault', 'push-irm:accept-then-drop,every=3'];
+    const child = spawn(process.execPath, [...programArguments('src/starter/cli.ts'), ...args], {
+      env: cleanEnvironment(),
+    });
+    const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
+    const { url, controlUrl } = JSON.parse(line) as { url: string; controlUrl: string };
+    const refused = await fetch(`${url}/platform-customers`);
+    expect(refused.status).toBe(401);
+    const faults = await fetch(`${controlUrl}/faults`);
+    expect(JSON.stringify(await faults.json())).toContain('accept-then-drop');
+    child.kill('SIGTERM');
+    expect(await once(child, 'close')).toEqual([0, null]);
+  });
+
+  it('refuses a fault that there is not', async () => {
+    const result = await ebrc(['sandbox', '--json', '--fault', 'push-irm:explode']);
+    expect(result.code).toBe(2);
+    expect(result.json<Refusal>().errors[0]).toMatchObject({ code: 'bad_fault' });
+  });
+});
