@@ -20,7 +20,7 @@ export const VARIABLES = {
   EBRC_TASK_QUEUE: { value: values.taskQueue, default: 'ebrc' },
   EBRC_ENCRYPTION_KEY: { value: values.encryptionKeys },
   EBRC_DOCUMENTS: { value: values.documentsFolder, default: './documents' },
-  EBRC_POLL_FIRST: { value: values.duration(0, 7 * DAY), default: '75m' },
+  EBRC_POLL_FIRST: { value: values.duration(0, 7 * DAY), default: '15m' },
   EBRC_POLL_MIN: { value: values.duration(100, 7 * DAY), default: '2m' },
   EBRC_POLL_MAX: { value: values.duration(100, 7 * DAY), default: '15m' },
   EBRC_OVERDUE_AFTER: { value: values.duration(1_000, 365 * DAY), default: '4h' },

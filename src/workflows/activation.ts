@@ -3,7 +3,7 @@ import type { ExporterState } from '../activities/exporters';
 import type { ExporterStory } from './exporter-progress';
 
 const MINUTE_MS = 60_000;
-/** The look comes this much after the time that was named: clocks differ, and the next look is a minute later. */
+/** The first look comes this much after the time that was named (clocks differ), the next ones a minute later at the earliest. */
 const AFTER_THE_TIME_MS = 1_000;
 /** And after this at the latest: the time may have moved nearer. One wait covers the usual 24 hours. */
 const LATEST_MS = 25 * 60 * MINUTE_MS;
@@ -20,11 +20,13 @@ export async function waitForActivation(
   readAgain: () => Promise<ExporterState>,
 ): Promise<ExporterState> {
   let current = exporter;
-  for (let overdueLooks = 0; current.readiness === 'activation_pending';) {
+  let overdueLooks = 0;
+  for (let soonestMs = 0; current.readiness === 'activation_pending'; soonestMs = MINUTE_MS) {
     const { activatesAt } = current;
     const remainingMs = activatesAt === null ? 0 : Date.parse(activatesAt) - Date.now();
     const overdue = !(remainingMs > 0);
-    await showAndSleep(story, activatesAt, overdue ? overdueDelay(overdueLooks) : remainingMs + AFTER_THE_TIME_MS);
+    const delayMs = overdue ? overdueDelay(overdueLooks) : Math.max(remainingMs + AFTER_THE_TIME_MS, soonestMs);
+    await showAndSleep(story, activatesAt, delayMs);
     overdueLooks = overdue ? overdueLooks + 1 : 0;
     current = await readAgain();
   }

@@ -31,7 +31,7 @@ const apiCall: Profile = {
 const PROFILES = {
   /** Ledger and document store: short, local, repeated until PostgreSQL is back. */
   ledger: {
-    startToCloseTimeout: '2m',
+    startToCloseTimeout: '1m',
     retry: { initialInterval: '500ms', backoffCoefficient: 2, maximumInterval: '30s', maximumAttempts: FOREVER },
   },
   api: apiCall,

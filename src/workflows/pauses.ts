@@ -6,7 +6,7 @@ import { readFailure, type ReadFailure } from './failures';
 import type { FilingRun } from './filing-run';
 
 const LOOK_AGAIN_MS = 15 * 60_000;
-/** Where `activatesAt` has passed and access is still not open, the next look comes after this. */
+/** Looks after the first one are at least this far apart, whatever time the service names. */
 const ACTIVATION_LOOK_MS = 60_000;
 /** The look comes a little after the time that was named: clocks differ. */
 const AFTER_THE_TIME_MS = 1_000;
@@ -100,9 +100,9 @@ async function waitForAccess(run: FilingRun, failure: ReadFailure): Promise<void
 /** Waits for the authority to open API access; the time is read from the service again after waking, it may move. */
 export async function waitForActivation(run: FilingRun, activatesAt: number | null): Promise<void> {
   let until = activatesAt ?? (await readActivation(run)).activatesAt;
-  for (;;) {
+  for (let soonest = 0; ; soonest = ACTIVATION_LOOK_MS) {
     const left = (until ?? 0) - Date.now();
-    const wait = left > 0 ? left + AFTER_THE_TIME_MS : ACTIVATION_LOOK_MS;
+    const wait = left > 0 ? Math.max(left + AFTER_THE_TIME_MS, soonest) : ACTIVATION_LOOK_MS;
     const text = `API access opens at ${new Date(Date.now() + wait).toISOString()}`;
     await run.move(run.state, { kind: 'activation_pending', text }, { attention: run.attention });
     await run.wait(wait, text);
