@@ -153,8 +153,12 @@ export function judgeStatus(rows: readonly SentRow[], record: StatusRecord): Sta
     return { verdict: 'errored_empty', rows: restErrored(), reason: `${said} without counts and records` };
   }
   const counted = processed + failed === rows.length;
-  // The counts leave the rows that are not listed only one outcome: they failed.
-  if (counted && processed === certified && failed === errored + open) {
+  // The counts leave the rows that are not listed only one outcome: they failed. An open row that is listed contradicts
+  // the counts, as does a certificate of no row: freeing it could file a mapping again that has its certificate.
+  const entries = new Set(matched.values());
+  const strayCertificate = record.ebrcBulkGenStatusLst.some((each) => !entries.has(each) && each.eBRCNumber?.trim());
+  const unlisted = verdicts.every((row) => row.outcome !== 'open' || !matched.has(row.position));
+  if (counted && unlisted && !strayCertificate && processed === certified && failed === errored + open) {
     return { verdict: 'terminal', rows: restErrored(), reason: `${said}, the counts account for every record` };
   }
   return {
