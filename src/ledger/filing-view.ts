@@ -1,4 +1,5 @@
 import type { FilingView, RowView, SubmissionView } from '../domain/contracts';
+import type { Finding } from '../domain/finding';
 import type { Queryable } from './pool';
 import { countRows } from './filing-rows';
 import { getFiling, listFilings, type FilingFilter, type FilingRecord } from './filings';
@@ -13,7 +14,15 @@ export async function readFilingView(db: Queryable, filingId: string): Promise<F
     readCorrections(db, filingId),
     countRows(db, filingId),
   ]);
-  return { ...headOf(filing), counts, submissions, rows, correctedBy, warnings: await warningsOf(db, filing) };
+  return {
+    ...headOf(filing),
+    counts,
+    submissions,
+    rows,
+    correctedBy,
+    warnings: await warningsOf(db, filing),
+    errors: [...filing.errors, ...authorityErrors(rows, filing.errors as Finding[])],
+  };
 }
 
 /** A filing without its rows, for lists. */
@@ -50,6 +59,16 @@ function headOf(filing: FilingRecord): Omit<FilingSummary, 'counts' | 'warnings'
     evidence: filing.evidence,
     annotated: filing.annotated,
   };
+}
+
+/** What the authority said about single rows, in the shape of all other errors. */
+function authorityErrors(rows: readonly RowView[], known: readonly Finding[]): Finding[] {
+  const said = new Set(known.map((finding) => `${finding.row}|${finding.message}`));
+  return rows.flatMap(({ row, errors }) =>
+    errors
+      .filter((message) => !said.has(`${row}|${message}`))
+      .map((message): Finding => ({ severity: 'error', code: 'authority', row, field: null, message })),
+  );
 }
 
 async function readRowViews(db: Queryable, filingId: string): Promise<RowView[]> {

@@ -42,14 +42,28 @@ export async function takeOverRows(
       WHERE filing_id = $1 AND (mapping->>'serialNo')::int = ANY($3)`,
     [parent, filingId, rows.map((row) => row.mapping.serialNo)],
   );
+  await tellWhatIsLeft(client, parent);
   return [];
 }
 
 /** Gives rows back to the filing they came from, when the correction itself was refused and nothing of it was sent. */
 export async function giveRowsBack(client: Queryable, filingId: string): Promise<void> {
-  await client.query(
+  const { rows } = await client.query<{ parent: string }>(
     `UPDATE filing_rows SET state = 'needs_correction', taken_over_by = NULL
-      WHERE taken_over_by = $1 AND state = 'corrected'`,
+      WHERE taken_over_by = $1 AND state = 'corrected' RETURNING filing_id AS parent`,
+    [filingId],
+  );
+  for (const parent of new Set(rows.map((row) => row.parent))) await tellWhatIsLeft(client, parent);
+}
+
+/** A filing that has ended needs somebody only while rows of it wait for a correction. */
+async function tellWhatIsLeft(client: Queryable, filingId: string): Promise<void> {
+  await client.query(
+    `UPDATE filings SET needs_attention = waiting.n > 0,
+        attention = CASE WHEN waiting.n > 0
+          THEN waiting.n || ' of its rows wait for a correction: ebrc correct ' || filings.filing_id || ' FILE' END
+       FROM (SELECT count(*) AS n FROM filing_rows WHERE filing_id = $1 AND state = 'needs_correction') AS waiting
+      WHERE filings.filing_id = $1 AND filings.closed_at IS NOT NULL`,
     [filingId],
   );
 }
