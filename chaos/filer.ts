@@ -1,0 +1,114 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { EbrcClient } from '../src/starter/client';
+import { RefusedError, UsageError } from '../src/starter/errors';
+import type { PlannedExporter, PlannedFiling } from './plan';
+import type { Random } from './random';
+
+const AT_ONCE = 12;
+/** Every so many filings, somebody gives the same command again. */
+const AGAIN_EVERY = 10;
+/** Every so many, somebody files the same rows under another reference. */
+const RIVAL_EVERY = 25;
+const AGAIN_WITHIN_MS = 60_000;
+const PAUSE_MS = 1_000;
+
+export interface FilerReport {
+  started: number;
+  /** The same command again, and how often it found another filing than the first. */
+  again: number;
+  wrongAgain: string[];
+  /** The same rows under another reference, and those that were not refused. */
+  rivals: number;
+  acceptedRivals: string[];
+  /** Filings that could not be started, with the reason. */
+  refused: string[];
+}
+
+/** Onboards the exporters of a plan and waits until each is ready. */
+export async function onboardAll(client: EbrcClient, exporters: readonly PlannedExporter[]): Promise<void> {
+  await eachOf(exporters, async ({ name, email, iec, username, password }) => {
+    const credentials = { username, password };
+    const outcome = await client.onboard({ name, email, iec, credentials, by: 'chaos' }, { wait: true });
+    if (outcome.state !== 'ready') throw new Error(`${email} is ${outcome.state}: ${outcome.message ?? ''}`);
+  });
+}
+
+/** Starts every filing of the plan as a user would, some of them again, and some of their rows under another name. */
+export async function fileAll(
+  client: EbrcClient,
+  filings: readonly PlannedFiling[],
+  { deadline, random }: { deadline: number; random: Random },
+): Promise<FilerReport> {
+  const report: FilerReport = { started: 0, again: 0, wrongAgain: [], rivals: 0, acceptedRivals: [], refused: [] };
+  const late: Promise<void>[] = [];
+  await eachOf([...filings.entries()], async ([nth, filing]) => {
+    const first = await file(client, filing, filing.reference, deadline);
+    if ('refused' in first) {
+      report.refused.push(`${filing.reference}: ${first.refused}`);
+      return;
+    }
+    report.started += 1;
+    if (nth % AGAIN_EVERY === 0) late.push(fileAgain(filing));
+    if (nth % RIVAL_EVERY === 0) late.push(fileRival(filing));
+  });
+  await Promise.all(late);
+  return report;
+
+  async function fileAgain(filing: PlannedFiling): Promise<void> {
+    await sleep(random() * AGAIN_WITHIN_MS);
+    const second = await file(client, filing, filing.reference, deadline);
+    const { filingId } = await showing(client, filing.reference, deadline);
+    report.again += 1;
+    // A filing that no worker answered for yet is told by its reference alone.
+    if ('refused' in second) report.wrongAgain.push(`${filing.reference}: ${second.refused}`);
+    else if (second.filingId !== null && second.filingId !== filingId) report.wrongAgain.push(filing.reference);
+  }
+
+  async function fileRival(filing: PlannedFiling): Promise<void> {
+    await sleep(random() * AGAIN_WITHIN_MS);
+    const reference = filing.reference.replace('CHAOS', 'RIVAL');
+    const outcome = await file(client, filing, reference, deadline);
+    report.rivals += 1;
+    const refused = 'refused' in outcome || outcome.filingId === null || outcome.state === 'needs_correction';
+    if (!refused) report.acceptedRivals.push(reference);
+  }
+}
+
+type Filed = { filingId: string | null; state: string } | { refused: string };
+
+/** One command, given again while the servers are away; the reference makes that safe. */
+async function file(client: EbrcClient, filing: PlannedFiling, reference: string, deadline: number): Promise<Filed> {
+  return patiently(deadline, async () => {
+    try {
+      const { message, exporter } = filing;
+      const request = { source: { message }, exporter: exporter.email, reference, madeBy: 'chaos' };
+      const { filing: view } = await client.file(request);
+      return { filingId: view.filingId, state: view.state };
+    } catch (error) {
+      if (error instanceof RefusedError || error instanceof UsageError) return { refused: error.message };
+      throw error;
+    }
+  });
+}
+
+const showing = (client: EbrcClient, reference: string, deadline: number) =>
+  patiently(deadline, () => client.show(reference));
+
+async function patiently<T>(deadline: number, work: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (Date.now() > deadline) throw error;
+      await sleep(PAUSE_MS);
+    }
+  }
+}
+
+async function eachOf<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  const queue = [...items];
+  const lane = async () => {
+    for (let item = queue.shift(); item !== undefined; item = queue.shift()) await work(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(AT_ONCE, queue.length) }, lane));
+}

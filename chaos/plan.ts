@@ -1,0 +1,138 @@
+import type { Mapping } from '../src/domain/mapping';
+import type { Seed } from '../src/sandbox/seed';
+import { between, pick, seededRandom, type Random } from './random';
+
+const EXPORT_OF_SERVICES = 103;
+const IRMS_OF_AN_EXPORTER = 6;
+/** So much that no balance ever stands in the way: what is looked for here is filings made twice, not filings refused. */
+const REMITTANCE = 5_000_000;
+const REMITTED_ON = '12052026';
+const INVOICED_ON = '15052026';
+const IFSC = 'HDFC0000060';
+const AD_CODE = '0510060';
+const PURPOSE = 'P0802';
+/** Every so many filings, one settles the same part of the same invoice as the one before, out of another remittance. */
+const TWIN_EVERY = 20;
+
+export interface PlannedExporter {
+  email: string;
+  name: string;
+  iec: string;
+  username: string;
+  password: string;
+}
+
+export interface PlannedFiling {
+  reference: string;
+  exporter: PlannedExporter;
+  message: Record<string, unknown>;
+  rows: Mapping[];
+}
+
+export interface Plan {
+  exporters: PlannedExporter[];
+  /** Portal accounts and IRMs of these exporters for the sandbox. */
+  seed: Seed;
+  filings: PlannedFiling[];
+}
+
+/**
+ * Exporters with plenty of money and filings of one to three rows. A twentieth of the filings cannot be told from another by
+ * anything that fetch-details shows (document, date, amount, currency): a settlement that guessed would be found out by them.
+ */
+export function makePlan({ filings, exporters, seed }: { filings: number; exporters: number; seed: number }): Plan {
+  const random = seededRandom(seed);
+  const people = Array.from({ length: exporters }, (_unused, nth) => exporterOf(nth));
+  const planned: PlannedFiling[] = [];
+  for (let nth = 0; nth < filings; nth += 1) {
+    const exporter = people[nth % people.length]!;
+    const twin = nth % TWIN_EVERY === TWIN_EVERY - 1 ? planned[nth - people.length] : undefined;
+    const rows = twin ? twin.rows.map(underAnotherIrm) : rowsOf(nth, random);
+    planned.push({ reference: `CHAOS-${nth + 1}`, exporter, rows, message: messageOf(rows) });
+  }
+  const accounts = people.map(({ username, password, iec }) => ({
+    username,
+    password,
+    iec,
+    activationDelayMs: 0,
+    irms: Array.from({ length: IRMS_OF_AN_EXPORTER }, (_unused, nth) => irm(nth)),
+  }));
+  return { exporters: people, filings: planned, seed: { accounts } };
+}
+
+function exporterOf(nth: number): PlannedExporter {
+  const number = String(nth + 1).padStart(4, '0');
+  return {
+    name: `Exporter ${number}`,
+    email: `exporter.${number}@example.test`,
+    iec: `CHAOS${number}X`,
+    username: `chaos.${number}`,
+    password: `Chaos#${number}`,
+  };
+}
+
+function irm(nth: number) {
+  return {
+    irmNumber: irmNumber(nth),
+    irmIssueDate: REMITTED_ON,
+    ifscCode: IFSC,
+    remittanceAdCode: AD_CODE,
+    remittanceFCC: 'USD',
+    remittanceFCCAmount: REMITTANCE,
+    purposeOfRemittance: PURPOSE,
+  };
+}
+
+const irmNumber = (nth: number) => `HDFCIRM2600${String(nth + 1).padStart(4, '0')}`;
+
+function rowsOf(nth: number, random: Random): Mapping[] {
+  const count = pick(random, [1, 1, 1, 1, 1, 1, 2, 2, 3]);
+  return Array.from({ length: count }, (_unused, row) =>
+    mappingOf({
+      serialNo: row + 1,
+      irm: between(random, 0, IRMS_OF_AN_EXPORTER - 1),
+      document: `INV/26/${nth + 1}-${row + 1}`,
+      amount: between(random, 10_000, 99_999) / 100,
+    }),
+  );
+}
+
+function underAnotherIrm(mapping: Mapping): Mapping {
+  const other = (Number(mapping.irmNumber.slice(-4)) % IRMS_OF_AN_EXPORTER) as number;
+  return { ...mapping, irmNumber: irmNumber(other) };
+}
+
+function mappingOf(row: { serialNo: number; irm: number; document: string; amount: number }): Mapping {
+  return {
+    serialNo: row.serialNo,
+    uploadType: EXPORT_OF_SERVICES,
+    branchSlNo: 0,
+    irmIfscCode: IFSC,
+    irmAdCode: AD_CODE,
+    irmNumber: irmNumber(row.irm),
+    irmDt: REMITTED_ON,
+    irmFCC: 'USD',
+    irmPurposeCode: PURPOSE,
+    irmRemitAmtFCC: REMITTANCE,
+    sbCumInvoiceNumber: row.document,
+    sbCumInvoiceDate: INVOICED_ON,
+    portCode: 'INBLR4',
+    billNo: row.document,
+    sbCumInvoiceFCC: 'USD',
+    sbCumInvoiceValueinFCC: row.amount,
+    mappedIRMAmountFCC: row.amount,
+    isVostro: 'N',
+    isGstAvail: 'N',
+    gstinInvoiceNumber: null,
+    gstinInvoiceDate: null,
+  };
+}
+
+function messageOf(rows: readonly Mapping[]): Record<string, unknown> {
+  return {
+    recordResCount: rows.length,
+    uploadType: String(EXPORT_OF_SERVICES),
+    decalarationFlag: 'Y',
+    ebrcBulkGenDtos: rows,
+  };
+}

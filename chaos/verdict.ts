@@ -1,0 +1,180 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { createDocumentStore } from '../src/documents/document-store';
+import type { Certificate } from '../src/sandbox/world';
+import type { FilerReport } from './filer';
+import type { Plan } from './plan';
+import type { Stage } from './stage';
+import { isSettled, readStandings, type Standing } from './watch';
+
+/** What came of a run: figures for the table, and everything that must not be. */
+export interface Verdict {
+  figures: [name: string, value: string | number][];
+  problems: string[];
+}
+
+interface LedgerRow {
+  filingId: string;
+  reference: string;
+  filingState: string;
+  rowState: string;
+  eBRCNumber: string | null;
+  irmNumber: string;
+  document: string;
+  amount: string;
+  iec: string;
+  pdf: string | null;
+  sha256: string | null;
+}
+
+/**
+ * Holds the sandbox's books against the ledger's: no mapping filed twice, no filing without an end or a stated unknown outcome,
+ * every certificate with the one row that it was filed for, every archived PDF as it was hashed.
+ */
+export async function judge(stage: Stage, plan: Plan, report: FilerReport): Promise<Verdict> {
+  const problems: string[] = [];
+  const { sandbox, pool } = stage;
+  const standings = await readStandings(pool);
+  const rows = await readRows(stage);
+  const world = await sandbox.state();
+  const certificates = world.accounts.flatMap((account) => account.certificates);
+
+  const doubles = sandbox.doubleFilings();
+  for (const { requestIds } of doubles) problems.push(`filed twice: requests ${requestIds.join(', ')}`);
+
+  problems.push(...lostFilings(plan, standings));
+  problems.push(...report.refused.map((text) => `not started: ${text}`));
+  problems.push(...report.wrongAgain.map((text) => `the same command again found another filing: ${text}`));
+  problems.push(...report.acceptedRivals.map((text) => `filed again under another reference: ${text}`));
+
+  const owners = ownersOf(certificates, rows, problems);
+  const archived = await checkPdfs(stage, rows, problems);
+  const unknown = standings.filter(({ state }) => state === 'outcome_unknown');
+  const unknownIds = new Set(unknown.map(({ filingId }) => filingId));
+  const filedUnknown = new Set(
+    owners.unowned.map(({ holder }) => holder).filter((holder): holder is string => holder !== null),
+  );
+  const count = (state: string) => standings.filter((each) => each.state === state).length;
+  const otherEnds = standings.filter(({ state }) => !['certified', 'outcome_unknown'].includes(state)).length;
+  const calls = sandbox.calls();
+  const lost = calls.filter(({ operation, status }) => operation === 'push-irm' && status === null).length;
+  return {
+    problems,
+    figures: [
+      ['filings', standings.length],
+      ['… certified', count('certified')],
+      ['… outcome_unknown, with evidence', unknown.filter(({ asked }) => asked).length],
+      ['    of these at the authority', [...unknownIds].filter((id) => filedUnknown.has(id)).length],
+      ['… other states', otherEnds],
+      ['rows', rows.length],
+      ['pushes that reached the service', calls.filter(({ operation }) => operation === 'push-irm').length],
+      ['… whose answer was lost', lost],
+      ['certificates minted', certificates.length],
+      ['… with the row they were filed for', owners.owned],
+      ['… that fit an outcome_unknown filing', owners.unowned.length],
+      ['PDFs archived, hashes checked', archived],
+      ['the same command again, other filing', `${report.again}, ${report.wrongAgain.length}`],
+      ['the same rows by another name, accepted', `${report.rivals}, ${report.acceptedRivals.length}`],
+      ['calls / refused with 429', `${calls.length} / ${sum(Object.values(sandbox.refusedByRate()))}`],
+      ['mappings filed twice', doubles.length],
+      ['filings lost', lostFilings(plan, standings).length],
+    ],
+  };
+}
+
+function lostFilings(plan: Plan, standings: readonly Standing[]): string[] {
+  const byReference = new Map<string, Standing[]>();
+  for (const each of standings) byReference.set(each.reference, [...(byReference.get(each.reference) ?? []), each]);
+  const problems = plan.filings.flatMap(({ reference }) => {
+    const found = byReference.get(reference) ?? [];
+    if (found.length === 0) return [`lost: ${reference} is not in the ledger`];
+    if (found.length > 1) return [`lost: ${reference} is in the ledger ${found.length} times`];
+    return found.flatMap((standing) =>
+      isSettled(standing) ? [] : [`lost: ${reference} (${standing.filingId}) still stands in ${standing.state}`],
+    );
+  });
+  return problems;
+}
+
+async function readRows({ pool }: Stage): Promise<LedgerRow[]> {
+  const { rows } = await pool.query<LedgerRow>(
+    `SELECT r.filing_id AS "filingId", f.reference, f.state AS "filingState", r.state AS "rowState",
+            r.ebrc_number AS "eBRCNumber", r.mapping->>'irmNumber' AS "irmNumber",
+            r.mapping->>'sbCumInvoiceNumber' AS document, r.mapped_amount::text AS amount, e.iec,
+            c.pdf_document AS pdf, c.pdf_sha256 AS sha256
+       FROM filing_rows r
+       JOIN filings f USING (filing_id)
+       JOIN exporters e ON e.exporter_id = r.exporter_id
+       LEFT JOIN certificates c ON c.exporter_id = r.exporter_id AND c.ebrc_number = r.ebrc_number`,
+  );
+  return rows;
+}
+
+interface Unowned {
+  eBRCNumber: string;
+  /** The filing of unknown outcome that it fits. */
+  holder: string | null;
+}
+
+/** Each certificate of the authority has one row, the one that it was minted for, or fits a row of unknown outcome. */
+function ownersOf(
+  certificates: readonly Certificate[],
+  rows: readonly LedgerRow[],
+  problems: string[],
+): { owned: number; unowned: Unowned[] } {
+  const byNumber = new Map<string, LedgerRow[]>();
+  for (const row of rows) {
+    if (row.eBRCNumber === null) continue;
+    byNumber.set(row.eBRCNumber, [...(byNumber.get(row.eBRCNumber) ?? []), row]);
+  }
+  const waiting = rows.filter((row) => row.eBRCNumber === null && row.filingState === 'outcome_unknown');
+  const taken = new Set<LedgerRow>();
+  const unowned: Unowned[] = [];
+  let owned = 0;
+  for (const certificate of certificates) {
+    const { eBRCNumber } = certificate;
+    const [row, ...more] = byNumber.get(eBRCNumber) ?? [];
+    if (more.length > 0) problems.push(`certificate ${eBRCNumber} belongs to ${more.length + 1} rows`);
+    if (row) {
+      byNumber.delete(eBRCNumber);
+      if (isFiledFor(certificate, row)) owned += 1;
+      else problems.push(`certificate ${eBRCNumber} stands with a row of ${row.reference} that it was not filed for`);
+      continue;
+    }
+    const fits = waiting.find((candidate) => !taken.has(candidate) && isFiledFor(certificate, candidate));
+    if (fits) taken.add(fits);
+    else problems.push(`certificate ${eBRCNumber} (${certificate.sbCumInvoiceNumber}) is known to no filing`);
+    unowned.push({ eBRCNumber, holder: fits?.filingId ?? null });
+  }
+  for (const number of byNumber.keys()) problems.push(`the ledger has certificate ${number}, the authority does not`);
+  return { owned, unowned };
+}
+
+/** The sandbox knows the IRM of a certificate, which fetch-details does not show: it can tell twins apart. */
+function isFiledFor(certificate: Certificate, row: LedgerRow): boolean {
+  return (
+    certificate.iec === row.iec &&
+    certificate.irmNumber === row.irmNumber &&
+    certificate.sbCumInvoiceNumber === row.document &&
+    certificate.realisedValueFCC === Number(row.amount)
+  );
+}
+
+async function checkPdfs({ documentsRoot }: Stage, rows: readonly LedgerRow[], problems: string[]): Promise<number> {
+  const documents = createDocumentStore({ root: documentsRoot });
+  let checked = 0;
+  for (const { eBRCNumber, pdf, sha256, filingState, reference } of rows) {
+    if (pdf === null || sha256 === null) {
+      if (filingState === 'certified')
+        problems.push(`${reference} is certified without the PDF of ${eBRCNumber ?? '?'}`);
+      continue;
+    }
+    const bytes = await readFile(documents.pathOf(pdf)).catch(() => null);
+    const found = bytes && createHash('sha256').update(bytes).digest('hex');
+    if (found === sha256) checked += 1;
+    else problems.push(`the PDF of ${eBRCNumber ?? '?'} is ${found === null ? 'missing' : 'not what was hashed'}`);
+  }
+  return checked;
+}
+
+const sum = (numbers: readonly number[]) => numbers.reduce((total, each) => total + each, 0);

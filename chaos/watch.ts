@@ -1,0 +1,62 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
+import { FILING_STATES, isEnd, type FilingState } from '../src/domain/filing-states';
+
+const LOOK_EVERY_MS = 2_000;
+const SAY_EVERY_MS = 10_000;
+
+export interface Standing {
+  filingId: string;
+  reference: string;
+  state: string;
+  /** A person was asked what became of it, and the evidence stands with it. */
+  asked: boolean;
+}
+
+/** Whether nothing more is to be expected of a filing: it ended, or a person has been asked with the evidence in hand. */
+export function isSettled({ state, asked }: Standing): boolean {
+  if (state === 'outcome_unknown') return asked;
+  return isKnown(state) && isEnd(state);
+}
+
+const isKnown = (state: string): state is FilingState => (FILING_STATES as readonly string[]).includes(state);
+
+/** Every filing of the ledger and where it stands. */
+export async function readStandings(pool: pg.Pool): Promise<Standing[]> {
+  const { rows } = await pool.query<Standing>(
+    `SELECT filing_id AS "filingId", reference, state,
+            evidence IS NOT NULL AND EXISTS (
+              SELECT 1 FROM filing_events e WHERE e.filing_id = f.filing_id AND e.kind = 'asked') AS asked
+       FROM filings f`,
+  );
+  return rows;
+}
+
+/** Watches the ledger until `expected` filings are settled, or the deadline; says now and then how far they are. */
+export async function watchFilings(options: {
+  pool: pg.Pool;
+  expected: number;
+  deadline: number;
+  say: (message: string) => void;
+}): Promise<void> {
+  const { pool, expected, deadline, say } = options;
+  let said = 0;
+  for (;;) {
+    const standings = await readStandings(pool).catch(() => null);
+    const settled = standings?.filter(isSettled).length ?? 0;
+    const over = settled >= expected && standings?.length === settled;
+    if (standings && (over || Date.now() - said > SAY_EVERY_MS)) {
+      said = Date.now();
+      say(textOf(standings));
+    }
+    if (over || Date.now() > deadline) return;
+    await sleep(LOOK_EVERY_MS);
+  }
+}
+
+function textOf(standings: readonly Standing[]): string {
+  const counts = new Map<string, number>();
+  for (const { state } of standings) counts.set(state, (counts.get(state) ?? 0) + 1);
+  const parts = FILING_STATES.flatMap((state) => (counts.has(state) ? [`${counts.get(state)} ${state}`] : []));
+  return `${standings.length} filings: ${parts.join(', ')}`;
+}
