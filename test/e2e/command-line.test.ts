@@ -17,6 +17,7 @@ import { devServer, type DevServer } from '../support/temporal';
 
 const EXPORTER = 'accounts@kaveri.example';
 const PASSWORD = 'Kaveri@Soft9';
+const REFUSED_ONCE = 'KVR/2026/121';
 const ONBOARD = [
   ...['onboard', '--name', 'Kaveri Softworks', '--email', EXPORTER, '--iec', 'AAKCK7719P'],
   ...['--username', 'kaveri.softworks', '--password-stdin', '--wait', '--json'],
@@ -40,7 +41,17 @@ beforeAll(async () => {
   [temporal, database, sandbox] = await Promise.all([
     devServer(),
     createTestDatabase(),
-    createSandbox({ activationDelayMs: 0, ackDelayMs: 2_000, rateWindowMs: 2_000 }),
+    createSandbox({
+      activationDelayMs: 0,
+      ackDelayMs: 2_000,
+      rateWindowMs: 2_000,
+      // The authority refuses this document once, and takes it when it comes again.
+      seed: {
+        outcomes: [
+          { match: { document: REFUSED_ONCE }, processingStatus: 'Errored', errorDetails: ['ERR27'], times: 1 },
+        ],
+      },
+    }),
   ]);
   env = {
     DATABASE_URL: database.url,
@@ -148,9 +159,9 @@ it('waits for a second person where approval is asked for', async () => {
   expect(waiting.json()).toMatchObject({ state: 'awaiting_approval', needsAttention: true });
   expect(waiting.code).toBe(4);
 
-  const other_content = await run(['file', file, ...args]);
-  expect(other_content.json<{ errors: Problem[] }>().errors[0]).toMatchObject({ code: 'reference_taken' });
-  expect(other_content.code).toBe(3);
+  const otherContent = await run(['file', file, ...args]);
+  expect(otherContent.json<{ errors: Problem[] }>().errors[0]).toMatchObject({ code: 'reference_taken' });
+  expect(otherContent.code).toBe(3);
 
   const own = await run(['approve', 'E2E-3', '--by', 'asha', '--json']);
   expect(own.json<{ errors: Problem[] }>().errors[0]).toMatchObject({ code: 'approve_refused' });
@@ -159,6 +170,37 @@ it('waits for a second person where approval is asked for', async () => {
   const approved = await run(['approve', 'E2E-3', '--by', 'meera', '--wait', '--json']);
   expect(approved.json()).toMatchObject({ state: 'certified' });
   expect(approved.code).toBe(0);
+}, 180_000);
+
+it('files the errored rows of a filing again, and nothing else', async () => {
+  const message = JSON.parse(await readFile(file, 'utf8')) as ReturnType<typeof demoMessage>;
+  const items = ['KVR/2026/120', REFUSED_ONCE].map((document, index) => ({
+    ...message.ebrcBulkGenDtos[0],
+    serialNo: index + 1,
+    sbCumInvoiceNumber: document,
+    billNo: document,
+    mappedIRMAmountFCC: 2_000,
+  }));
+  const mixed = join(folder, 'mixed.json');
+  await writeFile(mixed, JSON.stringify({ ...message, recordResCount: 2, ebrcBulkGenDtos: items }));
+
+  const first = await run(['file', mixed, '--exporter', EXPORTER, '--reference', 'E2E-4', '--wait', '--json']);
+  const parent = first.json<FilingView>();
+  expect(parent).toMatchObject({ state: 'partly_certified' });
+  expect(parent.rows.map(({ state }) => state)).toEqual(['certified', 'needs_correction']);
+  expect(first.code).toBe(3);
+
+  const correct = () => run(['correct', 'E2E-4', mixed, '--wait', '--json']);
+  const corrected = (await correct()).json<FilingView>();
+  expect(corrected).toMatchObject({ state: 'certified', corrects: parent.filingId, workflowId: 'file/test/E2E-4/1' });
+  expect(corrected.rows.map(({ sbCumInvoiceNumber }) => sbCumInvoiceNumber)).toEqual([REFUSED_ONCE]);
+
+  const again = await correct();
+  expect(again.json()).toMatchObject({ filingId: corrected.filingId });
+  expect(again.code).toBe(0);
+  expect(sandbox.doubleFilings()).toEqual([]);
+  const shown = (await run(['show', 'E2E-4', '--json'])).json<FilingView>();
+  expect(shown.correctedBy).toEqual([corrected.filingId]);
 }, 180_000);
 
 it('answers commands on an ended filing from the ledger', async () => {
@@ -174,9 +216,9 @@ it('shows and lists what the ledger holds', async () => {
   const shown = (await run(['show', 'E2E-1', '--json'])).json<FilingView>();
   expect(shown).toEqual(filed);
   const listed = (await run(['list', '--state', 'certified', '--json'])).json<FilingView[]>();
-  expect(listed.map(({ reference }) => reference).sort()).toEqual(['E2E-1', 'E2E-3']);
+  expect(listed.map(({ reference }) => reference).sort()).toEqual(['E2E-1', 'E2E-3', 'E2E-4']);
   const certificates = (await run(['certificates', '--json'])).json<CertificateView[]>();
-  expect(certificates).toHaveLength(4);
+  expect(certificates).toHaveLength(6);
   expect(certificates.every(({ document, sha256 }) => document !== null && sha256 !== null)).toBe(true);
   const people = await run(['show', 'E2E-1']);
   expect(people.stdout).toContain(filed.rows[0]?.eBRCNumber);

@@ -8,7 +8,7 @@ export interface CommandResult {
   stdout: string;
   stderr: string;
   /** Standard output as the JSON document that it must be. */
-  json<T = unknown>(): T;
+  json: <T = unknown>() => T;
 }
 
 export interface CommandOptions {
