@@ -135,7 +135,8 @@ export async function readAttempt(
 
 /**
  * A person has looked and says that nothing was filed: the attempt is closed. @returns false when an answer with a
- * request id exists, because then the service has spoken.
+ * request id exists, because then the service has spoken. An attempt that a restored ledger lost has none: the person is
+ * believed, and a worker that still holds it finds no attempt to mark.
  */
 export async function closeByPerson(
   db: Queryable,
@@ -147,7 +148,7 @@ export async function closeByPerson(
     [attemptId, reason, at],
   );
   if (rows[0]) await unsubmit(db, rows[0]);
-  return rows.length > 0;
+  return rows.length > 0 || (await answerOf(db, attemptId)) === null;
 }
 
 async function answerOf(db: Queryable, attemptId: string): Promise<AttemptReading | null> {

@@ -105,8 +105,9 @@ function filingIdOf({ mode, reference, correction }: Intent, revision: number): 
 async function judgeEarlier(client: Queryable, before: FilingRecord, intent: Intent): Promise<IntentOutcome | null> {
   const same = before.contentHash === intent.contentHash && before.exporterId === intent.exporterId;
   if (!isEnd(before.state)) {
-    // This workflow id is the only one that may run this filing, so a filing without an end has lost its run.
-    if (same) return { outcome: 'resumed', filingId: before.filingId };
+    // One workflow id runs a filing, and Temporal runs one workflow of that id: if it asks, the run before it is lost.
+    if (same && before.workflowId === intent.workflowId) return { outcome: 'resumed', filingId: before.filingId };
+    if (same) return { outcome: 'refused', findings: [runElsewhere(before)] };
     return { outcome: 'refused', findings: [referenceTaken(before, intent)] };
   }
   const { rows } = await client.query<{ live: number }>(
@@ -128,6 +129,19 @@ function referenceTaken(before: FilingRecord, intent: Intent): Finding {
     message:
       `Reference ${intent.reference} belongs to filing ${before.filingId} with other content (state ${before.state}, made ` +
       `${before.madeAt.toISOString()}). Give another --reference, or correct that filing.`,
+  };
+}
+
+function runElsewhere(before: FilingRecord): Finding {
+  return {
+    severity: 'error',
+    code: 'mapping_live',
+    row: null,
+    field: null,
+    filingId: before.filingId,
+    message:
+      `Workflow ${before.workflowId} runs filing ${before.filingId} with this content (state ${before.state}, made ` +
+      `${before.madeAt.toISOString()}). Follow that one: two workflows would send its rows twice.`,
   };
 }
 

@@ -1,0 +1,110 @@
+import { markSending, openAttempt } from '../../src/ledger/attempts';
+import { reserveBalances } from '../../src/ledger/balance-reservation';
+import { moveRows, releaseUnsent, settleRows } from '../../src/ledger/filing-rows';
+import { withTransaction } from '../../src/ledger/pool';
+import type { Finding } from '../../src/domain/finding';
+import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { EXPORTER, knowExporter, minutesLater, NOW, open, readBalance, rowsOf } from './filing-support';
+
+let ledger: TestDatabase;
+
+beforeEach(async () => {
+  ledger = await createTestDatabase();
+  await knowExporter(ledger);
+});
+afterEach(() => ledger?.drop());
+
+let documents = 6_000_000;
+/** A filing of its own document that maps `amount` of the one IRM. */
+function filing(reference: string, amount: number): Promise<string> {
+  documents += 1;
+  const change = { sbCumInvoiceNumber: String(documents), mappedIRMAmountFCC: amount, sbCumInvoiceValueinFCC: amount };
+  return open(ledger, reference, rowsOf(change));
+}
+
+const reserve = (filingId: string): Promise<Finding[]> =>
+  reserveBalances(ledger.pool, { filingId, exporterId: EXPORTER, at: NOW });
+const codes = (findings: Finding[]) => findings.map((finding) => finding.code);
+
+async function send(filingId: string, at: Date): Promise<void> {
+  const attempt = await openAttempt(ledger.pool, { filingId, submission: 1, number: 1 });
+  await withTransaction(ledger.pool, (client) =>
+    markSending(client, { ...attempt, sender: 'me', payloadHash: 'hash', at }),
+  );
+  await moveRows(ledger.pool, { filingId, submission: 1, state: 'submitted' });
+}
+
+it('lets one of two filings of 8,000 on a balance of 10,000 pass, and names it to the other', async () => {
+  const filings = [await filing('A', 8_000), await filing('B', 8_000)];
+  const findings = await Promise.all(filings.map(reserve));
+  const passed = findings.findIndex((each) => each.length === 0);
+  expect(codes(findings.flat())).toEqual(['balance_held']);
+  expect(findings.flat()[0]).toMatchObject({ severity: 'error', filingId: filings[passed] });
+});
+
+it('lets both pass where there is room', async () => {
+  expect(await reserve(await filing('A', 5_000))).toEqual([]);
+  expect(await reserve(await filing('B', 5_000))).toEqual([]);
+});
+
+it('does not count a filing against itself, however often it is checked', async () => {
+  const filingId = await filing('A', 8_000);
+  expect(await reserve(filingId)).toEqual([]);
+  expect(await reserve(filingId)).toEqual([]);
+});
+
+it('counts only filings whose own check has passed, and none that was given up', async () => {
+  await filing('NEVER-CHECKED', 9_000);
+  const given = await filing('GIVEN-UP', 9_000);
+  expect(await reserve(given)).toEqual([]);
+  await releaseUnsent(ledger.pool, { filingId: given, state: 'withdrawn', at: NOW });
+  expect(await reserve(await filing('A', 9_000))).toEqual([]);
+});
+
+it('blocks on a filing that was submitted after the balance was read', async () => {
+  const sent = await filing('SENT', 8_000);
+  await reserve(sent);
+  await send(sent, minutesLater(1));
+  expect(codes(await reserve(await filing('A', 8_000)))).toEqual(['balance_held']);
+});
+
+it('warns of a filing that was submitted before the balance was read: it may be in it already', async () => {
+  const sent = await filing('SENT', 4_000);
+  await reserve(sent);
+  await send(sent, minutesLater(1));
+  await readBalance(ledger, 6_000, minutesLater(5));
+  const next = await filing('A', 5_000);
+  const findings = await reserve(next);
+  expect(findings).toMatchObject([{ severity: 'warning', code: 'balance_maybe_held', filingId: sent }]);
+});
+
+it('blocks on a filing of unknown outcome whenever the balance was read', async () => {
+  const lost = await filing('LOST', 8_000);
+  await reserve(lost);
+  await send(lost, minutesLater(1));
+  await moveRows(ledger.pool, { filingId: lost, submission: 1, state: 'unknown' });
+  await readBalance(ledger, 10_000, minutesLater(5));
+  expect(codes(await reserve(await filing('A', 8_000)))).toEqual(['balance_held']);
+});
+
+it('believes a balance that shows the certified filings', async () => {
+  const done = await filing('DONE', 8_000);
+  await reserve(done);
+  await send(done, minutesLater(1));
+  const certified = { position: 0, outcome: 'certified' as const, eBRCNumber: 'E1', eBRCDate: '10022026' };
+  await settleRows(ledger.pool, { filingId: done, exporterId: EXPORTER, verdicts: [certified], at: minutesLater(2) });
+  await readBalance(ledger, 2_000, minutesLater(5));
+  expect(await reserve(await filing('A', 2_000))).toEqual([]);
+  expect(codes(await reserve(await filing('B', 2_001)))).toEqual(['over_balance']);
+});
+
+it('adds what one filing maps in several rows without losing a cent', async () => {
+  const rows = rowsOf(
+    ...Array.from({ length: 10 }, (_, index) => ({
+      sbCumInvoiceNumber: String(6_900_000 + index),
+      mappedIRMAmountFCC: 1_000.1,
+    })),
+  );
+  const filingId = await open(ledger, 'SUM', rows);
+  expect(await reserve(filingId)).toMatchObject([{ code: 'over_remittance' }]);
+});

@@ -1,0 +1,130 @@
+import { recordProgress } from '../../src/ledger/filing-progress';
+import { countRows, moveRows, openRowsOf, readRows, releaseUnsent, settleRows } from '../../src/ledger/filing-rows';
+import { needFiling } from '../../src/ledger/filings';
+import type { RowVerdict } from '../../src/domain/request-status';
+import type { FilingState } from '../../src/domain/filing-states';
+import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { EXPORTER, knowExporter, minutesLater, NOW, open, rowsOf } from './filing-support';
+
+let ledger: TestDatabase;
+let documents = 7_000_000;
+
+beforeAll(async () => {
+  ledger = await createTestDatabase();
+  await knowExporter(ledger);
+});
+afterAll(() => ledger?.drop());
+
+const filing = (reference: string, rows = 1) =>
+  open(
+    ledger,
+    reference,
+    rowsOf(...Array.from({ length: rows }, () => ({ sbCumInvoiceNumber: String((documents += 1)) }))),
+  );
+const settle = (filingId: string, ...verdicts: RowVerdict[]) =>
+  settleRows(ledger.pool, { filingId, exporterId: EXPORTER, verdicts, at: NOW });
+const certified = (position: number, eBRCNumber: string): RowVerdict => ({
+  position,
+  outcome: 'certified',
+  eBRCNumber,
+  eBRCDate: '10022026',
+});
+const errored = (position: number): RowVerdict => ({ position, outcome: 'errored', errors: ['ERR38'] });
+const states = async (filingId: string) => (await readRows(ledger.pool, filingId)).map((row) => row.state);
+
+describe('settling rows', () => {
+  it('changes a settled row no more, whoever writes late or again', async () => {
+    const filingId = await filing('SETTLED', 2);
+    await settle(filingId, certified(0, 'S-1'), errored(1));
+    await settle(filingId, errored(0), certified(1, 'S-2'));
+    await settle(filingId, certified(0, 'S-3'));
+    await moveRows(ledger.pool, { filingId, submission: null, state: 'unknown' });
+    expect(await states(filingId)).toEqual(['certified', 'needs_correction']);
+    expect((await readRows(ledger.pool, filingId))[0]?.ebrcNumber).toBe('S-1');
+  });
+
+  it('leaves a row open rather than give it the certificate of another', async () => {
+    const first = await filing('OWNER');
+    const second = await filing('LATER');
+    await settle(first, certified(0, 'OWNED'));
+    await settle(second, certified(0, 'OWNED'));
+    expect(await states(second)).toEqual(['planned']);
+  });
+
+  it('still takes a certificate for a row that was abandoned after the send', async () => {
+    const filingId = await filing('LATE');
+    await moveRows(ledger.pool, { filingId, submission: null, state: 'abandoned_after_send' });
+    await settle(filingId, certified(0, 'LATE-1'));
+    expect(await states(filingId)).toEqual(['certified']);
+  });
+
+  it('counts every row once', async () => {
+    const filingId = await filing('COUNTED', 4);
+    await settle(filingId, certified(0, 'C-1'), errored(1), { position: 2, outcome: 'open' });
+    expect(await countRows(ledger.pool, filingId)).toEqual({ rows: 4, certified: 1, archived: 0, errored: 1, open: 2 });
+  });
+});
+
+it('frees no row that was marked as submitted', async () => {
+  const filingId = await filing('MARKED', 2);
+  await ledger.pool.query('UPDATE filing_rows SET submitted_at = $2 WHERE filing_id = $1 AND position = 0', [
+    filingId,
+    NOW,
+  ]);
+  await releaseUnsent(ledger.pool, { filingId, state: 'withdrawn', at: NOW });
+  expect(await states(filingId)).toEqual(['planned', 'withdrawn']);
+});
+
+it('lets the rows of other filings compete for a certificate once they are at the service', async () => {
+  const mine = await filing('MINE');
+  const other = await filing('OTHER');
+  const seen = async () =>
+    (await openRowsOf(ledger.pool, mine, EXPORTER)).map((row) => row.filingId).filter((id) => id === other);
+  expect(await seen()).toEqual([]);
+  await ledger.pool.query('UPDATE filing_rows SET submitted_at = $2 WHERE filing_id = $1', [other, NOW]);
+  expect(await seen()).toEqual([other]);
+});
+
+describe('progress', () => {
+  const note = (filingId: string, seq: number, state: FilingState) =>
+    recordProgress(ledger.pool, {
+      filingId,
+      seq,
+      state,
+      attention: null,
+      at: minutesLater(seq),
+      event: { kind: state, text: `note ${seq}` },
+    });
+  const story = async (filingId: string) => {
+    const { rows } = await ledger.pool.query<{ text: string }>(
+      'SELECT text FROM filing_events WHERE filing_id = $1 AND seq IS NOT NULL ORDER BY event_id',
+      [filingId],
+    );
+    return rows.map((row) => row.text);
+  };
+
+  it('is accepted only with a higher sequence number, and told once', async () => {
+    const filingId = await filing('PROGRESS');
+    expect(await note(filingId, 1, 'submitting')).toEqual({ accepted: true });
+    expect(await note(filingId, 1, 'submitting')).toEqual({ accepted: false });
+    expect(await note(filingId, 3, 'processing')).toEqual({ accepted: true });
+    expect(await note(filingId, 2, 'outcome_unknown')).toEqual({ accepted: false });
+    expect(await needFiling(ledger.pool, filingId)).toMatchObject({ state: 'processing', seq: 3, closedAt: null });
+    expect(await story(filingId)).toEqual(['note 1', 'note 3']);
+  });
+
+  it('is written once when the same note comes twice at once', async () => {
+    const filingId = await filing('AT-ONCE');
+    const both = await Promise.all([note(filingId, 1, 'submitting'), note(filingId, 1, 'submitting')]);
+    expect(both.filter((each) => each.accepted)).toHaveLength(1);
+    expect(await story(filingId)).toEqual(['note 1']);
+  });
+
+  it('refuses a state that does not follow, and leaves no end', async () => {
+    const filingId = await filing('ORDER');
+    await expect(note(filingId, 1, 'certified')).rejects.toThrow('certified does not follow checking');
+    await note(filingId, 2, 'abandoned');
+    await expect(note(filingId, 3, 'submitting')).rejects.toThrow(RangeError);
+    expect((await needFiling(ledger.pool, filingId)).closedAt).toEqual(minutesLater(2));
+  });
+});

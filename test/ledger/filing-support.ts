@@ -1,0 +1,117 @@
+import { createHash } from 'node:crypto';
+import { canonicalContent } from '../../src/domain/content-hash';
+import type { FilingState } from '../../src/domain/filing-states';
+import type { Mapping, MappingRow } from '../../src/domain/mapping';
+import { filingWorkflowId } from '../../src/domain/names';
+import { saveExporter } from '../../src/ledger/exporters';
+import { saveInput } from '../../src/ledger/filing-inputs';
+import { recordIntent, type Intent, type IntentOutcome } from '../../src/ledger/filing-intent';
+import { recordProgress } from '../../src/ledger/filing-progress';
+import { saveIrms } from '../../src/ledger/irms';
+import { needFiling } from '../../src/ledger/filings';
+import type { TestDatabase } from '../support/postgres';
+import { mappingRow } from '../domain/sample-mapping';
+
+export const EXPORTER = 'exporter-1';
+export const NOW = new Date('2026-02-10T06:00:00Z');
+
+export const minutesLater = (minutes: number): Date => new Date(NOW.getTime() + minutes * 60_000);
+
+/** An exporter that the ledger knows, and its one IRM of 10,000 USD, whose balance was read at NOW. */
+export async function knowExporter({ pool }: TestDatabase, exporterId = EXPORTER): Promise<void> {
+  await saveExporter(
+    pool,
+    {
+      id: exporterId,
+      name: 'Asha Exports',
+      email: `${exporterId}@example.test`,
+      companyName: null,
+      iec: 'AAGCM4521K',
+      address: null,
+      isActive: true,
+      hasDgftCredentials: true,
+      dgftApiStatus: null,
+    },
+    'test',
+    NOW,
+  );
+  await readBalance({ pool }, 10_000, NOW, exporterId);
+}
+
+/** The balance of the exporter's IRM, as read from the service at `at`. */
+export async function readBalance(
+  { pool }: Pick<TestDatabase, 'pool'>,
+  available: number,
+  at: Date,
+  exporterId = EXPORTER,
+): Promise<void> {
+  const { mapping } = mappingRow();
+  const irm = {
+    irmNumber: mapping.irmNumber,
+    irmIssueDate: mapping.irmDt,
+    irmStatus: 'fresh',
+    ifscCode: mapping.irmIfscCode,
+    remittanceAdCode: mapping.irmAdCode,
+    remittanceDate: mapping.irmDt,
+    remittanceFCC: 'USD',
+    remittanceFCCAmount: 10_000,
+    irmAvailableAmt: available,
+    irmUtilizedAmt: 10_000 - available,
+    iecCode: 'AAGCM4521K',
+    remitterName: null,
+    remitterCountry: null,
+    purposeOfRemittance: mapping.irmPurposeCode,
+  };
+  await saveIrms(pool, exporterId, [irm], at);
+}
+
+/** Rows of one exporter's IRM, one for each set of changes. */
+export const rowsOf = (...changes: Partial<Mapping>[]): MappingRow[] =>
+  changes.map((change, index) => mappingRow({ serialNo: index + 1, ...change }));
+
+/** Records an intent as the first activity of a filing does. */
+export async function record(
+  { pool }: Pick<TestDatabase, 'pool'>,
+  reference: string,
+  rows: MappingRow[],
+  more: Partial<Intent> = {},
+): Promise<IntentOutcome> {
+  const exporterId = more.exporterId ?? EXPORTER;
+  const content = { exporterId, uploadType: 101, declaration: 'Y' as const, rows };
+  return recordIntent(pool, {
+    mode: 'test',
+    exporterId,
+    reference,
+    correction: 0,
+    corrects: null,
+    workflowId: filingWorkflowId('test', reference, more.correction ?? 0),
+    contentHash: createHash('sha256').update(canonicalContent(content)).digest('hex'),
+    inputRef: await saveInput(pool, { rows, sourceKind: 'json' }),
+    rows,
+    uploadType: 101,
+    declaration: 'Y',
+    channel: 'push',
+    warnings: [],
+    madeBy: 'asha',
+    approvalNeeded: false,
+    duplicateReason: null,
+    at: NOW,
+    ...more,
+  });
+}
+
+/** As `record`, for intents that have to be opened. @returns the filing's id. */
+export async function open(...args: Parameters<typeof record>): Promise<string> {
+  const outcome = await record(...args);
+  if (outcome.outcome !== 'opened') throw new Error(JSON.stringify(outcome));
+  return outcome.filingId;
+}
+
+/** Moves a filing through states, as its workflow would. */
+export async function move({ pool }: Pick<TestDatabase, 'pool'>, filingId: string, ...states: FilingState[]) {
+  for (const state of states) {
+    const { seq } = await needFiling(pool, filingId);
+    const event = { kind: state, text: state };
+    await recordProgress(pool, { filingId, seq: seq + 1, state, attention: null, at: NOW, event });
+  }
+}
