@@ -11,8 +11,8 @@ const INVOICED_ON = '15052026';
 const IFSC = 'HDFC0000060';
 const AD_CODE = '0510060';
 const PURPOSE = 'P0802';
-/** Every so many filings, one settles the same part of the same invoice as the one before, out of another remittance. */
-const TWIN_EVERY = 20;
+/** Of every so many filings, one settles the same part of the same invoice as the one before, out of another remittance. */
+const TWIN_EVERY = 14;
 
 export interface PlannedExporter {
   email: string;
@@ -37,7 +37,7 @@ export interface Plan {
 }
 
 /**
- * Exporters with plenty of money and filings of one to three rows. A twentieth of the filings cannot be told from another by
+ * Exporters with plenty of money and filings of one to three rows. A few of the filings cannot be told from another by
  * anything that fetch-details shows (document, date, amount, currency): a settlement that guessed would be found out by them.
  */
 export function makePlan({ filings, exporters, seed }: { filings: number; exporters: number; seed: number }): Plan {
@@ -98,7 +98,7 @@ function rowsOf(nth: number, random: Random): Mapping[] {
 }
 
 function underAnotherIrm(mapping: Mapping): Mapping {
-  const other = (Number(mapping.irmNumber.slice(-4)) % IRMS_OF_AN_EXPORTER) as number;
+  const other = Number(mapping.irmNumber.slice(-4)) % IRMS_OF_AN_EXPORTER;
   return { ...mapping, irmNumber: irmNumber(other) };
 }
 

@@ -11,7 +11,8 @@ import { createPool } from '../src/ledger/pool';
 import { createVault } from '../src/ledger/vault';
 import { createSandbox, type Sandbox } from '../src/sandbox/sandbox';
 import type { Seed } from '../src/sandbox/seed';
-import { startStack } from '../src/stack/stack';
+import { startEmbeddedPostgres } from '../src/stack/postgres';
+import { startTemporalServer } from '../src/stack/temporal-server';
 import { createEbrcClient, type EbrcClient } from '../src/starter/client';
 
 const API_KEY = 'dev_sandbox_key';
@@ -45,11 +46,19 @@ export async function openStage({ seed, windowMs, ackDelayMs, variables, say }: 
   const folder = await mkdtemp(join(tmpdir(), 'ebrc-chaos-'));
   const documentsRoot = join(folder, 'documents');
   await mkdir(documentsRoot, { recursive: true });
-  const stack = await startStack({ folder: join(folder, 'servers'), log: say });
+  say('starting PostgreSQL and Temporal');
+  // Temporal keeps its histories in memory: it is not what is tested, and a disk would slow the rest down.
+  const [postgres, temporal] = await Promise.all([
+    startEmbeddedPostgres({ folder: join(folder, 'postgres') }),
+    startTemporalServer({ headless: true }),
+  ]);
+  const databaseUrl = await postgres.createDatabase('ebrc');
   const sandbox = await createSandbox({ seed, rateWindowMs: windowMs, ackDelayMs, activationDelayMs: 0 });
   const key = randomBytes(32);
   const env = {
-    ...stack.env,
+    DATABASE_URL: databaseUrl,
+    TEMPORAL_ADDRESS: temporal.address,
+    TEMPORAL_NAMESPACE: temporal.namespace,
     EBRC_API_URL: sandbox.url,
     EBRC_API_KEY: API_KEY,
     EBRC_ENCRYPTION_KEY: `chaos:${key.toString('base64')}`,
@@ -57,11 +66,11 @@ export async function openStage({ seed, windowMs, ackDelayMs, variables, say }: 
     EBRC_RATE_WINDOW: `${windowMs}ms`,
     ...variables,
   };
-  const pool = createPool({ url: stack.databaseUrl, applicationName: 'ebrc-chaos' });
+  const pool = createPool({ url: databaseUrl, applicationName: 'ebrc-chaos' });
   await migrate(pool);
-  const connection = await Connection.connect({ address: stack.temporal.address });
+  const connection = await Connection.connect({ address: temporal.address });
   const client = createEbrcClient({
-    temporal: new Client({ connection, namespace: stack.temporal.namespace }),
+    temporal: new Client({ connection, namespace: temporal.namespace }),
     pool,
     vault: createVault({ keys: [{ keyId: 'chaos', key }] }),
     documents: createDocumentStore({ root: documentsRoot }),
@@ -80,7 +89,8 @@ export async function openStage({ seed, windowMs, ackDelayMs, variables, say }: 
       await connection.close();
       await pool.end();
       await sandbox.close();
-      await stack.stop();
+      await temporal.stop();
+      await postgres.stop();
       if (!keep) await rm(folder, { recursive: true, force: true });
     },
   };

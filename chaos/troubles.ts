@@ -44,7 +44,7 @@ interface Trouble {
   name: string;
   /** Seconds between two of them. */
   every: [from: number, to: number];
-  make(): Promise<void>;
+  make: () => Promise<void>;
 }
 
 export function makeTroubles(options: {
