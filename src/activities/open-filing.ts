@@ -110,7 +110,8 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
         ),
       );
     }
-    if (!hasErrors(findings)) findings.push(...checkRows(read.rows, uploadType === undefined ? {} : { uploadType }));
+    if (!hasErrors(findings))
+      findings.push(...checkRows(read.rows, { uploadType, allowDuplicates: input.allowDuplicate !== undefined }));
     return { uploadType, declaration, findings };
   }
 

@@ -118,6 +118,7 @@ export const filingResult = z.object({
   dgftAckId: z.string().nullable(),
   counts,
   attention: z.string().nullable(),
+  asked: z.boolean().describe('whether a person has been asked about an unknown outcome'),
   errors: z.array(finding).describe('the first 50; all of them are in the ledger'),
 });
 export type FilingResult = z.infer<typeof filingResult>;
@@ -131,6 +132,8 @@ export interface FilingView {
   state: string;
   needsAttention: boolean;
   attention: string | null;
+  /** Whether a person has been asked about an unknown outcome. */
+  asked: boolean;
   requestId: string | null;
   dgftAckId: string | null;
   uploadType: number | null;

@@ -47,6 +47,7 @@ function headOf(filing: FilingRecord): Omit<FilingSummary, 'counts' | 'warnings'
     state: filing.state,
     needsAttention: filing.needsAttention,
     attention: filing.attention,
+    asked: filing.asked,
     requestId: filing.requestId,
     dgftAckId: filing.dgftAckId,
     uploadType: filing.uploadType,

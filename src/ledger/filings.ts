@@ -34,6 +34,8 @@ export interface FilingRecord {
   /** Of the first submission. */
   requestId: string | null;
   dgftAckId: string | null;
+  /** Whether a person has been asked about its unknown outcome. */
+  asked: boolean;
 }
 
 const COLUMNS = `filing_id AS "filingId", mode, exporter_id AS "exporterId", reference, correction, revision, corrects,
@@ -42,7 +44,9 @@ const COLUMNS = `filing_id AS "filingId", mode, exporter_id AS "exporterId", ref
   evidence, note, made_by AS "madeBy", made_at AS "madeAt", approval_needed AS "approvalNeeded",
   approved_by AS "approvedBy", annotated, closed_at AS "closedAt",
   (SELECT request_id FROM submissions s WHERE s.filing_id = filings.filing_id AND submission = 1) AS "requestId",
-  (SELECT dgft_ack_id FROM submissions s WHERE s.filing_id = filings.filing_id AND submission = 1) AS "dgftAckId"`;
+  (SELECT dgft_ack_id FROM submissions s WHERE s.filing_id = filings.filing_id AND submission = 1) AS "dgftAckId",
+  (state = 'outcome_unknown' AND 'asked' = (SELECT kind FROM filing_events e WHERE e.filing_id = filings.filing_id
+    AND kind IN ('outcome_unknown', 'asked') ORDER BY event_id DESC LIMIT 1)) AS asked`;
 
 /** The filing with this id, or null. */
 export async function getFiling(db: Queryable, filingId: string): Promise<FilingRecord | null> {

@@ -17,13 +17,9 @@ export interface FilingOutcome {
 const PERSON_NEEDED: ReadonlySet<string> = new Set(['awaiting_approval', 'needs_credentials', 'needs_access']);
 
 /** Whether a filing stands still until a person does something. `overdue` goes on being polled. */
-export function waitsForPerson({ state, attention }: Pick<FilingResult, 'state' | 'attention'>): boolean {
-  return PERSON_NEEDED.has(state) || (state === 'outcome_unknown' && isQuestion(attention));
-}
-
-/** An unknown outcome gathers evidence by itself first; the question that comes after it names the command that answers it. */
-export function isQuestion(attention: string | null): boolean {
-  return attention?.includes('ebrc resolve') ?? false;
+export function waitsForPerson({ state, asked }: Pick<FilingResult, 'state' | 'asked'>): boolean {
+  // An unknown outcome gathers evidence by itself before a person is asked.
+  return PERSON_NEEDED.has(state) || (state === 'outcome_unknown' && asked);
 }
 
 /** The exit code of a command that files: a filing that ended without all its certificates was refused, in part at least. */
@@ -63,6 +59,7 @@ const EMPTY: Omit<FilingView, 'workflowId' | 'reference' | 'exporterId'> = {
   state: 'started',
   needsAttention: false,
   attention: null,
+  asked: false,
   requestId: null,
   dgftAckId: null,
   uploadType: null,

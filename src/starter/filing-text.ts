@@ -3,7 +3,6 @@ import { isFilingDate, isoFromFilingDate } from '../domain/dates';
 import { formatAmount } from '../domain/money';
 import type { FilingSummary } from '../ledger/filing-view';
 import type { Problem } from './errors';
-import { isQuestion } from './filing-outcome';
 import { describeProblems } from './report-error';
 import { fields, table } from './terminal';
 
@@ -60,7 +59,7 @@ function isProblem(value: unknown): value is Problem {
 }
 
 /** What a person can do about a filing in this state. */
-function nextStep({ filingId, state, attention, exporterId }: FilingView): string {
+function nextStep({ filingId, state, asked, exporterId }: FilingView): string {
   const id = filingId ?? '';
   switch (state) {
     case 'awaiting_approval':
@@ -70,7 +69,7 @@ function nextStep({ filingId, state, attention, exporterId }: FilingView): strin
     case 'needs_access':
       return 'Next: see to the API key or its agreements with the service; the filing goes on by itself.';
     case 'outcome_unknown':
-      return isQuestion(attention)
+      return asked
         ? `Next: look at the portal, then \`ebrc resolve ${id} --as filed|not-filed --note TEXT\`.`
         : 'Evidence is being gathered; nothing has to be done now.';
     case 'partly_certified':

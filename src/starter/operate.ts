@@ -103,6 +103,7 @@ function resultOf(filing: FilingRecord): FilingResult {
     dgftAckId: null,
     counts: { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 },
     attention: filing.attention,
+    asked: filing.asked,
     errors: [],
   };
 }

@@ -40,6 +40,8 @@ export class FilingRun {
   dgftAckId: string | null = null;
   /** Whether anything of the filing is, or may be, at the service. */
   sent = false;
+  /** Whether a person has been asked about an unknown outcome. */
+  asked = false;
   cancelRequested = false;
   abandon: AbandonArgs | null = null;
   approval: ApproveArgs | null = null;
@@ -138,6 +140,7 @@ export class FilingRun {
       dgftAckId: this.dgftAckId,
       counts: this.counts,
       attention: this.attention,
+      asked: this.asked,
       errors: this.errors,
     };
   }

@@ -64,6 +64,7 @@ export async function settleUnknown(
     if (evidence?.openRows === 0) return { outcome: 'settled' };
     if (!asked && Date.now() - since >= settleAfterMs) {
       asked = true;
+      run.asked = true;
       await ask(run, stage, evidence);
     }
     if (workflowInfo().continueAsNewSuggested) await continueAsNew(resumeInput(run));
