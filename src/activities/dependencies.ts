@@ -5,6 +5,7 @@ import type { FilingApi } from '../api/client-types';
 import type { DocumentStore } from '../documents/document-store';
 import type { Mode } from '../domain/names';
 import type { Vault } from '../ledger/vault';
+import type { Queueing } from './channel';
 
 /** The settings that a filing lives by; they go into its history, so that a replay sees what the first run saw. */
 export interface WorkerSettings {
@@ -30,6 +31,8 @@ export interface ActivityDependencies {
   settings: WorkerSettings;
   /** Search attributes that the server knows; a missing one is left out and never stops a workflow. */
   searchAttributes: readonly string[];
+  /** Calls that wait for a slot, by rate class, over all workers of the key. */
+  queueing: () => Promise<Queueing>;
   /** For the one signal of the design: filings that wait for credentials are told at once. */
   client: () => Client;
 }

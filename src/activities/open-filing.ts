@@ -144,6 +144,7 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
       const content = { exporterId: input.exporterId, uploadType, declaration, rows: read.rows };
       const contentHash = createHash('sha256').update(canonicalContent(content)).digest('hex');
       const reference = input.reference ?? contentHash.slice(0, 16);
+      const { channel, warnings } = chooseChannel(input.channel, read.rows, await deps.queueing());
       const outcome = await recordIntent(pool, {
         mode,
         exporterId: input.exporterId,
@@ -156,8 +157,8 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
         rows: read.rows,
         uploadType,
         declaration,
-        channel: chooseChannel(input.channel, read.rows),
-        warnings: findings,
+        channel,
+        warnings: [...findings, ...warnings],
         madeBy: input.madeBy,
         approvalNeeded: input.approval ?? exporter.requiresApproval,
         duplicateReason: input.allowDuplicate ?? null,

@@ -10,6 +10,7 @@ import type { Config } from '../config';
 import { createDocumentStore } from '../documents/document-store';
 import { createApiCallAudit, pruneApiCalls } from '../ledger/api-calls';
 import { createBudgetStore } from '../ledger/budget-store';
+import { readBudgetUsage } from '../ledger/budget-usage';
 import { createVault } from '../ledger/vault';
 
 /** Calls are kept for audits for this long. */
@@ -40,9 +41,10 @@ export function compose({
     pool,
     onLost: (rows: unknown, error: unknown) => logger.warn({ rows, err: error }, 'audit rows were lost'),
   });
+  const keyHash = hashOfKey(config.apiKey);
   const store = createBudgetStore({
     pool,
-    keyHash: hashOfKey(config.apiKey),
+    keyHash,
     owner: randomUUID(),
   });
   const budget = createBudget({
@@ -89,6 +91,8 @@ export function compose({
         pollMaxMs: config.poll.maxMs,
       },
       searchAttributes,
+      queueing: async () =>
+        new Map((await readBudgetUsage(pool, keyHash)).map(({ rateClass, waiting }) => [rateClass, waiting])),
       client: () => client,
     },
     close: async () => {

@@ -40,6 +40,8 @@ export class FilingRun {
   dgftAckId: string | null = null;
   /** Whether anything of the filing is, or may be, at the service. */
   sent = false;
+  /** What somebody should look at for as long as the filing is under way, whatever its state. */
+  standing: string | null = null;
   /** Whether a person has been asked about an unknown outcome. */
   asked = false;
   cancelRequested = false;
@@ -103,8 +105,9 @@ export class FilingRun {
 
   private async moveNow(state: FilingState, event: Event, asked: Attention): Promise<void> {
     this.state = state;
-    this.attention = asked.attention ?? null;
-    const attentionNeeded = asked.needsAttention ?? needsAttention(state);
+    const standing = isEnd(state) ? null : this.standing;
+    this.attention = [asked.attention, standing].filter(Boolean).join(' ') || null;
+    const attentionNeeded = standing !== null || (asked.needsAttention ?? needsAttention(state));
     this.show(event.text, attentionNeeded);
     if (!this.filing) return;
     this.seq += 1;

@@ -152,7 +152,7 @@ async function adopt(run: FilingRun, stage: SubmissionStage, attempt: Attempt, a
     run.dgftAckId = adopted.dgftAckId;
   }
   if (adopted.mismatch) {
-    await run.note({ kind: 'upload_mismatch', text: adopted.mismatch });
+    run.standing = `The service read other rows than were sent: ${adopted.mismatch}. Compare the filing with the service.`;
   }
   if (adopted.requestId) return true;
   return settle(run, stage, attempt, 'the service acknowledged it as Failed, but without a request id to ask about');

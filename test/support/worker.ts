@@ -110,6 +110,7 @@ export async function startTestWorker(options: TestWorkerOptions): Promise<TestW
     logger,
     settings,
     searchAttributes: Object.keys(SEARCH_ATTRIBUTES),
+    queueing: () => Promise.resolve(new Map()),
     client: () => env.client,
   };
   const deps = options.adjust?.(made) ?? made;
