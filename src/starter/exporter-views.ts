@@ -1,20 +1,9 @@
 import { subtractAmounts, sumAmounts } from '../domain/money';
 import { irmKeyText } from '../domain/mapping';
 import type { Hold } from '../domain/preflight';
+import { readinessOf, type Readiness } from '../domain/readiness';
 import type { ExporterRow } from '../ledger/exporters';
 import type { IrmRow } from '../ledger/irms';
-
-/** How far an exporter is, as the specification's readiness matrix and `dgftApiStatus` say. */
-export type Readiness =
-  /** (false, false): never validated. */
-  | 'not_validated'
-  /** (false, true): credentials on file that are unverified, or deactivated: validate again. */
-  | 'validate_again'
-  /** (true, true), and the authority opens access at `activatesAt`. */
-  | 'activation_pending'
-  | 'ready'
-  /** (true, false) or a word that the specification does not have. */
-  | 'unknown';
 
 /** An exporter as `ebrc exporters` prints it, in the spec's spelling. */
 export interface ExporterView {
@@ -26,6 +15,7 @@ export interface ExporterView {
   address: string | null;
   isActive: boolean;
   hasDgftCredentials: boolean;
+  /** The specification's readiness matrix, then `dgftApiStatus.state`. */
   readiness: Readiness;
   /** ISO 8601, while activation is pending. */
   activatesAt: string | null;
@@ -36,6 +26,7 @@ export interface ExporterView {
 }
 
 export function exporterView(row: ExporterRow): ExporterView {
+  const activatesAt = row.activatesAt?.toISOString() ?? null;
   return {
     exporterId: row.exporterId,
     name: row.name,
@@ -45,20 +36,11 @@ export function exporterView(row: ExporterRow): ExporterView {
     address: row.address,
     isActive: row.isActive,
     hasDgftCredentials: row.hasCredentials,
-    readiness: readinessOf(row),
-    activatesAt: row.activatesAt?.toISOString() ?? null,
+    ...readinessOf({ ...row, activatesAt }),
     sharedCredentialsLikely: row.sharedCredentialsLikely,
     requiresApproval: row.requiresApproval,
     readAt: row.readAt.toISOString(),
   };
-}
-
-/** The readiness matrix of the specification ("States and transitions"), then `dgftApiStatus.state`. */
-export function readinessOf(row: Pick<ExporterRow, 'isActive' | 'hasCredentials' | 'apiState'>): Readiness {
-  if (!row.isActive) return row.hasCredentials ? 'validate_again' : 'not_validated';
-  if (!row.hasCredentials) return 'unknown';
-  if (row.apiState === 'activation_pending' || row.apiState === 'ready') return row.apiState;
-  return row.apiState === null ? 'ready' : 'unknown';
 }
 
 /** An IRM as `ebrc irms` prints it: the service's balance, and what our own filings hold of it. Amounts are exact decimal text. */
