@@ -80,8 +80,8 @@ type Filed = { filingId: string | null; state: string } | { refused: string };
 async function file(client: EbrcClient, filing: PlannedFiling, reference: string, deadline: number): Promise<Filed> {
   return patiently(deadline, async () => {
     try {
-      const { message, exporter } = filing;
-      const request = { source: { message }, exporter: exporter.email, reference, madeBy: 'chaos' };
+      const { message, exporter, channel } = filing;
+      const request = { source: { message }, exporter: exporter.email, reference, channel, madeBy: 'chaos' };
       const { filing: view } = await client.file(request);
       return { filingId: view.filingId, state: view.state };
     } catch (error) {

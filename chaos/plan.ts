@@ -14,6 +14,9 @@ const PURPOSE = 'P0802';
 /** Of every so many filings, one settles the same part of the same invoice as the one before, out of another remittance. */
 const TWIN_EVERY = 14;
 
+/** Every so many filings go out as a workbook. */
+const BULK_EVERY = 8;
+
 export interface PlannedExporter {
   email: string;
   name: string;
@@ -26,6 +29,7 @@ export interface PlannedFiling {
   reference: string;
   exporter: PlannedExporter;
   message: Record<string, unknown>;
+  channel: 'push' | 'bulk';
   rows: Mapping[];
 }
 
@@ -48,7 +52,13 @@ export function makePlan({ filings, exporters, seed }: { filings: number; export
     const exporter = people[nth % people.length]!;
     const twin = nth % TWIN_EVERY === TWIN_EVERY - 1 ? planned[nth - people.length] : undefined;
     const rows = twin ? twin.rows.map(underAnotherIrm) : rowsOf(nth, random);
-    planned.push({ reference: `CHAOS-${nth + 1}`, exporter, rows, message: messageOf(rows) });
+    planned.push({
+      reference: `CHAOS-${nth + 1}`,
+      exporter,
+      rows,
+      channel: nth % BULK_EVERY === 0 ? 'bulk' : 'push',
+      message: messageOf(rows),
+    });
   }
   const accounts = people.map(({ username, password, iec }) => ({
     username,

@@ -4,17 +4,21 @@ import type { FaultInput } from '../src/sandbox/fault-schema';
 import { faultSchema } from '../src/sandbox/fault-schema';
 import { table } from '../src/starter/terminal';
 import { runScenario, type Scenario, type ScenarioResult } from './scenario';
-import { BAD_NETWORK, LOST_ANSWERS } from './troubles';
+import { BAD_NETWORK, LOST_ANSWERS, SLOW_SUBMISSIONS } from './troubles';
 
 const NO_TROUBLE = { kill: false, database: false, network: false };
 
 /** What runs when no trouble is asked for in particular. */
 const SCENARIOS: readonly Scenario[] = [
-  { name: 'lost answers', faults: [LOST_ANSWERS], troubles: NO_TROUBLE },
-  { name: 'and workers killed', faults: [LOST_ANSWERS], troubles: { ...NO_TROUBLE, kill: true } },
+  { name: 'lost answers', faults: LOST_ANSWERS, troubles: NO_TROUBLE },
+  {
+    name: 'and workers killed',
+    faults: [...LOST_ANSWERS, ...SLOW_SUBMISSIONS],
+    troubles: { ...NO_TROUBLE, kill: true },
+  },
   {
     name: 'and everything else',
-    faults: [LOST_ANSWERS, ...BAD_NETWORK],
+    faults: [...LOST_ANSWERS, ...BAD_NETWORK, ...SLOW_SUBMISSIONS],
     troubles: { kill: true, database: true, network: true },
   },
 ];
@@ -54,7 +58,7 @@ const program = new Command('chaos')
     new Option('--window <ms>', 'length of the rate window, 60 s at the real service').default(2_000).argParser(count),
   )
   .addOption(new Option('--within <s>', 'time for all filings of a scenario').default(360).argParser(count))
-  .option('--kill', 'kill workers at random (kill -9)')
+  .option('--kill', 'kill workers at random (kill -9), and let submissions take long enough to be met by it')
   .option('--database', 'end connections, crash PostgreSQL, stop workers (SIGTERM) at random')
   .option('--network', 'resets, 502s, silence and refused connections at random')
   .option('--no-lost', 'do not lose the answer of every third submission')
@@ -94,7 +98,12 @@ async function main(): Promise<void> {
 
 function chosen({ kill = false, database = false, network = false, lost, fault: faults }: Flags): readonly Scenario[] {
   if (!kill && !database && !network && lost && faults.length === 0) return SCENARIOS;
-  const all = [...(lost ? [LOST_ANSWERS] : []), ...(network ? BAD_NETWORK : []), ...faults];
+  const all = [
+    ...(lost ? LOST_ANSWERS : []),
+    ...(network ? BAD_NETWORK : []),
+    ...(kill ? SLOW_SUBMISSIONS : []),
+    ...faults,
+  ];
   return [{ name: 'as asked for', faults: all, troubles: { kill, database, network } }];
 }
 

@@ -23,7 +23,19 @@ export interface Troubles {
 }
 
 /** The answer of every third submission is lost after it took effect. */
-export const LOST_ANSWERS: FaultInput = { operation: 'push-irm', kind: 'accept-then-drop', every: 3 };
+export const LOST_ANSWERS: readonly FaultInput[] = [
+  { operation: 'push-irm', kind: 'accept-then-drop', every: 3 },
+  { operation: 'bulk-upload', kind: 'accept-then-drop', every: 3 },
+];
+
+/**
+ * Submissions that take a while, so that a worker's death meets some in the middle: after they took effect, and before, when they
+ * still take effect although nobody waits for them any more.
+ */
+export const SLOW_SUBMISSIONS: readonly FaultInput[] = [
+  { operation: 'push-irm', kind: 'slow', delayMs: 1_500, probability: 0.3, rngSeed: 31 },
+  { operation: 'push-irm', kind: 'slow', delayMs: 1_500, wait: 'before', probability: 0.3, rngSeed: 32 },
+];
 
 /** Submissions that end in other ways that tell nothing, and reads that have to be made again. */
 export const BAD_NETWORK: readonly FaultInput[] = [

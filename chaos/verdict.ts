@@ -57,7 +57,7 @@ export async function judge(stage: Stage, plan: Plan, report: FilerReport): Prom
   const count = (state: string) => standings.filter((each) => each.state === state).length;
   const otherEnds = standings.filter(({ state }) => !['certified', 'outcome_unknown'].includes(state)).length;
   const calls = sandbox.calls();
-  const lost = calls.filter(({ operation, status }) => operation === 'push-irm' && status === null).length;
+  const submissions = calls.filter(({ operation }) => operation === 'push-irm' || operation === 'bulk-upload');
   return {
     problems,
     figures: [
@@ -67,8 +67,8 @@ export async function judge(stage: Stage, plan: Plan, report: FilerReport): Prom
       ['    of these at the authority', [...unknownIds].filter((id) => filedUnknown.has(id)).length],
       ['… other states', otherEnds],
       ['rows', rows.length],
-      ['pushes that reached the service', calls.filter(({ operation }) => operation === 'push-irm').length],
-      ['… whose answer was lost', lost],
+      ['submissions that reached the service', submissions.length],
+      ['… that got no answer', submissions.filter(({ status }) => status === null).length],
       ['certificates minted', certificates.length],
       ['… with the row they were filed for', owners.owned],
       ['… that fit an outcome_unknown filing', owners.unowned.length],

@@ -1,0 +1,188 @@
+/** A filing's whole life with rejected, expired and renewed passwords; afterwards no secret may be found anywhere. */
+import { readdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ExporterProgress, FilingView } from '../../src/domain/contracts';
+import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
+import { demoMessage, type DemoIrm } from '../../src/stack/demo-message';
+import type { KeptProcess } from '../../src/stack/kept-process';
+import { startProgram } from '../../src/stack/program';
+import { builtPackage } from '../support/built-package';
+import { cleanEnvironment, ebrc, type CommandResult } from '../support/command-line';
+import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { eventually } from '../support/processes';
+import { devServer, type DevServer } from '../support/temporal';
+
+const EXPORTER = 'accounts@kaveri.example';
+const API_KEY = 'dev_Gnu3Vq8LkeySecret';
+const ENCRYPTION_KEY = Buffer.from('secrets-test-encryption-key-32b!').toString('base64');
+const PASSWORDS = { wrong: 'Wrong"Pass\\wörd-1', right: 'Kaveri@Soft9', renewed: 'Renewed#Pass/99' };
+
+let folder: string;
+let temporal: DevServer;
+let database: TestDatabase;
+let sandbox: Sandbox;
+let worker: KeptProcess;
+let program: string;
+let env: Record<string, string>;
+/** Everything that the commands printed. */
+const printed: string[] = [];
+
+async function run(args: string[], input?: string): Promise<CommandResult> {
+  const result = await ebrc(args, { env, program, input, withinMs: 120_000 });
+  printed.push(result.stdout, result.stderr);
+  return result;
+}
+
+const withPassword = (password: string) =>
+  run(['credentials', EXPORTER, '--username', 'kaveri.softworks', '--password-stdin', '--wait', '--json'], password);
+
+beforeAll(async () => {
+  const built = await builtPackage();
+  program = built.commandLine;
+  folder = await mkdtemp(join(tmpdir(), 'ebrc-secrets-'));
+  [temporal, database, sandbox] = await Promise.all([
+    devServer(),
+    createTestDatabase(),
+    createSandbox({
+      keys: [{ key: API_KEY }],
+      activationDelayMs: 0,
+      ackDelayMs: 2_000,
+      rateWindowMs: 2_000,
+      seed: {
+        faults: [{ operation: 'status', kind: 'password-expired', newPassword: PASSWORDS.renewed, times: 1 }],
+      },
+    }),
+  ]);
+  env = {
+    DATABASE_URL: database.url,
+    TEMPORAL_ADDRESS: temporal.address,
+    EBRC_API_URL: sandbox.url,
+    EBRC_API_KEY: API_KEY,
+    EBRC_ENCRYPTION_KEY: `test:${ENCRYPTION_KEY}`,
+    EBRC_RATE_WINDOW: '2s',
+    EBRC_DOCUMENTS: join(folder, 'documents'),
+    EBRC_POLL_FIRST: '1s',
+    EBRC_POLL_MIN: '500ms',
+    EBRC_POLL_MAX: '2s',
+    // As much as the programs ever say.
+    LOG_LEVEL: 'trace',
+  };
+  worker = await startProgram({
+    name: 'The worker',
+    command: process.execPath,
+    args: [built.worker],
+    log: join(folder, 'worker.log'),
+    env: cleanEnvironment(env),
+    stopWithinMs: 150_000,
+  });
+}, 300_000);
+
+afterAll(async () => {
+  await worker?.stop();
+  await temporal?.stop();
+  await sandbox?.close();
+  await database?.drop();
+  if (folder) await rm(folder, { recursive: true, force: true });
+}, 200_000);
+
+it('lives through a rejected, an expired and a renewed password', async () => {
+  const onboarding = await run(
+    [
+      ...['onboard', '--name', 'Kaveri Softworks', '--email', EXPORTER, '--iec', 'AAKCK7719P'],
+      ...['--username', 'kaveri.softworks', '--password-stdin', '--wait', '--json'],
+    ],
+    PASSWORDS.wrong,
+  );
+  expect(onboarding.json<ExporterProgress>().state).toBe('needs_credentials');
+  expect((await withPassword(PASSWORDS.right)).json<ExporterProgress>().state).toBe('ready');
+
+  const irms = (await run(['irms', EXPORTER, '--json'])).json<DemoIrm[]>();
+  const file = join(folder, 'remittances.json');
+  await writeFile(file, JSON.stringify(demoMessage(irms)));
+  const filing = await run(['file', file, '--exporter', EXPORTER, '--reference', 'SECRETS-1', '--json']);
+  expect(filing.code).toBe(0);
+  const shown = async () => (await run(['show', 'SECRETS-1', '--json'])).json<FilingView>();
+  await eventually(async () => (await shown()).state === 'needs_credentials', 60_000);
+
+  expect((await withPassword(PASSWORDS.wrong)).json<ExporterProgress>().state).toBe('needs_credentials');
+  expect((await withPassword(PASSWORDS.renewed)).json<ExporterProgress>().state).toBe('ready');
+  await eventually(async () => (await shown()).state === 'certified', 60_000);
+}, 250_000);
+
+it('leaves no password and no key in any history', async () => {
+  const histories = await readHistories();
+  expect(histories.length).toBeGreaterThanOrEqual(3);
+  // What a payload holds is read: the reference that stands in the place of the password is found.
+  expect(histories.join('\n')).toContain('credentialsRef');
+  expect(secretsIn(histories.join('\n'))).toEqual([]);
+});
+
+it('leaves no password and no key in the ledger', async () => {
+  const dump = await dumpDatabase();
+  expect(dump).toContain(EXPORTER);
+  expect(dump).toContain('vault_secrets');
+  expect(secretsIn(dump)).toEqual([]);
+});
+
+it('leaves no password and no key in logs, in what is printed, and in files', async () => {
+  const log = await readFile(join(folder, 'worker.log'), 'utf8');
+  expect(log).toContain('worker started');
+  expect(secretsIn(log)).toEqual([]);
+  expect(secretsIn(printed.join('\n'))).toEqual([]);
+  const files = await readdir(folder, { recursive: true, withFileTypes: true });
+  const contents = files.filter((each) => each.isFile()).map((each) => readFile(join(each.parentPath, each.name)));
+  expect(contents.length).toBeGreaterThan(3);
+  expect(secretsIn(Buffer.concat(await Promise.all(contents)).toString('latin1'))).toEqual([]);
+});
+
+/** Names of the secrets that a text holds, as they are or in a form that is as good. */
+function secretsIn(text: string): string[] {
+  const secrets = { ...PASSWORDS, apiKey: API_KEY, encryptionKey: ENCRYPTION_KEY };
+  return Object.entries(secrets).flatMap(([name, secret]) => {
+    const bytes = Buffer.from(secret);
+    const forms = [
+      secret,
+      bytes.toString('latin1'),
+      JSON.stringify(secret).slice(1, -1),
+      encodeURIComponent(secret),
+      bytes.toString('base64').replace(/=+$/, ''),
+      bytes.toString('hex'),
+    ];
+    return forms.some((form) => text.includes(form)) ? [name] : [];
+  });
+}
+
+/** Every history of the namespace as text, with what its payloads hold. */
+async function readHistories(): Promise<string[]> {
+  const client = await temporal.client();
+  const histories: string[] = [];
+  for await (const { workflowId, runId } of client.workflow.list()) {
+    const history = await client.workflow.getHandle(workflowId, runId).fetchHistory();
+    histories.push(textOf(history));
+  }
+  return histories;
+}
+
+/** All texts and bytes of a value, however deep. */
+function textOf(value: unknown): string {
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('utf8');
+  if (typeof value !== 'object' || value === null) return String(value);
+  return Object.entries(value)
+    .map(([name, part]) => `${name} ${textOf(part)}`)
+    .join('\n');
+}
+
+/** Every row of every table; bytes as hex. */
+async function dumpDatabase(): Promise<string> {
+  const { pool } = database;
+  const tables = await pool.query<{ name: string }>(
+    "SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname = 'public'",
+  );
+  const parts: string[] = [];
+  for (const { name } of tables.rows) {
+    const { rows } = await pool.query<{ row: string }>(`SELECT t::text AS row FROM ${name} t`);
+    parts.push(name, ...rows.map(({ row }) => row));
+  }
+  return parts.join('\n');
+}
