@@ -10,6 +10,7 @@ import { durationArgument } from './options';
 
 interface Flags {
   port?: number;
+  host?: string;
   activationDelay?: number;
   ackDelay?: number;
   seed?: string;
@@ -32,6 +33,7 @@ export function addSandboxCommand(program: Command, bind: Bind): void {
     .summary('run a local sandbox of the filing service')
     .description('Run a local sandbox of the filing service on 127.0.0.1, until Ctrl-C.')
     .option('--port <port>', 'taken: a free one is used', portArgument)
+    .option('--host <host>', 'address to listen on (default 127.0.0.1; a container needs 0.0.0.0)')
     .option('--activation-delay <duration>', 'from validation to access (default 24h)', durationArgument)
     .option('--ack-delay <duration>', 'from submission to acknowledgement (default 2h)', durationArgument)
     .option('--seed <file>', 'portal accounts, IRMs, faults and keys as JSON')
@@ -62,9 +64,10 @@ async function serve(cli: Cli, flags: Flags): Promise<void> {
   }
 }
 
-async function start({ port, activationDelay, ackDelay, seed, rateLimits, rateWindow }: Flags): Promise<Sandbox> {
+async function start({ port, host, activationDelay, ackDelay, seed, rateLimits, rateWindow }: Flags): Promise<Sandbox> {
   const options: SandboxOptions = {
     port,
+    host,
     activationDelayMs: activationDelay,
     ackDelayMs: ackDelay,
     seed,
