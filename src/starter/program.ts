@@ -5,6 +5,7 @@ import { addCheckCommand } from './commands/check';
 import { addCorrectCommand } from './commands/correct';
 import { addCredentialsCommand } from './commands/credentials';
 import { addExporterCommands } from './commands/exporters';
+import { addExtractCommand } from './commands/extract';
 import { addFileCommand } from './commands/file';
 import { addFilingCommands } from './commands/filings';
 import { addIrmsCommand } from './commands/irms';
@@ -95,6 +96,7 @@ const COMMANDS: readonly ((program: Command, bind: Bind) => void)[] = [
   addCertificateCommands,
   addSchedulesCommand,
   addVaultCommand,
+  addExtractCommand,
   addSandboxCommand,
   addLaterCommands,
 ];

@@ -12,6 +12,7 @@ const CALLER_CAN_MEND: ReadonlySet<string> = new Set([
   'customer_not_found',
   'email_taken',
   'dgft_username_taken',
+  'refused',
 ]);
 
 /** Prints an error where it belongs (one JSON document on stdout, or text on stderr) and answers the exit code. */
@@ -54,6 +55,8 @@ function explained(error: unknown): Explained {
 }
 
 function explainedCall(error: ApiError): Explained {
+  if (error.kind === 'extraction_unconfigured')
+    return { code: EXIT.usage, errors: [problem('configuration', error.message)] };
   const code = CALLER_CAN_MEND.has(error.kind) ? EXIT.refused : EXIT.unexpected;
   const fields = error.fieldErrors.map(({ row, field, message }) => ({
     ...problem(error.kind, message),

@@ -10,11 +10,6 @@ const LATER: readonly { name: string; about: string; instead: string }[] = [
     instead: '`ebrc certificates` lists what the ledger holds.',
   },
   {
-    name: 'extract',
-    about: 'Read a shipping bill or an invoice (PDF).',
-    instead: 'Type the figures into the workbook that `ebrc template` makes.',
-  },
-  {
     name: 'draft',
     about: 'Draft a filing from documents.',
     instead: 'Fill in the workbook that `ebrc template` makes.',
