@@ -1,20 +1,24 @@
 import { randomUUID } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import { Decimal } from 'decimal.js';
 import pino from 'pino';
+import type { FilingApi, SubmitContext } from '../../src/api/client-types';
 import type { FileInput, FilingResult, FilingView } from '../../src/domain/contracts';
 import { filingDateInKolkata } from '../../src/domain/dates';
 import type { Mapping } from '../../src/domain/mapping';
 import { filingWorkflowId } from '../../src/domain/names';
 import { readFilingView } from '../../src/ledger/filing-view';
+import type { FaultInput } from '../../src/sandbox/fault-schema';
 import type { SandboxOptions } from '../../src/sandbox/options';
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
 import type { fileRemittances } from '../../src/workflows/file-remittances';
-import { filingQuery } from '../../src/workflows/messages';
+import { abandonUpdate, approveUpdate, filingQuery, resolveUpdate } from '../../src/workflows/messages';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 import { eventually } from '../support/processes';
 import { timeSkippingEnvironment } from '../support/temporal';
 import { startTestWorker, type TestWorker, type TestWorkerOptions } from '../support/worker';
+import { gatedPool, type Gate } from './gated-pool';
 
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
@@ -28,6 +32,10 @@ export interface TestExporter {
   irmNumber: string;
   irmDt: string;
 }
+
+type Push = ReturnType<FilingApi['pushIrm']>;
+/** Stands around one push of an exporter, where a worker may freeze or die. */
+export type AroundPush = (send: (context: SubmitContext) => Push, context: SubmitContext) => Push;
 
 /** Everything a filing needs: real worker, real sandbox, real ledger, on the skipping clock. */
 export interface FilingStage {
@@ -45,7 +53,28 @@ export interface FilingStage {
   view(filing: Filing | FilingResult): Promise<FilingView>;
   /** The filing's story, kind by kind. */
   story(filingId: string | null): Promise<string[]>;
-  pushes(): number;
+  /** Pushes that the sandbox saw; of one exporter, where one is given. */
+  pushes(exporter?: TestExporter): number;
+  /** Arms a fault that strikes this exporter alone. */
+  fault(
+    exporter: TestExporter,
+    operation: FaultInput['operation'],
+    kind: FaultInput['kind'],
+    more?: Partial<FaultInput>,
+  ): void;
+  /** The exporter's next push goes through `around`. */
+  aroundPush(exporter: TestExporter, around: AroundPush): void;
+  /** Closes and opens the way of all activities to PostgreSQL. */
+  database: Gate;
+  approve(filing: Filing, by: string): Promise<FilingResult>;
+  resolve(filing: Filing, as: 'filed' | 'not-filed', requestId?: string): Promise<FilingResult>;
+  abandon(filing: Filing): Promise<FilingResult>;
+  /** Lets hours pass on the server's clock, with everything that comes due in them. */
+  pass(hours: number): Promise<void>;
+  /** Temporal gives the worker of an activity up, as after a lost heartbeat; the activity itself knows nothing of it. */
+  giveUpOn(filing: Filing, activity: string): Promise<void>;
+  /** Request ids under which the sandbox took the exporter's submissions in. */
+  requestsOf(exporter: TestExporter): Promise<string[]>;
   close(): Promise<void>;
 }
 
@@ -57,7 +86,29 @@ export async function openFilingStage(
   const sandbox = await createSandbox({ clock: () => env.currentTimeMs(), rateLimits: false, ...options.sandbox });
   const logs: string[] = [];
   const logger = pino({ level: 'trace' }, { write: (line: string) => void logs.push(line) });
-  const worker = await startTestWorker({ env, sandbox, ledger, logger, replayEveryTask: true, ...options.worker });
+  const database: Gate = { down: false };
+  const around = new Map<string, AroundPush>();
+  const worker = await startTestWorker({
+    env,
+    sandbox,
+    ledger,
+    logger,
+    replayEveryTask: true,
+    adjust: (deps) => ({
+      ...deps,
+      pool: gatedPool(deps.pool, database),
+      api: {
+        ...deps.api,
+        pushIrm: (message, context) => {
+          const send = (changed: SubmitContext) => deps.api.pushIrm(message, changed);
+          const wrapper = around.get(message.platformCustomerId);
+          around.delete(message.platformCustomerId);
+          return wrapper ? wrapper(send, context) : send(context);
+        },
+      },
+    }),
+    ...options.worker,
+  });
   let exporters = 0;
   let documents = 1_000_000;
 
@@ -87,8 +138,7 @@ export async function openFilingStage(
             ...irm,
             irmNumber,
             remittanceFCCAmount: irmAmount,
-            irmAvailableAmt: irmAmount,
-            irmUtilizedAmt: 0,
+            available: new Decimal(irmAmount),
             remittanceFCC: 'USD',
             purposeOfRemittance: 'P0102',
           },
@@ -172,7 +222,31 @@ export async function openFilingStage(
       );
       return rows.map((row) => row.kind);
     },
-    pushes: () => sandbox.calls({ operation: 'push-irm' }).length,
+    pushes: (exporter) =>
+      sandbox
+        .calls({ operation: 'push-irm' })
+        .filter((call) => !exporter || call.platformCustomerId === exporter.exporterId).length,
+    fault({ exporterId }, operation, kind, more = {}) {
+      sandbox.addFault({ operation, kind, match: { platformCustomerId: exporterId }, ...more });
+    },
+    aroundPush: ({ exporterId }, wrapper) => void around.set(exporterId, wrapper),
+    database,
+    approve: (filing, by) => filing.executeUpdate(approveUpdate, { args: [{ by }] }),
+    resolve: (filing, as, requestId) =>
+      filing.executeUpdate(resolveUpdate, { args: [{ as, requestId, by: 'ravi', note: 'looked at the portal' }] }),
+    abandon: (filing) => filing.executeUpdate(abandonUpdate, { args: [{ by: 'ravi', note: 'not wanted any more' }] }),
+    pass: (hours) => env.sleep(hours * HOUR_MS),
+    async giveUpOn(filing, activity) {
+      const { events } = await filing.fetchHistory();
+      const scheduled = events?.flatMap((event) => event.activityTaskScheduledEventAttributes ?? []) ?? [];
+      const activityId = scheduled.filter((each) => each.activityType?.name === activity).at(-1)?.activityId;
+      if (!activityId) throw new Error(`no ${activity} is under way`);
+      await env.client.activity.fail({ workflowId: filing.workflowId, activityId }, new Error('heartbeat timeout'));
+    },
+    async requestsOf({ exporterId }) {
+      const { filings } = await sandbox.state();
+      return [...filings.values()].filter((each) => each.customerId === exporterId).map((each) => each.requestId);
+    },
     async close() {
       await worker.close();
       await sandbox.close();

@@ -1,0 +1,200 @@
+import type { SubmitContext } from '../../src/api/client-types';
+import {
+  openFilingStage,
+  MINUTE_MS,
+  type AroundPush,
+  type Filing,
+  type FilingStage,
+  type TestExporter,
+} from './filing-stage';
+
+let stage: FilingStage;
+jest.setTimeout(120_000);
+
+beforeAll(async () => {
+  stage = await openFilingStage({
+    sandbox: { ackDelayMs: 5 * MINUTE_MS },
+    worker: { settings: { httpTimeoutMs: 3_000, pollFirstMs: 5 * MINUTE_MS } },
+  });
+});
+afterAll(() => stage?.close());
+afterEach(() => {
+  stage.sandbox.clearFaults();
+  expect(stage.sandbox.doubleFilings()).toEqual([]);
+});
+
+/** A point at which a worker freezes, and whether it has come there. */
+function freezer() {
+  let arrived = (): void => undefined;
+  let thaw = (): void => undefined;
+  const reached = new Promise<void>((resolve) => (arrived = resolve));
+  const thawed = new Promise<void>((resolve) => (thaw = resolve));
+  const freeze = () => {
+    arrived();
+    return thawed;
+  };
+  return { freeze, reached, thaw: () => thaw() };
+}
+
+/** The worker that froze was never told that it was given up on. */
+const untold = (context: SubmitContext): SubmitContext => ({ ...context, signal: undefined });
+
+async function start(around: AroundPush): Promise<{ exporter: TestExporter; filing: Filing }> {
+  const exporter = await stage.exporter();
+  stage.aroundPush(exporter, around);
+  return { exporter, filing: await stage.file(exporter, [stage.mapping(exporter)]) };
+}
+
+const attempts = async (filing: Filing) => {
+  const { filingId } = await stage.view(filing);
+  const { rows } = await stage.ledger.pool.query<{ state: string }>(
+    'SELECT state FROM attempts WHERE filing_id = $1 ORDER BY number',
+    [filingId],
+  );
+  return rows.map((row) => row.state);
+};
+
+describe('a worker that is lost', () => {
+  it('before the mark has sent nothing: it is sent again, and the worker that wakes late finds the fence closed', async () => {
+    const { freeze, reached, thaw } = freezer();
+    let late: Promise<unknown> = Promise.resolve();
+    const { exporter, filing } = await start((send, context) => {
+      const pushed = freeze().then(() => send(untold(context)));
+      late = pushed.then(
+        () => 'sent',
+        (error: unknown) => error,
+      );
+      return pushed;
+    });
+    await reached;
+    await stage.giveUpOn(filing, 'submitPush');
+    expect(await filing.result()).toMatchObject({ state: 'certified' });
+    thaw();
+    expect(await late).toMatchObject({ kind: 'attempt_closed' });
+    expect(stage.pushes(exporter)).toBe(1);
+    expect(await attempts(filing)).toEqual(['not_sent', 'answered']);
+  });
+
+  it('after the mark may have sent it: the outcome is unknown, and nothing is sent without a person', async () => {
+    const { freeze, reached, thaw } = freezer();
+    const { exporter, filing } = await start((send, context) =>
+      send({
+        ...untold(context),
+        beforeWrite: async () => {
+          await context.beforeWrite();
+          await freeze();
+          throw new Error('the process is gone');
+        },
+      }),
+    );
+    await reached;
+    await stage.giveUpOn(filing, 'submitPush');
+    await stage.pass(0.1);
+    await stage.until(filing, 'outcome_unknown');
+    expect(await attempts(filing)).toEqual(['sending']);
+    thaw();
+    await stage.resolve(filing, 'not-filed');
+    expect(await filing.result()).toMatchObject({ state: 'certified' });
+    expect(stage.pushes(exporter)).toBe(1);
+  });
+
+  it('after the answer leaves the certificates to tell', async () => {
+    const { freeze, reached, thaw } = freezer();
+    const { exporter, filing } = await start(async (send, context) => {
+      await send(untold(context));
+      await freeze();
+      throw new Error('the process is gone');
+    });
+    await reached;
+    await stage.giveUpOn(filing, 'submitPush');
+    expect(await filing.result()).toMatchObject({ state: 'certified', requestId: null });
+    expect(await stage.story((await stage.view(filing)).filingId)).toContain('outcome_unknown');
+    thaw();
+    expect(stage.pushes(exporter)).toBe(1);
+  });
+
+  it('before the ledger write, and wakes: its answer is kept and adopted, however late', async () => {
+    const { freeze, reached, thaw } = freezer();
+    const { exporter, filing } = await start(async (send, context) => {
+      const answer = await send(untold(context));
+      await freeze();
+      return answer;
+    });
+    await reached;
+    await stage.giveUpOn(filing, 'submitPush');
+    await stage.pass(1 / 60);
+    await stage.until(filing, 'outcome_unknown');
+    thaw();
+    const result = await filing.result();
+    expect(result).toMatchObject({ state: 'certified', requestId: (await stage.requestsOf(exporter))[0] });
+    expect(stage.pushes(exporter)).toBe(1);
+  });
+});
+
+it('keeps the answer when PostgreSQL is away right then', async () => {
+  const { exporter, filing } = await start(async (send, context) => {
+    const answer = await send(context);
+    stage.database.down = true;
+    setTimeout(() => (stage.database.down = false), 1_500);
+    return answer;
+  });
+  const result = await filing.result();
+  expect(result).toMatchObject({ state: 'certified', requestId: (await stage.requestsOf(exporter))[0] });
+  expect(await attempts(filing)).toEqual(['answered']);
+});
+
+it('sends nothing when the mark cannot be committed', async () => {
+  const { exporter, filing } = await start((send, context) =>
+    send({
+      ...context,
+      beforeWrite: async () => {
+        stage.database.down = true;
+        setTimeout(() => (stage.database.down = false), 1_000);
+        await context.beforeWrite();
+      },
+    }),
+  );
+  expect(await filing.result()).toMatchObject({ state: 'certified' });
+  expect(stage.pushes(exporter)).toBe(1);
+  expect(await attempts(filing)).toEqual(['not_sent', 'answered']);
+});
+
+it('ends a push that is on its way before it shuts down', async () => {
+  const exporter = await stage.exporter();
+  stage.fault(exporter, 'push-irm', 'slow', { delayMs: 1_000 });
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  await stage.until(filing, () => stage.pushes(exporter) === 1);
+  await stage.worker.stop();
+  await stage.worker.start();
+  const result = await filing.result();
+  expect(result).toMatchObject({ state: 'certified', requestId: (await stage.requestsOf(exporter))[0] });
+  expect(await attempts(filing)).toEqual(['answered']);
+});
+
+it('treats a ledger that was restored since the attempt was opened as unknown, not as "not sent"', async () => {
+  const { freeze, reached, thaw } = freezer();
+  const { exporter, filing } = await start((send, context) => freeze().then(() => send(untold(context))));
+  await reached;
+  await stage.ledger.pool.query('UPDATE ledger_identity SET ledger_id = gen_random_uuid()');
+  thaw();
+  const { filingId } = await stage.until(filing, 'outcome_unknown');
+  expect(stage.pushes(exporter)).toBe(0);
+  expect(await stage.story(filingId)).toContain('outcome_unknown');
+  await stage.resolve(filing, 'not-filed');
+  expect(await filing.result()).toMatchObject({ state: 'certified' });
+  expect(stage.pushes(exporter)).toBe(1);
+});
+
+it('takes a filing up again whose workflow was lost in the middle of an unknown outcome', async () => {
+  const exporter = await stage.exporter();
+  stage.fault(exporter, 'push-irm', 'accept-then-drop');
+  const rows = [stage.mapping(exporter)];
+  const filing = await stage.file(exporter, rows, { reference: 'LOST-RUN' });
+  const { filingId } = await stage.until(filing, 'outcome_unknown');
+  await stage.until(filing, ({ attention }) => attention !== null);
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  await filing.terminate('lost');
+  const again = await stage.file(exporter, rows, { reference: 'LOST-RUN' });
+  expect(await again.result()).toMatchObject({ filingId, state: 'certified' });
+  expect(stage.pushes(exporter)).toBe(1);
+});
