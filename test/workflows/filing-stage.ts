@@ -7,11 +7,12 @@ import type { FilingApi, SubmitContext } from '../../src/api/client-types';
 import type { FileInput, FilingResult, FilingView } from '../../src/domain/contracts';
 import { filingDateInKolkata } from '../../src/domain/dates';
 import type { Mapping } from '../../src/domain/mapping';
-import { filingWorkflowId } from '../../src/domain/names';
+import { credentialsWorkflowId, filingWorkflowId } from '../../src/domain/names';
 import { readFilingView } from '../../src/ledger/filing-view';
 import type { FaultInput } from '../../src/sandbox/fault-schema';
 import type { SandboxOptions } from '../../src/sandbox/options';
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
+import type { updateCredentials } from '../../src/workflows/update-credentials';
 import type { fileRemittances } from '../../src/workflows/file-remittances';
 import { abandonUpdate, approveUpdate, filingQuery, resolveUpdate } from '../../src/workflows/messages';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
@@ -69,6 +70,8 @@ export interface FilingStage {
   approve(filing: Filing, by: string): Promise<FilingResult>;
   resolve(filing: Filing, as: 'filed' | 'not-filed', requestId?: string): Promise<FilingResult>;
   abandon(filing: Filing): Promise<FilingResult>;
+  /** New portal credentials, as `ebrc credentials` submits them. */
+  renewCredentials(exporter: TestExporter, password: string): Promise<void>;
   /** Lets hours pass on the server's clock, with everything that comes due in them. */
   pass(hours: number): Promise<void>;
   /** Temporal gives the worker of an activity up, as after a lost heartbeat; the activity itself knows nothing of it. */
@@ -235,6 +238,14 @@ export async function openFilingStage(
     resolve: (filing, as, requestId) =>
       filing.executeUpdate(resolveUpdate, { args: [{ as, requestId, by: 'ravi', note: 'looked at the portal' }] }),
     abandon: (filing) => filing.executeUpdate(abandonUpdate, { args: [{ by: 'ravi', note: 'not wanted any more' }] }),
+    async renewCredentials({ exporterId, username }, password) {
+      const credentialsRef = await worker.deps.vault.put(ledger.pool, { mode: 'test', username, password });
+      await env.client.workflow.start<typeof updateCredentials>('updateCredentials', {
+        taskQueue: worker.taskQueue,
+        workflowId: credentialsWorkflowId('test', exporterId),
+        args: [{ mode: 'test', exporterId, credentialsRef, startedBy: 'ravi' }],
+      });
+    },
     pass: (hours) => env.sleep(hours * HOUR_MS),
     async giveUpOn(filing, activity) {
       const { events } = await filing.fetchHistory();
