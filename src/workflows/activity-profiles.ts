@@ -29,10 +29,15 @@ const apiCall: Profile = {
 };
 
 const PROFILES = {
-  /** Ledger and document store: short, local, repeated until PostgreSQL is back. */
+  /** The ledger: short, local, repeated until PostgreSQL is back. A lost worker is noticed by the time-out alone. */
   ledger: {
-    startToCloseTimeout: '1m',
+    startToCloseTimeout: '30s',
     retry: { initialInterval: '500ms', backoffCoefficient: 2, maximumInterval: '30s', maximumAttempts: FOREVER },
+  },
+  /** Work on a whole workbook: local too, but it may take a while. */
+  document: {
+    startToCloseTimeout: '5m',
+    retry: { initialInterval: '5s', backoffCoefficient: 2, maximumInterval: '5m', maximumAttempts: FOREVER },
   },
   api: apiCall,
   /** A read that only helps: given up after a few tries, and what needs it says so. */

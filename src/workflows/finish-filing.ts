@@ -119,5 +119,5 @@ async function watchOverdue(run: FilingRun, watch: { over: boolean }): Promise<v
 /** The caller's own workbook, with what went wrong in its cells. */
 export async function annotate(run: FilingRun): Promise<void> {
   if (!run.filing?.hasWorkbook) return;
-  await calls('ledger', { summary: 'Write the errors into the workbook' }).annotateFiling({ filingId: run.filingId });
+  await calls('document', { summary: 'Write the errors into the workbook' }).annotateFiling({ filingId: run.filingId });
 }

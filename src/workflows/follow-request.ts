@@ -20,6 +20,8 @@ export async function followRequest(run: FilingRun, stage: SubmissionStage): Pro
   } finally {
     watch.over = true;
     await overdue;
+    // A resolve that came with the last look has nothing left to say; kept, it would hold the end up for ever.
+    run.resolution = null;
   }
 }
 

@@ -38,6 +38,20 @@ export async function settleUnknown(
   attempt: Attempt,
   reason: string,
 ): Promise<Settled> {
+  try {
+    return await gatherUntilSettled(run, stage, attempt, reason);
+  } finally {
+    // A resolve that came while the last round settled it has nothing left to say; kept, it would hold the end up for ever.
+    run.resolution = null;
+  }
+}
+
+async function gatherUntilSettled(
+  run: FilingRun,
+  stage: SubmissionStage,
+  attempt: Attempt,
+  reason: string,
+): Promise<Settled> {
   const { filingId } = run;
   const { submission } = stage;
   const { settleAfterMs } = run.settings;
@@ -67,7 +81,7 @@ export async function settleUnknown(
       run.asked = true;
       await ask(run, stage, evidence);
     }
-    if (workflowInfo().continueAsNewSuggested) await continueAsNew(resumeInput(run));
+    if (workflowInfo().continueAsNewSuggested && !run.resolution) await continueAsNew(resumeInput(run));
     await run.wait(roundMs(settleAfterMs, asked), 'Gather evidence again', () => run.resolution !== null);
   }
 }
