@@ -1,18 +1,20 @@
 import { rename, writeFile } from 'node:fs/promises';
-import type { Cell, Row, Worksheet } from 'exceljs';
-import { ValueType } from 'exceljs';
 import type { Finding } from '../domain/finding';
-import { groupBy } from '../domain/group-by';
-import { cleanText } from './cell-content';
-import { loadFullWorkbook } from './full-workbook';
-import type { Headers } from './headers';
-import { ERRORS_HEADER, STATUS_HEADER, readHeaders } from './headers';
+import { annotateSheet } from './annotate-sheet';
+import { CellStyles, NO_STYLES } from './cell-styles';
+import { openFirstSheet, openSheet, readDirectory } from './first-sheet';
+import type { WorkbookDirectory } from './first-sheet';
 import type { WorkbookLimits } from './limits';
 import { WORKBOOK_LIMITS } from './limits';
-import { CellMarker, clearMarks, harmless } from './marks';
+import type { WorkbookPackage } from './package';
 import { openPackage } from './package';
-import { columnLetter } from './sheet-xml';
-import { writeSummary } from './summary-sheet';
+import { PackageEditor, XML_START } from './package-editor';
+import { rawRows } from './raw-cells';
+import { WorkbookRefused } from './refused';
+import { SUMMARY_NAME, SUMMARY_TITLE, summarySheet } from './summary-sheet';
+import { cellContext, surveySheet, textsOf } from './survey';
+import { appendChild } from './xml-edit';
+import { attribute } from './xml-text';
 
 export interface Annotation {
   /** The caller's workbook: a path, or its bytes. */
@@ -26,18 +28,14 @@ export interface Annotation {
   limits?: Partial<WorkbookLimits>;
 }
 
-/** The words of the Status column that this file writes; `ebrc correct` files the rows that say {@link ERROR_STATUS}. */
-export const ERROR_STATUS = 'Error';
-const WARNING_STATUS = 'Warning';
-const OK_STATUS = 'OK';
-
-/** Longest text of a cell in the format, less room for our own words. */
-const LONGEST_TEXT = 32_000;
+const STYLES_TYPE = 'application/vnd.openxmlformats-officedocument.spreadsheetml.styles+xml';
+const SHEET_TYPE = 'application/vnd.openxmlformats-officedocument.spreadsheetml.worksheet+xml';
 
 /**
  * Hands the caller's own workbook back with the findings in it: failing cells are filled and carry a note, a Status and an
- * Errors column stand behind the last column, a summary sheet counts. Everything else stays as it is; marks of an earlier
- * run are replaced. The result can be corrected and read again like any workbook.
+ * Errors column stand behind the last column, a summary sheet counts. Only the parts of the file that hold these are
+ * written anew, and in them only what changes; everything else stays byte for byte. Marks of an earlier run are replaced.
+ * The result can be corrected and read again like any workbook.
  *
  * @returns the bytes of the annotated workbook
  * @throws WorkbookRefused for a file that is not read at all (its sentence says what to do)
@@ -50,113 +48,87 @@ export async function annotateWorkbook({
   limits = {},
 }: Annotation): Promise<Buffer> {
   const bounds = { ...WORKBOOK_LIMITS, ...limits };
-  const full = await loadFullWorkbook(await openPackage(source, bounds), bounds);
-  const sheet = full.workbook.worksheets[0];
-  if (sheet) {
-    const statuses = annotateSheet(sheet, findings, new Map(rowOutcomes.map(({ row, status }) => [row, status])));
-    writeSummary(full.workbook, statuses, findings, full.whole);
-  }
-  const bytes = await full.save();
+  const opened = await openPackage(source, bounds);
+  const directory = await readDirectory(opened);
+  const survey = surveySheet(await openFirstSheet(opened, bounds));
+  const editor = new PackageEditor(opened, directory.part);
+  const stylesPart = directory.parts.styles ?? (await addStyles(editor));
+  const styles = new CellStyles((await editor.xml(stylesPart)) ?? NO_STYLES((await editor.namespaces()).main));
+  const statuses = await annotateSheet(editor, {
+    part: directory.sheets[0]?.part ?? '',
+    survey,
+    findings,
+    outcomes: new Map(rowOutcomes.map(({ row, status }) => [row, status])),
+    styles,
+  });
+  const { main } = await editor.namespaces();
+  const headings = { title: styles.heading(14), heading: styles.heading(11) };
+  const summary = XML_START + summarySheet(statuses, findings, headings, main);
+  await placeSummary(editor, await earlierSummary(opened, directory, bounds), directory, summary);
+  editor.set(stylesPart, styles.xml);
+  const bytes = await editor.save();
   if (output !== undefined) await replaceFile(output, bytes);
   return bytes;
 }
 
-function annotateSheet(
-  sheet: Worksheet,
-  findings: readonly Finding[],
-  outcomes: ReadonlyMap<number, string>,
-): string[] {
-  clearMarks(sheet);
-  const headers = readHeaders(headerTexts(sheet.getRow(1)));
-  const { dataRows, lastColumn } = survey(sheet, headers);
-  markCells(sheet, headers, findings);
-  const byRow = groupBy(findings, ({ row }) => (row === null ? undefined : String(row)));
-  const status = headers.status?.index ?? lastColumn + 1;
-  writeHeader(sheet, status, headers.status !== undefined);
-  return dataRows.map((row) => {
-    const found = byRow.get(String(row)) ?? [];
-    const word = statusOf(found, outcomes.get(row));
-    sheet.getCell(row, status).value = harmless(word);
-    sheet.getCell(row, status + 1).value = found.length === 0 ? null : harmless(explain(found));
-    return word;
-  });
+async function addStyles(editor: PackageEditor): Promise<string> {
+  const part = (number: number) => `xl/styles${number === 1 ? '' : number}.xml`;
+  const xml = XML_START + NO_STYLES((await editor.namespaces()).main);
+  const id = await editor.add(editor.workbookPart, 'styles', part, { xml, contentType: STYLES_TYPE });
+  return (await editor.relations(editor.workbookPart)).get(id)?.part ?? part(1);
 }
 
-/** Which rows hold values, and the last column that does; our own columns count for neither. */
-function survey(sheet: Worksheet, { status }: Headers): { dataRows: number[]; lastColumn: number } {
-  const own = status?.index ?? Number.NaN;
-  const dataRows: number[] = [];
-  let lastColumn = 1;
-  sheet.eachRow((row, number) => {
-    let filled = false;
-    row.eachCell((cell, index) => {
-      if (index === own || index === own + 1 || textOf(cell) === '') return;
-      filled = true;
-      lastColumn = Math.max(lastColumn, index);
-    });
-    if (number === 1) return;
-    if (filled) dataRows.push(number);
-    else if (status) clearOwn(sheet, number, own);
-  });
-  return { dataRows, lastColumn };
-}
-
-/** The texts of a row by column number, for {@link readHeaders}. */
-export function headerTexts(row: Row): string[] {
-  const texts: string[] = [];
-  row.eachCell((cell, index) => {
-    if (textOf(cell) !== '') texts[index] = textOf(cell);
-  });
-  return texts;
-}
-
-/** What a cell shows; exceljs lends the text of a merged range to each of its cells, though only the first holds it. */
-function textOf(cell: Cell): string {
-  return cell.type === ValueType.Merge ? '' : cleanText(String(cell.text ?? ''));
-}
-
-function clearOwn(sheet: Worksheet, row: number, index: number): void {
-  sheet.getCell(row, index).value = null;
-  sheet.getCell(row, index + 1).value = null;
-}
-
-function markCells(sheet: Worksheet, headers: Headers, findings: readonly Finding[]): void {
-  const marker = new CellMarker();
-  const byCell = groupBy(findings, ({ row, field }) => {
-    const at = field === null ? undefined : [...headers.columns].find(([name]) => name === field)?.[1];
-    return row === null || at === undefined ? undefined : `${columnLetter(at.index)}${row}`;
-  });
-  for (const [address, about] of byCell) {
-    const severity = about.some((finding) => finding.severity === 'error') ? 'error' : 'warning';
-    marker.mark(
-      sheet.getCell(address),
-      severity,
-      about.map(({ message }) => message),
-    );
+/** The summary of an earlier run: its name and its title are ours, and it is not the sheet that is read. */
+async function earlierSummary(
+  source: WorkbookPackage,
+  { sheets }: WorkbookDirectory,
+  limits: WorkbookLimits,
+): Promise<string | undefined> {
+  for (const entry of sheets.slice(1)) {
+    if (!entry.name.startsWith(SUMMARY_NAME)) continue;
+    try {
+      const sheet = await openSheet(source, entry, limits);
+      const first = rawRows(sheet.xml).next();
+      if (!first.done && textsOf(first.value, cellContext(sheet))[1] === SUMMARY_TITLE) return entry.part;
+    } catch (error) {
+      // A sheet that cannot be read is none of ours.
+      if (!(error instanceof WorkbookRefused)) throw error;
+    }
   }
+  return undefined;
 }
 
-function writeHeader(sheet: Worksheet, index: number, there: boolean): void {
-  const before: Cell | undefined = index > 1 ? sheet.getCell(1, index - 1) : undefined;
-  [STATUS_HEADER, ERRORS_HEADER].forEach((header, offset) => {
-    const cell = sheet.getCell(1, index + offset);
-    cell.value = header;
-    if (there) return;
-    if (before) cell.style = before.style;
-    sheet.getColumn(index + offset).width = offset === 0 ? 12 : 80;
+/**
+ * Puts the summary in the place of an earlier one, or behind the other sheets: the first sheet stays the one that is read,
+ * and names that count sheets keep their meaning.
+ */
+async function placeSummary(
+  editor: PackageEditor,
+  earlier: string | undefined,
+  { sheets }: WorkbookDirectory,
+  xml: string,
+): Promise<void> {
+  if (earlier !== undefined) {
+    editor.set(earlier, xml);
+    return;
+  }
+  const { workbookPart } = editor;
+  const id = await editor.add(workbookPart, 'worksheet', (number) => `xl/worksheets/sheet${number}.xml`, {
+    xml,
+    contentType: SHEET_TYPE,
   });
+  const workbook = (await editor.xml(workbookPart)) ?? '';
+  const { relations } = await editor.namespaces();
+  const numbers = [...workbook.matchAll(/<sheet\s[^<>]*>/g)].map(([tag]) => Number(attribute(tag, 'sheetId') ?? 0));
+  const taken = new Set(sheets.map(({ name }) => name.toLowerCase()));
+  const entry = `<sheet xmlns:r="${relations}" name="${freeName(taken)}" sheetId="${Math.max(0, ...numbers) + 1}" r:id="${id}"/>`;
+  editor.set(workbookPart, appendChild(workbook, 'sheets', entry));
 }
 
-function statusOf(found: readonly Finding[], outcome: string | undefined): string {
-  if (found.some(({ severity }) => severity === 'error')) return ERROR_STATUS;
-  return outcome ?? (found.length > 0 ? WARNING_STATUS : OK_STATUS);
-}
-
-/** All sentences about a row, errors first. */
-function explain(found: readonly Finding[]): string {
-  const errors = found.filter(({ severity }) => severity === 'error').map(({ message }) => message);
-  const warnings = found.filter(({ severity }) => severity === 'warning').map(({ message }) => `Warning: ${message}`);
-  return [...errors, ...warnings].join(' ').slice(0, LONGEST_TEXT);
+function freeName(taken: ReadonlySet<string>): string {
+  let name = SUMMARY_NAME;
+  for (let number = 2; taken.has(name.toLowerCase()); number += 1) name = `${SUMMARY_NAME} ${number}`;
+  return name;
 }
 
 async function replaceFile(path: string, bytes: Buffer): Promise<void> {

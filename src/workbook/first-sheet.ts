@@ -29,16 +29,25 @@ interface SheetEntry {
  * @throws WorkbookRefused where there is none, or it is beyond the limits
  */
 export async function openFirstSheet(source: WorkbookPackage, limits: WorkbookLimits): Promise<FirstSheet> {
-  const { sheets, date1904, parts } = await readDirectory(source);
-  const [first] = sheets;
-  const xml = first && (await source.xml(first.part));
-  if (!first || xml === undefined) {
+  const { sheets } = await readDirectory(source);
+  return openSheet(source, sheets[0], limits);
+}
+
+/** Any worksheet, in the same way. */
+export async function openSheet(
+  source: WorkbookPackage,
+  entry: SheetEntry | undefined,
+  limits: WorkbookLimits,
+): Promise<FirstSheet> {
+  const { date1904, parts } = await readDirectory(source);
+  const xml = entry && (await source.xml(entry.part));
+  if (!entry || xml === undefined) {
     throw new WorkbookRefused('no_worksheet', 'The workbook has no worksheet. Put the rows on its first worksheet.');
   }
   const text = async (part: string | undefined) => withoutPrefix((part && (await source.xml(part))) ?? '');
   const sheet = canonicalSheet(xml, limits);
   return {
-    name: first.name,
+    name: entry.name,
     ...sheet,
     date1904,
     sharedStrings: await text(parts.sharedStrings),
@@ -84,11 +93,19 @@ export async function loadWorkbook(file: Buffer): Promise<Workbook> {
 }
 
 /** The worksheets in order, and where the parts that they share are. */
-export async function readDirectory(source: WorkbookPackage) {
+export interface WorkbookDirectory {
+  /** The main part. */
+  part: string;
+  sheets: SheetEntry[];
+  date1904: boolean;
+  parts: { sharedStrings: string | undefined; styles: string | undefined };
+}
+
+export async function readDirectory(source: WorkbookPackage): Promise<WorkbookDirectory> {
   const part = await workbookPart(source);
   const xml = withoutPrefix((await source.xml(part)) ?? '');
   const folder = posix.dirname(part);
-  const relations = await readRelations(source, `${folder}/_rels/${posix.basename(part)}.rels`, folder);
+  const relations = await readRelations(source, relationsName(part), folder);
   const sheets: SheetEntry[] = [];
   for (const [tag] of xml.matchAll(/<sheet\s[^<>]*>/g)) {
     const relation = relations.get(attribute(tag, '[\\w.-]+:id') ?? '');
@@ -108,9 +125,14 @@ async function workbookPart(source: WorkbookPackage): Promise<string> {
   return [...relations.values()].find(({ type }) => type === 'officeDocument')?.part ?? 'xl/workbook.xml';
 }
 
+/** Where the relationships of a part are. */
+export function relationsName(part: string): string {
+  return posix.join(posix.dirname(part), '_rels', `${posix.basename(part)}.rels`);
+}
+
 /** Relationships by id; the type is the last word of its address, which differs between the two dialects of the format. */
-async function readRelations(
-  source: WorkbookPackage,
+export async function readRelations(
+  source: Pick<WorkbookPackage, 'xml'>,
   name: string,
   folder: string,
 ): Promise<Map<string, { type: string; part: string }>> {

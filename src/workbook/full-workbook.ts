@@ -12,8 +12,6 @@ export interface FullWorkbook {
   workbook: Workbook;
   /** Data validations of the first sheet as XML; assign to replace them. */
   validations: string;
-  /** False where only the first sheet could be kept, because the rest is beyond what is loaded. */
-  whole: boolean;
   save(): Promise<Buffer>;
 }
 
@@ -35,13 +33,12 @@ export async function loadFullWorkbook(source: WorkbookPackage, limits: Workbook
     return await loadWhole(source, limits);
   } catch (error) {
     if (!(error instanceof WorkbookRefused)) throw error;
-    return saving({ workbook: await loadFirstSheet(source, limits), whole: false, names: '', validations: [] });
+    return saving({ workbook: await loadFirstSheet(source, limits), names: '', validations: [] });
   }
 }
 
 interface Kept {
   workbook: Workbook;
-  whole: boolean;
   /** `<definedNames>` as it was. */
   names: string;
   /** `<dataValidations>` of each sheet as it was, in sheet order. */
@@ -69,7 +66,7 @@ async function loadWhole(source: WorkbookPackage, limits: WorkbookLimits): Promi
     workbook.worksheets.length === directory.sheets.length &&
     workbook.worksheets.every(({ name }, index) => name === directory.sheets[index]?.name);
   if (!same) throw new WorkbookRefused('damaged', 'Some worksheets cannot be loaded. Save the workbook anew as .xlsx.');
-  return saving({ workbook, whole: true, names: workbookXml.piece, validations: sheets });
+  return saving({ workbook, names: workbookXml.piece, validations: sheets });
 }
 
 async function replaced(entry: ZipEntry, text: string | undefined): Promise<ZipEntry> {
@@ -111,11 +108,10 @@ function portable(piece: string): string {
     .replace(/\s(?!xml:)[\w.-]+:[\w.-]+="[^"]*"/g, '');
 }
 
-function saving({ workbook, whole, names, validations }: Kept): FullWorkbook {
+function saving({ workbook, names, validations }: Kept): FullWorkbook {
   const originals = [...workbook.worksheets];
   const full: FullWorkbook = {
     workbook,
-    whole,
     validations: validations[0] ?? '',
     async save() {
       const written = Buffer.from(await workbook.xlsx.writeBuffer());

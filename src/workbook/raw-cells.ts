@@ -73,13 +73,15 @@ function readCell(attributes: string, body: string): RawCell {
   const type = (usual ? usual[3] : /\st="(\w*)"/.exec(attributes)?.[1]) ?? '';
   const column = columnNumber(letters ?? '');
   if (column < 1 || column > LAST_COLUMN) throw damaged(attributes);
-  const cell = { column, type: type === 'n' ? '' : type, style: Number(style ?? -1) };
-  if (body.startsWith('<v>') && body.indexOf('<', 3) === body.length - 4 && body.endsWith('</v>'))
-    return { ...cell, data: body.slice(3, -4) };
+  const cell: RawCell = { column, type: type === 'n' ? '' : type, style: Number(style ?? -1), data: undefined };
+  if (body.startsWith('<v>') && body.indexOf('<', 3) === body.length - 4 && body.endsWith('</v>')) {
+    cell.data = body.slice(3, -4);
+    return cell;
+  }
   if (body.startsWith('<is')) return { ...cell, type: 'inlineStr', data: body };
   const value = /^\s*<v(?:\s[^<>]*)?>([^<]*)<\/v>/.exec(body);
   if (value) return { ...cell, data: value[1] };
-  if (body.trim() === '<f>0</f>') return { ...cell, data: undefined };
+  if (body.trim() === '<f>0</f>') return cell;
   if (/^\s*(?:<v\s*\/>\s*|<extLst>.*)?$/s.test(body)) return { ...cell, type: 'str', data: '' };
   throw damaged(attributes);
 }

@@ -16,12 +16,11 @@ import { readHeaders } from './headers';
 import type { WorkbookLimits } from './limits';
 import { ROWS_PER_UPLOAD, WORKBOOK_LIMITS } from './limits';
 import { MergedCells } from './merged-cells';
-import { readNumberFormats } from './number-formats';
 import { openPackage } from './package';
 import type { RawRow } from './raw-cells';
 import { rawRows } from './raw-cells';
 import { WorkbookRefused } from './refused';
-import { SharedStrings } from './shared-strings';
+import { cellContext, textsOf } from './survey';
 
 /** What a workbook says, before any rule looked at it. */
 export interface WorkbookReading {
@@ -75,11 +74,7 @@ const NOTHING: WorkbookReading = {
 };
 
 function readSheet(sheet: FirstSheet): Omit<WorkbookReading, 'sheetName'> {
-  const context: CellContext = {
-    strings: new SharedStrings(sheet.sharedStrings),
-    formatOf: readNumberFormats(sheet.styles),
-    date1904: sheet.date1904,
-  };
+  const context = cellContext(sheet);
   const rows = rawRows(sheet.xml);
   let next = rows.next();
   const headers = readHeaders(!next.done && next.value.number === 1 ? textsOf(next.value, context) : []);
@@ -110,15 +105,6 @@ function readSheet(sheet: FirstSheet): Omit<WorkbookReading, 'sheetName'> {
     unknownColumns: headers.unknown,
     statuses,
   };
-}
-
-function textsOf({ cells }: RawRow, context: CellContext): string[] {
-  const texts: string[] = [];
-  for (const cell of cells) {
-    const content = cellContent(cell, context);
-    if (content.kind === 'text') texts[cell.column] = content.text;
-  }
-  return texts;
 }
 
 /** Adds the column letter to findings about a field that the workbook has. */
@@ -170,12 +156,14 @@ interface ReadRow {
 
 class RowReader {
   private readonly missingColumns: ReadonlySet<string>;
+  private readonly filed: ReadonlySet<number>;
 
   constructor(
     private readonly headers: Headers,
     private readonly merged: MergedCells,
     private readonly context: CellContext,
   ) {
+    this.filed = new Set([...headers.columns.values()].map(({ index }) => index));
     this.missingColumns = new Set(
       headers.findings.filter(({ code }) => code === 'missing_column').map(({ field }) => field ?? ''),
     );
@@ -188,6 +176,8 @@ class RowReader {
     let status: string | undefined;
     const own = this.headers.status?.index ?? Number.NaN;
     for (const cell of cells) {
+      // Other columns only matter while the row may be blank; decoding them all would fill the memory.
+      if (!blank && cell.column !== own && !this.filed.has(cell.column)) continue;
       const content = cellContent(cell, this.context);
       if (cell.column === own && content.kind === 'text') status = content.text;
       if (content.kind === 'blank' || cell.column === own || cell.column === own + 1) continue;

@@ -34,9 +34,23 @@ export function canonicalSheet(source: string, limits: WorkbookLimits): SheetXml
 
 /** `<x:row>` as `<row>`: other programs bind the same namespace to a prefix. */
 export function withoutPrefix(xml: string): string {
-  const prefix =
-    /^\s*(?:<\?[^>]*>\s*)?<([A-Za-z_][\w.-]*):(?:worksheet|workbook|sst|styleSheet|Relationships)[\s>]/.exec(xml)?.[1];
+  const prefix = rootPrefix(xml);
   return prefix === undefined ? xml : xml.replaceAll(`<${prefix}:`, '<').replaceAll(`</${prefix}:`, '</');
+}
+
+/** Like {@link withoutPrefix}, for XML that is saved again: the namespace becomes the one of names without a prefix. */
+export function withDefaultNamespace(xml: string): string {
+  const prefix = rootPrefix(xml);
+  if (prefix === undefined) return xml;
+  return withoutPrefix(xml).replace(/<[A-Za-z][^<>]*>/, (root) =>
+    root.replace(/\sxmlns="[^"]*"/, '').replace(` xmlns:${prefix}=`, ' xmlns='),
+  );
+}
+
+function rootPrefix(xml: string): string | undefined {
+  return /^\s*(?:<\?[^>]*>\s*)?<([A-Za-z_][\w.-]*):(?:worksheet|workbook|sst|styleSheet|comments|Types|Relationships)[\s>]/.exec(
+    xml,
+  )?.[1];
 }
 
 /** Cells of type `d` hold an ISO date; as text the date rules read it. */
@@ -45,7 +59,7 @@ function isoDatesAsText(rows: string): string {
 }
 
 /** Gives rows and cells the addresses that the format lets a writer leave out, before empty cells are dropped. */
-function addressed(rows: string): string {
+export function addressed(rows: string): string {
   if (!/<(?:c|row)(?=[\s/>])(?![^<>]*\sr=")/.test(rows)) return rows;
   let row = 0;
   let column = 0;
@@ -81,19 +95,26 @@ function filledOnly(rows: string): string {
 }
 
 function refuseTooMany(rows: string, limits: WorkbookLimits): void {
-  if (rows.split('<c ').length - 1 > limits.cells) {
+  if (countOf(rows, '<c ') > limits.cells) {
     throw new WorkbookRefused(
       'too_many_cells',
       `The first worksheet has more than ${limits.cells} filled cells. Split it into several workbooks.`,
     );
   }
-  const filled = rows.split('<row').length - 2;
+  const filled = countOf(rows, '<row') - 1;
   if (filled > limits.rows) {
     throw new WorkbookRefused(
       'too_many_rows',
       `The first worksheet has ${filled} data rows, more than the ${limits.rows} that are taken. Split it into several workbooks.`,
     );
   }
+}
+
+/** How often a word stands in a text; splitting would make a string for every cell. */
+function countOf(text: string, word: string): number {
+  let count = 0;
+  for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + word.length)) count += 1;
+  return count;
 }
 
 /** 1 for A, 27 for AA. */

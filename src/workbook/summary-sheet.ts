@@ -1,45 +1,57 @@
-import type { Workbook } from 'exceljs';
 import type { Finding } from '../domain/finding';
 import { harmless } from './marks';
+import { columnLetter } from './sheet-xml';
+import { textElement } from './xml-text';
 
-const TITLE = 'eBRC check';
-const SHEET = 'eBRC Summary';
+/** What cell A1 of a summary says; with the name it tells ours from a sheet of the user's. */
+export const SUMMARY_TITLE = 'eBRC check';
+export const SUMMARY_NAME = 'eBRC Summary';
 /** Findings that are listed one by one; the rest stand in their cells. */
 const MOST_LISTED = 2000;
+const WIDTHS = [12, 10, 26, 26, 110];
 
-/** Adds the summary behind the other sheets, or replaces that of an earlier run: the first sheet stays the one that is read. */
-export function writeSummary(
-  workbook: Workbook,
-  statuses: readonly string[],
-  findings: readonly Finding[],
-  whole: boolean,
-): void {
-  for (const sheet of [...workbook.worksheets]) {
-    if (sheet.name.startsWith(SHEET) && sheet.getCell('A1').value === TITLE) workbook.removeWorksheet(sheet.id);
-  }
-  const sheet = workbook.addWorksheet(freeName(workbook));
-  sheet.columns = [{ width: 12 }, { width: 10 }, { width: 26 }, { width: 26 }, { width: 110 }];
-  sheet.addRow([TITLE]).font = { bold: true, size: 14 };
-  sheet.addRow(['Rows', statuses.length]);
-  for (const [status, count] of counted(statuses)) sheet.addRow([harmless(status), count]);
-  if (!whole) sheet.addRow(['Only the first worksheet of the workbook could be kept.']);
-  sheet.addRow([]);
-  sheet.addRow(['Count', 'Severity', 'Code']).font = { bold: true };
-  for (const [what, count] of counted(findings.map(({ severity, code }) => `${severity} ${code}`)))
-    sheet.addRow([count, ...what.split(' ')]);
-  sheet.addRow([]);
-  sheet.addRow(['Row', 'Column', 'Field', 'Code', 'Message']).font = { bold: true };
-  for (const { row, column, field, code, message } of findings.slice(0, MOST_LISTED)) {
-    sheet.addRow([row, column ?? null, field, code, harmless(message)]);
-  }
-  if (findings.length > MOST_LISTED) sheet.addRow([`… and ${findings.length - MOST_LISTED} more, in their cells.`]);
+type Value = string | number | null;
+
+/** Styles for headings, by their numbers in the style sheet. */
+export interface HeadingStyles {
+  title: number;
+  heading: number;
 }
 
-function freeName(workbook: Workbook): string {
-  for (let number = 1; ; number += 1) {
-    const name = number === 1 ? SHEET : `${SHEET} ${number}`;
-    if (!workbook.worksheets.some((sheet) => sheet.name.toLowerCase() === name.toLowerCase())) return name;
-  }
+/** The XML of a sheet that counts rows by status and findings by kind, and lists the findings. */
+export function summarySheet(
+  statuses: readonly string[],
+  findings: readonly Finding[],
+  styles: HeadingStyles,
+  main: string,
+): string {
+  const rows: string[] = [];
+  const add = (values: readonly Value[], style = 0) => rows.push(rowXml(rows.length + 1, values, style));
+  add([SUMMARY_TITLE], styles.title);
+  add(['Rows', statuses.length]);
+  for (const [status, count] of counted(statuses)) add([harmless(status), count]);
+  add([]);
+  add(['Count', 'Severity', 'Code'], styles.heading);
+  for (const [what, count] of counted(findings.map(({ severity, code }) => `${severity} ${code}`)))
+    add([count, ...what.split(' ')]);
+  add([]);
+  add(['Row', 'Column', 'Field', 'Code', 'Message'], styles.heading);
+  for (const { row, column, field, code, message } of findings.slice(0, MOST_LISTED))
+    add([row, column ?? null, field, code, harmless(message)]);
+  if (findings.length > MOST_LISTED) add([`… and ${findings.length - MOST_LISTED} more, in their cells.`]);
+  const columns = WIDTHS.map((width, at) => `<col min="${at + 1}" max="${at + 1}" width="${width}" customWidth="1"/>`);
+  return `<worksheet xmlns="${main}"><cols>${columns.join('')}</cols><sheetData>${rows.join('')}</sheetData></worksheet>`;
+}
+
+function rowXml(number: number, values: readonly Value[], style: number): string {
+  const cells = values.map((value, at) => {
+    if (value === null) return '';
+    const start = `<c r="${columnLetter(at + 1)}${number}"${style === 0 ? '' : ` s="${style}"`}`;
+    return typeof value === 'number'
+      ? `${start}><v>${value}</v></c>`
+      : `${start} t="inlineStr"><is>${textElement(value)}</is></c>`;
+  });
+  return `<row r="${number}">${cells.join('')}</row>`;
 }
 
 function counted(words: readonly string[]): [string, number][] {

@@ -1,12 +1,12 @@
-import type { Cell, Style, Worksheet } from 'exceljs';
-import { Workbook } from 'exceljs';
+import type { Cell, Row, Style, Worksheet } from 'exceljs';
+import { ValueType, Workbook } from 'exceljs';
 import type { BulkColumn } from '../domain/columns';
 import { BULK_COLUMNS } from '../domain/columns';
 import { isoFromFilingDate } from '../domain/dates';
 import type { FieldKind } from '../domain/mapping';
 import type { HeldIrm } from '../domain/preflight';
 import { UPLOAD_TYPES } from '../domain/upload-type';
-import { headerTexts } from './annotate';
+import { cleanText } from './cell-content';
 import type { FullWorkbook } from './full-workbook';
 import { loadFullWorkbook } from './full-workbook';
 import { readHeaders } from './headers';
@@ -85,6 +85,16 @@ function decorate(sheet: Worksheet, full: FullWorkbook): void {
     validations.length === 0
       ? ''
       : `<dataValidations count="${validations.length}">${validations.join('')}</dataValidations>`;
+}
+
+/** The texts of a row by column number; exceljs lends the text of a merged range to each of its cells. */
+function headerTexts(row: Row): string[] {
+  const texts: string[] = [];
+  row.eachCell((cell, index) => {
+    const text = cell.type === ValueType.Merge ? '' : cleanText(String(cell.text ?? ''));
+    if (text !== '') texts[index] = text;
+  });
+  return texts;
 }
 
 const NEEDS: Readonly<Record<BulkColumn['need'], string>> = {

@@ -36,3 +36,19 @@ export function attribute(tag: string, name: string): string | undefined {
   const value = match?.[1] ?? match?.[2];
   return value === undefined ? undefined : xmlText(value);
 }
+
+/** Text as XML data or as an attribute's value; what XML cannot hold goes. */
+export function xmlData(text: string): string {
+  return text
+    .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\ufffe\uffff]|\p{Surrogate}/gu, '')
+    .replace(/\r\n?/g, '\n')
+    .replace(/&/g, '&amp;')
+    .replace(/</g, '&lt;')
+    .replace(/>/g, '&gt;')
+    .replace(/"/g, '&quot;');
+}
+
+/** A `<t>` element of a cell or note; what looks like an escape of the format (`_x000D_`) stays text. */
+export function textElement(text: string): string {
+  return `<t xml:space="preserve">${xmlData(text).replace(/_(?=x[0-9A-Fa-f]{4}_)/g, '_x005F_')}</t>`;
+}

@@ -1,5 +1,8 @@
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
-import { crc32, deflateRaw, inflateRaw, inflateRawSync } from 'node:zlib';
+import { crc32, createDeflateRaw, deflateRaw, inflateRaw, inflateRawSync } from 'node:zlib';
 import { WorkbookRefused } from './refused';
 
 /**
@@ -80,6 +83,40 @@ export async function pack(name: string, content: string | Buffer, how: 'store' 
   const bytes = Buffer.from(content);
   const packed = how === 'store' ? bytes : await deflate(bytes);
   return { name, size: bytes.length, packed, method: how === 'store' ? STORED : DEFLATED, crc: crc32(bytes) };
+}
+
+/** Text that is joined before it is packed on. */
+const CHUNK = 64 * 1024;
+
+/** A new entry from text that comes in pieces, so that a large part never stands in memory as a whole. */
+export async function packPieces(name: string, pieces: Iterable<string>): Promise<ZipEntry> {
+  let size = 0;
+  let crc = 0;
+  const bytes = function* () {
+    for (const chunk of chunksOf(pieces)) {
+      const encoded = Buffer.from(chunk, 'utf8');
+      size += encoded.length;
+      crc = crc32(encoded, crc);
+      yield encoded;
+    }
+  };
+  const deflated = createDeflateRaw();
+  const [packed] = await Promise.all([buffer(deflated), pipeline(Readable.from(bytes()), deflated)]);
+  return { name, size, packed, method: DEFLATED, crc };
+}
+
+function* chunksOf(pieces: Iterable<string>): Generator<string> {
+  let waiting: string[] = [];
+  let length = 0;
+  for (const piece of pieces) {
+    waiting.push(piece);
+    length += piece.length;
+    if (length < CHUNK) continue;
+    yield waiting.join('');
+    waiting = [];
+    length = 0;
+  }
+  yield waiting.join('');
 }
 
 /** A zip file of the entries, in their order. */

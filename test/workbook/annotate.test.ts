@@ -6,6 +6,7 @@ import type { Cell, Worksheet } from 'exceljs';
 import { annotateWorkbook } from '../../src/workbook/annotate';
 import { checkWorkbook } from '../../src/workbook/check';
 import { readWorkbook } from '../../src/workbook/read';
+import { columnLetter } from '../../src/workbook/sheet-xml';
 import { readZip, unpack } from '../../src/workbook/zip';
 import { book, brief, cells, columnIndex, rawParts, zipOf } from './fixtures';
 
@@ -175,7 +176,7 @@ test("a user's own Status column is not ours", async () => {
   expect(sheet.getCell(2, columnIndex('serviceTypeModesValue') + 1).value).toBe('OK');
 });
 
-test('a rule or a name for a whole column costs nothing and stays; the 1904 date system stays', async () => {
+test('a rule or a name for a whole column costs nothing and stays as it is; so does the date system', async () => {
   const header = '<c r="A1" t="str"><v>Serial No</v></c>';
   const rules =
     '<dataValidations count="1"><dataValidation type="list" xr:uid="{00000000-0002-0000-0000-000000000000}" sqref="A1:XFD1048576"><mc:AlternateContent xmlns:mc="x"><mc:Choice Requires="x12ac"><x12ac:list>1</x12ac:list></mc:Choice><mc:Fallback><formula1>"1,2"</formula1></mc:Fallback></mc:AlternateContent></dataValidation></dataValidations>';
@@ -192,49 +193,192 @@ test('a rule or a name for a whole column costs nothing and stays; the 1904 date
     findings: [],
   });
   const xml = await partText(annotated, 'xl/worksheets/sheet1.xml');
-  expect(xml).toContain(
-    '<dataValidation type="list" sqref="A1:XFD1048576"><formula1>"1,2"</formula1></dataValidation>',
-  );
+  expect(xml).toContain(rules);
   expect(xml.indexOf('<dataValidations')).toBeLessThan(xml.indexOf('<pageMargins'));
   const book = await partText(annotated, 'xl/workbook.xml');
-  expect(book).toContain('date1904="1"');
-  expect(book).toContain('<definedName name="All">');
+  expect(book.replace(/<sheet xmlns:r[^>]*>/, '')).toBe(workbookXml);
 });
 
-test('a workbook that cannot be kept whole comes back with its first sheet', async () => {
-  const source = await book([cells({ irmDt: 'soon' })], (sheet, workbook) => {
-    workbook.addWorksheet('Big');
-    sheet.getCell('B2').font = { bold: true };
-  });
-  const annotated = await annotateWorkbook({
-    source: await zipOf(
-      Object.fromEntries(
-        await Promise.all(
-          [...readZip(source, 100).values()].map(async (entry): Promise<[string, Buffer]> => {
-            const bytes = await unpack(entry);
-            return [
-              entry.name,
-              entry.name === 'xl/worksheets/sheet2.xml'
-                ? Buffer.from(
-                    bytes
-                      .toString()
-                      .replace(
-                        '<sheetData/>',
-                        '<sheetData/><mergeCells count="1"><mergeCell ref="A1:XFD1048576"/></mergeCells>',
-                      ),
-                  )
-                : bytes,
-            ];
-          }),
-        ),
-      ),
+/** The parts of a workbook by name, unpacked. */
+const partsOf = async (file: Buffer) =>
+  Object.fromEntries(
+    await Promise.all(
+      [...readZip(file, 1000).values()].map(async (entry): Promise<[string, Buffer]> => [
+        entry.name,
+        await unpack(entry),
+      ]),
     ),
-    findings: (await checkWorkbook(source)).errors,
+  );
+
+test('what no library carries stays byte for byte: charts, pivot tables, pictures, sheets of any weight', async () => {
+  const parts = await partsOf(
+    await book([cells({ irmDt: 'soon' })], (_, workbook) => void workbook.addWorksheet('Big')),
+  );
+  const heavy = String(parts['xl/worksheets/sheet2.xml']).replace(
+    '<sheetData/>',
+    '<sheetData/><mergeCells count="1"><mergeCell ref="A1:XFD1048576"/></mergeCells>',
+  );
+  const foreign = {
+    'xl/worksheets/sheet2.xml': heavy,
+    'xl/charts/chart1.xml': '<c:chartSpace xmlns:c="urn:c"/>',
+    'xl/pivotTables/pivotTable1.xml': '<pivotTableDefinition/>',
+    'xl/threadedComments/threadedComment1.xml': '<ThreadedComments/>',
+    'xl/media/image1.png': Buffer.from('89504e470d0a1a0a00ff', 'hex'),
+    'customXml/item1.xml': '<anything>\r\n</anything>',
+  };
+  const source = await zipOf({ ...parts, ...foreign });
+  const after = await partsOf(await annotateWorkbook({ source, findings: (await checkWorkbook(source)).errors }));
+  const before = await partsOf(source);
+  const changed = Object.keys(after).filter((name) => !before[name]?.equals(after[name] ?? Buffer.alloc(0)));
+  expect(Object.keys(before).filter((name) => !(name in after))).toEqual([]);
+  expect(changed.sort()).toEqual([
+    '[Content_Types].xml',
+    'xl/_rels/workbook.xml.rels',
+    'xl/comments1.xml',
+    'xl/drawings/vmlDrawing1.vml',
+    'xl/styles.xml',
+    'xl/workbook.xml',
+    'xl/worksheets/_rels/sheet1.xml.rels',
+    'xl/worksheets/sheet1.xml',
+    'xl/worksheets/sheet3.xml',
+  ]);
+});
+
+test('every part is declared and reached once, also after a second run', async () => {
+  const once = await checkAndAnnotate(await userBook());
+  for (const file of [once, await checkAndAnnotate(once)]) {
+    const parts = await partsOf(file);
+    const types = String(parts['[Content_Types].xml']);
+    const declared = [...types.matchAll(/PartName="\/([^"]*)"/g)].map(([, name]) => name ?? '');
+    expect(new Set(declared).size).toBe(declared.length);
+    expect(declared.filter((name) => !(name in parts))).toEqual([]);
+    expect(types.match(/Extension="vml"/g)).toHaveLength(1);
+    expect(Object.keys(parts).filter((name) => /comments|vml/i.test(name))).toHaveLength(2);
+    const relations = String(parts['xl/worksheets/_rels/sheet1.xml.rels']);
+    expect(relations.match(/relationships\/comments"/g)).toHaveLength(1);
+    expect(relations.match(/relationships\/vmlDrawing"/g)).toHaveLength(1);
+    const notes = String(parts['xl/comments1.xml']);
+    const addresses = [...notes.matchAll(/<comment ref="(\w+)"/g)].map(([, address]) => address);
+    expect(addresses.sort()).toEqual(['E4', 'G3', 'R3']);
+    const shapes = String(parts['xl/drawings/vmlDrawing1.vml']);
+    expect(shapes.match(/<v:shape /g)).toHaveLength(3);
+    const ids = [...shapes.matchAll(/<v:shape id="([^"]*)"/g)].map(([, id]) => id);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(String(parts['xl/worksheets/sheet1.xml']).match(/<legacyDrawing/g)).toHaveLength(1);
+  }
+});
+
+test('styles do not grow with every run', async () => {
+  const once = await checkAndAnnotate(await userBook());
+  const twice = await checkAndAnnotate(once);
+  const third = await checkAndAnnotate(twice);
+  expect(await partText(third, 'xl/styles.xml')).toBe(await partText(twice, 'xl/styles.xml'));
+});
+
+test("the user's own words and their formatting stay before ours, and alone when ours go", async () => {
+  const source = await book([cells({ irmDt: 'soon' })], (sheet) => {
+    sheet.getCell('G2').note = { texts: [{ font: { bold: true }, text: 'Meera: ' }, { text: 'late & <odd>' }] };
   });
-  const workbook = await load(annotated);
-  expect(workbook.worksheets.map(({ name }) => name)).toEqual(['Upload', 'eBRC Summary']);
-  expect(workbook.worksheets[0]?.getCell('B2').font?.bold).toBe(true);
+  const marked = (await first(await checkAndAnnotate(source))).getCell('G2').note;
+  expect(marked).toMatchObject({
+    texts: [
+      { font: { bold: true }, text: 'Meera: ' },
+      { text: 'late & <odd>' },
+      { text: expect.stringMatching(/^\neBRC check:\n/) },
+    ],
+  });
+  const cleared = await annotateWorkbook({ source: await checkAndAnnotate(source), findings: [] });
+  expect((await first(cleared)).getCell('G2').note).toMatchObject({
+    texts: [{ font: { bold: true }, text: 'Meera: ' }, { text: 'late & <odd>' }],
+  });
+});
+
+test('when all is right the last note goes, with its box and its fill', async () => {
+  const marked = await checkAndAnnotate(await book([cells({ irmDt: 'soon' })]));
+  const cleared = await annotateWorkbook({ source: marked, findings: [] });
+  const cell = (await first(cleared)).getCell('G2');
+  expect([cell.note, fillOf(cell)]).toEqual([undefined, undefined]);
+  expect(await partText(cleared, 'xl/comments1.xml')).not.toContain('<comment ');
+  expect(await partText(cleared, 'xl/drawings/vmlDrawing1.vml')).not.toContain('<v:shape ');
+});
+
+test('a threaded comment is left to its program: the cell is filled, and the Errors column says why', async () => {
+  const parts = await partsOf(
+    await book([cells({ irmDt: 'soon' })], (sheet) => {
+      sheet.getCell('G2').note = '[Threaded comment]';
+    }),
+  );
+  const notes = String(parts['xl/comments1.xml']).replace(
+    /<author>[^<]*<\/author>/,
+    '<author>tc={8D3C1F7A-0000-4000-8000-000000000001}</author>',
+  );
+  const source = await zipOf({ ...parts, 'xl/comments1.xml': notes });
+  const marked = await checkAndAnnotate(source);
+  expect(await partText(marked, 'xl/comments1.xml')).toBe(notes);
+  expect(fillOf((await first(marked)).getCell('G2'))).toBe('FFFFC7CE');
+  expect(fillOf((await first(await annotateWorkbook({ source: marked, findings: [] }))).getCell('G2'))).toBeUndefined();
+});
+
+test('a file of another program: prefixes, no addresses, no style list, columns hidden to the edge', async () => {
+  const parts = rawParts(
+    '<x:cols><x:col min="1" max="1" width="20"/><x:col min="2" max="16384" width="9" hidden="1"/></x:cols><x:sheetData><x:row spans="1:1"><x:c t="inlineStr"><x:is><x:t>Serial No</x:t></x:is></x:c></x:row><x:row><x:c s="1"><x:v>1</x:v></x:c></x:row></x:sheetData>',
+    { prefix: 'x' },
+  );
+  const annotated = await annotateWorkbook({
+    source: await zipOf(parts),
+    findings: [{ severity: 'error', code: 'example', row: 2, field: 'serialNo', message: 'a < b & "c" \u0000' }],
+  });
+  const sheet = await first(annotated);
+  expect([1, 2].map((row) => sheet.getCell(row, 2).value)).toEqual(['Status', 'Error']);
+  expect(sheet.getCell('C2').value).toBe('a < b & "c" ');
+  expect(fillOf(sheet.getCell('A2'))).toBe('FFFFC7CE');
+  expect([sheet.getColumn(2).hidden, sheet.getColumn(3).hidden, sheet.getColumn(4).hidden]).toEqual([
+    false,
+    false,
+    true,
+  ]);
+  expect([...(await readWorkbook(annotated)).statuses]).toEqual([[2, 'Error']]);
+});
+
+test('a formula in our own columns goes with the list that names it', async () => {
+  const parts = await partsOf(await checkAndAnnotate(await book([cells()])));
+  const letter = columnLetter(columnIndex('serviceTypeModesValue') + 1);
+  const sheet = String(parts['xl/worksheets/sheet1.xml']).replace(
+    new RegExp(`<c r="${letter}2"[^>]*>.*?</c>`),
+    `<c r="${letter}2" t="str"><f>UPPER("ok")</f><v>OK</v></c>`,
+  );
+  const types = String(parts['[Content_Types].xml']).replace(
+    '</Types>',
+    '<Override PartName="/xl/calcChain.xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.calcChain+xml"/></Types>',
+  );
+  const relations = String(parts['xl/_rels/workbook.xml.rels']).replace(
+    '</Relationships>',
+    '<Relationship Id="rId77" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/calcChain" Target="calcChain.xml"/></Relationships>',
+  );
+  const after = await partsOf(
+    await checkAndAnnotate(
+      await zipOf({
+        ...parts,
+        'xl/worksheets/sheet1.xml': sheet,
+        '[Content_Types].xml': types,
+        'xl/_rels/workbook.xml.rels': relations,
+        'xl/calcChain.xml': `<calcChain><c r="${letter}2" i="1"/></calcChain>`,
+      }),
+    ),
+  );
+  expect(after['xl/calcChain.xml']).toBeUndefined();
+  expect(String(after['[Content_Types].xml']) + String(after['xl/_rels/workbook.xml.rels'])).not.toContain('calcChain');
+  expect(String(after['xl/worksheets/sheet1.xml'])).not.toContain('<f>UPPER');
+});
+
+test('a sheet that is filled to its edge has no room for columns; cells and summary still say it', async () => {
+  const source = await book([cells({ irmDt: 'soon' })], (sheet) => {
+    sheet.getCell('XFD2').value = 'far out';
+  });
+  const workbook = await load(await checkAndAnnotate(source));
   expect(fillOf((workbook.worksheets[0] as Worksheet).getCell('G2'))).toBe('FFFFC7CE');
+  expect(workbook.worksheets[0]?.getCell('XFD2').value).toBe('far out');
+  expect(workbook.getWorksheet('eBRC Summary')?.getCell('A3').value).toBe('Error');
 });
 
 test('a file that is not read is not annotated', async () => {

@@ -1,0 +1,171 @@
+import type { Finding } from '../domain/finding';
+import { groupBy } from '../domain/group-by';
+import type { CellStyles } from './cell-styles';
+import type { Headers } from './headers';
+import { ERRORS_HEADER, STATUS_HEADER } from './headers';
+import { harmless } from './marks';
+import { NO_SHAPES, editShapes } from './note-shapes';
+import { NO_NOTES, Notes } from './notes';
+import type { PackageEditor } from './package-editor';
+import { XML_START } from './package-editor';
+import { RowEdits } from './row-edits';
+import { notesDrawing, openFrame, withColumnWidths, withLastColumn, withNotesDrawing } from './sheet-frame';
+import { columnLetter, columnNumber } from './sheet-xml';
+import type { Survey } from './survey';
+
+/** The words of the Status column that this file writes; `ebrc correct` files the rows that say {@link ERROR_STATUS}. */
+const ERROR_STATUS = 'Error';
+const WARNING_STATUS = 'Warning';
+const OK_STATUS = 'OK';
+
+/** Longest text of a cell in the format, less room for our own words. */
+const LONGEST_TEXT = 32_000;
+const LAST_COLUMN = 16_384;
+const STATUS_WIDTH = 12;
+const ERRORS_WIDTH = 80;
+
+const NOTES_TYPE = 'application/vnd.openxmlformats-officedocument.spreadsheetml.comments+xml';
+const SHAPES_TYPE = 'application/vnd.openxmlformats-officedocument.vmlDrawing';
+
+export interface SheetAnnotation {
+  /** The part of the sheet. */
+  part: string;
+  survey: Survey;
+  findings: readonly Finding[];
+  /** What became of rows, in the words of the Status column. */
+  outcomes: ReadonlyMap<number, string>;
+  styles: CellStyles;
+}
+
+/**
+ * Writes findings into a sheet: fills and notes, the Status and the Errors column. Marks of an earlier run go.
+ * @returns the word of the Status column for each data row
+ */
+export async function annotateSheet(editor: PackageEditor, annotation: SheetAnnotation): Promise<string[]> {
+  const { part, survey, styles } = annotation;
+  const frame = openFrame((await editor.xml(part)) ?? '');
+  if (!frame) return [];
+  const edits = new RowEdits();
+  const relations = [...(await editor.relations(part)).values()];
+  const notesPart = relations.find(({ type }) => type === 'comments')?.part;
+  const notes = new Notes((notesPart && (await editor.xml(notesPart))) ?? NO_NOTES((await editor.namespaces()).main));
+  for (const address of notes.marked) edits.edit(...placeOf(address), { style: (style) => styles.unmarked(style) });
+  const messages = markCells(edits, survey.headers, annotation);
+  const { head, statuses } = writeColumns(edits, frame.head, annotation);
+  const tail = await writeNotes(editor, { part, notesPart, notes, messages, tail: frame.tail });
+  await editor.setPieces(part, [[head], edits.apply(frame.rows), [tail]]);
+  if (edits.formulasGone) await dropCalculationChain(editor);
+  return statuses;
+}
+
+/** Fills the cells that findings are about. @returns what their notes say, by address */
+function markCells(
+  edits: RowEdits,
+  headers: Headers,
+  { findings, styles }: SheetAnnotation,
+): ReadonlyMap<string, string> {
+  const indexes = new Map([...headers.columns].map(([field, { index }]): [string, number] => [field, index]));
+  const byCell = groupBy(findings, ({ row, field }) => {
+    const index = field === null ? undefined : indexes.get(field);
+    return row === null || index === undefined ? undefined : `${columnLetter(index)}${row}`;
+  });
+  const messages = new Map<string, string>();
+  for (const [address, about] of byCell) {
+    const severity = about.some((finding) => finding.severity === 'error') ? 'error' : 'warning';
+    edits.edit(...placeOf(address), { style: (style) => styles.marked(style, severity) });
+    messages.set(address, about.map(({ message }) => message).join('\n'));
+  }
+  return messages;
+}
+
+function writeColumns(edits: RowEdits, head: string, { survey, findings, outcomes }: SheetAnnotation) {
+  const { headers, dataRows, emptiedRows, lastColumn } = survey;
+  const byRow = groupBy(findings, ({ row }) => (row === null ? undefined : String(row)));
+  const words = new Map(
+    dataRows.map((row): [number, string] => [row, statusOf(byRow.get(String(row)) ?? [], outcomes.get(row))]),
+  );
+  const statuses = [...words.values()];
+  const status = headers.status?.index ?? lastColumn + 1;
+  // A sheet that is filled to its very edge has no room for them; cells, notes and summary still say all.
+  if (status >= LAST_COLUMN) return { head, statuses };
+  edits.edit(1, status, { text: STATUS_HEADER });
+  edits.edit(1, status + 1, { text: ERRORS_HEADER });
+  for (const [row, word] of words) {
+    const found = byRow.get(String(row)) ?? [];
+    edits.edit(row, status, { text: harmless(word) });
+    edits.edit(row, status + 1, { text: found.length === 0 ? null : harmless(explain(found)) });
+  }
+  if (headers.status) {
+    for (const row of emptiedRows) {
+      edits.edit(row, status, { text: null });
+      edits.edit(row, status + 1, { text: null });
+    }
+    return { head, statuses };
+  }
+  edits.copyStyle(1, status - 1, [status, status + 1]);
+  const widths = new Map([
+    [status, STATUS_WIDTH],
+    [status + 1, ERRORS_WIDTH],
+  ]);
+  return { head: withColumnWidths(withLastColumn(head, status + 1), widths), statuses };
+}
+
+interface NotesOfSheet {
+  part: string;
+  notesPart: string | undefined;
+  notes: Notes;
+  messages: ReadonlyMap<string, string>;
+  tail: string;
+}
+
+/** Writes the notes and their boxes. @returns the end of the sheet, which names the drawing of the boxes */
+async function writeNotes(
+  editor: PackageEditor,
+  { part, notesPart, notes, messages, tail }: NotesOfSheet,
+): Promise<string> {
+  const { xml, added, removed } = notes.write(messages);
+  const { relations } = await editor.namespaces();
+  if (notesPart) editor.set(notesPart, xml);
+  else if (added.length > 0)
+    await editor.add(part, 'comments', (number) => `xl/comments${number}.xml`, {
+      xml: XML_START + xml,
+      contentType: NOTES_TYPE,
+    });
+  const drawing = (await editor.relations(part)).get(notesDrawing(tail) ?? '')?.part;
+  const before = drawing && (await editor.xml(drawing));
+  if (drawing && before !== undefined) {
+    editor.set(drawing, editShapes(before, removed, added));
+    return tail;
+  }
+  if (added.length === 0) return tail;
+  const id = await editor.add(part, 'vmlDrawing', (number) => `xl/drawings/vmlDrawing${number}.vml`, {
+    xml: editShapes(NO_SHAPES, [], new Notes(xml).addresses),
+    contentType: SHAPES_TYPE,
+    byExtension: true,
+  });
+  return withNotesDrawing(tail, id, relations);
+}
+
+/** A list of formulas that names one which is gone makes Excel offer a repair; without the list it makes a new one. */
+async function dropCalculationChain(editor: PackageEditor): Promise<void> {
+  const relations = await editor.relations(editor.workbookPart);
+  for (const { type, part } of relations.values())
+    if (type === 'calcChain') await editor.remove(editor.workbookPart, part);
+}
+
+function placeOf(address: string): [row: number, column: number] {
+  const [, letters = '', row] = /^([A-Z]+)(\d+)$/.exec(address) ?? [];
+  return [Number(row), columnNumber(letters)];
+}
+
+function statusOf(found: readonly Finding[], outcome: string | undefined): string {
+  if (found.some(({ severity }) => severity === 'error')) return ERROR_STATUS;
+  return outcome ?? (found.length > 0 ? WARNING_STATUS : OK_STATUS);
+}
+
+/** All sentences about a row, errors first. */
+function explain(found: readonly Finding[]): string {
+  const errors = found.filter(({ severity }) => severity === 'error').map(({ message }) => message);
+  const warnings = found.filter(({ severity }) => severity === 'warning').map(({ message }) => `Warning: ${message}`);
+  return [...errors, ...warnings].join(' ').slice(0, LONGEST_TEXT);
+}

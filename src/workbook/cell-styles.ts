@@ -1,0 +1,130 @@
+import type { Severity } from './marks';
+import { FILLS } from './marks';
+import { elements, insertChild, withAttribute } from './xml-edit';
+import { attribute } from './xml-text';
+
+/** The children of a style sheet in the order of the format. */
+const ORDER = [
+  'numFmts',
+  'fonts',
+  'fills',
+  'borders',
+  'cellStyleXfs',
+  'cellXfs',
+  'cellStyles',
+  'dxfs',
+  'tableStyles',
+  'colors',
+  'extLst',
+];
+
+const NO_FILLS = [
+  '<fill><patternFill patternType="none"/></fill>',
+  '<fill><patternFill patternType="gray125"/></fill>',
+];
+
+/** What a workbook without a style sheet means. */
+export const NO_STYLES = (main: string): string =>
+  `<styleSheet xmlns="${main}"><cellStyleXfs count="1"><xf/></cellStyleXfs></styleSheet>`;
+
+/** The style sheet of a workbook; styles are added behind the others, so that every number in use keeps its meaning. */
+export class CellStyles {
+  private readonly fonts: StyleList;
+  private readonly fills: StyleList;
+  private readonly borders: StyleList;
+  private readonly formats: StyleList;
+  private readonly derived = new Map<string, number>();
+
+  constructor(private readonly source: string) {
+    this.fonts = new StyleList(source, 'fonts', 'font', ['<font><sz val="11"/><name val="Calibri"/></font>']);
+    this.fills = new StyleList(source, 'fills', 'fill', NO_FILLS);
+    this.borders = new StyleList(source, 'borders', 'border', [
+      '<border><left/><right/><top/><bottom/><diagonal/></border>',
+    ]);
+    this.formats = new StyleList(source, 'cellXfs', 'xf', ['<xf/>']);
+  }
+
+  /** The style of a cell with our fill in it. */
+  marked(style: number, severity: Severity): number {
+    return this.derive(`${style} ${severity}`, style, (attributes) => {
+      const fill = `<fill><patternFill patternType="solid"><fgColor rgb="${FILLS[severity]}"/></patternFill></fill>`;
+      return withAttribute(withAttribute(attributes, 'fillId', this.fills.add(fill)), 'applyFill', 1);
+    });
+  }
+
+  /** The style of a cell without our fill; the same style where the fill is not ours. */
+  unmarked(style: number): number {
+    const format = this.formats.items[style] ?? '';
+    const fill = this.fills.items[Number(attribute(openingTag(format), 'fillId') ?? 0)] ?? '';
+    const colour = attribute(/<fgColor\s[^<>]*>/.exec(fill)?.[0] ?? '', 'rgb')?.toUpperCase() ?? '';
+    if (!Object.values<string>(FILLS).includes(colour)) return style;
+    return this.derive(`${style} plain`, style, (attributes) =>
+      withAttribute(withAttribute(attributes, 'fillId', 0), 'applyFill', undefined),
+    );
+  }
+
+  /** A style for headings of our own, in points. */
+  heading(size: number): number {
+    const font = this.fonts.add(`<font><b/><sz val="${size}"/><name val="Calibri"/></font>`);
+    return this.formats.add(`<xf numFmtId="0" fontId="${font}" fillId="0" borderId="0" applyFont="1"/>`);
+  }
+
+  get xml(): string {
+    return [this.fonts, this.fills, this.borders, this.formats].reduce((xml, list) => list.into(xml), this.source);
+  }
+
+  private derive(key: string, style: number, change: (attributes: string) => string): number {
+    const known = this.derived.get(key);
+    if (known !== undefined) return known;
+    const before = this.formats.items[style] ?? this.formats.items[0] ?? '<xf/>';
+    const [format] = elements(before, 'xf');
+    const attributes = change(format?.attributes ?? '');
+    const index = this.formats.add(format?.content ? `<xf${attributes}>${format.content}</xf>` : `<xf${attributes}/>`);
+    this.derived.set(key, index);
+    return index;
+  }
+}
+
+function openingTag(element: string): string {
+  return element.slice(0, element.indexOf('>') + 1);
+}
+
+/** One of the lists of a style sheet; its items are known by their place. */
+class StyleList {
+  readonly items: string[];
+  private readonly before: number;
+  private readonly attributes: string;
+
+  constructor(
+    source: string,
+    private readonly name: string,
+    item: string,
+    whenEmpty: readonly string[],
+  ) {
+    const [list] = elements(source, name);
+    this.attributes = list?.attributes ?? '';
+    this.items = [...elements(list?.content ?? '', item)].map(({ start, end }) =>
+      (list?.content ?? '').slice(start, end),
+    );
+    this.before = this.items.length;
+    if (this.before === 0) this.items.push(...whenEmpty);
+  }
+
+  /** The place of an item, which is added where the list lacks it. */
+  add(item: string): number {
+    const known = this.items.indexOf(item);
+    return known >= 0 ? known : this.items.push(item) - 1;
+  }
+
+  /** The style sheet with what was added to this list. */
+  into(xml: string): string {
+    if (this.items.length === this.before) return xml;
+    const added = this.items.slice(this.before).join('');
+    const [list] = elements(xml, this.name);
+    const attributes = withAttribute(this.attributes, 'count', this.items.length);
+    const element = `<${this.name}${attributes}>${list?.content ?? ''}${added}</${this.name}>`;
+    if (list) return xml.slice(0, list.start) + element + xml.slice(list.end);
+    const inside = (/<styleSheet(?=[\s>])[^<>]*>/.exec(xml)?.index ?? 0) + 1;
+    return insertChild(xml, xml.indexOf('>', inside) + 1, ORDER.slice(ORDER.indexOf(this.name) + 1), element);
+  }
+}

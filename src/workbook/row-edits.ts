@@ -1,0 +1,153 @@
+import { columnLetter, columnNumber } from './sheet-xml';
+import type { ElementAt } from './xml-edit';
+import { elements, withAttribute } from './xml-edit';
+import { attribute, textElement } from './xml-text';
+
+/** A change to one cell. */
+export interface CellEdit {
+  /** The new text; null empties the cell; undefined leaves the value alone. */
+  text?: string | null;
+  /** The new style from the one that the cell has. */
+  style?: (before: number) => number;
+}
+
+const LAST_ROW = 1_048_576;
+
+/** Changes to the cells of a sheet by row and column, both from 1. */
+export class RowEdits {
+  private readonly rows = new Map<number, Map<number, CellEdit>>();
+  formulasGone = false;
+  private copy: { row: number; from: number; to: readonly number[] } | undefined;
+
+  /** Adds a change; of two changes to one cell the style functions run one after the other. */
+  edit(row: number, column: number, { text, style }: CellEdit): void {
+    if (!(row >= 1 && row <= LAST_ROW)) return;
+    const cells = this.rows.get(row) ?? new Map<number, CellEdit>();
+    this.rows.set(row, cells);
+    const before = cells.get(column);
+    const earlier = before?.style;
+    cells.set(column, {
+      text: text === undefined ? before?.text : text,
+      style: earlier && style ? (now) => style(earlier(now)) : (style ?? earlier),
+    });
+  }
+
+  /** Gives cells the style that another cell of their row has. */
+  copyStyle(row: number, from: number, to: readonly number[]): void {
+    this.copy = { row, from, to };
+  }
+
+  /**
+   * Applies the changes. Rows that have none stay byte for byte.
+   * @param xml rows and cells with their addresses (`addressed` in sheet-xml.ts)
+   * @returns the rows in pieces; when all were taken, {@link formulasGone} says whether a formula went with a changed cell
+   */
+  *apply(xml: string): Generator<string> {
+    const there = new Set<number>();
+    for (const [, attributes = ''] of xml.matchAll(/<row(?=[\s/>])([^<>]*)>/g)) there.add(rowNumber({ attributes }));
+    const absent = [...this.rows.keys()].filter((row) => !there.has(row)).sort((a, b) => a - b);
+    let copied = 0;
+    for (const element of elements(xml, 'row')) {
+      const number = rowNumber(element);
+      yield xml.slice(copied, element.start);
+      copied = element.start;
+      yield this.absentRows(absent, number);
+      const changes = this.rows.get(number);
+      if (!changes) continue;
+      if (this.copy?.row === number) this.copyIn(element.content, this.copy);
+      const edited = editCells(element.content, number, changes);
+      this.formulasGone ||= edited.formulaGone;
+      // The span is a hint about the columns in use, which is no longer right.
+      yield `<row${withAttribute(element.attributes, 'spans', undefined)}>${edited.cells}</row>`;
+      copied = element.end;
+    }
+    yield xml.slice(copied);
+    yield this.absentRows(absent, Number.POSITIVE_INFINITY);
+  }
+
+  /** Rows of changes that the sheet lacks, up to one that it has. */
+  private absentRows(absent: number[], below: number): string {
+    let rows = '';
+    for (let row = absent[0]; row !== undefined && row < below; row = absent[0]) {
+      absent.shift();
+      const { cells } = editCells('', row, this.rows.get(row));
+      if (cells !== '') rows += `<row r="${row}">${cells}</row>`;
+    }
+    return rows;
+  }
+
+  private copyIn(content: string, { row, from, to }: { row: number; from: number; to: readonly number[] }): void {
+    const source = [...elements(content, 'c')].find(({ attributes }) => columnOf(attributes) === from);
+    const style = Number(attribute(`<c${source?.attributes ?? ''}>`, 's') ?? 0);
+    for (const column of to) this.edit(row, column, { style: () => style });
+  }
+}
+
+function columnOf(attributes: string): number {
+  return columnNumber(/\sr="([A-Z]+)/.exec(attributes)?.[1] ?? '');
+}
+
+function rowNumber({ attributes }: Pick<ElementAt, 'attributes'>): number {
+  return Number(/\sr="(\d+)"/.exec(attributes)?.[1]);
+}
+
+function editCells(
+  content: string,
+  row: number,
+  changes: ReadonlyMap<number, CellEdit> = new Map<number, CellEdit>(),
+): { cells: string; formulaGone: boolean } {
+  const cells = [...elements(content, 'c')].map((element) => ({
+    element,
+    column: columnOf(element.attributes),
+  }));
+  const there = new Set(cells.map(({ column }) => column));
+  const absent = [...changes.keys()].filter((column) => !there.has(column)).sort((a, b) => a - b);
+  const parts: string[] = [];
+  let formulaGone = false;
+  let copied = 0;
+  const addAbsent = (before: number) => {
+    for (let column = absent[0]; column !== undefined && column < before; column = absent[0]) {
+      absent.shift();
+      parts.push(newCell(`${columnLetter(column)}${row}`, changes.get(column)));
+    }
+  };
+  for (const { element, column } of cells) {
+    parts.push(content.slice(copied, element.start));
+    copied = element.start;
+    addAbsent(column);
+    const change = changes.get(column);
+    if (!change) continue;
+    formulaGone ||= change.text !== undefined && element.content.includes('<f');
+    parts.push(changedCell(element, change));
+    copied = element.end;
+  }
+  const last = cells.at(-1)?.element.end ?? 0;
+  parts.push(content.slice(copied, last));
+  addAbsent(Number.POSITIVE_INFINITY);
+  parts.push(content.slice(last));
+  return { cells: parts.join(''), formulaGone };
+}
+
+function newCell(address: string, { text, style }: CellEdit = {}): string {
+  const number = style?.(0) ?? 0;
+  if (number === 0 && typeof text !== 'string') return '';
+  return cell(withAttribute(` r="${address}"`, 's', number === 0 ? undefined : number), text);
+}
+
+function changedCell({ attributes, content }: ElementAt, { text, style }: CellEdit): string {
+  const styled = style
+    ? withAttribute(attributes, 's', style(Number(attribute(`<c${attributes}>`, 's') ?? 0)))
+    : attributes;
+  if (text === undefined) return content === '' ? `<c${styled}/>` : `<c${styled}>${content}</c>`;
+  // The type and the metadata of the value that goes.
+  return cell(
+    ['t', 'cm', 'vm'].reduce((rest, name) => withAttribute(rest, name, undefined), styled),
+    text,
+  );
+}
+
+function cell(attributes: string, text: string | null | undefined): string {
+  return typeof text === 'string'
+    ? `<c${attributes} t="inlineStr"><is>${textElement(text)}</is></c>`
+    : `<c${attributes}/>`;
+}

@@ -1,0 +1,92 @@
+import { addressed, columnLetter, columnNumber } from './sheet-xml';
+import { elements, insertChild, withAttribute } from './xml-edit';
+import { attribute } from './xml-text';
+
+/** A sheet in three parts: what stands before its rows, the rows with their addresses, what stands behind them. */
+export interface SheetFrame {
+  head: string;
+  rows: string;
+  tail: string;
+}
+
+const ROWS_END = '</sheetData>';
+const LAST_COLUMN = 16_384;
+
+/** What the format puts behind the drawing of notes. */
+const AFTER_NOTES = [
+  'legacyDrawingHF',
+  'drawingHF',
+  'picture',
+  'oleObjects',
+  'controls',
+  'webPublishItems',
+  'tableParts',
+  'extLst',
+];
+
+/** Undefined for a sheet that has no place for rows, as none of a spreadsheet program is. */
+export function openFrame(xml: string): SheetFrame | undefined {
+  const start = xml.indexOf('<sheetData');
+  if (start < 0) return undefined;
+  const inside = xml.indexOf('>', start) + 1;
+  const end = xml.lastIndexOf(ROWS_END);
+  if (end >= inside)
+    return { head: xml.slice(0, inside), rows: addressed(xml.slice(inside, end)), tail: xml.slice(end) };
+  return { head: `${xml.slice(0, start)}<sheetData>`, rows: '', tail: ROWS_END + xml.slice(inside) };
+}
+
+/** Gives columns a width, and shows them where they were hidden. @param widths by column number */
+export function withColumnWidths(head: string, widths: ReadonlyMap<number, number>): string {
+  const [cols] = elements(head, 'cols');
+  const entries = [...elements(cols?.content ?? '', 'col')].flatMap(({ attributes }) => split(attributes, widths));
+  for (const [column, width] of widths)
+    entries.push({ min: column, max: column, attributes: ` width="${width}" customWidth="1"` });
+  const list = entries
+    .sort((a, b) => a.min - b.min)
+    .map(({ min, max, attributes }) => `<col min="${min}" max="${max}"${attributes}/>`)
+    .join('');
+  const start = cols?.start ?? head.indexOf('<sheetData');
+  return `${head.slice(0, start)}<cols>${list}</cols>${head.slice(cols?.end ?? start)}`;
+}
+
+interface ColumnEntry {
+  min: number;
+  max: number;
+  attributes: string;
+}
+
+/** An entry for several columns without those that get one of their own. */
+function split(attributes: string, without: ReadonlyMap<number, number>): ColumnEntry[] {
+  const tag = `<col${attributes}>`;
+  const rest = withAttribute(withAttribute(attributes, 'min', undefined), 'max', undefined);
+  const last = Math.min(Number(attribute(tag, 'max')), LAST_COLUMN);
+  const entries: ColumnEntry[] = [];
+  let min = Number(attribute(tag, 'min'));
+  for (const column of [...without.keys()].sort((a, b) => a - b)) {
+    if (column < min || column > last) continue;
+    if (column > min) entries.push({ min, max: column - 1, attributes: rest });
+    min = column + 1;
+  }
+  if (min <= last) entries.push({ min, max: last, attributes: rest });
+  return entries;
+}
+
+/** The range in use, which some readers trust, grown to a column. */
+export function withLastColumn(head: string, column: number): string {
+  return head.replace(
+    /(<dimension\s[^<>]*ref=")([A-Z]+)(\d+)(?::([A-Z]+)(\d+))?"/,
+    (_, start: string, left: string, top: string, right: string = left, bottom: string = top) =>
+      `${start}${left}${top}:${columnLetter(Math.max(column, columnNumber(right)))}${bottom}"`,
+  );
+}
+
+/** The id of the relationship to the drawing of notes; undefined where the sheet has none. */
+export function notesDrawing(tail: string): string | undefined {
+  const [tag] = /<legacyDrawing\s[^<>]*>/.exec(tail) ?? [];
+  return tag && attribute(tag, '[\\w.-]+:id');
+}
+
+/** Names the drawing of notes. */
+export function withNotesDrawing(tail: string, id: string, namespace: string): string {
+  return insertChild(tail, ROWS_END.length, AFTER_NOTES, `<legacyDrawing xmlns:r="${namespace}" r:id="${id}"/>`);
+}

@@ -1,0 +1,54 @@
+import type { CellContext } from './cell-content';
+import { cellContent } from './cell-content';
+import type { FirstSheet } from './first-sheet';
+import type { Headers } from './headers';
+import { readHeaders } from './headers';
+import { readNumberFormats } from './number-formats';
+import type { RawRow } from './raw-cells';
+import { rawRows } from './raw-cells';
+import { SharedStrings } from './shared-strings';
+
+/** Which rows of a sheet hold values, and the last column that does; our own columns count for neither. */
+export interface Survey {
+  headers: Headers;
+  dataRows: number[];
+  /** Rows with nothing but what an earlier run wrote. */
+  emptiedRows: number[];
+  lastColumn: number;
+}
+
+/** What the cells of a sheet refer to. */
+export function cellContext({ sharedStrings, styles, date1904 }: FirstSheet): CellContext {
+  return { strings: new SharedStrings(sharedStrings), formatOf: readNumberFormats(styles), date1904 };
+}
+
+/** The texts of a row by column number, for {@link readHeaders}. */
+export function textsOf({ cells }: RawRow, context: CellContext): string[] {
+  const texts: string[] = [];
+  for (const cell of cells) {
+    const content = cellContent(cell, context);
+    if (content.kind === 'text') texts[cell.column] = content.text;
+  }
+  return texts;
+}
+
+/** @throws WorkbookRefused (`damaged`) */
+export function surveySheet(sheet: FirstSheet): Survey {
+  const context = cellContext(sheet);
+  const survey: Survey = { headers: readHeaders([]), dataRows: [], emptiedRows: [], lastColumn: 1 };
+  for (const row of rawRows(sheet.xml)) {
+    if (row.number === 1) survey.headers = readHeaders(textsOf(row, context));
+    const own = survey.headers.status?.index ?? Number.NaN;
+    let filled = false;
+    for (const cell of row.cells) {
+      if (cell.column === own || cell.column === own + 1) continue;
+      // Most cells tell nothing new, and decoding their texts would fill the memory.
+      if (filled && cell.column <= survey.lastColumn) continue;
+      if (cellContent(cell, context).kind === 'blank') continue;
+      filled = true;
+      survey.lastColumn = Math.max(survey.lastColumn, cell.column);
+    }
+    if (row.number > 1) (filled ? survey.dataRows : survey.emptiedRows).push(row.number);
+  }
+  return survey;
+}

@@ -1,0 +1,70 @@
+/** Small changes to XML text that leave everything around them as it was. */
+
+const TAG = /<(\/?)([\w:.-]+)((?:[^<>"']|"[^"]*"|'[^']*')*)>/g;
+
+/**
+ * Puts a child where the order of the format wants it: before the first of `following`, else at the end of its parent.
+ * @param from just inside the parent, where scanning starts; children of children do not count
+ */
+export function insertChild(xml: string, from: number, following: readonly string[], child: string): string {
+  const pattern = new RegExp(TAG);
+  pattern.lastIndex = from;
+  let depth = 0;
+  for (let tag = pattern.exec(xml); tag !== null; tag = pattern.exec(xml)) {
+    const [, closing, name = '', attributes = ''] = tag;
+    if (depth === 0 && (closing === '/' || following.includes(name)))
+      return xml.slice(0, tag.index) + child + xml.slice(tag.index);
+    if (closing === '/') depth -= 1;
+    else if (!attributes.endsWith('/')) depth += 1;
+  }
+  return xml;
+}
+
+/** Puts a child behind the others of the last element of that name. */
+export function appendChild(xml: string, parent: string, child: string): string {
+  const end = xml.lastIndexOf(`</${parent}>`);
+  if (end >= 0) return xml.slice(0, end) + child + xml.slice(end);
+  return xml.replace(
+    new RegExp(`<${parent}(\\s[^<>]*?)?\\s*/>`),
+    (_, attributes: string | undefined) => `<${parent}${attributes ?? ''}>${child}</${parent}>`,
+  );
+}
+
+/** Where the element of that name begins and ends, with the ends of its opening tag; undefined where there is none. */
+export interface ElementAt {
+  start: number;
+  /** Behind the opening tag. */
+  inside: number;
+  /** Behind the closing tag. */
+  end: number;
+  /** Attributes as text; of `<a/>` without the slash. */
+  attributes: string;
+  /** What stands between the tags. */
+  content: string;
+}
+
+/** All elements of that name, none inside another of its own name. Costs no more than the length of the text. */
+export function* elements(xml: string, name: string, from = 0): Generator<ElementAt> {
+  const pattern = new RegExp(`<${name}(?=[\\s/>])([^<>]*)>`, 'g');
+  pattern.lastIndex = from;
+  const closing = `</${name}>`;
+  for (let tag = pattern.exec(xml); tag !== null; tag = pattern.exec(xml)) {
+    const start = tag.index;
+    const inside = pattern.lastIndex;
+    const attributes = tag[1] ?? '';
+    if (attributes.endsWith('/')) {
+      yield { start, inside, end: inside, attributes: attributes.slice(0, -1).trimEnd(), content: '' };
+      continue;
+    }
+    const close = xml.indexOf(closing, inside);
+    if (close < 0) return;
+    pattern.lastIndex = close + closing.length;
+    yield { start, inside, end: pattern.lastIndex, attributes, content: xml.slice(inside, close) };
+  }
+}
+
+/** Attributes with one of them set, or taken away where the value is undefined. */
+export function withAttribute(attributes: string, name: string, value: string | number | undefined): string {
+  const without = attributes.replace(new RegExp(`\\s${name}\\s*=\\s*(?:"[^"]*"|'[^']*')`), '').trimEnd();
+  return value === undefined ? without : `${without} ${name}="${value}"`;
+}
