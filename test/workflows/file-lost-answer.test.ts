@@ -77,6 +77,25 @@ describe('a submission that the service took, and whose answer was lost', () => 
     expect(stage.pushes(exporter)).toBe(1);
   });
 
+  it('ends although a person answers while its certificates are being found', async () => {
+    const exporter = await stage.exporter();
+    stage.fault(exporter, 'push-irm', 'accept-then-drop');
+    stage.fault(exporter, 'fetch-details', 'slow', { delayMs: 1_500, skip: 2, times: 1 });
+    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+    const { filingId } = await stage.until(filing, 'outcome_unknown');
+    const [requestId] = await stage.requestsOf(exporter);
+    // Of the fetches, the first is the snapshot and the second the first round; the third finds the certificate.
+    const fetches = () =>
+      stage.sandbox
+        .calls({ operation: 'fetch-details' })
+        .filter((call) => call.platformCustomerId === exporter.exporterId).length;
+    const passing = stage.pass(0.25);
+    await stage.until(filing, () => fetches() === 3);
+    expect(await stage.resolve(filing, 'filed', requestId)).toMatchObject({ filingId });
+    await passing;
+    expect(await filing.result()).toMatchObject({ state: 'certified' });
+  });
+
   it('stays live when it is abandoned, and its mapping is refused to everybody', async () => {
     const exporter = await stage.exporter();
     stage.fault(exporter, 'push-irm', 'accept-then-drop');

@@ -1,6 +1,6 @@
 import type { FaultInput } from '../../src/sandbox/fault-schema';
 import type { FilingResult } from '../../src/domain/contracts';
-import { HOUR_MS, MINUTE_MS, openFilingStage, type FilingStage } from './filing-stage';
+import { HOUR_MS, openFilingStage, type FilingStage } from './filing-stage';
 
 let stage: FilingStage;
 jest.setTimeout(120_000);
