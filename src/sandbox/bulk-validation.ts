@@ -64,9 +64,9 @@ function readCell(column: BulkColumn, { text, isDate }: CellContent): Reading {
         ? { value: text.toUpperCase() }
         : { error: `Invalid yesno value "${text}" for ${field}. Expected Y or N` };
     case 'whole':
-      return /^\d+$/.test(text) ? { value: text } : { error: invalidNumber(field, text) };
+      return !isDate && /^\d+$/.test(text) ? { value: text } : { error: invalidNumber(field, text) };
     case 'amount':
-      return /^\d+(\.\d+)?$/.test(text) ? { value: text } : { error: invalidNumber(field, text) };
+      return !isDate && /^\d+(\.\d+)?$/.test(text) ? { value: text } : { error: invalidNumber(field, text) };
     default:
       return { value: text };
   }

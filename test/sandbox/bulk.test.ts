@@ -90,6 +90,18 @@ describe('cells', () => {
   test.each<[string, RowValues, string, string]>([
     ['no value', { irmNumber: null }, 'irmNumber', 'Required field irmNumber is missing'],
     ['only blanks', { irmNumber: ' \u00a0' }, 'irmNumber', 'Required field irmNumber is missing'],
+    [
+      'a date in a column of digits',
+      { serialNo: utc(12) },
+      'serialNo',
+      'Invalid number value "12052026" for serialNo. Expected digits',
+    ],
+    [
+      'a date in an amount',
+      { mappedIRMAmountFCC: utc(12) },
+      'mappedIRMAmountFCC',
+      'Invalid number value "12052026" for mappedIRMAmountFCC. Expected digits',
+    ],
     ['Yes', { isVostro: 'Yes' }, 'isVostro', 'Invalid yesno value "Yes" for isVostro. Expected Y or N'],
     ['True', { isVostro: true }, 'isVostro', 'Invalid yesno value "TRUE" for isVostro. Expected Y or N'],
     ['1', { isGstAvail: 1 }, 'isGstAvail', 'Invalid yesno value "1" for isGstAvail. Expected Y or N'],

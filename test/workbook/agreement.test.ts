@@ -77,15 +77,15 @@ const wrapped = (values: fc.Arbitrary<CellValue>): fc.Arbitrary<CellValue> =>
 function defects(field: string): fc.Arbitrary<CellValue> {
   const text = anyText as fc.Arbitrary<CellValue>;
   const byKind: Record<string, fc.Arbitrary<CellValue>> = {
-    serialNo: fc.oneof(anyNumber, numberText),
+    serialNo: fc.oneof(anyNumber, numberText, dateCell),
     uploadType: fc.oneof(fc.constantFrom<CellValue>(101, 102, 103, 104, '101', 105, 1, '1', 'Direct'), numberText),
     branchSlNo: fc.oneof(anyNumber, numberText),
     irmDt: fc.oneof(dateText, dateCell, fc.constantFrom<CellValue>(46027, 15012026, 5012026, true)),
     sbCumInvoiceDate: fc.oneof(dateText, dateCell),
     gstinInvoiceDate: fc.oneof(dateText, dateCell),
-    irmRemitAmtFCC: fc.oneof(anyNumber, numberText, fc.constant<CellValue>(true)),
+    irmRemitAmtFCC: fc.oneof(anyNumber, numberText, dateCell, fc.constant<CellValue>(true)),
     sbCumInvoiceValueinFCC: fc.oneof(anyNumber, numberText),
-    mappedIRMAmountFCC: fc.oneof(anyNumber, numberText),
+    mappedIRMAmountFCC: fc.oneof(anyNumber, numberText, dateCell),
     isVostro: flag,
     isGstAvail: flag,
     isThirdPartyExport: flag,
