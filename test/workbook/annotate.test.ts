@@ -340,6 +340,23 @@ test('a file of another program: prefixes, no addresses, no style list, columns 
   expect([...(await readWorkbook(annotated)).statuses]).toEqual([[2, 'Error']]);
 });
 
+test('a checked workbook that LibreOffice saved anew: its marks are found and go, the user’s words stay', async () => {
+  // Made by `soffice --headless --convert-to xlsx` from an annotated workbook: it joins the runs of a note.
+  const source = await readFile(join(__dirname, 'saved-by-libreoffice.xlsx'));
+  const checked = await checkWorkbook(source);
+  expect(brief(checked.errors)).toEqual(['3 irmDt invalid_date', '3 isVostro invalid_yes_no']);
+  expect([...checked.reading.statuses]).toEqual([
+    [2, 'OK'],
+    [3, 'Error'],
+  ]);
+  const cleared = await load(await annotateWorkbook({ source, findings: [] }));
+  const sheet = cleared.worksheets[0] as Worksheet;
+  expect([fillOf(sheet.getCell('G3')), fillOf(sheet.getCell('R3'))]).toEqual([undefined, undefined]);
+  expect(JSON.stringify(sheet.getCell('G3').note)).toContain('"text":"ask Meera"');
+  expect(sheet.getCell('R3').note).toBeUndefined();
+  expect(cleared.worksheets.map(({ name }) => name)).toEqual(['Upload', 'eBRC Summary']);
+});
+
 test('a formula in our own columns goes with the list that names it', async () => {
   const parts = await partsOf(await checkAndAnnotate(await book([cells()])));
   const letter = columnLetter(columnIndex('serviceTypeModesValue') + 1);
