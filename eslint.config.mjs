@@ -47,14 +47,32 @@ export default tseslint.config(
     // Workflow code runs in the deterministic sandbox: no I/O, no clock of the machine, activities as types alone.
     files: ['src/workflows/**/*.ts'],
     rules: {
-      'no-restricted-imports': ['error', { patterns: [{ regex: '^(node:|fs$|path$|crypto$|pg$|undici$|exceljs$|pino$)', message: 'Workflows do no I/O.' }] }],
+      'no-restricted-imports': [
+        'error',
+        {
+          patterns: [
+            { regex: '^(node:|fs$|path$|crypto$|pg$|undici$|exceljs$|pino$)', message: 'Workflows do no I/O.' },
+          ],
+        },
+      ],
       '@typescript-eslint/no-restricted-imports': [
         'error',
-        { patterns: [{ group: ['../activities/*'], allowTypeImports: true, message: 'Activities reach workflows as types alone.' }] },
+        {
+          patterns: [
+            {
+              group: ['../activities/*'],
+              allowTypeImports: true,
+              message: 'Activities reach workflows as types alone.',
+            },
+          ],
+        },
       ],
     },
   },
-  { files: ['src/starter/**/*.ts', 'src/stack/**/*.ts', 'bench/**/*.ts', 'chaos/**/*.ts'], rules: { 'no-console': 'off' } },
+  {
+    files: ['src/starter/**/*.ts', 'src/stack/**/*.ts', 'bench/**/*.ts', 'chaos/**/*.ts'],
+    rules: { 'no-console': 'off' },
+  },
   {
     files: ['test/**/*.ts', 'bench/**/*.ts', 'chaos/**/*.ts'],
     rules: {
@@ -69,6 +87,11 @@ export default tseslint.config(
   {
     files: ['src/**/*.ts'],
     ignores: ['src/config.ts'],
-    rules: { 'no-restricted-properties': ['error', { object: 'process', property: 'env', message: 'Only src/config.ts reads the environment.' }] },
+    rules: {
+      'no-restricted-properties': [
+        'error',
+        { object: 'process', property: 'env', message: 'Only src/config.ts reads the environment.' },
+      ],
+    },
   },
 );

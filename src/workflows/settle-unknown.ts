@@ -122,7 +122,7 @@ async function ask(run: FilingRun, stage: SubmissionStage, evidence: Evidence | 
   const moved = evidence?.balances.filter((balance) => balance.before !== balance.after).length ?? 0;
   const found = [
     `${evidence?.openRows ?? stage.rowCount} of ${stage.rowCount} rows have no certificate`,
-    `${moved} of ${evidence?.balances.length ?? 0} IRM balances changed since the send`,
+    `${moved} of ${evidence?.balances.length ?? 0} IRM balances changed since they were last read before the send (other filings may be why)`,
     ...(evidence?.ambiguous.length ? [`${evidence.ambiguous.length} certificates fit more than one row`] : []),
     ...(evidence?.problem ? [evidence.problem] : []),
   ].join('; ');
