@@ -1,6 +1,7 @@
 /** Small changes to XML text that leave everything around them as it was. */
 
-const TAG = /<(\/?)([\w:.-]+)((?:[^<>"']|"[^"]*"|'[^']*')*)>/g;
+// A value may hold `>` but never `<`; stopping there, hostile text costs no more than its length.
+const TAG = /<(\/?)([\w:.-]+)(?=[\s/>])((?:[^<>"']|"[^"<]*"|'[^'<]*')*)>/g;
 
 /**
  * Puts a child where the order of the format wants it: before the first of `following`, else at the end of its parent.
@@ -25,8 +26,8 @@ export function appendChild(xml: string, parent: string, child: string): string 
   const end = xml.lastIndexOf(`</${parent}>`);
   if (end >= 0) return xml.slice(0, end) + child + xml.slice(end);
   return xml.replace(
-    new RegExp(`<${parent}(\\s[^<>]*?)?\\s*/>`),
-    (_, attributes: string | undefined) => `<${parent}${attributes ?? ''}>${child}</${parent}>`,
+    new RegExp(`<${parent}(?=[\\s/])([^<>]*)/>`),
+    (_, attributes: string) => `<${parent}${attributes.trimEnd()}>${child}</${parent}>`,
   );
 }
 
