@@ -1,7 +1,7 @@
 const NAMED: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&' };
 
 /** The text that XML character data stands for: line ends as XML reads them, then entities. Unknown entities stay. */
-export function xmlText(data: string): string {
+function xmlText(data: string): string {
   const lines = data.includes('\r') ? data.replace(/\r\n?/g, '\n') : data;
   if (!lines.includes('&')) return lines;
   return lines.replace(
