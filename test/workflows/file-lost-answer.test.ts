@@ -49,7 +49,7 @@ describe('a submission that the service took, and whose answer was lost', () => 
 
   it('is never sent again, and settled by its certificates alone', async () => {
     const made = await scenes(faults.map(([kind, more]) => [kind, more]));
-    const results = await Promise.all(made.map(({ filing }) => filing.result()));
+    const results = await stage.results(made.map(({ filing }) => filing));
     expect(
       byName(
         made,
@@ -122,7 +122,7 @@ describe('a submission whose answer was lost, and which never came to be', () =>
     await Promise.all(made.map(({ filing }) => stage.until(filing, 'outcome_unknown')));
     expect(made.map(({ exporter }) => stage.pushes(exporter))).toEqual(faults.map(() => 1));
     await Promise.all(made.map(({ filing }) => stage.resolve(filing, 'not-filed')));
-    const results = await Promise.all(made.map(({ filing }) => filing.result()));
+    const results = await stage.results(made.map(({ filing }) => filing));
     expect(
       byName(
         made,

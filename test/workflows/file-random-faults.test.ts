@@ -60,25 +60,30 @@ async function settleTruly({ exporter, filing }: Started): Promise<void> {
   await stage.resolve(filing, requests.length > 0 ? 'filed' : 'not-filed', requests.at(-1));
 }
 
-/** Every filing ends, or says that its outcome is unknown and why; then a person settles it, as often as it takes. */
-async function drive(started: Started): Promise<FilingState> {
-  for (let looks = 0; looks < 8; looks += 1) {
-    await stage.pass(0.5);
-    const { state, attention } = await started.filing.query(filingQuery);
-    if (isEnd(state as FilingState)) break;
-    if (state !== 'outcome_unknown') continue;
-    expect(attention).toBeTruthy();
-    // It may settle itself by certificates in this very moment: then there is nothing left to answer.
-    await settleTruly(started).catch(() => undefined);
+/** Every filing ends, or says that its outcome is unknown and why; then a person settles it. */
+async function look(started: Started): Promise<void> {
+  const { state, attention } = await started.filing.query(filingQuery);
+  if (state !== 'outcome_unknown') return;
+  expect(attention).toBeTruthy();
+  // It may settle itself by certificates in this very moment: then there is nothing left to answer.
+  await settleTruly(started).catch(() => undefined);
+}
+
+async function drive(started: Started[]): Promise<FilingState[]> {
+  for (let looks = 0; looks < 6; looks += 1) {
+    // One clock for all of them: it is moved in one place only.
+    await stage.pass(0.05);
+    await Promise.all(started.map(look));
   }
-  return (await started.filing.result()).state as FilingState;
+  const results = await stage.results(started.map(({ filing }) => filing));
+  return results.map(({ state }) => state as FilingState);
 }
 
 it('files no mapping twice and loses no filing, whatever goes wrong', async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(plan, { minLength: 5, maxLength: 5 }), async (plans) => {
+    fc.asyncProperty(fc.array(plan, { minLength: 4, maxLength: 4 }), async (plans) => {
       const started = await Promise.all(plans.map(start));
-      const ends = await Promise.all(started.map(drive));
+      const ends = await drive(started);
       stage.sandbox.clearFaults();
       expect(stage.sandbox.doubleFilings()).toEqual([]);
       expect(ends.filter((state) => !isEnd(state))).toEqual([]);

@@ -51,6 +51,11 @@ export interface FilingStage {
   file(exporter: TestExporter, rows: Mapping[], more?: Partial<FileInput>): Promise<Filing>;
   /** Waits in real time until the filing is in a state, and answers its progress. */
   until(filing: Filing, state: string | ((progress: FilingResult) => boolean)): Promise<FilingResult>;
+  /**
+   * The results of filings that run at once. They are awaited one after the other: the server lets its clock skip for one
+   * waiting caller at a time, and fails the second.
+   */
+  results(filings: Filing[]): Promise<FilingResult[]>;
   view(filing: Filing | FilingResult): Promise<FilingView>;
   /** The filing's story, kind by kind. */
   story(filingId: string | null): Promise<string[]>;
@@ -122,19 +127,19 @@ export async function openFilingStage(
     worker,
     logs,
     async exporter({ irmAmount = 10_000 } = {}) {
-      exporters += 1;
-      const username = `filer.${exporters}.${randomUUID().slice(0, 8)}`;
+      const number = (exporters += 1);
+      const username = `filer.${number}.${randomUUID().slice(0, 8)}`;
       const password = 'Right-Horse-1!';
       const { accounts: world } = await sandbox.state();
       const [pattern] = world;
       const irm = pattern?.irms[0];
       if (!pattern || !irm) throw new Error('the sandbox has no account to copy');
-      const irmNumber = `IRM${String(exporters).padStart(6, '0')}`;
+      const irmNumber = `IRM${String(number).padStart(6, '0')}`;
       world.push({
         ...pattern,
         username,
         password,
-        iec: `IEC${String(exporters).padStart(7, '0')}`,
+        iec: `IEC${String(number).padStart(7, '0')}`,
         activationDelayMs: 0,
         irms: [
           {
@@ -153,9 +158,9 @@ export async function openFilingStage(
       });
       const { api } = worker.deps;
       const customer = await api.createCustomer({
-        name: `Filer ${exporters}`,
+        name: `Filer ${number}`,
         email: `${username}@example.test`,
-        iec: `IEC${String(exporters).padStart(7, '0')}`,
+        iec: `IEC${String(number).padStart(7, '0')}`,
       });
       await api.checkCredentials(customer.id, { dgftUsername: username, dgftPassword: password });
       return { exporterId: customer.id, username, irmNumber, irmDt: irm.irmIssueDate };
@@ -211,6 +216,11 @@ export async function openFilingStage(
         throw new Error(`${String(error)}: ${JSON.stringify(progress)}`);
       });
       return progress as FilingResult;
+    },
+    async results(filings) {
+      const results: FilingResult[] = [];
+      for (const filing of filings) results.push(await filing.result());
+      return results;
     },
     async view(filing) {
       const filingId = 'filingId' in filing ? filing.filingId : (await filing.query(filingQuery)).filingId;
