@@ -186,7 +186,8 @@ export async function openRowsOf(db: Queryable, filingId: string, exporterId: st
             mapping->>'sbCumInvoiceDate' AS "sbCumInvoiceDate", mapped_amount::text AS "mappedIRMAmountFCC", currency
        FROM filing_rows
       WHERE exporter_id = $2 AND live AND ebrc_number IS NULL
-        AND (filing_id = $1 OR submitted_at IS NOT NULL)`,
+        AND (filing_id = $1 OR submitted_at IS NOT NULL)
+      ORDER BY filing_id, position`,
     [filingId, exporterId],
   );
   return rows.map((row) => ({ ...row, mine: row.filingId === filingId }));
