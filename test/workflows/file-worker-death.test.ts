@@ -91,7 +91,9 @@ describe('a worker that is lost', () => {
     await stage.giveUpOn(filing, 'submitPush');
     await stage.pass(0.1);
     await stage.until(filing, 'outcome_unknown');
-    expect(await attempts(filing)).toEqual(['sending']);
+    // The frozen call may reach its own time-out meanwhile and say that it wrote nothing; the filing asks all the same.
+    expect(['sending', 'not_sent']).toContain((await attempts(filing))[0]);
+    expect(stage.pushes(exporter)).toBe(0);
     thaw();
     await stage.resolve(filing, 'not-filed');
     expect(await filing.result()).toMatchObject({ state: 'certified' });
