@@ -8,7 +8,7 @@ import {
   numbersNotToAdopt,
   unclaimedCertificates,
 } from '../ledger/certificates';
-import { countRows, openRowsOf, readRows, settleRows } from '../ledger/filing-rows';
+import { countOpenRows, openRowsOf, readRows, settleRows } from '../ledger/filing-rows';
 import { readSubmissions } from '../ledger/submissions';
 import { notYet } from './application-failure';
 import { withHeartbeat } from './call-context';
@@ -38,22 +38,25 @@ export function createCertificateActivities(deps: ActivityDependencies) {
     async fetchCertificates({
       filingId,
       exporterId,
+      submission,
     }: {
       filingId: string;
       exporterId: string;
+      /** Whose open rows are told; left out: those of the whole filing. */
+      submission?: number;
     }): Promise<FetchedCertificates> {
       const iecCode = await iecOf(pool, exporterId);
-      const counts = await countRows(pool, filingId);
+      const openBefore = await countOpenRows(pool, filingId, submission);
       if (!iecCode) {
         const problem = 'fetch-details needs an IEC, and neither the exporter nor its IRMs have one';
-        return { withoutDetail: await countWithoutDetail(pool, filingId), open: counts.open, problem };
+        return { withoutDetail: await countWithoutDetail(pool, filingId), open: openBefore, problem };
       }
       const rows = await readRows(pool, filingId);
       const submissions = await readSubmissions(pool, filingId);
       const sent = submissions.flatMap((each) => (each.submittedAt ? [each.submittedAt.getTime()] : []));
       const sentFrom = filingDateInKolkata(Math.min(clock(), ...sent));
       const issued = rows.flatMap((row) => filingDateFromAnything(row.ebrcDate) ?? []).sort(compareFilingDates);
-      const open = counts.open > 0;
+      const open = openBefore > 0;
       const first = issued[0];
       const last = issued.at(-1);
       // Rows without a number may have been certified on any day since the send.
@@ -63,7 +66,7 @@ export function createCertificateActivities(deps: ActivityDependencies) {
       if (open) await fillRows({ filingId, exporterId, sentFrom, sentAt: new Date(Math.min(clock(), ...sent)) });
       return {
         withoutDetail: await countWithoutDetail(pool, filingId),
-        open: (await countRows(pool, filingId)).open,
+        open: await countOpenRows(pool, filingId, submission),
         problem: null,
       };
     },

@@ -153,6 +153,16 @@ export async function saveRowErrors(db: Queryable, filingId: string, findings: r
   }
 }
 
+/** Rows of a filing, or of one of its submissions, that have no outcome yet. */
+export async function countOpenRows(db: Queryable, filingId: string, submission?: number): Promise<number> {
+  const { rows } = await db.query<{ n: number }>(
+    `SELECT count(*)::int AS n FROM filing_rows
+      WHERE filing_id = $1 AND ($2::int IS NULL OR submission = $2) AND state IN ('planned', 'submitted', 'unknown')`,
+    [filingId, submission ?? null],
+  );
+  return rows[0]?.n ?? 0;
+}
+
 /** How many rows stand where. `open`: neither certified nor errored nor given up. */
 export async function countRows(db: Queryable, filingId: string): Promise<FilingCounts> {
   const { rows } = await db.query<FilingCounts>(

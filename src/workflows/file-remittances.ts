@@ -100,7 +100,9 @@ async function checkAndApprove(run: FilingRun): Promise<void> {
 /** Submissions go out one after another; a refusal at the door stops those behind it. */
 async function submitAll(run: FilingRun): Promise<void> {
   for (const stage of run.filing?.submissions ?? []) {
-    if (run.ended || stage.state !== 'planned') continue;
+    // An acknowledgement without a request id cannot be followed: a run that takes it up settles it.
+    const unsettled = stage.state === 'acknowledged' && !stage.requestId;
+    if (run.ended || (stage.state !== 'planned' && !unsettled)) continue;
     try {
       await submitOne(run, stage);
     } catch (error) {

@@ -46,7 +46,7 @@ async function poll(run: FilingRun, stage: SubmissionStage): Promise<void> {
       const message = `The service acknowledged the submission as Failed and does not know request ${stage.requestId}. ${said}`;
       throw new FilingRefused(stage.submission, { kind: 'acknowledgement_failed', message: message.trim() }, []);
     }
-    if (polled.outcome === 'terminal' || (await filledByDetails(run))) {
+    if (polled.outcome === 'terminal' || (await filledByDetails(run, stage))) {
       stage.state = 'terminal';
       return;
     }
@@ -72,11 +72,11 @@ function look(run: FilingRun, stage: SubmissionStage): Promise<PollResult> {
 }
 
 /** The authority is done but did not say for which rows: fetch-details may. */
-async function filledByDetails(run: FilingRun): Promise<boolean> {
+async function filledByDetails(run: FilingRun, { submission }: SubmissionStage): Promise<boolean> {
   const { filingId, exporterId } = run;
   const about = { summary: 'Fill rows from the certificate details', rateClass: 'details' as const, exporterId };
   const { open } = await throughPauses(run, () =>
-    interruptible(run, () => calls('api', about).fetchCertificates({ filingId, exporterId })),
+    interruptible(run, () => calls('api', about).fetchCertificates({ filingId, exporterId, submission })),
   );
   return open === 0;
 }
