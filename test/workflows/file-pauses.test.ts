@@ -1,0 +1,96 @@
+import { HOUR_MS, openFilingStage, type FilingStage } from './filing-stage';
+
+let stage: FilingStage;
+jest.setTimeout(120_000);
+
+beforeAll(async () => {
+  stage = await openFilingStage({
+    sandbox: { ackDelayMs: HOUR_MS },
+    worker: { settings: { httpTimeoutMs: 3_000, settleAfterMs: 30_000, overdueAfterMs: 3 * HOUR_MS } },
+  });
+});
+afterAll(() => stage?.close());
+afterEach(() => {
+  stage.sandbox.clearFaults();
+  expect(stage.sandbox.doubleFilings()).toEqual([]);
+});
+
+async function control(method: 'POST' | 'PATCH', path: string, body: object): Promise<void> {
+  const answer = await fetch(`${stage.sandbox.controlUrl}${path}`, {
+    method,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  expect(answer.ok).toBe(true);
+}
+
+it('waits for our own access, blames nobody else for it, and goes on when it is back', async () => {
+  const exporter = await stage.exporter();
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  await stage.until(filing, 'processing');
+  await control('POST', '/keys', { key: 'dev_sandbox_key', revoked: true });
+  await stage.pass(1.5);
+  const paused = await stage.until(filing, 'needs_access');
+  expect(paused.attention).toContain('EBRC_API_KEY');
+  await control('POST', '/keys', { key: 'dev_sandbox_key', revoked: false });
+  expect(await filing.result()).toMatchObject({ state: 'certified' });
+});
+
+it('pauses for a locked account after the send, and goes on with credentials that work', async () => {
+  const exporter = await stage.exporter();
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  await stage.until(filing, 'processing');
+  await control('PATCH', `/accounts/${exporter.username}`, { locked: true });
+  await stage.pass(2);
+  const paused = await stage.until(filing, 'needs_credentials');
+  expect(paused.requestId).toBeTruthy();
+  await control('PATCH', `/accounts/${exporter.username}`, { locked: false, password: 'Unlocked-Horse-3!' });
+  await stage.renewCredentials(exporter, 'Unlocked-Horse-3!');
+  expect(await filing.result()).toMatchObject({ state: 'certified', requestId: paused.requestId });
+  expect(stage.pushes(exporter)).toBe(1);
+});
+
+it('waits until the authority opens access before it sends anything', async () => {
+  const exporter = await stage.exporter();
+  const customer = (await stage.sandbox.state()).customers.get(exporter.exporterId);
+  if (!customer?.connection) throw new Error('the client is not validated');
+  customer.connection.activatesAt = (await stage.env.currentTimeMs()) + 5 * HOUR_MS;
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  await stage.until(filing, ({ filingId }) => filingId !== null);
+  expect(stage.pushes(exporter)).toBe(0);
+  const result = await filing.result();
+  expect(result).toMatchObject({ state: 'certified' });
+  expect(await stage.story(result.filingId)).toContain('activation_pending');
+  expect(stage.pushes(exporter)).toBe(1);
+});
+
+it('may be given up while it is overdue; what was sent stays live', async () => {
+  const exporter = await stage.exporter();
+  stage.fault(exporter, 'status', 'stale-status', { every: 1 });
+  const rows = [stage.mapping(exporter)];
+  const filing = await stage.file(exporter, rows);
+  await stage.until(filing, 'processing');
+  await stage.pass(4);
+  await stage.until(filing, 'overdue');
+  expect(await stage.abandon(filing)).toMatchObject({ state: 'abandoned' });
+  expect((await stage.view(filing)).rows).toMatchObject([{ state: 'abandoned_after_send' }]);
+  const again = await stage.file(exporter, rows);
+  expect(await again.result()).toMatchObject({ filingId: null, errors: [{ code: 'mapping_live' }] });
+  expect(stage.pushes(exporter)).toBe(1);
+});
+
+it('fills a thousand rows into two submissions of one filing', async () => {
+  const exporter = await stage.exporter();
+  const rows = Array.from({ length: 1_000 }, () =>
+    stage.mapping(exporter, { mappedIRMAmountFCC: 1, sbCumInvoiceValueinFCC: 1 }),
+  );
+  const filing = await stage.file(exporter, rows, { channel: 'push' });
+  await stage.until(filing, 'processing');
+  const view = await stage.view(filing);
+  expect(view.submissions.map(({ rowCount, ackStatus }) => [rowCount, ackStatus])).toEqual([
+    [999, 'Validated'],
+    [1, 'Validated'],
+  ]);
+  expect(stage.pushes(exporter)).toBe(2);
+  expect(await stage.abandon(filing)).toMatchObject({ state: 'abandoned' });
+});
