@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   WorkflowNotFoundError,
   WorkflowUpdateFailedError,
@@ -7,7 +8,7 @@ import {
 import { WorkflowIdConflictPolicy, type UpdateDefinition } from '@temporalio/common';
 import type { AbandonArgs, ApproveArgs, FilingResult, ResolveArgs } from '../domain/contracts';
 import { isEnd } from '../domain/filing-states';
-import { findFiling, type FilingRecord } from '../ledger/filings';
+import { findFiling, needFiling, type FilingRecord } from '../ledger/filings';
 import { abandonUpdate, approveUpdate, filingQuery, resolveUpdate } from '../workflows/messages';
 import type { EbrcClientDependencies } from './dependencies';
 import { refusal } from './errors';
@@ -18,6 +19,9 @@ import { silenceNotice } from './workers-present';
 
 /** An update is answered when it has been carried out; a filing that is given up first lets its calls end. */
 const ANSWERED_WITHIN_MS = 120_000;
+/** How long, and how often, the ledger is looked at for what an update has moved. */
+const RECORDED_WITHIN_MS = 10_000;
+const RECORDED_LOOK_MS = 100;
 
 /** What an operator does to a filing, and the states of an ended filing in which it has happened already. */
 interface Command<A> {
@@ -47,6 +51,7 @@ export function createFilingOperations(deps: EbrcClientDependencies): FilingOper
     const started = { workflowId: filing.workflowId, reference: filing.reference, exporterId: filing.exporterId };
     const result = await send(deps, command, filing, args);
     if (wait.wait) return followFiling(deps, started, wait);
+    await untilRecorded(deps, filing, result);
     const view = withPaths(deps, await viewOfResult(deps.pool, result, started));
     return { filing: view, waitsForPerson: waitsForPerson(view), notice: null };
   }
@@ -55,6 +60,22 @@ export function createFilingOperations(deps: EbrcClientDependencies): FilingOper
     resolve: (filing, args, wait) => operate(RESOLVE, filing, args, wait),
     abandon: (filing, args, wait) => operate(ABANDON, filing, args, wait),
   };
+}
+
+/**
+ * The workflow answers an update as soon as it has moved; the ledger, which is what is printed, hears of it a moment later.
+ * Gives up waiting after a while: the answer is then what the ledger says so far.
+ */
+async function untilRecorded(
+  { pool }: EbrcClientDependencies,
+  before: FilingRecord,
+  { state }: FilingResult,
+): Promise<void> {
+  const until = Date.now() + RECORDED_WITHIN_MS;
+  for (let moved = state === before.state; !moved && Date.now() < until;) {
+    moved = (await needFiling(pool, before.filingId)).state !== before.state;
+    if (!moved) await sleep(RECORDED_LOOK_MS);
+  }
 }
 
 /** The filing behind a FILING argument. @throws RefusedError when the ledger holds none */
