@@ -1,4 +1,3 @@
-import { hasErrors, type Finding } from '../domain/finding';
 import { errorTexts } from '../domain/request-status';
 import { irmKeyText, type IrmKey } from '../domain/mapping';
 import { filingDateFromAnything } from '../domain/dates';
@@ -109,14 +108,13 @@ export function createAttemptActivities({ pool, clock, logger }: ActivityDepende
  * `irmNumbers` (spec: "POST /genebrc/bulk-upload"). Null when they agree or the answer does not say.
  */
 export function reconcileUpload(sent: readonly FilingRow[], answer: StoredAnswer): string | null {
-  const findings: Finding[] = [];
-  const note = (message: string) =>
-    findings.push({ severity: 'error', code: 'upload_mismatch', row: null, field: null, message });
+  const differences: string[] = [];
   const read = answer.parsedRowCount;
-  if (typeof read === 'number' && read !== sent.length) note(`the service read ${read} rows, ${sent.length} were sent`);
+  if (typeof read === 'number' && read !== sent.length)
+    differences.push(`the service read ${read} rows, ${sent.length} were sent`);
   const accepted = answer.recordResCount;
   if (typeof accepted === 'number' && accepted !== sent.length) {
-    note(`the acknowledgement counts ${accepted} records, ${sent.length} were sent`);
+    differences.push(`the acknowledgement counts ${accepted} records, ${sent.length} were sent`);
   }
   if (answer.irms && answer.irms.length > 0) {
     const ours = new Map<string, number>();
@@ -124,9 +122,10 @@ export function reconcileUpload(sent: readonly FilingRow[], answer: StoredAnswer
     for (const entry of answer.irms)
       count(ours, keyOf(entry as Partial<IrmKey>, (entry as { sbCumInvoiceNumber?: unknown }).sbCumInvoiceNumber), -1);
     const off = [...ours].filter(([, balance]) => balance !== 0);
-    if (off.length > 0) note(`${off.length} of the IRM-to-document rows it read are not the ones that were sent`);
+    if (off.length > 0)
+      differences.push(`${off.length} of the IRM-to-document rows it read are not the ones that were sent`);
   }
-  return hasErrors(findings) ? findings.map((finding) => finding.message).join('; ') : null;
+  return differences.length > 0 ? differences.join('; ') : null;
 }
 
 function count(balances: Map<string, number>, key: string, by: number): void {

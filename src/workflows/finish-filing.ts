@@ -1,11 +1,12 @@
 /** From settled rows to the end: certificate details, PDFs, and how it all came out. */
-import { condition, executeChild, workflowInfo } from '@temporalio/workflow';
+import { executeChild, workflowInfo } from '@temporalio/workflow';
 import type { FilingState } from '../domain/filing-states';
 import { calls } from './activity-profiles';
 import type { CollectResult } from './collect-certificates';
 import { readFailure } from './failures';
 import type { FilingRun } from './filing-run';
 import { interruptible } from './interruptible';
+import { untilOverdue, type OverdueMark } from './overdue';
 import { pauseOf, throughPauses, waitOut } from './pauses';
 
 /** Details are asked for this often; they add to what the status says, so their absence stops nothing. */
@@ -18,14 +19,7 @@ export async function finishFiling(run: FilingRun): Promise<void> {
   await run.move('collecting', { kind: 'collecting', text: 'the rows are settled; certificates are collected' });
   if (run.counts.certified > 0) {
     const complete = await fetchDetails(run);
-    const watch = { over: false };
-    const overdue = watchOverdue(run, watch);
-    try {
-      await archivePdfs(run);
-    } finally {
-      watch.over = true;
-      await overdue;
-    }
+    await untilOverdue(run, pdfsOverdue(run), () => archivePdfs(run));
     if (!complete) await fetchMissingDetails(run);
   }
   const { state, counts } = await calls('ledger', { summary: 'How did it come out?' }).readEnd({ filingId });
@@ -102,18 +96,16 @@ async function archivePdfs(run: FilingRun): Promise<void> {
 }
 
 /** Certificates that do not appear for long need attention; they go on being asked for. */
-async function watchOverdue(run: FilingRun, watch: { over: boolean }): Promise<void> {
-  const { overdueAfterMs } = run.settings;
-  // Five PDFs a minute is what the service allows: a large filing is not overdue for being large.
-  const allowed = overdueAfterMs + (run.counts.certified / 5) * run.settings.rateWindowMs;
-  const ended = await condition(() => watch.over || run.givenUp, allowed, {
+function pdfsOverdue(run: FilingRun): OverdueMark {
+  const { overdueAfterMs, rateWindowMs } = run.settings;
+  return {
+    // Five PDFs a minute is what the service allows: a large filing is not overdue for being large.
+    afterMs: overdueAfterMs + (run.counts.certified / 5) * rateWindowMs,
     summary: 'Until the certificates are overdue',
-  });
-  // A pause has the word until it is over.
-  if (!ended) await condition(() => watch.over || run.givenUp || run.state === 'collecting');
-  if (watch.over || run.givenUp) return;
-  const attention = 'The authority certified the rows, but some PDFs cannot be had yet. They go on being asked for.';
-  await run.move('overdue', { kind: 'overdue', text: 'PDFs are missing' }, { attention });
+    during: 'collecting',
+    text: 'PDFs are missing',
+    attention: 'The authority certified the rows, but some PDFs cannot be had yet. They go on being asked for.',
+  };
 }
 
 /** The caller's own workbook, with what went wrong in its cells. */

@@ -1,10 +1,10 @@
 /** From the acknowledgement to an outcome for every record: polling, however long the authority takes. */
-import { condition } from '@temporalio/workflow';
 import type { SubmissionStage } from '../activities/open-filing';
 import type { PollResult } from '../activities/poll-status';
 import { calls } from './activity-profiles';
 import type { FilingRun } from './filing-run';
 import { interruptible, Interrupted } from './interruptible';
+import { untilOverdue } from './overdue';
 import { throughPauses } from './pauses';
 import { FilingRefused } from './prepare-filing';
 
@@ -13,13 +13,19 @@ export async function followRequest(run: FilingRun, stage: SubmissionStage): Pro
   if (run.state !== 'overdue') {
     await run.move('processing', { kind: 'processing', text: `request ${stage.requestId} is with the authority` });
   }
-  const watch = { over: false };
-  const overdue = watchOverdue(run, stage, watch);
+  const due = (stage.submittedAt ?? Date.now()) + run.settings.overdueAfterMs;
+  const mark = {
+    afterMs: Math.max(1, due - Date.now()),
+    summary: 'Until the request is overdue',
+    during: 'processing' as const,
+    text: 'no outcome in time',
+    attention:
+      `Request ${stage.requestId} has no outcome ${Math.round(run.settings.overdueAfterMs / 60_000)} minutes after its ` +
+      `submission. It goes on being polled. Ask the service about it, or: ebrc abandon ${run.filingId} --note TEXT.`,
+  };
   try {
-    await poll(run, stage);
+    await untilOverdue(run, mark, () => poll(run, stage));
   } finally {
-    watch.over = true;
-    await overdue;
     // A resolve that came with the last look has nothing left to say; kept, it would hold the end up for ever.
     run.resolution = null;
   }
@@ -100,18 +106,4 @@ async function takeRequestId(run: FilingRun, stage: SubmissionStage): Promise<vo
   if (stage.submission === 1) run.requestId = requestId;
   await run.move('processing', { kind: 'resolved', who: by, text: note, data: { requestId } });
   run.resolution = null;
-}
-
-/** Past the overdue mark the filing needs attention, and goes on being polled. */
-async function watchOverdue(run: FilingRun, stage: SubmissionStage, watch: { over: boolean }): Promise<void> {
-  const due = (stage.submittedAt ?? Date.now()) + run.settings.overdueAfterMs;
-  const left = Math.max(1, due - Date.now());
-  const ended = await condition(() => watch.over || run.givenUp, left, { summary: 'Until the request is overdue' });
-  // A pause has the word until it is over.
-  if (!ended) await condition(() => watch.over || run.givenUp || run.state === 'processing');
-  if (watch.over || run.givenUp) return;
-  const attention =
-    `Request ${stage.requestId} has no outcome ${Math.round(run.settings.overdueAfterMs / 60_000)} minutes after its ` +
-    `submission. It goes on being polled. Ask the service about it, or: ebrc abandon ${run.filingId} --note TEXT.`;
-  await run.move('overdue', { kind: 'overdue', text: 'no outcome in time' }, { attention });
 }

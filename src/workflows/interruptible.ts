@@ -21,7 +21,7 @@ export async function interruptible<T>(
     const scope = CancellationScope.current();
     let over = false;
     const stopped = () => run.givenUp || stopWhen();
-    const watcher = condition(() => over || stopped()).then(
+    void condition(() => over || stopped()).then(
       () => {
         if (!over) scope.cancel();
       },
@@ -35,7 +35,6 @@ export async function interruptible<T>(
       throw new Interrupted('stopped');
     } finally {
       over = true;
-      void watcher;
     }
   });
 }
