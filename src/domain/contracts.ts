@@ -119,6 +119,7 @@ export const filingResult = z.object({
   counts,
   attention: z.string().nullable(),
   asked: z.boolean().describe('whether a person has been asked about an unknown outcome'),
+  seq: z.number().int().describe('moves so far; the ledger shows what this says once it has heard of as many'),
   errors: z.array(finding).describe('the first 50; all of them are in the ledger'),
 });
 export type FilingResult = z.infer<typeof filingResult>;

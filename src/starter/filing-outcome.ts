@@ -1,8 +1,14 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import type { FilingResult, FilingView } from '../domain/contracts';
 import { isEnd, type FilingState } from '../domain/filing-states';
 import { readFilingView } from '../ledger/filing-view';
+import { getFiling } from '../ledger/filings';
 import { EXIT, type ExitCode } from './errors';
+
+/** How long, and how often, the ledger is looked at for a move that the workflow has made. */
+const RECORDED_WITHIN_MS = 10_000;
+const RECORDED_LOOK_MS = 100;
 
 /** What came of a call on a filing. */
 export interface FilingOutcome {
@@ -36,6 +42,7 @@ export async function viewOfResult(
   result: FilingResult | null,
   started: { workflowId: string; reference: string; exporterId: string },
 ): Promise<FilingView> {
+  if (result) await untilRecorded(pool, result);
   const recorded = result?.filingId ? await readFilingView(pool, result.filingId) : null;
   if (recorded) return recorded.errors.length > 0 ? recorded : { ...recorded, errors: result?.errors ?? [] };
   return {
@@ -52,6 +59,17 @@ export async function viewOfResult(
       errors: result.errors,
     }),
   };
+}
+
+/**
+ * A workflow answers as soon as it has moved; the ledger, which is what is printed, hears of it a moment later. Gives up
+ * waiting after a while: the answer is then what the ledger says so far.
+ */
+async function untilRecorded(pool: pg.Pool, { filingId, seq }: FilingResult): Promise<void> {
+  if (filingId === null) return;
+  for (const until = Date.now() + RECORDED_WITHIN_MS; Date.now() < until; await sleep(RECORDED_LOOK_MS)) {
+    if (((await getFiling(pool, filingId))?.seq ?? seq) >= seq) return;
+  }
 }
 
 const EMPTY: Omit<FilingView, 'workflowId' | 'reference' | 'exporterId'> = {

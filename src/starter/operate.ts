@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   WorkflowNotFoundError,
   WorkflowUpdateFailedError,
@@ -8,7 +7,7 @@ import {
 import { WorkflowIdConflictPolicy, type UpdateDefinition } from '@temporalio/common';
 import type { AbandonArgs, ApproveArgs, FilingResult, ResolveArgs } from '../domain/contracts';
 import { isEnd } from '../domain/filing-states';
-import { findFiling, needFiling, type FilingRecord } from '../ledger/filings';
+import { findFiling, type FilingRecord } from '../ledger/filings';
 import { abandonUpdate, approveUpdate, filingQuery, resolveUpdate } from '../workflows/messages';
 import type { EbrcClientDependencies } from './dependencies';
 import { refusal } from './errors';
@@ -19,9 +18,6 @@ import { silenceNotice } from './workers-present';
 
 /** An update is answered when it has been carried out; a filing that is given up first lets its calls end. */
 const ANSWERED_WITHIN_MS = 120_000;
-/** How long, and how often, the ledger is looked at for what an update has moved. */
-const RECORDED_WITHIN_MS = 10_000;
-const RECORDED_LOOK_MS = 100;
 
 /** What an operator does to a filing, and the states of an ended filing in which it has happened already. */
 interface Command<A> {
@@ -51,7 +47,6 @@ export function createFilingOperations(deps: EbrcClientDependencies): FilingOper
     const started = { workflowId: filing.workflowId, reference: filing.reference, exporterId: filing.exporterId };
     const result = await send(deps, command, filing, args);
     if (wait.wait) return followFiling(deps, started, wait);
-    await untilRecorded(deps, filing, result);
     const view = withPaths(deps, await viewOfResult(deps.pool, result, started));
     return { filing: view, waitsForPerson: waitsForPerson(view), notice: null };
   }
@@ -60,22 +55,6 @@ export function createFilingOperations(deps: EbrcClientDependencies): FilingOper
     resolve: (filing, args, wait) => operate(RESOLVE, filing, args, wait),
     abandon: (filing, args, wait) => operate(ABANDON, filing, args, wait),
   };
-}
-
-/**
- * The workflow answers an update as soon as it has moved; the ledger, which is what is printed, hears of it a moment later.
- * Gives up waiting after a while: the answer is then what the ledger says so far.
- */
-async function untilRecorded(
-  { pool }: EbrcClientDependencies,
-  before: FilingRecord,
-  { state }: FilingResult,
-): Promise<void> {
-  const until = Date.now() + RECORDED_WITHIN_MS;
-  for (let moved = state === before.state; !moved && Date.now() < until;) {
-    moved = (await needFiling(pool, before.filingId)).state !== before.state;
-    if (!moved) await sleep(RECORDED_LOOK_MS);
-  }
 }
 
 /** The filing behind a FILING argument. @throws RefusedError when the ledger holds none */
@@ -94,10 +73,7 @@ async function ended<A>(
   { name, doneIn }: Command<A>,
   filing: FilingRecord,
 ): Promise<FilingOutcome> {
-  const view = withPaths(
-    deps,
-    await viewOfResult(deps.pool, { ...resultOf(filing) }, { ...filing, exporterId: filing.exporterId }),
-  );
+  const view = withPaths(deps, await viewOfResult(deps.pool, resultOf(filing), filing));
   if (doneIn.includes(filing.state)) {
     return { filing: view, waitsForPerson: false, notice: `Filing ${filing.filingId} is ${filing.state} already.` };
   }
@@ -125,6 +101,7 @@ function resultOf(filing: FilingRecord): FilingResult {
     counts: { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 },
     attention: filing.attention,
     asked: filing.asked,
+    seq: filing.seq,
     errors: [],
   };
 }

@@ -144,6 +144,7 @@ export class FilingRun {
       counts: this.counts,
       attention: this.attention,
       asked: this.asked,
+      seq: this.seq,
       errors: this.errors,
     };
   }

@@ -56,6 +56,8 @@ async function gatherUntilSettled(
   const { submission } = stage;
   const { settleAfterMs } = run.settings;
   const since = Date.now();
+  // Of the attempt before, if a person was asked about that one.
+  run.asked = false;
   await calls('ledger', { summary: 'The outcome is unknown' }).markRowsUnknown({ filingId, submission });
   const until = new Date(since + settleAfterMs).toISOString();
   await run.move(
