@@ -100,6 +100,10 @@ export function createAttemptActivities({ pool, clock, logger }: ActivityDepende
 
     markRowsUnknown: (args: { filingId: string; submission: number }): Promise<void> =>
       moveRows(pool, { ...args, state: 'unknown' }),
+
+    /** The rows wait for another attempt: of the last one nothing is at the service. */
+    markRowsPlanned: (args: { filingId: string; submission: number }): Promise<void> =>
+      moveRows(pool, { ...args, state: 'planned' }),
   };
 }
 

@@ -15,7 +15,7 @@ export type Settled =
   | { outcome: 'answered'; answer: StoredAnswer }
   /** A person found the request. */
   | { outcome: 'filed'; requestId: string; submittedAt: number }
-  /** A person says that nothing was filed. */
+  /** Nothing was filed: a person says so, or the worker that held the attempt does, which wrote nothing. */
   | { outcome: 'resend' }
   /** Every row has its certificate. */
   | { outcome: 'settled' };
@@ -72,6 +72,7 @@ async function gatherUntilSettled(
     if (late.verdict === 'answered' && late.answer?.kind === 'accepted' && late.answer.requestId) {
       return { outcome: 'answered', answer: late.answer };
     }
+    if (late.verdict === 'not_sent') return notSentAfterAll(run, stage, late.reason);
     if (run.resolution) {
       const resolved = await resolve(run, stage, attempt);
       if (resolved) return resolved;
@@ -132,6 +133,19 @@ async function ask(run: FilingRun, stage: SubmissionStage, evidence: Evidence | 
     `Was submission ${stage.submission} filed? ${found}. Look at the portal, then: ebrc resolve ${filingId} --as filed ` +
     `--request-id R --note TEXT, or ebrc resolve ${filingId} --as not-filed --note TEXT, which sends it again.`;
   await run.move('outcome_unknown', { kind: 'asked', text: 'a person is asked', data: evidence }, { attention });
+}
+
+/**
+ * A worker that was given up on woke and closed its attempt, because nothing was written or the service refused it. That
+ * is proof, so the rows are free to be sent again.
+ */
+async function notSentAfterAll(run: FilingRun, stage: SubmissionStage, reason: string | null): Promise<Settled> {
+  const { filingId } = run;
+  const { submission } = stage;
+  await calls('ledger', { summary: 'Nothing was sent after all' }).markRowsPlanned({ filingId, submission });
+  const text = `nothing was sent after all (${reason ?? 'the attempt is closed'})`;
+  await run.move('submitting', { kind: 'not_sent', text });
+  return { outcome: 'resend' };
 }
 
 /** What a person said; null when the ledger knows better, because an answer exists. */

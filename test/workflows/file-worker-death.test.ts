@@ -77,27 +77,50 @@ describe('a worker that is lost', () => {
 
   it('after the mark may have sent it: the outcome is unknown, and nothing is sent without a person', async () => {
     const { freeze, reached, thaw } = freezer();
-    const { exporter, filing } = await start((send, context) =>
-      send({
-        ...untold(context),
-        beforeWrite: async () => {
-          await context.beforeWrite();
-          await freeze();
-          throw new Error('the process is gone');
-        },
-      }),
-    );
+    const { exporter, filing } = await start(async (send, context) => {
+      const beforeWrite = async () => {
+        await context.beforeWrite();
+        throw new Error('the process is gone');
+      };
+      await send({ ...untold(context), beforeWrite }).catch(() => undefined);
+      await freeze();
+      throw new Error('the process is gone');
+    });
     await reached;
     await stage.giveUpOn(filing, 'submitPush');
     await stage.pass(0.1);
     await stage.until(filing, 'outcome_unknown');
-    // The frozen call may reach its own time-out meanwhile and say that it wrote nothing; the filing asks all the same.
-    expect(['sending', 'not_sent']).toContain((await attempts(filing))[0]);
+    expect(await attempts(filing)).toEqual(['sending']);
     expect(stage.pushes(exporter)).toBe(0);
     thaw();
     await stage.resolve(filing, 'not-filed');
     expect(await filing.result()).toMatchObject({ state: 'certified' });
     expect(stage.pushes(exporter)).toBe(1);
+  });
+
+  it('after the mark, and wakes too late to write: its own word that nothing was sent lets it be sent again', async () => {
+    const { freeze, reached, thaw } = freezer();
+    const never = new Promise<void>(() => undefined);
+    const { exporter, filing } = await start((send, context) => {
+      // Marked, and stopped for longer than one HTTP time-out: what it holds may not be written any more.
+      const beforeWrite = () => context.beforeWrite().then(() => never);
+      return send({ ...untold(context), beforeWrite }).catch(async (error: unknown) => {
+        await freeze();
+        throw error;
+      });
+    });
+    await reached;
+    await stage.giveUpOn(filing, 'submitPush');
+    await stage.pass(1 / 60);
+    const { filingId } = await stage.until(filing, 'outcome_unknown');
+    expect(await attempts(filing)).toEqual(['sending']);
+    thaw();
+    expect(await filing.result()).toMatchObject({ state: 'certified' });
+    const story = await stage.story(filingId);
+    expect(story.indexOf('not_sent')).toBeGreaterThan(story.indexOf('outcome_unknown'));
+    expect(story).not.toContain('resolved');
+    expect(stage.pushes(exporter)).toBe(1);
+    expect(await attempts(filing)).toEqual(['not_sent', 'answered']);
   });
 
   it('after the answer leaves the certificates to tell', async () => {
