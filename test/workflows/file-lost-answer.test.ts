@@ -1,21 +1,11 @@
 import type { FaultInput } from '../../src/sandbox/fault-schema';
-import { MINUTE_MS, openFilingStage, type Filing, type FilingStage, type TestExporter } from './filing-stage';
+import { type Filing, type FilingStage, type TestExporter } from './filing-stage';
+import { QUICK_AUTHORITY, useFilingStage } from './use-filing-stage';
 
 let stage: FilingStage;
 jest.setTimeout(120_000);
 
-beforeAll(async () => {
-  // The authority is quick here: an unknown outcome is looked into every ten minutes, and each look costs the test real time.
-  stage = await openFilingStage({
-    sandbox: { ackDelayMs: 5 * MINUTE_MS },
-    worker: { settings: { httpTimeoutMs: 3_000, pollFirstMs: 5 * MINUTE_MS } },
-  });
-});
-afterAll(() => stage?.close());
-afterEach(() => {
-  stage.sandbox.clearFaults();
-  expect(stage.sandbox.doubleFilings()).toEqual([]);
-});
+useFilingStage((opened) => (stage = opened), QUICK_AUTHORITY);
 
 type PushFault = [FaultInput['kind'], Partial<FaultInput>?];
 

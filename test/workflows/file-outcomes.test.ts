@@ -1,22 +1,12 @@
 import type { FaultInput } from '../../src/sandbox/fault-schema';
 import type { FilingResult } from '../../src/domain/contracts';
-import { HOUR_MS, openFilingStage, type FilingStage } from './filing-stage';
+import { HOUR_MS, type FilingStage } from './filing-stage';
+import { SHORT_SETTLE, useFilingStage } from './use-filing-stage';
 
 let stage: FilingStage;
 jest.setTimeout(120_000);
 
-beforeAll(async () => {
-  stage = await openFilingStage({
-    sandbox: { ackDelayMs: HOUR_MS },
-    // The settle window is short: every round of evidence costs the test real time.
-    worker: { settings: { httpTimeoutMs: 3_000, settleAfterMs: 30_000, overdueAfterMs: 3 * HOUR_MS } },
-  });
-});
-afterAll(() => stage?.close());
-afterEach(() => {
-  stage.sandbox.clearFaults();
-  expect(stage.sandbox.doubleFilings()).toEqual([]);
-});
+useFilingStage((opened) => (stage = opened), SHORT_SETTLE);
 
 const isAsked = ({ attention }: FilingResult) => attention?.includes('Was submission') ?? false;
 

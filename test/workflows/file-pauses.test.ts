@@ -1,19 +1,10 @@
-import { HOUR_MS, openFilingStage, type FilingStage } from './filing-stage';
+import { HOUR_MS, type FilingStage } from './filing-stage';
+import { SHORT_SETTLE, useFilingStage } from './use-filing-stage';
 
 let stage: FilingStage;
 jest.setTimeout(120_000);
 
-beforeAll(async () => {
-  stage = await openFilingStage({
-    sandbox: { ackDelayMs: HOUR_MS },
-    worker: { settings: { httpTimeoutMs: 3_000, settleAfterMs: 30_000, overdueAfterMs: 3 * HOUR_MS } },
-  });
-});
-afterAll(() => stage?.close());
-afterEach(() => {
-  stage.sandbox.clearFaults();
-  expect(stage.sandbox.doubleFilings()).toEqual([]);
-});
+useFilingStage((opened) => (stage = opened), SHORT_SETTLE);
 
 async function control(method: 'POST' | 'PATCH', path: string, body: object): Promise<void> {
   const answer = await fetch(`${stage.sandbox.controlUrl}${path}`, {

@@ -1,27 +1,11 @@
 import type { SubmitContext } from '../../src/api/client-types';
-import {
-  openFilingStage,
-  MINUTE_MS,
-  type AroundPush,
-  type Filing,
-  type FilingStage,
-  type TestExporter,
-} from './filing-stage';
+import { type AroundPush, type Filing, type FilingStage, type TestExporter } from './filing-stage';
+import { QUICK_AUTHORITY, useFilingStage } from './use-filing-stage';
 
 let stage: FilingStage;
 jest.setTimeout(120_000);
 
-beforeAll(async () => {
-  stage = await openFilingStage({
-    sandbox: { ackDelayMs: 5 * MINUTE_MS },
-    worker: { settings: { httpTimeoutMs: 3_000, pollFirstMs: 5 * MINUTE_MS } },
-  });
-});
-afterAll(() => stage?.close());
-afterEach(() => {
-  stage.sandbox.clearFaults();
-  expect(stage.sandbox.doubleFilings()).toEqual([]);
-});
+useFilingStage((opened) => (stage = opened), QUICK_AUTHORITY);
 
 /** A point at which a worker freezes, and whether it has come there. */
 function freezer() {

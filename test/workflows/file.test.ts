@@ -1,13 +1,10 @@
 import { readFile } from 'node:fs/promises';
-import { openFilingStage, type FilingStage } from './filing-stage';
+import type { FilingStage } from './filing-stage';
+import { useFilingStage } from './use-filing-stage';
 
 let stage: FilingStage;
 
-beforeAll(async () => {
-  stage = await openFilingStage();
-});
-afterAll(() => stage?.close());
-afterEach(() => stage.sandbox.clearFaults());
+useFilingStage((opened) => (stage = opened));
 
 describe('a filing', () => {
   it('lives through the two hours and ends with its certificates archived', async () => {

@@ -86,9 +86,12 @@ export interface FilingStage {
   close(): Promise<void>;
 }
 
-export async function openFilingStage(
-  options: { sandbox?: SandboxOptions; worker?: Partial<TestWorkerOptions> } = {},
-): Promise<FilingStage> {
+export interface FilingStageOptions {
+  sandbox?: SandboxOptions;
+  worker?: Partial<TestWorkerOptions>;
+}
+
+export async function openFilingStage(options: FilingStageOptions = {}): Promise<FilingStage> {
   const env = await timeSkippingEnvironment();
   const ledger = await createTestDatabase();
   const sandbox = await createSandbox({ clock: () => env.currentTimeMs(), rateLimits: false, ...options.sandbox });

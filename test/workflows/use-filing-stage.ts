@@ -1,0 +1,30 @@
+import { openFilingStage, type FilingStage, type FilingStageOptions } from './filing-stage';
+
+/**
+ * One stage for a whole test file. After each test its faults are gone, and nothing may have been filed twice.
+ * `opened` gets the stage before the first test.
+ */
+export function useFilingStage(opened: (stage: FilingStage) => void, options: FilingStageOptions = {}): void {
+  let stage: FilingStage | undefined;
+  beforeAll(async () => {
+    stage = await openFilingStage(options);
+    opened(stage);
+  });
+  afterEach(() => {
+    stage?.sandbox.clearFaults();
+    expect(stage?.sandbox.doubleFilings()).toEqual([]);
+  });
+  afterAll(() => stage?.close());
+}
+
+/** An authority that answers within minutes: an unknown outcome is looked into every ten minutes, and each look costs the test real time. */
+export const QUICK_AUTHORITY: FilingStageOptions = {
+  sandbox: { ackDelayMs: 5 * 60_000 },
+  worker: { settings: { httpTimeoutMs: 3_000, pollFirstMs: 5 * 60_000 } },
+};
+
+/** Acknowledgements after an hour, overdue after three. The settle window is short: every round of evidence costs the test real time. */
+export const SHORT_SETTLE: FilingStageOptions = {
+  sandbox: { ackDelayMs: 60 * 60_000 },
+  worker: { settings: { httpTimeoutMs: 3_000, settleAfterMs: 30_000, overdueAfterMs: 3 * 60 * 60_000 } },
+};
