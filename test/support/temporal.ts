@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
@@ -17,12 +17,7 @@ const INDEXED_VALUE_TYPES = { Keyword: 2, Bool: 5 } as const;
  * and the sandbox take as theirs. Call `teardown` in `afterAll`.
  */
 export async function timeSkippingEnvironment(): Promise<TestWorkflowEnvironment> {
-  const folder = await mkdtemp(join(tmpdir(), 'ebrc-test-server-'));
-  const path = await endingWithUs(await findServer('testServer'), folder);
-  const env = await TestWorkflowEnvironment.createTimeSkipping({
-    server: { executable: { type: 'existing-path', path } },
-  });
-  await rm(folder, { recursive: true });
+  const env = await startTimeSkipping(await findServer('testServer'));
   const searchAttributes = Object.fromEntries(
     Object.entries(SEARCH_ATTRIBUTES).map(([name, type]) => [name, INDEXED_VALUE_TYPES[type]]),
   );
@@ -30,12 +25,47 @@ export async function timeSkippingEnvironment(): Promise<TestWorkflowEnvironment
   return env;
 }
 
+/** The SDK gives a server five seconds to start, which is little for a Java program on a busy machine: it is started again. */
+const STARTS = 6;
+
+async function startTimeSkipping(server: string): Promise<TestWorkflowEnvironment> {
+  const folder = await mkdtemp(join(tmpdir(), 'ebrc-test-server-'));
+  const path = await endingWithUs(server, folder);
+  try {
+    for (let starts = 1; ; starts += 1) {
+      try {
+        return await TestWorkflowEnvironment.createTimeSkipping({
+          server: { executable: { type: 'existing-path', path } },
+        });
+      } catch (error) {
+        await endStarted(folder);
+        if (starts === STARTS) throw error;
+      }
+    }
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+/** The SDK does not end a server that it gave up waiting for. */
+async function endStarted(folder: string): Promise<void> {
+  const pid = Number(await readFile(join(folder, 'pid'), 'utf8').catch(() => ''));
+  try {
+    if (pid > 0) process.kill(pid);
+  } catch {
+    // It has ended by itself.
+  }
+}
+
 /** The server behind a script that ends it with this process: the SDK leaves it running when jest kills a test process. */
 async function endingWithUs(server: string, folder: string): Promise<string> {
   if (process.platform === 'win32') return server;
   const script = join(folder, 'temporal-test-server');
   const watch = `while kill -0 ${process.pid} 2>/dev/null && kill -0 $self 2>/dev/null; do sleep 1; done; kill $self 2>/dev/null`;
-  await writeFile(script, `#!/bin/sh\nself=$$\n( ${watch} ) >/dev/null 2>&1 </dev/null &\nexec "${server}" "$@"\n`);
+  await writeFile(
+    script,
+    `#!/bin/sh\nself=$$\necho $$ > '${join(folder, 'pid')}'\n( ${watch} ) >/dev/null 2>&1 </dev/null &\nexec "${server}" "$@"\n`,
+  );
   await chmod(script, 0o755);
   return script;
 }
