@@ -39,7 +39,7 @@ it('holds workflows, domain and pure libraries alone', async () => {
   expect(modules.filter((module) => module.startsWith('./src/workflows/')).length).toBeGreaterThan(3);
   expect(modules.filter((module) => module.startsWith('./src/domain/')).length).toBeGreaterThan(0);
   expect(intruders(modules)).toEqual([]);
-}, 120_000);
+});
 
 describe('a workflow that breaks the rule', () => {
   let folder: string;
@@ -69,5 +69,5 @@ describe('a workflow that breaks the rule', () => {
     const text = `import * as calendar from '../../../src/sandbox/calendar';\nexport const f = async () => calendar;`;
     await writeFile(join(folder, 'workflow.ts'), text);
     expect(intruders(await modulesOf(join(folder, 'workflow.ts')))).toEqual(['./src/sandbox/calendar.ts']);
-  }, 120_000);
+  });
 });

@@ -17,5 +17,4 @@ async function otherService(): Promise<ContractService> {
   };
 }
 
-jest.setTimeout(60_000);
 contractSuite(otherService, { brief: true });

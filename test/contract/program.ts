@@ -59,7 +59,7 @@ export async function openContractStage(open: () => Promise<ContractService>): P
     env,
     client: await temporal.client(),
     run: (args, options = {}) =>
-      ebrc([...args, '--json'], { program: built.commandLine, withinMs: 60_000, ...options, env: options.env ?? env }),
+      ebrc([...args, '--json'], { program: built.commandLine, withinMs: 120_000, ...options, env: options.env ?? env }),
     async file(name, content) {
       const path = join(folder, name);
       await writeFile(

@@ -1,5 +1,4 @@
 import { contractSuite } from './contract-suite';
 import { sandboxService } from './sandbox-service';
 
-jest.setTimeout(60_000);
 contractSuite(sandboxService);

@@ -93,7 +93,7 @@ it('onboards an exporter until it is ready', async () => {
   expect(progress.exporterId).toEqual(expect.any(String));
   expect(progress.irmCount).toBeGreaterThan(0);
   expect(onboarded.code).toBe(0);
-}, 120_000);
+});
 
 it('lists its remittances with their balances', async () => {
   const irms = (await run(['irms', EXPORTER, '--json'])).json<DemoIrm[]>();
@@ -130,7 +130,7 @@ it('files it and brings every certificate home', async () => {
   }
   expect(new Set(filed.rows.map((row) => row.eBRCNumber)).size).toBe(3);
   expect(result.code).toBe(0);
-}, 120_000);
+});
 
 it('prints the first filing when the same file is filed again, under the same reference', async () => {
   const again = await run(['file', file, '--exporter', EXPORTER, '--reference', 'E2E-1', '--wait', '--json']);
@@ -170,7 +170,7 @@ it('waits for a second person where approval is asked for', async () => {
   const approved = await run(['approve', 'E2E-3', '--by', 'meera', '--wait', '--json']);
   expect(approved.json()).toMatchObject({ state: 'certified' });
   expect(approved.code).toBe(0);
-}, 180_000);
+});
 
 it('files the errored rows of a filing again, and nothing else', async () => {
   const message = JSON.parse(await readFile(file, 'utf8')) as ReturnType<typeof demoMessage>;
@@ -201,7 +201,7 @@ it('files the errored rows of a filing again, and nothing else', async () => {
   expect(sandbox.doubleFilings()).toEqual([]);
   const shown = (await run(['show', 'E2E-4', '--json'])).json<FilingView>();
   expect(shown.correctedBy).toEqual([corrected.filingId]);
-}, 180_000);
+});
 
 it('answers commands on an ended filing from the ledger', async () => {
   const abandoned = await run(['abandon', 'E2E-1', '--note', 'too late', '--json']);
@@ -237,7 +237,7 @@ it('takes new credentials for an exporter that is onboarded', async () => {
   const right = await run(args, { input: `${PASSWORD}\n` });
   expect(right.json()).toMatchObject({ state: 'ready' });
   expect(right.code).toBe(0);
-}, 120_000);
+});
 
 it('keeps its schedules on Temporal', async () => {
   const applied = (await run(['schedules', 'apply', '--json'])).json<{ scheduleId: string; state: string }[]>();

@@ -35,7 +35,7 @@ export function cleanEnvironment(env: Record<string, string> = {}): Record<strin
 
 /** Runs the command line as a user does: a process of its own, with arguments, environment and standard input. */
 export function ebrc(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
-  const { env, input = '', cwd, withinMs = 60_000, program } = options;
+  const { env, input = '', cwd, withinMs = 120_000, program } = options;
   const start = program === undefined ? programArguments('src/starter/cli.ts') : [program];
   const child = spawn(process.execPath, [...start, ...args], {
     cwd,

@@ -9,7 +9,7 @@ export function isAlive(pid: number): boolean {
 }
 
 /** Waits until a condition holds; throws after `withinMs`. */
-export async function eventually(condition: () => boolean | Promise<boolean>, withinMs = 15_000): Promise<void> {
+export async function eventually(condition: () => boolean | Promise<boolean>, withinMs = 60_000): Promise<void> {
   const deadline = Date.now() + withinMs;
   while (!(await condition())) {
     if (Date.now() > deadline)

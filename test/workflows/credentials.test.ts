@@ -9,7 +9,6 @@ import { eventually } from '../support/processes';
 import { openStage, PASSWORD, WRONG, type OnboardStage, type Update } from './onboard-stage';
 
 // A task that a dying worker had taken is given again after its time-out, and that runs in real time.
-jest.setTimeout(180_000);
 
 let stage: OnboardStage;
 

@@ -3,7 +3,6 @@ import { type Filing, type FilingStage, type TestExporter } from './filing-stage
 import { QUICK_AUTHORITY, useFilingStage } from './use-filing-stage';
 
 let stage: FilingStage;
-jest.setTimeout(120_000);
 
 useFilingStage((opened) => (stage = opened), QUICK_AUTHORITY);
 

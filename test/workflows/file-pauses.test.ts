@@ -2,7 +2,6 @@ import { HOUR_MS, type FilingStage } from './filing-stage';
 import { SHORT_SETTLE, useFilingStage } from './use-filing-stage';
 
 let stage: FilingStage;
-jest.setTimeout(120_000);
 
 useFilingStage((opened) => (stage = opened), SHORT_SETTLE);
 

@@ -4,7 +4,7 @@ import { filingQuery } from '../../src/workflows/messages';
 import { MINUTE_MS, openFilingStage, type Filing, type FilingStage, type TestExporter } from './filing-stage';
 
 let stage: FilingStage;
-jest.setTimeout(150_000);
+jest.setTimeout(300_000);
 
 beforeAll(async () => {
   stage = await openFilingStage({

@@ -3,7 +3,6 @@ import { exporterQuery } from '../../src/workflows/messages';
 import { HOUR_MS, openStage, WRONG, type OnboardStage } from './onboard-stage';
 
 // A task that a dying worker had taken is given again after its time-out, and that runs in real time.
-jest.setTimeout(180_000);
 
 let stage: OnboardStage;
 
