@@ -46,6 +46,14 @@ const PROFILES = {
     retry: { initialInterval: '5s', backoffCoefficient: 2, maximumInterval: '30s', maximumAttempts: 4 },
   },
   /**
+   * A read right before a send, tried for about a minute and a half: while the portal cannot even be read, a submission
+   * would most likely end as an unknown outcome, and without this read nothing could prove it later.
+   */
+  beforeSend: {
+    ...apiCall,
+    retry: { initialInterval: '5s', backoffCoefficient: 2, maximumInterval: '30s', maximumAttempts: 6 },
+  },
+  /**
    * The one call that may not be repeated on a guess. Cancelling waits for the activity: it must never be given up
    * while a request is on its way.
    */

@@ -72,7 +72,7 @@ async function snapshot(run: FilingRun, stage: SubmissionStage): Promise<void> {
   const about = { summary: 'Note the certificates from before the send', rateClass: 'details' as const, exporterId };
   try {
     await throughPauses(run, () =>
-      calls('helpful', about).takeSnapshot({ filingId, submission: stage.submission, exporterId }),
+      calls('beforeSend', about).takeSnapshot({ filingId, submission: stage.submission, exporterId }),
     );
   } catch (error) {
     const failure = readFailure(error);
