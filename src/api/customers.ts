@@ -20,7 +20,7 @@ export function pageOf<T>(item: z.ZodType<T>): z.ZodType<{ items: T[]; totalPage
     .transform((value, context): Page => {
       const page = readPage(value);
       if (page !== null) return page;
-      context.addIssue({ code: 'custom', message: 'neither a list nor {data, meta}' });
+      context.addIssue({ code: 'custom', message: 'neither a list nor an object with one list in it' });
       return z.NEVER;
     })
     .pipe(z.object({ items: z.array(item), totalPages: z.number().nullable() }));

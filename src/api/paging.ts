@@ -10,14 +10,34 @@ export const MAX_PAGE_SIZE = 100;
 /** A list that never ends is a defect of the service; it must not become an endless loop here. */
 const MAX_PAGES = 10_000;
 
-/** Reads a page: `{data, meta}`, or a bare array (the shape of the customer list is not shown). Null if it is neither. */
+/**
+ * Reads a page: `{data, meta}`, a bare array, or an object in which one list stands under another name, because the shape of the
+ * customer list is not shown. Null if there is no list, or more than one and none is `data`.
+ */
 export function readPage(value: unknown): Page | null {
   if (Array.isArray(value)) return { items: value as unknown[], totalPages: null };
-  if (!isObject(value) || !Array.isArray(value.data)) return null;
-  const meta = isObject(value.meta) ? value.meta : {};
-  const totalPages = Number(meta.totalPages);
-  const known = meta.totalPages !== null && meta.totalPages !== '' && Number.isInteger(totalPages);
-  return { items: value.data as unknown[], totalPages: known ? totalPages : null };
+  if (!isObject(value)) return null;
+  const lists = Array.isArray(value.data) ? [value.data as unknown[]] : Object.values(value).filter(isList);
+  const [items] = lists;
+  return items && lists.length === 1 ? { items, totalPages: totalPagesOf(value) } : null;
+}
+
+/** As `meta` says it, or `pagination`, or the page itself; from the total and the page size where only those are there. */
+function totalPagesOf(page: Record<string, unknown>): number | null {
+  const about = [page.meta, page.pagination].find(isObject) ?? page;
+  const totalPages = countOf(about.totalPages);
+  if (totalPages !== null) return totalPages;
+  const [total, limit] = [countOf(about.total), countOf(about.limit)];
+  return total !== null && limit ? Math.ceil(total / limit) : null;
+}
+
+function countOf(value: unknown): number | null {
+  const count = typeof value === 'number' || (typeof value === 'string' && value !== '') ? Number(value) : Number.NaN;
+  return Number.isInteger(count) ? count : null;
+}
+
+function isList(value: unknown): value is unknown[] {
+  return Array.isArray(value);
 }
 
 /**

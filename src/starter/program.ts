@@ -16,7 +16,7 @@ import { addSandboxCommand } from './commands/sandbox';
 import { addSchedulesCommand } from './commands/schedules';
 import { addTemplateCommand } from './commands/template';
 import { addVaultCommand } from './commands/vault';
-import { EXIT, type ExitCode } from './errors';
+import { EXIT, UsageError, type ExitCode } from './errors';
 import { reportError } from './report-error';
 import { createTerminal, type Streams } from './terminal';
 
@@ -39,6 +39,8 @@ Examples:
   $ ebrc list --attention
   $ ebrc show INV-2026-07 --json`;
 
+const NO_COMMAND = 'Name a command. `ebrc --help` lists them, with examples.';
+
 /** Runs one command line, without the program's name, and answers its exit code. */
 export async function runProgram(argv: readonly string[], streams: Streams): Promise<ExitCode> {
   const terminal = createTerminal(streams, argv.includes('--json'));
@@ -58,8 +60,8 @@ export async function runProgram(argv: readonly string[], streams: Streams): Pro
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return EXIT.done;
     // No command was named: commander has shown the help.
-    if (error instanceof CommanderError && error.code === 'commander.help' && !terminal.json) return EXIT.usage;
-    return reportError(error, terminal);
+    if (!(error instanceof CommanderError) || error.code !== 'commander.help') return reportError(error, terminal);
+    return terminal.json ? reportError(new UsageError(NO_COMMAND), terminal) : EXIT.usage;
   } finally {
     await cli.close();
   }

@@ -7,6 +7,7 @@ import { handleFilingMessages } from './filing-handlers';
 import { FilingGivenUp, FilingRun } from './filing-run';
 import { annotate, end, finishFiling } from './finish-filing';
 import { followRequest } from './follow-request';
+import { needInput } from './need-input';
 import { throughPauses } from './pauses';
 import { awaitApproval, FilingRefused, prepareFiling } from './prepare-filing';
 import { submitOne } from './submit-filing';
@@ -16,6 +17,7 @@ import { submitOne } from './submit-filing';
  * before the submission nothing is left behind, after it the filing goes on, because certificates may come of it.
  */
 export async function fileRemittances(input: FileInput): Promise<FilingResult> {
+  needInput('fileRemittances', input);
   const run = new FilingRun(input);
   handleFilingMessages(run);
   CancellationScope.current().cancelRequested.catch(() => {

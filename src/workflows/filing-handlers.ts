@@ -13,8 +13,10 @@ function refuse(message: string): never {
 export function handleFilingMessages(run: FilingRun): void {
   setHandler(filingQuery, () => run.result());
 
-  setHandler(credentialsRenewedSignal, ({ version }) => {
-    run.renewedCredentials = Math.max(run.renewedCredentials, version);
+  // Anybody may send a signal, and one that cannot be read must not stop the filing: it stands in the history for ever.
+  setHandler(credentialsRenewedSignal, (renewed: { version: number } | null | undefined) => {
+    const version = renewed?.version;
+    if (typeof version === 'number') run.renewedCredentials = Math.max(run.renewedCredentials, version);
   });
 
   setHandler(

@@ -12,6 +12,7 @@ import { Submissions, validateSubmission, type Submission } from './credential-s
 import { ExporterStory } from './exporter-progress';
 import { credentialsRenewedSignal, exporterQuery, submitCredentialsUpdate } from './messages';
 import { makeReady } from './make-ready';
+import { needInput } from './need-input';
 import { patiently } from './patiently';
 
 /** A waiting onboarding may wait for months; it goes on in a new run well before its history is long. */
@@ -22,6 +23,7 @@ const LONG_HISTORY = 2_000;
  * do. Running it again for the same e-mail is safe: the client is adopted, and what is done already is found done.
  */
 export async function onboardExporter(input: OnboardInput): Promise<ExporterProgress> {
+  needInput('onboardExporter', input);
   const story = new ExporterStory(null);
   const submissions = new Submissions();
   let renewed = false;
@@ -60,7 +62,8 @@ export async function onboardExporter(input: OnboardInput): Promise<ExporterProg
   };
 
   const settings = await calls('ledger', { summary: 'Read the settings' }).readSettings();
-  story.index(settings.searchAttributes, input.mode);
+  // The worker's mode: what the input says is not checked yet, and what is no text would fail the workflow task.
+  story.index(settings.searchAttributes, settings.mode);
   const refused = await createOrAdopt(story, input, beforeWait);
   if (!refused) {
     await makeReady({

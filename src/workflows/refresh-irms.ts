@@ -3,6 +3,7 @@ import type { RefreshCandidate } from '../activities/irms';
 import type { RefreshIrmsInput, RefreshIrmsResult } from '../domain/contracts';
 import { calls } from './activity-profiles';
 import { readFailure } from './failures';
+import { needInput } from './need-input';
 
 /** Twelve events an exporter and more for what is repeated: a page stays well below 2,000. */
 const PAGE = 100;
@@ -25,8 +26,13 @@ export interface RefreshIrmsResume {
 export async function refreshIrms(
   input: RefreshIrmsInput & { resume?: RefreshIrmsResume },
 ): Promise<RefreshIrmsResult> {
-  const { mode, exporterId, resume } = input;
-  const settings = await calls('ledger', { summary: 'Read the settings' }).readSettings();
+  needInput('refreshIrms', input);
+  const { resume, ...asked } = input;
+  const { mode, exporterId } = asked;
+  const started = { workflow: 'refreshIrms', input: asked } as const;
+  const settings = await calls('ledger', { summary: 'Read the settings' }).readSettings(started);
+  const problems = settings.inputProblems ?? [];
+  if (problems.length > 0) throw ApplicationFailure.nonRetryable(problems.join('; '), 'invalid_input');
   if (settings.mode !== mode) {
     const message = `The refresh is for ${mode} mode, but this worker's key works in ${settings.mode} mode.`;
     throw ApplicationFailure.nonRetryable(message, 'wrong_mode');

@@ -2,16 +2,20 @@ import { allHandlersFinished, condition, continueAsNew, setHandler, workflowInfo
 import type { CheckResult } from '../activities/credentials';
 import type { ExporterState } from '../activities/exporters';
 import type { ExporterProgress, UpdateCredentialsInput } from '../domain/contracts';
+import type { ErrorKind } from '../domain/error-kinds';
 import { calls } from './activity-profiles';
 import { checkSubmission, Submissions, validateSubmission, type Submission } from './credential-submissions';
 import { ExporterStory } from './exporter-progress';
 import { readFailure } from './failures';
 import { exporterQuery, submitCredentialsUpdate } from './messages';
+import { needInput } from './need-input';
 import { patiently } from './patiently';
 
 /** A start without a submission is a mistake of the caller's; the workflow does not stay for ever. */
 const FIRST_SUBMISSION_WITHIN = '5m';
 const LONG_HISTORY = 2_000;
+/** Nobody's id, and what cannot be one (spec: "Invalid platform customer ID format"). */
+const UNKNOWN_CLIENT: readonly ErrorKind[] = ['customer_not_found', 'validation_failed'];
 
 /**
  * New credentials for an exporter, at any time after its onboarding: checked by the service, and every filing that waits for better
@@ -19,6 +23,7 @@ const LONG_HISTORY = 2_000;
  * outcome of the last. A later submission starts it again.
  */
 export async function updateCredentials(input: UpdateCredentialsInput): Promise<ExporterProgress> {
+  needInput('updateCredentials', input);
   const { exporterId, mode } = input;
   const story = new ExporterStory(exporterId);
   const submissions = new Submissions();
@@ -43,8 +48,15 @@ export async function updateCredentials(input: UpdateCredentialsInput): Promise<
     await continueAsNew<typeof updateCredentials>({ mode, exporterId, credentialsRef, startedBy: by });
   };
 
-  const settings = await calls('ledger', { summary: 'Read the settings' }).readSettings();
-  story.index(settings.searchAttributes, mode);
+  const started = { workflow: 'updateCredentials', input } as const;
+  const settings = await calls('ledger', { summary: 'Read the settings' }).readSettings(started);
+  const problems = settings.inputProblems ?? [];
+  if (problems.length > 0) {
+    const errors = problems.map((message) => ({ code: 'invalid_input', message }));
+    story.tell({ exporterId: null, state: 'refused', message: problems.join('; '), errors });
+    return story.view;
+  }
+  story.index(settings.searchAttributes, settings.mode);
   if (settings.mode !== mode) {
     const message = `The credentials are for ${mode} mode, but this worker's key works in ${settings.mode} mode.`;
     story.tell({ state: 'refused', message, errors: [{ code: 'wrong_mode', message }] });
@@ -86,7 +98,7 @@ const NOTHING_SUBMITTED: Outcome = {
 async function checkOne(context: Context, submission: Submission): Promise<Outcome> {
   const { story, exporterId, beforeWait } = context;
   const readExporter = () =>
-    patiently(story, { beforeWait, expected: ['customer_not_found'] }, () =>
+    patiently(story, { beforeWait, expected: UNKNOWN_CLIENT }, () =>
       calls('api', { summary: 'Read the client', rateClass: 'api', exporterId }).adoptExporter({ exporterId }),
     );
   try {
@@ -96,7 +108,7 @@ async function checkOne(context: Context, submission: Submission): Promise<Outco
     return result.outcome === 'superseded' ? { outcome: 'validated', exporter: await readExporter() } : result;
   } catch (error) {
     const { kind } = readFailure(error);
-    if (kind !== 'customer_not_found') throw error;
+    if (kind === null || !UNKNOWN_CLIENT.includes(kind)) throw error;
     const message = `The service has no client ${exporterId} in the mode of the API key. Check the id, or onboard the exporter.`;
     return { outcome: 'exporter_unknown', fixable: false, reason: kind, message, countsAgainstFuse: false };
   }

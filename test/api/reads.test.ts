@@ -176,6 +176,22 @@ describe('reads', () => {
     expect(server.received).toHaveLength(8);
   });
 
+  test.each<[string, (items: object[], meta: object) => unknown]>([
+    ['items beside the counts', (items, meta) => ({ items, ...meta })],
+    ['items and pagination', (items, meta) => ({ items, pagination: meta })],
+    ['a name of its own, and no number of pages', (customers, meta) => ({ customers, ...meta, totalPages: undefined })],
+  ])('a list whose shape nobody has shown is read page by page: %s', async (_shape, shapeOf) => {
+    const ids = ['C0', 'C1', 'C2', 'C3', 'C4'];
+    const server = await service((request, response) => {
+      const page = Number(new URL(request.url, server.baseUrl).searchParams.get('page'));
+      const items = ids.slice((page - 1) * 2, page * 2).map((id) => ({ id }));
+      json(response, 200, envelope(shapeOf(items, { total: 5, page, limit: 2, totalPages: 3 })));
+    });
+    const { api } = client(server.baseUrl);
+    expect((await collect(api.listCustomers())).map(({ id }) => id)).toEqual(ids);
+    expect(server.received).toHaveLength(3);
+  });
+
   test('a list that ignores the page ends', async () => {
     const page = Array.from({ length: 100 }, (_, index) => ({ id: `C${index}` }));
     const server = await service((_request, response) => json(response, 200, envelope(page)));

@@ -55,6 +55,11 @@ describe('usage', () => {
     expect(asJson.json<Refusal>().errors[0]).toMatchObject({ code: 'usage' });
   });
 
+  it('says that a command is missing', async () => {
+    const { errors } = (await ebrc(['--json'])).json<Refusal>();
+    expect(errors[0]?.message).toMatch(/^Name a command/u);
+  });
+
   it('has no option for a password', async () => {
     const { code } = await ebrc(['credentials', 'a@b.example', '--username', 'u', '--password', 'secret']);
     expect(code).toBe(2);
