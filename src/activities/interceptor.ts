@@ -3,11 +3,14 @@ import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from
 import type { Logger } from 'pino';
 import { BudgetStoppedError } from '../api/budget-port';
 import { ApiError } from '../api/errors';
-import { decide, delayMs, type Decision } from '../domain/retry-table';
+import { decide, delayMs, type Decision, type Schedule } from '../domain/retry-table';
 import { failureOf, isTemporalFailure, type RetryAdvice } from './application-failure';
+import type { WorkerSettings } from './dependencies';
 
 /** SQLSTATE classes and driver codes that say "the database is away", not "the statement is wrong". */
 const DATABASE_AWAY = /^(08|57P|53)|^(ECONNREFUSED|ECONNRESET|EPIPE|ENOTFOUND|ETIMEDOUT|EAI_AGAIN)$/u;
+
+type Cadence = Pick<WorkerSettings, 'rateWindowMs' | 'pollMinMs' | 'pollMaxMs'>;
 
 /** Short: another worker takes the task over as soon as this one is gone. */
 const AFTER_SHUTDOWN_MS = 1_000;
@@ -17,7 +20,7 @@ const AFTER_SHUTDOWN_MS = 1_000;
  * whatever else happens as the defect it is.
  */
 export class FailureInterceptor implements ActivityInboundCallsInterceptor {
-  constructor(private readonly options: { logger: Logger; rateWindowMs: number }) {}
+  constructor(private readonly options: { logger: Logger; settings: Cadence }) {}
 
   async execute(input: ActivityExecuteInput, next: Next<ActivityInboundCallsInterceptor, 'execute'>): Promise<unknown> {
     try {
@@ -36,7 +39,7 @@ export class FailureInterceptor implements ActivityInboundCallsInterceptor {
         if (cancellationSignal.aborted) return new CancelledFailure(error.message, [], error);
         return failureOf(error, { retry: true, nextDelayMs: AFTER_SHUTDOWN_MS, benign: true });
       }
-      const advice = adviceOf(decision, info.attempt, this.options.rateWindowMs, error.retryAfterMs);
+      const advice = adviceOf(decision, info.attempt, this.options.settings, error.retryAfterMs);
       this.options.logger.info(
         {
           activity: info.activityType,
@@ -67,14 +70,28 @@ export class FailureInterceptor implements ActivityInboundCallsInterceptor {
 }
 
 /** What Temporal is to do about a failure: workflows handle whatever is not simply repeated. */
-export function adviceOf(decision: Decision, attempt: number, rateWindowMs: number, retryAfterMs = 0): RetryAdvice {
+export function adviceOf(decision: Decision, attempt: number, settings: Cadence, retryAfterMs = 0): RetryAdvice {
   if (decision.action === 'retry') {
     return { retry: true, nextDelayMs: Math.max(delayMs(decision.schedule, attempt), retryAfterMs) };
   }
   // A wait for the activation is the workflow's: it shows the countdown and reads the time from the service.
   if (decision.action !== 'wait' || decision.until === 'activates_at') return { retry: false };
-  const delay = decision.until === 'rate_window' ? rateWindowMs : delayMs(decision.schedule, attempt);
+  const delay =
+    decision.until === 'rate_window' ? settings.rateWindowMs : delayMs(scheduleOf(decision, settings), attempt);
   return { retry: true, nextDelayMs: Math.max(delay, retryAfterMs), benign: true };
+}
+
+/** Asking for a certificate that is not there yet is polling: an operator who polls more often gets it sooner. */
+function scheduleOf(
+  { until, schedule }: Extract<Decision, { action: 'wait' }>,
+  { pollMinMs, pollMaxMs }: Cadence,
+): Schedule {
+  if (until !== 'certificate') return schedule;
+  return {
+    ...schedule,
+    initialMs: Math.min(schedule.initialMs, pollMinMs),
+    maxMs: Math.min(schedule.maxMs, 2 * pollMaxMs),
+  };
 }
 
 function codeOf(error: unknown): string | null {

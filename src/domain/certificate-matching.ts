@@ -1,7 +1,7 @@
 /**
  * Which certificate belongs to which row, when only fetch-details can say (spec: "Certificate detail"). An entry has no
- * IRM number, so document, date, amount and currency must agree, and one certificate must fit one row alone: whatever
- * is ambiguous is left open and named.
+ * IRM number, so document, date, amount and currency must agree, and one certificate must fit one row alone. Where several
+ * agree in all of that, the exporter's own bill number may tell them apart: whatever stays ambiguous is left open and named.
  */
 import { compareFilingDates, filingDateFromAnything, type FilingDate } from './dates';
 import { comparableDocument } from './fingerprint';
@@ -14,6 +14,7 @@ export interface CertificateEntry {
   sbCumInvoiceDate: string | null;
   realisedValueFCC: number | string | null;
   currencyCode: string | null;
+  billNo: string | null;
 }
 
 /** A row without a certificate. `mine`: it is to be matched; a foreign row only competes for the certificate. */
@@ -25,6 +26,7 @@ export interface OpenRow {
   sbCumInvoiceDate: string;
   mappedIRMAmountFCC: number | string;
   currency: string;
+  billNo: string;
 }
 
 export interface Match {
@@ -88,26 +90,52 @@ export function matchCertificates(
     else if (row.mine) result.unmatched.push(row.position);
   }
   for (const [key, group] of groups) {
-    const mine = group.filter((row) => row.mine);
-    const found = [...(candidates.get(key)?.values() ?? [])];
-    const [row] = mine;
-    const [certificate] = found;
-    if (!row) continue;
-    if (!certificate) {
-      result.unmatched.push(...mine.map((each) => each.position));
-    } else if (group.length === 1 && found.length === 1) {
-      result.matches.push({
-        position: row.position,
-        eBRCNumber: certificate.eBRCNumber,
-        eBRCDate: certificate.eBRCDate,
-      });
-    } else {
-      result.ambiguous.push({
-        positions: mine.map((each) => each.position),
-        candidates: found.map((entry) => entry.eBRCNumber),
-        competingFilings: [...new Set(group.filter((each) => !each.mine).map((each) => each.filingId))],
-      });
-    }
+    for (const each of byBill(group, [...(candidates.get(key)?.values() ?? [])])) judgeGroup(each, result);
   }
   return result;
+}
+
+/** Rows and the certificates that agree with them in everything that is compared. */
+interface Group {
+  rows: OpenRow[];
+  found: CertificateEntry[];
+}
+
+/**
+ * Tells rows that agree in document, date, amount and currency apart by their bill numbers. Only where every one of them
+ * and every certificate names its bill: a certificate without one could be any row's.
+ */
+function byBill(rows: OpenRow[], found: CertificateEntry[]): Group[] {
+  if (rows.length <= 1 && found.length <= 1) return [{ rows, found }];
+  const bill = (each: { billNo: string | null }) => (each.billNo ?? '').trim().toUpperCase();
+  if (found.length === 0 || [...rows, ...found].some((each) => bill(each) === '')) return [{ rows, found }];
+  const bills = new Set(rows.map(bill));
+  // No bill agrees: the service writes them otherwise, and they tell nothing.
+  if (!found.some((entry) => bills.has(bill(entry)))) return [{ rows, found }];
+  return [...bills].map((one) => ({
+    rows: rows.filter((row) => bill(row) === one),
+    found: found.filter((entry) => bill(entry) === one),
+  }));
+}
+
+function judgeGroup({ rows, found }: Group, result: MatchResult): void {
+  const mine = rows.filter((row) => row.mine);
+  const [row] = mine;
+  const [certificate] = found;
+  if (!row) return;
+  if (!certificate) {
+    result.unmatched.push(...mine.map((each) => each.position));
+  } else if (rows.length === 1 && found.length === 1) {
+    result.matches.push({
+      position: row.position,
+      eBRCNumber: certificate.eBRCNumber,
+      eBRCDate: certificate.eBRCDate,
+    });
+  } else {
+    result.ambiguous.push({
+      positions: mine.map((each) => each.position),
+      candidates: found.map((entry) => entry.eBRCNumber),
+      competingFilings: [...new Set(rows.filter((each) => !each.mine).map((each) => each.filingId))],
+    });
+  }
 }

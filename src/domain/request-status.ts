@@ -33,6 +33,8 @@ export interface SentRow {
   irmDt: string;
   sbCumInvoiceNumber: string;
   sbCumInvoiceDate: string;
+  /** The certificate that the row has already, from an earlier look or from fetch-details. */
+  certificate?: { eBRCNumber: string; eBRCDate: string | null };
 }
 
 export type RowVerdict =
@@ -57,16 +59,25 @@ const ERRORED = 'errored';
 
 const word = (text: string | null): string => (text ?? '').trim().toLowerCase();
 
-/** Texts of `errorDetails`, whose carrier is not documented: strings as they are, objects by their telling parts. */
+const MESSAGE_FIELDS = ['errorMessage', 'message', 'errorDescription', 'description'] as const;
+
+/**
+ * Texts of `errorDetails`, whose carrier is not documented: strings as they are, objects by their code and their message.
+ * Where the message of a code goes by no name that is known, every other text is told: they are the authority's words.
+ */
 export function errorTexts(details: readonly unknown[]): string[] {
   return details.map((detail) => {
     if (typeof detail === 'string') return detail;
     if (typeof detail !== 'object' || detail === null) return String(detail);
     const parts = detail as Record<string, unknown>;
-    const code = parts.errorCode ?? parts.code;
-    const message = parts.errorMessage ?? parts.message ?? parts.errorDescription ?? parts.description;
-    const told = [code, message].filter((part) => typeof part === 'string' || typeof part === 'number').join(': ');
-    return told === '' ? JSON.stringify(detail) : told;
+    const isText = (part: unknown) => (typeof part === 'string' && part.trim() !== '') || typeof part === 'number';
+    const code = [parts.errorCode, parts.code].find(isText);
+    const known = MESSAGE_FIELDS.map((field) => parts[field]).find(isText);
+    const others = Object.entries(parts).flatMap(([field, part]) =>
+      field !== 'errorCode' && field !== 'code' && typeof part === 'string' && isText(part) ? [part] : [],
+    );
+    if (code === undefined && known === undefined) return JSON.stringify(detail);
+    return [code, known ?? others.join(', ')].filter(isText).join(': ');
   });
 }
 
@@ -112,6 +123,8 @@ function entriesByPosition(
 
 function verdictOf(row: SentRow, entry: StatusRecordEntry | undefined, taken: Set<string>): RowVerdict {
   const open: RowVerdict = { position: row.position, outcome: 'open' };
+  // What is certified stays so: the counts of a record without a list are read with it.
+  if (row.certificate && !entry) return { position: row.position, outcome: 'certified', ...row.certificate };
   if (!entry) return open;
   const status = word(entry.processingStatus);
   const number = entry.eBRCNumber?.trim() ?? '';
@@ -128,8 +141,9 @@ function verdictOf(row: SentRow, entry: StatusRecordEntry | undefined, taken: Se
 
 /** Judges a status record against the rows that were sent. Never throws; unknown words are "not yet". */
 export function judgeStatus(rows: readonly SentRow[], record: StatusRecord): StatusVerdict {
-  const taken = new Set<string>();
   const matched = entriesByPosition(rows, record.ebrcBulkGenStatusLst);
+  const held = rows.filter((row) => !matched.has(row.position)).flatMap((row) => row.certificate?.eBRCNumber ?? []);
+  const taken = new Set(held);
   const verdicts = rows.map((row) => verdictOf(row, matched.get(row.position), taken));
   const status = word(record.processingStatus);
   const said =

@@ -7,7 +7,6 @@ import type { Queryable } from './pool';
 export interface CertificateDetailRecord extends Omit<CertificateEntry, 'eBRCNumber'> {
   eBRCNumber: string | null;
   eBRCStatus: string | null;
-  billNo: string | null;
   [field: string]: unknown;
 }
 
@@ -60,7 +59,7 @@ export async function numbersNotToAdopt(db: Queryable, exporterId: string, sentA
 export async function unclaimedCertificates(db: Queryable, exporterId: string): Promise<CertificateEntry[]> {
   const { rows } = await db.query<CertificateEntry>(
     `SELECT ebrc_number AS "eBRCNumber", ebrc_date AS "eBRCDate", document_no AS "sbCumInvoiceNumber",
-            document_date AS "sbCumInvoiceDate", amount::text AS "realisedValueFCC", currency AS "currencyCode"
+            document_date AS "sbCumInvoiceDate", amount::text AS "realisedValueFCC", currency AS "currencyCode", bill_no AS "billNo"
        FROM certificates WHERE exporter_id = $1 AND filing_id IS NULL AND detail IS NOT NULL`,
     [exporterId],
   );

@@ -193,7 +193,8 @@ export async function rowStates(db: Queryable, filingId: string): Promise<RowSta
 export async function openRowsOf(db: Queryable, filingId: string, exporterId: string): Promise<OpenRow[]> {
   const { rows } = await db.query<Omit<OpenRow, 'mine'>>(
     `SELECT filing_id AS "filingId", position, mapping->>'sbCumInvoiceNumber' AS "sbCumInvoiceNumber",
-            mapping->>'sbCumInvoiceDate' AS "sbCumInvoiceDate", mapped_amount::text AS "mappedIRMAmountFCC", currency
+            mapping->>'sbCumInvoiceDate' AS "sbCumInvoiceDate", mapped_amount::text AS "mappedIRMAmountFCC", currency,
+            mapping->>'billNo' AS "billNo"
        FROM filing_rows
       WHERE exporter_id = $2 AND live AND ebrc_number IS NULL
         AND (filing_id = $1 OR submitted_at IS NOT NULL)

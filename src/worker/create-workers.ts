@@ -28,7 +28,7 @@ export interface WorkersOptions {
  */
 export async function createWorkers(options: WorkersOptions): Promise<Worker[]> {
   const { connection, namespace, taskQueue, workflowBundle, deps, budget } = options;
-  const { httpTimeoutMs, rateWindowMs } = deps.settings;
+  const { httpTimeoutMs } = deps.settings;
   const grace = GRACE_HTTP_TIMEOUTS * httpTimeoutMs + GRACE_EXTRA_MS;
   const common: Omit<WorkerOptions, 'taskQueue'> = {
     connection,
@@ -37,7 +37,7 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
     shutdownGraceTime: grace,
     shutdownForceTime: grace + GRACE_EXTRA_MS,
     interceptors: {
-      activity: [() => ({ inbound: new FailureInterceptor({ logger: deps.logger, rateWindowMs }) })],
+      activity: [() => ({ inbound: new FailureInterceptor({ logger: deps.logger, settings: deps.settings }) })],
     },
   };
   const main = Worker.create({

@@ -67,7 +67,8 @@ async function fetchDetails(run: FilingRun): Promise<boolean> {
 
 async function fetchMissingDetails(run: FilingRun): Promise<void> {
   for (let round = 0; round < DETAIL_ROUNDS; round += 1) {
-    if (round > 0) await run.wait(FIRST_DETAIL_PAUSE_MS * 2 ** round, 'Look for the missing certificate details again');
+    const pause = Math.min(FIRST_DETAIL_PAUSE_MS, run.settings.pollMinMs) * 2 ** round;
+    if (round > 0) await run.wait(pause, 'Look for the missing certificate details again');
     if (await fetchDetails(run)) return;
   }
   await run.note({ kind: 'details_missing', text: 'the service still shows no details for some certificates' });

@@ -57,7 +57,7 @@ async function poll(run: FilingRun, stage: SubmissionStage): Promise<void> {
       return;
     }
     await run.wait(
-      Math.max(60_000, run.settings.pollMaxMs),
+      Math.max(run.settings.rateWindowMs, run.settings.pollMaxMs),
       'Not every record has an outcome yet',
       () => run.resolution !== null,
     );

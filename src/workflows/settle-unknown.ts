@@ -24,6 +24,8 @@ const ROUNDS_IN_WINDOW = 24;
 const SHORTEST_ROUND_MS = 5_000;
 const LONGEST_ROUND_MS = 10 * 60_000;
 const ROUND_AFTER_ASKING_MS = 60 * 60_000;
+/** More certificates than these are in the evidence, not in the question. */
+const CANDIDATES_NAMED = 5;
 
 /** Between two rounds of evidence: closer while an answer may appear, hourly once a person has been asked. */
 export function roundMs(settleAfterMs: number, asked: boolean): number {
@@ -122,11 +124,14 @@ async function gather(run: FilingRun, stage: SubmissionStage, attempt: Attempt):
 /** The settle window is over: what was found is shown and a person decides. */
 async function ask(run: FilingRun, stage: SubmissionStage, evidence: Evidence | null): Promise<void> {
   const { filingId } = run;
+  const candidates = [...new Set(evidence?.ambiguous.flatMap((each) => each.candidates))].slice(0, CANDIDATES_NAMED);
   const moved = evidence?.balances.filter((balance) => balance.before !== balance.after).length ?? 0;
   const found = [
     `${evidence?.openRows ?? stage.rowCount} of ${stage.rowCount} rows have no certificate`,
     `${moved} of ${evidence?.balances.length ?? 0} IRM balances changed since they were last read before the send (other filings may be why)`,
-    ...(evidence?.ambiguous.length ? [`${evidence.ambiguous.length} certificates fit more than one row`] : []),
+    ...(candidates.length > 0
+      ? [`certificates ${candidates.join(', ')} may be theirs, but fit more than one way`]
+      : []),
     ...(evidence?.problem ? [evidence.problem] : []),
   ].join('; ');
   const attention =

@@ -16,6 +16,7 @@ const row = (position: number, more: Partial<OpenRow> = {}): OpenRow => ({
   sbCumInvoiceDate: '03012026',
   mappedIRMAmountFCC: '1000',
   currency: 'USD',
+  billNo: 'EXP/1',
   ...more,
 });
 
@@ -26,6 +27,7 @@ const certificate = (eBRCNumber: string, more: Partial<CertificateEntry> = {}): 
   sbCumInvoiceDate: '03012026',
   realisedValueFCC: 1000,
   currencyCode: 'USD',
+  billNo: 'EXP/1',
   ...more,
 });
 
@@ -96,6 +98,39 @@ describe('ambiguity', () => {
     expect(matchCertificates(rows, entries, rules).matches.map((match) => match.eBRCNumber)).toEqual(['A', 'B']);
   });
 
+  it('tells them apart by the bill numbers, where all of them name one', () => {
+    const rows = [row(0, { billNo: 'EXP/1' }), row(1, { billNo: 'EXP/2' })];
+    const entries = [certificate('B', { billNo: ' exp/2 ' }), certificate('A')];
+    expect(matchCertificates(rows, entries, rules).matches).toMatchObject([
+      { position: 0, eBRCNumber: 'A' },
+      { position: 1, eBRCNumber: 'B' },
+    ]);
+  });
+
+  it('gives the one certificate there is to the row with its bill number, another filing or not', () => {
+    const other = row(7, { filingId: 'F2', mine: false, billNo: 'EXP/2' });
+    expect(matchCertificates([row(0), other], [certificate('A')], rules).matches).toHaveLength(1);
+    expect(matchCertificates([row(0), other], [certificate('A', { billNo: 'EXP/2' })], rules).unmatched).toEqual([0]);
+  });
+
+  it('prefers the certificate with the bill number of the row', () => {
+    const entries = [certificate('A', { billNo: 'EXP/9' }), certificate('B')];
+    expect(matchCertificates([row(0)], entries, rules).matches).toMatchObject([{ eBRCNumber: 'B' }]);
+  });
+
+  it.each<[string, string | null]>([
+    ['names no bill', null],
+    ['writes bills in another way', '0001-EXP'],
+  ])('leaves them to a person where the service %s', (_, billNo) => {
+    const rows = [row(0, { billNo: 'EXP/1' }), row(1, { billNo: 'EXP/2' })];
+    const entries = [certificate('A', { billNo }), certificate('B', { billNo })];
+    expect(matchCertificates(rows, entries, rules).ambiguous).toMatchObject([{ positions: [0, 1] }]);
+  });
+
+  it('adopts the only certificate of the only row whatever its bill number says', () => {
+    expect(matchCertificates([row(0)], [certificate('A', { billNo: '0001-EXP' })], rules).matches).toHaveLength(1);
+  });
+
   it('leaves a row open that two certificates fit', () => {
     expect(matchCertificates([row(0)], [certificate('A'), certificate('B')], rules).ambiguous).toEqual([
       { positions: [0], candidates: ['A', 'B'], competingFilings: [] },
@@ -133,6 +168,7 @@ it('never gives a certificate twice, and never one that may not be adopted', () 
       mine: fc.boolean(),
       sbCumInvoiceNumber: fc.constantFrom('1', '01', '2'),
       mappedIRMAmountFCC: fc.constantFrom(1, '1.00', 2),
+      billNo: fc.constantFrom('EXP/1', 'EXP/2'),
     }),
     { maxLength: 5 },
   );
@@ -141,6 +177,7 @@ it('never gives a certificate twice, and never one that may not be adopted', () 
       number: fc.constantFrom('A', 'B', 'C', 'D'),
       sbCumInvoiceNumber: fc.constantFrom('1', '2', null),
       realisedValueFCC: fc.constantFrom(1, 2, null),
+      billNo: fc.constantFrom('EXP/1', 'EXP/2', null),
       eBRCDate: fc.constantFrom('09022026', '10022026', '2026-02-11', null),
     }),
     { maxLength: 6 },

@@ -126,6 +126,25 @@ describe('a record that is not final', () => {
     expect(judgeStatus([one, two], status).verdict).toBe('incomplete');
   });
 
+  it('reads counts without a list together with the certificates that are known already', () => {
+    const known = { ...one, certificate: { eBRCNumber: 'EBRC1', eBRCDate: '06012026' } };
+    const status = record({ processingStatus: 'Errored', recordProCount: 1, recordFailCount: 1 });
+    expect(judgeStatus([one, two], status).verdict).toBe('incomplete');
+    expect(judgeStatus([known, two], status)).toMatchObject({
+      verdict: 'terminal',
+      rows: [
+        { outcome: 'certified', eBRCNumber: 'EBRC1' },
+        { outcome: 'errored', errors: [] },
+      ],
+    });
+  });
+
+  it('gives a certificate that a row has already to no other row', () => {
+    const known = { ...one, certificate: { eBRCNumber: 'EBRC1', eBRCDate: null } };
+    const list = [entry(two, { eBRCNumber: 'EBRC1' })];
+    expect(outcomes([known, two], record({ ebrcBulkGenStatusLst: list }))).toEqual(['certified', 'open']);
+  });
+
   it('holds an Errored request without counts and list back for a second look', () => {
     const status = record({ processingStatus: 'Errored', errorDetails: ['ERR08: record count'] });
     expect(judgeStatus([one], status)).toMatchObject({
@@ -190,6 +209,21 @@ describe('a record that is not final', () => {
 it('reads error details in every form they may have', () => {
   const details = ['ERR19: IRM', { code: 'ERR15', message: 'IFSC' }, { errorDescription: 'odd' }, { x: 1 }, 7, null];
   expect(errorTexts(details)).toEqual(['ERR19: IRM', 'ERR15: IFSC', 'odd', '{"x":1}', '7', 'null']);
+});
+
+it('keeps what the authority says about an error code, under whatever name', () => {
+  const details = [
+    { errorCode: 'ERR38', errorDetails: 'mapped amount exceeds the balance' },
+    { code: 23, reason: 'amount', remarks: 'ask the bank', at: null },
+    { errorCode: 'ERR15', description: 'IFSC', field: 'irmIfscCode' },
+    { errorCode: ' ', field: 'portCode' },
+  ];
+  expect(errorTexts(details)).toEqual([
+    'ERR38: mapped amount exceeds the balance',
+    '23: amount, ask the bank',
+    'ERR15: IFSC',
+    '{"errorCode":" ","field":"portCode"}',
+  ]);
 });
 
 const word = fc.constantFrom('Processed', 'Errored', 'UnderProcess', 'processed', '', null);

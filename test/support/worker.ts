@@ -125,7 +125,7 @@ export async function startTestWorker(options: TestWorkerOptions): Promise<TestW
     interceptors: {
       activity: [
         () => ({ inbound: { execute: async (input, next) => clock.refresh().then(() => next(input)) } }),
-        () => ({ inbound: new FailureInterceptor({ logger, rateWindowMs: settings.rateWindowMs }) }),
+        () => ({ inbound: new FailureInterceptor({ logger, settings }) }),
       ],
     },
   };
