@@ -81,6 +81,15 @@ export function errorTexts(details: readonly unknown[]): string[] {
   });
 }
 
+/** Whether an entry may be a row's: it names no other IRM and no other document. */
+function agrees(row: SentRow, entry: StatusRecordEntry): boolean {
+  return (
+    (entry.irmNumber === null || entry.irmNumber.trim().toUpperCase() === row.irmNumber.trim().toUpperCase()) &&
+    (entry.sbCumInvoiceNumber === null ||
+      comparableDocument(entry.sbCumInvoiceNumber) === comparableDocument(row.sbCumInvoiceNumber))
+  );
+}
+
 /**
  * Finds each sent row's entry: by serial number where IRM and document do not contradict it, otherwise by IRM and
  * document, where that fits one entry alone.
@@ -91,10 +100,6 @@ function entriesByPosition(
 ): Map<number, StatusRecordEntry> {
   const found = new Map<number, StatusRecordEntry>();
   const left = new Set(entries);
-  const agrees = (row: SentRow, entry: StatusRecordEntry): boolean =>
-    (entry.irmNumber === null || entry.irmNumber.trim().toUpperCase() === row.irmNumber.trim().toUpperCase()) &&
-    (entry.sbCumInvoiceNumber === null ||
-      comparableDocument(entry.sbCumInvoiceNumber) === comparableDocument(row.sbCumInvoiceNumber));
   for (const row of rows) {
     const bySerial = [...left].filter((entry) => Number(entry.serialNo) === row.serialNo && entry.serialNo !== null);
     const entry = bySerial.length === 1 ? bySerial[0] : undefined;
@@ -168,11 +173,13 @@ export function judgeStatus(rows: readonly SentRow[], record: StatusRecord): Sta
   }
   const counted = processed + failed === rows.length;
   // The counts leave the rows that are not listed only one outcome: they failed. An open row that is listed contradicts
-  // the counts, as does a certificate of no row: freeing it could file a mapping again that has its certificate.
+  // the counts, as does a certificate of no row, or a record of another one: freeing it could file a mapping again that
+  // has its certificate.
   const entries = new Set(matched.values());
-  const strayCertificate = record.ebrcBulkGenStatusLst.some((each) => !entries.has(each) && each.eBRCNumber?.trim());
+  const strays = record.ebrcBulkGenStatusLst.filter((each) => !entries.has(each));
+  const contradicted = strays.some((each) => each.eBRCNumber?.trim() || !rows.some((row) => agrees(row, each)));
   const unlisted = verdicts.every((row) => row.outcome !== 'open' || !matched.has(row.position));
-  if (counted && unlisted && !strayCertificate && processed === certified && failed === errored + open) {
+  if (counted && unlisted && !contradicted && processed === certified && failed === errored + open) {
     return { verdict: 'terminal', rows: restErrored(), reason: `${said}, the counts account for every record` };
   }
   return {

@@ -88,6 +88,19 @@ export async function adoptRequestId(
   );
 }
 
+/** The filing of a mode whose submission is processed under a request id, or null. */
+export async function filingOfRequest(
+  db: Queryable,
+  { mode, requestId }: { mode: string; requestId: string },
+): Promise<string | null> {
+  const { rows } = await db.query<{ filingId: string }>(
+    `SELECT filing_id AS "filingId" FROM submissions s JOIN filings f USING (filing_id)
+      WHERE f.mode = $1 AND s.request_id = $2 ORDER BY s.submitted_at LIMIT 1`,
+    [mode, requestId],
+  );
+  return rows[0]?.filingId ?? null;
+}
+
 /** Moves a submission on. */
 export async function moveSubmission(
   db: Queryable,

@@ -8,6 +8,7 @@ import { WorkflowIdConflictPolicy, type UpdateDefinition } from '@temporalio/com
 import type { AbandonArgs, ApproveArgs, FilingResult, ResolveArgs } from '../domain/contracts';
 import { isEnd } from '../domain/filing-states';
 import { findFiling, type FilingRecord } from '../ledger/filings';
+import { filingOfRequest } from '../ledger/submissions';
 import { abandonUpdate, approveUpdate, filingQuery, resolveUpdate } from '../workflows/messages';
 import type { EbrcClientDependencies } from './dependencies';
 import { refusal } from './errors';
@@ -24,10 +25,12 @@ interface Command<A> {
   update: UpdateDefinition<FilingResult, [A]>;
   name: string;
   doneIn: readonly string[];
+  /** What the ledger has to say against it. @throws RefusedError */
+  check?: (deps: EbrcClientDependencies, filing: FilingRecord, args: A) => Promise<void>;
 }
 
 const APPROVE: Command<ApproveArgs> = { update: approveUpdate, name: 'approve', doneIn: ['certified'] };
-const RESOLVE: Command<ResolveArgs> = { update: resolveUpdate, name: 'resolve', doneIn: [] };
+const RESOLVE: Command<ResolveArgs> = { update: resolveUpdate, name: 'resolve', doneIn: [], check: refuseTakenRequest };
 const ABANDON: Command<AbandonArgs> = { update: abandonUpdate, name: 'abandon', doneIn: ['abandoned'] };
 
 /** The commands of an operator on a filing, named by its id or reference. They never answer "workflow not found". */
@@ -44,6 +47,7 @@ export function createFilingOperations(deps: EbrcClientDependencies): FilingOper
   async function operate<A>(command: Command<A>, idOrReference: string, args: A, wait: WaitOptions = {}) {
     const filing = await filingOf(deps, idOrReference);
     if (isEnd(filing.state)) return ended(deps, command, filing);
+    await command.check?.(deps, filing, args);
     const started = { workflowId: filing.workflowId, reference: filing.reference, exporterId: filing.exporterId };
     const result = await send(deps, command, filing, args);
     if (wait.wait) return followFiling(deps, started, wait);
@@ -64,6 +68,23 @@ export async function filingOf(deps: EbrcClientDependencies, idOrReference: stri
   throw refusal(
     'unknown_filing',
     `There is no filing ${idOrReference} in ${deps.mode} mode: neither a filing id nor a reference. \`ebrc list\` shows them.`,
+  );
+}
+
+/** A request files one submission: under the id of another filing's, that one's outcome would be taken for this one's. */
+async function refuseTakenRequest(
+  { pool, mode }: EbrcClientDependencies,
+  { filingId }: FilingRecord,
+  { requestId }: ResolveArgs,
+): Promise<void> {
+  const holder = requestId ? await filingOfRequest(pool, { mode, requestId: requestId.trim() }) : null;
+  if (holder === null || holder === filingId) return;
+  throw refusal(
+    'request_taken',
+    `Request ${requestId} is the one of filing ${holder}: look for the one of ${filingId}.`,
+    {
+      filingId: holder,
+    },
   );
 }
 

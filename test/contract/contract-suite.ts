@@ -371,6 +371,11 @@ export function contractSuite(open: () => Promise<ContractService>, { brief = fa
       const path = await stage.file('gone.json', message(item('CON/11')));
       const asked = await json<Filing>([...fileArgs(path, 'CON-11'), '--wait'], 4);
       expect(asked).toMatchObject({ ...FILING_SHAPE, state: 'outcome_unknown' });
+      const other = await json<Filing>(['show', 'CON-6']);
+      const mistaken = ['--as', 'filed', '--request-id', String(other.requestId), '--note', 'the wrong line'];
+      expect(await json(['resolve', 'CON-11', ...mistaken], 3)).toMatchObject({
+        errors: [{ code: 'request_taken', filingId: other.filingId }],
+      });
       const resolved = await json(['resolve', 'CON-11', '--as', 'not-filed', '--note', 'not on the portal', '--wait']);
       expect(resolved).toMatchObject({ filingId: asked.filingId, state: 'certified' });
     });

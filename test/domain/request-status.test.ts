@@ -184,6 +184,14 @@ describe('a record that is not final', () => {
     expect(judgeStatus([one], status)).toMatchObject({ verdict: 'incomplete', rows: [{ outcome: 'open' }] });
   });
 
+  it('never frees a row by a record of another IRM or document, whatever the counts say', () => {
+    const status = (stray: StatusRecordEntry) =>
+      record({ processingStatus: 'Errored', recordFailCount: 1, ebrcBulkGenStatusLst: [stray] });
+    expect(judgeStatus([one], status(errored(two, 'ERR19'))).verdict).toBe('incomplete');
+    expect(judgeStatus([one], status(errored(sent(1, { irmNumber: 'IRM9' })))).verdict).toBe('incomplete');
+    expect(judgeStatus([one], status({ ...errored(one), serialNo: null, irmNumber: null })).verdict).toBe('terminal');
+  });
+
   it('gives one certificate to one row alone', () => {
     const list = [entry(one), entry(two, { eBRCNumber: 'EBRC1' })];
     expect(outcomes([one, two], record({ ebrcBulkGenStatusLst: list }))).toEqual(['certified', 'open']);
