@@ -73,7 +73,9 @@ export const headerKey = z
 export const apiKey = headerKey.transform((key, context) =>
   modeOfKey(key) === null
     ? wrong(context, 'has an unknown prefix; allowed: a key that starts with dev_ or prod_')
-    : key,
+    : /^(dev|prod)_$/.test(key)
+      ? wrong(context, 'is a prefix without a key; allowed: a key that starts with dev_ or prod_')
+      : key,
 );
 
 export const databaseUrl = z.string().transform((text, context) => {

@@ -206,6 +206,11 @@ function readTemporal(env: Environment, read: Reader) {
     if (!/^(\[[0-9a-f:]+\]|[^\s:/]+):\d{1,5}$/i.test(address)) {
       read.report('TEMPORAL_ADDRESS', `"${address}" is not an address; allowed: host:port, such as 127.0.0.1:7233`);
     }
+    const tls = set['TEMPORAL_TLS'];
+    // What Temporal's reader does not know it takes for false: the connection would be open for all to read.
+    if (tls !== undefined && !/^(true|false|1|0)$/.test(tls)) {
+      read.report('TEMPORAL_TLS', `"${tls}" is neither yes nor no; allowed: true, false, 1 or 0`);
+    }
     return { address, namespace, connectionOptions: { ...connectionOptions, address } };
   } catch (error) {
     const variable = set['TEMPORAL_PROFILE'] ? 'TEMPORAL_PROFILE' : 'TEMPORAL_…';

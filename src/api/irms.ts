@@ -11,6 +11,8 @@ import { irm, listIrmsQuery, type ListIrmsQuery } from './schemas-irms';
 type IrmApi = Pick<FilingApi, 'listIrms' | 'irmTemplate' | 'refreshIrms'>;
 
 const customerId = z.string().min(1, 'platformCustomerId is empty');
+/** A record without an IRM number can neither be filed nor kept; it must not hide the others. */
+const PAGE = pageOf(irm.nullable().catch(null));
 const MAX_TEMPLATE_BYTES = 32 * 1024 * 1024;
 const MAX_REFRESH_BYTES = 16 * 1024 * 1024;
 
@@ -20,9 +22,11 @@ export function createIrmApi(caller: Caller): IrmApi {
 
   async function* listIrms(input: ListIrmsQuery, call: CallContext) {
     const query = outgoing('listIrms', listIrmsQuery, input);
-    yield* allPages(MAX_PAGE_SIZE, (page) =>
-      callJson(caller, { operation: 'listIrms', query: { ...query, page, limit: MAX_PAGE_SIZE } }, call, pageOf(irm)),
-    );
+    for await (const record of allPages(MAX_PAGE_SIZE, (page) =>
+      callJson(caller, { operation: 'listIrms', query: { ...query, page, limit: MAX_PAGE_SIZE } }, call, PAGE),
+    )) {
+      if (record) yield record;
+    }
   }
 
   return {

@@ -57,6 +57,16 @@ export class UnreachableError extends Error {
   }
 }
 
+/** Nobody is there to do what only a worker can do. */
+export class NoWorkerError extends Error {
+  override readonly name = 'NoWorkerError';
+  constructor(taskQueue: string) {
+    super(
+      `No worker polls task queue ${taskQueue}. Start one (node dist/worker.js) and give the command again; that is safe.`,
+    );
+  }
+}
+
 const ADVICE = {
   Temporal: 'Start it, or set TEMPORAL_ADDRESS to where it runs (`npm run dev` starts everything on this machine).',
   PostgreSQL: 'Start it, or set DATABASE_URL to where it runs (`npm run dev` starts everything on this machine).',

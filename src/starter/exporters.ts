@@ -12,7 +12,7 @@ import { EXIT, RefusedError, type ExitCode } from './errors';
 import { exporterIdOf } from './exporter-lookup';
 import { exporterView, irmView, type ExporterView, type IrmView } from './exporter-views';
 import { follow } from './follow';
-import { silenceNotice } from './workers-present';
+import { answeredByWorker, silenceNotice } from './workers-present';
 
 const STARTED_WITHIN_MS = 10_000;
 
@@ -116,15 +116,17 @@ export function createExporterOperations(deps: EbrcClientDependencies): Exporter
     }
     const workflowId = credentialsWorkflowId(mode, exporterId);
     await refusedByValidator(
-      temporal.workflow.executeUpdateWithStart(submitCredentialsUpdate, {
-        args: [{ credentialsRef, by }],
-        startWorkflowOperation: new WithStartWorkflowOperation('updateCredentials', {
-          workflowId,
-          taskQueue,
-          args: [{ mode, exporterId, startedBy: by }],
-          workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+      answeredByWorker(temporal, taskQueue, () =>
+        temporal.workflow.executeUpdateWithStart(submitCredentialsUpdate, {
+          args: [{ credentialsRef, by }],
+          startWorkflowOperation: new WithStartWorkflowOperation('updateCredentials', {
+            workflowId,
+            taskQueue,
+            args: [{ mode, exporterId, startedBy: by }],
+            workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+          }),
         }),
-      }),
+      ),
     );
     return followExporter(workflowId, wait);
   }
@@ -133,7 +135,9 @@ export function createExporterOperations(deps: EbrcClientDependencies): Exporter
   async function submitToOnboarding(workflowId: string, credentialsRef: string, by: string): Promise<boolean> {
     const handle = temporal.workflow.getHandle(workflowId);
     try {
-      await handle.executeUpdate(submitCredentialsUpdate, { args: [{ credentialsRef, by }] });
+      await answeredByWorker(temporal, taskQueue, () =>
+        handle.executeUpdate(submitCredentialsUpdate, { args: [{ credentialsRef, by }] }),
+      );
       return true;
     } catch (error) {
       // A validator's refusal means that it does not wait for any.
@@ -192,7 +196,8 @@ export function createExporterOperations(deps: EbrcClientDependencies): Exporter
         args: [{ mode, exporterId }],
         workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
       });
-      return (await temporal.workflow.getHandle(workflowId).result()) as RefreshIrmsResult;
+      const handle = temporal.workflow.getHandle(workflowId);
+      return answeredByWorker(temporal, taskQueue, () => handle.result() as Promise<RefreshIrmsResult>);
     },
   };
 }

@@ -1,9 +1,20 @@
 import { WorkflowFailedError } from '@temporalio/client';
+import { NamespaceNotFoundError } from '@temporalio/common';
 import { CommanderError } from 'commander';
 import { ApiError } from '../api/errors';
 import { ConfigError } from '../config';
+import type { ErrorKind } from '../domain/error-kinds';
 import { VaultError } from '../ledger/vault';
-import { EXIT, firstLine, RefusedError, UnreachableError, UsageError, type ExitCode, type Problem } from './errors';
+import {
+  EXIT,
+  firstLine,
+  NoWorkerError,
+  RefusedError,
+  UnreachableError,
+  UsageError,
+  type ExitCode,
+  type Problem,
+} from './errors';
 import { printable, type Terminal } from './terminal';
 
 /** Kinds of the service's refusals that the caller can mend in what was given. */
@@ -14,6 +25,19 @@ const CALLER_CAN_MEND: ReadonlySet<string> = new Set([
   'dgft_username_taken',
   'refused',
 ]);
+
+const UNREACHED =
+  'The filing service did not answer: check EBRC_API_URL and that it can be reached from here, then try again.';
+
+/** What to do about a failed call that is nobody's input. */
+const ADVICE: Readonly<Partial<Record<ErrorKind, string>>> = {
+  not_sent: UNREACHED,
+  timeout: UNREACHED,
+  connection_lost: UNREACHED,
+  unauthorized: 'Check EBRC_API_KEY.',
+  forbidden: 'Check that the agreements are signed and that EBRC_API_KEY is a platform key.',
+  not_found: 'Check EBRC_API_URL: nothing that the service knows is at this address.',
+};
 
 /** Prints an error where it belongs (one JSON document on stdout, or text on stderr) and answers the exit code. */
 export function reportError(error: unknown, terminal: Terminal): ExitCode {
@@ -46,6 +70,11 @@ function explained(error: unknown): Explained {
   if (error instanceof ApiError) return explainedCall(error);
   if (error instanceof UnreachableError)
     return { code: EXIT.unexpected, errors: [problem('unreachable', error.message)] };
+  if (error instanceof NoWorkerError) return { code: EXIT.unexpected, errors: [problem('no_worker', error.message)] };
+  if (error instanceof NamespaceNotFoundError) {
+    const message = `Temporal has no namespace ${error.namespace}. Set TEMPORAL_NAMESPACE to one that it has, or create it.`;
+    return { code: EXIT.unexpected, errors: [problem('unknown_namespace', message)] };
+  }
   if (error instanceof VaultError) return { code: EXIT.unexpected, errors: [problem(error.code, error.message)] };
   if (error instanceof WorkflowFailedError) {
     const why = deepest(error);
@@ -58,6 +87,8 @@ function explainedCall(error: ApiError): Explained {
   if (error.kind === 'extraction_unconfigured')
     return { code: EXIT.usage, errors: [problem('configuration', error.message)] };
   const code = CALLER_CAN_MEND.has(error.kind) ? EXIT.refused : EXIT.unexpected;
+  const advice = ADVICE[error.kind];
+  if (advice) return { code, errors: [problem(error.kind, `${error.message.replace(/\.$/, '')}. ${advice}`)] };
   const fields = error.fieldErrors.map(({ row, field, message }) => ({
     ...problem(error.kind, message),
     row: row ?? null,

@@ -59,7 +59,11 @@ export async function makeReady(context: ReadyContext): Promise<void> {
       continue;
     }
     // The service calls it ready and the refresh says otherwise: the refresh is right, and the time is not known.
-    await rest(context, overdueDelay(pendingAnswers++));
+    const waitMs = overdueDelay(pendingAnswers++);
+    const nextLook = new Date(Date.now() + waitMs).toISOString();
+    const message = `The service refuses the refresh because API access is not open yet. The next look is at ${nextLook}.`;
+    story.tell({ state: 'activation_pending', activatesAt: exporter.activatesAt, message });
+    await rest(context, waitMs);
     step = await readExporter(context);
   }
 }

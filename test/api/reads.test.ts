@@ -211,6 +211,16 @@ describe('reads', () => {
     expect(server.received).toHaveLength(1);
   });
 
+  test('an IRM without a number does not hide the others', async () => {
+    const data = [{ irmNumber: 'A' }, { irmNumber: null }, { irmNumber: 'B' }];
+    const server = await service((_request, response) =>
+      json(response, 200, envelope({ data, meta: { totalPages: 1 } })),
+    );
+    const { api } = client(server.baseUrl);
+    const irms = await collect(api.listIrms({ platformCustomerId: CUSTOMER_ID }));
+    expect(irms.map(({ irmNumber }) => irmNumber)).toEqual(['A', 'B']);
+  });
+
   test('any 2xx is a refresh', async () => {
     const server = await service((_request, response) => void response.writeHead(204).end());
     const { api } = client(server.baseUrl);

@@ -143,6 +143,7 @@ describe('a configuration that is wrong', () => {
     ['EBRC_API_URL', 'https://filing.example/v1', /does not end in \/api\/v1/],
     ['EBRC_API_URL', 'https://u:hunter2@filing.example/api/v1', /has a user/],
     ['EBRC_API_KEY', 'live_key', /starts with dev_ or prod_/],
+    ['EBRC_API_KEY', 'prod_', /prefix without a key/],
     ['EBRC_API_KEY', 'dev_ key', /characters that a key cannot have/],
     ['EBRC_EXTRACTION_URL', 'https://extraction.example', /both or neither/],
     ['DATABASE_URL', 'mysql://u:hunter2@h/d', /not the address of a PostgreSQL database/],
@@ -157,6 +158,7 @@ describe('a configuration that is wrong', () => {
     ['EBRC_RATE_WINDOW', '-60s', /is not a duration/],
     ['TEMPORAL_ADDRESS', 'http://temporal:7233', /is not an address/],
     ['TEMPORAL_PROFILE', 'nowhere', /cannot be used/],
+    ['TEMPORAL_TLS', 'yes', /neither yes nor no/],
   ])('%s=%s', (variable, value, message) => {
     const problems = problemsOf({ ...LEAST, [variable]: value });
     expect(problems).toEqual([{ variable: expect.any(String), problem: expect.stringMatching(message) }]);

@@ -1,0 +1,64 @@
+/** What commands say when a server that they need is up and the one behind it is not. */
+import { randomUUID } from 'node:crypto';
+import { customer as customerSchema } from '../../src/api/schemas-customers';
+import { saveExporter } from '../../src/ledger/exporters';
+import type { Problem } from '../../src/starter/errors';
+import { ebrc } from '../support/command-line';
+import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { devServer, type DevServer } from '../support/temporal';
+
+const EMAIL = 'asha@example.test';
+
+let database: TestDatabase;
+let server: DevServer;
+let env: Record<string, string>;
+jest.setTimeout(120_000);
+
+beforeAll(async () => {
+  [database, server] = await Promise.all([createTestDatabase(), devServer()]);
+  await saveExporter(
+    database.pool,
+    customerSchema.parse({ id: randomUUID(), name: 'Asha', email: EMAIL }),
+    'test',
+    new Date(),
+  );
+  env = {
+    EBRC_API_URL: 'http://127.0.0.1:9/api/v1',
+    EBRC_API_KEY: 'dev_sandbox_key',
+    DATABASE_URL: database.url,
+    TEMPORAL_ADDRESS: server.address,
+  };
+});
+afterAll(async () => {
+  await server?.stop();
+  await database?.drop();
+});
+
+async function problemOf(args: string[], more: Record<string, string> = {}, input?: string): Promise<Problem> {
+  const result = await ebrc([...args, '--json'], { env: { ...env, ...more }, input });
+  expect(result.code).toBe(1);
+  const [error] = result.json<{ errors: Problem[] }>().errors;
+  if (!error) throw new Error('no error was printed');
+  return error;
+}
+
+it('a filing service that does not answer', async () => {
+  const { message } = await problemOf(['exporter', EMAIL, '--name', 'Asha Exports']);
+  expect(message).toMatch(/ECONNREFUSED.*EBRC_API_URL/u);
+});
+
+it('a namespace that Temporal does not have', async () => {
+  const { message } = await problemOf(['irms', EMAIL, '--refresh'], { TEMPORAL_NAMESPACE: 'nowhere' });
+  expect(message).toMatch(/nowhere.*TEMPORAL_NAMESPACE/u);
+});
+
+it('no worker, for what only a worker can answer', async () => {
+  const credentials = ['credentials', EMAIL, '--username', 'asha', '--password-stdin'];
+  const problems = await Promise.all([
+    problemOf(['irms', EMAIL, '--refresh']),
+    problemOf(credentials, {}, 'Right-Horse-1!'),
+  ]);
+  for (const problem of problems) {
+    expect(problem).toMatchObject({ code: 'no_worker', message: expect.stringContaining('worker.js') as string });
+  }
+});
