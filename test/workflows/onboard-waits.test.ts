@@ -1,3 +1,4 @@
+import { ApiError } from '../../src/api/errors';
 import { currentCredentials } from '../../src/ledger/credentials';
 import { exporterQuery } from '../../src/workflows/messages';
 import { HOUR_MS, openStage, WRONG, type OnboardStage } from './onboard-stage';
@@ -56,6 +57,21 @@ describe('activation', () => {
         .map(({ status }) => status)
         .slice(-2),
     ).toEqual([409, 200]);
+  });
+
+  it('says that access is not open where the refresh says so and the client object does not', async () => {
+    const message = 'DGFT_IP_ACTIVATION_PENDING';
+    const pending = new ApiError({ kind: 'activation_pending', operation: 'refreshIrms', status: 409, message });
+    jest.spyOn(stage.worker.deps.api, 'refreshIrms').mockRejectedValueOnce(pending);
+    const credentialsRef = await stage.secret(await stage.account({ activationDelayMs: 0 }));
+    const handle = await stage.onboard({ email: 'contradicted@example.test', credentialsRef });
+    expect(await handle.result()).toMatchObject({ state: 'ready' });
+    const { events } = await handle.fetchHistory();
+    const states = (events ?? []).map((event) => {
+      const fields = event.upsertWorkflowSearchAttributesEventAttributes?.searchAttributes?.indexedFields;
+      return Buffer.from(fields?.EbrcState?.data ?? '').toString();
+    });
+    expect(states.filter(Boolean)).toContain('"activation_pending"');
   });
 
   it('validates again when the client was deactivated meanwhile', async () => {
