@@ -104,11 +104,33 @@ async function readCorrections(db: Queryable, filingId: string): Promise<string[
   return rows.map((row) => row.filingId);
 }
 
-/** Our own warnings, then the observations that the service made about the accepted submissions. */
+/**
+ * Our own warnings, then what the answers to the accepted submissions said besides: rows that the service read otherwise than
+ * they were sent, and its own observations, whose shape the specification does not show.
+ */
 async function warningsOf(db: Queryable, filing: FilingRecord): Promise<unknown[]> {
+  const { rows: mismatches } = await db.query<{ text: string }>(
+    `SELECT text FROM filing_events WHERE filing_id = $1 AND kind = 'upload_mismatch' ORDER BY at`,
+    [filing.filingId],
+  );
   const { rows } = await db.query<{ warnings: unknown[] }>(
     'SELECT warnings FROM submissions WHERE filing_id = $1 ORDER BY submission',
     [filing.filingId],
   );
-  return [...filing.warnings, ...rows.flatMap((row) => row.warnings)];
+  return [
+    ...filing.warnings,
+    ...mismatches.map(({ text }) =>
+      aboutFiling(
+        'upload_mismatch',
+        `The service read other rows than were sent: ${text}. Compare the filing with it.`,
+      ),
+    ),
+    ...rows
+      .flatMap((row) => row.warnings)
+      .map((said) => (typeof said === 'string' ? aboutFiling('observation', said) : said)),
+  ];
+}
+
+function aboutFiling(code: string, message: string): Finding {
+  return { severity: 'warning', code, row: null, field: null, message };
 }

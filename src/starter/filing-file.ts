@@ -4,6 +4,7 @@ import type { Finding } from '../domain/finding';
 import type { MappingRow } from '../domain/mapping';
 import { parsePushMessage } from '../domain/rules-push-message';
 import { checkWorkbook } from '../workbook/check';
+import type { ColumnAt } from '../workbook/headers';
 import { RefusedError, refusal, UsageError } from './errors';
 
 /** What the caller says beside the file, where the file may leave it out. */
@@ -23,6 +24,8 @@ export interface FilingFile {
   uploadType: number | undefined;
   declaration: 'Y' | 'N' | undefined;
   findings: Finding[];
+  /** Where a workbook's fields are, for findings that are made later. */
+  columns: ReadonlyMap<string, ColumnAt>;
   /** Rows that the file has, also those that could not be read. */
   rowCount: number;
 }
@@ -86,6 +89,7 @@ function readMessage(name: string, bytes: Buffer, json: unknown, said: SaidBesid
     uploadType: message?.uploadType,
     declaration: message?.decalarationFlag,
     findings: [...findings, ...(isObject(json) ? contradictions(json, said) : [])],
+    columns: new Map(),
   };
 }
 
@@ -127,6 +131,7 @@ async function readBook(name: string, bytes: Buffer, { uploadType, declaration }
     uploadType: uploadType ?? checked.rows[0]?.mapping.uploadType,
     declaration,
     findings: [...checked.errors, ...checked.warnings],
+    columns: checked.reading.columns,
   };
 }
 

@@ -1,7 +1,6 @@
 import type { Finding } from '../domain/finding';
 import { groupBy } from '../domain/group-by';
 import type { CellStyles } from './cell-styles';
-import type { Headers } from './headers';
 import { ERRORS_HEADER, STATUS_HEADER } from './headers';
 import { harmless } from './marks';
 import { NO_SHAPES, editShapes } from './note-shapes';
@@ -42,7 +41,7 @@ export interface SheetAnnotation {
  * @returns the word of the Status column for each data row
  */
 export async function annotateSheet(editor: PackageEditor, annotation: SheetAnnotation): Promise<string[]> {
-  const { part, survey, styles } = annotation;
+  const { part, styles } = annotation;
   const frame = openFrame((await editor.xml(part)) ?? '');
   if (!frame) return [];
   const edits = new RowEdits();
@@ -50,7 +49,7 @@ export async function annotateSheet(editor: PackageEditor, annotation: SheetAnno
   const notesPart = relations.find(({ type }) => type === 'comments')?.part;
   const notes = new Notes((notesPart && (await editor.xml(notesPart))) ?? NO_NOTES((await editor.namespaces()).main));
   for (const address of notes.marked) edits.edit(...placeOf(address), { style: (style) => styles.unmarked(style) });
-  const messages = markCells(edits, survey.headers, annotation);
+  const messages = markCells(edits, annotation);
   const { head, statuses } = writeColumns(edits, frame.head, annotation);
   const tail = await writeNotes(editor, { part, notesPart, notes, messages, tail: frame.tail });
   await editor.setPieces(part, [[head], edits.apply(frame.rows), [tail]]);
@@ -58,16 +57,21 @@ export async function annotateSheet(editor: PackageEditor, annotation: SheetAnno
   return statuses;
 }
 
-/** Fills the cells that findings are about. @returns what their notes say, by address */
-function markCells(
-  edits: RowEdits,
-  headers: Headers,
-  { findings, styles }: SheetAnnotation,
-): ReadonlyMap<string, string> {
+/**
+ * Fills the cells that findings are about. An error about a row as a whole (a mapping filed twice, the authority's words)
+ * marks the row's Status cell. @returns what their notes say, by address
+ */
+function markCells(edits: RowEdits, { survey, findings, styles }: SheetAnnotation): ReadonlyMap<string, string> {
+  const { headers, dataRows } = survey;
   const indexes = new Map([...headers.columns].map(([field, { index }]): [string, number] => [field, index]));
-  const byCell = groupBy(findings, ({ row, field }) => {
-    const index = field === null ? undefined : indexes.get(field);
-    return row === null || index === undefined ? undefined : `${columnLetter(index)}${row}`;
+  const status = statusColumn(survey);
+  const withStatus = new Set(status < LAST_COLUMN ? dataRows : []);
+  const byCell = groupBy(findings, ({ row, field, severity }) => {
+    if (row === null) return undefined;
+    const index =
+      (field === null ? undefined : indexes.get(field)) ??
+      (severity === 'error' && withStatus.has(row) ? status : undefined);
+    return index === undefined ? undefined : `${columnLetter(index)}${row}`;
   });
   const messages = new Map<string, string>();
   for (const [address, about] of byCell) {
@@ -79,13 +83,13 @@ function markCells(
 }
 
 function writeColumns(edits: RowEdits, head: string, { survey, findings, outcomes }: SheetAnnotation) {
-  const { headers, dataRows, emptiedRows, lastColumn } = survey;
+  const { headers, dataRows, emptiedRows } = survey;
   const byRow = groupBy(findings, ({ row }) => (row === null ? undefined : String(row)));
   const words = new Map(
     dataRows.map((row): [number, string] => [row, statusOf(byRow.get(String(row)) ?? [], outcomes.get(row))]),
   );
   const statuses = [...words.values()];
-  const status = headers.status?.index ?? lastColumn + 1;
+  const status = statusColumn(survey);
   // A sheet that is filled to its very edge has no room for them; cells, notes and summary still say all.
   if (status >= LAST_COLUMN) return { head, statuses };
   edits.edit(1, status, { text: STATUS_HEADER });
@@ -108,6 +112,10 @@ function writeColumns(edits: RowEdits, head: string, { survey, findings, outcome
     [status + 1, ERRORS_WIDTH],
   ]);
   return { head: withColumnWidths(withLastColumn(head, status + 1), widths), statuses };
+}
+
+function statusColumn({ headers, lastColumn }: Survey): number {
+  return headers.status?.index ?? lastColumn + 1;
 }
 
 interface NotesOfSheet {

@@ -2,6 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import type { WorkbookLimits } from './limits';
 import { WorkbookRefused } from './refused';
 import type { ZipEntry } from './zip';
+import { decodeXml, tidyXml } from './xml-tidy';
 import { readZip, unpack } from './zip';
 
 /**
@@ -117,23 +118,12 @@ async function readXml(entry: ZipEntry | undefined, limits: WorkbookLimits): Pro
       `Part ${entry.name} unpacks to ${Math.round(entry.size / 1024 / 1024)} MB, more than is read. Copy the filled rows into a new workbook and save that.`,
     );
   }
-  const text = decode(await unpack(entry));
+  const text = decodeXml(await unpack(entry));
   if (text.includes('<!DOCTYPE') || text.includes('<!ENTITY')) {
     throw new WorkbookRefused(
       'xml_entities',
       'The workbook declares XML entities, which no spreadsheet program writes. Save it anew as .xlsx.',
     );
   }
-  return text;
-}
-
-/** UTF-8, or UTF-16 where a byte order mark says so: a check for entities must see what a parser would see. */
-function decode(bytes: Buffer): string {
-  if (bytes[0] === 0xff && bytes[1] === 0xfe) return bytes.toString('utf16le', 2);
-  if (bytes[0] === 0xfe && bytes[1] === 0xff)
-    return Buffer.from(bytes.subarray(2, bytes.length - (bytes.length % 2)))
-      .swap16()
-      .toString('utf16le');
-  const text = bytes.toString('utf8');
-  return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
+  return tidyXml(text);
 }

@@ -31,6 +31,8 @@ const TAG = /<(row|c)(?=[\s>])([^<>]*)>/g;
  */
 export function* rawRows(xml: string): Generator<RawRow> {
   const pattern = new RegExp(TAG);
+  // Two rows or cells of one address: programs differ in which of them they show.
+  const seen = new Set<number>();
   let row: RawRow | undefined;
   let read = SHEET_START.length;
   for (let tag = pattern.exec(xml); tag !== null; tag = pattern.exec(xml)) {
@@ -41,7 +43,8 @@ export function* rawRows(xml: string): Generator<RawRow> {
     if (name === 'row') {
       if (row) yield row;
       const number = Number(/\sr="(\d+)"/.exec(attributes)?.[1]);
-      if (!(number >= 1 && number <= LAST_ROW)) throw damaged(attributes);
+      if (!(number >= 1 && number <= LAST_ROW) || seen.has(number)) throw damaged(attributes);
+      seen.add(number);
       row = {
         number,
         hidden: /\shidden="(?:1|true|on)"/.test(attributes),
@@ -51,7 +54,12 @@ export function* rawRows(xml: string): Generator<RawRow> {
     }
     const end = xml.indexOf('</c>', pattern.lastIndex);
     if (!row || end < 0) throw damaged(attributes);
-    row.cells.push(readCell(attributes, xml.slice(pattern.lastIndex, end)));
+    const cell = readCell(attributes, xml.slice(pattern.lastIndex, end));
+    const last = row.cells.at(-1);
+    if (last && cell.column <= last.column && row.cells.some(({ column }) => column === cell.column)) {
+      throw damaged(attributes);
+    }
+    row.cells.push(cell);
     pattern.lastIndex = end + 4;
     read = pattern.lastIndex;
   }

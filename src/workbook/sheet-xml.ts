@@ -23,6 +23,13 @@ export function canonicalSheet(source: string, limits: WorkbookLimits): SheetXml
   const xml = withoutPrefix(source);
   const start = xml.indexOf('<sheetData');
   const end = xml.lastIndexOf('</sheetData>');
+  // Rows that were lost with the end of the file would never be missed.
+  if (start >= 0 && end < start && !/^<sheetData(?:\s[^<>]*)?\/>/.test(xml.slice(start, start + 200))) {
+    throw new WorkbookRefused(
+      'damaged',
+      'The first worksheet is cut off. Open the workbook in Excel and save it anew.',
+    );
+  }
   const rows = start < 0 || end < start ? '' : xml.slice(xml.indexOf('>', start) + 1, end);
   const merged = [...xml.slice(Math.max(end, 0)).matchAll(/<mergeCell\s[^<>]*?ref="([A-Z]+\d+:[A-Z]+\d+)"/g)].map(
     (match) => match[1] ?? '',

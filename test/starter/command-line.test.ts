@@ -1,7 +1,7 @@
 /** What the command line says before it asks any server, as a process of its own. */
 import { once } from 'node:events';
 import { spawn } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { access, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -142,6 +142,19 @@ describe('a file that cannot be filed', () => {
     const result = await ebrc(['check', join(folder, name), '--exporter', 'a@b.example', '--json']);
     expect(result.code).toBe(2);
     expect(result.json<Refusal>().errors[0]).toMatchObject({ code });
+  });
+
+  it.each([
+    ['is no workbook', 'list.xlsx', 'Serial No,Upload Type', 'not_a_workbook'],
+    ['is an .xls', 'old.xls', '\u00d0\u00cf\u0011\u00e0', 'xls_format'],
+  ])('that %s is refused with -o too, and nothing is written', async (_what, name, content, code) => {
+    const path = join(folder, name);
+    await writeFile(path, content, 'latin1');
+    const output = join(folder, `checked-${name}.xlsx`);
+    const result = await ebrc(['check', path, '--exporter', 'a@b.example', '-o', output, '--json']);
+    expect(result.code).toBe(3);
+    expect(result.json()).toMatchObject({ ok: false, rows: 0, annotated: null, errors: [{ code }] });
+    await expect(access(output)).rejects.toThrow('ENOENT');
   });
 
   it('is checked by the rules alone, with a warning, where there is no database', async () => {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Workbook } from 'exceljs';
 import type { Cell, Worksheet } from 'exceljs';
+import type { Finding } from '../../src/domain/finding';
 import { annotateWorkbook } from '../../src/workbook/annotate';
 import { checkWorkbook } from '../../src/workbook/check';
 import { readWorkbook } from '../../src/workbook/read';
@@ -164,6 +165,23 @@ test('what the service or the authority said lands in the same cells; outcomes s
   expect([2, 3].map((row) => sheet.getCell(row, status).value)).toEqual(['certified', 'Error']);
   expect(fillOf(sheet.getCell('F3'))).toBe('FFFFC7CE');
   expect(sheet.getCell(3, status + 1).value).toBe("'=ERR19 IRM number and date do not match");
+});
+
+test('an error about a whole row is filled and noted at its Status, and goes again', async () => {
+  const source = await book([cells(), cells({ serialNo: 2, irmNumber: 'IRM2026000002' })]);
+  const findings: Finding[] = [
+    { severity: 'error', code: 'authority', row: 3, field: null, message: 'ERR23: available amount differs' },
+  ];
+  const annotated = await annotateWorkbook({ source, findings });
+  const place = `${columnLetter(columnIndex('serviceTypeModesValue') + 1)}3`;
+  const marked = (await load(annotated)).worksheets[0] as Worksheet;
+  expect(marked.getCell(place).value).toBe('Error');
+  expect(fillOf(marked.getCell(place))).toBe('FFFFC7CE');
+  expect(JSON.stringify(marked.getCell(place).note)).toContain('ERR23');
+  const clean = (await load(await annotateWorkbook({ source: annotated, findings: [] }))).worksheets[0] as Worksheet;
+  expect(clean.getCell(place).value).toBe('OK');
+  expect(fillOf(clean.getCell(place))).toBeUndefined();
+  expect(JSON.stringify(clean.getCell(place).note) ?? '').not.toContain('ERR23');
 });
 
 test("a user's own Status column is not ours", async () => {

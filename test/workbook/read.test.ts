@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import type { CellValue } from 'exceljs';
 import { checkWorkbook } from '../../src/workbook/check';
 import { readWorkbook } from '../../src/workbook/read';
+import { columnLetter } from '../../src/workbook/sheet-xml';
 import { mapping } from '../domain/sample-mapping';
 import type { CellValues } from './fixtures';
 import { HEADERS, book, brief, cells, columnIndex, rawParts, zipOf } from './fixtures';
@@ -340,6 +341,94 @@ describe('workbooks of other programs', () => {
         message: expect.stringContaining('no stored result'),
       }),
     ]);
+  });
+});
+
+describe('XML as other programs write it', () => {
+  const cell = (field: string, value: CellValue) =>
+    typeof value === 'string' || typeof value === 'number'
+      ? `<c r="${columnLetter(columnIndex(field))}@" t="inlineStr"><is><t xml:space="preserve">${value}</t></is></c>`
+      : '';
+  const row = (number: number, values: CellValues) =>
+    `<row r="${number}">${Object.entries(values)
+      .sort(([a], [b]) => columnIndex(a) - columnIndex(b))
+      .map(([field, value]) => cell(field, value).replace('@', String(number)))
+      .join('')}</row>`;
+  const headers = Object.fromEntries(
+    Object.keys(cells()).map((field) => [field, HEADERS[columnIndex(field) - 1] ?? '']),
+  );
+  const sheet = `<sheetData>${row(1, headers)}${row(2, cells())}${row(3, cells({ serialNo: 2 }))}</sheetData>`;
+  const read = async (xml: string) => readWorkbook(await zipOf(rawParts(xml)));
+  const bills = async (xml: string) => {
+    const { rows, findings } = await read(xml);
+    expect(brief(findings)).toEqual([]);
+    return rows.map(({ mapping: { billNo } }) => billNo);
+  };
+  const usual = ['EXP/2026/001', 'EXP/2026/001'];
+
+  test.each<[string, (xml: string) => string, string[]]>([
+    ['nothing unusual', (xml) => xml, usual],
+    ['every tag on a line of its own', (xml) => xml.replace(/<(?!\/t>)/g, '\n  <'), usual],
+    ['blanks in end tags', (xml) => xml.replace(/<(\/\w+)>/g, '<$1 >'), usual],
+    ['CDATA', (xml) => xml.replace('EXP/2026/001', 'A&amp;<![CDATA[<B>&]]>C'), ['A&<B>&C', 'EXP/2026/001']],
+    ['a comment within a value', (xml) => xml.replace('EXP/2026/001', 'EXP/<!-- 9 -->2026/001'), usual],
+    ['a row in a comment', (xml) => xml.replace(/(<row r="3">.*<\/row>)/, '<!-- $1 -->'), ['EXP/2026/001']],
+    ['instructions between rows', (xml) => xml.replace('<row r="3">', '<?page <row?><row r="3">'), usual],
+    [
+      'a value of blanks',
+      (xml) =>
+        xml.replace('</sheetData>', '<row r="4"><c r="A4" t="inlineStr"><is><t> </t></is></c></row></sheetData>'),
+      usual,
+    ],
+  ])('%s', async (_what, change, expected) => {
+    expect(await bills(change(sheet))).toEqual(expected);
+  });
+
+  test('a comment in the shared strings does not move them', async () => {
+    const xml = sheet.replace(/<c r="N2" .*?<\/c>/, '<c r="N2" t="s"><v>0</v></c>');
+    const parts = rawParts(xml);
+    const relations = 'xl/_rels/workbook.xml.rels';
+    const strings = '<Relationship Id="rId9" Type="http://x.example/sharedStrings" Target="sharedStrings.xml"/>';
+    const file = await zipOf({
+      ...parts,
+      [relations]: (parts[relations] ?? '').replace('</Relationships>', `${strings}</Relationships>`),
+      'xl/sharedStrings.xml': '<sst><!-- <si><t>OLD</t></si> --><si>\n<t>NEW</t >\n</si></sst>',
+    });
+    expect((await readWorkbook(file)).rows.map(({ mapping: { billNo } }) => billNo)).toEqual(['NEW', 'EXP/2026/001']);
+  });
+
+  test.each(['latin1', 'utf16le'] as const)('text in %s is what it says', async (encoding) => {
+    const parts = rawParts(sheet.replace('EXP/2026/001', 'Caf\u00e9'));
+    const part = 'xl/worksheets/sheet1.xml';
+    const declared = (parts[part] ?? '').replace(
+      '?>',
+      ` encoding="${encoding === 'latin1' ? 'ISO-8859-1' : 'UTF-16'}"?>`,
+    );
+    const file = await zipOf({ ...parts, [part]: Buffer.from(declared, encoding) });
+    expect((await readWorkbook(file)).rows[0]?.mapping.billNo).toBe('Caf\u00e9');
+  });
+
+  test.each<[string, (xml: string) => string]>([
+    ['a sheet that is cut off after a row', (xml) => xml.slice(0, xml.indexOf('<row r="3">'))],
+    ['a comment without an end', (xml) => xml.replace('<row r="3">', '<!-- <row r="3">')],
+    ['two rows of one number', (xml) => xml.replace('<row r="3">', '<row r="2">')],
+    [
+      'two cells of one address',
+      (xml) => xml.replace('</row></sheetData>', '<c r="N3"><v>7</v></c></row></sheetData>'),
+    ],
+  ])('%s is refused, not read in part', async (_what, change) => {
+    const { rows, findings } = await read(change(sheet));
+    expect(rows).toEqual([]);
+    expect(brief(findings)).toEqual(['null null damaged']);
+  });
+
+  test('text that is not in the encoding it declares is refused, not changed', async () => {
+    const parts = rawParts(sheet.replace('EXP/2026/001', 'Caf\u00e9'));
+    const part = 'xl/worksheets/sheet1.xml';
+    const { findings } = await readWorkbook(
+      await zipOf({ ...parts, [part]: Buffer.from(parts[part] ?? '', 'latin1') }),
+    );
+    expect(brief(findings)).toEqual(['null null damaged']);
   });
 });
 

@@ -2,8 +2,11 @@ import type { Command } from 'commander';
 import { balanceFindings } from '../../ledger/balance-reservation';
 import { findExporter } from '../../ledger/exporters';
 import type { Mode } from '../../domain/names';
-import type { Finding } from '../../domain/finding';
+import { hasErrors, type Finding } from '../../domain/finding';
+import { oncePerCell } from '../../domain/rules-draft';
 import { annotateWorkbook } from '../../workbook/annotate';
+import { withColumns } from '../../workbook/read';
+import { WorkbookRefused } from '../../workbook/refused';
 import type { Cli } from '../cli-context';
 import { EXIT, UsageError } from '../errors';
 import { readFilingFile, type FilingFile } from '../filing-file';
@@ -43,7 +46,10 @@ export function addCheckCommand(program: Command, bind: Bind): void {
         if (output !== undefined && file.kind === 'json') {
           throw new UsageError('-o goes with a workbook: a push message has no cells to write into.', 'no_workbook');
         }
-        const findings = [...file.findings, ...(await balances(cli, file, exporter))];
+        const findings = withColumns(
+          oncePerCell([...file.findings, ...(await balances(cli, file, exporter))]),
+          file.columns,
+        );
         const annotated = output === undefined ? null : await annotate(file, findings, output);
         const errors = findings.filter(({ severity }) => severity === 'error');
         const warnings = findings.filter(({ severity }) => severity === 'warning');
@@ -89,7 +95,13 @@ function differs(inFile: string, exporterId: string): Finding {
   return { severity: 'error', code: 'exporter_differs', row: null, field: 'platformCustomerId', message };
 }
 
-async function annotate(file: FilingFile, findings: readonly Finding[], output: string): Promise<string> {
-  await annotateWorkbook({ source: file.bytes, findings, output });
-  return output;
+/** The path that was written; null for a file that is refused as a whole and has no cells to write into: its error says why. */
+async function annotate(file: FilingFile, findings: readonly Finding[], output: string): Promise<string | null> {
+  try {
+    await annotateWorkbook({ source: file.bytes, findings, output });
+    return output;
+  } catch (error) {
+    if (error instanceof WorkbookRefused && hasErrors(findings)) return null;
+    throw error;
+  }
 }
