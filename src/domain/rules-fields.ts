@@ -5,7 +5,16 @@ import { MAPPING_FIELDS } from './mapping';
 import { atMostTwoDecimals } from './money';
 import type { DraftRow } from './rules-draft';
 import { FIELD_NAMES, NULLABLE_FIELDS, errorAt, hasValue, warningAt } from './rules-draft';
-import { invalidDate, invalidNumber, invalidText, invalidYesNo, missing, quoted } from './rules-words';
+import {
+  UNWRITABLE,
+  controlCharacter,
+  invalidDate,
+  invalidNumber,
+  invalidText,
+  invalidYesNo,
+  missing,
+  quoted,
+} from './rules-words';
 import { UPLOAD_TYPES, isUploadType } from './upload-type';
 
 /** Rules about one value at a time (spec: "Push message", item fields). */
@@ -120,6 +129,7 @@ function checkText(row: number, field: MappingField, value: unknown): Finding[] 
   if (typeof value !== 'string') {
     return [errorAt(row, field, 'invalid_text', invalidText(field, value, 'Write it as text, in quotes.'))];
   }
+  if (UNWRITABLE.test(value)) return [errorAt(row, field, 'control_character', controlCharacter(field, value))];
   const findings: Finding[] = [];
   if (value !== value.trim()) {
     findings.push(

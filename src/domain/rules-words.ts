@@ -39,3 +39,13 @@ export function listed(items: readonly (string | number)[], most = 8): string {
   if (shown.length < 2) return shown.join('');
   return `${shown.slice(0, -1).join(', ')} and ${shown.at(-1) ?? ''}`;
 }
+
+/**
+ * Characters that no filing can carry: XML and the ledger's JSON have no room for most control characters, nor for one half of
+ * a surrogate pair.
+ */
+export const UNWRITABLE = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\ufffe\uffff]|\p{Surrogate}/u;
+
+export function controlCharacter(field: string, value: string): string {
+  return invalidText(field, value, 'It holds a control character. Delete the value and type it again.');
+}

@@ -68,7 +68,14 @@ async function load(path: string): Promise<{ name: string; bytes: Buffer }> {
 }
 
 function parseJson(bytes: Buffer): unknown {
-  const text = bytes.toString('utf8').replace(/^\uFEFF/, '');
+  let text: string;
+  try {
+    // A byte that is no UTF-8 would become another character without a word. Windows shells write UTF-16 with its mark.
+    const utf16 = bytes[0] === 0xff && bytes[1] === 0xfe;
+    text = new TextDecoder(utf16 ? 'utf-16le' : 'utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw refusal('not_utf8', 'The file is not UTF-8 text. Save it anew in UTF-8, the encoding of JSON.');
+  }
   try {
     return JSON.parse(text);
   } catch (error) {

@@ -1,7 +1,14 @@
 import { parseFilingDate } from '../domain/dates';
 import type { FieldKind } from '../domain/mapping';
 import { canonicalAmount } from '../domain/money';
-import { invalidDate, invalidNumber, invalidText, invalidYesNo } from '../domain/rules-words';
+import {
+  UNWRITABLE,
+  controlCharacter,
+  invalidDate,
+  invalidNumber,
+  invalidText,
+  invalidYesNo,
+} from '../domain/rules-words';
 import type { CellContent } from './cell-content';
 
 /** The value of a cell for a field, or why it cannot be one (spec: "POST /genebrc/bulk-upload", validation rules). */
@@ -16,6 +23,9 @@ const NUMBERS = { integer: /^\d+$/, amount: /^\d+(\.\d+)?$/ } as const;
 const EXACT_LIMIT = 1e15;
 
 export function cellValue(field: string, kind: FieldKind, content: Filled): CellValue {
+  if (content.kind === 'text' && UNWRITABLE.test(content.text)) {
+    return { code: 'control_character', message: controlCharacter(field, content.text) };
+  }
   switch (kind) {
     case 'integer':
     case 'amount':

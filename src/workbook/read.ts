@@ -207,7 +207,7 @@ class RowReader {
         else findings.push(errorAt(row, field, read.code, read.message));
       } else if ('value' in read) {
         if (!isPreset(field, read.value)) extra[field] = textOf(read.value);
-      } else if (column.kind === 'amount') {
+      } else if (column.kind === 'amount' && read.code !== 'control_character') {
         // That these columns hold amounts is our reading, not the specification's: it may warn, never block.
         extra[field] = shown(content);
         findings.push(warningAt(row, field, read.code, read.message));

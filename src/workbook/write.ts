@@ -4,6 +4,7 @@ import type { BulkColumn } from '../domain/columns';
 import { BULK_COLUMNS, isExtraField } from '../domain/columns';
 import type { MappingRow } from '../domain/mapping';
 import { canonicalAmount, isAmount } from '../domain/money';
+import { UNWRITABLE } from '../domain/rules-words';
 import { ROWS_PER_UPLOAD } from './limits';
 
 /** The sheet name of the service's template (spec: "Bulk Excel row columns"); it reads the first sheet whatever its name. */
@@ -58,7 +59,7 @@ function valueOf({ mapping, extra }: MappingRow, { field, kind }: BulkColumn): s
 /** Text as the format stores it: what looks like one of its escapes (`_x0041_`) is escaped, or it would change when read. */
 function storable(text: string, { field }: BulkColumn, row: number): string {
   // XML cannot hold these (a lone half of a surrogate pair neither), and exceljs would drop them silently.
-  if (/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\ufffe\uffff]|\p{Surrogate}/u.test(text)) {
+  if (UNWRITABLE.test(text)) {
     throw new RangeError(`Row ${row}: ${field} holds a control character, which a workbook cannot carry. Remove it.`);
   }
   return text.replace(/_(?=x[0-9A-Fa-f]{4}_)/g, '_x005F_').replace(/\r/g, '_x000D_');

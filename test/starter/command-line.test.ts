@@ -134,6 +134,17 @@ describe('a file that cannot be filed', () => {
     expect(result.json<Refusal>().errors[0]).toMatchObject({ code: 'not_json' });
   });
 
+  it('is refused when it is not in UTF-8, and read when Windows wrote it in UTF-16', async () => {
+    const path = join(folder, 'letters.json');
+    await writeFile(path, '{"ebrcBulkGenDtos":[{"billNo":"Caf\u00e9"}]}', 'latin1');
+    const refused = await ebrc(['check', path, '--exporter', 'a@b.example', '--json']);
+    expect(refused.code).toBe(3);
+    expect(refused.json<Refusal>().errors[0]).toMatchObject({ code: 'not_utf8' });
+    await writeFile(path, '\ufeff{"ebrcBulkGenDtos":[]}', 'utf16le');
+    const read = await ebrc(['check', path, '--exporter', 'a@b.example', '--json']);
+    expect(read.json<Refusal>().errors.map(({ field }) => field)).toContain('ebrcBulkGenDtos');
+  });
+
   it.each([
     ['that is not there', 'nowhere.json', 'no_file'],
     ['of another kind', 'letter.docx', 'unknown_file_type'],

@@ -384,6 +384,11 @@ describe('XML as other programs write it', () => {
     expect(await bills(change(sheet))).toEqual(expected);
   });
 
+  test.each(['_x0000_', '_xD800_'])('%s, an escape for what nothing can carry, is an error', async (escape) => {
+    const { findings } = await read(sheet.replace('EXP/2026/001', `A${escape}`));
+    expect(brief(findings)).toEqual(['2 billNo control_character']);
+  });
+
   test('a comment in the shared strings does not move them', async () => {
     const xml = sheet.replace(/<c r="N2" .*?<\/c>/, '<c r="N2" t="s"><v>0</v></c>');
     const parts = rawParts(xml);

@@ -5,6 +5,7 @@ import { ApiError } from '../../api/errors';
 import { heldIrms, listIrms } from '../../ledger/irms';
 import { buildTemplate, decorateTemplate } from '../../workbook/template';
 import { readWorkbook } from '../../workbook/read';
+import { WorkbookRefused } from '../../workbook/refused';
 import type { Cli } from '../cli-context';
 import type { Bind } from '../program';
 
@@ -40,7 +41,8 @@ async function templateOf(cli: Cli, exporterId: string): Promise<{ bytes: Buffer
     const original = await api.irmTemplate(exporterId, (body) => buffer(body), { exporterId });
     return { bytes: await decorateTemplate(original), source: 'service' };
   } catch (error) {
-    if (!(error instanceof ApiError)) throw error;
+    // What came in its place may be no workbook at all, such as the page of a proxy.
+    if (!(error instanceof ApiError || error instanceof WorkbookRefused)) throw error;
     cli.terminal.note(`The service did not give its template (${error.message}); it is built from the ledger.`);
     const pool = await cli.pool();
     const numbers = (await listIrms(pool, exporterId)).map(({ irmNumber }) => irmNumber);
