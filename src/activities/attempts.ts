@@ -3,10 +3,11 @@ import { irmKeyText, type IrmKey } from '../domain/mapping';
 import { filingDateFromAnything } from '../domain/dates';
 import { addEvent } from '../ledger/filing-progress';
 import type { AttemptReading, StoredAnswer } from '../domain/attempt';
-import { closeByPerson, openAttempt, readAttempt, storeAnswer } from '../ledger/attempts';
-import { moveRows, readRows, type FilingRow } from '../ledger/filing-rows';
+import { closeByPerson, hasRequestId, openAttempt, readAttempt, storeAnswer } from '../ledger/attempts';
+import { moveRows, readRows, settleRows, type FilingRow } from '../ledger/filing-rows';
+import { needFiling } from '../ledger/filings';
 import { withTransaction } from '../ledger/pool';
-import { adoptAnswer, adoptRequestId } from '../ledger/submissions';
+import { adoptAnswer, adoptRequestId, moveSubmission } from '../ledger/submissions';
 import type { ActivityDependencies } from './dependencies';
 
 export interface AdoptedAnswer {
@@ -82,18 +83,33 @@ export function createAttemptActivities({ pool, clock, logger }: ActivityDepende
       });
     },
 
-    /** A person says that nothing was filed. `closed` is false when an answer exists after all. */
+    /**
+     * A person says that nothing was filed. `closed` is false when an answer exists after all. A submission is accepted or
+     * refused as a whole, so where one of its rows has a certificate it was filed, and sending it again would file that row
+     * twice: then the word is taken for the rows without one, which wait for a correction (`freed`).
+     */
     async closeByPerson(args: {
       filingId: string;
       submission: number;
       attemptId: string;
       by: string;
       note: string;
-    }): Promise<{ closed: boolean }> {
+    }): Promise<{ closed: boolean; freed?: number }> {
+      const { filingId, submission, attemptId, by, note } = args;
       return withTransaction(pool, async (client) => {
-        const reason = `not filed, says ${args.by}: ${args.note}`;
-        const closed = await closeByPerson(client, { attemptId: args.attemptId, reason, at: now() });
-        if (closed) await moveRows(client, { filingId: args.filingId, submission: args.submission, state: 'planned' });
+        const reason = `not filed, says ${by}: ${note}`;
+        const rows = await readRows(client, filingId, submission);
+        if (rows.some((row) => row.state === 'certified')) {
+          if (await hasRequestId(client, attemptId)) return { closed: false };
+          const open = rows.filter((row) => row.state === 'unknown');
+          const verdicts = open.map(({ position }) => ({ position, outcome: 'errored' as const, errors: [reason] }));
+          const { exporterId } = await needFiling(client, filingId);
+          await settleRows(client, { filingId, exporterId, verdicts, at: now() });
+          await moveSubmission(client, { filingId, submission, state: 'settled', at: now() });
+          return { closed: true, freed: open.length };
+        }
+        const closed = await closeByPerson(client, { attemptId, reason, at: now() });
+        if (closed) await moveRows(client, { filingId, submission, state: 'planned' });
         return { closed };
       });
     },

@@ -151,6 +151,15 @@ export async function closeByPerson(
   return rows.length > 0 || (await answerOf(db, attemptId)) === null;
 }
 
+/** Whether the service has answered an attempt with a request id; the attempt stays as it is until the transaction ends. */
+export async function hasRequestId(client: Queryable, attemptId: string): Promise<boolean> {
+  const { rows } = await client.query<{ has: boolean }>(
+    `SELECT state = 'answered' AND answer->>'requestId' IS NOT NULL AS has FROM attempts WHERE attempt_id = $1 FOR UPDATE`,
+    [attemptId],
+  );
+  return rows[0]?.has === true;
+}
+
 async function answerOf(db: Queryable, attemptId: string): Promise<AttemptReading | null> {
   const { rows } = await db.query<{ answer: StoredAnswer }>(
     `SELECT answer FROM attempts WHERE attempt_id = $1 AND state = 'answered' AND answer IS NOT NULL`,

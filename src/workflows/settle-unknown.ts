@@ -17,7 +17,7 @@ export type Settled =
   | { outcome: 'filed'; requestId: string; submittedAt: number }
   /** Nothing was filed: a person says so, or the worker that held the attempt does, which wrote nothing. */
   | { outcome: 'resend' }
-  /** Every row has its certificate. */
+  /** Every row has its certificate, or waits for a correction because a person says that it was not filed. */
   | { outcome: 'settled' };
 
 const ROUNDS_IN_WINDOW = 24;
@@ -134,9 +134,11 @@ async function ask(run: FilingRun, stage: SubmissionStage, evidence: Evidence | 
       : []),
     ...(evidence?.problem ? [evidence.problem] : []),
   ].join('; ');
+  const proven = evidence !== null && evidence.openRows < stage.rowCount;
+  const otherwise = proven ? 'which leaves the open rows to a correction' : 'which sends it again';
   const attention =
     `Was submission ${stage.submission} filed? ${found}. Look at the portal, then: ebrc resolve ${filingId} --as filed ` +
-    `--request-id R --note TEXT, or ebrc resolve ${filingId} --as not-filed --note TEXT, which sends it again.`;
+    `--request-id R --note TEXT, or ebrc resolve ${filingId} --as not-filed --note TEXT, ${otherwise}.`;
   await run.move('outcome_unknown', { kind: 'asked', text: 'a person is asked', data: evidence }, { attention });
 }
 
@@ -168,7 +170,7 @@ async function resolve(run: FilingRun, stage: SubmissionStage, attempt: Attempt)
       await run.move('processing', { kind: 'resolved', who: by, text: note, data });
       return { outcome: 'filed', requestId, submittedAt };
     }
-    const { closed } = await calls('ledger', { summary: `Not filed, says ${by}` }).closeByPerson({
+    const { closed, freed } = await calls('ledger', { summary: `Not filed, says ${by}` }).closeByPerson({
       filingId,
       submission,
       attemptId: attempt.attemptId,
@@ -178,6 +180,10 @@ async function resolve(run: FilingRun, stage: SubmissionStage, attempt: Attempt)
     if (!closed) {
       await run.note({ kind: 'resolve_refused', who: by, text: 'an answer of the service exists: it was filed', data });
       return null;
+    }
+    if (freed !== undefined) {
+      await run.note({ kind: 'resolved', who: by, text: note, data: { ...data, freed } });
+      return { outcome: 'settled' };
     }
     await run.move('submitting', { kind: 'resolved', who: by, text: note, data });
     return { outcome: 'resend' };

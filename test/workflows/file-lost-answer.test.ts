@@ -122,6 +122,30 @@ describe('a submission whose answer was lost, and which never came to be', () =>
   });
 });
 
+it('sends nothing again of a submission of which one row has its certificate, whatever a person says', async () => {
+  const exporter = await stage.exporter();
+  const rows = [stage.mapping(exporter), stage.mapping(exporter)];
+  const match = { document: rows[1]?.sbCumInvoiceNumber };
+  await fetch(`${stage.sandbox.controlUrl}/outcomes`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ match, processingStatus: 'Errored', errorDetails: ['ERR28: date'], times: 1 }),
+  });
+  stage.fault(exporter, 'push-irm', 'accept-then-drop');
+  const filing = await stage.file(exporter, rows);
+  await stage.until(filing, 'outcome_unknown');
+  await stage.pass(0.5);
+  expect((await stage.view(filing)).rows).toMatchObject([{ state: 'certified' }, { state: 'unknown' }]);
+  await stage.resolve(filing, 'not-filed');
+  const result = await filing.result();
+  expect(result).toMatchObject({ state: 'partly_certified', counts: { certified: 1, archived: 1, errored: 1 } });
+  expect((await stage.view(filing)).rows).toMatchObject([
+    { state: 'certified' },
+    { state: 'needs_correction', errors: [expect.stringContaining('not filed, says ravi')] },
+  ]);
+  expect(stage.pushes(exporter)).toBe(1);
+});
+
 it('does not take over certificates that existed before the send', async () => {
   const exporter = await stage.exporter();
   const row = stage.mapping(exporter);
