@@ -133,7 +133,7 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
         const text = `The filing is for ${input.mode} mode, but this worker's key works in ${mode} mode.`;
         return { outcome: 'refused', errors: [finding('wrong_mode', 'mode', text)] };
       }
-      if (input.resume) return { outcome: 'resumed', filing: await describe(input.resume) };
+      if (input.resume) return resume(input.resume, args.workflowId);
       const read = await readRows(input);
       const { uploadType, declaration, findings } = judge(input, read);
       if (hasErrors(findings) || !uploadType || !declaration) return refused(findings);
@@ -175,6 +175,14 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
       return { outcome: outcome.outcome, filing: await describe(outcome.filingId) };
     },
   };
+
+  /** Two workflows on one filing would each tell its story: only the one that recorded it may go on with it. */
+  async function resume(filingId: string, workflowId: string): Promise<OpenFilingResult> {
+    const filing = await needFiling(pool, filingId);
+    if (filing.workflowId === workflowId) return { outcome: 'resumed', filing: await describe(filingId) };
+    const text = `Filing ${filingId} is the one of workflow ${filing.workflowId}: start that one again.`;
+    return { outcome: 'refused', errors: [{ ...finding('resume_differs', 'resume', text), filingId }] };
+  }
 
   async function describe(filingId: string): Promise<OpenedFiling> {
     const filing = await needFiling(pool, filingId);

@@ -41,4 +41,17 @@ describe('a filing', () => {
     expect(await second.result()).toMatchObject({ filingId: done.filingId, state: 'certified' });
     expect(stage.pushes()).toBe(pushes);
   });
+
+  it('is not gone on with by another workflow', async () => {
+    const exporter = await stage.exporter();
+    const first = await stage.file(exporter, [stage.mapping(exporter)]);
+    const { filingId } = await first.result();
+    const other = await stage.file(exporter, [], { message: undefined, resume: filingId ?? '' });
+    const message = expect.stringContaining(first.workflowId) as string;
+    expect(await other.result()).toMatchObject({
+      filingId: null,
+      state: 'needs_correction',
+      errors: [{ code: 'resume_differs', filingId, message }],
+    });
+  });
 });
