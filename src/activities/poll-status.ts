@@ -47,6 +47,10 @@ export interface PollResult {
 /** The cadence bounds a "done, but not for every record" answer by this many of its longest intervals. */
 const INCOMPLETE_PATIENCE = 2;
 
+/** Looks after which a request that the service does not know is taken for mistyped; a new one may appear a little late. */
+const LOOKS_FOR_A_REQUEST = 3;
+const LOOK_FOR_A_REQUEST_MS = 5_000;
+
 /**
  * One look at a request. The activity's retry is the poll: every failure carries the delay until the next look, because
  * after some BENIGN failures one plain failure would wait the policy's longest interval.
@@ -68,7 +72,9 @@ export function createPollActivities(deps: ActivityDependencies) {
     );
   }
 
-  async function ask(args: PollArgs): Promise<RequestStatus | 'unknown_request'> {
+  async function readStatus(
+    args: Pick<PollArgs, 'exporterId' | 'requestId'>,
+  ): Promise<RequestStatus | 'unknown_request'> {
     try {
       return await withCredentials(deps, args.exporterId, () =>
         withHeartbeat(args.exporterId, (context) =>
@@ -76,8 +82,16 @@ export function createPollActivities(deps: ActivityDependencies) {
         ),
       );
     } catch (error) {
+      if (error instanceof ApiError && error.kind === 'request_not_found') return 'unknown_request';
+      throw error;
+    }
+  }
+
+  async function ask(args: PollArgs): Promise<RequestStatus | 'unknown_request'> {
+    try {
+      return await readStatus(args);
+    } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      if (error.kind === 'request_not_found') return 'unknown_request';
       const { action } = decide(error.operation, error.kind);
       if (action !== 'retry' && action !== 'wait') throw error;
       const nextDelayMs = Math.max(error.retryAfterMs ?? 0, Math.min(await nextDelay(args), bounds.maxMs));
@@ -105,6 +119,13 @@ export function createPollActivities(deps: ActivityDependencies) {
   }
 
   return {
+    /** Whether the service has a request of this id, which a person gave (POST /genebrc/status). */
+    async knowsRequest(args: { exporterId: string; requestId: string }): Promise<{ known: boolean }> {
+      if ((await readStatus(args)) !== 'unknown_request') return { known: true };
+      if (Context.current().info.attempt >= LOOKS_FOR_A_REQUEST) return { known: false };
+      throw notYet(`The service does not know request ${args.requestId} yet.`, LOOK_FOR_A_REQUEST_MS);
+    },
+
     /** POST /genebrc/status, until every record is accounted for (spec: "Request status record"). */
     async pollStatus(args: PollArgs): Promise<PollResult> {
       const { filingId, submission, exporterId } = args;

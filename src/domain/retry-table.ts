@@ -46,6 +46,8 @@ const SHORT: Schedule = { initialMs: 5 * SECOND, factor: 2, maxMs: 5 * MINUTE };
 const PORTAL: Schedule = { initialMs: 30 * SECOND, factor: 2, maxMs: 15 * MINUTE };
 const ODD: Schedule = { initialMs: MINUTE, factor: 2, maxMs: 30 * MINUTE };
 const ATTENTION: Schedule = { initialMs: 15 * MINUTE, factor: 1, maxMs: 15 * MINUTE };
+/** An agreement that has just been signed is noticed soon, a revoked key is not asked about for ever. */
+export const ACCESS: Schedule = { initialMs: MINUTE, factor: 2, maxMs: 15 * MINUTE };
 const RESEND: Schedule = { initialMs: 30 * SECOND, factor: 2, maxMs: 15 * MINUTE };
 const RATE: Schedule = { initialMs: MINUTE, factor: 1, maxMs: MINUTE };
 const ACTIVATION: Schedule = { initialMs: MINUTE, factor: 2, maxMs: 30 * MINUTE };
@@ -59,7 +61,7 @@ const refuse: Decision = { action: 'refuse' };
 const unknown: Decision = { action: 'unknown' };
 const resend: Decision = { action: 'resend', schedule: RESEND };
 const needsCredentials: Decision = { action: 'pause', state: 'needs_credentials', schedule: ATTENTION };
-const needsAccess: Decision = { action: 'pause', state: 'needs_access', schedule: ATTENTION };
+const needsAccess: Decision = { action: 'pause', state: 'needs_access', schedule: ACCESS };
 
 /**
  * Calls that may be repeated: everything but the two submissions. A create too: where the answer was lost, the repeat

@@ -39,6 +39,7 @@ export function handleFilingMessages(run: FilingRun): void {
     async (args) => {
       run.resolution = args;
       await condition(() => run.resolution !== args);
+      if (run.refusedResolution?.args === args) refuse(run.refusedResolution.message);
       return run.result();
     },
     {

@@ -48,6 +48,10 @@ export class FilingRun {
   abandon: AbandonArgs | null = null;
   approval: ApproveArgs | null = null;
   resolution: ResolveArgs | null = null;
+  /** The last resolve that the ledger or the service contradicted, and how. */
+  refusedResolution: { args: ResolveArgs; message: string } | null = null;
+  /** How often our own access was tried again in a row, and when last (ms since the epoch). */
+  readonly access = { tries: 0, triedAt: 0 };
   /** The newest credentials that were said to be valid. */
   renewedCredentials = 0;
   private seq = 0;

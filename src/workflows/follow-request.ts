@@ -7,6 +7,7 @@ import { interruptible, Interrupted } from './interruptible';
 import { untilOverdue } from './overdue';
 import { throughPauses } from './pauses';
 import { FilingRefused } from './prepare-filing';
+import { doubtAbout } from './request-check';
 
 /** Follows a request to its end; the submission's rows are settled then. */
 export async function followRequest(run: FilingRun, stage: SubmissionStage): Promise<void> {
@@ -95,6 +96,13 @@ async function takeRequestId(run: FilingRun, stage: SubmissionStage): Promise<vo
     return;
   }
   const { by, note, requestId } = resolution;
+  const doubt = await doubtAbout(run, requestId);
+  if (doubt !== null) {
+    run.refusedResolution = { args: resolution, message: `${doubt}.` };
+    await run.note({ kind: 'resolve_refused', who: by, text: doubt, data: { requestId } });
+    run.resolution = null;
+    return;
+  }
   const about = { summary: `Filed as ${requestId}, says ${by}` };
   const { submittedAt } = await calls('ledger', about).adoptRequestId({
     filingId: run.filingId,

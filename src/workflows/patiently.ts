@@ -1,9 +1,8 @@
 import { isCancellation, sleep } from '@temporalio/workflow';
 import type { ErrorKind } from '../domain/error-kinds';
+import { ACCESS, delayMs } from '../domain/retry-table';
 import type { ExporterStory } from './exporter-progress';
 import { readFailure } from './failures';
-
-const LOOK_AGAIN = '15m';
 
 /** What each refusal of our own key means for whoever runs the worker; the exporter is not to blame. */
 const OWN_KEY: Partial<Readonly<Record<ErrorKind, string>>> = {
@@ -21,7 +20,7 @@ export interface Patience {
 
 /**
  * Makes a call until it succeeds. What Temporal does not repeat by itself, and the caller does not expect, is put right by
- * whoever runs the worker (a revoked key, a wrong address): it is shown, and tried again every fifteen minutes.
+ * whoever runs the worker (a revoked key, a wrong address): it is shown, and tried again, every fifteen minutes in the end.
  */
 export async function patiently<T>(
   story: ExporterStory,
@@ -29,7 +28,7 @@ export async function patiently<T>(
   call: () => Promise<T>,
 ): Promise<T> {
   const before = story.view;
-  for (;;) {
+  for (let tries = 1; ; tries += 1) {
     try {
       const result = await call();
       if (story.view !== before && story.view.state === before.state) story.tell(before);
@@ -37,10 +36,10 @@ export async function patiently<T>(
     } catch (error) {
       const { kind, message: said } = readFailure(error);
       if (isCancellation(error) || kind === null || expected.includes(kind)) throw error;
-      const message = `${OWN_KEY[kind] ?? said}; it is tried again every 15 minutes.`;
+      const message = `${OWN_KEY[kind] ?? said}; it is tried again by itself, within 15 minutes.`;
       story.tell({ message, errors: [{ code: kind, message }], needsAttention: true });
       await beforeWait();
-      await sleep(LOOK_AGAIN, { summary: `Tried again after ${kind}` });
+      await sleep(delayMs(ACCESS, tries), { summary: `Tried again after ${kind}` });
     }
   }
 }

@@ -1,6 +1,7 @@
 /** What a filing waits out wherever it is: bad credentials, our own access, activation. */
 import { workflowInfo } from '@temporalio/workflow';
 import type { FilingState } from '../domain/filing-states';
+import { ACCESS, delayMs } from '../domain/retry-table';
 import { calls } from './activity-profiles';
 import { readFailure, type ReadFailure } from './failures';
 import type { FilingRun } from './filing-run';
@@ -90,11 +91,15 @@ async function waitForCredentials(run: FilingRun, failure: ReadFailure): Promise
 async function waitForAccess(run: FilingRun, failure: ReadFailure): Promise<void> {
   const attention =
     `${failure.message} This is about our own API key or agreement, not about the exporter: check EBRC_API_KEY and the ` +
-    'agreements in the service’s console. It is tried again every 15 minutes.';
+    'agreements in the service’s console. It is tried again by itself, within 15 minutes.';
   if (run.state !== 'needs_access') {
     await run.move('needs_access', { kind: failure.kind ?? 'needs_access', text: failure.message }, { attention });
   }
-  await run.wait(LOOK_AGAIN_MS, 'Try our access again');
+  // Calls in between may have worked: it is one lack of access all the same, until none was met for a while.
+  const lasting = Date.now() - run.access.triedAt <= ACCESS.maxMs;
+  run.access.tries = lasting ? run.access.tries + 1 : 1;
+  await run.wait(delayMs(ACCESS, run.access.tries), 'Try our access again');
+  run.access.triedAt = Date.now();
 }
 
 /** Waits for the authority to open API access; the time is read from the service again after waking, it may move. */

@@ -2,23 +2,11 @@
 import { continueAsNew, workflowInfo } from '@temporalio/workflow';
 import type { SubmissionStage } from '../activities/open-filing';
 import type { Evidence } from '../activities/settle';
-import type { StoredAnswer } from '../domain/attempt';
 import { calls } from './activity-profiles';
-import { readFailure } from './failures';
 import type { FilingRun } from './filing-run';
-import { interruptible } from './interruptible';
-import { freshenBalances } from './prepare-filing';
-import { throughPauses } from './pauses';
+import { gather } from './gather-evidence';
+import { resolve, type Settled } from './resolve-unknown';
 import type { Attempt } from './submit-filing';
-
-export type Settled =
-  | { outcome: 'answered'; answer: StoredAnswer }
-  /** A person found the request. */
-  | { outcome: 'filed'; requestId: string; submittedAt: number }
-  /** Nothing was filed: a person says so, or the worker that held the attempt does, which wrote nothing. */
-  | { outcome: 'resend' }
-  /** Every row has its certificate, or waits for a correction because a person says that it was not filed. */
-  | { outcome: 'settled' };
 
 const ROUNDS_IN_WINDOW = 24;
 const SHORTEST_ROUND_MS = 5_000;
@@ -97,30 +85,6 @@ export function resumeInput(run: FilingRun) {
   return { mode, exporterId, reference, madeBy, correction, resume: run.filingId };
 }
 
-/** One round: live balances, then certificates. A round that fails is no evidence of anything. */
-async function gather(run: FilingRun, stage: SubmissionStage, attempt: Attempt): Promise<Evidence | null> {
-  const { filingId, exporterId } = run;
-  const about = { summary: 'Look for certificates of the lost submission', rateClass: 'details' as const, exporterId };
-  await freshenBalances(run);
-  try {
-    return await throughPauses(run, () =>
-      interruptible(run, () =>
-        calls('helpful', about).gatherEvidence({
-          filingId,
-          submission: stage.submission,
-          exporterId,
-          attemptId: attempt.attemptId,
-        }),
-      ),
-    );
-  } catch (error) {
-    const failure = readFailure(error);
-    if (failure.kind === null) throw error;
-    await run.note({ kind: 'no_evidence', text: `No evidence could be gathered: ${failure.message}` });
-    return null;
-  }
-}
-
 /** The settle window is over: what was found is shown and a person decides. */
 async function ask(run: FilingRun, stage: SubmissionStage, evidence: Evidence | null): Promise<void> {
   const { filingId } = run;
@@ -153,41 +117,4 @@ async function notSentAfterAll(run: FilingRun, stage: SubmissionStage, reason: s
   const text = `nothing was sent after all (${reason ?? 'the attempt is closed'})`;
   await run.move('submitting', { kind: 'not_sent', text });
   return { outcome: 'resend' };
-}
-
-/** What a person said; null when the ledger knows better, because an answer exists. */
-async function resolve(run: FilingRun, stage: SubmissionStage, attempt: Attempt): Promise<Settled | null> {
-  const resolution = run.resolution;
-  if (!resolution) return null;
-  const { filingId } = run;
-  const { submission } = stage;
-  const { as, by, note, requestId } = resolution;
-  const data = { as, requestId: requestId ?? null };
-  try {
-    if (as === 'filed' && requestId) {
-      const about = { summary: `Filed as ${requestId}, says ${by}` };
-      const { submittedAt } = await calls('ledger', about).adoptRequestId({ filingId, submission, requestId });
-      await run.move('processing', { kind: 'resolved', who: by, text: note, data });
-      return { outcome: 'filed', requestId, submittedAt };
-    }
-    const { closed, freed } = await calls('ledger', { summary: `Not filed, says ${by}` }).closeByPerson({
-      filingId,
-      submission,
-      attemptId: attempt.attemptId,
-      by,
-      note,
-    });
-    if (!closed) {
-      await run.note({ kind: 'resolve_refused', who: by, text: 'an answer of the service exists: it was filed', data });
-      return null;
-    }
-    if (freed !== undefined) {
-      await run.note({ kind: 'resolved', who: by, text: note, data: { ...data, freed } });
-      return { outcome: 'settled' };
-    }
-    await run.move('submitting', { kind: 'resolved', who: by, text: note, data });
-    return { outcome: 'resend' };
-  } finally {
-    run.resolution = null;
-  }
 }

@@ -60,9 +60,30 @@ describe('a submission that the service took, and whose answer was lost', () => 
     const waiting = await stage.until(filing, 'outcome_unknown');
     expect(waiting.attention).toContain('not known whether submission 1 was filed');
     await expect(stage.resolve(filing, 'filed')).rejects.toMatchObject({ cause: { message: /request id/u } });
+    const mistyped = expect(stage.resolve(filing, 'filed', 'REQ-MISTYPED')).rejects.toMatchObject({
+      cause: { message: /does not know request REQ-MISTYPED/u },
+    });
+    await stage.pass(0.01);
+    await mistyped;
     const [requestId] = await stage.requestsOf(exporter);
     expect(await stage.resolve(filing, 'filed', requestId)).toMatchObject({ requestId });
     expect(await filing.result()).toMatchObject({ state: 'certified', requestId });
+    expect(stage.pushes(exporter)).toBe(1);
+  });
+
+  it('is not sent again on the word of a person who looked before its certificates appeared', async () => {
+    const exporter = await stage.exporter();
+    stage.fault(exporter, 'push-irm', 'accept-then-drop');
+    stage.fault(exporter, 'fetch-details', 'empty-details', { times: 1_000 });
+    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+    await stage.until(filing, 'outcome_unknown');
+    await stage.pass(0.2);
+    await stage.until(filing, 'outcome_unknown');
+    stage.sandbox.clearFaults();
+    await expect(stage.resolve(filing, 'not-filed')).rejects.toMatchObject({
+      cause: { message: /every row has its certificate/u },
+    });
+    expect(await filing.result()).toMatchObject({ state: 'certified', counts: { certified: 1, archived: 1 } });
     expect(stage.pushes(exporter)).toBe(1);
   });
 

@@ -199,8 +199,7 @@ it('takes a filing up again whose workflow was lost in the middle of an unknown 
   const rows = [stage.mapping(exporter)];
   const filing = await stage.file(exporter, rows, { reference: 'LOST-RUN' });
   const { filingId } = await stage.until(filing, 'outcome_unknown');
-  await stage.until(filing, ({ attention }) => attention !== null);
-  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  await stage.untilAsleep(filing);
   await filing.terminate('lost');
   const again = await stage.file(exporter, rows, { reference: 'LOST-RUN' });
   expect(await again.result()).toMatchObject({ filingId, state: 'certified' });

@@ -52,6 +52,11 @@ export interface FilingStage {
   /** Waits in real time until the filing is in a state, and answers its progress. */
   until(filing: Filing, state: string | ((progress: FilingResult) => boolean)): Promise<FilingResult>;
   /**
+   * Waits in real time until nothing but a timer is left to come. A workflow that is terminated while an activity of its
+   * runs would stop the server's clock for good.
+   */
+  untilAsleep(filing: Filing): Promise<void>;
+  /**
    * The results of filings that run at once. They are awaited one after the other: the server lets its clock skip for one
    * waiting caller at a time, and fails the second.
    */
@@ -220,6 +225,8 @@ export async function openFilingStage(options: FilingStageOptions = {}): Promise
       });
       return progress as FilingResult;
     },
+    untilAsleep: (filing) =>
+      eventually(async () => Boolean((await filing.fetchHistory()).events?.at(-1)?.timerStartedEventAttributes)),
     async results(filings) {
       const results: FilingResult[] = [];
       for (const filing of filings) results.push(await filing.result());

@@ -116,7 +116,7 @@ describe('credentials that die while an onboarding is under way', () => {
 });
 
 describe('a key that the service refuses', () => {
-  it('is shown as ours and tried again every 15 minutes', async () => {
+  it('is shown as ours and tried again by itself', async () => {
     const [key] = (await stage.sandbox.state()).keys;
     if (!key) throw new Error('the sandbox has no key');
     key.masterAgreementSigned = false;
@@ -130,7 +130,7 @@ describe('a key that the service refuses', () => {
     await stage.restart();
     key.masterAgreementSigned = true;
     expect(await handle.result()).toMatchObject({ state: 'ready', errors: [], message: null });
-    expect(await stage.lasted(handle)).toBeGreaterThanOrEqual(15 * 60_000);
+    expect(await stage.lasted(handle)).toBeGreaterThanOrEqual(60_000);
   });
 });
 

@@ -1,0 +1,95 @@
+/** A person's answer to the question whether a submission was filed. */
+import type { SubmissionStage } from '../activities/open-filing';
+import type { StoredAnswer } from '../domain/attempt';
+import type { ResolveArgs } from '../domain/contracts';
+import { calls } from './activity-profiles';
+import type { FilingRun } from './filing-run';
+import { lookForCertificates } from './gather-evidence';
+import { doubtAbout } from './request-check';
+import type { Attempt } from './submit-filing';
+
+export type Settled =
+  | { outcome: 'answered'; answer: StoredAnswer }
+  /** A person found the request. */
+  | { outcome: 'filed'; requestId: string; submittedAt: number }
+  /** Nothing was filed: a person says so, or the worker that held the attempt does, which wrote nothing. */
+  | { outcome: 'resend' }
+  /** Every row has its certificate, or waits for a correction because a person says that it was not filed. */
+  | { outcome: 'settled' };
+
+/** What a person said cannot be so; `settled` where that is known instead. */
+interface Contradicted {
+  outcome: 'contradicted';
+  why: string;
+  settled: Settled | null;
+}
+
+/** Carries out what a person said; null when it changes nothing. An answer that cannot be so refuses its update. */
+export async function resolve(run: FilingRun, stage: SubmissionStage, attempt: Attempt): Promise<Settled | null> {
+  const resolution = run.resolution;
+  if (!resolution) return null;
+  const { as, by, requestId } = resolution;
+  try {
+    const answered =
+      as === 'filed' && requestId
+        ? await filed(run, stage, { ...resolution, requestId })
+        : await notFiled(run, stage, attempt, resolution);
+    if (answered.outcome !== 'contradicted') return answered;
+    run.refusedResolution = { args: resolution, message: `${answered.why}.` };
+    const data = { as, requestId: requestId ?? null };
+    await run.note({ kind: 'resolve_refused', who: by, text: answered.why, data });
+    return answered.settled;
+  } finally {
+    run.resolution = null;
+  }
+}
+
+async function filed(
+  run: FilingRun,
+  { submission }: SubmissionStage,
+  { as, by, note, requestId }: ResolveArgs & { requestId: string },
+): Promise<Settled | Contradicted> {
+  const doubt = await doubtAbout(run, requestId);
+  if (doubt !== null) return { outcome: 'contradicted', why: doubt, settled: null };
+  const about = { summary: `Filed as ${requestId}, says ${by}` };
+  const { submittedAt } = await calls('ledger', about).adoptRequestId({
+    filingId: run.filingId,
+    submission,
+    requestId,
+  });
+  await run.move('processing', { kind: 'resolved', who: by, text: note, data: { as, requestId } });
+  return { outcome: 'filed', requestId, submittedAt };
+}
+
+async function notFiled(
+  run: FilingRun,
+  stage: SubmissionStage,
+  attempt: Attempt,
+  { as, by, note }: ResolveArgs,
+): Promise<Settled | Contradicted> {
+  const { filingId } = run;
+  const { submission } = stage;
+  // The last look may be an hour old: what appeared since would be filed a second time.
+  const evidence = await lookForCertificates(run, stage, attempt);
+  if (evidence?.openRows === 0) {
+    const why = 'every row has its certificate by now, so it was filed';
+    return { outcome: 'contradicted', why, settled: { outcome: 'settled' } };
+  }
+  const { closed, freed } = await calls('ledger', { summary: `Not filed, says ${by}` }).closeByPerson({
+    filingId,
+    submission,
+    attemptId: attempt.attemptId,
+    by,
+    note,
+  });
+  if (!closed) {
+    return { outcome: 'contradicted', why: 'an answer of the service exists, so it was filed', settled: null };
+  }
+  const data = { as, requestId: null };
+  if (freed !== undefined) {
+    await run.note({ kind: 'resolved', who: by, text: note, data: { ...data, freed } });
+    return { outcome: 'settled' };
+  }
+  await run.move('submitting', { kind: 'resolved', who: by, text: note, data });
+  return { outcome: 'resend' };
+}
