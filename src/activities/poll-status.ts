@@ -93,7 +93,9 @@ export function createPollActivities(deps: ActivityDependencies) {
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       const { action } = decide(error.operation, error.kind);
-      if (action !== 'retry' && action !== 'wait') throw error;
+      if (action === 'pause' || error.kind === 'cancelled') throw error;
+      // A refusal too: what was filed stays filed, however oddly the service answers, and past its time it is overdue.
+      if (action === 'refuse') logger.warn({ requestId: args.requestId, err: error }, 'the status is refused');
       const nextDelayMs = Math.max(error.retryAfterMs ?? 0, Math.min(await nextDelay(args), bounds.maxMs));
       throw failureOf(error, { retry: true, nextDelayMs, benign: action === 'wait' });
     }
@@ -121,7 +123,12 @@ export function createPollActivities(deps: ActivityDependencies) {
   return {
     /** Whether the service has a request of this id, which a person gave (POST /genebrc/status). */
     async knowsRequest(args: { exporterId: string; requestId: string }): Promise<{ known: boolean }> {
-      if ((await readStatus(args)) !== 'unknown_request') return { known: true };
+      const found = await readStatus(args).catch((error: unknown) => {
+        // An id of no known form is refused otherwise than one that nobody has.
+        if (error instanceof ApiError && decide(error.operation, error.kind).action === 'refuse') return null;
+        throw error;
+      });
+      if (found !== null && found !== 'unknown_request') return { known: true };
       if (Context.current().info.attempt >= LOOKS_FOR_A_REQUEST) return { known: false };
       throw notYet(`The service does not know request ${args.requestId} yet.`, LOOK_FOR_A_REQUEST_MS);
     },

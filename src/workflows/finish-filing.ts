@@ -1,6 +1,7 @@
 /** From settled rows to the end: certificate details, PDFs, and how it all came out. */
 import { executeChild, workflowInfo } from '@temporalio/workflow';
 import type { FilingState } from '../domain/filing-states';
+import { ACCESS, delayMs } from '../domain/retry-table';
 import { calls } from './activity-profiles';
 import type { CollectResult } from './collect-certificates';
 import { readFailure } from './failures';
@@ -89,7 +90,7 @@ async function archivePdfs(run: FilingRun): Promise<void> {
     if (!collected.failure) return;
     if (pauseOf(collected.failure) === null) {
       await run.note({ kind: 'collecting_again', text: collected.failure.message });
-      await run.wait(15 * 60_000, 'Collect the certificates again');
+      await run.wait(delayMs(ACCESS, round), 'Collect the certificates again');
       continue;
     }
     await waitOut(run, collected.failure);

@@ -2,6 +2,7 @@
 import type { SubmissionStage } from '../activities/open-filing';
 import type { PollResult } from '../activities/poll-status';
 import { calls } from './activity-profiles';
+import { readFailure } from './failures';
 import type { FilingRun } from './filing-run';
 import { interruptible, Interrupted } from './interruptible';
 import { untilOverdue } from './overdue';
@@ -82,10 +83,17 @@ function look(run: FilingRun, stage: SubmissionStage): Promise<PollResult> {
 async function filledByDetails(run: FilingRun, { submission }: SubmissionStage): Promise<boolean> {
   const { filingId, exporterId } = run;
   const about = { summary: 'Fill rows from the certificate details', rateClass: 'details' as const, exporterId };
-  const { open } = await throughPauses(run, () =>
-    interruptible(run, () => calls('api', about).fetchCertificates({ filingId, exporterId, submission })),
-  );
-  return open === 0;
+  try {
+    const { open } = await throughPauses(run, () =>
+      interruptible(run, () => calls('api', about).fetchCertificates({ filingId, exporterId, submission })),
+    );
+    return open === 0;
+  } catch (error) {
+    const failure = readFailure(error);
+    if (failure.kind === null) throw error;
+    await run.note({ kind: 'no_details', text: `The certificate details could not be read: ${failure.message}` });
+    return false;
+  }
 }
 
 /** A person knows better under which request id the submission is processed. */

@@ -119,9 +119,17 @@ export async function waitForActivation(run: FilingRun, activatesAt: number | nu
 
 async function readActivation(run: FilingRun): Promise<{ pending: boolean; activatesAt: number | null }> {
   const about = { summary: 'Read the exporter', rateClass: 'api' as const, exporterId: run.exporterId };
-  const exporter = await calls('api', about).readExporter({ exporterId: run.exporterId });
-  return {
-    pending: exporter.readiness === 'activation_pending',
-    activatesAt: exporter.activatesAt ? Date.parse(exporter.activatesAt) : null,
-  };
+  try {
+    const exporter = await throughPauses(run, () => calls('api', about).readExporter({ exporterId: run.exporterId }));
+    return {
+      pending: exporter.readiness === 'activation_pending',
+      activatesAt: exporter.activatesAt ? Date.parse(exporter.activatesAt) : null,
+    };
+  } catch (error) {
+    const failure = readFailure(error);
+    if (failure.kind === null) throw error;
+    // The filing must not end for it: nothing is known of the activation, so it is looked at again.
+    await run.note({ kind: 'exporter_unread', text: `The exporter could not be read: ${failure.message}` });
+    return { pending: true, activatesAt: null };
+  }
 }

@@ -213,3 +213,11 @@ it('waits for credentials wherever it is, and resumes by itself when they are re
   expect(await filing.result()).toMatchObject({ state: 'certified' });
   expect(stage.pushes(exporter)).toBe(2);
 });
+
+it('goes on polling a request however oddly the service answers, because it is filed', async () => {
+  const exporter = await stage.exporter();
+  stage.fault(exporter, 'status', 'html-body', { status: 404, times: 2 });
+  stage.fault(exporter, 'status', 'html-body', { status: 422, times: 2 });
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  expect(await filing.result()).toMatchObject({ state: 'certified' });
+});

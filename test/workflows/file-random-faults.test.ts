@@ -14,10 +14,13 @@ beforeAll(async () => {
 });
 afterAll(() => stage?.close());
 
-const process = fc.boolean();
+/** The same faults in every run of the suite; `FC_SEED=…` tries others. */
+const SEED = Number(process.env.FC_SEED ?? 20_261_121);
+
+const processed = fc.boolean();
 const pushFault = fc.oneof(
   fc.record({ kind: fc.constantFrom('accept-then-drop', 'accept-then-reset', 'drop-before-accept', 'status-429') }),
-  fc.record({ kind: fc.constantFrom('500', '502-bare', '502-with-code', 'html-body', 'hang'), process }),
+  fc.record({ kind: fc.constantFrom('500', '502-bare', '502-with-code', 'html-body', 'hang'), process: processed }),
   fc.record({ kind: fc.constantFrom('truncated-json', 'failed-ack', 'close-after-answer') }),
   fc.record({ kind: fc.constant('failed-ack'), statusKnown: fc.boolean() }),
 );
@@ -56,8 +59,9 @@ const about = ({ exporterId }: TestExporter) => ({ match: { platformCustomerId: 
 
 /** A person who looks at the portal and says truly what is there. */
 async function settleTruly({ exporter, filing }: Started): Promise<void> {
-  const requests = await stage.requestsOf(exporter);
-  await stage.resolve(filing, requests.length > 0 ? 'filed' : 'not-filed', requests.at(-1));
+  const { filings } = await stage.sandbox.state();
+  const requests = [...filings.values()].filter((each) => each.customerId === exporter.exporterId && each.known);
+  await stage.resolve(filing, requests.length > 0 ? 'filed' : 'not-filed', requests.at(-1)?.requestId);
 }
 
 /** Every filing ends, or says that its outcome is unknown and why; then a person settles it. */
@@ -96,6 +100,6 @@ it('files no mapping twice and loses no filing, whatever goes wrong', async () =
         expect(known).toEqual((account?.certificates ?? []).map(({ eBRCNumber }) => eBRCNumber).sort());
       }
     }),
-    { numRuns: 2, endOnFailure: true },
+    { numRuns: 2, endOnFailure: true, seed: SEED },
   );
 });
