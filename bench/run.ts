@@ -1,26 +1,44 @@
-/** Runs every bench of this folder, one after the other, each in a process of its own; fails when one misses its target. */
+/** Runs the benches of this folder, one after the other, each in a process of its own; fails when one misses its target. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 
 const TYPESCRIPT = join(__dirname, 'support', 'typescript.cjs');
+const BENCHES = readdirSync(__dirname)
+  .filter((name) => name.endsWith('.ts') && name !== 'run.ts')
+  .map((name) => basename(name, '.ts'))
+  .sort();
 
-async function main(): Promise<void> {
-  const benches = readdirSync(__dirname)
-    .filter((name) => name.endsWith('.ts') && name !== 'run.ts')
-    .sort();
+const HELP = `Usage: npm run bench -- [bench…]
+
+Runs all benches (about fifteen minutes) or the named ones: ${BENCHES.join(', ')}.
+Exits with 1 when one misses its target.
+
+Examples:
+  $ npm run bench
+  $ npm run bench -- workbook fairness`;
+
+async function main(named: readonly string[]): Promise<number> {
+  if (named.includes('--help') || named.includes('-h')) {
+    console.log(HELP);
+    return 0;
+  }
+  const unknown = named.filter((name) => !BENCHES.includes(name));
+  if (unknown.length > 0) {
+    console.error(`There is no bench ${unknown.join(', ')}.\n\n${HELP}`);
+    return 2;
+  }
   const missed: string[] = [];
-  for (const name of benches) {
+  for (const name of named.length > 0 ? named : BENCHES) {
     console.log(`== ${name}`);
-    const bench = spawn(process.execPath, ['-r', TYPESCRIPT, join(__dirname, name)], { stdio: 'inherit' });
+    const bench = spawn(process.execPath, ['-r', TYPESCRIPT, join(__dirname, `${name}.ts`)], { stdio: 'inherit' });
     const [code] = (await once(bench, 'exit')) as [number | null];
     if (code !== 0) missed.push(name);
   }
-  if (missed.length > 0) {
-    console.log(`Missed: ${missed.join(', ')}`);
-    process.exitCode = 1;
-  }
+  if (missed.length === 0) return 0;
+  console.log(`Missed: ${missed.join(', ')}`);
+  return 1;
 }
 
-void main();
+void main(process.argv.slice(2)).then((code) => (process.exitCode = code));
