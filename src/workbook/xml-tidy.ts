@@ -45,6 +45,8 @@ function escaped(text: string): string {
 const TEXT_START = /^<(?:[\w.-]+:)?[tvf](?=[\s>])/;
 
 function withoutLayout(xml: string): string {
+  // A replacement that changes nothing copies the text all the same, and a sheet has tens of megabytes of it.
+  if (!/[^?]>\s+</.test(xml)) return xml;
   return xml.replace(/>\s+</g, (gap: string, at: number) => {
     // The line end behind the declaration: what is saved again differs from what was read by no more than it must.
     if (xml.charAt(at - 1) === '?') return gap;
