@@ -60,7 +60,9 @@ function findColumns(header: Row): Map<string, number> {
 
 function read(cell: Cell): CellContent {
   // exceljs gives the value of a merged range for each of its cells; only the first one holds it.
-  return cell.type === ValueType.Merge ? { text: '', isDate: false } : content(cell.value);
+  if (cell.type === ValueType.Merge) return { text: '', isDate: false };
+  // The value of a formula leaves a result of 0 out.
+  return content(cell.type === ValueType.Formula ? cell.result : cell.value);
 }
 
 function content(value: CellValue): CellContent {
