@@ -4,9 +4,9 @@ import type { FilingState } from '../domain/filing-states';
 import { ACCESS, delayMs } from '../domain/retry-table';
 import { calls } from './activity-profiles';
 import type { CollectResult } from './collect-certificates';
-import { readFailure } from './failures';
 import type { FilingRun } from './filing-run';
 import { interruptible } from './interruptible';
+import { orNoted } from './or-noted';
 import { untilOverdue, type OverdueMark } from './overdue';
 import { pauseOf, throughPauses, waitOut } from './pauses';
 
@@ -52,18 +52,14 @@ export async function end(run: FilingRun, state: FilingState, who?: string): Pro
 async function fetchDetails(run: FilingRun): Promise<boolean> {
   const { filingId, exporterId } = run;
   const about = { summary: 'Fetch the certificate details', rateClass: 'details' as const, exporterId };
-  try {
-    const found = await throughPauses(run, () =>
+  const found = await orNoted(run, { kind: 'no_details', text: 'The certificate details could not be read' }, () =>
+    throughPauses(run, () =>
       interruptible(run, () => calls('helpful', about).fetchCertificates({ filingId, exporterId })),
-    );
-    if (found.problem) await run.note({ kind: 'no_details', text: found.problem });
-    return found.withoutDetail === 0 || found.problem !== null;
-  } catch (error) {
-    const failure = readFailure(error);
-    if (failure.kind === null) throw error;
-    await run.note({ kind: 'no_details', text: `The certificate details could not be read: ${failure.message}` });
-    return false;
-  }
+    ),
+  );
+  if (found === null) return false;
+  if (found.problem) await run.note({ kind: 'no_details', text: found.problem });
+  return found.withoutDetail === 0 || found.problem !== null;
 }
 
 async function fetchMissingDetails(run: FilingRun): Promise<void> {

@@ -2,13 +2,13 @@
 import type { SubmissionStage } from '../activities/open-filing';
 import type { PollResult } from '../activities/poll-status';
 import { calls } from './activity-profiles';
-import { readFailure } from './failures';
 import type { FilingRun } from './filing-run';
 import { interruptible, Interrupted } from './interruptible';
+import { orNoted } from './or-noted';
 import { untilOverdue } from './overdue';
 import { throughPauses } from './pauses';
 import { FilingRefused } from './prepare-filing';
-import { doubtAbout } from './request-check';
+import { adoptSaidRequest } from './request-check';
 
 /** Follows a request to its end; the submission's rows are settled then. */
 export async function followRequest(run: FilingRun, stage: SubmissionStage): Promise<void> {
@@ -83,17 +83,12 @@ function look(run: FilingRun, stage: SubmissionStage): Promise<PollResult> {
 async function filledByDetails(run: FilingRun, { submission }: SubmissionStage): Promise<boolean> {
   const { filingId, exporterId } = run;
   const about = { summary: 'Fill rows from the certificate details', rateClass: 'details' as const, exporterId };
-  try {
-    const { open } = await throughPauses(run, () =>
+  const filled = await orNoted(run, { kind: 'no_details', text: 'The certificate details could not be read' }, () =>
+    throughPauses(run, () =>
       interruptible(run, () => calls('api', about).fetchCertificates({ filingId, exporterId, submission })),
-    );
-    return open === 0;
-  } catch (error) {
-    const failure = readFailure(error);
-    if (failure.kind === null) throw error;
-    await run.note({ kind: 'no_details', text: `The certificate details could not be read: ${failure.message}` });
-    return false;
-  }
+    ),
+  );
+  return filled?.open === 0;
 }
 
 /** A person knows better under which request id the submission is processed. */
@@ -104,21 +99,15 @@ async function takeRequestId(run: FilingRun, stage: SubmissionStage): Promise<vo
     return;
   }
   const { by, note, requestId } = resolution;
-  const doubt = await doubtAbout(run, requestId);
-  if (doubt !== null) {
-    run.refusedResolution = { args: resolution, message: `${doubt}.` };
-    await run.note({ kind: 'resolve_refused', who: by, text: doubt, data: { requestId } });
+  const adopted = await adoptSaidRequest(run, stage.submission, { by, requestId });
+  if (adopted.doubt !== null) {
+    run.refusedResolution = { args: resolution, message: `${adopted.doubt}.` };
+    await run.note({ kind: 'resolve_refused', who: by, text: adopted.doubt, data: { requestId } });
     run.resolution = null;
     return;
   }
-  const about = { summary: `Filed as ${requestId}, says ${by}` };
-  const { submittedAt } = await calls('ledger', about).adoptRequestId({
-    filingId: run.filingId,
-    submission: stage.submission,
-    requestId,
-  });
   stage.requestId = requestId;
-  stage.submittedAt = submittedAt;
+  stage.submittedAt = adopted.submittedAt;
   if (stage.submission === 1) run.requestId = requestId;
   await run.move('processing', { kind: 'resolved', who: by, text: note, data: { requestId } });
   run.resolution = null;

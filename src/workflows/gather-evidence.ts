@@ -2,9 +2,9 @@
 import type { SubmissionStage } from '../activities/open-filing';
 import type { Evidence } from '../activities/settle';
 import { calls } from './activity-profiles';
-import { readFailure } from './failures';
 import type { FilingRun } from './filing-run';
 import { interruptible } from './interruptible';
+import { orNoted } from './or-noted';
 import { throughPauses } from './pauses';
 import { freshenBalances } from './prepare-filing';
 import type { Attempt } from './submit-filing';
@@ -23,21 +23,8 @@ export async function lookForCertificates(
 ): Promise<Evidence | null> {
   const { filingId, exporterId } = run;
   const about = { summary: 'Look for certificates of the lost submission', rateClass: 'details' as const, exporterId };
-  try {
-    return await throughPauses(run, () =>
-      interruptible(run, () =>
-        calls('helpful', about).gatherEvidence({
-          filingId,
-          submission: stage.submission,
-          exporterId,
-          attemptId: attempt.attemptId,
-        }),
-      ),
-    );
-  } catch (error) {
-    const failure = readFailure(error);
-    if (failure.kind === null) throw error;
-    await run.note({ kind: 'no_evidence', text: `No evidence could be gathered: ${failure.message}` });
-    return null;
-  }
+  const args = { filingId, submission: stage.submission, exporterId, attemptId: attempt.attemptId };
+  return orNoted(run, { kind: 'no_evidence', text: 'No evidence could be gathered' }, () =>
+    throughPauses(run, () => interruptible(run, () => calls('helpful', about).gatherEvidence(args))),
+  );
 }

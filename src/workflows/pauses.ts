@@ -5,6 +5,7 @@ import { ACCESS, delayMs } from '../domain/retry-table';
 import { calls } from './activity-profiles';
 import { readFailure, type ReadFailure } from './failures';
 import type { FilingRun } from './filing-run';
+import { orNoted } from './or-noted';
 
 const LOOK_AGAIN_MS = 15 * 60_000;
 /** Looks after the first one are at least this far apart, whatever time the service names. */
@@ -119,17 +120,13 @@ export async function waitForActivation(run: FilingRun, activatesAt: number | nu
 
 async function readActivation(run: FilingRun): Promise<{ pending: boolean; activatesAt: number | null }> {
   const about = { summary: 'Read the exporter', rateClass: 'api' as const, exporterId: run.exporterId };
-  try {
-    const exporter = await throughPauses(run, () => calls('api', about).readExporter({ exporterId: run.exporterId }));
-    return {
-      pending: exporter.readiness === 'activation_pending',
-      activatesAt: exporter.activatesAt ? Date.parse(exporter.activatesAt) : null,
-    };
-  } catch (error) {
-    const failure = readFailure(error);
-    if (failure.kind === null) throw error;
-    // The filing must not end for it: nothing is known of the activation, so it is looked at again.
-    await run.note({ kind: 'exporter_unread', text: `The exporter could not be read: ${failure.message}` });
-    return { pending: true, activatesAt: null };
-  }
+  const exporter = await orNoted(run, { kind: 'exporter_unread', text: 'The exporter could not be read' }, () =>
+    throughPauses(run, () => calls('api', about).readExporter({ exporterId: run.exporterId })),
+  );
+  // The filing must not end for it: nothing is known of the activation, so it is looked at again.
+  if (exporter === null) return { pending: true, activatesAt: null };
+  return {
+    pending: exporter.readiness === 'activation_pending',
+    activatesAt: exporter.activatesAt ? Date.parse(exporter.activatesAt) : null,
+  };
 }

@@ -2,10 +2,10 @@
 import type { StoredAnswer } from '../domain/attempt';
 import type { Finding } from '../domain/finding';
 import { calls } from './activity-profiles';
-import { readFailure } from './failures';
 import type { FilingRun } from './filing-run';
 import { interruptible } from './interruptible';
-import { pauseOf, throughPauses, waitForActivation } from './pauses';
+import { orNoted } from './or-noted';
+import { throughPauses, waitForActivation } from './pauses';
 
 /** A balance older than this is read again before it is relied on. */
 const FRESH_BALANCE_MS = 60 * 60_000;
@@ -44,19 +44,15 @@ export async function prepareFiling(run: FilingRun): Promise<void> {
 /** Reads the balances live. A refresh that does not come about delays nothing: the known balances are used, and it is said. */
 export async function freshenBalances(run: FilingRun): Promise<void> {
   const { exporterId } = run;
-  try {
-    await throughPauses(run, () =>
+  await orNoted(run, { kind: 'balances_stale', text: 'The IRMs could not be refreshed' }, () =>
+    throughPauses(run, () =>
       interruptible(run, async () => {
         const refresh = { summary: 'Refresh the IRMs', rateClass: 'irm-refresh' as const, exporterId };
         await calls('helpful', refresh).refreshIrms({ exporterId });
         await calls('helpful', { summary: 'Read the IRMs', rateClass: 'api', exporterId }).readIrms({ exporterId });
       }),
-    );
-  } catch (error) {
-    const failure = readFailure(error);
-    if (failure.kind === null || pauseOf(failure) !== null) throw error;
-    await run.note({ kind: 'balances_stale', text: `The IRMs could not be refreshed: ${failure.message}` });
-  }
+    ),
+  );
 }
 
 /** Waits for a second person, where the exporter or the filing asks for one. */

@@ -5,7 +5,7 @@ import type { ResolveArgs } from '../domain/contracts';
 import { calls } from './activity-profiles';
 import type { FilingRun } from './filing-run';
 import { lookForCertificates } from './gather-evidence';
-import { doubtAbout } from './request-check';
+import { adoptSaidRequest } from './request-check';
 import type { Attempt } from './submit-filing';
 
 export type Settled =
@@ -49,16 +49,10 @@ async function filed(
   { submission }: SubmissionStage,
   { as, by, note, requestId }: ResolveArgs & { requestId: string },
 ): Promise<Settled | Contradicted> {
-  const doubt = await doubtAbout(run, requestId);
-  if (doubt !== null) return { outcome: 'contradicted', why: doubt, settled: null };
-  const about = { summary: `Filed as ${requestId}, says ${by}` };
-  const { submittedAt } = await calls('ledger', about).adoptRequestId({
-    filingId: run.filingId,
-    submission,
-    requestId,
-  });
+  const adopted = await adoptSaidRequest(run, submission, { by, requestId });
+  if (adopted.doubt !== null) return { outcome: 'contradicted', why: adopted.doubt, settled: null };
   await run.move('processing', { kind: 'resolved', who: by, text: note, data: { as, requestId } });
-  return { outcome: 'filed', requestId, submittedAt };
+  return { outcome: 'filed', requestId, submittedAt: adopted.submittedAt };
 }
 
 async function notFiled(

@@ -7,6 +7,7 @@ import type { ErrorKind } from '../domain/error-kinds';
 import { calls } from './activity-profiles';
 import { readFailure, type ReadFailure } from './failures';
 import type { FilingRun } from './filing-run';
+import { orNoted } from './or-noted';
 import { pauseOf, throughPauses, waitOut } from './pauses';
 import { FilingRefused, prepareFiling } from './prepare-filing';
 import { settleUnknown } from './settle-unknown';
@@ -70,18 +71,11 @@ async function openNext(run: FilingRun, stage: SubmissionStage, number: number, 
 async function snapshot(run: FilingRun, stage: SubmissionStage): Promise<void> {
   const { filingId, exporterId } = run;
   const about = { summary: 'Note the certificates from before the send', rateClass: 'details' as const, exporterId };
-  try {
-    await throughPauses(run, () =>
+  await orNoted(run, { kind: 'no_snapshot', text: 'Certificates from before the send could not be read' }, () =>
+    throughPauses(run, () =>
       calls('beforeSend', about).takeSnapshot({ filingId, submission: stage.submission, exporterId }),
-    );
-  } catch (error) {
-    const failure = readFailure(error);
-    if (failure.kind === null) throw error;
-    await run.note({
-      kind: 'no_snapshot',
-      text: `Certificates from before the send could not be read: ${failure.message}`,
-    });
-  }
+    ),
+  );
 }
 
 async function send(run: FilingRun, stage: SubmissionStage, attempt: Attempt): Promise<Sent> {

@@ -1,3 +1,4 @@
+import type { FilingResult } from '../../src/domain/contracts';
 import type { FaultInput } from '../../src/sandbox/fault-schema';
 import { type Filing, type FilingStage, type TestExporter } from './filing-stage';
 import { QUICK_AUTHORITY, useFilingStage } from './use-filing-stage';
@@ -25,7 +26,11 @@ function scenes(faults: PushFault[]): Promise<Scene[]> {
   );
 }
 
-const byName = <T>(made: Scene[], values: T[]) => Object.fromEntries(made.map(({ name }, at) => [name, values[at]]));
+/** By the name of each scene's fault, so that a failure says which. */
+function expectAllCertified(made: Scene[], results: FilingResult[]): void {
+  const states = Object.fromEntries(made.map(({ name }, at) => [name, results[at]?.state]));
+  expect(states).toEqual(Object.fromEntries(made.map(({ name }) => [name, 'certified'])));
+}
 
 describe('a submission that the service took, and whose answer was lost', () => {
   const faults: PushFault[] = [
@@ -39,12 +44,7 @@ describe('a submission that the service took, and whose answer was lost', () => 
   it('is never sent again, and settled by its certificates alone', async () => {
     const made = await scenes(faults.map(([kind, more]) => [kind, more]));
     const results = await stage.results(made.map(({ filing }) => filing));
-    expect(
-      byName(
-        made,
-        results.map((result) => result.state),
-      ),
-    ).toEqual(Object.fromEntries(faults.map(([kind]) => [kind, 'certified'])));
+    expectAllCertified(made, results);
     expect(made.map(({ exporter }) => stage.pushes(exporter))).toEqual(faults.map(() => 1));
     for (const result of results) {
       expect(result).toMatchObject({ requestId: null, counts: { certified: 1, archived: 1, open: 0 } });
@@ -133,12 +133,7 @@ describe('a submission whose answer was lost, and which never came to be', () =>
     expect(made.map(({ exporter }) => stage.pushes(exporter))).toEqual(faults.map(() => 1));
     await Promise.all(made.map(({ filing }) => stage.resolve(filing, 'not-filed')));
     const results = await stage.results(made.map(({ filing }) => filing));
-    expect(
-      byName(
-        made,
-        results.map((result) => result.state),
-      ),
-    ).toEqual(Object.fromEntries(faults.map(([kind]) => [kind, 'certified'])));
+    expectAllCertified(made, results);
     expect(made.map(({ exporter }) => stage.pushes(exporter))).toEqual(faults.map(() => 2));
   });
 });
