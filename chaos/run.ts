@@ -2,7 +2,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { FaultInput } from '../src/sandbox/fault-schema';
 import { faultSchema } from '../src/sandbox/fault-schema';
-import { table } from '../src/starter/terminal';
+import { table } from '../src/starter/cli/terminal';
 import { runScenario, type Scenario, type ScenarioResult } from './scenario';
 import { BAD_NETWORK, LOST_ANSWERS, SLOW_SUBMISSIONS } from './troubles';
 

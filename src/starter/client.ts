@@ -1,14 +1,14 @@
 import type { FilingView } from '../domain/contracts';
 import { listCertificates, type CertificateView } from '../ledger/certificates';
 import { listFilingViews, readFilingView, type FilingSummary } from '../ledger/filing-view';
-import { correctFiling, type CorrectRequest } from './correct';
+import { correctFiling, type CorrectRequest } from './filings/correct';
 import type { EbrcClientDependencies } from './dependencies';
-import { exporterIdOf } from './exporter-lookup';
-import { createExporterOperations, type ExporterOperations } from './exporters';
-import { fileFile, type FileRequest } from './file';
-import type { FilingOutcome } from './filing-outcome';
-import { createFilingOperations, filingOf, type FilingOperations } from './operate';
-import { withPaths, type WaitOptions } from './start-filing';
+import { exporterIdOf } from './exporters/lookup';
+import { createExporterOperations, type ExporterOperations } from './exporters/operations';
+import { fileFile, type FileRequest } from './filings/file';
+import type { FilingOutcome } from './filings/outcome';
+import { createFilingOperations, filingOf, type FilingOperations } from './filings/operate';
+import { withPaths, type WaitOptions } from './filings/start';
 
 export interface ListFilter {
   state?: string;

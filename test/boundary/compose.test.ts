@@ -105,7 +105,7 @@ it('runs programs that the build makes', () => {
 
 it('starts the sandbox with options that it has', () => {
   const options = (service('sandbox').command ?? []).filter((word) => word.startsWith('--'));
-  const command = readProject('src/starter/commands/sandbox.ts');
+  const command = readProject('src/starter/cli/commands/sandbox.ts');
   for (const option of options) expect([option, command.includes(`'${option} <`)]).toEqual([option, true]);
 });
 

@@ -1,0 +1,81 @@
+import type { Command } from 'commander';
+import { saveExporter } from '../../../ledger/exporters';
+import type { ExporterView } from '../../exporters/views';
+import type { Bind } from '../program';
+import { fields, table } from '../terminal';
+
+interface ChangeOptions {
+  name?: string;
+  company?: string;
+  address?: string;
+}
+
+/** `exporters` and `exporter`. */
+export function addExporterCommands(program: Command, bind: Bind): void {
+  program
+    .command('exporters')
+    .description('List the exporters and how ready they are.')
+    .addHelpText('after', '\nExample:\n  $ ebrc exporters')
+    .action(
+      bind(async (cli) => {
+        const exporters = await (await cli.client()).exporters();
+        cli.terminal.result(exporters, () => exportersTable(exporters));
+      }),
+    );
+  program
+    .command('exporter')
+    .summary('show an exporter, or change its name, company or address')
+    .description('Show an exporter; with options, change its name, company or address at the service.')
+    .argument('<exporter>', 'id or e-mail')
+    .option('--name <name>', 'new contact or trade name')
+    .option('--company <name>', 'new registered legal name')
+    .option('--address <text>', 'new address')
+    .addHelpText('after', '\nExample:\n  $ ebrc exporter accounts@asha.example --company "Asha Exports Pvt Ltd"')
+    .action(
+      bind(async (cli, [exporter = ''], { name, company, address }: ChangeOptions) => {
+        const client = await cli.client();
+        let view = await client.exporter(exporter);
+        if (name !== undefined || company !== undefined || address !== undefined) {
+          const api = await cli.api();
+          const patch = { name, companyName: company, address };
+          const at = new Date();
+          const changed = await api.updateCustomer(view.exporterId, patch, { exporterId: view.exporterId });
+          await saveExporter(await cli.pool(), changed, cli.mode(), at);
+          view = await client.exporter(view.exporterId);
+        }
+        cli.terminal.result(view, () => exporterText(view));
+      }),
+    );
+}
+
+function exportersTable(exporters: readonly ExporterView[]): string {
+  if (exporters.length === 0) return 'No exporters. `ebrc onboard` adds one.';
+  return table(
+    ['Exporter', 'Name', 'E-mail', 'IEC', 'Readiness', 'Access opens at', 'Shared login'],
+    exporters.map((each) => [
+      each.exporterId,
+      each.name,
+      each.email,
+      each.iec,
+      each.readiness,
+      each.readiness === 'activation_pending' ? each.activatesAt : '',
+      each.sharedCredentialsLikely ? 'likely' : '',
+    ]),
+  );
+}
+
+function exporterText(exporter: ExporterView): string {
+  return fields([
+    ['Exporter', exporter.exporterId],
+    ['Name', exporter.name],
+    ['E-mail', exporter.email],
+    ['Company', exporter.companyName],
+    ['IEC', exporter.iec],
+    ['Address', exporter.address],
+    ['Readiness', exporter.readiness],
+    ['Access opens at', exporter.activatesAt],
+    ['Approval needed', exporter.requiresApproval ? 'yes' : 'no'],
+    ['Shared login', exporter.sharedCredentialsLikely ? 'likely' : null],
+    ['As of', exporter.readAt],
+  ]);
+}

@@ -1,0 +1,39 @@
+import type { Command } from 'commander';
+import { UsageError } from '../../errors';
+import type { Bind } from '../program';
+
+/** Commands whose names are fixed and whose work this version does not do; they say so instead of doing nothing. */
+const LATER: readonly { name: string; about: string; instead: string }[] = [
+  {
+    name: 'reconcile',
+    about: 'Compare the ledger with the authority.',
+    instead: '`ebrc certificates` lists what the ledger holds.',
+  },
+  {
+    name: 'draft',
+    about: 'Draft a filing from documents.',
+    instead: 'Fill in the workbook that `ebrc template` makes.',
+  },
+  {
+    name: 'report',
+    about: 'Write the daily or the ageing report.',
+    instead: '`ebrc list --attention` shows what needs somebody today.',
+  },
+];
+
+export function addLaterCommands(program: Command, bind: Bind): void {
+  for (const { name, about, instead } of LATER) {
+    program
+      .command(name)
+      .description(`${about} Not available in this version.`)
+      .argument('[arguments...]')
+      .allowUnknownOption()
+      .action(
+        bind(() =>
+          Promise.reject(
+            new UsageError(`\`ebrc ${name}\` is not available in this version. ${instead}`, 'not_available'),
+          ),
+        ),
+      );
+  }
+}

@@ -1,0 +1,39 @@
+import { InvalidArgumentError, Option } from 'commander';
+import { parseDuration } from '../../../domain/durations';
+import type { FilingResult } from '../../../domain/contracts';
+import type { Cli } from '../context';
+import { exitCodeOf, type FilingOutcome } from '../../filings/outcome';
+import type { ExitCode } from '../../errors';
+import { filingText, progressText } from '../filing-text';
+import type { WaitOptions } from '../../filings/start';
+import { currentUser } from '../current-user';
+
+export const byOption = () =>
+  new Option('--by <name>', 'who does this, for the record').default(currentUser(), 'the user of this machine');
+
+export const channelOption = () =>
+  new Option('--channel <channel>', 'how it is sent').choices(['auto', 'push', 'bulk']).default('auto');
+
+/** `5s`, `2h`, … as milliseconds. */
+export function durationArgument(text: string): number {
+  const ms = parseDuration(text);
+  if (ms === null) throw new InvalidArgumentError('Give a number with ms, s, m, h or d, such as 90s.');
+  return ms;
+}
+
+/** Options and callbacks of a command that may wait for a filing; progress goes to stderr. */
+export function waiting({ terminal }: Cli, wait: boolean | undefined): WaitOptions {
+  const progress = terminal.progress();
+  return {
+    wait: wait ?? false,
+    onProgress: (result: FilingResult) => progress.say(progressText(result)),
+    onNotice: (notice) => terminal.note(notice),
+  };
+}
+
+/** Prints what came of a command that files, or changes a filing, and answers its exit code. */
+export function printOutcome({ terminal }: Cli, outcome: FilingOutcome): ExitCode {
+  terminal.result(outcome.filing, () => filingText(outcome.filing));
+  if (outcome.notice) terminal.note(outcome.notice);
+  return exitCodeOf(outcome);
+}

@@ -1,0 +1,115 @@
+import type { FilingResult, FilingView, RowView } from '../../domain/contracts';
+import { isFilingDate, isoFromFilingDate } from '../../domain/dates';
+import { formatAmount } from '../../domain/money';
+import type { FilingSummary } from '../../ledger/filing-view';
+import type { Problem } from '../errors';
+import { describeProblems } from './report-error';
+import { fields, table } from './terminal';
+
+/** A filing for people: what it is, its rows, what is wrong and what to do next. */
+export function filingText(filing: FilingView): string {
+  const head = fields([
+    ['Filing', filing.filingId ?? '(not recorded)'],
+    ['Reference', filing.reference],
+    ['Exporter', filing.exporterId],
+    ['State', filing.state],
+    ['Attention', filing.attention],
+    ['Request', filing.requestId],
+    ['Acknowledgement', filing.dgftAckId],
+    ['Channel', filing.channel],
+    ['Made', filing.madeAt && `${filing.madeAt} by ${filing.madeBy ?? 'unknown'}`],
+    ['Corrects', filing.corrects],
+    ['Corrected by', filing.correctedBy.join(', ')],
+    ['Workflow', filing.workflowId],
+    ['Evidence', filing.evidence],
+    ['Workbook with errors', filing.annotated],
+  ]);
+  return [head, rowsTable(filing.rows), problemLines(filing), nextStep(filing)]
+    .filter((part) => part !== '')
+    .join('\n\n');
+}
+
+function rowsTable(rows: readonly RowView[]): string {
+  if (rows.length === 0) return '';
+  return table(
+    ['serialNo', 'IRM', 'Document', 'Mapped', 'State', 'eBRC number', 'eBRC date', 'PDF or error'],
+    rows.map((row) => [
+      row.serialNo,
+      row.irmNumber,
+      row.sbCumInvoiceNumber,
+      `${formatAmount(row.mappedIRMAmountFCC)} ${row.currency}`,
+      row.state,
+      row.eBRCNumber,
+      dateText(row.eBRCDate),
+      row.errors.length > 0 ? row.errors.join('; ') : row.document,
+    ]),
+  );
+}
+
+function problemLines({ errors, warnings }: FilingView): string {
+  const asProblem = (severity: 'error' | 'warning') => (each: unknown) =>
+    isProblem(each)
+      ? { ...each, severity }
+      : { severity, code: 'observation', message: typeof each === 'string' ? each : JSON.stringify(each) };
+  return describeProblems([...errors.map(asProblem('error')), ...warnings.map(asProblem('warning'))]);
+}
+
+function isProblem(value: unknown): value is Problem {
+  return typeof value === 'object' && value !== null && 'message' in value && 'code' in value;
+}
+
+/** What a person can do about a filing in this state. */
+function nextStep({ filingId, state, asked, exporterId }: FilingView): string {
+  const id = filingId ?? '';
+  switch (state) {
+    case 'awaiting_approval':
+      return `Next: somebody other than its maker runs \`ebrc approve ${id}\`.`;
+    case 'needs_credentials':
+      return `Next: \`ebrc credentials ${exporterId} --username USER\` with the portal's new password; the filing goes on by itself.`;
+    case 'needs_access':
+      return 'Next: see to the API key or its agreements with the service; the filing goes on by itself.';
+    case 'outcome_unknown':
+      return asked
+        ? `Next: look at the portal, then \`ebrc resolve ${id} --as filed|not-filed --note TEXT\`.`
+        : 'Evidence is being gathered; nothing has to be done now.';
+    case 'partly_certified':
+    case 'rejected':
+    case 'needs_correction':
+      return id && `Next: mend the errored rows and run \`ebrc correct ${id} FILE\`.`;
+    default:
+      return '';
+  }
+}
+
+/** Filings in a table. */
+export function filingsTable(filings: readonly FilingSummary[]): string {
+  if (filings.length === 0) return 'No filings.';
+  return table(
+    ['Filing', 'Reference', 'State', 'Rows', 'Certified', 'PDFs', 'Errored', 'Made', 'Attention'],
+    filings.map(({ filingId, reference, state, counts, madeAt, attention, needsAttention }) => [
+      filingId,
+      reference,
+      state,
+      counts.rows,
+      counts.certified,
+      counts.archived,
+      counts.errored,
+      madeAt?.slice(0, 16).replace('T', ' '),
+      attention ?? (needsAttention ? 'yes' : ''),
+    ]),
+  );
+}
+
+/** A line of progress. */
+export function progressText({ state, requestId, counts }: FilingResult): string {
+  const parts: string[] = [state];
+  if (requestId) parts.push(`request ${requestId}`);
+  if (counts.rows > 0) parts.push(`${counts.certified} of ${counts.rows} certified, ${counts.archived} PDFs`);
+  if (counts.errored > 0) parts.push(`${counts.errored} errored`);
+  return parts.join(', ');
+}
+
+/** DDMMYYYY as YYYY-MM-DD; anything else as it is. */
+export function dateText(date: string | null): string | null {
+  return isFilingDate(date) ? isoFromFilingDate(date) : date;
+}

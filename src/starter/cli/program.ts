@@ -1,0 +1,104 @@
+import { Command, CommanderError } from 'commander';
+import { createCli, type Cli } from './context';
+import { addCertificateCommands } from './commands/certificates';
+import { addCheckCommand } from './commands/check';
+import { addCorrectCommand } from './commands/correct';
+import { addCredentialsCommand } from './commands/credentials';
+import { addExporterCommands } from './commands/exporters';
+import { addExtractCommand } from './commands/extract';
+import { addFileCommand } from './commands/file';
+import { addFilingCommands } from './commands/filings';
+import { addIrmsCommand } from './commands/irms';
+import { addLaterCommands } from './commands/later';
+import { addOnboardCommand } from './commands/onboard';
+import { addOperatorCommands } from './commands/operate';
+import { addSandboxCommand } from './commands/sandbox';
+import { addSchedulesCommand } from './commands/schedules';
+import { addTemplateCommand } from './commands/template';
+import { addVaultCommand } from './commands/vault';
+import { EXIT, UsageError, type ExitCode } from '../errors';
+import { reportError } from './report-error';
+import { createTerminal, type Streams } from './terminal';
+
+/**
+ * Turns what a command does into a commander action: `handler` gets the arguments, the options and what to work with, and
+ * answers the exit code (0 where it answers nothing).
+ */
+export type Bind = <O extends object>(
+  handler: (cli: Cli, args: string[], options: O) => Promise<ExitCode | void>,
+) => (...parameters: unknown[]) => Promise<void>;
+
+const ABOUT = `Files electronic Bank Realization Certificates: onboard an exporter, file its remittances, collect the certificates.
+
+Exit codes: 0 done; 1 unexpected; 2 usage or configuration; 3 the input was refused; 4 waits for a person.`;
+
+const EXAMPLES = `
+Examples:
+  $ ebrc onboard --name Asha --email accounts@asha.example --username asha --password-stdin --wait < password.txt
+  $ ebrc file remittances.json --exporter accounts@asha.example --declaration Y --wait
+  $ ebrc list --attention
+  $ ebrc show INV-2026-07 --json`;
+
+const NO_COMMAND = 'Name a command. `ebrc --help` lists them, with examples.';
+
+/** Runs one command line, without the program's name, and answers its exit code. */
+export async function runProgram(argv: readonly string[], streams: Streams): Promise<ExitCode> {
+  const terminal = createTerminal(streams, argv.includes('--json'));
+  const cli = createCli(terminal);
+  let code: ExitCode = EXIT.done;
+  const bind: Bind =
+    (handler) =>
+    async (...parameters) => {
+      // Commander passes the declared arguments, then the options, then the command.
+      const command = parameters.pop() as Command;
+      parameters.pop();
+      code = (await handler(cli, parameters as string[], command.optsWithGlobals())) ?? EXIT.done;
+    };
+  try {
+    await buildProgram(bind, terminal).parseAsync([...argv], { from: 'user' });
+    return code;
+  } catch (error) {
+    if (error instanceof CommanderError && error.exitCode === 0) return EXIT.done;
+    // No command was named: commander has shown the help.
+    if (!(error instanceof CommanderError) || error.code !== 'commander.help') return reportError(error, terminal);
+    return terminal.json ? reportError(new UsageError(NO_COMMAND), terminal) : EXIT.usage;
+  } finally {
+    await cli.close();
+  }
+}
+
+function buildProgram(bind: Bind, { stdout, stderr }: Streams): Command {
+  const program = new Command('ebrc')
+    .description(ABOUT)
+    .option('--json', 'print one JSON document on standard output, and nothing else there')
+    .addHelpText('after', EXAMPLES)
+    .configureHelp({ showGlobalOptions: true })
+    .configureOutput({
+      writeOut: (text) => stdout.write(text),
+      writeErr: (text) => stderr.write(text),
+      // Reported together with all other errors, in JSON where that is asked for.
+      outputError: () => undefined,
+    })
+    .exitOverride();
+  for (const add of COMMANDS) add(program, bind);
+  return program;
+}
+
+const COMMANDS: readonly ((program: Command, bind: Bind) => void)[] = [
+  addOnboardCommand,
+  addCredentialsCommand,
+  addExporterCommands,
+  addIrmsCommand,
+  addTemplateCommand,
+  addCheckCommand,
+  addFileCommand,
+  addFilingCommands,
+  addOperatorCommands,
+  addCorrectCommand,
+  addCertificateCommands,
+  addSchedulesCommand,
+  addVaultCommand,
+  addExtractCommand,
+  addSandboxCommand,
+  addLaterCommands,
+];

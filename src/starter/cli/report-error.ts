@@ -1,0 +1,125 @@
+import { WorkflowFailedError } from '@temporalio/client';
+import { NamespaceNotFoundError } from '@temporalio/common';
+import { CommanderError } from 'commander';
+import { ApiError } from '../../api/errors';
+import { ConfigError } from '../../config';
+import type { ErrorKind } from '../../domain/error-kinds';
+import { VaultError } from '../../ledger/vault';
+import {
+  EXIT,
+  firstLine,
+  NoWorkerError,
+  RefusedError,
+  UnreachableError,
+  UsageError,
+  type ExitCode,
+  type Problem,
+} from '../errors';
+import { printable, type Terminal } from './terminal';
+
+/** Kinds of the service's refusals that the caller can mend in what was given. */
+const CALLER_CAN_MEND: ReadonlySet<string> = new Set([
+  'validation_failed',
+  'customer_not_found',
+  'email_taken',
+  'dgft_username_taken',
+  'refused',
+]);
+
+const UNREACHED =
+  'The filing service did not answer: check EBRC_API_URL and that it can be reached from here, then try again.';
+
+/** What to do about a failed call that is nobody's input. */
+const ADVICE: Readonly<Partial<Record<ErrorKind, string>>> = {
+  not_sent: UNREACHED,
+  timeout: UNREACHED,
+  connection_lost: UNREACHED,
+  unauthorized: 'Check EBRC_API_KEY.',
+  forbidden: 'Check that the agreements are signed and that EBRC_API_KEY is a platform key.',
+  not_found: 'Check EBRC_API_URL: nothing that the service knows is at this address.',
+};
+
+/** Prints an error where it belongs (one JSON document on stdout, or text on stderr) and answers the exit code. */
+export function reportError(error: unknown, terminal: Terminal): ExitCode {
+  const { code, errors, details } = explained(error);
+  if (terminal.json) terminal.result({ ...details, errors }, () => '');
+  else terminal.note(describeProblems(errors));
+  return code;
+}
+
+interface Explained {
+  code: ExitCode;
+  errors: readonly Problem[];
+  details?: Record<string, unknown>;
+}
+
+function explained(error: unknown): Explained {
+  if (error instanceof RefusedError) return { code: EXIT.refused, errors: error.errors, details: error.details };
+  if (error instanceof UsageError) return { code: EXIT.usage, errors: [problem(error.code, error.message)] };
+  if (error instanceof ConfigError) {
+    const errors = error.problems.map(({ variable, problem: what }) => ({
+      ...problem('configuration', `${variable} ${what}`),
+      field: variable,
+    }));
+    return { code: EXIT.usage, errors };
+  }
+  if (error instanceof CommanderError) {
+    const message = error.message.replace(/^error: /, '');
+    return { code: EXIT.usage, errors: [problem('usage', `${capital(message)}. \`ebrc --help\` shows how.`)] };
+  }
+  if (error instanceof ApiError) return explainedCall(error);
+  if (error instanceof UnreachableError)
+    return { code: EXIT.unexpected, errors: [problem('unreachable', error.message)] };
+  if (error instanceof NoWorkerError) return { code: EXIT.unexpected, errors: [problem('no_worker', error.message)] };
+  if (error instanceof NamespaceNotFoundError) {
+    const message = `Temporal has no namespace ${error.namespace}. Set TEMPORAL_NAMESPACE to one that it has, or create it.`;
+    return { code: EXIT.unexpected, errors: [problem('unknown_namespace', message)] };
+  }
+  if (error instanceof VaultError) return { code: EXIT.unexpected, errors: [problem(error.code, error.message)] };
+  if (error instanceof WorkflowFailedError) {
+    const why = deepest(error);
+    return { code: EXIT.unexpected, errors: [problem('workflow_failed', `The workflow did not end well: ${why}.`)] };
+  }
+  return { code: EXIT.unexpected, errors: [problem('unexpected', firstLine(error))] };
+}
+
+function explainedCall(error: ApiError): Explained {
+  if (error.kind === 'extraction_unconfigured')
+    return { code: EXIT.usage, errors: [problem('configuration', error.message)] };
+  const code = CALLER_CAN_MEND.has(error.kind) ? EXIT.refused : EXIT.unexpected;
+  const advice = ADVICE[error.kind];
+  if (advice) return { code, errors: [problem(error.kind, `${error.message.replace(/\.$/, '')}. ${advice}`)] };
+  const fields = error.fieldErrors.map(({ row, field, message }) => ({
+    ...problem(error.kind, message),
+    row: row ?? null,
+    field: field ?? null,
+  }));
+  return { code, errors: fields.length > 0 ? fields : [problem(error.kind, error.message)] };
+}
+
+function problem(code: string, message: string): Problem {
+  return { severity: 'error', code, row: null, field: null, message };
+}
+
+/** The innermost cause says what happened; what is around it says where. */
+function deepest(error: Error): string {
+  let inner: Error = error;
+  for (let depth = 0; depth < 10 && inner.cause instanceof Error; depth += 1) inner = inner.cause;
+  return firstLine(inner);
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1).replace(/\.$/, '');
+}
+
+/** Findings and other problems as lines for people: where, then what. */
+export function describeProblems(problems: readonly Problem[]): string {
+  return problems.map(describeProblem).join('\n');
+}
+
+function describeProblem({ severity = 'error', row, column, field, message, filingId }: Problem): string {
+  const cell = column !== undefined && row != null ? `cell ${column}${row}` : row != null ? `row ${row}` : null;
+  const where = [cell, field].filter((part) => part !== null && part !== undefined).join(', ');
+  const holder = filingId === undefined || message.includes(filingId) ? '' : ` (filing ${filingId})`;
+  return printable(`${severity === 'error' ? 'Error' : 'Warning'}${where ? ` in ${where}` : ''}: ${message}${holder}`);
+}

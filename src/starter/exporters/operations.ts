@@ -1,0 +1,236 @@
+import { createHash } from 'node:crypto';
+import { WithStartWorkflowOperation, WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
+import { WorkflowIdConflictPolicy, WorkflowIdReusePolicy } from '@temporalio/common';
+import { onboardInput, type ExporterProgress, type OnboardInput, type RefreshIrmsResult } from '../../domain/contracts';
+import { credentialsWorkflowId, onboardWorkflowId, type Mode } from '../../domain/names';
+import { holdsOn } from '../../ledger/balance-reservation';
+import { findExporter, getExporter, listExporters } from '../../ledger/exporters';
+import { listIrms } from '../../ledger/irms';
+import { exporterQuery, submitCredentialsUpdate } from '../../workflows/messages';
+import type { EbrcClientDependencies } from '../dependencies';
+import { EXIT, RefusedError, type ExitCode } from '../errors';
+import { exporterIdOf } from './lookup';
+import { exporterView, irmView, type ExporterView, type IrmView } from './views';
+import { follow } from '../temporal/follow';
+import { answeredByWorker, silenceNotice } from '../temporal/workers-present';
+
+const STARTED_WITHIN_MS = 10_000;
+
+/** A portal account's user name and password; they go into the vault, and only their reference goes on. */
+export interface Credentials {
+  username: string;
+  password: string;
+}
+
+export interface OnboardRequest {
+  name: string;
+  email: string;
+  iec?: string;
+  companyName?: string;
+  address?: string;
+  /** Left out: an exporter that is onboarded elsewhere is adopted as it is. */
+  credentials?: Credentials;
+  /** Who gives the consent to submit the credentials. */
+  by: string;
+}
+
+export interface ExporterWait {
+  /** Wait until the exporter is ready, refused, or needs other credentials; that can take a day. */
+  wait?: boolean;
+  onProgress?: (progress: ExporterProgress) => void;
+  onNotice?: (notice: string) => void;
+}
+
+export interface ExporterOutcome extends ExporterProgress {
+  notice: string | null;
+}
+
+export interface ExporterOperations {
+  /** Creates or adopts an exporter, validates its credentials, and so on until it is ready. Safe to repeat. */
+  onboard(request: OnboardRequest, wait?: ExporterWait): Promise<ExporterOutcome>;
+  /** Hands in new credentials: to the onboarding where that waits for them, otherwise on their own. */
+  updateCredentials(
+    exporter: string,
+    credentials: Credentials,
+    options: ExporterWait & { by: string },
+  ): Promise<ExporterOutcome>;
+  /** Where the newest onboarding of this e-mail stands; null when there was none, or no worker answers. */
+  onboarding(email: string): Promise<ExporterProgress | null>;
+  exporters(): Promise<ExporterView[]>;
+  /** @throws RefusedError for one that the ledger does not know */
+  exporter(exporter: string): Promise<ExporterView>;
+  irms(exporter: string): Promise<IrmView[]>;
+  /** Reads the IRMs live from the authority, for one exporter or for all that are ready, and waits for it. */
+  refreshIrms(exporter?: string): Promise<RefreshIrmsResult>;
+}
+
+/** The exit code of a command that onboards or changes credentials. */
+export function exitCodeOfExporter({ state }: ExporterProgress): ExitCode {
+  if (state === 'refused') return EXIT.refused;
+  return state === 'needs_credentials' ? EXIT.waiting : EXIT.done;
+}
+
+/** `onboard/<mode>/<hash of the e-mail>`: the address itself stays out of workflow ids, which are never encrypted. */
+export function onboardingIdOf(mode: Mode, email: string): string {
+  const hash = createHash('sha256').update(email.trim().toLowerCase()).digest('hex');
+  return onboardWorkflowId(mode, hash.slice(0, 32));
+}
+
+export function createExporterOperations(deps: EbrcClientDependencies): ExporterOperations {
+  const { temporal, pool, vault, mode, taskQueue } = deps;
+
+  async function onboard(request: OnboardRequest, wait: ExporterWait = {}): Promise<ExporterOutcome> {
+    const { credentials, by, ...customer } = request;
+    // Checked before the password goes into the vault: what is refused leaves nothing behind.
+    const input = checkedInput({ mode, ...customer, startedBy: by });
+    const credentialsRef = credentials && (await vault.put(pool, { mode, ...credentials }));
+    const workflowId = onboardingIdOf(mode, request.email);
+    if (credentialsRef && (await submitToOnboarding(workflowId, credentialsRef, by))) {
+      return followExporter(workflowId, wait);
+    }
+    await temporal.workflow.start('onboardExporter', {
+      workflowId,
+      taskQueue,
+      args: [{ ...input, credentialsRef }],
+      workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
+      workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+      memo: { credentialsRef: credentialsRef ?? null },
+    });
+    const { memo } = await temporal.workflow.getHandle(workflowId).describe();
+    // A run that was under way already has credentials of its own, and nobody will ever ask for these.
+    if (credentialsRef && memo?.credentialsRef !== credentialsRef) await vault.remove(pool, credentialsRef);
+    return followExporter(workflowId, wait);
+  }
+
+  async function updateCredentials(
+    idOrEmail: string,
+    credentials: Credentials,
+    { by, ...wait }: ExporterWait & { by: string },
+  ): Promise<ExporterOutcome> {
+    const known = await findExporter(pool, mode, idOrEmail);
+    const exporterId = known?.exporterId ?? (await exporterIdOf(pool, mode, idOrEmail));
+    const credentialsRef = await vault.put(pool, { mode, ...credentials });
+    const onboarding = known && onboardingIdOf(mode, known.email);
+    if (onboarding && (await submitToOnboarding(onboarding, credentialsRef, by))) {
+      return followExporter(onboarding, wait);
+    }
+    const workflowId = credentialsWorkflowId(mode, exporterId);
+    await refusedByValidator(
+      answeredByWorker(temporal, taskQueue, () =>
+        temporal.workflow.executeUpdateWithStart(submitCredentialsUpdate, {
+          args: [{ credentialsRef, by }],
+          startWorkflowOperation: new WithStartWorkflowOperation('updateCredentials', {
+            workflowId,
+            taskQueue,
+            args: [{ mode, exporterId, startedBy: by }],
+            workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+          }),
+        }),
+      ),
+    );
+    return followExporter(workflowId, wait);
+  }
+
+  /** Whether an onboarding under way took the credentials; one that has ended, or never was, did not. */
+  async function submitToOnboarding(workflowId: string, credentialsRef: string, by: string): Promise<boolean> {
+    const handle = temporal.workflow.getHandle(workflowId);
+    try {
+      await answeredByWorker(temporal, taskQueue, () =>
+        handle.executeUpdate(submitCredentialsUpdate, { args: [{ credentialsRef, by }] }),
+      );
+      return true;
+    } catch (error) {
+      // A validator's refusal means that it does not wait for any.
+      if (error instanceof WorkflowNotFoundError || error instanceof WorkflowUpdateFailedError) return false;
+      throw error;
+    }
+  }
+
+  async function followExporter(
+    workflowId: string,
+    { wait = false, onProgress, onNotice }: ExporterWait,
+  ): Promise<ExporterOutcome> {
+    const { progress } = await follow(temporal, workflowId, {
+      query: exporterQuery,
+      until: ({ state, exporterId }) =>
+        wait ? state === 'needs_credentials' : exporterId !== null || state !== 'started',
+      onProgress,
+      onSilence: () => void silenceNotice(temporal, taskQueue).then(onNotice),
+      ...(!wait && { withinMs: STARTED_WITHIN_MS }),
+    });
+    if (progress) return { ...progress, notice: null };
+    return { ...NOT_HEARD_OF, workflowId, notice: await silenceNotice(temporal, taskQueue) };
+  }
+
+  return {
+    onboard,
+    updateCredentials,
+    onboarding: async (email) => {
+      try {
+        const options = { query: exporterQuery, until: () => true, withinMs: STARTED_WITHIN_MS };
+        return (await follow(temporal, onboardingIdOf(mode, email), options)).progress;
+      } catch (error) {
+        if (error instanceof WorkflowNotFoundError) return null;
+        throw error;
+      }
+    },
+    exporters: async () => (await listExporters(pool, mode)).map(exporterView),
+    exporter: async (idOrEmail) => {
+      const row = await getExporter(pool, await exporterIdOf(pool, mode, idOrEmail));
+      if (row) return exporterView(row);
+      throw new RefusedError([{ code: 'unknown_exporter', message: `Exporter ${idOrEmail} is not in this ledger.` }]);
+    },
+    irms: async (idOrEmail) => {
+      const exporterId = await exporterIdOf(pool, mode, idOrEmail);
+      const rows = await listIrms(pool, exporterId);
+      const irmNumbers = [...new Set(rows.map(({ irmNumber }) => irmNumber))];
+      const holds = await holdsOn(pool, { exporterId, irmNumbers, exceptFiling: null });
+      return rows.map((row) => irmView(row, holds));
+    },
+    refreshIrms: async (idOrEmail) => {
+      const exporterId = idOrEmail === undefined ? undefined : await exporterIdOf(pool, mode, idOrEmail);
+      const workflowId = `refresh-irms/${mode}/${exporterId ?? 'all'}`;
+      await temporal.workflow.start('refreshIrms', {
+        workflowId,
+        taskQueue,
+        args: [{ mode, exporterId }],
+        workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+      });
+      const handle = temporal.workflow.getHandle(workflowId);
+      return answeredByWorker(temporal, taskQueue, () => handle.result() as Promise<RefreshIrmsResult>);
+    },
+  };
+}
+
+const NOT_HEARD_OF: Omit<ExporterProgress, 'workflowId'> = {
+  exporterId: null,
+  state: 'started',
+  activatesAt: null,
+  irmCount: null,
+  message: null,
+  errors: [],
+};
+
+function checkedInput(input: OnboardInput): OnboardInput {
+  const checked = onboardInput.safeParse(input);
+  if (checked.success) return checked.data;
+  throw new RefusedError(
+    checked.error.issues.map(({ path, message }) => ({
+      code: 'invalid_input',
+      field: path.join('.') || null,
+      message: `${path.join('.')}: ${message}`,
+    })),
+    { state: 'refused' },
+  );
+}
+
+async function refusedByValidator<T>(update: Promise<T>): Promise<T> {
+  try {
+    return await update;
+  } catch (error) {
+    if (!(error instanceof WorkflowUpdateFailedError)) throw error;
+    throw new RefusedError([{ code: 'credentials_refused', message: error.cause?.message ?? error.message }], {
+      state: 'refused',
+    });
+  }
+}

@@ -1,0 +1,155 @@
+import { readFile } from 'node:fs/promises';
+import { basename, extname } from 'node:path';
+import type { Finding } from '../../domain/finding';
+import type { MappingRow } from '../../domain/mapping';
+import { parsePushMessage } from '../../domain/rules-push-message';
+import { checkWorkbook } from '../../workbook/check';
+import type { ColumnAt } from '../../workbook/headers';
+import { RefusedError, refusal, UsageError } from '../errors';
+
+/** What the caller says beside the file, where the file may leave it out. */
+export interface SaidBeside {
+  uploadType?: number;
+  declaration?: 'Y' | 'N';
+}
+
+/** A file that was read and checked by itself: rules yes, balances no. */
+export interface FilingFile {
+  kind: 'json' | 'workbook';
+  name: string;
+  /** The workbook as it came, for the document store. */
+  bytes: Buffer;
+  rows: MappingRow[];
+  exporterInFile: string | undefined;
+  uploadType: number | undefined;
+  declaration: 'Y' | 'N' | undefined;
+  findings: Finding[];
+  /** Where a workbook's fields are, for findings that are made later. */
+  columns: ReadonlyMap<string, ColumnAt>;
+  /** Rows that the file has, also those that could not be read. */
+  rowCount: number;
+}
+
+/** A FILE of the command line, or the same thing in memory. */
+export type FilingSource =
+  | { path: string }
+  | { name: string; bytes: Buffer }
+  | { message: Record<string, unknown> }
+  /** Read before, with the same words said beside it. */
+  | { read: FilingFile };
+
+/**
+ * Reads a push message or a workbook and checks it by the rule table. What is wrong in it is in `findings`.
+ * @throws UsageError when the file cannot be read at all
+ */
+export async function readFilingFile(source: FilingSource, said: SaidBeside = {}): Promise<FilingFile> {
+  if ('read' in source) return source.read;
+  if ('message' in source) return readMessage('message.json', Buffer.alloc(0), source.message, said);
+  const { name, bytes } = 'path' in source ? await load(source.path) : source;
+  switch (extname(name).toLowerCase()) {
+    case '.json':
+      return readMessage(name, bytes, parseJson(bytes), said);
+    case '.xlsx':
+    case '.xls':
+      return readBook(name, bytes, said);
+    default:
+      throw new UsageError(`${name} is neither a push message (.json) nor a workbook (.xlsx).`, 'unknown_file_type');
+  }
+}
+
+async function load(path: string): Promise<{ name: string; bytes: Buffer }> {
+  try {
+    return { name: basename(path), bytes: await readFile(path) };
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const why = code === 'ENOENT' ? 'there is no such file' : `it cannot be read (${code ?? String(error)})`;
+    throw new UsageError(`${path}: ${why}.`, 'no_file');
+  }
+}
+
+function parseJson(bytes: Buffer): unknown {
+  let text: string;
+  try {
+    // A byte that is no UTF-8 would become another character without a word. Windows shells write UTF-16 with its mark.
+    const utf16 = bytes[0] === 0xff && bytes[1] === 0xfe;
+    text = new TextDecoder(utf16 ? 'utf-16le' : 'utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw refusal('not_utf8', 'The file is not UTF-8 text. Save it anew in UTF-8, the encoding of JSON.');
+  }
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw refusal('not_json', `The file is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+function readMessage(name: string, bytes: Buffer, json: unknown, said: SaidBeside): FilingFile {
+  const { message, findings } = parsePushMessage(completed(json, said));
+  const items = isObject(json) && Array.isArray(json.ebrcBulkGenDtos) ? json.ebrcBulkGenDtos.length : 0;
+  return {
+    kind: 'json',
+    name,
+    bytes,
+    rows: message?.rows ?? [],
+    rowCount: items,
+    exporterInFile: message?.platformCustomerId,
+    uploadType: message?.uploadType,
+    declaration: message?.decalarationFlag,
+    findings: [...findings, ...(isObject(json) ? contradictions(json, said) : [])],
+    columns: new Map(),
+  };
+}
+
+/** What is said beside a message stands for what it leaves out. */
+function completed(json: unknown, { uploadType, declaration }: SaidBeside): unknown {
+  if (!isObject(json)) return json;
+  return {
+    ...json,
+    ...(json.uploadType === undefined && uploadType !== undefined && { uploadType: String(uploadType) }),
+    ...(json.decalarationFlag === undefined && declaration !== undefined && { decalarationFlag: declaration }),
+  };
+}
+
+function contradictions(json: Record<string, unknown>, { uploadType, declaration }: SaidBeside): Finding[] {
+  const findings: Finding[] = [];
+  if (uploadType !== undefined && typeof json.uploadType === 'string' && json.uploadType !== String(uploadType)) {
+    findings.push(contradiction('uploadType', json.uploadType, String(uploadType)));
+  }
+  if (declaration && typeof json.decalarationFlag === 'string' && json.decalarationFlag !== declaration) {
+    findings.push(contradiction('decalarationFlag', json.decalarationFlag, declaration));
+  }
+  return findings;
+}
+
+function contradiction(field: string, inFile: string, said: string): Finding {
+  const message = `The file says ${field} ${inFile}, the command says ${said}. Make them agree, or leave one out.`;
+  return { severity: 'error', code: 'contradiction', row: null, field, message };
+}
+
+async function readBook(name: string, bytes: Buffer, { uploadType, declaration }: SaidBeside): Promise<FilingFile> {
+  const checked = await checkWorkbook(bytes, uploadType === undefined ? {} : { uploadType });
+  return {
+    kind: 'workbook',
+    name,
+    bytes,
+    rows: checked.rows,
+    rowCount: checked.rowCount,
+    exporterInFile: undefined,
+    uploadType: uploadType ?? checked.rows[0]?.mapping.uploadType,
+    declaration,
+    findings: [...checked.errors, ...checked.warnings],
+    columns: checked.reading.columns,
+  };
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** @throws RefusedError with every finding when one of them is an error */
+export function refuseErrors(findings: readonly Finding[], details: Record<string, unknown> = {}): void {
+  const errors = findings.filter(({ severity }) => severity === 'error');
+  if (errors.length === 0) return;
+  const warnings = findings.filter(({ severity }) => severity === 'warning');
+  throw new RefusedError(errors, { state: 'refused', filingId: null, ...details, warnings });
+}

@@ -1,0 +1,30 @@
+import { createHash } from 'node:crypto';
+import type { DocumentStore } from '../../documents/document-store';
+import type { Finding } from '../../domain/finding';
+import { annotateWorkbook } from '../../workbook/annotate';
+import { WorkbookRefused } from '../../workbook/refused';
+import type { FilingFile } from './read-file';
+
+/**
+ * The caller's own workbook with the errors in its cells, where a filing is refused before anything is recorded.
+ * @returns the path of the annotated workbook; null for a message, for no errors, or for a file that is no workbook
+ */
+export async function handBack(
+  documents: DocumentStore,
+  file: FilingFile,
+  findings: readonly Finding[],
+): Promise<string | null> {
+  if (file.kind !== 'workbook' || !findings.some(({ severity }) => severity === 'error')) return null;
+  const key = createHash('sha256').update(file.bytes).update(JSON.stringify(findings)).digest('hex').slice(0, 24);
+  const name = `refused-${key}`;
+  const before = await documents.find({ name, kind: 'xlsx' });
+  if (before) return before.path;
+  try {
+    const buffer = await annotateWorkbook({ source: file.bytes, findings });
+    return (await documents.put({ name, kind: 'xlsx', buffer })).path;
+  } catch (error) {
+    // A file that is refused as a whole has no cells to write into; its one error says why.
+    if (error instanceof WorkbookRefused) return null;
+    throw error;
+  }
+}
