@@ -8,6 +8,7 @@ import { ConfigError, loadConfig, type Config } from './config';
 import { migrate } from './ledger/migrate';
 import { createPool } from './ledger/pool';
 import { createLogger } from './logger';
+import { startBackgroundJobs } from './worker/background-jobs';
 import { compose } from './worker/compose';
 import { createWorkers } from './worker/create-workers';
 import { ensureSearchAttributes } from './worker/search-attributes';
@@ -54,6 +55,7 @@ async function run(config: Config, logger: Logger): Promise<void> {
     deps,
     budget,
   });
+  const jobs = startBackgroundJobs(composition.jobs, logger);
   onStopSignal(() => stop(workers, budget, logger));
   logger.info(
     { address, namespace, taskQueue: config.taskQueue, apiUrl: config.apiUrl, mode: config.mode },
@@ -63,6 +65,7 @@ async function run(config: Config, logger: Logger): Promise<void> {
     await Promise.all(workers.map((worker) => worker.run()));
   } finally {
     await stop(workers, budget, logger);
+    await jobs.stop();
     await composition.close();
     await connection.close();
     await native.close();

@@ -8,18 +8,18 @@ import { createBudget, hashOfKey, type StoppableBudget } from '../api/budget';
 import { createFilingApi } from '../api/client';
 import type { Config } from '../config';
 import { createDocumentStore } from '../documents/document-store';
-import { createApiCallAudit, pruneApiCalls } from '../ledger/api-calls';
+import { createApiCallAudit } from '../ledger/api-calls';
 import { createBudgetStore } from '../ledger/budget-store';
 import { readBudgetUsage } from '../ledger/budget-usage';
 import { createVault } from '../ledger/vault';
-
-/** Calls are kept for audits for this long. */
-const AUDIT_DAYS = 180;
-const DAY_MS = 24 * 3_600_000;
+import type { BackgroundJob } from './background-jobs';
+import { cleaningJobs } from './cleaning';
 
 export interface Composition {
   deps: ActivityDependencies;
   budget: StoppableBudget;
+  /** What the worker does by itself beside Temporal's tasks. */
+  jobs: BackgroundJob[];
   /** Ends what was made, in order, once no activity runs any more. */
   close(): Promise<void>;
 }
@@ -65,14 +65,9 @@ export function compose({
     audit: (row) => audit.recordApiCall(row),
     logger,
   });
-  const prune = () =>
-    pruneApiCalls(pool, new Date(Date.now() - AUDIT_DAYS * DAY_MS)).catch((error: unknown) =>
-      logger.warn({ err: error }, 'old audit rows could not be removed'),
-    );
-  const pruning = setInterval(() => void prune(), DAY_MS).unref();
-  void prune();
   return {
     budget,
+    jobs: cleaningJobs(pool, logger),
     deps: {
       mode: config.mode,
       pool,
@@ -96,7 +91,6 @@ export function compose({
       client: () => client,
     },
     close: async () => {
-      clearInterval(pruning);
       await api.close();
       await budget.close();
       await audit.close();

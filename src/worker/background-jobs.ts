@@ -1,0 +1,50 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+
+/** Work that a worker does by itself, at its start and from time to time, beside Temporal's tasks. */
+export interface BackgroundJob {
+  /** For the log. */
+  name: string;
+  everyMs: number;
+  /**
+   * One run. Every worker process runs it: where two at once would do harm, the job takes a lock of its own. `signal` is
+   * aborted when the worker stops; a run that ignores it is left behind after {@link STOP_WITHIN_MS}.
+   */
+  run: (signal: AbortSignal) => Promise<void>;
+}
+
+export interface BackgroundJobs {
+  /** Starts nothing any more; resolves when what runs has ended, after {@link STOP_WITHIN_MS} in any case. */
+  stop(): Promise<void>;
+}
+
+/** A stop waits this long for jobs under way: none of them may hold up the end of the process. */
+export const STOP_WITHIN_MS = 5_000;
+
+/**
+ * Runs each job now and every `everyMs` after its last run ended, never twice at a time in this process. A run that fails is
+ * logged and comes again at its next time.
+ */
+export function startBackgroundJobs(jobs: readonly BackgroundJob[], logger: Logger): BackgroundJobs {
+  const stopping = new AbortController();
+  const loops = jobs.map((job) => runForever(job, stopping.signal, logger));
+  return {
+    async stop() {
+      stopping.abort();
+      await Promise.race([Promise.all(loops), sleep(STOP_WITHIN_MS, undefined, { ref: false })]);
+    },
+  };
+}
+
+async function runForever({ name, everyMs, run }: BackgroundJob, signal: AbortSignal, logger: Logger): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await run(signal);
+    } catch (error) {
+      if (!signal.aborted)
+        logger.warn({ job: name, err: error }, 'a background job failed; it runs again at its next time');
+    }
+    // A worker whose other work has ended is not kept alive by a job that waits.
+    await sleep(everyMs, undefined, { signal, ref: false }).catch(() => undefined);
+  }
+}

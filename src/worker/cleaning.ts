@@ -1,0 +1,30 @@
+import type pg from 'pg';
+import type { Logger } from 'pino';
+import { pruneApiCalls } from '../ledger/api-calls';
+import { createCredentialFuse } from '../ledger/credential-fuse';
+import type { BackgroundJob } from './background-jobs';
+
+/** Calls are kept for audits for this long. */
+const AUDIT_DAYS = 180;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+/** Removes rows that nothing will read any more from the tables that would otherwise grow for ever. */
+export function cleaningJobs(pool: pg.Pool, logger: Logger): BackgroundJob[] {
+  return [
+    {
+      name: 'remove audit rows that are older than 180 days',
+      everyMs: DAY_MS,
+      run: async () => told(await pruneApiCalls(pool, new Date(Date.now() - AUDIT_DAYS * DAY_MS)), 'audit rows'),
+    },
+    {
+      name: 'remove failed credential checks that no longer count',
+      everyMs: HOUR_MS,
+      run: async () => told(await createCredentialFuse({ pool }).prune(), 'failed credential checks'),
+    },
+  ];
+
+  function told(rows: number, what: string): void {
+    if (rows > 0) logger.info({ rows }, `old ${what} removed`);
+  }
+}

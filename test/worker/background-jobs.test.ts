@@ -1,0 +1,63 @@
+import pino from 'pino';
+import { createCredentialFuse } from '../../src/ledger/credential-fuse';
+import { startBackgroundJobs, type BackgroundJob } from '../../src/worker/background-jobs';
+import { cleaningJobs } from '../../src/worker/cleaning';
+import { createTestDatabase } from '../support/postgres';
+import { eventually } from '../support/processes';
+
+const silent = pino({ level: 'silent' });
+const job = (run: BackgroundJob['run'], everyMs = 10): BackgroundJob => ({ name: 'a job', everyMs, run });
+
+it('runs a job at once and again and again, also after a failure, and not after the stop', async () => {
+  let runs = 0;
+  const jobs = startBackgroundJobs([job(() => Promise.reject(new Error(`run ${(runs += 1)}`)))], silent);
+  expect(runs).toBe(1);
+  await eventually(() => runs >= 3);
+  await jobs.stop();
+  const last = runs;
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(runs).toBe(last);
+});
+
+it('never runs a job twice at a time, and waits for the one under way when it stops', async () => {
+  let under = 0;
+  let most = 0;
+  const jobs = startBackgroundJobs(
+    [
+      job(async () => {
+        most = Math.max(most, (under += 1));
+        await new Promise((resolve) => setTimeout(resolve, 30));
+        under -= 1;
+      }, 1),
+    ],
+    silent,
+  );
+  await eventually(() => under === 1);
+  await jobs.stop();
+  expect([most, under]).toEqual([1, 0]);
+});
+
+it('tells a job that the worker stops', async () => {
+  let told = false;
+  const jobs = startBackgroundJobs(
+    [job((signal) => new Promise((resolve) => signal.addEventListener('abort', () => resolve(void (told = true)))))],
+    silent,
+  );
+  await jobs.stop();
+  expect(told).toBe(true);
+});
+
+it('removes what nothing reads any more: old failed checks and old audit rows', async () => {
+  const database = await createTestDatabase();
+  const { pool } = database;
+  const count = async (table: string) => (await pool.query(`SELECT FROM ${table}`)).rowCount;
+  const key = { mode: 'test', exporterId: 'e' } as const;
+  await createCredentialFuse({ pool, clock: () => Date.now() - 31 * 60_000 }).recordFailure(key);
+  await createCredentialFuse({ pool }).recordFailure(key);
+  await pool.query(
+    `INSERT INTO api_calls (at, operation, latency_ms) SELECT now() - d * interval '1 day', 'status', 1 FROM unnest('{1,179,181}'::int[]) d`,
+  );
+  for (const { run } of cleaningJobs(pool, silent)) await run(new AbortController().signal);
+  expect([await count('credential_failures'), await count('api_calls')]).toEqual([1, 2]);
+  await database.drop();
+});
