@@ -1,4 +1,3 @@
-import { rename, writeFile } from 'node:fs/promises';
 import type { Finding } from '../domain/finding';
 import { annotateSheet } from './annotate-sheet';
 import { CellStyles, NO_STYLES } from './cell-styles';
@@ -23,8 +22,6 @@ export interface Annotation {
   findings: readonly Finding[];
   /** What became of rows, in the words of the Status column, such as `certified`; a row with an error shows `Error`. */
   rowOutcomes?: readonly { row: number; status: string }[];
-  /** Where the result is written too; a file that is there is replaced in one step. */
-  output?: string;
   limits?: Partial<WorkbookLimits>;
 }
 
@@ -44,7 +41,6 @@ export async function annotateWorkbook({
   source,
   findings,
   rowOutcomes = [],
-  output,
   limits = {},
 }: Annotation): Promise<Buffer> {
   const bounds = { ...WORKBOOK_LIMITS, ...limits };
@@ -66,9 +62,7 @@ export async function annotateWorkbook({
   const summary = XML_START + summarySheet(statuses, findings, headings, main);
   await placeSummary(editor, await earlierSummary(opened, directory, bounds), directory, summary);
   editor.set(stylesPart, styles.xml);
-  const bytes = await editor.save();
-  if (output !== undefined) await replaceFile(output, bytes);
-  return bytes;
+  return editor.save();
 }
 
 async function addStyles(editor: PackageEditor): Promise<string> {
@@ -129,10 +123,4 @@ function freeName(taken: ReadonlySet<string>): string {
   let name = SUMMARY_NAME;
   for (let number = 2; taken.has(name.toLowerCase()); number += 1) name = `${SUMMARY_NAME} ${number}`;
   return name;
-}
-
-async function replaceFile(path: string, bytes: Buffer): Promise<void> {
-  const unfinished = `${path}.${process.pid}.tmp`;
-  await writeFile(unfinished, bytes);
-  await rename(unfinished, path);
 }

@@ -1,5 +1,4 @@
-import { mkdtemp, readFile, readdir } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Workbook } from 'exceljs';
 import type { Cell, Worksheet } from 'exceljs';
@@ -420,13 +419,4 @@ test('a file that is not read is not annotated', async () => {
   await expect(
     annotateWorkbook({ source: Buffer.from('d0cf11e0a1b11ae1', 'hex'), findings: [] }),
   ).rejects.toMatchObject({ name: 'WorkbookRefused', code: 'xls_format' });
-});
-
-test('the output file is written whole', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'ebrc-annotate-'));
-  const output = join(folder, 'checked.xlsx');
-  const bytes = await annotateWorkbook({ source: await book([cells()]), findings: [], output });
-  expect((await readFile(output)).equals(bytes)).toBe(true);
-  expect(await readdir(folder)).toEqual(['checked.xlsx']);
-  expect((await readWorkbook(output)).rows).toHaveLength(1);
 });

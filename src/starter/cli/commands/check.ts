@@ -4,6 +4,7 @@ import { findExporter } from '../../../ledger/exporters';
 import type { Mode } from '../../../domain/names';
 import { hasErrors, type Finding } from '../../../domain/finding';
 import { oncePerCell } from '../../../domain/rules-draft';
+import { writeOutputFile } from '../../../documents/output-file';
 import { annotateWorkbook } from '../../../workbook/annotate';
 import { withColumns } from '../../../workbook/read';
 import { WorkbookRefused } from '../../../workbook/refused';
@@ -98,7 +99,7 @@ function differs(inFile: string, exporterId: string): Finding {
 /** The path that was written; null for a file that is refused as a whole and has no cells to write into: its error says why. */
 async function annotate(file: FilingFile, findings: readonly Finding[], output: string): Promise<string | null> {
   try {
-    await annotateWorkbook({ source: file.bytes, findings, output });
+    await writeOutputFile(output, await annotateWorkbook({ source: file.bytes, findings }));
     return output;
   } catch (error) {
     if (error instanceof WorkbookRefused && hasErrors(findings)) return null;

@@ -1,5 +1,5 @@
-import { writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
+import { writeOutputFile } from '../../../documents/output-file';
 import type { Cli } from '../context';
 import { csvOf } from '../csv';
 import { EXIT, UsageError, type ExitCode } from '../../errors';
@@ -86,7 +86,7 @@ async function many(cli: Cli, list: string, { by, wait, result }: OnboardOptions
   const outcomes = await onboardMany(client, rows, { by, wait, onProgress: (all) => progress.say(countsText(all)) });
   const resultFile = result ?? `${list}.result.csv`;
   const content = resultFile.endsWith('.json') ? JSON.stringify(outcomes, null, 2) : csvOf(outcomes);
-  await writeFile(resultFile, `${content}\n`);
+  await writeOutputFile(resultFile, `${content}\n`);
   cli.terminal.result({ exporters: outcomes, counts: countsOf(outcomes), resultFile }, () =>
     [
       table(

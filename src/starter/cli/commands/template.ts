@@ -1,7 +1,7 @@
-import { writeFile } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { ApiError } from '../../../api/errors';
+import { writeOutputFile } from '../../../documents/output-file';
 import { heldIrms, listIrms } from '../../../ledger/irms';
 import { buildTemplate, decorateTemplate } from '../../../workbook/template';
 import { readWorkbook } from '../../../workbook/read';
@@ -28,7 +28,7 @@ export function addTemplateCommand(program: Command, bind: Bind): void {
       bind(async (cli, [exporter = ''], { output }: { output: string }) => {
         const { exporterId } = await (await cli.client()).exporter(exporter);
         const { bytes, source } = await templateOf(cli, exporterId);
-        await writeFile(output, bytes);
+        await writeOutputFile(output, bytes);
         const rows = (await readWorkbook(bytes)).drafts.length;
         cli.terminal.result({ path: output, rows, source }, () => `${rows} IRMs written to ${output}.`);
       }),

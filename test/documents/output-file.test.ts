@@ -1,0 +1,43 @@
+import { chmod, mkdir, mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { writeOutputFile } from '../../src/documents/output-file';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'ebrc-output-'));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+const permissions = async (path: string) => ((await stat(path)).mode & 0o777).toString(8);
+
+test('a new file is readable by its owner alone, whatever the umask lets through', async () => {
+  const before = process.umask(0);
+  try {
+    await writeOutputFile(join(folder, 'checked.xlsx'), Buffer.from('rows'));
+  } finally {
+    process.umask(before);
+  }
+  expect(await permissions(join(folder, 'checked.xlsx'))).toBe('600');
+  expect(await readdir(folder)).toEqual(['checked.xlsx']);
+});
+
+test('a file that is there is replaced and keeps the permissions that its owner gave it', async () => {
+  const path = join(folder, 'checked.xlsx');
+  await writeFile(path, 'old');
+  await chmod(path, 0o640);
+  await writeOutputFile(path, 'new');
+  expect(await readFile(path, 'utf8')).toBe('new');
+  expect(await permissions(path)).toBe('640');
+});
+
+test('a failure leaves nothing behind and the file as it was', async () => {
+  const path = join(folder, 'checked.xlsx');
+  await writeFile(path, 'old');
+  // A value that no file can hold fails in the middle, after the temporary file was made.
+  await expect(writeOutputFile(path, 7 as unknown as string)).rejects.toThrow();
+  expect(await readFile(path, 'utf8')).toBe('old');
+  expect(await readdir(folder)).toEqual(['checked.xlsx']);
+  await mkdir(join(folder, 'sub'));
+  await expect(writeOutputFile(join(folder, 'sub'), 'x')).rejects.toMatchObject({ code: 'EISDIR' });
+});
