@@ -1,6 +1,7 @@
 import { hkdfSync } from 'node:crypto';
 import { loadClientConnectConfig, type ClientConnectConfig } from '@temporalio/envconfig';
 import type { z } from 'zod';
+import { isOpenHttp, openDatabaseLink, openTemporalLink, weakEncryptionKey } from './config-links';
 import * as values from './config-values';
 import { modeOfKey, type Mode } from './domain/names';
 
@@ -111,15 +112,15 @@ export function loadConfig<S extends Section>(
 export function loadConfig(env: Environment = process.env, options?: { need: readonly Section[] }): Partial<Config> {
   const needed = new Set<Section>(options?.need ?? (Object.keys(SECTIONS) as Section[]));
   const read = createReader(env);
-  const config: Partial<Config> = { warnings: [] };
-  if (needed.has('api')) Object.assign(config, readApi(read));
+  const config: Partial<Config> & { warnings: string[] } = { warnings: [] };
+  if (needed.has('api')) Object.assign(config, readApi(read, config.warnings));
   if (needed.has('tuning')) Object.assign(config, readTuning(read));
   if (needed.has('mode')) Object.assign(config, readMode(read));
   if (needed.has('extraction')) Object.assign(config, readExtraction(read));
-  if (needed.has('database')) Object.assign(config, { databaseUrl: read.required('DATABASE_URL', DATABASE_HINT) });
+  if (needed.has('database')) Object.assign(config, readDatabase(env, read));
   if (needed.has('temporal'))
     Object.assign(config, { temporal: readTemporal(env, read), taskQueue: read.required('EBRC_TASK_QUEUE') });
-  if (needed.has('encryption')) Object.assign(config, readEncryption(read));
+  if (needed.has('encryption')) Object.assign(config, readEncryption(read, config.warnings));
   if (needed.has('documents')) Object.assign(config, { documents: read.required('EBRC_DOCUMENTS') });
   if (needed.has('filing')) Object.assign(config, readFiling(read));
   if (needed.has('log')) Object.assign(config, { logLevel: read.required('LOG_LEVEL') });
@@ -177,13 +178,33 @@ function readMode(read: Reader) {
   return { apiKey, mode: apiKey === undefined ? undefined : modeOfKey(apiKey) };
 }
 
-function readApi(read: Reader) {
+function readApi(read: Reader, warnings: string[]) {
   const apiUrl = read.required('EBRC_API_URL', API_URL_HINT);
   const { apiKey, mode } = readMode(read);
-  if (mode === 'live' && apiUrl?.startsWith('http:') && !values.isLoopback(apiUrl)) {
-    read.report('EBRC_API_URL', 'would send a prod_ key over an unencrypted connection; allowed: an https address');
+  if (apiUrl !== undefined && isOpenHttp(apiUrl)) {
+    if (mode === 'live')
+      read.report('EBRC_API_URL', 'would send a prod_ key over an unencrypted connection; allowed: an https address');
+    else warnings.push('EBRC_API_URL is an http address of another machine: the dev_ key travels unencrypted.');
   }
   return { apiUrl, apiKey, mode, ...readTuning(read) };
+}
+
+/** Whether live data is meant; asked by what needs no key itself but must not let its data out. */
+const isLive = (read: Reader) => read.isSet('EBRC_API_KEY') && readMode(read).mode === 'live';
+
+function readDatabase(env: Environment, read: Reader) {
+  const databaseUrl = read.required('DATABASE_URL', DATABASE_HINT);
+  const problem = databaseUrl !== undefined && isLive(read) ? openDatabaseLink(databaseUrl, env) : null;
+  if (problem) read.report('DATABASE_URL', problem);
+  refuseUncheckedTls(env, read);
+  return { databaseUrl };
+}
+
+/** With it no certificate is checked, whatever the addresses say. */
+function refuseUncheckedTls(env: Environment, read: Reader): void {
+  if (env['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0' || !isLive(read)) return;
+  const problem = 'is 0, so that no certificate is checked, and a prod_ key is set; allowed: unset';
+  read.report('NODE_TLS_REJECT_UNAUTHORIZED', problem);
 }
 
 function readTuning(read: Reader) {
@@ -194,6 +215,10 @@ function readExtraction(read: Reader) {
   if (!read.isSet('EBRC_EXTRACTION_URL') && !read.isSet('EBRC_EXTRACTION_KEY')) return {};
   const url = read.required('EBRC_EXTRACTION_URL', EXTRACTION_HINT);
   const key = read.required('EBRC_EXTRACTION_KEY', EXTRACTION_HINT);
+  if (url !== undefined && isOpenHttp(url) && isLive(read)) {
+    const problem = 'would send documents and a key over an unencrypted connection; allowed with a prod_ key: https';
+    read.report('EBRC_EXTRACTION_URL', problem);
+  }
   return { extraction: { url, key } };
 }
 
@@ -211,6 +236,9 @@ function readTemporal(env: Environment, read: Reader) {
     if (tls !== undefined && !/^(true|false|1|0)$/.test(tls)) {
       read.report('TEMPORAL_TLS', `"${tls}" is neither yes nor no; allowed: true, false, 1 or 0`);
     }
+    const open = isLive(read) ? openTemporalLink({ address, tls: Boolean(connectionOptions.tls) }) : null;
+    if (open) read.report('TEMPORAL_ADDRESS', open);
+    refuseUncheckedTls(env, read);
     return { address, namespace, connectionOptions: { ...connectionOptions, address } };
   } catch (error) {
     const variable = set['TEMPORAL_PROFILE'] ? 'TEMPORAL_PROFILE' : 'TEMPORAL_…';
@@ -224,8 +252,13 @@ function readTemporal(env: Environment, read: Reader) {
  * A live key needs a key of its own: losing the API key must not open the vault. A dev_ key may go without; the key is then derived from
  * the API key, so that command line and worker agree wherever they run and the vault is never in clear.
  */
-function readEncryption(read: Reader) {
-  if (read.isSet('EBRC_ENCRYPTION_KEY')) return { encryptionKeys: read.optional('EBRC_ENCRYPTION_KEY') };
+function readEncryption(read: Reader, warnings: string[]) {
+  if (read.isSet('EBRC_ENCRYPTION_KEY')) {
+    const encryptionKeys = read.optional('EBRC_ENCRYPTION_KEY');
+    const weak = encryptionKeys && isLive(read) ? weakEncryptionKey(encryptionKeys) : null;
+    if (weak) read.report('EBRC_ENCRYPTION_KEY', weak);
+    return { encryptionKeys };
+  }
   const { apiKey, mode } = readMode(read);
   if (apiKey === undefined) return {};
   if (mode === 'live') {
@@ -234,9 +267,10 @@ function readEncryption(read: Reader) {
     return {};
   }
   const key = Buffer.from(hkdfSync('sha256', apiKey, '', 'ebrc-worker development encryption key', 32));
-  const warning =
-    'EBRC_ENCRYPTION_KEY is not set: the encryption key is derived from the dev_ key. Set one before real data goes in.';
-  return { encryptionKeys: [{ id: 'derived-from-dev-key', key }], warnings: [warning] };
+  warnings.push(
+    'EBRC_ENCRYPTION_KEY is not set: the encryption key is derived from the dev_ key. Set one before real data goes in.',
+  );
+  return { encryptionKeys: [{ id: 'derived-from-dev-key', key }] };
 }
 
 function readFiling(read: Reader) {

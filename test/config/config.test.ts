@@ -1,10 +1,13 @@
+import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { ConfigError, loadConfig, type Section } from '../../src/config';
 
-const KEY = Buffer.alloc(32, 7).toString('base64');
-const OLD_KEY = Buffer.alloc(32, 9).toString('base64');
+/** As random as a drawn one, and the same in every run. */
+const drawn = (text: string) => createHash('sha256').update(text).digest();
+const KEY = drawn('a key').toString('base64');
+const OLD_KEY = drawn('an older key').toString('base64');
 
 /** The least that the worker starts with. HOME is somewhere without a Temporal profile. */
 const LEAST = {
@@ -169,5 +172,91 @@ describe('a configuration that is wrong', () => {
   it('refuses a live key without an encryption key, and one that would travel in clear', () => {
     const live = { ...LEAST, EBRC_API_KEY: 'prod_key', EBRC_API_URL: 'http://filing.example/api/v1' };
     expect(problemsOf(live).map(({ variable }) => variable)).toEqual(['EBRC_API_URL', 'EBRC_ENCRYPTION_KEY']);
+  });
+});
+
+describe('a prod_ key', () => {
+  const LIVE = {
+    HOME: '/nonexistent',
+    EBRC_API_URL: 'https://filing.example/api/v1',
+    EBRC_API_KEY: 'prod_key',
+    EBRC_ENCRYPTION_KEY: `a:${KEY}`,
+    EBRC_EXTRACTION_URL: 'https://extraction.example',
+    EBRC_EXTRACTION_KEY: 'another',
+    DATABASE_URL: 'postgres://u:hunter2@db.example:5432/ebrc?sslmode=verify-full',
+    TEMPORAL_ADDRESS: 'temporal.example:7233',
+    TEMPORAL_TLS: 'true',
+  };
+  const withKeys = (...keys: Buffer[]) => keys.map((key, nth) => `k${nth}:${key.toString('base64')}`).join(',');
+
+  it('starts where every link has TLS', () => {
+    expect(loadConfig(LIVE)).toMatchObject({ mode: 'live', warnings: [] });
+  });
+
+  it('starts without TLS where every link stays on this machine', () => {
+    const local = {
+      ...LIVE,
+      EBRC_API_URL: 'http://127.0.0.1:1/api/v1',
+      EBRC_EXTRACTION_URL: 'http://localhost:2',
+      TEMPORAL_ADDRESS: '[::1]:7233',
+      TEMPORAL_TLS: '',
+    };
+    for (const DATABASE_URL of [
+      'postgres://u:p@127.0.0.1/ebrc',
+      'postgres://u:p@localhost/ebrc?sslmode=disable',
+      'postgres://u:p@[::1]:5432/ebrc',
+      'postgres:///ebrc?host=/var/run/postgresql',
+      'postgres://u:p@%2Fvar%2Frun%2Fpostgresql/ebrc',
+    ])
+      expect(problemsOf({ ...local, DATABASE_URL })).toEqual([]);
+  });
+
+  it.each([
+    ['EBRC_API_URL', 'http://filing.example/api/v1'],
+    ['EBRC_EXTRACTION_URL', 'http://extraction.example'],
+    ['DATABASE_URL', 'postgres://u:hunter2@db.example/ebrc'],
+    ['DATABASE_URL', 'postgres://u:hunter2@db.example/ebrc?sslmode=prefer'],
+    ['DATABASE_URL', 'postgres://u:hunter2@db.example/ebrc?sslmode=no-verify'],
+    ['DATABASE_URL', 'postgres://u:hunter2@db.example/ebrc?sslmode=require'],
+    ['DATABASE_URL', 'postgres://u:hunter2@127.0.0.1/ebrc?host=db.example'],
+    ['TEMPORAL_TLS', 'false'],
+    ['NODE_TLS_REJECT_UNAUTHORIZED', '0'],
+    ['EBRC_ENCRYPTION_KEY', withKeys(Buffer.alloc(32))],
+    ['EBRC_ENCRYPTION_KEY', withKeys(drawn('x'), Buffer.alloc(32, 0xff))],
+    ['EBRC_ENCRYPTION_KEY', withKeys(Buffer.from(Array.from({ length: 32 }, (_unused, n) => n)))],
+    ['EBRC_ENCRYPTION_KEY', withKeys(Buffer.from('0123456789abcdef0123456789abcdef'))],
+    ['EBRC_ENCRYPTION_KEY', withKeys(Buffer.from('Correct-Horse-Battery-Staple-4u!'))],
+    ['EBRC_ENCRYPTION_KEY', withKeys(drawn('x'), drawn('x'))],
+  ])('refuses %s=%s', (variable, value) => {
+    const problems = problemsOf({ ...LIVE, [variable]: value });
+    const named = variable === 'TEMPORAL_TLS' ? 'TEMPORAL_ADDRESS' : variable;
+    expect(problems).toEqual([{ variable: named, problem: expect.stringContaining('allowed') }]);
+    expect(JSON.stringify(problems)).not.toContain('hunter2');
+  });
+
+  it('is asked for by commands that need the ledger or Temporal alone', () => {
+    const open = { ...LIVE, DATABASE_URL: 'postgres://u:p@db.example/ebrc', TEMPORAL_TLS: '' };
+    expect(problemsOf(open, ['database', 'temporal']).map(({ variable }) => variable)).toEqual([
+      'DATABASE_URL',
+      'TEMPORAL_ADDRESS',
+    ]);
+  });
+});
+
+describe('a dev_ key', () => {
+  it('warns of an http address of another machine, and starts', () => {
+    const env = { ...LEAST, EBRC_API_URL: 'http://filing.example/api/v1', EBRC_ENCRYPTION_KEY: `a:${KEY}` };
+    expect(loadConfig(env).warnings).toEqual([expect.stringContaining('the dev_ key travels unencrypted')]);
+    expect(loadConfig({ ...env, EBRC_API_URL: LEAST.EBRC_API_URL }).warnings).toEqual([]);
+  });
+
+  it('works with any link and any key', () => {
+    const env = {
+      ...LEAST,
+      DATABASE_URL: 'postgres://u:p@db.example/ebrc',
+      TEMPORAL_ADDRESS: 'temporal.example:7233',
+      EBRC_ENCRYPTION_KEY: `a:${Buffer.alloc(32).toString('base64')}`,
+    };
+    expect(problemsOf(env)).toEqual([]);
   });
 });
