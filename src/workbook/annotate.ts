@@ -1,19 +1,19 @@
 import type { Finding } from '../domain/finding';
-import { annotateSheet } from './annotate-sheet';
-import { CellStyles, NO_STYLES } from './cell-styles';
-import { openFirstSheet, openSheet, readDirectory } from './first-sheet';
-import type { WorkbookDirectory } from './first-sheet';
-import type { WorkbookLimits } from './limits';
-import { WORKBOOK_LIMITS } from './limits';
-import type { WorkbookPackage } from './package';
-import { openPackage } from './package';
-import { PackageEditor, XML_START } from './package-editor';
-import { rawRows } from './raw-cells';
-import { WorkbookRefused } from './refused';
-import { SUMMARY_NAME, SUMMARY_TITLE, summarySheet } from './summary-sheet';
-import { cellContext, surveySheet, textsOf } from './survey';
-import { appendChild } from './xml-edit';
-import { attribute } from './xml-text';
+import { annotateSheet } from './annotate/annotate-sheet';
+import { CellStyles, NO_STYLES } from './annotate/cell-styles';
+import { openFirstSheet, openSheet, readDirectory } from './sheet/first-sheet';
+import type { WorkbookDirectory } from './sheet/first-sheet';
+import type { WorkbookLimits } from './ooxml/limits';
+import { WORKBOOK_LIMITS } from './ooxml/limits';
+import type { WorkbookPackage } from './ooxml/package';
+import { openPackage } from './ooxml/package';
+import { PackageEditor, XML_START } from './ooxml/package-editor';
+import { rawRows } from './sheet/raw-cells';
+import { WorkbookRefused } from './ooxml/refused';
+import { SUMMARY_NAME, SUMMARY_TITLE, summarySheet } from './annotate/summary-sheet';
+import { cellContext, surveySheet, textsOf } from './sheet/survey';
+import { appendChild } from './ooxml/xml-edit';
+import { attribute } from './ooxml/xml-text';
 
 export interface Annotation {
   /** The caller's workbook: a path, or its bytes. */

@@ -6,21 +6,24 @@ import { canonicalAmount } from '../domain/money';
 import type { DraftRow } from '../domain/rules-draft';
 import { completeRow, emptyMapping, errorAt, oncePerCell, warningAt } from '../domain/rules-draft';
 import { listed, missing } from '../domain/rules-words';
-import type { CellContent, CellContext } from './cell-content';
-import { cellContent } from './cell-content';
-import { cellValue, shown } from './cell-value';
-import type { FirstSheet } from './first-sheet';
-import { openFirstSheet } from './first-sheet';
-import type { ColumnAt, Headers } from './headers';
-import { readHeaders } from './headers';
-import type { WorkbookLimits } from './limits';
-import { ROWS_PER_UPLOAD, WORKBOOK_LIMITS } from './limits';
-import { MergedCells } from './merged-cells';
-import { openPackage } from './package';
-import type { RawRow } from './raw-cells';
-import { rawRows } from './raw-cells';
-import { WorkbookRefused } from './refused';
-import { cellContext, textsOf } from './survey';
+import type { CellContent, CellContext } from './sheet/cell-content';
+import { cellContent } from './sheet/cell-content';
+import { cellValue, shown } from './sheet/cell-value';
+import type { FirstSheet } from './sheet/first-sheet';
+import { openFirstSheet } from './sheet/first-sheet';
+import type { ColumnAt, Headers } from './sheet/headers';
+import { readHeaders } from './sheet/headers';
+import type { WorkbookLimits } from './ooxml/limits';
+import { ROWS_PER_UPLOAD, WORKBOOK_LIMITS } from './ooxml/limits';
+import { MergedCells } from './sheet/merged-cells';
+import { openPackage } from './ooxml/package';
+import type { RawRow } from './sheet/raw-cells';
+import { rawRows } from './sheet/raw-cells';
+import { WorkbookRefused } from './ooxml/refused';
+import { cellContext, textsOf } from './sheet/survey';
+
+export { WorkbookRefused } from './ooxml/refused';
+export type { ColumnAt } from './sheet/headers';
 
 /** What a workbook says, before any rule looked at it. */
 export interface WorkbookReading {

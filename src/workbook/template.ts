@@ -6,12 +6,12 @@ import { isoFromFilingDate } from '../domain/dates';
 import type { FieldKind } from '../domain/mapping';
 import type { HeldIrm } from '../domain/preflight';
 import { UPLOAD_TYPES } from '../domain/upload-type';
-import { cleanText } from './cell-content';
-import type { FullWorkbook } from './full-workbook';
-import { loadFullWorkbook } from './full-workbook';
-import { readHeaders } from './headers';
-import { ROWS_PER_UPLOAD, WORKBOOK_LIMITS } from './limits';
-import { openPackage } from './package';
+import { cleanText } from './sheet/cell-content';
+import type { FullWorkbook } from './ooxml/full-workbook';
+import { loadFullWorkbook } from './ooxml/full-workbook';
+import { readHeaders } from './sheet/headers';
+import { ROWS_PER_UPLOAD, WORKBOOK_LIMITS } from './ooxml/limits';
+import { openPackage } from './ooxml/package';
 import { BULK_SHEET } from './write';
 
 /** Formats of whole columns. Text first of all: it keeps leading zeros and stops `1-2` from turning into a date. */

@@ -5,7 +5,7 @@ import { BULK_COLUMNS, isExtraField } from '../domain/columns';
 import type { MappingRow } from '../domain/mapping';
 import { canonicalAmount, isAmount } from '../domain/money';
 import { UNWRITABLE } from '../domain/rules-words';
-import { ROWS_PER_UPLOAD } from './limits';
+import { ROWS_PER_UPLOAD } from './ooxml/limits';
 
 /** The sheet name of the service's template (spec: "Bulk Excel row columns"); it reads the first sheet whatever its name. */
 export const BULK_SHEET = 'the service Bulk Upload';

@@ -6,8 +6,8 @@ import type { Finding } from '../../src/domain/finding';
 import { annotateWorkbook } from '../../src/workbook/annotate';
 import { checkWorkbook } from '../../src/workbook/check';
 import { readWorkbook } from '../../src/workbook/read';
-import { columnLetter } from '../../src/workbook/sheet-xml';
-import { readZip, unpack } from '../../src/workbook/zip';
+import { columnLetter } from '../../src/workbook/sheet/sheet-xml';
+import { readZip, unpack } from '../../src/workbook/ooxml/zip';
 import { book, brief, cells, columnIndex, rawParts, zipOf } from './fixtures';
 
 const load = async (file: Buffer): Promise<Workbook> => new Workbook().xlsx.load(Uint8Array.from(file).buffer);

@@ -2,7 +2,7 @@ import { Workbook } from 'exceljs';
 import type { CellValue, Worksheet } from 'exceljs';
 import { BULK_COLUMNS } from '../../src/domain/columns';
 import type { Finding } from '../../src/domain/finding';
-import { pack, writeZip } from '../../src/workbook/zip';
+import { pack, writeZip } from '../../src/workbook/ooxml/zip';
 
 export type CellValues = Record<string, CellValue>;
 

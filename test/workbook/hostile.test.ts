@@ -2,7 +2,7 @@ import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readWorkbook } from '../../src/workbook/read';
-import { writeZip, pack } from '../../src/workbook/zip';
+import { writeZip, pack } from '../../src/workbook/ooxml/zip';
 import { book, cells, rawParts, zipOf } from './fixtures';
 
 const EMPTY_SHEET = '<sheetData/>';

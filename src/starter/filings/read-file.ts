@@ -4,7 +4,7 @@ import type { Finding } from '../../domain/finding';
 import type { MappingRow } from '../../domain/mapping';
 import { parsePushMessage } from '../../domain/rules-push-message';
 import { checkWorkbook } from '../../workbook/check';
-import type { ColumnAt } from '../../workbook/headers';
+import type { ColumnAt } from '../../workbook/read';
 import { RefusedError, refusal, UsageError } from '../errors';
 
 /** What the caller says beside the file, where the file may leave it out. */

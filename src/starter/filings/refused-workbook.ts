@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { DocumentStore } from '../../documents/document-store';
 import type { Finding } from '../../domain/finding';
 import { annotateWorkbook } from '../../workbook/annotate';
-import { WorkbookRefused } from '../../workbook/refused';
+import { WorkbookRefused } from '../../workbook/read';
 import type { FilingFile } from './read-file';
 
 /**

@@ -4,8 +4,7 @@ import { ApiError } from '../../../api/errors';
 import { writeOutputFile } from '../../../documents/output-file';
 import { heldIrms, listIrms } from '../../../ledger/irms';
 import { buildTemplate, decorateTemplate } from '../../../workbook/template';
-import { readWorkbook } from '../../../workbook/read';
-import { WorkbookRefused } from '../../../workbook/refused';
+import { readWorkbook, WorkbookRefused } from '../../../workbook/read';
 import type { Cli } from '../context';
 import type { Bind } from '../program';
 

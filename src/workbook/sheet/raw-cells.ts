@@ -1,4 +1,4 @@
-import { WorkbookRefused } from './refused';
+import { WorkbookRefused } from '../ooxml/refused';
 import { SHEET_END, SHEET_START, columnNumber } from './sheet-xml';
 
 /** A cell as the file has it. */

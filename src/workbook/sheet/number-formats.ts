@@ -1,4 +1,4 @@
-import { attribute } from './xml-text';
+import { attribute } from '../ooxml/xml-text';
 
 /** What the number format of a cell says about its number: a date, or a width of leading zeros. */
 export interface NumberFormat {

@@ -1,7 +1,7 @@
-import type { Finding } from '../domain/finding';
+import type { Finding } from '../../domain/finding';
 import { harmless } from './marks';
-import { columnLetter } from './sheet-xml';
-import { textElement } from './xml-text';
+import { columnLetter } from '../sheet/sheet-xml';
+import { textElement } from '../ooxml/xml-text';
 
 /** What cell A1 of a summary says; with the name it tells ours from a sheet of the user's. */
 export const SUMMARY_TITLE = 'eBRC check';

@@ -1,5 +1,5 @@
-import { columnNumber } from './sheet-xml';
-import { elements } from './xml-edit';
+import { columnNumber } from '../sheet/sheet-xml';
+import { elements } from '../ooxml/xml-edit';
 
 /** The boxes in which notes are shown stand in a drawing of their own, in a format older than the rest of the file. */
 export const NO_SHAPES =

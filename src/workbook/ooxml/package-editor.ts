@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
-import { readRelations, relationsName } from './first-sheet';
+import { readRelations, relationsName } from '../sheet/first-sheet';
 import type { WorkbookPackage } from './package';
-import { withDefaultNamespace } from './sheet-xml';
+import { withDefaultNamespace } from '../sheet/sheet-xml';
 import { appendChild } from './xml-edit';
 import { attribute } from './xml-text';
 import type { ZipEntry } from './zip';

@@ -1,9 +1,9 @@
 import type { Workbook } from 'exceljs';
-import { loadFirstSheet, loadWorkbook, readDirectory } from './first-sheet';
+import { loadFirstSheet, loadWorkbook, readDirectory } from '../sheet/first-sheet';
 import type { WorkbookLimits } from './limits';
 import type { WorkbookPackage } from './package';
 import { WorkbookRefused } from './refused';
-import { withoutPrefix } from './sheet-xml';
+import { withoutPrefix } from '../sheet/sheet-xml';
 import type { ZipEntry } from './zip';
 import { pack, readZip, unpack, writeZip } from './zip';
 

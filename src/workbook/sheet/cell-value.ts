@@ -1,6 +1,6 @@
-import { parseFilingDate } from '../domain/dates';
-import type { FieldKind } from '../domain/mapping';
-import { canonicalAmount } from '../domain/money';
+import { parseFilingDate } from '../../domain/dates';
+import type { FieldKind } from '../../domain/mapping';
+import { canonicalAmount } from '../../domain/money';
 import {
   UNWRITABLE,
   controlCharacter,
@@ -8,7 +8,7 @@ import {
   invalidNumber,
   invalidText,
   invalidYesNo,
-} from '../domain/rules-words';
+} from '../../domain/rules-words';
 import type { CellContent } from './cell-content';
 
 /** The value of a cell for a field, or why it cannot be one (spec: "POST /genebrc/bulk-upload", validation rules). */

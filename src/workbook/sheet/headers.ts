@@ -1,8 +1,8 @@
-import type { BulkColumn, ColumnField } from '../domain/columns';
-import { BULK_COLUMNS, columnOfHeader, normaliseHeader } from '../domain/columns';
-import type { Finding } from '../domain/finding';
-import { errorAt, warningAt } from '../domain/rules-draft';
-import { quoted } from '../domain/rules-words';
+import type { BulkColumn, ColumnField } from '../../domain/columns';
+import { BULK_COLUMNS, columnOfHeader, normaliseHeader } from '../../domain/columns';
+import type { Finding } from '../../domain/finding';
+import { errorAt, warningAt } from '../../domain/rules-draft';
+import { quoted } from '../../domain/rules-words';
 import { columnLetter } from './sheet-xml';
 
 /** Headers of the two columns that annotating adds; they stand side by side, which tells them from a user's own. */

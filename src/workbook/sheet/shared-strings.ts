@@ -1,4 +1,4 @@
-import { runsText } from './xml-text';
+import { runsText } from '../ooxml/xml-text';
 
 /** The strings that cells share, decoded when first asked for: most of a large workbook's are in columns nobody reads. */
 export class SharedStrings {

@@ -1,12 +1,12 @@
 import { Workbook } from 'exceljs';
 import { posix } from 'node:path';
-import type { WorkbookLimits } from './limits';
-import type { WorkbookPackage } from './package';
+import type { WorkbookLimits } from '../ooxml/limits';
+import type { WorkbookPackage } from '../ooxml/package';
 import { rawRows } from './raw-cells';
-import { WorkbookRefused } from './refused';
+import { WorkbookRefused } from '../ooxml/refused';
 import { canonicalSheet, withoutPrefix } from './sheet-xml';
-import { attribute } from './xml-text';
-import { pack, writeZip } from './zip';
+import { attribute } from '../ooxml/xml-text';
+import { pack, writeZip } from '../ooxml/zip';
 
 /** The first worksheet as text, brought into one dialect, with what its cells refer to. */
 export interface FirstSheet {

@@ -1,7 +1,7 @@
 import { NOTE_START } from './marks';
-import type { ElementAt } from './xml-edit';
-import { appendChild, elements } from './xml-edit';
-import { attribute, runsText, textElement, xmlData } from './xml-text';
+import type { ElementAt } from '../ooxml/xml-edit';
+import { appendChild, elements } from '../ooxml/xml-edit';
+import { attribute, runsText, textElement, xmlData } from '../ooxml/xml-text';
 
 const AUTHOR = 'eBRC check';
 /** The author that a threaded comment has in the part of plain notes; its text there is for old programs alone. */

@@ -1,6 +1,6 @@
-import { addressed, columnLetter, columnNumber } from './sheet-xml';
-import { elements, insertChild, withAttribute } from './xml-edit';
-import { attribute } from './xml-text';
+import { addressed, columnLetter, columnNumber } from '../sheet/sheet-xml';
+import { elements, insertChild, withAttribute } from '../ooxml/xml-edit';
+import { attribute } from '../ooxml/xml-text';
 
 /** A sheet in three parts: what stands before its rows, the rows with their addresses, what stands behind them. */
 export interface SheetFrame {

@@ -1,16 +1,16 @@
-import type { Finding } from '../domain/finding';
-import { groupBy } from '../domain/group-by';
+import type { Finding } from '../../domain/finding';
+import { groupBy } from '../../domain/group-by';
 import type { CellStyles } from './cell-styles';
-import { ERRORS_HEADER, STATUS_HEADER } from './headers';
+import { ERRORS_HEADER, STATUS_HEADER } from '../sheet/headers';
 import { harmless } from './marks';
 import { NO_SHAPES, editShapes } from './note-shapes';
 import { NO_NOTES, Notes } from './notes';
-import type { PackageEditor } from './package-editor';
-import { XML_START } from './package-editor';
+import type { PackageEditor } from '../ooxml/package-editor';
+import { XML_START } from '../ooxml/package-editor';
 import { RowEdits } from './row-edits';
 import { notesDrawing, openFrame, withColumnWidths, withLastColumn, withNotesDrawing } from './sheet-frame';
-import { columnLetter, columnNumber } from './sheet-xml';
-import type { Survey } from './survey';
+import { columnLetter, columnNumber } from '../sheet/sheet-xml';
+import type { Survey } from '../sheet/survey';
 
 /** The words of the Status column that this file writes; `ebrc correct` files the rows that say {@link ERROR_STATUS}. */
 const ERROR_STATUS = 'Error';

@@ -1,9 +1,9 @@
-import type { FilingDate } from '../domain/dates';
-import { filingDateFromIso } from '../domain/dates';
+import type { FilingDate } from '../../domain/dates';
+import { filingDateFromIso } from '../../domain/dates';
 import type { NumberFormat } from './number-formats';
 import type { RawCell } from './raw-cells';
 import type { SharedStrings } from './shared-strings';
-import { cellText, runsText } from './xml-text';
+import { cellText, runsText } from '../ooxml/xml-text';
 
 /** What a cell holds, as a person sees it; the program that wrote it no longer matters here. */
 export type CellContent =

@@ -1,7 +1,7 @@
 import type { Severity } from './marks';
 import { FILLS } from './marks';
-import { elements, insertChild, withAttribute } from './xml-edit';
-import { attribute } from './xml-text';
+import { elements, insertChild, withAttribute } from '../ooxml/xml-edit';
+import { attribute } from '../ooxml/xml-text';
 
 /** The children of a style sheet in the order of the format. */
 const ORDER = [

@@ -1,5 +1,5 @@
-import type { WorkbookLimits } from './limits';
-import { WorkbookRefused } from './refused';
+import type { WorkbookLimits } from '../ooxml/limits';
+import { WorkbookRefused } from '../ooxml/refused';
 
 /**
  * Brings the XML of a sheet into one dialect, whatever program wrote it: no prefixes, an address in every row and cell, ISO

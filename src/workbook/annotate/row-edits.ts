@@ -1,7 +1,7 @@
-import { columnLetter, columnNumber } from './sheet-xml';
-import type { ElementAt } from './xml-edit';
-import { elements, withAttribute } from './xml-edit';
-import { attribute, textElement } from './xml-text';
+import { columnLetter, columnNumber } from '../sheet/sheet-xml';
+import type { ElementAt } from '../ooxml/xml-edit';
+import { elements, withAttribute } from '../ooxml/xml-edit';
+import { attribute, textElement } from '../ooxml/xml-text';
 
 /** A change to one cell. */
 export interface CellEdit {
