@@ -1,21 +1,14 @@
 -- Up Migration
 
--- One row: a ledger that is restored into another database or cluster, or that fails over to another timeline, answers
--- ledger_epoch() differently. An attempt opened under one epoch is never judged "not sent" under another.
+-- One row. Every send of a submission takes the next number; the document store has a file for each (docs/decisions/counted-sends.md),
+-- which tells a ledger that was put back to an earlier state from one that is whole.
 CREATE TABLE ledger_identity (
-  singleton  boolean PRIMARY KEY DEFAULT true CHECK (singleton),
-  ledger_id  uuid NOT NULL DEFAULT gen_random_uuid(),
-  created_at timestamptz NOT NULL DEFAULT now()
+  singleton   boolean PRIMARY KEY DEFAULT true CHECK (singleton),
+  ledger_id   uuid NOT NULL DEFAULT gen_random_uuid(),
+  send_number bigint NOT NULL DEFAULT 0,
+  created_at  timestamptz NOT NULL DEFAULT now()
 );
 INSERT INTO ledger_identity DEFAULT VALUES;
-
-CREATE FUNCTION ledger_epoch() RETURNS text LANGUAGE sql STABLE AS $$
-  SELECT concat_ws(':',
-    (SELECT ledger_id FROM ledger_identity),
-    (SELECT system_identifier FROM pg_control_system()),
-    CASE WHEN pg_is_in_recovery() THEN 'standby' ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END,
-    (SELECT oid FROM pg_database WHERE datname = current_database()))
-$$;
 
 -- Exporters: platform customers as the service last described them.
 CREATE TABLE exporters (

@@ -101,14 +101,16 @@ CREATE TABLE submissions (
 );
 CREATE INDEX submissions_request ON submissions (request_id);
 
--- One row per try to send a submission. The mark `sending` is a conditional update from `open`: the fence.
+-- One row per try to send a submission. The mark `sending` is a conditional update from `open`: the fence
+-- (src/ledger/sending-mark.ts says what else it asks for).
 CREATE TABLE attempts (
   attempt_id    text PRIMARY KEY,
   filing_id     text NOT NULL REFERENCES filings ON DELETE CASCADE,
   submission    integer NOT NULL,
   number        integer NOT NULL,
   state         text NOT NULL CHECK (state IN ('open', 'sending', 'answered', 'not_sent')),
-  epoch         text NOT NULL,
+  -- Which of the ledger's sends it was; taken with the mark.
+  send_number   bigint UNIQUE,
   payload_hash  text,
   -- Which execution set the mark: nobody but it may say that nothing was written.
   sender        text,
@@ -117,10 +119,15 @@ CREATE TABLE attempts (
   answered_at   timestamptz,
   answer_status integer,
   answer        jsonb,
+  -- The answer came after the attempt had been closed, when another one had been sent in its place.
+  late          boolean NOT NULL DEFAULT false,
   closed_at     timestamptz,
   reason        text,
   UNIQUE (filing_id, submission, number)
 );
+-- One attempt of a submission at a time. Only an answer that nobody expected any more may stand beside another attempt.
+CREATE UNIQUE INDEX attempts_one_standing ON attempts (filing_id, submission)
+  WHERE state IN ('open', 'sending') OR (state = 'answered' AND NOT late);
 
 -- Certificate numbers and IRM balances seen just before a send; an unknown outcome is settled against them.
 CREATE TABLE snapshots (

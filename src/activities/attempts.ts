@@ -3,11 +3,12 @@ import { irmKeyText, type IrmKey } from '../domain/mapping';
 import { filingDateFromAnything } from '../domain/dates';
 import { addEvent } from '../ledger/filing-progress';
 import type { AttemptReading, StoredAnswer } from '../domain/attempt';
-import { closeByPerson, hasRequestId, openAttempt, readAttempt, storeAnswer } from '../ledger/attempts';
-import { moveRows, readRows, settleRows, type FilingRow } from '../ledger/filing-rows';
-import { needFiling } from '../ledger/filings';
+import { storeAnswer } from '../ledger/answers';
+import { markRowsUnknown, openAttempt, readAttempt, type OpenedAttempt } from '../ledger/attempts';
+import { moveRows, readRows, type FilingRow } from '../ledger/filing-rows';
+import { closeByPerson, type NotFiledOutcome } from '../ledger/person-answers';
 import { withTransaction } from '../ledger/pool';
-import { adoptAnswer, adoptRequestId, moveSubmission } from '../ledger/submissions';
+import { adoptAnswer, adoptRequestId } from '../ledger/submissions';
 import type { ActivityDependencies } from './dependencies';
 
 export interface AdoptedAnswer {
@@ -25,10 +26,12 @@ export interface AdoptedAnswer {
 export function createAttemptActivities({ pool, clock, logger }: ActivityDependencies) {
   const now = () => new Date(clock());
   return {
-    openAttempt: (args: { filingId: string; submission: number; number: number }) => openAttempt(pool, args),
+    /** Opens a submission's next attempt, or says why there is none: one stands, or nothing is to be sent any more. */
+    openAttempt: (args: { filingId: string; submission: number }): Promise<OpenedAttempt> =>
+      withTransaction(pool, (client) => openAttempt(client, args)),
 
     /** Reads what became of an attempt after its activity failed, was lost or was cut off. */
-    readAttempt: (args: { attemptId: string; epoch: string; refusal?: string }): Promise<AttemptReading> =>
+    readAttempt: (args: { attemptId: string; refusal?: string }): Promise<AttemptReading> =>
       withTransaction(pool, (client) => readAttempt(client, { ...args, at: now() })),
 
     /** Takes an answer over into the ledger; repeating it changes nothing. */
@@ -41,7 +44,7 @@ export function createAttemptActivities({ pool, clock, logger }: ActivityDepende
       const { filingId, submission, answer } = args;
       const at = now();
       const submittedAt = await withTransaction(pool, async (client) => {
-        await storeAnswer(client, args.attemptId, answer, at);
+        await storeAnswer(client, { attemptId: args.attemptId, answer, at });
         await adoptAnswer(client, { filingId, submission, answer, at });
         await moveRows(client, { filingId, submission, state: 'submitted' });
         const { rows } = await client.query<{ at: Date }>(
@@ -83,43 +86,13 @@ export function createAttemptActivities({ pool, clock, logger }: ActivityDepende
       });
     },
 
-    /**
-     * A person says that nothing was filed. `closed` is false when an answer exists after all. A submission is accepted or
-     * refused as a whole, so where one of its rows has a certificate it was filed, and sending it again would file that row
-     * twice: then the word is taken for the rows without one, which wait for a correction (`freed`).
-     */
-    async closeByPerson(args: {
-      filingId: string;
-      submission: number;
-      attemptId: string;
-      by: string;
-      note: string;
-    }): Promise<{ closed: boolean; freed?: number }> {
-      const { filingId, submission, attemptId, by, note } = args;
-      return withTransaction(pool, async (client) => {
-        const reason = `not filed, says ${by}: ${note}`;
-        const rows = await readRows(client, filingId, submission);
-        if (rows.some((row) => row.state === 'certified')) {
-          if (await hasRequestId(client, attemptId)) return { closed: false };
-          const open = rows.filter((row) => row.state === 'unknown');
-          const verdicts = open.map(({ position }) => ({ position, outcome: 'errored' as const, errors: [reason] }));
-          const { exporterId } = await needFiling(client, filingId);
-          await settleRows(client, { filingId, exporterId, verdicts, at: now() });
-          await moveSubmission(client, { filingId, submission, state: 'settled', at: now() });
-          return { closed: true, freed: open.length };
-        }
-        const closed = await closeByPerson(client, { attemptId, reason, at: now() });
-        if (closed) await moveRows(client, { filingId, submission, state: 'planned' });
-        return { closed };
-      });
-    },
+    /** A person says that nothing of an attempt was filed. */
+    closeByPerson: (args: { attemptId: string; by: string; note: string }): Promise<NotFiledOutcome> =>
+      withTransaction(pool, (client) => closeByPerson(client, { ...args, at: now() })),
 
-    markRowsUnknown: (args: { filingId: string; submission: number }): Promise<void> =>
-      moveRows(pool, { ...args, state: 'unknown' }),
-
-    /** The rows wait for another attempt: of the last one nothing is at the service. */
-    markRowsPlanned: (args: { filingId: string; submission: number }): Promise<void> =>
-      moveRows(pool, { ...args, state: 'planned' }),
+    /** The rows of an attempt of unknown outcome are shown as such. */
+    markRowsUnknown: ({ attemptId }: { attemptId: string }): Promise<void> =>
+      withTransaction(pool, (client) => markRowsUnknown(client, attemptId)),
   };
 }
 

@@ -4,7 +4,8 @@ import type { Finding } from '../domain/finding';
 import { heldIrms } from '../ledger/irms';
 import { reserveBalances, readRowsToSend } from '../ledger/balance-reservation';
 import { saveApproval, saveBalanceFindings, saveErrors, saveNote } from '../ledger/filing-notes';
-import { addEvent, recordProgress, type ProgressNote } from '../ledger/filing-progress';
+import { lockFiling } from '../ledger/filing-lock';
+import { addEvent, addEventOnce, recordProgress, type ProgressNote } from '../ledger/filing-progress';
 import {
   countRows,
   moveRows,
@@ -89,6 +90,8 @@ export function createFilingLedgerActivities({ pool, clock, logger }: ActivityDe
       const errors = answer ? fieldErrorsOf(rows, answer) : args.errors;
       const at = now();
       await withTransaction(pool, async (client) => {
+        // A step that is repeated after the filing has ended has been done.
+        if ((await lockFiling(client, filingId))?.ended) return;
         const state = 'needs_correction';
         if (submission !== null) await releaseRows(client, { filingId, submission, state, at });
         await releaseUnsent(client, { filingId, state, at });
@@ -99,23 +102,21 @@ export function createFilingLedgerActivities({ pool, clock, logger }: ActivityDe
       return { errors: errors.slice(0, FINDINGS_IN_RESULT) };
     },
 
-    /** Nothing was sent and nothing will be: the rows are free again. */
-    async withdrawFiling({ filingId, by, note }: { filingId: string; by: string; note: string }): Promise<void> {
+    /**
+     * Gives a filing up. What was never sent is free again; what may still become a certificate stays live and is never filed
+     * again by accident. The ledger decides row by row: a send that began meanwhile is found here, or finds its rows gone.
+     */
+    async giveUpFiling({ filingId, by, note }: { filingId: string; by: string; note: string }): Promise<void> {
       const at = now();
       await withTransaction(pool, async (client) => {
-        await releaseUnsent(client, { filingId, state: 'withdrawn', at });
-        await addEvent(client, { filingId, at, kind: 'withdrawn', who: by, text: note });
-      });
-    },
-
-    /** Given up after the send: what may still become a certificate stays live and is never filed again by accident. */
-    async abandonRows({ filingId, by, note }: { filingId: string; by: string; note: string }): Promise<void> {
-      const at = now();
-      await withTransaction(pool, async (client) => {
+        const filing = await lockFiling(client, filingId);
+        if (!filing || filing.ended) return;
         await releaseUnsent(client, { filingId, state: 'withdrawn', at });
         await moveRows(client, { filingId, submission: null, state: 'abandoned_after_send' });
+        const states = await rowStates(client, filingId);
+        const kind = states.every((state) => state === 'withdrawn') ? 'withdrawn' : 'abandoned';
         await saveNote(client, filingId, note);
-        await addEvent(client, { filingId, at, kind: 'abandoned', who: by, text: note });
+        await addEventOnce(client, { filingId, at, kind, who: by, text: note });
       });
     },
 

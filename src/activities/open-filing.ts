@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { AttemptState } from '../domain/attempt';
 import { canonicalContent } from '../domain/content-hash';
 import { fileInput, type FileInput, type FilingCounts } from '../domain/contracts';
 import type { FilingState } from '../domain/filing-states';
@@ -30,7 +31,7 @@ export interface SubmissionStage {
   /** What the acknowledgement complained of. */
   ackErrors?: string[];
   /** The newest attempt, when a run takes up what another left. */
-  lastAttempt: { attemptId: string; epoch: string; number: number; state: string } | null;
+  lastAttempt: { attemptId: string; number: number; state: AttemptState } | null;
 }
 
 /** A filing as its workflow holds it: ids, counts and stages, never rows. */
@@ -116,6 +117,9 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
   }
 
   return {
+    /** The filing as the ledger holds it now, for a run that finds itself behind it. */
+    readFiling: ({ filingId }: { filingId: string }): Promise<OpenedFiling> => describe(filingId),
+
     /**
      * Records what is to be filed before anything is sent: rules, the reference, the mapping fingerprints. Idempotent: the
      * same workflow asking again gets the same filing.

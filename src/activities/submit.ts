@@ -5,10 +5,12 @@ import type { BulkUploadAnswer, PushAnswer } from '../api/schemas-filings';
 import type { CallContext, SubmissionResult } from '../api/client-types';
 import type { MappingRow, PushMessage } from '../domain/mapping';
 import type { StoredAnswer } from '../domain/attempt';
-import { closeNotSent, markSending, noteUnknown, storeAnswer } from '../ledger/attempts';
+import { storeAnswer } from '../ledger/answers';
+import { closeNotSent, noteUnknown } from '../ledger/attempts';
 import { readRows } from '../ledger/filing-rows';
 import { needFiling } from '../ledger/filings';
 import { withTransaction } from '../ledger/pool';
+import { markSending } from '../ledger/sending-mark';
 import { saveSubmissionDocument } from '../ledger/submissions';
 import { writeBulkWorkbook } from '../workbook/write';
 import { failureOf, refusal } from './application-failure';
@@ -22,8 +24,6 @@ export interface SubmitArgs {
   submission: number;
   exporterId: string;
   attemptId: string;
-  /** The ledger the attempt was opened in. */
-  epoch: string;
 }
 
 /** What must be left of the activity's time, beyond one HTTP time-out, for a mark to be set. */
@@ -45,11 +45,10 @@ export function createSubmitActivities(deps: ActivityDependencies) {
     if (left < settings.httpTimeoutMs + TIME_TO_SPARE_MS) {
       throw attemptClosed(args, 'too little of the activity’s time is left');
     }
-    const { attemptId, epoch } = args;
-    const marked = await withTransaction(pool, (client) =>
-      markSending(client, { attemptId, epoch, sender, payloadHash, at: new Date(clock()) }),
+    const mark = await withTransaction(pool, (client) =>
+      markSending(client, { attemptId: args.attemptId, sender, payloadHash, at: new Date(clock()) }),
     );
-    if (!marked) throw attemptClosed(args, 'the attempt was closed, or the ledger is not the one it was opened in');
+    if (!mark.marked) throw attemptClosed(args, mark.reason);
   }
 
   async function submit<A extends PushAnswer>(
@@ -84,7 +83,10 @@ export function createSubmitActivities(deps: ActivityDependencies) {
   /** Stores the answer, trying while the process lives; returns after a while in any case, the result carries it too. */
   async function keepAnswer(args: SubmitArgs, answer: StoredAnswer): Promise<void> {
     const stored = keepTrying(
-      () => storeAnswer(pool, args.attemptId, answer, new Date(clock())),
+      () =>
+        withTransaction(pool, (client) =>
+          storeAnswer(client, { attemptId: args.attemptId, answer, at: new Date(clock()) }),
+        ),
       (error) => logger.warn({ attemptId: args.attemptId, err: error }, 'the answer could not be stored yet'),
     );
     await Promise.race([stored, new Promise((resolve) => setTimeout(resolve, STORE_PATIENCE_MS).unref())]);
@@ -97,7 +99,10 @@ export function createSubmitActivities(deps: ActivityDependencies) {
     const write =
       failure.kind === 'outcome_unknown' || failure.kind === 'unexpected'
         ? () => noteUnknown(pool, { attemptId, sender, reason: failure.answer.message ?? failure.kind, at })
-        : () => closeNotSent(pool, { attemptId, sender, reason: failure.kind, answer: failure.answer, at });
+        : () =>
+            withTransaction(pool, (client) =>
+              closeNotSent(client, { attemptId, sender, reason: failure.kind, answer: failure.answer, at }),
+            );
     // The failure says the same, so the workflow does not depend on this write; it is there for people, and for a
     // worker that dies right after it.
     await write().catch((writeError: unknown) => logger.warn({ attemptId, err: writeError }, 'attempt not closed yet'));

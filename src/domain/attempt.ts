@@ -18,12 +18,36 @@ export interface StoredAnswer {
   fieldErrors?: { row?: number; field?: string; message: string }[];
 }
 
+/** `open`: nothing is written. `sending`: marked, so it may be written. `not_sent`: nothing of it is at the service. */
+export type AttemptState = 'open' | 'sending' | 'answered' | 'not_sent';
+
 export interface AttemptReading {
   /**
-   * `sending` alone may still be on its way. `unknown`: the ledger cannot vouch for what happened, because it is not
-   * the one the attempt was opened in, or the exchange is over without an answer.
+   * `sending` alone may still be on its way. `unknown`: the ledger cannot vouch for what happened, because it does not hold
+   * the attempt, or the exchange is over without an answer.
    */
   verdict: 'not_sent' | 'answered' | 'sending' | 'unknown';
   reason: string | null;
   answer: StoredAnswer | null;
+  /** The attempt that was answered; of two attempts of one submission a late answer may be the other one's. */
+  attemptId: string;
+  /** When it was marked as being sent, ms since the epoch; null: never, as far as the ledger knows. */
+  markedAt: number | null;
+  /** Whether its filing has ended: then nothing more is sent of it, whatever became of the attempt. */
+  filingEnded: boolean;
+}
+
+/** Why an attempt was not allowed to be sent: it was closed, its filing ended, its rows are not its own any more, or another attempt stands in its place. */
+export type MarkRefusal = 'gone' | 'closed' | 'ended' | 'rows' | 'sister';
+
+/** The id of a filing's attempt; it comes from business keys. */
+export function attemptIdOf(filingId: string, submission: number, number: number): string {
+  return `${filingId}-${submission}-${number}`;
+}
+
+/** The parts of an attempt's id. @throws RangeError for a text that is none */
+export function partsOfAttemptId(attemptId: string): { filingId: string; submission: number; number: number } {
+  const [, filingId, submission, number] = /^(.+)-(\d+)-(\d+)$/u.exec(attemptId) ?? [];
+  if (!filingId) throw new RangeError(`${attemptId} is not the id of an attempt.`);
+  return { filingId, submission: Number(submission), number: Number(number) };
 }

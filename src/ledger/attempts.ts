@@ -1,69 +1,87 @@
-import type { AttemptReading, StoredAnswer } from '../domain/attempt';
+import {
+  attemptIdOf,
+  partsOfAttemptId,
+  type AttemptReading,
+  type AttemptState,
+  type StoredAnswer,
+} from '../domain/attempt';
+import type { FilingState } from '../domain/filing-states';
+import { lockFiling } from './filing-lock';
 import type { Queryable } from './pool';
+import type { SubmissionState } from './submissions';
 
-/** This ledger's identity: another value than before means that it was restored or failed over. */
-export async function ledgerEpoch(db: Queryable): Promise<string> {
-  const { rows } = await db.query<{ epoch: string }>('SELECT ledger_epoch() AS epoch');
-  return rows[0]?.epoch ?? '';
-}
-
-/** The id of a filing's attempt; it comes from business keys, so that a retried activity opens the same one. */
-export function attemptIdOf(filingId: string, submission: number, number: number): string {
-  return `${filingId}-${submission}-${number}`;
-}
-
-/** Opens an attempt, once. */
-export async function openAttempt(
-  db: Queryable,
-  { filingId, submission, number }: { filingId: string; submission: number; number: number },
-): Promise<{ attemptId: string; epoch: string }> {
-  const attemptId = attemptIdOf(filingId, submission, number);
-  await db.query(
-    `INSERT INTO attempts (attempt_id, filing_id, submission, number, state, epoch)
-     VALUES ($1, $2, $3, $4, 'open', ledger_epoch()) ON CONFLICT (attempt_id) DO NOTHING`,
-    [attemptId, filingId, submission, number],
-  );
-  const { rows } = await db.query<{ epoch: string }>('SELECT epoch FROM attempts WHERE attempt_id = $1', [attemptId]);
-  return { attemptId, epoch: rows[0]?.epoch ?? '' };
-}
+/** Where a submission stands when a run wants to send it. */
+export type OpenedAttempt =
+  /** The attempt to send with, or, where its state is not `open`, the one that has been sent already. */
+  | { outcome: 'attempt'; attemptId: string; number: number; state: AttemptState }
+  /** The submission is past sending: acknowledged, settled or given back. */
+  | { outcome: 'passed'; state: SubmissionState }
+  /** The filing has ended. */
+  | { outcome: 'ended'; state: FilingState };
 
 /**
- * The fence: marks an open attempt as being sent by `sender`, and its rows as submitted. False when the attempt is not
- * open any more, or the ledger is not the one it was opened in: then nothing may be written to the service. Must run in
- * a transaction; the commit is waited for even where the database's default is not to.
+ * Opens a submission's next attempt, or answers the one that stands: open, sending or answered. A repeated step finds the
+ * attempt that the first one opened. Must run in a transaction.
  */
-export async function markSending(
+export async function openAttempt(
   client: Queryable,
-  {
-    attemptId,
-    epoch,
-    sender,
-    payloadHash,
-    at,
-  }: { attemptId: string; epoch: string; sender: string; payloadHash: string; at: Date },
-): Promise<boolean> {
-  await client.query('SET LOCAL synchronous_commit TO on');
-  const { rows } = await client.query<{ filing_id: string; submission: number }>(
-    `UPDATE attempts SET state = 'sending', sending_at = $5, payload_hash = $4, sender = $3
-      WHERE attempt_id = $1 AND state = 'open' AND ledger_epoch() = $2 RETURNING filing_id, submission`,
-    [attemptId, epoch, sender, payloadHash, at],
+  { filingId, submission }: { filingId: string; submission: number },
+): Promise<OpenedAttempt> {
+  const filing = await lockFiling(client, filingId);
+  if (!filing) throw new Error(`Filing ${filingId} is not in this ledger. Is DATABASE_URL the one it was made with?`);
+  if (filing.ended) return { outcome: 'ended', state: filing.state };
+  const { state, requestId } = await submissionState(client, filingId, submission);
+  // An acknowledgement without a request id to ask about is settled as a lost answer is.
+  if (state !== 'planned' && (state !== 'acknowledged' || requestId !== null)) return { outcome: 'passed', state };
+  const standing = await standingAttempt(client, filingId, submission);
+  if (standing) return { outcome: 'attempt', ...standing };
+  const last = await latestAttempt(client, filingId, submission);
+  const number = (last?.number ?? 0) + 1;
+  const attemptId = attemptIdOf(filingId, submission, number);
+  await client.query(
+    `INSERT INTO attempts (attempt_id, filing_id, submission, number, state) VALUES ($1, $2, $3, $4, 'open')`,
+    [attemptId, filingId, submission, number],
   );
-  const marked = rows[0];
-  if (!marked) return false;
-  await client.query(`UPDATE filing_rows SET submitted_at = $3 WHERE filing_id = $1 AND submission = $2 AND live`, [
-    marked.filing_id,
-    marked.submission,
-    at,
-  ]);
-  return true;
+  return { outcome: 'attempt', attemptId, number, state: 'open' };
 }
 
-/** Stores an answer, whatever the attempt's state: an answer that comes late still ends every doubt. */
-export async function storeAnswer(db: Queryable, attemptId: string, answer: StoredAnswer, at: Date): Promise<void> {
-  await db.query(
-    `UPDATE attempts SET state = 'answered', answer = $2, answer_status = $3, answered_at = $4, reason = NULL
-      WHERE attempt_id = $1 AND state <> 'answered'`,
-    [attemptId, JSON.stringify(answer), answer.status ?? null, at],
+/** The attempt of a submission that may be sent, is on its way, or was accepted; null where none is. */
+async function standingAttempt(
+  client: Queryable,
+  filingId: string,
+  submission: number,
+): Promise<{ attemptId: string; number: number; state: AttemptState } | null> {
+  const { rows } = await client.query<{ attemptId: string; number: number; state: AttemptState }>(
+    `SELECT attempt_id AS "attemptId", number, state FROM attempts
+      WHERE filing_id = $1 AND submission = $2 AND state <> 'not_sent'
+      ORDER BY (state = 'answered') DESC, number DESC LIMIT 1`,
+    [filingId, submission],
+  );
+  return rows[0] ?? null;
+}
+
+async function submissionState(
+  client: Queryable,
+  filingId: string,
+  submission: number,
+): Promise<{ state: SubmissionState; requestId: string | null }> {
+  const { rows } = await client.query<{ state: SubmissionState; requestId: string | null }>(
+    'SELECT state, request_id AS "requestId" FROM submissions WHERE filing_id = $1 AND submission = $2',
+    [filingId, submission],
+  );
+  if (!rows[0]) throw new Error(`Submission ${submission} of filing ${filingId} is not in this ledger.`);
+  return rows[0];
+}
+
+/** Closes what is open of a filing: its rows are being freed, so nothing of it may be sent any more. */
+export async function closeOpenAttempts(
+  client: Queryable,
+  { filingId, submission, reason, at }: { filingId: string; submission?: number; reason: string; at: Date },
+): Promise<void> {
+  await client.query(
+    `UPDATE attempts SET state = 'not_sent', reason = $3, closed_at = $4
+      WHERE filing_id = $1 AND ($2::int IS NULL OR submission = $2) AND state = 'open'`,
+    [filingId, submission ?? null, reason, at],
   );
 }
 
@@ -72,7 +90,7 @@ export async function storeAnswer(db: Queryable, attemptId: string, answer: Stor
  * mark that another execution set (after a workflow was reset, say) is not its to judge, and a stored answer stays.
  */
 export async function closeNotSent(
-  db: Queryable,
+  client: Queryable,
   {
     attemptId,
     sender,
@@ -81,19 +99,31 @@ export async function closeNotSent(
     at,
   }: { attemptId: string; sender: string; reason: string; answer?: StoredAnswer; at: Date },
 ): Promise<void> {
-  const { rows } = await db.query<{ filing_id: string; submission: number }>(
+  await lockFiling(client, partsOfAttemptId(attemptId).filingId);
+  const { rowCount } = await client.query(
     `UPDATE attempts SET state = 'not_sent', reason = $3, answer = coalesce($4, answer), answer_status = $5, closed_at = $6
-      WHERE attempt_id = $1 AND (state = 'open' OR (state = 'sending' AND sender = $2)) RETURNING filing_id, submission`,
+      WHERE attempt_id = $1 AND (state = 'open' OR (state = 'sending' AND sender = $2))`,
     [attemptId, sender, reason, answer ? JSON.stringify(answer) : null, answer?.status ?? null, at],
   );
-  if (rows[0]) await unsubmit(db, rows[0]);
+  if (rowCount) await planAgain(client, attemptId);
 }
 
-/** The rows were marked as submitted together with their attempt; nothing of them is at the service. */
-async function unsubmit(db: Queryable, closed: { filing_id: string; submission: number }): Promise<void> {
-  await db.query(
-    'UPDATE filing_rows SET submitted_at = NULL WHERE filing_id = $1 AND submission = $2 AND settled_at IS NULL',
-    [closed.filing_id, closed.submission],
+/**
+ * Gives the rows of a closed attempt back to the next one: nothing of them is at the service. Where another attempt of the
+ * submission is on its way or was accepted, or the rows have gone elsewhere meanwhile, they stay as they are.
+ */
+export async function planAgain(client: Queryable, attemptId: string): Promise<void> {
+  const { filingId, submission } = partsOfAttemptId(attemptId);
+  const noOther = `NOT EXISTS (SELECT FROM attempts a WHERE a.filing_id = $1 AND a.submission = $2 AND a.state IN ('sending', 'answered'))`;
+  await client.query(
+    `UPDATE filing_rows SET state = 'planned', submitted_at = NULL
+      WHERE filing_id = $1 AND submission = $2 AND live AND state IN ('planned', 'submitted', 'unknown') AND ${noOther}`,
+    [filingId, submission],
+  );
+  await client.query(
+    `UPDATE submissions SET state = 'planned', dgft_ack_id = NULL, ack_status = NULL, submitted_at = NULL, warnings = '[]'
+      WHERE filing_id = $1 AND submission = $2 AND state = 'acknowledged' AND request_id IS NULL AND ${noOther}`,
+    [filingId, submission],
   );
 }
 
@@ -109,74 +139,71 @@ export async function noteUnknown(
 }
 
 /**
- * Reads what became of an attempt, closing it first where it was never marked: from then on a worker that was given up
- * on and wakes late finds the fence closed. `refusal`: the kind of a documented refusal that the execution returned; it
- * was written and refused, so its mark is closed too, in case the execution could not do it.
+ * Shows the rows of an attempt of unknown outcome as such. An attempt that was closed as not sent, or that is not sent yet,
+ * leaves them alone. Must run in a transaction.
  */
-export async function readAttempt(
-  db: Queryable,
-  { attemptId, epoch, refusal, at }: { attemptId: string; epoch: string; refusal?: string; at: Date },
-): Promise<AttemptReading> {
-  const sameLedger = (await ledgerEpoch(db)) === epoch;
-  const late = await answerOf(db, attemptId);
-  if (late) return late;
-  if (!sameLedger && refusal === undefined) {
-    const reason = 'the ledger was restored or failed over since the attempt was opened';
-    return { verdict: 'unknown', reason, answer: null };
-  }
-  const { rows } = await db.query<{ filing_id: string; submission: number }>(
-    `UPDATE attempts SET state = 'not_sent', reason = coalesce($2::text, 'closed before anything was written'), closed_at = $3
-      WHERE attempt_id = $1 AND (state = 'open' OR (state = 'sending' AND $2::text IS NOT NULL)) RETURNING filing_id, submission`,
-    [attemptId, refusal ?? null, at],
+export async function markRowsUnknown(client: Queryable, attemptId: string): Promise<void> {
+  const { filingId, submission } = partsOfAttemptId(attemptId);
+  const filing = await lockFiling(client, filingId);
+  if (filing?.ended) return;
+  await client.query(
+    `UPDATE filing_rows SET state = 'unknown'
+      WHERE filing_id = $1 AND submission = $2 AND live AND state IN ('planned', 'submitted')
+        AND NOT EXISTS (SELECT FROM attempts WHERE attempt_id = $3 AND state IN ('open', 'not_sent'))`,
+    [filingId, submission, attemptId],
   );
-  if (rows[0]) await unsubmit(db, rows[0]);
-  return (await answerOf(db, attemptId)) ?? reading(db, attemptId);
 }
 
 /**
- * A person has looked and says that nothing was filed: the attempt is closed. @returns false when an answer with a
- * request id exists, because then the service has spoken. An attempt that a restored ledger lost has none: the person is
- * believed, and a worker that still holds it finds no attempt to mark.
+ * Reads what became of an attempt, closing it first where it was never marked: from then on a worker that was given up
+ * on and wakes late finds the fence closed. `refusal`: the kind of a documented refusal that the execution returned; it
+ * was written and refused, so its mark is closed too, in case the execution could not do it. Must run in a transaction.
  */
-export async function closeByPerson(
-  db: Queryable,
-  { attemptId, reason, at }: { attemptId: string; reason: string; at: Date },
-): Promise<boolean> {
-  const { rows } = await db.query<{ filing_id: string; submission: number }>(
-    `UPDATE attempts SET state = 'not_sent', reason = $2, closed_at = $3
-      WHERE attempt_id = $1 AND (state <> 'answered' OR answer->>'requestId' IS NULL) RETURNING filing_id, submission`,
-    [attemptId, reason, at],
+export async function readAttempt(
+  client: Queryable,
+  { attemptId, refusal, at }: { attemptId: string; refusal?: string; at: Date },
+): Promise<AttemptReading> {
+  const { filingId } = partsOfAttemptId(attemptId);
+  const filing = await lockFiling(client, filingId);
+  const { rowCount } = await client.query(
+    `UPDATE attempts SET state = 'not_sent', reason = coalesce($2::text, 'closed before anything was written'), closed_at = $3
+      WHERE attempt_id = $1 AND (state = 'open' OR (state = 'sending' AND $2::text IS NOT NULL))`,
+    [attemptId, refusal ?? null, at],
   );
-  if (rows[0]) await unsubmit(db, rows[0]);
-  return rows.length > 0 || (await answerOf(db, attemptId)) === null;
+  if (rowCount) await planAgain(client, attemptId);
+  return { ...(await reading(client, attemptId)), filingEnded: filing?.ended ?? false };
 }
 
-/** Whether the service has answered an attempt with a request id; the attempt stays as it is until the transaction ends. */
-export async function hasRequestId(client: Queryable, attemptId: string): Promise<boolean> {
-  const { rows } = await client.query<{ has: boolean }>(
-    `SELECT state = 'answered' AND answer->>'requestId' IS NOT NULL AS has FROM attempts WHERE attempt_id = $1 FOR UPDATE`,
-    [attemptId],
+async function reading(client: Queryable, attemptId: string): Promise<Omit<AttemptReading, 'filingEnded'>> {
+  const { filingId, submission } = partsOfAttemptId(attemptId);
+  const { rows } = await client.query<{
+    attemptId: string;
+    state: AttemptState;
+    reason: string | null;
+    answer: StoredAnswer | null;
+    markedAt: Date | null;
+  }>(
+    `SELECT attempt_id AS "attemptId", state, reason, answer, sending_at AS "markedAt" FROM attempts
+      WHERE filing_id = $1 AND submission = $2 AND (attempt_id = $3 OR state = 'answered')
+      ORDER BY (attempt_id = $3) DESC, number`,
+    [filingId, submission, attemptId],
   );
-  return rows[0]?.has === true;
-}
-
-async function answerOf(db: Queryable, attemptId: string): Promise<AttemptReading | null> {
-  const { rows } = await db.query<{ answer: StoredAnswer }>(
-    `SELECT answer FROM attempts WHERE attempt_id = $1 AND state = 'answered' AND answer IS NOT NULL`,
-    [attemptId],
-  );
-  return rows[0] ? { verdict: 'answered', reason: null, answer: rows[0].answer } : null;
-}
-
-async function reading(db: Queryable, attemptId: string): Promise<AttemptReading> {
-  const { rows } = await db.query<{ state: string; reason: string | null; answer: StoredAnswer | null }>(
-    'SELECT state, reason, answer FROM attempts WHERE attempt_id = $1',
-    [attemptId],
-  );
-  const found = rows[0];
-  if (!found) return { verdict: 'unknown', reason: 'the ledger does not hold the attempt', answer: null };
-  if (found.state === 'not_sent') return { verdict: 'not_sent', reason: found.reason, answer: found.answer };
-  return { verdict: found.reason === null ? 'sending' : 'unknown', reason: found.reason, answer: null };
+  const own = rows.find((row) => row.attemptId === attemptId);
+  const markedAt = own?.markedAt?.getTime() ?? null;
+  // What the service said of this submission, on whichever attempt, is better than what is not known of this one.
+  const answered = rows.find((row) => row.state === 'answered' && row.answer !== null);
+  if (answered) {
+    const { answer } = answered;
+    return { verdict: 'answered', reason: null, answer, attemptId: answered.attemptId, markedAt };
+  }
+  if (!own) {
+    return { verdict: 'unknown', reason: 'the ledger does not hold the attempt', answer: null, attemptId, markedAt };
+  }
+  if (own.state === 'not_sent') {
+    return { verdict: 'not_sent', reason: own.reason, answer: own.answer, attemptId, markedAt };
+  }
+  const verdict = own.reason === null ? 'sending' : 'unknown';
+  return { verdict, reason: own.reason, answer: null, attemptId, markedAt };
 }
 
 /** The newest attempt of a submission, for a run that takes a filing up again. */
@@ -184,9 +211,9 @@ export async function latestAttempt(
   db: Queryable,
   filingId: string,
   submission: number,
-): Promise<{ attemptId: string; epoch: string; number: number; state: string } | null> {
-  const { rows } = await db.query<{ attemptId: string; epoch: string; number: number; state: string }>(
-    `SELECT attempt_id AS "attemptId", epoch, number, state FROM attempts WHERE filing_id = $1 AND submission = $2
+): Promise<{ attemptId: string; number: number; state: AttemptState } | null> {
+  const { rows } = await db.query<{ attemptId: string; number: number; state: AttemptState }>(
+    `SELECT attempt_id AS "attemptId", number, state FROM attempts WHERE filing_id = $1 AND submission = $2
       ORDER BY number DESC LIMIT 1`,
     [filingId, submission],
   );

@@ -75,3 +75,12 @@ export async function addEvent(db: Queryable, event: FilingEvent): Promise<void>
     ],
   );
 }
+
+/** As {@link addEvent}, for a step that may be repeated: the same line by the same person is written once. */
+export async function addEventOnce(db: Queryable, event: FilingEvent): Promise<void> {
+  const { rowCount } = await db.query(
+    `SELECT FROM filing_events WHERE filing_id = $1 AND kind = $2 AND text = $3 AND who IS NOT DISTINCT FROM $4 LIMIT 1`,
+    [event.filingId, event.kind, event.text, event.who ?? null],
+  );
+  if (!rowCount) await addEvent(db, event);
+}

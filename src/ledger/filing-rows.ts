@@ -4,6 +4,8 @@ import type { RowVerdict } from '../domain/request-status';
 import type { OpenRow } from '../domain/certificate-matching';
 import type { Mapping } from '../domain/mapping';
 import type { FilingCounts } from '../domain/contracts';
+import { closeOpenAttempts } from './attempts';
+import { lockFiling } from './filing-lock';
 import { giveRowsBack } from './row-takeover';
 import type { Queryable } from './pool';
 
@@ -89,41 +91,51 @@ async function certifyRow(
   );
 }
 
-/** Moves the unsettled rows of a submission to another state, such as `submitted` or `unknown`. */
+/** Moves the unsettled rows of a submission to another state, such as `submitted`. Rows that were given up stay so. @returns how many */
 export async function moveRows(
   db: Queryable,
   { filingId, submission, state }: { filingId: string; submission: number | null; state: RowState },
-): Promise<void> {
-  await db.query(
+): Promise<number> {
+  const { rowCount } = await db.query(
     `UPDATE filing_rows SET state = $3, live = $4
       WHERE filing_id = $1 AND ($2::int IS NULL OR submission = $2) AND state = ANY($5)`,
-    [filingId, submission, state, isLive(state), UNSETTLED],
+    [filingId, submission, state, isLive(state), UNSETTLED.filter((each) => each !== 'abandoned_after_send')],
   );
+  return rowCount ?? 0;
 }
 
 type Freed = 'needs_correction' | 'withdrawn';
 
 /**
  * Frees the rows of a submission of which the service accepted nothing: their mappings may be filed again, and rows that
- * were taken over from a corrected filing go back to it.
+ * were taken over from a corrected filing go back to it. Its open attempt is closed with it; a submission that is on its way,
+ * or was accepted, keeps its rows. Must run in a transaction.
  */
 export async function releaseRows(
   db: Queryable,
   { filingId, submission, state, at }: { filingId: string; submission: number; state: Freed; at: Date },
 ): Promise<void> {
+  await lockFiling(db, filingId);
+  await closeOpenAttempts(db, { filingId, submission, reason: 'its rows were freed', at });
   await db.query(
     `UPDATE filing_rows SET state = $3, live = false, reserved_at = NULL, settled_at = $4
-      WHERE filing_id = $1 AND submission = $2 AND state = ANY($5)`,
+      WHERE filing_id = $1 AND submission = $2 AND state = ANY($5)
+        AND NOT EXISTS (SELECT FROM attempts WHERE filing_id = $1 AND submission = $2 AND state IN ('sending', 'answered'))`,
     [filingId, submission, state, at, UNSETTLED],
   );
   await giveBackIfAllFree(db, filingId);
 }
 
-/** Frees the rows that were never sent; whatever is, or may be, at the service stays as it is. */
+/**
+ * Frees the rows that were never sent and closes their open attempts; whatever is, or may be, at the service stays as it
+ * is. Must run in a transaction.
+ */
 export async function releaseUnsent(
   db: Queryable,
   { filingId, state, at }: { filingId: string; state: Freed; at: Date },
 ): Promise<void> {
+  await lockFiling(db, filingId);
+  await closeOpenAttempts(db, { filingId, reason: 'its rows were freed', at });
   await db.query(
     `UPDATE filing_rows SET state = $2, live = false, reserved_at = NULL, settled_at = $3
       WHERE filing_id = $1 AND state = 'planned' AND submitted_at IS NULL`,

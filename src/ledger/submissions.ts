@@ -52,7 +52,7 @@ export async function needSubmission(db: Queryable, filingId: string, submission
   return rows[0];
 }
 
-/** Takes an answer over into its submission; doing it again changes nothing. */
+/** Takes an answer over into its submission, which is still to be acknowledged; doing it again changes nothing. */
 export async function adoptAnswer(
   db: Queryable,
   { filingId, submission, answer, at }: { filingId: string; submission: number; answer: StoredAnswer; at: Date },
@@ -61,7 +61,7 @@ export async function adoptAnswer(
     `UPDATE submissions SET state = 'acknowledged', request_id = $3, dgft_ack_id = $4, ack_status = $5, warnings = $6,
         submitted_at = coalesce(submitted_at, (SELECT max(sending_at) FROM attempts a
            WHERE a.filing_id = $1 AND a.submission = $2), $7)
-      WHERE filing_id = $1 AND submission = $2 AND state IN ('planned', 'acknowledged')`,
+      WHERE filing_id = $1 AND submission = $2 AND state IN ('planned', 'acknowledged') AND request_id IS NULL`,
     [
       filingId,
       submission,
@@ -120,14 +120,16 @@ export async function moveSubmission(
   );
 }
 
-/** Marks the refused submission, and those that were never sent, as released. */
+/** Marks the refused submission, and those that were never sent, as released; one that is on its way or was accepted stays. */
 export async function releaseSubmissions(
   db: Queryable,
   { filingId, refused, at }: { filingId: string; refused: number | null; at: Date },
 ): Promise<void> {
   await db.query(
-    `UPDATE submissions SET state = 'released', terminal_at = $3
-      WHERE filing_id = $1 AND (submission = $2 OR state = 'planned')`,
+    `UPDATE submissions s SET state = 'released', terminal_at = $3
+      WHERE filing_id = $1 AND (submission = $2 OR state = 'planned') AND state <> 'released'
+        AND NOT EXISTS (SELECT FROM attempts a WHERE a.filing_id = $1 AND a.submission = s.submission
+          AND a.state IN ('sending', 'answered'))`,
     [filingId, refused, at],
   );
 }

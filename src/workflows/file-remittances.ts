@@ -4,7 +4,7 @@ import type { FileInput, FilingResult } from '../domain/contracts';
 import { calls } from './activity-profiles';
 import { readFailure } from './failures';
 import { handleFilingMessages } from './filing-handlers';
-import { FilingGivenUp, FilingRun } from './filing-run';
+import { FilingEnded, FilingGivenUp, FilingRun } from './filing-run';
 import { annotate, end, finishFiling } from './finish-filing';
 import { followRequest } from './follow-request';
 import { needInput } from './need-input';
@@ -42,9 +42,16 @@ async function file(run: FilingRun): Promise<void> {
     }
     if (!run.ended) await finishFiling(run);
   } catch (error) {
-    if (!(error instanceof FilingGivenUp)) throw error;
-    await giveUp(run);
+    if (error instanceof FilingEnded) await takeOverEnd(run);
+    else if (error instanceof FilingGivenUp) await giveUp(run);
+    else throw error;
   }
+}
+
+/** Another run has ended the filing, as after a reset of this one: its recorded outcome stands. */
+async function takeOverEnd(run: FilingRun): Promise<void> {
+  const { filingId } = run;
+  run.adopt(await calls('ledger', { summary: 'Read the recorded outcome' }).readFiling({ filingId }));
 }
 
 /** Records the intent. @returns false when there is nothing to do: it was refused, or its outcome is recorded. */
@@ -149,8 +156,7 @@ async function giveUp(run: FilingRun): Promise<void> {
   const by = run.abandon?.by ?? 'Temporal';
   const note = run.abandon?.note ?? 'cancelled before anything was sent';
   const about = { summary: `Given up by ${by}` };
-  if (run.sent) await calls('ledger', about).abandonRows({ filingId, by, note });
-  else await calls('ledger', about).withdrawFiling({ filingId, by, note });
+  await calls('ledger', about).giveUpFiling({ filingId, by, note });
   await end(run, 'abandoned', by);
 }
 

@@ -13,6 +13,11 @@ export class FilingGivenUp extends Error {
   override readonly name = 'FilingGivenUp';
 }
 
+/** The ledger says that the filing has ended: another run ended it, and its recorded outcome stands. */
+export class FilingEnded extends Error {
+  override readonly name = 'FilingEnded';
+}
+
 const NO_ROWS: FilingCounts = { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 };
 
 export interface Event {

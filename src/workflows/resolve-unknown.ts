@@ -9,7 +9,7 @@ import { adoptSaidRequest } from './request-check';
 import type { Attempt } from './submit-filing';
 
 export type Settled =
-  | { outcome: 'answered'; answer: StoredAnswer }
+  | { outcome: 'answered'; answer: StoredAnswer; attemptId: string }
   /** A person found the request. */
   | { outcome: 'filed'; requestId: string; submittedAt: number }
   /** Nothing was filed: a person says so, or the worker that held the attempt does, which wrote nothing. */
@@ -61,27 +61,18 @@ async function notFiled(
   attempt: Attempt,
   { as, by, note }: ResolveArgs,
 ): Promise<Settled | Contradicted> {
-  const { filingId } = run;
-  const { submission } = stage;
   // The last look may be an hour old: what appeared since would be filed a second time.
   const evidence = await lookForCertificates(run, stage, attempt);
   if (evidence?.openRows === 0) {
     const why = 'every row has its certificate by now, so it was filed';
     return { outcome: 'contradicted', why, settled: { outcome: 'settled' } };
   }
-  const { closed, freed } = await calls('ledger', { summary: `Not filed, says ${by}` }).closeByPerson({
-    filingId,
-    submission,
-    attemptId: attempt.attemptId,
-    by,
-    note,
-  });
-  if (!closed) {
-    return { outcome: 'contradicted', why: 'an answer of the service exists, so it was filed', settled: null };
-  }
+  const about = { summary: `Not filed, says ${by}` };
+  const said = await calls('ledger', about).closeByPerson({ attemptId: attempt.attemptId, by, note });
+  if (said.outcome === 'contradicted') return { outcome: 'contradicted', why: said.why, settled: null };
   const data = { as, requestId: null };
-  if (freed !== undefined) {
-    await run.note({ kind: 'resolved', who: by, text: note, data: { ...data, freed } });
+  if (said.outcome === 'freed') {
+    await run.note({ kind: 'resolved', who: by, text: note, data: { ...data, freed: said.freed } });
     return { outcome: 'settled' };
   }
   await run.move('submitting', { kind: 'resolved', who: by, text: note, data });

@@ -1,9 +1,10 @@
 /** A submission whose answer was lost: evidence is gathered, nothing is guessed, and a person is asked in the end. */
 import { continueAsNew, workflowInfo } from '@temporalio/workflow';
 import type { SubmissionStage } from '../activities/open-filing';
+import type { AttemptReading } from '../domain/attempt';
 import type { Evidence } from '../activities/settle';
 import { calls } from './activity-profiles';
-import type { FilingRun } from './filing-run';
+import { FilingEnded, type FilingRun } from './filing-run';
 import { gather } from './gather-evidence';
 import { resolve, type Settled } from './resolve-unknown';
 import type { Attempt } from './submit-filing';
@@ -42,13 +43,15 @@ async function gatherUntilSettled(
   attempt: Attempt,
   reason: string,
 ): Promise<Settled> {
-  const { filingId } = run;
   const { submission } = stage;
   const { settleAfterMs } = run.settings;
-  const since = Date.now();
+  const { attemptId } = attempt;
   // Of the attempt before, if a person was asked about that one.
   run.asked = false;
-  await calls('ledger', { summary: 'The outcome is unknown' }).markRowsUnknown({ filingId, submission });
+  await calls('ledger', { summary: 'The outcome is unknown' }).markRowsUnknown({ attemptId });
+  const first = await readAgain(attempt);
+  // The window counts from the mark: a run that takes the question over does not start it again.
+  const since = first.markedAt ?? Date.now();
   const until = new Date(since + settleAfterMs).toISOString();
   await run.move(
     'outcome_unknown',
@@ -58,11 +61,12 @@ async function gatherUntilSettled(
     },
   );
   for (let asked = false; ;) {
-    const late = await calls('ledger', { summary: 'Has a late answer come?' }).readAttempt(attempt);
+    const late = await readAgain(attempt);
+    if (late.filingEnded) throw new FilingEnded('The filing has ended.');
     if (late.verdict === 'answered' && late.answer?.kind === 'accepted' && late.answer.requestId) {
-      return { outcome: 'answered', answer: late.answer };
+      return { outcome: 'answered', answer: late.answer, attemptId: late.attemptId };
     }
-    if (late.verdict === 'not_sent') return notSentAfterAll(run, stage, late.reason);
+    if (late.verdict === 'not_sent') return notSentAfterAll(run, late.reason);
     if (run.resolution) {
       const resolved = await resolve(run, stage, attempt);
       if (resolved) return resolved;
@@ -77,6 +81,10 @@ async function gatherUntilSettled(
     if (workflowInfo().continueAsNewSuggested && !run.resolution) await continueAsNew(resumeInput(run));
     await run.wait(roundMs(settleAfterMs, asked), 'Gather evidence again', () => run.resolution !== null);
   }
+}
+
+function readAgain({ attemptId }: Attempt): Promise<AttemptReading> {
+  return calls('ledger', { summary: 'Has a late answer come?' }).readAttempt({ attemptId });
 }
 
 /** The input with which a filing goes on in a new run: everything else is in the ledger. */
@@ -110,10 +118,7 @@ async function ask(run: FilingRun, stage: SubmissionStage, evidence: Evidence | 
  * A worker that was given up on woke and closed its attempt, because nothing was written or the service refused it. That
  * is proof, so the rows are free to be sent again.
  */
-async function notSentAfterAll(run: FilingRun, stage: SubmissionStage, reason: string | null): Promise<Settled> {
-  const { filingId } = run;
-  const { submission } = stage;
-  await calls('ledger', { summary: 'Nothing was sent after all' }).markRowsPlanned({ filingId, submission });
+async function notSentAfterAll(run: FilingRun, reason: string | null): Promise<Settled> {
   const text = `nothing was sent after all (${reason ?? 'the attempt is closed'})`;
   await run.move('submitting', { kind: 'not_sent', text });
   return { outcome: 'resend' };

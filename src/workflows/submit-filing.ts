@@ -1,12 +1,12 @@
 /** Sending a submission: one attempt after another, and only after the one before was proven not to be sent. */
 import { sleep } from '@temporalio/workflow';
 import type { SubmissionStage } from '../activities/open-filing';
-import type { AttemptReading, StoredAnswer } from '../domain/attempt';
+import type { AttemptReading, AttemptState, StoredAnswer } from '../domain/attempt';
 import { decide, delayMs } from '../domain/retry-table';
 import type { ErrorKind } from '../domain/error-kinds';
 import { calls } from './activity-profiles';
 import { readFailure, type ReadFailure } from './failures';
-import type { FilingRun } from './filing-run';
+import { FilingEnded, type FilingRun } from './filing-run';
 import { orNoted } from './or-noted';
 import { pauseOf, throughPauses, waitOut } from './pauses';
 import { FilingRefused, prepareFiling } from './prepare-filing';
@@ -14,11 +14,10 @@ import { settleUnknown } from './settle-unknown';
 
 export interface Attempt {
   attemptId: string;
-  epoch: string;
 }
 
 type Sent =
-  | { verdict: 'answered'; answer: StoredAnswer }
+  | { verdict: 'answered'; answer: StoredAnswer; attemptId: string }
   | { verdict: 'not_sent'; failure: ReadFailure; answer: StoredAnswer | null }
   | { verdict: 'unknown'; reason: string };
 
@@ -29,17 +28,20 @@ const ATTEMPTS_UNTIL_ATTENTION = 4;
 
 /**
  * Brings one submission to the service: acknowledged (its stage says so afterwards), or settled by certificates.
- * @throws FilingRefused when the service refuses it at the door, FilingGivenUp when a person gives it up.
+ * @throws FilingRefused when the service refuses it at the door, FilingGivenUp when a person gives it up, FilingEnded when
+ * the ledger says that the filing has ended.
  */
 export async function submitOne(run: FilingRun, stage: SubmissionStage): Promise<void> {
-  let number = stage.lastAttempt?.number ?? 0;
   let left = stage.lastAttempt && stage.lastAttempt.state !== 'not_sent' ? stage.lastAttempt : null;
   for (let failures = 0; ;) {
-    const attempt: Attempt = left ?? (await openNext(run, stage, (number += 1), failures > 0));
-    const sent: Sent = left ? await readMarks(run, attempt, null) : await send(run, stage, attempt);
+    const attempt = left ?? (await openNext(run, stage, failures > 0));
+    if (attempt === null) return;
+    // An attempt that an earlier run left, or that is sent already, is read and never sent again.
+    const sent: Sent =
+      left || attempt.state !== 'open' ? await readMarks(run, attempt, null) : await send(run, stage, attempt);
     left = null;
     if (sent.verdict === 'answered') {
-      if (await adopt(run, stage, attempt, sent.answer)) return;
+      if (await adopt(run, stage, { attemptId: sent.attemptId }, sent.answer)) return;
       continue;
     }
     if (sent.verdict === 'unknown') {
@@ -51,7 +53,15 @@ export async function submitOne(run: FilingRun, stage: SubmissionStage): Promise
   }
 }
 
-async function openNext(run: FilingRun, stage: SubmissionStage, number: number, again: boolean): Promise<Attempt> {
+/**
+ * The attempt to send with, or the one that the ledger says was sent already; null where the submission is past sending, as
+ * for a run that was reset. @throws FilingEnded when the ledger says that the filing has ended
+ */
+async function openNext(
+  run: FilingRun,
+  stage: SubmissionStage,
+  again: boolean,
+): Promise<(Attempt & { state: AttemptState }) | null> {
   run.stopIfGivenUp();
   if (again) await prepareFiling(run);
   if (run.state !== 'submitting') {
@@ -60,11 +70,19 @@ async function openNext(run: FilingRun, stage: SubmissionStage, number: number, 
   }
   await snapshot(run, stage);
   run.stopIfGivenUp();
-  return calls('ledger', { summary: `Open attempt ${number}` }).openAttempt({
-    filingId: run.filingId,
-    submission: stage.submission,
-    number,
-  });
+  const { filingId } = run;
+  const { submission } = stage;
+  const opened = await calls('ledger', { summary: 'Open the next attempt' }).openAttempt({ filingId, submission });
+  if (opened.outcome === 'ended') throw new FilingEnded(`The filing has ended as ${opened.state}.`);
+  if (opened.outcome === 'attempt') return opened;
+  const filing = await calls('ledger', { summary: 'Read where the filing stands' }).readFiling({ filingId });
+  Object.assign(
+    stage,
+    filing.submissions.find((each) => each.submission === submission),
+  );
+  run.sent ||= stage.state !== 'planned' && stage.state !== 'released';
+  if (submission === 1) run.requestId = stage.requestId;
+  return null;
 }
 
 /** Notes what exists before the send. Without it an unknown outcome can only be settled by a person; it stops nothing. */
@@ -80,7 +98,7 @@ async function snapshot(run: FilingRun, stage: SubmissionStage): Promise<void> {
 
 async function send(run: FilingRun, stage: SubmissionStage, attempt: Attempt): Promise<Sent> {
   const { filingId, exporterId, filing } = run;
-  const args = { filingId, submission: stage.submission, exporterId, ...attempt };
+  const args = { filingId, submission: stage.submission, exporterId, attemptId: attempt.attemptId };
   const bulk = filing?.channel === 'bulk';
   const about = {
     summary: `${bulk ? 'Upload the workbook of' : 'Push'} submission ${stage.submission} (${stage.rowCount} rows)`,
@@ -89,7 +107,7 @@ async function send(run: FilingRun, stage: SubmissionStage, attempt: Attempt): P
   };
   try {
     const answer = bulk ? await calls('submit', about).submitBulk(args) : await calls('submit', about).submitPush(args);
-    return { verdict: 'answered', answer };
+    return { verdict: 'answered', answer, attemptId: attempt.attemptId };
   } catch (error) {
     return readMarks(run, attempt, readFailure(error));
   }
@@ -100,20 +118,24 @@ async function readMarks(run: FilingRun, attempt: Attempt, failure: ReadFailure 
   const refusal = failure && wasRefused(failure) ? (failure.kind ?? undefined) : undefined;
   const read = () =>
     calls('ledger', { summary: 'Read what became of the attempt' }).readAttempt({
-      ...attempt,
+      attemptId: attempt.attemptId,
       ...(refusal ? { refusal } : {}),
     });
   let reading = await read();
   // The exchange is over when its own activity says so; otherwise the request may still be under way somewhere.
   if (reading.verdict === 'sending' && failure?.kind !== 'outcome_unknown') {
-    await sleep(run.settings.httpTimeoutMs + LATE_ANSWER_MS, { summary: 'Wait for a late answer' });
+    const over = (reading.markedAt ?? Date.now()) + run.settings.httpTimeoutMs + LATE_ANSWER_MS;
+    await sleep(Math.max(1, over - Date.now()), { summary: 'Wait for a late answer' });
     reading = await read();
   }
+  if (reading.filingEnded) throw new FilingEnded('The filing has ended.');
   return judge(reading, failure);
 }
 
 function judge(reading: AttemptReading, failure: ReadFailure | null): Sent {
-  if (reading.verdict === 'answered' && reading.answer) return { verdict: 'answered', answer: reading.answer };
+  if (reading.verdict === 'answered' && reading.answer) {
+    return { verdict: 'answered', answer: reading.answer, attemptId: reading.attemptId };
+  }
   if (reading.verdict === 'not_sent') {
     const lost: ReadFailure = { kind: null, message: reading.reason ?? 'nothing was sent', details: {} };
     return { verdict: 'not_sent', failure: failure ?? lost, answer: reading.answer };
@@ -156,7 +178,7 @@ async function adopt(run: FilingRun, stage: SubmissionStage, attempt: Attempt, a
 async function settle(run: FilingRun, stage: SubmissionStage, attempt: Attempt, reason: string): Promise<boolean> {
   run.sent = true;
   const outcome = await settleUnknown(run, stage, attempt, reason);
-  if (outcome.outcome === 'answered') return adopt(run, stage, attempt, outcome.answer);
+  if (outcome.outcome === 'answered') return adopt(run, stage, { attemptId: outcome.attemptId }, outcome.answer);
   if (outcome.outcome === 'resend') {
     run.sent =
       run.filing?.submissions.some((each) => each.submission < stage.submission && each.state !== 'released') ?? false;

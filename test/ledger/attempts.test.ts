@@ -1,217 +1,219 @@
-import type { StoredAnswer } from '../../src/domain/attempt';
-import {
-  attemptIdOf,
-  closeByPerson,
-  closeNotSent,
-  latestAttempt,
-  markSending,
-  noteUnknown,
-  openAttempt,
-  readAttempt,
-  sendingAt,
-  storeAnswer,
-} from '../../src/ledger/attempts';
+import { attemptIdOf } from '../../src/domain/attempt';
+import { latestAttempt, markRowsUnknown, sendingAt } from '../../src/ledger/attempts';
 import { readRowsToSend } from '../../src/ledger/balance-reservation';
-import { withTransaction } from '../../src/ledger/pool';
+import { moveSubmission } from '../../src/ledger/submissions';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
-import { knowExporter, NOW, open, rowsOf } from './filing-support';
+import { ACCEPTED, attemptSteps } from './attempt-support';
+import { knowExporter, move, NOW } from './filing-support';
 
 let ledger: TestDatabase;
-let filingId: string;
-let number = 0;
+const { filing, opened, open, mark, read, close, lose, answer, say, rows, attempts } = attemptSteps(() => ledger);
 
 beforeAll(async () => {
   ledger = await createTestDatabase();
   await knowExporter(ledger);
-  filingId = await open(ledger, 'ATTEMPTS', rowsOf({}));
 });
 afterAll(() => ledger?.drop());
 
-const at = NOW;
-const accepted: StoredAnswer = { kind: 'accepted', status: 200, requestId: 'R1', dgftAckId: 'A1' };
-const sender = 'this-execution';
+const sent = { state: 'submitted', live: true, sent: true };
+const planned = { state: 'planned', live: true, sent: false };
 
-interface Opened {
-  attemptId: string;
-  epoch: string;
-}
-const opened = (): Promise<Opened> => openAttempt(ledger.pool, { filingId, submission: 1, number: (number += 1) });
-const mark = ({ attemptId, epoch }: Opened, by = sender) =>
-  withTransaction(ledger.pool, (client) =>
-    markSending(client, { attemptId, epoch, sender: by, payloadHash: 'hash', at }),
-  );
-const read = (attempt: Opened, refusal?: string) => readAttempt(ledger.pool, { ...attempt, at, refusal });
-const close = ({ attemptId }: Opened, by = sender) =>
-  closeNotSent(ledger.pool, { attemptId, sender: by, reason: 'not_sent', at });
-const answer = ({ attemptId }: Opened, what = accepted) => storeAnswer(ledger.pool, attemptId, what, at);
-
-describe('the fence', () => {
-  it('lets one mark through, once', async () => {
-    const attempt = await opened();
-    const marks = await Promise.all([mark(attempt, 'a'), mark(attempt, 'b'), mark(attempt, 'c')]);
-    expect(marks.filter(Boolean)).toHaveLength(1);
-    expect(await mark(attempt)).toBe(false);
-    const { rows } = await ledger.pool.query<{ sender: string }>('SELECT sender FROM attempts WHERE attempt_id = $1', [
-      attempt.attemptId,
-    ]);
-    expect(rows[0]?.sender).toMatch(/^[abc]$/);
+describe('opening an attempt', () => {
+  it('finds the one that a repeated step opened, and the next one once that is closed', async () => {
+    const filingId = await filing();
+    const first = await open(filingId);
+    expect(await open(filingId)).toEqual(first);
+    expect(first).toEqual({ outcome: 'attempt', attemptId: attemptIdOf(filingId, 1, 1), number: 1, state: 'open' });
+    await read(attemptIdOf(filingId, 1, 1));
+    expect(await open(filingId)).toMatchObject({ number: 2, state: 'open' });
+    expect(await latestAttempt(ledger.pool, filingId, 1)).toMatchObject({ number: 2, state: 'open' });
   });
 
-  it('is closed by whoever reads an unmarked attempt: a worker that wakes late sends nothing', async () => {
-    const attempt = await opened();
-    expect(await read(attempt)).toMatchObject({ verdict: 'not_sent' });
-    expect(await mark(attempt)).toBe(false);
+  it('answers the attempt that is on its way or was accepted: a run that was reset does not send again', async () => {
+    const filingId = await filing();
+    const attemptId = await opened(filingId);
+    await mark(attemptId);
+    expect(await open(filingId)).toMatchObject({ attemptId, state: 'sending' });
+    await answer(attemptId);
+    expect(await open(filingId)).toMatchObject({ attemptId, state: 'answered' });
+    expect(await attempts(filingId)).toEqual(['answered']);
   });
 
-  it('has one winner when the mark and the reading come together', async () => {
-    for (let round = 0; round < 20; round += 1) {
-      const attempt = await opened();
-      const [marked, reading] = await Promise.all([mark(attempt), read(attempt)]);
-      // Never both: marked and read as not sent would let it be sent twice.
-      expect([marked, reading.verdict]).toEqual(marked ? [true, 'sending'] : [false, 'not_sent']);
-    }
+  it('opens none of a filing that has ended, nor of a submission that is past sending', async () => {
+    const ended = await filing();
+    await move(ledger, ended, 'abandoned');
+    expect(await open(ended)).toEqual({ outcome: 'ended', state: 'abandoned' });
+    const settled = await filing();
+    await moveSubmission(ledger.pool, { filingId: settled, submission: 1, state: 'settled', at: NOW });
+    expect(await open(settled)).toEqual({ outcome: 'passed', state: 'settled' });
+    expect([await attempts(ended), await attempts(settled)]).toEqual([[], []]);
   });
 
-  it('lets no mark through in another ledger than the one it was opened in', async () => {
-    const attempt = await opened();
-    expect(await mark({ ...attempt, epoch: 'another' })).toBe(false);
-    expect(await mark(attempt)).toBe(true);
+  it('has one attempt of two runs that open at once', async () => {
+    const filingId = await filing();
+    const both = await Promise.all([open(filingId), open(filingId)]);
+    expect(both[0]).toEqual(both[1]);
+    expect(await attempts(filingId)).toEqual(['open']);
+  });
+});
+
+describe('reading an attempt', () => {
+  it('closes one that was never marked: a worker that wakes late sends nothing', async () => {
+    const attemptId = await opened(await filing());
+    expect(await read(attemptId)).toMatchObject({ verdict: 'not_sent', filingEnded: false, markedAt: null });
+    expect(await mark(attemptId)).toMatchObject({ marked: false, why: 'closed' });
   });
 
-  it('marks the rows as submitted with the attempt, and no longer when nothing was sent', async () => {
-    const attempt = await opened();
-    await mark(attempt);
-    expect(await readRowsToSend(ledger.pool, filingId)).toEqual([]);
-    expect(await sendingAt(ledger.pool, attempt.attemptId)).toEqual(at);
-    await close(attempt);
-    expect(await readRowsToSend(ledger.pool, filingId)).toHaveLength(1);
+  it('says when the mark was set, from which the waits count', async () => {
+    const attemptId = await opened(await filing());
+    await mark(attemptId);
+    expect(await read(attemptId)).toMatchObject({ verdict: 'sending', markedAt: NOW.getTime() });
+    expect(await sendingAt(ledger.pool, attemptId)).toEqual(NOW);
   });
 
-  it('opens the same attempt for an activity that is repeated, and does not open a closed one again', async () => {
-    const first = await opened();
-    await read(first);
-    const again = await openAttempt(ledger.pool, { filingId, submission: 1, number });
-    expect(again).toEqual(first);
-    expect(first.attemptId).toBe(attemptIdOf(filingId, 1, number));
-    expect(await mark(again)).toBe(false);
-    expect(await latestAttempt(ledger.pool, filingId, 1)).toMatchObject({ number, state: 'not_sent' });
+  it('says that the filing has ended', async () => {
+    const filingId = await filing();
+    const attemptId = await opened(filingId);
+    await move(ledger, filingId, 'abandoned');
+    expect(await read(attemptId)).toMatchObject({ verdict: 'not_sent', filingEnded: true });
+  });
+
+  it('answers with what the service said to another attempt of the submission', async () => {
+    const filingId = await filing();
+    const first = await opened(filingId);
+    await mark(first);
+    await say(first);
+    const second = await opened(filingId);
+    await answer(first);
+    expect(await read(second)).toMatchObject({ verdict: 'answered', attemptId: first, answer: ACCEPTED });
+  });
+
+  it('is unknown for an attempt that the ledger does not hold', async () => {
+    expect(await read(attemptIdOf(await filing(), 1, 7))).toMatchObject({ verdict: 'unknown' });
   });
 });
 
 describe('an execution', () => {
-  it('closes its own mark when nothing was written', async () => {
-    const attempt = await opened();
-    await mark(attempt);
-    await close(attempt);
-    expect(await read(attempt)).toMatchObject({ verdict: 'not_sent', reason: 'not_sent' });
+  it('closes its own mark when nothing was written: the rows are planned again', async () => {
+    const filingId = await filing();
+    const attemptId = await opened(filingId);
+    await mark(attemptId);
+    expect(await rows(filingId)).toMatchObject([sent]);
+    expect(await readRowsToSend(ledger.pool, filingId)).toEqual([]);
+    await close(attemptId);
+    expect(await read(attemptId)).toMatchObject({ verdict: 'not_sent', reason: 'not_sent' });
+    expect(await rows(filingId)).toMatchObject([planned]);
+    expect(await readRowsToSend(ledger.pool, filingId)).toHaveLength(1);
   });
 
   it('may not close the mark of another, as after a reset of the workflow', async () => {
-    const attempt = await opened();
-    await mark(attempt, 'first-execution');
-    await close(attempt, 'second-execution');
-    expect(await read(attempt)).toMatchObject({ verdict: 'sending' });
-    await noteUnknown(ledger.pool, { attemptId: attempt.attemptId, sender: 'second-execution', reason: 'lost', at });
-    expect(await read(attempt)).toMatchObject({ verdict: 'sending' });
+    const attemptId = await opened(await filing());
+    await mark(attemptId, 'first-execution');
+    await close(attemptId, 'second-execution');
+    expect(await read(attemptId)).toMatchObject({ verdict: 'sending' });
+    await lose(attemptId, 'second-execution');
+    expect(await read(attemptId)).toMatchObject({ verdict: 'sending' });
+  });
+
+  it('that closes its attempt late leaves the rows of the next one alone', async () => {
+    const filingId = await filing();
+    const first = await opened(filingId);
+    await mark(first);
+    await say(first);
+    const second = await opened(filingId);
+    await mark(second);
+    await close(first);
+    await read(first, 'validation_failed');
+    expect(await rows(filingId)).toMatchObject([sent]);
+    expect(await attempts(filingId)).toEqual(['not_sent', 'sending']);
   });
 
   it('says that its own exchange is over and its outcome unknown', async () => {
-    const attempt = await opened();
-    await mark(attempt);
-    await noteUnknown(ledger.pool, { attemptId: attempt.attemptId, sender, reason: 'the answer was lost', at });
-    expect(await read(attempt)).toEqual({ verdict: 'unknown', reason: 'the answer was lost', answer: null });
+    const filingId = await filing();
+    const attemptId = await opened(filingId);
+    await mark(attemptId);
+    await lose(attemptId);
+    expect(await read(attemptId)).toMatchObject({ verdict: 'unknown', reason: 'the answer was lost', answer: null });
+    await markRowsUnknown(ledger.pool, attemptId);
+    expect(await rows(filingId)).toMatchObject([{ ...sent, state: 'unknown' }]);
   });
 
   it('that was refused readably has its mark closed by the reader, where it could not do it itself', async () => {
-    const attempt = await opened();
-    await mark(attempt);
-    expect(await read(attempt, 'validation_failed')).toMatchObject({
-      verdict: 'not_sent',
-      reason: 'validation_failed',
-    });
-  });
-});
-
-describe('an answer', () => {
-  const states: [string, (attempt: Opened) => Promise<unknown>][] = [
-    ['open', () => Promise.resolve()],
-    ['sending', mark],
-    ['closed', read],
-    ['closed by a person', ({ attemptId }) => closeByPerson(ledger.pool, { attemptId, reason: 'looked', at })],
-    [
-      'unknown',
-      (attempt) => mark(attempt).then(() => noteUnknown(ledger.pool, { ...attempt, sender, reason: 'x', at })),
-    ],
-  ];
-  it.each(states)('that comes late is kept although the attempt is %s', async (_, bring) => {
-    const attempt = await opened();
-    await bring(attempt);
-    await answer(attempt);
-    expect(await read(attempt)).toEqual({ verdict: 'answered', reason: null, answer: accepted });
-    expect(await read({ ...attempt, epoch: 'another' })).toMatchObject({ verdict: 'answered' });
+    const filingId = await filing();
+    const attemptId = await opened(filingId);
+    await mark(attemptId);
+    const reason = 'validation_failed';
+    expect(await read(attemptId, reason)).toMatchObject({ verdict: 'not_sent', reason });
+    expect(await rows(filingId)).toMatchObject([planned]);
   });
 
-  it('is never replaced by a later one, nor closed', async () => {
-    const attempt = await opened();
-    await mark(attempt);
-    await answer(attempt);
-    await answer(attempt, { kind: 'accepted', requestId: 'R2' });
-    await close(attempt);
-    expect(await read(attempt, 'validation_failed')).toMatchObject({ answer: { requestId: 'R1' } });
-  });
-});
-
-describe('a ledger that was restored or failed over', () => {
-  it('is unknown, never "not sent", for an attempt of another epoch', async () => {
-    const attempt = await opened();
-    expect(await read({ ...attempt, epoch: 'before-the-restore' })).toMatchObject({ verdict: 'unknown' });
-    // Nor does that reading close it: what it says is not to be believed either way.
-    expect(await latestAttempt(ledger.pool, filingId, 1)).toMatchObject({ state: 'open' });
-  });
-
-  it('is unknown for an attempt that it does not hold', async () => {
-    const { epoch } = await opened();
-    expect(await read({ attemptId: 'GONE-1-1', epoch })).toMatchObject({ verdict: 'unknown' });
-  });
-
-  it('has another epoch', async () => {
-    const attempt = await opened();
-    const { rows } = await ledger.pool.query<{ id: string }>('SELECT ledger_id AS id FROM ledger_identity');
-    await ledger.pool.query('UPDATE ledger_identity SET ledger_id = gen_random_uuid()');
-    expect(await mark(attempt)).toBe(false);
-    expect(await read(attempt)).toMatchObject({ verdict: 'unknown' });
-    await ledger.pool.query('UPDATE ledger_identity SET ledger_id = $1', [rows[0]?.id]);
-    expect(await mark(attempt)).toBe(true);
+  it('whose step is repeated late shows no rows as unknown that were planned again', async () => {
+    const filingId = await filing();
+    const attemptId = await opened(filingId);
+    await mark(attemptId);
+    await close(attemptId);
+    await markRowsUnknown(ledger.pool, attemptId);
+    expect(await rows(filingId)).toMatchObject([planned]);
   });
 });
 
 describe('a person who says that nothing was filed', () => {
-  const say = (attemptId: string) => closeByPerson(ledger.pool, { attemptId, reason: 'not filed, says ravi', at });
-
   it('closes an attempt of unknown outcome', async () => {
-    const attempt = await opened();
-    await mark(attempt);
-    expect(await say(attempt.attemptId)).toBe(true);
-    expect(await read(attempt)).toMatchObject({ verdict: 'not_sent', reason: 'not filed, says ravi' });
-    expect(await readRowsToSend(ledger.pool, filingId)).toHaveLength(1);
+    const filingId = await filing();
+    const attemptId = await opened(filingId);
+    await mark(attemptId);
+    expect(await say(attemptId)).toEqual({ outcome: 'resend' });
+    expect(await read(attemptId)).toMatchObject({ verdict: 'not_sent', reason: 'not filed, says ravi: looked' });
+    expect(await rows(filingId)).toMatchObject([planned]);
   });
 
-  it('is refused when an answer with a request id exists', async () => {
-    const attempt = await opened();
-    await mark(attempt);
-    await answer(attempt);
-    expect(await say(attempt.attemptId)).toBe(false);
-    expect(await read(attempt)).toMatchObject({ verdict: 'answered' });
+  it('frees nothing of the next attempt, however late the step is repeated', async () => {
+    const filingId = await filing();
+    const first = await opened(filingId);
+    await mark(first);
+    await say(first);
+    const second = await opened(filingId);
+    await mark(second);
+    expect(await say(first)).toEqual({ outcome: 'resend' });
+    expect(await rows(filingId)).toMatchObject([sent]);
+    expect(await attempts(filingId)).toEqual(['not_sent', 'sending']);
+  });
+
+  it('is refused when an answer with a request id exists, of that attempt or of another', async () => {
+    const filingId = await filing();
+    const first = await opened(filingId);
+    await mark(first);
+    await say(first);
+    const second = await opened(filingId);
+    await mark(second);
+    await answer(first);
+    const contradicted = { outcome: 'contradicted', why: expect.stringContaining('request R1') as string };
+    expect(await say(second)).toEqual(contradicted);
+    expect(await say(first)).toEqual(contradicted);
+    expect(await rows(filingId)).toMatchObject([sent]);
   });
 
   it('is believed when the answer has no request id to ask about', async () => {
-    const attempt = await opened();
-    await mark(attempt);
-    await answer(attempt, { kind: 'accepted', ackStatus: 'Failed', requestId: null });
-    expect(await say(attempt.attemptId)).toBe(true);
+    const filingId = await filing();
+    const attemptId = await opened(filingId);
+    await mark(attemptId);
+    await answer(attemptId, { kind: 'accepted', ackStatus: 'Failed', requestId: null });
+    expect(await say(attemptId)).toEqual({ outcome: 'resend' });
+    expect(await open(filingId)).toMatchObject({ number: 2, state: 'open' });
   });
 
-  it('is believed about an attempt that a restored ledger lost: no answer speaks against it', async () => {
-    expect(await say('GONE-1-2')).toBe(true);
+  it('is believed about an attempt that the ledger lost, and takes its number', async () => {
+    const filingId = await filing();
+    expect(await say(attemptIdOf(filingId, 1, 1))).toEqual({ outcome: 'resend' });
+    expect(await open(filingId)).toMatchObject({ number: 2, state: 'open' });
+  });
+
+  it('changes nothing of a filing that has ended', async () => {
+    const filingId = await filing();
+    const attemptId = await opened(filingId);
+    await mark(attemptId);
+    await move(ledger, filingId, 'submitting', 'outcome_unknown', 'abandoned');
+    expect(await say(attemptId)).toMatchObject({ outcome: 'contradicted' });
+    expect(await attempts(filingId)).toEqual(['sending']);
   });
 });

@@ -1,7 +1,9 @@
-import { markSending, openAttempt } from '../../src/ledger/attempts';
+import { attemptIdOf } from '../../src/domain/attempt';
+import { openAttempt } from '../../src/ledger/attempts';
 import { reserveBalances } from '../../src/ledger/balance-reservation';
 import { moveRows, releaseUnsent, settleRows } from '../../src/ledger/filing-rows';
 import { withTransaction } from '../../src/ledger/pool';
+import { markSending } from '../../src/ledger/sending-mark';
 import type { Finding } from '../../src/domain/finding';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 import { EXPORTER, knowExporter, minutesLater, NOW, open, readBalance, rowsOf } from './filing-support';
@@ -27,11 +29,11 @@ const reserve = (filingId: string): Promise<Finding[]> =>
 const codes = (findings: Finding[]) => findings.map((finding) => finding.code);
 
 async function send(filingId: string, at: Date): Promise<void> {
-  const attempt = await openAttempt(ledger.pool, { filingId, submission: 1, number: 1 });
+  const attemptId = attemptIdOf(filingId, 1, 1);
+  await withTransaction(ledger.pool, (client) => openAttempt(client, { filingId, submission: 1 }));
   await withTransaction(ledger.pool, (client) =>
-    markSending(client, { ...attempt, sender: 'me', payloadHash: 'hash', at }),
+    markSending(client, { attemptId, sender: 'me', payloadHash: 'hash', at }),
   );
-  await moveRows(ledger.pool, { filingId, submission: 1, state: 'submitted' });
 }
 
 it('lets one of two filings of 8,000 on a balance of 10,000 pass, and names it to the other', async () => {

@@ -179,20 +179,6 @@ it('ends a push that is on its way before it shuts down', async () => {
   expect(await attempts(filing)).toEqual(['answered']);
 });
 
-it('treats a ledger that was restored since the attempt was opened as unknown, not as "not sent"', async () => {
-  const { freeze, reached, thaw } = freezer();
-  const { exporter, filing } = await start((send, context) => freeze().then(() => send(untold(context))));
-  await reached;
-  await stage.ledger.pool.query('UPDATE ledger_identity SET ledger_id = gen_random_uuid()');
-  thaw();
-  const { filingId } = await stage.until(filing, 'outcome_unknown');
-  expect(stage.pushes(exporter)).toBe(0);
-  expect(await stage.story(filingId)).toContain('outcome_unknown');
-  await stage.resolve(filing, 'not-filed');
-  expect(await filing.result()).toMatchObject({ state: 'certified' });
-  expect(stage.pushes(exporter)).toBe(1);
-});
-
 it('takes a filing up again whose workflow was lost in the middle of an unknown outcome', async () => {
   const exporter = await stage.exporter();
   stage.fault(exporter, 'push-irm', 'accept-then-drop');
