@@ -2,6 +2,7 @@
 import { ApplicationFailure, CancelledFailure } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
 import type { ApiError } from '../api/errors';
+import type { LedgerUnavailableError } from '../ledger/unavailable';
 
 /**
  * What a failure carries beside its `type`, because classes do not survive serialization. No body and no secret: the
@@ -74,6 +75,19 @@ export function notYet(
 /** A refusal that no repeat will change. */
 export function refusal(type: string, message: string, details: Record<string, unknown> = {}): ApplicationFailure {
   return ApplicationFailure.nonRetryable(message, type, { kind: type, ...details });
+}
+
+/**
+ * PostgreSQL is not itself. Repeated on the profile's schedule: without end by what must happen, a few times by what only helps.
+ */
+export function ledgerUnavailable(error: LedgerUnavailableError): ApplicationFailure {
+  const message = `${error.message} The work is repeated until it can.`;
+  return ApplicationFailure.create({
+    message,
+    type: 'ledger_unavailable',
+    details: [{ kind: 'ledger_unavailable' }],
+    cause: error,
+  });
 }
 
 /** Failures that are already in Temporal's own shape pass the mapper untouched. */

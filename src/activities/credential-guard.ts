@@ -17,7 +17,7 @@ const CREDENTIAL_KINDS: ReadonlySet<ErrorKind> = new Set([
  * failure carries the version that was seen, so that a waiting filing can tell whether a newer one has come.
  */
 export async function withCredentials<T>(
-  { pool }: Pick<ActivityDependencies, 'pool'>,
+  { pool, logger }: Pick<ActivityDependencies, 'pool' | 'logger'>,
   exporterId: string,
   call: () => Promise<T>,
 ): Promise<T> {
@@ -38,7 +38,10 @@ export async function withCredentials<T>(
     return await call();
   } catch (error) {
     if (!(error instanceof ApiError) || !CREDENTIAL_KINDS.has(error.kind)) throw error;
-    await markBad(pool, exporterId, version, error.kind);
+    // What the service said is the outcome, whether or not it could be recorded; the next call meets it again.
+    await markBad(pool, exporterId, version, error.kind).catch((cause: unknown) =>
+      logger.warn({ exporterId, version, err: cause }, 'bad credentials could not be marked as such'),
+    );
     throw failureOf(error, { retry: false }, { credentialsVersion: version });
   }
 }

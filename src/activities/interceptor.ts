@@ -4,11 +4,9 @@ import type { Logger } from 'pino';
 import { BudgetStoppedError } from '../api/budget-port';
 import { ApiError } from '../api/errors';
 import { decide, delayMs, type Decision, type Schedule } from '../domain/retry-table';
-import { failureOf, isTemporalFailure, type RetryAdvice } from './application-failure';
+import { LedgerUnavailableError } from '../ledger/unavailable';
+import { failureOf, isTemporalFailure, ledgerUnavailable, type RetryAdvice } from './application-failure';
 import type { WorkerSettings } from './dependencies';
-
-/** SQLSTATE classes and driver codes that say "the database is away", not "the statement is wrong". */
-const DATABASE_AWAY = /^(08|57P|53)|^(ECONNREFUSED|ECONNRESET|EPIPE|ENOTFOUND|ETIMEDOUT|EAI_AGAIN)$/u;
 
 type Cadence = Pick<WorkerSettings, 'rateWindowMs' | 'pollMinMs' | 'pollMaxMs'>;
 
@@ -16,8 +14,8 @@ type Cadence = Pick<WorkerSettings, 'rateWindowMs' | 'pollMinMs' | 'pollMaxMs'>;
 const AFTER_SHUTDOWN_MS = 1_000;
 
 /**
- * Casts every error of an activity once, at its edge: API errors by the retry table, a lost database as retryable, and
- * whatever else happens as the defect it is.
+ * Casts every error of an activity once, at its edge: API errors by the retry table, a database that is not itself as
+ * `ledger_unavailable`, and whatever else happens as the defect it is.
  */
 export class FailureInterceptor implements ActivityInboundCallsInterceptor {
   constructor(private readonly options: { logger: Logger; settings: Cadence }) {}
@@ -59,10 +57,10 @@ export class FailureInterceptor implements ActivityInboundCallsInterceptor {
         nextRetryDelay: AFTER_SHUTDOWN_MS,
       });
     }
-    const code = codeOf(error);
-    if (code !== null && DATABASE_AWAY.test(code)) {
-      const message = `The ledger's database is not reachable (${code}); the work is repeated until it is back.`;
-      return ApplicationFailure.create({ message, type: 'ledger_unavailable', cause: asError(error) });
+    if (error instanceof LedgerUnavailableError) {
+      const { code, message } = error;
+      this.options.logger.warn({ activity: info.activityType, attempt: info.attempt, code }, message);
+      return ledgerUnavailable(error);
     }
     this.options.logger.error({ activity: info.activityType, err: error }, 'activity failed unexpectedly');
     return error;
@@ -93,13 +91,3 @@ function scheduleOf(
     maxMs: Math.min(schedule.maxMs, 2 * pollMaxMs),
   };
 }
-
-function codeOf(error: unknown): string | null {
-  if (typeof error !== 'object' || error === null) return null;
-  if ('code' in error && typeof error.code === 'string') return error.code;
-  return error instanceof Error && /Connection terminated|timeout exceeded when trying to connect/iu.test(error.message)
-    ? 'ECONNRESET'
-    : null;
-}
-
-const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));

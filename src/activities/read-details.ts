@@ -9,7 +9,7 @@ import type { ActivityDependencies } from './dependencies';
  * window of three months allows (spec: "POST /genebrc/fetch-details"). @returns their numbers.
  */
 export async function readDetails(
-  deps: Pick<ActivityDependencies, 'pool' | 'api' | 'clock'>,
+  deps: Pick<ActivityDependencies, 'pool' | 'api' | 'clock' | 'logger'>,
   { exporterId, iecCode, from, to }: { exporterId: string; iecCode: string; from: FilingDate; to: FilingDate },
 ): Promise<string[]> {
   const numbers = new Set<string>();

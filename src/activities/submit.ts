@@ -12,6 +12,7 @@ import { needFiling } from '../ledger/filings';
 import { withTransaction } from '../ledger/pool';
 import { markSending } from '../ledger/sending-mark';
 import { saveSubmissionDocument } from '../ledger/submissions';
+import { LedgerUnavailableError } from '../ledger/unavailable';
 import { writeBulkWorkbook } from '../workbook/write';
 import { failureOf, refusal } from './application-failure';
 import { withHeartbeat } from './call-context';
@@ -47,7 +48,9 @@ export function createSubmitActivities(deps: ActivityDependencies) {
     }
     const mark = await withTransaction(pool, (client) =>
       markSending(client, { attemptId: args.attemptId, sender, payloadHash, at: new Date(clock()) }),
-    );
+    ).catch((error: unknown) => {
+      throw error instanceof LedgerUnavailableError ? withoutLedger(error) : error;
+    });
     if (!mark.marked) throw attemptClosed(args, mark.reason);
   }
 
@@ -182,8 +185,14 @@ function attemptClosed({ attemptId }: SubmitArgs, why: string): ApiError {
   });
 }
 
+/** Before the first byte PostgreSQL was not itself: nothing was written. */
+function withoutLedger(cause: LedgerUnavailableError): ApiError {
+  return new ApiError({ kind: 'ledger_unavailable', operation: 'pushIrm', message: cause.message, cause });
+}
+
 /** The kind of a failed exchange, what is kept of it, and what is thrown. */
-function causeOf(error: unknown): { kind: string; answer: StoredAnswer; thrown: unknown } {
+function causeOf(thrown: unknown): { kind: string; answer: StoredAnswer; thrown: unknown } {
+  const error = thrown instanceof LedgerUnavailableError ? withoutLedger(thrown) : thrown;
   if (error instanceof ApiError) {
     const { kind, status, message, errorCode, fieldErrors } = error;
     return {

@@ -36,7 +36,8 @@ export const ERROR_KINDS = {
   conflict: '409 without a code that the specification knows.',
   refused: 'Another 4xx.',
   attempt_closed: 'Our own refusal to write: the attempt was closed before the first byte. Nothing was written.',
-  ledger_unavailable: 'Our own database did not answer before the call was written. Nothing was written.',
+  ledger_unavailable:
+    'Our own database cannot be used right now: away, silent, read-only after a failover, out of connections, a deadlock, a time-out. Nothing was written to the service.',
   cancelled: 'The caller cancelled. For a submission: before anything was written.',
   extraction_unconfigured: 'EBRC_EXTRACTION_URL or EBRC_EXTRACTION_KEY is not set.',
   unexpected: 'A defect of ours, or something nobody thought of.',

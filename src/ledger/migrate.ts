@@ -25,8 +25,9 @@ export interface MigrateOptions {
  * is safe to call at every start. Throws when a migration fails, or when the lock is not free within five minutes.
  */
 export async function migrate(target: pg.Pool | string, options: MigrateOptions = {}): Promise<string[]> {
-  if (typeof target !== 'string') return migrateWith(target, options);
-  const pool = createPool({ url: target, applicationName: 'ebrc-migrate', max: 1 });
+  const url = typeof target === 'string' ? target : (target.options.connectionString ?? '');
+  // A connection of its own: a migration may take longer than any statement of the ledger is allowed to.
+  const pool = createPool({ url, applicationName: 'ebrc-migrate', max: 1, timeouts: { statementMs: 0, queryMs: 0 } });
   try {
     return await migrateWith(pool, options);
   } finally {

@@ -1,7 +1,36 @@
 import pg from 'pg';
+import { connectFailure, LedgerUnavailableError, translated } from './unavailable';
 
 /** What a statement needs: a pool, or a client inside a transaction. */
 export type Queryable = Pick<pg.Pool, 'query'>;
+
+/** Each in milliseconds; 0 for none. */
+export interface PoolTimeouts {
+  /** From asking for a connection to having one, new or kept. */
+  connectMs: number;
+  /** One statement, at the server. */
+  statementMs: number;
+  /** A statement's wait for a lock, at the server. */
+  lockMs: number;
+  /** A transaction that sends nothing (its process is stopped, or cut off) is ended by the server after this. */
+  idleInTransactionMs: number;
+  /** One statement, measured here: the only bound where the network swallows what the server says. */
+  queryMs: number;
+}
+
+/**
+ * A step on the ledger has 30 s in all. The server speaks first, so that its reason is known; `queryMs` ends what it cannot end.
+ */
+export const POOL_TIMEOUTS: PoolTimeouts = {
+  connectMs: 10_000,
+  statementMs: 20_000,
+  lockMs: 10_000,
+  idleInTransactionMs: 15_000,
+  queryMs: 25_000,
+};
+
+/** An idle connection is probed after this, so that one whose peer is gone is found out before it is needed. */
+const KEEP_ALIVE_MS = 10_000;
 
 export interface PoolOptions {
   /** `postgres://user:password@host:port/database`. */
@@ -10,6 +39,8 @@ export interface PoolOptions {
   applicationName?: string;
   /** Most connections this process opens; default 10. */
   max?: number;
+  /** Default {@link POOL_TIMEOUTS}. */
+  timeouts?: Partial<PoolTimeouts>;
   /** Told of connections that broke while idle (the server restarted, say); the pool replaces them by itself. */
   onIdleError?: (error: Error) => void;
 }
@@ -17,15 +48,24 @@ export interface PoolOptions {
 /**
  * A pool whose values read as this project means them: `date` stays the text `YYYY-MM-DD` (a filing date passes through no
  * time zone; the driver's default would make a local midnight of it), `numeric` stays text (money is never a binary float),
- * `bigint` stays text too, `timestamptz` becomes a `Date`.
+ * `bigint` stays text too, `timestamptz` becomes a `Date`. Every statement and every wait is bounded, and every trouble that
+ * passes rejects with {@link LedgerUnavailableError}.
  */
-export function createPool({ url, applicationName = 'ebrc', max = 10, onIdleError }: PoolOptions): pg.Pool {
-  const pool = new pg.Pool({
+export function createPool({ url, applicationName = 'ebrc', max = 10, onIdleError, ...options }: PoolOptions): pg.Pool {
+  const timeouts = { ...POOL_TIMEOUTS, ...options.timeouts };
+  const pool = new LedgerPool({
     connectionString: url,
     application_name: applicationName,
     max,
-    connectionTimeoutMillis: 15_000,
+    connectionTimeoutMillis: timeouts.connectMs,
+    statement_timeout: timeouts.statementMs,
+    lock_timeout: timeouts.lockMs,
+    idle_in_transaction_session_timeout: timeouts.idleInTransactionMs,
+    query_timeout: timeouts.queryMs,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     types: { getTypeParser },
+    Client: LedgerClient,
   });
   // Without a listener the driver throws it as an uncaught exception, and a restart of PostgreSQL would end the worker.
   pool.on('error', (error) => onIdleError?.(error));
@@ -42,9 +82,79 @@ function getTypeParser(oid: number, format?: 'text' | 'binary'): unknown {
   return pg.types.getTypeParser(oid, format === 'binary' ? 'binary' : 'text');
 }
 
+/** The driver's `query` has many signatures; here all of them are one. */
+type AnyQuery = (...args: unknown[]) => Promise<unknown>;
+
+/** A connection whose loss, also between two statements of a transaction, never becomes an uncaught exception. */
+class LedgerClient extends pg.Client {
+  readonly openedAt = performance.now();
+
+  constructor(config?: pg.ClientConfig) {
+    super(config);
+    // The pool listens to idle connections only. Whoever holds this one learns of the loss from the next statement.
+    this.on('error', () => undefined);
+    const query = this.query.bind(this) as AnyQuery;
+    this.query = ((...args: unknown[]) => {
+      const pending: unknown = query(...args);
+      return pending instanceof Promise ? pending.catch(rethrowTranslated) : pending;
+    }) as pg.Client['query'];
+  }
+}
+
+function rethrowTranslated(error: unknown): never {
+  throw translated(error);
+}
+
+class LedgerPool extends pg.Pool {
+  /** Connections made before this are to a server that has become read-only. */
+  private staleBefore = 0;
+
+  constructor(config: pg.PoolConfig) {
+    super(config);
+    const checkOut = this.connect.bind(this) as () => Promise<pg.PoolClient>;
+    this.connect = (() => this.freshClient(checkOut)) as pg.Pool['connect'];
+    this.query = ((...args: unknown[]) => this.queryOnce(args)) as pg.Pool['query'];
+    this.on('release', (error: unknown) => {
+      if (error instanceof LedgerUnavailableError && error.code === READ_ONLY) this.staleBefore = performance.now();
+    });
+  }
+
+  /** After a failover the connections that are left all lead to the old server: they are replaced, not tried one by one. */
+  private async freshClient(checkOut: () => Promise<pg.PoolClient>): Promise<pg.PoolClient> {
+    for (;;) {
+      const client = await checkOut().catch((error: unknown) => {
+        throw connectFailure(error);
+      });
+      if (!(client instanceof LedgerClient) || client.openedAt > this.staleBefore) return client;
+      client.release(true);
+    }
+  }
+
+  private async queryOnce(args: unknown[]): Promise<unknown> {
+    const client = await this.connect();
+    let broken: Error | undefined;
+    try {
+      return await (client.query as AnyQuery)(...args);
+    } catch (error) {
+      broken = brokenBy(error);
+      throw error;
+    } finally {
+      client.release(broken);
+    }
+  }
+}
+
+/** SQLSTATE `read_only_sql_transaction`. */
+const READ_ONLY = '25006';
+
+/** The error where the connection is not to be used after it. */
+function brokenBy(error: unknown): Error | undefined {
+  return error instanceof LedgerUnavailableError && !error.connectionUsable ? error : undefined;
+}
+
 /**
  * Runs `work` in one transaction: committed when it returns, rolled back when it throws (the error comes through as it was).
- * A client whose rollback fails is thrown away, not put back.
+ * A connection that is lost or leads to the wrong server is thrown away, and so is one whose rollback fails.
  */
 export async function withTransaction<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect();
@@ -55,9 +165,13 @@ export async function withTransaction<T>(pool: pg.Pool, work: (client: pg.PoolCl
     await client.query('COMMIT');
     return result;
   } catch (error) {
-    await client.query('ROLLBACK').catch((rollbackError: unknown) => {
-      broken = rollbackError instanceof Error ? rollbackError : new Error(String(rollbackError));
-    });
+    broken = brokenBy(error);
+    // On a silent connection a rollback would wait for its own time-out; closing it does the same.
+    if (!broken) {
+      await client.query('ROLLBACK').catch((rollbackError: unknown) => {
+        broken = rollbackError instanceof Error ? rollbackError : new Error(String(rollbackError));
+      });
+    }
     throw error;
   } finally {
     client.release(broken);

@@ -3,6 +3,7 @@ import type pg from 'pg';
 import type { Config } from '../config';
 import { migrate } from '../ledger/migrate';
 import { createPool } from '../ledger/pool';
+import { LedgerUnavailableError } from '../ledger/unavailable';
 import { UnreachableError } from './errors';
 
 const CONNECT_WITHIN = '8s';
@@ -29,15 +30,10 @@ export async function openLedger(databaseUrl: string): Promise<pg.Pool> {
     return pool;
   } catch (error) {
     await pool.end();
-    throw isConnectionProblem(error) ? new UnreachableError('PostgreSQL', addressOf(databaseUrl), error) : error;
+    throw error instanceof LedgerUnavailableError
+      ? new UnreachableError('PostgreSQL', addressOf(databaseUrl), error.cause)
+      : error;
   }
-}
-
-/** What the system says without an SQLSTATE, and the SQLSTATE classes of a connection that is not let in. */
-function isConnectionProblem(error: unknown): boolean {
-  if (error instanceof AggregateError) return true;
-  const code = (error as { code?: unknown }).code;
-  return typeof code !== 'string' || !/^[0-9A-Z]{5}$/.test(code) || /^(08|28|3D|57)/.test(code);
 }
 
 function addressOf(databaseUrl: string): string {

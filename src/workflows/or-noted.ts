@@ -1,9 +1,11 @@
+import { ActivityFailure, ChildWorkflowFailure, isCancellation } from '@temporalio/workflow';
 import { readFailure } from './failures';
 import type { FilingRun } from './filing-run';
 
 /**
  * Makes a call that a filing can go on without: what it fails with becomes a line of the filing's story, and null comes
- * back. What no activity said comes through, as do the ends of a filing that is given up or interrupted.
+ * back. That goes for every failure, also a worker that was lost again and again, a database that is away, and a defect of ours: what
+ * only helps never ends a filing. Only what the workflow itself throws comes through, such as the end of a filing that is given up.
  */
 export async function orNoted<T>(
   run: FilingRun,
@@ -13,9 +15,9 @@ export async function orNoted<T>(
   try {
     return await call();
   } catch (error) {
-    const failure = readFailure(error);
-    if (failure.kind === null) throw error;
-    await run.note({ kind, text: `${text}: ${failure.message}` });
+    const helpFailed = error instanceof ActivityFailure || error instanceof ChildWorkflowFailure;
+    if (!helpFailed || isCancellation(error)) throw error;
+    await run.note({ kind, text: `${text}: ${readFailure(error).message}` });
     return null;
   }
 }

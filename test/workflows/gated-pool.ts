@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { LedgerUnavailableError } from '../../src/ledger/unavailable';
 
 /** The way to PostgreSQL; while it is down, every statement fails as with a server that is not there. */
 export interface Gate {
@@ -13,7 +14,7 @@ export function gatedPool(pool: pg.Pool, gate: Gate): pg.Pool {
       if (typeof value !== 'function') return value;
       return (...args: unknown[]): unknown => {
         if (gate.down && (property === 'query' || property === 'connect')) {
-          return Promise.reject(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }));
+          return Promise.reject(new LedgerUnavailableError('ECONNREFUSED', false, new Error('connect ECONNREFUSED')));
         }
         return Reflect.apply(value, target, args);
       };

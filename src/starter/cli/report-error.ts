@@ -4,6 +4,7 @@ import { CommanderError } from 'commander';
 import { ApiError } from '../../api/errors';
 import { ConfigError } from '../../config';
 import type { ErrorKind } from '../../domain/error-kinds';
+import { LedgerUnavailableError } from '../../ledger/unavailable';
 import { VaultError } from '../../ledger/vault';
 import {
   EXIT,
@@ -68,7 +69,7 @@ function explained(error: unknown): Explained {
     return { code: EXIT.usage, errors: [problem('usage', `${capital(message)}. \`ebrc --help\` shows how.`)] };
   }
   if (error instanceof ApiError) return explainedCall(error);
-  if (error instanceof UnreachableError)
+  if (error instanceof UnreachableError || error instanceof LedgerUnavailableError)
     return { code: EXIT.unexpected, errors: [problem('unreachable', error.message)] };
   if (error instanceof NoWorkerError) return { code: EXIT.unexpected, errors: [problem('no_worker', error.message)] };
   if (error instanceof NamespaceNotFoundError) {

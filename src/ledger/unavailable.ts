@@ -1,0 +1,94 @@
+import pg from 'pg';
+
+/**
+ * PostgreSQL cannot do this work right now, and the same work may succeed later: a statement is not to blame. Thrown by everything that
+ * goes through the ledger's pool. What must happen waits it out without end; what only helps is given up.
+ */
+export class LedgerUnavailableError extends Error {
+  override readonly name = 'LedgerUnavailableError';
+
+  constructor(
+    /** SQLSTATE, or the system's or the driver's word for it (`ECONNREFUSED`, `connection`, `timeout`). */
+    readonly code: string,
+    /** Whether the connection is as good as before: the transaction alone is lost. */
+    readonly connectionUsable: boolean,
+    cause: unknown,
+  ) {
+    super(`PostgreSQL cannot be used right now (${code}: ${messageOf(cause)}).`, { cause });
+  }
+}
+
+interface Passing {
+  code: RegExp;
+  /** Whether the connection is worth keeping; one to a server that is read-only or going away is not. */
+  connectionUsable: boolean;
+}
+
+/**
+ * Every class of PostgreSQL's errors that says "not now" instead of "not like this". What is not in the table is a defect, or a rule of
+ * the ledger that was broken: integrity violations (23), data (22), syntax and rights (42).
+ */
+export const PASSING_SQLSTATES: readonly Passing[] = [
+  // Connection exceptions.
+  { code: /^08/u, connectionUsable: false },
+  // Read-only transaction: a failover left us at a standby.
+  { code: /^25006$/u, connectionUsable: false },
+  // Idle-in-transaction and transaction time-outs: the server ended the session.
+  { code: /^25P0[34]$/u, connectionUsable: false },
+  // Authentication, which fails for a while during a switch or a change of passwords.
+  { code: /^28/u, connectionUsable: false },
+  // Serialisation failure, deadlock and other rollbacks; 40002 is an integrity violation.
+  { code: /^40(?!002)/u, connectionUsable: true },
+  // Out of memory, disk or connections.
+  { code: /^53/u, connectionUsable: false },
+  // Lock time-out; statement time-out or cancel.
+  { code: /^(55P03|57014)$/u, connectionUsable: true },
+  // Shut down, crashed, starting up, database dropped, session timed out.
+  { code: /^57P/u, connectionUsable: false },
+  // The server's own disk or system.
+  { code: /^58/u, connectionUsable: false },
+];
+
+/** What the driver says, without a code, of a connection that is lost, late or closed. */
+const DRIVER_SAYS: readonly [message: RegExp, code: string][] = [
+  [/^Query read timeout|timeout exceeded when trying to connect|due to connection timeout/iu, 'timeout'],
+  [/^Connection (terminated|ended)|is not queryable|after calling end on the pool/iu, 'connection'],
+];
+
+/** The error as {@link LedgerUnavailableError} where it is one that passes; any other as it is. */
+export function translated(error: unknown): unknown {
+  if (error instanceof LedgerUnavailableError) return error;
+  if (error instanceof pg.DatabaseError) {
+    const code = error.code ?? '';
+    const passing = PASSING_SQLSTATES.find((each) => each.code.test(code));
+    return passing ? new LedgerUnavailableError(code, passing.connectionUsable, error) : error;
+  }
+  if (isSystemError(error)) return new LedgerUnavailableError(error.code, false, error);
+  const said = messageOf(error);
+  const known = DRIVER_SAYS.find(([message]) => message.test(said));
+  return known ? new LedgerUnavailableError(known[1], false, error) : error;
+}
+
+/** A connection that could not be made: whatever the reason, no statement is to blame. */
+export function connectFailure(error: unknown): LedgerUnavailableError {
+  const known = translated(error);
+  if (known instanceof LedgerUnavailableError) return known;
+  return new LedgerUnavailableError(
+    error instanceof pg.DatabaseError ? (error.code ?? '') : 'connection',
+    false,
+    error,
+  );
+}
+
+function isSystemError(error: unknown): error is { code: string } {
+  return isObject(error) && typeof error['code'] === 'string' && /^E[A-Z_0-9]+$/u.test(error['code']);
+}
+
+/** Where several addresses were tried, the driver's error is a list without a message of its own. */
+function messageOf(error: unknown): string {
+  if (!isObject(error)) return String(error);
+  if (Array.isArray(error['errors'])) return error['errors'].map(messageOf).join('; ');
+  return String(error['message']);
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;

@@ -1,0 +1,55 @@
+/** Filings while PostgreSQL is not itself, and while what only helps does not work. */
+import type { FilingStage } from './filing-stage';
+import { QUICK_AUTHORITY, useFilingStage } from './use-filing-stage';
+
+let stage: FilingStage;
+const broken = { details: false };
+
+useFilingStage((opened) => (stage = opened), {
+  ...QUICK_AUTHORITY,
+  worker: {
+    ...QUICK_AUTHORITY.worker,
+    adjust: (deps) => ({
+      ...deps,
+      api: {
+        ...deps.api,
+        fetchDetails: (...args) => {
+          if (broken.details) throw new TypeError('a defect in what only helps');
+          return deps.api.fetchDetails(...args);
+        },
+      },
+    }),
+  },
+});
+
+async function readOnly(on: boolean): Promise<void> {
+  const { pool, url } = stage.ledger;
+  const name = new URL(url).pathname.slice(1);
+  await pool.query(
+    `BEGIN READ WRITE; ALTER DATABASE ${name} ${on ? 'SET default_transaction_read_only TO on' : 'RESET default_transaction_read_only'}; COMMIT`,
+  );
+  await pool.query(
+    'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+  );
+}
+
+it('waits while the ledger is read-only, and then goes on without asking anybody', async () => {
+  const exporter = await stage.exporter();
+  await readOnly(true);
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  expect(stage.pushes(exporter)).toBe(0);
+  await readOnly(false);
+  expect(await filing.result()).toMatchObject({ state: 'certified', asked: false });
+  expect(stage.pushes(exporter)).toBe(1);
+});
+
+it('does not end because of a defect in what only helps', async () => {
+  const exporter = await stage.exporter();
+  broken.details = true;
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  const { filingId, state } = await filing.result();
+  broken.details = false;
+  expect(state).toBe('certified');
+  expect(await stage.story(filingId)).toEqual(expect.arrayContaining(['no_snapshot', 'no_details']));
+});
