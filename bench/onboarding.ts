@@ -11,7 +11,7 @@ import { openStage } from '../chaos/stage';
 import { startCrew } from '../chaos/crew';
 import { makePlan } from '../chaos/plan';
 import { RATE_LIMITS } from '../src/domain/names';
-import { csvOf } from '../src/starter/cli/csv';
+import { csvOf } from '../src/starter/exporters/csv';
 import { runProgramOf } from './support/run-program';
 
 const EXPORTERS = 300;

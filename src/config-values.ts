@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { DURATION_FORM, formatDuration, parseDuration } from './domain/durations';
-import { modeOfKey } from './domain/names';
+import { modeOfKey, type Mode } from './domain/names';
 
 /**
  * How each kind of value is read. A message says what was wrong and what is allowed; the variable's name is put before it. A value that
@@ -77,6 +77,12 @@ export const apiKey = headerKey.transform((key, context) =>
       ? wrong(context, 'is a prefix without a key; allowed: a key that starts with dev_ or prod_')
       : key,
 );
+
+export const mode = z
+  .string()
+  .transform((text, context): Mode | typeof z.NEVER =>
+    text === 'test' || text === 'live' ? text : wrong(context, `"${text}" is no mode; allowed: test or live`),
+  );
 
 export const databaseUrl = z.string().transform((text, context) => {
   const protocol = URL.canParse(text) ? new URL(text).protocol : '';

@@ -15,6 +15,7 @@ const DAY = 24 * HOUR;
 export const VARIABLES = {
   EBRC_API_URL: { value: values.apiUrl },
   EBRC_API_KEY: { value: values.apiKey },
+  EBRC_MODE: { value: values.mode },
   EBRC_EXTRACTION_URL: { value: values.extractionUrl },
   EBRC_EXTRACTION_KEY: { value: values.headerKey },
   DATABASE_URL: { value: values.databaseUrl },
@@ -67,7 +68,7 @@ export interface Config {
 const SECTIONS = {
   api: ['apiUrl', 'apiKey', 'mode', 'httpTimeoutMs', 'rateWindowMs'],
   tuning: ['httpTimeoutMs', 'rateWindowMs'],
-  mode: ['apiKey', 'mode'],
+  mode: ['mode'],
   extraction: ['extraction'],
   database: ['databaseUrl'],
   temporal: ['temporal', 'taskQueue'],
@@ -98,7 +99,7 @@ export class ConfigError extends Error {
   }
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
+export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * Reads the configuration, or the named sections of it: a command that needs no API key is not refused for want of one. An empty value
@@ -130,6 +131,8 @@ export function loadConfig(env: Environment = process.env, options?: { need: rea
 
 const API_URL_HINT = 'is missing; allowed: the root of the filing service, ending in /api/v1';
 const API_KEY_HINT = 'is missing; allowed: a key of the filing service, which starts with dev_ or prod_';
+const MODE_HINT = `${API_KEY_HINT}; EBRC_MODE (test or live) is enough for commands that only read`;
+const ENCRYPTION_HINT = `${API_KEY_HINT}; or EBRC_ENCRYPTION_KEY, which is derived from it where it is not set`;
 const DATABASE_HINT = 'is missing; allowed: postgres://USER:PASSWORD@HOST:PORT/DATABASE';
 const EXTRACTION_HINT =
   'is missing, but the other of EBRC_EXTRACTION_URL and EBRC_EXTRACTION_KEY is set; allowed: both or neither';
@@ -173,14 +176,26 @@ function createReader(env: Environment): Reader {
   };
 }
 
+/** The mode that the key has, or that stands in the place of a key for commands that only read. */
+function modeOf(read: Reader): Mode | undefined {
+  const key = read.optional('EBRC_API_KEY');
+  const said = read.optional('EBRC_MODE');
+  const ofKey = key === undefined ? undefined : (modeOfKey(key) ?? undefined);
+  if (ofKey && said && ofKey !== said) {
+    read.report('EBRC_MODE', `is ${said}, but EBRC_API_KEY is a key of ${ofKey} mode; allowed: unset, or ${ofKey}`);
+  }
+  return ofKey ?? said;
+}
+
 function readMode(read: Reader) {
-  const apiKey = read.required('EBRC_API_KEY', API_KEY_HINT);
-  return { apiKey, mode: apiKey === undefined ? undefined : modeOfKey(apiKey) };
+  if (!read.isSet('EBRC_MODE')) read.required('EBRC_API_KEY', MODE_HINT);
+  return { mode: modeOf(read) };
 }
 
 function readApi(read: Reader, warnings: string[]) {
   const apiUrl = read.required('EBRC_API_URL', API_URL_HINT);
-  const { apiKey, mode } = readMode(read);
+  const apiKey = read.required('EBRC_API_KEY', API_KEY_HINT);
+  const mode = modeOf(read);
   if (apiUrl !== undefined && isOpenHttp(apiUrl)) {
     if (mode === 'live')
       read.report('EBRC_API_URL', 'would send a prod_ key over an unencrypted connection; allowed: an https address');
@@ -190,7 +205,7 @@ function readApi(read: Reader, warnings: string[]) {
 }
 
 /** Whether live data is meant; asked by what needs no key itself but must not let its data out. */
-const isLive = (read: Reader) => read.isSet('EBRC_API_KEY') && readMode(read).mode === 'live';
+const isLive = (read: Reader) => modeOf(read) === 'live';
 
 function readDatabase(env: Environment, read: Reader) {
   const databaseUrl = read.required('DATABASE_URL', DATABASE_HINT);
@@ -259,9 +274,9 @@ function readEncryption(read: Reader, warnings: string[]) {
     if (weak) read.report('EBRC_ENCRYPTION_KEY', weak);
     return { encryptionKeys };
   }
-  const { apiKey, mode } = readMode(read);
+  const apiKey = read.required('EBRC_API_KEY', ENCRYPTION_HINT);
   if (apiKey === undefined) return {};
-  if (mode === 'live') {
+  if (modeOf(read) === 'live') {
     const how = 'allowed: keyId:base64-of-32-bytes (`openssl rand -base64 32` makes one)';
     read.report('EBRC_ENCRYPTION_KEY', `is missing, and a prod_ key does not start without it; ${how}`);
     return {};

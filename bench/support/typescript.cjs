@@ -14,3 +14,11 @@ Module._extensions['.ts'] = (module, filename) => {
   });
   module._compile(code, filename);
 };
+
+// `import('./x.js')` of a TypeScript source means x.ts: Node's own rule for sources that are not built yet.
+const resolveFilename = Module._resolveFilename;
+Module._resolveFilename = function (request, parent, ...rest) {
+  const source =
+    /^\.{1,2}\/.*\.js$/.test(request) && parent?.filename?.endsWith('.ts') ? request.slice(0, -3) : request;
+  return resolveFilename.call(this, source, parent, ...rest);
+};

@@ -1,61 +1,69 @@
-import type { FilingView } from '../domain/contracts';
-import { listCertificates, type CertificateView } from '../ledger/certificates';
-import { listFilingViews, readFilingView, type FilingSummary } from '../ledger/filing-view';
-import { correctFiling, type CorrectRequest } from './filings/correct';
+import type { Extraction } from '../api/extraction';
 import type { EbrcClientDependencies } from './dependencies';
-import { exporterIdOf } from './exporters/lookup';
+import { changeExporter, type ExporterChange } from './exporters/change';
+import { onboardList, type ListOnboarding, type OnboardListOptions } from './exporters/onboard-list';
 import { createExporterOperations, type ExporterOperations } from './exporters/operations';
+import { makeTemplate, type Template } from './exporters/template';
+import type { ExporterView } from './exporters/views';
+import { extractDocument, type ExtractRequest } from './extract';
+import { checkFile, type CheckOutcome, type CheckRequest } from './filings/check';
+import { correctFiling, type CorrectRequest } from './filings/correct';
 import { fileFile, type FileRequest } from './filings/file';
+import { createFilingOperations, type FilingOperations } from './filings/operate';
 import type { FilingOutcome } from './filings/outcome';
-import { createFilingOperations, filingOf, type FilingOperations } from './filings/operate';
-import { withPaths, type WaitOptions } from './filings/start';
-
-export interface ListFilter {
-  state?: string;
-  /** Id or e-mail. */
-  exporter?: string;
-  /** Only filings that somebody should look at. */
-  attention?: boolean;
-}
+import type { WaitOptions } from './filings/start';
+import { createEbrcReader, type EbrcReader } from './reader';
+import { applySchedules, deleteSchedules, listSchedules, type ScheduleView } from './schedules';
+import type { RotationResult } from '../ledger/vault';
 
 /**
  * Everything the command line does, for other TypeScript programs. Filings and exporters are read from the ledger; what
  * changes something goes through Temporal. Refusals are thrown as `RefusedError` with every reason.
  */
-export interface EbrcClient extends ExporterOperations, FilingOperations {
+export interface EbrcClient extends EbrcReader, ExporterOperations, FilingOperations {
   /** Files a push message or a workbook; the same content again finds the first filing. */
   file(request: FileRequest, wait?: WaitOptions): Promise<FilingOutcome>;
+  /** Checks a push message or a workbook by all rules and balances, and sends nothing. */
+  check(request: CheckRequest): Promise<CheckOutcome>;
   /** Files the errored rows of a filing again, as a new filing. */
   correct(request: CorrectRequest, wait?: WaitOptions): Promise<FilingOutcome>;
-  /** A filing by its id or reference. @throws RefusedError when there is none */
-  show(filing: string): Promise<FilingView>;
-  list(filter?: ListFilter): Promise<FilingSummary[]>;
-  certificates(filter?: { exporter?: string }): Promise<CertificateView[]>;
+  /** Onboards every exporter of a list (.csv, .xlsx or .json); one row's failure is its own. */
+  onboardList(path: string, options: OnboardListOptions): Promise<ListOnboarding>;
+  /** Changes name, company name or address at the service; needs `api`. */
+  changeExporter(exporter: string, change: ExporterChange): Promise<ExporterView>;
+  /** A bulk workbook with one row per inward remittance, to be filled in and filed; needs `api`. */
+  template(exporter: string): Promise<Template>;
+  /** Has the extraction service read a shipping bill or an invoice; needs `extraction`. */
+  extract(request: ExtractRequest): Promise<Extraction>;
+  /** The daily runs on Temporal: each answers the schedules that it made, found or removed. */
+  schedules: Record<'apply' | 'list' | 'delete', () => Promise<ScheduleView[]>>;
+  /** Encrypts every stored password under the first key of the vault. */
+  rotateVault(): Promise<RotationResult>;
 }
 
 /** The typed client. What it stands on is opened, and closed, by the caller. */
 export function createEbrcClient(deps: EbrcClientDependencies): EbrcClient {
-  const { pool, mode, documents } = deps;
-  const exporterOf = (exporter: string | undefined) =>
-    exporter === undefined ? undefined : exporterIdOf(pool, mode, exporter);
+  const operations = { ...createEbrcReader(deps), ...createExporterOperations(deps), ...createFilingOperations(deps) };
   return {
-    ...createExporterOperations(deps),
-    ...createFilingOperations(deps),
+    ...operations,
     file: (request, wait = {}) => fileFile(deps, request, wait),
+    check: (request) => checkFile(deps, request),
     correct: (request, wait = {}) => correctFiling(deps, request, wait),
-    async show(idOrReference) {
-      const { filingId } = await filingOf(deps, idOrReference);
-      const view = await readFilingView(pool, filingId);
-      if (!view) throw new Error(`Filing ${filingId} went away while it was read.`);
-      return withPaths(deps, view);
+    onboardList: (path, options) => onboardList(() => Promise.resolve(operations), path, options),
+    changeExporter: async (exporter, change) =>
+      changeExporter({ ...deps, api: await needed(deps.api, 'api') }, exporter, change),
+    template: async (exporter) => makeTemplate({ ...deps, api: await needed(deps.api, 'api') }, exporter),
+    extract: async (request) => extractDocument(await needed(deps.extraction, 'extraction'), request),
+    schedules: {
+      apply: () => applySchedules(deps),
+      list: () => listSchedules(deps),
+      delete: () => deleteSchedules(deps),
     },
-    async list({ state, exporter, attention } = {}) {
-      const exporterId = await exporterOf(exporter);
-      return listFilingViews(pool, { mode, state, exporterId, attention });
-    },
-    async certificates({ exporter } = {}) {
-      const all = await listCertificates(pool, { mode, exporterId: await exporterOf(exporter) });
-      return all.map((each) => ({ ...each, document: each.document && documents.pathOf(each.document) }));
-    },
+    rotateVault: () => deps.vault.rotate(deps.pool),
   };
+}
+
+function needed<T>(open: (() => Promise<T>) | undefined, name: string): Promise<T> {
+  if (open) return open();
+  return Promise.reject(new TypeError(`createEbrcClient was given no \`${name}\`, and this operation needs it.`));
 }

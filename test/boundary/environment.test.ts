@@ -6,6 +6,7 @@ import { readProject } from './project';
 const CONTRACT = [
   'EBRC_API_URL',
   'EBRC_API_KEY',
+  'EBRC_MODE',
   'EBRC_EXTRACTION_URL',
   'EBRC_EXTRACTION_KEY',
   'DATABASE_URL',

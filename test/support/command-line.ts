@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { Readable, Writable } from 'node:stream';
+import { runProgram } from '../../src/starter/cli/program';
 
 const ROOT = join(__dirname, '..', '..');
 
@@ -16,10 +18,12 @@ export interface CommandOptions {
   env?: Record<string, string>;
   /** Standard input. */
   input?: string;
-  cwd?: string;
+  /** How long a process of its own may take. */
   withinMs?: number;
-  /** Path of a built command line; the sources where left out. */
+  /** Path of a built command line, which is started as a process. */
   program?: string;
+  /** A process of its own, from the sources. */
+  spawned?: boolean;
 }
 
 /** How a TypeScript source of ours is started as a program of its own. */
@@ -33,12 +37,32 @@ export function cleanEnvironment(env: Record<string, string> = {}): Record<strin
   return { PATH, HOME, ...(TZ === undefined ? {} : { TZ }), NO_COLOR: '1', ...env };
 }
 
-/** Runs the command line as a user does: a process of its own, with arguments, environment and standard input. */
-export function ebrc(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
-  const { env, input = '', cwd, withinMs = 120_000, program } = options;
+/**
+ * Runs the command line as a user does, with arguments, environment and standard input: in this process, through its own front door, or
+ * as a process of its own where `program` or `spawned` says so.
+ */
+export async function ebrc(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
+  if (options.program !== undefined || options.spawned) return spawnedEbrc(args, options);
+  const { env, input = '' } = options;
+  const [stdout, stderr] = [new Collected(), new Collected()];
+  const streams = { stdin: Readable.from([Buffer.from(input)]), stdout, stderr };
+  const code = await runProgram(args, streams, cleanEnvironment(env));
+  return resultOf(code, stdout.text, stderr.text);
+}
+
+/** What is written to it. */
+class Collected extends Writable {
+  text = '';
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    this.text += chunk.toString();
+    done();
+  }
+}
+
+function spawnedEbrc(args: readonly string[], options: CommandOptions): Promise<CommandResult> {
+  const { env, input = '', withinMs = 120_000, program } = options;
   const start = program === undefined ? programArguments('src/starter/cli.ts') : [program];
   const child = spawn(process.execPath, [...start, ...args], {
-    cwd,
     env: cleanEnvironment(env),
     timeout: withinMs,
     stdio: 'pipe',
@@ -51,19 +75,21 @@ export function ebrc(args: readonly string[], options: CommandOptions = {}): Pro
   child.stdin.end(input);
   return new Promise((resolve, reject) => {
     child.once('error', reject);
-    child.once('close', (code) =>
-      resolve({
-        code,
-        stdout,
-        stderr,
-        json: <T>() => {
-          try {
-            return JSON.parse(stdout) as T;
-          } catch {
-            throw new Error(`Not one JSON document:\n${stdout}\n--- standard error:\n${stderr}`);
-          }
-        },
-      }),
-    );
+    child.once('close', (code) => resolve(resultOf(code, stdout, stderr)));
   });
+}
+
+function resultOf(code: number | null, stdout: string, stderr: string): CommandResult {
+  return {
+    code,
+    stdout,
+    stderr,
+    json: <T>() => {
+      try {
+        return JSON.parse(stdout) as T;
+      } catch {
+        throw new Error(`Not one JSON document:\n${stdout}\n--- standard error:\n${stderr}`);
+      }
+    },
+  };
 }

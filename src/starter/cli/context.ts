@@ -1,42 +1,50 @@
 import type { Client } from '@temporalio/client';
 import type pg from 'pg';
-import { createBudget, hashOfKey } from '../../api/budget';
-import { createFilingApi } from '../../api/client';
+import type { ExtractionApi } from '../../api/extraction';
 import type { FilingApi } from '../../api/client-types';
-import { ConfigError, loadConfig, type ConfigOf, type Section } from '../../config';
-import { createDocumentStore } from '../../documents/document-store';
-import type { Mode } from '../../domain/names';
-import { createBudgetStore } from '../../ledger/budget-store';
-import { createVault } from '../../ledger/vault';
-import { createEbrcClient, type EbrcClient } from '../client';
-import { connectTemporal, openLedger } from '../connections';
+import type { ConfigOf, Environment, Section } from '../../config';
+import type { DocumentStore } from '../../documents/document-store';
+import type { Vault } from '../../ledger/vault';
+import type { EbrcClient } from '../client';
+import type { EbrcReader } from '../reader';
 import type { Terminal } from './terminal';
 
-/** What a command works with. Everything is opened when it is asked for first, and closed at the end. */
+/**
+ * What a command works with. Everything is loaded and opened when it is asked for first, and closed at the end: a command costs what it
+ * uses, and needs the configuration of that alone.
+ */
 export interface Cli {
   terminal: Terminal;
   /** @throws ConfigError with every wrong variable of these sections */
-  config<S extends Section>(...need: S[]): ConfigOf<S>;
+  config<S extends Section>(...need: S[]): Promise<ConfigOf<S>>;
   /** As `config`, for what a command can do without: nothing where the variables are not set. @throws ConfigError where they are wrong */
-  optional<S extends Section>(need: S): Partial<ConfigOf<S>>;
-  mode(): Mode;
+  optional<S extends Section>(need: S): Promise<Partial<ConfigOf<S>>>;
   pool(): Promise<pg.Pool>;
+  documents(): Promise<DocumentStore>;
   temporal(): Promise<Client>;
-  client(): Promise<EbrcClient>;
+  vault(): Promise<Vault>;
   /** The filing service itself, within the budget that the workers share; for what is no workflow. */
   api(): Promise<FilingApi>;
+  extraction(): Promise<ExtractionApi>;
+  /** The ledger, for commands that only read: no Temporal server, no encryption key, and `EBRC_MODE` in the place of an API key. */
+  reader(): Promise<EbrcReader>;
+  client(): Promise<EbrcClient>;
   close(): Promise<void>;
 }
 
-/** What the typed client needs of the configuration. */
-export const CLIENT_SECTIONS = ['mode', 'database', 'temporal', 'encryption', 'documents'] as const;
+/** What reading needs of the configuration. */
+const READER_SECTIONS = ['mode', 'database', 'documents'] as const;
 
-export function createCli(terminal: Terminal): Cli {
+/** What the typed client needs of the configuration. */
+const CLIENT_SECTIONS = [...READER_SECTIONS, 'temporal', 'encryption'] as const;
+
+export function createCli(terminal: Terminal, env?: Environment): Cli {
   const opened: (() => Promise<unknown>)[] = [];
   const warned = new Set<string>();
 
-  function config<S extends Section>(...need: S[]): ConfigOf<S> {
-    const loaded = loadConfig(undefined, { need });
+  async function config<S extends Section>(...need: S[]): Promise<ConfigOf<S>> {
+    const { loadConfig } = await import('../../config.js');
+    const loaded = loadConfig(env, { need });
     for (const warning of loaded.warnings) {
       if (!warned.has(warning)) terminal.note(`Note: ${warning}`);
       warned.add(warning);
@@ -44,9 +52,10 @@ export function createCli(terminal: Terminal): Cli {
     return loaded;
   }
 
-  function optional<S extends Section>(need: S): Partial<ConfigOf<S>> {
+  async function optional<S extends Section>(need: S): Promise<Partial<ConfigOf<S>>> {
+    const { ConfigError } = await import('../../config.js');
     try {
-      return config(need);
+      return await config(need);
     } catch (error) {
       const unset =
         error instanceof ConfigError && error.problems.every(({ problem }) => problem.startsWith('is missing'));
@@ -56,32 +65,37 @@ export function createCli(terminal: Terminal): Cli {
   }
 
   const pool = once(async () => {
-    const ledger = await openLedger(config('database').databaseUrl);
+    const { openLedger } = await import('../open-ledger.js');
+    const ledger = await openLedger((await config('database')).databaseUrl);
     opened.push(() => ledger.end());
     return ledger;
   });
 
+  const documents = once(async () => {
+    const { createDocumentStore } = await import('../../documents/document-store.js');
+    return createDocumentStore({ root: (await config('documents')).documents });
+  });
+
   const temporal = once(async () => {
-    const client = await connectTemporal(config('temporal').temporal);
+    const { connectTemporal } = await import('../temporal/connect.js');
+    const client = await connectTemporal((await config('temporal')).temporal);
     opened.push(() => client.connection.close());
     return client;
   });
 
-  const client = once(async () => {
-    // All of it first: a person mends one configuration, not one variable at a time.
-    const { mode, taskQueue, encryptionKeys, documents } = config(...CLIENT_SECTIONS);
-    return createEbrcClient({
-      pool: await pool(),
-      temporal: await temporal(),
-      vault: createVault({ keys: encryptionKeys.map(({ id, key }) => ({ keyId: id, key })) }),
-      documents: createDocumentStore({ root: documents }),
-      mode,
-      taskQueue,
-    });
+  const vault = once(async () => {
+    const { createVault } = await import('../../ledger/vault.js');
+    const { encryptionKeys } = await config('encryption');
+    return createVault({ keys: encryptionKeys.map(({ id, key }) => ({ keyId: id, key })) });
   });
 
   const api = once(async () => {
-    const { apiUrl, apiKey, httpTimeoutMs, rateWindowMs } = config('api', 'database');
+    const [{ createFilingApi }, { createBudget, hashOfKey }, { createBudgetStore }] = await Promise.all([
+      import('../../api/client.js'),
+      import('../../api/budget.js'),
+      import('../../ledger/budget-store.js'),
+    ]);
+    const { apiUrl, apiKey, httpTimeoutMs, rateWindowMs } = await config('api', 'database');
     const store = createBudgetStore({ pool: await pool(), keyHash: hashOfKey(apiKey), owner: crypto.randomUUID() });
     const budget = createBudget({ store, windowMs: rateWindowMs });
     const service = createFilingApi({ baseUrl: apiUrl, apiKey, httpTimeoutMs, budget });
@@ -92,15 +106,48 @@ export function createCli(terminal: Terminal): Cli {
     return service;
   });
 
+  const extraction = once(async () => {
+    const { createExtractionApi } = await import('../../api/extraction.js');
+    const { extraction: configured, httpTimeoutMs } = await config('extraction', 'tuning');
+    const calls = createExtractionApi({ ...configured, httpTimeoutMs });
+    opened.push(() => calls.close());
+    return calls;
+  });
+
+  const reader = once(async () => {
+    const { createEbrcReader } = await import('../reader.js');
+    const { mode } = await config(...READER_SECTIONS);
+    return createEbrcReader({ pool: await pool(), documents: await documents(), mode });
+  });
+
+  const client = once(async () => {
+    const { createEbrcClient } = await import('../client.js');
+    // All of it first: a person mends one configuration, not one variable at a time.
+    const { mode, taskQueue } = await config(...CLIENT_SECTIONS);
+    return createEbrcClient({
+      pool: await pool(),
+      temporal: await temporal(),
+      vault: await vault(),
+      documents: await documents(),
+      mode,
+      taskQueue,
+      api,
+      extraction,
+    });
+  });
+
   return {
     terminal,
     config,
     optional,
-    mode: () => config('mode').mode,
     pool,
+    documents,
     temporal,
-    client,
+    vault,
     api,
+    extraction,
+    reader,
+    client,
     async close() {
       // What was opened last stands on what was opened first.
       for (const close of opened.reverse()) await close();

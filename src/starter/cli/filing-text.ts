@@ -3,7 +3,7 @@ import { isFilingDate, isoFromFilingDate } from '../../domain/dates';
 import { formatAmount } from '../../domain/money';
 import type { FilingSummary } from '../../ledger/filing-view';
 import type { Problem } from '../errors';
-import { describeProblems } from './report-error';
+import { describeProblems } from './problem-text';
 import { fields, table } from './terminal';
 
 /** A filing for people: what it is, its rows, what is wrong and what to do next. */

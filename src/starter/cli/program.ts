@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import type { Environment } from '../../config';
 import { createCli, type Cli } from './context';
 import { addCertificateCommands } from './commands/certificates';
 import { addCheckCommand } from './commands/check';
@@ -17,7 +18,6 @@ import { addSchedulesCommand } from './commands/schedules';
 import { addTemplateCommand } from './commands/template';
 import { addVaultCommand } from './commands/vault';
 import { EXIT, UsageError, type ExitCode } from '../errors';
-import { reportError } from './report-error';
 import { createTerminal, type Streams } from './terminal';
 
 /**
@@ -41,10 +41,14 @@ Examples:
 
 const NO_COMMAND = 'Name a command. `ebrc --help` lists them, with examples.';
 
-/** Runs one command line, without the program's name, and answers its exit code. */
-export async function runProgram(argv: readonly string[], streams: Streams): Promise<ExitCode> {
+/**
+ * Runs one command line, without the program's name, and answers its exit code.
+ * @param env in the place of the process's own environment
+ */
+export async function runProgram(argv: readonly string[], streams: Streams, env?: Environment): Promise<ExitCode> {
+  for (const stream of [streams.stdout, streams.stderr]) endQuietly(stream);
   const terminal = createTerminal(streams, argv.includes('--json'));
-  const cli = createCli(terminal);
+  const cli = createCli(terminal, env);
   let code: ExitCode = EXIT.done;
   const bind: Bind =
     (handler) =>
@@ -60,11 +64,19 @@ export async function runProgram(argv: readonly string[], streams: Streams): Pro
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return EXIT.done;
     // No command was named: commander has shown the help.
+    const { reportError } = await import('./report-error.js');
     if (!(error instanceof CommanderError) || error.code !== 'commander.help') return reportError(error, terminal);
     return terminal.json ? reportError(new UsageError(NO_COMMAND), terminal) : EXIT.usage;
   } finally {
     await cli.close();
   }
+}
+
+/** A reader that has enough (`ebrc list | head`) is no error: what is written after that is dropped, and the command ends as it would. */
+function endQuietly(stream: Streams['stdout']): void {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+  });
 }
 
 function buildProgram(bind: Bind, { stdout, stderr }: Streams): Command {

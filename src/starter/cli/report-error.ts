@@ -1,5 +1,3 @@
-import { WorkflowFailedError } from '@temporalio/client';
-import { NamespaceNotFoundError } from '@temporalio/common';
 import { CommanderError } from 'commander';
 import { ApiError } from '../../api/errors';
 import { ConfigError } from '../../config';
@@ -16,7 +14,8 @@ import {
   type ExitCode,
   type Problem,
 } from '../errors';
-import { printable, type Terminal } from './terminal';
+import { describeProblems } from './problem-text';
+import type { Terminal } from './terminal';
 
 /** Kinds of the service's refusals that the caller can mend in what was given. */
 const CALLER_CAN_MEND: ReadonlySet<string> = new Set([
@@ -45,6 +44,8 @@ export function reportError(error: unknown, terminal: Terminal): ExitCode {
   const { code, errors, details } = explained(error);
   if (terminal.json) terminal.result({ ...details, errors }, () => '');
   else terminal.note(describeProblems(errors));
+  const annotated = details?.['annotated'];
+  if (!terminal.json && typeof annotated === 'string') terminal.note(`The workbook with its errors: ${annotated}`);
   return code;
 }
 
@@ -72,16 +73,22 @@ function explained(error: unknown): Explained {
   if (error instanceof UnreachableError || error instanceof LedgerUnavailableError)
     return { code: EXIT.unexpected, errors: [problem('unreachable', error.message)] };
   if (error instanceof NoWorkerError) return { code: EXIT.unexpected, errors: [problem('no_worker', error.message)] };
-  if (error instanceof NamespaceNotFoundError) {
-    const message = `Temporal has no namespace ${error.namespace}. Set TEMPORAL_NAMESPACE to one that it has, or create it.`;
+  // By name: loading Temporal's client to compare classes takes longer than most commands do.
+  if (isNamed(error, 'NamespaceNotFoundError')) {
+    const { namespace } = error as Error & { namespace: string };
+    const message = `Temporal has no namespace ${namespace}. Set TEMPORAL_NAMESPACE to one that it has, or create it.`;
     return { code: EXIT.unexpected, errors: [problem('unknown_namespace', message)] };
   }
   if (error instanceof VaultError) return { code: EXIT.unexpected, errors: [problem(error.code, error.message)] };
-  if (error instanceof WorkflowFailedError) {
+  if (isNamed(error, 'WorkflowFailedError')) {
     const why = deepest(error);
     return { code: EXIT.unexpected, errors: [problem('workflow_failed', `The workflow did not end well: ${why}.`)] };
   }
   return { code: EXIT.unexpected, errors: [problem('unexpected', firstLine(error))] };
+}
+
+function isNamed(error: unknown, name: string): error is Error {
+  return error instanceof Error && error.name === name;
 }
 
 function explainedCall(error: ApiError): Explained {
@@ -111,16 +118,4 @@ function deepest(error: Error): string {
 
 function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1).replace(/\.$/, '');
-}
-
-/** Findings and other problems as lines for people: where, then what. */
-export function describeProblems(problems: readonly Problem[]): string {
-  return problems.map(describeProblem).join('\n');
-}
-
-function describeProblem({ severity = 'error', row, column, field, message, filingId }: Problem): string {
-  const cell = column !== undefined && row != null ? `cell ${column}${row}` : row != null ? `row ${row}` : null;
-  const where = [cell, field].filter((part) => part !== null && part !== undefined).join(', ');
-  const holder = filingId === undefined || message.includes(filingId) ? '' : ` (filing ${filingId})`;
-  return printable(`${severity === 'error' ? 'Error' : 'Warning'}${where ? ` in ${where}` : ''}: ${message}${holder}`);
 }

@@ -1,18 +1,26 @@
 import { readFile } from 'node:fs/promises';
 import { basename, extname } from 'node:path';
-import { parse } from 'csv-parse/sync';
-import { Workbook, type CellValue } from 'exceljs';
+import { parse, type Info } from 'csv-parse/sync';
 import { z } from 'zod';
-import { RefusedError, UsageError, type Problem } from '../errors';
+import { readTexts } from '../../workbook/texts';
+import { WorkbookRefused } from '../../workbook/read';
+import { refusal, UsageError } from '../errors';
+
+const COLUMNS = ['name', 'email', 'iec', 'companyName', 'address', 'username', 'password'] as const;
+type Column = (typeof COLUMNS)[number];
 
 const text = z.string().trim();
 const optional = text.optional().transform((value) => value || undefined);
+const email = z
+  .string()
+  .transform((value) => value.trim())
+  .pipe(z.email('is not an e-mail address'));
 
 /** A row of a list of exporters to onboard; passwords keep their spaces. */
 const listRow = z
-  .strictObject({
+  .object({
     name: text.min(1, 'is missing'),
-    email: z.email('is not an e-mail address').transform((email) => email.trim()),
+    email,
     iec: optional.refine(
       (iec) => iec === undefined || /^[A-Za-z0-9]{10}$/.test(iec),
       'is exactly 10 letters and digits',
@@ -30,134 +38,200 @@ const listRow = z
     path: ['password'],
   });
 
-const COLUMNS = ['name', 'email', 'iec', 'companyName', 'address', 'username', 'password'] as const;
-
 export type ListedExporter = z.output<typeof listRow> & {
-  /** Row of the sheet or file (header is 1), or place in a JSON list, from 1. */
+  /** Row of the sheet or line of the file (header is 1), or place in a JSON list, from 1. */
   row: number;
 };
 
+/** A row that cannot be onboarded as it stands. */
+export interface RefusedRow {
+  row: number;
+  /** Null where what stands in the place of the e-mail is none: it may be a password that slipped. */
+  email: string | null;
+  message: string;
+}
+
+export interface ExporterList {
+  rows: ListedExporter[];
+  refused: RefusedRow[];
+}
+
 /**
  * Reads exporters to onboard from a CSV file, the first sheet of a workbook, or a JSON list; columns and properties are
- * name, email, iec, companyName, address, username and password.
- * @throws RefusedError with every wrong cell; UsageError when the file cannot be read
+ * name, email, iec, companyName, address, username and password. One bad row does not spoil the others. No message repeats what stands
+ * in a cell or header besides an e-mail address: in a list whose header line is missing, or whose cells have slipped, it may be a password.
+ * @throws RefusedError for a list without its header line; UsageError when the file cannot be read
  */
-export async function readExporterList(path: string): Promise<ListedExporter[]> {
-  const records = await readRecords(path);
-  const problems: Problem[] = [];
-  const rows = records.flatMap(({ row, values }) => {
-    const parsed = listRow.safeParse(values);
-    if (parsed.success) return [{ ...parsed.data, row }];
-    problems.push(...parsed.error.issues.map((issue) => problemOf(row, issue)));
-    return [];
-  });
-  problems.push(...repeated(rows));
-  if (problems.length > 0) throw new RefusedError(problems);
-  if (rows.length === 0) throw new UsageError(`${basename(path)} names no exporter.`, 'empty_list');
-  return rows;
-}
-
-function problemOf(row: number, issue: z.core.$ZodIssue): Problem {
-  if (issue.code === 'unrecognized_keys') {
-    const message = `Unknown column ${issue.keys.join(', ')}. The columns are ${COLUMNS.join(', ')}.`;
-    return { severity: 'error', code: 'unknown_column', row, field: issue.keys[0] ?? null, message };
-  }
-  const field = String(issue.path[0] ?? '') || null;
-  return {
-    severity: 'error',
-    code: 'invalid_exporter',
-    row,
-    field,
-    message: `${field ?? 'The row'}: ${issue.message}`,
-  };
-}
-
-function repeated(rows: readonly ListedExporter[]): Problem[] {
+export async function readExporterList(path: string): Promise<ExporterList> {
+  const list: ExporterList = { rows: [], refused: [] };
   const first = new Map<string, number>();
-  return rows.flatMap(({ row, email }) => {
-    const before = first.get(email.toLowerCase());
-    if (before === undefined) {
-      first.set(email.toLowerCase(), row);
-      return [];
+  for (const { row, values, problem } of await readRecords(path)) {
+    const parsed = listRow.safeParse(values);
+    const address = email.safeParse(values.email).data ?? null;
+    if (problem !== undefined || !parsed.success) {
+      // A row of another width may have slipped: what looks like its e-mail may be something else.
+      const refused = { row, email: problem === undefined ? address : null };
+      list.refused.push({ ...refused, message: problem ?? messageOf(parsed.error?.issues ?? []) });
+      continue;
     }
-    const message = `${email} stands in row ${before} already. Name each exporter once.`;
-    return [{ severity: 'error' as const, code: 'repeated_email', row, field: 'email', message }];
-  });
+    const key = parsed.data.email.toLowerCase();
+    const before = first.get(key);
+    if (before === undefined) {
+      first.set(key, row);
+      list.rows.push({ ...parsed.data, row });
+    } else {
+      const message = `The same e-mail stands in row ${before} already. Name each exporter once.`;
+      list.refused.push({ row, email: address, message });
+    }
+  }
+  if (list.rows.length + list.refused.length === 0)
+    throw new UsageError(`${basename(path)} names no exporter.`, 'empty_list');
+  return list;
+}
+
+function messageOf(issues: readonly z.core.$ZodIssue[]): string {
+  return issues.map(({ path, message }) => `${String(path[0] ?? 'row')}: ${message}`).join('; ');
 }
 
 interface RawRecord {
   row: number;
-  values: Record<string, unknown>;
+  values: Partial<Record<Column, unknown>>;
+  /** Why the row cannot be read at all. */
+  problem?: string;
 }
 
 async function readRecords(path: string): Promise<RawRecord[]> {
   const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
     throw new UsageError(`${path} cannot be read (${error.code ?? error.message}).`, 'no_file');
   });
-  try {
-    switch (extname(path).toLowerCase()) {
-      case '.csv':
-        return csvRecords(bytes);
-      case '.xlsx':
-        return await sheetRecords(bytes);
-      case '.json':
-        return jsonRecords(bytes);
-    }
-  } catch (error) {
-    // The cause is left out on purpose: a parser's message may quote a line, and with it a password.
-    const kind = error instanceof Error ? error.name : 'error';
-    throw new UsageError(`${path} cannot be read as a ${extname(path)} file (${kind}).`, 'unreadable_list');
+  switch (extname(path).toLowerCase()) {
+    case '.csv':
+      return underHeader(csvRows(bytes), 'commas between them');
+    case '.xlsx':
+      return underHeader(await sheetRows(bytes), 'one a cell');
+    case '.json':
+      return jsonRecords(path, bytes);
+    default:
+      throw new UsageError(`${path} is neither .csv, .xlsx nor .json.`, 'unknown_file_type');
   }
-  throw new UsageError(`${path} is neither .csv, .xlsx nor .json.`, 'unknown_file_type');
 }
 
-function csvRecords(bytes: Buffer): RawRecord[] {
-  const lines: { record: Record<string, string>; info: { lines: number } }[] = parse(bytes, {
-    bom: true,
-    columns: (header: string[]) => header.map(columnOf),
-    skip_empty_lines: true,
-    info: true,
+interface Cells {
+  row: number;
+  texts: readonly (string | undefined)[];
+  problem?: string;
+}
+
+/**
+ * The lines of a CSV file. Where a quotation mark stands wrong, nobody can tell how far its damage goes: each line is then read by itself,
+ * so that the bad one is named and the others are not swallowed.
+ */
+function csvRows(bytes: Buffer): Cells[] {
+  const parsed = csvRecords(bytes);
+  if (parsed) return parsed;
+  const lines = bytes.toString('utf8').split(/\r\n|\n|\r/);
+  return lines.flatMap((line, index): Cells[] => {
+    const row = index + 1;
+    const records = csvRecords(Buffer.from(line));
+    const problem = 'The line cannot be read: a quotation mark opens or closes in the wrong place.';
+    return records ? records.map(({ texts }) => ({ row, texts })) : [{ row, texts: [], problem }];
   });
-  return lines.map(({ record, info }) => ({ row: info.lines, values: record }));
 }
 
-async function sheetRecords(bytes: Buffer): Promise<RawRecord[]> {
-  const workbook = new Workbook();
-  await workbook.xlsx.load(bytes as unknown as ArrayBuffer);
-  const sheet = workbook.worksheets[0];
-  const header: string[] = [];
-  const records: RawRecord[] = [];
-  sheet?.eachRow((cells, row) => {
-    const values: Record<string, string> = {};
-    cells.eachCell((cell, column) => {
-      if (row === 1) header[column] = columnOf(cellText(cell.value));
-      else if (header[column]) values[header[column]] = cellText(cell.value);
+/** Null where it is no CSV. What the parser says is dropped: it may quote a line, and with it a password. */
+function csvRecords(bytes: Buffer): Cells[] | null {
+  try {
+    const options = { bom: true, skip_empty_lines: true, relax_column_count: true, info: true } as const;
+    const records = parse(bytes, options) as unknown as { record: string[]; info: Info }[];
+    return records.map(({ record, info }) => ({ row: info.lines, texts: record }));
+  } catch {
+    return null;
+  }
+}
+
+async function sheetRows(bytes: Buffer): Promise<Cells[]> {
+  try {
+    // Columns count from 1.
+    return (await readTexts(bytes)).map(({ row, texts }) => ({ row, texts: Array.from(texts).slice(1) }));
+  } catch (error) {
+    if (error instanceof WorkbookRefused) throw refusal(error.code, error.message);
+    throw error;
+  }
+}
+
+function jsonRecords(path: string, bytes: Buffer): RawRecord[] {
+  let json: unknown;
+  try {
+    json = JSON.parse(bytes.toString('utf8'));
+  } catch {
+    // The parser's own message may quote a part of the file, and with it a password.
+    throw new UsageError(`${basename(path)} is no JSON.`, 'unreadable_list');
+  }
+  if (!Array.isArray(json)) throw refusal('no_list', 'The file is not a list of exporters: [{"name": …}, …].');
+  return json.map((entry: unknown, index) => {
+    const row = index + 1;
+    if (typeof entry !== 'object' || entry === null) return { row, values: {}, problem: 'The entry is no object.' };
+    const filled = Object.entries(entry).filter(([, value]) => value !== null);
+    const strange = filled.filter(([name]) => !isColumn(name)).length;
+    const problem = `${strange} of its properties are none of ${COLUMNS.join(', ')}.`;
+    return { row, values: Object.fromEntries(filled), ...(strange > 0 && { problem }) };
+  });
+}
+
+/** The rows below the header line, by column. @throws RefusedError where the first line does not name the columns */
+function underHeader(rows: readonly Cells[], how: string): RawRecord[] {
+  const [head, ...below] = rows;
+  if (!head) return [];
+  const header = head.texts.map((name) => columnOf(name ?? ''));
+  refuseHeader(header, how);
+  return below.map(({ row, texts, problem }) => {
+    const values: RawRecord['values'] = {};
+    header.forEach((column, index) => {
+      if (column !== null && column !== 'unknown') values[column] = texts[index] ?? '';
     });
-    if (row > 1 && Object.values(values).some((value) => value.trim() !== '')) records.push({ row, values });
+    return { row, values, problem: problem ?? misfit(texts, header, how) };
   });
-  return records;
 }
 
-function jsonRecords(bytes: Buffer): RawRecord[] {
-  const list = z.array(z.record(z.string(), z.unknown())).parse(JSON.parse(bytes.toString('utf8')));
-  return list.map((values, index) => ({
-    row: index + 1,
-    values: Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null)),
-  }));
+type HeaderCell = Column | 'unknown' | null;
+
+function refuseHeader(header: readonly HeaderCell[], how: string): void {
+  const named = header.filter((column) => column !== null && column !== 'unknown');
+  const columns = `The columns are ${COLUMNS.join(', ')}.`;
+  if (named.length === 0) {
+    const message = `The list has no header line: the first line names the columns, ${how}. ${columns}`;
+    throw refusal('no_header', message, { row: 1 });
+  }
+  const strange = header.flatMap((column, index) => (column === 'unknown' ? [index + 1] : []));
+  if (strange.length > 0) {
+    const message = `The header line has names that are no columns, in place ${strange.join(', ')}. ${columns}`;
+    throw refusal('unknown_column', message, { row: 1 });
+  }
+  const twice = named.find((column, index) => named.indexOf(column) !== index);
+  if (twice) throw refusal('repeated_column', `The header line names the column ${twice} twice.`, { row: 1 });
+  const lacking = (['name', 'email'] as const).find((column) => !named.includes(column));
+  if (lacking) throw refusal('missing_column', `The header line has no column ${lacking}. ${columns}`, { row: 1 });
 }
 
-/** A header as the column it means: case, blanks and punctuation aside. */
-function columnOf(header: string): string {
+/** Why a row does not fit under its header; a line of a CSV file that is too short or too long has slipped. */
+function misfit(
+  texts: readonly (string | undefined)[],
+  header: readonly HeaderCell[],
+  how: string,
+): string | undefined {
+  const unnamed = texts.findIndex((value, index) => value?.trim() && (header[index] ?? null) === null);
+  if (unnamed >= 0) return `The row has a value in place ${unnamed + 1}, where the header line names no column.`;
+  const short = how.startsWith('commas') && texts.length < header.length;
+  return short ? `The row has ${texts.length} values, the header line ${header.length}.` : undefined;
+}
+
+/** A header as the column it means: case, blanks and punctuation aside; null for an empty one. */
+function columnOf(header: string): HeaderCell {
   const plain = (name: string) => name.toLowerCase().replace(/[^a-z]/g, '');
-  return COLUMNS.find((column) => plain(column) === plain(header)) ?? header.trim();
+  if (header.trim() === '') return null;
+  return COLUMNS.find((column) => plain(column) === plain(header)) ?? 'unknown';
 }
 
-/** What a cell shows: an e-mail is often a link, a number or a password digits. */
-function cellText(value: CellValue): string {
-  if (value === null || value === undefined) return '';
-  if (typeof value !== 'object') return String(value);
-  if ('richText' in value) return value.richText.map((part) => part.text).join('');
-  if ('text' in value) return cellText(value.text);
-  if ('result' in value) return cellText(value.result);
-  return '';
+function isColumn(name: string): name is Column {
+  return (COLUMNS as readonly string[]).includes(name);
 }

@@ -3,14 +3,11 @@ import { WithStartWorkflowOperation, WorkflowNotFoundError, WorkflowUpdateFailed
 import { WorkflowIdConflictPolicy, WorkflowIdReusePolicy } from '@temporalio/common';
 import { onboardInput, type ExporterProgress, type OnboardInput, type RefreshIrmsResult } from '../../domain/contracts';
 import { credentialsWorkflowId, onboardWorkflowId, type Mode } from '../../domain/names';
-import { holdsOn } from '../../ledger/balance-reservation';
-import { findExporter, getExporter, listExporters } from '../../ledger/exporters';
-import { listIrms } from '../../ledger/irms';
+import { findExporter } from '../../ledger/exporters';
 import { exporterQuery, submitCredentialsUpdate } from '../../workflows/messages';
 import type { EbrcClientDependencies } from '../dependencies';
-import { EXIT, RefusedError, type ExitCode } from '../errors';
+import { RefusedError } from '../errors';
 import { exporterIdOf } from './lookup';
-import { exporterView, irmView, type ExporterView, type IrmView } from './views';
 import { follow } from '../temporal/follow';
 import { answeredByWorker, silenceNotice } from '../temporal/workers-present';
 
@@ -56,18 +53,8 @@ export interface ExporterOperations {
   ): Promise<ExporterOutcome>;
   /** Where the newest onboarding of this e-mail stands; null when there was none, or no worker answers. */
   onboarding(email: string): Promise<ExporterProgress | null>;
-  exporters(): Promise<ExporterView[]>;
-  /** @throws RefusedError for one that the ledger does not know */
-  exporter(exporter: string): Promise<ExporterView>;
-  irms(exporter: string): Promise<IrmView[]>;
   /** Reads the IRMs live from the authority, for one exporter or for all that are ready, and waits for it. */
   refreshIrms(exporter?: string): Promise<RefreshIrmsResult>;
-}
-
-/** The exit code of a command that onboards or changes credentials. */
-export function exitCodeOfExporter({ state }: ExporterProgress): ExitCode {
-  if (state === 'refused') return EXIT.refused;
-  return state === 'needs_credentials' ? EXIT.waiting : EXIT.done;
 }
 
 /** `onboard/<mode>/<hash of the e-mail>`: the address itself stays out of workflow ids, which are never encrypted. */
@@ -173,19 +160,6 @@ export function createExporterOperations(deps: EbrcClientDependencies): Exporter
         if (error instanceof WorkflowNotFoundError) return null;
         throw error;
       }
-    },
-    exporters: async () => (await listExporters(pool, mode)).map(exporterView),
-    exporter: async (idOrEmail) => {
-      const row = await getExporter(pool, await exporterIdOf(pool, mode, idOrEmail));
-      if (row) return exporterView(row);
-      throw new RefusedError([{ code: 'unknown_exporter', message: `Exporter ${idOrEmail} is not in this ledger.` }]);
-    },
-    irms: async (idOrEmail) => {
-      const exporterId = await exporterIdOf(pool, mode, idOrEmail);
-      const rows = await listIrms(pool, exporterId);
-      const irmNumbers = [...new Set(rows.map(({ irmNumber }) => irmNumber))];
-      const holds = await holdsOn(pool, { exporterId, irmNumbers, exceptFiling: null });
-      return rows.map((row) => irmView(row, holds));
     },
     refreshIrms: async (idOrEmail) => {
       const exporterId = idOrEmail === undefined ? undefined : await exporterIdOf(pool, mode, idOrEmail);

@@ -8,7 +8,7 @@ import type { RefusedError } from '../errors';
 import { refusal } from '../errors';
 import { readFilingFile, refuseErrors, type FilingSource } from './read-file';
 import type { FilingOutcome } from './outcome';
-import { filingOf } from './operate';
+import { filingOf } from './lookup';
 import { contentHashOf, startFiling, type PreparedFiling, type WaitOptions } from './start';
 
 export interface CorrectRequest {

@@ -1,9 +1,11 @@
+import type { DocumentStore } from '../../documents/document-store';
 import type { Finding } from '../../domain/finding';
 import type { EbrcClientDependencies } from '../dependencies';
 import { refusal, UsageError } from '../errors';
 import { exporterIdOf } from '../exporters/lookup';
-import { readFilingFile, refuseErrors, type FilingSource } from './read-file';
+import { readFilingFile, refuseErrors, type FilingFile, type FilingSource } from './read-file';
 import type { FilingOutcome } from './outcome';
+import { handBack } from './refused-workbook';
 import { startFiling, type WaitOptions } from './start';
 
 export interface FileRequest {
@@ -33,10 +35,8 @@ export async function fileFile(
   request: FileRequest,
   wait: WaitOptions,
 ): Promise<FilingOutcome> {
-  const { source, exporter, uploadType, declaration, ...rest } = request;
-  const said = { uploadType, declaration };
-  const file = await readFilingFile(source, said);
-  refuseErrors(file.findings, { reference: request.reference ?? null });
+  const { source: _source, exporter, uploadType: _uploadType, declaration: _declaration, ...rest } = request;
+  const file = await readFileToFile(deps.documents, request);
   const whose = exporter ?? file.exporterInFile;
   if (whose === undefined) throw new UsageError('Say whose filing it is: --exporter ID-OR-EMAIL.', 'no_exporter');
   if (file.uploadType === undefined) throw new UsageError(NO_UPLOAD_TYPE, 'no_upload_type');
@@ -49,7 +49,7 @@ export async function fileFile(
       { field: 'platformCustomerId' },
     );
   }
-  return startFiling(
+  const outcome = await startFiling(
     deps,
     {
       ...rest,
@@ -62,6 +62,33 @@ export async function fileFile(
     },
     wait,
   );
+  const { filing } = outcome;
+  // Refused by a worker before anything was recorded: nobody else hands the workbook back.
+  const annotated =
+    filing.annotated ?? (filing.filingId ? null : await handBack(deps.documents, file, filing.errors as Finding[]));
+  return { ...outcome, filing: { ...filing, annotated } };
+}
+
+/**
+ * Reads what is to be filed and checks it by the rules.
+ * @throws RefusedError with every finding and, for a workbook, the path of the one with the errors in its cells (`annotated`)
+ * @throws UsageError when it cannot be read at all
+ */
+export async function readFileToFile(
+  documents: DocumentStore,
+  {
+    source,
+    uploadType,
+    declaration,
+    reference = null,
+  }: Pick<FileRequest, 'source' | 'uploadType' | 'declaration'> & {
+    reference?: string | null;
+  },
+): Promise<FilingFile> {
+  const file = await readFilingFile(source, { uploadType, declaration });
+  const annotated = await handBack(documents, file, file.findings);
+  refuseErrors(file.findings, { reference, annotated });
+  return file;
 }
 
 const isWarning = ({ severity }: Finding) => severity === 'warning';

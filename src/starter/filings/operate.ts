@@ -7,14 +7,15 @@ import {
 import { WorkflowIdConflictPolicy, type UpdateDefinition } from '@temporalio/common';
 import type { AbandonArgs, ApproveArgs, FilingResult, ResolveArgs } from '../../domain/contracts';
 import { isEnd } from '../../domain/filing-states';
-import { findFiling, type FilingRecord } from '../../ledger/filings';
+import type { FilingRecord } from '../../ledger/filings';
 import { filingOfRequest } from '../../ledger/submissions';
 import { abandonUpdate, approveUpdate, filingQuery, resolveUpdate } from '../../workflows/messages';
 import type { EbrcClientDependencies } from '../dependencies';
 import { refusal } from '../errors';
 import { viewOfResult, waitsForPerson, type FilingOutcome } from './outcome';
 import { follow } from '../temporal/follow';
-import { followFiling, withPaths, type WaitOptions } from './start';
+import { filingOf, withPaths } from './lookup';
+import { followFiling, type WaitOptions } from './start';
 import { silenceNotice } from '../temporal/workers-present';
 
 /** An update is answered when it has been carried out; a filing that is given up first lets its calls end. */
@@ -59,16 +60,6 @@ export function createFilingOperations(deps: EbrcClientDependencies): FilingOper
     resolve: (filing, args, wait) => operate(RESOLVE, filing, args, wait),
     abandon: (filing, args, wait) => operate(ABANDON, filing, args, wait),
   };
-}
-
-/** The filing behind a FILING argument. @throws RefusedError when the ledger holds none */
-export async function filingOf(deps: EbrcClientDependencies, idOrReference: string): Promise<FilingRecord> {
-  const filing = await findFiling(deps.pool, deps.mode, idOrReference);
-  if (filing) return filing;
-  throw refusal(
-    'unknown_filing',
-    `There is no filing ${idOrReference} in ${deps.mode} mode: neither a filing id nor a reference. \`ebrc list\` shows them.`,
-  );
 }
 
 /** A request files one submission: under the id of another filing's, that one's outcome would be taken for this one's. */

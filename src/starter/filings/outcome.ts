@@ -1,10 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import type { FilingResult, FilingView } from '../../domain/contracts';
-import { isEnd, type FilingState } from '../../domain/filing-states';
 import { readFilingView } from '../../ledger/filing-view';
 import { getFiling } from '../../ledger/filings';
-import { EXIT, type ExitCode } from '../errors';
 
 /** How long, and how often, the ledger is looked at for a move that the workflow has made. */
 const RECORDED_WITHIN_MS = 10_000;
@@ -26,14 +24,6 @@ const PERSON_NEEDED: ReadonlySet<string> = new Set(['awaiting_approval', 'needs_
 export function waitsForPerson({ state, asked }: Pick<FilingResult, 'state' | 'asked'>): boolean {
   // An unknown outcome gathers evidence by itself before a person is asked.
   return PERSON_NEEDED.has(state) || (state === 'outcome_unknown' && asked);
-}
-
-/** The exit code of a command that files: a filing that ended without all its certificates was refused, in part at least. */
-export function exitCodeOf({ filing, waitsForPerson: waits }: FilingOutcome): ExitCode {
-  if (waits) return EXIT.waiting;
-  if (filing.state === 'refused') return EXIT.refused;
-  if (!isEnd(filing.state as FilingState)) return EXIT.done;
-  return filing.state === 'certified' ? EXIT.done : EXIT.refused;
 }
 
 /** The recorded filing behind a workflow's answer; what the answer alone tells where nothing is recorded. */

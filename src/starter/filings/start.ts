@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { WorkflowIdConflictPolicy, WorkflowIdReusePolicy } from '@temporalio/common';
 import { canonicalContent } from '../../domain/content-hash';
-import { fileInput, type FileInput, type FilingResult, type FilingView } from '../../domain/contracts';
+import { fileInput, type FileInput, type FilingResult } from '../../domain/contracts';
 import type { Finding } from '../../domain/finding';
 import type { MappingRow } from '../../domain/mapping';
 import { filingWorkflowId } from '../../domain/names';
@@ -13,6 +13,7 @@ import { refusal, RefusedError } from '../errors';
 import type { FilingFile } from './read-file';
 import { viewOfResult, waitsForPerson, type FilingOutcome } from './outcome';
 import { follow, type FollowOptions } from '../temporal/follow';
+import { withPaths } from './lookup';
 import { silenceNotice } from '../temporal/workers-present';
 
 /** How long a caller who does not wait is kept until the filing is recorded and checked, or refused. */
@@ -158,16 +159,4 @@ export async function followFiling(
 /** Recorded, and past the checks that may still refuse it; those take a call to the service at most. */
 function isRecorded({ filingId, state }: FilingResult): boolean {
   return filingId !== null && state !== 'checking';
-}
-
-/** The ledger names documents as the store does; people and programs get their paths. */
-export function withPaths({ documents }: Pick<EbrcClientDependencies, 'documents'>, filing: FilingView): FilingView {
-  return {
-    ...filing,
-    annotated: filing.annotated === null ? null : documents.pathOf(filing.annotated),
-    rows: filing.rows.map((row) => ({
-      ...row,
-      document: row.document === null ? null : documents.pathOf(row.document),
-    })),
-  };
 }

@@ -11,7 +11,7 @@ export function addCertificateCommands(program: Command, bind: Bind): void {
     .addHelpText('after', '\nExample:\n  $ ebrc certificates --exporter accounts@asha.example')
     .action(
       bind(async (cli, _args, { exporter }: { exporter?: string }) => {
-        const certificates = await (await cli.client()).certificates({ exporter });
+        const certificates = await (await cli.reader()).certificates({ exporter });
         cli.terminal.result(certificates, () =>
           certificates.length === 0
             ? 'No certificates.'

@@ -1,18 +1,9 @@
 import type { Command } from 'commander';
-import { balanceFindings } from '../../../ledger/balance-reservation';
-import { findExporter } from '../../../ledger/exporters';
-import type { Mode } from '../../../domain/names';
-import { hasErrors, type Finding } from '../../../domain/finding';
-import { oncePerCell } from '../../../domain/rules-draft';
-import { writeOutputFile } from '../../../documents/output-file';
-import { annotateWorkbook } from '../../../workbook/annotate';
-import { withColumns, WorkbookRefused } from '../../../workbook/read';
+import { EXIT } from '../../errors';
+import type { CheckLedger } from '../../filings/check';
 import type { Cli } from '../context';
-import { EXIT, UsageError } from '../../errors';
-import { readFilingFile, type FilingFile } from '../../filings/read-file';
-import { unknownExporter } from '../../exporters/lookup';
+import { describeProblems } from '../problem-text';
 import type { Bind } from '../program';
-import { describeProblems } from '../report-error';
 
 interface CheckOptions {
   exporter: string;
@@ -42,22 +33,20 @@ export function addCheckCommand(program: Command, bind: Bind): void {
     .action(
       bind(async (cli, [path = ''], { exporter, uploadType, declaration, output }: CheckOptions) => {
         const said = { declaration, ...(uploadType !== undefined && { uploadType: Number(uploadType) }) };
-        const file = await readFilingFile({ path }, said);
-        if (output !== undefined && file.kind === 'json') {
-          throw new UsageError('-o goes with a workbook: a push message has no cells to write into.', 'no_workbook');
-        }
-        const findings = withColumns(
-          oncePerCell([...file.findings, ...(await balances(cli, file, exporter))]),
-          file.columns,
-        );
-        const annotated = output === undefined ? null : await annotate(file, findings, output);
-        const errors = findings.filter(({ severity }) => severity === 'error');
-        const warnings = findings.filter(({ severity }) => severity === 'warning');
-        const ok = errors.length === 0;
-        cli.terminal.result({ ok, rows: file.rowCount, errors, warnings, annotated }, () => {
+        const { checkFile } = await import('../../filings/check.js');
+        const { writeOutputFile } = await import('../../../documents/output-file.js');
+        const { readFilingFile } = await import('../../filings/read-file.js');
+        // Before the database is asked for: what is wrong in the file is wrong without it.
+        const read = await readFilingFile({ path }, said);
+        const request = { source: { read }, exporter, annotate: output !== undefined };
+        const checked = await checkFile(await ledgerOf(cli), request);
+        const { ok, rows, errors, warnings } = checked;
+        const annotated = checked.annotated && output !== undefined ? output : null;
+        if (checked.annotated && annotated) await writeOutputFile(annotated, checked.annotated);
+        cli.terminal.result({ ok, rows, errors, warnings, annotated }, () => {
           const verdict = ok ? 'can be filed' : 'cannot be filed';
-          const counts = `${file.rowCount} rows, ${errors.length} errors, ${warnings.length} warnings: it ${verdict}.`;
-          return [describeProblems(findings), counts, annotated && `Written to ${annotated}`]
+          const counts = `${rows} rows, ${errors.length} errors, ${warnings.length} warnings: it ${verdict}.`;
+          return [describeProblems([...errors, ...warnings]), counts, annotated && `Written to ${annotated}`]
             .filter(Boolean)
             .join('\n');
         });
@@ -66,42 +55,9 @@ export function addCheckCommand(program: Command, bind: Bind): void {
     );
 }
 
-/** The balances as the ledger holds them; a warning in their place where there is no ledger to ask. */
-async function balances(cli: Cli, file: FilingFile, exporter: string): Promise<Finding[]> {
-  const { databaseUrl } = cli.optional('database');
-  if (databaseUrl === undefined) {
-    return [warning('no_balances', 'DATABASE_URL is not set: only the rules were checked, not the balances.')];
-  }
-  const pool = await cli.pool();
-  const { mode } = cli.optional('mode');
-  const modes: readonly Mode[] = mode ? [mode] : ['test', 'live'];
-  for (const each of modes) {
-    const known = await findExporter(pool, each, exporter);
-    if (!known) continue;
-    if (file.exporterInFile !== undefined && file.exporterInFile !== known.exporterId) {
-      return [differs(file.exporterInFile, known.exporterId)];
-    }
-    return balanceFindings(pool, { exporterId: known.exporterId, rows: file.rows, exceptFiling: null });
-  }
-  throw unknownExporter(exporter, modes.join(' or '));
-}
-
-function warning(code: string, message: string): Finding {
-  return { severity: 'warning', code, row: null, field: null, message };
-}
-
-function differs(inFile: string, exporterId: string): Finding {
-  const message = `The message is for ${inFile}, but --exporter is ${exporterId}. Make them agree.`;
-  return { severity: 'error', code: 'exporter_differs', row: null, field: 'platformCustomerId', message };
-}
-
-/** The path that was written; null for a file that is refused as a whole and has no cells to write into: its error says why. */
-async function annotate(file: FilingFile, findings: readonly Finding[], output: string): Promise<string | null> {
-  try {
-    await writeOutputFile(output, await annotateWorkbook({ source: file.bytes, findings }));
-    return output;
-  } catch (error) {
-    if (error instanceof WorkbookRefused && hasErrors(findings)) return null;
-    throw error;
-  }
+/** The ledger, where one is configured. */
+async function ledgerOf(cli: Cli): Promise<CheckLedger> {
+  const { databaseUrl } = await cli.optional('database');
+  if (databaseUrl === undefined) return {};
+  return { pool: await cli.pool(), mode: (await cli.optional('mode')).mode };
 }

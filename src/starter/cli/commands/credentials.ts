@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
-import { exitCodeOfExporter } from '../../exporters/operations';
 import type { Bind } from '../program';
 import { readSecret } from '../secret-prompt';
-import { exporterWaiting, printExporter } from './exporter-output';
+import { exitCodeOfExporter, exporterWaiting, printExporter } from './exporter-output';
 import { byOption } from './options';
 
 interface CredentialsOptions {

@@ -1,7 +1,8 @@
 import type { ExporterProgress } from '../../../domain/contracts';
 import type { Cli } from '../context';
 import type { ExporterOutcome, ExporterWait } from '../../exporters/operations';
-import { describeProblems } from '../report-error';
+import { EXIT, type ExitCode } from '../../errors';
+import { describeProblems } from '../problem-text';
 import { fields } from '../terminal';
 
 /** Options and callbacks of a command that may wait for an exporter. */
@@ -36,4 +37,10 @@ export function printExporter({ terminal }: Cli, { notice, ...progress }: Export
     return progress.errors.length > 0 ? `${head}\n\n${describeProblems(progress.errors)}` : head;
   });
   if (notice) terminal.note(notice);
+}
+
+/** The exit code of a command that onboards or changes credentials. */
+export function exitCodeOfExporter({ state }: ExporterProgress): ExitCode {
+  if (state === 'refused') return EXIT.refused;
+  return state === 'needs_credentials' ? EXIT.waiting : EXIT.done;
 }

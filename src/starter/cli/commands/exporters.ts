@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
-import { saveExporter } from '../../../ledger/exporters';
+import type { ExporterChange } from '../../exporters/change';
 import type { ExporterView } from '../../exporters/views';
+import type { Cli } from '../context';
 import type { Bind } from '../program';
 import { fields, table } from '../terminal';
 
@@ -18,7 +19,7 @@ export function addExporterCommands(program: Command, bind: Bind): void {
     .addHelpText('after', '\nExample:\n  $ ebrc exporters')
     .action(
       bind(async (cli) => {
-        const exporters = await (await cli.client()).exporters();
+        const exporters = await (await cli.reader()).exporters();
         cli.terminal.result(exporters, () => exportersTable(exporters));
       }),
     );
@@ -33,19 +34,19 @@ export function addExporterCommands(program: Command, bind: Bind): void {
     .addHelpText('after', '\nExample:\n  $ ebrc exporter accounts@asha.example --company "Asha Exports Pvt Ltd"')
     .action(
       bind(async (cli, [exporter = ''], { name, company, address }: ChangeOptions) => {
-        const client = await cli.client();
-        let view = await client.exporter(exporter);
-        if (name !== undefined || company !== undefined || address !== undefined) {
-          const api = await cli.api();
-          const patch = { name, companyName: company, address };
-          const at = new Date();
-          const changed = await api.updateCustomer(view.exporterId, patch, { exporterId: view.exporterId });
-          await saveExporter(await cli.pool(), changed, cli.mode(), at);
-          view = await client.exporter(view.exporterId);
-        }
+        const changes = name !== undefined || company !== undefined || address !== undefined;
+        const view = changes
+          ? await change(cli, exporter, { name, companyName: company, address })
+          : await (await cli.reader()).exporter(exporter);
         cli.terminal.result(view, () => exporterText(view));
       }),
     );
+}
+
+async function change(cli: Cli, exporter: string, changed: ExporterChange): Promise<ExporterView> {
+  const { changeExporter } = await import('../../exporters/change.js');
+  const { mode } = await cli.config('api', 'database');
+  return changeExporter({ pool: await cli.pool(), api: await cli.api(), mode }, exporter, changed);
 }
 
 function exportersTable(exporters: readonly ExporterView[]): string {

@@ -1,12 +1,6 @@
-import { basename } from 'node:path';
-import { access } from 'node:fs/promises';
 import { Argument, type Command } from 'commander';
-import { createExtractionApi, type Extraction, type ExtractionApi } from '../../../api/extraction';
-import type { Cli } from '../context';
-import { UsageError } from '../../errors';
+import type { ExtractRequest } from '../../extract';
 import type { Bind } from '../program';
-
-type Kind = 'shipping-bill' | 'invoice';
 
 const HELP = `
 The PDF (under 5 MB) goes to the extraction service, which has an address and a key of its own: EBRC_EXTRACTION_URL and
@@ -28,31 +22,10 @@ export function addExtractCommand(program: Command, bind: Bind): void {
     .addHelpText('after', HELP)
     .action(
       bind(async (cli, [kind, file = ''], { full }: { full?: boolean }) => {
-        const extracted = await extract(cli, { kind: kind as Kind, file, full: full ?? false });
+        const { extractDocument } = await import('../../extract.js');
+        const request = { kind: kind as ExtractRequest['kind'], path: file, full };
+        const extracted = await extractDocument(await cli.extraction(), request);
         cli.terminal.result(extracted, () => JSON.stringify(extracted.data, null, 2));
       }),
     );
-}
-
-async function extract(
-  cli: Cli,
-  { kind, file, full }: { kind: Kind; file: string; full: boolean },
-): Promise<Extraction> {
-  if (full && kind === 'invoice')
-    throw new UsageError('--full is for shipping bills; an invoice is always read whole.');
-  await access(file).catch(() => {
-    throw new UsageError(`${file}: there is no such file, or it cannot be read.`, 'no_file');
-  });
-  const { extraction, httpTimeoutMs } = cli.config('extraction', 'tuning');
-  const api = createExtractionApi({ ...extraction, httpTimeoutMs });
-  try {
-    return await callOf(api, kind, full)({ file, fileName: basename(file) });
-  } finally {
-    await api.close();
-  }
-}
-
-function callOf(api: ExtractionApi, kind: Kind, full: boolean): ExtractionApi['extractInvoice'] {
-  if (kind === 'invoice') return (input) => api.extractInvoice(input);
-  return full ? (input) => api.extractShippingBillFull(input) : (input) => api.extractShippingBill(input);
 }

@@ -1,11 +1,6 @@
 import { Option, type Command } from 'commander';
 import { UPLOAD_TYPES } from '../../../domain/upload-type';
-import { createDocumentStore } from '../../../documents/document-store';
-import type { Finding } from '../../../domain/finding';
-import { CLIENT_SECTIONS } from '../context';
-import { readFilingFile, refuseErrors } from '../../filings/read-file';
 import type { Bind } from '../program';
-import { handBack } from '../../filings/refused-workbook';
 import { byOption, channelOption, printOutcome, waiting } from './options';
 
 interface FileOptions {
@@ -57,21 +52,14 @@ export function addFileCommand(program: Command, bind: Bind): void {
     .action(
       bind(async (cli, [file = ''], options: FileOptions) => {
         const { by, wait, uploadType, channel, exporter, declaration, reference, approval, allowDuplicate } = options;
-        const { documents: root } = cli.config(...CLIENT_SECTIONS);
-        const documents = createDocumentStore({ root });
         const said = { declaration, ...(uploadType !== undefined && { uploadType: Number(uploadType) }) };
+        const { readFileToFile } = await import('../../filings/file.js');
         // Before any server is asked for: what is wrong in the file is wrong without them.
-        const read = await readFilingFile({ path: file }, said);
-        const annotated = await handBack(documents, read, read.findings);
-        if (annotated) cli.terminal.note(`The workbook with its errors: ${annotated}`);
-        refuseErrors(read.findings, { reference: reference ?? null, annotated });
+        const source = { path: file };
+        const read = await readFileToFile(await cli.documents(), { source, reference, ...said });
         const client = await cli.client();
         const request = { ...said, exporter, reference, channel, approval, allowDuplicate, madeBy: by };
-        const outcome = await client.file({ ...request, source: { read } }, waiting(cli, wait));
-        const { filing } = outcome;
-        const errors = filing.errors as Finding[];
-        const handed = filing.annotated ?? (filing.filingId ? null : await handBack(documents, read, errors));
-        return printOutcome(cli, { ...outcome, filing: { ...filing, annotated: handed } });
+        return printOutcome(cli, await client.file({ ...request, source: { read } }, waiting(cli, wait)));
       }),
     );
 }

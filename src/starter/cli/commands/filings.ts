@@ -18,7 +18,7 @@ export function addFilingCommands(program: Command, bind: Bind): void {
     .addHelpText('after', '\nExample:\n  $ ebrc show JULY-2026')
     .action(
       bind(async (cli, [filing = '']) => {
-        const view = await (await cli.client()).show(filing);
+        const view = await (await cli.reader()).show(filing);
         cli.terminal.result(view, () => filingText(view));
       }),
     );
@@ -31,7 +31,7 @@ export function addFilingCommands(program: Command, bind: Bind): void {
     .addHelpText('after', '\nExample:\n  $ ebrc list --attention')
     .action(
       bind(async (cli, _args, { state, exporter, attention }: ListOptions) => {
-        const filings = await (await cli.client()).list({ state, exporter, attention });
+        const filings = await (await cli.reader()).list({ state, exporter, attention });
         cli.terminal.result(filings, () => filingsTable(filings));
       }),
     );

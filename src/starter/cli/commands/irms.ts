@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
+import type { RefreshIrmsResult } from '../../../domain/contracts';
 import { EXIT } from '../../errors';
+import type { Cli } from '../context';
 import { dateText } from '../filing-text';
 import type { Bind } from '../program';
 import { table } from '../terminal';
@@ -14,11 +16,8 @@ export function addIrmsCommand(program: Command, bind: Bind): void {
     .addHelpText('after', '\nExample:\n  $ ebrc irms accounts@asha.example --refresh')
     .action(
       bind(async (cli, [exporter = ''], { refresh }: { refresh?: boolean }) => {
-        const client = await cli.client();
-        const skipped = refresh
-          ? (await refreshed(cli.terminal.progress(), () => client.refreshIrms(exporter))).skipped
-          : [];
-        const irms = await client.irms(exporter);
+        const skipped = refresh ? await refreshed(cli, exporter) : [];
+        const irms = await (await cli.reader()).irms(exporter);
         cli.terminal.result(irms, () =>
           irms.length === 0
             ? 'No IRMs. `ebrc irms EXPORTER --refresh` reads them live.'
@@ -55,10 +54,13 @@ export function addIrmsCommand(program: Command, bind: Bind): void {
     );
 }
 
-async function refreshed<T>(progress: { say(text: string): void; stop(): void }, work: () => Promise<T>): Promise<T> {
+/** Reads them live; answers the exporters that could not be read, and why. */
+async function refreshed(cli: Cli, exporter: string): Promise<RefreshIrmsResult['skipped']> {
+  const client = await cli.client();
+  const progress = cli.terminal.progress();
   progress.say('reading IRMs live from the authority');
   try {
-    return await work();
+    return (await client.refreshIrms(exporter)).skipped;
   } finally {
     progress.stop();
   }

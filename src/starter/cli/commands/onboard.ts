@@ -1,15 +1,11 @@
 import type { Command } from 'commander';
-import { writeOutputFile } from '../../../documents/output-file';
-import type { Cli } from '../context';
-import { csvOf } from '../csv';
 import { EXIT, UsageError, type ExitCode } from '../../errors';
-import { readExporterList } from '../../exporters/list-file';
-import { exitCodeOfExporter } from '../../exporters/operations';
-import { onboardMany, type RowOutcome } from '../../exporters/onboard-many';
+import type { RowOutcome } from '../../exporters/onboard-list';
+import type { Cli } from '../context';
 import type { Bind } from '../program';
 import { readSecret } from '../secret-prompt';
 import { table } from '../terminal';
-import { exporterWaiting, printExporter } from './exporter-output';
+import { exitCodeOfExporter, exporterWaiting, printExporter } from './exporter-output';
 import { byOption } from './options';
 
 interface OnboardOptions {
@@ -80,13 +76,14 @@ async function one(cli: Cli, options: OnboardOptions): Promise<ExitCode> {
 }
 
 async function many(cli: Cli, list: string, { by, wait, result }: OnboardOptions): Promise<ExitCode> {
-  const rows = await readExporterList(list);
-  const client = await cli.client();
+  const { onboardList } = await import('../../exporters/onboard-list.js');
   const progress = cli.terminal.progress();
-  const outcomes = await onboardMany(client, rows, { by, wait, onProgress: (all) => progress.say(countsText(all)) });
-  const resultFile = result ?? `${list}.result.csv`;
-  const content = resultFile.endsWith('.json') ? JSON.stringify(outcomes, null, 2) : csvOf(outcomes);
-  await writeOutputFile(resultFile, `${content}\n`);
+  const { outcomes, resultFile } = await onboardList(() => cli.client(), list, {
+    by,
+    wait,
+    result,
+    onProgress: (all) => progress.say(countsText(all)),
+  });
   cli.terminal.result({ exporters: outcomes, counts: countsOf(outcomes), resultFile }, () =>
     [
       table(

@@ -2,8 +2,9 @@ import { InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from '../../../domain/durations';
 import type { FilingResult } from '../../../domain/contracts';
 import type { Cli } from '../context';
-import { exitCodeOf, type FilingOutcome } from '../../filings/outcome';
-import type { ExitCode } from '../../errors';
+import { isEnd, type FilingState } from '../../../domain/filing-states';
+import type { FilingOutcome } from '../../filings/outcome';
+import { EXIT, type ExitCode } from '../../errors';
 import { filingText, progressText } from '../filing-text';
 import type { WaitOptions } from '../../filings/start';
 import { currentUser } from '../current-user';
@@ -36,4 +37,12 @@ export function printOutcome({ terminal }: Cli, outcome: FilingOutcome): ExitCod
   terminal.result(outcome.filing, () => filingText(outcome.filing));
   if (outcome.notice) terminal.note(outcome.notice);
   return exitCodeOf(outcome);
+}
+
+/** The exit code of a command that files: a filing that ended without all its certificates was refused, in part at least. */
+function exitCodeOf({ filing, waitsForPerson: waits }: FilingOutcome): ExitCode {
+  if (waits) return EXIT.waiting;
+  if (filing.state === 'refused') return EXIT.refused;
+  if (!isEnd(filing.state as FilingState)) return EXIT.done;
+  return filing.state === 'certified' ? EXIT.done : EXIT.refused;
 }

@@ -1,6 +1,5 @@
 import { InvalidArgumentError, type Command } from 'commander';
-import { z } from 'zod';
-import { createSandbox, type Sandbox } from '../../../sandbox/sandbox';
+import type { Sandbox } from '../../../sandbox/sandbox';
 import type { SandboxOptions } from '../../../sandbox/options';
 import type { Cli } from '../context';
 import { firstLine, UsageError } from '../../errors';
@@ -52,7 +51,7 @@ export function addSandboxCommand(program: Command, bind: Bind): void {
 async function serve(cli: Cli, flags: Flags): Promise<void> {
   const sandbox = await start(flags);
   try {
-    for (const fault of flags.fault) arm(sandbox, fault);
+    for (const fault of flags.fault) await arm(sandbox, fault);
     const { url, extractionUrl, controlUrl, port } = sandbox;
     const shown = { url, extractionUrl, controlUrl, port, apiKeys: ['dev_sandbox_key', 'prod_sandbox_key'] };
     // One line, so that a program that started it can go on after the first.
@@ -75,6 +74,7 @@ async function start({ port, host, activationDelay, ackDelay, seed, rateLimits, 
     rateWindowMs: rateWindow,
   };
   try {
+    const { createSandbox } = await import('../../../sandbox/sandbox.js');
     return await createSandbox(options);
   } catch (error) {
     throw seed === undefined
@@ -84,7 +84,7 @@ async function start({ port, host, activationDelay, ackDelay, seed, rateLimits, 
 }
 
 /** `push-irm:accept-then-drop,every=3` as the sandbox takes it; values are JSON where they can be. */
-function arm(sandbox: Sandbox, text: string): void {
+async function arm(sandbox: Sandbox, text: string): Promise<void> {
   const [head = '', ...pairs] = text.split(',');
   const [operation, kind] = head.split(':');
   const settings = pairs.map((pair) => {
@@ -94,6 +94,7 @@ function arm(sandbox: Sandbox, text: string): void {
   try {
     sandbox.addFault({ operation, kind, ...Object.fromEntries(settings) } as Parameters<Sandbox['addFault']>[0]);
   } catch (error) {
+    const { z } = await import('zod');
     const why = error instanceof z.ZodError ? z.prettifyError(error) : firstLine(error);
     throw new UsageError(`--fault ${text} is not a fault (docs/sandbox.md lists them):\n${why}`, 'bad_fault');
   }

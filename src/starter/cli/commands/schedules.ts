@@ -1,5 +1,5 @@
 import { Argument, type Command } from 'commander';
-import { applySchedules, deleteSchedules, listSchedules, type ScheduleView } from '../../schedules';
+import type { ScheduleView } from '../../schedules';
 import type { Cli } from '../context';
 import type { Bind } from '../program';
 import { table } from '../terminal';
@@ -43,7 +43,8 @@ export function addSchedulesCommand(program: Command, bind: Bind): void {
 }
 
 async function run(cli: Cli, action: string): Promise<ScheduleView[]> {
-  const { mode, taskQueue } = cli.config('mode', 'temporal');
+  const { applySchedules, deleteSchedules, listSchedules } = await import('../../schedules.js');
+  const { mode, taskQueue } = await cli.config('mode', 'temporal');
   const temporal = await cli.temporal();
   if (action === 'apply') return applySchedules({ temporal, mode, taskQueue });
   if (action === 'delete') return deleteSchedules({ temporal, mode });

@@ -1,11 +1,4 @@
-import { buffer } from 'node:stream/consumers';
 import type { Command } from 'commander';
-import { ApiError } from '../../../api/errors';
-import { writeOutputFile } from '../../../documents/output-file';
-import { heldIrms, listIrms } from '../../../ledger/irms';
-import { buildTemplate, decorateTemplate } from '../../../workbook/template';
-import { readWorkbook, WorkbookRefused } from '../../../workbook/read';
-import type { Cli } from '../context';
 import type { Bind } from '../program';
 
 const HELP = `
@@ -25,26 +18,14 @@ export function addTemplateCommand(program: Command, bind: Bind): void {
     .addHelpText('after', HELP)
     .action(
       bind(async (cli, [exporter = ''], { output }: { output: string }) => {
-        const { exporterId } = await (await cli.client()).exporter(exporter);
-        const { bytes, source } = await templateOf(cli, exporterId);
+        const { makeTemplate } = await import('../../exporters/template.js');
+        const { writeOutputFile } = await import('../../../documents/output-file.js');
+        const { mode } = await cli.config('api', 'database');
+        const deps = { pool: await cli.pool(), api: await cli.api(), mode };
+        const { bytes, rows, source, notice } = await makeTemplate(deps, exporter);
+        if (notice) cli.terminal.note(notice);
         await writeOutputFile(output, bytes);
-        const rows = (await readWorkbook(bytes)).drafts.length;
         cli.terminal.result({ path: output, rows, source }, () => `${rows} IRMs written to ${output}.`);
       }),
     );
-}
-
-async function templateOf(cli: Cli, exporterId: string): Promise<{ bytes: Buffer; source: 'service' | 'ledger' }> {
-  const api = await cli.api();
-  try {
-    const original = await api.irmTemplate(exporterId, (body) => buffer(body), { exporterId });
-    return { bytes: await decorateTemplate(original), source: 'service' };
-  } catch (error) {
-    // What came in its place may be no workbook at all, such as the page of a proxy.
-    if (!(error instanceof ApiError || error instanceof WorkbookRefused)) throw error;
-    cli.terminal.note(`The service did not give its template (${error.message}); it is built from the ledger.`);
-    const pool = await cli.pool();
-    const numbers = (await listIrms(pool, exporterId)).map(({ irmNumber }) => irmNumber);
-    return { bytes: await buildTemplate(await heldIrms(pool, exporterId, numbers)), source: 'ledger' };
-  }
 }

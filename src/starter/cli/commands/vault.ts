@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { createVault } from '../../../ledger/vault';
 import type { Bind } from '../program';
 
 const HELP = `
@@ -17,9 +16,8 @@ export function addVaultCommand(program: Command, bind: Bind): void {
     .addHelpText('after', HELP)
     .action(
       bind(async (cli) => {
-        const { encryptionKeys } = cli.config('encryption', 'database');
-        const keys = encryptionKeys.map(({ id, key }) => ({ keyId: id, key }));
-        const result = await createVault({ keys }).rotate(await cli.pool());
+        const { encryptionKeys } = await cli.config('encryption', 'database');
+        const result = await (await cli.vault()).rotate(await cli.pool());
         const keyId = encryptionKeys[0].id;
         cli.terminal.result(
           { keyId, ...result },

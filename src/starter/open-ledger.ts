@@ -1,22 +1,7 @@
-import { Client, Connection } from '@temporalio/client';
 import type pg from 'pg';
-import type { Config } from '../config';
-import { migrate } from '../ledger/migrate';
 import { createPool } from '../ledger/pool';
 import { LedgerUnavailableError } from '../ledger/unavailable';
 import { UnreachableError } from './errors';
-
-const CONNECT_WITHIN = '8s';
-
-/** @throws UnreachableError that names the address */
-export async function connectTemporal({ address, namespace, connectionOptions }: Config['temporal']): Promise<Client> {
-  try {
-    const connection = await Connection.connect({ ...connectionOptions, connectTimeout: CONNECT_WITHIN });
-    return new Client({ connection, namespace });
-  } catch (error) {
-    throw new UnreachableError('Temporal', `${address} (namespace ${namespace})`, error);
-  }
-}
 
 /**
  * A pool on the ledger; one that has no tables yet gets them, so that the command line works before the first worker ran.
@@ -26,7 +11,7 @@ export async function openLedger(databaseUrl: string): Promise<pg.Pool> {
   const pool = createPool({ url: databaseUrl, applicationName: 'ebrc-cli', max: 4 });
   try {
     const { rows } = await pool.query<{ empty: boolean }>("SELECT to_regclass('schema_migrations') IS NULL AS empty");
-    if (rows[0]?.empty) await migrate(pool);
+    if (rows[0]?.empty) await (await import('../ledger/migrate.js')).migrate(pool);
     return pool;
   } catch (error) {
     await pool.end();

@@ -1,0 +1,166 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ExporterProgress, OnboardState } from '../../domain/contracts';
+import { writeOutputFile } from '../../documents/output-file';
+import { firstLine, RefusedError, type Problem } from '../errors';
+import type { EbrcReader } from '../reader';
+import { csvOf } from './csv';
+import { readExporterList, type ListedExporter } from './list-file';
+import type { ExporterOperations } from './operations';
+
+/** How many starts, or looks at progress, are under way at once. */
+const AT_ONCE = 8;
+const LOOK_EVERY_MS = 3_000;
+
+/** What became of one row; never holds its password. */
+export interface RowOutcome {
+  row: number;
+  /** Null where the row names none. */
+  email: string | null;
+  exporterId: string | null;
+  state: OnboardState | 'failed';
+  activatesAt: string | null;
+  irmCount: number | null;
+  message: string | null;
+}
+
+export interface OnboardListOptions {
+  by: string;
+  /** Wait until every exporter is ready, refused, or needs other credentials. */
+  wait?: boolean;
+  /** Where the outcomes go, `.csv` or `.json`; default the list's path with `.result.csv` behind it. */
+  result?: string;
+  onProgress?: (outcomes: readonly RowOutcome[]) => void;
+}
+
+export interface ListOnboarding {
+  /** One for each row, in their order. */
+  outcomes: RowOutcome[];
+  resultFile: string;
+}
+
+type ListClient = Pick<ExporterOperations, 'onboard' | 'onboarding'> & Pick<EbrcReader, 'exporters'>;
+
+/**
+ * Onboards a list of exporters (list-file.ts). A row that is onboarded already is left as it is, one that is under way is followed, and
+ * one row's failure is its own: the same list can be given again at any time. What became of each row is written to the result
+ * file, whatever happens.
+ * @param open the client; asked for once the list has been read
+ * @throws RefusedError for a list without its header line; UsageError when it cannot be read; what `open` throws
+ */
+export async function onboardList(
+  open: () => Promise<ListClient>,
+  path: string,
+  options: OnboardListOptions,
+): Promise<ListOnboarding> {
+  const resultFile = options.result ?? `${path}.result.csv`;
+  const write = (all: readonly RowOutcome[]) =>
+    writeOutputFile(resultFile, `${resultFile.endsWith('.json') ? JSON.stringify(all, null, 2) : csvOf(all)}\n`);
+  let outcomes: RowOutcome[] = [];
+  try {
+    const { rows, refused } = await readExporterList(path);
+    outcomes = refused.map((each) => ({ ...outcomeOf(each.row, each.email), state: 'refused', message: each.message }));
+    for (const { row, email } of rows) outcomes.push(outcomeOf(row, email));
+    outcomes.sort((a, b) => a.row - b.row);
+    const client = await open();
+    await startRows(client, rows, outcomes, options);
+    if (options.wait) await write(outcomes);
+    await followRows(client, outcomes, options);
+  } catch (error) {
+    if (error instanceof RefusedError && outcomes.length === 0) {
+      outcomes = error.errors.map(({ row, message }) => ({ ...outcomeOf(row ?? 1, null), state: 'refused', message }));
+    }
+    const message = firstLine(error);
+    outcomes = outcomes.map((each) => (isUnheard(each) ? { ...each, state: 'failed', message } : each));
+    // A result file that cannot be written either hides nothing of the first failure.
+    if (outcomes.length > 0) await write(outcomes).catch(() => undefined);
+    throw error;
+  }
+  await write(outcomes);
+  return { outcomes, resultFile };
+}
+
+async function startRows(
+  client: ListClient,
+  rows: readonly ListedExporter[],
+  outcomes: RowOutcome[],
+  { by, onProgress }: OnboardListOptions,
+): Promise<void> {
+  const known = new Map((await client.exporters()).map((exporter) => [exporter.email.toLowerCase(), exporter]));
+  const place = new Map(outcomes.map(({ row }, index) => [row, index]));
+  await eachOf(rows, async ({ row, email, username, password, ...customer }) => {
+    const before = known.get(email.toLowerCase());
+    const credentials = username !== undefined && password !== undefined ? { username, password } : undefined;
+    outcomes[place.get(row) ?? 0] =
+      before?.readiness === 'ready'
+        ? { ...outcomeOf(row, email), exporterId: before.exporterId, state: 'ready', message: LEFT_AS_IT_IS }
+        : await attempt(row, email, () => client.onboard({ ...customer, email, credentials, by }));
+    onProgress?.(outcomes);
+  });
+}
+
+async function followRows(
+  client: ListClient,
+  outcomes: RowOutcome[],
+  { wait = false, onProgress }: OnboardListOptions,
+): Promise<void> {
+  while (wait && outcomes.some(isUnderWay)) {
+    await sleep(LOOK_EVERY_MS);
+    const open = outcomes.flatMap((outcome, index) => (isUnderWay(outcome) ? [{ ...outcome, index }] : []));
+    await eachOf(open, async ({ row, email, index }) => {
+      outcomes[index] = await attempt(row, email, () => client.onboarding(email ?? ''));
+    });
+    onProgress?.(outcomes);
+  }
+}
+
+const UNHEARD = {
+  exporterId: null,
+  state: 'started' as const,
+  activatesAt: null,
+  irmCount: null,
+  message: null,
+};
+
+const LEFT_AS_IT_IS = 'Onboarded already, left as it is; `ebrc credentials` changes its password.';
+
+function outcomeOf(row: number, email: string | null): RowOutcome {
+  return { row, email, ...UNHEARD };
+}
+
+/** Nothing is known of it yet. */
+function isUnheard({ state, exporterId, message }: RowOutcome): boolean {
+  return state === 'started' && exporterId === null && message === null;
+}
+
+function isUnderWay({ state }: RowOutcome): boolean {
+  return state === 'started' || state === 'activation_pending';
+}
+
+async function attempt(
+  row: number,
+  email: string | null,
+  work: () => Promise<ExporterProgress | null>,
+): Promise<RowOutcome> {
+  try {
+    const progress = await work();
+    if (!progress) return outcomeOf(row, email);
+    const { exporterId, state, activatesAt, irmCount, message, errors } = progress;
+    const why = message ?? (errors.map((error) => error.message).join('; ') || null);
+    return { row, email, exporterId, state, activatesAt, irmCount, message: why };
+  } catch (error) {
+    const refused = error instanceof RefusedError;
+    const message = refused ? sentence(error.errors) : firstLine(error);
+    return { ...outcomeOf(row, email), state: refused ? 'refused' : 'failed', message };
+  }
+}
+
+const sentence = (problems: readonly Problem[]) => problems.map(({ message }) => message).join('; ');
+
+/** Works through a list with a few at once. */
+async function eachOf<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  const queue = [...items];
+  const worker = async () => {
+    for (let item = queue.shift(); item !== undefined; item = queue.shift()) await work(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(AT_ONCE, items.length) }, worker));
+}

@@ -1,0 +1,47 @@
+import { buffer } from 'node:stream/consumers';
+import type pg from 'pg';
+import type { FilingApi } from '../../api/client-types';
+import { ApiError } from '../../api/errors';
+import type { Mode } from '../../domain/names';
+import { heldIrms, listIrms } from '../../ledger/irms';
+import { readWorkbook } from '../../workbook/read';
+import { WorkbookRefused } from '../../workbook/read';
+import { buildTemplate, decorateTemplate } from '../../workbook/template';
+import { exporterIdOf } from './lookup';
+
+export interface Template {
+  /** The workbook. */
+  bytes: Buffer;
+  /** Remittances in it, one a row. */
+  rows: number;
+  source: 'service' | 'ledger';
+  /** Why it is not the service's own; null where it is. */
+  notice: string | null;
+}
+
+/**
+ * The service's bulk template (spec: "GET /irm/bulk-template") with drop-downs, formats and help; where the service cannot
+ * give it, it is built from the IRMs that the ledger holds.
+ * @throws RefusedError for an exporter that is not known
+ */
+export async function makeTemplate(
+  { pool, mode, api }: { pool: pg.Pool; mode: Mode; api: FilingApi },
+  exporter: string,
+): Promise<Template> {
+  const exporterId = await exporterIdOf(pool, mode, exporter);
+  const made = await templateOf(pool, api, exporterId);
+  return { ...made, rows: (await readWorkbook(made.bytes)).drafts.length };
+}
+
+async function templateOf(pool: pg.Pool, api: FilingApi, exporterId: string): Promise<Omit<Template, 'rows'>> {
+  try {
+    const original = await api.irmTemplate(exporterId, (body) => buffer(body), { exporterId });
+    return { bytes: await decorateTemplate(original), source: 'service', notice: null };
+  } catch (error) {
+    // What came in its place may be no workbook at all, such as the page of a proxy.
+    if (!(error instanceof ApiError || error instanceof WorkbookRefused)) throw error;
+    const notice = `The service did not give its template (${error.message}); it is built from the ledger.`;
+    const numbers = (await listIrms(pool, exporterId)).map(({ irmNumber }) => irmNumber);
+    return { bytes: await buildTemplate(await heldIrms(pool, exporterId, numbers)), source: 'ledger', notice };
+  }
+}

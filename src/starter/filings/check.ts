@@ -1,0 +1,91 @@
+import type pg from 'pg';
+import { hasErrors, type Finding } from '../../domain/finding';
+import type { Mode } from '../../domain/names';
+import { oncePerCell } from '../../domain/rules-draft';
+import { balanceFindings } from '../../ledger/balance-reservation';
+import { findExporter } from '../../ledger/exporters';
+import { annotateWorkbook } from '../../workbook/annotate';
+import { withColumns } from '../../workbook/read';
+import { WorkbookRefused } from '../../workbook/read';
+import { UsageError } from '../errors';
+import { unknownExporter } from '../exporters/lookup';
+import { readFilingFile, type FilingFile, type FilingSource, type SaidBeside } from './read-file';
+
+export interface CheckRequest extends SaidBeside {
+  source: FilingSource;
+  /** Id or e-mail. */
+  exporter: string;
+  /** Make the workbook with its errors in its own cells. */
+  annotate?: boolean;
+}
+
+export interface CheckOutcome {
+  /** Whether it can be filed: no errors. */
+  ok: boolean;
+  rows: number;
+  errors: Finding[];
+  warnings: Finding[];
+  /** With `annotate`; null for a file that is refused as a whole and has no cells to write into: its error says why. */
+  annotated: Buffer | null;
+}
+
+/** What balances are checked against; without the ledger only the rules are checked, and a warning says so. */
+export interface CheckLedger {
+  pool?: pg.Pool;
+  /** Left out: the exporter is looked for in both modes. */
+  mode?: Mode;
+}
+
+/**
+ * Checks a push message or a workbook by all rules and balances, without filing it.
+ * @throws UsageError when the file cannot be read at all, or `annotate` goes with a message
+ * @throws RefusedError for an exporter that the ledger does not know
+ */
+export async function checkFile(ledger: CheckLedger, request: CheckRequest): Promise<CheckOutcome> {
+  const { source, exporter, annotate = false, ...said } = request;
+  const file = await readFilingFile(source, said);
+  if (annotate && file.kind === 'json') {
+    throw new UsageError('-o goes with a workbook: a push message has no cells to write into.', 'no_workbook');
+  }
+  const all = oncePerCell([...file.findings, ...(await balances(ledger, file, exporter))]);
+  const findings = withColumns(all, file.columns);
+  const errors = findings.filter(({ severity }) => severity === 'error');
+  const warnings = findings.filter(({ severity }) => severity === 'warning');
+  const annotated = annotate ? await annotatedWorkbook(file, findings) : null;
+  return { ok: errors.length === 0, rows: file.rowCount, errors, warnings, annotated };
+}
+
+/** The balances as the ledger holds them; a warning in their place where there is no ledger to ask. */
+async function balances({ pool, mode }: CheckLedger, file: FilingFile, exporter: string): Promise<Finding[]> {
+  if (pool === undefined) {
+    return [warning('no_balances', 'DATABASE_URL is not set: only the rules were checked, not the balances.')];
+  }
+  const modes: readonly Mode[] = mode ? [mode] : ['test', 'live'];
+  for (const each of modes) {
+    const known = await findExporter(pool, each, exporter);
+    if (!known) continue;
+    if (file.exporterInFile !== undefined && file.exporterInFile !== known.exporterId) {
+      return [differs(file.exporterInFile, known.exporterId)];
+    }
+    return balanceFindings(pool, { exporterId: known.exporterId, rows: file.rows, exceptFiling: null });
+  }
+  throw unknownExporter(exporter, modes.join(' or '));
+}
+
+function warning(code: string, message: string): Finding {
+  return { severity: 'warning', code, row: null, field: null, message };
+}
+
+function differs(inFile: string, exporterId: string): Finding {
+  const message = `The message is for ${inFile}, but --exporter is ${exporterId}. Make them agree.`;
+  return { severity: 'error', code: 'exporter_differs', row: null, field: 'platformCustomerId', message };
+}
+
+async function annotatedWorkbook(file: FilingFile, findings: readonly Finding[]): Promise<Buffer | null> {
+  try {
+    return await annotateWorkbook({ source: file.bytes, findings });
+  } catch (error) {
+    if (error instanceof WorkbookRefused && hasErrors(findings)) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,29 @@
+import type { FilingView } from '../../domain/contracts';
+import { findFiling, type FilingRecord } from '../../ledger/filings';
+import { refusal } from '../errors';
+import type { EbrcReaderDependencies } from '../reader';
+
+/** The filing behind a FILING argument (id or reference). @throws RefusedError when the ledger holds none */
+export async function filingOf(
+  { pool, mode }: Pick<EbrcReaderDependencies, 'pool' | 'mode'>,
+  idOrReference: string,
+): Promise<FilingRecord> {
+  const filing = await findFiling(pool, mode, idOrReference);
+  if (filing) return filing;
+  throw refusal(
+    'unknown_filing',
+    `There is no filing ${idOrReference} in ${mode} mode: neither a filing id nor a reference. \`ebrc list\` shows them.`,
+  );
+}
+
+/** The ledger names documents as the store does; people and programs get their paths. */
+export function withPaths({ documents }: Pick<EbrcReaderDependencies, 'documents'>, filing: FilingView): FilingView {
+  return {
+    ...filing,
+    annotated: filing.annotated === null ? null : documents.pathOf(filing.annotated),
+    rows: filing.rows.map((row) => ({
+      ...row,
+      document: row.document === null ? null : documents.pathOf(row.document),
+    })),
+  };
+}

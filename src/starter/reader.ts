@@ -1,0 +1,80 @@
+import type pg from 'pg';
+import type { DocumentStore } from '../documents/document-store';
+import type { FilingView } from '../domain/contracts';
+import type { Mode } from '../domain/names';
+import { holdsOn } from '../ledger/balance-reservation';
+import { listCertificates, type CertificateView } from '../ledger/certificates';
+import { getExporter, listExporters } from '../ledger/exporters';
+import { listFilingViews, readFilingView, type FilingSummary } from '../ledger/filing-view';
+import { listIrms } from '../ledger/irms';
+import { RefusedError } from './errors';
+import { exporterIdOf } from './exporters/lookup';
+import { exporterView, irmView, type ExporterView, type IrmView } from './exporters/views';
+import { filingOf, withPaths } from './filings/lookup';
+
+export interface ListFilter {
+  state?: string;
+  /** Id or e-mail. */
+  exporter?: string;
+  /** Only filings that somebody should look at. */
+  attention?: boolean;
+}
+
+/** What reading needs: no Temporal server, no API key and no encryption key. */
+export interface EbrcReaderDependencies {
+  /** The ledger: the database that the workers use. */
+  pool: pg.Pool;
+  /** The document store that the workers use. */
+  documents: Pick<DocumentStore, 'pathOf'>;
+  /** test for a `dev_` key, live for a `prod_` key; the mode of the workers' key. */
+  mode: Mode;
+}
+
+/** What the ledger holds, read only. */
+export interface EbrcReader {
+  /** A filing by its id or reference. @throws RefusedError when there is none */
+  show(filing: string): Promise<FilingView>;
+  list(filter?: ListFilter): Promise<FilingSummary[]>;
+  certificates(filter?: { exporter?: string }): Promise<CertificateView[]>;
+  exporters(): Promise<ExporterView[]>;
+  /** @throws RefusedError for one that the ledger does not know */
+  exporter(exporter: string): Promise<ExporterView>;
+  /** Balances as last read from the authority, and what our own filings hold of them. */
+  irms(exporter: string): Promise<IrmView[]>;
+}
+
+/** The reading half of the typed client. What it stands on is opened, and closed, by the caller. */
+export function createEbrcReader(deps: EbrcReaderDependencies): EbrcReader {
+  const { pool, mode, documents } = deps;
+  const exporterOf = (exporter: string | undefined) =>
+    exporter === undefined ? undefined : exporterIdOf(pool, mode, exporter);
+  return {
+    async show(idOrReference) {
+      const { filingId } = await filingOf(deps, idOrReference);
+      const view = await readFilingView(pool, filingId);
+      if (!view) throw new Error(`Filing ${filingId} went away while it was read.`);
+      return withPaths(deps, view);
+    },
+    async list({ state, exporter, attention } = {}) {
+      const exporterId = await exporterOf(exporter);
+      return listFilingViews(pool, { mode, state, exporterId, attention });
+    },
+    async certificates({ exporter } = {}) {
+      const all = await listCertificates(pool, { mode, exporterId: await exporterOf(exporter) });
+      return all.map((each) => ({ ...each, document: each.document && documents.pathOf(each.document) }));
+    },
+    exporters: async () => (await listExporters(pool, mode)).map(exporterView),
+    async exporter(idOrEmail) {
+      const row = await getExporter(pool, await exporterIdOf(pool, mode, idOrEmail));
+      if (row) return exporterView(row);
+      throw new RefusedError([{ code: 'unknown_exporter', message: `Exporter ${idOrEmail} is not in this ledger.` }]);
+    },
+    async irms(idOrEmail) {
+      const exporterId = await exporterIdOf(pool, mode, idOrEmail);
+      const rows = await listIrms(pool, exporterId);
+      const irmNumbers = [...new Set(rows.map(({ irmNumber }) => irmNumber))];
+      const holds = await holdsOn(pool, { exporterId, irmNumbers, exceptFiling: null });
+      return rows.map((row) => irmView(row, holds));
+    },
+  };
+}

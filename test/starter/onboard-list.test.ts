@@ -1,0 +1,139 @@
+/** Lists of exporters: what is in a list that is wrong stays unsaid, and one bad row costs the others nothing. */
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Workbook } from 'exceljs';
+import type { Problem } from '../../src/starter/errors';
+import { onboardList, type RowOutcome } from '../../src/starter/exporters/onboard-list';
+import { ebrc } from '../support/command-line';
+
+const HEADER = 'Name,E-mail,IEC,Company Name,address,username,password';
+const ENV = {
+  EBRC_API_KEY: 'dev_sandbox_key',
+  DATABASE_URL: 'postgres://ebrc:hunter2@127.0.0.1:9/ebrc',
+  TEMPORAL_ADDRESS: '127.0.0.1:9',
+};
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'ebrc-lists-'));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+async function listWith(name: string, content: string | Buffer): Promise<string> {
+  const path = join(folder, name);
+  await writeFile(path, content);
+  return path;
+}
+
+async function sheet(rows: string[][]): Promise<Buffer> {
+  const workbook = new Workbook();
+  workbook.addWorksheet('Exporters').addRows(rows);
+  return Buffer.from(await workbook.xlsx.writeBuffer());
+}
+
+/** A client that takes every row, and remembers what it was given. */
+function takingClient() {
+  const given: { email: string; password?: string }[] = [];
+  const progress = { workflowId: 'w', exporterId: 'x', state: 'started' as const, activatesAt: null, irmCount: null };
+  return {
+    given,
+    open: () =>
+      Promise.resolve({
+        exporters: () => Promise.resolve([]),
+        onboarding: () => Promise.resolve(null),
+        onboard: ({ email, credentials }: { email: string; credentials?: { password: string } }) => {
+          given.push({ email, password: credentials?.password });
+          return Promise.resolve({ ...progress, message: null, errors: [], notice: null });
+        },
+      }),
+  };
+}
+
+const outcomesIn = async (path: string) => JSON.parse(await readFile(path, 'utf8')) as RowOutcome[];
+
+describe('a list without its header line', () => {
+  const ROWS = [
+    ['Asha', 'asha@b.example', '', '', '', 'asha', 's3cret-one'],
+    ['Ravi', 'ravi@b.example', '', '', '', 'ravi', 's3cret-two'],
+  ];
+
+  it.each<[string, () => Promise<string | Buffer>]>([
+    ['plain.csv', () => Promise.resolve(ROWS.map((row) => row.join(',')).join('\n'))],
+    ['half-a-header.csv', () => Promise.resolve(`name,${ROWS.map((row) => row.slice(1).join(',')).join('\n')}`)],
+    ['plain.xlsx', () => sheet(ROWS)],
+  ])('is refused, and none of it is printed or written: %s', async (name, content) => {
+    const path = await listWith(name, await content());
+    for (const json of [[], ['--json']]) {
+      const result = await ebrc(['onboard', '--file', path, ...json], { env: ENV });
+      expect(result.code).toBe(3);
+      expect(result.stdout + result.stderr).toMatch(/header line/);
+      expect(result.stdout + result.stderr + (await readFile(`${path}.result.csv`, 'utf8'))).not.toMatch(/s3cret/);
+    }
+  });
+});
+
+it('onboards the good rows, and says of each other row why it was not', async () => {
+  const path = await listWith(
+    'mixed.csv',
+    [
+      HEADER,
+      'Asha,asha@b.example,,,,asha, s3cret one ',
+      'Bina,not-an-address,ABC,,,bina,s3cret-two',
+      'Ravi,ravi@b.example,,,,ravi,',
+      'Mina,mina@b.example,,,,mina,s3cret-three',
+      'Mina,MINA@b.example,,,,mina,s3cret-four',
+      'Slip,slip,P@ssword.example,s3cret-five',
+      'Quote,q@b.example,,,,"q"x,s3cret-six',
+      'Nila,nila@b.example,,,,,',
+    ].join('\n'),
+  );
+  const client = takingClient();
+  const result = join(folder, 'mixed.json');
+  const { outcomes } = await onboardList(client.open, path, { by: 'meera', result });
+  expect(client.given).toEqual([
+    { email: 'asha@b.example', password: ' s3cret one ' },
+    { email: 'mina@b.example', password: 's3cret-three' },
+    { email: 'nila@b.example', password: undefined },
+  ]);
+  expect(outcomes.map(({ row, email, state }) => `${row} ${email} ${state}`)).toEqual([
+    '2 asha@b.example started',
+    '3 null refused',
+    '4 ravi@b.example refused',
+    '5 mina@b.example started',
+    '6 MINA@b.example refused',
+    '7 null refused',
+    '8 null refused',
+    '9 nila@b.example started',
+  ]);
+  const written = await readFile(result, 'utf8');
+  expect(JSON.parse(written)).toEqual(outcomes);
+  expect(written).toMatch(/email: is not an e-mail address; iec: is exactly 10/);
+  expect(written).not.toMatch(/s3cret|P@ssword/);
+});
+
+it('reads a workbook as it stands, with passwords that are numbers or end in a blank', async () => {
+  const rows = [HEADER.split(','), ['Asha', 'asha@b.example', '', '', '', 'asha', 'ends in a blank ']];
+  const path = await listWith('list.xlsx', await sheet(rows));
+  const client = takingClient();
+  await onboardList(client.open, path, { by: 'meera' });
+  expect(client.given).toEqual([{ email: 'asha@b.example', password: 'ends in a blank ' }]);
+});
+
+it('refuses a workbook beyond the limits of workbooks', async () => {
+  const path = await listWith('huge.xlsx', Buffer.concat([await sheet([HEADER.split(',')]), Buffer.alloc(6 << 20)]));
+  const { code, json } = await ebrc(['onboard', '--file', path, '--json'], { env: ENV });
+  expect(code).toBe(3);
+  expect(json<{ errors: Problem[] }>().errors[0]).toMatchObject({ code: 'too_large' });
+});
+
+it('writes a private result file also when no server can be reached', async () => {
+  const path = await listWith('servers.csv', `${HEADER}\nAsha,asha@b.example,,,,asha,s3cret\nBina,no-address,,,,,`);
+  const result = join(folder, 'servers.json');
+  const { code, stderr } = await ebrc(['onboard', '--file', path, '--result', result], { env: ENV });
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/PostgreSQL at 127\.0\.0\.1:9/);
+  expect((await outcomesIn(result)).map(({ row, state }) => `${row} ${state}`)).toEqual(['2 failed', '3 refused']);
+  expect((await stat(result)).mode & 0o777).toBe(0o600);
+  expect(await readFile(result, 'utf8')).not.toContain('s3cret');
+});
