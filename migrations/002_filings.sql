@@ -30,6 +30,10 @@ CREATE TABLE filings (
   seq              bigint NOT NULL DEFAULT 0,
   needs_attention  boolean NOT NULL DEFAULT false,
   attention        text,
+  -- When the next move is due at the latest, as far as the state explains itself; null where it waits for a person.
+  due_at           timestamptz,
+  -- What is wrong with its workflow, as the sweep or a failing workflow said; the next move clears it.
+  run_problem      text,
   errors           jsonb NOT NULL DEFAULT '[]',
   warnings         jsonb NOT NULL DEFAULT '[]',
   evidence         jsonb,
@@ -170,12 +174,15 @@ CREATE TABLE filing_events (
   event_id  bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   filing_id text NOT NULL REFERENCES filings ON DELETE CASCADE,
   seq       bigint,
+  -- Run and activity that recorded a move: a repeated activity is told apart from a run that is behind the ledger.
+  step      text,
   at        timestamptz NOT NULL,
   kind      text NOT NULL,
   who       text,
   text      text NOT NULL,
   data      jsonb,
-  UNIQUE (filing_id, seq)
+  UNIQUE (filing_id, seq),
+  UNIQUE (filing_id, step)
 );
 CREATE INDEX filing_events_filing ON filing_events (filing_id, event_id);
 

@@ -1,11 +1,11 @@
+import type pg from 'pg';
 import { endOf, type FilingState } from '../domain/filing-states';
 import type { FilingCounts } from '../domain/contracts';
 import type { Finding } from '../domain/finding';
 import { heldIrms } from '../ledger/irms';
 import { reserveBalances, readRowsToSend } from '../ledger/balance-reservation';
 import { saveApproval, saveBalanceFindings, saveErrors, saveNote } from '../ledger/filing-notes';
-import { lockFiling } from '../ledger/filing-lock';
-import { addEvent, addEventOnce, recordProgress, type ProgressNote } from '../ledger/filing-progress';
+import { addEvent, holdFiling, recordProgress, type ProgressNote } from '../ledger/filing-progress';
 import {
   countRows,
   moveRows,
@@ -21,8 +21,10 @@ import { needFiling } from '../ledger/filings';
 import { withTransaction } from '../ledger/pool';
 import { releaseSubmissions } from '../ledger/submissions';
 import type { StoredAnswer } from '../domain/attempt';
+import { refusal } from './application-failure';
 import { fieldErrorsOf } from './refusal-errors';
 import type { ActivityDependencies } from './dependencies';
+import { stepId } from './step-id';
 
 /** Findings beyond this number stay in the ledger: a payload has limits. */
 const FINDINGS_IN_RESULT = 50;
@@ -35,16 +37,48 @@ export interface Readiness {
   activatesAt: number | null;
 }
 
+/** A move of a filing; `dueAt` in ms since the epoch. */
+export type MoveArgs = Omit<ProgressNote, 'at' | 'step' | 'dueAt'> & { dueAt?: number | null };
+
+/** A write that a run decided on when it knew of `seq` moves of the filing. */
+export interface Held {
+  filingId: string;
+  seq: number;
+}
+
+export interface HeldResult {
+  /** The ledger knows of other moves than the run: nothing was written. */
+  differs: boolean;
+}
+
 /** Writes of a filing's progress. Local work, each idempotent. */
 export function createFilingLedgerActivities({ pool, clock, logger }: ActivityDependencies) {
   const now = () => new Date(clock());
+
+  /** Writes under the filing's lock what a run decided on, unless the ledger knows of other moves than that run. */
+  const held = (hold: Held, write: (client: pg.PoolClient, step: string) => Promise<void>): Promise<HeldResult> =>
+    withTransaction(pool, async (client) => {
+      const differs = !(await holdFiling(client, hold));
+      if (!differs) await write(client, stepId());
+      return { differs };
+    });
+
   return {
-    /** Where the filing stands, with one line of its story; accepted only with a higher sequence number. */
-    async recordProgress(args: Omit<ProgressNote, 'at'>): Promise<{ counts: FilingCounts }> {
-      const { accepted } = await withTransaction(pool, (client) => recordProgress(client, { ...args, at: now() }));
-      if (accepted)
+    /**
+     * Where the filing stands, with one line of its story. `differs`: the ledger knows of other moves than the run; nothing was
+     * written. A state that does not follow fails for good: it is a defect, and no repeat mends it.
+     */
+    async recordProgress({ dueAt, ...args }: MoveArgs): Promise<{ counts: FilingCounts; differs: boolean }> {
+      const step = stepId();
+      const due = typeof dueAt === 'number' ? new Date(dueAt) : null;
+      const recorded = await withTransaction(pool, (client) =>
+        recordProgress(client, { ...args, step, dueAt: due, at: now() }),
+      ).catch((error: unknown) => {
+        throw error instanceof RangeError ? refusal('unexpected', error.message) : error;
+      });
+      if (recorded === 'recorded')
         logger.info({ filingId: args.filingId, state: args.state, event: args.event.kind }, args.event.text);
-      return { counts: await countRows(pool, args.filingId) };
+      return { counts: await countRows(pool, args.filingId), differs: recorded === 'differs' };
     },
 
     /** How fresh the balances are and whether the exporter may file yet. */
@@ -79,19 +113,14 @@ export function createFilingLedgerActivities({ pool, clock, logger }: ActivityDe
      * The service refused one submission, or a check of ours what is still to be sent (`submission` null): nothing of it
      * was accepted. Its rows are free, and so is whatever was to be sent after it; what is at the service stays.
      */
-    async refuseFiling(args: {
-      filingId: string;
-      submission: number | null;
-      answer: StoredAnswer | null;
-      errors: Finding[];
-    }): Promise<{ errors: Finding[] }> {
+    async refuseFiling(
+      args: Held & { submission: number | null; answer: StoredAnswer | null; errors: Finding[] },
+    ): Promise<HeldResult & { errors: Finding[] }> {
       const { filingId, submission, answer } = args;
       const rows = submission === null ? [] : await readRows(pool, filingId, submission);
       const errors = answer ? fieldErrorsOf(rows, answer) : args.errors;
       const at = now();
-      await withTransaction(pool, async (client) => {
-        // A step that is repeated after the filing has ended has been done.
-        if ((await lockFiling(client, filingId))?.ended) return;
+      const result = await held(args, async (client) => {
         const state = 'needs_correction';
         if (submission !== null) await releaseRows(client, { filingId, submission, state, at });
         await releaseUnsent(client, { filingId, state, at });
@@ -99,50 +128,47 @@ export function createFilingLedgerActivities({ pool, clock, logger }: ActivityDe
         await saveErrors(client, filingId, errors);
         await releaseSubmissions(client, { filingId, refused: submission, at });
       });
-      return { errors: errors.slice(0, FINDINGS_IN_RESULT) };
+      return { ...result, errors: errors.slice(0, FINDINGS_IN_RESULT) };
     },
 
     /**
      * Gives a filing up. What was never sent is free again; what may still become a certificate stays live and is never filed
      * again by accident. The ledger decides row by row: a send that began meanwhile is found here, or finds its rows gone.
      */
-    async giveUpFiling({ filingId, by, note }: { filingId: string; by: string; note: string }): Promise<void> {
+    giveUpFiling({ by, note, ...hold }: Held & { by: string; note: string }): Promise<HeldResult> {
+      const { filingId } = hold;
       const at = now();
-      await withTransaction(pool, async (client) => {
-        const filing = await lockFiling(client, filingId);
-        if (!filing || filing.ended) return;
+      return held(hold, async (client, step) => {
         await releaseUnsent(client, { filingId, state: 'withdrawn', at });
         await moveRows(client, { filingId, submission: null, state: 'abandoned_after_send' });
         const states = await rowStates(client, filingId);
         const kind = states.every((state) => state === 'withdrawn') ? 'withdrawn' : 'abandoned';
+        if (kind === 'withdrawn') await releaseSubmissions(client, { filingId, refused: null, at });
         await saveNote(client, filingId, note);
-        await addEventOnce(client, { filingId, at, kind, who: by, text: note });
+        await addEvent(client, { filingId, step, at, kind, who: by, text: note });
       });
     },
 
-    /** Which end the rows amount to. */
-    async readEnd({ filingId }: { filingId: string }): Promise<{ state: FilingState; counts: FilingCounts }> {
+    /** Which end the rows amount to; null while one has no outcome. */
+    async readEnd({ filingId }: { filingId: string }): Promise<{ state: FilingState | null; counts: FilingCounts }> {
       return { state: endOf(await rowStates(pool, filingId)), counts: await countRows(pool, filingId) };
     },
 
     /** Who approved, kept with the hash of exactly what is filed. */
-    async recordApproval({ filingId, by, note }: { filingId: string; by: string; note?: string }): Promise<void> {
+    async recordApproval({ by, note, ...hold }: Held & { by: string; note?: string }): Promise<HeldResult> {
+      const { filingId } = hold;
       const filing = await needFiling(pool, filingId);
       const at = now();
-      await saveApproval(pool, { filingId, by, at });
-      await addEvent(pool, {
-        filingId,
-        at,
-        kind: 'approved',
-        who: by,
-        text: note ?? 'approved',
-        data: { contentHash: filing.contentHash, declaration: filing.declaration },
+      return held(hold, async (client, step) => {
+        await saveApproval(client, { filingId, by, at });
+        const data = { contentHash: filing.contentHash, declaration: filing.declaration };
+        await addEvent(client, { filingId, step, at, kind: 'approved', who: by, text: note ?? 'approved', data });
       });
     },
 
     /** A line of a filing's story that moves nothing. */
     noteEvent: (args: { filingId: string; kind: string; text: string; who?: string; data?: unknown }): Promise<void> =>
-      addEvent(pool, { ...args, at: now() }),
+      addEvent(pool, { ...args, step: stepId(), at: now() }),
 
     /** Registers a filing that waits for better credentials; `retryNow` when they have come in the meantime. */
     awaitCredentials: (args: {

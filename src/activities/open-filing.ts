@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { AttemptState } from '../domain/attempt';
 import { canonicalContent } from '../domain/content-hash';
 import { fileInput, type FileInput, type FilingCounts } from '../domain/contracts';
-import type { FilingState } from '../domain/filing-states';
+import { isEnd, type FilingState } from '../domain/filing-states';
 import { hasErrors, type Finding } from '../domain/finding';
 import type { MappingRow } from '../domain/mapping';
 import { filingWorkflowId } from '../domain/names';
@@ -12,11 +12,16 @@ import { latestAttempt } from '../ledger/attempts';
 import { getExporter } from '../ledger/exporters';
 import { readInput, saveInput } from '../ledger/filing-inputs';
 import { recordIntent } from '../ledger/filing-intent';
+import { firstEventAt } from '../ledger/filing-progress';
 import { countRows } from '../ledger/filing-rows';
-import { needFiling } from '../ledger/filings';
+import { takeUpFiling } from '../ledger/filing-takeup';
+import { getFiling, needFiling } from '../ledger/filings';
+import { withTransaction } from '../ledger/pool';
 import { readSubmissions, type SubmissionState } from '../ledger/submissions';
+import { refusal } from './application-failure';
 import { chooseChannel } from './channel';
 import type { ActivityDependencies } from './dependencies';
+import { stepId } from './step-id';
 
 /** How far one submission is, as a workflow needs to know it. */
 export interface SubmissionStage {
@@ -41,6 +46,12 @@ export interface OpenedFiling {
   reference: string;
   state: FilingState;
   seq: number;
+  attention: string | null;
+  needsAttention: boolean;
+  /** Whether a person has been asked about its unknown outcome. */
+  asked: boolean;
+  /** When its certificates began to be collected, ms since the epoch. */
+  collectingSince: number | null;
   channel: 'push' | 'bulk';
   approvalNeeded: boolean;
   approvedBy: string | null;
@@ -176,14 +187,26 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
           'the workflow id is not the one that names its reference',
         );
       }
+      if (outcome.outcome === 'resumed') await takeUp(outcome.filingId);
       return { outcome: outcome.outcome, filing: await describe(outcome.filingId) };
     },
   };
 
+  const takeUp = (filingId: string) =>
+    withTransaction(pool, (client) => takeUpFiling(client, { filingId, step: stepId(), at: new Date(clock()) }));
+
   /** Two workflows on one filing would each tell its story: only the one that recorded it may go on with it. */
   async function resume(filingId: string, workflowId: string): Promise<OpenFilingResult> {
-    const filing = await needFiling(pool, filingId);
-    if (filing.workflowId === workflowId) return { outcome: 'resumed', filing: await describe(filingId) };
+    const filing = await getFiling(pool, filingId);
+    if (!filing) {
+      const text = `Filing ${filingId} is not in this ledger, so nothing can be taken up. Is DATABASE_URL the one it was made with?`;
+      throw refusal('unknown_filing', text);
+    }
+    if (filing.workflowId === workflowId) {
+      if (isEnd(filing.state)) return { outcome: 'recorded', filing: await describe(filingId) };
+      await takeUp(filingId);
+      return { outcome: 'resumed', filing: await describe(filingId) };
+    }
     const text = `Filing ${filingId} is the one of workflow ${filing.workflowId}: start that one again.`;
     return { outcome: 'refused', errors: [{ ...finding('resume_differs', 'resume', text), filingId }] };
   }
@@ -212,6 +235,10 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
       reference: filing.reference,
       state: filing.state,
       seq: filing.seq,
+      attention: filing.attention,
+      needsAttention: filing.needsAttention,
+      asked: filing.asked,
+      collectingSince: (await firstEventAt(pool, filingId, 'collecting'))?.getTime() ?? null,
       channel: filing.channel,
       approvalNeeded: filing.approvalNeeded,
       approvedBy: filing.approvedBy,

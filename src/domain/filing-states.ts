@@ -85,6 +85,11 @@ export function mayFollow(state: FilingState, next: FilingState): boolean {
   return state === next || FILING_TRANSITIONS[state].includes(next);
 }
 
+/** Whether `state` interrupts a filing that goes back to where it was. */
+export function isPause(state: FilingState): boolean {
+  return PAUSES.includes(state);
+}
+
 /** Whether the filing's story is over. */
 export function isEnd(state: FilingState): boolean {
   return ENDS.has(state);
@@ -117,8 +122,12 @@ export function isLive(state: RowState): boolean {
   return ROW_STATES[state].live;
 }
 
-/** How a filing ends, from its rows: all certified, some, or none. */
-export function endOf(rows: readonly RowState[]): 'certified' | 'partly_certified' | 'rejected' {
+/** States of a row that has no outcome yet. */
+const OPEN_ROWS: ReadonlySet<RowState> = new Set(['planned', 'submitted', 'unknown']);
+
+/** How a filing ends, from its rows: all certified, some, or none. Null while a row has no outcome: then it cannot end. */
+export function endOf(rows: readonly RowState[]): 'certified' | 'partly_certified' | 'rejected' | null {
+  if (rows.some((state) => OPEN_ROWS.has(state))) return null;
   const certified = rows.filter((state) => ROW_STATES[state].certified).length;
   if (certified === rows.length) return 'certified';
   return certified > 0 ? 'partly_certified' : 'rejected';

@@ -3,37 +3,79 @@ import type { Queryable } from './pool';
 
 export interface ProgressNote {
   filingId: string;
-  /** Rises by one with every note of a filing; a note with a number already passed changes nothing. */
+  /** One more than the number of the last move that the run knows of. */
   seq: number;
+  /** Run and activity that record the move, the same for a repeated activity; left out: none is told apart. */
+  step?: string;
   state: FilingState;
   /** What a person should know or do; null when nothing. */
   attention: string | null;
   /** For states that need nobody as such, but do now. */
   needsAttention?: boolean;
+  /** When the next move is due at the latest; null where the filing waits for a person. */
+  dueAt?: Date | null;
   at: Date;
   event: { kind: string; text: string; who?: string; data?: unknown };
 }
 
 /**
- * Writes where a filing stands, with one line of its story. Idempotent: accepted only with a higher sequence number, so
- * that a retried activity, a late worker or a replay changes nothing twice or backwards.
+ * - `recorded`: the filing stands where the note says.
+ * - `repeated`: an earlier try of the same step recorded it.
+ * - `differs`: the ledger knows of other moves than the run, which was reset or has lost its place to another one: nothing
+ *   was written, and the run has to go on from the ledger.
+ */
+export type Recorded = 'recorded' | 'repeated' | 'differs';
+
+/**
+ * Writes where a filing stands, with one line of its story, under the filing's lock. A repeated activity, a late worker or a
+ * replay changes nothing twice or backwards. Must run in a transaction.
  * @throws RangeError when the state does not follow from the recorded one: that is a defect of the workflow.
  */
-export async function recordProgress(db: Queryable, note: ProgressNote): Promise<{ accepted: boolean }> {
+export async function recordProgress(db: Queryable, note: ProgressNote): Promise<Recorded> {
   const { rows } = await db.query<{ state: FilingState; seq: number }>(
-    'SELECT state, seq::int AS seq FROM filings WHERE filing_id = $1',
+    'SELECT state, seq::int AS seq FROM filings WHERE filing_id = $1 FOR UPDATE',
     [note.filingId],
   );
   const current = rows[0];
   if (!current) throw new Error(`Filing ${note.filingId} is not in this ledger.`);
-  if (note.seq <= current.seq) return { accepted: false };
+  if (note.step !== undefined && (await isRecorded(db, note.filingId, note.step))) return 'repeated';
+  if (note.seq !== current.seq + 1) return 'differs';
   if (!mayFollow(current.state, note.state)) {
     throw new RangeError(`Filing ${note.filingId}: ${note.state} does not follow ${current.state}.`);
   }
-  const updated = await db.query(
-    `UPDATE filings SET state = $3, seq = $2, attention = $4, needs_attention = $5, changed_at = $6,
-        closed_at = CASE WHEN $7 THEN $6 ELSE closed_at END
-      WHERE filing_id = $1 AND seq < $2`,
+  await writeMove(db, note);
+  return 'recorded';
+}
+
+async function isRecorded(db: Queryable, filingId: string, step: string): Promise<boolean> {
+  const { rowCount } = await db.query('SELECT 1 FROM filing_events WHERE filing_id = $1 AND step = $2', [
+    filingId,
+    step,
+  ]);
+  return (rowCount ?? 0) > 0;
+}
+
+/**
+ * Locks a filing for a write that a run decided on when it knew of `seq` moves. False when the ledger knows of others: then the
+ * decision may be out of date, nothing may be written, and the run has to go on from the ledger.
+ */
+export async function holdFiling(
+  client: Queryable,
+  { filingId, seq }: { filingId: string; seq: number },
+): Promise<boolean> {
+  const { rows } = await client.query<{ seq: number }>(
+    'SELECT seq::int AS seq FROM filings WHERE filing_id = $1 FOR UPDATE',
+    [filingId],
+  );
+  return rows[0]?.seq === seq;
+}
+
+/** Writes a move whose number and state have been checked under the filing's lock. */
+export async function writeMove(db: Queryable, note: ProgressNote): Promise<void> {
+  await db.query(
+    `UPDATE filings SET state = $3, seq = $2, attention = $4, needs_attention = $5, changed_at = $6, due_at = $8,
+        run_problem = NULL, closed_at = CASE WHEN $7 THEN $6 ELSE closed_at END
+      WHERE filing_id = $1`,
     [
       note.filingId,
       note.seq,
@@ -42,16 +84,16 @@ export async function recordProgress(db: Queryable, note: ProgressNote): Promise
       note.needsAttention ?? needsAttention(note.state),
       note.at,
       isEnd(note.state),
+      note.dueAt ?? null,
     ],
   );
-  if (updated.rowCount === 0) return { accepted: false };
-  await addEvent(db, { filingId: note.filingId, seq: note.seq, at: note.at, ...note.event });
-  return { accepted: true };
+  await addEvent(db, { filingId: note.filingId, seq: note.seq, step: note.step, at: note.at, ...note.event });
 }
 
 export interface FilingEvent {
   filingId: string;
   seq?: number;
+  step?: string;
   at: Date;
   kind: string;
   text: string;
@@ -59,14 +101,15 @@ export interface FilingEvent {
   data?: unknown;
 }
 
-/** Adds a line to a filing's story; with a `seq` it is written once. */
+/** Adds a line to a filing's story; with a `seq` or a `step` it is written once. */
 export async function addEvent(db: Queryable, event: FilingEvent): Promise<void> {
   await db.query(
-    `INSERT INTO filing_events (filing_id, seq, at, kind, who, text, data) VALUES ($1, $2, $3, $4, $5, $6, $7)
-     ON CONFLICT (filing_id, seq) DO NOTHING`,
+    `INSERT INTO filing_events (filing_id, seq, step, at, kind, who, text, data) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+     ON CONFLICT DO NOTHING`,
     [
       event.filingId,
       event.seq ?? null,
+      event.step ?? null,
       event.at,
       event.kind,
       event.who ?? null,
@@ -76,11 +119,11 @@ export async function addEvent(db: Queryable, event: FilingEvent): Promise<void>
   );
 }
 
-/** As {@link addEvent}, for a step that may be repeated: the same line by the same person is written once. */
-export async function addEventOnce(db: Queryable, event: FilingEvent): Promise<void> {
-  const { rowCount } = await db.query(
-    `SELECT FROM filing_events WHERE filing_id = $1 AND kind = $2 AND text = $3 AND who IS NOT DISTINCT FROM $4 LIMIT 1`,
-    [event.filingId, event.kind, event.text, event.who ?? null],
+/** When a filing's story first had a line of this kind, or null. */
+export async function firstEventAt(db: Queryable, filingId: string, kind: string): Promise<Date | null> {
+  const { rows } = await db.query<{ at: Date | null }>(
+    'SELECT min(at) AS at FROM filing_events WHERE filing_id = $1 AND kind = $2',
+    [filingId, kind],
   );
-  if (!rowCount) await addEvent(db, event);
+  return rows[0]?.at ?? null;
 }

@@ -40,7 +40,9 @@ export interface FilingRecord {
 
 const COLUMNS = `filing_id AS "filingId", mode, exporter_id AS "exporterId", reference, correction, revision, corrects,
   workflow_id AS "workflowId", content_hash AS "contentHash", input_ref AS "inputRef", upload_type AS "uploadType",
-  declaration, channel, state, seq::int AS seq, needs_attention AS "needsAttention", attention, errors, warnings,
+  declaration, channel, state, seq::int AS seq,
+  (needs_attention OR run_problem IS NOT NULL) AS "needsAttention",
+  nullif(concat_ws(' ', run_problem, attention), '') AS attention, errors, warnings,
   evidence, note, made_by AS "madeBy", made_at AS "madeAt", approval_needed AS "approvalNeeded",
   approved_by AS "approvedBy", annotated, closed_at AS "closedAt",
   (SELECT request_id FROM submissions s WHERE s.filing_id = filings.filing_id AND submission = 1) AS "requestId",
@@ -102,7 +104,7 @@ export async function listFilings(db: Queryable, filter: FilingFilter): Promise<
   const { rows } = await db.query<FilingRecord>(
     `SELECT ${COLUMNS} FROM filings
       WHERE mode = $1 AND ($2::text IS NULL OR state = $2) AND ($3::text IS NULL OR exporter_id = $3)
-        AND ($4::boolean IS NULL OR needs_attention = $4)
+        AND ($4::boolean IS NULL OR (needs_attention OR run_problem IS NOT NULL) = $4)
       ORDER BY made_at DESC, filing_id LIMIT $5`,
     [filter.mode, filter.state ?? null, filter.exporterId ?? null, filter.attention ?? null, filter.limit ?? 10_000],
   );

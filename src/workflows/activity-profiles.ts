@@ -34,10 +34,15 @@ const PROFILES = {
     startToCloseTimeout: '30s',
     retry: { initialInterval: '500ms', backoffCoefficient: 2, maximumInterval: '30s', maximumAttempts: FOREVER },
   },
-  /** Work on a whole workbook: local too, but it may take a while. */
+  /** A write to the ledger that only helps: given up after about half a minute. */
+  note: {
+    startToCloseTimeout: '30s',
+    retry: { initialInterval: '500ms', backoffCoefficient: 2, maximumInterval: '10s', maximumAttempts: 6 },
+  },
+  /** Work on a whole workbook: local too, but it may take a while. It only helps: given up after a few tries. */
   document: {
     startToCloseTimeout: '5m',
-    retry: { initialInterval: '5s', backoffCoefficient: 2, maximumInterval: '5m', maximumAttempts: FOREVER },
+    retry: { initialInterval: '5s', backoffCoefficient: 2, maximumInterval: '1m', maximumAttempts: 4 },
   },
   api: apiCall,
   /** A read that only helps: given up after a few tries, and what needs it says so. */

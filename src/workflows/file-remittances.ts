@@ -1,16 +1,20 @@
 /** One filing, from the caller's rows to its archived certificates: the order of its steps and nothing else. */
-import { allHandlersFinished, CancellationScope, condition, workflowInfo } from '@temporalio/workflow';
+import { allHandlersFinished, CancellationScope, condition, sleep, workflowInfo } from '@temporalio/workflow';
 import type { FileInput, FilingResult } from '../domain/contracts';
+import { delayMs, type Schedule } from '../domain/retry-table';
 import { calls } from './activity-profiles';
 import { readFailure } from './failures';
 import { handleFilingMessages } from './filing-handlers';
-import { FilingEnded, FilingGivenUp, FilingRun } from './filing-run';
-import { annotate, end, finishFiling } from './finish-filing';
+import { FilingGivenUp, FilingMovedOn, FilingRun } from './filing-run';
+import { end, finishFiling } from './finish-filing';
 import { followRequest } from './follow-request';
 import { needInput } from './need-input';
 import { throughPauses } from './pauses';
 import { awaitApproval, FilingRefused, prepareFiling } from './prepare-filing';
 import { submitOne } from './submit-filing';
+
+/** Between two readings of a ledger that is elsewhere than the run knows. */
+const MOVED_ON: Schedule = { initialMs: 1_000, factor: 2, maxMs: 5 * 60_000 };
 
 /**
  * Files remittances. Ends normally with every outcome, a refusal too; fails only on a defect. Cancelling it becomes a flag:
@@ -33,8 +37,25 @@ export async function fileRemittances(input: FileInput): Promise<FilingResult> {
 
 async function file(run: FilingRun): Promise<void> {
   run.settings = await calls('ledger', { summary: 'Read the settings' }).readSettings();
+  let input = run.input;
+  for (let again = 0; ; again += 1) {
+    try {
+      if (await open(run, input)) await goOn(run);
+      return;
+    } catch (error) {
+      if (!(error instanceof FilingMovedOn)) throw error;
+      // Whoever moved it may still be at it; a ledger that is always elsewhere is not asked without a pause.
+      await sleep(delayMs(MOVED_ON, again + 1), { summary: 'The ledger knows of other moves: read it again' });
+      input = run.resumeInput();
+    }
+  }
+}
+
+/** Goes on from where the ledger says that the filing is. @throws FilingMovedOn when it is elsewhere by now */
+async function goOn(run: FilingRun): Promise<void> {
   try {
-    if (!(await open(run))) return;
+    run.stopIfGivenUp();
+    if (nothingLeft(run)) return await endUnsent(run);
     if (!run.sent) await checkAndApprove(run);
     await submitAll(run);
     for (const stage of run.filing?.submissions ?? []) {
@@ -42,26 +63,25 @@ async function file(run: FilingRun): Promise<void> {
     }
     if (!run.ended) await finishFiling(run);
   } catch (error) {
-    if (error instanceof FilingEnded) await takeOverEnd(run);
-    else if (error instanceof FilingGivenUp) await giveUp(run);
-    else throw error;
+    if (!(error instanceof FilingGivenUp)) throw error;
+    await giveUp(run);
   }
 }
 
-/** Another run has ended the filing, as after a reset of this one: its recorded outcome stands. */
-async function takeOverEnd(run: FilingRun): Promise<void> {
-  const { filingId } = run;
-  run.adopt(await calls('ledger', { summary: 'Read the recorded outcome' }).readFiling({ filingId }));
+/** Whether an earlier run freed every row and was stopped before it could end the filing. */
+function nothingLeft(run: FilingRun): boolean {
+  return run.filing?.submissions.every((stage) => stage.state === 'released') ?? false;
+}
+
+function endUnsent(run: FilingRun): Promise<void> {
+  return end(run, run.counts.errored > 0 ? 'needs_correction' : 'abandoned');
 }
 
 /** Records the intent. @returns false when there is nothing to do: it was refused, or its outcome is recorded. */
-async function open(run: FilingRun): Promise<boolean> {
+async function open(run: FilingRun, input: FileInput): Promise<boolean> {
   const { workflowId } = workflowInfo();
   for (;;) {
-    const opened = await calls('ledger', { summary: 'Record what is to be filed' }).openFiling({
-      input: run.input,
-      workflowId,
-    });
+    const opened = await calls('ledger', { summary: 'Record what is to be filed' }).openFiling({ input, workflowId });
     if (opened.outcome === 'exporter_unknown') {
       if (!(await adoptExporter(run))) return false;
       continue;
@@ -134,29 +154,28 @@ async function follow(run: FilingRun, submission: number): Promise<void> {
 
 /** Nothing of the refused part was accepted, and what was to be sent after it stays here; the rest goes on. */
 async function refuse(run: FilingRun, { submission, answer, errors }: FilingRefused): Promise<void> {
-  const { filingId } = run;
-  const refused = await calls('ledger', { summary: 'Free the refused rows' }).refuseFiling({
-    filingId,
-    submission,
-    answer,
-    errors,
-  });
+  const free = calls('ledger', { summary: 'Free the refused rows' });
+  const refused = run.agreed(await free.refuseFiling({ ...run.held, submission, answer, errors }));
   run.errors = refused.errors;
   const stages = run.filing?.submissions ?? [];
   for (const stage of stages) {
     if (stage.submission === submission || stage.state === 'planned') stage.state = 'released';
   }
   if (stages.some((stage) => stage.state !== 'released')) return;
-  await annotate(run);
   await end(run, 'needs_correction');
 }
 
 async function giveUp(run: FilingRun): Promise<void> {
-  const { filingId } = run;
+  if (!run.filing) {
+    // Given up before anything was recorded: nothing is left behind.
+    run.state = 'abandoned';
+    return;
+  }
   const by = run.abandon?.by ?? 'Temporal';
   const note = run.abandon?.note ?? 'cancelled before anything was sent';
   const about = { summary: `Given up by ${by}` };
-  await calls('ledger', about).giveUpFiling({ filingId, by, note });
+  const give = { ...run.held, by, note };
+  run.agreed(await calls('ledger', about).giveUpFiling(give));
   await end(run, 'abandoned', by);
 }
 

@@ -1,9 +1,18 @@
 /** One filing's run: where it stands, what people have asked of it, and the one place that moves it. */
-import { condition, setCurrentDetails, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
+import {
+  ActivityFailure,
+  allHandlersFinished,
+  condition,
+  continueAsNew,
+  log,
+  setCurrentDetails,
+  upsertSearchAttributes,
+  workflowInfo,
+} from '@temporalio/workflow';
 import type { OpenedFiling } from '../activities/open-filing';
 import type { ReadSettingsResult } from '../activities/settings';
 import type { AbandonArgs, ApproveArgs, FileInput, FilingCounts, FilingResult, ResolveArgs } from '../domain/contracts';
-import { isEnd, needsAttention, type FilingState } from '../domain/filing-states';
+import { isEnd, isPause, needsAttention, type FilingState } from '../domain/filing-states';
 import type { Finding } from '../domain/finding';
 import { calls } from './activity-profiles';
 import { searchAttributes } from './search-attributes';
@@ -13,9 +22,17 @@ export class FilingGivenUp extends Error {
   override readonly name = 'FilingGivenUp';
 }
 
+/**
+ * The ledger knows of other moves of the filing than this run: somebody reset the workflow, or another run of it has been at work.
+ * What the run decided is out of date; it reads the filing again and goes on from there.
+ */
+export class FilingMovedOn extends Error {
+  override readonly name: string = 'FilingMovedOn';
+}
+
 /** The ledger says that the filing has ended: another run ended it, and its recorded outcome stands. */
-export class FilingEnded extends Error {
-  override readonly name = 'FilingEnded';
+export class FilingEnded extends FilingMovedOn {
+  override readonly name: string = 'FilingEnded';
 }
 
 const NO_ROWS: FilingCounts = { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 };
@@ -59,7 +76,13 @@ export class FilingRun {
   readonly access = { tries: 0, triedAt: 0 };
   /** The newest credentials that were said to be valid. */
   renewedCredentials = 0;
+  /** The state that a pause interrupts, and leads back to. */
+  working: FilingState = 'checking';
+  /** The ledger knows of other moves than this run. */
+  private movedOn = false;
+  /** Moves that the ledger has recorded, and the number of the one that is shown. */
   private seq = 0;
+  private shownSeq = 0;
   private moving: Promise<void> = Promise.resolve();
 
   constructor(readonly input: FileInput) {}
@@ -68,7 +91,12 @@ export class FilingRun {
   adopt(filing: OpenedFiling): void {
     this.filing = filing;
     this.state = filing.state;
+    this.working = isPause(filing.state) ? 'checking' : filing.state;
+    this.movedOn = false;
     this.seq = filing.seq;
+    this.shownSeq = filing.seq;
+    this.attention = filing.attention;
+    this.asked = filing.asked;
     this.counts = filing.counts;
     this.requestId = filing.submissions[0]?.requestId ?? null;
     this.dgftAckId = filing.submissions[0]?.dgftAckId ?? null;
@@ -78,6 +106,7 @@ export class FilingRun {
         lastAttempt?.state === 'sending' ||
         lastAttempt?.state === 'answered',
     );
+    this.show('taken up from the ledger', filing.needsAttention);
   }
 
   get filingId(): string {
@@ -89,20 +118,60 @@ export class FilingRun {
     return this.filing?.exporterId ?? this.input.exporterId;
   }
 
-  /** Whether the run has to stop where it waits. A cancel counts only while nothing is at the service. */
+  /** Whether somebody gave the filing up. A cancel counts only while nothing is at the service. */
   get givenUp(): boolean {
     return this.abandon !== null || (this.cancelRequested && !this.sent);
   }
 
-  /** @throws FilingGivenUp when somebody gave the filing up. */
+  /** Whether the run has to stop where it waits. */
+  get stopped(): boolean {
+    return this.movedOn || this.givenUp;
+  }
+
+  /** @throws FilingMovedOn when the ledger is elsewhere, FilingGivenUp when somebody gave the filing up. */
   stopIfGivenUp(): void {
+    if (this.movedOn) throw new FilingMovedOn('the ledger knows of other moves');
     if (this.givenUp) throw new FilingGivenUp('given up');
   }
 
-  /** Waits until `until` holds or the time is over; ends early when the filing is given up. */
+  /** What a write decides on: the filing as far as this run knows it. */
+  get held(): { filingId: string; seq: number } {
+    return { filingId: this.filingId, seq: this.seq };
+  }
+
+  /** The answer of a write that was decided on by {@link held}. @throws FilingMovedOn when nothing was written */
+  agreed<T extends { differs: boolean }>(result: T): T {
+    if (result.differs) this.movedOn = true;
+    if (this.movedOn) throw new FilingMovedOn('the ledger knows of other moves');
+    return result;
+  }
+
+  /**
+   * Waits until `until` holds or the time is over; ends early when the filing is given up. A history that has grown long continues in
+   * a new run from here: everything that a wait depends on stands in the ledger.
+   */
   async wait(ms: number, summary: string, until: () => boolean = () => false): Promise<void> {
-    await condition(() => until() || this.givenUp, Math.max(1, Math.ceil(ms)), { summary });
+    const over = () => until() || this.stopped;
+    await condition(() => over() || this.mayContinueAsNew, Math.max(1, Math.ceil(ms)), { summary });
     this.stopIfGivenUp();
+    if (!over() && this.mayContinueAsNew) await this.continueAsNew();
+  }
+
+  /** Whether the history is long and nothing is open that would be lost with the run. */
+  private get mayContinueAsNew(): boolean {
+    const wish = this.abandon !== null || this.approval !== null || this.resolution !== null;
+    return this.filing !== null && !wish && workflowInfo().continueAsNewSuggested && allHandlersFinished();
+  }
+
+  private async continueAsNew(): Promise<never> {
+    await this.moving;
+    return continueAsNew<(input: FileInput) => Promise<FilingResult>>(this.resumeInput());
+  }
+
+  /** The input with which the filing goes on in a new run: everything else is in the ledger. */
+  resumeInput(): FileInput {
+    const { mode, exporterId, reference, madeBy, correction } = this.input;
+    return { mode, exporterId, reference, madeBy, correction, resume: this.filingId };
   }
 
   /** Moves the filing on, in the ledger, in the lists and in the UI. One move at a time: each has to follow the last. */
@@ -113,29 +182,38 @@ export class FilingRun {
   }
 
   private async moveNow(state: FilingState, event: Event, asked: Attention): Promise<void> {
+    if (this.movedOn) throw new FilingMovedOn('the ledger knows of other moves');
     this.state = state;
+    if (!isPause(state)) this.working = state;
+    this.shownSeq = this.seq + 1;
     const standing = isEnd(state) ? null : this.standing;
     this.attention = [asked.attention, standing].filter(Boolean).join(' ') || null;
     const attentionNeeded = standing !== null || (asked.needsAttention ?? needsAttention(state));
     this.show(event.text, attentionNeeded);
     if (!this.filing) return;
-    this.seq += 1;
-    const { counts } = await calls('ledger', { summary: `${state}: ${event.kind}` }).recordProgress({
+    const recorded = await calls('ledger', { summary: `${state}: ${event.kind}` }).recordProgress({
       filingId: this.filing.filingId,
-      seq: this.seq,
+      seq: this.seq + 1,
       state,
       attention: this.attention,
       needsAttention: attentionNeeded,
       event,
     });
-    this.counts = counts;
+    this.agreed(recorded);
+    this.seq += 1;
+    this.counts = recorded.counts;
     this.show(event.text, attentionNeeded);
   }
 
-  /** Keeps a line of the story without moving. */
+  /** Keeps a line of the story without moving. It only helps: where it cannot be written for a while, the filing goes on. */
   async note(event: Event): Promise<void> {
     if (!this.filing) return;
-    await calls('ledger', { summary: event.kind }).noteEvent({ filingId: this.filing.filingId, ...event });
+    try {
+      await calls('note', { summary: event.kind }).noteEvent({ filingId: this.filing.filingId, ...event });
+    } catch (error) {
+      if (!(error instanceof ActivityFailure)) throw error;
+      log.warn('a line of the story is lost', { event: event.kind, error });
+    }
   }
 
   get ended(): boolean {
@@ -153,7 +231,7 @@ export class FilingRun {
       counts: this.counts,
       attention: this.attention,
       asked: this.asked,
-      seq: this.seq,
+      seq: this.shownSeq,
       errors: this.errors,
     };
   }

@@ -1,9 +1,11 @@
 /** From settled rows to the end: certificate details, PDFs, and how it all came out. */
-import { executeChild, workflowInfo } from '@temporalio/workflow';
-import type { FilingState } from '../domain/filing-states';
+import { executeChild, TemporalFailure, workflowInfo } from '@temporalio/workflow';
+import type { FilingCounts } from '../domain/contracts';
+import { mayFollow, type FilingState } from '../domain/filing-states';
 import { ACCESS, delayMs } from '../domain/retry-table';
 import { calls } from './activity-profiles';
-import type { CollectResult } from './collect-certificates';
+import type { collectCertificates } from './collect-certificates';
+import { readFailure, type ReadFailure } from './failures';
 import type { FilingRun } from './filing-run';
 import { interruptible } from './interruptible';
 import { orNoted } from './or-noted';
@@ -13,24 +15,45 @@ import { pauseOf, throughPauses, waitOut } from './pauses';
 /** Details are asked for this often; they add to what the status says, so their absence stops nothing. */
 const DETAIL_ROUNDS = 5;
 const FIRST_DETAIL_PAUSE_MS = 60_000;
+const OPEN_ROWS_LOOK_MS = 60 * 60_000;
 
 /** Collects what the certified rows have coming and moves the filing to its end. */
 export async function finishFiling(run: FilingRun): Promise<void> {
-  const { filingId } = run;
+  if (run.filing) run.filing.collectingSince ??= Date.now();
   await run.move('collecting', { kind: 'collecting', text: 'the rows are settled; certificates are collected' });
-  if (run.counts.certified > 0) {
-    const complete = await fetchDetails(run);
-    await untilOverdue(run, pdfsOverdue(run), () => archivePdfs(run));
-    if (!complete) await fetchMissingDetails(run);
+  for (;;) {
+    if (run.counts.certified > 0 || run.counts.open > 0) {
+      const complete = await fetchDetails(run);
+      await untilOverdue(run, pdfsOverdue(run), () => archivePdfs(run));
+      if (!complete) await fetchMissingDetails(run);
+    }
+    const { state, counts } = await readEnd(run);
+    run.counts = counts;
+    if (state !== null) return end(run, state);
+    await waitForOpenRows(run);
   }
-  const { state, counts } = await calls('ledger', { summary: 'How did it come out?' }).readEnd({ filingId });
-  if (counts.errored > 0) await annotate(run);
-  await end(run, state);
 }
 
-/** Ends the filing, from whatever state it is in. */
+function readEnd({ filingId }: FilingRun): Promise<{ state: FilingState | null; counts: FilingCounts }> {
+  return calls('ledger', { summary: 'Read the filing’s outcome' }).readEnd({ filingId });
+}
+
+/** The authority answered for a row in a way that settles nothing: what is not known must not be called rejected. */
+async function waitForOpenRows(run: FilingRun): Promise<void> {
+  const { filingId } = run;
+  const { open } = run.counts;
+  const attention =
+    `${open} rows have no outcome, although the authority has answered for their request. Certificates are looked for every hour. ` +
+    `Look at the portal; ebrc abandon ${filingId} --note TEXT ends the filing and keeps these rows protected.`;
+  if (run.state !== 'overdue') {
+    await run.move('overdue', { kind: 'rows_open', text: `${open} rows have no outcome` }, { attention });
+  }
+  await run.wait(OPEN_ROWS_LOOK_MS, 'Look for the outcome of the open rows');
+}
+
+/** Ends the filing, from whatever state it is in, and hands its workbook back. */
 export async function end(run: FilingRun, state: FilingState, who?: string): Promise<void> {
-  if (run.state === 'overdue' && state !== 'abandoned') {
+  if (run.state === 'overdue' && !mayFollow('overdue', state)) {
     await run.move('collecting', { kind: 'collected', text: 'the certificates are collected' });
   }
   const text: Partial<Record<FilingState, string>> = {
@@ -40,12 +63,13 @@ export async function end(run: FilingRun, state: FilingState, who?: string): Pro
     needs_correction: 'refused before anything was accepted',
     abandoned: 'given up',
   };
-  const open = run.counts.errored;
+  const { errored } = run.counts;
   const attention =
     state === 'partly_certified' || state === 'rejected' || state === 'needs_correction'
-      ? `${open > 0 ? `${open} rows` : 'It'} can be corrected and filed again: ebrc correct ${run.filing?.filingId} FILE`
+      ? `${errored > 0 ? `${errored} rows` : 'It'} can be corrected and filed again: ebrc correct ${run.filingId} FILE`
       : null;
   await run.move(state, { kind: state, text: text[state] ?? state, who }, { attention });
+  if (state !== 'abandoned' && run.counts.errored > 0) await annotate(run);
 }
 
 /** @returns whether every certified row has its details now. */
@@ -71,34 +95,52 @@ async function fetchMissingDetails(run: FilingRun): Promise<void> {
   await run.note({ kind: 'details_missing', text: 'the service still shows no details for some certificates' });
 }
 
-/** A child collects the PDFs, for hours where there are many. What needs a person comes back here and is waited out. */
+/**
+ * A child collects the PDFs, for hours where there are many. What needs a person comes back here and is waited out; a child that
+ * somebody ended is started again.
+ */
 async function archivePdfs(run: FilingRun): Promise<void> {
-  const { filingId, exporterId } = run;
   for (let round = 1; ; round += 1) {
-    const workflowId = `${workflowInfo().workflowId}/certificates/${round}`;
+    const failure = await collect(run, round);
+    if (!failure) return;
+    if (pauseOf(failure) === null) {
+      await run.note({ kind: 'collecting_again', text: failure.message });
+      await run.wait(delayMs(ACCESS, round), 'Collect the certificates again');
+      continue;
+    }
+    await waitOut(run, failure);
+  }
+}
+
+/** One collection. @returns why it stopped before the end, or null */
+async function collect(run: FilingRun, round: number): Promise<ReadFailure | null> {
+  const { filingId, exporterId } = run;
+  const workflowId = `${workflowInfo().workflowId}/certificates/${round}`;
+  try {
     const collected = await interruptible(run, () =>
-      executeChild<(args: { filingId: string; exporterId: string }) => Promise<CollectResult>>('collectCertificates', {
+      executeChild<typeof collectCertificates>('collectCertificates', {
         workflowId,
         args: [{ filingId, exporterId }],
         priority: { fairnessKey: exporterId.slice(0, 64) },
       }),
     );
-    if (!collected.failure) return;
-    if (pauseOf(collected.failure) === null) {
-      await run.note({ kind: 'collecting_again', text: collected.failure.message });
-      await run.wait(delayMs(ACCESS, round), 'Collect the certificates again');
-      continue;
-    }
-    await waitOut(run, collected.failure);
+    return collected.failure;
+  } catch (error) {
+    // Whatever became of the child, terminated by hand, say, or still running for an earlier run: the filing goes on.
+    if (!(error instanceof TemporalFailure)) throw error;
+    return readFailure(error);
   }
 }
 
 /** Certificates that do not appear for long need attention; they go on being asked for. */
 function pdfsOverdue(run: FilingRun): OverdueMark {
   const { overdueAfterMs, rateWindowMs } = run.settings;
+  // Five PDFs a minute is what the service allows: a large filing is not overdue for being large.
+  const within = overdueAfterMs + (run.counts.certified / 5) * rateWindowMs;
+  const since = run.filing?.collectingSince ?? Date.now();
   return {
-    // Five PDFs a minute is what the service allows: a large filing is not overdue for being large.
-    afterMs: overdueAfterMs + (run.counts.certified / 5) * rateWindowMs,
+    // Counted from when the collection began, whichever run began it.
+    afterMs: Math.max(1, since + within - Date.now()),
     summary: 'Until the certificates are overdue',
     during: 'collecting',
     text: 'PDFs are missing',
@@ -106,8 +148,11 @@ function pdfsOverdue(run: FilingRun): OverdueMark {
   };
 }
 
-/** The caller's own workbook, with what went wrong in its cells. */
-export async function annotate(run: FilingRun): Promise<void> {
+/** The caller's own workbook, with what went wrong in its cells. It only helps: the filing has ended without it. */
+async function annotate(run: FilingRun): Promise<void> {
   if (!run.filing?.hasWorkbook) return;
-  await calls('document', { summary: 'Write the errors into the workbook' }).annotateFiling({ filingId: run.filingId });
+  const { filingId } = run;
+  await orNoted(run, { kind: 'not_annotated', text: 'The errors could not be written into the workbook' }, () =>
+    calls('document', { summary: 'Write the errors into the workbook' }).annotateFiling({ filingId }),
+  );
 }

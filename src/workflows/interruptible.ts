@@ -20,7 +20,7 @@ export async function interruptible<T>(
   return CancellationScope.cancellable(async () => {
     const scope = CancellationScope.current();
     let over = false;
-    const stopped = () => run.givenUp || stopWhen();
+    const stopped = () => run.stopped || stopWhen();
     void condition(() => over || stopped()).then(
       () => {
         if (!over) scope.cancel();

@@ -15,7 +15,7 @@ export interface OverdueMark {
 /** Does work that may take days; past the mark the filing needs attention, and the work goes on. */
 export async function untilOverdue<T>(run: FilingRun, mark: OverdueMark, work: () => Promise<T>): Promise<T> {
   let over = false;
-  const ended = () => over || run.givenUp;
+  const ended = () => over || run.stopped;
   const watch = async () => {
     if (await condition(ended, mark.afterMs, { summary: mark.summary })) return;
     // A pause has the word until it is over.
@@ -24,6 +24,8 @@ export async function untilOverdue<T>(run: FilingRun, mark: OverdueMark, work: (
     await run.move('overdue', { kind: 'overdue', text: mark.text }, { attention: mark.attention });
   };
   const watching = watch();
+  // Told to whoever waits for it, at the end of the work.
+  watching.catch(() => undefined);
   try {
     return await work();
   } finally {

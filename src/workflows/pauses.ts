@@ -48,7 +48,7 @@ export async function throughPauses<T>(run: FilingRun, call: () => Promise<T>): 
 
 /** Waits until the reason for a pause may be gone. */
 export async function waitOut(run: FilingRun, failure: ReadFailure): Promise<void> {
-  const back = run.state === 'needs_credentials' || run.state === 'needs_access' ? 'checking' : run.state;
+  const back = run.working;
   const attention = run.attention;
   if (pauseOf(failure) === 'credentials') await waitForCredentials(run, failure);
   else if (pauseOf(failure) === 'access') await waitForAccess(run, failure);

@@ -63,7 +63,8 @@ export async function awaitApproval(run: FilingRun): Promise<void> {
   await run.move('awaiting_approval', { kind: 'awaiting_approval', text: 'waits for approval' }, { attention });
   while (!run.approval) await run.wait(24 * 3_600_000, 'Wait for approval', () => run.approval !== null);
   const { by, note } = run.approval;
-  await calls('ledger', { summary: `Approved by ${by}` }).recordApproval({ filingId: filing.filingId, by, note });
+  const record = calls('ledger', { summary: `Approved by ${by}` });
+  run.agreed(await record.recordApproval({ ...run.held, by, note }));
   filing.approvedBy = by;
   await run.move('checking', { kind: 'approved', text: `approved by ${by}`, who: by });
   // Balances may have moved while the filing waited.

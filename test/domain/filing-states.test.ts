@@ -94,4 +94,9 @@ describe('rows', () => {
   ])('%p end a filing as %s', (rows, end) => {
     expect(endOf(rows)).toBe(end);
   });
+
+  it.each<RowState>(['planned', 'submitted', 'unknown'])('that are %s end no filing', (state) => {
+    expect(endOf([state])).toBeNull();
+    expect(endOf(['certified', 'needs_correction', state])).toBeNull();
+  });
 });

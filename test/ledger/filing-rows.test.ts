@@ -1,10 +1,7 @@
-import { recordProgress } from '../../src/ledger/filing-progress';
 import { countRows, moveRows, openRowsOf, readRows, releaseUnsent, settleRows } from '../../src/ledger/filing-rows';
-import { needFiling } from '../../src/ledger/filings';
 import type { RowVerdict } from '../../src/domain/request-status';
-import type { FilingState } from '../../src/domain/filing-states';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
-import { EXPORTER, knowExporter, minutesLater, NOW, open, rowsOf } from './filing-support';
+import { EXPORTER, knowExporter, NOW, open, rowsOf } from './filing-support';
 
 let ledger: TestDatabase;
 let documents = 7_000_000;
@@ -83,48 +80,4 @@ it('lets the rows of other filings compete for a certificate once they are at th
   expect(await seen()).toEqual([]);
   await ledger.pool.query('UPDATE filing_rows SET submitted_at = $2 WHERE filing_id = $1', [other, NOW]);
   expect(await seen()).toEqual([other]);
-});
-
-describe('progress', () => {
-  const note = (filingId: string, seq: number, state: FilingState) =>
-    recordProgress(ledger.pool, {
-      filingId,
-      seq,
-      state,
-      attention: null,
-      at: minutesLater(seq),
-      event: { kind: state, text: `note ${seq}` },
-    });
-  const story = async (filingId: string) => {
-    const { rows } = await ledger.pool.query<{ text: string }>(
-      'SELECT text FROM filing_events WHERE filing_id = $1 AND seq IS NOT NULL ORDER BY event_id',
-      [filingId],
-    );
-    return rows.map((row) => row.text);
-  };
-
-  it('is accepted only with a higher sequence number, and told once', async () => {
-    const filingId = await filing('PROGRESS');
-    expect(await note(filingId, 1, 'submitting')).toEqual({ accepted: true });
-    expect(await note(filingId, 1, 'submitting')).toEqual({ accepted: false });
-    expect(await note(filingId, 3, 'processing')).toEqual({ accepted: true });
-    expect(await note(filingId, 2, 'outcome_unknown')).toEqual({ accepted: false });
-    expect(await needFiling(ledger.pool, filingId)).toMatchObject({ state: 'processing', seq: 3, closedAt: null });
-    expect(await story(filingId)).toEqual(['note 1', 'note 3']);
-  });
-
-  it('is written once when the same note comes twice at once', async () => {
-    const filingId = await filing('AT-ONCE');
-    const both = await Promise.all([note(filingId, 1, 'submitting'), note(filingId, 1, 'submitting')]);
-    expect(both.filter((each) => each.accepted)).toHaveLength(1);
-    expect(await story(filingId)).toEqual(['note 1']);
-  });
-
-  it('refuses a state that does not follow, and leaves no end', async () => {
-    const filingId = await filing('ORDER');
-    await expect(note(filingId, 1, 'certified')).rejects.toThrow('certified does not follow checking');
-    await note(filingId, 2, 'abandoned');
-    await expect(note(filingId, 3, 'submitting')).rejects.toThrow(RangeError);
-    expect((await needFiling(ledger.pool, filingId)).closedAt).toEqual(minutesLater(2));
-  });
 });

@@ -9,6 +9,7 @@ import { recordIntent, type Intent, type IntentOutcome } from '../../src/ledger/
 import { recordProgress } from '../../src/ledger/filing-progress';
 import { saveIrms } from '../../src/ledger/irms';
 import { needFiling } from '../../src/ledger/filings';
+import { withTransaction } from '../../src/ledger/pool';
 import type { TestDatabase } from '../support/postgres';
 import { mappingRow } from '../domain/sample-mapping';
 
@@ -112,6 +113,7 @@ export async function move({ pool }: Pick<TestDatabase, 'pool'>, filingId: strin
   for (const state of states) {
     const { seq } = await needFiling(pool, filingId);
     const event = { kind: state, text: state };
-    await recordProgress(pool, { filingId, seq: seq + 1, state, attention: null, at: NOW, event });
+    const note = { filingId, seq: seq + 1, state, attention: null, at: NOW, event };
+    await withTransaction(pool, (client) => recordProgress(client, note));
   }
 }
