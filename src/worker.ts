@@ -1,18 +1,22 @@
 #!/usr/bin/env node
 /** The worker: configuration → servers → dependencies → one worker per queue → orderly shutdown. */
+// First, so that a signal is heard while the rest is still being loaded.
+import { onStopSignal } from './worker/stop-signal';
 import { access } from 'node:fs/promises';
 import { Client, Connection } from '@temporalio/client';
-import { NativeConnection, Runtime, type Worker } from '@temporalio/worker';
+import { NativeConnection, Runtime } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { ConfigError, loadConfig, type Config } from './config';
 import { migrate } from './ledger/migrate';
 import { createPool } from './ledger/pool';
+import { LedgerUnavailableError } from './ledger/unavailable';
 import { createLogger } from './logger';
 import { startBackgroundJobs } from './worker/background-jobs';
 import { compose } from './worker/compose';
 import { createWorkers } from './worker/create-workers';
 import { ensureSearchAttributes } from './worker/search-attributes';
 import { temporalLogger } from './worker/temporal-logger';
+import { CLOSE_WITHIN_MS, once, runAll, shutdownTimes, within } from './worker/shutdown';
 import { waitFor } from './worker/wait-for';
 import { WORKFLOW_BUNDLE } from './workflows-bundle';
 
@@ -37,8 +41,9 @@ async function run(config: Config, logger: Logger): Promise<void> {
     address: hostOf(config.databaseUrl),
     hint: 'Check DATABASE_URL and that the server runs.',
   };
-  await waitFor(database, () => pool.query('SELECT 1'), logger);
-  await migrate(pool, { log: (message) => logger.info(message) });
+  // A migration that cannot be applied is told at once; a PostgreSQL that is not itself is waited for.
+  const passes = (error: unknown) => error instanceof LedgerUnavailableError;
+  await waitFor(database, () => migrate(pool, { log: (message) => logger.info(message) }), logger, { passes });
   const temporal = { name: 'Temporal', address, hint: 'Check TEMPORAL_ADDRESS and that the server runs.' };
   const connection = await waitFor(temporal, () => Connection.connect(connectionOptions), logger);
   const native = await waitFor(temporal, () => NativeConnection.connect(connectionOptions), logger);
@@ -56,40 +61,37 @@ async function run(config: Config, logger: Logger): Promise<void> {
     budget,
   });
   const jobs = startBackgroundJobs(composition.jobs, logger);
-  onStopSignal(() => stop(workers, budget, logger));
+  const stop = once(async () => {
+    logger.info('stopping: calls under way are finished');
+    endWithin(shutdownTimes(config.httpTimeoutMs).boundMs, logger);
+    // Waiters go first, through our own signal: Temporal tells activities only after the grace time.
+    await Promise.all([budget.stop(), jobs.stop()]);
+    for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
+  });
+  onStopSignal(() => void stop());
   logger.info(
     { address, namespace, taskQueue: config.taskQueue, apiUrl: config.apiUrl, mode: config.mode },
     'worker started',
   );
   try {
-    await Promise.all(workers.map((worker) => worker.run()));
+    await runAll(workers, stop);
   } finally {
-    await stop(workers, budget, logger);
-    await jobs.stop();
-    await composition.close();
-    await connection.close();
-    await native.close();
-    await pool.end();
-    logger.info('worker stopped');
+    const closing = composition
+      .close()
+      .then(() => Promise.all([connection.close(), native.close(), pool.end()]))
+      .catch((error: unknown) => logger.warn({ err: error }, 'not everything could be closed in order'));
+    const inTime = await within(CLOSE_WITHIN_MS, closing);
+    logger.info({ inTime }, 'worker stopped');
   }
 }
 
-/** Waiters go first, through our own signal: Temporal tells activities only after the grace time. */
-async function stop(workers: readonly Worker[], budget: { stop(): Promise<void> }, logger: Logger): Promise<void> {
-  logger.info('stopping: calls under way are finished');
-  await budget.stop();
-  for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
-}
-
-function onStopSignal(stopAll: () => Promise<void>): void {
-  let stopping = false;
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.on(signal, () => {
-      if (stopping) return;
-      stopping = true;
-      void stopAll();
-    });
-  }
+/** The last resort: what a server that swallows every packet keeps waiting must not keep the process. */
+function endWithin(boundMs: number, logger: Logger): void {
+  const end = () => {
+    logger.fatal({ boundMs }, 'the worker did not stop in time; it ends without having finished');
+    process.exit(1);
+  };
+  setTimeout(end, boundMs).unref();
 }
 
 /** Host and database of a connection string, without user and password. */

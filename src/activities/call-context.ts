@@ -1,19 +1,42 @@
 import { Context } from '@temporalio/activity';
 import type { CallContext } from '../api/client-types';
 
+/** A step on the ledger, and the wait between two looks at the budget, are over well within this. */
+const STEP_MS = 60_000;
+/** What a call may take beyond its own bound, on a busy machine. */
+const SPARE_MS = 30_000;
+
+/** Whether an activity is getting on: it is, until the step that it last began should have ended. */
+export function createProgress(clock: () => number = () => performance.now()) {
+  let dueAt = clock() + STEP_MS;
+  return {
+    isAlive: () => clock() < dueAt,
+    /** A step begins, or goes on, that is over within `ms`. */
+    step: (ms = STEP_MS) => {
+      dueAt = clock() + Math.max(ms + SPARE_MS, STEP_MS);
+    },
+  };
+}
+
 /**
- * The context of one API call from an activity: it heartbeats while it waits for its budget slot and while the call is
- * under way, so that a lost worker is noticed in seconds and a waiting one is not taken for lost.
+ * The context of one API call from an activity: it heartbeats while it waits for its budget slot and while the call is under way, so that
+ * a lost worker is noticed in seconds and a waiting one is not taken for lost. It stops when nothing moves any more for longer than
+ * anything takes: Temporal then gives the work to somebody who is not stuck.
  */
 export async function withHeartbeat<T>(exporterId: string, call: (context: CallContext) => Promise<T>): Promise<T> {
   const { info, heartbeat, cancellationSignal } = Context.current();
-  const beat = setInterval(() => heartbeat(), heartbeatEveryMs(info.heartbeatTimeoutMs));
+  const progress = createProgress();
+  const beat = setInterval(() => progress.isAlive() && heartbeat(), heartbeatEveryMs(info.heartbeatTimeoutMs));
   try {
     return await call({
       signal: cancellationSignal,
       exporterId,
       attempt: info.attempt,
-      onWaiting: (ahead) => heartbeat({ waiting: true, ahead }),
+      onWaiting: (ahead) => {
+        progress.step();
+        heartbeat({ waiting: true, ahead });
+      },
+      onStarted: (withinMs) => progress.step(withinMs),
     });
   } finally {
     clearInterval(beat);

@@ -25,13 +25,20 @@ export function createSlotReporter({ store, timing, onLostReport }: SlotReporter
   const held = new Set<string>();
   const reports = new Set<Promise<void>>();
   let renewal: NodeJS.Timeout | undefined;
+  let renewing = false;
+
+  async function renewHeld(): Promise<void> {
+    // A store that does not answer is not asked again meanwhile: each question holds one of its connections.
+    if (renewing) return;
+    renewing = true;
+    // A renewal that fails is made up for by the next one: a lease outlives two of them.
+    await store.renew([...held], timing.leaseMs, timing.holdMs).catch(() => undefined);
+    renewing = false;
+  }
 
   function hold(ticket: string): void {
     held.add(ticket);
-    renewal ??= setInterval(() => {
-      // A renewal that fails is made up for by the next one: a lease outlives two of them.
-      void store.renew([...held], timing.leaseMs, timing.holdMs).catch(() => undefined);
-    }, timing.renewMs);
+    renewal ??= setInterval(() => void renewHeld(), timing.renewMs);
     renewal.unref();
   }
 

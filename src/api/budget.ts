@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { RATE_LIMITS, type RateClass } from '../domain/names';
 import { createBudgetGate, type BudgetGate } from './budget-gate';
 import { createBudgetLine, type BudgetLine } from './budget-line';
@@ -34,15 +35,23 @@ export interface StoppableBudget extends Budget {
   gate(rateClass: RateClass): BudgetGate;
   /**
    * Sends all waiting callers away with {@link BudgetStoppedError}, now and from now on, and shuts the gates. Calls under way
-   * go on. Meant for SIGTERM, ahead of the workers' own shutdown: Temporal tells activities only after its grace time.
+   * go on. Meant for SIGTERM, ahead of the workers' own shutdown: Temporal tells activities only after its grace time. The callers are
+   * gone at once; the store is told within {@link STOP_WITHIN_MS}, or the leases tell it.
    */
   stop(): Promise<void>;
-  /** {@link stop}, then waits until what became of the calls is stored. Call it when no call is under way any more. */
+  /**
+   * {@link stop}, then waits until what became of the calls is stored, at most {@link CLOSE_WITHIN_MS}: what a silent store was not told
+   * counts as used until its guard runs out. Call it when no call is under way any more.
+   */
   close(): Promise<void>;
 }
 
 /** Slow calls overlap up to this many a class; beyond it more tasks would only hold memory. */
 export const DEFAULT_MAX_TASKS = 20;
+
+/** A stop waits this long for its tickets to be taken out of the line. */
+export const STOP_WITHIN_MS = 2_000;
+export const CLOSE_WITHIN_MS = 3_000;
 
 /** What a budget is kept by, in place of the key: SHA-256, hex. */
 export function hashOfKey(apiKey: string): string {
@@ -93,7 +102,8 @@ export function createBudget(options: BudgetOptions): StoppableBudget {
     stopped = true;
     // First the gates: a task that came now would be sent away at once, and the next, and the next.
     for (const gate of gates.values()) gate.shut();
-    await Promise.all([...lines.values()].map((line) => line.dismiss(new BudgetStoppedError())));
+    const dismissed = Promise.all([...lines.values()].map((line) => line.dismiss(new BudgetStoppedError())));
+    await Promise.race([dismissed, sleep(STOP_WITHIN_MS, undefined, { ref: false })]);
   }
 
   return {
@@ -117,7 +127,7 @@ export function createBudget(options: BudgetOptions): StoppableBudget {
 
     async close() {
       await stop();
-      await reporter.settled();
+      await Promise.race([reporter.settled(), sleep(CLOSE_WITHIN_MS, undefined, { ref: false })]);
       reporter.close();
     },
   };

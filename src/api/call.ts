@@ -96,6 +96,7 @@ class Call {
   async make<T>(consume: (answer: TransportAnswer) => Promise<T>): Promise<T> {
     if (this.context.signal?.aborted) throw this.ownError('cancelled', 'The call was cancelled before it was made.');
     this.slot = await this.acquireSlot();
+    this.context.onStarted?.(this.timeouts().totalMs);
     const startedAt = performance.now();
     try {
       const result = await this.exchange(consume);

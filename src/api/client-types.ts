@@ -21,6 +21,8 @@ export interface CallContext {
   attempt?: number;
   /** Told, again and again, how many callers are ahead while the call waits for its slot. */
   onWaiting?: (position: number) => void;
+  /** Told that the call has its slot and is being made; it is over within `withinMs`. */
+  onStarted?: (withinMs: number) => void;
 }
 
 /**

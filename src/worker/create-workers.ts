@@ -5,13 +5,11 @@ import type { ActivityDependencies } from '../activities/dependencies';
 import type { StoppableBudget } from '../api/budget';
 import { createGatedTuner } from '../api/slot-supplier';
 import { queueOfClass, RATE_CLASSES } from '../domain/names';
+import { shutdownTimes } from './shutdown';
 
 /** Local work (ledger, documents) of the main queue at once. */
 const LOCAL_ACTIVITIES = 20;
 const WORKFLOW_TASKS = 20;
-/** The longest call takes two HTTP time-outs; a SIGTERM must never cut a submission in half. */
-const GRACE_HTTP_TIMEOUTS = 2;
-const GRACE_EXTRA_MS = 10_000;
 
 export interface WorkersOptions {
   connection: NativeConnection;
@@ -28,14 +26,13 @@ export interface WorkersOptions {
  */
 export async function createWorkers(options: WorkersOptions): Promise<Worker[]> {
   const { connection, namespace, taskQueue, workflowBundle, deps, budget } = options;
-  const { httpTimeoutMs } = deps.settings;
-  const grace = GRACE_HTTP_TIMEOUTS * httpTimeoutMs + GRACE_EXTRA_MS;
+  const { graceMs, forceMs } = shutdownTimes(deps.settings.httpTimeoutMs);
   const common: Omit<WorkerOptions, 'taskQueue'> = {
     connection,
     namespace,
     activities: createActivities(deps),
-    shutdownGraceTime: grace,
-    shutdownForceTime: grace + GRACE_EXTRA_MS,
+    shutdownGraceTime: graceMs,
+    shutdownForceTime: forceMs,
     interceptors: {
       activity: [() => ({ inbound: new FailureInterceptor({ logger: deps.logger, settings: deps.settings }) })],
     },

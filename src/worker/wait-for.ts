@@ -5,21 +5,27 @@ import type { Logger } from 'pino';
 export const START_PATIENCE_MS = 120_000;
 const PAUSE_MS = 2_000;
 
+export interface WaitOptions {
+  patienceMs?: number;
+  passes?: (error: unknown) => boolean;
+}
+
 /**
- * Repeats `connect` until it succeeds, saying what is waited for. @throws Error after {@link START_PATIENCE_MS} that names
- * what was tried and what to do.
+ * Repeats `connect` until it succeeds, saying what is waited for. An error that does not pass (`passes`; default: all do) comes through at
+ * once. @throws Error after {@link START_PATIENCE_MS} that names what was tried and what to do.
  */
 export async function waitFor<T>(
   what: { name: string; address: string; hint: string },
   connect: () => Promise<T>,
   logger: Logger,
-  patienceMs = START_PATIENCE_MS,
+  { patienceMs = START_PATIENCE_MS, passes = () => true }: WaitOptions = {},
 ): Promise<T> {
   const until = Date.now() + patienceMs;
   for (;;) {
     try {
       return await connect();
     } catch (error) {
+      if (!passes(error)) throw error;
       const reason = error instanceof Error ? error.message : String(error);
       if (Date.now() >= until) {
         throw new Error(

@@ -7,7 +7,9 @@ import { BudgetStoppedError } from '../../src/api/budget-port';
 import type { BudgetStore } from '../../src/api/budget-store-port';
 import { createBudgetStore } from '../../src/ledger/budget-store';
 import { readBudgetUsage } from '../../src/ledger/budget-usage';
+import { createPool } from '../../src/ledger/pool';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { startTcpProxy } from '../support/tcp-proxy';
 import { budgetOfProcess, fullestWindow, limitsOf, type ProcessOptions } from './budget-support';
 
 const WINDOW_MS = 300;
@@ -275,6 +277,23 @@ test('stop sends all waiting callers away with an error of its own and takes the
   expect(await readBudgetUsage(database.pool, keyHash)).toMatchObject([{ used: 1, waiting: 0 }]);
   await held.written();
   await held.answered();
+});
+
+test('stop and close return although PostgreSQL swallows every packet, and every caller is sent away', async () => {
+  const proxy = await startTcpProxy(database.url);
+  const pool = createPool({ url: proxy.inFrontOf(database.url) });
+  const budget = budgetOfProcess({ pool, keyHash, limit: 1, windowMs: 60_000 });
+  const held = await budget.acquire('pdf', {});
+  const waiting = budget.acquire('pdf', {});
+  await lineOf(1);
+  proxy.swallow(true);
+  const report = held.written();
+  await Promise.all([budget.stop(), expect(waiting).rejects.toBeInstanceOf(BudgetStoppedError)]);
+  await budget.close();
+  proxy.swallow(false);
+  await report;
+  await pool.end();
+  await proxy.close();
 });
 
 describe('when PostgreSQL is away', () => {

@@ -5,6 +5,7 @@ import addFormats from 'ajv-formats';
 import { parse } from 'yaml';
 import { VARIABLES, loadConfig } from '../../src/config';
 import { SEARCH_ATTRIBUTES } from '../../src/domain/names';
+import { shutdownTimes } from '../../src/worker/shutdown';
 import schema from './compose-spec.schema.json';
 import { ROOT, readProject } from './project';
 
@@ -139,10 +140,10 @@ it('opens ports of this machine alone', () => {
   }
 });
 
-it('gives the worker more time to end than one request takes', () => {
+it('gives the worker more time to end than it takes at most', () => {
   const { stop_grace_period: grace } = service('worker') as Service & { stop_grace_period: string };
   const { httpTimeoutMs } = loadConfig({}, { need: ['tuning'] });
-  expect(Number(/^(\d+)s$/.exec(grace)?.[1]) * 1000).toBeGreaterThan(httpTimeoutMs + 30_000);
+  expect(Number(/^(\d+)s$/.exec(grace)?.[1]) * 1000).toBeGreaterThan(shutdownTimes(httpTimeoutMs).boundMs);
 });
 
 it('gives the server the fairness settings and the namespace the search attributes', () => {

@@ -1,0 +1,64 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Worker } from '@temporalio/worker';
+import { STOP_WITHIN_MS as JOBS_WITHIN_MS } from './background-jobs';
+
+/** The longest call takes two HTTP time-outs; a SIGTERM must never cut a submission in half. */
+const GRACE_HTTP_TIMEOUTS = 2;
+/** For what an activity stores after its call, in a PostgreSQL that may be slow. */
+const GRACE_EXTRA_MS = 10_000;
+const FORCE_EXTRA_MS = 10_000;
+/** For audit rows, budget reports and connections, once no activity runs any more. */
+export const CLOSE_WITHIN_MS = 10_000;
+const SPARE_MS = 5_000;
+
+/** How long each part of a shutdown may take, in milliseconds. */
+export interface ShutdownTimes {
+  /** Activities under way may finish. */
+  graceMs: number;
+  /** From the signal to the workers being given up on. */
+  forceMs: number;
+  /** From the signal to the end of the process, whatever hangs. A supervisor has to wait longer than this. */
+  boundMs: number;
+}
+
+export function shutdownTimes(httpTimeoutMs: number): ShutdownTimes {
+  const graceMs = GRACE_HTTP_TIMEOUTS * httpTimeoutMs + GRACE_EXTRA_MS;
+  const forceMs = graceMs + FORCE_EXTRA_MS;
+  return { graceMs, forceMs, boundMs: JOBS_WITHIN_MS + forceMs + CLOSE_WITHIN_MS + SPARE_MS };
+}
+
+/** Resolves when `work` is over, in whatever way, or the time is. @returns whether it ended well and in time */
+export async function within(ms: number, work: Promise<unknown>): Promise<boolean> {
+  const ended = work.then(
+    () => true,
+    () => false,
+  );
+  const stop = new AbortController();
+  const late = sleep(ms, false, { signal: stop.signal }).catch(() => false);
+  return Promise.race([ended, late]).finally(() => stop.abort());
+}
+
+/** Does its work once, however often it is called; every caller waits for the same end. */
+export function once<T>(work: () => Promise<T>): () => Promise<T> {
+  let running: Promise<T> | undefined;
+  return () => (running ??= work());
+}
+
+/**
+ * Runs all workers until they have ended. When one ends, by itself or by a fatal error, `stop` is called and the others finish what they
+ * have under way: a worker process with some of its queues served is worse than one that is restarted.
+ * @throws what the first worker failed with, once all have ended
+ */
+export async function runAll(workers: readonly Pick<Worker, 'run'>[], stop: () => Promise<void>): Promise<void> {
+  let failure: { error: unknown } | undefined;
+  const run = async (worker: Pick<Worker, 'run'>) => {
+    try {
+      await worker.run();
+    } catch (error) {
+      failure ??= { error };
+    }
+    await stop();
+  };
+  await Promise.all(workers.map(run));
+  if (failure) throw failure.error;
+}

@@ -1,0 +1,87 @@
+/** The built worker and SIGTERM: while it starts, and while PostgreSQL swallows what it is told. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
+import { builtPackage } from '../support/built-package';
+import { cleanEnvironment } from '../support/command-line';
+import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { eventually } from '../support/processes';
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy';
+import { devServer, type DevServer } from '../support/temporal';
+
+let program: string;
+let folder: string;
+let database: TestDatabase;
+let proxy: TcpProxy;
+let temporal: DevServer;
+let sandbox: Sandbox;
+jest.setTimeout(120_000);
+
+beforeAll(async () => {
+  program = (await builtPackage()).worker;
+  folder = await mkdtemp(join(tmpdir(), 'ebrc-stop-'));
+  [temporal, database, sandbox] = await Promise.all([devServer(), createTestDatabase(), createSandbox({})]);
+  proxy = await startTcpProxy(database.url);
+}, 300_000);
+
+afterAll(async () => {
+  await proxy?.close();
+  await temporal?.stop();
+  await sandbox?.close();
+  await database?.drop();
+  if (folder) await rm(folder, { recursive: true, force: true });
+}, 60_000);
+
+interface Running {
+  child: ChildProcess;
+  said: () => string;
+  ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
+}
+
+function start(env: Record<string, string>): Running {
+  const child = spawn(process.execPath, [program], {
+    env: cleanEnvironment({
+      DATABASE_URL: database.url,
+      TEMPORAL_ADDRESS: temporal.address,
+      EBRC_API_URL: sandbox.url,
+      EBRC_API_KEY: 'dev_sandbox_key',
+      EBRC_DOCUMENTS: join(folder, 'documents'),
+      EBRC_HTTP_TIMEOUT: '1s',
+      ...env,
+    }),
+  });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (text: Buffer) => (said += text.toString()));
+  const ended = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) =>
+    child.once('close', (code, signal) => resolve({ code, signal })),
+  );
+  return { child, said: () => said, ended };
+}
+
+/** Whether a process has a handler for SIGTERM, as Linux shows it. */
+async function hearsSigterm({ pid }: ChildProcess): Promise<boolean> {
+  const status = await readFile(`/proc/${pid ?? 0}/status`, 'utf8');
+  const caught = BigInt(`0x${/^SigCgt:\s*(\w+)/m.exec(status)?.[1] ?? '0'}`);
+  return (caught & (1n << 14n)) !== 0n;
+}
+
+it('hears it before anything is loaded, and while it waits for a server', async () => {
+  const { child, said, ended } = start({ DATABASE_URL: 'postgres://u:p@127.0.0.1:1/ebrc' });
+  await eventually(() => hearsSigterm(child));
+  expect(said()).toBe('');
+  await eventually(() => said().includes('waiting for PostgreSQL'));
+  child.kill('SIGTERM');
+  expect(await ended).toEqual({ code: 0, signal: null });
+});
+
+it('ends within its bound when PostgreSQL swallows every packet', async () => {
+  const { child, said, ended } = start({ DATABASE_URL: proxy.inFrontOf(database.url) });
+  await eventually(() => said().includes('worker started'));
+  proxy.swallow(true);
+  child.kill('SIGTERM');
+  const { code } = await ended;
+  // In order, and not by the last resort: nothing of a shutdown waits for PostgreSQL without end.
+  expect([code, said().includes('did not stop in time')]).toEqual([0, false]);
+});
