@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { z } from 'zod';
+import { cleanAnswer, cleanWords, parseJson, type CleanOptions } from './clean';
 import type { FieldError } from './errors';
 
 /** A 2xx answer that is not what the specification describes. The call turns it into an `ApiError`. */
@@ -26,11 +27,11 @@ export async function readText(body: Readable, maxBytes: number): Promise<string
   return Buffer.concat(pieces).subarray(0, maxBytes).toString('utf8');
 }
 
-/** Parses a JSON answer and takes it out of the success envelope; a bare body is taken as it is. */
-export function readEnvelope(text: string): unknown {
+/** Parses a JSON answer, cleans it and takes it out of the success envelope; a bare body is taken as it is. */
+export function readEnvelope(text: string, options?: CleanOptions): unknown {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = cleanAnswer(parseJson(text), options);
   } catch {
     throw new BadAnswerError(describeNotJson(text), text);
   }
@@ -60,18 +61,38 @@ export function outgoingErrors(error: z.ZodError): FieldError[] {
   });
 }
 
+/** Remarks of one answer that are kept; whoever writes more is not read by anybody. */
+const MAX_REMARKS = 200;
+/** One remark that is not a text, as JSON. */
+const REMARK_BYTES = 8_192;
+
 /**
- * The lists and texts of an answer that are not among the `known` names, empty ones left out. The observations about an
- * accepted filing come under a name that the specification leaves open; whoever looks at a filing should see them.
+ * The lists, records and texts of an answer that are not among the `known` names, empty ones left out. The observations
+ * about an accepted filing come under a name that the specification leaves open; whoever looks at a filing should see them.
  */
 export function unknownRemarks(answer: unknown, known: readonly string[]): unknown[] {
   if (!isObject(answer)) return [];
-  return Object.entries(answer)
+  const remarks = Object.entries(answer)
     .filter(([name]) => !known.includes(name))
     .flatMap(([, value]): unknown[] => {
-      if (Array.isArray(value)) return value as unknown[];
+      if (Array.isArray(value)) return (value as unknown[]).filter((entry) => entry !== null && entry !== '');
+      if (isObject(value)) return Object.keys(value).length > 0 ? [value] : [];
       return typeof value === 'string' && value.trim() !== '' ? [value] : [];
     });
+  return cutList(remarks, MAX_REMARKS).map(bounded);
+}
+
+/** At most `length` entries of a list; the last one says how many are left out. */
+export function cutList(list: unknown[], length: number): unknown[] {
+  if (list.length <= length) return list;
+  return [...list.slice(0, length - 1), `(${list.length - length + 1} more are left out)`];
+}
+
+/** A value as it is, or the start of its JSON where that is long. */
+export function bounded(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  const json = JSON.stringify(value);
+  return json.length <= REMARK_BYTES ? value : cleanWords(json);
 }
 
 const ENVELOPE = ['success', 'statusCode', 'timestamp'];

@@ -47,6 +47,8 @@ export interface CallRequest {
 export interface Caller {
   /** `consume` gets a 2xx answer only. Rejects with {@link ApiError}, or with what `consume` threw of its own. */
   call<T>(request: CallRequest, context: CallContext, consume: (answer: TransportAnswer) => Promise<T>): Promise<T>;
+  /** Tells the log of entries of an answer that could not be read and were left out; nothing for none. */
+  noteUnread(operation: Operation, count: number): void;
   close(): Promise<void>;
 }
 
@@ -63,6 +65,10 @@ export function createCaller(options: CallerOptions): Caller {
   const deps = { ...options, transport, bookkeeper, prefix: root.pathname.replace(/\/+$/u, ''), connectMs };
   return {
     call: (request, context, consume) => new Call(deps, request, context).make(consume),
+    noteUnread: (operation, count) => {
+      if (count > 0)
+        options.logger?.warn({ operation, count }, 'Entries of an answer that cannot be read are left out');
+    },
     close: async () => {
       await transport.close();
       await bookkeeper.settled();

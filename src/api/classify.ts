@@ -26,40 +26,59 @@ const CUSTOMER_ENDPOINTS: readonly Operation[] = [
  * "Validate credentials", "Push, status, fetch-details"). The first row that fits decides; none does, and the status
  * alone does.
  */
-const BY_MESSAGE: readonly { status: number; operations: readonly Operation[]; pattern: RegExp; kind: ErrorKind }[] = [
-  { status: 400, operations: CUSTOMER_ENDPOINTS, pattern: /email already exists/iu, kind: 'email_taken' },
+const BY_MESSAGE: readonly {
+  statuses: readonly number[];
+  operations: readonly Operation[];
+  pattern: RegExp;
+  kind: ErrorKind;
+}[] = [
+  // The address may stand between the words.
   {
-    status: 400,
+    statuses: [400, 409],
+    operations: CUSTOMER_ENDPOINTS,
+    pattern: /\be-?mail\b.{0,400}\balready (exists|in use|registered|taken)/isu,
+    kind: 'email_taken',
+  },
+  {
+    statuses: [400, 409],
     operations: CUSTOMER_ENDPOINTS,
     pattern: /DGFT username already (in use|aligned)/iu,
     kind: 'dgft_username_taken',
   },
   {
-    status: 400,
+    statuses: [400, 409],
     operations: ['checkCredentials'],
     pattern: /credentials are already set/iu,
     kind: 'credentials_already_set',
   },
   {
-    status: 400,
+    statuses: [400, 401, 409, 422],
     operations: ['checkCredentials'],
     pattern: /invalid DGFT credentials/iu,
     kind: 'credentials_rejected',
   },
   {
-    status: 400,
+    statuses: [400],
     operations: ['fetchDetails'],
     pattern: /\b(3|three)[ -]?months?\b|date (range|window)/iu,
     kind: 'window_too_wide',
   },
   // The web framework's own 404: a wrong address, and nothing about the client or the request.
-  { status: 404, operations: OPERATION_NAMES, pattern: /^Cannot (GET|POST|PATCH) /u, kind: 'not_found' },
+  { statuses: [404], operations: OPERATION_NAMES, pattern: /^Cannot (GET|POST|PATCH) /u, kind: 'not_found' },
   // A 404 about the client must not pass for one about the request: the rows of a request nobody knows are freed.
   {
-    status: 404,
-    operations: ['status', 'downloadPdf'],
+    statuses: [404],
+    operations: ['status', 'downloadPdf', 'fetchDetails'],
     pattern: /\bcustomer\b/iu,
     kind: 'customer_not_found',
+  },
+  // Nothing to list, said as a 404: no certificate was issued in the window.
+  {
+    statuses: [404],
+    operations: ['fetchDetails'],
+    pattern:
+      /\bno\b.{0,80}\b(records?|data|details?|certificates?|e-?brcs?)\b|\b(records?|data|details?|certificates?|e-?brcs?)\b.{0,80}\bnot\b/iu,
+    kind: 'certificate_not_ready',
   },
 ];
 
@@ -101,8 +120,11 @@ function classifySubmission(operation: Operation, status: number, body: ErrorBod
 function kindOfAnswer(operation: Operation, status: number, body: ErrorBody): ErrorKind {
   const coded = body.errorCode === undefined ? undefined : BY_ERROR_CODE[body.errorCode.trim().toUpperCase()];
   if (coded !== undefined) return coded;
+  // A code that is new, or none: what the service says of the password is as plain (spec: "Credential and download errors").
+  if ((status === 409 || status === 422) && body.requiresPasswordUpdate === true) return 'credentials_invalid';
   const worded = BY_MESSAGE.find(
-    (row) => row.status === status && row.operations.includes(operation) && row.pattern.test(body.message ?? ''),
+    (row) =>
+      row.statuses.includes(status) && row.operations.includes(operation) && row.pattern.test(body.message ?? ''),
   );
   if (worded !== undefined) return worded.kind;
   if (status >= 500) {
@@ -128,6 +150,14 @@ function kindOfAnswer(operation: Operation, status: number, body: ErrorBody): Er
 
 function badRequest(operation: Operation, body: ErrorBody): ErrorKind {
   if (!body.wellFormed) return 'bad_answer';
+  // A check that is refused for a reason that nobody has shown says nothing about the credentials.
+  if (
+    operation === 'checkCredentials' &&
+    body.fieldErrors.length === 0 &&
+    !/validation failed/iu.test(body.message ?? '')
+  ) {
+    return 'refused';
+  }
   if (operation !== 'bulkUpload') return 'validation_failed';
   // A workbook is complained about by row, or as a whole (more than 999 rows); the query's fields only by name.
   const aboutFields = body.fieldErrors.length > 0 && body.fieldErrors.every((error) => error.row === undefined);

@@ -13,8 +13,11 @@ type CustomerApi = Pick<
 
 const identifier = z.string().min(1, 'the customer id is empty');
 
-/** A page in either of its shapes, its items parsed. */
-export function pageOf<T>(item: z.ZodType<T>): z.ZodType<{ items: T[]; totalPages: number | null }> {
+/**
+ * A page in either of its shapes, its items parsed; null stands for one that cannot be read, so that a full page still
+ * counts as full.
+ */
+export function pageOf<T>(item: z.ZodType<T>): z.ZodType<{ items: (T | null)[]; totalPages: number | null }> {
   return z
     .unknown()
     .transform((value, context): Page => {
@@ -23,7 +26,23 @@ export function pageOf<T>(item: z.ZodType<T>): z.ZodType<{ items: T[]; totalPage
       context.addIssue({ code: 'custom', message: 'neither a list nor an object with one list in it' });
       return z.NEVER;
     })
-    .pipe(z.object({ items: z.array(item), totalPages: z.number().nullable() }));
+    .pipe(z.object({ items: z.array(item.nullable().catch(null)), totalPages: z.number().nullable() }));
+}
+
+const PAGE = pageOf(customer);
+
+/** The items of a list that can be read. One that cannot must not hide the others; it is counted and told. */
+export async function* readable<T>(
+  caller: Caller,
+  operation: Operation,
+  items: AsyncIterable<T | null>,
+): AsyncGenerator<T> {
+  let unread = 0;
+  for await (const item of items) {
+    if (item === null) unread += 1;
+    else yield item;
+  }
+  caller.noteUnread(operation, unread);
 }
 
 /** Customers and their credentials (spec: "POST /platform-customers" to "check-dgft-credentials"). */
@@ -34,13 +53,14 @@ export function createCustomerApi(caller: Caller): CustomerApi {
 
   async function* listCustomers(query: { search?: string; limit?: number }, call: CallContext) {
     const limit = Math.min(Math.max(query.limit ?? MAX_PAGE_SIZE, 1), MAX_PAGE_SIZE);
-    yield* allPages(limit, (page) =>
-      callJson(
-        caller,
-        { operation: 'listCustomers', query: { page, limit, search: query.search } },
-        call,
-        pageOf(customer),
-      ),
+    const list = (page: number) => ({
+      operation: 'listCustomers' as const,
+      query: { page, limit, search: query.search },
+    });
+    yield* readable(
+      caller,
+      'listCustomers',
+      allPages(limit, (page) => callJson(caller, list(page), call, PAGE)),
     );
   }
 

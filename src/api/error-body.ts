@@ -1,9 +1,11 @@
+import { cutList } from './answers';
+import { cleanAnswer, cleanWords, parseJson } from './clean';
 import type { FieldError } from './errors';
 import type { Redactor } from './redact';
 
 /** What could be read out of the body of an error answer (spec: "Errors"). */
 export interface ErrorBody {
-  /** Whether it is a JSON object with a message or a code, as every error of the service is. */
+  /** Whether it is a JSON object with a message or a code, as every error of the service is, or speaks of the password. */
   wellFormed: boolean;
   message?: string;
   errorCode?: string;
@@ -18,36 +20,52 @@ export interface ErrorBody {
 /**
  * Reads an error body: `statusCode/message`, `code/message`, the same inside an `error` object, a message that is a
  * list, and anything else (HTML of a proxy, nothing, JSON cut short), which is not well-formed. Never throws. Every text
- * of it passes through `redact`, after decoding: escapes could hide a secret from it before.
+ * of it is cleaned and cut, and passes through `redact` after decoding: escapes could hide a secret from it before.
  */
 export function parseErrorBody(text: string, redact: Redactor): ErrorBody {
   const body = parseObject(text, redact);
   if (body === null) return { wellFormed: false, fieldErrors: [] };
   const source = isObject(body.error) ? { ...body, ...body.error } : body;
-  const messages = Array.isArray(source.message) ? source.message.map(asText) : [];
-  const message = messages.length > 0 ? messages.join('; ') : (string(source.message) ?? string(source.error));
+  const messages = Array.isArray(source.message) ? cutList(source.message, MAX_ERRORS).map(asText) : [];
+  const message =
+    messages.length > 0 ? cleanWords(messages.join('; ')) : (string(source.message) ?? string(source.error));
   const errorCode = string(source.errorCode) ?? codeWord(source.code);
-  const fieldErrors = Array.isArray(source.errors) ? source.errors.map(parseFieldError) : messages.map(parseFieldError);
+  const errors = errorList(source.errors) ?? messages;
+  const requiresPasswordUpdate = truth(source.requiresPasswordUpdate);
   return {
-    wellFormed: message !== undefined || errorCode !== undefined,
+    wellFormed: message !== undefined || errorCode !== undefined || requiresPasswordUpdate === true,
     message,
     errorCode,
     requestId: string(source.requestId),
-    requiresPasswordUpdate:
-      typeof source.requiresPasswordUpdate === 'boolean' ? source.requiresPasswordUpdate : undefined,
-    fieldErrors,
-    causes: Array.isArray(source.causes) ? source.causes.map(asText) : undefined,
+    requiresPasswordUpdate,
+    fieldErrors: cutList(errors, MAX_ERRORS).map(parseFieldError),
+    causes: Array.isArray(source.causes) ? cutList(source.causes, MAX_CAUSES).map(asText) : undefined,
     path: string(source.path),
     timestamp: string(source.timestamp),
   };
 }
 
+/** More complaints than a workbook has rows are read by nobody. */
+const MAX_ERRORS = 1_000;
+const MAX_CAUSES = 20;
+
+/** `errors` as a list; one text or one record is a list of one, and a record of lists its texts by field. */
+function errorList(errors: unknown): unknown[] | null {
+  if (Array.isArray(errors)) return (errors as unknown[]).filter((entry) => entry !== null && entry !== '');
+  if (typeof errors === 'string') return errors.trim() === '' ? null : [errors];
+  if (!isObject(errors) || Object.keys(errors).length === 0) return null;
+  if ('message' in errors || 'field' in errors) return [errors];
+  return Object.entries(errors).flatMap(([field, said]) =>
+    (Array.isArray(said) ? (said as unknown[]) : [said]).map((entry) => ({ field, message: asText(entry) })),
+  );
+}
+
 /** An entry of `errors`: `field: text` for customer endpoints and push, an object with row and field for workbooks. */
 function parseFieldError(entry: unknown): FieldError {
   if (isObject(entry)) {
-    const row = Number(entry.row);
+    const row = typeof entry.row === 'number' || typeof entry.row === 'string' ? Number(entry.row) : Number.NaN;
     return {
-      ...(entry.row !== null && Number.isInteger(row) ? { row } : {}),
+      ...(entry.row !== '' && Number.isInteger(row) ? { row } : {}),
       ...(string(entry.field) === undefined ? {} : { field: string(entry.field) }),
       message: string(entry.message) ?? asText(entry),
     };
@@ -67,7 +85,7 @@ function codeWord(value: unknown): string | undefined {
 
 function parseObject(text: string, redact: Redactor): Record<string, unknown> | null {
   try {
-    const value: unknown = JSON.parse(text, (_name, part: unknown) => (typeof part === 'string' ? redact(part) : part));
+    const value = cleanAnswer(parseJson(text), { redact });
     return isObject(value) ? value : null;
   } catch {
     return null;
@@ -83,5 +101,10 @@ function string(value: unknown): string | undefined {
 }
 
 function asText(value: unknown): string {
-  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
+  return typeof value === 'string' ? value : cleanWords(JSON.stringify(value) ?? '');
+}
+
+function truth(value: unknown): boolean | undefined {
+  if (typeof value === 'boolean') return value;
+  return value === 'true' ? true : value === 'false' ? false : undefined;
 }

@@ -38,6 +38,8 @@ export type ExtractionApiOptions = Omit<CallerOptions, 'baseUrl' | 'apiKey' | 'b
 /** "Under 5 MB". */
 const MAX_PDF_BYTES = 5 * 1024 * 1024 - 1;
 const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
+/** What stands in a document (terms, descriptions) may be longer than what the filing service says. */
+const MAX_TEXT_BYTES = 64 * 1024;
 /** A PDF may have a few bytes of something else before its header and after its end. */
 const HEADER_WITHIN = 1_024;
 const END_WITHIN = 2_048;
@@ -84,7 +86,7 @@ async function extractWith(
   };
   const answer = await caller.call(request, call, async ({ body }) => {
     const raw = await readText(body, MAX_ANSWER_BYTES);
-    return parseAnswer(extraction, readEnvelope(raw), raw);
+    return parseAnswer(extraction, readEnvelope(raw, { textBytes: MAX_TEXT_BYTES }), raw);
   });
   // The service says `error` in an answer of status 200: the document could not be read, and a repeat reads the same.
   if (answer.status?.toLowerCase() === 'error') {

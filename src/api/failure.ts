@@ -1,15 +1,18 @@
 import { ERROR_KINDS, type ErrorKind } from '../domain/error-kinds';
 import { OPERATIONS, type Operation } from '../domain/operations';
+import { cutText } from '../domain/text';
 import { BadAnswerError, readText } from './answers';
 import { classifyAnswer, classifyTransport } from './classify';
+import { cleanWords } from './clean';
 import { parseErrorBody } from './error-body';
 import { ApiError, type FieldError } from './errors';
 import { safeCause, type Redactor } from './redact';
 import type { TransportAnswer } from './transport';
 import { TransportError } from './transport-error';
 
-const MAX_ERROR_BYTES = 1024 * 1024;
-const EXCERPT_LENGTH = 2_000;
+/** A workbook of 999 rows may be complained about in every cell; a refusal that is cut short would prove nothing. */
+const MAX_ERROR_BYTES = 16 * 1024 * 1024;
+const EXCERPT_BYTES = 2_000;
 
 /** The error of an answer outside 2xx. Its body is read as far as it can be; where it breaks off, the status remains. */
 export async function refusalOf(
@@ -32,7 +35,9 @@ export async function refusalOf(
     kind,
     operation,
     status: answer.status,
-    message: `${operation} was answered with ${answer.status}: ${message ?? ERROR_KINDS[kind]}${complaints(body.fieldErrors)}`,
+    message: cutText(
+      `${operation} was answered with ${answer.status}: ${message ?? ERROR_KINDS[kind]}${complaints(body.fieldErrors)}`,
+    ),
     retryAfterMs: retryAfter(answer.headers['retry-after']),
     bodyExcerpt: excerpt(redact(text)),
     cause,
@@ -86,8 +91,11 @@ function complaints(errors: readonly FieldError[]): string {
 }
 
 function excerpt(text: string): string | undefined {
-  return text === '' ? undefined : text.slice(0, EXCERPT_LENGTH);
+  return text === '' ? undefined : cleanWords(text, EXCERPT_BYTES);
 }
+
+/** Nothing that stands in front of the service knows better than our own schedules for longer than this. */
+const LONGEST_RETRY_AFTER_MS = 15 * 60_000;
 
 /** Retry-After in seconds or as a date. The service sends none, something in front of it may. */
 function retryAfter(header: string | string[] | undefined): number | undefined {
@@ -95,5 +103,5 @@ function retryAfter(header: string | string[] | undefined): number | undefined {
   if (value === undefined || value.trim() === '') return undefined;
   const seconds = Number(value);
   const ms = Number.isFinite(seconds) ? seconds * 1_000 : Date.parse(value) - Date.now();
-  return Number.isFinite(ms) && ms >= 0 ? Math.round(ms) : undefined;
+  return Number.isFinite(ms) && ms >= 0 ? Math.min(Math.round(ms), LONGEST_RETRY_AFTER_MS) : undefined;
 }

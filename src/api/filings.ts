@@ -5,7 +5,9 @@ import type { BulkUploadInput, CallContext, FilingApi, SubmissionResult, SubmitC
 import { createDownload } from './download';
 import { ApiError } from './errors';
 import { callJson, jsonBody, outgoing } from './json-call';
+import { isAbsent, recordList } from './lenient';
 import { multipartBody, readUpload } from './multipart';
+import { readPage } from './paging';
 import {
   bulkUploadAnswer,
   bulkUploadQuery,
@@ -32,10 +34,25 @@ const fileName = z
   .regex(/^[^\r\n"\\/]+\.xlsx?$/iu, 'fileName must be a plain name that ends in .xlsx or .xls');
 const downloadQuery = z.strictObject({ eBRCNumber: z.string().min(1), platformCustomerId: z.string().min(1) });
 
-const certificateList = z
-  .array(certificateDetail)
-  .nullable()
-  .transform((list) => list ?? []);
+const CERTIFICATES = recordList(certificateDetail);
+
+/** What a service says that answers with words where there is nothing to list. */
+const NOTHING_FOUND = /\bno\b.*\b(records?|data|details?|certificates?|e-?brcs?)\b|\bnot? (found|available|exist)/iu;
+
+/**
+ * The list of fetch-details, in a shape of its own or as a page. An object of another shape is no empty list: the
+ * certificates from before a send must not go missing.
+ */
+const certificateList = z.unknown().transform((value, context) => {
+  const page = readPage(value)?.items;
+  if (page !== undefined || isAbsent(value)) return CERTIFICATES.parse(page);
+  const single = CERTIFICATES.parse(value);
+  if (single.records.some((each) => each.eBRCNumber !== null)) return single;
+  const message: unknown = single.records[0]?.message;
+  if (typeof message === 'string' && NOTHING_FOUND.test(message)) return CERTIFICATES.parse([]);
+  context.addIssue({ code: 'custom', message: 'neither a list nor a certificate' });
+  return z.NEVER;
+});
 
 /** Filing, its status and its certificates (spec: "POST /genebrc/push-irm" to "GET /genebrc/download-pdf"). */
 export function createFilingsApi(caller: Caller): FilingsApi {
@@ -57,11 +74,21 @@ export function createFilingsApi(caller: Caller): FilingsApi {
     },
     status: async (query, call = {}) => {
       const body = outgoing('status', statusBody, query);
-      return callJson(caller, { operation: 'status', ...jsonBody(body) }, call, requestStatus);
+      const status = await callJson(caller, { operation: 'status', ...jsonBody(body) }, call, requestStatus);
+      caller.noteUnread('status', status.unreadEntries);
+      return status;
     },
     fetchDetails: async (query, call = {}) => {
       const body = outgoing('fetchDetails', fetchDetailsBody, query);
-      return callJson(caller, { operation: 'fetchDetails', ...jsonBody(body) }, call, certificateList);
+      try {
+        const list = await callJson(caller, { operation: 'fetchDetails', ...jsonBody(body) }, call, certificateList);
+        caller.noteUnread('fetchDetails', list.unread);
+        return list.records;
+      } catch (error) {
+        // A 404 that says that there is none is an answer to a question for a list.
+        if (error instanceof ApiError && error.kind === 'certificate_not_ready') return [];
+        throw error;
+      }
     },
     downloadPdf: async (certificate, sink, call = {}) => {
       const { eBRCNumber, platformCustomerId } = outgoing('downloadPdf', downloadQuery, certificate);

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { readText } from './answers';
 import type { Caller } from './call';
+import { cleanAnswer, cleanWords, parseJson } from './clean';
 import type { CallContext, FilingApi } from './client-types';
-import { pageOf } from './customers';
+import { pageOf, readable } from './customers';
 import { createDownload } from './download';
 import { callJson, jsonBody, outgoing } from './json-call';
 import { MAX_PAGE_SIZE, allPages } from './paging';
@@ -11,8 +12,8 @@ import { irm, listIrmsQuery, type ListIrmsQuery } from './schemas-irms';
 type IrmApi = Pick<FilingApi, 'listIrms' | 'irmTemplate' | 'refreshIrms'>;
 
 const customerId = z.string().min(1, 'platformCustomerId is empty');
-/** A record without an IRM number can neither be filed nor kept; it must not hide the others. */
-const PAGE = pageOf(irm.nullable().catch(null));
+/** A record without an IRM number can neither be filed nor kept. */
+const PAGE = pageOf(irm);
 const MAX_TEMPLATE_BYTES = 32 * 1024 * 1024;
 const MAX_REFRESH_BYTES = 16 * 1024 * 1024;
 
@@ -22,11 +23,15 @@ export function createIrmApi(caller: Caller): IrmApi {
 
   async function* listIrms(input: ListIrmsQuery, call: CallContext) {
     const query = outgoing('listIrms', listIrmsQuery, input);
-    for await (const record of allPages(MAX_PAGE_SIZE, (page) =>
-      callJson(caller, { operation: 'listIrms', query: { ...query, page, limit: MAX_PAGE_SIZE } }, call, PAGE),
-    )) {
-      if (record) yield record;
-    }
+    const list = (page: number) => ({
+      operation: 'listIrms' as const,
+      query: { ...query, page, limit: MAX_PAGE_SIZE },
+    });
+    yield* readable(
+      caller,
+      'listIrms',
+      allPages(MAX_PAGE_SIZE, (page) => callJson(caller, list(page), call, PAGE)),
+    );
   }
 
   return {
@@ -48,8 +53,8 @@ export function createIrmApi(caller: Caller): IrmApi {
 
 function parsedOrText(text: string): unknown {
   try {
-    return JSON.parse(text) as unknown;
+    return cleanAnswer(parseJson(text));
   } catch {
-    return text === '' ? null : text;
+    return text === '' ? null : cleanWords(text);
   }
 }

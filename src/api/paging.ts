@@ -12,11 +12,14 @@ const MAX_PAGES = 10_000;
 
 /**
  * Reads a page: `{data, meta}`, a bare array, or an object in which one list stands under another name, because the shape of the
- * customer list is not shown. Null if there is no list, or more than one and none is `data`.
+ * customer list is not shown; `null` and `""` where the list was meant are an empty one. Null if there is no list, or more
+ * than one and none is `data`.
  */
 export function readPage(value: unknown): Page | null {
+  if (value === null || value === '') return { items: [], totalPages: null };
   if (Array.isArray(value)) return { items: value as unknown[], totalPages: null };
   if (!isObject(value)) return null;
+  if ('data' in value && (value.data === null || value.data === '')) return { items: [], totalPages: null };
   const lists = Array.isArray(value.data) ? [value.data as unknown[]] : Object.values(value).filter(isList);
   const [items] = lists;
   return items && lists.length === 1 ? { items, totalPages: totalPagesOf(value) } : null;

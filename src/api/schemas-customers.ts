@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { flag, requiredText, text } from './lenient';
+import { flag, record, requiredText, text } from './lenient';
 
 /** What goes out is strict: the service rejects every property it does not know (spec: "POST /platform-customers"). */
 export const createCustomerBody = z.strictObject({
@@ -31,8 +31,7 @@ export type UpdateCustomerBody = z.input<typeof updateCustomerBody>;
 export const credentialsBody = z.strictObject({ dgftUsername: z.string().min(1), dgftPassword: z.string().min(1) });
 export type CredentialsBody = z.input<typeof credentialsBody>;
 
-const dgftApiStatus = z
-  .looseObject({ state: text, activatesAt: text, sharedCredentialsLikely: flag })
+const dgftApiStatus = record({ state: text, activatesAt: text, sharedCredentialsLikely: flag })
   .nullish()
   .catch(null)
   .transform((value) => value ?? null);
@@ -42,7 +41,7 @@ const dgftApiStatus = z
  * get and list, `dgftApiStatus` by list and until credentials are on file. `dgftApiStatus.state` is a plain text, so
  * that a word other than ready and activation_pending is no failure.
  */
-export const customer = z.looseObject({
+export const customer = record({
   id: requiredText,
   name: text,
   email: text,

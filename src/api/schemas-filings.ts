@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { anyList, number, text } from './lenient';
+import { anyList, number, record, recordList, text } from './lenient';
 
 const filingDate = z.string().regex(/^\d{8}$/, 'must be a date as DDMMYYYY');
 const yesNo = z.enum(['Y', 'N']);
@@ -76,15 +76,15 @@ const acknowledgementFields = {
  * a failed one has to say so. Anything else proves nothing.
  */
 function tellsTheOutcome(answer: { requestId: string | null; ackStatus: string | null }): boolean {
-  return Boolean(answer.requestId) || answer.ackStatus?.toLowerCase() === 'failed';
+  return Boolean(answer.requestId) || answer.ackStatus?.trim().toLowerCase() === 'failed';
 }
 const untold = { message: 'the answer has neither a requestId nor ackStatus Failed' };
 
 /** Acknowledgement of a push (spec: "Generation request"). */
-export const pushAnswer = z.looseObject(acknowledgementFields).refine(tellsTheOutcome, untold);
+export const pushAnswer = record(acknowledgementFields).refine(tellsTheOutcome, untold);
 export type PushAnswer = z.output<typeof pushAnswer>;
 
-const uploadedIrm = z.looseObject({
+const uploadedIrm = record({
   serialNo: number,
   irmNumber: text,
   irmDt: text,
@@ -94,21 +94,20 @@ const uploadedIrm = z.looseObject({
 });
 
 /** Acknowledgement of a bulk upload. Reconcile by `irms`, never by `irmNumbers` (spec: "POST /genebrc/bulk-upload"). */
-export const bulkUploadAnswer = z
-  .looseObject({
-    ...acknowledgementFields,
-    parsedRowCount: number,
-    irmNumbers: anyList,
-    irms: z.array(uploadedIrm).nullish().catch(null),
-  })
+export const bulkUploadAnswer = record({
+  ...acknowledgementFields,
+  parsedRowCount: number,
+  irmNumbers: anyList,
+  irms: recordList(uploadedIrm),
+})
   .refine(tellsTheOutcome, untold)
-  .transform((answer) => ({ ...answer, irms: answer.irms ?? [] }));
+  .transform((answer) => ({ ...answer, irms: answer.irms.records }));
 export type BulkUploadAnswer = z.output<typeof bulkUploadAnswer>;
 
 export const statusBody = z.strictObject({ platformCustomerId: customerId, requestId: z.string().min(1) });
 export type StatusBody = z.input<typeof statusBody>;
 
-const statusEntry = z.looseObject({
+const statusEntry = record({
   serialNo: text,
   irmNumber: text,
   irmDt: text,
@@ -127,18 +126,21 @@ const statusEntry = z.looseObject({
 export type StatusEntry = z.output<typeof statusEntry>;
 
 /** Request status record (spec). `processingStatus` is null or any word until the authority has answered. */
-export const requestStatus = z
-  .looseObject({
-    dgftAckId: text,
-    requestId: text,
-    recordResCount: number,
-    recordProCount: number,
-    recordFailCount: number,
-    processingStatus: text,
-    ebrcBulkGenStatusLst: z.array(statusEntry).nullish(),
-    errorDetails: anyList,
-  })
-  .transform((record) => ({ ...record, ebrcBulkGenStatusLst: record.ebrcBulkGenStatusLst ?? [] }));
+export const requestStatus = record({
+  dgftAckId: text,
+  requestId: text,
+  recordResCount: number,
+  recordProCount: number,
+  recordFailCount: number,
+  processingStatus: text,
+  ebrcBulkGenStatusLst: recordList(statusEntry),
+  errorDetails: anyList,
+}).transform(({ ebrcBulkGenStatusLst: list, ...status }) => ({
+  ...status,
+  ebrcBulkGenStatusLst: list.records,
+  /** Entries of the list that are no records: one of them may be any row's. */
+  unreadEntries: list.unread,
+}));
 export type RequestStatus = z.output<typeof requestStatus>;
 
 export const fetchDetailsBody = z.strictObject({
@@ -152,7 +154,7 @@ export const fetchDetailsBody = z.strictObject({
 export type FetchDetailsBody = z.input<typeof fetchDetailsBody>;
 
 /** Certificate detail (spec: "Certificate detail"): one entry per IRM record processed. */
-export const certificateDetail = z.looseObject({
+export const certificateDetail = record({
   iec: text,
   eBRCNumber: text,
   eBRCDate: text,

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { number, requiredText, text } from './lenient';
+import { code, number, record, requiredText, text } from './lenient';
 
 /**
  * Saved IRM record (spec: "Saved IRM record"). Dates are kept as they come (DDMMYYYY or ISO); amounts are in the
  * currency of `remittanceFCC`. `irmStatus` is a plain text: only the example `fresh` is documented.
  */
-export const irm = z.looseObject({
+export const irm = record({
   id: text,
   irmNumber: requiredText,
   irmIssueDate: text,
@@ -21,7 +21,7 @@ export const irm = z.looseObject({
   iecCode: text,
   panNumber: text,
   remitterName: text,
-  remitterCountry: text,
+  remitterCountry: code,
   purposeOfRemittance: text,
   subjectType: text,
   userId: text,

@@ -11,6 +11,8 @@ export interface StatusRecord {
   recordFailCount: number | null;
   errorDetails?: readonly unknown[];
   ebrcBulkGenStatusLst: readonly StatusRecordEntry[];
+  /** Entries of the list that could not be read; each of them may be any row's. */
+  unreadEntries?: number;
 }
 
 export interface StatusRecordEntry {
@@ -167,7 +169,8 @@ export function judgeStatus(rows: readonly SentRow[], record: StatusRecord): Sta
     verdicts.map((row) =>
       row.outcome === 'open' ? { position: row.position, outcome: 'errored', errors: requestErrors } : row,
     );
-  const untouched = record.ebrcBulkGenStatusLst.length === 0 && processed === 0 && failed === 0;
+  const unread = record.unreadEntries ?? 0;
+  const untouched = record.ebrcBulkGenStatusLst.length === 0 && unread === 0 && processed === 0 && failed === 0;
   if (status === ERRORED && untouched) {
     return { verdict: 'errored_empty', rows: restErrored(), reason: `${said} without counts and records` };
   }
@@ -177,7 +180,8 @@ export function judgeStatus(rows: readonly SentRow[], record: StatusRecord): Sta
   // has its certificate.
   const entries = new Set(matched.values());
   const strays = record.ebrcBulkGenStatusLst.filter((each) => !entries.has(each));
-  const contradicted = strays.some((each) => each.eBRCNumber?.trim() || !rows.some((row) => agrees(row, each)));
+  const contradicted =
+    unread > 0 || strays.some((each) => each.eBRCNumber?.trim() || !rows.some((row) => agrees(row, each)));
   const unlisted = verdicts.every((row) => row.outcome !== 'open' || !matched.has(row.position));
   if (counted && unlisted && !contradicted && processed === certified && failed === errored + open) {
     return { verdict: 'terminal', rows: restErrored(), reason: `${said}, the counts account for every record` };

@@ -78,6 +78,11 @@ describe('every error that the specification documents', () => {
       });
       const { api } = clientOf(service.baseUrl);
       expect((await errorOf(invoke(api, 'status'))).retryAfterMs).toBe(7_000);
+      service.answer((_request, response) => {
+        response.setHeader('retry-after', '86400');
+        json(response, 503, { message: 'busy' });
+      });
+      expect((await errorOf(invoke(api, 'status'))).retryAfterMs).toBe(15 * 60_000);
       await api.close();
     });
   });

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { readEnvelope, unknownRemarks } from '../../src/api/answers';
+import { cleanAnswer } from '../../src/api/clean';
 import { parseErrorBody } from '../../src/api/error-body';
 import { readPage } from '../../src/api/paging';
 import { createRedactor } from '../../src/api/redact';
@@ -58,12 +59,30 @@ describe('what the service sends', () => {
     expect(irm.parse({ irmNumber: 5 })).toEqual(
       irm.parse({ irmNumber: '5', irmStatus: null, irmAvailableAmt: null, remitterName: null }),
     );
-    expect(irm.parse({ irmNumber: '5', irmAvailableAmt: '1,000' }).irmAvailableAmt).toBeNull();
+    expect(irm.parse({ irmNumber: '5', irmAvailableAmt: '1,00,000.50' }).irmAvailableAmt).toBe(100_000.5);
+    expect(irm.parse({ irmNumber: '5', irmAvailableAmt: '100,000' }).irmAvailableAmt).toBe(100_000);
+    for (const unread of ['1,00', '10,0,0', 'USD 5', '1.000,00', {}]) {
+      expect(irm.parse({ irmNumber: '5', irmAvailableAmt: unread }).irmAvailableAmt).toBeNull();
+    }
+  });
+
+  test.each(['', ' ', 'NA', 'n/a', '-', '--', 'null', null, undefined])('%p is absent', (nothing) => {
+    const [entry] = requestStatus.parse({
+      ebrcBulkGenStatusLst: [{ serialNo: 1, irmNumber: nothing, eBRCNumber: nothing, eBRCDt: nothing }],
+    }).ebrcBulkGenStatusLst;
+    expect(entry).toMatchObject({ serialNo: '1', irmNumber: null, eBRCNumber: null, eBRCDt: null });
+    expect(pushAnswer.safeParse({ requestId: nothing, ackStatus: 'Validated' }).success).toBe(false);
+    expect(pushAnswer.parse({ requestId: 'R', errorDetails: nothing }).errorDetails).toEqual([]);
+  });
+
+  test('the country code of Namibia is a value', () => {
+    expect(irm.parse({ irmNumber: '5', remitterCountry: 'NA' }).remitterCountry).toBe('NA');
   });
 
   test('unknown words are kept as they are', () => {
     fc.assert(
       fc.property(fc.string({ minLength: 1 }), (word) => {
+        fc.pre(!/^\s*(-{0,3}|n\.?\/?a\.?|null|nil)\s*$/iu.test(word));
         expect(pushAnswer.parse({ requestId: 'R', ackStatus: word }).ackStatus).toBe(word);
         expect(requestStatus.parse({ processingStatus: word }).processingStatus).toBe(word);
         expect(customer.parse({ id: 'C', dgftApiStatus: { state: word } }).dgftApiStatus?.state).toBe(word);
@@ -88,6 +107,9 @@ describe('what the service sends', () => {
   test('the envelope is taken off, a bare body is taken as it is', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 3 }), (data) => {
+        // Numbers that no double holds exactly are kept as texts, and `__proto__` is no name of a field.
+        fc.pre(!/\d{16}|__proto__/u.test(JSON.stringify(data)));
+        fc.pre(JSON.stringify(data) === JSON.stringify(cleanAnswer(data)));
         const envelope = { success: true, data, statusCode: 200, timestamp: '2026-01-05T10:00:00.000Z' };
         expect(readEnvelope(JSON.stringify(envelope))).toEqual(JSON.parse(JSON.stringify(data)));
       }),

@@ -1,0 +1,63 @@
+/**
+ * Texts that others wrote: made fit to be stored, printed and put into Markdown. A control character, half a surrogate
+ * pair or a bidi override in a name must not make a write fail, steer a terminal or show something else than it says.
+ */
+
+/** Longest text of an answer that is kept, in bytes of UTF-8. */
+export const TEXT_BYTES = 2_048;
+
+/** What ends a line somewhere: becomes a blank, so that words stay apart. */
+const LINE_ENDS = /[\t\n\v\f\r\u0085\u2028\u2029]+/gu;
+/** With the flag u, a surrogate is matched only where it stands alone. */
+const CONTROLS = /[\p{Cc}\p{Cs}]/gu;
+/** They turn the order of what is shown around; joiners stay, Indic scripts need them. */
+const BIDI = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
+/** Marks that show nothing and hide what they stand in. */
+const INVISIBLE = /[\u00ad\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
+
+/** Without control characters and broken surrogates, which PostgreSQL and Temporal do not take. */
+export function cleanText(text: string): string {
+  return text.replace(LINE_ENDS, ' ').replace(CONTROLS, '');
+}
+
+/** A text of at most `maxBytes` bytes of UTF-8; one that is cut ends in `…`. */
+export function cutText(text: string, maxBytes = TEXT_BYTES): string {
+  // No UTF-16 unit takes more than three bytes.
+  if (text.length * 3 <= maxBytes) return text;
+  let bytes = 0;
+  let units = 0;
+  let kept = 0;
+  for (const character of text) {
+    bytes += bytesOf(character);
+    if (bytes > maxBytes) return `${text.slice(0, kept)}…`;
+    units += character.length;
+    if (bytes <= maxBytes - 3) kept = units;
+  }
+  return text;
+}
+
+function bytesOf(character: string): number {
+  const code = character.codePointAt(0) ?? 0;
+  if (code < 0x80) return 1;
+  if (code < 0x800) return 2;
+  return code < 0x10000 ? 3 : 4;
+}
+
+/** For a terminal or a cell: one line, nothing that steers a terminal, and shown in the order in which it is written. */
+export function printable(text: string): string {
+  return cleanText(text).replace(BIDI, '').replace(INVISIBLE, '');
+}
+
+/** The same for a text of several lines that we set ourselves: line feeds stay. */
+export function printableLines(text: string): string {
+  return text.split('\n').map(printable).join('\n');
+}
+
+/** For Markdown (the current details and summaries of the Temporal UI): no mark-up, no HTML, no links. */
+export function markdownText(text: string): string {
+  return printable(text)
+    .replace(/[\\`*_[\]<>|~#&!]/gu, '\\$&')
+    .replace(/:(?=\/\/)/gu, '\\:')
+    .replace(/\bwww\./giu, 'www\\.')
+    .replace(/^(\s*)([-+]|\d+[.)])(?=\s)/u, '$1\\$2');
+}
