@@ -4,11 +4,12 @@ import importX from 'eslint-plugin-import-x';
 /** Layers, lowest first: a file may import from its own layer and from the layers named here, nothing else. */
 const layers = {
   domain: [],
-  ledger: ['domain'],
+  keys: [],
+  ledger: ['domain', 'keys'],
   documents: ['domain'],
   workbook: ['domain'],
   api: ['domain'],
-  codec: [],
+  codec: ['keys'],
   sandbox: ['domain'],
   activities: ['api', 'ledger', 'documents', 'workbook', 'domain'],
   // Types alone: see the rule for src/workflows below.

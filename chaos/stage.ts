@@ -72,7 +72,7 @@ export async function openStage({ seed, windowMs, ackDelayMs, variables, say }: 
   const client = createEbrcClient({
     temporal: new Client({ connection, namespace: temporal.namespace }),
     pool,
-    vault: createVault({ keys: [{ keyId: 'chaos', key }] }),
+    vault: createVault({ keys: [{ id: 'chaos', key }] }),
     documents: createDocumentStore({ root: documentsRoot }),
     mode: 'test',
     taskQueue: 'ebrc',

@@ -33,14 +33,22 @@ CREATE TABLE exporters (
 -- Not unique: a client that was deleted at the service and created again has the same e-mail under another id.
 CREATE INDEX exporters_email ON exporters (mode, lower(email));
 
--- The vault: portal user names and passwords, AES-256-GCM; the reference is all that leaves this table.
+-- The vault: portal user names and passwords, AES-256-GCM; the reference is all that leaves this table. What a secret is for is
+-- authenticated with it: these columns only say what to try. A submission is in the hands of the workflow `submitted_to`
+-- until it becomes a version of an exporter's credentials.
 CREATE TABLE vault_secrets (
-  secret_ref uuid PRIMARY KEY,
-  mode       text NOT NULL,
-  key_id     text NOT NULL,
-  nonce      bytea NOT NULL,
-  ciphertext bytea NOT NULL,
-  created_at timestamptz NOT NULL DEFAULT now()
+  secret_ref   uuid PRIMARY KEY,
+  format       smallint NOT NULL,
+  purpose      text NOT NULL CHECK (purpose IN ('submission', 'portal-login')),
+  mode         text NOT NULL,
+  exporter_id  text,
+  version      integer,
+  submitted_to text NOT NULL,
+  key_id       text NOT NULL,
+  nonce        bytea NOT NULL,
+  ciphertext   bytea NOT NULL,
+  created_at   timestamptz NOT NULL DEFAULT now(),
+  CHECK ((purpose = 'portal-login') = (exporter_id IS NOT NULL AND version IS NOT NULL))
 );
 
 -- Each submission of credentials is a version. `held` says that the service took it: a submission that is rejected leaves

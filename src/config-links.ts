@@ -1,4 +1,5 @@
-import { isLoopback, type EncryptionKey } from './config-values';
+import { isLoopback } from './config-values';
+import type { EncryptionKey } from './keys/sub-keys';
 
 /**
  * What a `prod_` key asks of the links that its data travels over and of the keys that it is stored under. Each check answers

@@ -3,18 +3,12 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { DURATION_FORM, formatDuration, parseDuration } from './domain/durations';
 import { modeOfKey, type Mode } from './domain/names';
+import type { EncryptionKey } from './keys/sub-keys';
 
 /**
  * How each kind of value is read. A message says what was wrong and what is allowed; the variable's name is put before it. A value that
  * may be secret, or hold a password, is never repeated.
  */
-
-/** A key of the payload codec and of the vault: AES-256-GCM. */
-export interface EncryptionKey {
-  id: string;
-  /** 32 bytes. */
-  key: Buffer;
-}
 
 type Refine<T> = z.core.$RefinementCtx<T>;
 

@@ -4,6 +4,7 @@ import type { z } from 'zod';
 import { isOpenHttp, openDatabaseLink, openTemporalLink, weakEncryptionKey } from './config-links';
 import * as values from './config-values';
 import { modeOfKey, type Mode } from './domain/names';
+import type { EncryptionKey } from './keys/sub-keys';
 
 /** The one place that reads the environment. Names, meanings and defaults of the variables are in `.env.example`. */
 
@@ -51,7 +52,7 @@ export interface Config {
   };
   taskQueue: string;
   /** The current key first. */
-  encryptionKeys: readonly [values.EncryptionKey, ...values.EncryptionKey[]];
+  encryptionKeys: readonly [EncryptionKey, ...EncryptionKey[]];
   /** Absolute path of the folder. */
   documents: string;
   poll: { firstMs: number; minMs: number; maxMs: number };

@@ -12,6 +12,7 @@ import {
   markRejected,
   markValid,
   removeWaiter,
+  versionOfSecret,
   waitersOf,
 } from '../ledger/credentials';
 import { needExporter, saveExporter } from '../ledger/exporters';
@@ -70,7 +71,8 @@ export function createCredentialActivities(deps: ActivityDependencies) {
     if (done) return done;
     await waitForFuse(exporterId);
     const known = await credentialVersion(pool, exporterId, version);
-    const { username, password } = await vault.open(pool, known?.secretRef ?? '');
+    const use = { purpose: 'portal-login', mode, exporterId, version } as const;
+    const { username, password } = await vault.open(pool, known?.secretRef ?? '', use);
     const readAt = new Date(clock());
     try {
       const customer = await api.checkCredentials(exporterId, { dgftUsername: username, dgftPassword: password }, call);
@@ -115,7 +117,10 @@ export function createCredentialActivities(deps: ActivityDependencies) {
     }): Promise<AcceptResult> {
       const { exporterId, credentialsRef, by, at } = args;
       try {
-        const { username } = await vault.open(pool, credentialsRef);
+        // A repeat: with its version the consent is on record, and the secret no longer opens as a submission.
+        const known = await versionOfSecret(pool, exporterId, credentialsRef);
+        if (known !== null) return { outcome: 'accepted', version: known };
+        const { username } = await vault.open(pool, credentialsRef, { purpose: 'submission', mode });
         const consent = {
           mode,
           exporterId,
@@ -125,7 +130,8 @@ export function createCredentialActivities(deps: ActivityDependencies) {
           statement: CONSENT_STATEMENT,
         };
         await recordConsent(pool, consent);
-        return { outcome: 'accepted', version: await addCredentials(pool, exporterId, credentialsRef) };
+        const version = await addCredentials(pool, vault, { mode, exporterId, secretRef: credentialsRef });
+        return { outcome: 'accepted', version };
       } catch (error) {
         if (!(error instanceof VaultError) || error.code !== 'secret_missing') throw error;
         return { outcome: 'unknown', message: error.message };

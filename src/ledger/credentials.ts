@@ -1,5 +1,7 @@
 import type pg from 'pg';
+import type { Mode } from '../domain/names';
 import { withTransaction, type Queryable } from './pool';
+import type { Vault } from './vault';
 
 export type CredentialState = 'unverified' | 'valid' | 'bad';
 
@@ -50,15 +52,32 @@ export async function checkableVersion(db: Queryable, exporterId: string): Promi
   return rows[0]?.version ?? null;
 }
 
-/** Registers a submission and answers its version; the same secret again answers the version that it has. */
-export async function addCredentials(pool: pg.Pool, exporterId: string, secretRef: string): Promise<number> {
+/** The version that a secret has become; null where it is on record as none. */
+export async function versionOfSecret(db: Queryable, exporterId: string, secretRef: string): Promise<number | null> {
+  const { rows } = await db.query<{ version: number }>(
+    `SELECT version FROM credential_versions WHERE exporter_id = $1 AND secret_ref = $2`,
+    [exporterId, secretRef],
+  );
+  return rows[0]?.version ?? null;
+}
+
+/**
+ * Registers a submission and answers its version; the same secret again answers the version that it has. From then on the vault
+ * opens it as that version alone.
+ * @throws EncryptionError or VaultError where the vault does not open it as a submission; nothing is registered then
+ */
+export async function addCredentials(
+  pool: pg.Pool,
+  vault: Pick<Vault, 'assign'>,
+  { mode, exporterId, secretRef }: { mode: Mode; exporterId: string; secretRef: string },
+): Promise<number> {
   return underLock(pool, exporterId, async (client) => {
-    const { rows } = await client.query<{ version: number }>(
-      `SELECT version FROM credential_versions WHERE exporter_id = $1 AND secret_ref = $2`,
-      [exporterId, secretRef],
-    );
-    if (rows[0]) return rows[0].version;
-    return insertVersion(client, { exporterId, secretRef, state: 'unverified', held: false, reason: null });
+    const known = await versionOfSecret(client, exporterId, secretRef);
+    if (known !== null) return known;
+    const unverified = { exporterId, secretRef, state: 'unverified', held: false, reason: null } as const;
+    const version = await insertVersion(client, unverified);
+    await vault.assign(client, secretRef, { mode, exporterId, version });
+    return version;
   });
 }
 

@@ -1,184 +1,197 @@
-import { createCipheriv, createDecipheriv, randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { Mode } from '../domain/names';
+import { EncryptionError } from '../keys/encryption-error';
+import { createSealer } from '../keys/sealing';
+import type { EncryptionKey } from '../keys/sub-keys';
 import type { Queryable } from './pool';
+import { contextOf, FORMAT, type SecretUse } from './vault-context';
 
-export interface VaultKey {
-  keyId: string;
-  /** 32 bytes. */
-  key: Buffer;
-}
+export type { SecretUse } from './vault-context';
 
 export interface PortalCredentials {
   username: string;
   password: string;
 }
 
-/** Encrypted bytes, with what is needed to open them besides the key. */
-export interface Sealed {
+/** A secret that no key opens. */
+export interface UnreadableSecret {
+  secretRef: string;
+  mode: string;
+  exporterId: string | null;
   keyId: string;
-  nonce: Buffer;
-  /** The ciphertext with its 16-byte tag behind it. */
-  ciphertext: Buffer;
+  /** Why, without any part of it. */
+  problem: string;
 }
 
 export interface RotationResult {
-  /** Secrets that were encrypted anew, under the first key. */
+  /** Secrets that were encrypted anew, under the first key, and opened again. */
   rotated: number;
-  /** Secrets that were under it already. */
+  /** Secrets that were under it already, and opened. */
   kept: number;
+  /** Left as they are; the old keys have to stay, or the credentials be handed in again. */
+  unreadable: UnreadableSecret[];
 }
 
 /** Portal user names and passwords, encrypted at rest. What leaves the vault for workflows and logs is a reference. */
 export interface Vault {
-  /** Stores credentials and answers their reference. @throws VaultError where one of them is empty. */
-  put(db: Queryable, credentials: PortalCredentials & { mode: Mode }): Promise<string>;
-  /** @throws VaultError `secret_missing` for an unknown or removed reference, `key_missing`, `unreadable`. */
-  open(db: Queryable, secretRef: string): Promise<PortalCredentials>;
-  /** Removes a secret; answers whether there was one. */
-  remove(db: Queryable, secretRef: string): Promise<boolean>;
-  /** Encrypts everything under the first key; safe to repeat, and while workers run. */
+  /**
+   * Stores credentials that are handed to a workflow, and answers their reference. They belong to no exporter until {@link assign}.
+   * @throws VaultError where one of them is empty
+   */
+  put(db: Queryable, credentials: PortalCredentials & { mode: Mode; workflowId: string }): Promise<string>;
+  /**
+   * Opens a secret for the use that the caller expects it for; under any other it does not open.
+   * @throws VaultError `secret_missing` for a reference that is unknown, removed or for another use; EncryptionError `key_missing`,
+   * `unreadable`
+   */
+  open(db: Queryable, secretRef: string, use: SecretUse): Promise<PortalCredentials>;
+  /** Makes what was handed in a version of an exporter's credentials: from then on it opens as that alone. */
+  assign(db: Queryable, secretRef: string, to: { mode: Mode; exporterId: string; version: number }): Promise<void>;
+  /** Removes what was handed in and has not been assigned; answers whether there was one. */
+  discard(db: Queryable, secretRef: string): Promise<boolean>;
+  /**
+   * Encrypts everything under the first key and opens it again; safe to repeat, and while workers run. Goes on past secrets that do not
+   * open, and lists them.
+   */
   rotate(db: Queryable): Promise<RotationResult>;
-  /** Encrypts bytes for one purpose: they open only under the same `context`. */
-  seal(bytes: Buffer, context: string): Sealed;
-  /** @throws VaultError `key_missing` or `unreadable`. */
-  unseal(sealed: Sealed, context: string): Buffer;
 }
 
-export type VaultErrorCode = 'secret_missing' | 'secret_empty' | 'key_missing' | 'unreadable' | 'keys_invalid';
-
-/** Says what is wrong and what to do; never holds any part of a secret, nor its cause. */
-export class VaultError extends Error {
+/** What the vault has to say besides its keys: `secret_missing`, `secret_empty`, `unreadable`. */
+export class VaultError extends EncryptionError {
   override readonly name = 'VaultError';
-
-  constructor(
-    readonly code: VaultErrorCode,
-    message: string,
-  ) {
-    super(message);
-  }
 }
 
-const ALGORITHM = 'aes-256-gcm';
-const KEY_BYTES = 32;
-const NONCE_BYTES = 12;
-const TAG_BYTES = 16;
 const ROTATE_AT_ONCE = 200;
 
 interface SecretRow {
   secretRef: string;
-  mode: string;
+  purpose: SecretUse['purpose'];
+  mode: Mode;
+  exporterId: string | null;
+  version: number | null;
   keyId: string;
   nonce: Buffer;
   ciphertext: Buffer;
 }
 
-const COLUMNS = 'secret_ref AS "secretRef", mode, key_id AS "keyId", nonce, ciphertext';
+const COLUMNS =
+  'secret_ref AS "secretRef", purpose, mode, exporter_id AS "exporterId", version, key_id AS "keyId", nonce, ciphertext';
 
 /**
- * A vault over the given keys: the first encrypts, all decrypt, so that a key is changed by putting the new one first and
- * rotating. The reference and the mode are authenticated with the ciphertext: a row that is copied under another reference,
- * or from test to live, does not open.
- * @throws VaultError for no key, a key of another length, or two keys of one id.
+ * A vault over the given keys, or rather over their sub-keys for this purpose: the first encrypts, all decrypt, so that a key is changed by
+ * putting the new one first and rotating. Reference, purpose, mode, exporter and version are authenticated with the ciphertext: a row that is
+ * copied or changed to be another's does not open.
+ * @throws EncryptionError for no key, a key of another length, or two keys of one id
  */
-export function createVault({ keys }: { keys: readonly VaultKey[] }): Vault {
-  const primary = keys[0] ?? refuseKeys('The vault has no key: set EBRC_ENCRYPTION_KEY.');
-  const byId = new Map(keys.map(({ keyId, key }) => [keyId, key]));
-  if (byId.size !== keys.length) refuseKeys('Two keys of EBRC_ENCRYPTION_KEY have the same id: give each its own.');
-  for (const { keyId, key } of keys) {
-    if (key.length !== KEY_BYTES) refuseKeys(`Key ${keyId} has ${key.length} bytes; a key has exactly ${KEY_BYTES}.`);
+export function createVault({ keys }: { keys: readonly EncryptionKey[] }): Vault {
+  const sealer = createSealer(keys, 'vault');
+
+  async function read(db: Queryable, secretRef: string): Promise<SecretRow> {
+    const { rows } = await db.query<SecretRow>(
+      `SELECT ${COLUMNS} FROM vault_secrets WHERE secret_ref::text = lower($1)`,
+      [secretRef],
+    );
+    const [row] = rows;
+    if (row) return row;
+    throw new VaultError('secret_missing', `The vault holds nothing under ${secretRef}: submit it again.`);
   }
 
-  function seal(bytes: Buffer, context: string): Sealed {
-    const { keyId, key } = primary;
-    const nonce = randomBytes(NONCE_BYTES);
-    const cipher = createCipheriv(ALGORITHM, key, nonce).setAAD(Buffer.from(context));
-    const ciphertext = Buffer.concat([cipher.update(bytes), cipher.final(), cipher.getAuthTag()]);
-    return { keyId, nonce, ciphertext };
-  }
-
-  function unseal({ keyId, nonce, ciphertext }: Sealed, context: string): Buffer {
-    const key = byId.get(keyId);
-    if (!key) {
-      const message = `The secret is encrypted with key ${keyId}, which is not in EBRC_ENCRYPTION_KEY: add it behind the first.`;
-      throw new VaultError('key_missing', message);
-    }
-    try {
-      const decipher = createDecipheriv(ALGORITHM, key, nonce, { authTagLength: TAG_BYTES });
-      decipher.setAAD(Buffer.from(context)).setAuthTag(ciphertext.subarray(-TAG_BYTES));
-      return Buffer.concat([decipher.update(ciphertext.subarray(0, -TAG_BYTES)), decipher.final()]);
-    } catch {
-      const message = `The secret does not open with key ${keyId}: the key is not the one of that id, or the row was changed.`;
-      throw new VaultError('unreadable', message);
-    }
-  }
-
-  async function reseal(db: Queryable, row: SecretRow): Promise<boolean> {
-    const context = contextOf(row.secretRef, row.mode);
-    const sealed = seal(unseal(row, context), context);
+  /** Stores `bytes` in the place of what `row` holds; false where that was replaced meanwhile. */
+  async function replace(db: Queryable, row: SecretRow, bytes: Buffer, use: SecretUse): Promise<boolean> {
+    const { keyId, nonce, ciphertext } = sealer.seal(bytes, contextOf(row.secretRef, use));
+    const { exporterId = null, version = null } = use.purpose === 'portal-login' ? use : {};
     // The old nonce in the condition: a secret that was replaced meanwhile is not set back.
     const { rowCount } = await db.query(
-      'UPDATE vault_secrets SET key_id = $2, nonce = $3, ciphertext = $4 WHERE secret_ref = $1 AND nonce = $5',
-      [row.secretRef, sealed.keyId, sealed.nonce, sealed.ciphertext, row.nonce],
+      `UPDATE vault_secrets
+          SET key_id = $2, nonce = $3, ciphertext = $4, purpose = $5, exporter_id = $6, version = $7
+        WHERE secret_ref = $1 AND nonce = $8`,
+      [row.secretRef, keyId, nonce, ciphertext, use.purpose, exporterId, version, row.nonce],
     );
     return rowCount === 1;
   }
 
-  return {
-    seal,
-    unseal,
+  /** Whether it had to be encrypted anew. @throws EncryptionError where it does not open, before or afterwards */
+  async function rotateOne(db: Queryable, row: SecretRow): Promise<boolean> {
+    const use = useOf(row);
+    const bytes = sealer.open(row, contextOf(row.secretRef, use));
+    if (row.keyId === sealer.keyId) return false;
+    if (!(await replace(db, row, bytes, use))) return false;
+    const written = await read(db, row.secretRef);
+    sealer.open(written, contextOf(row.secretRef, useOf(written)));
+    return true;
+  }
 
-    async put(db, { mode, username, password }) {
+  return {
+    async put(db, { mode, workflowId, username, password }) {
       if (username.trim() === '') throw new VaultError('secret_empty', 'The portal user name is empty.');
       if (password === '') throw new VaultError('secret_empty', 'The portal password is empty.');
       const secretRef = randomUUID();
-      const sealed = seal(Buffer.from(JSON.stringify({ username, password })), contextOf(secretRef, mode));
+      const bytes = Buffer.from(JSON.stringify({ username, password }));
+      const sealed = sealer.seal(bytes, contextOf(secretRef, { purpose: 'submission', mode }));
       await db.query(
-        'INSERT INTO vault_secrets (secret_ref, mode, key_id, nonce, ciphertext) VALUES ($1, $2, $3, $4, $5)',
-        [secretRef, mode, sealed.keyId, sealed.nonce, sealed.ciphertext],
+        `INSERT INTO vault_secrets (secret_ref, format, purpose, mode, submitted_to, key_id, nonce, ciphertext)
+         VALUES ($1, $2, 'submission', $3, $4, $5, $6, $7)`,
+        [secretRef, FORMAT, mode, workflowId, sealed.keyId, sealed.nonce, sealed.ciphertext],
       );
       return secretRef;
     },
 
-    async open(db, secretRef) {
-      const { rows } = await db.query<SecretRow>(
-        `SELECT ${COLUMNS} FROM vault_secrets WHERE secret_ref::text = lower($1)`,
-        [secretRef],
-      );
-      const [row] = rows;
-      if (!row) throw new VaultError('secret_missing', `The vault holds nothing under ${secretRef}: submit it again.`);
-      return readCredentials(unseal(row, contextOf(row.secretRef, row.mode)));
+    async open(db, secretRef, use) {
+      const row = await read(db, secretRef);
+      if (contextOf(row.secretRef, useOf(row)) !== contextOf(row.secretRef, use)) {
+        throw new VaultError(
+          'secret_missing',
+          `What the vault holds under ${secretRef} is for another use: submit it again.`,
+        );
+      }
+      return readCredentials(sealer.open(row, contextOf(row.secretRef, use)));
     },
 
-    async remove(db, secretRef) {
-      const { rowCount } = await db.query('DELETE FROM vault_secrets WHERE secret_ref::text = lower($1)', [secretRef]);
+    async assign(db, secretRef, { mode, exporterId, version }) {
+      const row = await read(db, secretRef);
+      // What is somebody's already does not open as a submission.
+      const bytes = sealer.open(row, contextOf(row.secretRef, { purpose: 'submission', mode }));
+      await replace(db, row, bytes, { purpose: 'portal-login', mode, exporterId, version });
+    },
+
+    async discard(db, secretRef) {
+      const { rowCount } = await db.query(
+        `DELETE FROM vault_secrets WHERE secret_ref::text = lower($1) AND purpose = 'submission'`,
+        [secretRef],
+      );
       return rowCount === 1;
     },
 
     async rotate(db) {
-      let rotated = 0;
+      const result: RotationResult = { rotated: 0, kept: 0, unreadable: [] };
       for (let after = '00000000-0000-0000-0000-000000000000'; ;) {
         const { rows } = await db.query<SecretRow>(
-          `SELECT ${COLUMNS} FROM vault_secrets WHERE key_id <> $1 AND secret_ref > $2 ORDER BY secret_ref LIMIT $3`,
-          [primary.keyId, after, ROTATE_AT_ONCE],
+          `SELECT ${COLUMNS} FROM vault_secrets WHERE secret_ref > $1 ORDER BY secret_ref LIMIT $2`,
+          [after, ROTATE_AT_ONCE],
         );
-        for (const row of rows) if (await reseal(db, row)) rotated += 1;
+        for (const row of rows) {
+          try {
+            result[(await rotateOne(db, row)) ? 'rotated' : 'kept'] += 1;
+          } catch (error) {
+            // Removed meanwhile, because newer credentials came: nothing is left to rotate.
+            if (error instanceof VaultError && error.code === 'secret_missing') continue;
+            if (!(error instanceof EncryptionError)) throw error;
+            const { secretRef, mode, exporterId, keyId } = row;
+            result.unreadable.push({ secretRef, mode, exporterId, keyId, problem: error.message });
+          }
+        }
         const last = rows.at(-1);
-        if (!last) break;
+        if (!last) return result;
         after = last.secretRef;
       }
-      const { rows } = await db.query<{ n: number }>('SELECT count(*)::int AS n FROM vault_secrets');
-      return { rotated, kept: (rows[0]?.n ?? 0) - rotated };
     },
   };
 }
 
-function refuseKeys(message: string): never {
-  throw new VaultError('keys_invalid', message);
-}
-
-/** The parts cannot run into each other: a UUID has a fixed length. */
-function contextOf(secretRef: string, mode: string): string {
-  return `vault/${secretRef}/${mode}`;
+/** What a row says that it is for; a row that was changed does not open under it. */
+function useOf({ purpose, mode, exporterId, version }: SecretRow): SecretUse {
+  if (purpose === 'submission') return { purpose, mode };
+  return { purpose, mode, exporterId: exporterId ?? '', version: version ?? 0 };
 }
 
 function readCredentials(bytes: Buffer): PortalCredentials {

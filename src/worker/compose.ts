@@ -14,6 +14,7 @@ import { readBudgetUsage } from '../ledger/budget-usage';
 import { createVault } from '../ledger/vault';
 import type { BackgroundJob } from './background-jobs';
 import { cleaningJobs } from './cleaning';
+import { secretSweepJob } from './sweep-secrets';
 
 export interface Composition {
   deps: ActivityDependencies;
@@ -67,12 +68,12 @@ export function compose({
   });
   return {
     budget,
-    jobs: cleaningJobs(pool, logger),
+    jobs: [...cleaningJobs(pool, logger), secretSweepJob({ pool, client, mode: config.mode, logger })],
     deps: {
       mode: config.mode,
       pool,
       api,
-      vault: createVault({ keys: config.encryptionKeys.map(({ id, key }) => ({ keyId: id, key })) }),
+      vault: createVault({ keys: config.encryptionKeys }),
       documents: createDocumentStore({ root: config.documents }),
       clock: Date.now,
       logger,

@@ -5,9 +5,10 @@ import { sourceFiles } from './project';
 /** The folders of src that a folder may import from at run time, besides itself. What is not listed here composes, and may import all. */
 const ALLOWED: Record<string, readonly string[]> = {
   domain: [],
-  codec: [],
+  keys: [],
+  codec: ['keys'],
   sandbox: [],
-  ledger: ['domain'],
+  ledger: ['domain', 'keys'],
   documents: ['domain'],
   workbook: ['domain'],
   api: ['domain'],

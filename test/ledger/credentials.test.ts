@@ -16,7 +16,7 @@ import { createVault } from '../../src/ledger/vault';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 import { eventually } from '../support/processes';
 
-const vault = createVault({ keys: [{ keyId: 'k', key: randomBytes(32) }] });
+const vault = createVault({ keys: [{ id: 'k', key: randomBytes(32) }] });
 let database: TestDatabase;
 
 beforeAll(async () => {
@@ -33,17 +33,19 @@ async function newExporter(): Promise<string> {
   return id;
 }
 
-const secret = () => vault.put(database.pool, { mode: 'test', username: 'u', password: 'p' });
-const add = async (exporterId: string) => addCredentials(database.pool, exporterId, await secret());
+const secret = () =>
+  vault.put(database.pool, { mode: 'test', workflowId: 'onboard/test/u', username: 'u', password: 'p' });
+const register = (exporterId: string, secretRef: string) =>
+  addCredentials(database.pool, vault, { mode: 'test', exporterId, secretRef });
+const add = async (exporterId: string) => register(exporterId, await secret());
 const held = async () =>
   (await database.pool.query<{ n: number }>('SELECT count(*)::int AS n FROM vault_secrets')).rows[0]?.n ?? 0;
 
 it('numbers submissions, the same one once, however many come at a time', async () => {
-  const { pool } = database;
   const exporterId = await newExporter();
   const ref = await secret();
-  expect(await addCredentials(pool, exporterId, ref)).toBe(1);
-  expect(await addCredentials(pool, exporterId, ref)).toBe(1);
+  expect(await register(exporterId, ref)).toBe(1);
+  expect(await register(exporterId, ref)).toBe(1);
   const versions = await Promise.all(Array.from({ length: 8 }, () => add(exporterId)));
   expect(versions.sort((a, b) => a - b)).toEqual([2, 3, 4, 5, 6, 7, 8, 9]);
 });

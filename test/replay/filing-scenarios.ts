@@ -36,8 +36,8 @@ function faulty(name: string, ends: string, fault: Parameters<FilingStage['sandb
 
 async function renewCredentials(stage: FilingStage, { exporterId, username }: TestExporter, password: string) {
   const { vault, pool } = stage.worker.deps;
-  const credentialsRef = await vault.put(pool, { mode: 'test', username, password });
   const workflowId = credentialsWorkflowId('test', exporterId);
+  const credentialsRef = await vault.put(pool, { mode: 'test', workflowId, username, password });
   const startWorkflowOperation = new WithStartWorkflowOperation('updateCredentials', {
     workflowId,
     taskQueue: stage.worker.taskQueue,

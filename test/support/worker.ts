@@ -104,7 +104,7 @@ export async function startTestWorker(options: TestWorkerOptions): Promise<TestW
     mode: modeOfKey(apiKey) ?? 'test',
     pool: ledger.pool,
     api,
-    vault: createVault({ keys: [{ keyId: 'test', key: randomBytes(32) }] }),
+    vault: createVault({ keys: [{ id: 'test', key: randomBytes(32) }] }),
     documents: createDocumentStore({ root: documents }),
     clock: clock.now,
     logger,

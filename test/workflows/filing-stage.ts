@@ -259,10 +259,12 @@ export async function openFilingStage(options: FilingStageOptions = {}): Promise
       filing.executeUpdate(resolveUpdate, { args: [{ as, requestId, by: 'ravi', note: 'looked at the portal' }] }),
     abandon: (filing) => filing.executeUpdate(abandonUpdate, { args: [{ by: 'ravi', note: 'not wanted any more' }] }),
     async renewCredentials({ exporterId, username }, password) {
-      const credentialsRef = await worker.deps.vault.put(ledger.pool, { mode: 'test', username, password });
+      const workflowId = credentialsWorkflowId('test', exporterId);
+      const secret = { mode: 'test' as const, workflowId, username, password };
+      const credentialsRef = await worker.deps.vault.put(ledger.pool, secret);
       await env.client.workflow.start<typeof updateCredentials>('updateCredentials', {
         taskQueue: worker.taskQueue,
-        workflowId: credentialsWorkflowId('test', exporterId),
+        workflowId,
         args: [{ mode: 'test', exporterId, credentialsRef, startedBy: 'ravi' }],
       });
     },

@@ -53,7 +53,12 @@ it(`onboards ${EXPORTERS} exporters within the limits: no 429, nobody left behin
   const { client, taskQueue, deps } = worker;
   const results: ExporterProgress[] = await Promise.all(
     Array.from({ length: EXPORTERS }, async (_unused, index) => {
-      const credentials = { mode: 'test' as const, username: `many.${index}`, password: `Many-${index}!` };
+      const credentials = {
+        mode: 'test' as const,
+        workflowId: `onboard/test/many-${index}`,
+        username: `many.${index}`,
+        password: `Many-${index}!`,
+      };
       const credentialsRef = await deps.vault.put(ledger.pool, credentials);
       return client.workflow.execute<typeof onboardExporter>('onboardExporter', {
         taskQueue,

@@ -84,7 +84,8 @@ export async function openStage(options: SandboxOptions = {}): Promise<OnboardSt
       });
       return username;
     },
-    secret: (username, password = PASSWORD) => worker.deps.vault.put(ledger.pool, { mode: 'test', username, password }),
+    secret: (username, password = PASSWORD) =>
+      worker.deps.vault.put(ledger.pool, { mode: 'test', workflowId: 'onboard/test', username, password }),
     onboard(input) {
       const workflowId = `onboard/test/${randomUUID()}`;
       stage.workflowIds.push(workflowId);

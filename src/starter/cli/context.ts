@@ -86,7 +86,7 @@ export function createCli(terminal: Terminal, env?: Environment): Cli {
   const vault = once(async () => {
     const { createVault } = await import('../../ledger/vault.js');
     const { encryptionKeys } = await config('encryption');
-    return createVault({ keys: encryptionKeys.map(({ id, key }) => ({ keyId: id, key })) });
+    return createVault({ keys: encryptionKeys });
   });
 
   const api = once(async () => {

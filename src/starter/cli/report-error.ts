@@ -3,7 +3,7 @@ import { ApiError } from '../../api/errors';
 import { ConfigError } from '../../config';
 import type { ErrorKind } from '../../domain/error-kinds';
 import { LedgerUnavailableError } from '../../ledger/unavailable';
-import { VaultError } from '../../ledger/vault';
+import { EncryptionError } from '../../keys/encryption-error';
 import {
   EXIT,
   firstLine,
@@ -79,7 +79,7 @@ function explained(error: unknown): Explained {
     const message = `Temporal has no namespace ${namespace}. Set TEMPORAL_NAMESPACE to one that it has, or create it.`;
     return { code: EXIT.unexpected, errors: [problem('unknown_namespace', message)] };
   }
-  if (error instanceof VaultError) return { code: EXIT.unexpected, errors: [problem(error.code, error.message)] };
+  if (error instanceof EncryptionError) return { code: EXIT.unexpected, errors: [problem(error.code, error.message)] };
   if (isNamed(error, 'WorkflowFailedError')) {
     const why = deepest(error);
     return { code: EXIT.unexpected, errors: [problem('workflow_failed', `The workflow did not end well: ${why}.`)] };

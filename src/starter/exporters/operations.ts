@@ -70,8 +70,8 @@ export function createExporterOperations(deps: EbrcClientDependencies): Exporter
     const { credentials, by, ...customer } = request;
     // Checked before the password goes into the vault: what is refused leaves nothing behind.
     const input = checkedInput({ mode, ...customer, startedBy: by });
-    const credentialsRef = credentials && (await vault.put(pool, { mode, ...credentials }));
     const workflowId = onboardingIdOf(mode, request.email);
+    const credentialsRef = credentials && (await vault.put(pool, { mode, workflowId, ...credentials }));
     if (credentialsRef && (await submitToOnboarding(workflowId, credentialsRef, by))) {
       return followExporter(workflowId, wait);
     }
@@ -85,8 +85,11 @@ export function createExporterOperations(deps: EbrcClientDependencies): Exporter
     });
     const { memo } = await temporal.workflow.getHandle(workflowId).describe();
     // A run that was under way already has credentials of its own, and nobody will ever ask for these.
-    if (credentialsRef && memo?.credentialsRef !== credentialsRef) await vault.remove(pool, credentialsRef);
-    return followExporter(workflowId, wait);
+    if (credentialsRef && memo?.credentialsRef !== credentialsRef) await vault.discard(pool, credentialsRef);
+    const outcome = await followExporter(workflowId, wait);
+    // Where nobody waits for the refusal, the worker's sweep removes it.
+    if (credentialsRef && outcome.state === 'refused') await vault.discard(pool, credentialsRef);
+    return outcome;
   }
 
   async function updateCredentials(
@@ -96,12 +99,14 @@ export function createExporterOperations(deps: EbrcClientDependencies): Exporter
   ): Promise<ExporterOutcome> {
     const known = await findExporter(pool, mode, idOrEmail);
     const exporterId = known?.exporterId ?? (await exporterIdOf(pool, mode, idOrEmail));
-    const credentialsRef = await vault.put(pool, { mode, ...credentials });
     const onboarding = known && onboardingIdOf(mode, known.email);
-    if (onboarding && (await submitToOnboarding(onboarding, credentialsRef, by))) {
-      return followExporter(onboarding, wait);
+    if (onboarding) {
+      const handedIn = await vault.put(pool, { mode, workflowId: onboarding, ...credentials });
+      if (await submitToOnboarding(onboarding, handedIn, by)) return followExporter(onboarding, wait);
+      await vault.discard(pool, handedIn);
     }
     const workflowId = credentialsWorkflowId(mode, exporterId);
+    const credentialsRef = await vault.put(pool, { mode, workflowId, ...credentials });
     await refusedByValidator(
       answeredByWorker(temporal, taskQueue, () =>
         temporal.workflow.executeUpdateWithStart(submitCredentialsUpdate, {
@@ -114,6 +119,7 @@ export function createExporterOperations(deps: EbrcClientDependencies): Exporter
           }),
         }),
       ),
+      () => vault.discard(pool, credentialsRef),
     );
     return followExporter(workflowId, wait);
   }
@@ -198,11 +204,12 @@ function checkedInput(input: OnboardInput): OnboardInput {
   );
 }
 
-async function refusedByValidator<T>(update: Promise<T>): Promise<T> {
+async function refusedByValidator<T>(update: Promise<T>, onRefusal: () => Promise<unknown>): Promise<T> {
   try {
     return await update;
   } catch (error) {
     if (!(error instanceof WorkflowUpdateFailedError)) throw error;
+    await onRefusal();
     throw new RefusedError([{ code: 'credentials_refused', message: error.cause?.message ?? error.message }], {
       state: 'refused',
     });

@@ -1,0 +1,58 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { EncryptionError } from './encryption-error';
+import { subKeys, type EncryptionKey, type KeyPurpose } from './sub-keys';
+
+/** Encrypted bytes, with what is needed to open them besides the key. */
+export interface Sealed {
+  keyId: string;
+  nonce: Buffer;
+  /** The ciphertext with its 16-byte tag behind it. */
+  ciphertext: Buffer;
+}
+
+/** AES-256-GCM under the sub-keys of one purpose: the first key encrypts, all decrypt. */
+export interface Sealer {
+  /** Id of the key that encrypts. */
+  keyId: string;
+  /** Encrypts bytes that open only with the same `context`, which is authenticated and not stored. */
+  seal(bytes: Buffer, context: string): Sealed;
+  /** @throws EncryptionError `key_missing` or `unreadable` */
+  open(sealed: Sealed, context: string): Buffer;
+}
+
+const ALGORITHM = 'aes-256-gcm';
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+/** @throws EncryptionError `keys_invalid` */
+export function createSealer(keys: readonly EncryptionKey[], purpose: KeyPurpose): Sealer {
+  const own = subKeys(keys, purpose);
+  const [primary] = own;
+  const byId = new Map(own.map(({ id, key }) => [id, key]));
+  return {
+    keyId: primary.id,
+
+    seal(bytes, context) {
+      const nonce = randomBytes(NONCE_BYTES);
+      const cipher = createCipheriv(ALGORITHM, primary.key, nonce).setAAD(Buffer.from(context));
+      const ciphertext = Buffer.concat([cipher.update(bytes), cipher.final(), cipher.getAuthTag()]);
+      return { keyId: primary.id, nonce, ciphertext };
+    },
+
+    open({ keyId, nonce, ciphertext }, context) {
+      const key = byId.get(keyId);
+      if (!key) {
+        const message = `It is encrypted with key ${keyId}, which is not in EBRC_ENCRYPTION_KEY: add it behind the first.`;
+        throw new EncryptionError('key_missing', message);
+      }
+      try {
+        const decipher = createDecipheriv(ALGORITHM, key, nonce, { authTagLength: TAG_BYTES });
+        decipher.setAAD(Buffer.from(context)).setAuthTag(ciphertext.subarray(-TAG_BYTES));
+        return Buffer.concat([decipher.update(ciphertext.subarray(0, -TAG_BYTES)), decipher.final()]);
+      } catch {
+        const message = `It does not open with key ${keyId}: the key is not the one of that id, or what is stored was changed or belongs elsewhere.`;
+        throw new EncryptionError('unreadable', message);
+      }
+    },
+  };
+}

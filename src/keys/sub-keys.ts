@@ -1,0 +1,42 @@
+import { hkdfSync } from 'node:crypto';
+import { EncryptionError } from './encryption-error';
+
+/** A key of AES-256-GCM. */
+export interface EncryptionKey {
+  /** Stands beside what is encrypted under it. */
+  id: string;
+  /** 32 bytes. */
+  key: Buffer;
+}
+
+/**
+ * What the keys of EBRC_ENCRYPTION_KEY are used for, each with a key of its own: who holds the one for payloads (a codec server) opens no
+ * password with it. A text here is part of the key: changed, nothing that was encrypted opens any more.
+ */
+const PURPOSES = {
+  vault: 'ebrc/1/vault',
+  payloads: 'ebrc/1/payloads',
+} as const;
+
+export type KeyPurpose = keyof typeof PURPOSES;
+
+const KEY_BYTES = 32;
+
+/**
+ * The sub-keys for one purpose under the ids of the keys that they are derived from (HKDF-SHA-256), in the same order.
+ * @throws EncryptionError for no key, a key of another length than 32 bytes, or two keys of one id
+ */
+export function subKeys(keys: readonly EncryptionKey[], purpose: KeyPurpose): [EncryptionKey, ...EncryptionKey[]] {
+  if (new Set(keys.map(({ id }) => id)).size !== keys.length) {
+    throw new EncryptionError('keys_invalid', 'Two keys of EBRC_ENCRYPTION_KEY have the same id: give each its own.');
+  }
+  const [first, ...more] = keys.map(({ id, key }) => {
+    if (key.length !== KEY_BYTES) {
+      const message = `Key ${id} has ${key.length} bytes; a key has exactly ${KEY_BYTES}.`;
+      throw new EncryptionError('keys_invalid', message);
+    }
+    return { id, key: Buffer.from(hkdfSync('sha256', key, '', PURPOSES[purpose], KEY_BYTES)) };
+  });
+  if (!first) throw new EncryptionError('keys_invalid', 'There is no encryption key: set EBRC_ENCRYPTION_KEY.');
+  return [first, ...more];
+}

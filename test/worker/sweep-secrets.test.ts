@@ -1,0 +1,41 @@
+/** Passwords that no workflow will ask for any more, on a real Temporal server that knows which workflows run. */
+import { randomBytes } from 'node:crypto';
+import { createVault } from '../../src/ledger/vault';
+import { sweepSecrets } from '../../src/worker/sweep-secrets';
+import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { devServer, type DevServer } from '../support/temporal';
+
+let database: TestDatabase;
+let server: DevServer;
+
+beforeAll(async () => {
+  [database, server] = await Promise.all([createTestDatabase(), devServer()]);
+});
+afterAll(async () => {
+  await server?.stop();
+  await database?.drop();
+});
+
+it('removes what was handed to a workflow that ended or never began, and nothing that a running one holds', async () => {
+  const { pool } = database;
+  const client = await server.client();
+  const vault = createVault({ keys: [{ id: 'k', key: randomBytes(32) }] });
+  const handTo = (workflowId: string, mode: 'test' | 'live' = 'test') =>
+    vault.put(pool, { mode, workflowId, username: 'asha', password: 'S3cret' });
+  const start = (workflowId: string) =>
+    client.workflow.start('onboardExporter', { workflowId, taskQueue: 'nobody-polls-it', args: [{}] });
+
+  const running = await handTo('onboard/test/running');
+  await start('onboard/test/running');
+  const ended = await handTo('onboard/test/ended');
+  await (await start('onboard/test/ended')).terminate();
+  const never = await handTo('onboard/test/never');
+  const live = await handTo('onboard/live/elsewhere', 'live');
+  const held = async () =>
+    (await pool.query<{ ref: string }>('SELECT secret_ref::text AS ref FROM vault_secrets')).rows.map(({ ref }) => ref);
+
+  expect(await sweepSecrets({ pool, client, mode: 'test' })).toBe(0);
+  expect((await held()).sort()).toEqual([running, ended, never, live].sort());
+  expect(await sweepSecrets({ pool, client, mode: 'test' }, 0)).toBe(2);
+  expect((await held()).sort()).toEqual([running, live].sort());
+});
