@@ -1,17 +1,16 @@
 import type { Finding } from '../domain/finding';
 import { annotateSheet } from './annotate/annotate-sheet';
 import { CellStyles, NO_STYLES } from './annotate/cell-styles';
-import { openFirstSheet, openSheet, readDirectory } from './sheet/first-sheet';
-import type { WorkbookDirectory } from './sheet/first-sheet';
+import type { WorkbookDirectory } from './ooxml/directory';
+import { openSheet } from './sheet/first-sheet';
+import { openWorkbook } from './sheet/open-workbook';
 import type { WorkbookLimits } from './ooxml/limits';
 import { WORKBOOK_LIMITS } from './ooxml/limits';
 import type { WorkbookPackage } from './ooxml/package';
-import { openPackage } from './ooxml/package';
 import { PackageEditor, XML_START } from './ooxml/package-editor';
-import { rawRows } from './sheet/raw-cells';
 import { WorkbookRefused } from './ooxml/refused';
 import { SUMMARY_NAME, SUMMARY_TITLE, summarySheet } from './annotate/summary-sheet';
-import { cellContext, surveySheet, textsOf } from './sheet/survey';
+import { surveySheet, textsOf } from './sheet/survey';
 import { appendChild } from './ooxml/xml-edit';
 import { attribute } from './ooxml/xml-text';
 
@@ -44,9 +43,7 @@ export async function annotateWorkbook({
   limits = {},
 }: Annotation): Promise<Buffer> {
   const bounds = { ...WORKBOOK_LIMITS, ...limits };
-  const opened = await openPackage(source, bounds);
-  const directory = await readDirectory(opened);
-  const survey = surveySheet(await openFirstSheet(opened, bounds));
+  const { opened, directory, survey } = await surveyed(source, bounds);
   const editor = new PackageEditor(opened, directory.part);
   const stylesPart = directory.parts.styles ?? (await addStyles(editor));
   const styles = new CellStyles((await editor.xml(stylesPart)) ?? NO_STYLES((await editor.namespaces()).main));
@@ -65,6 +62,12 @@ export async function annotateWorkbook({
   return editor.save();
 }
 
+/** What annotating has to know of the sheet; the rows and their texts need not stay in memory for it. */
+async function surveyed(file: string | Buffer, limits: WorkbookLimits) {
+  const { source: opened, directory, first } = await openWorkbook(file, limits);
+  return { opened, directory, survey: surveySheet(first) };
+}
+
 async function addStyles(editor: PackageEditor): Promise<string> {
   const part = (number: number) => `xl/styles${number === 1 ? '' : number}.xml`;
   const xml = XML_START + NO_STYLES((await editor.namespaces()).main);
@@ -75,15 +78,15 @@ async function addStyles(editor: PackageEditor): Promise<string> {
 /** The summary of an earlier run: its name and its title are ours, and it is not the sheet that is read. */
 async function earlierSummary(
   source: WorkbookPackage,
-  { sheets }: WorkbookDirectory,
+  directory: WorkbookDirectory,
   limits: WorkbookLimits,
 ): Promise<string | undefined> {
-  for (const entry of sheets.slice(1)) {
+  for (const entry of directory.sheets.slice(1)) {
     if (!entry.name.startsWith(SUMMARY_NAME)) continue;
     try {
-      const sheet = await openSheet(source, entry, limits);
-      const first = rawRows(sheet.xml).next();
-      if (!first.done && textsOf(first.value, cellContext(sheet))[1] === SUMMARY_TITLE) return entry.part;
+      const { sheet, context } = await openSheet(source, directory, entry, limits);
+      const first = sheet.rows().next();
+      if (!first.done && textsOf(first.value, context)[1] === SUMMARY_TITLE) return entry.part;
     } catch (error) {
       // A sheet that cannot be read is none of ours.
       if (!(error instanceof WorkbookRefused)) throw error;

@@ -9,18 +9,16 @@ import { listed, missing } from '../domain/rules-words';
 import type { CellContent, CellContext } from './sheet/cell-content';
 import { cellContent } from './sheet/cell-content';
 import { cellValue, shown } from './sheet/cell-value';
-import type { FirstSheet } from './sheet/first-sheet';
-import { openFirstSheet } from './sheet/first-sheet';
+import type { OpenSheet } from './sheet/first-sheet';
 import type { ColumnAt, Headers } from './sheet/headers';
 import { readHeaders } from './sheet/headers';
 import type { WorkbookLimits } from './ooxml/limits';
 import { ROWS_PER_UPLOAD, WORKBOOK_LIMITS } from './ooxml/limits';
 import { MergedCells } from './sheet/merged-cells';
-import { openPackage } from './ooxml/package';
-import type { RawRow } from './sheet/raw-cells';
-import { rawRows } from './sheet/raw-cells';
 import { WorkbookRefused } from './ooxml/refused';
-import { cellContext, textsOf } from './sheet/survey';
+import type { RawRow } from './sheet/sheet-rows';
+import { textsOf } from './sheet/survey';
+import { openWorkbook } from './sheet/open-workbook';
 
 export { WorkbookRefused } from './ooxml/refused';
 export type { ColumnAt } from './sheet/headers';
@@ -58,8 +56,8 @@ export async function readWorkbook(
 ): Promise<WorkbookReading> {
   const bounds = { ...WORKBOOK_LIMITS, ...limits };
   try {
-    const sheet = await openFirstSheet(await openPackage(source, bounds), bounds);
-    return { sheetName: sheet.name, ...readSheet(sheet) };
+    const { first } = await openWorkbook(source, bounds);
+    return { sheetName: first.name, ...readSheet(first) };
   } catch (error) {
     if (!(error instanceof WorkbookRefused)) throw error;
     return { ...NOTHING, findings: [errorAt(null, null, error.code, error.message)] };
@@ -76,20 +74,19 @@ const NOTHING: WorkbookReading = {
   statuses: new Map(),
 };
 
-function readSheet(sheet: FirstSheet): Omit<WorkbookReading, 'sheetName'> {
-  const context = cellContext(sheet);
-  const rows = rawRows(sheet.xml);
+function readSheet({ name, sheet, context }: OpenSheet): Omit<WorkbookReading, 'sheetName'> {
+  const rows = sheet.rows();
   let next = rows.next();
   const headers = readHeaders(!next.done && next.value.number === 1 ? textsOf(next.value, context) : []);
   if (headers.columns.size === 0) {
-    const message = `Row 1 of the first worksheet (${sheet.name}) names none of the columns. Put the headers of the template into row 1 of the first worksheet.`;
+    const message = `Row 1 of the first worksheet (${name}) names none of the columns. Put the headers of the template into row 1 of the first worksheet.`;
     return { ...NOTHING, findings: [errorAt(1, null, 'no_header', message)] };
   }
   const findings = [...headers.findings];
   const drafts: DraftRow[] = [];
   const hidden: number[] = [];
   const statuses = new Map<number, string>();
-  const reader = new RowReader(headers, new MergedCells(sheet.merged), context);
+  const reader = new RowReader(headers, context);
   for (next = rows.next(); !next.done; next = rows.next()) {
     const row = next.value;
     const read = reader.read(row);
@@ -99,7 +96,7 @@ function readSheet(sheet: FirstSheet): Omit<WorkbookReading, 'sheetName'> {
     if (read.status !== undefined) statuses.set(row.number, read.status);
     if (row.hidden) hidden.push(row.number);
   }
-  findings.push(...aboutRows(drafts, hidden));
+  findings.push(...reader.mergedCells(new MergedCells(sheet.merged)), ...aboutRows(drafts, hidden));
   return {
     drafts,
     rows: drafts.map(completeRow).filter((row) => row !== undefined),
@@ -160,10 +157,11 @@ interface ReadRow {
 class RowReader {
   private readonly missingColumns: ReadonlySet<string>;
   private readonly filed: ReadonlySet<number>;
+  /** Mandatory cells that are empty, perhaps because a merged one covers them: known once all rows were read. */
+  private readonly empty: { row: number; field: ColumnField; index: number; failed: Set<string> }[] = [];
 
   constructor(
     private readonly headers: Headers,
-    private readonly merged: MergedCells,
     private readonly context: CellContext,
   ) {
     this.filed = new Set([...headers.columns.values()].map(({ index }) => index));
@@ -191,6 +189,16 @@ class RowReader {
     return { ...this.readFields(contents, number), ...(status === undefined ? {} : { status }) };
   }
 
+  /** Findings about empty cells that a merged one covers. */
+  mergedCells(merged: MergedCells): Finding[] {
+    return this.empty.flatMap(({ row, field, index, failed }) => {
+      const hint = merged.hint(index, row);
+      if (hint === undefined) return [];
+      failed.add(field);
+      return [errorAt(row, field, 'merged_cell', missing(field, hint))];
+    });
+  }
+
   private readFields(contents: readonly CellContent[], row: number): { draft: DraftRow; findings: Finding[] } {
     const findings: Finding[] = [];
     const mapping = emptyMapping();
@@ -199,9 +207,7 @@ class RowReader {
     for (const [field, { column, index }] of this.headers.columns) {
       const content = contents[index];
       if (content === undefined || content.kind === 'blank') {
-        const hint = column.need === 'mandatory' ? this.merged.hint(index, row) : undefined;
-        if (hint === undefined) continue;
-        findings.push(errorAt(row, field, 'merged_cell', missing(field, hint)));
+        if (column.need === 'mandatory') this.empty.push({ row, field, index, failed });
         continue;
       }
       const read = cellValue(field, column.kind, content);

@@ -1,17 +1,18 @@
-import type { Cell, Row, Style, Worksheet } from 'exceljs';
-import { ValueType, Workbook } from 'exceljs';
+import type { Cell, CellValue, DataValidation, Style, Worksheet } from 'exceljs';
+import { Workbook } from 'exceljs';
 import type { BulkColumn } from '../domain/columns';
 import { BULK_COLUMNS } from '../domain/columns';
+import type { FilingDate } from '../domain/dates';
 import { isoFromFilingDate } from '../domain/dates';
 import type { FieldKind } from '../domain/mapping';
 import type { HeldIrm } from '../domain/preflight';
 import { UPLOAD_TYPES } from '../domain/upload-type';
-import { cleanText } from './sheet/cell-content';
-import type { FullWorkbook } from './ooxml/full-workbook';
-import { loadFullWorkbook } from './ooxml/full-workbook';
-import { readHeaders } from './sheet/headers';
 import { ROWS_PER_UPLOAD, WORKBOOK_LIMITS } from './ooxml/limits';
-import { openPackage } from './ooxml/package';
+import type { CellContent } from './sheet/cell-content';
+import { cellContent } from './sheet/cell-content';
+import { shown } from './sheet/cell-value';
+import { readHeaders } from './sheet/headers';
+import { openWorkbook } from './sheet/open-workbook';
 import { BULK_SHEET } from './write';
 
 /** Formats of whole columns. Text first of all: it keeps leading zeros and stops `1-2` from turning into a date. */
@@ -28,17 +29,43 @@ const LAST_ROW = ROWS_PER_UPLOAD + 1;
 
 /**
  * Makes the service's template (spec: "GET /irm/bulk-template") pleasant to fill in: drop-downs for Y/N and upload type,
- * date, number and text formats, a frozen header, help on every header. Values stay as they came, so that it can be
- * uploaded back.
+ * date, number and text formats, a frozen header, help on every header. The values of its first worksheet stay as they
+ * came, so that it can be uploaded back; nothing else of it is taken over.
  *
  * @returns the bytes of the workbook
  * @throws WorkbookRefused when the source is no workbook
  */
 export async function decorateTemplate(source: string | Buffer): Promise<Buffer> {
-  const full = await loadFullWorkbook(await openPackage(source, WORKBOOK_LIMITS), WORKBOOK_LIMITS);
-  const sheet = full.workbook.worksheets[0];
-  if (sheet) decorate(sheet, full);
-  return full.save();
+  const { first } = await openWorkbook(source, WORKBOOK_LIMITS);
+  const workbook = new Workbook();
+  const target = workbook.addWorksheet(BULK_SHEET);
+  for (const { number, cells } of first.sheet.rows()) {
+    for (const cell of cells) {
+      const value = valueOf(cellContent(cell, first.context));
+      if (value !== null) target.getCell(number, cell.column).value = value;
+    }
+  }
+  return decorated(workbook, target);
+}
+
+function valueOf(content: CellContent): CellValue {
+  switch (content.kind) {
+    case 'text':
+      return content.text;
+    case 'number':
+      return content.zeros > 0 ? shown(content) : content.value;
+    case 'date':
+      return midnight(content.date);
+    case 'boolean':
+      return content.shown === 'TRUE';
+    default:
+      return null;
+  }
+}
+
+/** exceljs takes a date cell as midnight in UTC. */
+function midnight(date: FilingDate): Date {
+  return new Date(`${isoFromFilingDate(date)}T00:00:00Z`);
 }
 
 /**
@@ -58,7 +85,7 @@ export async function buildTemplate(irms: readonly HeldIrm[]): Promise<Buffer> {
       irmIfscCode: irm.irmIfscCode,
       irmAdCode: irm.irmAdCode,
       irmNumber: irm.irmNumber,
-      irmDt: date === null ? null : new Date(`${isoFromFilingDate(date)}T00:00:00Z`),
+      irmDt: date === null ? null : midnight(date),
       irmFCC: irm.currency,
       irmPurposeCode: irm.purpose,
       irmRemitAmtFCC: Number(irm.amount),
@@ -67,34 +94,29 @@ export async function buildTemplate(irms: readonly HeldIrm[]): Promise<Buffer> {
       isGstAvail: 'N',
     });
   });
-  return decorateTemplate(Buffer.from(await workbook.xlsx.writeBuffer()));
+  return decorated(workbook, sheet);
 }
 
-function decorate(sheet: Worksheet, full: FullWorkbook): void {
-  const { columns } = readHeaders(headerTexts(sheet.getRow(1)));
-  const validations: string[] = [];
-  for (const { column, index, letter } of columns.values()) {
+async function decorated(workbook: Workbook, sheet: Worksheet): Promise<Buffer> {
+  const texts: string[] = [];
+  sheet.getRow(1).eachCell((cell, index) => {
+    texts[index] = cell.text;
+  });
+  for (const { column, index, letter } of readHeaders(texts).columns.values()) {
     formatColumn(sheet, index, column);
     const header = sheet.getCell(1, index);
     header.style = headerStyle(column);
     header.note = `${column.help}\n${NEEDS[column.need]}`;
-    validations.push(...validation(column, `${letter}2:${letter}${LAST_ROW}`));
+    const rule = validation(column);
+    if (rule) validationsOf(sheet).add(`${letter}2:${letter}${LAST_ROW}`, rule);
   }
   sheet.views = [{ state: 'frozen', xSplit: 1, ySplit: 1 }];
-  full.validations =
-    validations.length === 0
-      ? ''
-      : `<dataValidations count="${validations.length}">${validations.join('')}</dataValidations>`;
+  return Buffer.from(await workbook.xlsx.writeBuffer());
 }
 
-/** The texts of a row by column number; exceljs lends the text of a merged range to each of its cells. */
-function headerTexts(row: Row): string[] {
-  const texts: string[] = [];
-  row.eachCell((cell, index) => {
-    const text = cell.type === ValueType.Merge ? '' : cleanText(String(cell.text ?? ''));
-    if (text !== '') texts[index] = text;
-  });
-  return texts;
+/** Rules for ranges: the types of exceljs only know those of single cells, which would be one object for each. */
+function validationsOf(sheet: Worksheet): { add(range: string, rule: DataValidation): void } {
+  return (sheet as unknown as { dataValidations: { add(range: string, rule: DataValidation): void } }).dataValidations;
 }
 
 const NEEDS: Readonly<Record<BulkColumn['need'], string>> = {
@@ -122,18 +144,29 @@ function headerStyle({ need }: BulkColumn): Partial<Style> {
   };
 }
 
-/** The drop-down or number rule of a column as XML; dates get none, because it would refuse dates written as text. */
-function validation({ field, kind, help }: BulkColumn, range: string): string[] {
-  const list = (values: string, name: string) =>
-    `<dataValidation type="list" allowBlank="1" showInputMessage="1" showErrorMessage="1" errorTitle="${name}" error="Choose one of ${values}." promptTitle="${name}" prompt="${escaped(help)}" sqref="${range}"><formula1>"${values}"</formula1></dataValidation>`;
-  if (kind === 'yesNo') return [list('Y,N', 'Y or N')];
-  if (field === 'uploadType') return [list(Object.keys(UPLOAD_TYPES).join(','), 'Upload type')];
-  if (kind !== 'amount') return [];
-  return [
-    `<dataValidation type="decimal" operator="greaterThanOrEqual" allowBlank="1" showErrorMessage="1" errorTitle="Amount" error="Write digits, without separators or currency signs." sqref="${range}"><formula1>0</formula1></dataValidation>`,
-  ];
-}
-
-function escaped(text: string): string {
-  return text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/"/g, '&quot;');
+/** The drop-down or number rule of a column; dates get none, because it would refuse dates written as text. */
+function validation({ field, kind, help }: BulkColumn): DataValidation | undefined {
+  const list = (values: string, name: string): DataValidation => ({
+    type: 'list',
+    allowBlank: true,
+    formulae: [`"${values}"`],
+    showErrorMessage: true,
+    errorTitle: name,
+    error: `Choose one of ${values}.`,
+    showInputMessage: true,
+    promptTitle: name,
+    prompt: help,
+  });
+  if (kind === 'yesNo') return list('Y,N', 'Y or N');
+  if (field === 'uploadType') return list(Object.keys(UPLOAD_TYPES).join(','), 'Upload type');
+  if (kind !== 'amount') return undefined;
+  return {
+    type: 'decimal',
+    operator: 'greaterThanOrEqual',
+    formulae: [0],
+    allowBlank: true,
+    showErrorMessage: true,
+    errorTitle: 'Amount',
+    error: 'Write digits, without separators or currency signs.',
+  };
 }

@@ -1,41 +1,40 @@
+import type { WorkbookLimits } from './ooxml/limits';
 import { WORKBOOK_LIMITS } from './ooxml/limits';
-import { openPackage } from './ooxml/package';
-import { cellText, runsText } from './ooxml/xml-text';
-import { cellContent, type CellContext } from './sheet/cell-content';
+import type { CellContent } from './sheet/cell-content';
+import { cellContent } from './sheet/cell-content';
 import { shown } from './sheet/cell-value';
-import { openFirstSheet } from './sheet/first-sheet';
-import { rawRows, type RawCell } from './sheet/raw-cells';
-import { cellContext } from './sheet/survey';
+import { openWorkbook } from './sheet/open-workbook';
 
 export interface TextRow {
-  /** Of the sheet, from 1. */
+  /** Excel row, from 1. */
   row: number;
-  /** What each cell shows by column number, from 1; texts exactly as they are in the file, blanks at their ends too. */
+  /** What the filled cells show, by column number from 1, with holes; text as it was typed, blanks around it too. */
   texts: string[];
 }
 
 /**
- * The filled rows of the first worksheet as text, for lists that are no bulk workbooks. Bounded like every workbook that is read.
+ * The first worksheet of any workbook as texts, for lists that are no bulk workbooks; rows that show nothing are left out.
+ * Bounded like every workbook that is read.
  * @throws WorkbookRefused with what to do
  */
-export async function readTexts(file: Buffer): Promise<TextRow[]> {
-  const sheet = await openFirstSheet(await openPackage(file, WORKBOOK_LIMITS), WORKBOOK_LIMITS);
-  const context = cellContext(sheet);
+export async function readTexts(
+  source: string | Buffer,
+  { limits = {} }: { limits?: Partial<WorkbookLimits> } = {},
+): Promise<TextRow[]> {
+  const { first } = await openWorkbook(source, { ...WORKBOOK_LIMITS, ...limits });
   const rows: TextRow[] = [];
-  for (const { number, cells } of rawRows(sheet.xml)) {
+  for (const { number, cells } of first.sheet.rows()) {
     const texts: string[] = [];
-    for (const cell of cells) texts[cell.column] = textOf(cell, context);
-    if (texts.some((text) => text.trim() !== '')) rows.push({ row: number, texts });
+    for (const cell of cells) {
+      const text = textOf(cellContent(cell, first.context));
+      if (text !== '') texts[cell.column] = text;
+    }
+    if (texts.length > 0) rows.push({ row: number, texts });
   }
   return rows;
 }
 
-function textOf(cell: RawCell, context: CellContext): string {
-  const { type, data } = cell;
-  if (data !== undefined && type === 's') return context.strings.at(Number(data));
-  if (data !== undefined && type === 'inlineStr') return runsText(data);
-  if (data !== undefined && type === 'str') return cellText(data);
-  const content = cellContent(cell, context);
-  // An error, or a formula without a result, shows nothing that anybody meant.
+function textOf(content: CellContent): string {
+  if (content.kind === 'text') return content.typed;
   return content.kind === 'blank' || content.kind === 'unusable' ? '' : shown(content);
 }

@@ -6,14 +6,14 @@ import type { Finding } from '../../src/domain/finding';
 import { annotateWorkbook } from '../../src/workbook/annotate';
 import { checkWorkbook } from '../../src/workbook/check';
 import { readWorkbook } from '../../src/workbook/read';
-import { columnLetter } from '../../src/workbook/sheet/sheet-xml';
-import { readZip, unpack } from '../../src/workbook/ooxml/zip';
+import { columnLetter } from '../../src/workbook/sheet/addresses';
+import { partKey, readZip, unpack } from '../../src/workbook/ooxml/zip-reader';
 import { book, brief, cells, columnIndex, rawParts, zipOf } from './fixtures';
 
 const load = async (file: Buffer): Promise<Workbook> => new Workbook().xlsx.load(Uint8Array.from(file).buffer);
 const first = async (file: Buffer): Promise<Worksheet> => (await load(file)).worksheets[0] as Worksheet;
 const partText = async (file: Buffer, name: string) => {
-  const entry = readZip(file, 1000).get(name);
+  const entry = (await readZip(file, 1000)).get(partKey(name));
   return entry ? (await unpack(entry)).toString('utf8') : '';
 };
 
@@ -220,7 +220,7 @@ test('a rule or a name for a whole column costs nothing and stays as it is; so d
 const partsOf = async (file: Buffer) =>
   Object.fromEntries(
     await Promise.all(
-      [...readZip(file, 1000).values()].map(async (entry): Promise<[string, Buffer]> => [
+      [...(await readZip(file, 1000)).values()].map(async (entry): Promise<[string, Buffer]> => [
         entry.name,
         await unpack(entry),
       ]),
@@ -419,4 +419,14 @@ test('a file that is not read is not annotated', async () => {
   await expect(
     annotateWorkbook({ source: Buffer.from('d0cf11e0a1b11ae1', 'hex'), findings: [] }),
   ).rejects.toMatchObject({ name: 'WorkbookRefused', code: 'xls_format' });
+});
+
+test('a bracket in an attribute ends no tag', async () => {
+  const sheet = `<cols><col min="1" max="1" x:note="a > b" xmlns:x="urn:x"/></cols><sheetData><row r="1" x:note='c > d' xmlns:x="urn:x"><c r="A1" t="inlineStr" x:note="e>"><is><t>Serial No</t></is></c></row><row r="2"><c r="A2" x:note=">"><v>7</v></c></row></sheetData>`;
+  const findings: Finding[] = [{ severity: 'error', code: 'x', row: 2, field: 'serialNo', message: 'wrong' }];
+  const annotated = await annotateWorkbook({ source: await zipOf(rawParts(sheet)), findings });
+  const result = await first(annotated);
+  expect([result.getCell('A1').value, result.getCell('A2').value]).toEqual(['Serial No', 7]);
+  expect(result.getCell('C2').value).toBe('wrong');
+  expect(await partText(annotated, 'xl/worksheets/sheet1.xml')).toContain('x:note="e&gt;"');
 });

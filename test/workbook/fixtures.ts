@@ -2,7 +2,7 @@ import { Workbook } from 'exceljs';
 import type { CellValue, Worksheet } from 'exceljs';
 import { BULK_COLUMNS } from '../../src/domain/columns';
 import type { Finding } from '../../src/domain/finding';
-import { pack, writeZip } from '../../src/workbook/ooxml/zip';
+import { pack, writeZip } from '../../src/workbook/ooxml/zip-writer';
 
 export type CellValues = Record<string, CellValue>;
 
@@ -80,4 +80,20 @@ export function rawParts(
 
 export async function zipOf(parts: Record<string, string | Buffer>): Promise<Buffer> {
   return writeZip(await Promise.all(Object.entries(parts).map(([name, content]) => pack(name, content, 'deflate'))));
+}
+
+/** The same parts with more of them, which the workbook or, for notes and their drawing, the first sheet refers to. */
+export function withRelations(parts: Record<string, string>, added: Record<string, string>): Record<string, string> {
+  const all: Record<string, string> = { ...parts, ...added };
+  const relate = (rels: string, type: string, name: string) => {
+    const before = all[rels] ?? `<Relationships xmlns="${PACKAGE}/relationships"></Relationships>`;
+    const relation = `<Relationship Id="rIdX${type}" Type="${OFFICE}/${type}" Target="/${name}"/>`;
+    all[rels] = before.replace('</Relationships>', `${relation}</Relationships>`);
+  };
+  for (const name of Object.keys(added)) {
+    if (name.includes('sharedStrings')) relate('xl/_rels/workbook.xml.rels', 'sharedStrings', name);
+    else if (name.includes('comments')) relate('xl/worksheets/_rels/sheet1.xml.rels', 'comments', name);
+    else relate('xl/worksheets/_rels/sheet1.xml.rels', 'vmlDrawing', name);
+  }
+  return all;
 }

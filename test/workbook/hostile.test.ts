@@ -1,11 +1,33 @@
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { annotateWorkbook } from '../../src/workbook/annotate';
+import { checkWorkbook } from '../../src/workbook/check';
 import { readWorkbook } from '../../src/workbook/read';
-import { writeZip, pack } from '../../src/workbook/ooxml/zip';
-import { book, cells, rawParts, zipOf } from './fixtures';
+import { columnLetter } from '../../src/workbook/sheet/addresses';
+import { readZip } from '../../src/workbook/ooxml/zip-reader';
+import { writeZip, pack } from '../../src/workbook/ooxml/zip-writer';
+import { BULK_COLUMNS } from '../../src/domain/columns';
+import { HEADERS, book, cells, columnIndex, rawParts, withRelations, zipOf } from './fixtures';
 
 const EMPTY_SHEET = '<sheetData/>';
+
+/** A sheet of headers and rows as XML, its cells inline strings or numbers. */
+const sheetXml = (rows: (string | number)[][]) =>
+  `<sheetData>${rows
+    .map((values, at) => {
+      const number = at + 1;
+      const filled = values.map((value, index) => {
+        const address = `${columnLetter(index + 1)}${number}`;
+        return typeof value === 'number'
+          ? `<c r="${address}"><v>${value}</v></c>`
+          : `<c r="${address}" t="inlineStr"><is><t>${value}</t></is></c>`;
+      });
+      return `<row r="${number}">${filled.join('')}</row>`;
+    })
+    .join('')}</sheetData>`;
+
+const headed = (...rows: (string | number)[][]) => sheetXml([HEADERS, ...rows]);
 
 const refusal = async (file: Buffer | string) => {
   const { findings, rows } = await readWorkbook(file);
@@ -118,10 +140,8 @@ test('two parts of one name are refused: two readers would see two workbooks', a
 });
 
 test('more filled cells than any filing has', async () => {
-  const row = (number: number) =>
-    `<row r="${number}">${Array.from({ length: 100 }, (_, index) => `<c r="${String.fromCharCode(65 + (index % 26))}${number}"><v>1</v></c>`).join('')}</row>`;
-  const rows = Array.from({ length: 2600 }, (_, index) => row(index + 1)).join('');
-  expect((await refusal(await zipOf(rawParts(`<sheetData>${rows}</sheetData>`))))?.code).toBe('too_many_cells');
+  const rows = Array.from({ length: 2600 }, () => Array.from({ length: 100 }, () => 1));
+  expect((await refusal(await zipOf(rawParts(headed(...rows)))))?.code).toBe('too_many_cells');
 });
 
 test('a million empty formatted cells and unclosed tags cost little and change nothing', async () => {
@@ -150,4 +170,165 @@ test('a path works like bytes, and a path that does not exist is the file system
 test('text that would run as a formula elsewhere is read as it is and warned about by the rules', async () => {
   const reading = await readWorkbook(await book([cells({ billNo: '=HYPERLINK("http://x.example")' })]));
   expect(reading.rows[0]?.mapping.billNo).toBe('=HYPERLINK("http://x.example")');
+});
+
+describe('what is unlike any spreadsheet program is refused', () => {
+  test.each<[string, string, string]>([
+    ['elements a thousand deep', `${'<a>'.repeat(1000)}${'</a>'.repeat(1000)}<sheetData/>`, 'damaged'],
+    [
+      'a tag with ten thousand attributes',
+      `<sheetData><row r="1"${Array.from({ length: 10_000 }, (_, at) => ` a${at}=""`).join('')}/></sheetData>`,
+      'damaged',
+    ],
+    [
+      'a tag with a megabyte of attributes',
+      `<sheetData><row r="1" a="${' '.repeat(1_000_000)}"/></sheetData>`,
+      'damaged',
+    ],
+    ['a cell with a megabyte of text', sheetXml([['x'.repeat(1_000_000)]]), 'too_long'],
+    [
+      'a cell that names another row than its own',
+      '<sheetData><row r="2"><c r="A5"><v>1</v></c></row></sheetData>',
+      'damaged',
+    ],
+    ['text between the rows', '<sheetData><row r="1"/>lost<row r="2"/></sheetData>', 'damaged'],
+    ['an entity that nobody declared', sheetXml([['&lol;']]), 'damaged'],
+  ])('%s', async (_, xml, code) => {
+    expect((await refusal(await zipOf({ ...rawParts(xml) })))?.code).toBe(code);
+  });
+
+  test('a part whose bytes are not those of its checksum', async () => {
+    const parts = rawParts(sheetXml([['x']]));
+    const entries = await Promise.all(Object.entries(parts).map(([name, text]) => pack(name, text, 'store')));
+    const changed = entries.map((entry) =>
+      entry.name === 'xl/worksheets/sheet1.xml'
+        ? { ...entry, packed: Buffer.from(entry.packed.toString().replace('<t>x', '<t>y')) }
+        : entry,
+    );
+    expect((await refusal(writeZip(changed)))?.code).toBe('damaged');
+  });
+
+  test('more shared strings than are read', async () => {
+    const parts = withRelations(rawParts(headed()), { 'xl/sharedStrings.xml': '<sst/>' });
+    const source = await zipOf({ ...parts, 'xl/sharedStrings.xml': `<sst>${'<si/>'.repeat(1_001)}</sst>` });
+    const { findings } = await readWorkbook(source, { limits: { sharedStrings: 1_000 } });
+    expect(findings.map(({ code }) => code)).toEqual(['too_many_cells']);
+  });
+
+  test.each<[string, string, string]>([
+    ['notes that are cut off', 'xl/comments1.xml', '<comments><authors/><commentList><comment ref="A2"><text>'],
+    ['notes with entities', 'xl/comments1.xml', '<!DOCTYPE x [<!ENTITY a "b">]><comments/>'],
+    ['styles that are cut off', 'xl/styles.xml', '<styleSheet><cellXfs><xf>'],
+    ['a declaration of parts that is cut off', '[Content_Types].xml', '<Types><Default'],
+  ])('%s, which annotating would meet later', async (_, name, content) => {
+    const parts = withRelations(rawParts(headed()), { 'xl/comments1.xml': '<comments/>' });
+    await refusal(await zipOf({ ...parts, [name]: content }));
+  });
+});
+
+/** A check and an annotation of these parts end, and cost no more than their length: a quadratic step would take hours. */
+describe('what costs a careless reader hours costs no more than its length', () => {
+  const through = async (parts: Record<string, string>) => {
+    // Stored: packed as small as in a real attack, most of these would be refused for their ratio alone.
+    const packed = async (name: string, content: string) => {
+      const entry = await pack(name, content, 'deflate');
+      return entry.size < 200 * entry.packed.length ? entry : pack(name, content, 'store');
+    };
+    const entries = Object.entries(parts).map(([name, content]) => packed(name, content));
+    const source = writeZip(await Promise.all(entries));
+    const { errors, warnings } = await checkWorkbook(source);
+    await annotateWorkbook({ source, findings: [...errors, ...warnings] });
+    return errors;
+  };
+
+  test('reading aids of East Asian text, empty or not, in strings and notes', async () => {
+    const aids = '<rPh sb="0" eb="1"><t>x</t></rPh>'.repeat(20_000) + '<rPh sb="0" eb="0"/>'.repeat(60_000);
+    const sheet = headed().replace('</sheetData>', '<row r="2"><c r="A2" t="s"><v>0</v></c></row></sheetData>');
+    const parts = withRelations(rawParts(sheet), {
+      'xl/sharedStrings.xml': `<sst><si><t>1</t>${aids}</si></sst>`,
+      'xl/comments1.xml': `<comments><authors/><commentList><comment ref="A2" authorId="0"><text><r><t>a</t></r>${aids}</text></comment></commentList></comments>`,
+    });
+    await through(parts);
+  });
+
+  test('number formats of opened brackets and quotes', async () => {
+    const code = '['.repeat(150_000);
+    const format = (id: number) => `<numFmt numFmtId="${id}" formatCode="${code}&quot;"/>`;
+    const styles = `<styleSheet><numFmts>${Array.from({ length: 20 }, (_, at) => format(200 + at)).join('')}</numFmts><cellXfs>${'<xf numFmtId="200"/>'.repeat(50_000)}</cellXfs></styleSheet>`;
+    await through({ ...rawParts(headed([1])), 'xl/styles.xml': styles });
+  });
+
+  test('thousands of Status and Errors columns', async () => {
+    const pairs = Array.from({ length: 8_000 }, (_, at) => (at % 2 === 0 ? 'Status' : 'Errors'));
+    await through(rawParts(sheetXml([[...HEADERS, ...pairs]])));
+  });
+
+  test('rows of cells in falling order', async () => {
+    const row = (number: number) =>
+      `<row r="${number}">${Array.from({ length: 16_384 }, (_, at) => `<c r="${columnLetter(16_384 - at)}${number}"><v>1</v></c>`).join('')}</row>`;
+    const rows = Array.from({ length: 5 }, (_, at) => row(at + 2)).join('');
+    await through(rawParts(headed().replace('</sheetData>', `${rows}</sheetData>`)));
+  });
+
+  test('a long text that tens of thousands of cells share', async () => {
+    const cellsOf = (number: number) =>
+      HEADERS.map((_, at) => `<c r="${columnLetter(at + 1)}${number}" t="s"><v>0</v></c>`).join('');
+    const rows = Array.from({ length: 400 }, (_, at) => `<row r="${at + 2}">${cellsOf(at + 2)}</row>`).join('');
+    const parts = withRelations(rawParts(headed().replace('</sheetData>', `${rows}</sheetData>`)), {
+      'xl/sharedStrings.xml': `<sst><si><t>${'x  '.repeat(33_000)}</t></si></sst>`,
+    });
+    expect((await through(parts)).length).toBeGreaterThan(1000);
+  });
+
+  test('notes on cells of rows that the sheet lacks, and styles of their own for failing cells', async () => {
+    const notes = Array.from(
+      { length: 30_000 },
+      (_, at) => `<comment ref="A${at + 10_000}" authorId="0"><text><t>eBRC check:\nx</t></text></comment>`,
+    ).join('');
+    const styles = `<styleSheet><fills><fill/></fills><cellXfs>${Array.from({ length: 60_000 }, (_, at) => `<xf numFmtId="0" xfId="${at}"/>`).join('')}</cellXfs></styleSheet>`;
+    const styled = (number: number) =>
+      `<row r="${number}">${BULK_COLUMNS.slice(0, 19)
+        .map(({ field }, at) => {
+          const style = (number - 2) * 19 + at;
+          return `<c r="${columnLetter(columnIndex(field))}${number}" s="${style}" t="str"><v>?</v></c>`;
+        })
+        .join('')}</row>`;
+    const rows = Array.from({ length: 500 }, (_, at) => styled(at + 2)).join('');
+    const parts = withRelations(rawParts(headed().replace('</sheetData>', `${rows}</sheetData>`)), {
+      'xl/comments1.xml': `<comments><authors/><commentList>${notes}</commentList></comments>`,
+    });
+    await through({ ...parts, 'xl/styles.xml': styles });
+  });
+
+  test('drawings of notes with tags that nobody closes', async () => {
+    const shapes = '<v:shape><x:ClientData ObjectType="Note"><x:Row>'.repeat(100_000);
+    const parts = withRelations(rawParts(headed([1])), {
+      'xl/comments1.xml': '<comments><authors/><commentList/></comments>',
+      'xl/drawings/vmlDrawing1.vml': `<xml>${shapes}</xml>`,
+    });
+    await through(parts);
+  });
+});
+
+test('names of parts differ neither by the case of their letters nor by percent-encoding', async () => {
+  const source = await book([cells()]);
+  const { rows } = await readWorkbook(source);
+  const entries = [...(await readZip(source, 1000)).values()];
+  const renamed = (change: (name: string) => string) => {
+    const name = (entry: (typeof entries)[number]) =>
+      /sharedStrings|styles|sheet1\.xml$|workbook\.xml$/.test(entry.name) ? change(entry.name) : entry.name;
+    return writeZip(entries.map((entry) => ({ ...entry, name: name(entry) })));
+  };
+  for (const file of [
+    renamed((name) => name.toUpperCase()),
+    renamed((name) => name.replace('e', '%65').replace('s', '%73')),
+  ]) {
+    expect((await readWorkbook(file)).rows).toEqual(rows);
+    const annotated = await annotateWorkbook({ source: file, findings: [] });
+    expect((await readWorkbook(annotated)).rows).toEqual(rows);
+    // A part is changed in its place: a second one under another spelling would be read by some programs alone.
+    expect([...(await readZip(annotated, 1000)).keys()].filter((name) => name.includes('styles'))).toHaveLength(1);
+  }
+  const twice = writeZip([...entries, ...entries.map((entry) => ({ ...entry, name: entry.name.toUpperCase() }))]);
+  expect((await refusal(twice))?.code).toBe('damaged');
 });

@@ -9,7 +9,7 @@ import type { PackageEditor } from '../ooxml/package-editor';
 import { XML_START } from '../ooxml/package-editor';
 import { RowEdits } from './row-edits';
 import { notesDrawing, openFrame, withColumnWidths, withLastColumn, withNotesDrawing } from './sheet-frame';
-import { columnLetter, columnNumber } from '../sheet/sheet-xml';
+import { columnLetter, columnNumber } from '../sheet/addresses';
 import type { Survey } from '../sheet/survey';
 
 /** The words of the Status column that this file writes; `ebrc correct` files the rows that say {@link ERROR_STATUS}. */

@@ -45,7 +45,9 @@ export class CellStyles {
   }
 
   /** The style of a cell with our fill in it. */
-  marked(style: number, severity: Severity): number {
+  marked(number: number, severity: Severity): number {
+    // A number that the list lacks means the first style.
+    const style = number < this.formats.items.length ? number : 0;
     return this.derive(`${style} ${severity}`, style, (attributes) => {
       const fill = `<fill><patternFill patternType="solid"><fgColor rgb="${FILLS[severity]}"/></patternFill></fill>`;
       return withAttribute(withAttribute(attributes, 'fillId', this.fills.add(fill)), 'applyFill', 1);
@@ -54,10 +56,15 @@ export class CellStyles {
 
   /** The style of a cell without our fill; the same style where the fill is not ours. */
   unmarked(style: number): number {
+    const known = this.derived.get(`${style} plain`);
+    if (known !== undefined) return known;
     const format = this.formats.items[style] ?? '';
     const fill = this.fills.items[Number(attribute(openingTag(format), 'fillId') ?? 0)] ?? '';
     const colour = attribute(/<fgColor\s[^<>]*>/.exec(fill)?.[0] ?? '', 'rgb')?.toUpperCase() ?? '';
-    if (!Object.values<string>(FILLS).includes(colour)) return style;
+    if (!Object.values<string>(FILLS).includes(colour)) {
+      this.derived.set(`${style} plain`, style);
+      return style;
+    }
     return this.derive(`${style} plain`, style, (attributes) =>
       withAttribute(withAttribute(attributes, 'fillId', 0), 'applyFill', undefined),
     );
@@ -76,7 +83,7 @@ export class CellStyles {
   private derive(key: string, style: number, change: (attributes: string) => string): number {
     const known = this.derived.get(key);
     if (known !== undefined) return known;
-    const before = this.formats.items[style] ?? this.formats.items[0] ?? '<xf/>';
+    const before = this.formats.items[style] ?? '<xf/>';
     const [format] = elements(before, 'xf');
     const attributes = change(format?.attributes ?? '');
     const index = this.formats.add(format?.content ? `<xf${attributes}>${format.content}</xf>` : `<xf${attributes}/>`);
@@ -92,6 +99,7 @@ function openingTag(element: string): string {
 /** One of the lists of a style sheet; its items are known by their place. */
 class StyleList {
   readonly items: string[];
+  private readonly places: Map<string, number>;
   private readonly before: number;
   private readonly attributes: string;
 
@@ -108,12 +116,18 @@ class StyleList {
     );
     this.before = this.items.length;
     if (this.before === 0) this.items.push(...whenEmpty);
+    this.places = new Map();
+    this.items.forEach((each, place) => {
+      if (!this.places.has(each)) this.places.set(each, place);
+    });
   }
 
   /** The place of an item, which is added where the list lacks it. */
   add(item: string): number {
-    const known = this.items.indexOf(item);
-    return known >= 0 ? known : this.items.push(item) - 1;
+    const known = this.places.get(item);
+    if (known !== undefined) return known;
+    this.places.set(item, this.items.length);
+    return this.items.push(item) - 1;
   }
 
   /** The style sheet with what was added to this list. */

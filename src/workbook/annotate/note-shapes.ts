@@ -1,4 +1,4 @@
-import { columnNumber } from '../sheet/sheet-xml';
+import { columnNumber } from '../sheet/addresses';
 import { elements } from '../ooxml/xml-edit';
 
 /** The boxes in which notes are shown stand in a drawing of their own, in a format older than the rest of the file. */

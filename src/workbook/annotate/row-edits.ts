@@ -1,4 +1,4 @@
-import { columnLetter, columnNumber } from '../sheet/sheet-xml';
+import { columnLetter, columnNumber } from '../sheet/addresses';
 import type { ElementAt } from '../ooxml/xml-edit';
 import { elements, withAttribute } from '../ooxml/xml-edit';
 import { attribute, textElement } from '../ooxml/xml-text';
@@ -45,7 +45,7 @@ export class RowEdits {
   *apply(xml: string): Generator<string> {
     const there = new Set<number>();
     for (const [, attributes = ''] of xml.matchAll(/<row(?=[\s/>])([^<>]*)>/g)) there.add(rowNumber({ attributes }));
-    const absent = [...this.rows.keys()].filter((row) => !there.has(row)).sort((a, b) => a - b);
+    const absent = [...this.rows.keys()].filter((row) => !there.has(row)).sort((a, b) => b - a);
     let copied = 0;
     for (const element of elements(xml, 'row')) {
       const number = rowNumber(element);
@@ -65,11 +65,11 @@ export class RowEdits {
     yield this.absentRows(absent, Number.POSITIVE_INFINITY);
   }
 
-  /** Rows of changes that the sheet lacks, up to one that it has. */
+  /** Rows of changes that the sheet lacks, up to one that it has; they stand in `absent` in falling order and go from it. */
   private absentRows(absent: number[], below: number): string {
     let rows = '';
-    for (let row = absent[0]; row !== undefined && row < below; row = absent[0]) {
-      absent.shift();
+    for (let row = absent.at(-1); row !== undefined && row < below; row = absent.at(-1)) {
+      absent.pop();
       const { cells } = editCells('', row, this.rows.get(row));
       if (cells !== '') rows += `<row r="${row}">${cells}</row>`;
     }
@@ -101,13 +101,13 @@ function editCells(
     column: columnOf(element.attributes),
   }));
   const there = new Set(cells.map(({ column }) => column));
-  const absent = [...changes.keys()].filter((column) => !there.has(column)).sort((a, b) => a - b);
+  const absent = [...changes.keys()].filter((column) => !there.has(column)).sort((a, b) => b - a);
   const parts: string[] = [];
   let formulaGone = false;
   let copied = 0;
   const addAbsent = (before: number) => {
-    for (let column = absent[0]; column !== undefined && column < before; column = absent[0]) {
-      absent.shift();
+    for (let column = absent.at(-1); column !== undefined && column < before; column = absent.at(-1)) {
+      absent.pop();
       parts.push(newCell(`${columnLetter(column)}${row}`, changes.get(column)));
     }
   };

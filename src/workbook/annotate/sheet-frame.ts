@@ -1,4 +1,4 @@
-import { addressed, columnLetter, columnNumber } from '../sheet/sheet-xml';
+import { columnLetter, columnNumber } from '../sheet/addresses';
 import { elements, insertChild, withAttribute } from '../ooxml/xml-edit';
 import { attribute } from '../ooxml/xml-text';
 
@@ -89,4 +89,21 @@ export function notesDrawing(tail: string): string | undefined {
 /** Names the drawing of notes. */
 export function withNotesDrawing(tail: string, id: string, namespace: string): string {
   return insertChild(tail, ROWS_END.length, AFTER_NOTES, `<legacyDrawing xmlns:r="${namespace}" r:id="${id}"/>`);
+}
+
+/** Gives rows and cells the addresses that the format lets a writer leave out. */
+function addressed(rows: string): string {
+  if (!/<(?:c|row)(?=[\s/>])(?![^<>]*\sr=")/.test(rows)) return rows;
+  let row = 0;
+  let column = 0;
+  return rows.replace(/<(row|c)(?=[\s/>])([^<>]*)>/g, (tag: string, name: string, attributes: string) => {
+    const given = /\sr="([^"]*)"/.exec(attributes)?.[1];
+    if (name === 'row') {
+      row = given === undefined ? row + 1 : Number(given);
+      column = 0;
+      return given === undefined ? `<row r="${row}"${attributes}>` : tag;
+    }
+    column = given === undefined ? column + 1 : columnNumber(given.replace(/\d+$/, ''));
+    return given === undefined ? `<c r="${columnLetter(column)}${row}"${attributes}>` : tag;
+  });
 }

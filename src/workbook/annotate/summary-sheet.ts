@@ -1,6 +1,6 @@
 import type { Finding } from '../../domain/finding';
 import { harmless } from './marks';
-import { columnLetter } from '../sheet/sheet-xml';
+import { columnLetter } from '../sheet/addresses';
 import { textElement } from '../ooxml/xml-text';
 
 /** What cell A1 of a summary says; with the name it tells ours from a sheet of the user's. */

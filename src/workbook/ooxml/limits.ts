@@ -12,6 +12,14 @@ export interface WorkbookLimits {
   ratio: number;
   /** Cells of the sheet that hold a value. */
   cells: number;
+  /** Characters of one cell; the format has room for 32,767, some programs write more. */
+  cellText: number;
+  /** Strings that the cells of all sheets share. */
+  sharedStrings: number;
+  /** Cell styles; the format has room for 65,490. */
+  styles: number;
+  /** Notes of the sheet. */
+  notes: number;
   /** Data rows. More than the service's 999 are split into several submissions, so the bound lies above that. */
   rows: number;
 }
@@ -25,6 +33,10 @@ export const WORKBOOK_LIMITS: Readonly<WorkbookLimits> = {
   partBytes: 32 * MIB,
   ratio: 400,
   cells: 250_000,
+  cellText: 100_000,
+  sharedStrings: 1_000_000,
+  styles: 100_000,
+  notes: 50_000,
   rows: 5000,
 };
 

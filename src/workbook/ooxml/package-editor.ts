@@ -1,11 +1,12 @@
 import { posix } from 'node:path';
-import { readRelations, relationsName } from '../sheet/first-sheet';
+import type { Relation } from './directory';
+import { relationsName, relationsOf, targetOf } from './directory';
 import type { WorkbookPackage } from './package';
-import { withDefaultNamespace } from '../sheet/sheet-xml';
-import { appendChild } from './xml-edit';
+import { appendChild, withDefaultNamespace } from './xml-edit';
 import { attribute } from './xml-text';
-import type { ZipEntry } from './zip';
-import { pack, packPieces, writeZip } from './zip';
+import type { ZipEntry } from './zip-reader';
+import { partKey } from './zip-reader';
+import { pack, packPieces, writeZip } from './zip-writer';
 
 const CONTENT_TYPES = '[Content_Types].xml';
 const PACKAGE = 'http://schemas.openxmlformats.org/package/2006';
@@ -22,7 +23,8 @@ export const XML_START = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?
 
 /** A workbook of which some parts are changed. All others are saved byte for byte, without being unpacked. */
 export class PackageEditor {
-  private readonly changed = new Map<string, string | null>();
+  /** Changed, new and removed (null) parts by key. */
+  private readonly changed = new Map<string, { name: string; xml: string | null }>();
   private readonly packed = new Map<string, ZipEntry>();
 
   constructor(
@@ -33,19 +35,30 @@ export class PackageEditor {
 
   /** The text of a part as it is now, names without prefix; undefined where there is none. */
   async xml(part: string): Promise<string | undefined> {
-    const changed = this.changed.get(part);
-    if (changed !== undefined) return changed ?? undefined;
+    const changed = this.changed.get(partKey(part));
+    if (changed) return changed.xml ?? undefined;
     const text = await this.source.xml(part);
     return text === undefined ? undefined : withDefaultNamespace(text);
   }
 
+  private async bytes(part: string): Promise<Buffer | undefined> {
+    const changed = this.changed.get(partKey(part));
+    if (!changed) return this.source.bytes(part);
+    return changed.xml === null ? undefined : Buffer.from(changed.xml);
+  }
+
   set(part: string, xml: string): void {
-    this.changed.set(part, xml);
+    this.changed.set(partKey(part), { name: this.nameOf(part), xml });
   }
 
   /** Writes a large part from pieces, once and for all: it is packed at once and not read again. */
   async setPieces(part: string, pieces: Iterable<Iterable<string>>): Promise<void> {
-    this.packed.set(part, await packPieces(part, flat(pieces)));
+    this.packed.set(partKey(part), await packPieces(this.nameOf(part), flat(pieces)));
+  }
+
+  /** A part as the file spells it: not every reader knows that names differ by nothing but their letters' case. */
+  private nameOf(part: string): string {
+    return this.source.entries.get(partKey(part))?.name ?? part;
   }
 
   /** The namespaces of the workbook: the format has two dialects that differ in them. */
@@ -54,8 +67,8 @@ export class PackageEditor {
   }
 
   /** Relationships of a part by id. */
-  relations(part: string): Promise<Map<string, { type: string; part: string }>> {
-    return readRelations(this, relationsName(part), posix.dirname(part));
+  relations(part: string): Promise<Map<string, Relation>> {
+    return relationsOf({ bytes: (name) => this.bytes(name) }, part);
   }
 
   /**
@@ -69,7 +82,7 @@ export class PackageEditor {
     const part = name(number);
     this.set(part, content.xml);
     await this.declare(part, content);
-    const relations = relationsName(from);
+    const relations = relationsName(this.nameOf(from));
     const known = await this.relations(from);
     const before = (await this.xml(relations)) ?? `${XML_START}<Relationships xmlns="${PACKAGE}/relationships"/>`;
     let id = known.size + 1;
@@ -82,7 +95,7 @@ export class PackageEditor {
 
   /** Takes a part that another one refers to away, with what refers to it. */
   async remove(from: string, part: string): Promise<void> {
-    this.changed.set(part, null);
+    this.changed.set(partKey(part), { name: part, xml: null });
     const without = async (name: string, tag: RegExp, key: string, same: (value: string) => boolean) => {
       const xml = await this.xml(name);
       if (xml !== undefined)
@@ -91,31 +104,31 @@ export class PackageEditor {
           xml.replace(tag, (whole) => (same(attribute(whole, key) ?? '') ? '' : whole)),
         );
     };
-    await without(CONTENT_TYPES, /<Override\s[^<>]*\/>/g, 'PartName', (value) => value === `/${part}`);
+    await without(CONTENT_TYPES, /<Override\s[^<>]*\/>/g, 'PartName', (value) => partKey(value) === partKey(part));
     const folder = posix.dirname(from);
     await without(
       relationsName(from),
       /<Relationship\s[^<>]*\/>/g,
       'Target',
-      (value) => value === `/${part}` || posix.join(folder, value) === part,
+      (value) => targetOf(folder, value) === partKey(part),
     );
   }
 
   /** The bytes of the workbook. */
   async save(): Promise<Buffer> {
-    const entries = [...this.source.entries.values()]
-      .map((entry) => this.packed.get(entry.name) ?? entry)
-      .filter(({ name }) => !this.changed.has(name));
-    for (const [name, xml] of this.changed) {
+    const entries = [...this.source.entries]
+      .filter(([key]) => !this.changed.has(key))
+      .map(([key, entry]) => this.packed.get(key) ?? entry);
+    for (const { name, xml } of this.changed.values()) {
       if (xml !== null) entries.push(await pack(name, inUtf8(xml), 'deflate'));
     }
     // Some readers look for this part at the very beginning.
-    return writeZip(entries.sort((a, b) => Number(b.name === CONTENT_TYPES) - Number(a.name === CONTENT_TYPES)));
+    const first = ({ name }: ZipEntry) => Number(partKey(name) === partKey(CONTENT_TYPES));
+    return writeZip(entries.sort((a, b) => first(b) - first(a)));
   }
 
   private has(part: string): boolean {
-    const lower = part.toLowerCase();
-    return [...this.source.entries.keys(), ...this.changed.keys()].some((name) => name.toLowerCase() === lower);
+    return this.source.entries.has(partKey(part)) || this.changed.has(partKey(part));
   }
 
   private async declare(part: string, { contentType, byExtension = false }: NewPart): Promise<void> {

@@ -1,18 +1,21 @@
 import { readFile, stat } from 'node:fs/promises';
 import type { WorkbookLimits } from './limits';
 import { WorkbookRefused } from './refused';
-import type { ZipEntry } from './zip';
-import { decodeXml, tidyXml } from './xml-tidy';
-import { readZip, unpack } from './zip';
+import { decodeXml } from './xml-reader';
+import { tidyXml } from './xml-tidy';
+import type { ZipEntry } from './zip-reader';
+import { partKey, readZip, unpack } from './zip-reader';
 
 /**
  * A workbook file that passed the checks which need no parsing: kind of file, size, unpacked size, and nothing in it that
  * runs or reaches out. Parts are unpacked on demand.
  */
 export interface WorkbookPackage {
-  file: Buffer;
+  /** Parts by `partKey` (zip-reader.ts). */
   entries: ReadonlyMap<string, ZipEntry>;
-  /** The text of an XML part, or undefined where it is absent. @throws WorkbookRefused for entities and over-long parts */
+  /** The bytes of a part that is to be read, or undefined where it is absent. @throws WorkbookRefused for an over-long part */
+  bytes(name: string): Promise<Buffer | undefined>;
+  /** The text of an XML part for changing it, or undefined where it is absent. @throws WorkbookRefused for entities too */
   xml(name: string): Promise<string | undefined>;
 }
 
@@ -64,10 +67,18 @@ export async function openPackage(source: string | Buffer, limits: WorkbookLimit
   }
   const file = typeof source === 'string' ? await readFile(source) : source;
   refuseOtherKinds(file);
-  const entries = readZip(file, limits.parts);
+  const entries = await readZip(file, limits.parts);
   refuseForbidden(entries);
   refuseBombs(entries, limits);
-  return { file, entries, xml: (name) => readXml(entries.get(name), limits) };
+  const bytes = async (name: string) => bytesOf(entries.get(partKey(name)), limits);
+  return {
+    entries,
+    bytes,
+    xml: async (name) => {
+      const part = await bytes(name);
+      return part && textOf(part);
+    },
+  };
 }
 
 function refuseOtherKinds(file: Buffer): void {
@@ -92,7 +103,7 @@ function refuseForbidden(entries: ReadonlyMap<string, ZipEntry>): void {
     const rule = FORBIDDEN.find((forbidden) => forbidden.name.test(name));
     if (rule) throw new WorkbookRefused(rule.code, rule.message);
   }
-  if (!entries.has('[Content_Types].xml') && !entries.has('xl/workbook.xml')) {
+  if (!entries.has(partKey('[Content_Types].xml')) && !entries.has('xl/workbook.xml')) {
     throw new WorkbookRefused('not_a_workbook', `The file is a zip archive but no .xlsx workbook. ${SAVE_AS}.`);
   }
 }
@@ -110,7 +121,7 @@ function refuseBombs(entries: ReadonlyMap<string, ZipEntry>, limits: WorkbookLim
     throw bomb(`The workbook unpacks to ${Math.round(total / 1024 / 1024)} MB, more than is read`);
 }
 
-async function readXml(entry: ZipEntry | undefined, limits: WorkbookLimits): Promise<string | undefined> {
+async function bytesOf(entry: ZipEntry | undefined, limits: WorkbookLimits): Promise<Buffer | undefined> {
   if (!entry) return undefined;
   if (entry.size > limits.partBytes) {
     throw new WorkbookRefused(
@@ -118,7 +129,11 @@ async function readXml(entry: ZipEntry | undefined, limits: WorkbookLimits): Pro
       `Part ${entry.name} unpacks to ${Math.round(entry.size / 1024 / 1024)} MB, more than is read. Copy the filled rows into a new workbook and save that.`,
     );
   }
-  const text = decodeXml(await unpack(entry));
+  return unpack(entry);
+}
+
+function textOf(bytes: Buffer): string {
+  const text = decodeXml(bytes);
   if (text.includes('<!DOCTYPE') || text.includes('<!ENTITY')) {
     throw new WorkbookRefused(
       'xml_entities',

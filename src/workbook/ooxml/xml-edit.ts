@@ -69,3 +69,24 @@ export function withAttribute(attributes: string, name: string, value: string | 
   const without = attributes.replace(new RegExp(`\\s${name}\\s*=\\s*(?:"[^"]*"|'[^']*')`), '').trimEnd();
   return value === undefined ? without : `${without} ${name}="${value}"`;
 }
+
+/** `<x:row>` as `<row>`: other programs bind the same namespace to a prefix. */
+function withoutPrefix(xml: string): string {
+  const prefix = rootPrefix(xml);
+  return prefix === undefined ? xml : xml.replaceAll(`<${prefix}:`, '<').replaceAll(`</${prefix}:`, '</');
+}
+
+/** XML without the prefix of its root, for saving it again: the namespace becomes the one of names without a prefix. */
+export function withDefaultNamespace(xml: string): string {
+  const prefix = rootPrefix(xml);
+  if (prefix === undefined) return xml;
+  return withoutPrefix(xml).replace(/<[A-Za-z][^<>]*>/, (root) =>
+    root.replace(/\sxmlns="[^"]*"/, '').replace(` xmlns:${prefix}=`, ' xmlns='),
+  );
+}
+
+function rootPrefix(xml: string): string | undefined {
+  return /^\s*(?:<\?[^>]*>\s*)?<([A-Za-z_][\w.-]*):(?:worksheet|workbook|sst|styleSheet|comments|Types|Relationships)[\s>]/.exec(
+    xml,
+  )?.[1];
+}

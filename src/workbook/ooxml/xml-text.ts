@@ -14,20 +14,33 @@ function xmlText(data: string): string {
   );
 }
 
-/** Text of a cell: besides entities the format has an escape of its own (`_x000D_`) for what XML cannot hold. */
-export function cellText(data: string): string {
-  const text = xmlText(data);
+/** Text of a cell: the format has an escape of its own (`_x000D_`) for what XML cannot hold. */
+export function unescaped(text: string): string {
   return text.includes('_x')
     ? text.replace(/_x([0-9A-Fa-f]{4})_/g, (_, code: string) => String.fromCharCode(parseInt(code, 16)))
     : text;
 }
 
-/** The joined runs of a rich or plain string element, without the reading aids of East Asian text. */
+/** The joined runs of a rich or plain string element in XML text, without the reading aids of East Asian text. */
 export function runsText(element: string): string {
-  const runs = element.includes('<rPh') ? element.replace(/<rPh[\s>](?:[^<]|<(?!\/rPh>))*<\/rPh>/g, '') : element;
   let text = '';
-  for (const [, data = ''] of runs.matchAll(/<t(?:\s[^<>]*)?>([^<]*)<\/t>/g)) text += cellText(data);
+  for (const [, data = ''] of withoutAids(element).matchAll(/<t(?:\s[^<>]*)?>([^<]*)<\/t>/g))
+    text += unescaped(xmlText(data));
   return text;
+}
+
+function withoutAids(element: string): string {
+  let kept = '';
+  let read = 0;
+  for (let at = element.indexOf('<rPh'); at >= 0; at = element.indexOf('<rPh', read)) {
+    kept += element.slice(read, at);
+    const inside = element.indexOf('>', at) + 1;
+    const end = element.charAt(inside - 2) === '/' ? inside : element.indexOf('</rPh>', inside) + '</rPh>'.length;
+    // A pattern that searches for the end would look through all of the rest once for each aid that has none.
+    if (end < inside || inside === 0) return kept;
+    read = end;
+  }
+  return kept + element.slice(read);
 }
 
 /** An attribute of a tag, decoded; `name` may be a pattern. */

@@ -1,15 +1,40 @@
-import { WorkbookRefused } from './refused';
+import { damagedXml } from './xml-reader';
 
 /**
  * Brings XML into the form that nearly all spreadsheet programs write: no comments and processing instructions, CDATA as
- * escaped text, no blanks at the end of end tags, and none that only lay tags out. Every reader after this looks at tags and
+ * escaped text, no blanks at the end of end tags, none that only lay tags out, and no `>` in attributes. Every change after this looks at tags and
  * text alone, so a comment can neither hide a row nor add one. Costs no more than the length of the text.
  */
 export function tidyXml(source: string): string {
   let xml = source;
   if (/<!--|<!\[CDATA\[|.<\?/s.test(xml)) xml = withoutAsides(xml);
   if (/<\/[^<>\s]+\s+>/.test(xml)) xml = xml.replace(/(<\/[^<>\s]+)\s+>/g, '$1>');
+  if (/=\s*(?:"[^"<>]*>|'[^'<>]*>)/.test(xml)) xml = withoutBrackets(xml);
   return withoutLayout(xml);
+}
+
+/** Values of attributes may hold `>`, which a look for the end of a tag would take for it. */
+function withoutBrackets(xml: string): string {
+  const parts: string[] = [];
+  let copied = 0;
+  let quote = '';
+  let inTag = false;
+  for (let at = xml.indexOf('<'); at >= 0 && at < xml.length; at += 1) {
+    const character = xml.charAt(at);
+    if (!inTag) {
+      at = xml.indexOf('<', at);
+      if (at < 0) break;
+      inTag = true;
+    } else if (quote !== '') {
+      if (character === quote) quote = '';
+      else if (character === '>') {
+        parts.push(xml.slice(copied, at), '&gt;');
+        copied = at + 1;
+      }
+    } else if (character === '"' || character === "'") quote = character;
+    else if (character === '>') inTag = false;
+  }
+  return parts.join('') + xml.slice(copied);
 }
 
 const ASIDES: Readonly<Record<string, string>> = { '<!--': '-->', '<![CDATA[': ']]>', '<?': '?>' };
@@ -23,9 +48,7 @@ function withoutAsides(xml: string): string {
     const closing = ASIDES[opening] ?? '';
     const inside = start.index + opening.length;
     const end = xml.indexOf(closing, inside);
-    if (end < 0) {
-      throw new WorkbookRefused('damaged', 'The workbook is cut off or damaged. Open it in Excel and save it anew.');
-    }
+    if (end < 0) throw damagedXml();
     const after = end + closing.length;
     // The declaration at the very start stays: it is what a saved part begins with.
     if (start.index > 0 || opening !== '<?') tidied += xml.slice(read, start.index);
@@ -55,30 +78,4 @@ function withoutLayout(xml: string): string {
       xml.startsWith('</', at + gap.length - 1) && TEXT_START.test(xml.slice(before, Math.min(at + 1, before + 80)));
     return isText ? gap : '><';
   });
-}
-
-/**
- * The text of an XML part in the encoding that it is in: UTF-8, UTF-16, or the one that it declares. A file that is not in
- * the encoding it says would turn letters of a bill number into others without a word, so it is refused.
- */
-export function decodeXml(bytes: Buffer): string {
-  try {
-    return new TextDecoder(encodingOf(bytes), { fatal: true }).decode(bytes);
-  } catch {
-    throw new WorkbookRefused(
-      'damaged',
-      'The text of the workbook cannot be decoded. Open it in Excel and save it anew as .xlsx.',
-    );
-  }
-}
-
-function encodingOf(bytes: Buffer): string {
-  const [first, second] = bytes;
-  if ((first === 0xff && second === 0xfe) || (first === 0x3c && second === 0)) return 'utf-16le';
-  if ((first === 0xfe && second === 0xff) || (first === 0 && second === 0x3c)) return 'utf-16be';
-  const declared = /^(?:\u00ef\u00bb\u00bf)?<\?xml[^>]*\sencoding\s*=\s*["']([\w.:-]+)["']/.exec(
-    bytes.toString('latin1', 0, 200),
-  )?.[1];
-  // What declares UTF-16 and is not cannot have been read as it; it is UTF-8 as everywhere.
-  return declared === undefined || /^utf-?16/i.test(declared) ? 'utf-8' : declared;
 }

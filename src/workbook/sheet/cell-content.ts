@@ -1,14 +1,14 @@
 import type { FilingDate } from '../../domain/dates';
 import { filingDateFromIso } from '../../domain/dates';
 import type { NumberFormat } from './number-formats';
-import type { RawCell } from './raw-cells';
-import type { SharedStrings } from './shared-strings';
-import { cellText, runsText } from '../ooxml/xml-text';
+import type { RawCell } from './sheet-rows';
+import { unescaped } from '../ooxml/xml-text';
 
 /** What a cell holds, as a person sees it; the program that wrote it no longer matters here. */
 export type CellContent =
   | { kind: 'blank' }
-  | { kind: 'text'; text: string }
+  /** `typed` has the blanks that `text` lacks: they count in a password. */
+  | { kind: 'text'; text: string; typed: string }
   /** `zeros` is the width of a format such as `0000000`, which shows leading zeros that the number lacks. */
   | { kind: 'number'; value: number; zeros: number }
   | { kind: 'date'; date: FilingDate }
@@ -18,10 +18,20 @@ export type CellContent =
 
 /** What the cells of a workbook refer to. */
 export interface CellContext {
-  strings: SharedStrings;
+  /** A shared string as cell content. */
+  shared: (index: number) => CellContent;
   formatOf: (style: number) => NumberFormat;
   /** Day 0 is 1 January 1904 instead of 30 December 1899. */
   date1904: boolean;
+}
+
+/** @param strings as the file has them; each is read once, however many cells share it */
+export function cellContext({
+  strings,
+  ...context
+}: { strings: readonly string[] } & Omit<CellContext, 'shared'>): CellContext {
+  const contents: CellContent[] = [];
+  return { ...context, shared: (index) => (contents[index] ??= textContent(strings[index] ?? '')) };
 }
 
 const BLANK: CellContent = { kind: 'blank' };
@@ -44,11 +54,10 @@ export function cellContent({ type, style, data }: RawCell, context: CellContext
   }
   switch (type) {
     case 's':
-      return textContent(context.strings.at(Number(data)));
+      return /^\s*\d{1,9}\s*$/.test(data) ? context.shared(Number(data)) : BLANK;
     case 'inlineStr':
-      return textContent(runsText(data));
     case 'str':
-      return textContent(cellText(data));
+      return textContent(data);
     case 'b':
       return { kind: 'boolean', shown: data.trim() === '1' || data.trim() === 'true' ? 'TRUE' : 'FALSE' };
     case 'e':
@@ -63,8 +72,9 @@ export function cellContent({ type, style, data }: RawCell, context: CellContext
 }
 
 function textContent(raw: string): CellContent {
-  const text = cleanText(raw);
-  return text === '' ? BLANK : { kind: 'text', text };
+  const typed = unescaped(raw);
+  const text = cleanText(typed);
+  return text === '' ? BLANK : { kind: 'text', text, typed };
 }
 
 function numberContent(value: number, { isDate, zeros }: NumberFormat, date1904: boolean): CellContent {

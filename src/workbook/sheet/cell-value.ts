@@ -22,7 +22,14 @@ const NUMBERS = { integer: /^\d+$/, amount: /^\d+(\.\d+)?$/ } as const;
 /** Digits that a spreadsheet keeps; a longer number in a number cell has lost its last digits already. */
 const EXACT_LIMIT = 1e15;
 
+/** Characters of a value; no field of a filing comes near. The rules cost more the longer a text is. */
+const LONGEST_VALUE = 1000;
+
 export function cellValue(field: string, kind: FieldKind, content: Filled): CellValue {
+  if (content.kind === 'text' && content.text.length > LONGEST_VALUE) {
+    const hint = `It has ${content.text.length} characters, more than any value of a filing. Shorten it.`;
+    return { code: 'invalid_text', message: invalidText(field, content.text, hint) };
+  }
   if (content.kind === 'text' && UNWRITABLE.test(content.text)) {
     return { code: 'control_character', message: controlCharacter(field, content.text) };
   }

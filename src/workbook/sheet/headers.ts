@@ -3,7 +3,7 @@ import { BULK_COLUMNS, columnOfHeader, normaliseHeader } from '../../domain/colu
 import type { Finding } from '../../domain/finding';
 import { errorAt, warningAt } from '../../domain/rules-draft';
 import { quoted } from '../../domain/rules-words';
-import { columnLetter } from './sheet-xml';
+import { columnLetter } from './addresses';
 
 /** Headers of the two columns that annotating adds; they stand side by side, which tells them from a user's own. */
 export const STATUS_HEADER = 'Status';
@@ -32,7 +32,11 @@ export interface Headers {
  */
 export function readHeaders(texts: readonly string[]): Headers {
   const headers: Headers = { columns: new Map(), unknown: [], findings: [] };
-  texts.forEach((header, index) => placeHeader(headers, texts, header, index));
+  const own = ownColumns(texts);
+  if (own !== undefined) headers.status = { index: own };
+  texts.forEach((header, index) => {
+    if (own === undefined || (index !== own && index !== own + 1)) placeHeader(headers, header, index);
+  });
   for (const { header, field } of BULK_COLUMNS.filter(
     ({ need, field: name }) => need === 'mandatory' && !headers.columns.has(name),
   )) {
@@ -48,14 +52,10 @@ export function readHeaders(texts: readonly string[]): Headers {
   return headers;
 }
 
-function placeHeader(headers: Headers, texts: readonly string[], header: string, index: number): void {
+function placeHeader(headers: Headers, header: string, index: number): void {
   const letter = columnLetter(index);
   const column = columnOfHeader(header);
-  if (isOwn(texts, index)) {
-    headers.status = { index };
-  } else if (isOwn(texts, index - 1)) {
-    return;
-  } else if (!column) {
+  if (!column) {
     headers.unknown.push({ letter, header });
     headers.findings.push({
       ...warningAt(
@@ -77,8 +77,10 @@ function placeHeader(headers: Headers, texts: readonly string[], header: string,
 }
 
 /** A Status header directly followed by an Errors header; the last such pair is ours, as annotating writes at the end. */
-function isOwn(texts: readonly string[], index: number): boolean {
-  const pair = (at: number) =>
-    normaliseHeader(texts[at] ?? '') === 'status' && normaliseHeader(texts[at + 1] ?? '') === 'errors';
-  return pair(index) && !texts.some((_, at) => at > index && pair(at));
+function ownColumns(texts: readonly string[]): number | undefined {
+  let own: number | undefined;
+  texts.forEach((header, index) => {
+    if (normaliseHeader(header) === 'status' && normaliseHeader(texts[index + 1] ?? '') === 'errors') own = index;
+  });
+  return own;
 }

@@ -1,4 +1,4 @@
-import { columnLetter, columnNumber } from './sheet-xml';
+import { columnLetter, columnNumber } from './addresses';
 
 interface Range {
   left: number;
@@ -6,9 +6,6 @@ interface Range {
   right: number;
   bottom: number;
 }
-
-/** More ranges than a bulk workbook has any use for; the rest only lose their hint. */
-const MOST = 2000;
 
 /**
  * Cells that are covered by another one. Only the first cell of a merged range holds a value; taking it for every row that
@@ -18,7 +15,7 @@ export class MergedCells {
   private readonly ranges: Range[];
 
   constructor(references: readonly string[]) {
-    this.ranges = references.slice(0, MOST).map((reference) => {
+    this.ranges = references.map((reference) => {
       const [, left = '', top, right = '', bottom] = /^([A-Z]+)(\d+):([A-Z]+)(\d+)$/.exec(reference) ?? [];
       return { left: columnNumber(left), top: Number(top), right: columnNumber(right), bottom: Number(bottom) };
     });

@@ -1,4 +1,6 @@
-import { attribute } from '../ooxml/xml-text';
+import type { WorkbookLimits } from '../ooxml/limits';
+import { WorkbookRefused } from '../ooxml/refused';
+import { readXml } from '../ooxml/xml-reader';
 
 /** What the number format of a cell says about its number: a date, or a width of leading zeros. */
 export interface NumberFormat {
@@ -17,25 +19,51 @@ const BUILT_IN_DATES = [
   [50, 58],
 ] as const;
 
-/** Number formats by the style index of a cell, from the styles part of a workbook. */
-export function readNumberFormats(styles: string): (style: number) => NumberFormat {
-  const codes = new Map<number, string>();
-  for (const [tag] of styles.matchAll(/<numFmt\s[^<>]*>/g))
-    codes.set(Number(attribute(tag, 'numFmtId')), attribute(tag, 'formatCode') ?? '');
-  const start = styles.indexOf('<cellXfs');
-  const cellStyles = start < 0 ? '' : styles.slice(start, styles.indexOf('</cellXfs>', start));
-  const formats = [...cellStyles.matchAll(/<xf(?=[\s/>])[^<>]*>/g)].map(([tag]) => {
-    const id = Number(attribute(tag, 'numFmtId') ?? 0);
-    const code = codes.get(id);
-    return code === undefined
-      ? { isDate: BUILT_IN_DATES.some(([from, to]) => id >= from && id <= to), zeros: 0 }
-      : readCode(code);
+/** Number formats by the style index of a cell, from the styles part of a workbook. @throws WorkbookRefused */
+export function readNumberFormats(styles: Buffer, limits: WorkbookLimits): (style: number) => NumberFormat {
+  const codes = new Map<number, NumberFormat>();
+  const formats: NumberFormat[] = [];
+  let inCellStyles = false;
+  readXml(styles, {
+    open: (name, { numFmtId = '0', formatCode = '' }) => {
+      if (name === 'numFmt') codes.set(Number(numFmtId), readCode(formatCode));
+      else if (name === 'cellXfs') inCellStyles = true;
+      else if (name === 'xf' && inCellStyles) formats.push(codes.get(Number(numFmtId)) ?? builtIn(Number(numFmtId)));
+      if (formats.length > limits.styles)
+        throw new WorkbookRefused(
+          'too_many_styles',
+          'The workbook has more cell styles than Excel takes. Copy the filled rows into a new workbook and save that.',
+        );
+    },
+    close: (name) => {
+      if (name === 'cellXfs') inCellStyles = false;
+    },
   });
   return (style) => formats[style] ?? GENERAL;
 }
 
-/** Literals, colours and currencies in a format may contain letters that mean something else outside of them. */
+function builtIn(id: number): NumberFormat {
+  return { isDate: BUILT_IN_DATES.some(([from, to]) => id >= from && id <= to), zeros: 0 };
+}
+
 function readCode(code: string): NumberFormat {
-  const bare = code.replace(/"[^"]*"|\\.|[_*].|\[[^\]]*\]/g, '');
-  return { isDate: /[dy]/i.test(bare) && !/general/i.test(bare), zeros: /^0+$/.exec(bare)?.[0].length ?? 0 };
+  const bare = withoutLiterals(code);
+  return { isDate: /[dy]/i.test(bare) && !/general/i.test(bare), zeros: /^0+$/.test(bare) ? bare.length : 0 };
+}
+
+/** Literals, colours and currencies in a format may contain letters that mean something else outside of them. */
+function withoutLiterals(code: string): string {
+  let bare = '';
+  for (let at = 0; at < code.length; at += 1) {
+    const character = code.charAt(at);
+    const closing = character === '"' ? '"' : character === '[' ? ']' : undefined;
+    if (closing !== undefined) {
+      const end = code.indexOf(closing, at + 1);
+      // Without an end it is no literal, and nothing that follows can end it either.
+      if (end < 0) return bare + code.slice(at);
+      at = end;
+    } else if (character === '\\' || character === '_' || character === '*') at += 1;
+    else bare += character;
+  }
+  return bare;
 }

@@ -1,33 +1,44 @@
-import { runsText } from '../ooxml/xml-text';
+import type { WorkbookLimits } from '../ooxml/limits';
+import { WorkbookRefused } from '../ooxml/refused';
+import { readXml } from '../ooxml/xml-reader';
 
-/** The strings that cells share, decoded when first asked for: most of a large workbook's are in columns nobody reads. */
-export class SharedStrings {
-  /** Where each string begins and ends: two numbers cost less than a piece of text. */
-  private readonly places: number[] = [];
-  private readonly texts = new Map<number, string>();
-
-  constructor(private readonly xml: string) {
-    for (let at = xml.indexOf('<si'); at >= 0; at = xml.indexOf('<si', at + 3)) {
-      if (!/[\s/>]/.test(xml.charAt(at + 3))) continue;
-      const inside = xml.indexOf('>', at) + 1;
-      if (inside === 0) break;
-      if (xml.charAt(inside - 2) === '/') {
-        this.places.push(inside, inside);
-        continue;
+/**
+ * The strings that cells share, in the order of their numbers, without the reading aids of East Asian text.
+ * @throws WorkbookRefused (`damaged`, `xml_entities`, `too_many_cells`, `too_long`)
+ */
+export function readSharedStrings(bytes: Buffer, { sharedStrings: most, cellText }: WorkbookLimits): string[] {
+  const strings: string[] = [];
+  let text: string | undefined;
+  let inText = false;
+  let aids = 0;
+  readXml(bytes, {
+    open: (name) => {
+      if (name === 'si') text = '';
+      else if (name === 'rPh') aids += 1;
+      else if (name === 't') inText = true;
+    },
+    text: (piece) => {
+      if (!inText || aids > 0 || text === undefined) return;
+      text += piece;
+      if (text.length > cellText)
+        throw new WorkbookRefused(
+          'too_long',
+          'A cell holds more text than a cell of Excel can. Shorten it and save the workbook.',
+        );
+    },
+    close: (name) => {
+      if (name === 't') inText = false;
+      else if (name === 'rPh') aids -= 1;
+      else if (name === 'si') {
+        strings.push(text ?? '');
+        text = undefined;
+        if (strings.length > most)
+          throw new WorkbookRefused(
+            'too_many_cells',
+            'The workbook has more texts than are read. Copy the filled rows into a new workbook and save that.',
+          );
       }
-      const end = xml.indexOf('</si>', inside);
-      if (end < 0) break;
-      this.places.push(inside, end);
-      at = end;
-    }
-  }
-
-  /** The text of a string, empty where there is none of that index. */
-  at(index: number): string {
-    const known = this.texts.get(index);
-    if (known !== undefined) return known;
-    const text = runsText(this.xml.slice(this.places[2 * index] ?? 0, this.places[2 * index + 1] ?? 0));
-    this.texts.set(index, text);
-    return text;
-  }
+    },
+  });
+  return strings;
 }

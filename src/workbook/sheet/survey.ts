@@ -1,12 +1,9 @@
 import type { CellContext } from './cell-content';
 import { cellContent } from './cell-content';
-import type { FirstSheet } from './first-sheet';
+import type { OpenSheet } from './first-sheet';
 import type { Headers } from './headers';
 import { readHeaders } from './headers';
-import { readNumberFormats } from './number-formats';
-import type { RawRow } from './raw-cells';
-import { rawRows } from './raw-cells';
-import { SharedStrings } from './shared-strings';
+import type { RawRow } from './sheet-rows';
 
 /** Which rows of a sheet hold values, and the last column that does; our own columns count for neither. */
 export interface Survey {
@@ -15,11 +12,6 @@ export interface Survey {
   /** Rows with nothing but what an earlier run wrote. */
   emptiedRows: number[];
   lastColumn: number;
-}
-
-/** What the cells of a sheet refer to. */
-export function cellContext({ sharedStrings, styles, date1904 }: FirstSheet): CellContext {
-  return { strings: new SharedStrings(sharedStrings), formatOf: readNumberFormats(styles), date1904 };
 }
 
 /** The texts of a row by column number, for {@link readHeaders}. */
@@ -33,10 +25,9 @@ export function textsOf({ cells }: RawRow, context: CellContext): string[] {
 }
 
 /** @throws WorkbookRefused (`damaged`) */
-export function surveySheet(sheet: FirstSheet): Survey {
-  const context = cellContext(sheet);
+export function surveySheet({ sheet, context }: OpenSheet): Survey {
   const survey: Survey = { headers: readHeaders([]), dataRows: [], emptiedRows: [], lastColumn: 1 };
-  for (const row of rawRows(sheet.xml)) {
+  for (const row of sheet.rows()) {
     if (row.number === 1) survey.headers = readHeaders(textsOf(row, context));
     const own = survey.headers.status?.index ?? Number.NaN;
     let filled = false;

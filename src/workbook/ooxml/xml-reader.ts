@@ -1,0 +1,129 @@
+import { SaxesParser } from 'saxes';
+import { WorkbookRefused } from './refused';
+import { encodingOf } from './xml-encoding';
+
+/** What is told about a part while it is read. Names come without the prefix that the root element has. */
+export interface XmlHandler {
+  open?: (name: string, attributes: Readonly<Record<string, string>>) => void;
+  close?: (name: string) => void;
+  /** Text between tags, with entities and CDATA as what they stand for. */
+  text?: (text: string) => void;
+}
+
+/** No spreadsheet program nests or decorates elements anywhere near as much. */
+const DEEPEST = 100;
+const MOST_ATTRIBUTES = 500;
+/** Characters of all attributes of one tag; a list of 8,192 ranges has about 70,000. */
+const LONGEST_ATTRIBUTES = 200_000;
+const CHUNK = 64 * 1024;
+
+/**
+ * Reads the bytes of an XML part once from front to back, at a cost that grows with its length alone. A handler may throw
+ * to end the reading.
+ * @throws WorkbookRefused (`damaged`, `xml_entities`)
+ */
+export function readXml(bytes: Buffer, handler: XmlHandler): void {
+  for (const _ of xmlSteps(bytes, handler)) continue;
+}
+
+/**
+ * The same in steps, for a caller that uses what the handler has gathered so far: yields after each piece of the text.
+ * @throws WorkbookRefused (`damaged`, `xml_entities`)
+ */
+export function* xmlSteps(bytes: Buffer, handler: XmlHandler): Generator<void, void> {
+  const parser = parserFor(handler);
+  for (const text of textPieces(bytes)) {
+    guarded(() => parser.write(text));
+    yield;
+  }
+  guarded(() => parser.close());
+  yield;
+}
+
+type PlainParser = SaxesParser<{ position: false; xmlns: false }>;
+
+function parserFor({ open, close, text }: XmlHandler): PlainParser {
+  const parser: PlainParser = new SaxesParser({ position: false, xmlns: false });
+  // Programs other than Excel bind the namespace of the format to a prefix.
+  let prefix: string | undefined;
+  let depth = 0;
+  let attributes = 0;
+  let attributeText = 0;
+  const local = (name: string) => (prefix && name.startsWith(prefix) ? name.slice(prefix.length) : name);
+  parser.on('doctype', () => {
+    throw new WorkbookRefused(
+      'xml_entities',
+      'The workbook declares XML entities, which no spreadsheet program writes. Save it anew as .xlsx.',
+    );
+  });
+  parser.on('opentagstart', () => {
+    attributes = 0;
+    attributeText = 0;
+  });
+  parser.on('attribute', ({ value }) => {
+    attributes += 1;
+    attributeText += value.length;
+    if (attributes > MOST_ATTRIBUTES || attributeText > LONGEST_ATTRIBUTES) throw damagedXml();
+  });
+  parser.on('opentag', (tag) => {
+    depth += 1;
+    if (depth > DEEPEST) throw damagedXml();
+    prefix ??= tag.name.slice(0, tag.name.indexOf(':') + 1);
+    open?.(local(tag.name), tag.attributes);
+  });
+  parser.on('closetag', (tag) => {
+    depth -= 1;
+    close?.(local(tag.name));
+  });
+  if (text) {
+    parser.on('text', text);
+    parser.on('cdata', text);
+  }
+  return parser;
+}
+
+function guarded(step: () => void): void {
+  try {
+    step();
+  } catch (error) {
+    throw error instanceof WorkbookRefused ? error : damagedXml();
+  }
+}
+
+function* textPieces(bytes: Buffer): Generator<string> {
+  const decoder = decoderOf(bytes);
+  for (let at = 0; at < bytes.length; at += CHUNK)
+    yield decode(() => decoder.decode(bytes.subarray(at, at + CHUNK), { stream: true }));
+  yield decode(() => decoder.decode());
+}
+
+/**
+ * The text of an XML part as a whole, in the encoding that it is in. A file that is not in the encoding it says would turn
+ * letters of a bill number into others without a word, so it is refused.
+ */
+export function decodeXml(bytes: Buffer): string {
+  const decoder = decoderOf(bytes);
+  return decode(() => decoder.decode(bytes));
+}
+
+function decoderOf(bytes: Buffer) {
+  return decode(() => new TextDecoder(encodingOf(bytes), { fatal: true }));
+}
+
+function decode<T>(step: () => T): T {
+  try {
+    return step();
+  } catch {
+    throw new WorkbookRefused(
+      'damaged',
+      'The text of the workbook cannot be decoded. Open it in Excel and save it anew as .xlsx.',
+    );
+  }
+}
+
+export function damagedXml(): WorkbookRefused {
+  return new WorkbookRefused(
+    'damaged',
+    'The workbook is cut off or damaged. Open it in Excel and save it anew as .xlsx.',
+  );
+}

@@ -1,0 +1,14 @@
+/** 1 for A, 27 for AA. */
+export function columnNumber(letters: string): number {
+  let number = 0;
+  for (let at = 0; at < letters.length; at += 1) number = number * 26 + letters.charCodeAt(at) - 64;
+  return number;
+}
+
+/** A for 1, AA for 27. */
+export function columnLetter(column: number): string {
+  let letters = '';
+  for (let rest = column; rest > 0; rest = Math.floor((rest - 1) / 26))
+    letters = String.fromCharCode(65 + ((rest - 1) % 26)) + letters;
+  return letters;
+}

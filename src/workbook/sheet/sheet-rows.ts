@@ -1,0 +1,291 @@
+import type { WorkbookLimits } from '../ooxml/limits';
+import { WorkbookRefused } from '../ooxml/refused';
+import { xmlSteps } from '../ooxml/xml-reader';
+import { columnLetter, columnNumber } from './addresses';
+
+/** A filled cell as the file has it. */
+export interface RawCell {
+  /** From 1. */
+  column: number;
+  /** `s` shared string, `str` and `inlineStr` text, `b` boolean, `e` error, empty for a number. */
+  type: string;
+  style: number;
+  /** The stored value, or the text of an inline string; undefined for a formula without a stored result. */
+  data: string | undefined;
+}
+
+/** A row with at least one filled cell. */
+export interface RawRow {
+  number: number;
+  hidden: boolean;
+  cells: RawCell[];
+}
+
+const LAST_COLUMN = 16_384;
+const LAST_ROW = 1_048_576;
+/** More ranges than a bulk workbook has any use for; the rest only lose their hint. */
+const MOST_MERGED = 2000;
+
+const CELL_ADDRESS = /^([A-Z]{1,3})([1-9]\d{0,6})$/;
+const MERGED_RANGE = /^[A-Z]{1,3}\d{1,7}:[A-Z]{1,3}\d{1,7}$/;
+
+/**
+ * The filled rows of a worksheet, read from its bytes once and handed out as they come. Empty cells that only have a format,
+ * formulas that have a stored result and everything around the rows cost nothing. Rows and cells without addresses get the
+ * ones that follow from their places. What is neither row nor cell between them is refused, never skipped: it would be lost
+ * without a word, and with it what somebody meant to file.
+ */
+export class SheetRows {
+  private readonly reading: RowHandler;
+
+  constructor(
+    private readonly bytes: Buffer,
+    limits: WorkbookLimits,
+  ) {
+    this.reading = new RowHandler(limits);
+  }
+
+  /** @throws WorkbookRefused (`damaged`, `xml_entities`, `too_many_cells`, `too_many_rows`) */
+  *rows(): Generator<RawRow> {
+    for (const _ of xmlSteps(this.bytes, this.reading)) yield* this.reading.take();
+  }
+
+  /** Ranges of merged cells, such as `B2:B4`; the file names them behind the rows, so they are known once all were read. */
+  get merged(): readonly string[] {
+    return this.reading.merged;
+  }
+}
+
+/** Where in the sheet the reading is. */
+type Place = 'part' | 'rows' | 'row' | 'cell' | 'value' | 'formula' | 'inline' | 'inlineText';
+
+class RowHandler {
+  readonly merged: string[] = [];
+  private ready: RawRow[] = [];
+  private place: Place = 'part';
+  private depth = 0;
+  /** Depth of the element that is passed over with everything in it; 0 for none. */
+  private passing = 0;
+  private cellCount = 0;
+  private rowCount = 0;
+  private readonly rowNumbers = new Set<number>();
+  private row: RawRow = { number: 0, hidden: false, cells: [] };
+  private column = 0;
+  /** Filled once the cells of a row come out of order. */
+  private columns: Set<number> | undefined;
+  private cell: OpenCell = NO_CELL;
+
+  constructor(private readonly limits: WorkbookLimits) {}
+
+  /** The rows that are complete since the last call. */
+  take(): RawRow[] {
+    const rows = this.ready;
+    this.ready = [];
+    return rows;
+  }
+
+  readonly open = (name: string, attributes: Readonly<Record<string, string>>): void => {
+    this.depth += 1;
+    if (this.passing > 0) return;
+    switch (this.place) {
+      case 'part':
+        if (name === 'sheetData' && this.depth === 2) this.place = 'rows';
+        else if (name === 'mergeCell') this.addMerged(attributes['ref'] ?? '');
+        return;
+      case 'rows':
+        if (name !== 'row') throw damaged(this.row.number, 0);
+        return this.openRow(attributes);
+      case 'row':
+        if (name === 'c') this.openCell(attributes);
+        else this.passOver(name);
+        return;
+      case 'cell':
+        return this.openInCell(name);
+      case 'inline':
+        if (name === 't') this.place = 'inlineText';
+        // Reading aids of East Asian text repeat it in another script.
+        else if (name === 'rPh' || name === 'rPr') this.passing = this.depth;
+        return;
+      default:
+        throw damaged(this.row.number, this.column);
+    }
+  };
+
+  readonly close = (name: string): void => {
+    if (this.passing === this.depth) this.passing = 0;
+    else if (this.passing === 0) this.leave(name);
+    this.depth -= 1;
+  };
+
+  readonly text = (text: string): void => {
+    if (this.passing > 0) return;
+    switch (this.place) {
+      case 'value':
+      case 'inlineText':
+        this.cell.data += text;
+        if (this.cell.data.length > this.limits.cellText) throw tooLong(this.row.number, this.column);
+        return;
+      case 'part':
+      case 'formula':
+        return;
+      default:
+        if (text.trim() !== '') throw damaged(this.row.number, this.column);
+    }
+  };
+
+  private leave(name: string): void {
+    switch (this.place) {
+      case 'inlineText':
+        this.place = 'inline';
+        return;
+      case 'value':
+      case 'formula':
+        this.place = 'cell';
+        return;
+      case 'inline':
+        if (name === 'is') this.place = 'cell';
+        return;
+      case 'cell':
+        this.place = 'row';
+        return this.closeCell();
+      case 'row':
+        this.place = 'rows';
+        return this.closeRow();
+      case 'rows':
+        this.place = 'part';
+    }
+  }
+
+  private openRow(attributes: Readonly<Record<string, string>>): void {
+    const given = attributes['r'];
+    const number = given === undefined ? this.row.number + 1 : /^\d{1,7}$/.test(given) ? Number(given) : 0;
+    if (number < 1 || number > LAST_ROW) throw damaged(number, 0);
+    this.row = { number, hidden: /^(?:1|true|on)$/.test(attributes['hidden'] ?? ''), cells: [] };
+    this.column = 0;
+    this.columns = undefined;
+    this.place = 'row';
+  }
+
+  private closeRow(): void {
+    const { row } = this;
+    if (row.cells.length === 0) return;
+    // Two rows of one number: programs differ in which of them they show.
+    if (this.rowNumbers.has(row.number)) throw damaged(row.number, 0);
+    this.rowNumbers.add(row.number);
+    this.rowCount += 1;
+    if (this.rowCount > this.limits.rows + 1) {
+      throw new WorkbookRefused(
+        'too_many_rows',
+        `The first worksheet has more than the ${this.limits.rows} data rows that are taken. Split it into several workbooks.`,
+      );
+    }
+    this.ready.push(row);
+  }
+
+  private openCell(attributes: Readonly<Record<string, string>>): void {
+    const given = attributes['r'];
+    if (given === undefined) this.column += 1;
+    else {
+      const [, letters = '', row] = CELL_ADDRESS.exec(given) ?? [];
+      this.column = columnNumber(letters);
+      // A cell of another row: programs differ in whether the row or the cell is right.
+      if (Number(row) !== this.row.number) throw damaged(this.row.number, 0);
+    }
+    if (this.column < 1 || this.column > LAST_COLUMN) throw damaged(this.row.number, 0);
+    this.cell = {
+      type: attributes['t'] ?? '',
+      style: attributes['s'],
+      data: '',
+      value: false,
+      formula: false,
+      inline: false,
+    };
+    this.place = 'cell';
+  }
+
+  private openInCell(name: string): void {
+    const { cell } = this;
+    if (name === 'f' && !cell.formula) {
+      cell.formula = true;
+      this.place = 'formula';
+    } else if (name === 'v' && !cell.value && !cell.inline) {
+      cell.value = true;
+      this.place = 'value';
+    } else if (name === 'is' && !cell.value && !cell.inline) {
+      cell.inline = true;
+      this.place = 'inline';
+    } else this.passOver(name);
+  }
+
+  private passOver(name: string): void {
+    if (name !== 'extLst') throw damaged(this.row.number, this.column);
+    this.passing = this.depth;
+  }
+
+  private closeCell(): void {
+    const filled = filledCell(this.cell, this.column);
+    if (!filled) return;
+    const { cells } = this.row;
+    const last = cells.at(-1);
+    if (this.columns || (last && filled.column <= last.column)) {
+      this.columns ??= new Set(cells.map(({ column }) => column));
+      if (this.columns.has(filled.column)) throw damaged(this.row.number, filled.column);
+      this.columns.add(filled.column);
+    }
+    this.cellCount += 1;
+    if (this.cellCount > this.limits.cells) {
+      throw new WorkbookRefused(
+        'too_many_cells',
+        `The first worksheet has more than ${this.limits.cells} filled cells. Split it into several workbooks.`,
+      );
+    }
+    cells.push(filled);
+  }
+
+  private addMerged(reference: string): void {
+    if (this.merged.length < MOST_MERGED && MERGED_RANGE.test(reference)) this.merged.push(reference);
+  }
+}
+
+interface OpenCell {
+  type: string;
+  style: string | undefined;
+  data: string;
+  value: boolean;
+  formula: boolean;
+  inline: boolean;
+}
+
+const NO_CELL: OpenCell = { type: '', style: undefined, data: '', value: false, formula: false, inline: false };
+
+/** What the cell holds; undefined for nothing. */
+function filledCell({ type, style, data, value, formula, inline }: OpenCell, column: number): RawCell | undefined {
+  if (inline) return rawCell(column, 'inlineStr', style, data);
+  // The stored result of a formula that gives an empty text is an empty text; any other has none.
+  if (formula && data === '') return type === 'str' && value ? undefined : rawCell(column, type, style, undefined);
+  if (data === '') return undefined;
+  // A date cell in words holds an ISO date; as text the date rules read it.
+  return rawCell(column, type === 'n' ? '' : type === 'd' ? 'str' : type, style, data);
+}
+
+function rawCell(column: number, type: string, style: string | undefined, data: string | undefined): RawCell {
+  return { column, type, style: style === undefined ? -1 : Number(style), data };
+}
+
+function where(row: number, column: number): string {
+  return row >= 1 && column >= 1 ? `Cell ${columnLetter(column)}${row}` : 'A row of the first worksheet';
+}
+
+function damaged(row: number, column: number): WorkbookRefused {
+  return new WorkbookRefused(
+    'damaged',
+    `${where(row, column)} cannot be read. Open the workbook in Excel and save it anew as .xlsx.`,
+  );
+}
+
+function tooLong(row: number, column: number): WorkbookRefused {
+  return new WorkbookRefused(
+    'too_long',
+    `${where(row, column)} holds more text than a cell of Excel can. Shorten it and save the workbook.`,
+  );
+}
