@@ -99,6 +99,9 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
     return { rows: message.rows, uploadType: message.uploadType, declaration: message.decalarationFlag, findings };
   }
 
+  const takeUp = (filingId: string) =>
+    withTransaction(pool, (client) => takeUpFiling(client, { filingId, step: stepId(), at: new Date(clock()) }));
+
   /** Everything that can be said without the ledger: all findings at once. */
   function judge(input: FileInput, read: Awaited<ReturnType<typeof readRows>>) {
     const findings = [...read.findings];
@@ -191,9 +194,6 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
       return { outcome: outcome.outcome, filing: await describe(outcome.filingId) };
     },
   };
-
-  const takeUp = (filingId: string) =>
-    withTransaction(pool, (client) => takeUpFiling(client, { filingId, step: stepId(), at: new Date(clock()) }));
 
   /** Two workflows on one filing would each tell its story: only the one that recorded it may go on with it. */
   async function resume(filingId: string, workflowId: string): Promise<OpenFilingResult> {
