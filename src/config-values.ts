@@ -108,6 +108,20 @@ export const documentsFolder = z.string().transform((text, context) => {
   }
 });
 
+/** Web origins, separated by commas: scheme, host and port, nothing behind them. */
+export const origins = z.string().transform((text, context) => {
+  const list = text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+  const wrongOne = list.find((part) => !URL.canParse(part) || new URL(part).origin !== part);
+  if (wrongOne === undefined) return list;
+  return wrong(
+    context,
+    `"${wrongOne}" is not an origin; allowed: http://HOST:PORT or https://HOST, several after commas`,
+  );
+});
+
 /** `keyId:base64-of-32-bytes`, the current key first, older ones after commas. */
 export const encryptionKeys = z.string().transform((text, context) => {
   const allowed = 'allowed: keyId:base64-of-32-bytes, older keys after commas (`openssl rand -base64 32` makes one)';

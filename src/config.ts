@@ -23,6 +23,8 @@ export const VARIABLES = {
   EBRC_TASK_QUEUE: { value: values.taskQueue, default: 'ebrc' },
   EBRC_ENCRYPTION_KEY: { value: values.encryptionKeys },
   EBRC_DOCUMENTS: { value: values.documentsFolder, default: './documents' },
+  EBRC_CODEC_TOKEN: { value: values.headerKey },
+  EBRC_CODEC_ORIGINS: { value: values.origins, default: '' },
   EBRC_POLL_FIRST: { value: values.duration(0, 7 * DAY), default: '15m' },
   EBRC_POLL_MIN: { value: values.duration(100, 7 * DAY), default: '2m' },
   EBRC_POLL_MAX: { value: values.duration(100, 7 * DAY), default: '15m' },
@@ -50,6 +52,9 @@ export interface Config {
     namespace: string;
     connectionOptions: ClientConnectConfig['connectionOptions'] & { address: string };
   };
+  /** The keys that payloads are encrypted with, the current one first; empty where EBRC_ENCRYPTION_KEY is not set. */
+  payloadKeys: readonly values.EncryptionKey[];
+  codecServer: { token?: string; origins: readonly string[] };
   taskQueue: string;
   /** The current key first. */
   encryptionKeys: readonly [EncryptionKey, ...EncryptionKey[]];
@@ -72,7 +77,9 @@ const SECTIONS = {
   mode: ['mode'],
   extraction: ['extraction'],
   database: ['databaseUrl'],
-  temporal: ['temporal', 'taskQueue'],
+  temporal: ['temporal', 'taskQueue', 'payloadKeys'],
+  payloads: ['payloadKeys'],
+  codecServer: ['codecServer'],
   encryption: ['encryptionKeys'],
   documents: ['documents'],
   filing: ['poll', 'overdueAfterMs', 'settleAfterMs'],
@@ -122,6 +129,11 @@ export function loadConfig(env: Environment = process.env, options?: { need: rea
   if (needed.has('database')) Object.assign(config, readDatabase(env, read));
   if (needed.has('temporal'))
     Object.assign(config, { temporal: readTemporal(env, read), taskQueue: read.required('EBRC_TASK_QUEUE') });
+  if (needed.has('temporal') || needed.has('payloads')) Object.assign(config, { payloadKeys: readPayloadKeys(read) });
+  if (needed.has('codecServer')) {
+    const origins = read.optional('EBRC_CODEC_ORIGINS') ?? [];
+    Object.assign(config, { codecServer: { token: read.optional('EBRC_CODEC_TOKEN'), origins } });
+  }
   if (needed.has('encryption')) Object.assign(config, readEncryption(read, config.warnings));
   if (needed.has('documents')) Object.assign(config, { documents: read.required('EBRC_DOCUMENTS') });
   if (needed.has('filing')) Object.assign(config, readFiling(read));
@@ -134,6 +146,8 @@ const API_URL_HINT = 'is missing; allowed: the root of the filing service, endin
 const API_KEY_HINT = 'is missing; allowed: a key of the filing service, which starts with dev_ or prod_';
 const MODE_HINT = `${API_KEY_HINT}; EBRC_MODE (test or live) is enough for commands that only read`;
 const ENCRYPTION_HINT = `${API_KEY_HINT}; or EBRC_ENCRYPTION_KEY, which is derived from it where it is not set`;
+const MISSING_LIVE_KEY =
+  'is missing, and a prod_ key does not start without it; allowed: keyId:base64-of-32-bytes (`openssl rand -base64 32` makes one)';
 const DATABASE_HINT = 'is missing; allowed: postgres://USER:PASSWORD@HOST:PORT/DATABASE';
 const EXTRACTION_HINT =
   'is missing, but the other of EBRC_EXTRACTION_URL and EBRC_EXTRACTION_KEY is set; allowed: both or neither';
@@ -264,6 +278,13 @@ function readTemporal(env: Environment, read: Reader) {
   }
 }
 
+/** Payloads are encrypted whenever a key is given, and always with a prod_ key: workflow inputs and results name exporters and amounts. */
+function readPayloadKeys(read: Reader): readonly values.EncryptionKey[] {
+  if (read.isSet('EBRC_ENCRYPTION_KEY')) return read.optional('EBRC_ENCRYPTION_KEY') ?? [];
+  if (modeOf(read) === 'live') read.report('EBRC_ENCRYPTION_KEY', MISSING_LIVE_KEY);
+  return [];
+}
+
 /**
  * A live key needs a key of its own: losing the API key must not open the vault. A dev_ key may go without; the key is then derived from
  * the API key, so that command line and worker agree wherever they run and the vault is never in clear.
@@ -278,8 +299,7 @@ function readEncryption(read: Reader, warnings: string[]) {
   const apiKey = read.required('EBRC_API_KEY', ENCRYPTION_HINT);
   if (apiKey === undefined) return {};
   if (modeOf(read) === 'live') {
-    const how = 'allowed: keyId:base64-of-32-bytes (`openssl rand -base64 32` makes one)';
-    read.report('EBRC_ENCRYPTION_KEY', `is missing, and a prod_ key does not start without it; ${how}`);
+    read.report('EBRC_ENCRYPTION_KEY', MISSING_LIVE_KEY);
     return {};
   }
   const key = Buffer.from(hkdfSync('sha256', apiKey, '', 'ebrc-worker development encryption key', 32));

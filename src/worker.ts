@@ -6,6 +6,7 @@ import { access } from 'node:fs/promises';
 import { Client, Connection } from '@temporalio/client';
 import { NativeConnection, Runtime } from '@temporalio/worker';
 import type { Logger } from 'pino';
+import { dataConverterOf } from './codec/data-converter';
 import { ConfigError, loadConfig, type Config } from './config';
 import { migrate } from './ledger/migrate';
 import { createPool } from './ledger/pool';
@@ -18,13 +19,14 @@ import { ensureSearchAttributes } from './worker/search-attributes';
 import { temporalLogger } from './worker/temporal-logger';
 import { CLOSE_WITHIN_MS, once, runAll, shutdownTimes, within } from './worker/shutdown';
 import { waitFor } from './worker/wait-for';
-import { WORKFLOW_BUNDLE } from './workflows-bundle';
+import { workflowBundlePath } from './workflows-bundle';
 
 const EXIT_CONFIGURATION = 2;
 
 async function run(config: Config, logger: Logger): Promise<void> {
-  await access(WORKFLOW_BUNDLE).catch(() => {
-    throw new Error(`The workflow bundle is missing (${WORKFLOW_BUNDLE}). Run: npm run build`);
+  const codePath = workflowBundlePath({ encrypted: config.payloadKeys.length > 0 });
+  await access(codePath).catch(() => {
+    throw new Error(`The workflow bundle is missing (${codePath}). Run: npm run build`);
   });
   for (const warning of config.warnings) logger.warn(warning);
   Runtime.install({ logger: temporalLogger(logger), telemetryOptions: { logging: { filter: 'WARN', forward: {} } } });
@@ -49,14 +51,18 @@ async function run(config: Config, logger: Logger): Promise<void> {
   const native = await waitFor(temporal, () => NativeConnection.connect(connectionOptions), logger);
   const searchAttributes = await ensureSearchAttributes(connection, namespace, logger);
 
-  const client = new Client({ connection, namespace });
+  const dataConverter = dataConverterOf(config.payloadKeys, {
+    onUnreadable: (error) => logger.error({ code: error.code }, `a payload does not open: ${error.message}`),
+  });
+  const client = new Client({ connection, namespace, dataConverter });
   const composition = compose({ config, pool, logger, searchAttributes, client });
   const { deps, budget } = composition;
   const workers = await createWorkers({
     connection: native,
     namespace,
     taskQueue: config.taskQueue,
-    workflowBundle: { codePath: WORKFLOW_BUNDLE },
+    workflowBundle: { codePath },
+    dataConverter,
     deps,
     budget,
   });

@@ -1,17 +1,32 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
+import { FAILURE_CONVERTER } from './codec/data-converter';
 
-/** Where the built bundle lies, beside the compiled program. */
-export const WORKFLOW_BUNDLE = join(__dirname, 'workflow-bundle.js');
+/**
+ * The built bundles, beside the compiled program: the failure converter is part of a bundle, so that workers that encrypt
+ * their payloads have one of their own.
+ */
+const BUNDLES = {
+  plain: join(__dirname, 'workflow-bundle.js'),
+  encrypted: join(__dirname, 'workflow-bundle-encrypted.js'),
+};
 
-/** Builds the workflow bundle ahead of time, so that a worker starts fast and every worker of a release runs the same. */
+/** The bundle for a worker that encrypts its payloads, or does not. */
+export function workflowBundlePath({ encrypted }: { encrypted: boolean }): string {
+  return encrypted ? BUNDLES.encrypted : BUNDLES.plain;
+}
+
+/** Builds the workflow bundles ahead of time, so that a worker starts fast and every worker of a release runs the same. */
 async function build(): Promise<void> {
-  const { code } = await bundleWorkflowCode({
-    workflowsPath: join(__dirname, 'workflows', 'index.js'),
-    logger: new DefaultLogger('WARN'),
-  });
-  await writeFile(WORKFLOW_BUNDLE, code);
+  for (const encrypted of [false, true]) {
+    const { code } = await bundleWorkflowCode({
+      workflowsPath: join(__dirname, 'workflows', 'index.js'),
+      logger: new DefaultLogger('WARN'),
+      ...(encrypted && { failureConverterPath: FAILURE_CONVERTER }),
+    });
+    await writeFile(workflowBundlePath({ encrypted }), code);
+  }
 }
 
 if (require.main === module) {

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { childEnvironment, loadConfig } from '../config';
+import { freePort } from './free-port';
 import { startProgram } from './program';
 import { startStack, type Stack } from './stack';
 
@@ -51,14 +52,15 @@ export async function startLocal({ folder, sandbox, log }: LocalOptions): Promis
     for (let part = started.pop(); part; part = started.pop()) await part.stop();
   };
   try {
-    const stack = keep(await startStack({ folder, databaseUrl: ownDatabase(), log }));
+    const codecPort = await freePort();
+    const codecEndpoint = `http://127.0.0.1:${codecPort}`;
+    const stack = keep(await startStack({ folder, databaseUrl: ownDatabase(), codecEndpoint, log }));
     log(
       `starting the sandbox of the filing service (access ${sandbox.activationDelay} after validation, acknowledgement after ${sandbox.ackDelay}) …`,
     );
     const service = keep(await startSandbox(folder, sandbox));
     const { url: sandboxUrl } = JSON.parse(service.firstLine) as { url: string };
     log(`the sandbox is at ${sandboxUrl}`);
-    log('starting the worker …');
     const env = {
       ...stack.env,
       EBRC_API_URL: sandboxUrl,
@@ -71,6 +73,9 @@ export async function startLocal({ folder, sandbox, log }: LocalOptions): Promis
       EBRC_POLL_MAX: '10s',
     };
     const childEnv = childEnvironment(env);
+    keep(await startCodecServer(folder, { port: codecPort, uiUrl: stack.temporal.uiUrl, env: childEnv }));
+    log(`the codec server is at ${codecEndpoint}: the UI shows what is encrypted`);
+    log('starting the worker …');
     const worker = keep(
       await startProgram({
         name: 'The worker',
@@ -96,6 +101,22 @@ function startSandbox(folder: string, { activationDelay, ackDelay }: LocalOption
     command: process.execPath,
     args: [COMMAND_LINE, 'sandbox', '--json', '--activation-delay', activationDelay, '--ack-delay', ackDelay],
     log: join(folder, 'sandbox.log'),
+    readyWhen: 'first-line',
+  });
+}
+
+/** Lets the Temporal UI read the encrypted payloads, whichever name of this machine it is opened under. */
+function startCodecServer(
+  folder: string,
+  { port, uiUrl, env }: { port: number; uiUrl: string | null; env: Record<string, string | undefined> },
+) {
+  const origins = uiUrl === null ? '' : `${uiUrl},${uiUrl.replace('127.0.0.1', 'localhost')}`;
+  return startProgram({
+    name: 'The codec server',
+    command: process.execPath,
+    args: [COMMAND_LINE, 'codec-server', '--json', '--port', String(port)],
+    log: join(folder, 'codec-server.log'),
+    env: { ...env, EBRC_CODEC_ORIGINS: origins },
     readyWhen: 'first-line',
   });
 }

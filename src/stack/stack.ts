@@ -8,6 +8,8 @@ export interface StackOptions {
   folder: string;
   /** A PostgreSQL of somebody else's to use instead of an embedded one. */
   databaseUrl?: string;
+  /** Address of the codec server through which the Temporal UI reads encrypted payloads. */
+  codecEndpoint?: string;
   /** Told in a sentence what is being started, and that it is there. */
   log?: (message: string) => void;
 }
@@ -30,7 +32,12 @@ interface Stoppable {
  * that ends; their data stays in the folder, so that the next start goes on where this one left. Where one does not start, the other is
  * stopped and the error says why.
  */
-export async function startStack({ folder, databaseUrl, log = () => undefined }: StackOptions): Promise<Stack> {
+export async function startStack({
+  folder,
+  databaseUrl,
+  codecEndpoint,
+  log = () => undefined,
+}: StackOptions): Promise<Stack> {
   await mkdir(folder, { recursive: true });
   log(
     databaseUrl === undefined
@@ -38,7 +45,7 @@ export async function startStack({ folder, databaseUrl, log = () => undefined }:
       : 'starting Temporal; DATABASE_URL names the PostgreSQL …',
   );
   const [temporal, postgres] = await Promise.allSettled([
-    startTemporalServer({ folder: join(folder, 'temporal') }),
+    startTemporalServer({ folder: join(folder, 'temporal'), codecEndpoint }),
     databaseUrl === undefined
       ? startDatabase(join(folder, 'postgres'))
       : Promise.resolve({ url: databaseUrl, stop: () => Promise.resolve() }),

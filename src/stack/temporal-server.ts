@@ -37,6 +37,8 @@ export interface TemporalServerOptions {
   folder?: string;
   /** No web UI. */
   headless?: boolean;
+  /** Address of the codec server through which the UI reads encrypted payloads. */
+  codecEndpoint?: string;
   /** Path of Temporal's command line; found as the bootstrap finds it by default. */
   executable?: string;
   /** How long it may take until it answers; default 60 s. */
@@ -64,6 +66,7 @@ export async function startTemporalServer(options: TemporalServerOptions = {}): 
     const args = serverArguments({
       port,
       uiPort,
+      codecEndpoint: options.codecEndpoint,
       databaseFile: folder && join(folder, 'temporal.db'),
       dynamicConfig: options.dynamicConfig,
     });
@@ -95,11 +98,12 @@ export async function startTemporalServer(options: TemporalServerOptions = {}): 
 interface ServerArguments {
   port: number;
   uiPort: number | null;
+  codecEndpoint: string | undefined;
   databaseFile: string | undefined;
   dynamicConfig: TemporalServerOptions['dynamicConfig'];
 }
 
-function serverArguments({ port, uiPort, databaseFile, dynamicConfig }: ServerArguments): string[] {
+function serverArguments({ port, uiPort, codecEndpoint, databaseFile, dynamicConfig }: ServerArguments): string[] {
   const settings = Object.entries({ ...FAIRNESS, ...dynamicConfig }).map(
     ([key, value]) => `${key}=${JSON.stringify(value)}`,
   );
@@ -117,6 +121,7 @@ function serverArguments({ port, uiPort, databaseFile, dynamicConfig }: ServerAr
       'warn',
     ],
     ...(uiPort === null ? ['--headless'] : ['--ui-port', String(uiPort)]),
+    ...(codecEndpoint === undefined ? [] : ['--ui-codec-endpoint', codecEndpoint]),
     ...(databaseFile === undefined ? [] : ['--db-filename', databaseFile]),
     ...Object.entries(SEARCH_ATTRIBUTES).flatMap(([name, type]) => ['--search-attribute', `${name}=${type}`]),
     ...settings.flatMap((setting) => ['--dynamic-config-value', setting]),

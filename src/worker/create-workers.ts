@@ -1,3 +1,4 @@
+import type { DataConverter } from '@temporalio/common';
 import { Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker';
 import { createActivities } from '../activities/create-activities';
 import { FailureInterceptor } from '../activities/interceptor';
@@ -16,6 +17,8 @@ export interface WorkersOptions {
   namespace: string;
   taskQueue: string;
   workflowBundle: { codePath: string };
+  /** Encrypts payloads; left out: they are not encrypted. */
+  dataConverter?: DataConverter;
   deps: ActivityDependencies;
   budget: StoppableBudget;
 }
@@ -25,11 +28,12 @@ export interface WorkersOptions {
  * the last one holds its slot.
  */
 export async function createWorkers(options: WorkersOptions): Promise<Worker[]> {
-  const { connection, namespace, taskQueue, workflowBundle, deps, budget } = options;
+  const { connection, namespace, taskQueue, workflowBundle, dataConverter, deps, budget } = options;
   const { graceMs, forceMs } = shutdownTimes(deps.settings.httpTimeoutMs);
   const common: Omit<WorkerOptions, 'taskQueue'> = {
     connection,
     namespace,
+    dataConverter,
     activities: createActivities(deps),
     shutdownGraceTime: graceMs,
     shutdownForceTime: forceMs,

@@ -2,6 +2,9 @@
 import { readdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Client } from '@temporalio/client';
+import type { Payload, PayloadCodec } from '@temporalio/common';
+import { createPayloadCodec } from '../../src/codec/payload-codec';
 import type { ExporterProgress, FilingView } from '../../src/domain/contracts';
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
 import { demoMessage, type DemoIrm } from '../../src/stack/demo-message';
@@ -16,6 +19,7 @@ import { devServer, type DevServer } from '../support/temporal';
 const EXPORTER = 'accounts@kaveri.example';
 const API_KEY = 'dev_Gnu3Vq8LkeySecret';
 const ENCRYPTION_KEY = Buffer.from('secrets-test-encryption-key-32b!').toString('base64');
+const codec = createPayloadCodec({ keys: [{ id: 'test', key: Buffer.from(ENCRYPTION_KEY, 'base64') }] });
 const PASSWORDS = { wrong: 'Wrong"Pass\\wörd-1', right: 'Kaveri@Soft9', renewed: 'Renewed#Pass/99' };
 
 let folder: string;
@@ -110,12 +114,28 @@ it('lives through a rejected, an expired and a renewed password', async () => {
   await eventually(async () => (await shown()).state === 'certified', 60_000);
 }, 250_000);
 
-it('leaves no password and no key in any history', async () => {
-  const histories = await readHistories();
+it('leaves no password and no key in any history, not even in what its payloads hold', async () => {
+  const histories = await readHistories(codec);
   expect(histories.length).toBeGreaterThanOrEqual(3);
   // What a payload holds is read: the reference that stands in the place of the password is found.
   expect(histories.join('\n')).toContain('credentialsRef');
   expect(secretsIn(histories.join('\n'))).toEqual([]);
+});
+
+it('leaves nothing about an exporter in clear on the Temporal server', async () => {
+  const clear = (await readHistories(null)).join('\n');
+  const decoded = (await readHistories(codec)).join('\n');
+  const message = JSON.parse(await readFile(join(folder, 'remittances.json'), 'utf8')) as {
+    ebrcBulkGenDtos: Record<'irmNumber' | 'sbCumInvoiceNumber' | 'billNo', string>[];
+  };
+  const filed = message.ebrcBulkGenDtos.flatMap((row) => [row.irmNumber, row.sbCumInvoiceNumber, row.billNo]);
+  expect(clear).toContain('binary/encrypted');
+  for (const personal of ['Kaveri', EXPORTER, 'AAKCK7719P', 'kaveri.softworks', ...filed]) {
+    expect({ personal, found: clear.includes(personal) }).toEqual({ personal, found: false });
+  }
+  // The same look finds them once the payloads are decoded.
+  expect(decoded).toContain('Kaveri');
+  expect(decoded).toContain(EXPORTER);
 });
 
 it('leaves no password and no key in the ledger', async () => {
@@ -153,24 +173,27 @@ function secretsIn(text: string): string[] {
   });
 }
 
-/** Every history of the namespace as text, with what its payloads hold. */
-async function readHistories(): Promise<string[]> {
-  const client = await temporal.client();
+/** Every history of the namespace as text, with its memo and what its payloads hold; decoded where a codec is given. */
+async function readHistories(decoder: PayloadCodec | null): Promise<string[]> {
+  // A list reads memos, which are encrypted too; histories come as they are.
+  const client = new Client({ connection: await temporal.connect(), dataConverter: { payloadCodecs: [codec] } });
   const histories: string[] = [];
   for await (const { workflowId, runId } of client.workflow.list()) {
-    const history = await client.workflow.getHandle(workflowId, runId).fetchHistory();
-    histories.push(textOf(history));
+    const handle = client.workflow.getHandle(workflowId, runId);
+    const { raw } = await handle.describe();
+    histories.push(`${await textOf(await handle.fetchHistory(), decoder)}\n${await textOf(raw, decoder)}`);
   }
   return histories;
 }
 
 /** All texts and bytes of a value, however deep. */
-function textOf(value: unknown): string {
+async function textOf(value: unknown, decoder: PayloadCodec | null): Promise<string> {
   if (value instanceof Uint8Array) return Buffer.from(value).toString('utf8');
   if (typeof value !== 'object' || value === null) return String(value);
-  return Object.entries(value)
-    .map(([name, part]) => `${name} ${textOf(part)}`)
-    .join('\n');
+  const [payload] =
+    decoder && 'metadata' in value && 'data' in value ? await decoder.decode([value as Payload]) : [value];
+  const parts = Object.entries(payload ?? {}).map(async ([name, part]) => `${name} ${await textOf(part, decoder)}`);
+  return (await Promise.all(parts)).join('\n');
 }
 
 /** Every row of every table; bytes as hex. */

@@ -78,7 +78,7 @@ export function createCli(terminal: Terminal, env?: Environment): Cli {
 
   const temporal = once(async () => {
     const { connectTemporal } = await import('../temporal/connect.js');
-    const client = await connectTemporal((await config('temporal')).temporal);
+    const client = await connectTemporal(await config('temporal'));
     opened.push(() => client.connection.close());
     return client;
   });

@@ -3,6 +3,7 @@ import type { Environment } from '../../config';
 import { createCli, type Cli } from './context';
 import { addCertificateCommands } from './commands/certificates';
 import { addCheckCommand } from './commands/check';
+import { addCodecServerCommand } from './commands/codec-server';
 import { addCorrectCommand } from './commands/correct';
 import { addCredentialsCommand } from './commands/credentials';
 import { addExporterCommands } from './commands/exporters';
@@ -112,5 +113,6 @@ const COMMANDS: readonly ((program: Command, bind: Bind) => void)[] = [
   addVaultCommand,
   addExtractCommand,
   addSandboxCommand,
+  addCodecServerCommand,
   addLaterCommands,
 ];

@@ -38,6 +38,21 @@ export function durationArgument(text: string): number {
   return ms;
 }
 
+/** A TCP port; 0 takes a free one. */
+export function portArgument(text: string): number {
+  const port = Number(text);
+  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
+  throw new InvalidArgumentError('A port is a number from 0 to 65535.');
+}
+
+/** Resolves on Ctrl-C and SIGTERM, for commands that stay up. */
+export function stopSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    process.once('SIGINT', () => resolve());
+    process.once('SIGTERM', () => resolve());
+  });
+}
+
 /** Options and callbacks of a command that may wait for a filing; progress goes to stderr. */
 export function waiting({ terminal }: Cli, wait: boolean | undefined): WaitOptions {
   const progress = terminal.progress();

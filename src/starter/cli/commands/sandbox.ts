@@ -1,11 +1,11 @@
-import { InvalidArgumentError, type Command } from 'commander';
+import type { Command } from 'commander';
 import type { Sandbox } from '../../../sandbox/sandbox';
 import type { SandboxOptions } from '../../../sandbox/options';
 import type { Cli } from '../context';
 import { firstLine, UsageError } from '../../errors';
 import type { Bind } from '../program';
 import { fields } from '../terminal';
-import { durationArgument } from './options';
+import { durationArgument, portArgument, stopSignal } from './options';
 
 interface Flags {
   port?: number;
@@ -116,17 +116,4 @@ function addressText({ url, extractionUrl, controlUrl }: Sandbox): string {
     ['Control', controlUrl],
   ]);
   return `The sandbox is up; Ctrl-C stops it.\n${head}`;
-}
-
-function portArgument(text: string): number {
-  const port = Number(text);
-  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
-  throw new InvalidArgumentError('A port is a number from 0 to 65535.');
-}
-
-function stopSignal(): Promise<void> {
-  return new Promise((resolve) => {
-    process.once('SIGINT', () => resolve());
-    process.once('SIGTERM', () => resolve());
-  });
 }

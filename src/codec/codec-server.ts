@@ -1,0 +1,103 @@
+/** Decodes payloads for the Temporal UI and CLI, over HTTP as they ask for it. */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { Payload, PayloadCodec } from '@temporalio/common';
+import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
+import { z } from 'zod';
+
+export interface CodecServerOptions {
+  codec: PayloadCodec;
+  /** Required as `Authorization: Bearer …` where given. */
+  token?: string;
+  /** Pages that a browser may call it from, such as the address of the Temporal UI. */
+  origins: readonly string[];
+  host: string;
+  /** 0 takes a free one. */
+  port: number;
+}
+
+export interface CodecServer {
+  url: string;
+  close(): Promise<void>;
+}
+
+/** A page of history holds megabytes of payloads; base64 adds a third. */
+const BODY_LIMIT = 32 * 1024 * 1024;
+
+const body = z.object({
+  payloads: z
+    .array(z.object({ metadata: z.record(z.string(), z.string()).optional(), data: z.string().optional() }))
+    .default([]),
+});
+
+/** Serves POST /encode and POST /decode until it is closed. */
+export async function startCodecServer(options: CodecServerOptions): Promise<CodecServer> {
+  const { codec, host, port } = options;
+  const app = Fastify({ logger: false, bodyLimit: BODY_LIMIT });
+  app.addHook('onRequest', async (request, reply) => {
+    allowOrigin(options, request, reply);
+    if (request.method === 'OPTIONS') return reply.code(204).send();
+    if (!isAllowed(options, request)) {
+      return reply.code(401).send({ message: 'Give the token of the codec server as a bearer token.' });
+    }
+  });
+  for (const [path, convert] of [
+    ['/encode', codec.encode.bind(codec)],
+    ['/decode', codec.decode.bind(codec)],
+  ] as const) {
+    app.post(path, async (request, reply) => {
+      const parsed = body.safeParse(request.body);
+      if (!parsed.success) return reply.code(400).send({ message: z.prettifyError(parsed.error) });
+      try {
+        return { payloads: (await convert(parsed.data.payloads.map(payloadOf))).map(jsonOf) };
+      } catch (error) {
+        // The message names the key that is missing, never what was encrypted.
+        return reply.code(400).send({ message: error instanceof Error ? error.message : 'The payload does not open.' });
+      }
+    });
+    app.options(path, () => undefined);
+  }
+  const url = await app.listen({ host, port });
+  return { url, close: () => app.close() };
+}
+
+function allowOrigin({ origins }: CodecServerOptions, request: FastifyRequest, reply: FastifyReply): void {
+  const { origin } = request.headers;
+  reply.header('vary', 'Origin');
+  if (origin === undefined || !origins.includes(origin)) return;
+  reply
+    .header('access-control-allow-origin', origin)
+    .header('access-control-allow-credentials', 'true')
+    .header('access-control-allow-methods', 'POST, OPTIONS')
+    .header('access-control-allow-headers', 'authorization, content-type, x-namespace')
+    .header('access-control-max-age', '600');
+}
+
+function isAllowed({ token, origins }: CodecServerOptions, { headers }: FastifyRequest): boolean {
+  // A page of another origin may not even make this server work: without a token, its calls would reach it.
+  if (headers.origin !== undefined && !origins.includes(headers.origin)) return false;
+  if (token === undefined) return true;
+  // The UI sends its own access token in a header of its own where it is told to pass it on.
+  const given = [headers.authorization, headers['authorization-extras']].flat();
+  return given.some((value) => sameText(value?.replace(/^Bearer\s+/i, '') ?? '', token));
+}
+
+/** Compares in a time that tells nothing of the token; hashing makes the lengths equal. */
+function sameText(a: string, b: string): boolean {
+  const hash = (value: string) => createHash('sha256').update(value).digest();
+  return timingSafeEqual(hash(a), hash(b));
+}
+
+function payloadOf({ metadata = {}, data = '' }: z.output<typeof body>['payloads'][number]): Payload {
+  return {
+    metadata: Object.fromEntries(Object.entries(metadata).map(([name, value]) => [name, Buffer.from(value, 'base64')])),
+    data: Buffer.from(data, 'base64'),
+  };
+}
+
+function jsonOf({ metadata, data }: Payload) {
+  const base64 = (bytes: Uint8Array | null | undefined) => Buffer.from(bytes ?? []).toString('base64');
+  return {
+    metadata: Object.fromEntries(Object.entries(metadata ?? {}).map(([name, value]) => [name, base64(value)])),
+    data: base64(data),
+  };
+}

@@ -1,0 +1,62 @@
+import type { Payload, PayloadCodec } from '@temporalio/common';
+import { temporal } from '@temporalio/proto';
+import { EncryptionError } from '../keys/encryption-error';
+import { createSealer, type Sealer } from '../keys/sealing';
+import type { EncryptionKey } from '../keys/sub-keys';
+
+const ENCODING = 'binary/encrypted';
+const NONCE_BYTES = 12;
+/** Authenticated with every payload; another use of the same sub-key could not be mistaken for one. */
+const CONTEXT = 'temporal payload';
+
+const utf8 = new TextEncoder();
+const text = new TextDecoder();
+
+export interface PayloadCodecOptions {
+  /** The keys of EBRC_ENCRYPTION_KEY, the current one first; payloads have sub-keys of their own. */
+  keys: readonly EncryptionKey[];
+  /** Told of a payload that does not open. */
+  onUnreadable?: (error: EncryptionError) => void;
+}
+
+/**
+ * Encrypts every payload that goes to Temporal: inputs, results, memos, failures, summaries. AES-256-GCM under the first
+ * key, whose id stands in the payload's metadata; payloads under the other keys are read. What was never encrypted (older
+ * histories, callers without a codec) is read as it is.
+ * @throws EncryptionError for keys that cannot be used
+ */
+export function createPayloadCodec({ keys, onUnreadable }: PayloadCodecOptions): PayloadCodec {
+  const sealer = createSealer(keys, 'payloads');
+  return {
+    encode: (payloads) => Promise.resolve(payloads.map((payload) => encrypt(sealer, payload))),
+    // Rejects instead of throwing: a caller of a promise does not expect an exception.
+    decode: async (payloads) => {
+      try {
+        return await Promise.resolve(payloads.map((payload) => decrypt(sealer, payload)));
+      } catch (error) {
+        if (error instanceof EncryptionError) onUnreadable?.(error);
+        throw error;
+      }
+    },
+  };
+}
+
+function encrypt(sealer: Sealer, payload: Payload): Payload {
+  const whole = Buffer.from(temporal.api.common.v1.Payload.encode(payload).finish());
+  const { keyId, nonce, ciphertext } = sealer.seal(whole, CONTEXT);
+  return {
+    metadata: { encoding: utf8.encode(ENCODING), 'encryption-key-id': utf8.encode(keyId) },
+    data: Buffer.concat([nonce, ciphertext]),
+  };
+}
+
+function decrypt(sealer: Sealer, payload: Payload): Payload {
+  if (text.decode(payload.metadata?.['encoding'] ?? new Uint8Array()) !== ENCODING) return payload;
+  const keyId = text.decode(payload.metadata?.['encryption-key-id'] ?? new Uint8Array());
+  const data = Buffer.from(payload.data ?? new Uint8Array());
+  const opened = sealer.open(
+    { keyId, nonce: data.subarray(0, NONCE_BYTES), ciphertext: data.subarray(NONCE_BYTES) },
+    CONTEXT,
+  );
+  return temporal.api.common.v1.Payload.decode(opened);
+}

@@ -1,0 +1,64 @@
+import { randomBytes } from 'node:crypto';
+import { defaultPayloadConverter, type Payload } from '@temporalio/common';
+import { createPayloadCodec } from '../../src/codec/payload-codec';
+import { createSealer } from '../../src/keys/sealing';
+
+const key = (id: string) => ({ id, key: randomBytes(32) });
+const payload = (value: unknown): Payload => defaultPayloadConverter.toPayload(value) ?? {};
+const valueOf = (one: Payload | undefined) => defaultPayloadConverter.fromPayload(one ?? {});
+const bytesOf = (one: Payload | undefined) => Buffer.from(one?.data ?? []).toString('latin1');
+
+const current = key('2026-11');
+const codec = createPayloadCodec({ keys: [current] });
+
+it('encrypts a whole payload, its metadata too, and reads it again', async () => {
+  const [encrypted] = await codec.encode([payload({ email: 'accounts@kaveri.example' })]);
+  expect(bytesOf(encrypted)).not.toContain('kaveri');
+  expect(Object.keys(encrypted?.metadata ?? {}).sort()).toEqual(['encoding', 'encryption-key-id']);
+  expect(Buffer.from(encrypted?.metadata?.['encryption-key-id'] ?? []).toString()).toBe('2026-11');
+  const [decoded] = await codec.decode([encrypted ?? {}]);
+  expect(valueOf(decoded)).toEqual({ email: 'accounts@kaveri.example' });
+});
+
+it('encrypts the same payload otherwise each time', async () => {
+  const [first, second] = await codec.encode([payload('x'), payload('x')]);
+  expect(bytesOf(first)).not.toBe(bytesOf(second));
+});
+
+it('reads what was never encrypted as it is: older histories, and callers without a codec', async () => {
+  expect(valueOf((await codec.decode([payload([1, 2])]))[0])).toEqual([1, 2]);
+  expect(await codec.encode([])).toEqual([]);
+});
+
+it('reads payloads of older keys, and encrypts under the first', async () => {
+  const [old] = await codec.encode([payload('old')]);
+  const next = key('2027-01');
+  const rotated = createPayloadCodec({ keys: [next, current] });
+  expect(valueOf((await rotated.decode([old ?? {}]))[0])).toBe('old');
+  const [fresh] = await rotated.encode([payload('new')]);
+  expect(Buffer.from(fresh?.metadata?.['encryption-key-id'] ?? []).toString()).toBe('2027-01');
+});
+
+it('says which key is missing, tells of it, and gives nothing away', async () => {
+  const told: string[] = [];
+  const other = createPayloadCodec({ keys: [key('other')], onUnreadable: ({ code }) => told.push(code) });
+  const encrypted = await codec.encode([payload('secret')]);
+  await expect(other.decode(encrypted)).rejects.toThrow(/2026-11, which is not in EBRC_ENCRYPTION_KEY/);
+  expect(told).toEqual(['key_missing']);
+});
+
+it('refuses a payload that was changed', async () => {
+  const [encrypted] = await codec.encode([payload('amount 100')]);
+  const data = Buffer.from(encrypted?.data ?? []);
+  data[data.length - 1] = (data.at(-1) ?? 0) ^ 1;
+  await expect(codec.decode([{ ...encrypted, data }])).rejects.toThrow(/does not open/);
+});
+
+it('uses a sub-key of its own: what opens payloads opens nothing of the vault', async () => {
+  const sealed = createSealer([current], 'vault').seal(Buffer.from('password'), 'temporal payload');
+  const forged: Payload = {
+    metadata: { encoding: Buffer.from('binary/encrypted'), 'encryption-key-id': Buffer.from(current.id) },
+    data: Buffer.concat([sealed.nonce, sealed.ciphertext]),
+  };
+  await expect(codec.decode([forged])).rejects.toThrow(/does not open/);
+});
