@@ -53,7 +53,7 @@ export interface Config {
     connectionOptions: ClientConnectConfig['connectionOptions'] & { address: string };
   };
   /** The keys that payloads are encrypted with, the current one first; empty where EBRC_ENCRYPTION_KEY is not set. */
-  payloadKeys: readonly values.EncryptionKey[];
+  payloadKeys: readonly EncryptionKey[];
   codecServer: { token?: string; origins: readonly string[] };
   taskQueue: string;
   /** The current key first. */
@@ -279,7 +279,7 @@ function readTemporal(env: Environment, read: Reader) {
 }
 
 /** Payloads are encrypted whenever a key is given, and always with a prod_ key: workflow inputs and results name exporters and amounts. */
-function readPayloadKeys(read: Reader): readonly values.EncryptionKey[] {
+function readPayloadKeys(read: Reader): readonly EncryptionKey[] {
   if (read.isSet('EBRC_ENCRYPTION_KEY')) return read.optional('EBRC_ENCRYPTION_KEY') ?? [];
   if (modeOf(read) === 'live') read.report('EBRC_ENCRYPTION_KEY', MISSING_LIVE_KEY);
   return [];

@@ -29,9 +29,25 @@ function problemsOf(env: Record<string, string>, need?: Section[]) {
 }
 
 describe('a configuration that works', () => {
+  it('encrypts payloads where a key is given', () => {
+    const { payloadKeys } = loadConfig({ ...LEAST, EBRC_ENCRYPTION_KEY: `k1:${KEY}` });
+    expect(payloadKeys.map(({ id }) => id)).toEqual(['k1']);
+  });
+
+  it.each(['ui.example', 'http://ui.example/path', 'http://a.example,https//b'])(
+    'refuses %s as an origin',
+    (origins) => {
+      expect(problemsOf({ ...LEAST, EBRC_CODEC_ORIGINS: origins })).toEqual([
+        { variable: 'EBRC_CODEC_ORIGINS', problem: expect.stringContaining('is not an origin') },
+      ]);
+    },
+  );
+
   it('fills in the defaults', () => {
     const { encryptionKeys, warnings, ...config } = loadConfig(LEAST);
     expect(config).toEqual({
+      payloadKeys: [],
+      codecServer: { token: undefined, origins: [] },
       apiUrl: 'http://127.0.0.1:9000/api/v1',
       apiKey: 'dev_sandbox_key',
       mode: 'test',
