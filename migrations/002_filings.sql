@@ -44,6 +44,7 @@ CREATE TABLE filings (
   approval_needed  boolean NOT NULL DEFAULT false,
   approved_by      text,
   approved_at      timestamptz,
+  duplicate_reason text,
   annotated        text,
   changed_at       timestamptz NOT NULL DEFAULT now(),
   closed_at        timestamptz,
@@ -60,7 +61,6 @@ CREATE TABLE filing_rows (
   submission    integer NOT NULL,
   serial_no     integer NOT NULL,
   exporter_id   text NOT NULL,
-  party_id      integer NOT NULL REFERENCES parties,
   irm_key       text NOT NULL,
   mapping       jsonb NOT NULL,
   extra         jsonb,
@@ -68,41 +68,23 @@ CREATE TABLE filing_rows (
   currency      text NOT NULL,
   fingerprint   text NOT NULL,
   ordinal       integer NOT NULL DEFAULT 0,
-  -- Why, and beside which filings, a mapping that is live already may be filed again.
-  permit_reason  text,
-  permit_besides text[],
-  -- The filing that was found to hold the same mapping when two parties turned out to be one.
-  collided_with  text,
   live          boolean NOT NULL,
   state         text NOT NULL,
   ebrc_number   text,
   ebrc_date     text,
-  -- Its certificate is another row's too, found when two parties turned out to be one.
-  disputed      boolean NOT NULL DEFAULT false,
   errors        jsonb NOT NULL DEFAULT '[]',
   -- Set when the balance check passed: from then on the amount counts against the IRM for every other filing.
   reserved_at   timestamptz,
   submitted_at  timestamptz,
   settled_at    timestamptz,
   taken_over_by text,
-  PRIMARY KEY (filing_id, position),
-  CONSTRAINT filing_rows_second_is_permitted
-    CHECK (ordinal = 0 OR permit_reason IS NOT NULL OR collided_with IS NOT NULL)
+  PRIMARY KEY (filing_id, position)
 );
 -- The rule that a mapping is filed once, held by PostgreSQL itself and not by a read before a write.
 CREATE UNIQUE INDEX filing_rows_live_mapping ON filing_rows (fingerprint, ordinal) WHERE live;
 -- A certificate belongs to one row.
-CREATE UNIQUE INDEX filing_rows_ebrc ON filing_rows (party_id, ebrc_number) WHERE ebrc_number IS NOT NULL AND NOT disputed;
-CREATE INDEX filing_rows_irm ON filing_rows (party_id, irm_key) WHERE live;
-CREATE INDEX filing_rows_exporter ON filing_rows (exporter_id);
-
--- Holders that a refusal has named for a mapping: a permitted row may stand beside these, and no others.
-CREATE TABLE named_holders (
-  fingerprint text NOT NULL,
-  filing_id   text NOT NULL REFERENCES filings ON DELETE CASCADE,
-  named_at    timestamptz NOT NULL DEFAULT now(),
-  PRIMARY KEY (fingerprint, filing_id)
-);
+CREATE UNIQUE INDEX filing_rows_ebrc ON filing_rows (exporter_id, ebrc_number) WHERE ebrc_number IS NOT NULL;
+CREATE INDEX filing_rows_irm ON filing_rows (exporter_id, irm_key) WHERE live;
 
 CREATE TABLE submissions (
   filing_id    text NOT NULL REFERENCES filings ON DELETE CASCADE,
@@ -131,8 +113,6 @@ CREATE TABLE attempts (
   submission    integer NOT NULL,
   number        integer NOT NULL,
   state         text NOT NULL CHECK (state IN ('open', 'sending', 'answered', 'not_sent')),
-  -- Which of the ledger's sends it was; taken with the mark.
-  send_number   bigint UNIQUE,
   payload_hash  text,
   -- Which execution set the mark: nobody but it may say that nothing was written.
   sender        text,
@@ -141,7 +121,7 @@ CREATE TABLE attempts (
   answered_at   timestamptz,
   answer_status integer,
   answer        jsonb,
-  -- The answer came after the attempt had been closed, when another one had been sent in its place.
+  -- It was found to have been sent, or accepted, when another attempt had been sent in its place.
   late          boolean NOT NULL DEFAULT false,
   closed_at     timestamptz,
   reason        text,
@@ -149,7 +129,16 @@ CREATE TABLE attempts (
 );
 -- One attempt of a submission at a time. Only an answer that nobody expected any more may stand beside another attempt.
 CREATE UNIQUE INDEX attempts_one_standing ON attempts (filing_id, submission)
-  WHERE state IN ('open', 'sending') OR (state = 'answered' AND NOT late);
+  WHERE state <> 'not_sent' AND NOT late;
+
+-- The ledger's sends, one per mark, in its transaction. A number without an attempt is one that a void file fills. An
+-- attempt has several only after sends were brought back from the document store.
+CREATE TABLE sends (
+  number     bigint PRIMARY KEY,
+  attempt_id text REFERENCES attempts ON DELETE CASCADE,
+  sender     text NOT NULL
+);
+CREATE INDEX sends_attempt ON sends (attempt_id);
 
 -- Certificate numbers and IRM balances seen just before a send; an unknown outcome is settled against them.
 CREATE TABLE snapshots (
@@ -157,18 +146,15 @@ CREATE TABLE snapshots (
   filing_id    text NOT NULL REFERENCES filings ON DELETE CASCADE,
   submission   integer NOT NULL,
   exporter_id  text NOT NULL,
-  party_id     integer NOT NULL REFERENCES parties,
   taken_at     timestamptz NOT NULL,
   certificates jsonb,
   balances     jsonb NOT NULL DEFAULT '[]'
 );
 CREATE INDEX snapshots_filing ON snapshots (filing_id, submission);
-CREATE INDEX snapshots_party ON snapshots (party_id, taken_at);
+CREATE INDEX snapshots_exporter ON snapshots (exporter_id, taken_at);
 
--- Every certificate that fetch-details or a status record ever named, whoever filed it. fetch-details answers per IEC, so a
--- certificate is a party's; exporter_id is the client through which it was first read.
+-- Every certificate that fetch-details or a status record ever named, whoever filed it.
 CREATE TABLE certificates (
-  party_id      integer NOT NULL REFERENCES parties,
   exporter_id   text NOT NULL,
   ebrc_number   text NOT NULL,
   ebrc_date     text,
@@ -186,10 +172,9 @@ CREATE TABLE certificates (
   pdf_sha256    text,
   pdf_bytes     integer,
   archived_at   timestamptz,
-  PRIMARY KEY (party_id, ebrc_number)
+  PRIMARY KEY (exporter_id, ebrc_number)
 );
 CREATE INDEX certificates_filing ON certificates (filing_id);
-CREATE INDEX certificates_exporter ON certificates (exporter_id);
 
 -- The story of a filing, one line per thing that happened, for people.
 CREATE TABLE filing_events (

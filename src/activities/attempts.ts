@@ -1,14 +1,17 @@
 import { errorTexts } from '../domain/request-status';
-import { comparableText, irmIdentity } from '../domain/identity';
+import { irmKeyText, type IrmKey } from '../domain/mapping';
+import { filingDateFromAnything } from '../domain/dates';
 import { addEvent } from '../ledger/filing-progress';
-import type { AttemptReading, StoredAnswer } from '../domain/attempt';
-import { storeAnswer } from '../ledger/answers';
+import { partsOfAttemptId, type AttemptReading, type StoredAnswer } from '../domain/attempt';
+import { storeAnswer, unexpectedAcceptances } from '../ledger/answers';
 import { markRowsUnknown, openAttempt, readAttempt, type OpenedAttempt } from '../ledger/attempts';
 import { moveRows, readRows, type FilingRow } from '../ledger/filing-rows';
 import { closeByPerson, type NotFiledOutcome } from '../ledger/person-answers';
 import { withTransaction } from '../ledger/pool';
 import { adoptAnswer, adoptRequestId } from '../ledger/submissions';
+import { voidUnsent } from '../ledger/sends';
 import type { ActivityDependencies } from './dependencies';
+import { onWholeLedger } from './whole-ledger';
 
 export interface AdoptedAnswer {
   requestId: string | null;
@@ -17,21 +20,25 @@ export interface AdoptedAnswer {
   submittedAt: number;
   /** What the acknowledgement complained of. */
   errors: string[];
-  /** What a person should look at: the service read other rows than were sent. */
-  mismatch: string | null;
+  /** What a person should look at: the service read other rows than were sent, or accepted two attempts. */
+  standing: string | null;
 }
 
 /** Opening attempts, reading what became of them, and taking their answers over. Local work on the ledger. */
-export function createAttemptActivities({ pool, clock, logger }: ActivityDependencies) {
+export function createAttemptActivities(deps: ActivityDependencies) {
+  const { pool, documents, clock, logger } = deps;
   const now = () => new Date(clock());
   return {
     /** Opens a submission's next attempt, or says why there is none: one stands, or nothing is to be sent any more. */
     openAttempt: (args: { filingId: string; submission: number }): Promise<OpenedAttempt> =>
-      withTransaction(pool, (client) => openAttempt(client, args)),
+      onWholeLedger(deps, args.filingId, (client) => openAttempt(client, args)),
 
     /** Reads what became of an attempt after its activity failed, was lost or was cut off. */
     readAttempt: (args: { attemptId: string; refusal?: string }): Promise<AttemptReading> =>
-      withTransaction(pool, (client) => readAttempt(client, { ...args, at: now() })),
+      onWholeLedger(deps, filingOf(args), (client, { seen }) => {
+        const unsent = () => voidUnsent(client, documents, { attemptId: args.attemptId, at: now(), seen });
+        return readAttempt(client, { ...args, at: now(), unsent });
+      }),
 
     /** Takes an answer over into the ledger; repeating it changes nothing. */
     async adoptAnswer(args: {
@@ -63,7 +70,13 @@ export function createAttemptActivities({ pool, clock, logger }: ActivityDepende
         ackStatus: answer.ackStatus ?? null,
         submittedAt: submittedAt.getTime(),
         errors: errorTexts(answer.errorDetails ?? []).slice(0, 20),
-        mismatch,
+        standing:
+          [
+            mismatch && `The service read other rows than were sent: ${mismatch}. Compare the filing with the service.`,
+            await unexpectedAcceptances(pool, filingId),
+          ]
+            .filter(Boolean)
+            .join(' ') || null,
       };
     },
 
@@ -87,13 +100,15 @@ export function createAttemptActivities({ pool, clock, logger }: ActivityDepende
 
     /** A person says that nothing of an attempt was filed. */
     closeByPerson: (args: { attemptId: string; by: string; note: string }): Promise<NotFiledOutcome> =>
-      withTransaction(pool, (client) => closeByPerson(client, { ...args, at: now() })),
+      onWholeLedger(deps, filingOf(args), (client) => closeByPerson(client, { ...args, at: now() })),
 
     /** The rows of an attempt of unknown outcome are shown as such. */
     markRowsUnknown: ({ attemptId }: { attemptId: string }): Promise<void> =>
       withTransaction(pool, (client) => markRowsUnknown(client, attemptId)),
   };
 }
+
+const filingOf = ({ attemptId }: { attemptId: string }): string => partsOfAttemptId(attemptId).filingId;
 
 /**
  * Compares the rows that the service says it read from a workbook with those that were sent, by `irms` and never by
@@ -110,8 +125,9 @@ export function reconcileUpload(sent: readonly FilingRow[], answer: StoredAnswer
   }
   if (answer.irms && answer.irms.length > 0) {
     const ours = new Map<string, number>();
-    for (const row of sent) count(ours, keyOf(row.mapping), 1);
-    for (const entry of answer.irms) count(ours, keyOf(entry as ReadBack), -1);
+    for (const row of sent) count(ours, keyOf(row.mapping, row.mapping.sbCumInvoiceNumber), 1);
+    for (const entry of answer.irms)
+      count(ours, keyOf(entry as Partial<IrmKey>, (entry as { sbCumInvoiceNumber?: unknown }).sbCumInvoiceNumber), -1);
     const off = [...ours].filter(([, balance]) => balance !== 0);
     if (off.length > 0)
       differences.push(`${off.length} of the IRM-to-document rows it read are not the ones that were sent`);
@@ -123,11 +139,13 @@ function count(balances: Map<string, number>, key: string, by: number): void {
   balances.set(key, (balances.get(key) ?? 0) + by);
 }
 
-/** What of an entry of `irms` is compared; anything may stand in them. */
-type ReadBack = Partial<Record<'irmNumber' | 'irmAdCode' | 'sbCumInvoiceNumber', unknown>>;
-
-function keyOf({ irmNumber, irmAdCode, sbCumInvoiceNumber }: ReadBack): string {
+function keyOf(irm: Partial<IrmKey>, document: unknown): string {
   const text = (value: unknown) => (typeof value === 'string' || typeof value === 'number' ? String(value) : '');
-  const irm = irmIdentity({ irmNumber: text(irmNumber), irmAdCode: text(irmAdCode) });
-  return `${irm} ${comparableText(text(sbCumInvoiceNumber))}`;
+  const key = irmKeyText({
+    irmNumber: text(irm.irmNumber),
+    irmAdCode: text(irm.irmAdCode),
+    irmIfscCode: text(irm.irmIfscCode),
+    irmDt: filingDateFromAnything(irm.irmDt) ?? text(irm.irmDt),
+  });
+  return `${key}|${text(document).trim()}`;
 }

@@ -2,7 +2,6 @@ import type pg from 'pg';
 import { endOf, type FilingState } from '../domain/filing-states';
 import type { FilingCounts } from '../domain/contracts';
 import type { Finding } from '../domain/finding';
-import { comparableText } from '../domain/identity';
 import { heldIrms } from '../ledger/irms';
 import { reserveBalances, readRowsToSend } from '../ledger/balance-reservation';
 import { saveApproval, saveBalanceFindings, saveErrors, saveNote } from '../ledger/filing-notes';
@@ -26,6 +25,7 @@ import { refusal } from './application-failure';
 import { fieldErrorsOf } from './refusal-errors';
 import type { ActivityDependencies } from './dependencies';
 import { stepId } from './step-id';
+import { onWholeLedger } from './whole-ledger';
 
 /** Findings beyond this number stay in the ledger: a payload has limits. */
 const FINDINGS_IN_RESULT = 50;
@@ -53,12 +53,21 @@ export interface HeldResult {
 }
 
 /** Writes of a filing's progress. Local work, each idempotent. */
-export function createFilingLedgerActivities({ pool, clock, logger }: ActivityDependencies) {
+export function createFilingLedgerActivities(deps: ActivityDependencies) {
+  const { pool, clock, logger } = deps;
   const now = () => new Date(clock());
 
   /** Writes under the filing's lock what a run decided on, unless the ledger knows of other moves than that run. */
   const held = (hold: Held, write: (client: pg.PoolClient, step: string) => Promise<void>): Promise<HeldResult> =>
     withTransaction(pool, async (client) => {
+      const differs = !(await holdFiling(client, hold));
+      if (!differs) await write(client, stepId());
+      return { differs };
+    });
+
+  /** As `held`, for a write that believes the ledger that rows were never sent: it waits while the ledger is not whole. */
+  const freeing = (hold: Held, write: (client: pg.PoolClient, step: string) => Promise<void>): Promise<HeldResult> =>
+    onWholeLedger(deps, hold.filingId, async (client) => {
       const differs = !(await holdFiling(client, hold));
       if (!differs) await write(client, stepId());
       return { differs };
@@ -87,8 +96,8 @@ export function createFilingLedgerActivities({ pool, clock, logger }: ActivityDe
       const rows = await readRowsToSend(pool, filingId);
       const numbers = [...new Set(rows.map((row) => row.mapping.irmNumber))];
       const held = await heldIrms(pool, exporterId, numbers);
-      const known = new Set(held.map((irm) => comparableText(irm.irmNumber)));
-      const complete = numbers.every((number) => known.has(comparableText(number)));
+      const known = new Set(held.map((irm) => irm.irmNumber.toUpperCase()));
+      const complete = numbers.every((number) => known.has(number.trim().toUpperCase()));
       const exporter = await getExporter(pool, exporterId);
       return {
         balancesReadAt: complete && held.length > 0 ? Math.min(...held.map((irm) => irm.readAt)) : null,
@@ -121,7 +130,7 @@ export function createFilingLedgerActivities({ pool, clock, logger }: ActivityDe
       const rows = submission === null ? [] : await readRows(pool, filingId, submission);
       const errors = answer ? fieldErrorsOf(rows, answer) : args.errors;
       const at = now();
-      const result = await held(args, async (client) => {
+      const result = await freeing(args, async (client) => {
         const state = 'needs_correction';
         if (submission !== null) await releaseRows(client, { filingId, submission, state, at });
         await releaseUnsent(client, { filingId, state, at });
@@ -139,7 +148,7 @@ export function createFilingLedgerActivities({ pool, clock, logger }: ActivityDe
     giveUpFiling({ by, note, ...hold }: Held & { by: string; note: string }): Promise<HeldResult> {
       const { filingId } = hold;
       const at = now();
-      return held(hold, async (client, step) => {
+      return freeing(hold, async (client, step) => {
         await releaseUnsent(client, { filingId, state: 'withdrawn', at });
         await moveRows(client, { filingId, submission: null, state: 'abandoned_after_send' });
         const states = await rowStates(client, filingId);

@@ -11,6 +11,7 @@ import { readRows } from '../ledger/filing-rows';
 import { needFiling } from '../ledger/filings';
 import { withTransaction } from '../ledger/pool';
 import { markSending } from '../ledger/sending-mark';
+import { countSend } from '../ledger/sends';
 import { saveSubmissionDocument } from '../ledger/submissions';
 import { LedgerUnavailableError } from '../ledger/unavailable';
 import { writeBulkWorkbook } from '../workbook/write';
@@ -19,6 +20,7 @@ import { withHeartbeat } from './call-context';
 import { withCredentials } from './credential-guard';
 import type { ActivityDependencies } from './dependencies';
 import { keepTrying } from './keep-trying';
+import { ledgerFailure } from './whole-ledger';
 
 export interface SubmitArgs {
   filingId: string;
@@ -33,25 +35,32 @@ const TIME_TO_SPARE_MS = 15_000;
 const STORE_PATIENCE_MS = 20_000;
 
 /**
- * The submissions. One attempt each, never repeated here: budget slot → fresh connection → `sending` mark → write → raw
- * answer stored. Whoever recovers from a lost activity reads the marks and knows what may have happened.
+ * The submissions. One attempt each, never repeated here: budget slot → fresh connection → `sending` mark → its record in the
+ * document store → write → raw answer stored. Whoever recovers from a lost activity reads the marks and knows what may have happened.
  */
 export function createSubmitActivities(deps: ActivityDependencies) {
   const { pool, api, documents, clock, settings, logger } = deps;
 
-  /** Commits the `sending` mark, or throws: then nothing may be written. */
+  /** Commits the `sending` mark and counts the send outside the database, or throws: then nothing may be written. */
   async function mark(args: SubmitArgs, sender: string, payloadHash: string): Promise<void> {
     const { info } = Context.current();
     const left = info.currentAttemptScheduledTimestampMs + (info.startToCloseTimeoutMs ?? 0) - Date.now();
     if (left < settings.httpTimeoutMs + TIME_TO_SPARE_MS) {
       throw attemptClosed(args, 'too little of the activity’s time is left');
     }
+    const { attemptId } = args;
+    const at = new Date(clock());
     const mark = await withTransaction(pool, (client) =>
-      markSending(client, { attemptId: args.attemptId, sender, payloadHash, at: new Date(clock()) }),
-    ).catch((error: unknown) => {
-      throw error instanceof LedgerUnavailableError ? withoutLedger(error) : error;
-    });
+      markSending(client, { attemptId, sender, payloadHash, at }),
+    ).catch(nothingSent);
     if (!mark.marked) throw attemptClosed(args, mark.reason);
+    const number = mark.sendNumber;
+    const refused = await countSend(pool, documents, { number, attemptId, sender, at }).catch((error: unknown) => {
+      const failure = ledgerFailure(error);
+      if (failure === null) return nothingSent(error);
+      throw new ApiError({ kind: failure.kind, operation: 'pushIrm', message: failure.message, cause: error });
+    });
+    if (refused !== null) throw attemptClosed(args, refused);
   }
 
   async function submit<A extends PushAnswer>(
@@ -215,3 +224,8 @@ function causeOf(thrown: unknown): { kind: string; answer: StoredAnswer; thrown:
 }
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+/** PostgreSQL went away before the first byte: the kind says that nothing was written. */
+function nothingSent(error: unknown): never {
+  throw error instanceof LedgerUnavailableError ? withoutLedger(error) : error;
+}

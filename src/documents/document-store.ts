@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { ContentCheck } from './content-check';
 import { DocumentError } from './document-error';
 import { documentName, isDocumentName, type DocumentKind } from './document-name';
+import { createRecordFiles, syncFolder, type Records } from './records';
 
 export interface StoredDocument {
   /** File name inside the store: what the ledger keeps and every other method takes. */
@@ -30,8 +31,8 @@ interface DocumentDescription {
   expectedBytes?: number;
 }
 
-/** Keeps certificates and workbooks as files. Whatever is under a name is whole and checked. */
-export interface DocumentStore {
+/** Keeps certificates and workbooks as files. Whatever is under a name is whole and checked. Records stand beside them. */
+export interface DocumentStore extends Records {
   /**
    * Checks and stores a document, all or nothing. The same content again is fine; another content under a name that is
    * taken is refused. A certificate may come out differently each time it is fetched, so ask `find` before fetching.
@@ -78,6 +79,7 @@ export function createDocumentStore({ root }: { root: string }): DocumentStore {
   }
 
   return {
+    ...createRecordFiles(folder, prepare),
     put: async (input) => {
       const { name: key, kind, expectedBytes } = input;
       const source = 'stream' in input ? input.stream : Readable.from([input.buffer], { objectMode: false });
@@ -152,15 +154,6 @@ async function assertSameContent(path: string, name: string, sha256: string): Pr
   if (stored === sha256) return;
   const message = `${name} is stored already with other content (sha256 ${stored}, now ${sha256}); it was left as it is.`;
   throw new DocumentError('conflict', name, message);
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }
 
 async function fileExists(path: string): Promise<boolean> {

@@ -100,6 +100,8 @@ const READS: Readonly<Record<ErrorKind, Decision>> = {
   refused: refuse,
   attempt_closed: refuse,
   ledger_unavailable: { action: 'retry', schedule: SHORT },
+  ledger_put_back: { action: 'retry', schedule: RATE },
+  documents_unavailable: { action: 'retry', schedule: RATE },
   cancelled: refuse,
   extraction_unconfigured: refuse,
   unexpected: { action: 'retry', schedule: ODD },
@@ -110,6 +112,9 @@ const SUBMISSIONS: Partial<Readonly<Record<ErrorKind, Decision>>> = {
   not_sent: resend,
   rate_limited: resend,
   ledger_unavailable: resend,
+  // Waited for before the next attempt: see workflows/ledger-waits.ts.
+  ledger_put_back: resend,
+  documents_unavailable: resend,
   // Whoever closed the attempt knows that nothing was written; the workflow reads the marks and goes on from there.
   attempt_closed: resend,
   // Before the first byte only; after it the kind is outcome_unknown.

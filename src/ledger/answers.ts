@@ -3,6 +3,10 @@ import { lockFiling, type LockedFiling } from './filing-lock';
 import { addEvent } from './filing-progress';
 import type { Queryable } from './pool';
 import { reviveRows } from './row-revival';
+import { stopPlannedTwins } from './twins';
+
+/** Lines of a filing's story that go on asking for attention, whatever comes after them. */
+export const ACCEPTED_UNEXPECTEDLY = ['accepted_twice', 'accepted_after_end'] as const;
 
 interface Standing {
   attemptId: string;
@@ -55,6 +59,7 @@ export async function storeAnswer(
         WHERE filing_id = $1 AND submission = $2 AND state = 'released'`,
       [filingId, submission],
     );
+    await stopPlannedTwins(client, { filingId, submission, at });
     await reviveRows(client, { filingId, submission, at: own?.markedAt ?? at });
   }
   const told = { filing, attemptId, answer, at };
@@ -97,7 +102,7 @@ async function tellAfterTheEnd(client: Queryable, told: Told): Promise<void> {
 
 async function tell(
   client: Queryable,
-  { filing, answer, attemptId, at, kind, text }: Told & { kind: string; text: string },
+  { filing, answer, attemptId, at, kind, text }: Told & { kind: (typeof ACCEPTED_UNEXPECTEDLY)[number]; text: string },
 ): Promise<void> {
   await client.query('UPDATE filings SET needs_attention = true, attention = $2 WHERE filing_id = $1', [
     filing.filingId,
@@ -105,4 +110,13 @@ async function tell(
   ]);
   const data = { attemptId, requestId: answer.requestId ?? null };
   await addEvent(client, { filingId: filing.filingId, at, kind, text, data });
+}
+
+/** What a filing's story says of acceptances that nobody expected; null where there were none. */
+export async function unexpectedAcceptances(db: Queryable, filingId: string): Promise<string | null> {
+  const { rows } = await db.query<{ text: string | null }>(
+    `SELECT string_agg(text, ' ' ORDER BY event_id) AS text FROM filing_events WHERE filing_id = $1 AND kind = ANY($2)`,
+    [filingId, ACCEPTED_UNEXPECTEDLY],
+  );
+  return rows[0]?.text ?? null;
 }

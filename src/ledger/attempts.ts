@@ -16,6 +16,8 @@ export type OpenedAttempt =
   | { outcome: 'attempt'; attemptId: string; number: number; state: AttemptState }
   /** The submission is past sending: acknowledged, settled or given back. */
   | { outcome: 'passed'; state: SubmissionState }
+  /** Rows of it are not to be sent any more; why stands with them. */
+  | { outcome: 'rows_gone'; reason: string }
   /** The filing has ended. */
   | { outcome: 'ended'; state: FilingState };
 
@@ -35,6 +37,8 @@ export async function openAttempt(
   if (state !== 'planned' && (state !== 'acknowledged' || requestId !== null)) return { outcome: 'passed', state };
   const standing = await standingAttempt(client, filingId, submission);
   if (standing) return { outcome: 'attempt', ...standing };
+  const gone = await rowsGone(client, filingId, submission);
+  if (gone !== null) return { outcome: 'rows_gone', reason: gone };
   const last = await latestAttempt(client, filingId, submission);
   const number = (last?.number ?? 0) + 1;
   const attemptId = attemptIdOf(filingId, submission, number);
@@ -43,6 +47,16 @@ export async function openAttempt(
     [attemptId, filingId, submission, number],
   );
   return { outcome: 'attempt', attemptId, number, state: 'open' };
+}
+
+async function rowsGone(client: Queryable, filingId: string, submission: number): Promise<string | null> {
+  const { rows } = await client.query<{ gone: number; why: string | null }>(
+    `SELECT count(*)::int AS gone, min(errors ->> 0) AS why FROM filing_rows
+      WHERE filing_id = $1 AND submission = $2 AND NOT (live AND state = 'planned')`,
+    [filingId, submission],
+  );
+  const { gone = 0, why = null } = rows[0] ?? {};
+  return gone > 0 ? (why ?? `${gone} rows of the submission are not to be sent any more`) : null;
 }
 
 /** The attempt of a submission that may be sent, is on its way, or was accepted; null where none is. */
@@ -87,7 +101,8 @@ export async function closeOpenAttempts(
 
 /**
  * Closes an attempt of which nothing was written or nothing was accepted, on the word of the execution that made it. A
- * mark that another execution set (after a workflow was reset, say) is not its to judge, and a stored answer stays.
+ * mark that another execution set (after a workflow was reset, say) is not its to judge, nor an attempt that another one may
+ * have sent as well; a stored answer stays.
  */
 export async function closeNotSent(
   client: Queryable,
@@ -102,7 +117,8 @@ export async function closeNotSent(
   await lockFiling(client, partsOfAttemptId(attemptId).filingId);
   const { rowCount } = await client.query(
     `UPDATE attempts SET state = 'not_sent', reason = $3, answer = coalesce($4, answer), answer_status = $5, closed_at = $6
-      WHERE attempt_id = $1 AND (state = 'open' OR (state = 'sending' AND sender = $2))`,
+      WHERE attempt_id = $1 AND (state = 'open' OR (state = 'sending' AND sender = $2
+        AND NOT EXISTS (SELECT FROM sends WHERE attempt_id = $1 AND sender <> $2)))`,
     [attemptId, sender, reason, answer ? JSON.stringify(answer) : null, answer?.status ?? null, at],
   );
   if (rowCount) await planAgain(client, attemptId);
@@ -157,11 +173,17 @@ export async function markRowsUnknown(client: Queryable, attemptId: string): Pro
 /**
  * Reads what became of an attempt, closing it first where it was never marked: from then on a worker that was given up
  * on and wakes late finds the fence closed. `refusal`: the kind of a documented refusal that the execution returned; it
- * was written and refused, so its mark is closed too, in case the execution could not do it. Must run in a transaction.
+ * was written and refused, so its mark is closed too, in case the execution could not do it. `unsent` proves of a mark that
+ * nothing was or will be written under it, where that can be proven. Must run in a transaction.
  */
 export async function readAttempt(
   client: Queryable,
-  { attemptId, refusal, at }: { attemptId: string; refusal?: string; at: Date },
+  {
+    attemptId,
+    refusal,
+    at,
+    unsent = () => Promise.resolve(false),
+  }: { attemptId: string; refusal?: string; at: Date; unsent?: () => Promise<boolean> },
 ): Promise<AttemptReading> {
   const { filingId } = partsOfAttemptId(attemptId);
   const filing = await lockFiling(client, filingId);
@@ -171,7 +193,16 @@ export async function readAttempt(
     [attemptId, refusal ?? null, at],
   );
   if (rowCount) await planAgain(client, attemptId);
-  return { ...(await reading(client, attemptId)), filingEnded: filing?.ended ?? false };
+  const read = await reading(client, attemptId);
+  const filingEnded = filing?.ended ?? false;
+  if (read.verdict !== 'sending' || !(await unsent())) return { ...read, filingEnded };
+  await client.query(
+    `UPDATE attempts SET state = 'not_sent', reason = 'nothing was written: its send was never counted', closed_at = $2
+      WHERE attempt_id = $1 AND state = 'sending'`,
+    [attemptId, at],
+  );
+  await planAgain(client, attemptId);
+  return { ...(await reading(client, attemptId)), filingEnded };
 }
 
 async function reading(client: Queryable, attemptId: string): Promise<Omit<AttemptReading, 'filingEnded'>> {

@@ -1,6 +1,7 @@
 import type { FilingView, RowView, SubmissionView } from '../domain/contracts';
 import type { Finding } from '../domain/finding';
 import type { Queryable } from './pool';
+import { ACCEPTED_UNEXPECTEDLY } from './answers';
 import { countRows } from './filing-rows';
 import { getFiling, listFilings, type FilingFilter, type FilingRecord } from './filings';
 
@@ -78,7 +79,7 @@ async function readRowViews(db: Queryable, filingId: string): Promise<RowView[]>
             r.mapping->>'sbCumInvoiceNumber' AS "sbCumInvoiceNumber", r.mapped_amount::float8 AS "mappedIRMAmountFCC",
             r.currency, r.state, r.ebrc_number AS "eBRCNumber", r.ebrc_date AS "eBRCDate", c.pdf_document AS document,
             c.pdf_sha256 AS sha256, r.errors
-       FROM filing_rows r LEFT JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number
+       FROM filing_rows r LEFT JOIN certificates c ON c.exporter_id = r.exporter_id AND c.ebrc_number = r.ebrc_number
       WHERE r.filing_id = $1 ORDER BY r.position`,
     [filingId],
   );
@@ -109,9 +110,9 @@ async function readCorrections(db: Queryable, filingId: string): Promise<string[
  * they were sent, and its own observations, whose shape the specification does not show.
  */
 async function warningsOf(db: Queryable, filing: FilingRecord): Promise<unknown[]> {
-  const { rows: mismatches } = await db.query<{ text: string }>(
-    `SELECT text FROM filing_events WHERE filing_id = $1 AND kind = 'upload_mismatch' ORDER BY at`,
-    [filing.filingId],
+  const { rows: told } = await db.query<{ kind: string; text: string }>(
+    `SELECT kind, text FROM filing_events WHERE filing_id = $1 AND kind = ANY($2) ORDER BY event_id`,
+    [filing.filingId, ['upload_mismatch', ...ACCEPTED_UNEXPECTEDLY]],
   );
   const { rows } = await db.query<{ warnings: unknown[] }>(
     'SELECT warnings FROM submissions WHERE filing_id = $1 ORDER BY submission',
@@ -119,11 +120,10 @@ async function warningsOf(db: Queryable, filing: FilingRecord): Promise<unknown[
   );
   return [
     ...filing.warnings,
-    ...mismatches.map(({ text }) =>
-      aboutFiling(
-        'upload_mismatch',
-        `The service read other rows than were sent: ${text}. Compare the filing with it.`,
-      ),
+    ...told.map(({ kind, text }) =>
+      kind === 'upload_mismatch'
+        ? aboutFiling(kind, `The service read other rows than were sent: ${text}. Compare the filing with it.`)
+        : aboutFiling(kind, text),
     ),
     ...rows
       .flatMap((row) => row.warnings)

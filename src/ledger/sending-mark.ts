@@ -29,10 +29,14 @@ export async function markSending(
   );
   const sendNumber = Number(rows[0]?.n);
   await client.query(
-    `UPDATE attempts SET state = 'sending', sending_at = $4, payload_hash = $3, sender = $2, send_number = $5
-      WHERE attempt_id = $1`,
-    [attemptId, sender, payloadHash, at, sendNumber],
+    `UPDATE attempts SET state = 'sending', sending_at = $4, payload_hash = $3, sender = $2 WHERE attempt_id = $1`,
+    [attemptId, sender, payloadHash, at],
   );
+  await client.query('INSERT INTO sends (number, attempt_id, sender) VALUES ($1, $2, $3)', [
+    sendNumber,
+    attemptId,
+    sender,
+  ]);
   await client.query(
     `UPDATE filing_rows SET state = 'submitted', submitted_at = $3 WHERE filing_id = $1 AND submission = $2`,
     [filingId, submission, at],

@@ -8,6 +8,7 @@ import { handleFilingMessages } from './filing-handlers';
 import { FilingGivenUp, FilingMovedOn, FilingRun } from './filing-run';
 import { end, finishFiling } from './finish-filing';
 import { followRequest } from './follow-request';
+import { onceLedgerIsWhole } from './ledger-waits';
 import { needInput } from './need-input';
 import { throughPauses } from './pauses';
 import { awaitApproval, FilingRefused, prepareFiling } from './prepare-filing';
@@ -77,17 +78,12 @@ function endUnsent(run: FilingRun): Promise<void> {
   return end(run, run.counts.errored > 0 ? 'needs_correction' : 'abandoned');
 }
 
-/** How often an exporter that the ledger does not hold is read from the service before the filing is refused. */
-const MOST_ADOPTIONS = 2;
-
 /** Records the intent. @returns false when there is nothing to do: it was refused, or its outcome is recorded. */
 async function open(run: FilingRun, input: FileInput): Promise<boolean> {
   const { workflowId } = workflowInfo();
-  for (let adoptions = 0; ; adoptions += 1) {
+  for (;;) {
     const opened = await calls('ledger', { summary: 'Record what is to be filed' }).openFiling({ input, workflowId });
     if (opened.outcome === 'exporter_unknown') {
-      if (adoptions === MOST_ADOPTIONS)
-        return refuseExporter(run, 'the service names another client than was asked for');
       if (!(await adoptExporter(run))) return false;
       continue;
     }
@@ -112,15 +108,11 @@ async function adoptExporter(run: FilingRun): Promise<boolean> {
   } catch (error) {
     const failure = readFailure(error);
     if (failure.kind === null) throw error;
-    return refuseExporter(run, failure.message);
+    const message = `The service does not know exporter ${exporterId} in this key's mode: ${failure.message}. Onboard it first.`;
+    run.errors = [{ severity: 'error', code: 'exporter_unknown', row: null, field: 'platformCustomerId', message }];
+    run.state = 'needs_correction';
+    return false;
   }
-}
-
-function refuseExporter(run: FilingRun, why: string): false {
-  const message = `The service does not know exporter ${run.input.exporterId} in this key's mode: ${why}. Onboard it first.`;
-  run.errors = [{ severity: 'error', code: 'exporter_unknown', row: null, field: 'platformCustomerId', message }];
-  run.state = 'needs_correction';
-  return false;
 }
 
 async function checkAndApprove(run: FilingRun): Promise<void> {
@@ -163,8 +155,10 @@ async function follow(run: FilingRun, submission: number): Promise<void> {
 
 /** Nothing of the refused part was accepted, and what was to be sent after it stays here; the rest goes on. */
 async function refuse(run: FilingRun, { submission, answer, errors }: FilingRefused): Promise<void> {
-  const free = calls('ledger', { summary: 'Free the refused rows' });
-  const refused = run.agreed(await free.refuseFiling({ ...run.held, submission, answer, errors }));
+  const freed = await onceLedgerIsWhole(run, () =>
+    calls('ledger', { summary: 'Free the refused rows' }).refuseFiling({ ...run.held, submission, answer, errors }),
+  );
+  const refused = run.agreed(freed);
   run.errors = refused.errors;
   const stages = run.filing?.submissions ?? [];
   for (const stage of stages) {
@@ -183,8 +177,7 @@ async function giveUp(run: FilingRun): Promise<void> {
   const by = run.abandon?.by ?? 'Temporal';
   const note = run.abandon?.note ?? 'cancelled before anything was sent';
   const about = { summary: `Given up by ${by}` };
-  const give = { ...run.held, by, note };
-  run.agreed(await calls('ledger', about).giveUpFiling(give));
+  run.agreed(await onceLedgerIsWhole(run, () => calls('ledger', about).giveUpFiling({ ...run.held, by, note })));
   await end(run, 'abandoned', by);
 }
 

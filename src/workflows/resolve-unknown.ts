@@ -5,6 +5,7 @@ import type { ResolveArgs } from '../domain/contracts';
 import { calls } from './activity-profiles';
 import type { FilingRun } from './filing-run';
 import { lookForCertificates } from './gather-evidence';
+import { onceLedgerIsWhole } from './ledger-waits';
 import { adoptSaidRequest } from './request-check';
 import type { Attempt } from './submit-filing';
 
@@ -68,7 +69,8 @@ async function notFiled(
     return { outcome: 'contradicted', why, settled: { outcome: 'settled' } };
   }
   const about = { summary: `Not filed, says ${by}` };
-  const said = await calls('ledger', about).closeByPerson({ attemptId: attempt.attemptId, by, note });
+  const { attemptId } = attempt;
+  const said = await onceLedgerIsWhole(run, () => calls('ledger', about).closeByPerson({ attemptId, by, note }));
   if (said.outcome === 'contradicted') return { outcome: 'contradicted', why: said.why, settled: null };
   const data = { as, requestId: null };
   if (said.outcome === 'freed') {

@@ -6,6 +6,7 @@ import type { Evidence } from '../activities/settle';
 import { calls } from './activity-profiles';
 import { FilingEnded, type FilingRun } from './filing-run';
 import { gather } from './gather-evidence';
+import { onceLedgerIsWhole } from './ledger-waits';
 import { resolve, type Settled } from './resolve-unknown';
 import type { Attempt } from './submit-filing';
 
@@ -49,7 +50,7 @@ async function gatherUntilSettled(
   // Of the attempt before, if a person was asked about that one.
   run.asked = false;
   await calls('ledger', { summary: 'The outcome is unknown' }).markRowsUnknown({ attemptId });
-  const first = await readAgain(attempt);
+  const first = await readAgain(run, attempt);
   // The window counts from the mark: a run that takes the question over does not start it again.
   const since = first.markedAt ?? Date.now();
   const until = new Date(since + settleAfterMs).toISOString();
@@ -61,7 +62,7 @@ async function gatherUntilSettled(
     },
   );
   for (let asked = false; ;) {
-    const late = await readAgain(attempt);
+    const late = await readAgain(run, attempt);
     if (late.filingEnded) throw new FilingEnded('The filing has ended.');
     if (late.verdict === 'answered' && late.answer?.kind === 'accepted' && late.answer.requestId) {
       return { outcome: 'answered', answer: late.answer, attemptId: late.attemptId };
@@ -83,8 +84,10 @@ async function gatherUntilSettled(
   }
 }
 
-function readAgain({ attemptId }: Attempt): Promise<AttemptReading> {
-  return calls('ledger', { summary: 'Has a late answer come?' }).readAttempt({ attemptId });
+function readAgain(run: FilingRun, { attemptId }: Attempt): Promise<AttemptReading> {
+  return onceLedgerIsWhole(run, () =>
+    calls('ledger', { summary: 'Has a late answer come?' }).readAttempt({ attemptId }),
+  );
 }
 
 /** The input with which a filing goes on in a new run: everything else is in the ledger. */

@@ -7,6 +7,7 @@ import type { ErrorKind } from '../domain/error-kinds';
 import { calls } from './activity-profiles';
 import { readFailure, type ReadFailure } from './failures';
 import { FilingEnded, type FilingRun } from './filing-run';
+import { onceLedgerIsWhole } from './ledger-waits';
 import { orNoted } from './or-noted';
 import { pauseOf, throughPauses, waitOut } from './pauses';
 import { FilingRefused, prepareFiling } from './prepare-filing';
@@ -72,9 +73,14 @@ async function openNext(
   run.stopIfGivenUp();
   const { filingId } = run;
   const { submission } = stage;
-  const opened = await calls('ledger', { summary: 'Open the next attempt' }).openAttempt({ filingId, submission });
+  const opened = await onceLedgerIsWhole(run, () =>
+    calls('ledger', { summary: 'Open the next attempt' }).openAttempt({ filingId, submission }),
+  );
   if (opened.outcome === 'ended') throw new FilingEnded(`The filing has ended as ${opened.state}.`);
   if (opened.outcome === 'attempt') return opened;
+  if (opened.outcome === 'rows_gone') {
+    throw new FilingRefused(submission, { kind: 'rows_gone', message: opened.reason }, []);
+  }
   const filing = await calls('ledger', { summary: 'Read where the filing stands' }).readFiling({ filingId });
   Object.assign(
     stage,
@@ -116,11 +122,10 @@ async function send(run: FilingRun, stage: SubmissionStage, attempt: Attempt): P
 /** What the ledger says of an attempt whose activity failed, was lost, or belonged to an earlier run. */
 async function readMarks(run: FilingRun, attempt: Attempt, failure: ReadFailure | null): Promise<Sent> {
   const refusal = failure && wasRefused(failure) ? (failure.kind ?? undefined) : undefined;
+  const { attemptId } = attempt;
+  const about = { summary: 'Read what became of the attempt' };
   const read = () =>
-    calls('ledger', { summary: 'Read what became of the attempt' }).readAttempt({
-      attemptId: attempt.attemptId,
-      ...(refusal ? { refusal } : {}),
-    });
+    onceLedgerIsWhole(run, () => calls('ledger', about).readAttempt({ attemptId, ...(refusal ? { refusal } : {}) }));
   let reading = await read();
   // The exchange is over when its own activity says so; otherwise the request may still be under way somewhere.
   if (reading.verdict === 'sending' && failure?.kind !== 'outcome_unknown') {
@@ -167,9 +172,7 @@ async function adopt(run: FilingRun, stage: SubmissionStage, attempt: Attempt, a
     run.requestId = adopted.requestId;
     run.dgftAckId = adopted.dgftAckId;
   }
-  if (adopted.mismatch) {
-    run.standing = `The service read other rows than were sent: ${adopted.mismatch}. Compare the filing with the service.`;
-  }
+  if (adopted.standing) run.standing = adopted.standing;
   if (adopted.requestId) return true;
   return settle(run, stage, attempt, 'the service acknowledged it as Failed, but without a request id to ask about');
 }

@@ -109,17 +109,24 @@ describe('an acceptance of an attempt that had been closed', () => {
     expect(view).toMatchObject({ needsAttention: true, attention: expect.stringContaining('R1') as string });
   });
 
-  it('takes the next ordinal for a mapping that was filed again meanwhile', async () => {
-    const twice = rowsOf({ sbCumInvoiceNumber: '3000001', mappedIRMAmountFCC: 1 });
-    const filingId = await file(ledger, 'FREED', twice);
+  it.each([
+    ['stops the one that is not sent yet', false, { state: 'needs_correction', live: false }, 0],
+    ['takes the next ordinal beside the one that is sent', true, { state: 'submitted', live: true }, 1],
+  ])('%s, of a mapping that was filed again meanwhile', async (_, sent, again, ordinal) => {
+    const content = rowsOf({ sbCumInvoiceNumber: `300000${ordinal}`, mappedIRMAmountFCC: 1 });
+    const filingId = await file(ledger, `FREED-${ordinal}`, content);
     const first = await opened(filingId);
     await mark(first);
     await say(first);
     await withTransaction(ledger.pool, (client) => releaseUnsent(client, { filingId, state: 'withdrawn', at }));
     await move(ledger, filingId, 'abandoned');
-    await file(ledger, 'FILED-AGAIN', twice);
+    const twin = await file(ledger, `FILED-AGAIN-${ordinal}`, content);
+    const attemptId = await opened(twin);
+    if (sent) await mark(attemptId);
     await answer(first);
-    expect(await rows(filingId)).toEqual([{ state: 'abandoned_after_send', live: true, sent: true, ordinal: 1 }]);
+    expect(await rows(filingId)).toEqual([{ state: 'abandoned_after_send', live: true, sent: true, ordinal }]);
+    expect(await rows(twin)).toMatchObject([again]);
+    expect(await mark(attemptId)).toMatchObject({ marked: false, why: 'closed' });
   });
 });
 

@@ -1,12 +1,13 @@
+import { createHash } from 'node:crypto';
+import { canonicalContent } from '../../src/domain/content-hash';
 import type { FilingState } from '../../src/domain/filing-states';
 import type { Mapping, MappingRow } from '../../src/domain/mapping';
 import { filingWorkflowId } from '../../src/domain/names';
 import { saveExporter } from '../../src/ledger/exporters';
-import { contentHashOf } from '../../src/ledger/filing-content';
 import { saveInput } from '../../src/ledger/filing-inputs';
 import { recordIntent, type Intent, type IntentOutcome } from '../../src/ledger/filing-intent';
 import { recordProgress } from '../../src/ledger/filing-progress';
-import { saveIrms, type IrmRecord } from '../../src/ledger/irms';
+import { saveIrms } from '../../src/ledger/irms';
 import { needFiling } from '../../src/ledger/filings';
 import { withTransaction } from '../../src/ledger/pool';
 import type { TestDatabase } from '../support/postgres';
@@ -18,7 +19,7 @@ export const NOW = new Date('2026-02-10T06:00:00Z');
 export const minutesLater = (minutes: number): Date => new Date(NOW.getTime() + minutes * 60_000);
 
 /** An exporter that the ledger knows, and its one IRM of 10,000 USD, whose balance was read at NOW. */
-export async function knowExporter({ pool }: TestDatabase, exporterId = EXPORTER, iec = 'AAGCM4521K'): Promise<void> {
+export async function knowExporter({ pool }: TestDatabase, exporterId = EXPORTER): Promise<void> {
   await saveExporter(
     pool,
     {
@@ -26,7 +27,7 @@ export async function knowExporter({ pool }: TestDatabase, exporterId = EXPORTER
       name: 'Asha Exports',
       email: `${exporterId}@example.test`,
       companyName: null,
-      iec,
+      iec: 'AAGCM4521K',
       address: null,
       isActive: true,
       hasDgftCredentials: true,
@@ -35,7 +36,7 @@ export async function knowExporter({ pool }: TestDatabase, exporterId = EXPORTER
     'test',
     NOW,
   );
-  await readBalance({ pool }, 10_000, NOW, exporterId, iec);
+  await readBalance({ pool }, 10_000, NOW, exporterId);
 }
 
 /** The balance of the exporter's IRM, as read from the service at `at`. */
@@ -44,15 +45,9 @@ export async function readBalance(
   available: number,
   at: Date,
   exporterId = EXPORTER,
-  iec = 'AAGCM4521K',
 ): Promise<void> {
-  await saveIrms(pool, exporterId, [irmRecord(available, iec)], at);
-}
-
-/** The exporter's one IRM, of 10,000 USD. */
-export function irmRecord(available: number, iec: string | null = 'AAGCM4521K'): IrmRecord {
   const { mapping } = mappingRow();
-  return {
+  const irm = {
     irmNumber: mapping.irmNumber,
     irmIssueDate: mapping.irmDt,
     irmStatus: 'fresh',
@@ -63,11 +58,12 @@ export function irmRecord(available: number, iec: string | null = 'AAGCM4521K'):
     remittanceFCCAmount: 10_000,
     irmAvailableAmt: available,
     irmUtilizedAmt: 10_000 - available,
-    iecCode: iec,
+    iecCode: 'AAGCM4521K',
     remitterName: null,
     remitterCountry: null,
     purposeOfRemittance: mapping.irmPurposeCode,
   };
+  await saveIrms(pool, exporterId, [irm], at);
 }
 
 /** Rows of one exporter's IRM, one for each set of changes. */
@@ -90,7 +86,7 @@ export async function record(
     correction: 0,
     corrects: null,
     workflowId: filingWorkflowId('test', reference, more.correction ?? 0),
-    contentHash: contentHashOf(content),
+    contentHash: createHash('sha256').update(canonicalContent(content)).digest('hex'),
     inputRef: await saveInput(pool, { rows, sourceKind: 'json' }),
     rows,
     uploadType: 101,
@@ -99,7 +95,7 @@ export async function record(
     warnings: [],
     madeBy: 'asha',
     approvalNeeded: false,
-    permitted: [],
+    duplicateReason: null,
     at: NOW,
     ...more,
   });

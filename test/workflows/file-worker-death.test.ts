@@ -1,5 +1,10 @@
 import type { SubmitContext } from '../../src/api/client-types';
-import { type AroundPush, type Filing, type FilingStage, type TestExporter } from './filing-stage';
+import { withTransaction } from '../../src/ledger/pool';
+import { importSends } from '../../src/ledger/send-import';
+import { encodeSend, sendName } from '../../src/ledger/send-record';
+import { markSending } from '../../src/ledger/sending-mark';
+import { readIdentity } from '../../src/ledger/sends';
+import { HOUR_MS, type AroundPush, type Filing, type FilingStage, type TestExporter } from './filing-stage';
 import { QUICK_AUTHORITY, useFilingStage } from './use-filing-stage';
 
 let stage: FilingStage;
@@ -177,6 +182,62 @@ it('ends a push that is on its way before it shuts down', async () => {
   const result = await filing.result();
   expect(result).toMatchObject({ state: 'certified', requestId: (await stage.requestsOf(exporter))[0] });
   expect(await attempts(filing)).toEqual(['answered']);
+});
+
+it('waits with attention while the document store has sends that the ledger does not know, and goes on once they are brought back', async () => {
+  const { documents } = stage.worker.deps;
+  const { pool } = stage.ledger;
+  const exporter = await stage.exporter();
+  const { ledgerId, sendNumber } = await readIdentity(pool);
+  // As if the ledger were an older copy: a send above its number, an hour old.
+  const number = sendNumber + 2;
+  const at = new Date((await stage.env.currentTimeMs()) - HOUR_MS).toISOString();
+  const lost = {
+    version: 1 as const,
+    ledgerId,
+    number,
+    sender: 'lost',
+    void: true,
+    attemptId: null,
+    at,
+    content: null,
+  };
+  await documents.createRecord(sendName(ledgerId, number), encodeSend(lost));
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  const waiting = await stage.until(filing, ({ attention }) => attention?.includes('put back') ?? false);
+  expect(waiting.attention).toContain('ebrc ledger restored');
+  expect((await stage.view(filing)).needsAttention).toBe(true);
+  expect(stage.pushes(exporter)).toBe(0);
+  await importSends(pool, documents, { at: new Date(), by: 'ravi' });
+  expect(await filing.result()).toMatchObject({ state: 'certified', attention: null });
+  expect(stage.pushes(exporter)).toBe(1);
+  expect((await readIdentity(pool)).sendNumber).toBeGreaterThan(number);
+});
+
+it('sends what was marked and never counted, without asking anybody: its worker died before the first byte', async () => {
+  const { freeze, reached, thaw } = freezer();
+  const { exporter, filing } = await start(async (send, context) => {
+    const beforeWrite = async () => {
+      const { rows } = await stage.ledger.pool.query<{ id: string }>(
+        `SELECT attempt_id AS id FROM attempts JOIN filings USING (filing_id) WHERE exporter_id = $1`,
+        [exporter.exporterId],
+      );
+      const attemptId = rows[0]?.id ?? '';
+      await withTransaction(stage.ledger.pool, (client) =>
+        markSending(client, { attemptId, sender: 'died', payloadHash: 'x', at: new Date() }),
+      );
+      await freeze();
+      throw new Error('the process is gone');
+    };
+    return send({ ...untold(context), beforeWrite });
+  });
+  await reached;
+  await stage.giveUpOn(filing, 'submitPush');
+  const { filingId } = await filing.result();
+  expect(await stage.story(filingId)).not.toContain('outcome_unknown');
+  thaw();
+  expect(await attempts(filing)).toEqual(['not_sent', 'answered']);
+  expect(stage.pushes(exporter)).toBe(1);
 });
 
 it('takes a filing up again whose workflow was lost in the middle of an unknown outcome', async () => {

@@ -1,0 +1,132 @@
+import { randomUUID } from 'node:crypto';
+import { link, mkdir, open, readFile, readdir, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+
+/**
+ * Small objects that are written once and never changed, beside the documents: what the sends of a ledger are counted by.
+ * A name is a path of plain segments, such as `sent/<ledger>/000000000042`; names sort as text.
+ */
+export interface Records {
+  /**
+   * Writes a record, whole and on the disk when it returns. @returns false when the name is taken, whatever it holds. Rejects
+   * with the system's error (away, full); then the name may be taken all the same, by a whole record.
+   */
+  createRecord(name: string, content: Buffer): Promise<boolean>;
+  /** The content of a record; null if there is none. */
+  readRecord(name: string): Promise<Buffer | null>;
+  /** Names of the records of a folder that sort after `after`, in order, at most `limit`. */
+  recordsAfter(folder: string, after: string, limit: number): Promise<string[]>;
+  /** What tells this store from every other one; made with the store. */
+  storeId(): Promise<string>;
+}
+
+const NAME = /^[a-z0-9-]+(\/[A-Za-z0-9-]+)*$/u;
+const STORE_ID = 'store-id';
+const TEMPORARY = '.incoming-';
+
+/** Records as files below a folder. `prepare` makes the folder. */
+export function createRecordFiles(root: string, prepare: () => Promise<void>): Records {
+  const pathOf = (name: string): string => {
+    if (!NAME.test(name)) throw new RangeError(`${JSON.stringify(name)} is not the name of a record.`);
+    return join(root, ...name.split('/'));
+  };
+
+  async function createRecord(name: string, content: Buffer): Promise<boolean> {
+    const path = pathOf(name);
+    await prepare();
+    await makeFolder(root, dirname(path));
+    const temporary = join(root, `${TEMPORARY}${randomUUID()}`);
+    try {
+      await writeExclusively(temporary, content);
+      if (!(await claim(temporary, path, content))) return false;
+      await syncFolder(dirname(path));
+      return true;
+    } finally {
+      await rm(temporary, { force: true });
+    }
+  }
+
+  async function readRecord(name: string): Promise<Buffer | null> {
+    return readFile(pathOf(name)).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return null;
+      throw error;
+    });
+  }
+
+  return {
+    createRecord,
+    readRecord,
+    recordsAfter: async (folder, after, limit) => {
+      const names = await readdir(pathOf(folder)).catch(async (error: NodeJS.ErrnoException) => {
+        if (error.code !== 'ENOENT') throw error;
+        // A store that has lost its own folder is away; one that never had this folder has no records.
+        await readdir(root);
+        return [];
+      });
+      return names
+        .map((name) => `${folder}/${name}`)
+        .filter((name) => name > after && NAME.test(name))
+        .sort()
+        .slice(0, limit);
+    },
+    storeId: async () => {
+      const known = await readRecord(STORE_ID);
+      if (known) return known.toString('utf8').trim();
+      await createRecord(STORE_ID, Buffer.from(`${randomUUID()}\n`));
+      return (await readRecord(STORE_ID))?.toString('utf8').trim() ?? '';
+    },
+  };
+}
+
+/** Makes the folders between `root` and `folder`; never `root` itself, which is away when it is not there. */
+async function makeFolder(root: string, folder: string): Promise<void> {
+  if (folder === root) return;
+  await makeFolder(root, dirname(folder));
+  const made = await mkdir(folder).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EEXIST') return false;
+      throw error;
+    },
+  );
+  if (made) await syncFolder(dirname(folder));
+}
+
+async function writeExclusively(path: string, content: Buffer): Promise<void> {
+  const handle = await open(path, 'wx', 0o640);
+  try {
+    await handle.writeFile(content);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Gives a whole file its name, unless the name is taken; where the file system has no links, the name is taken first. */
+async function claim(temporary: string, path: string, content: Buffer): Promise<boolean> {
+  try {
+    await link(temporary, path);
+    return true;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST') return false;
+    if (code === undefined || !['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'].includes(code)) throw error;
+  }
+  return writeExclusively(path, content).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EEXIST') return false;
+      throw error;
+    },
+  );
+}
+
+/** Waits until a folder's entries are on the disk. */
+export async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
