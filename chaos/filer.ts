@@ -37,7 +37,7 @@ export async function onboardAll(client: EbrcClient, exporters: readonly Planned
 export async function fileAll(
   client: EbrcClient,
   filings: readonly PlannedFiling[],
-  { deadline, random }: { deadline: number; random: Random },
+  { deadline, random, rivals }: { deadline: number; random: Random; rivals: boolean },
 ): Promise<FilerReport> {
   const report: FilerReport = { started: 0, again: 0, wrongAgain: [], rivals: 0, acceptedRivals: [], refused: [] };
   const late: Promise<void>[] = [];
@@ -49,7 +49,8 @@ export async function fileAll(
     }
     report.started += 1;
     if (nth % AGAIN_EVERY === 0) late.push(fileAgain(filing));
-    if (nth % RIVAL_EVERY === 0) late.push(fileRival(filing));
+    // Where filings are cancelled, their rows are free for others.
+    if (rivals && nth % RIVAL_EVERY === 0) late.push(fileRival(filing));
   });
   await Promise.all(late);
   return report;
@@ -75,6 +76,11 @@ export async function fileAll(
 }
 
 type Filed = { filingId: string | null; state: string } | { refused: string };
+
+/** Gives the command of a filing once more; throws where the servers are away. */
+export async function fileOnceMore(client: EbrcClient, filing: PlannedFiling): Promise<void> {
+  await file(client, filing, filing.reference, 0);
+}
 
 /** One command, given again while the servers are away; the reference makes that safe. */
 async function file(client: EbrcClient, filing: PlannedFiling, reference: string, deadline: number): Promise<Filed> {

@@ -3,54 +3,48 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import type { FaultInput } from '../src/sandbox/fault-schema';
 import { faultSchema } from '../src/sandbox/fault-schema';
 import { table } from '../src/starter/cli/terminal';
-import { runScenario, type Scenario, type ScenarioResult } from './scenario';
-import { BAD_NETWORK, LOST_ANSWERS, SLOW_SUBMISSIONS } from './troubles';
+import { BAD_NETWORK, LOST_ANSWERS, SLOW_SUBMISSIONS } from './faults';
+import { runScenario, type ScenarioResult } from './scenario';
+import { SCENARIOS, type Scenario } from './scenarios';
+import { TROUBLES, type TroubleKind } from './troubles';
 
-const NO_TROUBLE = { kill: false, database: false, network: false };
-
-/** What runs when no trouble is asked for in particular. */
-const SCENARIOS: readonly Scenario[] = [
-  { name: 'lost answers', faults: LOST_ANSWERS, troubles: NO_TROUBLE },
-  {
-    name: 'and workers killed',
-    faults: [...LOST_ANSWERS, ...SLOW_SUBMISSIONS],
-    troubles: { ...NO_TROUBLE, kill: true },
-  },
-  {
-    name: 'and everything else',
-    faults: [...LOST_ANSWERS, ...BAD_NETWORK, ...SLOW_SUBMISSIONS],
-    troubles: { kill: true, database: true, network: true },
-  },
-];
+const FILINGS = 200;
 
 interface Flags {
-  filings: number;
+  filings?: number;
   exporters: number;
   workers: number;
   seed: number;
   window: number;
   within: number;
-  kill?: boolean;
-  database?: boolean;
-  network?: boolean;
+  scenario: string[];
+  trouble: TroubleKind[];
   lost: boolean;
   fault: FaultInput[];
 }
 
-const EXAMPLES = `
-Without --kill, --database, --network or --fault three scenarios run one after the other: lost answers; the same and workers killed;
-the same, PostgreSQL crashing, connections ended and a bad network. With any of them one scenario runs, with just these.
+const lines = (entries: readonly (readonly [string, string])[]) =>
+  entries.map(([name, text]) => `  ${name.padEnd(16)} ${text}`).join('\n');
 
-Exit code: 0 when nothing was filed twice and nothing lost, else 1.
+const EXAMPLES = `
+Without --trouble and --fault these scenarios run one after the other, or those that --scenario names:
+${lines(SCENARIOS.map(({ name, troubles, filings, faults, onlyByName }) => [name, [...troubles, `${faults.length} faults of the service`, ...(filings ? [`${filings} filings`] : []), ...(onlyByName ? ['only where it is named'] : [])].join(', ')]))}
+With --trouble or --fault one scenario runs, with just these. Troubles:
+${lines(Object.entries(TROUBLES))}
+
+Exit code: 0 when nothing was filed twice, nothing lost, nobody asked without need and no worker ended unasked; else 1.
 
 Examples:
   $ npm run chaos
-  $ npm run chaos -- --filings 50 --kill --seed 7
+  $ npm run chaos -- --scenario read-only --scenario silent --filings 20
+  $ npm run chaos -- --filings 50 --trouble kill --trouble database --seed 7
   $ npm run chaos -- --fault push-irm:hang,every=5,process=true`;
 
 const program = new Command('chaos')
   .description('Files against the sandbox while things go wrong, and counts what was filed twice or lost.')
-  .addOption(new Option('--filings <n>', 'filings to start').default(200).argParser(count))
+  .addOption(
+    new Option('--filings <n>', `filings to start (default: ${FILINGS}, or as the scenario says)`).argParser(count),
+  )
   .addOption(new Option('--exporters <n>', 'exporters that they belong to').default(10).argParser(count))
   .addOption(new Option('--workers <n>', 'worker processes').default(2).argParser(count))
   .addOption(new Option('--seed <n>', 'of the plan and of the order of troubles').default(1).argParser(count))
@@ -58,9 +52,16 @@ const program = new Command('chaos')
     new Option('--window <ms>', 'length of the rate window, 60 s at the real service').default(2_000).argParser(count),
   )
   .addOption(new Option('--within <s>', 'time for all filings of a scenario').default(360).argParser(count))
-  .option('--kill', 'kill workers at random (kill -9), and let submissions take long enough to be met by it')
-  .option('--database', 'end connections, crash PostgreSQL, stop workers (SIGTERM) at random')
-  .option('--network', 'resets, 502s, silence and refused connections at random')
+  .addOption(
+    new Option('--scenario <name>', 'one of the scenarios below; may be given several times')
+      .default([], 'all')
+      .argParser(among(SCENARIOS.map(({ name }) => name))),
+  )
+  .addOption(
+    new Option('--trouble <kind>', 'one of the troubles below; may be given several times')
+      .default([], 'none')
+      .argParser(among(Object.keys(TROUBLES))),
+  )
   .option('--no-lost', 'do not lose the answer of every third submission')
   .addOption(
     new Option('--fault <fault>', 'OPERATION:KIND[,NAME=VALUE…] (docs/sandbox.md); may be given several times')
@@ -76,9 +77,11 @@ async function main(): Promise<void> {
     const began = Date.now();
     const say = (message: string) =>
       process.stderr.write(`${String(Math.round((Date.now() - began) / 1_000)).padStart(4)} s  ${message}\n`);
-    console.log(`\n== ${scenario.name}: ${flags.filings} filings, ${flags.workers} workers, seed ${flags.seed}`);
+    const filings = flags.filings ?? scenario.filings ?? FILINGS;
+    console.log(`\n== ${scenario.name}: ${filings} filings, ${flags.workers} workers, seed ${flags.seed}`);
     const result = await runScenario(scenario, {
       ...flags,
+      filings,
       windowMs: flags.window,
       withinMs: flags.within * 1_000,
       say,
@@ -90,21 +93,31 @@ async function main(): Promise<void> {
   const bad = results.filter(({ problems }) => problems.length > 0);
   console.log(
     bad.length === 0
-      ? 'Nothing was filed twice, nothing was lost.'
+      ? 'Nothing was filed twice, nothing was lost, no worker ended unasked.'
       : `Failed: ${bad.map(({ name }) => name).join('; ')}`,
   );
   process.exit(bad.length === 0 ? 0 : 1);
 }
 
-function chosen({ kill = false, database = false, network = false, lost, fault: faults }: Flags): readonly Scenario[] {
-  if (!kill && !database && !network && lost && faults.length === 0) return SCENARIOS;
+function chosen({ scenario: names, trouble: troubles, lost, fault: faults }: Flags): readonly Scenario[] {
+  if (troubles.length === 0 && lost && faults.length === 0) {
+    return SCENARIOS.filter(({ name, onlyByName }) => (names.length === 0 ? !onlyByName : names.includes(name)));
+  }
   const all = [
     ...(lost ? LOST_ANSWERS : []),
-    ...(network ? BAD_NETWORK : []),
-    ...(kill ? SLOW_SUBMISSIONS : []),
+    ...(troubles.includes('network') ? BAD_NETWORK : []),
+    ...(troubles.includes('kill') ? SLOW_SUBMISSIONS : []),
     ...faults,
   ];
-  return [{ name: 'as asked for', faults: all, troubles: { kill, database, network } }];
+  return [{ name: 'as asked for', faults: all, troubles }];
+}
+
+/** A reader of an option that may be given several times, each time with one of `allowed`. */
+function among(allowed: readonly string[]) {
+  return (text: string, before: string[]): string[] => {
+    if (allowed.includes(text)) return [...before, text];
+    throw new InvalidArgumentError(`One of: ${allowed.join(', ')}.`);
+  };
 }
 
 function tableOf(results: readonly ScenarioResult[]): string {

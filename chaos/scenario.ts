@@ -1,18 +1,13 @@
-import type { FaultInput } from '../src/sandbox/fault-schema';
 import { startCrew } from './crew';
-import { fileAll, onboardAll } from './filer';
+import { fileAll, fileOnceMore, onboardAll } from './filer';
+import { careForFilings } from './operators';
 import { makePlan } from './plan';
 import { seededRandom } from './random';
 import { openStage } from './stage';
-import { makeTroubles, type TroubleKinds } from './troubles';
+import type { Scenario } from './scenarios';
+import { makeTroubles } from './troubles';
 import { judge, type Verdict } from './verdict';
 import { watchFilings } from './watch';
-
-export interface Scenario {
-  name: string;
-  faults: readonly FaultInput[];
-  troubles: TroubleKinds;
-}
 
 export interface RunOptions {
   filings: number;
@@ -45,19 +40,23 @@ export interface ScenarioResult extends Verdict {
 }
 
 /** Runs one scenario on servers of its own. Keeps their folder, and names it, when something must not be. */
-export async function runScenario({ name, faults, troubles }: Scenario, options: RunOptions): Promise<ScenarioResult> {
+export async function runScenario(scenario: Scenario, options: RunOptions): Promise<ScenarioResult> {
+  const { name, faults } = scenario;
   const { filings, exporters, workers, seed, windowMs, withinMs, say } = options;
+  const kinds = new Set(scenario.troubles);
   const plan = makePlan({ filings, exporters, seed });
   const stage = await openStage({
     seed: plan.seed,
     windowMs,
     ackDelayMs: ACK_DELAY_MS,
+    oddTexts: kinds.has('odd-texts'),
     variables: VARIABLES,
     say,
   });
   let keep = true;
   try {
     const crew = await startCrew({ size: workers, env: stage.childEnv, folder: stage.folder });
+    let stopped = false;
     try {
       say(`onboarding ${exporters} exporters`);
       await onboardAll(stage.client, plan.exporters);
@@ -66,22 +65,50 @@ export async function runScenario({ name, faults, troubles }: Scenario, options:
       const began = Date.now();
       const deadline = began + withinMs;
       const random = seededRandom(seed + 1);
-      const { pool, sandbox } = stage;
+      const { pool, client, temporal } = stage;
       const forMs = withinMs * TROUBLE_PART;
-      const trouble = makeTroubles({ kinds: troubles, crew, pool, sandbox, random, forMs, say });
+      const trouble = makeTroubles({ ...stage, kinds, crew, filings: plan.filings, random, forMs, say });
+      const operators = kinds.has('operators');
+      const caring = new AbortController();
+      const care =
+        operators || kinds.has('restore')
+          ? careForFilings({
+              temporal,
+              pool,
+              filings: plan.filings,
+              fileAgain: (filing) => fileOnceMore(client, filing),
+              signal: caring.signal,
+            })
+          : Promise.resolve(0);
       const [report] = await Promise.all([
-        fileAll(stage.client, plan.filings, { deadline, random: seededRandom(seed + 2) }),
+        fileAll(client, plan.filings, {
+          deadline,
+          random: seededRandom(seed + 2),
+          rivals: !operators && !kinds.has('restore'),
+        }),
         watchFilings({ pool, expected: filings, deadline, say }),
       ]);
       const tookMs = Date.now() - began;
       await trouble.stop();
-      const verdict = await judge(stage, plan, report);
-      keep = verdict.problems.length > 0;
-      if (keep) say(`logs and data are kept in ${stage.folder}`);
-      const made = Object.entries(trouble.counts);
-      return { ...verdict, figures: [...verdict.figures, ...made], name, tookMs };
-    } finally {
+      caring.abort();
+      const again = await care;
+      const verdict = await judge(stage, plan, report, { asksNobody: scenario.asksNobody ?? false });
+      // Stopping them is part of what is judged.
+      stopped = true;
       await crew.stop();
+      const problems = [...verdict.problems, ...crew.problems];
+      keep = problems.length > 0;
+      if (keep) say(`logs and data are kept in ${stage.folder}`);
+      const odd = stage.oddAnswers();
+      const made = Object.entries({
+        ...trouble.counts,
+        ...(again > 0 ? { 'commands given again for lost workflows': again } : {}),
+        ...(odd === null ? {} : { 'answers with odd texts': odd }),
+      });
+      const figures: Verdict['figures'] = [...verdict.figures, ['workers that ended unasked', crew.problems.length]];
+      return { problems, figures: [...figures, ...made], name, tookMs };
+    } finally {
+      if (!stopped) await crew.stop();
     }
   } finally {
     await stage.stop({ keep });

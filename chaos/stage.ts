@@ -1,7 +1,9 @@
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { Client, Connection } from '@temporalio/client';
 import type pg from 'pg';
 import { childEnvironment } from '../src/config';
@@ -13,8 +15,11 @@ import { createSandbox, type Sandbox } from '../src/sandbox/sandbox';
 import type { Seed } from '../src/sandbox/seed';
 import { startEmbeddedPostgres } from '../src/stack/postgres';
 import { startTemporalServer } from '../src/stack/temporal-server';
+import { startTcpProxy, type TcpProxy } from '../test/support/tcp-proxy';
 import { createEbrcClient, type EbrcClient } from '../src/starter/client';
+import { startOddTexts } from './odd-texts';
 
+const COMMAND_LINE = join(__dirname, '..', 'dist', 'starter', 'cli.js');
 const API_KEY = 'dev_sandbox_key';
 
 export interface StageOptions {
@@ -22,6 +27,8 @@ export interface StageOptions {
   /** Length of the rate window, at the sandbox and at the workers, in milliseconds. */
   windowMs: number;
   ackDelayMs: number;
+  /** Puts texts into the service's answers that it does not name. */
+  oddTexts?: boolean;
   /** Further variables of the workers. */
   variables: Record<string, string>;
   say: (message: string) => void;
@@ -31,9 +38,17 @@ export interface StageOptions {
 export interface Stage {
   folder: string;
   sandbox: Sandbox;
+  /** Between the workers and PostgreSQL; everything else here goes straight to it. */
+  proxy: TcpProxy;
+  databaseUrl: string;
   pool: pg.Pool;
+  /** Gives a command of `ebrc`, as built; rejects with what it printed unless it is done. */
+  command: (args: readonly string[]) => Promise<void>;
+  temporal: Client;
   client: EbrcClient;
   documentsRoot: string;
+  /** Answers of the service into which odd texts were put; null where none are to be. */
+  oddAnswers: () => number | null;
   /** What workers and commands of this stage need. */
   env: Record<string, string>;
   /** The whole environment of a child process. */
@@ -42,7 +57,14 @@ export interface Stage {
   stop(options: { keep: boolean }): Promise<void>;
 }
 
-export async function openStage({ seed, windowMs, ackDelayMs, variables, say }: StageOptions): Promise<Stage> {
+export async function openStage({
+  seed,
+  windowMs,
+  ackDelayMs,
+  oddTexts = false,
+  variables,
+  say,
+}: StageOptions): Promise<Stage> {
   const folder = await mkdtemp(join(tmpdir(), 'ebrc-chaos-'));
   const documentsRoot = join(folder, 'documents');
   await mkdir(documentsRoot, { recursive: true });
@@ -54,12 +76,14 @@ export async function openStage({ seed, windowMs, ackDelayMs, variables, say }: 
   ]);
   const databaseUrl = await postgres.createDatabase('ebrc');
   const sandbox = await createSandbox({ seed, rateWindowMs: windowMs, ackDelayMs, activationDelayMs: 0 });
+  const odd = oddTexts ? await startOddTexts(sandbox.url) : null;
+  const proxy = await startTcpProxy(databaseUrl);
   const key = randomBytes(32);
   const env = {
-    DATABASE_URL: databaseUrl,
+    DATABASE_URL: proxy.inFrontOf(databaseUrl),
     TEMPORAL_ADDRESS: temporal.address,
     TEMPORAL_NAMESPACE: temporal.namespace,
-    EBRC_API_URL: sandbox.url,
+    EBRC_API_URL: odd?.url ?? sandbox.url,
     EBRC_API_KEY: API_KEY,
     EBRC_ENCRYPTION_KEY: `chaos:${key.toString('base64')}`,
     EBRC_DOCUMENTS: documentsRoot,
@@ -69,8 +93,9 @@ export async function openStage({ seed, windowMs, ackDelayMs, variables, say }: 
   const pool = createPool({ url: databaseUrl, applicationName: 'ebrc-chaos' });
   await migrate(pool);
   const connection = await Connection.connect({ address: temporal.address });
+  const temporalClient = new Client({ connection, namespace: temporal.namespace });
   const client = createEbrcClient({
-    temporal: new Client({ connection, namespace: temporal.namespace }),
+    temporal: temporalClient,
     pool,
     vault: createVault({ keys: [{ id: 'chaos', key }] }),
     documents: createDocumentStore({ root: documentsRoot }),
@@ -80,14 +105,24 @@ export async function openStage({ seed, windowMs, ackDelayMs, variables, say }: 
   return {
     folder,
     sandbox,
+    proxy,
+    databaseUrl,
     pool,
+    command: async (args) => {
+      const environment = childEnvironment({ ...env, DATABASE_URL: databaseUrl }) as NodeJS.ProcessEnv;
+      await promisify(execFile)(process.execPath, [COMMAND_LINE, ...args], { env: environment });
+    },
+    temporal: temporalClient,
     client,
     documentsRoot,
+    oddAnswers: () => odd?.changed() ?? null,
     env,
     childEnv: childEnvironment(env),
     async stop({ keep }) {
       await connection.close();
       await pool.end();
+      await proxy.close();
+      await odd?.close();
       await sandbox.close();
       await temporal.stop();
       await postgres.stop();

@@ -31,7 +31,12 @@ interface LedgerRow {
  * Holds the sandbox's books against the ledger's: no mapping filed twice, no filing without an end or a stated unknown outcome,
  * every certificate with the one row that it was filed for, every archived PDF as it was hashed.
  */
-export async function judge(stage: Stage, plan: Plan, report: FilerReport): Promise<Verdict> {
+export async function judge(
+  stage: Stage,
+  plan: Plan,
+  report: FilerReport,
+  { asksNobody }: { asksNobody: boolean },
+): Promise<Verdict> {
   const problems: string[] = [];
   const { sandbox, pool } = stage;
   const standings = await readStandings(pool);
@@ -43,6 +48,9 @@ export async function judge(stage: Stage, plan: Plan, report: FilerReport): Prom
   for (const { requestIds } of doubles) problems.push(`filed twice: requests ${requestIds.join(', ')}`);
 
   problems.push(...lostFilings(plan, standings));
+  if (asksNobody) {
+    for (const { reference } of await askedAbout(stage)) problems.push(`a person was asked about ${reference}`);
+  }
   problems.push(...report.refused.map((text) => `not started: ${text}`));
   problems.push(...report.wrongAgain.map((text) => `the same command again found another filing: ${text}`));
   problems.push(...report.acceptedRivals.map((text) => `filed again under another reference: ${text}`));
@@ -88,12 +96,22 @@ function lostFilings(plan: Plan, standings: readonly Standing[]): string[] {
   const problems = plan.filings.flatMap(({ reference }) => {
     const found = byReference.get(reference) ?? [];
     if (found.length === 0) return [`lost: ${reference} is not in the ledger`];
-    if (found.length > 1) return [`lost: ${reference} is in the ledger ${found.length} times`];
-    return found.flatMap((standing) =>
+    // One that was cancelled before it was sent may have been filed anew.
+    const kept = found.filter(({ state }) => state !== 'abandoned');
+    if (kept.length > 1) return [`lost: ${reference} is in the ledger ${kept.length} times`];
+    return kept.flatMap((standing) =>
       isSettled(standing) ? [] : [`lost: ${reference} (${standing.filingId}) still stands in ${standing.state}`],
     );
   });
   return problems;
+}
+
+/** Filings whose story says that their outcome was unknown or that a person was asked, whatever became of them. */
+async function askedAbout({ pool }: Stage): Promise<{ reference: string }[]> {
+  const { rows } = await pool.query<{ reference: string }>(
+    `SELECT DISTINCT reference FROM filings JOIN filing_events USING (filing_id) WHERE kind IN ('asked', 'outcome_unknown')`,
+  );
+  return rows;
 }
 
 async function readRows({ pool }: Stage): Promise<LedgerRow[]> {

@@ -1,0 +1,89 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { WorkflowNotFoundError, type Client } from '@temporalio/client';
+import type pg from 'pg';
+import { filingWorkflowId } from '../src/domain/names';
+import type { PlannedFiling } from './plan';
+import { pick, type Random } from './random';
+import { isSettled, readStandings } from './watch';
+
+const CARE_EVERY_MS = 5_000;
+
+export type OperatorAct = 'reset' | 'terminated' | 'cancelled';
+
+/** Somebody in Temporal's UI does to some filing's workflow what it offers, whether or not it makes sense. */
+export async function meddle(
+  temporal: Client,
+  filings: readonly PlannedFiling[],
+  random: Random,
+): Promise<OperatorAct | null> {
+  const { reference } = pick(random, filings);
+  const handle = temporal.workflow.getHandle(filingWorkflowId('test', reference));
+  const act = pick(random, ['reset', 'reset', 'terminated', 'cancelled'] as const);
+  try {
+    if (act === 'terminated') await handle.terminate('chaos');
+    else if (act === 'cancelled') await handle.cancel();
+    else await reset(temporal, handle.workflowId, random);
+    return act;
+  } catch (error) {
+    // It is not there yet, or has ended.
+    if (error instanceof WorkflowNotFoundError) return null;
+    throw error;
+  }
+}
+
+/** To any point that the UI would offer, of a run that is under way or over. */
+async function reset(temporal: Client, workflowId: string, random: Random): Promise<void> {
+  const handle = temporal.workflow.getHandle(workflowId);
+  const { runId } = await handle.describe();
+  const { events } = await handle.fetchHistory();
+  const completed = (events ?? []).filter(({ workflowTaskCompletedEventAttributes: task }) => task);
+  if (completed.length === 0) return;
+  await temporal.workflowService.resetWorkflowExecution({
+    namespace: temporal.options.namespace,
+    workflowExecution: { workflowId, runId },
+    reason: 'chaos',
+    requestId: randomUUID(),
+    workflowTaskFinishEventId: pick(random, completed).eventId,
+  });
+}
+
+/**
+ * Whoever filed looks after it: where a filing is not at its end and nothing works on it any more, the same command is given again.
+ * @returns how often, once `signal` is aborted
+ */
+export async function careForFilings(options: {
+  temporal: Client;
+  pool: pg.Pool;
+  filings: readonly PlannedFiling[];
+  fileAgain: (filing: PlannedFiling) => Promise<unknown>;
+  signal: AbortSignal;
+}): Promise<number> {
+  const { temporal, pool, filings, fileAgain, signal } = options;
+  let given = 0;
+  while (!signal.aborted) {
+    await sleep(CARE_EVERY_MS, undefined, { signal }).catch(() => undefined);
+    const standings = await readStandings(pool).catch(() => null);
+    if (standings === null) continue;
+    for (const filing of filings) {
+      if (signal.aborted) break;
+      const found = standings.filter(({ reference }) => reference === filing.reference);
+      if (found.some(isSettled)) continue;
+      if (await isRunning(temporal, filing)) continue;
+      given += 1;
+      await fileAgain(filing).catch(() => undefined);
+    }
+  }
+  return given;
+}
+
+async function isRunning(temporal: Client, { reference }: PlannedFiling): Promise<boolean> {
+  try {
+    const { status } = await temporal.workflow.getHandle(filingWorkflowId('test', reference)).describe();
+    return status.name === 'RUNNING';
+  } catch (error) {
+    // A filing that was never started is started by its own command.
+    if (error instanceof WorkflowNotFoundError) return true;
+    throw error;
+  }
+}

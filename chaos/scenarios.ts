@@ -1,0 +1,34 @@
+import type { FaultInput } from '../src/sandbox/fault-schema';
+import { BAD_NETWORK, LOST_ANSWERS, SLOW_SUBMISSIONS } from './faults';
+import type { TroubleKind } from './troubles';
+
+export interface Scenario {
+  name: string;
+  faults: readonly FaultInput[];
+  troubles: readonly TroubleKind[];
+  /** Filings, where it is not to be what the command line says. */
+  filings?: number;
+  /** Nothing in it makes an outcome unknown: a filing that asks a person is a failure of the run. */
+  asksNobody?: boolean;
+  /** Runs only where it is named. */
+  onlyByName?: boolean;
+}
+
+const FEW = 60;
+
+/** What runs when nothing is asked for in particular. */
+export const SCENARIOS: readonly Scenario[] = [
+  { name: 'lost answers', faults: LOST_ANSWERS, troubles: [] },
+  { name: 'workers killed', faults: [...LOST_ANSWERS, ...SLOW_SUBMISSIONS], troubles: ['kill'] },
+  {
+    name: 'everything else',
+    faults: [...LOST_ANSWERS, ...BAD_NETWORK, ...SLOW_SUBMISSIONS],
+    troubles: ['kill', 'database', 'network'],
+  },
+  { name: 'read-only', faults: [], troubles: ['read-only'], filings: FEW, asksNobody: true },
+  { name: 'silent', faults: [], troubles: ['silent'], filings: FEW },
+  { name: 'failover', faults: [], troubles: ['failover'], asksNobody: true },
+  { name: 'operators', faults: LOST_ANSWERS, troubles: ['operators'], filings: FEW },
+  { name: 'ledger restored', faults: LOST_ANSWERS, troubles: ['restore'], filings: FEW, onlyByName: true },
+  { name: 'odd texts', faults: [], troubles: ['odd-texts'], filings: FEW, asksNobody: true },
+];
