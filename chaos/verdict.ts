@@ -123,7 +123,7 @@ async function readRows({ pool }: Stage): Promise<LedgerRow[]> {
        FROM filing_rows r
        JOIN filings f USING (filing_id)
        JOIN exporters e ON e.exporter_id = r.exporter_id
-       LEFT JOIN certificates c ON c.exporter_id = r.exporter_id AND c.ebrc_number = r.ebrc_number`,
+       LEFT JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number`,
   );
   return rows;
 }

@@ -18,14 +18,27 @@ CREATE TABLE ledger_identity (
 );
 INSERT INTO ledger_identity DEFAULT VALUES;
 
--- Exporters: platform customers as the service last described them.
+-- Parties: whose filing it is in the authority's eyes, an IEC in a mode. Clients with one IEC are one party; a client whose IEC
+-- is not known yet is a party of its own.
+CREATE TABLE parties (
+  party_id   integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  mode       text NOT NULL CHECK (mode IN ('test', 'live')),
+  iec        text CHECK (iec ~ '^[A-Z0-9]{10}$'),
+  created_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE UNIQUE INDEX parties_iec ON parties (mode, iec);
+
+-- Exporters: platform customers as the service last described them. Ids are compared lower-cased, and kept as spelled there.
 CREATE TABLE exporters (
   exporter_id               text PRIMARY KEY,
+  party_id                  integer NOT NULL REFERENCES parties,
   mode                      text NOT NULL CHECK (mode IN ('test', 'live')),
   name                      text NOT NULL,
   email                     text NOT NULL,
   company_name              text,
   iec                       text,
+  -- Who said so. What a client object says stands above what its IRMs or a status record say; none of them is ever forgotten.
+  iec_source                text CHECK (iec_source IN ('client', 'irms', 'status')),
   address                   text,
   is_active                 boolean NOT NULL DEFAULT false,
   has_credentials           boolean NOT NULL DEFAULT false,
@@ -40,6 +53,8 @@ CREATE TABLE exporters (
 );
 -- Not unique: a client that was deleted at the service and created again has the same e-mail under another id.
 CREATE INDEX exporters_email ON exporters (mode, lower(email));
+CREATE UNIQUE INDEX exporters_id ON exporters (lower(exporter_id));
+CREATE INDEX exporters_party ON exporters (party_id);
 
 -- The vault: portal user names and passwords, AES-256-GCM; the reference is all that leaves this table. What a secret is for is
 -- authenticated with it: these columns only say what to try. A submission is in the hands of the workflow `submitted_to`
@@ -95,9 +110,11 @@ CREATE TABLE consents (
 );
 CREATE UNIQUE INDEX consents_evidence ON consents (evidence_hash);
 
--- IRMs as last read from the service; the key is the full one, because a number alone recurs.
+-- IRMs as last read from the service; the key is the full one, because a number alone recurs. irm_key is the identity by which
+-- mappings, holds and locks know an IRM: comparable number and AD code.
 CREATE TABLE irms (
   exporter_id     text NOT NULL REFERENCES exporters,
+  irm_key         text NOT NULL,
   irm_number      text NOT NULL,
   ad_code         text NOT NULL,
   ifsc_code       text NOT NULL,
@@ -117,6 +134,7 @@ CREATE TABLE irms (
   first_seen_at   timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (exporter_id, irm_number, ad_code, ifsc_code, issue_date)
 );
+CREATE INDEX irms_key ON irms (exporter_id, irm_key);
 
 CREATE TABLE irm_changes (
   change_id   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

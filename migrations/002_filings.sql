@@ -44,7 +44,6 @@ CREATE TABLE filings (
   approval_needed  boolean NOT NULL DEFAULT false,
   approved_by      text,
   approved_at      timestamptz,
-  duplicate_reason text,
   annotated        text,
   changed_at       timestamptz NOT NULL DEFAULT now(),
   closed_at        timestamptz,
@@ -61,6 +60,7 @@ CREATE TABLE filing_rows (
   submission    integer NOT NULL,
   serial_no     integer NOT NULL,
   exporter_id   text NOT NULL,
+  party_id      integer NOT NULL REFERENCES parties,
   irm_key       text NOT NULL,
   mapping       jsonb NOT NULL,
   extra         jsonb,
@@ -68,23 +68,41 @@ CREATE TABLE filing_rows (
   currency      text NOT NULL,
   fingerprint   text NOT NULL,
   ordinal       integer NOT NULL DEFAULT 0,
+  -- Why, and beside which filings, a mapping that is live already may be filed again.
+  permit_reason  text,
+  permit_besides text[],
+  -- The filing that was found to hold the same mapping when two parties turned out to be one.
+  collided_with  text,
   live          boolean NOT NULL,
   state         text NOT NULL,
   ebrc_number   text,
   ebrc_date     text,
+  -- Its certificate is another row's too, found when two parties turned out to be one.
+  disputed      boolean NOT NULL DEFAULT false,
   errors        jsonb NOT NULL DEFAULT '[]',
   -- Set when the balance check passed: from then on the amount counts against the IRM for every other filing.
   reserved_at   timestamptz,
   submitted_at  timestamptz,
   settled_at    timestamptz,
   taken_over_by text,
-  PRIMARY KEY (filing_id, position)
+  PRIMARY KEY (filing_id, position),
+  CONSTRAINT filing_rows_second_is_permitted
+    CHECK (ordinal = 0 OR permit_reason IS NOT NULL OR collided_with IS NOT NULL)
 );
 -- The rule that a mapping is filed once, held by PostgreSQL itself and not by a read before a write.
 CREATE UNIQUE INDEX filing_rows_live_mapping ON filing_rows (fingerprint, ordinal) WHERE live;
 -- A certificate belongs to one row.
-CREATE UNIQUE INDEX filing_rows_ebrc ON filing_rows (exporter_id, ebrc_number) WHERE ebrc_number IS NOT NULL;
-CREATE INDEX filing_rows_irm ON filing_rows (exporter_id, irm_key) WHERE live;
+CREATE UNIQUE INDEX filing_rows_ebrc ON filing_rows (party_id, ebrc_number) WHERE ebrc_number IS NOT NULL AND NOT disputed;
+CREATE INDEX filing_rows_irm ON filing_rows (party_id, irm_key) WHERE live;
+CREATE INDEX filing_rows_exporter ON filing_rows (exporter_id);
+
+-- Holders that a refusal has named for a mapping: a permitted row may stand beside these, and no others.
+CREATE TABLE named_holders (
+  fingerprint text NOT NULL,
+  filing_id   text NOT NULL REFERENCES filings ON DELETE CASCADE,
+  named_at    timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (fingerprint, filing_id)
+);
 
 CREATE TABLE submissions (
   filing_id    text NOT NULL REFERENCES filings ON DELETE CASCADE,
@@ -146,15 +164,18 @@ CREATE TABLE snapshots (
   filing_id    text NOT NULL REFERENCES filings ON DELETE CASCADE,
   submission   integer NOT NULL,
   exporter_id  text NOT NULL,
+  party_id     integer NOT NULL REFERENCES parties,
   taken_at     timestamptz NOT NULL,
   certificates jsonb,
   balances     jsonb NOT NULL DEFAULT '[]'
 );
 CREATE INDEX snapshots_filing ON snapshots (filing_id, submission);
-CREATE INDEX snapshots_exporter ON snapshots (exporter_id, taken_at);
+CREATE INDEX snapshots_party ON snapshots (party_id, taken_at);
 
--- Every certificate that fetch-details or a status record ever named, whoever filed it.
+-- Every certificate that fetch-details or a status record ever named, whoever filed it. fetch-details answers per IEC, so a
+-- certificate is a party's; exporter_id is the client through which it was first read.
 CREATE TABLE certificates (
+  party_id      integer NOT NULL REFERENCES parties,
   exporter_id   text NOT NULL,
   ebrc_number   text NOT NULL,
   ebrc_date     text,
@@ -172,9 +193,10 @@ CREATE TABLE certificates (
   pdf_sha256    text,
   pdf_bytes     integer,
   archived_at   timestamptz,
-  PRIMARY KEY (exporter_id, ebrc_number)
+  PRIMARY KEY (party_id, ebrc_number)
 );
 CREATE INDEX certificates_filing ON certificates (filing_id);
+CREATE INDEX certificates_exporter ON certificates (exporter_id);
 
 -- The story of a filing, one line per thing that happened, for people.
 CREATE TABLE filing_events (

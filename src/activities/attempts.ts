@@ -1,6 +1,5 @@
 import { errorTexts } from '../domain/request-status';
-import { irmKeyText, type IrmKey } from '../domain/mapping';
-import { filingDateFromAnything } from '../domain/dates';
+import { comparableText, irmIdentity } from '../domain/identity';
 import { addEvent } from '../ledger/filing-progress';
 import { partsOfAttemptId, type AttemptReading, type StoredAnswer } from '../domain/attempt';
 import { storeAnswer, unexpectedAcceptances } from '../ledger/answers';
@@ -125,9 +124,8 @@ export function reconcileUpload(sent: readonly FilingRow[], answer: StoredAnswer
   }
   if (answer.irms && answer.irms.length > 0) {
     const ours = new Map<string, number>();
-    for (const row of sent) count(ours, keyOf(row.mapping, row.mapping.sbCumInvoiceNumber), 1);
-    for (const entry of answer.irms)
-      count(ours, keyOf(entry as Partial<IrmKey>, (entry as { sbCumInvoiceNumber?: unknown }).sbCumInvoiceNumber), -1);
+    for (const row of sent) count(ours, keyOf(row.mapping), 1);
+    for (const entry of answer.irms) count(ours, keyOf(entry as ReadBack), -1);
     const off = [...ours].filter(([, balance]) => balance !== 0);
     if (off.length > 0)
       differences.push(`${off.length} of the IRM-to-document rows it read are not the ones that were sent`);
@@ -139,13 +137,11 @@ function count(balances: Map<string, number>, key: string, by: number): void {
   balances.set(key, (balances.get(key) ?? 0) + by);
 }
 
-function keyOf(irm: Partial<IrmKey>, document: unknown): string {
+/** What of an entry of `irms` is compared; anything may stand in them. */
+type ReadBack = Partial<Record<'irmNumber' | 'irmAdCode' | 'sbCumInvoiceNumber', unknown>>;
+
+function keyOf({ irmNumber, irmAdCode, sbCumInvoiceNumber }: ReadBack): string {
   const text = (value: unknown) => (typeof value === 'string' || typeof value === 'number' ? String(value) : '');
-  const key = irmKeyText({
-    irmNumber: text(irm.irmNumber),
-    irmAdCode: text(irm.irmAdCode),
-    irmIfscCode: text(irm.irmIfscCode),
-    irmDt: filingDateFromAnything(irm.irmDt) ?? text(irm.irmDt),
-  });
-  return `${key}|${text(document).trim()}`;
+  const irm = irmIdentity({ irmNumber: text(irmNumber), irmAdCode: text(irmAdCode) });
+  return `${irm} ${comparableText(text(sbCumInvoiceNumber))}`;
 }

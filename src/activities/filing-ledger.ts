@@ -2,6 +2,7 @@ import type pg from 'pg';
 import { endOf, type FilingState } from '../domain/filing-states';
 import type { FilingCounts } from '../domain/contracts';
 import type { Finding } from '../domain/finding';
+import { comparableText } from '../domain/identity';
 import { heldIrms } from '../ledger/irms';
 import { reserveBalances, readRowsToSend } from '../ledger/balance-reservation';
 import { saveApproval, saveBalanceFindings, saveErrors, saveNote } from '../ledger/filing-notes';
@@ -96,8 +97,8 @@ export function createFilingLedgerActivities(deps: ActivityDependencies) {
       const rows = await readRowsToSend(pool, filingId);
       const numbers = [...new Set(rows.map((row) => row.mapping.irmNumber))];
       const held = await heldIrms(pool, exporterId, numbers);
-      const known = new Set(held.map((irm) => irm.irmNumber.toUpperCase()));
-      const complete = numbers.every((number) => known.has(number.trim().toUpperCase()));
+      const known = new Set(held.map((irm) => comparableText(irm.irmNumber)));
+      const complete = numbers.every((number) => known.has(comparableText(number)));
       const exporter = await getExporter(pool, exporterId);
       return {
         balancesReadAt: complete && held.length > 0 ? Math.min(...held.map((irm) => irm.readAt)) : null,

@@ -1,15 +1,16 @@
-import { createHash } from 'node:crypto';
 import type { AttemptState } from '../domain/attempt';
-import { canonicalContent } from '../domain/content-hash';
 import { fileInput, type FileInput, type FilingCounts } from '../domain/contracts';
+import { permittedRows, type PermittedDuplicate } from '../domain/duplicates';
 import { isEnd, type FilingState } from '../domain/filing-states';
 import { hasErrors, type Finding } from '../domain/finding';
+import { sameId } from '../domain/identity';
 import type { MappingRow } from '../domain/mapping';
 import { filingWorkflowId } from '../domain/names';
 import { checkRows } from '../domain/rules';
 import { parsePushMessage } from '../domain/rules-push-message';
 import { latestAttempt } from '../ledger/attempts';
 import { getExporter } from '../ledger/exporters';
+import { contentHashOf, referenceOf } from '../ledger/filing-content';
 import { readInput, saveInput } from '../ledger/filing-inputs';
 import { recordIntent } from '../ledger/filing-intent';
 import { firstEventAt } from '../ledger/filing-progress';
@@ -78,25 +79,30 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
     uploadType?: number;
     declaration?: 'Y' | 'N';
     inputRef?: string;
+    allowDuplicate: PermittedDuplicate[];
     findings: Finding[];
   }> {
+    const allowDuplicate = input.allowDuplicate ?? [];
     if (input.inputRef) {
       const saved = await readInput(pool, input.inputRef);
-      if (saved) return { rows: saved.rows, inputRef: input.inputRef, findings: [] };
+      if (saved) return { rows: saved.rows, inputRef: input.inputRef, allowDuplicate, findings: [] };
       return {
         rows: [],
+        allowDuplicate,
         findings: [
           finding('input_unknown', null, `The ledger holds no input ${input.inputRef}. Hand the rows in again.`),
         ],
       };
     }
-    const { message, findings } = parsePushMessage(input.message);
-    if (!message) return { rows: [], findings };
-    if (message.platformCustomerId && message.platformCustomerId !== input.exporterId) {
+    const { message, findings } = parsePushMessage(input.message, allowDuplicate);
+    if (!message) return { rows: [], allowDuplicate, findings };
+    if (message.platformCustomerId && !sameId(message.platformCustomerId, input.exporterId)) {
       const text = `The message is for ${message.platformCustomerId}, but the filing for ${input.exporterId}. Make them agree.`;
       findings.push(finding('exporter_differs', 'platformCustomerId', text));
     }
-    return { rows: message.rows, uploadType: message.uploadType, declaration: message.decalarationFlag, findings };
+    const { rows, uploadType, decalarationFlag: declaration } = message;
+    const allowed = [...allowDuplicate, ...message.allowDuplicate];
+    return { rows, uploadType, declaration, allowDuplicate: allowed, findings };
   }
 
   const takeUp = (filingId: string) =>
@@ -126,7 +132,7 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
       );
     }
     if (!hasErrors(findings))
-      findings.push(...checkRows(read.rows, { uploadType, allowDuplicates: input.allowDuplicate !== undefined }));
+      findings.push(...checkRows(read.rows, { uploadType, permitted: permittedRows(read.allowDuplicate) }));
     return { uploadType, declaration, findings };
   }
 
@@ -159,13 +165,13 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
       if (!exporter) return { outcome: 'exporter_unknown' };
 
       const inputRef = read.inputRef ?? (await saveInput(pool, { rows: read.rows, sourceKind: 'json' }));
-      const content = { exporterId: input.exporterId, uploadType, declaration, rows: read.rows };
-      const contentHash = createHash('sha256').update(canonicalContent(content)).digest('hex');
-      const reference = input.reference ?? contentHash.slice(0, 16);
+      const { exporterId } = exporter;
+      const contentHash = contentHashOf({ exporterId, uploadType, declaration, rows: read.rows });
+      const reference = input.reference ?? referenceOf(contentHash, read.allowDuplicate);
       const { channel, warnings } = chooseChannel(input.channel, read.rows, await deps.queueing());
       const outcome = await recordIntent(pool, {
         mode,
-        exporterId: input.exporterId,
+        exporterId,
         reference,
         correction: input.correction,
         corrects: input.corrects ?? null,
@@ -179,7 +185,7 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
         warnings: [...findings, ...warnings],
         madeBy: input.madeBy,
         approvalNeeded: input.approval ?? exporter.requiresApproval,
-        duplicateReason: input.allowDuplicate ?? null,
+        permitted: read.allowDuplicate,
         at: new Date(clock()),
       });
       if (outcome.outcome === 'refused') return refused(outcome.findings);

@@ -4,7 +4,7 @@
  * agree in all of that, the exporter's own bill number may tell them apart: whatever stays ambiguous is left open and named.
  */
 import { compareFilingDates, filingDateFromAnything, type FilingDate } from './dates';
-import { comparableDocument } from './fingerprint';
+import { comparableText } from './identity';
 import { canonicalAmount, isAmount } from './money';
 
 export interface CertificateEntry {
@@ -65,7 +65,7 @@ function keyOf(
 ): string | null {
   const day = filingDateFromAnything(date);
   if (!document || !day || !currency || amount === null || !isAmount(amount)) return null;
-  return JSON.stringify([comparableDocument(document), day, canonicalAmount(amount), currency.trim().toUpperCase()]);
+  return JSON.stringify([comparableText(document), day, canonicalAmount(amount), comparableText(currency)]);
 }
 
 /** Matches certificates to rows with positive evidence only. */
@@ -107,7 +107,7 @@ interface Group {
  */
 function byBill(rows: OpenRow[], found: CertificateEntry[]): Group[] {
   if (rows.length <= 1 && found.length <= 1) return [{ rows, found }];
-  const bill = (each: { billNo: string | null }) => (each.billNo ?? '').trim().toUpperCase();
+  const bill = (each: { billNo: string | null }) => comparableText(each.billNo ?? '');
   if (found.length === 0 || [...rows, ...found].some((each) => bill(each) === '')) return [{ rows, found }];
   const bills = new Set(rows.map(bill));
   // No bill agrees: the service writes them otherwise, and they tell nothing.

@@ -1,4 +1,4 @@
-import { comparableDocument } from './fingerprint';
+import { comparableId, comparableText } from './identity';
 import { MAPPING_FIELDS, type Mapping, type MappingField, type MappingRow } from './mapping';
 import { canonicalAmount } from './money';
 
@@ -19,7 +19,7 @@ const FIELDS = Object.keys(MAPPING_FIELDS) as MappingField[];
  */
 export function canonicalContent({ exporterId, uploadType, declaration, rows }: FilingContent): string {
   const texts = rows.map(({ mapping, extra }) => JSON.stringify([canonicalMapping(mapping), canonicalExtra(extra)]));
-  return JSON.stringify([exporterId, uploadType, declaration, texts.sort()]);
+  return JSON.stringify([comparableId(exporterId), uploadType, declaration, texts.sort()]);
 }
 
 function canonicalMapping(mapping: Mapping): unknown[] {
@@ -29,7 +29,7 @@ function canonicalMapping(mapping: Mapping): unknown[] {
 function canonicalValue(field: MappingField, value: Mapping[MappingField]): unknown {
   if (value === null) return null;
   if (MAPPING_FIELDS[field] === 'amount') return canonicalAmount(value);
-  if (field === 'sbCumInvoiceNumber') return comparableDocument(String(value));
+  if (field === 'sbCumInvoiceNumber') return comparableText(String(value));
   return typeof value === 'string' ? value.trim() : value;
 }
 

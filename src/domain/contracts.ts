@@ -67,6 +67,16 @@ export const refreshIrmsResult = z.object({
 });
 export type RefreshIrmsResult = z.infer<typeof refreshIrmsResult>;
 
+/** One row that may be filed although its mapping is live. */
+export const permittedDuplicate = z.strictObject({
+  row: z.number().int().describe('the Excel row (header is 1) of a workbook, the serialNo of a push message'),
+  besides: z
+    .array(z.string().min(1))
+    .optional()
+    .describe('filings that hold the mapping; left out: those that a refusal has named'),
+  reason: z.string().trim().min(1).max(500),
+});
+
 export const fileInput = z
   .strictObject({
     mode,
@@ -79,7 +89,10 @@ export const fileInput = z
     message: z.record(z.string(), z.unknown()).optional().describe('a push message, when the rows are few'),
     madeBy: z.string().default('unknown'),
     approval: z.boolean().optional().describe('true: wait for approve by somebody other than the maker'),
-    allowDuplicate: z.string().min(1).optional().describe('why a mapping that is already live is to be filed again'),
+    allowDuplicate: z
+      .array(permittedDuplicate)
+      .optional()
+      .describe('rows that may be filed although their mapping is live; a push message may say it itself'),
     corrects: z.string().optional().describe('filing whose errored rows this one takes over'),
     correction: z.number().int().min(0).default(0),
     resume: z.string().optional().describe('set by the worker itself when a filing continues in a new run'),
@@ -106,6 +119,10 @@ const finding = z.object({
   message: z.string(),
   column: z.string().optional(),
   filingId: z.string().optional(),
+  allowDuplicate: z
+    .string()
+    .optional()
+    .describe('the value of --allow-duplicate that lets just the refused rows pass: 17,203=REASON'),
 });
 
 /** What the workflow itself returns and answers to the query `filing`: ids and counts, never rows. */

@@ -16,6 +16,8 @@ export interface Finding {
   column?: string;
   /** The filing that holds a mapping or a balance, where that is the reason. */
   filingId?: string;
+  /** The value of `--allow-duplicate` that lets just the refused rows pass: `17,203=REASON`. */
+  allowDuplicate?: string;
 }
 
 /** Whether any of the findings forbids filing. */

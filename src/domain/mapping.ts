@@ -76,19 +76,3 @@ export interface PushMessage {
   decalarationFlag: 'Y' | 'N';
   ebrcBulkGenDtos: Mapping[];
 }
-
-/**
- * The full key of an IRM. A number alone is not unique: it recurs under another AD code or date (spec: "Saved IRM
- * record"). Sums and balances are kept per this key.
- */
-export interface IrmKey {
-  irmNumber: string;
-  irmAdCode: string;
-  irmIfscCode: string;
-  irmDt: string;
-}
-
-/** The text form of an IRM key, used for sums, locks and look-ups; `|` cannot occur in any of its parts' formats. */
-export function irmKeyText(key: IrmKey): string {
-  return [key.irmNumber, key.irmAdCode, key.irmIfscCode, key.irmDt].map((part) => part.trim().toUpperCase()).join('|');
-}

@@ -31,9 +31,13 @@ export function queueOfClass(mainQueue: string, rateClass: RateClass): string {
   return `${mainQueue}-${rateClass}`;
 }
 
-/** `file/<mode>/<reference>`, with `/<n>` behind it for the n-th correction (n from 1). */
+/**
+ * `file/<mode>/<reference>`, with `/<n>` behind it for the n-th correction (n from 1). `/` and `%` of the reference are
+ * percent-encoded: reference `R/1` would otherwise share the id of the first correction of `R`.
+ */
 export function filingWorkflowId(mode: Mode, reference: string, correction = 0): string {
-  return correction === 0 ? `file/${mode}/${reference}` : `file/${mode}/${reference}/${correction}`;
+  const name = reference.replace(/[%/]/g, (character) => (character === '%' ? '%25' : '%2F'));
+  return correction === 0 ? `file/${mode}/${name}` : `file/${mode}/${name}/${correction}`;
 }
 
 /** `credentials/<mode>/<exporterId>`. */

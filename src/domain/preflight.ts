@@ -1,109 +1,133 @@
 import type { Finding } from './finding';
+import { checkSums, type Account, type Hold } from './balance-sums';
 import { groupBy } from './group-by';
-import type { Mapping, MappingRow } from './mapping';
-import { irmKeyText } from './mapping';
-import { compareAmounts, formatAmount, subtractAmounts, sumAmounts } from './money';
-import { errorAt, warningAt } from './rules-draft';
-import { rowThatExceeds } from './rules-file';
+import { recordsOf, type HeldIrm } from './held-irms';
+import { comparableDate, irmIdentity, sameText } from './identity';
+import type { MappingRow } from './mapping';
+import { compareAmounts, formatAmount, sumAmounts } from './money';
+import { warningAt } from './rules-draft';
 import { listed } from './rules-words';
 
-/** An IRM as the ledger holds it. Dates are DDMMYYYY or null, amounts exact decimal text in `currency`. */
-export interface HeldIrm {
-  irmNumber: string;
-  irmAdCode: string;
-  irmIfscCode: string;
-  issueDate: string | null;
-  remittanceDate: string | null;
-  currency: string;
-  purpose: string;
-  /** The whole remittance. */
-  amount: string;
-  /** What the service said was still available at `readAt`. */
-  available: string;
-  status: string | null;
-  /** When the balance was read from the service, milliseconds since the epoch. */
-  readAt: number;
-}
-
-/** What one of our own live filings takes, or may take, from an IRM. */
-export interface Hold {
-  filingId: string;
-  reference: string;
-  state: string;
-  /** `irmKeyText` of the mapping that holds it. */
-  irmKey: string;
-  amount: string;
-  /** Null while it is not submitted. */
-  submittedAt: number | null;
-  outcomeKnown: boolean;
-  certified: boolean;
-}
+export type { HeldIrm } from './held-irms';
+export type { Hold } from './balance-sums';
 
 type Group = [MappingRow, ...MappingRow[]];
 
 /**
- * Checks the sums mapped per IRM key (number + AD code + IFSC + date) against the remittance and the balance less what our
- * own live filings hold. A hold that cannot be in the balance yet (not submitted, of unknown outcome, or submitted after
- * the balance was read) blocks and is named; one submitted before the read may be in it already, so it only warns. Facts
- * about the IRM itself that the authority may see otherwise (unknown here, cancelled, other currency) warn.
+ * Checks the sums mapped of each IRM against its held record: the remittance, and the balance less what our own live filings
+ * hold. A mapping and a hold mean the record that has their date as issue date or, where none has, as remittance date. Where
+ * several fit, each has to bear it, with a warning; where none does, all of the IRM's number and AD code counts together.
+ * Facts about the IRM that the authority may see otherwise (unknown here, cancelled, other currency) warn.
  */
 export function checkBalances(
   rows: readonly MappingRow[],
   irms: readonly HeldIrm[],
   holds: readonly Hold[],
 ): Finding[] {
-  const groups = groupBy(rows, (row) => irmKeyText(row.mapping));
-  const irmsByKey = groupBy(irms, bankKey);
-  const holdsByKey = groupBy(holds, (hold) => hold.irmKey);
-  return [...groups].flatMap(([key, group]) => {
-    const { mapping, row } = group[0];
-    const irm = heldIrmOf(mapping, irmsByKey.get(bankKey(mapping)) ?? []);
-    if (!irm) return [unknownIrm(row, mapping, irms)];
-    return [...checkRecord(group, irm), ...checkSums(group, irm, holdsByKey.get(key) ?? [])];
+  const recordsByIrm = groupBy(irms, irmIdentity);
+  const holdsByIrm = groupBy(holds, (hold) => hold.irmKey);
+  const findings = [...groupBy(rows, ({ mapping }) => irmIdentity(mapping))].flatMap(([irm, group]) =>
+    checkIrm(group, recordsByIrm.get(irm) ?? [], holdsByIrm.get(irm) ?? [], irms),
+  );
+  // Where several records fit, each says the same of the row.
+  return [...new Map(findings.map((finding) => [JSON.stringify(finding), finding])).values()];
+}
+
+function checkIrm(
+  group: Group,
+  records: readonly HeldIrm[],
+  holds: readonly Hold[],
+  all: readonly HeldIrm[],
+): Finding[] {
+  const findings: Finding[] = [];
+  const fitting = new Map(group.map((row) => [row, recordsOf(row.mapping.irmDt, records)]));
+  for (const record of records) {
+    const [first, ...others] = group.filter((row) => fitting.get(row)?.includes(record));
+    if (!first) continue;
+    const mine: Group = [first, ...others];
+    findings.push(...checkRecord(mine, record), ...checkSums(mine, accountOf(record), holdsOf(record, records, holds)));
+  }
+  for (const [row, ...others] of groupBy(group, ({ mapping }) => comparableDate(mapping.irmDt)).values()) {
+    const fits = fitting.get(row) ?? [];
+    if (fits.length === 0) findings.push(unknownIrm(row, all));
+    if (fits.length > 1) findings.push(ambiguousIrm([row, ...others], fits));
+  }
+  if ([...fitting.values()].some((fits) => fits.length === 0)) {
+    findings.push(...checkSums(group, togetherOf(group, records), holds));
+  }
+  return findings;
+}
+
+/**
+ * The holds that count against a record: those that mean it, and those that mean no held record, because they may mean any of
+ * their number and AD code.
+ */
+export function holdsOf<R extends HeldIrm, H extends Pick<Hold, 'irmDt'>>(
+  record: R,
+  records: readonly R[],
+  holds: readonly H[],
+): H[] {
+  return holds.filter((hold) => {
+    const fits = recordsOf(hold.irmDt, records);
+    return fits.length === 0 || fits.includes(record);
   });
 }
 
-/** The held record of a mapping's IRM: `irmDt` is its issue date, or its remittance date where only that fits. */
-export function findHeldIrm(mapping: Mapping, irms: readonly HeldIrm[]): HeldIrm | undefined {
-  return heldIrmOf(
-    mapping,
-    irms.filter((irm) => bankKey(irm) === bankKey(mapping)),
-  );
+function accountOf({ irmNumber, currency, amount, available, readAt }: HeldIrm): Account {
+  return { irmNumber, currency, amount, available, readAt };
 }
 
-function heldIrmOf(mapping: Mapping, sameBank: readonly HeldIrm[]): HeldIrm | undefined {
-  return (
-    sameBank.find((irm) => irm.issueDate === mapping.irmDt) ??
-    sameBank.find((irm) => irm.remittanceDate === mapping.irmDt)
-  );
+/** What bears mappings that mean no held record: all records of the number and AD code, or what the rows state of the IRM. */
+function togetherOf(group: Group, records: readonly HeldIrm[]): Account {
+  const { irmNumber, irmFCC: currency } = group[0].mapping;
+  const [first] = records;
+  if (!first) {
+    const stated = group.map(({ mapping }) => mapping.irmRemitAmtFCC);
+    const largest = stated.reduce((a, b) => (compareAmounts(a, b) >= 0 ? a : b));
+    return { irmNumber, currency, amount: String(largest), available: String(largest), readAt: null };
+  }
+  const total = (parts: readonly (string | null)[]): string | null => {
+    const known = parts.filter((part) => part !== null);
+    return known.length === parts.length ? sumAmounts(known) : null;
+  };
+  return {
+    irmNumber,
+    currency: first.currency,
+    amount: total(records.map(({ amount }) => amount)),
+    available: total(records.map(({ available }) => available)),
+    readAt: Math.min(...records.map(({ readAt }) => readAt)),
+  };
 }
 
-function bankKey({
-  irmNumber,
-  irmAdCode,
-  irmIfscCode,
-}: Pick<Mapping, 'irmNumber' | 'irmAdCode' | 'irmIfscCode'>): string {
-  return irmKeyText({ irmNumber, irmAdCode, irmIfscCode, irmDt: '' });
-}
-
-function unknownIrm(row: number, mapping: Mapping, irms: readonly HeldIrm[]): Finding {
-  const sameNumber = irms.filter(
-    (irm) => irm.irmNumber.trim().toUpperCase() === mapping.irmNumber.trim().toUpperCase(),
-  );
-  const others = sameNumber.map(
-    (irm) =>
-      `AD code ${irm.irmAdCode}, IFSC ${irm.irmIfscCode}, date ${irm.issueDate ?? irm.remittanceDate ?? 'unknown'}`,
-  );
+function unknownIrm({ row, mapping }: MappingRow, irms: readonly HeldIrm[]): Finding {
+  const others = irms
+    .filter((irm) => sameText(irm.irmNumber, mapping.irmNumber))
+    .map((irm) => `AD code ${irm.irmAdCode}, dates ${datesOf(irm)}`);
   const hint =
     others.length > 0
       ? `That number is held with ${listed(others, 3)}: compare them`
-      : 'Refresh the IRMs, or compare the number, AD code, IFSC and date with the bank advice';
+      : 'Refresh the IRMs, or compare the number, AD code and date with the bank advice';
   return warningAt(
     row,
     'irmNumber',
     'irm_unknown',
-    `No IRM ${mapping.irmNumber} with this AD code, IFSC and date is held for the exporter. ${hint}.`,
+    `No IRM ${mapping.irmNumber} with this AD code and date is held for the exporter. ${hint}.`,
   );
+}
+
+function ambiguousIrm([{ mapping, row }, ...others]: Group, fits: readonly HeldIrm[]): Finding {
+  const records = fits.map((irm) => `IFSC ${irm.irmIfscCode}, dates ${datesOf(irm)}`);
+  const rows = others.length > 0 ? ` (rows ${listed([row, ...others.map((each) => each.row)])})` : '';
+  return warningAt(
+    row,
+    'irmNumber',
+    'irm_ambiguous',
+    `IRM ${mapping.irmNumber} may be any of ${fits.length} held records (${listed(records, 3)})${rows}: the amount is held of each. Compare them with the bank advice.`,
+  );
+}
+
+function datesOf({ issueDate, remittanceDate }: HeldIrm): string {
+  return [issueDate ?? 'unknown', remittanceDate ?? 'unknown'].join(' and ');
 }
 
 function checkRecord(group: Group, irm: HeldIrm): Finding[] {
@@ -119,7 +143,20 @@ function checkRecord(group: Group, irm: HeldIrm): Finding[] {
       ),
     );
   }
-  if (irm.currency !== mapping.irmFCC) {
+  const otherBank = group.find(
+    (each) => irm.irmIfscCode !== '' && !sameText(irm.irmIfscCode, each.mapping.irmIfscCode),
+  );
+  if (otherBank) {
+    findings.push(
+      warningAt(
+        otherBank.row,
+        'irmIfscCode',
+        'irm_ifsc_differs',
+        `The held IRM has the IFSC ${irm.irmIfscCode}, this row says ${otherBank.mapping.irmIfscCode}. Write the IRM's IFSC.`,
+      ),
+    );
+  }
+  if (irm.currency !== '' && !sameText(irm.currency, mapping.irmFCC)) {
     findings.push(
       warningAt(
         row,
@@ -129,7 +166,7 @@ function checkRecord(group: Group, irm: HeldIrm): Finding[] {
       ),
     );
   }
-  if (irm.purpose !== '' && irm.purpose !== mapping.irmPurposeCode) {
+  if (irm.purpose !== '' && !sameText(irm.purpose, mapping.irmPurposeCode)) {
     findings.push(
       warningAt(
         row,
@@ -140,95 +177,19 @@ function checkRecord(group: Group, irm: HeldIrm): Finding[] {
     );
   }
   // Public readings differ on whether the authority wants the whole remittance here or what is left of it, so either passes.
-  const fits = [irm.amount, irm.available].some((amount) => compareAmounts(amount, mapping.irmRemitAmtFCC) === 0);
-  if (!fits) {
+  const known = [irm.amount, irm.available].filter((amount) => amount !== null);
+  if (known.length > 0 && known.every((amount) => compareAmounts(amount, mapping.irmRemitAmtFCC) !== 0)) {
+    const [amount, available] = [said(irm.amount), said(irm.available)];
     findings.push(
       warningAt(
         row,
         'irmRemitAmtFCC',
         'irm_amount_differs',
-        `irmRemitAmtFCC ${formatAmount(mapping.irmRemitAmtFCC)} is neither the held remittance of ${formatAmount(irm.amount)} nor its balance of ${formatAmount(irm.available)}. Write one of them.`,
+        `irmRemitAmtFCC ${formatAmount(mapping.irmRemitAmtFCC)} is neither the held remittance of ${amount} nor its balance of ${available}. Write one of them.`,
       ),
     );
   }
   return findings;
 }
 
-function checkSums(group: Group, irm: HeldIrm, holds: readonly Hold[]): Finding[] {
-  const running = group.map(({ row, mapping }) => ({ row, amount: mapping.mappedIRMAmountFCC }));
-  const total = sumAmounts(running.map(({ amount }) => amount));
-  const refuse = (code: string, limit: string, say: string): Finding[] => [
-    errorAt(
-      rowThatExceeds(running, limit),
-      'mappedIRMAmountFCC',
-      code,
-      `${formatAmount(total)} ${irm.currency} is mapped of IRM ${irm.irmNumber}, ${say}`,
-    ),
-  ];
-  if (compareAmounts(total, irm.amount) > 0) {
-    return refuse(
-      'over_remittance',
-      irm.amount,
-      `more than the remittance of ${formatAmount(irm.amount)}. Lower the mapped amounts.`,
-    );
-  }
-  if (compareAmounts(total, irm.available) > 0) {
-    return refuse(
-      'over_balance',
-      irm.available,
-      `more than the ${formatAmount(irm.available)} still available. Lower the mapped amounts, or refresh the IRMs.`,
-    );
-  }
-  const outside = holds.filter((hold) => !mayBeInBalance(hold, irm.readAt));
-  const free = subtractAmounts(irm.available, sumAmounts(outside.map(({ amount }) => amount)));
-  if (compareAmounts(total, free) > 0) {
-    return refuse(
-      'balance_held',
-      free,
-      `but ${named(outside)} ${outside.length > 1 ? 'hold' : 'holds'} part of the ${formatAmount(irm.available)} available, which leaves ${formatAmount(atLeastZero(free))}. Wait for that outcome, or lower the mapped amounts.`,
-    ).map((finding) => ({ ...finding, ...filingOf(outside) }));
-  }
-  const doubtful = doubtfulHolds(holds, irm);
-  const surelyFree = subtractAmounts(free, sumAmounts(doubtful.map(({ amount }) => amount)));
-  if (compareAmounts(total, surelyFree) <= 0) return [];
-  return [
-    {
-      ...warningAt(
-        rowThatExceeds(running, surelyFree),
-        'mappedIRMAmountFCC',
-        'balance_maybe_held',
-        `The balance of IRM ${irm.irmNumber} may not show ${named(doubtful)} yet; without it ${formatAmount(atLeastZero(surelyFree))} ${irm.currency} is left. Refresh the IRMs before filing.`,
-      ),
-      ...filingOf(doubtful),
-    },
-  ];
-}
-
-/** Only a filing that was submitted, with a known outcome, before the balance was read can be in that balance. */
-function mayBeInBalance(hold: Hold, readAt: number): boolean {
-  return hold.submittedAt !== null && hold.outcomeKnown && hold.submittedAt <= readAt;
-}
-
-/**
- * Holds that the balance may or may not show. A certified one is not doubtful where the utilised part of the remittance is
- * large enough to contain all certified ones; otherwise every later use of a partly used IRM would warn for ever.
- */
-function doubtfulHolds(holds: readonly Hold[], irm: HeldIrm): Hold[] {
-  const earlier = holds.filter((hold) => mayBeInBalance(hold, irm.readAt));
-  const certified = sumAmounts(earlier.filter((hold) => hold.certified).map(({ amount }) => amount));
-  const utilised = subtractAmounts(irm.amount, irm.available);
-  return compareAmounts(certified, utilised) <= 0 ? earlier.filter((hold) => !hold.certified) : earlier;
-}
-
-function named(holds: readonly Hold[]): string {
-  const filings = new Map(holds.map((hold) => [hold.filingId, `${hold.reference} (${hold.state}, ${hold.filingId})`]));
-  return `${filings.size > 1 ? 'filings' : 'filing'} ${listed([...filings.values()], 5)}`;
-}
-
-function filingOf(holds: readonly Hold[]): { filingId?: string } {
-  return holds[0] ? { filingId: holds[0].filingId } : {};
-}
-
-function atLeastZero(amount: string): string {
-  return compareAmounts(amount, 0) < 0 ? '0' : amount;
-}
+const said = (amount: string | null): string => (amount === null ? 'unknown amount' : formatAmount(amount));

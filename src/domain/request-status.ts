@@ -2,7 +2,8 @@
  * What a request status record says about the rows that were sent (spec: "Request status record"). Terminal means that
  * every record is accounted for; anything else, unknown words included, is "not yet".
  */
-import { comparableDocument } from './fingerprint';
+import { groupBy } from './group-by';
+import { comparableText } from './identity';
 
 /** The parts of a status record that are read; the names are the spec's. */
 export interface StatusRecord {
@@ -83,14 +84,24 @@ export function errorTexts(details: readonly unknown[]): string[] {
   });
 }
 
-/** Whether an entry may be a row's: it names no other IRM and no other document. */
-function agrees(row: SentRow, entry: StatusRecordEntry): boolean {
-  return (
-    (entry.irmNumber === null || entry.irmNumber.trim().toUpperCase() === row.irmNumber.trim().toUpperCase()) &&
-    (entry.sbCumInvoiceNumber === null ||
-      comparableDocument(entry.sbCumInvoiceNumber) === comparableDocument(row.sbCumInvoiceNumber))
-  );
+/** IRM and document as they are compared; null where an entry does not say. Made once: a record has up to 999 of them. */
+interface Names {
+  irm: string | null;
+  document: string | null;
 }
+
+const namesOf = ({ irmNumber, sbCumInvoiceNumber }: SentRow | StatusRecordEntry): Names => ({
+  irm: irmNumber === null ? null : comparableText(irmNumber),
+  document: sbCumInvoiceNumber === null ? null : comparableText(sbCumInvoiceNumber),
+});
+
+/** Whether an entry may be a row's: it names no other IRM and no other document. */
+function agrees(row: Names, entry: Names): boolean {
+  return (entry.irm === null || entry.irm === row.irm) && (entry.document === null || entry.document === row.document);
+}
+
+const bothNames = ({ irm, document }: Names): string | undefined =>
+  irm === null || document === null ? undefined : JSON.stringify([irm, document]);
 
 /**
  * Finds each sent row's entry: by serial number where IRM and document do not contradict it, otherwise by IRM and
@@ -102,28 +113,20 @@ function entriesByPosition(
 ): Map<number, StatusRecordEntry> {
   const found = new Map<number, StatusRecordEntry>();
   const left = new Set(entries);
-  for (const row of rows) {
-    const bySerial = [...left].filter((entry) => Number(entry.serialNo) === row.serialNo && entry.serialNo !== null);
-    const entry = bySerial.length === 1 ? bySerial[0] : undefined;
-    if (!entry || !agrees(row, entry)) continue;
+  const take = (row: SentRow, entry: StatusRecordEntry) => {
     found.set(row.position, entry);
     left.delete(entry);
+  };
+  const bySerial = groupBy(entries, ({ serialNo }) => (serialNo === null ? undefined : String(Number(serialNo))));
+  for (const row of rows) {
+    const [entry, ...others] = (bySerial.get(String(row.serialNo)) ?? []).filter((each) => left.has(each));
+    if (entry && others.length === 0 && agrees(namesOf(row), namesOf(entry))) take(row, entry);
   }
-  for (const row of rows) {
-    if (found.has(row.position)) continue;
-    const sameKey = rows.filter(
-      (other) =>
-        !found.has(other.position) &&
-        other.irmNumber === row.irmNumber &&
-        other.sbCumInvoiceNumber === row.sbCumInvoiceNumber,
-    );
-    const fitting = [...left].filter(
-      (entry) => entry.irmNumber !== null && entry.sbCumInvoiceNumber !== null && agrees(row, entry),
-    );
-    const entry = fitting.length === 1 && sameKey.length === 1 ? fitting[0] : undefined;
-    if (!entry) continue;
-    found.set(row.position, entry);
-    left.delete(entry);
+  const byNames = groupBy(left, (entry) => bothNames(namesOf(entry)));
+  const unmatched = rows.filter((row) => !found.has(row.position));
+  for (const [names, [row, ...others]] of groupBy(unmatched, (each) => bothNames(namesOf(each)))) {
+    const [entry, ...more] = byNames.get(names) ?? [];
+    if (entry && others.length === 0 && more.length === 0) take(row, entry);
   }
   return found;
 }
@@ -180,8 +183,12 @@ export function judgeStatus(rows: readonly SentRow[], record: StatusRecord): Sta
   // has its certificate.
   const entries = new Set(matched.values());
   const strays = record.ebrcBulkGenStatusLst.filter((each) => !entries.has(each));
-  const contradicted =
-    unread > 0 || strays.some((each) => each.eBRCNumber?.trim() || !rows.some((row) => agrees(row, each)));
+  const sent = rows.map(namesOf);
+  const foreign = strays.some((each) => {
+    const names = namesOf(each);
+    return each.eBRCNumber?.trim() || !sent.some((row) => agrees(row, names));
+  });
+  const contradicted = unread > 0 || foreign;
   const unlisted = verdicts.every((row) => row.outcome !== 'open' || !matched.has(row.position));
   if (counted && unlisted && !contradicted && processed === certified && failed === errored + open) {
     return { verdict: 'terminal', rows: restErrored(), reason: `${said}, the counts account for every record` };

@@ -1,7 +1,7 @@
 import type { Finding } from './finding';
+import { allowDuplicate } from './duplicates';
 import { groupBy } from './group-by';
-import type { Mapping } from './mapping';
-import { irmKeyText } from './mapping';
+import { comparableDate, comparableText, irmIdentity, mappingIdentity, type MappingNames } from './identity';
 import type { Amount } from './money';
 import { compareAmounts, formatAmount, isAmount, sumAmounts } from './money';
 import type { DraftRow } from './rules-draft';
@@ -14,8 +14,8 @@ import { isUploadType } from './upload-type';
 export interface FileContext {
   /** The filing's upload type; where absent, the rows only have to agree with each other. */
   uploadType?: number;
-  /** True where the same mapping twice is meant: it then warns. */
-  allowDuplicates?: boolean;
+  /** Rows (as findings name them) that may be the same mapping again: they then warn. */
+  permitted?: ReadonlySet<number>;
 }
 
 export function checkFile(drafts: readonly DraftRow[], context: FileContext): Finding[] {
@@ -67,34 +67,43 @@ function checkSerials(drafts: readonly DraftRow[]): Finding[] {
   });
 }
 
-/** The parts of a mapping that make it the same mapping again, whatever its row; undefined while one is not known. */
+/** What makes a row the same mapping again; undefined while a part of it is not known. */
 function mappingKey(draft: DraftRow): string | undefined {
-  const irm = irmKeyOf(draft);
-  const { sbCumInvoiceNumber, sbCumInvoiceDate, mappedIRMAmountFCC } = draft.mapping;
-  if (irm === undefined || !sbCumInvoiceNumber || !sbCumInvoiceDate || !isAmount(mappedIRMAmountFCC)) return undefined;
-  return [irm, sbCumInvoiceNumber.trim().toUpperCase(), sbCumInvoiceDate, mappedIRMAmountFCC].join('|');
+  const { irmNumber, irmAdCode, sbCumInvoiceNumber, sbCumInvoiceDate, mappedIRMAmountFCC } = draft.mapping;
+  const texts = [irmNumber, irmAdCode, sbCumInvoiceNumber, sbCumInvoiceDate];
+  if (!texts.every(isFilled) || !isAmount(mappedIRMAmountFCC)) return undefined;
+  return mappingIdentity(draft.mapping as MappingNames);
 }
 
-function checkDuplicates(drafts: readonly DraftRow[], { allowDuplicates = false }: FileContext): Finding[] {
-  const first = new Map<string, number>();
-  return drafts.flatMap((draft) => {
-    const key = mappingKey(draft);
-    if (key === undefined) return [];
-    const holder = first.get(key);
-    if (holder === undefined) {
-      first.set(key, draft.row);
-      return [];
-    }
-    const message = `This row maps the same IRM to the same document with the same amount as row ${holder}, which would mint a second certificate. Remove one of them, or correct the amount.`;
-    return [(allowDuplicates ? warningAt : errorAt)(draft.row, null, 'duplicate_mapping', message)];
+function checkDuplicates(drafts: readonly DraftRow[], { permitted = new Set() }: FileContext): Finding[] {
+  const repeats = [...groupBy(drafts, mappingKey).values()].flatMap(([first, ...others]) =>
+    others.map((draft) => ({ draft, first })),
+  );
+  const rows = repeats.map(({ draft }) => draft.row);
+  return repeats.map(({ draft, first }) => {
+    const message = `This row maps the same IRM to the same document with the same amount as row ${first.row}, which mints a second certificate.`;
+    if (permitted.has(draft.row)) return warningAt(draft.row, null, 'duplicate_mapping', message);
+    const option = allowDuplicate(rows);
+    return {
+      ...errorAt(
+        draft.row,
+        null,
+        'duplicate_mapping',
+        `${message} Remove one of them, or correct the amount; where both are meant (two invoices on one shipping bill, equal tranches), give --allow-duplicate ${option}.`,
+      ),
+      allowDuplicate: option,
+    };
   });
 }
 
-function irmKeyOf({ mapping }: DraftRow): string | undefined {
-  const { irmNumber, irmAdCode, irmIfscCode, irmDt } = mapping;
-  if (![irmNumber, irmAdCode, irmIfscCode, irmDt].every((part) => typeof part === 'string' && hasValue(part)))
-    return undefined;
-  return irmKeyText(mapping as Pick<Mapping, 'irmNumber' | 'irmAdCode' | 'irmIfscCode' | 'irmDt'>);
+function isFilled(text: unknown): text is string {
+  return typeof text === 'string' && hasValue(text);
+}
+
+/** The IRM of a row under the date that it gives: without the held records, another date may be another IRM. */
+function irmAndDate({ mapping: { irmNumber, irmAdCode, irmDt } }: DraftRow): string | undefined {
+  if (!isFilled(irmNumber) || !isFilled(irmAdCode) || !isFilled(irmDt)) return undefined;
+  return `${irmIdentity({ irmNumber, irmAdCode })} ${comparableDate(irmDt)}`;
 }
 
 function hasMappedAmount({ mapping }: DraftRow): boolean {
@@ -122,7 +131,7 @@ export function rowThatExceeds(
 
 /** Mapped amounts per IRM against the remittance that the rows themselves state (spec: bulk-upload, Mapping). */
 function checkRemittances(drafts: readonly DraftRow[]): Finding[] {
-  return [...groupBy(drafts, irmKeyOf).values()].flatMap((all) => {
+  return [...groupBy(drafts, irmAndDate).values()].flatMap((all) => {
     const group = all.filter(hasMappedAmount);
     const stated = all
       .map((draft) => draft.mapping.irmRemitAmtFCC)
@@ -166,7 +175,11 @@ function checkDocuments(drafts: readonly DraftRow[]): Finding[] {
     drafts.filter(hasMappedAmount),
     ({ mapping: { sbCumInvoiceNumber, sbCumInvoiceDate, portCode } }) =>
       sbCumInvoiceNumber && sbCumInvoiceDate
-        ? [sbCumInvoiceNumber, sbCumInvoiceDate, portCode ?? ''].join('|')
+        ? JSON.stringify([
+            comparableText(sbCumInvoiceNumber),
+            comparableDate(sbCumInvoiceDate),
+            comparableText(portCode ?? ''),
+          ])
         : undefined,
   );
   return [...groups.values()].flatMap((group) => [...checkDocumentValue(group), ...checkClubbing(group)]);

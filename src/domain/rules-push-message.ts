@@ -1,3 +1,4 @@
+import { permittedRows, type PermittedDuplicate } from './duplicates';
 import type { Finding } from './finding';
 import type { MappingField, MappingRow } from './mapping';
 import { MAPPING_FIELDS } from './mapping';
@@ -14,6 +15,8 @@ export interface ParsedPushMessage {
   /** The top-level code as a number. */
   uploadType?: number;
   decalarationFlag?: 'Y' | 'N';
+  /** Rows that the message itself allows beside other holders of their mapping; not sent to the service. */
+  allowDuplicate: PermittedDuplicate[];
   rows: MappingRow[];
 }
 
@@ -25,6 +28,7 @@ const TOP_LEVEL = new Set([
   'uploadType',
   'decalarationFlag',
   'ebrcBulkGenDtos',
+  'allowDuplicate',
 ]);
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
@@ -34,8 +38,12 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
  * push message is a finding. `message` is there only when no finding is an error.
  *
  * @param json the parsed JSON, or its text
+ * @param permitted rows that are allowed beside the message
  */
-export function parsePushMessage(json: unknown): { message?: ParsedPushMessage; findings: Finding[] } {
+export function parsePushMessage(
+  json: unknown,
+  permitted: readonly PermittedDuplicate[] = [],
+): { message?: ParsedPushMessage; findings: Finding[] } {
   const value = typeof json === 'string' ? parseText(json) : json;
   if (!isObject(value)) {
     return {
@@ -54,10 +62,13 @@ export function parsePushMessage(json: unknown): { message?: ParsedPushMessage; 
   const items = Array.isArray(value.ebrcBulkGenDtos) ? (value.ebrcBulkGenDtos as unknown[]) : [];
   const read = items.map(readItem);
   const drafts = read.map(({ draft }) => draft);
+  const own = readAllowDuplicate(value.allowDuplicate);
+  const rows = permittedRows([...permitted, ...own.permitted]);
   const findings = oncePerCell([
     ...checkTopLevel(value, items.length),
+    ...own.findings,
     ...read.flatMap((item) => item.findings),
-    ...checkDrafts(drafts, known ? { uploadType } : {}),
+    ...checkDrafts(drafts, { permitted: rows, ...(known && { uploadType }) }),
   ]);
   if (findings.some(({ severity }) => severity === 'error')) return { findings };
   return {
@@ -65,6 +76,7 @@ export function parsePushMessage(json: unknown): { message?: ParsedPushMessage; 
       ...(typeof value.platformCustomerId === 'string' ? { platformCustomerId: value.platformCustomerId } : {}),
       ...(known ? { uploadType } : {}),
       decalarationFlag: value.decalarationFlag === 'Y' ? 'Y' : 'N',
+      allowDuplicate: own.permitted,
       rows: drafts.map(completeRow).filter((row) => row !== undefined),
     },
     findings,
@@ -122,6 +134,25 @@ function checkTopLevel(message: JsonObject, count: number): Finding[] {
     );
   }
   return findings;
+}
+
+/** `allowDuplicate: [{row, besides, reason}]`; `besides` is a filing id or a list of them. */
+function readAllowDuplicate(value: unknown): { permitted: PermittedDuplicate[]; findings: Finding[] } {
+  if (value === undefined || value === null) return { permitted: [], findings: [] };
+  const read = Array.isArray(value) ? value.map(readPermitted) : [null];
+  const permitted = read.filter((each) => each !== null);
+  if (permitted.length === read.length) return { permitted, findings: [] };
+  const say =
+    'allowDuplicate is a list of objects with row (the serialNo), reason and, where it is to name the holders, besides (filing ids).';
+  return { permitted: [], findings: [errorAt(null, 'allowDuplicate', 'invalid_allow_duplicate', say)] };
+}
+
+function readPermitted(value: unknown): PermittedDuplicate | null {
+  if (!isObject(value) || !Number.isSafeInteger(value.row) || typeof value.reason !== 'string') return null;
+  const besides = typeof value.besides === 'string' ? [value.besides] : value.besides;
+  const isIds = (ids: unknown): ids is string[] => Array.isArray(ids) && ids.every((id) => typeof id === 'string');
+  if (value.reason.trim() === '' || (besides !== undefined && !isIds(besides))) return null;
+  return { row: Number(value.row), reason: value.reason.trim(), ...(besides && { besides }) };
 }
 
 function unknownProperties(object: JsonObject, known: ReadonlySet<string>, row: number | null): Finding[] {

@@ -3,6 +3,9 @@ import { filingDateFromAnything } from '../domain/dates';
 import { isAmount } from '../domain/money';
 import type { Queryable } from './pool';
 
+/** The party of exporter $1: fetch-details answers per IEC, so two clients of one IEC see, and may claim, the same certificates. */
+const PARTY = '(SELECT party_id FROM exporters WHERE exporter_id = $1)';
+
 /** A fetch-details entry (spec: "Certificate detail"); fields that are not read here are kept in `detail`. */
 export interface CertificateDetailRecord extends Omit<CertificateEntry, 'eBRCNumber'> {
   eBRCNumber: string | null;
@@ -32,13 +35,13 @@ export async function saveCertificates(
       detail,
     }));
   await db.query(
-    `INSERT INTO certificates (exporter_id, ebrc_number, ebrc_date, status, document_no, document_date, bill_no, amount,
+    `INSERT INTO certificates (party_id, exporter_id, ebrc_number, ebrc_date, status, document_no, document_date, bill_no, amount,
         currency, detail, first_seen_at)
-     SELECT DISTINCT ON (r.ebrc_number) $1, r.ebrc_number, r.ebrc_date, r.status, r.document_no, r.document_date, r.bill_no,
+     SELECT DISTINCT ON (r.ebrc_number) ${PARTY}, $1, r.ebrc_number, r.ebrc_date, r.status, r.document_no, r.document_date, r.bill_no,
         r.amount, r.currency, r.detail, $3
        FROM jsonb_to_recordset($2::jsonb) AS r(ebrc_number text, ebrc_date text, status text, document_no text,
         document_date text, bill_no text, amount numeric, currency text, detail jsonb)
-     ON CONFLICT (exporter_id, ebrc_number) DO UPDATE SET ebrc_date = coalesce(excluded.ebrc_date, certificates.ebrc_date),
+     ON CONFLICT (party_id, ebrc_number) DO UPDATE SET ebrc_date = coalesce(excluded.ebrc_date, certificates.ebrc_date),
         status = excluded.status, document_no = excluded.document_no, document_date = excluded.document_date,
         bill_no = excluded.bill_no, amount = excluded.amount, currency = excluded.currency, detail = excluded.detail`,
     [exporterId, JSON.stringify(rows), at],
@@ -49,7 +52,7 @@ export async function saveCertificates(
 export async function numbersNotToAdopt(db: Queryable, exporterId: string, sentAt: Date): Promise<Set<string>> {
   const { rows } = await db.query<{ number: string }>(
     `SELECT ebrc_number AS number FROM certificates
-      WHERE exporter_id = $1 AND (filing_id IS NOT NULL OR first_seen_at < $2)`,
+      WHERE party_id = ${PARTY} AND (filing_id IS NOT NULL OR first_seen_at < $2)`,
     [exporterId, sentAt],
   );
   return new Set(rows.map((row) => row.number));
@@ -60,7 +63,7 @@ export async function unclaimedCertificates(db: Queryable, exporterId: string): 
   const { rows } = await db.query<CertificateEntry>(
     `SELECT ebrc_number AS "eBRCNumber", ebrc_date AS "eBRCDate", document_no AS "sbCumInvoiceNumber",
             document_date AS "sbCumInvoiceDate", amount::text AS "realisedValueFCC", currency AS "currencyCode", bill_no AS "billNo"
-       FROM certificates WHERE exporter_id = $1 AND filing_id IS NULL AND detail IS NOT NULL`,
+       FROM certificates WHERE party_id = ${PARTY} AND filing_id IS NULL AND detail IS NOT NULL`,
     [exporterId],
   );
   return rows;
@@ -98,7 +101,7 @@ export interface ArchivedPdf {
 export async function markArchived(db: Queryable, pdf: ArchivedPdf): Promise<void> {
   await db.query(
     `UPDATE certificates SET pdf_document = $3, pdf_sha256 = $4, pdf_bytes = $5, archived_at = $6
-      WHERE exporter_id = $1 AND ebrc_number = $2`,
+      WHERE party_id = ${PARTY} AND ebrc_number = $2`,
     [pdf.exporterId, pdf.eBRCNumber, pdf.document, pdf.sha256, pdf.bytes, pdf.at],
   );
 }
@@ -111,7 +114,7 @@ export async function archivedPdf(
 ): Promise<{ document: string; sha256: string } | null> {
   const { rows } = await db.query<{ document: string; sha256: string }>(
     `SELECT pdf_document AS document, pdf_sha256 AS sha256 FROM certificates
-      WHERE exporter_id = $1 AND ebrc_number = $2 AND archived_at IS NOT NULL`,
+      WHERE party_id = ${PARTY} AND ebrc_number = $2 AND archived_at IS NOT NULL`,
     [exporterId, eBRCNumber],
   );
   return rows[0] ?? null;
@@ -149,7 +152,7 @@ export async function listCertificates(
        FROM certificates c JOIN exporters e USING (exporter_id)
        LEFT JOIN filings f ON f.filing_id = c.filing_id
        LEFT JOIN filing_rows r ON r.filing_id = c.filing_id AND r.position = c.position
-      WHERE e.mode = $1 AND ($2::text IS NULL OR c.exporter_id = $2)
+      WHERE e.mode = $1 AND ($2::text IS NULL OR c.party_id = (SELECT party_id FROM exporters WHERE lower(exporter_id) = lower($2)))
       ORDER BY c.first_seen_at DESC, c.ebrc_number`,
     [mode, exporterId ?? null],
   );

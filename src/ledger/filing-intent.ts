@@ -1,15 +1,18 @@
 import { createHash } from 'node:crypto';
 import type pg from 'pg';
-import type { FilingState } from '../domain/filing-states';
+import type { PermittedDuplicate } from '../domain/duplicates';
 import { isEnd } from '../domain/filing-states';
 import type { Finding } from '../domain/finding';
-import { mappingFingerprint, mappingIrmKey } from '../domain/fingerprint';
+import { irmIdentity, sameId } from '../domain/identity';
 import type { MappingRow } from '../domain/mapping';
 import { canonicalAmount } from '../domain/money';
 import type { Mode } from '../domain/names';
 import { addEvent } from './filing-progress';
 import { latestRevision, type FilingRecord } from './filings';
+import { reserve } from './balance-reservation';
 import { lockIrms } from './irm-locks';
+import { judgeClaims, type MappingClaim } from './live-mappings';
+import { lockParty } from './parties';
 import { withTransaction, type Queryable } from './pool';
 import { takeOverRows } from './row-takeover';
 
@@ -32,8 +35,8 @@ export interface Intent {
   warnings: Finding[];
   madeBy: string;
   approvalNeeded: boolean;
-  /** Why mappings that are already live may be filed again; null: they may not. */
-  duplicateReason: string | null;
+  /** Rows whose mapping may be filed although it is live. */
+  permitted: readonly PermittedDuplicate[];
   at: Date;
 }
 
@@ -46,37 +49,42 @@ export type IntentOutcome =
 
 /**
  * Writes the intent of a filing: the filing, its rows and their fingerprints, in one transaction that holds the locks of
- * all its IRMs. From the commit on, no other filing, worker or machine can file one of these mappings.
+ * all its IRMs. From the commit on, no other filing, worker or machine can file one of these mappings, and its amounts count
+ * against the balances where these allow them; where they do not, the check before the send refuses it, with fresh balances.
  */
 export async function recordIntent(pool: pg.Pool, intent: Intent): Promise<IntentOutcome> {
   return withTransaction(pool, async (client): Promise<IntentOutcome> => {
+    await lockIrms(
+      client,
+      intent.mode,
+      intent.rows.map(({ mapping }) => mapping),
+    );
     await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 1))', [
       `${intent.mode}|${intent.reference}|${intent.correction}`,
     ]);
-    await lockIrms(client, intent.exporterId, intent.rows);
     const before = await latestRevision(client, intent);
     const known = before ? await judgeEarlier(client, before, intent) : null;
     if (known) return known;
 
     const filingId = filingIdOf(intent, before ? before.revision + 1 : 0);
-    const fingerprints = intent.rows.map(({ mapping }) => hash(mappingFingerprint(intent.exporterId, mapping)));
-    const live = await liveHolders(client, fingerprints);
-    const findings = intent.duplicateReason === null ? refuseLive(intent.rows, fingerprints, live) : [];
-    if (findings.length > 0) return { outcome: 'refused', findings };
+    const partyId = await lockParty(client, intent.exporterId);
+    const { claims, findings } = await judgeClaims(client, { ...intent, partyId });
+    if (claims === null) return { outcome: 'refused', findings };
 
     await insertFiling(client, intent, filingId, before ? before.revision + 1 : 0);
-    await insertRows(client, intent, filingId, fingerprints, live);
+    await insertRows(client, { intent, filingId, partyId, claims });
     if (intent.corrects) {
       const refused = await takeOverRows(client, { parent: intent.corrects, filingId, rows: intent.rows });
       if (refused.length > 0) throw new TakeOverRefused(refused);
     }
+    await reserve(client, { filingId, exporterId: intent.exporterId, at: intent.at });
     await addEvent(client, {
       filingId,
       at: intent.at,
       kind: 'made',
       who: intent.madeBy,
       text: `${intent.rows.length} rows recorded, declaration ${intent.declaration}`,
-      data: { contentHash: intent.contentHash, duplicateReason: intent.duplicateReason },
+      data: { contentHash: intent.contentHash, allowDuplicate: intent.permitted },
     });
     return { outcome: 'opened', filingId };
   }).catch((error: unknown): IntentOutcome => {
@@ -103,7 +111,7 @@ function filingIdOf({ mode, reference, correction }: Intent, revision: number): 
 
 /** What an earlier filing under the same reference means for this one; null: a new revision may be made. */
 async function judgeEarlier(client: Queryable, before: FilingRecord, intent: Intent): Promise<IntentOutcome | null> {
-  const same = before.contentHash === intent.contentHash && before.exporterId === intent.exporterId;
+  const same = before.contentHash === intent.contentHash && sameId(before.exporterId, intent.exporterId);
   if (!isEnd(before.state)) {
     // One workflow id runs a filing, and Temporal runs one workflow of that id: if it asks, the run before it is lost.
     if (same && before.workflowId === intent.workflowId) return { outcome: 'resumed', filingId: before.filingId };
@@ -145,54 +153,12 @@ function runElsewhere(before: FilingRecord): Finding {
   };
 }
 
-interface Holder {
-  fingerprint: string;
-  ordinal: number;
-  filingId: string;
-  reference: string;
-  state: FilingState;
-  madeAt: Date;
-}
-
-async function liveHolders(client: Queryable, fingerprints: string[]): Promise<Map<string, Holder[]>> {
-  const { rows } = await client.query<Holder>(
-    `SELECT r.fingerprint, r.ordinal, f.filing_id AS "filingId", f.reference, f.state, f.made_at AS "madeAt"
-       FROM filing_rows r JOIN filings f USING (filing_id)
-      WHERE r.live AND r.fingerprint = ANY($1) ORDER BY r.ordinal DESC`,
-    [fingerprints],
-  );
-  const holders = new Map<string, Holder[]>();
-  for (const row of rows) holders.set(row.fingerprint, [...(holders.get(row.fingerprint) ?? []), row]);
-  return holders;
-}
-
-function refuseLive(rows: MappingRow[], fingerprints: string[], live: Map<string, Holder[]>): Finding[] {
-  return rows.flatMap((row, position): Finding[] => {
-    const holder = live.get(fingerprints[position] ?? '')?.[0];
-    if (!holder) return [];
-    const { irmNumber, sbCumInvoiceNumber, mappedIRMAmountFCC } = row.mapping;
-    return [
-      {
-        severity: 'error',
-        code: 'mapping_live',
-        row: row.row,
-        field: null,
-        filingId: holder.filingId,
-        message:
-          `IRM ${irmNumber} for document ${sbCumInvoiceNumber} with ${mappedIRMAmountFCC} is already in filing ${holder.filingId} ` +
-          `(reference ${holder.reference}, state ${holder.state}, made ${holder.madeAt.toISOString()}). ` +
-          'See "ebrc show" of that filing; to file it once more on purpose, give --allow-duplicate REASON.',
-      },
-    ];
-  });
-}
-
 async function insertFiling(client: Queryable, intent: Intent, filingId: string, revision: number): Promise<void> {
   await client.query(
     `INSERT INTO filings (filing_id, mode, exporter_id, reference, correction, revision, corrects, workflow_id,
         content_hash, input_ref, upload_type, declaration, channel, state, warnings, made_by, made_at, declared_by,
-        approval_needed, duplicate_reason, changed_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 'checking', $14, $15, $16, $15, $17, $18, $16)`,
+        approval_needed, changed_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 'checking', $14, $15, $16, $15, $17, $16)`,
     [
       filingId,
       intent.mode,
@@ -211,49 +177,48 @@ async function insertFiling(client: Queryable, intent: Intent, filingId: string,
       intent.madeBy,
       intent.at,
       intent.approvalNeeded,
-      intent.duplicateReason,
     ],
   );
 }
 
 async function insertRows(
   client: Queryable,
-  intent: Intent,
-  filingId: string,
-  fingerprints: string[],
-  live: Map<string, Holder[]>,
+  {
+    intent,
+    filingId,
+    partyId,
+    claims,
+  }: { intent: Intent; filingId: string; partyId: number; claims: readonly MappingClaim[] },
 ): Promise<void> {
   const single = intent.rows.length <= ROWS_PER_SUBMISSION;
-  const nextOrdinal = new Map(
-    [...live].map(([fingerprint, holders]) => [fingerprint, (holders[0]?.ordinal ?? -1) + 1]),
-  );
   const rows = intent.rows.map(({ row, mapping, extra }, position) => {
-    const fingerprint = fingerprints[position] ?? '';
-    const ordinal = nextOrdinal.get(fingerprint) ?? 0;
-    nextOrdinal.set(fingerprint, ordinal + 1);
+    const claim = claims[position];
     return {
       position,
       source_row: row,
       submission: Math.floor(position / ROWS_PER_SUBMISSION) + 1,
       // A submission numbers its rows 1 to 999; a filing of one submission keeps the caller's numbers.
       serial_no: single ? mapping.serialNo : (position % ROWS_PER_SUBMISSION) + 1,
-      irm_key: mappingIrmKey(mapping),
+      irm_key: irmIdentity(mapping),
       mapping,
       extra: extra ?? null,
       mapped_amount: canonicalAmount(mapping.mappedIRMAmountFCC),
       currency: mapping.irmFCC,
-      fingerprint,
-      ordinal,
+      fingerprint: claim?.fingerprint,
+      ordinal: claim?.ordinal,
+      permit_reason: claim?.permit?.reason ?? null,
+      permit_besides: claim?.permit?.besides ?? null,
     };
   });
   await client.query(
-    `INSERT INTO filing_rows (filing_id, exporter_id, position, source_row, submission, serial_no, irm_key, mapping, extra,
-        mapped_amount, currency, fingerprint, ordinal, live, state)
-     SELECT $1, $2, r.position, r.source_row, r.submission, r.serial_no, r.irm_key, r.mapping, r.extra, r.mapped_amount,
-        r.currency, r.fingerprint, r.ordinal, true, 'planned'
-       FROM jsonb_to_recordset($3::jsonb) AS r(position int, source_row int, submission int, serial_no int, irm_key text,
-        mapping jsonb, extra jsonb, mapped_amount numeric, currency text, fingerprint text, ordinal int)`,
-    [filingId, intent.exporterId, JSON.stringify(rows)],
+    `INSERT INTO filing_rows (filing_id, exporter_id, party_id, position, source_row, submission, serial_no, irm_key, mapping,
+        extra, mapped_amount, currency, fingerprint, ordinal, permit_reason, permit_besides, live, state)
+     SELECT $1, $2, $3, r.position, r.source_row, r.submission, r.serial_no, r.irm_key, r.mapping, r.extra, r.mapped_amount,
+        r.currency, r.fingerprint, r.ordinal, r.permit_reason, r.permit_besides, true, 'planned'
+       FROM jsonb_to_recordset($4::jsonb) AS r(position int, source_row int, submission int, serial_no int, irm_key text,
+        mapping jsonb, extra jsonb, mapped_amount numeric, currency text, fingerprint text, ordinal int,
+        permit_reason text, permit_besides text[])`,
+    [filingId, intent.exporterId, partyId, JSON.stringify(rows)],
   );
   await client.query(
     `INSERT INTO submissions (filing_id, submission, row_count)

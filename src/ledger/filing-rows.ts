@@ -1,13 +1,15 @@
 import { isLive, ROW_STATES, type RowState } from '../domain/filing-states';
 import type { Finding } from '../domain/finding';
-import type { RowVerdict } from '../domain/request-status';
 import type { OpenRow } from '../domain/certificate-matching';
 import type { Mapping } from '../domain/mapping';
 import type { FilingCounts } from '../domain/contracts';
 import { closeOpenAttempts } from './attempts';
 import { lockFiling } from './filing-lock';
 import { giveRowsBack } from './row-takeover';
+import { UNSETTLED_STATES } from './settle-rows';
 import type { Queryable } from './pool';
+
+export { settleRows } from './settle-rows';
 
 /** A row as the ledger holds it; `serialNo` is the number that was, or will be, sent. */
 export interface FilingRow {
@@ -35,62 +37,6 @@ export async function readRows(db: Queryable, filingId: string, submission?: num
   return rows;
 }
 
-/** States in which a row may still become something else by an outcome of the service. */
-const UNSETTLED: RowState[] = ['planned', 'submitted', 'unknown', 'abandoned_after_send'];
-
-/**
- * Settles rows as the authority said: certified with their certificate, or errored with its words. Rows left open stay
- * as they are; a row that is settled already never changes, so that a repeated or late write does nothing.
- */
-export async function settleRows(
-  db: Queryable,
-  {
-    filingId,
-    exporterId,
-    verdicts,
-    at,
-  }: { filingId: string; exporterId: string; verdicts: readonly RowVerdict[]; at: Date },
-): Promise<void> {
-  for (const verdict of verdicts) {
-    if (verdict.outcome === 'certified') await certifyRow(db, { filingId, exporterId, at, ...verdict });
-    if (verdict.outcome === 'errored') {
-      await db.query(
-        `UPDATE filing_rows SET state = 'needs_correction', live = false, errors = $3, settled_at = $4
-          WHERE filing_id = $1 AND position = $2 AND state = ANY($5)`,
-        [filingId, verdict.position, JSON.stringify(verdict.errors), at, UNSETTLED],
-      );
-    }
-  }
-}
-
-async function certifyRow(
-  db: Queryable,
-  row: {
-    filingId: string;
-    exporterId: string;
-    position: number;
-    eBRCNumber: string;
-    eBRCDate: string | null;
-    at: Date;
-  },
-): Promise<void> {
-  // A number that belongs to another row already is left open instead of taken twice: the unique index would refuse it.
-  const updated = await db.query(
-    `UPDATE filing_rows SET state = 'certified', live = true, ebrc_number = $3, ebrc_date = $4, settled_at = $5, errors = '[]'
-      WHERE filing_id = $1 AND position = $2 AND state = ANY($6)
-        AND NOT EXISTS (SELECT 1 FROM filing_rows o WHERE o.exporter_id = $7 AND o.ebrc_number = $3)`,
-    [row.filingId, row.position, row.eBRCNumber, row.eBRCDate, row.at, UNSETTLED, row.exporterId],
-  );
-  if (updated.rowCount === 0) return;
-  await db.query(
-    `INSERT INTO certificates (exporter_id, ebrc_number, ebrc_date, filing_id, position, first_seen_at)
-     VALUES ($1, $2, $3, $4, $5, $6)
-     ON CONFLICT (exporter_id, ebrc_number) DO UPDATE SET filing_id = $4, position = $5,
-       ebrc_date = coalesce(certificates.ebrc_date, $3)`,
-    [row.exporterId, row.eBRCNumber, row.eBRCDate, row.filingId, row.position, row.at],
-  );
-}
-
 /** Moves the unsettled rows of a submission to another state, such as `submitted`. Rows that were given up stay so. @returns how many */
 export async function moveRows(
   db: Queryable,
@@ -99,7 +45,7 @@ export async function moveRows(
   const { rowCount } = await db.query(
     `UPDATE filing_rows SET state = $3, live = $4
       WHERE filing_id = $1 AND ($2::int IS NULL OR submission = $2) AND state = ANY($5)`,
-    [filingId, submission, state, isLive(state), UNSETTLED.filter((each) => each !== 'abandoned_after_send')],
+    [filingId, submission, state, isLive(state), UNSETTLED_STATES.filter((each) => each !== 'abandoned_after_send')],
   );
   return rowCount ?? 0;
 }
@@ -121,7 +67,7 @@ export async function releaseRows(
     `UPDATE filing_rows SET state = $3, live = false, reserved_at = NULL, settled_at = $4
       WHERE filing_id = $1 AND submission = $2 AND state = ANY($5)
         AND NOT EXISTS (SELECT FROM attempts WHERE filing_id = $1 AND submission = $2 AND state IN ('sending', 'answered'))`,
-    [filingId, submission, state, at, UNSETTLED],
+    [filingId, submission, state, at, UNSETTLED_STATES],
   );
   await giveBackIfAllFree(db, filingId);
 }
@@ -156,13 +102,13 @@ async function giveBackIfAllFree(db: Queryable, filingId: string): Promise<void>
 export async function saveRowErrors(db: Queryable, filingId: string, findings: readonly Finding[]): Promise<void> {
   const byRow = new Map<number, string[]>();
   for (const { row, message } of findings) if (row !== null) byRow.set(row, [...(byRow.get(row) ?? []), message]);
-  for (const [row, messages] of byRow) {
-    await db.query(`UPDATE filing_rows SET errors = $3 WHERE filing_id = $1 AND source_row = $2 AND NOT live`, [
-      filingId,
-      row,
-      JSON.stringify(messages),
-    ]);
-  }
+  const errors = [...byRow].map(([row, messages]) => ({ row, messages }));
+  await db.query(
+    `UPDATE filing_rows r SET errors = e.messages
+       FROM jsonb_to_recordset($2::jsonb) AS e (row int, messages jsonb)
+      WHERE r.filing_id = $1 AND r.source_row = e.row AND NOT r.live`,
+    [filingId, JSON.stringify(errors)],
+  );
 }
 
 /** Rows of a filing, or of one of its submissions, that have no outcome yet. */
@@ -183,7 +129,7 @@ export async function countRows(db: Queryable, filingId: string): Promise<Filing
             count(*) FILTER (WHERE r.state = 'certified' AND c.archived_at IS NOT NULL)::int AS archived,
             count(*) FILTER (WHERE r.state IN ('needs_correction', 'corrected'))::int AS errored,
             count(*) FILTER (WHERE r.state IN ('planned', 'submitted', 'unknown'))::int AS open
-       FROM filing_rows r LEFT JOIN certificates c ON c.exporter_id = r.exporter_id AND c.ebrc_number = r.ebrc_number
+       FROM filing_rows r LEFT JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number
       WHERE r.filing_id = $1`,
     [filingId],
   );
@@ -199,8 +145,8 @@ export async function rowStates(db: Queryable, filingId: string): Promise<RowSta
 }
 
 /**
- * The rows of a filing that still lack a certificate, and the rows of other filings of the exporter that could claim the
- * same ones.
+ * The rows of a filing that still lack a certificate, and the rows of other filings of the exporter's party that could claim
+ * the same ones.
  */
 export async function openRowsOf(db: Queryable, filingId: string, exporterId: string): Promise<OpenRow[]> {
   const { rows } = await db.query<Omit<OpenRow, 'mine'>>(
@@ -208,7 +154,7 @@ export async function openRowsOf(db: Queryable, filingId: string, exporterId: st
             mapping->>'sbCumInvoiceDate' AS "sbCumInvoiceDate", mapped_amount::text AS "mappedIRMAmountFCC", currency,
             mapping->>'billNo' AS "billNo"
        FROM filing_rows
-      WHERE exporter_id = $2 AND live AND ebrc_number IS NULL
+      WHERE party_id = (SELECT party_id FROM exporters WHERE exporter_id = $2) AND live AND ebrc_number IS NULL
         AND (filing_id = $1 OR submitted_at IS NOT NULL)
       ORDER BY filing_id, position`,
     [filingId, exporterId],

@@ -79,7 +79,7 @@ async function readRowViews(db: Queryable, filingId: string): Promise<RowView[]>
             r.mapping->>'sbCumInvoiceNumber' AS "sbCumInvoiceNumber", r.mapped_amount::float8 AS "mappedIRMAmountFCC",
             r.currency, r.state, r.ebrc_number AS "eBRCNumber", r.ebrc_date AS "eBRCDate", c.pdf_document AS document,
             c.pdf_sha256 AS sha256, r.errors
-       FROM filing_rows r LEFT JOIN certificates c ON c.exporter_id = r.exporter_id AND c.ebrc_number = r.ebrc_number
+       FROM filing_rows r LEFT JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number
       WHERE r.filing_id = $1 ORDER BY r.position`,
     [filingId],
   );

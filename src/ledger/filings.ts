@@ -64,15 +64,15 @@ export async function needFiling(db: Queryable, filingId: string): Promise<Filin
 }
 
 /**
- * A filing by its id, or by the caller's reference (`REFERENCE`, or `REFERENCE/n` for the n-th correction); the newest
- * revision where there are several.
+ * A filing by its id, its workflow's id, or the caller's reference (`REFERENCE`, or `REFERENCE/n` for the n-th correction, where
+ * no filing has that very reference); the newest revision where there are several.
  */
 export async function findFiling(db: Queryable, mode: Mode, idOrReference: string): Promise<FilingRecord | null> {
   const { rows } = await db.query<FilingRecord>(
     `SELECT ${COLUMNS} FROM filings
       WHERE mode = $1 AND (filing_id = $2 OR workflow_id = $2 OR (reference = $2 AND correction = 0)
         OR (correction > 0 AND reference || '/' || correction = $2))
-      ORDER BY (filing_id = $2) DESC, revision DESC LIMIT 1`,
+      ORDER BY (filing_id = $2) DESC, (workflow_id = $2) DESC, (reference = $2) DESC, revision DESC LIMIT 1`,
     [mode, idOrReference],
   );
   return rows[0] ?? null;
@@ -103,7 +103,7 @@ export interface FilingFilter {
 export async function listFilings(db: Queryable, filter: FilingFilter): Promise<FilingRecord[]> {
   const { rows } = await db.query<FilingRecord>(
     `SELECT ${COLUMNS} FROM filings
-      WHERE mode = $1 AND ($2::text IS NULL OR state = $2) AND ($3::text IS NULL OR exporter_id = $3)
+      WHERE mode = $1 AND ($2::text IS NULL OR state = $2) AND ($3::text IS NULL OR lower(exporter_id) = lower($3))
         AND ($4::boolean IS NULL OR (needs_attention OR run_problem IS NOT NULL) = $4)
       ORDER BY made_at DESC, filing_id LIMIT $5`,
     [filter.mode, filter.state ?? null, filter.exporterId ?? null, filter.attention ?? null, filter.limit ?? 10_000],

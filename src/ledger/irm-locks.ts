@@ -1,21 +1,27 @@
-import type { MappingRow } from '../domain/mapping';
+import { irmIdentity, type IrmNames } from '../domain/identity';
+import type { Mode } from '../domain/names';
 import type { Queryable } from './pool';
 
 /**
- * Locks the IRMs of a filing until the transaction ends, always in the same order, so that two filings on one balance are
- * checked one after the other and never wait for each other in a ring. Advisory locks, because an IRM that the ledger has
- * not read yet has no row to lock; the date is left out, because callers may name an IRM by either of its dates.
+ * Every transaction takes its locks in this order: the filing's IRMs in key order, then the filing, then the rest (its party,
+ * rows, attempts). Two that need the same ones then never wait for each other in a ring.
  */
-export async function lockIrms(client: Queryable, exporterId: string, rows: readonly MappingRow[]): Promise<void> {
-  const keys = rows.map(({ mapping }) =>
-    [exporterId, mapping.irmNumber, mapping.irmAdCode, mapping.irmIfscCode]
-      .map((part) => part.trim().toUpperCase())
-      .join('|'),
-  );
+const IRM_LOCKS = 2;
+
+/** IRMs share this many locks: PostgreSQL has room for a few thousand in all, and one filing may have a thousand IRMs. */
+const STRIPES = 256;
+
+/**
+ * Locks the IRMs of a filing until the transaction ends, so that two filings on one balance are checked one after the other.
+ * Advisory locks, because an IRM that the ledger has not read yet has no row to lock; without the party, which may become
+ * another while a filing waits.
+ */
+export async function lockIrms(client: Queryable, mode: Mode, irms: readonly IrmNames[]): Promise<void> {
+  const keys = [...new Set(irms.map((irm) => `${mode} ${irmIdentity(irm)}`))];
   await client.query(
-    `SELECT pg_advisory_xact_lock(k) FROM (
-       SELECT DISTINCT hashtextextended(key, 2) AS k FROM unnest($1::text[]) AS key ORDER BY 1
+    `SELECT pg_advisory_xact_lock(${IRM_LOCKS}, stripe) FROM (
+       SELECT DISTINCT (hashtextextended(key, 0) & ${STRIPES - 1})::int AS stripe FROM unnest($1::text[]) AS key ORDER BY 1
      ) AS ordered`,
-    [[...new Set(keys)]],
+    [keys],
   );
 }

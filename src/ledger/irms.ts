@@ -1,7 +1,9 @@
 import type pg from 'pg';
 import { filingDateFromAnything, isFilingDate } from '../domain/dates';
 import { canonicalAmount, subtractAmounts } from '../domain/money';
-import type { HeldIrm } from '../domain/preflight';
+import type { HeldIrm } from '../domain/held-irms';
+import { comparableText, irmIdentity, readIec } from '../domain/identity';
+import { learnIec } from './exporters';
 import { changeOf, type IrmChange } from './irm-change';
 import { withTransaction, type Queryable } from './pool';
 
@@ -62,7 +64,8 @@ const BATCH = 1_000;
 /**
  * Keeps an exporter's IRMs, by their full key (spec: "An IRM number alone is not unique"), with the history of their balances,
  * and notices what was amended or cancelled. `readAt` is the moment that the balances are from; a record that the ledger
- * has from a later moment stays as it is. One transaction; the same list again changes nothing.
+ * has from a later moment stays as it is. One transaction; the same list again changes nothing. An exporter without a known IEC
+ * takes the one that its IRMs agree on.
  */
 export async function saveIrms(
   pool: pg.Pool,
@@ -71,7 +74,7 @@ export async function saveIrms(
   readAt: Date,
 ): Promise<SavedIrms> {
   const incoming = new Map(records.map((record) => [keyOf(rowOf(exporterId, record, readAt)), record]));
-  return withTransaction(pool, async (client) => {
+  const saved = await withTransaction(pool, async (client) => {
     await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 5))', [`irms/${exporterId}`]);
     const known = new Map((await listIrms(client, exporterId)).map((row) => [keyOf(row), row]));
     const writes: (IrmRow & { record: IrmRecord })[] = [];
@@ -90,6 +93,17 @@ export async function saveIrms(
     }
     return { count: incoming.size, changed: changes.filter((change) => !change.what.includes('first_seen')) };
   });
+  await learnIec(pool, { exporterId, iec: await agreedIec(pool, exporterId), source: 'irms', at: readAt });
+  return saved;
+}
+
+/** The IEC that all IRMs of an exporter agree on; null where they name none, or several. */
+async function agreedIec(db: Queryable, exporterId: string): Promise<string | null> {
+  const { rows } = await db.query<{ iec: string }>(
+    'SELECT DISTINCT iec FROM irms WHERE exporter_id = $1 AND iec IS NOT NULL LIMIT 2',
+    [exporterId],
+  );
+  return rows.length === 1 ? (rows[0]?.iec ?? null) : null;
 }
 
 /** All IRMs of an exporter, newest issue first. */
@@ -110,18 +124,26 @@ export async function countIrms(db: Queryable, exporterId: string): Promise<numb
   return rows[0]?.n ?? 0;
 }
 
-/** The IRMs of these numbers, in whatever case and under whichever bank, as the balance rules take them. */
+/**
+ * The IRMs of these numbers, however they are spelled and under whichever bank, as the balance rules take them: those of all
+ * clients of the exporter's party, each as it was read last.
+ */
 export async function heldIrms(db: Queryable, exporterId: string, irmNumbers: readonly string[]): Promise<HeldIrm[]> {
   const { rows } = await db.query<IrmRow>(
-    `SELECT ${COLUMNS} FROM irms WHERE exporter_id = $1 AND upper(trim(irm_number)) = ANY($2)
-      ORDER BY irm_number, ad_code, ifsc_code, issue_date`,
-    [exporterId, irmNumbers.map((number) => number.trim().toUpperCase())],
+    `SELECT DISTINCT ON (irm_key, issue_date, ifsc_code) ${COLUMNS} FROM irms
+      WHERE exporter_id IN (SELECT exporter_id FROM exporters WHERE party_id =
+              (SELECT party_id FROM exporters WHERE lower(exporter_id) = lower($1)))
+        AND split_part(irm_key, ' ', 1) = ANY($2)
+      ORDER BY irm_key, issue_date, ifsc_code, read_at DESC`,
+    [exporterId, irmNumbers.map(comparableText)],
   );
   return rows.map(heldIrmOf);
 }
 
-function heldIrmOf(row: IrmRow): HeldIrm {
-  const amount = row.amount ?? '0';
+/** A missing remittance amount is unknown, not 0; so is a balance that neither the record nor its amount tells. */
+export function heldIrmOf(row: IrmRow): HeldIrm {
+  const { amount, utilized } = row;
+  const left = amount === null || utilized === null ? amount : subtractAmounts(amount, utilized);
   return {
     irmNumber: row.irmNumber,
     irmAdCode: row.adCode,
@@ -131,7 +153,7 @@ function heldIrmOf(row: IrmRow): HeldIrm {
     currency: row.currency ?? '',
     purpose: row.purposeCode ?? '',
     amount,
-    available: row.available ?? (row.utilized === null ? amount : subtractAmounts(amount, row.utilized)),
+    available: row.available ?? left,
     status: row.status,
     readAt: row.readAt.getTime(),
   };
@@ -153,7 +175,7 @@ function rowOf(exporterId: string, record: IrmRecord, readAt: Date): IrmRow {
     status: record.irmStatus?.trim() || null,
     remitterName: record.remitterName,
     remitterCountry: record.remitterCountry,
-    iec: record.iecCode?.trim().toUpperCase() || null,
+    iec: readIec(record.iecCode),
     readAt,
   };
 }
@@ -173,11 +195,11 @@ function keyOf({ irmNumber, adCode, ifscCode, issueDate }: IrmRow): string {
 
 async function upsert(client: Queryable, rows: readonly (IrmRow & { record: IrmRecord })[]): Promise<void> {
   await client.query(
-    `INSERT INTO irms (exporter_id, irm_number, ad_code, ifsc_code, issue_date, remittance_date, currency, purpose_code,
+    `INSERT INTO irms (exporter_id, irm_key, irm_number, ad_code, ifsc_code, issue_date, remittance_date, currency, purpose_code,
        amount, available, utilized, status, remitter_name, remitter_country, iec, record, read_at)
-     SELECT "exporterId", "irmNumber", "adCode", "ifscCode", "issueDate", "remittanceDate", currency, "purposeCode",
+     SELECT "exporterId", "irmKey", "irmNumber", "adCode", "ifscCode", "issueDate", "remittanceDate", currency, "purposeCode",
        amount, available, utilized, status, "remitterName", "remitterCountry", iec, record, "readAt"
-       FROM jsonb_to_recordset($1::jsonb) AS r ("exporterId" text, "irmNumber" text, "adCode" text, "ifscCode" text,
+       FROM jsonb_to_recordset($1::jsonb) AS r ("exporterId" text, "irmKey" text, "irmNumber" text, "adCode" text, "ifscCode" text,
          "issueDate" text, "remittanceDate" text, currency text, "purposeCode" text, amount numeric, available numeric,
          utilized numeric, status text, "remitterName" text, "remitterCountry" text, iec text, record jsonb,
          "readAt" timestamptz)
@@ -186,7 +208,11 @@ async function upsert(client: Queryable, rows: readonly (IrmRow & { record: IrmR
        amount = excluded.amount, available = excluded.available, utilized = excluded.utilized, status = excluded.status,
        remitter_name = excluded.remitter_name, remitter_country = excluded.remitter_country, iec = excluded.iec,
        record = excluded.record, read_at = excluded.read_at`,
-    [JSON.stringify(rows)],
+    [
+      JSON.stringify(
+        rows.map((row) => ({ ...row, irmKey: irmIdentity({ irmNumber: row.irmNumber, irmAdCode: row.adCode }) })),
+      ),
+    ],
   );
 }
 

@@ -13,10 +13,13 @@ export async function reviveRows(
     `WITH freed AS (
        SELECT r.position, CASE WHEN r.live THEN r.ordinal ELSE
            (SELECT coalesce(max(o.ordinal) + 1, 0) FROM filing_rows o WHERE o.fingerprint = r.fingerprint AND o.live)
-           + row_number() OVER (PARTITION BY r.fingerprint, r.live ORDER BY r.position) - 1 END AS ordinal
+           + row_number() OVER (PARTITION BY r.fingerprint, r.live ORDER BY r.position) - 1 END AS ordinal,
+         (SELECT o.filing_id FROM filing_rows o WHERE o.fingerprint = r.fingerprint AND o.live
+             AND (o.filing_id, o.position) <> (r.filing_id, r.position) ORDER BY o.ordinal LIMIT 1) AS holder
          FROM filing_rows r WHERE r.filing_id = $1 AND r.submission = $2
           AND r.state IN ('planned', 'withdrawn', 'needs_correction'))
-     UPDATE filing_rows r SET live = true, ordinal = freed.ordinal, settled_at = NULL,
+     UPDATE filing_rows r SET live = true, ordinal = freed.ordinal,
+        collided_with = coalesce(r.collided_with, freed.holder, CASE WHEN freed.ordinal > 0 THEN r.filing_id END), settled_at = NULL,
         submitted_at = coalesce(r.submitted_at, $3), reserved_at = coalesce(r.reserved_at, $3),
         state = CASE WHEN f.closed_at IS NULL THEN 'submitted' ELSE 'abandoned_after_send' END
        FROM filings f, freed

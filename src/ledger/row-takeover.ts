@@ -1,5 +1,6 @@
 import type { Finding } from '../domain/finding';
 import type { MappingRow } from '../domain/mapping';
+import { lockFiling } from './filing-lock';
 import type { Queryable } from './pool';
 
 /**
@@ -10,6 +11,7 @@ export async function takeOverRows(
   client: Queryable,
   { parent, filingId, rows }: { parent: string; filingId: string; rows: readonly MappingRow[] },
 ): Promise<Finding[]> {
+  await lockFiling(client, parent);
   const { rows: waiting } = await client.query<{ serialNo: number; state: string; takenOverBy: string | null }>(
     `SELECT (mapping->>'serialNo')::int AS "serialNo", state, taken_over_by AS "takenOverBy"
        FROM filing_rows WHERE filing_id = $1 FOR UPDATE`,

@@ -14,8 +14,8 @@ export async function saveSnapshot(
   snapshot: { filingId: string; submission: number; exporterId: string; certificates: string[] | null; at: Date },
 ): Promise<void> {
   await db.query(
-    `INSERT INTO snapshots (filing_id, submission, exporter_id, taken_at, certificates, balances)
-     SELECT $1, $2, $3, $4, $5, ${BALANCES}`,
+    `INSERT INTO snapshots (filing_id, submission, exporter_id, party_id, taken_at, certificates, balances)
+     SELECT $1, $2, $3, (SELECT party_id FROM exporters WHERE exporter_id = $3), $4, $5, ${BALANCES}`,
     [
       snapshot.filingId,
       snapshot.submission,
@@ -29,8 +29,7 @@ export async function saveSnapshot(
 /** Balances of a submission's IRMs as they stand, as one jsonb value; $1 is the filing, $2 the submission, $3 the exporter. */
 const BALANCES = `coalesce((SELECT jsonb_agg(DISTINCT jsonb_build_object('irmKey', r.irm_key, 'available', i.available::text,
     'readAt', i.read_at)) FROM filing_rows r
-    JOIN irms i ON i.exporter_id = r.exporter_id AND i.irm_number = r.mapping->>'irmNumber'
-      AND i.ad_code = r.mapping->>'irmAdCode' AND i.ifsc_code = r.mapping->>'irmIfscCode'
+    JOIN irms i ON i.exporter_id = r.exporter_id AND i.irm_key = r.irm_key
     WHERE r.filing_id = $1 AND r.submission = $2 AND r.exporter_id = $3), '[]')`;
 
 /** The balances now, in the form of a snapshot's. */
@@ -59,7 +58,7 @@ export async function snapshotBefore(
   return rows[0] ?? null;
 }
 
-/** The newest snapshot of the exporter's certificates, whichever filing took it, that is not older than `since`. */
+/** The newest snapshot of the certificates of the exporter's party, whichever filing took it, that is not older than `since`. */
 export async function recentCertificateSnapshot(
   db: Queryable,
   exporterId: string,
@@ -67,7 +66,7 @@ export async function recentCertificateSnapshot(
 ): Promise<{ certificates: string[]; takenAt: Date } | null> {
   const { rows } = await db.query<{ certificates: string[]; takenAt: Date }>(
     `SELECT certificates, taken_at AS "takenAt" FROM snapshots
-      WHERE exporter_id = $1 AND taken_at >= $2 AND certificates IS NOT NULL ORDER BY taken_at DESC LIMIT 1`,
+      WHERE party_id = (SELECT party_id FROM exporters WHERE exporter_id = $1) AND taken_at >= $2 AND certificates IS NOT NULL ORDER BY taken_at DESC LIMIT 1`,
     [exporterId, since],
   );
   return rows[0] ?? null;

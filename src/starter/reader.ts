@@ -74,7 +74,7 @@ export function createEbrcReader(deps: EbrcReaderDependencies): EbrcReader {
       const rows = await listIrms(pool, exporterId);
       const irmNumbers = [...new Set(rows.map(({ irmNumber }) => irmNumber))];
       const holds = await holdsOn(pool, { exporterId, irmNumbers, exceptFiling: null });
-      return rows.map((row) => irmView(row, holds));
+      return rows.map((row) => irmView(row, rows, holds));
     },
   };
 }

@@ -88,7 +88,7 @@ export async function buildTemplate(irms: readonly HeldIrm[]): Promise<Buffer> {
       irmDt: date === null ? null : midnight(date),
       irmFCC: irm.currency,
       irmPurposeCode: irm.purpose,
-      irmRemitAmtFCC: Number(irm.amount),
+      irmRemitAmtFCC: irm.amount === null ? null : Number(irm.amount),
       isVostro: 'N',
       isThirdPartyExport: 'N',
       isGstAvail: 'N',

@@ -78,12 +78,17 @@ function endUnsent(run: FilingRun): Promise<void> {
   return end(run, run.counts.errored > 0 ? 'needs_correction' : 'abandoned');
 }
 
+/** How often an exporter that the ledger does not hold is read from the service before the filing is refused. */
+const MOST_ADOPTIONS = 2;
+
 /** Records the intent. @returns false when there is nothing to do: it was refused, or its outcome is recorded. */
 async function open(run: FilingRun, input: FileInput): Promise<boolean> {
   const { workflowId } = workflowInfo();
-  for (;;) {
+  for (let adoptions = 0; ; adoptions += 1) {
     const opened = await calls('ledger', { summary: 'Record what is to be filed' }).openFiling({ input, workflowId });
     if (opened.outcome === 'exporter_unknown') {
+      if (adoptions === MOST_ADOPTIONS)
+        return refuseExporter(run, 'the service names another client than was asked for');
       if (!(await adoptExporter(run))) return false;
       continue;
     }
@@ -108,11 +113,15 @@ async function adoptExporter(run: FilingRun): Promise<boolean> {
   } catch (error) {
     const failure = readFailure(error);
     if (failure.kind === null) throw error;
-    const message = `The service does not know exporter ${exporterId} in this key's mode: ${failure.message}. Onboard it first.`;
-    run.errors = [{ severity: 'error', code: 'exporter_unknown', row: null, field: 'platformCustomerId', message }];
-    run.state = 'needs_correction';
-    return false;
+    return refuseExporter(run, failure.message);
   }
+}
+
+function refuseExporter(run: FilingRun, why: string): false {
+  const message = `The service does not know exporter ${run.input.exporterId} in this key's mode: ${why}. Onboard it first.`;
+  run.errors = [{ severity: 'error', code: 'exporter_unknown', row: null, field: 'platformCustomerId', message }];
+  run.state = 'needs_correction';
+  return false;
 }
 
 async function checkAndApprove(run: FilingRun): Promise<void> {

@@ -1,4 +1,4 @@
-import { irmKeyText } from '../../src/domain/mapping';
+import { irmIdentity } from '../../src/domain/identity';
 import type { HeldIrm, Hold } from '../../src/domain/preflight';
 import { checkBalances } from '../../src/domain/preflight';
 import { mapping, mappingRow } from './sample-mapping';
@@ -24,7 +24,8 @@ const hold = (changes: Partial<Hold> = {}): Hold => ({
   filingId: 'filing-1',
   reference: 'JAN-1',
   state: 'processing',
-  irmKey: irmKeyText(mapping()),
+  irmKey: irmIdentity(mapping()),
+  irmDt: mapping().irmDt,
   amount: '8000.00',
   submittedAt: READ_AT - 1,
   outcomeKnown: true,
@@ -89,7 +90,70 @@ test('a certified filing that the utilised amount covers is in the balance', () 
 });
 
 test('holds on another IRM do not count', () => {
-  expect(check([irm()], [hold({ submittedAt: null, irmKey: irmKeyText(mapping({ irmDt: '06012026' })) })])).toEqual([]);
+  const otherBank = irmIdentity(mapping({ irmAdCode: '0510002' }));
+  expect(check([irm()], [hold({ submittedAt: null, irmKey: otherBank })])).toEqual([]);
+  const recurring = irm({ issueDate: '01012026', remittanceDate: '01012026' });
+  expect(check([irm(), recurring], [hold({ submittedAt: null, irmDt: '01012026' })])).toEqual([]);
+});
+
+test('an IRM is one under either of its two dates, and under any IFSC', () => {
+  const later = mappingRow({ serialNo: 2, irmDt: '04012026', sbCumInvoiceNumber: '2' });
+  expect(check([irm()], [], [mappingRow(), later])).toEqual(['error 2 mappedIRMAmountFCC over_remittance']);
+  const other = { submittedAt: null, irmDt: '04012026' };
+  expect(check([irm()], [hold(other)])).toEqual(['error 1 mappedIRMAmountFCC balance_held filing-1']);
+  expect(check([irm()], [hold(other)], [mappingRow({ irmIfscCode: 'HDFC0000009' })])).toEqual([
+    'warning 1 irmIfscCode irm_ifsc_differs',
+    'error 1 mappedIRMAmountFCC balance_held filing-1',
+  ]);
+});
+
+test('a hold whose date no record has may be on any of its number and AD code', () => {
+  expect(check([irm()], [hold({ submittedAt: null, irmDt: '09012026' })])).toEqual([
+    'error 1 mappedIRMAmountFCC balance_held filing-1',
+  ]);
+});
+
+test('without a record for the date, all of the number and AD code counts together', () => {
+  const unknown = mappingRow({ irmDt: '09012026' });
+  expect(check([irm({ available: '9000' })], [hold({ submittedAt: null })], [unknown])).toEqual([
+    'warning 1 irmNumber irm_unknown',
+    'error 1 mappedIRMAmountFCC balance_held filing-1',
+  ]);
+  const second = irm({ issueDate: '01012026', remittanceDate: null });
+  expect(check([irm(), second], [hold({ submittedAt: null })], [unknown])).toEqual(['warning 1 irmNumber irm_unknown']);
+});
+
+test('without any record, what the rows state of the remittance bears all of it', () => {
+  expect(check([], [hold({ submittedAt: null })])).toEqual([
+    'warning 1 irmNumber irm_unknown',
+    'error 1 mappedIRMAmountFCC balance_held filing-1',
+  ]);
+  expect(check([], [hold({ submittedAt: null, amount: '2000' })])).toEqual(['warning 1 irmNumber irm_unknown']);
+  const later = mappingRow({ serialNo: 2, irmDt: '04012026', sbCumInvoiceNumber: '2' });
+  expect(check([], [], [mappingRow(), later])).toEqual([
+    'warning 1 irmNumber irm_unknown',
+    'warning 2 irmNumber irm_unknown',
+    'error 2 mappedIRMAmountFCC over_remittance',
+  ]);
+});
+
+test('where several records fit, each has to bear the amount, and it is said', () => {
+  const twin = irm({ irmIfscCode: 'ICIC0000001', amount: '12000.00', available: '9000.00' });
+  expect(check([irm(), twin])).toEqual([
+    'warning 1 irmIfscCode irm_ifsc_differs',
+    'warning 1 irmRemitAmtFCC irm_amount_differs',
+    'warning 1 irmNumber irm_ambiguous',
+  ]);
+  expect(check([irm(), { ...twin, available: '7999' }])).toContain('error 1 mappedIRMAmountFCC over_balance');
+});
+
+test('a missing remittance amount is unknown, not 0', () => {
+  expect(check([irm({ amount: null })])).toEqual(['warning 1 mappedIRMAmountFCC irm_amount_unknown'].slice(1));
+  expect(check([irm({ amount: null, available: null })])).toEqual(['warning 1 mappedIRMAmountFCC irm_amount_unknown']);
+  expect(check([irm({ amount: null, available: '7999' })])).toEqual([
+    'warning 1 irmRemitAmtFCC irm_amount_differs',
+    'error 1 mappedIRMAmountFCC over_balance',
+  ]);
 });
 
 test('irmDt is the issue date, or the remittance date where only that fits', () => {
@@ -112,5 +176,5 @@ test('what may be seen otherwise by the authority warns and never blocks', () =>
 
 test('an unknown IRM says under what the number is known', () => {
   const [finding] = checkBalances([mappingRow()], [irm({ irmAdCode: '0510009' })], []);
-  expect(finding?.message).toContain('That number is held with AD code 0510009, IFSC HDFC0000001, date 05012026');
+  expect(finding?.message).toContain('That number is held with AD code 0510009, dates 05012026 and 04012026');
 });

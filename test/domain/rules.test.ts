@@ -79,7 +79,7 @@ describe('rules between rows', () => {
     expect(check(row, row)).toEqual(['error 3 null duplicate_mapping']);
     expect(check(row, { ...row, mappedIRMAmountFCC: 7999 })).toEqual([]);
     expect(
-      brief(checkRows([mappingRow(row, 2), mappingRow({ ...row, serialNo: 2 }, 3)], { allowDuplicates: true })),
+      brief(checkRows([mappingRow(row, 2), mappingRow({ ...row, serialNo: 2 }, 3)], { permitted: new Set([3]) })),
     ).toEqual(['warning 3 null duplicate_mapping']);
   });
 
@@ -158,6 +158,7 @@ describe('a push message', () => {
       platformCustomerId: '5f0c1d0e-2b1a-4c3d-8e9f-001122334455',
       uploadType: 101,
       decalarationFlag: 'Y',
+      allowDuplicate: [],
       rows: [{ row: 1, mapping: mapping() }],
     });
     expect(parsePushMessage(JSON.stringify(message())).message).toEqual(parsed);

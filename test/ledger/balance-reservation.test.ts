@@ -6,7 +6,10 @@ import { withTransaction } from '../../src/ledger/pool';
 import { markSending } from '../../src/ledger/sending-mark';
 import type { Finding } from '../../src/domain/finding';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
-import { EXPORTER, knowExporter, minutesLater, NOW, open, readBalance, rowsOf } from './filing-support';
+import type { Mapping } from '../../src/domain/mapping';
+import { saveIrms } from '../../src/ledger/irms';
+import { mappingRow } from '../domain/sample-mapping';
+import { EXPORTER, irmRecord, knowExporter, minutesLater, NOW, open, readBalance, rowsOf } from './filing-support';
 
 let ledger: TestDatabase;
 
@@ -18,9 +21,14 @@ afterEach(() => ledger?.drop());
 
 let documents = 6_000_000;
 /** A filing of its own document that maps `amount` of the one IRM. */
-function filing(reference: string, amount: number): Promise<string> {
+function filing(reference: string, amount: number, more: Partial<Mapping> = {}): Promise<string> {
   documents += 1;
-  const change = { sbCumInvoiceNumber: String(documents), mappedIRMAmountFCC: amount, sbCumInvoiceValueinFCC: amount };
+  const change = {
+    sbCumInvoiceNumber: String(documents),
+    mappedIRMAmountFCC: amount,
+    sbCumInvoiceValueinFCC: amount,
+    ...more,
+  };
   return open(ledger, reference, rowsOf(change));
 }
 
@@ -55,8 +63,25 @@ it('does not count a filing against itself, however often it is checked', async 
   expect(await reserve(filingId)).toEqual([]);
 });
 
+it('counts a filing from its intent on', async () => {
+  const recorded = await filing('RECORDED', 8_000);
+  const refused = await filing('A', 8_000);
+  expect(await reserve(refused)).toMatchObject([{ code: 'balance_held', filingId: recorded }]);
+});
+
+it('counts an IRM once, whichever of its dates and whichever IFSC is given', async () => {
+  const { mapping } = mappingRow();
+  const record = { ...irmRecord(10_000), irmIssueDate: '2026-01-07', remittanceDate: '2026-01-05' };
+  await ledger.pool.query('DELETE FROM irms');
+  await saveIrms(ledger.pool, EXPORTER, [record], NOW);
+  const byIssue = await filing('ISSUE', 8_000, { irmDt: '07012026' });
+  const byRemittance = await filing('REMITTANCE', 8_000, { irmDt: mapping.irmDt, irmIfscCode: 'HDFC0009999' });
+  expect(await reserve(byIssue)).toEqual([]);
+  expect(codes(await reserve(byRemittance))).toEqual(['irm_ifsc_differs', 'balance_held']);
+});
+
 it('counts only filings whose own check has passed, and none that was given up', async () => {
-  await filing('NEVER-CHECKED', 9_000);
+  await filing('OVER', 10_001);
   const given = await filing('GIVEN-UP', 9_000);
   expect(await reserve(given)).toEqual([]);
   await releaseUnsent(ledger.pool, { filingId: given, state: 'withdrawn', at: NOW });

@@ -3,7 +3,6 @@ import {
   exportersAfter,
   findExporter,
   getExporter,
-  iecOf,
   listExporters,
   needExporter,
   noteIrmsRefreshed,
@@ -45,6 +44,7 @@ it('keeps what the service said', async () => {
   const record = customer();
   expect(await save(record)).toEqual({
     exporterId: record.id,
+    partyId: expect.any(Number) as number,
     mode: 'test',
     name: 'Asha Exports',
     email: record.email,
@@ -114,25 +114,6 @@ it('notes the latest refresh', async () => {
   await noteIrmsRefreshed(database.pool, record.id, at(7));
   await noteIrmsRefreshed(database.pool, record.id, at(6));
   expect(await getExporter(database.pool, record.id)).toMatchObject({ irmsRefreshedAt: at(7) });
-});
-
-it('takes the IEC from the client, else from IRMs that agree', async () => {
-  const { pool } = database;
-  const record = customer({ iec: null });
-  await save(record);
-  expect(await iecOf(pool, record.id)).toBeNull();
-  const irm = (number: string, iec: string) =>
-    pool.query(
-      `INSERT INTO irms (exporter_id, irm_number, ad_code, ifsc_code, issue_date, iec, record, read_at)
-       VALUES ($1, $2, '', '', '', $3, '{}', now())`,
-      [record.id, number, iec],
-    );
-  await irm('A', 'AAGCM4521K');
-  expect(await iecOf(pool, record.id)).toBe('AAGCM4521K');
-  await irm('B', 'ZZZZZ99999');
-  expect(await iecOf(pool, record.id)).toBeNull();
-  await save(customer({ id: record.id, email: record.email }), 1);
-  expect(await iecOf(pool, record.id)).toBe('AAGCM4521K');
 });
 
 it('says what to do about an exporter that is not there', async () => {

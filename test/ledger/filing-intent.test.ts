@@ -61,8 +61,10 @@ describe('the same mapping', () => {
 
   it('is kept single by PostgreSQL itself, not only by a read before the write', async () => {
     const filingId = await open(ledger, 'INDEX', newRows());
-    const copy = `INSERT INTO filing_rows SELECT filing_id, position + 1, source_row, submission, serial_no, exporter_id,
-      irm_key, mapping, extra, mapped_amount, currency, fingerprint, ordinal, live, state FROM filing_rows WHERE filing_id = $1`;
+    const columns = `source_row, submission, serial_no, exporter_id, party_id, irm_key, mapping, extra, mapped_amount, currency,
+      fingerprint, ordinal, live, state`;
+    const copy = `INSERT INTO filing_rows (filing_id, position, ${columns})
+      SELECT filing_id, position + 1, ${columns} FROM filing_rows WHERE filing_id = $1`;
     await expect(ledger.pool.query(copy, [filingId])).rejects.toMatchObject({ constraint: 'filing_rows_live_mapping' });
   });
 
@@ -71,9 +73,15 @@ describe('the same mapping', () => {
     if (!row) throw new Error('no row');
     await open(ledger, 'SPELLING', [row]);
     const { irmNumber, sbCumInvoiceNumber } = row.mapping;
-    const spelled = rowsOf({ irmNumber: irmNumber.toLowerCase(), sbCumInvoiceNumber: `0${sbCumInvoiceNumber}` });
+    const spelled = rowsOf({
+      irmNumber: ` ${irmNumber.toLowerCase()}\u200b`,
+      irmAdCode: '510001',
+      irmDt: '04012026',
+      irmIfscCode: 'HDFC0009999',
+      sbCumInvoiceNumber: `0${sbCumInvoiceNumber}`,
+    });
     expect(await record(ledger, 'SPELLING-2', spelled)).toMatchObject({ outcome: 'refused' });
-    await knowExporter(ledger, 'exporter-2');
+    await knowExporter(ledger, 'exporter-2', 'AAGCM4522K');
     expect(await record(ledger, 'SPELLING-3', [row], { exporterId: 'exporter-2' })).toMatchObject({
       outcome: 'opened',
     });
@@ -95,24 +103,64 @@ describe('the same mapping', () => {
     expect(await record(ledger, 'OUTCOMES-3', rows.slice(1))).toMatchObject({ outcome: 'opened' });
   });
 
-  it('takes the next ordinal with a reason, which is kept with who gave it', async () => {
+  it('takes the next ordinal where its row is permitted, with the reason and who gave it', async () => {
     const rows = newRows();
+    const permitted = [{ row: 1, reason: 'equal tranches' }];
     const first = await open(ledger, 'TWICE', rows);
-    const second = await open(ledger, 'TWICE-2', rows, { duplicateReason: 'the portal lost it', madeBy: 'ravi' });
-    const third = await open(ledger, 'TWICE-3', rows, { duplicateReason: 'again' });
+    expect(await record(ledger, 'TWICE-2', rows)).toMatchObject({ findings: [{ allowDuplicate: '1=REASON' }] });
+    const second = await open(ledger, 'TWICE-2', rows, { permitted, madeBy: 'ravi' });
+    // The second filing has not been named to anybody yet.
+    expect(await record(ledger, 'TWICE-3', rows, { permitted })).toMatchObject({ findings: [{ filingId: second }] });
+    const third = await open(ledger, 'TWICE-3', rows, { permitted });
     const { rows: held } = await ledger.pool.query<{ ordinal: number }>(
-      'SELECT ordinal FROM filing_rows WHERE filing_id = ANY($1) ORDER BY ordinal',
+      `SELECT ordinal, permit_reason AS reason, permit_besides AS besides FROM filing_rows
+        WHERE filing_id = ANY($1) ORDER BY ordinal`,
       [[first, second, third]],
     );
-    expect(held.map((row) => row.ordinal)).toEqual([0, 1, 2]);
+    expect(held).toEqual([
+      { ordinal: 0, reason: null, besides: null },
+      { ordinal: 1, reason: 'equal tranches', besides: [first] },
+      { ordinal: 2, reason: 'equal tranches', besides: [second, first] },
+    ]);
     const { rows: story } = await ledger.pool.query<{ who: string; data: unknown }>(
       `SELECT who, data FROM filing_events WHERE filing_id = $1 AND kind = 'made'`,
       [second],
     );
-    expect(story[0]).toMatchObject({ who: 'ravi', data: { duplicateReason: 'the portal lost it' } });
-    // Whoever comes without a reason is refused while any of them is live.
-    await releaseRows(ledger.pool, { filingId: first, submission: 1, state: 'needs_correction', at: NOW });
+    expect(story[0]).toMatchObject({ who: 'ravi', data: { allowDuplicate: permitted } });
+    // Whoever comes without a permission is refused while any of them is live.
+    await withTransaction(ledger.pool, (client) =>
+      releaseRows(client, { filingId: first, submission: 1, state: 'needs_correction', at: NOW }),
+    );
     expect(await record(ledger, 'TWICE-4', rows)).toMatchObject({ findings: [{ filingId: third }] });
+  });
+
+  it('lets just the permitted rows pass, beside just the filings that were named', async () => {
+    const rows = newRows(4);
+    const holder = await open(ledger, 'NAMED', rows.slice(0, 3));
+    const one = [{ row: 2, besides: [holder], reason: 'meant' }];
+    const refused = await record(ledger, 'NAMED-2', rows, { permitted: one });
+    expect(refused).toMatchObject({ findings: [{ row: 1 }, { row: 3, allowDuplicate: '1-3=REASON' }] });
+    expect(JSON.stringify(refused)).toContain('--allow-duplicate 1-3=REASON');
+    const all = [1, 2, 3].map((row) => ({ row, besides: ['F-ANOTHER'], reason: 'meant' }));
+    expect(await record(ledger, 'NAMED-2', rows, { permitted: all })).toMatchObject({ outcome: 'refused' });
+    const right = all.map((each) => ({ ...each, besides: [holder] }));
+    expect(await record(ledger, 'NAMED-2', rows, { permitted: right })).toMatchObject({ outcome: 'opened' });
+  });
+
+  it('in one file takes a permitted row, and no other', async () => {
+    const [row] = newRows();
+    if (!row) throw new Error('no row');
+    const again = { row: 2, mapping: { ...row.mapping, serialNo: 2, billNo: 'ANOTHER' } };
+    const refused = await record(ledger, 'ONE-FILE', [row, again]);
+    expect(refused).toMatchObject({ findings: [{ row: 2, allowDuplicate: '2=REASON' }] });
+    const permitted = [{ row: 2, reason: 'two invoices on one shipping bill' }];
+    expect(await record(ledger, 'ONE-FILE', [row, again], { permitted })).toMatchObject({ outcome: 'opened' });
+  });
+
+  it('has no second ordinal without a permission, in PostgreSQL itself', async () => {
+    const filingId = await open(ledger, 'UNPERMITTED', newRows());
+    const second = ledger.pool.query('UPDATE filing_rows SET ordinal = 1 WHERE filing_id = $1', [filingId]);
+    await expect(second).rejects.toMatchObject({ constraint: 'filing_rows_second_is_permitted' });
   });
 });
 

@@ -1,13 +1,12 @@
-import { createHash } from 'node:crypto';
-import { canonicalContent } from '../../src/domain/content-hash';
 import type { FilingState } from '../../src/domain/filing-states';
 import type { Mapping, MappingRow } from '../../src/domain/mapping';
 import { filingWorkflowId } from '../../src/domain/names';
 import { saveExporter } from '../../src/ledger/exporters';
+import { contentHashOf } from '../../src/ledger/filing-content';
 import { saveInput } from '../../src/ledger/filing-inputs';
 import { recordIntent, type Intent, type IntentOutcome } from '../../src/ledger/filing-intent';
 import { recordProgress } from '../../src/ledger/filing-progress';
-import { saveIrms } from '../../src/ledger/irms';
+import { saveIrms, type IrmRecord } from '../../src/ledger/irms';
 import { needFiling } from '../../src/ledger/filings';
 import { withTransaction } from '../../src/ledger/pool';
 import type { TestDatabase } from '../support/postgres';
@@ -19,7 +18,7 @@ export const NOW = new Date('2026-02-10T06:00:00Z');
 export const minutesLater = (minutes: number): Date => new Date(NOW.getTime() + minutes * 60_000);
 
 /** An exporter that the ledger knows, and its one IRM of 10,000 USD, whose balance was read at NOW. */
-export async function knowExporter({ pool }: TestDatabase, exporterId = EXPORTER): Promise<void> {
+export async function knowExporter({ pool }: TestDatabase, exporterId = EXPORTER, iec = 'AAGCM4521K'): Promise<void> {
   await saveExporter(
     pool,
     {
@@ -27,7 +26,7 @@ export async function knowExporter({ pool }: TestDatabase, exporterId = EXPORTER
       name: 'Asha Exports',
       email: `${exporterId}@example.test`,
       companyName: null,
-      iec: 'AAGCM4521K',
+      iec,
       address: null,
       isActive: true,
       hasDgftCredentials: true,
@@ -36,7 +35,7 @@ export async function knowExporter({ pool }: TestDatabase, exporterId = EXPORTER
     'test',
     NOW,
   );
-  await readBalance({ pool }, 10_000, NOW, exporterId);
+  await readBalance({ pool }, 10_000, NOW, exporterId, iec);
 }
 
 /** The balance of the exporter's IRM, as read from the service at `at`. */
@@ -45,9 +44,15 @@ export async function readBalance(
   available: number,
   at: Date,
   exporterId = EXPORTER,
+  iec = 'AAGCM4521K',
 ): Promise<void> {
+  await saveIrms(pool, exporterId, [irmRecord(available, iec)], at);
+}
+
+/** The exporter's one IRM, of 10,000 USD. */
+export function irmRecord(available: number, iec: string | null = 'AAGCM4521K'): IrmRecord {
   const { mapping } = mappingRow();
-  const irm = {
+  return {
     irmNumber: mapping.irmNumber,
     irmIssueDate: mapping.irmDt,
     irmStatus: 'fresh',
@@ -58,12 +63,11 @@ export async function readBalance(
     remittanceFCCAmount: 10_000,
     irmAvailableAmt: available,
     irmUtilizedAmt: 10_000 - available,
-    iecCode: 'AAGCM4521K',
+    iecCode: iec,
     remitterName: null,
     remitterCountry: null,
     purposeOfRemittance: mapping.irmPurposeCode,
   };
-  await saveIrms(pool, exporterId, [irm], at);
 }
 
 /** Rows of one exporter's IRM, one for each set of changes. */
@@ -86,7 +90,7 @@ export async function record(
     correction: 0,
     corrects: null,
     workflowId: filingWorkflowId('test', reference, more.correction ?? 0),
-    contentHash: createHash('sha256').update(canonicalContent(content)).digest('hex'),
+    contentHash: contentHashOf(content),
     inputRef: await saveInput(pool, { rows, sourceKind: 'json' }),
     rows,
     uploadType: 101,
@@ -95,7 +99,7 @@ export async function record(
     warnings: [],
     madeBy: 'asha',
     approvalNeeded: false,
-    duplicateReason: null,
+    permitted: [],
     at: NOW,
     ...more,
   });

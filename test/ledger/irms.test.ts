@@ -5,6 +5,9 @@ import { createTestDatabase, type TestDatabase } from '../support/postgres';
 
 let database: TestDatabase;
 let exporterId: string;
+/** Every exporter has its own: the IRMs of one IEC's clients are held together. */
+let iecCode: string;
+let exporters = 0;
 
 beforeAll(async () => {
   database = await createTestDatabase();
@@ -14,6 +17,7 @@ afterAll(() => database?.drop());
 
 beforeEach(async () => {
   exporterId = randomUUID();
+  iecCode = `AAGCM${String((exporters += 1)).padStart(4, '0')}K`;
   const nothing = { companyName: null, iec: null, address: null, isActive: null, hasDgftCredentials: null };
   const customer = { id: exporterId, name: 'Asha', email: `${exporterId}@x.test`, ...nothing, dgftApiStatus: null };
   await saveExporter(database.pool, customer, 'test', new Date());
@@ -41,7 +45,7 @@ const save = (records: Partial<IrmRecord>[], minute: number) =>
   saveIrms(
     database.pool,
     exporterId,
-    records.map((record) => ({ ...RECORD, ...record })),
+    records.map((record) => ({ ...RECORD, iecCode, ...record })),
     at(minute),
   );
 const history = async () =>
@@ -132,4 +136,26 @@ it('takes thousands at once, also when two readings come together', async () => 
   await Promise.all([save(many, 0), save(many, 0)]);
   expect(await countIrms(database.pool, exporterId)).toBe(2_500);
   expect(await history()).toHaveLength(2_500);
+});
+
+it('holds the IRMs of a party once, as the client that read them last has them', async () => {
+  await save([{ irmAvailableAmt: 9_000 }], 1);
+  const first = exporterId;
+  const nothing = { companyName: null, address: null, isActive: null, hasDgftCredentials: null, dgftApiStatus: null };
+  const second = { id: randomUUID(), name: 'Asha', email: 'second@x.test', iec: iecCode, ...nothing };
+  await saveExporter(database.pool, second, 'test', new Date());
+  exporterId = second.id;
+  await save([{ irmNumber: 'hdfc irm1', irmAvailableAmt: 8_000 }, { irmNumber: 'OTHER' }], 2);
+  for (const each of [first, second.id]) {
+    expect(await heldIrms(database.pool, each, ['HDFCIRM1'])).toMatchObject([{ available: '8000' }]);
+  }
+});
+
+it('does not take a missing remittance amount for 0', async () => {
+  const unknown = { remittanceFCCAmount: null, irmAvailableAmt: null };
+  await save([unknown, { ...unknown, irmIssueDate: '13052026', irmAvailableAmt: 500 }], 0);
+  expect(await heldIrms(database.pool, exporterId, ['HDFCIRM1'])).toMatchObject([
+    { amount: null, available: null },
+    { amount: null, available: '500' },
+  ]);
 });

@@ -171,7 +171,8 @@ it('does not take over certificates that existed before the send', async () => {
   await first.result();
   expect(account?.certificates).toHaveLength(1);
   stage.fault(exporter, 'push-irm', 'drop-before-accept');
-  const filing = await stage.file(exporter, [row], { allowDuplicate: 'tested' });
+  const again = [{ row: row.serialNo, besides: [(await stage.view(first)).filingId ?? ''], reason: 'tested' }];
+  const filing = await stage.file(exporter, [row], { allowDuplicate: again });
   await stage.until(filing, 'outcome_unknown');
   await stage.pass(0.5);
   const { counts } = await stage.until(filing, 'outcome_unknown');

@@ -1,9 +1,9 @@
 import { subtractAmounts, sumAmounts } from '../../domain/money';
-import { irmKeyText } from '../../domain/mapping';
-import type { Hold } from '../../domain/preflight';
+import { irmIdentity } from '../../domain/identity';
+import { holdsOf, type Hold } from '../../domain/preflight';
 import { readinessOf, type Readiness } from '../../domain/readiness';
 import type { ExporterRow } from '../../ledger/exporters';
-import type { IrmRow } from '../../ledger/irms';
+import { heldIrmOf, type IrmRow } from '../../ledger/irms';
 
 /** An exporter as `ebrc exporters` prints it, in the spec's spelling. */
 export interface ExporterView {
@@ -65,8 +65,18 @@ export interface IrmView {
   readAt: string;
 }
 
-export function irmView(row: IrmRow, holds: readonly Hold[]): IrmView {
-  const own = holds.filter((hold) => keysOf(row).has(hold.irmKey) && !isInBalance(hold, row));
+/** @param all every IRM of the exporter: which of them a hold means depends on the others of the same number and AD code */
+export function irmView(row: IrmRow, all: readonly IrmRow[], holds: readonly Hold[]): IrmView {
+  const identity = identityOf(row);
+  const records = all
+    .filter((other) => identityOf(other) === identity)
+    .map((other) => ({ ...heldIrmOf(other), row: other }));
+  const record = records.find((each) => each.row === row) ?? { ...heldIrmOf(row), row };
+  const own = holdsOf(
+    record,
+    records,
+    holds.filter((hold) => hold.irmKey === identity && !isInBalance(hold, row)),
+  );
   const held = sumAmounts(own.map(({ amount }) => amount));
   return {
     irmNumber: row.irmNumber,
@@ -92,9 +102,4 @@ function isInBalance(hold: Hold, row: IrmRow): boolean {
   return hold.outcomeKnown && hold.submittedAt !== null && hold.submittedAt < row.readAt.getTime();
 }
 
-/** A mapping may name the IRM by its issue date or by its remittance date. */
-function keysOf(row: IrmRow): Set<string> {
-  const key = { irmNumber: row.irmNumber, irmAdCode: row.adCode, irmIfscCode: row.ifscCode };
-  const dates = [row.issueDate, ...(row.remittanceDate === null ? [] : [row.remittanceDate])];
-  return new Set(dates.map((irmDt) => irmKeyText({ ...key, irmDt })));
-}
+const identityOf = ({ irmNumber, adCode }: IrmRow): string => irmIdentity({ irmNumber, irmAdCode: adCode });

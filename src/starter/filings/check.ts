@@ -1,9 +1,11 @@
 import type pg from 'pg';
 import { hasErrors, type Finding } from '../../domain/finding';
+import { sameId } from '../../domain/identity';
 import type { Mode } from '../../domain/names';
 import { oncePerCell } from '../../domain/rules-draft';
 import { balanceFindings } from '../../ledger/balance-reservation';
 import { findExporter } from '../../ledger/exporters';
+import { judgeClaims } from '../../ledger/live-mappings';
 import { annotateWorkbook } from '../../workbook/annotate';
 import { withColumns } from '../../workbook/read';
 import { WorkbookRefused } from '../../workbook/read';
@@ -47,7 +49,7 @@ export async function checkFile(ledger: CheckLedger, request: CheckRequest): Pro
   if (annotate && file.kind === 'json') {
     throw new UsageError('-o goes with a workbook: a push message has no cells to write into.', 'no_workbook');
   }
-  const all = oncePerCell([...file.findings, ...(await balances(ledger, file, exporter))]);
+  const all = oncePerCell([...file.findings, ...(await againstLedger(ledger, file, exporter))]);
   const findings = withColumns(all, file.columns);
   const errors = findings.filter(({ severity }) => severity === 'error');
   const warnings = findings.filter(({ severity }) => severity === 'warning');
@@ -55,19 +57,27 @@ export async function checkFile(ledger: CheckLedger, request: CheckRequest): Pro
   return { ok: errors.length === 0, rows: file.rowCount, errors, warnings, annotated };
 }
 
-/** The balances as the ledger holds them; a warning in their place where there is no ledger to ask. */
-async function balances({ pool, mode }: CheckLedger, file: FilingFile, exporter: string): Promise<Finding[]> {
+/** What the ledger says of balances and of mappings that are live; a warning in its place where there is none to ask. */
+async function againstLedger({ pool, mode }: CheckLedger, file: FilingFile, exporter: string): Promise<Finding[]> {
   if (pool === undefined) {
-    return [warning('no_balances', 'DATABASE_URL is not set: only the rules were checked, not the balances.')];
+    return [
+      warning(
+        'no_balances',
+        'DATABASE_URL is not set: only the rules were checked, not the balances and what is filed already.',
+      ),
+    ];
   }
   const modes: readonly Mode[] = mode ? [mode] : ['test', 'live'];
   for (const each of modes) {
     const known = await findExporter(pool, each, exporter);
     if (!known) continue;
-    if (file.exporterInFile !== undefined && file.exporterInFile !== known.exporterId) {
+    if (file.exporterInFile !== undefined && !sameId(file.exporterInFile, known.exporterId)) {
       return [differs(file.exporterInFile, known.exporterId)];
     }
-    return balanceFindings(pool, { exporterId: known.exporterId, rows: file.rows, exceptFiling: null });
+    const { partyId, exporterId } = known;
+    const { rows, allowDuplicate: permitted } = file;
+    const { findings } = await judgeClaims(pool, { partyId, rows, permitted });
+    return [...findings, ...(await balanceFindings(pool, { exporterId, rows, exceptFiling: null }))];
   }
   throw unknownExporter(exporter, modes.join(' or '));
 }

@@ -1,5 +1,7 @@
+import type { PermittedDuplicate } from '../../domain/duplicates';
 import type { Finding } from '../../domain/finding';
 import type { MappingRow } from '../../domain/mapping';
+import { contentHashOf } from '../../ledger/filing-content';
 import { readRows } from '../../ledger/filing-rows';
 import { countCorrections, type FilingRecord } from '../../ledger/filings';
 import { listCorrections } from '../../ledger/filing-corrections';
@@ -9,7 +11,7 @@ import { refusal } from '../errors';
 import { readFilingFile, refuseErrors, type FilingSource } from './read-file';
 import type { FilingOutcome } from './outcome';
 import { filingOf } from './lookup';
-import { contentHashOf, startFiling, type PreparedFiling, type WaitOptions } from './start';
+import { startFiling, type PreparedFiling, type WaitOptions } from './start';
 
 export interface CorrectRequest {
   /** Filing id or reference of the filing whose errored rows are filed again. */
@@ -19,6 +21,8 @@ export interface CorrectRequest {
   madeBy: string;
   channel?: 'auto' | 'push' | 'bulk';
   approval?: boolean;
+  /** Rows that may be filed although their mapping is live. */
+  allowDuplicate?: PermittedDuplicate[];
 }
 
 /**
@@ -28,11 +32,11 @@ export interface CorrectRequest {
  */
 export async function correctFiling(
   deps: EbrcClientDependencies,
-  { filing: idOrReference, source, madeBy, channel, approval }: CorrectRequest,
+  { filing: idOrReference, source, madeBy, channel, approval, allowDuplicate }: CorrectRequest,
   options: WaitOptions,
 ): Promise<FilingOutcome> {
   const parent = await filingOf(deps, idOrReference);
-  const said = { uploadType: parent.uploadType, declaration: parent.declaration };
+  const said = { uploadType: parent.uploadType, declaration: parent.declaration, allowDuplicate };
   const file = await readFilingFile(source, said);
   const { errored, taken, known } = await rowsOf(deps, parent);
   // Only what is filed has to be right: a certified row of the same workbook is nobody's business any more.
@@ -55,6 +59,7 @@ export async function correctFiling(
     channel,
     madeBy,
     approval,
+    allowDuplicate: file.allowDuplicate,
     corrects: parent.filingId,
   };
   const earlier = await earlierCorrection(deps, prepared);

@@ -1,5 +1,7 @@
 import type { DocumentStore } from '../../documents/document-store';
+import type { PermittedDuplicate } from '../../domain/duplicates';
 import type { Finding } from '../../domain/finding';
+import { sameId } from '../../domain/identity';
 import type { EbrcClientDependencies } from '../dependencies';
 import { refusal, UsageError } from '../errors';
 import { exporterIdOf } from '../exporters/lookup';
@@ -21,8 +23,8 @@ export interface FileRequest {
   madeBy: string;
   /** Wait for `approve` by somebody else. */
   approval?: boolean;
-  /** Why a mapping that is live already is filed again. */
-  allowDuplicate?: string;
+  /** Rows that may be filed although their mapping is live; a push message may say it itself. */
+  allowDuplicate?: PermittedDuplicate[];
 }
 
 /**
@@ -35,14 +37,14 @@ export async function fileFile(
   request: FileRequest,
   wait: WaitOptions,
 ): Promise<FilingOutcome> {
-  const { source: _source, exporter, uploadType: _uploadType, declaration: _declaration, ...rest } = request;
+  const { exporter, reference, channel, madeBy, approval } = request;
   const file = await readFileToFile(deps.documents, request);
   const whose = exporter ?? file.exporterInFile;
   if (whose === undefined) throw new UsageError('Say whose filing it is: --exporter ID-OR-EMAIL.', 'no_exporter');
   if (file.uploadType === undefined) throw new UsageError(NO_UPLOAD_TYPE, 'no_upload_type');
   if (file.declaration === undefined) throw new UsageError(NO_DECLARATION, 'no_declaration');
   const exporterId = await exporterIdOf(deps.pool, deps.mode, whose);
-  if (file.exporterInFile !== undefined && file.exporterInFile !== exporterId) {
+  if (file.exporterInFile !== undefined && !sameId(file.exporterInFile, exporterId)) {
     throw refusal(
       'exporter_differs',
       `The message is for ${file.exporterInFile}, but --exporter is ${exporterId}. Leave platformCustomerId out, or make them agree.`,
@@ -52,12 +54,16 @@ export async function fileFile(
   const outcome = await startFiling(
     deps,
     {
-      ...rest,
+      reference,
+      channel,
+      madeBy,
+      approval,
       exporterId,
       rows: file.rows,
       uploadType: file.uploadType,
       declaration: file.declaration,
       file,
+      allowDuplicate: file.allowDuplicate,
       warnings: file.findings.filter(isWarning),
     },
     wait,
@@ -80,12 +86,13 @@ export async function readFileToFile(
     source,
     uploadType,
     declaration,
+    allowDuplicate,
     reference = null,
-  }: Pick<FileRequest, 'source' | 'uploadType' | 'declaration'> & {
+  }: Pick<FileRequest, 'source' | 'uploadType' | 'declaration' | 'allowDuplicate'> & {
     reference?: string | null;
   },
 ): Promise<FilingFile> {
-  const file = await readFilingFile(source, { uploadType, declaration });
+  const file = await readFilingFile(source, { uploadType, declaration, allowDuplicate });
   const annotated = await handBack(documents, file, file.findings);
   refuseErrors(file.findings, { reference, annotated });
   return file;

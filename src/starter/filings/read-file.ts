@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { basename, extname } from 'node:path';
+import { permittedRows, type PermittedDuplicate } from '../../domain/duplicates';
 import type { Finding } from '../../domain/finding';
 import type { MappingRow } from '../../domain/mapping';
 import { parsePushMessage } from '../../domain/rules-push-message';
@@ -11,6 +12,8 @@ import { RefusedError, refusal, UsageError } from '../errors';
 export interface SaidBeside {
   uploadType?: number;
   declaration?: 'Y' | 'N';
+  /** Rows that may be filed although their mapping is live, or stands in the file twice. */
+  allowDuplicate?: PermittedDuplicate[];
 }
 
 /** A file that was read and checked by itself: rules yes, balances no. */
@@ -23,6 +26,8 @@ export interface FilingFile {
   exporterInFile: string | undefined;
   uploadType: number | undefined;
   declaration: 'Y' | 'N' | undefined;
+  /** The permitted duplicates, those that a message names itself too. */
+  allowDuplicate: PermittedDuplicate[];
   findings: Finding[];
   /** Where a workbook's fields are, for findings that are made later. */
   columns: ReadonlyMap<string, ColumnAt>;
@@ -84,7 +89,8 @@ function parseJson(bytes: Buffer): unknown {
 }
 
 function readMessage(name: string, bytes: Buffer, json: unknown, said: SaidBeside): FilingFile {
-  const { message, findings } = parsePushMessage(completed(json, said));
+  const { allowDuplicate = [] } = said;
+  const { message, findings } = parsePushMessage(completed(json, said), allowDuplicate);
   const items = isObject(json) && Array.isArray(json.ebrcBulkGenDtos) ? json.ebrcBulkGenDtos.length : 0;
   return {
     kind: 'json',
@@ -95,7 +101,12 @@ function readMessage(name: string, bytes: Buffer, json: unknown, said: SaidBesid
     exporterInFile: message?.platformCustomerId,
     uploadType: message?.uploadType,
     declaration: message?.decalarationFlag,
-    findings: [...findings, ...(isObject(json) ? contradictions(json, said) : [])],
+    allowDuplicate: [...allowDuplicate, ...(message?.allowDuplicate ?? [])],
+    findings: [
+      ...findings,
+      ...(isObject(json) ? contradictions(json, said) : []),
+      ...(message ? unknownRows(message.rows, [...allowDuplicate, ...message.allowDuplicate]) : []),
+    ],
     columns: new Map(),
   };
 }
@@ -126,8 +137,27 @@ function contradiction(field: string, inFile: string, said: string): Finding {
   return { severity: 'error', code: 'contradiction', row: null, field, message };
 }
 
-async function readBook(name: string, bytes: Buffer, { uploadType, declaration }: SaidBeside): Promise<FilingFile> {
-  const checked = await checkWorkbook(bytes, uploadType === undefined ? {} : { uploadType });
+/** A permission for a row that the file does not have is a slip: the row that was meant would be refused, or another one filed twice. */
+function unknownRows(rows: readonly MappingRow[], allowDuplicate: readonly PermittedDuplicate[]): Finding[] {
+  const known = new Set(rows.map(({ row }) => row));
+  return [...permittedRows(allowDuplicate)]
+    .filter((row) => !known.has(row))
+    .map((row) => ({
+      severity: 'error',
+      code: 'unknown_row',
+      row: null,
+      field: null,
+      message: `--allow-duplicate names row ${row}, which the file does not have. Rows are Excel rows (the header is 1), or the serialNo of a push message.`,
+    }));
+}
+
+async function readBook(
+  name: string,
+  bytes: Buffer,
+  { uploadType, declaration, allowDuplicate = [] }: SaidBeside,
+): Promise<FilingFile> {
+  const permitted = permittedRows(allowDuplicate);
+  const checked = await checkWorkbook(bytes, { permitted, ...(uploadType !== undefined && { uploadType }) });
   return {
     kind: 'workbook',
     name,
@@ -137,7 +167,12 @@ async function readBook(name: string, bytes: Buffer, { uploadType, declaration }
     exporterInFile: undefined,
     uploadType: uploadType ?? checked.rows[0]?.mapping.uploadType,
     declaration,
-    findings: [...checked.errors, ...checked.warnings],
+    allowDuplicate,
+    findings: [
+      ...checked.errors,
+      ...checked.warnings,
+      ...(checked.ok ? unknownRows(checked.rows, allowDuplicate) : []),
+    ],
     columns: checked.reading.columns,
   };
 }

@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import { WorkflowIdConflictPolicy, WorkflowIdReusePolicy } from '@temporalio/common';
-import { canonicalContent } from '../../domain/content-hash';
 import { fileInput, type FileInput, type FilingResult } from '../../domain/contracts';
+import type { PermittedDuplicate } from '../../domain/duplicates';
 import type { Finding } from '../../domain/finding';
 import type { MappingRow } from '../../domain/mapping';
 import { filingWorkflowId } from '../../domain/names';
+import { contentHashOf, referenceOf } from '../../ledger/filing-content';
 import { saveInput } from '../../ledger/filing-inputs';
-import { findFiling } from '../../ledger/filings';
+import { findFiling, getFiling } from '../../ledger/filings';
 import { filingQuery } from '../../workflows/messages';
 import type { EbrcClientDependencies } from '../dependencies';
 import { refusal, RefusedError } from '../errors';
@@ -31,7 +32,7 @@ export interface PreparedFiling {
   channel?: 'auto' | 'push' | 'bulk';
   madeBy: string;
   approval?: boolean;
-  allowDuplicate?: string;
+  allowDuplicate?: PermittedDuplicate[];
   /** Filing that is corrected, and which correction of its reference this is (from 1). */
   corrects?: string;
   correction?: number;
@@ -45,18 +46,6 @@ export interface WaitOptions {
   onNotice?: (notice: string) => void;
 }
 
-/** SHA-256 of what the filing files; the ledger keeps it, and a running workflow of the same reference carries it in its memo. */
-export function contentHashOf(
-  filing: Pick<PreparedFiling, 'exporterId' | 'uploadType' | 'declaration' | 'rows'>,
-): string {
-  return createHash('sha256').update(canonicalContent(filing)).digest('hex');
-}
-
-/** The reference of a filing that was given none: made from its content, so that the same file finds the same filing. */
-export function referenceOf(contentHash: string): string {
-  return contentHash.slice(0, 16);
-}
-
 /**
  * Starts `fileRemittances`, or finds the run of the same reference that is under way.
  * @throws RefusedError when that run files something else
@@ -67,7 +56,7 @@ export async function startFiling(
   options: WaitOptions,
 ): Promise<FilingOutcome> {
   const contentHash = contentHashOf(filing);
-  const reference = filing.reference ?? referenceOf(contentHash);
+  const reference = filing.reference ?? referenceOf(contentHash, filing.allowDuplicate);
   const workflowId = filingWorkflowId(deps.mode, reference, filing.correction);
   const input = await inputOf(deps, filing, reference);
   await deps.temporal.workflow.start('fileRemittances', {
@@ -79,10 +68,21 @@ export async function startFiling(
     memo: { contentHash },
   });
   const { memo } = await deps.temporal.workflow.getHandle(workflowId).describe();
-  if (memo?.contentHash !== undefined && memo.contentHash !== contentHash) {
-    throw await referenceInUse(deps, reference, workflowId);
-  }
+  // A run that another SDK started has no memo: what it files stands in the ledger, once it has recorded it.
+  const running = memo?.contentHash ?? (await recordedHash(deps, workflowId));
+  if (running !== contentHash) throw await referenceInUse(deps, reference, workflowId);
   return followFiling(deps, { workflowId, reference, exporterId: filing.exporterId }, options);
+}
+
+/** The content hash of the filing that a running workflow has recorded; null where it records none within a while. */
+async function recordedHash(deps: EbrcClientDependencies, workflowId: string): Promise<string | null> {
+  const { progress } = await follow<FilingResult>(deps.temporal, workflowId, {
+    query: filingQuery,
+    until: ({ filingId }) => filingId !== null,
+    withinMs: RECORDED_WITHIN_MS,
+  });
+  const filing = progress?.filingId ? await getFiling(deps.pool, progress.filingId) : null;
+  return filing?.contentHash ?? null;
 }
 
 async function inputOf(deps: EbrcClientDependencies, filing: PreparedFiling, reference: string): Promise<FileInput> {
@@ -99,7 +99,7 @@ async function inputOf(deps: EbrcClientDependencies, filing: PreparedFiling, ref
     inputRef,
     madeBy: filing.madeBy,
     approval: filing.approval,
-    allowDuplicate: filing.allowDuplicate,
+    ...(filing.allowDuplicate?.length && { allowDuplicate: filing.allowDuplicate }),
     corrects: filing.corrects,
     correction: filing.correction,
   });
@@ -123,8 +123,9 @@ async function referenceInUse(deps: EbrcClientDependencies, reference: string, w
   const holder = await findFiling(deps.pool, deps.mode, workflowId);
   return refusal(
     'reference_taken',
-    `Reference ${reference} is being filed with other content${holder ? ` (filing ${holder.filingId}, ${holder.state})` : ''}. ` +
-      'Give another --reference, or wait for that filing.',
+    holder
+      ? `Reference ${reference} is being filed with other content (filing ${holder.filingId}, ${holder.state}). Give another --reference, or wait for that filing.`
+      : `Workflow ${workflowId} runs under reference ${reference} and has not recorded what it files yet. Give another --reference, or try again when it has.`,
     holder ? { filingId: holder.filingId } : {},
   );
 }

@@ -1,14 +1,17 @@
 import type { Command } from 'commander';
+import type { PermittedDuplicate } from '../../../domain/duplicates';
 import { EXIT } from '../../errors';
 import type { CheckLedger } from '../../filings/check';
 import type { Cli } from '../context';
 import { describeProblems } from '../problem-text';
 import type { Bind } from '../program';
+import { allowDuplicateOption } from './options';
 
 interface CheckOptions {
   exporter: string;
   uploadType?: string;
   declaration?: 'Y' | 'N';
+  allowDuplicate?: PermittedDuplicate[];
   output?: string;
 }
 
@@ -28,11 +31,17 @@ export function addCheckCommand(program: Command, bind: Bind): void {
     .requiredOption('-e, --exporter <exporter>', 'id or e-mail of the exporter')
     .option('--upload-type <code>', 'as for `ebrc file`')
     .option('--declaration <flag>', 'as for `ebrc file`')
+    .addOption(allowDuplicateOption())
     .option('-o, --output <CHECKED.xlsx>', 'write the workbook with the errors in its own cells')
     .addHelpText('after', HELP)
     .action(
-      bind(async (cli, [path = ''], { exporter, uploadType, declaration, output }: CheckOptions) => {
-        const said = { declaration, ...(uploadType !== undefined && { uploadType: Number(uploadType) }) };
+      bind(async (cli, [path = ''], options: CheckOptions) => {
+        const { exporter, uploadType, declaration, allowDuplicate, output } = options;
+        const said = {
+          declaration,
+          allowDuplicate,
+          ...(uploadType !== undefined && { uploadType: Number(uploadType) }),
+        };
         const { checkFile } = await import('../../filings/check.js');
         const { writeOutputFile } = await import('../../../documents/output-file.js');
         const { readFilingFile } = await import('../../filings/read-file.js');

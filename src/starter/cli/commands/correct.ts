@@ -1,10 +1,12 @@
 import type { Command } from 'commander';
+import type { PermittedDuplicate } from '../../../domain/duplicates';
 import type { Bind } from '../program';
-import { byOption, channelOption, printOutcome, waiting } from './options';
+import { allowDuplicateOption, byOption, channelOption, printOutcome, waiting } from './options';
 
 interface CorrectOptions {
   channel: 'auto' | 'push' | 'bulk';
   approval?: boolean;
+  allowDuplicate?: PermittedDuplicate[];
   by: string;
   wait?: boolean;
 }
@@ -25,13 +27,14 @@ export function addCorrectCommand(program: Command, bind: Bind): void {
     .argument('<file>', 'corrected workbook (.xlsx) or push message (.json)')
     .addOption(channelOption())
     .option('--approval', 'wait until somebody else approves')
+    .addOption(allowDuplicateOption())
     .addOption(byOption())
     .option('--wait', 'wait for the certificates')
     .addHelpText('after', HELP)
     .action(
-      bind(async (cli, [filing = '', file = ''], { channel, approval, by, wait }: CorrectOptions) => {
+      bind(async (cli, [filing = '', file = ''], { channel, approval, allowDuplicate, by, wait }: CorrectOptions) => {
         const client = await cli.client();
-        const request = { filing, source: { path: file }, madeBy: by, channel, approval };
+        const request = { filing, source: { path: file }, madeBy: by, channel, approval, allowDuplicate };
         return printOutcome(cli, await client.correct(request, waiting(cli, wait)));
       }),
     );

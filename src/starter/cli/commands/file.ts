@@ -1,7 +1,8 @@
 import { Option, type Command } from 'commander';
 import { UPLOAD_TYPES } from '../../../domain/upload-type';
+import type { PermittedDuplicate } from '../../../domain/duplicates';
 import type { Bind } from '../program';
-import { byOption, channelOption, printOutcome, waiting } from './options';
+import { allowDuplicateOption, byOption, channelOption, printOutcome, waiting } from './options';
 
 interface FileOptions {
   exporter?: string;
@@ -10,7 +11,7 @@ interface FileOptions {
   reference?: string;
   channel: 'auto' | 'push' | 'bulk';
   approval?: boolean;
-  allowDuplicate?: string;
+  allowDuplicate?: PermittedDuplicate[];
   by: string;
   wait?: boolean;
 }
@@ -45,20 +46,24 @@ export function addFileCommand(program: Command, bind: Bind): void {
     .option('--reference <reference>', 'your own name of the filing (default: made from its content)')
     .addOption(channelOption())
     .option('--approval', 'wait until somebody else approves')
-    .option('--allow-duplicate <reason>', 'file mappings again that are live already; the reason is recorded')
+    .addOption(allowDuplicateOption())
     .addOption(byOption())
     .option('--wait', 'wait for the certificates')
     .addHelpText('after', HELP)
     .action(
       bind(async (cli, [file = ''], options: FileOptions) => {
         const { by, wait, uploadType, channel, exporter, declaration, reference, approval, allowDuplicate } = options;
-        const said = { declaration, ...(uploadType !== undefined && { uploadType: Number(uploadType) }) };
+        const said = {
+          declaration,
+          allowDuplicate,
+          ...(uploadType !== undefined && { uploadType: Number(uploadType) }),
+        };
         const { readFileToFile } = await import('../../filings/file.js');
         // Before any server is asked for: what is wrong in the file is wrong without them.
         const source = { path: file };
         const read = await readFileToFile(await cli.documents(), { source, reference, ...said });
         const client = await cli.client();
-        const request = { ...said, exporter, reference, channel, approval, allowDuplicate, madeBy: by };
+        const request = { ...said, exporter, reference, channel, approval, madeBy: by };
         return printOutcome(cli, await client.file({ ...request, source: { read } }, waiting(cli, wait)));
       }),
     );

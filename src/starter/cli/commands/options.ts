@@ -1,6 +1,7 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from '../../../domain/durations';
 import type { FilingResult } from '../../../domain/contracts';
+import { parseAllowDuplicate, type PermittedDuplicate } from '../../../domain/duplicates';
 import type { Cli } from '../context';
 import { isEnd, type FilingState } from '../../../domain/filing-states';
 import type { FilingOutcome } from '../../filings/outcome';
@@ -14,6 +15,21 @@ export const byOption = () =>
 
 export const channelOption = () =>
   new Option('--channel <channel>', 'how it is sent').choices(['auto', 'push', 'bulk']).default('auto');
+
+/** `--allow-duplicate ROWS=REASON`, as often as there are reasons. */
+export const allowDuplicateOption = () =>
+  new Option(
+    '--allow-duplicate <rows=reason>',
+    'let just these rows pass although their mapping is live, such as 17,203=REASON',
+  ).argParser((text: string, before: PermittedDuplicate[] | undefined) => {
+    const permitted = parseAllowDuplicate(text);
+    if (permitted === null) {
+      throw new InvalidArgumentError(
+        'Give rows and a reason, such as 17,203=REASON or 17-19=REASON; a refusal prints it.',
+      );
+    }
+    return [...(before ?? []), ...permitted];
+  });
 
 /** `5s`, `2h`, … as milliseconds. */
 export function durationArgument(text: string): number {

@@ -1,0 +1,56 @@
+/**
+ * Mappings that are filed once more on purpose: a number under another date, equal tranches, two invoices on one shipping bill, a
+ * certificate cancelled at the authority. Exact by row: whatever is not named is refused.
+ */
+
+/** One row that may be filed although its mapping is live. */
+export interface PermittedDuplicate {
+  /** As findings name it: the Excel row of a workbook, the `serialNo` of a push message. */
+  row: number;
+  /** Filings that hold the mapping and that the row may stand beside; left out: those that a refusal has named. */
+  besides?: string[];
+  /** Why, kept with the filing. */
+  reason: string;
+}
+
+/** A range of an option may name this many rows at most; a filing has far fewer. */
+const MOST_ROWS = 100_000;
+
+/** The value of `--allow-duplicate` that names these rows, ready to copy: `17,203=REASON`; three or more in a row as `17-19`. */
+export function allowDuplicate(rows: readonly number[]): string {
+  const sorted = [...new Set(rows)].sort((a, b) => a - b);
+  const runs: [number, number][] = [];
+  for (const row of sorted) {
+    const last = runs.at(-1);
+    if (last && row === last[1] + 1) last[1] = row;
+    else runs.push([row, row]);
+  }
+  const texts = runs.flatMap(([from, to]) => {
+    if (to - from >= 2) return [`${from}-${to}`];
+    return from === to ? [`${from}`] : [`${from}`, `${to}`];
+  });
+  return `${texts.join(',')}=REASON`;
+}
+
+/**
+ * Reads `ROWS=REASON`, with ROWS such as `17,203` or `17-19,203`. Null where it has another form, or no reason.
+ */
+export function parseAllowDuplicate(text: string): PermittedDuplicate[] | null {
+  const [, rows = '', said = ''] = /^([\d\s,-]+)=(.*)$/su.exec(text) ?? [];
+  const reason = said.trim();
+  if (reason === '') return null;
+  const permitted: PermittedDuplicate[] = [];
+  for (const part of rows.split(',')) {
+    const [, first, last] = /^\s*(\d{1,7})\s*(?:-\s*(\d{1,7})\s*)?$/u.exec(part) ?? [];
+    if (first === undefined) return null;
+    const [from, to] = [Number(first), Number(last ?? first)];
+    if (to < from || to - from >= MOST_ROWS) return null;
+    for (let row = from; row <= to; row += 1) permitted.push({ row, reason });
+  }
+  return permitted;
+}
+
+/** The rows that are named. */
+export function permittedRows(permitted: readonly PermittedDuplicate[] = []): Set<number> {
+  return new Set(permitted.map(({ row }) => row));
+}

@@ -1,0 +1,111 @@
+import fc from 'fast-check';
+import { comparableText, irmIdentity, mappingIdentity, readIec, sameId } from '../../src/domain/identity';
+import type { Mapping } from '../../src/domain/mapping';
+import { mapping } from './sample-mapping';
+
+const of = (changes: Partial<Mapping> = {}) => mappingIdentity(mapping(changes));
+
+describe('a comparable text', () => {
+  it.each([
+    [' inv-1 ', 'INV-1'],
+    ['in v - 1', 'INV-1'],
+    ['ＩＮＶ－１', 'INV-1'],
+    ['INV\u200b-\u00ad1\ufeff', 'INV-1'],
+    ['INV\u0000-1\u2060\u3164', 'INV-1'],
+    ['INV\u00a0-\u30001', 'INV-1'],
+    ['ﬁrm', 'FIRM'],
+    ['007', '7'],
+    ['００７', '7'],
+    ['0 07', '7'],
+    ['00', '0'],
+    ['', ''],
+  ])('of %j is %j', (text, expected) => {
+    expect(comparableText(text)).toBe(expected);
+  });
+
+  it('keeps the zeros of a text that is not digits throughout', () => {
+    expect(comparableText('INV-001')).not.toBe(comparableText('INV-1'));
+    expect(comparableText('A007')).toBe('A007');
+    expect(comparableText('0510001')).toBe(comparableText('510001'));
+  });
+
+  it('is its own comparable text, whatever was given', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        const once = comparableText(text);
+        expect(comparableText(once)).toBe(once);
+        expect(comparableText(` ${text}\u200b`)).toBe(once);
+        expect(once).not.toMatch(/[\s\p{Cc}\p{Cf}\p{Cs}]/u);
+      }),
+    );
+  });
+});
+
+describe('an IRM', () => {
+  it('is its number and AD code', () => {
+    expect(irmIdentity(mapping())).toBe('IRM2026000001 510001');
+    expect(irmIdentity(mapping({ irmAdCode: '0510002' }))).not.toBe(irmIdentity(mapping()));
+    expect(irmIdentity(mapping({ irmIfscCode: 'HDFC0000009', irmDt: '06012026' }))).toBe(irmIdentity(mapping()));
+  });
+
+  it('is no other one whose texts run together', () => {
+    expect(irmIdentity({ irmNumber: 'A 1', irmAdCode: '2' })).not.toBe(
+      irmIdentity({ irmNumber: 'A', irmAdCode: '1 2' }),
+    );
+  });
+});
+
+describe('the identity of a mapping', () => {
+  it.each<[string, Partial<Mapping>]>([
+    ['the IRM', { irmNumber: 'IRM2026000002' }],
+    ['the AD code', { irmAdCode: '0510002' }],
+    ['the document', { sbCumInvoiceNumber: '1234568' }],
+    ['the document date', { sbCumInvoiceDate: '04012026' }],
+    ['the mapped amount', { mappedIRMAmountFCC: 7999.99 }],
+  ])('differs with %s', (_, changes) => {
+    expect(of(changes)).not.toBe(of());
+  });
+
+  it.each<[string, Partial<Mapping>]>([
+    ['the IFSC', { irmIfscCode: 'HDFC0000002' }],
+    ['which of its two dates the IRM is given', { irmDt: '06012026' }],
+    ['the serial number', { serialNo: 9 }],
+    ['the bill number', { billNo: 'OTHER' }],
+    ['the port', { portCode: 'INMAA1' }],
+    ['the purpose', { irmPurposeCode: 'P0103' }],
+    ['the declared value of the document', { sbCumInvoiceValueinFCC: 9000 }],
+    ['the remittance amount', { irmRemitAmtFCC: 9000 }],
+    ['blanks, case and width of the IRM', { irmNumber: ' ｉrm2026 000001 ', irmAdCode: '510001' }],
+    ['leading zeros of the document', { sbCumInvoiceNumber: '01234567' }],
+    ['zero-width characters in the document', { sbCumInvoiceNumber: '123\u200b4567' }],
+    ['the form of the document date', { sbCumInvoiceDate: '2026-01-03' }],
+  ])('is the same whatever %s', (_, changes) => {
+    expect(of(changes)).toBe(of());
+  });
+
+  it('cannot be made alike by moving text from one field to the next', () => {
+    const text = fc.string({ maxLength: 4 });
+    fc.assert(
+      fc.property(text, text, text, (a, b, c) => {
+        const same = (left: string, right: string) => comparableText(left) === comparableText(right);
+        fc.pre(!same(`${a}${b}`, a) || !same(`${b}${c}`, c));
+        expect(of({ sbCumInvoiceNumber: `${a}${b}`, sbCumInvoiceDate: c })).not.toBe(
+          of({ sbCumInvoiceNumber: a, sbCumInvoiceDate: `${b}${c}` }),
+        );
+      }),
+    );
+  });
+});
+
+it('takes exporter ids for one in either case', () => {
+  const id = '5f0c1d0e-2b1a-4c3d-8e9f-001122334455';
+  expect(sameId(id, ` ${id.toUpperCase()}`)).toBe(true);
+  expect(sameId(id, id.replace('5f', '6f'))).toBe(false);
+});
+
+it('reads an IEC, and nothing else for one', () => {
+  expect(readIec(' aagcm4521k ')).toBe('AAGCM4521K');
+  for (const other of [null, undefined, '', 'NA', '-', 'AAGCM4521', 'AAGCM4521KX', 'AAGCM 4521']) {
+    expect(readIec(other)).toBeNull();
+  }
+});
