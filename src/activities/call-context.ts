@@ -43,6 +43,18 @@ export async function withHeartbeat<T>(exporterId: string, call: (context: CallC
   }
 }
 
+/** A step on the ledger that may take a while, with heartbeats: settling a submission of 999 rows, say. */
+export async function withStepHeartbeat<T>(step: () => Promise<T>): Promise<T> {
+  const { info, heartbeat } = Context.current();
+  const progress = createProgress();
+  const beat = setInterval(() => progress.isAlive() && heartbeat(), heartbeatEveryMs(info.heartbeatTimeoutMs));
+  try {
+    return await step();
+  } finally {
+    clearInterval(beat);
+  }
+}
+
 function heartbeatEveryMs(timeoutMs: number | undefined): number {
   return Math.max(250, Math.min(5_000, (timeoutMs ?? 30_000) / 4));
 }

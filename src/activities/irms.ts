@@ -60,8 +60,9 @@ export function createIrmActivities(deps: ActivityDependencies) {
     },
 
     /** Reads all pages of the saved IRMs into the ledger (spec: "GET /irm"). */
-    async readIrms({ exporterId }: { exporterId: string }): Promise<ReadIrmsResult> {
-      const exporter = await needExporter(pool, exporterId);
+    async readIrms(args: { exporterId: string }): Promise<ReadIrmsResult> {
+      const exporter = await needExporter(pool, args.exporterId);
+      const { exporterId } = exporter;
       // Saved balances are those of the last refresh, however late they are read.
       const balancesAt = exporter.irmsRefreshedAt ?? new Date(clock());
       const records: Irm[] = [];

@@ -122,7 +122,8 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
         ),
       );
     }
-    if (!declaration) {
+    // A message that could not be read whole may well say it.
+    if (!declaration && !hasErrors(read.findings)) {
       findings.push(
         finding(
           'declaration_missing',
@@ -133,7 +134,9 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
     }
     if (!hasErrors(findings))
       findings.push(...checkRows(read.rows, { uploadType, permitted: permittedRows(read.allowDuplicate) }));
-    return { uploadType, declaration, findings };
+    // The rules have read a message's rows already.
+    const once = new Map(findings.map((each) => [JSON.stringify(each), each]));
+    return { uploadType, declaration, findings: [...once.values()] };
   }
 
   return {

@@ -2,9 +2,11 @@ import { createHash } from 'node:crypto';
 import { Context } from '@temporalio/activity';
 import { ApiError } from '../api/errors';
 import type { RequestStatus } from '../api/schemas-filings';
+import { agreedIec } from '../domain/identity';
 import { nextPollDelayMs } from '../domain/poll-cadence';
 import { errorTexts, judgeStatus, type StatusVerdict } from '../domain/request-status';
 import { decide } from '../domain/retry-table';
+import { learnIec } from '../ledger/exporters';
 import { readRows, settleRows } from '../ledger/filing-rows';
 import { withTransaction } from '../ledger/pool';
 import {
@@ -17,7 +19,7 @@ import {
   type PollState,
 } from '../ledger/submissions';
 import { failureOf, notYet } from './application-failure';
-import { withHeartbeat } from './call-context';
+import { withHeartbeat, withStepHeartbeat } from './call-context';
 import { withCredentials } from './credential-guard';
 import type { ActivityDependencies } from './dependencies';
 
@@ -142,6 +144,7 @@ export function createPollActivities(deps: ActivityDependencies) {
         throw notYet('An acknowledgement is not expected yet.', await nextDelay(args));
       }
       const record = await ask(args);
+      if (record !== 'unknown_request') await learnFrom(record, exporterId);
       const { pollState } = await needSubmission(pool, filingId, submission);
       if (record === 'unknown_request') {
         const seen = pollState.unknownRequestSeen ?? 0;
@@ -158,12 +161,14 @@ export function createPollActivities(deps: ActivityDependencies) {
         throw notYet(`${verdict.reason}; looked after ${Math.round(age / 60_000)} minutes.`, await nextDelay(args));
       }
       const at = new Date(clock());
-      await withTransaction(pool, async (client) => {
-        await settleRows(client, { filingId, exporterId, verdicts: verdict.rows, at });
-        const state = result === 'incomplete' ? 'acknowledged' : 'terminal';
-        await moveSubmission(client, { filingId, submission, state, processingStatus: record.processingStatus, at });
-        await recordAcknowledgementTime(client, { filingId, submission, mode, tookMs: age, at });
-      });
+      await withStepHeartbeat(() =>
+        withTransaction(pool, async (client) => {
+          await settleRows(client, { filingId, exporterId, verdicts: verdict.rows, at });
+          const state = result === 'incomplete' ? 'acknowledged' : 'terminal';
+          await moveSubmission(client, { filingId, submission, state, processingStatus: record.processingStatus, at });
+          await recordAcknowledgementTime(client, { filingId, submission, mode, tookMs: age, at });
+        }),
+      );
       return {
         outcome: result === 'incomplete' ? 'incomplete' : 'terminal',
         processingStatus: record.processingStatus,
@@ -171,6 +176,14 @@ export function createPollActivities(deps: ActivityDependencies) {
       };
     },
   };
+
+  /** A record names the IEC that it was filed for, which an exporter may lack (spec: "Per-record entry"). */
+  async function learnFrom(record: RequestStatus, exporterId: string): Promise<void> {
+    const iec = agreedIec(record.ebrcBulkGenStatusLst.map(({ iecNumber }) => iecNumber));
+    const collisions = await learnIec(pool, { exporterId, iec, source: 'status', at: new Date(clock()) });
+    for (const collision of collisions)
+      logger.warn({ exporterId, ...collision }, 'two clients turned out to be one exporter');
+  }
 
   async function sentRows(filingId: string, submission: number) {
     const rows = await readRows(pool, filingId, submission);

@@ -45,6 +45,13 @@ export function readIec(text: string | null | undefined): string | null {
   return /^[A-Z0-9]{10}$/.test(iec) ? iec : null;
 }
 
+/** The one IEC that several records name; null where they name none, or more than one. */
+export function agreedIec(texts: readonly (string | null)[]): string | null {
+  const named = new Set(texts.map(readIec).filter((iec) => iec !== null));
+  const [iec] = named;
+  return named.size === 1 && iec !== undefined ? iec : null;
+}
+
 /** The names of an IRM that make its identity. */
 export type IrmNames = Pick<Mapping, 'irmNumber' | 'irmAdCode'>;
 

@@ -55,14 +55,17 @@ export async function refreshIrms(
 
 type Refreshed = { irmCount: number } | { skip: string };
 
-async function refreshOne({ exporterId, skip, readFirst }: RefreshCandidate): Promise<Refreshed> {
+async function refreshOne({ exporterId: asked, skip, readFirst }: RefreshCandidate): Promise<Refreshed> {
   if (skip !== null) return { skip };
+  let exporterId = asked;
   const about = { exporterId, rateClass: 'api' } as const;
   try {
     if (readFirst) {
-      const { readiness } = await calls('helpful', { ...about, summary: 'Read the client' }).readExporter({
+      const { readiness, ...known } = await calls('helpful', { ...about, summary: 'Read the client' }).readExporter({
         exporterId,
       });
+      // As the service spells it.
+      exporterId = known.exporterId;
       if (readiness !== 'ready') return { skip: `the service says ${readiness}` };
     }
     await calls('helpful', { summary: 'Refresh the IRMs', exporterId, rateClass: 'irm-refresh' }).refreshIrms({

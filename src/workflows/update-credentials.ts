@@ -103,8 +103,9 @@ async function checkOne(context: Context, submission: Submission): Promise<Outco
     );
   try {
     // The exporter may have been onboarded elsewhere: the ledger has to know it before it keeps its credentials.
-    await readExporter();
-    const result = await checkSubmission(context, submission);
+    const known = await readExporter();
+    // Its id as the service spells it, which the ledger's records hang on.
+    const result = await checkSubmission({ ...context, exporterId: known.exporterId }, submission);
     return result.outcome === 'superseded' ? { outcome: 'validated', exporter: await readExporter() } : result;
   } catch (error) {
     const { kind } = readFailure(error);

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { comparableText, irmIdentity, mappingIdentity, readIec, sameId } from '../../src/domain/identity';
+import { agreedIec, comparableText, irmIdentity, mappingIdentity, readIec, sameId } from '../../src/domain/identity';
 import type { Mapping } from '../../src/domain/mapping';
 import { mapping } from './sample-mapping';
 
@@ -101,6 +101,12 @@ it('takes exporter ids for one in either case', () => {
   const id = '5f0c1d0e-2b1a-4c3d-8e9f-001122334455';
   expect(sameId(id, ` ${id.toUpperCase()}`)).toBe(true);
   expect(sameId(id, id.replace('5f', '6f'))).toBe(false);
+});
+
+it('takes an IEC from records that agree on it', () => {
+  expect(agreedIec(['AAGCM4521K', null, ' aagcm4521k', 'NA'])).toBe('AAGCM4521K');
+  expect(agreedIec(['AAGCM4521K', 'AAGCM4522K'])).toBeNull();
+  expect(agreedIec([])).toBeNull();
 });
 
 it('reads an IEC, and nothing else for one', () => {

@@ -142,9 +142,47 @@ it('prints the first filing when the same file is filed again, under the same re
 it('refuses the same mappings under another reference, and names the filing that holds them', async () => {
   const refused = await run(['file', file, '--exporter', EXPORTER, '--reference', 'E2E-2', '--json']);
   const [first] = refused.json<{ errors: Problem[] }>().errors;
-  expect(first).toMatchObject({ filingId: filed.filingId });
+  expect(first).toMatchObject({ filingId: filed.filingId, allowDuplicate: '1-3=REASON' });
   expect(refused.code).toBe(3);
   expect(sandbox.doubleFilings()).toEqual([]);
+});
+
+it('lets just the rows pass that --allow-duplicate names', async () => {
+  const live = async (...args: string[]) => {
+    const checked = await run(['check', file, '--exporter', EXPORTER, ...args, '--json']);
+    const { errors } = checked.json<{ errors: Problem[] }>();
+    return errors.filter(({ code }) => code === 'mapping_live').map(({ row }) => row);
+  };
+  expect(await live()).toEqual([1, 2, 3]);
+  expect(await live('--allow-duplicate', '1,2=equal tranches')).toEqual([3]);
+  expect(await live('--allow-duplicate', '1,2=equal tranches', '--allow-duplicate', '3=another')).toEqual([]);
+  const slip = await run(['check', file, '--exporter', EXPORTER, '--allow-duplicate', '7=equal tranches', '--json']);
+  expect(slip.json<{ errors: Problem[] }>().errors).toContainEqual(expect.objectContaining({ code: 'unknown_row' }));
+  expect((await run(['check', file, '--exporter', EXPORTER, '--allow-duplicate', 'because'])).code).toBe(2);
+});
+
+it('compares a run that another SDK started by what the ledger recorded of it', async () => {
+  const message = JSON.parse(await readFile(file, 'utf8')) as ReturnType<typeof demoMessage>;
+  const [item] = message.ebrcBulkGenDtos;
+  const own = { ...item, sbCumInvoiceNumber: 'KVR/2026/118', billNo: 'KVR/2026/118', mappedIRMAmountFCC: 500 };
+  const body = { ...message, recordResCount: 1, ebrcBulkGenDtos: [own] };
+  const same = join(folder, 'sdk.json');
+  await writeFile(same, JSON.stringify(body));
+  const { exporterId } = filed;
+  const client = await temporal.client();
+  const handle = await client.workflow.start('fileRemittances', {
+    workflowId: 'file/test/E2E%2FSDK',
+    taskQueue: 'ebrc',
+    args: [{ mode: 'test', exporterId, reference: 'E2E/SDK', message: body, approval: true, madeBy: 'a Java program' }],
+  });
+  const args = ['--exporter', EXPORTER, '--reference', 'E2E/SDK', '--json'];
+  const other = await run(['file', file, ...args]);
+  expect(other.json<{ errors: Problem[] }>().errors[0]).toMatchObject({ code: 'reference_taken' });
+  expect(other.code).toBe(3);
+  const followed = await run(['file', same, ...args, '--wait']);
+  expect(followed.json()).toMatchObject({ state: 'awaiting_approval', workflowId: handle.workflowId });
+  await run(['abandon', 'E2E/SDK', '--note', 'tested', '--json']);
+  expect(await handle.result()).toMatchObject({ state: 'abandoned' });
 });
 
 it('waits for a second person where approval is asked for', async () => {

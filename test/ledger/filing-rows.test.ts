@@ -1,5 +1,6 @@
 import { countRows, moveRows, openRowsOf, readRows, releaseUnsent, settleRows } from '../../src/ledger/filing-rows';
 import type { RowVerdict } from '../../src/domain/request-status';
+import type { Queryable } from '../../src/ledger/pool';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 import { EXPORTER, knowExporter, NOW, open, rowsOf } from './filing-support';
 
@@ -30,6 +31,29 @@ const errored = (position: number): RowVerdict => ({ position, outcome: 'errored
 const states = async (filingId: string) => (await readRows(ledger.pool, filingId)).map((row) => row.state);
 
 describe('settling rows', () => {
+  it('takes a handful of statements for a whole submission', async () => {
+    const filingId = await filing('WHOLE', 999);
+    const other = await filing('WHOLE-OTHER');
+    await settle(other, certified(0, 'W-7'));
+    let statements = 0;
+    const counted: Queryable = {
+      query: ((...args: Parameters<typeof ledger.pool.query>) => {
+        statements += 1;
+        return ledger.pool.query(...args);
+      }) as Queryable['query'],
+    };
+    const verdicts = Array.from({ length: 999 }, (_, position) =>
+      position % 3 === 2 ? errored(position) : certified(position, position === 1 ? 'W-0' : `W-${position}`),
+    );
+    await settleRows(counted, { filingId, exporterId: EXPORTER, verdicts, at: NOW });
+    expect(statements).toBeLessThan(5);
+    // Position 1 was given the certificate of position 0, position 7 that of another filing.
+    expect(await countRows(ledger.pool, filingId)).toMatchObject({ rows: 999, certified: 664, errored: 333, open: 2 });
+    const [first, second] = await readRows(ledger.pool, filingId);
+    expect(first).toMatchObject({ state: 'certified', ebrcNumber: 'W-0', ebrcDate: '10022026' });
+    expect(second).toMatchObject({ state: 'planned', ebrcNumber: null });
+  });
+
   it('changes a settled row no more, whoever writes late or again', async () => {
     const filingId = await filing('SETTLED', 2);
     await settle(filingId, certified(0, 'S-1'), errored(1));
