@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client, Connection } from '@temporalio/client';
 import type pg from 'pg';
-import { childEnvironment } from '../src/config';
+import { environmentFor } from '../src/config';
 import { createDocumentStore } from '../src/documents/document-store';
 import { migrate } from '../src/ledger/migrate';
 import { createPool } from '../src/ledger/pool';
@@ -109,7 +109,7 @@ export async function openStage({
     databaseUrl,
     pool,
     command: async (args) => {
-      const environment = childEnvironment({ ...env, DATABASE_URL: databaseUrl }) as NodeJS.ProcessEnv;
+      const environment = environmentFor({ ...env, DATABASE_URL: databaseUrl }) as NodeJS.ProcessEnv;
       await promisify(execFile)(process.execPath, [COMMAND_LINE, ...args], { env: environment });
     },
     temporal: temporalClient,
@@ -117,7 +117,7 @@ export async function openStage({
     documentsRoot,
     oddAnswers: () => odd?.changed() ?? null,
     env,
-    childEnv: childEnvironment(env),
+    childEnv: environmentFor(env),
     async stop({ keep }) {
       await connection.close();
       await pool.end();

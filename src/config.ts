@@ -320,18 +320,21 @@ function readFiling(read: Reader) {
   return { poll: { firstMs, minMs, maxMs }, overdueAfterMs, settleAfterMs: read.required('EBRC_SETTLE_AFTER') };
 }
 
-/**
- * The environment for a program that this one starts: its own without any variable of this project or of Temporal, then `variables`. The demo
- * must not file with a key that happens to be set in the terminal it is tried in.
- */
-export function environmentFor(variables: Record<string, string>): Record<string, string | undefined> {
-  const foreign = Object.entries(process.env).filter(
-    ([name]) => !(name in VARIABLES) && !/^(EBRC|TEMPORAL)_/.test(name),
-  );
-  return { ...Object.fromEntries(foreign), ...variables };
+/** The database that the environment names, where it names one. @throws ConfigError where it cannot be used */
+export function databaseOfEnvironment(env: Environment = process.env): string | undefined {
+  return env['DATABASE_URL']?.trim() ? loadConfig(env, { need: ['database'] }).databaseUrl : undefined;
 }
 
-/** The environment of a program that we start: ours, with `added` over it. */
-export function childEnvironment(added: Record<string, string>): Record<string, string | undefined> {
-  return { ...process.env, ...added };
+/**
+ * The environment for a program that this one starts: its own without any variable of this project, of Temporal, of PostgreSQL or of
+ * OpenTelemetry, then `variables`. The demo must not file with a key that happens to be set in the terminal it is tried in.
+ */
+export function environmentFor(
+  variables: Record<string, string>,
+  env: Environment = process.env,
+): Record<string, string | undefined> {
+  const foreign = Object.entries(env).filter(
+    ([name]) => !(name in VARIABLES) && !/^(EBRC_|TEMPORAL_|OTEL_|PG[A-Z]+$)/.test(name),
+  );
+  return { ...Object.fromEntries(foreign), ...variables };
 }

@@ -1,8 +1,10 @@
+import { createHash } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { archiveHash } from './checksums.mjs';
 import { run } from './run.mjs';
 
 const ANSWER_WITHIN_MS = 15_000;
@@ -15,19 +17,22 @@ const PLATFORM = { linux: 'linux', darwin: 'darwin', win32: 'windows' };
 /**
  * The download that the Temporal SDK's testing package uses: an address that names the archive for this platform, then the archive.
  * Unpacks it into `folder` and answers the path of the executable. Bounded: 15 s for each answer, 20 s without a byte, 10 minutes in all.
- * `TEMPORAL_DOWNLOAD_URL` may name a mirror with the same two-step protocol.
+ * `TEMPORAL_DOWNLOAD_URL` may name a mirror with the same two-step protocol. Nothing is unpacked whose hash is not the pinned one.
  */
 export async function downloadExecutable({ artifact, version, folder, onProgress, env = process.env }) {
   const arch = ARCH[process.arch];
   const platform = PLATFORM[process.platform];
   if (!arch || !platform) throw new Error(`there is no build for ${process.platform} on ${process.arch}`);
+  const wanted = archiveHash({ artifact, version, platform, arch, env });
   const root = (env.TEMPORAL_DOWNLOAD_URL || 'https://temporal.download').replace(/\/$/, '');
   const query = new URLSearchParams({ arch, platform, 'sdk-name': 'sdk-typescript', 'sdk-version': '1.24.0' });
   const { archiveUrl, fileToExtract } = await (await get(`${root}/${artifact}/${version}?${query}`)).json();
   if (!archiveUrl || !fileToExtract) throw new Error(`${root} gave no archive for ${artifact} ${version}`);
 
   const archive = join(folder, basename(new URL(archiveUrl).pathname));
-  await save(archiveUrl, archive, onProgress);
+  const sha256 = await save(archiveUrl, archive, onProgress);
+  // Before anything reads it: unpacking is already running on what somebody sent.
+  if (sha256 !== wanted) throw new Error(`${archiveUrl} has the SHA-256 ${sha256}, not ${wanted}: it is not used`);
   const unpacked = join(folder, 'unpacked');
   await mkdir(unpacked);
   // tar of Windows and macOS reads .zip as well; Linux builds come as .tar.gz.
@@ -49,6 +54,7 @@ async function get(url) {
   }
 }
 
+/** Answers the SHA-256 of what was saved. */
 async function save(url, path, onProgress) {
   const stop = new AbortController();
   const whole = setTimeout(() => stop.abort(new Error('the download took more than 10 minutes')), WHOLE_WITHIN_MS);
@@ -63,14 +69,17 @@ async function save(url, path, onProgress) {
     if (!answer.ok || !answer.body) throw new Error(`${url} answered ${answer.status}`);
     const total = Number(answer.headers.get('content-length')) || null;
     let bytes = 0;
+    const hash = createHash('sha256');
     alive();
     const counted = Readable.fromWeb(answer.body).on('data', (chunk) => {
       bytes += chunk.length;
+      hash.update(chunk);
       alive();
       onProgress?.(`${Math.round(bytes / 1e6)} MB${total ? ` of ${Math.round(total / 1e6)} MB` : ''}`);
     });
     await pipeline(counted, createWriteStream(path), { signal: stop.signal });
     if (total !== null && bytes !== total) throw new Error(`${url} ended after ${bytes} of ${total} bytes`);
+    return hash.digest('hex');
   } catch (error) {
     throw stop.signal.aborted ? stop.signal.reason : error;
   } finally {

@@ -1,12 +1,14 @@
 import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cacheFolder, installInto, withLock } from './cache.mjs';
+import { GO_MODULES } from './checksums.mjs';
 import { downloadExecutable } from './download.mjs';
 import { isExecutable, run, which } from './run.mjs';
 
 /** The newest release whose Go module installs (later ones carry a `replace`); the download takes the same, so that all have one server. */
 const VERSION = 'v1.5.1';
-const MODULE = `github.com/temporalio/cli/cmd/temporal@${VERSION}`;
+const MODULE = 'github.com/temporalio/cli';
+const PROGRAM = `${MODULE}/cmd/temporal@${VERSION}`;
 /** Task queue fairness came with this server. */
 const OLDEST_SERVER = [1, 29];
 const NAME = 'Temporal server';
@@ -15,7 +17,7 @@ const EXE = process.platform === 'win32' ? '.exe' : '';
 const HOW_TO_GET_IT = `Temporal's command line could not be obtained. Any one of these three will do:
   1. install it (https://docs.temporal.io/cli, server ${OLDEST_SERVER.join('.')} or newer) and have \`temporal\` on PATH;
   2. set TEMPORAL_CLI to the path of such a binary;
-  3. install Go 1.25 or newer (https://go.dev/dl) and run this again: it builds ${MODULE}.`;
+  3. install Go 1.25 or newer (https://go.dev/dl) and run this again: it builds ${PROGRAM}.`;
 
 export function cachedCli(env = process.env) {
   return join(cacheFolder(env), 'bin', `temporal${EXE}`);
@@ -92,6 +94,16 @@ function download(onProgress) {
   });
 }
 
+/** Go checks modules against its public database, which a setting can switch off: what is built is the module that is pinned here. */
+async function checkModule() {
+  const name = `${MODULE}@${VERSION}`;
+  const found = await run('go', ['mod', 'download', '-json', name], { env: { GOFLAGS: '' }, withinMs: 10 * 60_000 });
+  const { Sum, Error: problem } = JSON.parse(found);
+  if (problem) throw new Error(problem);
+  if (Sum !== GO_MODULES[name])
+    throw new Error(`${name} has the hash ${Sum}, not ${GO_MODULES[name]}: it is not built`);
+}
+
 /** About how many packages the build compiles, from scratch. */
 const PACKAGES = 1_300;
 
@@ -100,7 +112,8 @@ async function goInstall(onProgress) {
   let packages = 0;
   return installInto(cachedCli(), async (folder) => {
     onProgress('fetching modules');
-    await run('go', ['install', '-v', '-ldflags', '-s -w', MODULE], {
+    await checkModule();
+    await run('go', ['install', '-v', '-ldflags', '-s -w', PROGRAM], {
       env: { GOBIN: folder, GOFLAGS: '' },
       withinMs: 30 * 60_000,
       // `-v` names each package as it is compiled; modules being fetched are told in sentences.

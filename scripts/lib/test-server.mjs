@@ -1,6 +1,8 @@
-import { chmod, mkdir, rename, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { chmod, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cacheFolder, installInto, withLock } from './cache.mjs';
+import { TEST_SERVER_JARS } from './checksums.mjs';
 import { downloadExecutable } from './download.mjs';
 import { isExecutable, run, which } from './run.mjs';
 
@@ -90,6 +92,7 @@ async function copyFromMaven() {
         withinMs: 10 * 60_000,
       },
     );
+    await checkJars(join(folder, 'lib'));
     const script = join(folder, ARTIFACT);
     // Its own place is looked up at each start: the folder is renamed after this is written. The flags save a quarter of what a
     // start costs; a server lives for one test file.
@@ -100,6 +103,21 @@ async function copyFromMaven() {
     await chmod(script, 0o755);
     return folder;
   });
+}
+
+/** Maven checks what it fetches against a sum that comes from the same place: what runs is what is pinned here. */
+async function checkJars(lib) {
+  const hash = createHash('sha256');
+  for (const name of (await readdir(lib)).sort()) {
+    hash.update(
+      `${name} ${createHash('sha256')
+        .update(await readFile(join(lib, name)))
+        .digest('hex')}\n`,
+    );
+  }
+  const found = hash.digest('hex');
+  if (found !== TEST_SERVER_JARS)
+    throw new Error(`the jars have the SHA-256 ${found}, not ${TEST_SERVER_JARS}: they are not used`);
 }
 
 function pom() {

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { childEnvironment, loadConfig } from '../config';
+import { databaseOfEnvironment, environmentFor } from '../config';
+import { claimFolder } from './claim-folder';
 import { freePort } from './free-port';
 import { startProgram } from './program';
 import { startStack, type Stack } from './stack';
@@ -38,10 +39,9 @@ export interface Local {
 
 /**
  * Starts the whole of it on free ports. All of it ends with this process, however that ends.
- * @throws Error with the end of the log of the part that did not start; the others are stopped
+ * @throws Error where another run has the folder; or with the end of the log of the part that did not start, the others are stopped then
  */
 export async function startLocal({ folder, sandbox, log }: LocalOptions): Promise<Local> {
-  await rm(folder, { recursive: true, force: true });
   const started: { stop(): Promise<void> }[] = [];
   const keep = <T extends { stop(): Promise<void> }>(part: T): T => {
     started.push(part);
@@ -51,10 +51,12 @@ export async function startLocal({ folder, sandbox, log }: LocalOptions): Promis
     // What was started last stands on what was started first.
     for (let part = started.pop(); part; part = started.pop()) await part.stop();
   };
+  keep(await claimFolder(folder));
   try {
+    await rm(folder, { recursive: true, force: true });
     const codecPort = await freePort();
     const codecEndpoint = `http://127.0.0.1:${codecPort}`;
-    const stack = keep(await startStack({ folder, databaseUrl: ownDatabase(), codecEndpoint, log }));
+    const stack = keep(await startStack({ folder, databaseUrl: databaseOfEnvironment(), codecEndpoint, log }));
     log(
       `starting the sandbox of the filing service (access ${sandbox.activationDelay} after validation, acknowledgement after ${sandbox.ackDelay}) …`,
     );
@@ -72,7 +74,7 @@ export async function startLocal({ folder, sandbox, log }: LocalOptions): Promis
       EBRC_POLL_MIN: '1s',
       EBRC_POLL_MAX: '10s',
     };
-    const childEnv = childEnvironment(env);
+    const childEnv = environmentFor(env);
     keep(await startCodecServer(folder, { port: codecPort, uiUrl: stack.temporal.uiUrl, env: childEnv }));
     log(`the codec server is at ${codecEndpoint}: the UI shows what is encrypted`);
     log('starting the worker …');
@@ -101,6 +103,7 @@ function startSandbox(folder: string, { activationDelay, ackDelay }: LocalOption
     command: process.execPath,
     args: [COMMAND_LINE, 'sandbox', '--json', '--activation-delay', activationDelay, '--ack-delay', ackDelay],
     log: join(folder, 'sandbox.log'),
+    env: environmentFor({}),
     readyWhen: 'first-line',
   });
 }
@@ -119,13 +122,4 @@ function startCodecServer(
     env: { ...env, EBRC_CODEC_ORIGINS: origins },
     readyWhen: 'first-line',
   });
-}
-
-/** A PostgreSQL of the user's own, where the environment names one. */
-function ownDatabase(): string | undefined {
-  const { databaseUrl } = loadConfig(
-    { DATABASE_URL: 'postgres://none', ...childEnvironment({}) },
-    { need: ['database'] },
-  );
-  return databaseUrl === 'postgres://none' ? undefined : databaseUrl;
 }

@@ -1,13 +1,44 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { createPool } from '../ledger/pool';
 import { LedgerUnavailableError } from '../ledger/unavailable';
 import { UnreachableError } from './errors';
 
+const LOOK_EVERY_MS = 500;
+
+/** Reasons that a restart does not explain: rights, and a database or a host that is not there. */
+const LASTING = /^(28...|3D000|ENOTFOUND)$/;
+
+export interface OpenOptions {
+  /** How long a server that restarts is waited for. */
+  waitMs: number;
+  /** Told once that it is waited for, and why. */
+  onWait: (notice: string) => void;
+}
+
 /**
  * A pool on the ledger; one that has no tables yet gets them, so that the command line works before the first worker ran.
  * @throws UnreachableError that names the address, without user and password
  */
-export async function openLedger(databaseUrl: string): Promise<pg.Pool> {
+export async function openLedger(databaseUrl: string, { waitMs, onWait }: OpenOptions): Promise<pg.Pool> {
+  const until = Date.now() + waitMs;
+  for (let told = false; ; told = true) {
+    try {
+      return await openOnce(databaseUrl);
+    } catch (error) {
+      const passes = error instanceof LedgerUnavailableError && !LASTING.test(error.code);
+      if (passes && Date.now() < until) {
+        if (!told) onWait(`PostgreSQL at ${addressOf(databaseUrl)} cannot be used yet (${error.code}); trying again …`);
+        await sleep(LOOK_EVERY_MS);
+        continue;
+      }
+      if (!(error instanceof LedgerUnavailableError)) throw error;
+      throw new UnreachableError('PostgreSQL', addressOf(databaseUrl), error.cause);
+    }
+  }
+}
+
+async function openOnce(databaseUrl: string): Promise<pg.Pool> {
   const pool = createPool({ url: databaseUrl, applicationName: 'ebrc-cli', max: 4 });
   try {
     const { rows } = await pool.query<{ empty: boolean }>("SELECT to_regclass('schema_migrations') IS NULL AS empty");
@@ -15,9 +46,7 @@ export async function openLedger(databaseUrl: string): Promise<pg.Pool> {
     return pool;
   } catch (error) {
     await pool.end();
-    throw error instanceof LedgerUnavailableError
-      ? new UnreachableError('PostgreSQL', addressOf(databaseUrl), error.cause)
-      : error;
+    throw error;
   }
 }
 

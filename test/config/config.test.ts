@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { ConfigError, loadConfig, type Section } from '../../src/config';
+import { ConfigError, environmentFor, loadConfig, type Section } from '../../src/config';
 
 /** As random as a drawn one, and the same in every run. */
 const drawn = (text: string) => createHash('sha256').update(text).digest();
@@ -274,5 +274,44 @@ describe('a dev_ key', () => {
       EBRC_ENCRYPTION_KEY: `a:${Buffer.alloc(32).toString('base64')}`,
     };
     expect(problemsOf(env)).toEqual([]);
+  });
+});
+
+it('gives a program of the demo what it sets, and nothing of a developer’s own', () => {
+  const developer = {
+    PATH: '/usr/bin',
+    EBRC_API_KEY: 'prod_real',
+    EBRC_SOMETHING_NEW: 'x',
+    DATABASE_URL: 'postgres://real',
+    TEMPORAL_API_KEY: 'real',
+    PGPASSWORD: 'real',
+    LOG_LEVEL: 'trace',
+  };
+  expect(environmentFor({ EBRC_API_KEY: 'dev_demo' }, developer)).toEqual({
+    PATH: '/usr/bin',
+    EBRC_API_KEY: 'dev_demo',
+  });
+});
+
+describe('EBRC_MODE', () => {
+  const need = ['mode'] as const;
+
+  it('stands in the place of a key, which decides where there is one', () => {
+    expect(loadConfig({ EBRC_MODE: 'live' }, { need }).mode).toBe('live');
+    expect(loadConfig({ EBRC_API_KEY: 'dev_x', EBRC_MODE: 'test' }, { need }).mode).toBe('test');
+    expect(problemsOf({ EBRC_API_KEY: 'dev_x', EBRC_MODE: 'live' }, [...need])).toEqual([
+      { variable: 'EBRC_MODE', problem: expect.stringContaining('EBRC_API_KEY is a key of test mode') as string },
+    ]);
+    expect(problemsOf({ EBRC_MODE: 'prod' }, [...need])).toEqual([
+      { variable: 'EBRC_MODE', problem: '"prod" is no mode; allowed: test or live' },
+    ]);
+    expect(problemsOf({}, [...need])).toEqual([
+      { variable: 'EBRC_API_KEY', problem: expect.stringContaining('EBRC_MODE (test or live) is enough') as string },
+    ]);
+  });
+
+  it('holds the links of live data to what a prod_ key asks of them', () => {
+    const env = { EBRC_MODE: 'live', DATABASE_URL: 'postgres://u@db.example/ebrc' };
+    expect(problemsOf(env, ['mode', 'database']).map(({ variable }) => variable)).toEqual(['DATABASE_URL']);
   });
 });

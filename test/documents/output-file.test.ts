@@ -1,4 +1,4 @@
-import { chmod, mkdir, mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, lstat, mkdir, mkdtemp, readFile, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { writeOutputFile } from '../../src/documents/output-file';
@@ -40,4 +40,18 @@ test('a failure leaves nothing behind and the file as it was', async () => {
   expect(await readdir(folder)).toEqual(['checked.xlsx']);
   await mkdir(join(folder, 'sub'));
   await expect(writeOutputFile(join(folder, 'sub'), 'x')).rejects.toMatchObject({ code: 'EISDIR' });
+});
+
+test('a symbolic link that somebody put there is replaced, and what it leads to stays as it was', async () => {
+  const theirs = join(folder, 'theirs');
+  await writeFile(theirs, 'untouched');
+  await chmod(theirs, 0o666);
+  for (const [name, leadsTo] of Object.entries({ linked: theirs, dangling: join(folder, 'nowhere') })) {
+    await symlink(leadsTo, join(folder, name));
+    await writeOutputFile(join(folder, name), 'new');
+    expect((await lstat(join(folder, name))).isFile()).toBe(true);
+    expect(await permissions(join(folder, name))).toBe('600');
+  }
+  expect(await readFile(theirs, 'utf8')).toBe('untouched');
+  expect((await readdir(folder)).sort()).toEqual(['dangling', 'linked', 'theirs']);
 });

@@ -1,4 +1,5 @@
 import { execFile, spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { createServer, type RequestListener, type Server } from 'node:http';
@@ -46,6 +47,8 @@ async function listen(listener: RequestListener): Promise<string> {
   await new Promise<void>((resolve) => started.listen(0, '127.0.0.1', resolve));
   return `http://127.0.0.1:${(started.address() as AddressInfo).port}`;
 }
+
+const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
 
 interface Outcome {
   code: number;
@@ -99,7 +102,7 @@ it('downloads once for two checkouts that start together, and finds it in the ca
     if (request.url?.endsWith('.tar.gz')) void readFile(archive).then((bytes) => response.end(bytes));
     else response.end(JSON.stringify({ archiveUrl: `${url}/archive/temporal.tar.gz`, fileToExtract: 'temporal' }));
   });
-  const env = { TEMPORAL_DOWNLOAD_URL: url };
+  const env = { TEMPORAL_DOWNLOAD_URL: url, TEMPORAL_DOWNLOAD_SHA256: sha256(await readFile(archive)) };
   const both = await Promise.all([bootstrap(['temporal'], env), bootstrap(['temporal'], env)]);
   expect(both.map(({ code }) => code)).toEqual([0, 0]);
   expect(asked).toEqual([
@@ -108,6 +111,27 @@ it('downloads once for two checkouts that start together, and finds it in the ca
   ]);
   expect(await installed()).toEqual(['temporal']);
   expect(await bootstrap(['temporal'])).toEqual({ code: 0, said: '' });
+});
+
+it('uses no download and builds no module whose hash is another than the pinned one', async () => {
+  const archive = join(folder, 'temporal.tar.gz');
+  await fakeCli(join(folder, 'temporal'), '1.29.1');
+  spawnSync('tar', ['-czf', archive, '-C', folder, 'temporal']);
+  const url: string = await listen((request, response) => {
+    if (request.url?.endsWith('.tar.gz')) void readFile(archive).then((bytes) => response.end(bytes));
+    else response.end(JSON.stringify({ archiveUrl: `${url}/temporal.tar.gz`, fileToExtract: 'temporal' }));
+  });
+  await writeFile(
+    join(path, 'go'),
+    `#!/bin/sh\n[ "$1" = mod ] && echo '{"Sum":"h1:another"}' || touch ${folder}/built\n`,
+  );
+  await chmod(join(path, 'go'), 0o755);
+  const { code, said } = await bootstrap(['temporal'], { TEMPORAL_DOWNLOAD_URL: url });
+  expect(code).toBe(1);
+  expect(said).toContain(`has the SHA-256 ${sha256(await readFile(archive))}, not`);
+  expect(said).toMatch(/has the hash h1:another, not h1:.*: it is not built/);
+  expect(await installed()).toEqual([]);
+  await expect(readFile(join(folder, 'built'))).rejects.toThrow('ENOENT');
 });
 
 it('keeps nothing of a download that breaks off', async () => {

@@ -1,10 +1,14 @@
 /** What commands say when a server that they need is up and the one behind it is not. */
 import { randomUUID } from 'node:crypto';
+import { connect, createServer } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { customer as customerSchema } from '../../src/api/schemas-customers';
 import { saveExporter } from '../../src/ledger/exporters';
 import type { Problem } from '../../src/starter/errors';
 import { ebrc } from '../support/command-line';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { eventually } from '../support/processes';
+import { startTcpProxy } from '../support/tcp-proxy';
 import { devServer, type DevServer } from '../support/temporal';
 
 const EMAIL = 'asha@example.test';
@@ -61,4 +65,47 @@ it('no worker, for what only a worker can answer', async () => {
   for (const problem of problems) {
     expect(problem).toMatchObject({ code: 'no_worker', message: expect.stringContaining('worker.js') as string });
   }
+});
+
+describe('PostgreSQL restarts', () => {
+  it('while a command starts: it is waited for, and told', async () => {
+    const proxy = await startTcpProxy(database.url);
+    await proxy.close();
+    const listed = ebrc(['list', '--json'], {
+      env: { ...env, DATABASE_URL: proxy.inFrontOf(database.url) },
+      waitForLedgerMs: 60_000,
+    });
+    // The same port again, as a server that is back.
+    const back = createServer((near) => {
+      const { hostname, port } = new URL(database.url);
+      near.pipe(connect(Number(port), hostname)).pipe(near);
+    });
+    await sleep(700);
+    await new Promise<void>((resolve) => back.listen(proxy.port, '127.0.0.1', resolve));
+    const { code, stderr, stdout } = await listed;
+    back.close();
+    expect([code, stdout.trim()]).toEqual([0, '[]']);
+    expect(stderr).toMatch(/PostgreSQL at 127\.0\.0\.1:\d+.* cannot be used yet .*trying again/u);
+  });
+
+  it('in the middle of a command that only reads: it is run again', async () => {
+    const proxy = await startTcpProxy(database.url);
+    const holder = await database.pool.connect();
+    await holder.query('BEGIN; LOCK TABLE filings IN ACCESS EXCLUSIVE MODE');
+    const listed = ebrc(['list', '--json'], {
+      env: { ...env, DATABASE_URL: proxy.inFrontOf(database.url) },
+      waitForLedgerMs: 60_000,
+    });
+    await eventually(async () => {
+      const waiting = `SELECT FROM pg_locks WHERE NOT granted AND relation = 'filings'::regclass`;
+      return (await database.pool.query(waiting)).rowCount === 1;
+    });
+    proxy.reset();
+    await holder.query('COMMIT');
+    holder.release();
+    const { code, stderr, stdout } = await listed;
+    await proxy.close();
+    expect([code, stdout.trim()]).toEqual([0, '[]']);
+    expect(stderr).toMatch(/Trying again/u);
+  });
 });

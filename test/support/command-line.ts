@@ -22,6 +22,8 @@ export interface CommandOptions {
   withinMs?: number;
   /** Path of a built command line, which is started as a process. */
   program?: string;
+  /** How long a PostgreSQL that restarts is waited for; not at all where left out. */
+  waitForLedgerMs?: number;
   /** A process of its own, from the sources. */
   spawned?: boolean;
 }
@@ -46,7 +48,10 @@ export async function ebrc(args: readonly string[], options: CommandOptions = {}
   const { env, input = '' } = options;
   const [stdout, stderr] = [new Collected(), new Collected()];
   const streams = { stdin: Readable.from([Buffer.from(input)]), stdout, stderr };
-  const code = await runProgram(args, streams, cleanEnvironment(env));
+  const code = await runProgram(args, streams, {
+    env: cleanEnvironment(env),
+    waitForLedgerMs: options.waitForLedgerMs ?? 0,
+  });
   return resultOf(code, stdout.text, stderr.text);
 }
 

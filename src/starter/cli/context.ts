@@ -29,6 +29,8 @@ export interface Cli {
   /** The ledger, for commands that only read: no Temporal server, no encryption key, and `EBRC_MODE` in the place of an API key. */
   reader(): Promise<EbrcReader>;
   client(): Promise<EbrcClient>;
+  /** Whether nothing but reading was possible so far: no service, no Temporal server and no password was asked for. */
+  onlyRead(): boolean;
   close(): Promise<void>;
 }
 
@@ -38,8 +40,19 @@ const READER_SECTIONS = ['mode', 'database', 'documents'] as const;
 /** What the typed client needs of the configuration. */
 const CLIENT_SECTIONS = [...READER_SECTIONS, 'temporal', 'encryption'] as const;
 
-export function createCli(terminal: Terminal, env?: Environment): Cli {
+/** A restart of PostgreSQL takes a few seconds. */
+export const WAIT_FOR_LEDGER_MS = 15_000;
+
+export interface CliOptions {
+  /** In the place of the process's own environment. */
+  env?: Environment;
+  /** How long a PostgreSQL that restarts is waited for; default {@link WAIT_FOR_LEDGER_MS}. */
+  waitForLedgerMs?: number;
+}
+
+export function createCli(terminal: Terminal, { env, waitForLedgerMs = WAIT_FOR_LEDGER_MS }: CliOptions = {}): Cli {
   const opened: (() => Promise<unknown>)[] = [];
+  let changes = false;
   const warned = new Set<string>();
 
   async function config<S extends Section>(...need: S[]): Promise<ConfigOf<S>> {
@@ -66,7 +79,8 @@ export function createCli(terminal: Terminal, env?: Environment): Cli {
 
   const pool = once(async () => {
     const { openLedger } = await import('../open-ledger.js');
-    const ledger = await openLedger((await config('database')).databaseUrl);
+    const waiting = { waitMs: waitForLedgerMs, onWait: (notice: string) => terminal.note(notice) };
+    const ledger = await openLedger((await config('database')).databaseUrl, waiting);
     opened.push(() => ledger.end());
     return ledger;
   });
@@ -77,6 +91,7 @@ export function createCli(terminal: Terminal, env?: Environment): Cli {
   });
 
   const temporal = once(async () => {
+    changes = true;
     const { connectTemporal } = await import('../temporal/connect.js');
     const client = await connectTemporal(await config('temporal'));
     opened.push(() => client.connection.close());
@@ -84,12 +99,14 @@ export function createCli(terminal: Terminal, env?: Environment): Cli {
   });
 
   const vault = once(async () => {
+    changes = true;
     const { createVault } = await import('../../ledger/vault.js');
     const { encryptionKeys } = await config('encryption');
     return createVault({ keys: encryptionKeys });
   });
 
   const api = once(async () => {
+    changes = true;
     const [{ createFilingApi }, { createBudget, hashOfKey }, { createBudgetStore }] = await Promise.all([
       import('../../api/client.js'),
       import('../../api/budget.js'),
@@ -148,6 +165,7 @@ export function createCli(terminal: Terminal, env?: Environment): Cli {
     extraction,
     reader,
     client,
+    onlyRead: () => !changes,
     async close() {
       // What was opened last stands on what was opened first.
       for (const close of opened.reverse()) await close();

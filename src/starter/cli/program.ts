@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
-import type { Environment } from '../../config';
-import { createCli, type Cli } from './context';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createCli, WAIT_FOR_LEDGER_MS, type Cli, type CliOptions } from './context';
 import { addCertificateCommands } from './commands/certificates';
 import { addCheckCommand } from './commands/check';
 import { addCodecServerCommand } from './commands/codec-server';
@@ -44,12 +44,15 @@ const NO_COMMAND = 'Name a command. `ebrc --help` lists them, with examples.';
 
 /**
  * Runs one command line, without the program's name, and answers its exit code.
- * @param env in the place of the process's own environment
  */
-export async function runProgram(argv: readonly string[], streams: Streams, env?: Environment): Promise<ExitCode> {
+export async function runProgram(
+  argv: readonly string[],
+  streams: Streams,
+  options: CliOptions = {},
+): Promise<ExitCode> {
   for (const stream of [streams.stdout, streams.stderr]) endQuietly(stream);
   const terminal = createTerminal(streams, argv.includes('--json'));
-  const cli = createCli(terminal, env);
+  const cli = createCli(terminal, options);
   let code: ExitCode = EXIT.done;
   const bind: Bind =
     (handler) =>
@@ -57,7 +60,8 @@ export async function runProgram(argv: readonly string[], streams: Streams, env?
       // Commander passes the declared arguments, then the options, then the command.
       const command = parameters.pop() as Command;
       parameters.pop();
-      code = (await handler(cli, parameters as string[], command.optsWithGlobals())) ?? EXIT.done;
+      const run = () => handler(cli, parameters as string[], command.optsWithGlobals());
+      code = (await throughRestart(cli, run, options)) ?? EXIT.done;
     };
   try {
     await buildProgram(bind, terminal).parseAsync([...argv], { from: 'user' });
@@ -70,6 +74,25 @@ export async function runProgram(argv: readonly string[], streams: Streams, env?
     return terminal.json ? reportError(new UsageError(NO_COMMAND), terminal) : EXIT.usage;
   } finally {
     await cli.close();
+  }
+}
+
+/** A command that has only read is run again when PostgreSQL restarts under it; any other might do something twice. */
+async function throughRestart<T>(
+  cli: Cli,
+  run: () => Promise<T>,
+  { waitForLedgerMs = WAIT_FOR_LEDGER_MS }: CliOptions,
+): Promise<T> {
+  for (const until = Date.now() + waitForLedgerMs; ;) {
+    try {
+      return await run();
+    } catch (error) {
+      // By name: loading the driver to compare classes would cost every command.
+      const lost = error instanceof Error && error.name === 'LedgerUnavailableError';
+      if (!lost || !cli.onlyRead() || Date.now() >= until) throw error;
+      cli.terminal.note(`${error.message} Trying again …`);
+      await sleep(1_000);
+    }
   }
 }
 

@@ -79,6 +79,10 @@ function explained(error: unknown): Explained {
     const message = `Temporal has no namespace ${namespace}. Set TEMPORAL_NAMESPACE to one that it has, or create it.`;
     return { code: EXIT.unexpected, errors: [problem('unknown_namespace', message)] };
   }
+  if (isNamed(error, 'LedgerUnavailableError')) {
+    const message = `${error.message} Give the command again when it is back: nothing is filed twice by that.`;
+    return { code: EXIT.unexpected, errors: [problem('unreachable', message)] };
+  }
   if (error instanceof EncryptionError) return { code: EXIT.unexpected, errors: [problem(error.code, error.message)] };
   if (isNamed(error, 'WorkflowFailedError')) {
     const why = deepest(error);

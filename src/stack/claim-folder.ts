@@ -1,0 +1,48 @@
+import { createHash } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { connect, createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+
+/**
+ * Claims a folder for this process until it ends, however it ends: whoever empties a folder that another run works in deletes the data
+ * under its servers. The claim is a socket that this process listens on; nobody listens on one that a dead process left.
+ * @throws Error where another process has claimed it
+ */
+export async function claimFolder(folder: string): Promise<{ stop(): Promise<void> }> {
+  const address = addressOf(folder);
+  const server =
+    (await listen(address)) ??
+    ((await isAnswered(address)) ? null : await rm(address, { force: true }).then(() => listen(address)));
+  if (!server) {
+    throw new Error(
+      `Another run uses ${resolve(folder)}, and this one would delete its data. Stop that one first (Ctrl-C there).`,
+    );
+  }
+  return { stop: () => new Promise((done) => void server.close(() => done())) };
+}
+
+/** Short, because the path of a socket may have about a hundred characters. */
+function addressOf(folder: string): string {
+  const name = `ebrc-${createHash('sha256').update(resolve(folder)).digest('hex').slice(0, 24)}`;
+  return process.platform === 'win32' ? `\\\\.\\pipe\\${name}` : join(tmpdir(), `${name}.sock`);
+}
+
+/** Null where the address is taken. */
+function listen(address: string): Promise<Server | null> {
+  const server = createServer((socket) => socket.destroy()).unref();
+  return new Promise((done, fail) => {
+    server.once('error', (error: NodeJS.ErrnoException) => (error.code === 'EADDRINUSE' ? done(null) : fail(error)));
+    server.listen(address, () => done(server));
+  });
+}
+
+function isAnswered(address: string): Promise<boolean> {
+  return new Promise((done) => {
+    const socket = connect(address, () => {
+      socket.destroy();
+      done(true);
+    });
+    socket.once('error', () => done(false));
+  });
+}
