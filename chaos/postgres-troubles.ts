@@ -2,6 +2,7 @@ import { chown, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
+import { hashOfKey } from '../src/api/budget';
 import { createPool } from '../src/ledger/pool';
 import type { TcpProxy } from '../test/support/tcp-proxy';
 import type { Crew } from './crew';
@@ -76,6 +77,23 @@ export async function silenceForAWhile(proxy: TcpProxy, crew: Crew, nth: number)
   await sleep(SILENT_MS);
   proxy.swallow(false);
   await restarted;
+}
+
+/**
+ * Keeps every submission waiting for its slot, as a 429 does, while `work` goes on: they stand in line, with all reads before the send done.
+ */
+export async function withSubmissionsInLine(pool: pg.Pool, apiKey: string, work: () => Promise<void>): Promise<void> {
+  const close = (until: string) =>
+    untilDone(() =>
+      pool.query(
+        `INSERT INTO budget_classes (key_hash, rate_class, closed_until)
+         SELECT $1, c, ${until} FROM unnest('{push,bulk}'::text[]) AS c
+         ON CONFLICT (key_hash, rate_class) DO UPDATE SET closed_until = excluded.closed_until`,
+        [hashOfKey(apiKey)],
+      ),
+    );
+  await close(`clock_timestamp() + interval '1 hour'`);
+  await work().finally(() => close('NULL'));
 }
 
 /**

@@ -40,6 +40,7 @@ export interface Stage {
   sandbox: Sandbox;
   /** Between the workers and PostgreSQL; everything else here goes straight to it. */
   proxy: TcpProxy;
+  apiKey: string;
   databaseUrl: string;
   pool: pg.Pool;
   /** Gives a command of `ebrc`, as built; rejects with what it printed unless it is done. */
@@ -106,6 +107,7 @@ export async function openStage({
     folder,
     sandbox,
     proxy,
+    apiKey: API_KEY,
     databaseUrl,
     pool,
     command: async (args) => {

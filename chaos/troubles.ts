@@ -13,8 +13,10 @@ import {
   readOnlyForAWhile,
   restoreLedger,
   silenceForAWhile,
+  withSubmissionsInLine,
 } from './postgres-troubles';
 import { between, type Random } from './random';
+import { readStandings } from './watch';
 
 /** What is done to the run while it goes on, beside the faults of the sandbox. */
 export const TROUBLES = {
@@ -52,6 +54,7 @@ export interface TroubleOptions {
   kinds: ReadonlySet<TroubleKind>;
   crew: Crew;
   pool: pg.Pool;
+  apiKey: string;
   /** Straight to PostgreSQL. */
   databaseUrl: string;
   /** Gives a command of `ebrc`; rejects unless it is done. */
@@ -124,7 +127,7 @@ function troublesOf(kind: TroubleKind, options: TroubleOptions): Trouble[] {
         },
       ];
     case 'failover':
-      return [{ name: 'failovers', every: [4, 5], once: true, make: () => failOver(pool) }];
+      return [{ name: 'failovers', every: [0, 0], once: true, make: () => failOverWithAllInLine(options) }];
     case 'operators':
       return [
         {
@@ -149,6 +152,22 @@ function troublesOf(kind: TroubleKind, options: TroubleOptions): Trouble[] {
       // Between workers and sandbox from the start: see the stage.
       return [];
   }
+}
+
+const IN_LINE_WITHIN_MS = 150_000;
+
+async function failOverWithAllInLine({ pool, apiKey, filings, say }: TroubleOptions): Promise<void> {
+  await withSubmissionsInLine(pool, apiKey, async () => {
+    const deadline = Date.now() + IN_LINE_WITHIN_MS;
+    let inLine = 0;
+    while (inLine < filings.length && Date.now() < deadline) {
+      await sleep(1_000);
+      const standings = await readStandings(pool);
+      inLine = standings.filter(({ state }) => state === 'submitting').length;
+    }
+    say(`failover with ${inLine} filings in line`);
+    await failOver(pool);
+  });
 }
 
 const REFUSED_MS = 700;

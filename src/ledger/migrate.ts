@@ -25,7 +25,9 @@ export interface MigrateOptions {
  * is safe to call at every start. Throws when a migration fails, or when the lock is not free within five minutes.
  */
 export async function migrate(target: pg.Pool | string, options: MigrateOptions = {}): Promise<string[]> {
-  const url = typeof target === 'string' ? target : (target.options.connectionString ?? '');
+  const url = typeof target === 'string' ? target : target.options.connectionString;
+  if (url === undefined)
+    throw new Error('The ledger is migrated through a pool of createPool, or a connection string.');
   // A connection of its own: a migration may take longer than any statement of the ledger is allowed to.
   const pool = createPool({ url, applicationName: 'ebrc-migrate', max: 1, timeouts: { statementMs: 0, queryMs: 0 } });
   try {
