@@ -2,6 +2,7 @@
 import { ApplicationFailure, CancelledFailure } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
 import type { ApiError } from '../api/errors';
+import { cutText } from '../domain/text';
 import type { LedgerUnavailableError } from '../ledger/unavailable';
 
 /**
@@ -22,6 +23,12 @@ export interface FailureDetails {
 
 /** Histories are kept for years and payloads have limits: the whole list is in the ledger, a sample travels. */
 const FIELD_ERRORS_IN_FAILURE = 20;
+const CAUSES_IN_FAILURE = 5;
+const MESSAGE_BYTES = 1_000;
+const DETAIL_BYTES = 300;
+
+const short = (text: string | undefined): string | undefined =>
+  text === undefined ? undefined : cutText(text, DETAIL_BYTES);
 
 /** How a failure of a call is repeated by Temporal: never, on the profile's schedule, or after a delay. */
 export interface RetryAdvice {
@@ -40,14 +47,18 @@ export function failureOf(
     kind: error.kind,
     operation: error.operation,
     status: error.status,
-    errorCode: error.errorCode,
-    requestId: error.requestId,
-    fieldErrors: error.fieldErrors.slice(0, FIELD_ERRORS_IN_FAILURE),
-    causes: error.causes,
+    errorCode: short(error.errorCode),
+    requestId: short(error.requestId),
+    fieldErrors: error.fieldErrors.slice(0, FIELD_ERRORS_IN_FAILURE).map((each) => ({
+      ...each,
+      ...(each.field === undefined ? {} : { field: cutText(each.field, DETAIL_BYTES) }),
+      message: cutText(each.message, DETAIL_BYTES),
+    })),
+    causes: error.causes?.slice(0, CAUSES_IN_FAILURE).map((each) => cutText(each, DETAIL_BYTES)),
     ...more,
   };
   return ApplicationFailure.create({
-    message: error.message,
+    message: cutText(error.message, MESSAGE_BYTES),
     type: error.kind,
     nonRetryable: !advice.retry,
     details: [details],
@@ -64,7 +75,7 @@ export function notYet(
   details: Record<string, unknown> = {},
 ): ApplicationFailure {
   return ApplicationFailure.create({
-    message,
+    message: cutText(message, MESSAGE_BYTES),
     type: 'not_yet',
     nextRetryDelay: Math.max(1, Math.round(nextDelayMs)),
     category: ApplicationFailureCategory.BENIGN,
@@ -74,7 +85,7 @@ export function notYet(
 
 /** A refusal that no repeat will change. */
 export function refusal(type: string, message: string, details: Record<string, unknown> = {}): ApplicationFailure {
-  return ApplicationFailure.nonRetryable(message, type, { kind: type, ...details });
+  return ApplicationFailure.nonRetryable(cutText(message, MESSAGE_BYTES), type, { kind: type, ...details });
 }
 
 /**

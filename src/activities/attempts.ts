@@ -1,8 +1,8 @@
-import { errorTexts } from '../domain/request-status';
+import { errorsInShort } from '../domain/request-status';
 import { comparableText, irmIdentity } from '../domain/identity';
 import { addEvent } from '../ledger/filing-progress';
-import { partsOfAttemptId, type AttemptReading, type StoredAnswer } from '../domain/attempt';
-import { storeAnswer, unexpectedAcceptances } from '../ledger/answers';
+import { answerInShort, partsOfAttemptId, type AttemptReading, type StoredAnswer } from '../domain/attempt';
+import { storeAnswer, storedAnswer, unexpectedAcceptances } from '../ledger/answers';
 import { markRowsUnknown, openAttempt, readAttempt, type OpenedAttempt } from '../ledger/attempts';
 import { moveRows, readRows, type FilingRow } from '../ledger/filing-rows';
 import { closeByPerson, type NotFiledOutcome } from '../ledger/person-answers';
@@ -33,30 +33,36 @@ export function createAttemptActivities(deps: ActivityDependencies) {
       onWholeLedger(deps, args.filingId, (client) => openAttempt(client, args)),
 
     /** Reads what became of an attempt after its activity failed, was lost or was cut off. */
-    readAttempt: (args: { attemptId: string; refusal?: string }): Promise<AttemptReading> =>
-      onWholeLedger(deps, filingOf(args), (client, { seen }) => {
+    async readAttempt(args: { attemptId: string; refusal?: string }): Promise<AttemptReading> {
+      const reading = await onWholeLedger(deps, filingOf(args), (client, { seen }) => {
         const unsent = () => voidUnsent(client, documents, { attemptId: args.attemptId, at: now(), seen });
         return readAttempt(client, { ...args, at: now(), unsent });
-      }),
+      });
+      return { ...reading, answer: reading.answer && answerInShort(reading.answer) };
+    },
 
-    /** Takes an answer over into the ledger; repeating it changes nothing. */
+    /**
+     * Takes an answer over into the ledger, the whole of it where it is stored already; `answer` is the sample that travelled.
+     * Repeating it changes nothing.
+     */
     async adoptAnswer(args: {
       filingId: string;
       submission: number;
       attemptId: string;
       answer: StoredAnswer;
     }): Promise<AdoptedAnswer> {
-      const { filingId, submission, answer } = args;
+      const { filingId, submission, attemptId } = args;
       const at = now();
-      const submittedAt = await withTransaction(pool, async (client) => {
-        await storeAnswer(client, { attemptId: args.attemptId, answer, at });
+      const { submittedAt, answer } = await withTransaction(pool, async (client) => {
+        await storeAnswer(client, { attemptId, answer: args.answer, at });
+        const answer = (await storedAnswer(client, attemptId)) ?? args.answer;
         await adoptAnswer(client, { filingId, submission, answer, at });
         await moveRows(client, { filingId, submission, state: 'submitted' });
         const { rows } = await client.query<{ at: Date }>(
           'SELECT submitted_at AS at FROM submissions WHERE filing_id = $1 AND submission = $2',
           [filingId, submission],
         );
-        return rows[0]?.at ?? at;
+        return { submittedAt: rows[0]?.at ?? at, answer };
       });
       const mismatch = reconcileUpload(await readRows(pool, filingId, submission), answer);
       if (mismatch) {
@@ -68,7 +74,7 @@ export function createAttemptActivities(deps: ActivityDependencies) {
         dgftAckId: answer.dgftAckId ?? null,
         ackStatus: answer.ackStatus ?? null,
         submittedAt: submittedAt.getTime(),
-        errors: errorTexts(answer.errorDetails ?? []).slice(0, 20),
+        errors: errorsInShort(answer.errorDetails ?? []),
         standing:
           [
             mismatch && `The service read other rows than were sent: ${mismatch}. Compare the filing with the service.`,

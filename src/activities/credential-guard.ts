@@ -4,12 +4,15 @@ import type { ErrorKind } from '../domain/error-kinds';
 import type { ActivityDependencies } from './dependencies';
 import { failureOf, refusal } from './application-failure';
 
-/** The kinds that say that the stored portal credentials do not work. */
+/** The kinds that say that the stored portal credentials do not work, or that there are none. */
 const CREDENTIAL_KINDS: ReadonlySet<ErrorKind> = new Set([
   'credentials_invalid',
   'account_locked',
   'credentials_missing',
 ]);
+
+/** No login was made, so none can lock the account: it is looked at again, somebody may have linked it elsewhere. */
+const NONE_ON_FILE: ErrorKind = 'credentials_missing';
 
 /**
  * Makes a call that logs in at the portal with the exporter's stored credentials. A version that is known to be bad is
@@ -23,7 +26,7 @@ export async function withCredentials<T>(
 ): Promise<T> {
   const current = await currentCredentials(pool, exporterId);
   const version = current?.version ?? 0;
-  if (current?.state === 'bad') {
+  if (current?.state === 'bad' && current.reason !== NONE_ON_FILE) {
     const kind =
       current.reason && CREDENTIAL_KINDS.has(current.reason as ErrorKind) ? current.reason : 'credentials_invalid';
     throw refusal(
@@ -39,9 +42,11 @@ export async function withCredentials<T>(
   } catch (error) {
     if (!(error instanceof ApiError) || !CREDENTIAL_KINDS.has(error.kind)) throw error;
     // What the service said is the outcome, whether or not it could be recorded; the next call meets it again.
-    await markBad(pool, exporterId, version, error.kind).catch((cause: unknown) =>
-      logger.warn({ exporterId, version, err: cause }, 'bad credentials could not be marked as such'),
-    );
+    if (error.kind !== NONE_ON_FILE) {
+      await markBad(pool, exporterId, version, error.kind).catch((cause: unknown) =>
+        logger.warn({ exporterId, version, err: cause }, 'bad credentials could not be marked as such'),
+      );
+    }
     throw failureOf(error, { retry: false }, { credentialsVersion: version });
   }
 }

@@ -5,11 +5,12 @@ import type { ApiError } from '../api/errors';
  * - `rejected`: the portal refused the login; a person has to give other credentials.
  * - `username_differs`: the service holds another user name for this exporter and takes no other.
  * - `incomplete`: what was submitted cannot be sent, or is gone; it has to be submitted again.
- * - `username_taken`: the user name belongs to another client of the account; nothing that is submitted here can help.
+ * - `username_taken`: the user name belongs to another client of the account; another user name can help.
+ * - `undecided`: refused for a reason that nobody has shown; nothing is known of the credentials, so they are kept.
  * - `exporter_unknown`: the service has no such client in the mode of the key.
  */
 export interface CheckRefusal {
-  outcome: 'rejected' | 'username_differs' | 'incomplete' | 'username_taken' | 'exporter_unknown';
+  outcome: 'rejected' | 'username_differs' | 'incomplete' | 'username_taken' | 'undecided' | 'exporter_unknown';
   /** Whether a person can go on by submitting other credentials. */
   fixable: boolean;
   /** The kind of the error. */
@@ -55,9 +56,9 @@ const REFUSALS: Readonly<Record<string, Row>> = {
   },
   dgft_username_taken: {
     outcome: 'username_taken',
-    fixable: false,
+    fixable: true,
     message:
-      'Another client of this account uses the same DGFT user name. Use that client, or have the service release the user name.',
+      'Another client of this account uses the same DGFT user name. Submit the user name that is this exporter’s own, use that client, or have the service release the user name.',
     countsAgainstFuse: true,
   },
   customer_not_found: {
@@ -68,6 +69,17 @@ const REFUSALS: Readonly<Record<string, Row>> = {
   },
 };
 
+const UNDECIDED: Row = {
+  outcome: 'undecided',
+  fixable: true,
+  message:
+    'The service refused the check for a reason that is not documented; the submitted credentials are kept. See to what it says, then submit them again.',
+  countsAgainstFuse: true,
+};
+
+/** Refusals of the check that say nothing about the credentials. */
+const SAYS_NOTHING: ReadonlySet<string> = new Set(['refused', 'conflict', 'credentials_missing']);
+
 /** Kinds under which the portal itself refuses a login, spoken by other endpoints. */
 const SAME_AS: Readonly<Record<string, string>> = { credentials_invalid: 'credentials_rejected' };
 
@@ -75,7 +87,7 @@ const SAME_AS: Readonly<Record<string, string>> = { credentials_invalid: 'creden
 export function outcomeOf(reason: string): CheckRefusal;
 export function outcomeOf(reason: string, error: ApiError): CheckRefusal | null;
 export function outcomeOf(reason: string, error?: ApiError): CheckRefusal | null {
-  const row = REFUSALS[SAME_AS[reason] ?? reason];
+  const row = SAYS_NOTHING.has(reason) ? UNDECIDED : REFUSALS[SAME_AS[reason] ?? reason];
   if (row) return { ...row, reason, message: withServiceWords(row.message, error) };
   if (error) return null;
   return { ...(REFUSALS['credentials_rejected'] as Row), reason };

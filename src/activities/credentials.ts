@@ -86,7 +86,8 @@ export function createCredentialActivities(deps: ActivityDependencies) {
       await keepTrying(
         async () => {
           if (refused.countsAgainstFuse) await fuse.recordFailure({ mode, exporterId });
-          await markRejected(pool, exporterId, version, refused.reason);
+          // Kept in the vault: the next look, or another start of the onboarding, may have it checked after all.
+          if (refused.outcome !== 'undecided') await markRejected(pool, exporterId, version, refused.reason);
         },
         (cause) => logger.warn({ exporterId, err: cause }, 'the refusal of credentials is not on record yet'),
       );

@@ -22,7 +22,9 @@ import { needFiling } from '../ledger/filings';
 import { withTransaction } from '../ledger/pool';
 import { releaseSubmissions } from '../ledger/submissions';
 import type { StoredAnswer } from '../domain/attempt';
+import { lastRefusal } from '../ledger/answers';
 import { refusal } from './application-failure';
+import { cutText } from '../domain/text';
 import { fieldErrorsOf } from './refusal-errors';
 import type { ActivityDependencies } from './dependencies';
 import { stepId } from './step-id';
@@ -127,8 +129,11 @@ export function createFilingLedgerActivities(deps: ActivityDependencies) {
     async refuseFiling(
       args: Held & { submission: number | null; answer: StoredAnswer | null; errors: Finding[] },
     ): Promise<HeldResult & { errors: Finding[] }> {
-      const { filingId, submission, answer } = args;
+      const { filingId, submission } = args;
       const rows = submission === null ? [] : await readRows(pool, filingId, submission);
+      // Only a sample of a refusal travels; every complaint of it is in the ledger.
+      const whole = submission === null ? null : await lastRefusal(pool, filingId, submission);
+      const answer = whole && whole.kind === args.answer?.kind ? whole : args.answer;
       const errors = answer ? fieldErrorsOf(rows, answer) : args.errors;
       const at = now();
       const result = await freeing(args, async (client) => {
@@ -139,7 +144,8 @@ export function createFilingLedgerActivities(deps: ActivityDependencies) {
         await saveErrors(client, filingId, errors);
         await releaseSubmissions(client, { filingId, refused: submission, at });
       });
-      return { ...result, errors: errors.slice(0, FINDINGS_IN_RESULT) };
+      const shown = errors.slice(0, FINDINGS_IN_RESULT);
+      return { ...result, errors: shown.map((each) => ({ ...each, message: cutText(each.message, 500) })) };
     },
 
     /**

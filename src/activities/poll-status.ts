@@ -4,7 +4,7 @@ import { ApiError } from '../api/errors';
 import type { RequestStatus } from '../api/schemas-filings';
 import { agreedIec } from '../domain/identity';
 import { nextPollDelayMs } from '../domain/poll-cadence';
-import { errorTexts, judgeStatus, type StatusVerdict } from '../domain/request-status';
+import { errorsInShort, judgeStatus, type StatusVerdict } from '../domain/request-status';
 import { decide } from '../domain/retry-table';
 import { learnIec } from '../ledger/exporters';
 import { readRows, settleRows } from '../ledger/filing-rows';
@@ -172,7 +172,7 @@ export function createPollActivities(deps: ActivityDependencies) {
       return {
         outcome: result === 'incomplete' ? 'incomplete' : 'terminal',
         processingStatus: record.processingStatus,
-        errors: errorTexts(record.errorDetails ?? []).slice(0, 20),
+        errors: errorsInShort(record.errorDetails ?? []),
       };
     },
   };

@@ -4,7 +4,7 @@ import { ApiError } from '../api/errors';
 import type { BulkUploadAnswer, PushAnswer } from '../api/schemas-filings';
 import type { CallContext, SubmissionResult } from '../api/client-types';
 import type { MappingRow, PushMessage } from '../domain/mapping';
-import type { StoredAnswer } from '../domain/attempt';
+import { answerInShort, type StoredAnswer } from '../domain/attempt';
 import { storeAnswer } from '../ledger/answers';
 import { closeNotSent, noteUnknown } from '../ledger/attempts';
 import { readRows } from '../ledger/filing-rows';
@@ -86,7 +86,7 @@ export function createSubmitActivities(deps: ActivityDependencies) {
       );
       const answer = acceptedAnswer(result);
       await keepAnswer(args, answer);
-      return answer;
+      return answerInShort(answer);
     } catch (error) {
       throw await closing(args, sender, error);
     }

@@ -67,7 +67,7 @@ export const anyList = z
     return cutList(
       list.filter((entry) => !isAbsent(entry)),
       MAX_REMARKS,
-    );
+    ).map(bounded);
   })
   .optional()
   .default([]);

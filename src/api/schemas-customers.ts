@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import { emailAddress } from '../domain/email';
 import { flag, record, requiredText, text } from './lenient';
 
 /** What goes out is strict: the service rejects every property it does not know (spec: "POST /platform-customers"). */
 export const createCustomerBody = z.strictObject({
   name: z.string().trim().min(1),
-  email: z.email(),
+  email: emailAddress,
   type: z.literal('customer'),
   companyName: z.string().optional(),
   iec: z

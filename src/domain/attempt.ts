@@ -1,4 +1,5 @@
 /** What is known of one try to send a submission; the ledger keeps it, workflows and activities pass it on. */
+import { cutText } from './text';
 
 /** What the service said to a submission, or the refusal in its place; without secrets, with every list it gave. */
 export interface StoredAnswer {
@@ -16,6 +17,42 @@ export interface StoredAnswer {
   message?: string;
   errorCode?: string;
   fieldErrors?: { row?: number; field?: string; message: string }[];
+}
+
+/** Entries of an answer's lists that travel. */
+const TRAVELLING_ENTRIES = 20;
+const TRAVELLING_BYTES = 500;
+
+/**
+ * What of an answer travels between activities and workflows: its ids and counts, and a sample of what it says. The whole
+ * stands in the ledger; histories are kept for years, and payloads have limits.
+ */
+export function answerInShort(answer: StoredAnswer): StoredAnswer {
+  const { irms: _, warnings, errorDetails, fieldErrors, message, errorCode, ...ids } = answer;
+  return {
+    ...ids,
+    ...(message === undefined ? {} : { message: cutText(message, TRAVELLING_BYTES) }),
+    ...(errorCode === undefined ? {} : { errorCode: cutText(errorCode, TRAVELLING_BYTES) }),
+    ...(errorDetails === undefined
+      ? {}
+      : { errorDetails: errorDetails.slice(0, TRAVELLING_ENTRIES).map(entryInShort) }),
+    ...(warnings === undefined ? {} : { warnings: warnings.slice(0, TRAVELLING_ENTRIES).map(entryInShort) }),
+    ...(fieldErrors === undefined
+      ? {}
+      : {
+          fieldErrors: fieldErrors.slice(0, TRAVELLING_ENTRIES).map((each) => ({
+            ...each,
+            ...(each.field === undefined ? {} : { field: cutText(each.field, TRAVELLING_BYTES) }),
+            message: cutText(each.message, TRAVELLING_BYTES),
+          })),
+        }),
+  };
+}
+
+function entryInShort(entry: unknown): unknown {
+  if (typeof entry === 'string') return cutText(entry, TRAVELLING_BYTES);
+  const json = JSON.stringify(entry) ?? '';
+  return json.length <= TRAVELLING_BYTES ? entry : cutText(json, TRAVELLING_BYTES);
 }
 
 /** `open`: nothing is written. `sending`: marked, so it may be written. `not_sent`: nothing of it is at the service. */

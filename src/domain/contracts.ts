@@ -3,6 +3,7 @@
  * into `schemas/`. Workflow code imports the types alone; the starter and the first activity validate with the schemas.
  */
 import { z } from 'zod';
+import { emailAddress } from './email';
 
 const mode = z
   .enum(['test', 'live'])
@@ -17,7 +18,7 @@ const reference = z
 export const onboardInput = z.strictObject({
   mode,
   name: z.string().trim().min(1),
-  email: z.email(),
+  email: emailAddress,
   companyName: z.string().optional(),
   iec: z
     .string()

@@ -4,6 +4,7 @@
  */
 import { groupBy } from './group-by';
 import { comparableText } from './identity';
+import { cutText } from './text';
 
 /** The parts of a status record that are read; the names are the spec's. */
 export interface StatusRecord {
@@ -70,7 +71,7 @@ const MESSAGE_FIELDS = ['errorMessage', 'message', 'errorDescription', 'descript
  */
 export function errorTexts(details: readonly unknown[]): string[] {
   return details.map((detail) => {
-    if (typeof detail === 'string') return detail;
+    if (typeof detail === 'string') return cutText(detail);
     if (typeof detail !== 'object' || detail === null) return String(detail);
     const parts = detail as Record<string, unknown>;
     const isText = (part: unknown) => (typeof part === 'string' && part.trim() !== '') || typeof part === 'number';
@@ -79,9 +80,14 @@ export function errorTexts(details: readonly unknown[]): string[] {
     const others = Object.entries(parts).flatMap(([field, part]) =>
       field !== 'errorCode' && field !== 'code' && typeof part === 'string' && isText(part) ? [part] : [],
     );
-    if (code === undefined && known === undefined) return JSON.stringify(detail);
-    return [code, known ?? others.join(', ')].filter(isText).join(': ');
+    if (code === undefined && known === undefined) return cutText(JSON.stringify(detail));
+    return cutText([code, known ?? others.join(', ')].filter(isText).join(': '));
   });
+}
+
+/** The first of them, short enough for a history; the whole is in the ledger. */
+export function errorsInShort(details: readonly unknown[]): string[] {
+  return errorTexts(details.slice(0, 20)).map((each) => cutText(each, 500));
 }
 
 /** IRM and document as they are compared; null where an entry does not say. Made once: a record has up to 999 of them. */

@@ -120,3 +120,22 @@ export async function unexpectedAcceptances(db: Queryable, filingId: string): Pr
   );
   return rows[0]?.text ?? null;
 }
+
+/** The whole of an attempt's answer, of which only a sample travels; null where none is stored. */
+export async function storedAnswer(db: Queryable, attemptId: string): Promise<StoredAnswer | null> {
+  const { rows } = await db.query<{ answer: StoredAnswer | null }>(
+    'SELECT answer FROM attempts WHERE attempt_id = $1',
+    [attemptId],
+  );
+  return rows[0]?.answer ?? null;
+}
+
+/** The whole of the newest refusal of a submission, with every complaint in it; null where none is stored. */
+export async function lastRefusal(db: Queryable, filingId: string, submission: number): Promise<StoredAnswer | null> {
+  const { rows } = await db.query<{ answer: StoredAnswer }>(
+    `SELECT answer FROM attempts WHERE filing_id = $1 AND submission = $2 AND state = 'not_sent' AND answer IS NOT NULL
+      ORDER BY number DESC LIMIT 1`,
+    [filingId, submission],
+  );
+  return rows[0]?.answer ?? null;
+}

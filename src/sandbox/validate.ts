@@ -27,7 +27,8 @@ export function asObject(body: unknown): Record<string, unknown> {
 }
 
 const uuid = z.guid();
-const emailAddress = z.email();
+/** One sign that stands between two parts; the service is no stricter than mail itself. */
+const emailAddress = z.email({ pattern: z.regexes.unicodeEmail });
 
 export function isUuid(value: unknown): value is string {
   return uuid.safeParse(value).success;

@@ -17,6 +17,8 @@ const LOOKS_MS = [15, 30, 60, 120, 360].map((minutes) => minutes * MINUTE_MS);
 const CREDENTIAL_KINDS: readonly ErrorKind[] = ['credentials_invalid', 'account_locked', 'credentials_missing'];
 const UNKNOWN_CLIENT = 'customer_not_found';
 const PENDING = 'activation_pending';
+/** Credentials may be linked elsewhere, so the refresh is tried again at each look. */
+const NONE_ON_FILE = 'credentials_missing';
 
 export interface ReadyContext {
   story: ExporterStory;
@@ -135,7 +137,8 @@ async function askForCredentials(context: ReadyContext, need: Need): Promise<Ste
     if (submissions.size > 0) break;
     const read = await readExporter(context);
     if (read.go === 'end' || newer || context.takeRenewed()) step = read;
-    else if (read.go === 'on' && !isValidated(ledger) && isValidated(read.exporter)) step = read;
+    else if (read.go === 'on' && isValidated(read.exporter) && (!isValidated(ledger) || code === NONE_ON_FILE))
+      step = read;
   }
   await calls('ledger', { summary: 'Wait no longer' }).stopAwaitingCredentials({ workflowId });
   return step;

@@ -169,7 +169,7 @@ describe('the validate table', () => {
   it.each([
     ['already aligned', true],
     ['already in use', false],
-  ])('refuses a user name that is %s with another client', async (words, validated) => {
+  ])('asks for another user name where it is %s with another client', async (words, validated) => {
     const username = await stage.account({ activationDelayMs: 0 });
     const holder = `holder-${validated}@example.test`;
     if (validated)
@@ -179,9 +179,12 @@ describe('the validate table', () => {
       await stage.worker.deps.api.createCustomer({ name: 'Holder', email: holder, ...credentials });
     }
     const email = `taker-${validated}@example.test`;
-    const result = await (await stage.onboard({ email, credentialsRef: await stage.secret(username) })).result();
-    expect(result).toMatchObject({ state: 'refused', errors: [{ code: 'dgft_username_taken' }] });
-    expect(result.message).toContain(words);
+    const handle = await stage.onboard({ email, credentialsRef: await stage.secret(username) });
+    const asked = await stage.until(handle, 'needs_credentials');
+    expect(asked).toMatchObject({ errors: [{ code: 'dgft_username_taken' }] });
+    expect(asked.message).toContain(words);
+    await stage.submit(handle, await stage.secret(await stage.account({ activationDelayMs: 0 })));
+    expect(await handle.result()).toMatchObject({ state: 'ready' });
   });
 
   it('validates a client whose credentials are on file but unverified', async () => {

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { basename, extname } from 'node:path';
 import { parse, type Info } from 'csv-parse/sync';
 import { z } from 'zod';
+import { emailAddress } from '../../domain/email';
 import { readTexts } from '../../workbook/texts';
 import { WorkbookRefused } from '../../workbook/read';
 import { refusal, UsageError } from '../errors';
@@ -11,16 +12,12 @@ type Column = (typeof COLUMNS)[number];
 
 const text = z.string().trim();
 const optional = text.optional().transform((value) => value || undefined);
-const email = z
-  .string()
-  .transform((value) => value.trim())
-  .pipe(z.email('is not an e-mail address'));
 
 /** A row of a list of exporters to onboard; passwords keep their spaces. */
 const listRow = z
   .object({
     name: text.min(1, 'is missing'),
-    email,
+    email: emailAddress,
     iec: optional.refine(
       (iec) => iec === undefined || /^[A-Za-z0-9]{10}$/.test(iec),
       'is exactly 10 letters and digits',
@@ -67,7 +64,7 @@ export async function readExporterList(path: string): Promise<ExporterList> {
   const first = new Map<string, number>();
   for (const { row, values, problem } of await readRecords(path)) {
     const parsed = listRow.safeParse(values);
-    const address = email.safeParse(values.email).data ?? null;
+    const address = emailAddress.safeParse(values.email).data ?? null;
     if (problem !== undefined || !parsed.success) {
       // A row of another width may have slipped: what looks like its e-mail may be something else.
       const refused = { row, email: problem === undefined ? address : null };

@@ -1,0 +1,259 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ApplicationFailure } from '@temporalio/common';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { DefaultLogger } from '@temporalio/worker';
+import pino from 'pino';
+import { createAttemptActivities } from '../../src/activities/attempts';
+import { createCredentialActivities } from '../../src/activities/credentials';
+import type { ActivityDependencies } from '../../src/activities/dependencies';
+import { createExporterActivities } from '../../src/activities/exporters';
+import { createFilingLedgerActivities } from '../../src/activities/filing-ledger';
+import { createPollActivities } from '../../src/activities/poll-status';
+import { createSettleActivities } from '../../src/activities/settle';
+import { createSubmitActivities } from '../../src/activities/submit';
+import { createDocumentStore } from '../../src/documents/document-store';
+import { addCredentials, credentialVersion, currentCredentials, markValid } from '../../src/ledger/credentials';
+import { openAttempt } from '../../src/ledger/attempts';
+import { storedAnswer } from '../../src/ledger/answers';
+import { needFiling } from '../../src/ledger/filings';
+import { withTransaction } from '../../src/ledger/pool';
+import { createVault } from '../../src/ledger/vault';
+import {
+  acknowledgement,
+  clientOf,
+  CUSTOMER_ID,
+  envelope,
+  json,
+  startService,
+  type Service,
+} from '../api/support/service';
+import { knowExporter, open, rowsOf } from '../ledger/filing-support';
+import { createTestDatabase, type TestDatabase } from '../support/postgres';
+
+const QUIET = new DefaultLogger('ERROR', () => undefined);
+const HOSTILE = 'odd \u0000\ud800\u001b[2J text';
+const CUSTOMER = { id: CUSTOMER_ID, name: 'Asha', email: 'r&d@asha.example', isActive: false };
+
+describe('odd answers of the service, down to the ledger', () => {
+  let ledger: TestDatabase;
+  let service: Service;
+  let documents: string;
+  let deps: ActivityDependencies;
+  let references = 0;
+
+  beforeAll(async () => {
+    ledger = await createTestDatabase();
+    documents = await mkdtemp(join(tmpdir(), 'ebrc-odd-'));
+    service = await startService((_request, response) => json(response, 200, {}));
+    const settings = { httpTimeoutMs: 5_000, rateWindowMs: 1_000, overdueAfterMs: 1, settleAfterMs: 1 };
+    deps = {
+      mode: 'test',
+      pool: ledger.pool,
+      api: clientOf(service.baseUrl).api,
+      vault: createVault({ keys: [{ id: 'k', key: randomBytes(32) }] }),
+      documents: createDocumentStore({ root: documents }),
+      clock: Date.now,
+      logger: pino({ level: 'silent' }),
+      settings: { ...settings, pollFirstMs: 1, pollMinMs: 1, pollMaxMs: 1 },
+      searchAttributes: [],
+      queueing: () => Promise.reject(new Error('nothing is queued here')),
+      client: () => {
+        throw new Error('no Temporal here');
+      },
+    };
+    await knowExporter(ledger, CUSTOMER_ID);
+  });
+  afterAll(async () => {
+    await deps.api.close();
+    await service.close();
+    await ledger.drop();
+    await rm(documents, { recursive: true, force: true });
+  });
+
+  /** Runs an activity in the surroundings that Temporal would give it. */
+  const run = <R>(activity: () => Promise<R>): Promise<R> => {
+    const now = Date.now();
+    const info = { currentAttemptScheduledTimestampMs: now, startToCloseTimeoutMs: 30 * 60_000 };
+    return new MockActivityEnvironment(info, { logger: QUIET }).run(activity);
+  };
+  const answer = (status: number, body: unknown) =>
+    service.answer((_request, response) => json(response, status, status < 300 ? envelope(body) : body));
+
+  /** A filing of one row that is about to be sent. */
+  async function aboutToSend() {
+    references += 1;
+    const document = { sbCumInvoiceNumber: String(7_000 + references), mappedIRMAmountFCC: 10 };
+    const filingId = await open(ledger, `ODD-${references}`, rowsOf(document), { exporterId: CUSTOMER_ID });
+    const opened = await withTransaction(ledger.pool, (client) => openAttempt(client, { filingId, submission: 1 }));
+    if (opened.outcome !== 'attempt') throw new Error(JSON.stringify(opened));
+    return { filingId, submission: 1, exporterId: CUSTOMER_ID, attemptId: opened.attemptId };
+  }
+
+  it('stores an acceptance with NUL, half a surrogate pair and a megabyte of text, and hands on its ids', async () => {
+    const args = await aboutToSend();
+    const huge = `${HOSTILE}${'x'.repeat(1024 * 1024)}`;
+    answer(200, {
+      ...acknowledgement,
+      errorDetails: [huge],
+      observations: Array.from({ length: 999 }, () => huge.slice(0, 9_000)),
+    });
+    const sent = await run(() => createSubmitActivities(deps).submitPush(args));
+    expect(sent).toMatchObject({ kind: 'accepted', requestId: 'REQ1', ackStatus: 'Validated' });
+    expect(JSON.stringify(sent).length).toBeLessThan(30_000);
+    const stored = await storedAnswer(ledger.pool, args.attemptId);
+    expect(stored?.warnings).toHaveLength(200);
+    expect(JSON.stringify(stored)).not.toMatch(/\\u0000|\\ud800/u);
+
+    const attempts = createAttemptActivities(deps);
+    const reading = await run(() => attempts.readAttempt({ attemptId: args.attemptId }));
+    expect(reading).toMatchObject({ verdict: 'answered', answer: { requestId: 'REQ1' } });
+    expect(JSON.stringify(reading).length).toBeLessThan(30_000);
+    const adopted = await run(() => attempts.adoptAnswer({ ...args, answer: sent }));
+    expect(adopted).toMatchObject({ requestId: 'REQ1', standing: null });
+    expect(Buffer.byteLength(adopted.errors.join(''))).toBeLessThanOrEqual(500);
+  });
+
+  it('compares all the rows that an upload was read as, although only the counts travel', async () => {
+    const args = await aboutToSend();
+    const irms = [{ serialNo: 1, irmNumber: 'ANOTHER', irmDt: '01012026', irmAdCode: '1', irmIfscCode: 'X' }];
+    answer(200, { ...acknowledgement, requestId: 'REQ2', parsedRowCount: 1, irms });
+    const sent = await run(() => createSubmitActivities(deps).submitBulk(args));
+    expect(sent.irms).toBeUndefined();
+    const adopted = await run(() => createAttemptActivities(deps).adoptAnswer({ ...args, answer: sent }));
+    expect(adopted.standing).toContain('rows it read are not the ones');
+  });
+
+  it('fails small on a refusal of a megabyte, and keeps every complaint in the ledger', async () => {
+    const args = await aboutToSend();
+    const errors = Array.from({ length: 900 }, (_, index) => `field${index}: ${HOSTILE}${'y'.repeat(2_000)}`);
+    answer(400, { message: 'z'.repeat(1024 * 1024), errors, causes: errors });
+    const failure: unknown = await run(() => createSubmitActivities(deps).submitPush(args)).catch(
+      (error: unknown) => error,
+    );
+    expect(failure).toBeInstanceOf(ApplicationFailure);
+    const { type, message, details } = failure as ApplicationFailure;
+    expect(type).toBe('validation_failed');
+    expect(JSON.stringify({ message, details }).length).toBeLessThan(20_000);
+
+    const { answer: refused } = await run(() =>
+      createAttemptActivities(deps).readAttempt({ attemptId: args.attemptId }),
+    );
+    expect(JSON.stringify(refused).length).toBeLessThan(30_000);
+    const { seq } = await needFiling(ledger.pool, args.filingId);
+    const held = { filingId: args.filingId, seq, submission: 1, answer: refused, errors: [] };
+    const result = await run(() => createFilingLedgerActivities(deps).refuseFiling(held));
+    expect(JSON.stringify(result).length).toBeLessThan(60_000);
+    const saved = await ledger.pool.query<{ n: number }>(
+      'SELECT jsonb_array_length(errors) AS n FROM filings WHERE filing_id = $1',
+      [args.filingId],
+    );
+    expect(saved.rows[0]?.n).toBe(900);
+  });
+
+  it('notes the certificates from before a send where the service says with a 404 that there are none', async () => {
+    const args = await aboutToSend();
+    answer(404, { errorCode: 'EBRC_NOT_FOUND', message: 'No eBRC found' });
+    expect(await run(() => createSettleActivities(deps).takeSnapshot(args))).toEqual({ certificates: 0 });
+  });
+
+  describe('credentials', () => {
+    const submitted = async () => {
+      const secret = { mode: 'test' as const, workflowId: 'onboard/test', username: 'asha', password: 'Right-1!' };
+      const secretRef = await deps.vault.put(ledger.pool, secret);
+      return addCredentials(ledger.pool, deps.vault, { mode: 'test', exporterId: CUSTOMER_ID, secretRef });
+    };
+    const check = async (status: number, body: unknown) => {
+      const version = await submitted();
+      answer(status, body);
+      const result = await run(() =>
+        createCredentialActivities(deps).checkCredentials({ exporterId: CUSTOMER_ID, version }),
+      );
+      return { result, known: await credentialVersion(ledger.pool, CUSTOMER_ID, version) };
+    };
+
+    it.each([
+      [400, { message: 'The portal is being renewed' }],
+      [409, { message: 'Another check is under way' }],
+      [422, { message: 'Not now' }],
+    ])(
+      'keeps the secret and asks where a check is refused with %i for a reason that nobody has shown',
+      async (status, body) => {
+        const { result, known } = await check(status, body);
+        expect(result).toMatchObject({ outcome: 'undecided', fixable: true });
+        expect('message' in result && result.message).toContain(body.message);
+        expect(known).toMatchObject({ state: 'unverified' });
+        expect(known?.secretRef).not.toBeNull();
+      },
+    );
+
+    it('asks for other credentials where the service wants a new password, under whatever code', async () => {
+      const { result, known } = await check(409, { errorCode: 'NEW', requiresPasswordUpdate: true });
+      expect(result).toMatchObject({ outcome: 'rejected', fixable: true });
+      expect(known).toMatchObject({ state: 'bad', secretRef: null });
+    });
+
+    it('asks for another user name where the one given is taken', async () => {
+      const { result } = await check(400, { message: 'DGFT username already in use' });
+      expect(result).toMatchObject({ outcome: 'username_taken', fixable: true });
+    });
+
+    it('looks again after DGFT_CREDENTIALS_MISSING, and not after a password that is dead', async () => {
+      const version = await submitted();
+      await markValid(ledger.pool, CUSTOMER_ID, version);
+      const polls = createPollActivities(deps);
+      const ask = () =>
+        run(() => polls.knowsRequest({ exporterId: CUSTOMER_ID, requestId: 'R' })).catch(
+          (error: ApplicationFailure) => error,
+        );
+      answer(422, { errorCode: 'DGFT_CREDENTIALS_MISSING', requiresPasswordUpdate: true, message: 'none' });
+      expect(await ask()).toMatchObject({ type: 'credentials_missing', details: [{ credentialsVersion: version }] });
+      expect(await currentCredentials(ledger.pool, CUSTOMER_ID)).toMatchObject({ version, state: 'valid' });
+      answer(200, { requestId: 'R' });
+      expect(await ask()).toEqual({ known: true });
+
+      answer(409, { errorCode: 'SOMETHING_NEW', requiresPasswordUpdate: 'true' });
+      expect(await ask()).toMatchObject({ type: 'credentials_invalid' });
+      answer(200, { requestId: 'R' });
+      const asked = service.received.length;
+      expect(await ask()).toMatchObject({ type: 'credentials_invalid' });
+      expect(service.received).toHaveLength(asked);
+    });
+  });
+
+  it.each([400, 409])(
+    'adopts the client whose e-mail is taken, said with %i and the address inside',
+    async (status) => {
+      const { email } = CUSTOMER;
+      service.answer((request, response) => {
+        if (request.method === 'POST')
+          return json(response, status, { message: `User with email ${email} already exists` });
+        if (request.url.includes(CUSTOMER_ID)) return json(response, 200, envelope(CUSTOMER));
+        return json(response, 200, envelope({ data: [{ name: 'no id' }, null, CUSTOMER], meta: {} }));
+      });
+      const input = { mode: 'test' as const, name: 'Asha', email, startedBy: 'asha' };
+      expect(await run(() => createExporterActivities(deps).createExporter({ input }))).toMatchObject({
+        outcome: 'adopted',
+        exporter: { exporterId: CUSTOMER_ID },
+      });
+    },
+  );
+
+  it.each(['r&d@firm.in', 'a/b@x.in', 'straße@müller.example', "o'neil@x.co.in", '"', 'a@b', 'two@x.in,three@x.in'])(
+    'leaves it to the service whether %s is an e-mail address, where it may be one',
+    async (email) => {
+      const asked = service.received.length;
+      answer(400, { message: 'Validation failed', errors: ['email must be an email'] });
+      const exporters = createExporterActivities(deps);
+      const input = { mode: 'test' as const, name: 'Asha', email, startedBy: 'asha' };
+      const checked = await run(() => exporters.checkOnboardInput({ input }));
+      const isOne = /^[^",]+@[^",]+\.[^",]+$/u.test(email);
+      expect(checked.outcome).toBe(isOne ? 'ok' : 'refused');
+      const result = await run(() => exporters.createExporter({ input }));
+      expect(result).toMatchObject({ outcome: 'refused', errors: [{ code: 'validation_failed' }] });
+      expect(service.received.length - asked).toBe(isOne ? 1 : 0);
+    },
+  );
+});
