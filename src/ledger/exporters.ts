@@ -1,7 +1,15 @@
 import type pg from 'pg';
 import { readIec } from '../domain/identity';
 import type { Mode } from '../domain/names';
-import { attachByEmail, attachToIec, lockPartyChanges, partyForNew, type Collision, type IecSource } from './parties';
+import {
+  attachByEmail,
+  attachToIec,
+  lockForPartyChange,
+  lockPartyChanges,
+  partyForNew,
+  type Collision,
+  type IecSource,
+} from './parties';
 import { withTransaction, type Queryable } from './pool';
 
 /** What of a platform customer the ledger keeps (spec: "Platform customer"); null stands for "not said". */
@@ -64,8 +72,11 @@ export async function saveExporter(
   return withTransaction(pool, async (client) => {
     const known = await getExporter(client, customer.id);
     const placed = known !== null && (iec === null || known.iec === iec);
-    // Before any row is locked: whoever changes a party locks the rows of its clients.
-    if (!placed) await lockPartyChanges(client, mode);
+    // Before any row is locked: whoever changes a party locks the filings, clients and rows of it, in this order.
+    if (!placed && iec === null) await lockPartyChanges(client, mode);
+    if (!placed && iec !== null) {
+      await lockForPartyChange(client, { mode, exporterId: customer.id, iec, email: customer.email });
+    }
     const before = placed ? known : await getExporter(client, customer.id);
     const party = before?.partyId ?? (await partyForNew(client, { mode, iec, email: customer.email }));
     const saved = await upsert(client, { customer, iec, party, mode, at });
@@ -139,7 +150,8 @@ export async function learnIec(
   const known = await getExporter(pool, exporterId);
   if (iec === null || !known || known.iec !== null) return [];
   return withTransaction(pool, async (client) => {
-    await lockPartyChanges(client, known.mode);
+    const { mode, exporterId: id, email } = known;
+    await lockForPartyChange(client, { mode, exporterId: id, iec, email });
     const { rowCount } = await client.query(
       'UPDATE exporters SET iec = $2, iec_source = $3 WHERE exporter_id = $1 AND iec IS NULL',
       [known.exporterId, iec, source],

@@ -7,6 +7,7 @@ import { irmIdentity, sameId } from '../domain/identity';
 import type { MappingRow } from '../domain/mapping';
 import { canonicalAmount } from '../domain/money';
 import type { Mode } from '../domain/names';
+import { lockFiling } from './filing-lock';
 import { addEvent } from './filing-progress';
 import { latestRevision, type FilingRecord } from './filings';
 import { reserve } from './balance-reservation';
@@ -62,6 +63,7 @@ export async function recordIntent(pool: pg.Pool, intent: Intent): Promise<Inten
     await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 1))', [
       `${intent.mode}|${intent.reference}|${intent.correction}`,
     ]);
+    if (intent.corrects) await lockFiling(client, intent.corrects);
     const before = await latestRevision(client, intent);
     const known = before ? await judgeEarlier(client, before, intent) : null;
     if (known) return known;

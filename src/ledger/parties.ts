@@ -22,9 +22,28 @@ interface Party {
 /** Any fixed number will do: changes of parties come one after the other, because each may read all others of its mode. */
 const PARTY_CHANGES = 4;
 
-/** Waits for other changes of a mode's parties; nobody changes one without it. */
+/** Waits for other changes of a mode's parties; nobody makes one without it. */
 export async function lockPartyChanges(client: Queryable, mode: Mode): Promise<void> {
   await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, $2))', [`parties/${mode}`, PARTY_CHANGES]);
+}
+
+/**
+ * Waits for other changes of a mode's parties, and locks the filings of those that may become one: filings come before parties
+ * in the order of locks (see irm-locks). Nobody changes a party without it.
+ */
+export async function lockForPartyChange(
+  client: Queryable,
+  { mode, exporterId, iec, email }: { mode: Mode; exporterId: string; iec: string; email: string | null },
+): Promise<void> {
+  await lockPartyChanges(client, mode);
+  await client.query(
+    `WITH own AS (SELECT party_id FROM exporters WHERE mode = $1 AND (lower(exporter_id) = lower($2) OR lower(email) = lower($4)))
+     SELECT 1 FROM filings WHERE EXISTS (SELECT FROM own) AND exporter_id IN (
+       SELECT exporter_id FROM exporters JOIN parties p USING (party_id)
+        WHERE p.mode = $1 AND (p.iec = $3 OR party_id IN (SELECT party_id FROM own)))
+      ORDER BY filing_id FOR UPDATE`,
+    [mode, exporterId, iec, email?.trim() ?? ''],
+  );
 }
 
 /**
@@ -55,7 +74,7 @@ export async function partyForNew(
 
 /**
  * Attaches an exporter to the party of an IEC that has become known, with what it filed; a party that had no IEC moves whole, or
- * takes the IEC where no other party has it. Under {@link lockPartyChanges}. @returns what the two parties both held.
+ * takes the IEC where no other party has it. Under {@link lockForPartyChange}. @returns what the two parties both held.
  */
 export async function attachToIec(
   client: Queryable,
@@ -75,7 +94,7 @@ export async function attachToIec(
 
 /**
  * A client without an IEC that had the e-mail of one whose IEC is known now was the same client. Under
- * {@link lockPartyChanges}. @returns what the two parties both held.
+ * {@link lockForPartyChange}. @returns what the two parties both held.
  */
 export async function attachByEmail(
   client: Queryable,

@@ -18,7 +18,9 @@ interface Move {
  */
 export async function movePartyOf(client: Queryable, move: Move): Promise<Collision[]> {
   const { from, to, exporterId } = move;
-  await client.query('SELECT 1 FROM exporters WHERE party_id = ANY($1) ORDER BY exporter_id FOR UPDATE', [[from, to]]);
+  await client.query('SELECT 1 FROM exporters WHERE party_id = ANY($1) ORDER BY exporter_id FOR NO KEY UPDATE', [
+    [from, to],
+  ]);
   const moved = `party_id = $1 AND ($3::text IS NULL OR exporter_id = $3)`;
   await client.query(`UPDATE exporters SET party_id = $2 WHERE ${moved}`, [from, to, exporterId]);
   await client.query(`UPDATE snapshots SET party_id = $2 WHERE ${moved}`, [from, to, exporterId]);

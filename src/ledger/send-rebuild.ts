@@ -1,4 +1,6 @@
 import { attemptIdOf, partsOfAttemptId } from '../domain/attempt';
+import type { Mode } from '../domain/names';
+import { lockParty, lockPartyChanges, partyForNew } from './parties';
 import type { Queryable } from './pool';
 
 interface Sent {
@@ -26,11 +28,38 @@ export async function rebuildFiling(client: Queryable, { content, attemptId, kno
   // Not live here: whoever brings the send back makes them live, with ordinals that are free.
   await client.query(
     `INSERT INTO filing_rows SELECT (jsonb_populate_record(NULL::filing_rows, r || jsonb_build_object('filing_id', $1::text,
-        'live', false, 'state', 'withdrawn', 'ebrc_number', NULL))).*
+        'live', false, 'state', 'withdrawn', 'ebrc_number', NULL, 'party_id', $3::int,
+        'fingerprint', $3::int || ':' || split_part(r ->> 'fingerprint', ':', 2)))).*
        FROM jsonb_array_elements($2::jsonb -> 'rows') AS r ON CONFLICT DO NOTHING`,
-    [filingId, content],
+    [filingId, content, await partyNow(client, content)],
   );
   return attemptIdOf(filingId, parts.submission, parts.number);
+}
+
+/** The party of the send's exporter in this ledger: party numbers of the ledger that sent it may be another's here. */
+async function partyNow(client: Queryable, content: string): Promise<number> {
+  const { rows } = await client.query<{ exporterId: string }>(
+    `SELECT coalesce($1::jsonb -> 'exporter' ->> 'exporter_id', $1::jsonb -> 'filing' ->> 'exporter_id') AS "exporterId"`,
+    [content],
+  );
+  return lockParty(client, rows[0]?.exporterId ?? '');
+}
+
+/** The send's exporter, where this ledger lacks it, in the party of its IEC here. */
+async function insertExporter(client: Queryable, content: string): Promise<void> {
+  const { rows } = await client.query<{ mode: Mode; iec: string | null; email: string | null }>(
+    `SELECT e.mode, e.iec, e.email FROM jsonb_populate_record(NULL::exporters, $1::jsonb -> 'exporter') AS e
+      WHERE e.exporter_id IS NOT NULL AND NOT EXISTS (SELECT FROM exporters o WHERE lower(o.exporter_id) = lower(e.exporter_id))`,
+    [content],
+  );
+  const [missing] = rows;
+  if (!missing) return;
+  await lockPartyChanges(client, missing.mode);
+  await client.query(
+    `INSERT INTO exporters SELECT (jsonb_populate_record(NULL::exporters,
+        $1::jsonb -> 'exporter' || jsonb_build_object('party_id', $2::int))).* ON CONFLICT DO NOTHING`,
+    [content, await partyForNew(client, missing)],
+  );
 }
 
 async function sameContent(client: Queryable, filingId: string, content: string): Promise<boolean> {
@@ -43,10 +72,7 @@ async function sameContent(client: Queryable, filingId: string, content: string)
 
 /** The filing as it was when it was sent, under the next free revision of its reference. */
 async function insertFiling(client: Queryable, filingId: string, content: string): Promise<void> {
-  await client.query(
-    `INSERT INTO exporters SELECT (jsonb_populate_record(NULL::exporters, $1::jsonb -> 'exporter')).* ON CONFLICT DO NOTHING`,
-    [content],
-  );
+  await insertExporter(client, content);
   await client.query(
     `INSERT INTO filing_inputs (input_ref, rows, row_count, source_kind, source_name, source_document)
      SELECT i.input_ref, (SELECT jsonb_agg(jsonb_build_object('row', r -> 'source_row', 'mapping', r -> 'mapping'))

@@ -163,6 +163,25 @@ describe('a ledger that was put back to an earlier state', () => {
     expect(await restored()).toEqual({ filings: [], sends: 0, unreadable: [] });
   });
 
+  it('has a lost exporter’s rows brought back for the party of its IEC here, whatever number that has', async () => {
+    const putBack = await remember(ledger);
+    await knowExporter(ledger, 'exporter-2', 'AAGCM9999K');
+    const filingId = await file(ledger, 'LOST-EXPORTER', rowsOf({ sbCumInvoiceNumber: '4999999' }), {
+      exporterId: 'exporter-2',
+    });
+    await sent(await opened(filingId));
+    await putBack();
+    await ledger.pool.query(`DELETE FROM parties WHERE iec = 'AAGCM9999K'`);
+    await restored();
+    const { rows: back } = await ledger.pool.query(
+      `SELECT r.live, p.iec, split_part(r.fingerprint, ':', 1)::int = r.party_id AS own, e.party_id = r.party_id AS same
+         FROM filing_rows r JOIN parties p USING (party_id) JOIN exporters e ON e.exporter_id = r.exporter_id
+        WHERE r.filing_id = $1`,
+      [filingId],
+    );
+    expect(back).toEqual([{ live: true, iec: 'AAGCM9999K', own: true, same: true }]);
+  });
+
   it('takes the send back for a filing that it knows, whatever became of that meanwhile', async () => {
     const filingId = await filing();
     const back = await remember(ledger);

@@ -192,7 +192,8 @@ it('finds secrets that are nobody’s version, of one mode and of some age', asy
   const version = await vault.put(pool, credentials);
   const exporterId = randomUUID();
   await pool.query(
-    `INSERT INTO exporters (exporter_id, mode, name, email) VALUES ($1, 'test', 'Asha', 'a@b.example')`,
+    `WITH party AS (INSERT INTO parties (mode) VALUES ('test') RETURNING party_id)
+     INSERT INTO exporters (exporter_id, party_id, mode, name, email) SELECT $1, party_id, 'test', 'Asha', 'a@b.example' FROM party`,
     [exporterId],
   );
   await pool.query(
