@@ -1,0 +1,156 @@
+// `npm run model`: checks the submit protocol and shows that each guard is needed. See docs/protocol.md.
+import { writeFile } from 'node:fs/promises';
+import { cpus } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { MUTANTS, RUNS } from './runs.mjs';
+import { check, findTools, INSTALL, walk } from './spin.mjs';
+import { toSteps, toText } from './traces.mjs';
+
+const HELP = `npm run model -- [options]
+
+Checks the model of the submit protocol: every run must hold, every mutant (one guard removed) must be found.
+
+  --run NAME        only this run: ${RUNS.map(({ name }) => name).join(', ')}
+  --mutant NAME     only this mutant, with its shortest counterexample:
+${MUTANTS.map(({ name, guard }) => `                      ${name.padEnd(29)} without: ${guard}`).join('\n')}
+  --jobs N          checks at the same time (default: 2)
+  --json            the result as JSON
+  --write           write the counterexamples to docs/protocol-counterexamples.md
+  --traces N        print N random traces as JSON and check nothing
+  --seed S          the first trace's seed (default: 1)
+  --help
+`;
+
+const { values } = parseArgs({
+  options: {
+    run: { type: 'string' },
+    mutant: { type: 'string' },
+    jobs: { type: 'string', default: String(Math.min(2, cpus().length)) },
+    json: { type: 'boolean', default: false },
+    write: { type: 'boolean', default: false },
+    traces: { type: 'string' },
+    seed: { type: 'string', default: '1' },
+    help: { type: 'boolean', default: false },
+  },
+});
+
+const print = (text) => process.stdout.write(`${text}\n`);
+
+async function main() {
+  if (values.help) return void print(HELP);
+  const compiler = await findTools();
+  if (!compiler) {
+    process.stderr.write(INSTALL);
+    process.exitCode = 2;
+    return;
+  }
+  if (values.traces !== undefined) return void (await printTraces());
+  const chosen = choose();
+  if (chosen.length === 0) {
+    process.stderr.write(`There is no such run or mutant. ${HELP}`);
+    process.exitCode = 2;
+    return;
+  }
+  const results = await checkAll(chosen, compiler);
+  if (values.json) print(JSON.stringify(results.map(publicResult), null, 2));
+  else report(results);
+  if (values.write) await writeCounterexamples(results);
+  if (results.some(({ ok }) => !ok)) process.exitCode = 1;
+}
+
+function choose() {
+  if (values.run) return RUNS.filter(({ name }) => name === values.run);
+  if (values.mutant) return MUTANTS.filter(({ name }) => name === values.mutant);
+  return [...RUNS, ...MUTANTS];
+}
+
+/** Checks several runs at a time, the long ones first. */
+async function checkAll(chosen, compiler) {
+  const waiting = chosen.map((run, at) => ({ run, at }));
+  const results = [];
+  const lane = async () => {
+    for (let next = waiting.shift(); next; next = waiting.shift()) {
+      const { run, at } = next;
+      const found = await check(run, compiler, { shortest: run.expect === 'breaks' });
+      results[at] = { run, ...found, ok: found.verdict === run.expect };
+      if (!values.json)
+        process.stderr.write(
+          `${results[at].ok ? 'ok' : 'NOT AS EXPECTED'}  ${run.name}: ${found.verdict}, ${found.seconds} s\n`,
+        );
+    }
+  };
+  await Promise.all(Array.from({ length: Math.max(1, Number(values.jobs) || 1) }, lane));
+  return results;
+}
+
+const bounds = ({ executions, attempts, operators, repeats, restores }) =>
+  `${executions} executions, ${attempts.join('+')} attempts, ${operators} operator actions, ${repeats} repeats, ${restores} restores`;
+
+function publicResult({ run, ok, ...found }) {
+  const { name, guard, summary, expect } = run;
+  return {
+    name,
+    ...(guard ? { guard } : { summary }),
+    bounds: bounds(run),
+    expect,
+    ok,
+    ...found,
+    trace: toSteps(found.trace, run),
+  };
+}
+
+function report(results) {
+  const head = ['', 'verdict', 'states', 'depth', 'seconds', 'MB', 'executions attempts operators repeats restores'];
+  const table = results.map(({ run, verdict, states, depth, seconds, memoryMb, ok }) => [
+    run.name,
+    `${verdict}${ok ? '' : ' (!)'}`,
+    String(states ?? ''),
+    String(depth ?? ''),
+    String(seconds),
+    String(Math.round(memoryMb ?? 0)),
+    [run.executions, run.attempts.join('+'), run.operators, run.repeats, run.restores].join(' / '),
+  ]);
+  const widths = head.map((title, column) => Math.max(title.length, ...table.map((cells) => cells[column].length)));
+  const line = (cells) =>
+    cells
+      .map((cell, column) => cell.padEnd(widths[column]))
+      .join('  ')
+      .trimEnd();
+  print(['', line(head), ...table.map(line)].join('\n'));
+  for (const { run, trace, output, ok } of results) {
+    const single = values.mutant !== undefined || values.run !== undefined;
+    if (trace.length > 0 && (single || (!ok && run.expect === 'holds')))
+      print(`\n${run.name}\n${toText(trace).join('\n')}`);
+    if (output) print(`\n${run.name}\n${output}`);
+  }
+  const wrong = results.filter(({ ok }) => !ok).map(({ run }) => run.name);
+  print(wrong.length === 0 ? '\nEvery run holds, every mutant is found.' : `\nNot as expected: ${wrong.join(', ')}`);
+}
+
+/** Random traces, as a list of `{ seed, bounds, steps }`. */
+async function printTraces() {
+  const run = { ...RUNS[0], operators: 2, repeats: 1, restores: 1, executions: 3 };
+  const first = Number(values.seed);
+  const traces = [];
+  for (let at = 0; at < Number(values.traces); at++) {
+    const seed = first + at;
+    traces.push({ seed, bounds: bounds(run), steps: toSteps(await walk(run, seed), run) });
+  }
+  print(JSON.stringify(traces, null, 2));
+}
+
+async function writeCounterexamples(results) {
+  const sections = results
+    .filter(({ run, verdict }) => run.expect === 'breaks' && verdict === 'breaks')
+    .map(
+      ({ run, trace }) =>
+        `## ${run.name}\n\nWithout: ${run.guard ?? run.summary}.\n\n\`\`\`\n${toText(trace).join('\n')}\n\`\`\`\n`,
+    );
+  const file = join(dirname(dirname(fileURLToPath(import.meta.url))), 'docs', 'protocol-counterexamples.md');
+  const head = `# What happens without each guard\n\nShortest counterexamples that \`npm run model\` finds when one guard of the submit protocol is removed. Written by \`npm run model -- --write\`.\nNumbers are the model's: attempts 0 and 1 belong to filing 0, 2 to filing 1 (another filing of the same mapping).\n`;
+  await writeFile(file, `${head}\n${sections.join('\n')}`);
+}
+
+await main();

@@ -1,0 +1,124 @@
+/** Spin: finding it, building a verifier from the model, running it, and replaying what it found. */
+import { spawn } from 'node:child_process';
+import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const MODEL = join(dirname(fileURLToPath(import.meta.url)), 'submit-protocol.pml');
+
+export const INSTALL = `The model is checked with Spin and a C compiler:
+  Debian, Ubuntu   sudo apt-get install -y spin gcc
+  macOS            brew install spin
+`;
+
+/** Runs a program to its end. @returns its exit code and everything that it printed. Rejects where it cannot be started. */
+export function runProgram(command, args, cwd) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
+    let output = '';
+    child.stdout.on('data', (chunk) => (output += chunk));
+    child.stderr.on('data', (chunk) => (output += chunk));
+    child.once('error', reject);
+    child.once('close', (code) => resolve({ code, output }));
+  });
+}
+
+/** @returns the C compiler's name, or null where Spin or a compiler is missing. */
+export async function findTools() {
+  const works = (command, args) =>
+    runProgram(command, args).then(
+      ({ code }) => code === 0,
+      () => false,
+    );
+  if (!(await works('spin', ['-V']))) return null;
+  for (const compiler of [process.env.CC, 'gcc', 'cc', 'clang']) {
+    if (compiler && (await works(compiler, ['--version']))) return compiler;
+  }
+  return null;
+}
+
+/** The model's switches for a run. */
+export function definesOf({ executions, attempts, operators, repeats, restores, liveness, defines }) {
+  return [
+    `-DNE=${executions}`,
+    `-DATTEMPTS0=${attempts[0]}`,
+    `-DATTEMPTS1=${attempts[1]}`,
+    `-DOPS=${operators}`,
+    `-DGHOSTS=${repeats}`,
+    `-DRESTORES=${restores}`,
+    ...(liveness ? ['-DLIVENESS', '-DCRASHES'] : []),
+    ...defines.map((name) => `-D${name}`),
+  ];
+}
+
+async function inFolder(work) {
+  const folder = await mkdtemp(join(tmpdir(), 'ebrc-model-'));
+  try {
+    await copyFile(MODEL, join(folder, 'model.pml'));
+    return await work(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+const number = (output, pattern) => {
+  const found = pattern.exec(output);
+  return found ? Number(found[1]) : null;
+};
+
+/**
+ * Checks one run. Every state is visited and stored whole (no bitstate, no hash-compact): a verdict of `holds` is
+ * exhaustive within the bounds. `shortest` searches breadth first, so that a counterexample is a shortest one.
+ */
+export function check(run, compiler, { shortest = false } = {}) {
+  return inFolder(async (folder) => {
+    const defines = definesOf(run);
+    const generated = await runProgram('spin', ['-a', ...defines, 'model.pml'], folder);
+    const options = ['-DNOREDUCE', '-DMEMLIM=12000'];
+    if (run.liveness) options.push('-DNFAIR=3');
+    else options.push('-DSAFETY', ...(shortest ? ['-DBFS'] : []));
+    const compiled = await runProgram(compiler, ['-O2', '-w', ...options, '-o', 'pan', 'pan.c'], folder);
+    if (compiled.code !== 0) throw new Error(`The verifier does not compile:\n${generated.output}\n${compiled.output}`);
+    const started = Date.now();
+    const depth = shortest ? [] : ['-m5000000'];
+    const { output } = await runProgram('./pan', ['-n', ...depth, ...(run.liveness ? ['-a', '-f'] : ['-E'])], folder);
+    const errors = number(output, /errors: (\d+)/);
+    // A search that ran out of memory or depth is not exhaustive, whatever it found until then.
+    const complete =
+      errors !== null && !/(max search depth too small|out of memory|aborted|Search not completed)/.test(output);
+    const verdict = errors ? 'breaks' : complete ? 'holds' : 'incomplete';
+    return {
+      verdict,
+      states: number(output, /([\d.e+]+) states, stored/),
+      depth: number(output, /depth reached (\d+)/),
+      seconds: Math.round((Date.now() - started) / 100) / 10,
+      memoryMb: number(output, /([\d.]+)\s+total actual memory/),
+      trace: verdict === 'breaks' ? await replay(folder, defines) : [],
+      ...(verdict === 'incomplete' ? { output } : {}),
+    };
+  });
+}
+
+async function replay(folder, defines) {
+  const { output } = await runProgram('spin', ['-t', '-T', '-u5000', '-DTRACES', ...defines, 'model.pml'], folder);
+  return lines(output);
+}
+
+/** A walk through the model that chooses at random, the same for the same seed. */
+export function walk(run, seed) {
+  return inFolder(async (folder) => {
+    const { output } = await runProgram(
+      'spin',
+      [`-n${seed}`, '-T', '-u5000', '-DTRACES', ...definesOf(run), 'model.pml'],
+      folder,
+    );
+    return lines(output);
+  });
+}
+
+const lines = (output) =>
+  output
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line.startsWith('@'));

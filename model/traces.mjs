@@ -1,0 +1,98 @@
+/**
+ * The model's traces in the form that docs/protocol.md describes: a list of steps, each with its actor, its action and the
+ * state that it leads to.
+ */
+const FILING = [
+  'none',
+  'checking',
+  'submitting',
+  'processing',
+  'outcome_unknown',
+  'collecting',
+  'certified',
+  'rejected',
+  'needs_correction',
+  'abandoned',
+];
+const ROW = ['none', 'planned', 'submitted', 'certified', 'abandoned_after_send', 'freed'];
+const ATTEMPT = ['none', 'open', 'sending', 'accepted', 'refused', 'not_sent', 'errored'];
+const EXECUTION = [
+  'free',
+  'connected',
+  'marked',
+  'counted',
+  'listed',
+  'ready',
+  'sent',
+  'answered',
+  'nothing_written',
+  'returned_answer',
+  'done',
+];
+const REQUEST = ['none', 'travelling', 'taken', 'taken_to_be_errored', 'refused', 'lost', 'certified', 'errored'];
+const RUN = [
+  'none',
+  'open_filing',
+  'open_attempt',
+  'dispatch',
+  'submitting',
+  'read_attempt',
+  'unknown',
+  'follow',
+  'closed',
+  'gone',
+];
+
+/** @param lines the model's output: `@ actor | action` and after it `@= numbers`. */
+export function toSteps(lines, { executions }) {
+  const steps = [];
+  for (const line of lines) {
+    if (line.startsWith('@=')) {
+      if (steps.length > 0) steps.at(-1).state = stateOf(line.slice(2).trim().split(' ').map(Number), executions);
+    } else {
+      const [actor, action] = line.slice(1).split(' | ');
+      steps.push({ actor: actor.trim(), action: action.trim(), state: null });
+    }
+  }
+  return steps;
+}
+
+/** A trace as a person reads it. */
+export function toText(lines) {
+  return lines
+    .filter((line) => !line.startsWith('@='))
+    .map((line, at) => {
+      const [actor, action] = line.slice(1).split(' | ');
+      return `${String(at + 1).padStart(3)}  ${actor.trim().padEnd(10)} ${action.trim()}`;
+    });
+}
+
+function stateOf(numbers, executions) {
+  let at = 0;
+  const take = (count) => numbers.slice(at, (at += count));
+  const [fst, row, att, snd, armed, sends, file] = [take(2), take(2), take(4), take(4), take(4), take(4), take(4)];
+  const [ex, xa, xn, net, rp, ra] = [take(4), take(4), take(4), take(4), take(2), take(2)];
+  const [wrong] = take(1);
+  const sender = (value) => (value === 0 ? null : value === executions + 1 ? 'void' : value - 1);
+  return {
+    filings: fst.map((state, f) => ({ state: FILING[state], row: ROW[row[f]] })),
+    attempts: att.map((state, a) => ({
+      filing: Math.floor(a / 2),
+      number: (a % 2) + 1,
+      state: ATTEMPT[state],
+      sender: sender(snd[a]),
+      markCounts: armed[a] === 1,
+    })),
+    sends: sends.slice(0, executions).map(sender),
+    files: file.slice(0, executions).map(sender),
+    executions: ex.slice(0, executions).map((state, e) => ({
+      state: EXECUTION[state],
+      attempt: state === 0 ? null : xa[e],
+      sendNumber: xn[e] || null,
+      request: REQUEST[net[e]],
+    })),
+    runs: rp.map((step, f) => ({ step: RUN[step], attempt: ra[f] })),
+    certificates: net.filter((state) => state === 2 || state === 6).length,
+    wrongWords: wrong,
+  };
+}
