@@ -5,7 +5,7 @@ import type pg from 'pg';
 import { createPool } from './pool';
 
 /** `migrations/` of the package, from `src/ledger` and from `dist/ledger` alike. */
-const MIGRATIONS = join(__dirname, '..', '..', 'migrations');
+export const MIGRATIONS = join(__dirname, '..', '..', 'migrations');
 
 /** Any fixed number will do, as long as nothing else in this database locks on it. */
 const LOCK = 4_720_118_252_021;

@@ -15,6 +15,8 @@ import type { Terminal } from './terminal';
  */
 export interface Cli {
   terminal: Terminal;
+  /** In the place of the process's own environment. */
+  env: Environment | undefined;
   /** @throws ConfigError with every wrong variable of these sections */
   config<S extends Section>(...need: S[]): Promise<ConfigOf<S>>;
   /** As `config`, for what a command can do without: nothing where the variables are not set. @throws ConfigError where they are wrong */
@@ -155,6 +157,7 @@ export function createCli(terminal: Terminal, { env, waitForLedgerMs = WAIT_FOR_
 
   return {
     terminal,
+    env,
     config,
     optional,
     pool,

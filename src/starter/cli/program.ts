@@ -6,6 +6,7 @@ import { addCheckCommand } from './commands/check';
 import { addCodecServerCommand } from './commands/codec-server';
 import { addCorrectCommand } from './commands/correct';
 import { addCredentialsCommand } from './commands/credentials';
+import { addDoctorCommand } from './commands/doctor';
 import { addExporterCommands } from './commands/exporters';
 import { addExtractCommand } from './commands/extract';
 import { addFileCommand } from './commands/file';
@@ -134,6 +135,7 @@ const COMMANDS: readonly ((program: Command, bind: Bind) => void)[] = [
   addCertificateCommands,
   addSchedulesCommand,
   addVaultCommand,
+  addDoctorCommand,
   addExtractCommand,
   addSandboxCommand,
   addCodecServerCommand,

@@ -2,18 +2,23 @@ import type { Client } from '@temporalio/client';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { NoWorkerError } from '../errors';
 
-/** TASK_QUEUE_TYPE_WORKFLOW of Temporal's API. */
-const WORKFLOW_QUEUE = 1;
+/** `temporal.api.enums.v1.TaskQueueType`. */
+const QUEUE_TYPES = { workflow: 1, activity: 2 } as const;
+
+/** How many pollers a task queue had in the last minutes. */
+export async function pollersOf(client: Client, name: string, type: keyof typeof QUEUE_TYPES): Promise<number> {
+  const { pollers } = await client.workflowService.describeTaskQueue({
+    namespace: client.options.namespace,
+    taskQueue: { name },
+    taskQueueType: QUEUE_TYPES[type],
+  });
+  return (pollers ?? []).length;
+}
 
 /** Whether a worker has polled the task queue in the last minutes; null when the server does not say. */
 export async function workersPresent(client: Client, taskQueue: string): Promise<boolean | null> {
   try {
-    const { pollers } = await client.workflowService.describeTaskQueue({
-      namespace: client.options.namespace,
-      taskQueue: { name: taskQueue },
-      taskQueueType: WORKFLOW_QUEUE,
-    });
-    return (pollers ?? []).length > 0;
+    return (await pollersOf(client, taskQueue, 'workflow')) > 0;
   } catch {
     return null;
   }

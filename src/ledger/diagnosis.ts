@@ -1,0 +1,58 @@
+import { readdir } from 'node:fs/promises';
+import { MIGRATIONS } from './migrate';
+import type { Queryable } from './pool';
+
+/** What is looked at of a ledger that may be half set up: nothing here changes it, and nothing relies on its tables. */
+export interface ServerState {
+  /** PostgreSQL's clock. */
+  now: Date;
+  /** A standby, or a server that takes no writes. */
+  readOnly: boolean;
+}
+
+export async function readServerState(db: Queryable): Promise<ServerState> {
+  const { rows } = await db.query<ServerState>(
+    `SELECT clock_timestamp() AS now,
+            pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on' AS "readOnly"`,
+  );
+  return rows[0] ?? { now: new Date(0), readOnly: true };
+}
+
+export interface SchemaState {
+  /** Migrations of this version that the ledger lacks, in order. */
+  missing: string[];
+  /** Migrations of the ledger that this version does not know: it is older than the ledger. */
+  unknown: string[];
+}
+
+export async function readSchemaState(db: Queryable): Promise<SchemaState> {
+  const known = (await readdir(MIGRATIONS)).filter((name) => name.endsWith('.sql')).map((name) => name.slice(0, -4));
+  const { rows: tables } = await db.query<{ there: boolean }>(
+    "SELECT to_regclass('schema_migrations') IS NOT NULL AS there",
+  );
+  if (!tables[0]?.there) return { missing: known.sort(), unknown: [] };
+  const { rows } = await db.query<{ name: string }>('SELECT name FROM schema_migrations ORDER BY name');
+  const applied = rows.map(({ name }) => name);
+  return {
+    missing: known.filter((name) => !applied.includes(name)).sort(),
+    unknown: applied.filter((name) => !known.includes(name)),
+  };
+}
+
+/** Tables that the user of this connection cannot read or write, by name. */
+export async function tablesWithoutRights(db: Queryable): Promise<string[]> {
+  const { rows } = await db.query<{ name: string }>(
+    `SELECT c.relname AS name FROM pg_class c
+      WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')
+        AND NOT (has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT')
+             AND has_table_privilege(c.oid, 'UPDATE') AND has_table_privilege(c.oid, 'DELETE'))
+      ORDER BY c.relname`,
+  );
+  return rows.map(({ name }) => name);
+}
+
+/** Ids of the keys that stored passwords are encrypted with. */
+export async function keysOfVault(db: Queryable): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>('SELECT DISTINCT key_id AS id FROM vault_secrets ORDER BY key_id');
+  return rows.map(({ id }) => id);
+}

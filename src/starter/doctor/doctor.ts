@@ -1,0 +1,58 @@
+import type { FilingApi } from '../../api/client-types';
+import { ConfigError, loadConfig, type Config, type Environment, type Section } from '../../config';
+import { documentsCheck } from './documents-check';
+import { wrong, fine, type CheckResult } from './finding';
+import { ledgerChecks } from './ledger-checks';
+import { serviceChecks } from './service-checks';
+import { temporalChecks } from './temporal-checks';
+
+export type { CheckResult } from './finding';
+
+/**
+ * Looks at everything that a worker needs, changes nothing but a probe in the documents folder, and goes on past what is wrong. Costs one
+ * call of the service's 100 a minute.
+ * @param api the service, within the budget that the workers share
+ */
+export async function examine(env: Environment | undefined, api: () => Promise<FilingApi>): Promise<CheckResult[]> {
+  const encryption = part(env, 'encryption')?.encryptionKeys;
+  const { databaseUrl } = part(env, 'database') ?? {};
+  const temporal = part(env, 'temporal');
+  const { apiUrl } = part(env, 'api') ?? {};
+  const { documents } = part(env, 'documents') ?? {};
+  const ledger = databaseUrl === undefined ? [] : await ledgerChecks(databaseUrl, encryption);
+  const links = await Promise.all([
+    temporal === undefined ? [] : temporalChecks(temporal),
+    documents === undefined ? [] : documentsCheck(documents).then((result) => [result]),
+  ]);
+  // The budget is in the ledger: no call is made without it, and an empty ledger is not filled for it.
+  const counted = ledger.length > 0 && ledger.every(({ ok, check }) => ok || check === 'vault keys');
+  const service = apiUrl === undefined ? [] : await serviceChecks(apiUrl, counted ? api : null);
+  return [...configurationChecks(env), ...ledger, ...links.flat(), ...service];
+}
+
+/** A part of the configuration; nothing where it cannot be used, which `configuration` says. */
+function part<S extends Section>(env: Environment | undefined, section: S) {
+  try {
+    return loadConfig(env, { need: [section] });
+  } catch (error) {
+    if (error instanceof ConfigError) return undefined;
+    throw error;
+  }
+}
+
+function configurationChecks(env: Environment | undefined): CheckResult[] {
+  let config: Config;
+  try {
+    config = loadConfig(env);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return error.problems.map(({ variable, problem }) =>
+      wrong('configuration', `${variable} ${problem}`, `Set ${variable} as .env.example has it.`),
+    );
+  }
+  const keys = config.encryptionKeys.map(({ id }) => id).join(', ');
+  return [
+    fine('configuration', `${config.mode} mode, task queue ${config.taskQueue}`),
+    { check: 'encryption key', ok: true, message: keys, advice: config.warnings[0] ?? null },
+  ];
+}

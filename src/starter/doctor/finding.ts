@@ -1,0 +1,52 @@
+import { firstLine } from '../errors';
+
+/** One line of `ebrc doctor`. */
+export interface CheckResult {
+  check: string;
+  ok: boolean;
+  message: string;
+  /** What to do; null where nothing is. */
+  advice: string | null;
+}
+
+export const fine = (check: string, message: string): CheckResult => ({ check, ok: true, message, advice: null });
+
+export const wrong = (check: string, message: string, advice: string): CheckResult => ({
+  check,
+  ok: false,
+  message,
+  advice,
+});
+
+/** Runs a check; one that cannot be made is wrong by that, and the others go on. */
+export async function checked(check: string, advice: string, run: () => Promise<CheckResult>): Promise<CheckResult> {
+  try {
+    return await run();
+  } catch (error) {
+    return wrong(check, firstLine(error), advice);
+  }
+}
+
+const SKEW_MS = 5_000;
+
+/**
+ * Compares a server's clock with this machine's.
+ * @param asked when the question was sent and @param answered when the answer came, milliseconds since the epoch
+ * @param coarseMs what the server's word is rounded to
+ */
+export function clockResult(
+  check: string,
+  server: string,
+  { asked, theirs, answered, coarseMs = 0 }: { asked: number; theirs: number; answered: number; coarseMs?: number },
+): CheckResult {
+  // Somewhere between question and answer, rounded down: only what lies outside of that is a difference.
+  const off = theirs > answered ? theirs - answered : theirs + coarseMs < asked ? theirs + coarseMs - asked : 0;
+  if (Math.abs(off) <= SKEW_MS) return fine(check, `agrees with ${server}`);
+  const seconds = Math.round(Math.abs(off) / 1_000);
+  const message = `${server} is ${seconds} s ${off > 0 ? 'ahead of' : 'behind'} this machine`;
+  return wrong(
+    check,
+    message,
+    'Let both keep their time by NTP: waits, windows and evidence are counted by these clocks.',
+  );
+}

@@ -1,0 +1,65 @@
+import type pg from 'pg';
+import type { EncryptionKey } from '../../keys/sub-keys';
+import { keysOfVault, readSchemaState, readServerState, tablesWithoutRights } from '../../ledger/diagnosis';
+import { createPool } from '../../ledger/pool';
+import { checked, clockResult, fine, wrong, type CheckResult } from './finding';
+
+const REACH = 'Start PostgreSQL, or set DATABASE_URL to where it runs; user, password and TLS are in it too.';
+
+/** The database: reached, writable, of this version, with the rights that a worker needs, its clock, and the keys of its vault. */
+export async function ledgerChecks(
+  databaseUrl: string,
+  keys: readonly EncryptionKey[] | undefined,
+): Promise<CheckResult[]> {
+  const pool = createPool({ url: databaseUrl, applicationName: 'ebrc-doctor', max: 1, timeouts: { connectMs: 5_000 } });
+  try {
+    const asked = Date.now();
+    const state = await readServerState(pool).catch((error: unknown) => error as Error);
+    if (state instanceof Error) return [wrong('postgresql', state.message, REACH)];
+    const answered = Date.now();
+    const link = state.readOnly
+      ? wrong('postgresql', 'the server takes no writes', 'Name the primary in DATABASE_URL, not a standby.')
+      : fine('postgresql', `reached in ${answered - asked} ms`);
+    const clock = clockResult('clock of postgresql', 'PostgreSQL', { asked, theirs: state.now.getTime(), answered });
+    const schema = await checked('schema', REACH, () => checkSchema(pool));
+    if (!schema.ok) return [link, clock, schema];
+    return [
+      link,
+      clock,
+      schema,
+      await checked('rights', REACH, () => checkRights(pool)),
+      ...(keys ? [await checked('vault keys', REACH, () => checkKeys(pool, keys))] : []),
+    ];
+  } finally {
+    await pool.end();
+  }
+}
+
+async function checkSchema(pool: pg.Pool): Promise<CheckResult> {
+  const { missing, unknown } = await readSchemaState(pool);
+  if (unknown.length > 0) {
+    const message = `the ledger has migrations that this version does not know: ${unknown.join(', ')}`;
+    return wrong('schema', message, 'Use the version that the workers run; a ledger never goes back.');
+  }
+  if (missing.length === 0) return fine('schema', 'the one of this version');
+  return wrong(
+    'schema',
+    `migrations are missing: ${missing.join(', ')}`,
+    'Start a worker of this version: it applies them.',
+  );
+}
+
+async function checkRights(pool: pg.Pool): Promise<CheckResult> {
+  const tables = await tablesWithoutRights(pool);
+  if (tables.length === 0) return fine('rights', 'every table can be read and written');
+  const advice = 'Grant SELECT, INSERT, UPDATE and DELETE on all tables to the user of DATABASE_URL.';
+  return wrong('rights', `these tables cannot be read and written: ${tables.join(', ')}`, advice);
+}
+
+async function checkKeys(pool: pg.Pool, keys: readonly EncryptionKey[]): Promise<CheckResult> {
+  const lost = (await keysOfVault(pool)).filter((id) => keys.every((key) => key.id !== id));
+  if (lost.length === 0) return fine('vault keys', 'every stored password is under a key that is here');
+  const advice =
+    'Add them behind the first in EBRC_ENCRYPTION_KEY, then `ebrc vault rotate`; or hand the credentials in again.';
+  return wrong('vault keys', `stored passwords are under keys that are not here: ${lost.join(', ')}`, advice);
+}

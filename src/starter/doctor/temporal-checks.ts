@@ -1,0 +1,65 @@
+import type { Client } from '@temporalio/client';
+import { queueOfClass, RATE_CLASSES, SEARCH_ATTRIBUTES } from '../../domain/names';
+import type { Config } from '../../config';
+import { firstLine } from '../errors';
+import { connectTemporal } from '../temporal/connect';
+import { pollersOf } from '../temporal/workers-present';
+import { checked, fine, wrong, type CheckResult } from './finding';
+
+const REACH = 'Start Temporal, or set TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE and its TLS or API key to where it runs.';
+
+/** Temporal: reached, with the namespace, its search attributes, and workers on every queue. */
+export async function temporalChecks(
+  config: Pick<Config, 'temporal' | 'payloadKeys' | 'taskQueue'>,
+): Promise<CheckResult[]> {
+  let client: Client;
+  try {
+    client = await connectTemporal(config);
+  } catch (error) {
+    return [wrong('temporal', firstLine(error), REACH)];
+  }
+  const { namespace } = config.temporal;
+  try {
+    const link = await checked('temporal', `Create it, or set TEMPORAL_NAMESPACE. ${REACH}`, async () => {
+      await client.workflowService.describeNamespace({ namespace });
+      return fine('temporal', `reached, namespace ${namespace}`);
+    });
+    if (!link.ok) return [link];
+    return [
+      link,
+      await checked('search attributes', REACH, () => checkSearchAttributes(client, namespace)),
+      await checked('workers', REACH, () => checkWorkers(client, config.taskQueue)),
+    ];
+  } finally {
+    await client.connection.close();
+  }
+}
+
+async function checkSearchAttributes(client: Client, namespace: string): Promise<CheckResult> {
+  const { customAttributes } = await client.connection.operatorService.listSearchAttributes({ namespace });
+  const missing = Object.entries(SEARCH_ATTRIBUTES).filter(([name]) => !(name in (customAttributes ?? {})));
+  if (missing.length === 0) return fine('search attributes', 'all are registered');
+  const create = missing.map(([name, type]) => `--name ${name} --type ${type}`).join(' ');
+  return wrong(
+    'search attributes',
+    `missing: ${missing.map(([name]) => name).join(', ')}`,
+    `A worker registers them where it may; otherwise: temporal operator search-attribute create ${create}`,
+  );
+}
+
+async function checkWorkers(client: Client, taskQueue: string): Promise<CheckResult> {
+  const queues = [
+    { name: taskQueue, type: 'workflow' as const },
+    ...RATE_CLASSES.map((rateClass) => ({ name: queueOfClass(taskQueue, rateClass), type: 'activity' as const })),
+  ];
+  const polled = await Promise.all(queues.map(({ name, type }) => pollersOf(client, name, type)));
+  const idle = queues.filter((_queue, index) => polled[index] === 0).map(({ name }) => name);
+  if (idle.length === 0) return fine('workers', `poll ${queues.length} task queues`);
+  const all = idle.length === queues.length;
+  const message = all ? `no worker polls ${taskQueue}` : `no worker polls ${idle.join(', ')}`;
+  return wrong(
+    'workers',
+    message,
+    'Start one: node dist/worker.js, with the same EBRC_TASK_QUEUE and TEMPORAL_NAMESPACE.',
+  );
+}

@@ -1,0 +1,165 @@
+/** A healthy installation, and broken ones: each by the check that names it. */
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createVault } from '../../src/ledger/vault';
+import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
+import type { CheckResult } from '../../src/starter/doctor/doctor';
+import { clockResult } from '../../src/starter/doctor/finding';
+import { ebrc } from '../support/command-line';
+import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/postgres';
+import { devServer, type DevServer } from '../support/temporal';
+import { startTestWorker, type TestWorker } from '../support/worker';
+
+let database: TestDatabase;
+let server: DevServer;
+let sandbox: Sandbox;
+let worker: TestWorker;
+let folder: string;
+let env: Record<string, string>;
+
+beforeAll(async () => {
+  [database, server, sandbox, folder] = await Promise.all([
+    createTestDatabase(),
+    devServer(),
+    createSandbox(),
+    mkdtemp(join(tmpdir(), 'ebrc-doctor-')),
+  ]);
+  const stage = {
+    client: await server.client(),
+    nativeConnection: await server.connectNative(),
+    namespace: server.namespace,
+    currentTimeMs: () => Promise.resolve(Date.now()),
+  };
+  worker = await startTestWorker({ env: stage, sandbox, ledger: database });
+  env = {
+    EBRC_API_URL: sandbox.url,
+    EBRC_API_KEY: 'dev_sandbox_key',
+    EBRC_ENCRYPTION_KEY: `here:${randomBytes(32).toString('base64')}`,
+    DATABASE_URL: database.url,
+    TEMPORAL_ADDRESS: server.address,
+    EBRC_TASK_QUEUE: worker.taskQueue,
+    EBRC_DOCUMENTS: join(folder, 'documents'),
+  };
+});
+afterAll(async () => {
+  await worker?.close();
+  await sandbox?.close();
+  await server?.stop();
+  await database?.drop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function wrongOnes(more: Record<string, string>): Promise<CheckResult[]> {
+  const { code, json, stdout, stderr } = await ebrc(['doctor', '--json'], { env: { ...env, ...more } });
+  expect(code).toBe(1);
+  expect(stdout + stderr).not.toContain('hunter2');
+  return json<CheckResult[]>().filter(({ ok }) => !ok);
+}
+
+it('finds a healthy installation healthy', async () => {
+  const { code, json } = await ebrc(['doctor', '--json'], { env });
+  const results = json<CheckResult[]>();
+  expect(results.filter(({ ok }) => !ok)).toEqual([]);
+  expect(code).toBe(0);
+  expect(results.map(({ check }) => check)).toEqual([
+    'configuration',
+    'encryption key',
+    'postgresql',
+    'clock of postgresql',
+    'schema',
+    'rights',
+    'vault keys',
+    'temporal',
+    'search attributes',
+    'workers',
+    'documents',
+    'service',
+    'clock of the service',
+  ]);
+  const { stdout } = await ebrc(['doctor'], { env });
+  expect(stdout).toMatch(/workers +│ ok/);
+});
+
+it.each<[string, Record<string, string>, RegExp]>([
+  ['configuration', { EBRC_API_KEY: 'key' }, /EBRC_API_KEY has an unknown prefix/],
+  ['configuration', { EBRC_HTTP_TIMEOUT: 'soon' }, /EBRC_HTTP_TIMEOUT/],
+  ['configuration', { DATABASE_URL: '' }, /DATABASE_URL is missing/],
+  ['configuration', { EBRC_ENCRYPTION_KEY: 'short' }, /EBRC_ENCRYPTION_KEY/],
+  ['configuration', { EBRC_MODE: 'live' }, /EBRC_MODE is live, but/],
+  ['postgresql', { DATABASE_URL: 'postgres://ebrc:hunter2@127.0.0.1:9/ebrc' }, /ECONNREFUSED/],
+  ['temporal', { TEMPORAL_ADDRESS: '127.0.0.1:9' }, /Temporal at 127\.0\.0\.1:9/],
+  ['temporal', { TEMPORAL_NAMESPACE: 'nowhere' }, /nowhere/],
+  ['workers', { EBRC_TASK_QUEUE: 'another' }, /no worker polls another/],
+  ['documents', { EBRC_DOCUMENTS: '/dev/null/documents' }, /ENOTDIR/],
+  ['service', { EBRC_API_URL: 'http://127.0.0.1:9/api/v1' }, /does not answer/],
+  ['service', { EBRC_API_KEY: 'dev_unknown' }, /Invalid API key|API key/],
+])('names what is wrong: %s with %j', async (check, more, message) => {
+  const wrong = await wrongOnes(more);
+  expect(wrong.map((each) => each.check)).toContain(check);
+  const found = wrong.find((each) => each.check === check && message.test(each.message));
+  expect([wrong, found?.advice]).toEqual([wrong, expect.stringMatching(/\w+/u)]);
+});
+
+it('names a database without tables, and one whose user may not write', async () => {
+  const empty = await createEmptyDatabase();
+  const user = `reader_${randomBytes(4).toString('hex')}`;
+  try {
+    expect((await wrongOnes({ DATABASE_URL: empty.url })).map(({ check }) => check)).toEqual(['schema']);
+    // Looking changes nothing.
+    expect((await wrongOnes({ DATABASE_URL: empty.url })).map(({ check }) => check)).toEqual(['schema']);
+    await database.pool.query(`CREATE ROLE ${user} LOGIN PASSWORD 'hunter2'`);
+    await database.pool.query(`GRANT SELECT ON ALL TABLES IN SCHEMA public TO ${user}`);
+    const url = new URL(database.url);
+    [url.username, url.password] = [user, 'hunter2'];
+    const rights = (await wrongOnes({ DATABASE_URL: url.href })).find(({ check }) => check === 'rights');
+    expect(rights?.message).toMatch(/cannot be read and written: .*vault_secrets/);
+  } finally {
+    await database.pool.query(`DROP OWNED BY ${user}; DROP ROLE ${user}`);
+    await empty.drop();
+  }
+});
+
+it('names stored passwords whose key is gone', async () => {
+  const lost = createVault({ keys: [{ id: 'lost', key: randomBytes(32) }] });
+  const secret = { mode: 'test' as const, workflowId: 'w', username: 'u', password: 'p' };
+  const ref = await lost.put(database.pool, secret);
+  const wrong = await wrongOnes({});
+  await lost.discard(database.pool, ref);
+  expect(wrong).toMatchObject([{ check: 'vault keys', message: expect.stringContaining('lost') as string }]);
+});
+
+it('names missing search attributes', async () => {
+  const client = await server.client();
+  await client.workflowService.registerNamespace({
+    namespace: 'bare',
+    workflowExecutionRetentionPeriod: { seconds: 86_400 as never },
+  });
+  const wrong = await wrongOnes({ TEMPORAL_NAMESPACE: 'bare' });
+  expect(wrong.find(({ check }) => check === 'search attributes')?.advice).toContain('--name EbrcState --type Keyword');
+});
+
+it('names a service whose clock is off', async () => {
+  const off = createServer((_request, response) => {
+    response.writeHead(401, { date: new Date(Date.now() - 600_000).toUTCString(), 'content-type': 'application/json' });
+    response.end('{"statusCode":401,"message":"No API key provided"}');
+  });
+  await new Promise<void>((resolve) => off.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(off.address() as AddressInfo).port}/api/v1`;
+  const wrong = await wrongOnes({ EBRC_API_URL: url });
+  off.close();
+  expect(wrong.find(({ check }) => check === 'clock of the service')?.message).toMatch(/behind this machine/);
+});
+
+it('takes the way of an answer for no difference of clocks', () => {
+  const slow = { asked: 1_000_000, answered: 1_060_000 };
+  for (const theirs of [1_000_000, 1_030_000, 1_060_000, 996_000, 1_064_000]) {
+    expect(clockResult('clock', 'it', { ...slow, theirs }).ok).toBe(true);
+  }
+  expect(clockResult('clock', 'it', { ...slow, theirs: 1_066_000 }).message).toBe('it is 6 s ahead of this machine');
+  expect(clockResult('clock', 'it', { ...slow, theirs: 993_000 }).message).toBe('it is 7 s behind this machine');
+  expect(clockResult('clock', 'it', { ...slow, theirs: 994_500, coarseMs: 1_000 }).ok).toBe(true);
+});
