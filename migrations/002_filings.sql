@@ -215,6 +215,15 @@ CREATE TABLE filing_events (
 );
 CREATE INDEX filing_events_filing ON filing_events (filing_id, event_id);
 
+-- What people asked of a filing and no run has carried out yet; a run that is lost leaves it to the next one.
+CREATE TABLE filing_wishes (
+  filing_id text NOT NULL REFERENCES filings ON DELETE CASCADE,
+  kind      text NOT NULL CHECK (kind IN ('approve', 'resolve', 'abandon')),
+  args      jsonb NOT NULL,
+  asked_at  timestamptz NOT NULL,
+  PRIMARY KEY (filing_id, kind)
+);
+
 -- How long the authority took lately, for the poll cadence.
 CREATE TABLE acknowledgement_times (
   filing_id  text NOT NULL,

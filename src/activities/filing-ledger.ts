@@ -18,6 +18,7 @@ import {
 } from '../ledger/filing-rows';
 import { registerWaiter, removeWaiter } from '../ledger/credentials';
 import { getExporter } from '../ledger/exporters';
+import { dropWish, keepWish, type WishKind, type Wishes } from '../ledger/filing-wishes';
 import { needFiling } from '../ledger/filings';
 import { withTransaction } from '../ledger/pool';
 import { releaseSubmissions } from '../ledger/submissions';
@@ -40,6 +41,8 @@ export interface Readiness {
   /** ms since the epoch. */
   activatesAt: number | null;
 }
+
+export type { WishKind, Wishes };
 
 /** A move of a filing; `dueAt` in ms since the epoch. */
 export type MoveArgs = Omit<ProgressNote, 'at' | 'step' | 'dueAt'> & { dueAt?: number | null };
@@ -178,10 +181,18 @@ export function createFilingLedgerActivities(deps: ActivityDependencies) {
       const at = now();
       return held(hold, async (client, step) => {
         await saveApproval(client, { filingId, by, at });
+        await dropWish(client, { filingId, kind: 'approve' });
         const data = { contentHash: filing.contentHash, declaration: filing.declaration };
         await addEvent(client, { filingId, step, at, kind: 'approved', who: by, text: note ?? 'approved', data });
       });
     },
+
+    /** What a person asked of the filing; it is kept until it is carried out. */
+    keepWish: <K extends WishKind>(wish: { filingId: string; kind: K; args: NonNullable<Wishes[K]> }): Promise<void> =>
+      keepWish(pool, { ...wish, at: now() }),
+
+    /** What a person asked was carried out, or refused. */
+    dropWish: (wish: { filingId: string; kind: WishKind }): Promise<void> => dropWish(pool, wish),
 
     /** A line of a filing's story that moves nothing. */
     noteEvent: (args: { filingId: string; kind: string; text: string; who?: string; data?: unknown }): Promise<void> =>

@@ -16,6 +16,7 @@ import { recordIntent } from '../ledger/filing-intent';
 import { firstEventAt } from '../ledger/filing-progress';
 import { countRows } from '../ledger/filing-rows';
 import { takeUpFiling } from '../ledger/filing-takeup';
+import { openWishes, type Wishes } from '../ledger/filing-wishes';
 import { getFiling, needFiling } from '../ledger/filings';
 import { withTransaction } from '../ledger/pool';
 import { readSubmissions, type SubmissionState } from '../ledger/submissions';
@@ -51,6 +52,8 @@ export interface OpenedFiling {
   needsAttention: boolean;
   /** Whether a person has been asked about its unknown outcome. */
   asked: boolean;
+  /** What people have asked of it and no run has carried out. */
+  wishes: Wishes;
   /** When its certificates began to be collected, ms since the epoch. */
   collectingSince: number | null;
   channel: 'push' | 'bulk';
@@ -187,7 +190,8 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
         channel,
         warnings: [...findings, ...warnings],
         madeBy: input.madeBy,
-        approvalNeeded: input.approval ?? exporter.requiresApproval,
+        // Either asks for it: a request cannot switch the exporter's policy off.
+        approvalNeeded: exporter.requiresApproval || input.approval === true,
         permitted: read.allowDuplicate,
         at: new Date(clock()),
       });
@@ -247,6 +251,7 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
       attention: filing.attention,
       needsAttention: filing.needsAttention,
       asked: filing.asked,
+      wishes: await openWishes(pool, filingId),
       collectingSince: (await firstEventAt(pool, filingId, 'collecting'))?.getTime() ?? null,
       channel: filing.channel,
       approvalNeeded: filing.approvalNeeded,

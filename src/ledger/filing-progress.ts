@@ -88,6 +88,7 @@ export async function writeMove(db: Queryable, note: ProgressNote): Promise<void
     ],
   );
   await addEvent(db, { filingId: note.filingId, seq: note.seq, step: note.step, at: note.at, ...note.event });
+  if (isEnd(note.state)) await db.query('DELETE FROM filing_wishes WHERE filing_id = $1', [note.filingId]);
 }
 
 export interface FilingEvent {

@@ -1,5 +1,6 @@
 import type { Extraction } from '../api/extraction';
 import type { EbrcClientDependencies } from './dependencies';
+import { requireApproval } from './exporters/approval';
 import { changeExporter, type ExporterChange } from './exporters/change';
 import { onboardList, type ListOnboarding, type OnboardListOptions } from './exporters/onboard-list';
 import { createExporterOperations, type ExporterOperations } from './exporters/operations';
@@ -31,6 +32,8 @@ export interface EbrcClient extends EbrcReader, ExporterOperations, FilingOperat
   onboardList(path: string, options: OnboardListOptions): Promise<ListOnboarding>;
   /** Changes name, company name or address at the service; needs `api`. */
   changeExporter(exporter: string, change: ExporterChange): Promise<ExporterView>;
+  /** Whether every filing of the exporter waits for a second person; holds for filings made from now on. */
+  requireApproval(exporter: string, required: boolean): Promise<ExporterView>;
   /** A bulk workbook with one row per inward remittance, to be filled in and filed; needs `api`. */
   template(exporter: string): Promise<Template>;
   /** Has the extraction service read a shipping bill or an invoice; needs `extraction`. */
@@ -52,6 +55,7 @@ export function createEbrcClient(deps: EbrcClientDependencies): EbrcClient {
     onboardList: (path, options) => onboardList(() => Promise.resolve(operations), path, options),
     changeExporter: async (exporter, change) =>
       changeExporter({ ...deps, api: await needed(deps.api, 'api') }, exporter, change),
+    requireApproval: (exporter, required) => requireApproval(deps, exporter, required),
     template: async (exporter) => makeTemplate({ ...deps, api: await needed(deps.api, 'api') }, exporter),
     extract: async (request) => extractDocument(await needed(deps.extraction, 'extraction'), request),
     schedules: {

@@ -30,7 +30,9 @@ export async function fileRemittances(input: FileInput): Promise<FilingResult> {
   });
   return CancellationScope.nonCancellable(async () => {
     answerLateCancel(run);
+    void run.dropResolutions().catch(() => undefined);
     await file(run);
+    run.refuseResolution('The filing has ended meanwhile.');
     await condition(allHandlersFinished);
     return run.result();
   });
@@ -41,8 +43,7 @@ async function file(run: FilingRun): Promise<void> {
   let input = run.input;
   for (let again = 0; ; again += 1) {
     try {
-      if (await open(run, input)) await goOn(run);
-      return;
+      return await goOn(run, input);
     } catch (error) {
       if (!(error instanceof FilingMovedOn)) throw error;
       // Whoever moved it may still be at it; a ledger that is always elsewhere is not asked without a pause.
@@ -53,8 +54,9 @@ async function file(run: FilingRun): Promise<void> {
 }
 
 /** Goes on from where the ledger says that the filing is. @throws FilingMovedOn when it is elsewhere by now */
-async function goOn(run: FilingRun): Promise<void> {
+async function goOn(run: FilingRun, input: FileInput): Promise<void> {
   try {
+    if (!(await open(run, input))) return;
     run.stopIfGivenUp();
     if (nothingLeft(run)) return await endUnsent(run);
     if (!run.sent) await checkAndApprove(run);
@@ -86,6 +88,7 @@ async function open(run: FilingRun, input: FileInput): Promise<boolean> {
   const { workflowId } = workflowInfo();
   for (let adoptions = 0; ; adoptions += 1) {
     const opened = await calls('ledger', { summary: 'Record what is to be filed' }).openFiling({ input, workflowId });
+    run.reading = false;
     if (opened.outcome === 'exporter_unknown') {
       if (adoptions === MOST_ADOPTIONS)
         return refuseExporter(run, 'the service names another client than was asked for');

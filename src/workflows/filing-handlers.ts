@@ -1,7 +1,11 @@
-/** What people and other workflows may ask of a running filing. */
-import { ApplicationFailure, condition, setHandler } from '@temporalio/workflow';
-import type { AbandonArgs, ApproveArgs, ResolveArgs } from '../domain/contracts';
+/**
+ * What people and other workflows may ask of a running filing. Validators look at what was asked alone; whether it fits the filing is
+ * judged once the ledger was read, because a run may be started by the very update that it answers.
+ */
+import { ApplicationFailure, CancellationScope, condition, setHandler } from '@temporalio/workflow';
+import type { AbandonArgs, ApproveArgs, FilingResult, ResolveArgs } from '../domain/contracts';
 import { isEnd } from '../domain/filing-states';
+import { personKey } from '../domain/person';
 import { abandonUpdate, approveUpdate, credentialsRenewedSignal, filingQuery, resolveUpdate } from './messages';
 import type { FilingRun } from './filing-run';
 
@@ -19,56 +23,86 @@ export function handleFilingMessages(run: FilingRun): void {
     if (typeof version === 'number') run.renewedCredentials = Math.max(run.renewedCredentials, version);
   });
 
-  setHandler(
-    approveUpdate,
-    async (args) => {
-      run.approval = args;
-      await condition(() => run.state !== 'awaiting_approval');
-      return run.result();
+  setHandler(approveUpdate, (args) => answering(run, () => approve(run, args)), {
+    validator: ({ by }: ApproveArgs) => {
+      if (personKey(by) === '') refuse('Say who approves.');
     },
-    {
-      validator: ({ by }: ApproveArgs) => {
-        if (run.state !== 'awaiting_approval') refuse(`The filing is ${run.state}; there is nothing to approve.`);
-        if (by === run.filing?.madeBy) refuse(`${by} made this filing; somebody else has to approve it.`);
-      },
-    },
-  );
+  });
 
-  setHandler(
-    resolveUpdate,
-    async (args) => {
-      run.resolution = args;
-      await condition(() => run.resolution !== args);
-      if (run.refusedResolution?.args === args) refuse(run.refusedResolution.message);
-      return run.result();
+  setHandler(resolveUpdate, (args) => answering(run, () => resolve(run, args)), {
+    validator: ({ as, requestId, note }: ResolveArgs) => {
+      if (as !== 'filed' && as !== 'not-filed') refuse('Say filed or not-filed.');
+      if (isBlank(note)) refuse('Say in a note what was looked at.');
+      if (as === 'filed' && isBlank(requestId)) refuse('Give the request id under which it was filed.');
     },
-    {
-      validator: ({ as, requestId, note }: ResolveArgs) => {
-        if (run.state !== 'outcome_unknown' && run.state !== 'overdue') {
-          refuse(`The filing is ${run.state}; resolve is for outcome_unknown and overdue.`);
-        }
-        if (run.resolution) refuse('Another resolve is being worked on.');
-        if (note.trim() === '') refuse('Say in a note what was looked at.');
-        if (as === 'filed' && !requestId?.trim()) refuse('Give the request id under which it was filed.');
-        if (as === 'not-filed' && run.state === 'overdue') {
-          refuse(`The service acknowledged this filing (request ${run.requestId ?? 'unknown'}), so it was filed.`);
-        }
-      },
-    },
-  );
+  });
 
-  setHandler(
-    abandonUpdate,
-    async (args) => {
-      run.abandon = args;
-      await condition(() => isEnd(run.state));
-      return run.result();
+  setHandler(abandonUpdate, (args) => answering(run, () => abandon(run, args)), {
+    validator: ({ note }: AbandonArgs) => {
+      if (isBlank(note)) refuse('Say in a note why it is given up.');
     },
-    {
-      validator: ({ note }: AbandonArgs) => {
-        if (isEnd(run.state)) refuse(`The filing has ended: ${run.state}.`);
-        if (note.trim() === '') refuse('Say in a note why it is given up.');
-      },
-    },
-  );
+  });
+}
+
+/** Judges and carries out what was asked, once the ledger was read. A cancel of the workflow does not take an answer away. */
+function answering(run: FilingRun, answer: () => Promise<void>): Promise<FilingResult> {
+  return CancellationScope.nonCancellable(async () => {
+    await run.known();
+    await answer();
+    return run.result();
+  });
+}
+
+async function approve(run: FilingRun, args: ApproveArgs): Promise<void> {
+  if (run.state !== 'awaiting_approval') refuse(`The filing is ${run.state}; there is nothing to approve.`);
+  if (personKey(args.by) === personKey(run.filing?.madeBy)) {
+    refuse(`${args.by} made this filing; somebody else has to approve it.`);
+  }
+  await run.keepWish('approve', args);
+  run.approval ??= args;
+  await condition(() => run.state !== 'awaiting_approval');
+}
+
+async function resolve(run: FilingRun, args: ResolveArgs): Promise<void> {
+  judgeResolve(run, args);
+  if (run.resolution || run.resolving) refuse('Another resolve is being worked on.');
+  run.resolving = true;
+  try {
+    await run.keepWish('resolve', args);
+    // The question may have been answered meanwhile; the word must not be taken for another one.
+    judgeResolve(run, args);
+    run.resolution = args;
+  } catch (error) {
+    await run.dropWish('resolve');
+    throw error;
+  } finally {
+    run.resolving = false;
+  }
+  await condition(() => run.resolution !== args);
+  if (run.refusedResolution?.args === args) refuse(run.refusedResolution.message);
+}
+
+function judgeResolve(run: FilingRun, { as }: ResolveArgs): void {
+  if (run.state !== 'outcome_unknown' && run.state !== 'overdue') {
+    refuse(`The filing is ${run.state}; resolve is for outcome_unknown and overdue.`);
+  }
+  if (run.state === 'overdue' && as === 'not-filed') {
+    refuse(`The service acknowledged this filing (request ${run.requestId ?? 'unknown'}), so it was filed.`);
+  }
+  if (run.state === 'overdue' && !run.following) {
+    refuse(
+      'The authority has answered for its requests; only certificates are missing, so there is nothing to resolve.',
+    );
+  }
+}
+
+async function abandon(run: FilingRun, args: AbandonArgs): Promise<void> {
+  if (isEnd(run.state)) refuse(`The filing has ended: ${run.state}.`);
+  await run.keepWish('abandon', args);
+  run.abandon = args;
+  await condition(() => isEnd(run.state));
+}
+
+function isBlank(text: unknown): boolean {
+  return typeof text !== 'string' || text.trim() === '';
 }

@@ -5,17 +5,17 @@ import {
   condition,
   continueAsNew,
   log,
-  setCurrentDetails,
-  upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
 import type { OpenedFiling } from '../activities/open-filing';
 import type { ReadSettingsResult } from '../activities/settings';
+import type { WishKind, Wishes } from '../activities/filing-ledger';
 import type { AbandonArgs, ApproveArgs, FileInput, FilingCounts, FilingResult, ResolveArgs } from '../domain/contracts';
 import { isEnd, isPause, needsAttention, type FilingState } from '../domain/filing-states';
 import type { Finding } from '../domain/finding';
+import { resumeInput } from '../domain/resume-input';
 import { calls } from './activity-profiles';
-import { searchAttributes } from './search-attributes';
+import { showFiling } from './show-filing';
 
 /** A person gave the filing up, or cancelled it before anything was sent. */
 export class FilingGivenUp extends Error {
@@ -70,12 +70,18 @@ export class FilingRun {
   abandon: AbandonArgs | null = null;
   approval: ApproveArgs | null = null;
   resolution: ResolveArgs | null = null;
+  /** A resolve is on its way into the ledger. */
+  resolving = false;
   /** The last resolve that the ledger or the service contradicted, and how. */
   refusedResolution: { args: ResolveArgs; message: string } | null = null;
   /** How often our own access was tried again in a row, and when last (ms since the epoch). */
   readonly access = { tries: 0, triedAt: 0 };
   /** The newest credentials that were said to be valid. */
   renewedCredentials = 0;
+  /** Whether the ledger has still to be read: until then nothing can be said of the filing. */
+  reading = true;
+  /** Whether a request is being asked about, so that a person may name another one. */
+  following = false;
   /** The state that a pause interrupts, and leads back to. */
   working: FilingState = 'checking';
   /** The ledger knows of other moves than this run. */
@@ -93,6 +99,9 @@ export class FilingRun {
     this.state = filing.state;
     this.working = isPause(filing.state) ? 'checking' : filing.state;
     this.movedOn = false;
+    this.abandon ??= filing.wishes.abandon ?? null;
+    this.approval ??= filing.wishes.approve ?? null;
+    this.resolution ??= filing.wishes.resolve ?? null;
     this.seq = filing.seq;
     this.shownSeq = filing.seq;
     this.attention = filing.attention;
@@ -109,13 +118,52 @@ export class FilingRun {
     this.show('taken up from the ledger', filing.needsAttention);
   }
 
-  get filingId(): string {
+  private get recorded(): OpenedFiling {
     if (!this.filing) throw new Error('The filing is not recorded yet.');
-    return this.filing.filingId;
+    return this.filing;
+  }
+
+  get filingId(): string {
+    return this.recorded.filingId;
   }
 
   get exporterId(): string {
     return this.filing?.exporterId ?? this.input.exporterId;
+  }
+
+  /** Waits until the ledger was read, so that what people ask is judged by what it says. */
+  async known(): Promise<void> {
+    await condition(() => !this.reading && !this.movedOn);
+  }
+
+  /** Keeps what a person asked in the ledger, until it is carried out: it outlives this run. */
+  async keepWish<K extends WishKind>(kind: K, args: NonNullable<Wishes[K]>): Promise<void> {
+    if (!this.filing) return;
+    await calls('ledger', { summary: `Keep: ${kind}` }).keepWish({ filingId: this.filing.filingId, kind, args });
+  }
+
+  /** What a person asked was carried out or refused. */
+  async dropWish(kind: WishKind): Promise<void> {
+    if (!this.filing) return;
+    await calls('ledger', { summary: `Answered: ${kind}` }).dropWish({ filingId: this.filing.filingId, kind });
+  }
+
+  /** Refuses a resolve that has nothing left to answer; kept, it would be taken for an answer to the next question. */
+  refuseResolution(message: string): void {
+    if (this.resolution) this.refusedResolution = { args: this.resolution, message };
+    this.resolution = null;
+  }
+
+  /** Takes every resolve out of the ledger once it was carried out or refused, whichever run was asked. */
+  async dropResolutions(): Promise<void> {
+    for (;;) {
+      await condition(() => this.resolution !== null);
+      const args = this.resolution;
+      await condition(() => this.resolution !== args);
+      const dropped = this.moving.then(() => this.dropWish('resolve'));
+      this.moving = dropped.catch(() => undefined);
+      await dropped;
+    }
   }
 
   /** Whether somebody gave the filing up. A cancel counts only while nothing is at the service. */
@@ -159,7 +207,8 @@ export class FilingRun {
 
   /** Whether the history is long and nothing is open that would be lost with the run. */
   private get mayContinueAsNew(): boolean {
-    const wish = this.abandon !== null || this.approval !== null || this.resolution !== null;
+    const approving = this.approval !== null && this.state === 'awaiting_approval';
+    const wish = this.abandon !== null || approving || this.resolution !== null;
     return this.filing !== null && !wish && workflowInfo().continueAsNewSuggested && allHandlersFinished();
   }
 
@@ -170,8 +219,9 @@ export class FilingRun {
 
   /** The input with which the filing goes on in a new run: everything else is in the ledger. */
   resumeInput(): FileInput {
-    const { mode, exporterId, reference, madeBy, correction } = this.input;
-    return { mode, exporterId, reference, madeBy, correction, resume: this.filingId };
+    const { filingId, exporterId, reference, madeBy } = this.recorded;
+    const { mode, correction = 0 } = this.input;
+    return resumeInput({ filingId, mode, exporterId, reference, madeBy, correction });
   }
 
   /** Moves the filing on, in the ledger, in the lists and in the UI. One move at a time: each has to follow the last. */
@@ -237,24 +287,6 @@ export class FilingRun {
   }
 
   private show(text: string, attentionNeeded: boolean): void {
-    const { rows, certified, archived, errored, open } = this.counts;
-    const lines = [
-      `**${this.state}**: ${text}`,
-      ...(this.attention ? [`> ${this.attention}`] : []),
-      `Rows ${rows}, certified ${certified}, PDFs archived ${archived}, errored ${errored}, open ${open}.`,
-      ...(this.requestId ? [`Request \`${this.requestId}\`.`] : []),
-    ];
-    setCurrentDetails(lines.join('\n\n'));
-    const known = new Set(this.settings.searchAttributes);
-    // An attribute that the server does not know would fail the whole workflow task.
-    const pairs = searchAttributes({
-      exporterId: this.exporterId,
-      state: this.state,
-      requestId: this.requestId,
-      mode: this.settings.mode,
-      reference: this.filing?.reference,
-      needsAttention: attentionNeeded,
-    }).filter((pair) => known.has(pair.key.name));
-    if (pairs.length > 0) upsertSearchAttributes(pairs);
+    showFiling(this, this.filing?.reference, text, attentionNeeded);
   }
 }

@@ -105,7 +105,8 @@ async function archivePdfs(run: FilingRun): Promise<void> {
     if (!failure) return;
     if (pauseOf(failure) === null) {
       await run.note({ kind: 'collecting_again', text: failure.message });
-      await run.wait(delayMs(ACCESS, round), 'Collect the certificates again');
+      // As with a certificate that is not there yet, an operator who polls more often gets it sooner.
+      await run.wait(Math.min(delayMs(ACCESS, round), run.settings.pollMaxMs), 'Collect the certificates again');
       continue;
     }
     await waitOut(run, failure);

@@ -12,10 +12,11 @@ import { adoptSaidRequest } from './request-check';
 
 /** Follows a request to its end; the submission's rows are settled then. */
 export async function followRequest(run: FilingRun, stage: SubmissionStage): Promise<void> {
-  if (run.state !== 'overdue') {
+  const due = (stage.submittedAt ?? Date.now()) + run.settings.overdueAfterMs;
+  // A run that takes up an overdue request leaves the filing as it is; another submission of it may be in time.
+  if (run.state !== 'overdue' || due > Date.now()) {
     await run.move('processing', { kind: 'processing', text: `request ${stage.requestId} is with the authority` });
   }
-  const due = (stage.submittedAt ?? Date.now()) + run.settings.overdueAfterMs;
   const mark = {
     afterMs: Math.max(1, due - Date.now()),
     summary: 'Until the request is overdue',
@@ -25,9 +26,11 @@ export async function followRequest(run: FilingRun, stage: SubmissionStage): Pro
       `Request ${stage.requestId} has no outcome ${Math.round(run.settings.overdueAfterMs / 60_000)} minutes after its ` +
       `submission. It goes on being polled. Ask the service about it, or: ebrc abandon ${run.filingId} --note TEXT.`,
   };
+  run.following = true;
   try {
     await untilOverdue(run, mark, () => poll(run, stage));
   } finally {
+    run.following = false;
     // A resolve that came with the last look has nothing left to say; kept, it would hold the end up for ever.
     run.resolution = null;
   }

@@ -64,6 +64,7 @@ async function openNext(
   again: boolean,
 ): Promise<(Attempt & { state: AttemptState }) | null> {
   run.stopIfGivenUp();
+  run.refuseResolution('The last attempt was proven not to be sent, so there is nothing to resolve.');
   if (again) await prepareFiling(run);
   if (run.state !== 'submitting') {
     const text = `submission ${stage.submission} of ${run.filing?.submissions.length ?? 1} with ${stage.rowCount} rows`;

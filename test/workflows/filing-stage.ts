@@ -92,12 +92,14 @@ export interface FilingStage {
 }
 
 export interface FilingStageOptions {
+  /** Default: a time-skipping server of its own. */
+  env?: TestWorkflowEnvironment;
   sandbox?: SandboxOptions;
   worker?: Partial<TestWorkerOptions>;
 }
 
 export async function openFilingStage(options: FilingStageOptions = {}): Promise<FilingStage> {
-  const env = await timeSkippingEnvironment();
+  const env = options.env ?? (await timeSkippingEnvironment());
   const ledger = await createTestDatabase();
   const sandbox = await createSandbox({ clock: () => env.currentTimeMs(), rateLimits: false, ...options.sandbox });
   const logs: string[] = [];

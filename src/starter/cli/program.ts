@@ -15,6 +15,7 @@ import { addIrmsCommand } from './commands/irms';
 import { addLaterCommands } from './commands/later';
 import { addOnboardCommand } from './commands/onboard';
 import { addOperatorCommands } from './commands/operate';
+import { addResumeCommand } from './commands/resume';
 import { addSandboxCommand } from './commands/sandbox';
 import { addSchedulesCommand } from './commands/schedules';
 import { addTemplateCommand } from './commands/template';
@@ -131,6 +132,7 @@ const COMMANDS: readonly ((program: Command, bind: Bind) => void)[] = [
   addFileCommand,
   addFilingCommands,
   addOperatorCommands,
+  addResumeCommand,
   addCorrectCommand,
   addCertificateCommands,
   addSchedulesCommand,

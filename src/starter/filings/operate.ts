@@ -1,20 +1,21 @@
 import {
+  WithStartWorkflowOperation,
   WorkflowNotFoundError,
   WorkflowUpdateFailedError,
   WorkflowUpdateRPCTimeoutOrCancelledError,
-  type WorkflowHandle,
 } from '@temporalio/client';
-import { WorkflowIdConflictPolicy, type UpdateDefinition } from '@temporalio/common';
+import type { UpdateDefinition } from '@temporalio/common';
 import type { AbandonArgs, ApproveArgs, FilingResult, ResolveArgs } from '../../domain/contracts';
 import { isEnd } from '../../domain/filing-states';
 import type { FilingRecord } from '../../ledger/filings';
 import { filingOfRequest } from '../../ledger/submissions';
-import { abandonUpdate, approveUpdate, filingQuery, resolveUpdate } from '../../workflows/messages';
+import { resumeOptions } from '../../runs/filing-runs';
+import { abandonUpdate, approveUpdate, resolveUpdate } from '../../workflows/messages';
 import type { EbrcClientDependencies } from '../dependencies';
 import { refusal } from '../errors';
 import { viewOfResult, waitsForPerson, type FilingOutcome } from './outcome';
-import { follow } from '../temporal/follow';
 import { filingOf, withPaths } from './lookup';
+import { resumeAll, resumeFiling, type ResumedRun } from './resume';
 import { followFiling, type WaitOptions } from './start';
 import { silenceNotice } from '../temporal/workers-present';
 
@@ -42,6 +43,10 @@ export interface FilingOperations {
   resolve(filing: string, args: ResolveArgs, wait?: WaitOptions): Promise<FilingOutcome>;
   /** Gives a filing up; rows that were sent stay live, because they may still become certificates. */
   abandon(filing: string, args: AbandonArgs, wait?: WaitOptions): Promise<FilingOutcome>;
+  /** Starts a run that goes on from the ledger, where the filing has not ended and its own workflow has. */
+  resume(filing: string): Promise<ResumedRun>;
+  /** As `resume`, for every filing that has no workflow any more. @returns those that got one */
+  resumeAll(): Promise<ResumedRun[]>;
 }
 
 export function createFilingOperations(deps: EbrcClientDependencies): FilingOperations {
@@ -59,6 +64,8 @@ export function createFilingOperations(deps: EbrcClientDependencies): FilingOper
     approve: (filing, args, wait) => operate(APPROVE, filing, args, wait),
     resolve: (filing, args, wait) => operate(RESOLVE, filing, args, wait),
     abandon: (filing, args, wait) => operate(ABANDON, filing, args, wait),
+    resume: (filing) => resumeFiling(deps, filing),
+    resumeAll: () => resumeAll(deps),
   };
 }
 
@@ -118,7 +125,10 @@ function resultOf(filing: FilingRecord): FilingResult {
   };
 }
 
-/** Sends the update; to a run that takes the filing up again where its own is gone (terminated, or past its retention). */
+/**
+ * Sends the update; where the filing's run is gone (terminated, or past its retention) together with the start of one that takes the
+ * filing up: the run judges the update by what the ledger says, and sends nothing before that.
+ */
 async function send<A>(
   deps: EbrcClientDependencies,
   { update, name }: Command<A>,
@@ -126,35 +136,22 @@ async function send<A>(
   args: A,
 ): Promise<FilingResult> {
   const { workflow } = deps.temporal;
-  const handle: WorkflowHandle = workflow.getHandle(filing.workflowId);
-  const execute = () =>
-    workflow.withDeadline(Date.now() + ANSWERED_WITHIN_MS, () => handle.executeUpdate(update, { args: [args] }));
+  const { workflowId } = filing;
+  const within = <T>(call: () => Promise<T>) => workflow.withDeadline(Date.now() + ANSWERED_WITHIN_MS, call);
   try {
-    return await execute().catch(async (error: unknown) => {
-      if (!(error instanceof WorkflowNotFoundError)) throw error;
-      await takeUpAgain(deps, filing);
-      return execute();
-    });
+    return await within(() => workflow.getHandle(workflowId).executeUpdate(update, { args: [args] })).catch(
+      (error: unknown) => {
+        if (!(error instanceof WorkflowNotFoundError)) throw error;
+        const startWorkflowOperation = new WithStartWorkflowOperation(
+          'fileRemittances',
+          resumeOptions(filing, deps.taskQueue),
+        );
+        return within(() => workflow.executeUpdateWithStart(update, { args: [args], startWorkflowOperation }));
+      },
+    );
   } catch (error) {
     throw await updateRefusal(deps, error, name, filing);
   }
-}
-
-/** Starts a run that goes on from the ledger, and waits until it has read it: before that it would refuse every update. */
-async function takeUpAgain(deps: EbrcClientDependencies, filing: FilingRecord): Promise<void> {
-  const { mode, exporterId, reference, madeBy, correction, filingId, workflowId } = filing;
-  await deps.temporal.workflow.start('fileRemittances', {
-    workflowId,
-    taskQueue: deps.taskQueue,
-    args: [{ mode, exporterId, reference, madeBy, correction, resume: filingId }],
-    workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
-    memo: { contentHash: filing.contentHash },
-  });
-  await follow(deps.temporal, workflowId, {
-    query: filingQuery,
-    until: (progress) => progress.filingId !== null,
-    withinMs: ANSWERED_WITHIN_MS,
-  });
 }
 
 /** A validator's refusal is the answer to the operator; anything else is what it is. */

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import type { ExporterChange } from '../../exporters/change';
 import type { ExporterView } from '../../exporters/views';
 import type { Cli } from '../context';
@@ -9,6 +9,7 @@ interface ChangeOptions {
   name?: string;
   company?: string;
   address?: string;
+  approval?: 'required' | 'off';
 }
 
 /** `exporters` and `exporter`. */
@@ -25,19 +26,27 @@ export function addExporterCommands(program: Command, bind: Bind): void {
     );
   program
     .command('exporter')
-    .summary('show an exporter, or change its name, company or address')
-    .description('Show an exporter; with options, change its name, company or address at the service.')
+    .summary('show an exporter, or change its name, company, address or approval')
+    .description(
+      'Show an exporter; with options, change its name, company or address at the service, or whether its filings wait for approval.',
+    )
     .argument('<exporter>', 'id or e-mail')
     .option('--name <name>', 'new contact or trade name')
     .option('--company <name>', 'new registered legal name')
     .option('--address <text>', 'new address')
+    .addOption(
+      new Option('--approval <policy>', 'whether every filing made from now on waits for a second person').choices([
+        'required',
+        'off',
+      ]),
+    )
     .addHelpText('after', '\nExample:\n  $ ebrc exporter accounts@asha.example --company "Asha Exports Pvt Ltd"')
     .action(
-      bind(async (cli, [exporter = ''], { name, company, address }: ChangeOptions) => {
+      bind(async (cli, [exporter = ''], { name, company, address, approval }: ChangeOptions) => {
         const changes = name !== undefined || company !== undefined || address !== undefined;
-        const view = changes
-          ? await change(cli, exporter, { name, companyName: company, address })
-          : await (await cli.reader()).exporter(exporter);
+        if (changes) await change(cli, exporter, { name, companyName: company, address });
+        if (approval) await setApproval(cli, exporter, approval === 'required');
+        const view = await (await cli.reader()).exporter(exporter);
         cli.terminal.result(view, () => exporterText(view));
       }),
     );
@@ -47,6 +56,12 @@ async function change(cli: Cli, exporter: string, changed: ExporterChange): Prom
   const { changeExporter } = await import('../../exporters/change.js');
   const { mode } = await cli.config('api', 'database');
   return changeExporter({ pool: await cli.pool(), api: await cli.api(), mode }, exporter, changed);
+}
+
+async function setApproval(cli: Cli, exporter: string, required: boolean): Promise<void> {
+  const { requireApproval } = await import('../../exporters/approval.js');
+  const { mode } = await cli.config('mode');
+  await requireApproval({ pool: await cli.pool(), mode }, exporter, required);
 }
 
 function exportersTable(exporters: readonly ExporterView[]): string {

@@ -1,0 +1,43 @@
+/** The runs of filings in Temporal: how the newest one stands, and starting one that goes on from the ledger. */
+import { WorkflowNotFoundError, type Client } from '@temporalio/client';
+import { WorkflowIdConflictPolicy } from '@temporalio/common';
+import type { FilingRunStatus } from '../domain/run-judgement';
+import { resumeInput, type ResumedFiling } from '../domain/resume-input';
+
+/** Temporal's word for how a run ended, in ours. One that continued as new is not its workflow's newest run. */
+const STATUS: Readonly<Record<string, FilingRunStatus['status']>> = {
+  RUNNING: 'running',
+  PAUSED: 'running',
+  CONTINUED_AS_NEW: 'running',
+  COMPLETED: 'completed',
+  FAILED: 'failed',
+  CANCELLED: 'cancelled',
+  TERMINATED: 'terminated',
+  TIMED_OUT: 'timed out',
+};
+
+/**
+ * How the newest run of a workflow stands, by asking for it: lists lag behind, and leave out what they cannot index.
+ * @throws whatever keeps the server from answering; only its word "not found" means that the run is gone
+ */
+export async function describeRun(temporal: Client, workflowId: string): Promise<FilingRunStatus> {
+  try {
+    const { status, raw } = await temporal.workflow.getHandle(workflowId).describe();
+    // A word that this version does not know says nothing that could be acted on.
+    return { status: STATUS[status.name] ?? 'running', taskAttempt: raw.pendingWorkflowTask?.attempt ?? 0 };
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return { status: 'gone', taskAttempt: 0 };
+    throw error;
+  }
+}
+
+/** How a run that goes on from the ledger is started; where one is running, that one is meant. */
+export function resumeOptions(filing: ResumedFiling & { workflowId: string; contentHash: string }, taskQueue: string) {
+  return {
+    workflowId: filing.workflowId,
+    taskQueue,
+    args: [resumeInput(filing)],
+    workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+    memo: { contentHash: filing.contentHash },
+  };
+}

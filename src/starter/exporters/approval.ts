@@ -1,0 +1,17 @@
+import type pg from 'pg';
+import type { Mode } from '../../domain/names';
+import { setApprovalPolicy } from '../../ledger/approval-policy';
+import { needExporter } from '../../ledger/exporters';
+import { exporterIdOf } from './lookup';
+import { exporterView, type ExporterView } from './views';
+
+/** Sets whether every filing of an exporter waits for approval, also one whose request does not ask for it. Ours alone: the service has no such thing. */
+export async function requireApproval(
+  { pool, mode }: { pool: pg.Pool; mode: Mode },
+  exporter: string,
+  required: boolean,
+): Promise<ExporterView> {
+  const exporterId = await exporterIdOf(pool, mode, exporter);
+  await setApprovalPolicy(pool, { exporterId, required });
+  return exporterView(await needExporter(pool, exporterId));
+}

@@ -1,0 +1,56 @@
+/** `ebrc resume`: lets filings go on whose workflow was ended, or is gone. */
+import { isEnd } from '../../domain/filing-states';
+import { openFiling, openFilingsAfter, type OpenFilingRun } from '../../ledger/open-filings';
+import { describeRun, resumeOptions } from '../../runs/filing-runs';
+import type { EbrcClientDependencies } from '../dependencies';
+import { filingOf } from './lookup';
+
+/** A filing that was to be resumed. */
+export interface ResumedRun {
+  filingId: string;
+  workflowId: string;
+  reference: string;
+  /** Where the ledger said that it stood, before the new run. */
+  state: string;
+  /** Whether a new run was started. */
+  resumed: boolean;
+  /** Why none was; null where one was. */
+  message: string | null;
+}
+
+const PAGE = 100;
+
+/** Starts a run for one filing that goes on from the ledger; an ended one, and one whose workflow runs, is left as it is. */
+export async function resumeFiling(deps: EbrcClientDependencies, idOrReference: string): Promise<ResumedRun> {
+  const { filingId, workflowId, reference, state } = await filingOf(deps, idOrReference);
+  const open = isEnd(state) ? null : await openFiling(deps.pool, filingId);
+  if (open) return resume(deps, open);
+  const message = `It has ended: ${state}.`;
+  return { filingId, workflowId, reference, state, resumed: false, message };
+}
+
+/** Starts a run for every filing that has not ended and whose workflow does not run. @returns those filings */
+export async function resumeAll(deps: EbrcClientDependencies): Promise<ResumedRun[]> {
+  const { pool, mode } = deps;
+  const resumed: ResumedRun[] = [];
+  for (let after = ''; ;) {
+    const page = await openFilingsAfter(pool, { mode, after, limit: PAGE });
+    for (const filing of page) {
+      const outcome = await resume(deps, filing);
+      if (outcome.resumed) resumed.push(outcome);
+    }
+    const last = page.at(-1);
+    if (!last || page.length < PAGE) return resumed;
+    after = last.filingId;
+  }
+}
+
+async function resume({ temporal, taskQueue }: EbrcClientDependencies, filing: OpenFilingRun): Promise<ResumedRun> {
+  const { filingId, workflowId, reference, state } = filing;
+  const { status } = await describeRun(temporal, workflowId);
+  if (status === 'running') {
+    return { filingId, workflowId, reference, state, resumed: false, message: 'Its workflow is running.' };
+  }
+  await temporal.workflow.start('fileRemittances', resumeOptions(filing, taskQueue));
+  return { filingId, workflowId, reference, state, resumed: true, message: null };
+}
