@@ -20,6 +20,7 @@ import { registerWaiter, removeWaiter } from '../ledger/credentials';
 import { getExporter } from '../ledger/exporters';
 import { dropWish, keepWish, type WishKind, type Wishes } from '../ledger/filing-wishes';
 import { needFiling } from '../ledger/filings';
+import { tellRunProblem } from '../ledger/open-filings';
 import { withTransaction } from '../ledger/pool';
 import { releaseSubmissions } from '../ledger/submissions';
 import type { StoredAnswer } from '../domain/attempt';
@@ -193,6 +194,10 @@ export function createFilingLedgerActivities(deps: ActivityDependencies) {
 
     /** What a person asked was carried out, or refused. */
     dropWish: (wish: { filingId: string; kind: WishKind }): Promise<void> => dropWish(pool, wish),
+
+    /** What is wrong with the filing's workflow; its next move clears it. */
+    tellRunProblem: (args: { filingId: string; problem: string }): Promise<boolean> =>
+      tellRunProblem(pool, { ...args, at: now() }),
 
     /** A line of a filing's story that moves nothing. */
     noteEvent: (args: { filingId: string; kind: string; text: string; who?: string; data?: unknown }): Promise<void> =>

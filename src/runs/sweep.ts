@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import type { Mode } from '../domain/names';
 import { judgeRun } from '../domain/run-judgement';
 import { openFiling, openFilingsAfter, tellRunProblem, type OpenFilingRun } from '../ledger/open-filings';
+import type { BackgroundJob } from '../worker/background-jobs';
 import { describeRun, resumeOptions } from './filing-runs';
 
 export interface SweepDependencies {
@@ -65,4 +66,20 @@ async function look(deps: SweepDependencies, filing: OpenFilingRun, swept: Swept
   logger.warn({ filingId, workflowId: filing.workflowId, why: verdict.why }, 'a lost run is followed by a new one');
   await temporal.workflow.start('fileRemittances', resumeOptions(filing, taskQueue));
   swept.resumed.push(filingId);
+}
+
+const HOUR_MS = 3_600_000;
+
+/** The sweep as a job of every worker: at its start, and hourly. */
+export function filingSweepJob(deps: SweepDependencies): BackgroundJob {
+  return {
+    name: 'look for filings whose workflow is closed, gone or stuck',
+    everyMs: HOUR_MS,
+    run: async (signal) => {
+      const { filings, resumed, told } = await sweepFilings(deps, signal);
+      if (resumed.length + told.length > 0) {
+        deps.logger.warn({ filings, resumed: resumed.length, told: told.length }, 'open filings were looked through');
+      }
+    },
+  };
 }

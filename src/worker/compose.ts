@@ -12,6 +12,7 @@ import { createApiCallAudit } from '../ledger/api-calls';
 import { createBudgetStore } from '../ledger/budget-store';
 import { readBudgetUsage } from '../ledger/budget-usage';
 import { createVault } from '../ledger/vault';
+import { filingSweepJob } from '../runs/sweep';
 import type { BackgroundJob } from './background-jobs';
 import { cleaningJobs } from './cleaning';
 import { secretSweepJob } from './sweep-secrets';
@@ -68,7 +69,18 @@ export function compose({
   });
   return {
     budget,
-    jobs: [...cleaningJobs(pool, logger), secretSweepJob({ pool, client, mode: config.mode, logger })],
+    jobs: [
+      ...cleaningJobs(pool, logger),
+      secretSweepJob({ pool, client, mode: config.mode, logger }),
+      filingSweepJob({
+        pool,
+        temporal: client,
+        mode: config.mode,
+        taskQueue: config.taskQueue,
+        logger,
+        clock: Date.now,
+      }),
+    ],
     deps: {
       mode: config.mode,
       pool,

@@ -1,5 +1,12 @@
 /** One filing, from the caller's rows to its archived certificates: the order of its steps and nothing else. */
-import { allHandlersFinished, CancellationScope, condition, sleep, workflowInfo } from '@temporalio/workflow';
+import {
+  allHandlersFinished,
+  CancellationScope,
+  condition,
+  sleep,
+  TemporalFailure,
+  workflowInfo,
+} from '@temporalio/workflow';
 import type { FileInput, FilingResult } from '../domain/contracts';
 import { delayMs, type Schedule } from '../domain/retry-table';
 import { calls } from './activity-profiles';
@@ -13,6 +20,7 @@ import { needInput } from './need-input';
 import { throughPauses } from './pauses';
 import { awaitApproval, FilingRefused, prepareFiling } from './prepare-filing';
 import { submitOne } from './submit-filing';
+import { watch } from './watchdog';
 
 /** Between two readings of a ledger that is elsewhere than the run knows. */
 const MOVED_ON: Schedule = { initialMs: 1_000, factor: 2, maxMs: 5 * 60_000 };
@@ -30,12 +38,28 @@ export async function fileRemittances(input: FileInput): Promise<FilingResult> {
   });
   return CancellationScope.nonCancellable(async () => {
     answerLateCancel(run);
-    void run.dropResolutions().catch(() => undefined);
-    await file(run);
+    void run.dropResolutions();
+    void watch(run);
+    try {
+      await file(run);
+    } catch (error) {
+      if (error instanceof TemporalFailure) await tellFailure(run, error);
+      throw error;
+    } finally {
+      run.over = true;
+    }
     run.refuseResolution('The filing has ended meanwhile.');
     await condition(allHandlersFinished);
     return run.result();
   });
+}
+
+/** A defect ends the run, not the filing: it is said where people look, before the workflow fails. */
+async function tellFailure(run: FilingRun, error: TemporalFailure): Promise<void> {
+  const { message } = readFailure(error);
+  await run.failing(
+    `Its workflow failed (${message}): see it in the Temporal UI. ebrc resume goes on from the ledger.`,
+  );
 }
 
 async function file(run: FilingRun): Promise<void> {

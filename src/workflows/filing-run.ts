@@ -13,6 +13,7 @@ import type { WishKind, Wishes } from '../activities/filing-ledger';
 import type { AbandonArgs, ApproveArgs, FileInput, FilingCounts, FilingResult, ResolveArgs } from '../domain/contracts';
 import { isEnd, isPause, needsAttention, type FilingState } from '../domain/filing-states';
 import type { Finding } from '../domain/finding';
+import { explainedMs } from '../domain/due';
 import { resumeInput } from '../domain/resume-input';
 import { calls } from './activity-profiles';
 import { showFiling } from './show-filing';
@@ -49,6 +50,8 @@ export interface Attention {
   attention?: string | null;
   /** For states that need nobody as such, but do now. */
   needsAttention?: boolean;
+  /** How long the filing then waits on purpose, beyond what its state explains. */
+  waitMs?: number;
 }
 
 export class FilingRun {
@@ -78,6 +81,10 @@ export class FilingRun {
   readonly access = { tries: 0, triedAt: 0 };
   /** The newest credentials that were said to be valid. */
   renewedCredentials = 0;
+  /** Whether the run has nothing left to do. */
+  over = false;
+  /** When the next move is due at the latest (ms since the epoch); null while the filing waits for a person. */
+  dueAt: number | null = null;
   /** Whether the ledger has still to be read: until then nothing can be said of the filing. */
   reading = true;
   /** Whether a request is being asked about, so that a person may name another one. */
@@ -102,6 +109,8 @@ export class FilingRun {
     this.abandon ??= filing.wishes.abandon ?? null;
     this.approval ??= filing.wishes.approve ?? null;
     this.resolution ??= filing.wishes.resolve ?? null;
+    const explained = explainedMs(filing.state, this.settings, filing.counts.certified);
+    this.dueAt = explained === null ? null : Date.now() + explained;
     this.seq = filing.seq;
     this.shownSeq = filing.seq;
     this.attention = filing.attention;
@@ -131,9 +140,14 @@ export class FilingRun {
     return this.filing?.exporterId ?? this.input.exporterId;
   }
 
+  /** Whether the ledger was read, and nothing is known to have moved since. */
+  get upToDate(): boolean {
+    return !this.reading && !this.movedOn;
+  }
+
   /** Waits until the ledger was read, so that what people ask is judged by what it says. */
   async known(): Promise<void> {
-    await condition(() => !this.reading && !this.movedOn);
+    await condition(() => this.upToDate);
   }
 
   /** Keeps what a person asked in the ledger, until it is carried out: it outlives this run. */
@@ -231,6 +245,16 @@ export class FilingRun {
     return next;
   }
 
+  /** Says that the filing does not move, unless it has moved meanwhile. */
+  askForAttention(text: string): Promise<void> {
+    const next = this.moving.then(async () => {
+      if (this.dueAt === null || this.dueAt > Date.now()) return;
+      await this.moveNow(this.state, { kind: 'not_moving', text }, { attention: text, needsAttention: true });
+    });
+    this.moving = next.catch(() => undefined);
+    return next;
+  }
+
   private async moveNow(state: FilingState, event: Event, asked: Attention): Promise<void> {
     if (this.movedOn) throw new FilingMovedOn('the ledger knows of other moves');
     this.state = state;
@@ -240,6 +264,8 @@ export class FilingRun {
     this.attention = [asked.attention, standing].filter(Boolean).join(' ') || null;
     const attentionNeeded = standing !== null || (asked.needsAttention ?? needsAttention(state));
     this.show(event.text, attentionNeeded);
+    const explained = explainedMs(state, this.settings, this.counts.certified);
+    this.dueAt = explained === null ? null : Date.now() + explained + (asked.waitMs ?? 0);
     if (!this.filing) return;
     const recorded = await calls('ledger', { summary: `${state}: ${event.kind}` }).recordProgress({
       filingId: this.filing.filingId,
@@ -247,6 +273,7 @@ export class FilingRun {
       state,
       attention: this.attention,
       needsAttention: attentionNeeded,
+      dueAt: this.dueAt,
       event,
     });
     this.agreed(recorded);
@@ -258,11 +285,26 @@ export class FilingRun {
   /** Keeps a line of the story without moving. It only helps: where it cannot be written for a while, the filing goes on. */
   async note(event: Event): Promise<void> {
     if (!this.filing) return;
+    const { filingId } = this.filing;
+    await this.tryTo(() => calls('note', { summary: event.kind }).noteEvent({ filingId, ...event }));
+  }
+
+  /** Says, where people look, that the workflow is about to fail. */
+  async failing(problem: string): Promise<void> {
+    this.attention = problem;
+    if (!this.filing) return;
+    this.show(problem, true);
+    const { filingId } = this.filing;
+    await this.tryTo(() => calls('note', { summary: 'The workflow fails' }).tellRunProblem({ filingId, problem }));
+  }
+
+  /** Makes a write that only helps: where it cannot be made for a while, the filing goes on. */
+  private async tryTo(write: () => Promise<unknown>): Promise<void> {
     try {
-      await calls('note', { summary: event.kind }).noteEvent({ filingId: this.filing.filingId, ...event });
+      await write();
     } catch (error) {
       if (!(error instanceof ActivityFailure)) throw error;
-      log.warn('a line of the story is lost', { event: event.kind, error });
+      log.warn('what only helps could not be written', { error });
     }
   }
 

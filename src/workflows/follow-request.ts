@@ -1,7 +1,10 @@
 /** From the acknowledgement to an outcome for every record: polling, however long the authority takes. */
+import { ActivityFailure } from '@temporalio/workflow';
 import type { SubmissionStage } from '../activities/open-filing';
 import type { PollResult } from '../activities/poll-status';
+import { ACCESS, delayMs } from '../domain/retry-table';
 import { calls } from './activity-profiles';
+import { readFailure, type ReadFailure } from './failures';
 import type { FilingRun } from './filing-run';
 import { interruptible, Interrupted } from './interruptible';
 import { orNoted } from './or-noted';
@@ -37,7 +40,7 @@ export async function followRequest(run: FilingRun, stage: SubmissionStage): Pro
 }
 
 async function poll(run: FilingRun, stage: SubmissionStage): Promise<void> {
-  for (;;) {
+  for (let refusals = 0; ;) {
     let polled: PollResult;
     try {
       polled = await throughPauses(run, () =>
@@ -48,8 +51,11 @@ async function poll(run: FilingRun, stage: SubmissionStage): Promise<void> {
         ),
       );
     } catch (error) {
-      if (!(error instanceof Interrupted)) throw error;
-      await takeRequestId(run, stage);
+      if (error instanceof ActivityFailure) {
+        refusals += 1;
+        await askAgainLater(run, stage, readFailure(error), refusals);
+      } else if (error instanceof Interrupted) await takeRequestId(run, stage);
+      else throw error;
       continue;
     }
     if (polled.outcome === 'unknown_request') {
@@ -67,6 +73,19 @@ async function poll(run: FilingRun, stage: SubmissionStage): Promise<void> {
       () => run.resolution !== null,
     );
   }
+}
+
+/** What was filed is asked about until the service answers, however it refuses: somebody has to see why it does. */
+async function askAgainLater(
+  run: FilingRun,
+  stage: SubmissionStage,
+  { message }: ReadFailure,
+  refusals: number,
+): Promise<void> {
+  const attention = `Request ${stage.requestId} cannot be asked about: ${message} It is tried again by itself, within 15 minutes.`;
+  await run.move(run.state, { kind: 'poll_refused', text: message }, { attention, needsAttention: true });
+  await run.wait(delayMs(ACCESS, refusals), 'Ask about the request again', () => run.resolution !== null);
+  if (run.resolution) await takeRequestId(run, stage);
 }
 
 function look(run: FilingRun, stage: SubmissionStage): Promise<PollResult> {

@@ -110,7 +110,7 @@ export async function waitForActivation(run: FilingRun, activatesAt: number | nu
     const left = (until ?? 0) - Date.now();
     const wait = left > 0 ? Math.max(left + AFTER_THE_TIME_MS, soonest) : ACTIVATION_LOOK_MS;
     const text = `API access opens at ${new Date(Date.now() + wait).toISOString()}`;
-    await run.move(run.state, { kind: 'activation_pending', text }, { attention: run.attention });
+    await run.move(run.state, { kind: 'activation_pending', text }, { attention: run.attention, waitMs: wait });
     await run.wait(wait, text);
     const exporter = await readActivation(run);
     if (!exporter.pending) return;
