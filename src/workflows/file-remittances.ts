@@ -21,6 +21,7 @@ import { throughPauses } from './pauses';
 import { awaitApproval, FilingRefused, prepareFiling } from './prepare-filing';
 import { submitOne } from './submit-filing';
 import { watch } from './watchdog';
+import { dropResolutions } from './wishes';
 
 /** Between two readings of a ledger that is elsewhere than the run knows. */
 const MOVED_ON: Schedule = { initialMs: 1_000, factor: 2, maxMs: 5 * 60_000 };
@@ -38,7 +39,7 @@ export async function fileRemittances(input: FileInput): Promise<FilingResult> {
   });
   return CancellationScope.nonCancellable(async () => {
     answerLateCancel(run);
-    void run.dropResolutions();
+    void dropResolutions(run);
     void watch(run);
     try {
       await file(run);

@@ -8,6 +8,7 @@ import { isEnd } from '../domain/filing-states';
 import { personKey } from '../domain/person';
 import { abandonUpdate, approveUpdate, credentialsRenewedSignal, filingQuery, resolveUpdate } from './messages';
 import type { FilingRun } from './filing-run';
+import { dropWish, keepWish } from './wishes';
 
 function refuse(message: string): never {
   throw ApplicationFailure.nonRetryable(message, 'refused');
@@ -58,7 +59,7 @@ async function approve(run: FilingRun, args: ApproveArgs): Promise<void> {
   if (personKey(args.by) === personKey(run.filing?.madeBy)) {
     refuse(`${args.by} made this filing; somebody else has to approve it.`);
   }
-  await run.keepWish('approve', args);
+  await keepWish(run, 'approve', args);
   run.approval ??= args;
   await condition(() => run.state !== 'awaiting_approval');
 }
@@ -68,12 +69,12 @@ async function resolve(run: FilingRun, args: ResolveArgs): Promise<void> {
   if (run.resolution || run.resolving) refuse('Another resolve is being worked on.');
   run.resolving = true;
   try {
-    await run.keepWish('resolve', args);
+    await keepWish(run, 'resolve', args);
     // The question may have been answered meanwhile; the word must not be taken for another one.
     judgeResolve(run, args);
     run.resolution = args;
   } catch (error) {
-    await run.dropWish('resolve');
+    await dropWish(run, 'resolve');
     throw error;
   } finally {
     run.resolving = false;
@@ -98,7 +99,7 @@ function judgeResolve(run: FilingRun, { as }: ResolveArgs): void {
 
 async function abandon(run: FilingRun, args: AbandonArgs): Promise<void> {
   if (isEnd(run.state)) refuse(`The filing has ended: ${run.state}.`);
-  await run.keepWish('abandon', args);
+  await keepWish(run, 'abandon', args);
   run.abandon = args;
   await condition(() => isEnd(run.state));
 }

@@ -9,32 +9,16 @@ import {
 } from '@temporalio/workflow';
 import type { OpenedFiling } from '../activities/open-filing';
 import type { ReadSettingsResult } from '../activities/settings';
-import type { WishKind, Wishes } from '../activities/filing-ledger';
 import type { AbandonArgs, ApproveArgs, FileInput, FilingCounts, FilingResult, ResolveArgs } from '../domain/contracts';
 import { isEnd, isPause, needsAttention, type FilingState } from '../domain/filing-states';
 import type { Finding } from '../domain/finding';
 import { explainedMs } from '../domain/due';
 import { resumeInput } from '../domain/resume-input';
 import { calls } from './activity-profiles';
+import { FilingEnded, FilingGivenUp, FilingMovedOn } from './filing-ends';
 import { showFiling } from './show-filing';
 
-/** A person gave the filing up, or cancelled it before anything was sent. */
-export class FilingGivenUp extends Error {
-  override readonly name = 'FilingGivenUp';
-}
-
-/**
- * The ledger knows of other moves of the filing than this run: somebody reset the workflow, or another run of it has been at work.
- * What the run decided is out of date; it reads the filing again and goes on from there.
- */
-export class FilingMovedOn extends Error {
-  override readonly name: string = 'FilingMovedOn';
-}
-
-/** The ledger says that the filing has ended: another run ended it, and its recorded outcome stands. */
-export class FilingEnded extends FilingMovedOn {
-  override readonly name: string = 'FilingEnded';
-}
+export { FilingEnded, FilingGivenUp, FilingMovedOn };
 
 const NO_ROWS: FilingCounts = { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 };
 
@@ -150,34 +134,10 @@ export class FilingRun {
     await condition(() => this.upToDate);
   }
 
-  /** Keeps what a person asked in the ledger, until it is carried out: it outlives this run. */
-  async keepWish<K extends WishKind>(kind: K, args: NonNullable<Wishes[K]>): Promise<void> {
-    if (!this.filing) return;
-    await calls('ledger', { summary: `Keep: ${kind}` }).keepWish({ filingId: this.filing.filingId, kind, args });
-  }
-
-  /** What a person asked was carried out or refused. */
-  async dropWish(kind: WishKind): Promise<void> {
-    if (!this.filing) return;
-    await calls('ledger', { summary: `Answered: ${kind}` }).dropWish({ filingId: this.filing.filingId, kind });
-  }
-
   /** Refuses a resolve that has nothing left to answer; kept, it would be taken for an answer to the next question. */
   refuseResolution(message: string): void {
     if (this.resolution) this.refusedResolution = { args: this.resolution, message };
     this.resolution = null;
-  }
-
-  /** Takes every resolve out of the ledger once it was carried out or refused, whichever run was asked. */
-  async dropResolutions(): Promise<void> {
-    for (;;) {
-      await condition(() => this.resolution !== null);
-      const args = this.resolution;
-      await condition(() => this.resolution !== args);
-      const dropped = this.moving.then(() => this.dropWish('resolve'));
-      this.moving = dropped.catch(() => undefined);
-      await dropped;
-    }
   }
 
   /** Whether somebody gave the filing up. A cancel counts only while nothing is at the service. */
@@ -240,19 +200,22 @@ export class FilingRun {
 
   /** Moves the filing on, in the ledger, in the lists and in the UI. One move at a time: each has to follow the last. */
   move(state: FilingState, event: Event, attention: Attention = {}): Promise<void> {
-    const next = this.moving.then(() => this.moveNow(state, event, attention));
+    return this.inTurn(() => this.moveNow(state, event, attention));
+  }
+
+  /** One write at a time, in the order in which they were asked for. */
+  inTurn(write: () => Promise<void>): Promise<void> {
+    const next = this.moving.then(write);
     this.moving = next.catch(() => undefined);
     return next;
   }
 
   /** Says that the filing does not move, unless it has moved meanwhile. */
   askForAttention(text: string): Promise<void> {
-    const next = this.moving.then(async () => {
+    return this.inTurn(async () => {
       if (this.dueAt === null || this.dueAt > Date.now()) return;
       await this.moveNow(this.state, { kind: 'not_moving', text }, { attention: text, needsAttention: true });
     });
-    this.moving = next.catch(() => undefined);
-    return next;
   }
 
   private async moveNow(state: FilingState, event: Event, asked: Attention): Promise<void> {

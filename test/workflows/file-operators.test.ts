@@ -1,7 +1,9 @@
 /** What Temporal's own UI offers may happen to a filing at any moment: it may cost a look, and never a second filing. */
+import { Client, Connection } from '@temporalio/client';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { resumeInput } from '../../src/domain/resume-input';
 import { findFiling } from '../../src/ledger/filings';
+import { sweepFilings } from '../../src/runs/sweep';
 import { createFilingOperations } from '../../src/starter/filings/operate';
 import type { fileRemittances } from '../../src/workflows/file-remittances';
 import { credentialsRenewedSignal } from '../../src/workflows/messages';
@@ -24,7 +26,7 @@ beforeAll(async () => {
     }),
     sandbox: { ackDelayMs: 4_000 },
     worker: {
-      settings: { httpTimeoutMs: 3_000, pollFirstMs: 1_000, pollMinMs: 1_000, pollMaxMs: 2_000, rateWindowMs: 1_000 },
+      settings: { httpTimeoutMs: 3_000, pollFirstMs: 1_000, pollMinMs: 1_000, pollMaxMs: 2_000, rateWindowMs: 30 },
     },
   });
 });
@@ -220,12 +222,107 @@ async function idOf(filing: Filing): Promise<string> {
   return found.filingId;
 }
 
-async function startAgain(filingId: string): Promise<Filing> {
+describe('the sweep', () => {
+  const sweep = (temporal = stage.env.client) =>
+    sweepFilings({
+      pool: stage.ledger.pool,
+      temporal,
+      mode: 'test',
+      taskQueue: stage.worker.taskQueue,
+      logger: stage.worker.deps.logger,
+      clock: Date.now,
+    });
+
+  it('follows what was sent with a new run, and lets nothing happen to the others', async () => {
+    const exporter = await stage.exporter();
+    const lost = await stage.file(exporter, [stage.mapping(exporter)]);
+    const { filingId } = await stage.until(lost, 'processing');
+    await lost.terminate('an operator');
+    const swept = await sweep();
+    expect(swept.resumed).toEqual([filingId]);
+    const followed = stage.env.client.workflow.getHandle<typeof fileRemittances>(lost.workflowId);
+    expect(await followed.result()).toMatchObject({ state: 'certified', filingId });
+    expect(stage.pushes(exporter)).toBe(1);
+  });
+
+  it('lets an unsent filing wait whose run somebody ended, until it is resumed', async () => {
+    const exporter = await stage.exporter();
+    const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: true });
+    const { filingId } = await stage.until(filing, 'awaiting_approval');
+    expect((await sweep()).told).not.toContain(filingId);
+    await filing.terminate('an operator');
+    expect((await sweep()).told).toContain(filingId);
+    expect((await sweep()).told).toEqual([]);
+    expect(await findFiling(stage.ledger.pool, 'test', filingId ?? '')).toMatchObject({
+      needsAttention: true,
+      attention: expect.stringMatching(/Nothing of it was sent.*ebrc resume.*ebrc approve/u) as string,
+    });
+    const { resume, resumeAll } = operations();
+    expect(await resume(filingId ?? '')).toMatchObject({ resumed: true, state: 'awaiting_approval' });
+    expect(await resume(filingId ?? '')).toMatchObject({ resumed: false });
+    expect(await resumeAll()).toEqual([]);
+    await stage.until(filing, 'awaiting_approval');
+    const after = await findFiling(stage.ledger.pool, 'test', filingId ?? '');
+    expect(after?.attention).not.toMatch(/Nothing of it was sent/u);
+    await operations().abandon(filingId ?? '', { by: 'ravi', note: 'enough' });
+  });
+
+  it('concludes nothing while Temporal does not answer', async () => {
+    const exporter = await stage.exporter();
+    const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: true });
+    const { filingId } = await stage.until(filing, 'awaiting_approval');
+    const connection = Connection.lazy({ address: '127.0.0.1:9', connectTimeout: '1s' });
+    const nobody = new Client({ connection });
+    await expect(nobody.withDeadline(Date.now() + 2_000, () => sweep(nobody))).rejects.toThrow();
+    expect((await findFiling(stage.ledger.pool, 'test', filingId ?? ''))?.attention).not.toMatch(/workflow/u);
+    await connection.close();
+    await operations().abandon(filingId ?? '', { by: 'ravi', note: 'enough' });
+  });
+});
+
+it('says in the ledger and in the lists that its workflow failed', async () => {
+  const exporter = await stage.exporter();
+  const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: true });
+  const { filingId } = await stage.until(filing, 'awaiting_approval');
+  // As a defect would leave it: a state from which no move of the workflow is allowed, without a move that led there.
+  await stage.ledger.pool.query(`UPDATE filings SET state = 'collecting' WHERE filing_id = $1`, [filingId]);
+  await expect(stage.approve(filing, 'meera')).rejects.toThrow();
+  await expect(filing.result()).rejects.toThrow();
+  expect(await findFiling(stage.ledger.pool, 'test', filingId ?? '')).toMatchObject({
+    needsAttention: true,
+    attention: expect.stringMatching(/workflow failed.*ebrc resume/u) as string,
+  });
+  const { searchAttributes } = await filing.describe();
+  expect(searchAttributes).toMatchObject({ EbrcNeedsAttention: [true] });
+  // It was approved before the defect struck; what the facts say is where it goes on.
+  expect(await operations().resume(filingId ?? '')).toMatchObject({ resumed: true });
+  expect(await (await startAgain(filingId ?? '', 'USE_EXISTING')).result()).toMatchObject({ state: 'certified' });
+});
+
+it('asks for attention when it has not moved for longer than its state explains', async () => {
+  const exporter = await stage.exporter();
+  let go: () => void = () => undefined;
+  const held = new Promise<void>((resolve) => (go = resolve));
+  stage.aroundPush(exporter, async (send, context) => {
+    await held;
+    return send(context);
+  });
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  const asking = await stage.until(filing, ({ attention }) => attention !== null);
+  expect(asking).toMatchObject({ state: 'submitting', attention: expect.stringContaining('has not moved') as string });
+  expect(await stage.view(filing)).toMatchObject({ needsAttention: true });
+  go();
+  expect(await filing.result()).toMatchObject({ state: 'certified', attention: null });
+  expect(stage.pushes(exporter)).toBe(1);
+});
+
+async function startAgain(filingId: string, workflowIdConflictPolicy?: 'USE_EXISTING'): Promise<Filing> {
   const found = await findFiling(stage.ledger.pool, 'test', filingId);
   if (!found) throw new Error('the ledger does not hold the filing');
   return stage.env.client.workflow.start<typeof fileRemittances>('fileRemittances', {
     workflowId: found.workflowId,
     taskQueue: stage.worker.taskQueue,
     args: [resumeInput(found)],
+    ...(workflowIdConflictPolicy ? { workflowIdConflictPolicy } : {}),
   });
 }
