@@ -272,10 +272,10 @@ describe('the sweep', () => {
       needsAttention: true,
       attention: expect.stringMatching(/Nothing of it was sent.*ebrc resume.*ebrc approve/u) as string,
     });
-    const { resume, resumeAll } = operations();
-    expect(await resume(filingId ?? '')).toMatchObject({ resumed: true, state: 'awaiting_approval' });
-    expect(await resume(filingId ?? '')).toMatchObject({ resumed: false });
-    expect(await resumeAll()).toEqual([]);
+    const operator = operations();
+    expect(await operator.resume(filingId ?? '')).toMatchObject({ resumed: true, state: 'awaiting_approval' });
+    expect(await operator.resume(filingId ?? '')).toMatchObject({ resumed: false });
+    expect(await operator.resumeAll()).toEqual([]);
     await stage.until(filing, 'awaiting_approval');
     const after = await findFiling(stage.ledger.pool, 'test', filingId ?? '');
     expect(after?.attention).not.toMatch(/Nothing of it was sent/u);
