@@ -193,6 +193,9 @@ CREATE TABLE certificates (
   pdf_sha256    text,
   pdf_bytes     integer,
   archived_at   timestamptz,
+  -- How often what came was no whole PDF, and when it is asked for again.
+  pdf_refused   integer NOT NULL DEFAULT 0,
+  pdf_next_at   timestamptz,
   PRIMARY KEY (party_id, ebrc_number)
 );
 CREATE INDEX certificates_filing ON certificates (filing_id);

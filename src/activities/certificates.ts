@@ -1,3 +1,7 @@
+import type { Readable } from 'node:stream';
+import type { DownloadInfo } from '../api/client-types';
+import { DocumentError } from '../documents/document-error';
+import type { StoredDocument } from '../documents/document-store';
 import { matchCertificates } from '../domain/certificate-matching';
 import { compareFilingDates, filingDateFromAnything, filingDateInKolkata } from '../domain/dates';
 import {
@@ -6,11 +10,12 @@ import {
   countWithoutDetail,
   markArchived,
   numbersNotToAdopt,
+  postponePdf,
   unclaimedCertificates,
+  type PdfsToArchive,
 } from '../ledger/certificates';
 import { countOpenRows, openRowsOf, readRows, settleRows } from '../ledger/filing-rows';
 import { readSubmissions } from '../ledger/submissions';
-import { notYet } from './application-failure';
 import { withHeartbeat } from './call-context';
 import { withCredentials } from './credential-guard';
 import type { ActivityDependencies } from './dependencies';
@@ -26,9 +31,13 @@ export interface FetchedCertificates {
   problem: string | null;
 }
 
+/** A body that is cut short or is no PDF is the portal misbehaving, soon over or not at all. */
+const FIRST_PAUSE_MS = 30_000;
+const LONGEST_PAUSE_MS = 6 * 60 * 60_000;
+
 /** Reading certificate details and archiving the PDFs. */
 export function createCertificateActivities(deps: ActivityDependencies) {
-  const { pool, api, documents, clock, logger } = deps;
+  const { pool, api, documents, mode, clock, logger } = deps;
 
   return {
     /**
@@ -71,51 +80,62 @@ export function createCertificateActivities(deps: ActivityDependencies) {
       };
     },
 
-    /** The next certificates of a filing that have no PDF yet. */
-    listToArchive: ({ filingId, limit }: { filingId: string; limit: number }): Promise<string[]> =>
-      certificatesToArchive(pool, filingId, limit),
+    /** The next certificates of a filing that have no PDF yet and can be asked for now. */
+    listToArchive: ({ filingId, limit }: { filingId: string; limit: number }): Promise<PdfsToArchive> =>
+      certificatesToArchive(pool, { filingId, limit, at: new Date(clock()) }),
 
     /**
-     * GET /genebrc/download-pdf/{eBRCNumber} into the document store: checked, hashed, and never fetched twice.
+     * GET /genebrc/download-pdf/{eBRCNumber} into the document store: checked, hashed, and never fetched twice. `sha256` is
+     * null where what came is no whole PDF; the certificate is asked for again, with growing pauses.
      */
-    async downloadCertificate({
-      exporterId,
-      eBRCNumber,
-    }: {
-      exporterId: string;
-      eBRCNumber: string;
-    }): Promise<{ sha256: string }> {
+    async downloadCertificate(args: { exporterId: string; eBRCNumber: string }): Promise<{ sha256: string | null }> {
+      const { exporterId, eBRCNumber } = args;
       const known = await archivedPdf(pool, exporterId, eBRCNumber);
       if (known) return { sha256: known.sha256 };
-      const stored =
-        (await documents.find({ name: eBRCNumber, kind: 'pdf' })) ??
-        (await withCredentials(deps, exporterId, () =>
-          withHeartbeat(exporterId, (context) =>
-            api.downloadPdf(
-              { eBRCNumber, platformCustomerId: exporterId },
-              (body, info) =>
-                documents.put({
-                  name: eBRCNumber,
-                  kind: 'pdf',
-                  stream: body,
-                  ...(info.contentLength === null ? {} : { expectedBytes: info.contentLength }),
-                }),
-              context,
-            ),
-          ),
-        ).catch((error: unknown) => {
-          // A body that is cut short or is no PDF is the portal misbehaving: asked again after a short delay.
-          if (error instanceof Error && error.name === 'DocumentError') {
-            logger.warn({ eBRCNumber, err: error }, 'what came is not a whole PDF');
-            throw notYet(`Certificate ${eBRCNumber}: ${error.message}`, 30_000);
-          }
-          throw error;
-        }));
-      const { name: document, sha256, bytes } = stored;
-      await markArchived(pool, { exporterId, eBRCNumber, document, sha256, bytes, at: new Date(clock()) });
-      return { sha256 };
+      const at = () => new Date(clock());
+      try {
+        const { name: document, sha256, bytes } = (await storedPdf(eBRCNumber)) ?? (await fetchPdf(args));
+        await markArchived(pool, { exporterId, eBRCNumber, document, sha256, bytes, at: at() });
+        return { sha256 };
+      } catch (error) {
+        if (!(error instanceof DocumentError)) throw error;
+        const pause = { firstMs: FIRST_PAUSE_MS, longestMs: LONGEST_PAUSE_MS };
+        const nextInMs = await postponePdf(pool, { exporterId, eBRCNumber, at: at(), ...pause });
+        logger.warn({ eBRCNumber, nextInMs, err: error }, 'what came is not a whole PDF');
+        return { sha256: null };
+      }
     },
   };
+
+  /** What is stored already, by an earlier try that could not record it; only if it is whole. */
+  function storedPdf(eBRCNumber: string): Promise<StoredDocument | null> {
+    return documents.find({ name: eBRCNumber, kind: 'pdf', mode });
+  }
+
+  async function fetchPdf({
+    exporterId,
+    eBRCNumber,
+  }: {
+    exporterId: string;
+    eBRCNumber: string;
+  }): Promise<StoredDocument> {
+    const put = (stream: Readable, { contentLength }: DownloadInfo) => {
+      const expected = contentLength === null ? {} : { expectedBytes: contentLength };
+      return documents.put({ name: eBRCNumber, kind: 'pdf', mode, stream, ...expected });
+    };
+    try {
+      return await withCredentials(deps, exporterId, () =>
+        withHeartbeat(exporterId, (context) =>
+          api.downloadPdf({ eBRCNumber, platformCustomerId: exporterId }, put, context),
+        ),
+      );
+    } catch (error) {
+      // Two downloads at once, and the service writes the PDF anew each time: the first one stands.
+      const first = error instanceof DocumentError && error.kind === 'conflict' ? await storedPdf(eBRCNumber) : null;
+      if (first) return first;
+      throw error;
+    }
+  }
 
   async function fillRows(args: {
     filingId: string;

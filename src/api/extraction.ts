@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { z } from 'zod';
 import type { Operation } from '../domain/operations';
+import { PdfScan } from '../domain/pdf';
 import { createCaller, type Caller, type CallerOptions } from './call';
 import type { CallContext } from './client-types';
 import { ApiError } from './errors';
@@ -40,9 +41,6 @@ const MAX_PDF_BYTES = 5 * 1024 * 1024 - 1;
 const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
 /** What stands in a document (terms, descriptions) may be longer than what the filing service says. */
 const MAX_TEXT_BYTES = 64 * 1024;
-/** A PDF may have a few bytes of something else before its header and after its end. */
-const HEADER_WITHIN = 1_024;
-const END_WITHIN = 2_048;
 
 const extraction = z.looseObject({
   status: text,
@@ -74,10 +72,8 @@ async function extractWith(
 ): Promise<Extraction> {
   const { caller, operation, redact } = deps;
   const content = await readUpload(operation, input.file, MAX_PDF_BYTES);
-  if (!content.subarray(0, HEADER_WITHIN).includes('%PDF-')) throw unsendable(operation, 'the file is not a PDF');
-  if (!content.subarray(-END_WITHIN).includes('%%EOF')) {
-    throw unsendable(operation, 'the PDF is incomplete: its end marker is missing');
-  }
+  const problem = new PdfScan().push(content).problem();
+  if (problem !== null) throw unsendable(operation, problem);
   const fileName = input.fileName.replace(/[\r\n"\\/]/gu, '_') || 'document.pdf';
   const request = {
     operation,

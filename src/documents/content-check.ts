@@ -1,42 +1,55 @@
 import { createHash } from 'node:crypto';
 import { Transform, type TransformCallback } from 'node:stream';
+import { PdfScan } from '../domain/pdf';
 import type { DocumentKind } from './document-name';
 
-interface ContentRule {
-  start: Buffer;
-  end: Buffer;
-  /** How far from the end of the file its end marker may begin. */
-  endWithin: number;
-  what: string;
+/** Whether what passes is a whole document of its kind. */
+interface Scan {
+  push(piece: Buffer): unknown;
+  /** What is wrong with it, once all has passed; null when nothing is. */
+  problem(): string | null;
 }
 
-const RULES: Readonly<Record<DocumentKind, ContentRule>> = {
-  pdf: { start: Buffer.from('%PDF'), end: Buffer.from('%%EOF'), endWithin: 1_024, what: 'PDF' },
-  // A workbook is a zip file: local header first, the end record last, with a comment of at most 64 KB behind it.
-  xlsx: { start: Buffer.from('PK\x03\x04'), end: Buffer.from('PK\x05\x06'), endWithin: 65_557, what: 'workbook' },
-};
+const WORKBOOK_START = Buffer.from('PK\x03\x04');
+const WORKBOOK_END = Buffer.from('PK\x05\x06');
+/** The end record of a zip file has a comment of at most 64 KB behind it. */
+const WORKBOOK_END_WITHIN = 65_557;
 
-/** Passes a document through, and knows its length, hash, start and end when it has passed. Holds 64 KB at most. */
-export class ContentCheck extends Transform {
-  bytes = 0;
-  private readonly hash = createHash('sha256');
-  private readonly rule: ContentRule;
+/** A workbook is a zip file: local header first, the end record last. */
+class WorkbookScan implements Scan {
   private head = Buffer.alloc(0);
   private tail = Buffer.alloc(0);
 
-  constructor(kind: DocumentKind) {
+  push(piece: Buffer): void {
+    if (this.head.length < WORKBOOK_START.length) {
+      this.head = Buffer.concat([this.head, piece]).subarray(0, WORKBOOK_START.length);
+    }
+    // Copied, so that the tail does not keep a large piece in memory.
+    this.tail = Buffer.from(Buffer.concat([this.tail, piece]).subarray(-WORKBOOK_END_WITHIN));
+  }
+
+  problem(): string | null {
+    if (this.head.length === 0) return 'the workbook is empty';
+    if (!this.head.equals(WORKBOOK_START)) return 'it is not a workbook: its first bytes are something else';
+    return this.tail.includes(WORKBOOK_END) ? null : 'the workbook is cut short: its end marker is missing';
+  }
+}
+
+/** Passes a document through, and knows its length, its hash and whether it is whole when it has passed. Holds 64 KB at most. */
+export class ContentCheck extends Transform {
+  bytes = 0;
+  private readonly hash = createHash('sha256');
+  private readonly scan: Scan;
+
+  constructor(private readonly kind: DocumentKind) {
     super();
-    this.rule = RULES[kind];
+    this.scan = kind === 'pdf' ? new PdfScan() : new WorkbookScan();
   }
 
   override _transform(piece: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
     this.bytes += piece.length;
     this.hash.update(piece);
-    if (this.head.length < this.rule.start.length) {
-      this.head = Buffer.concat([this.head, piece]).subarray(0, this.rule.start.length);
-    }
-    // Copied, so that the tail does not keep a large piece in memory.
-    this.tail = Buffer.from(Buffer.concat([this.tail, piece]).subarray(-this.rule.endWithin));
+    this.scan.push(piece);
     done(null, piece);
   }
 
@@ -46,14 +59,11 @@ export class ContentCheck extends Transform {
   }
 
   /** What is wrong with the document that has passed; null when nothing is. */
-  problem(expectedBytes: number | undefined): string | null {
-    const { rule } = this;
-    if (this.bytes === 0) return `the ${rule.what} is empty`;
-    if (!this.head.equals(rule.start)) return `it is not a ${rule.what}: its first bytes are something else`;
-    if (expectedBytes !== undefined && this.bytes !== expectedBytes) {
-      return `the ${rule.what} has ${this.bytes} bytes, ${expectedBytes} were announced`;
+  problem(expectedBytes?: number): string | null {
+    if (expectedBytes !== undefined && this.bytes > 0 && this.bytes !== expectedBytes) {
+      const what = this.kind === 'pdf' ? 'PDF' : 'workbook';
+      return `the ${what} has ${this.bytes} bytes, ${expectedBytes} were announced`;
     }
-    if (!this.tail.includes(rule.end)) return `the ${rule.what} is cut short: its end marker is missing`;
-    return null;
+    return this.scan.problem();
   }
 }

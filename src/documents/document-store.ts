@@ -2,9 +2,10 @@ import { createHash, randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { access, link, mkdir, open, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { Readable } from 'node:stream';
+import { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
+import type { Mode } from '../domain/names';
 import { ContentCheck } from './content-check';
 import { DocumentError } from './document-error';
 import { documentName, isDocumentName, type DocumentKind } from './document-name';
@@ -27,6 +28,8 @@ interface DocumentDescription {
   /** For a certificate its eBRC number; the file name is made from it alone. */
   name: string;
   kind: DocumentKind;
+  /** For a certificate the mode that it was issued in. */
+  mode?: Mode;
   /** Length that was announced (Content-Length); the document must have it. */
   expectedBytes?: number;
 }
@@ -35,12 +38,12 @@ interface DocumentDescription {
 export interface DocumentStore extends Records {
   /**
    * Checks and stores a document, all or nothing. The same content again is fine; another content under a name that is
-   * taken is refused. A certificate may come out differently each time it is fetched, so ask `find` before fetching.
+   * taken is refused, unless what is there is damaged: then it is replaced. A certificate may come out differently each time it is fetched, so ask `find` before fetching.
    * Rejects with {@link DocumentError}, with what the stream failed with, or with the system's error (disk full).
    */
   put(input: DocumentInput): Promise<StoredDocument>;
-  /** What is stored for a certificate or workbook of this name; null if nothing is. */
-  find(input: { name: string; kind: DocumentKind }): Promise<StoredDocument | null>;
+  /** What is stored whole for a certificate or workbook of this name; null if nothing is, or something damaged. */
+  find(input: { name: string; kind: DocumentKind; mode?: Mode }): Promise<StoredDocument | null>;
   read(name: string): Promise<Buffer>;
   exists(name: string): Promise<boolean>;
   /** Absolute path of a stored name. Throws a RangeError for anything that is not one. */
@@ -72,19 +75,21 @@ export function createDocumentStore({ root }: { root: string }): DocumentStore {
     return join(folder, name);
   }
 
-  async function existing(name: string): Promise<StoredDocument | null> {
+  async function existing(name: string, kind: DocumentKind): Promise<StoredDocument | null> {
     const path = pathOf(name);
     if (!(await fileExists(path))) return null;
-    return { name, path, sha256: await sha256OfFile(path), bytes: (await stat(path)).size };
+    const check = new ContentCheck(kind);
+    await pipeline(createReadStream(path), check, new Writable({ write: (_piece, _encoding, done) => done() }));
+    return check.problem() === null ? { name, path, sha256: check.sha256(), bytes: check.bytes } : null;
   }
 
   return {
     ...createRecordFiles(folder, prepare),
     put: async (input) => {
-      const { name: key, kind, expectedBytes } = input;
+      const { name: key, kind, mode, expectedBytes } = input;
       const source = 'stream' in input ? input.stream : Readable.from([input.buffer], { objectMode: false });
       await prepare();
-      const name = documentName(key, kind);
+      const name = documentName(key, kind, mode);
       const temporary = join(folder, `${TEMPORARY}${randomUUID()}`);
       try {
         const check = new ContentCheck(kind);
@@ -92,14 +97,18 @@ export function createDocumentStore({ root }: { root: string }): DocumentStore {
         const problem = check.problem(expectedBytes);
         if (problem !== null) throw new DocumentError('bad_answer', name, `${key} was not stored: ${problem}.`);
         const sha256 = check.sha256();
-        if (!(await claim(temporary, pathOf(name)))) await assertSameContent(pathOf(name), name, sha256);
+        if (!(await claim(temporary, pathOf(name)))) {
+          const stored = await existing(name, kind);
+          if (stored === null) await rename(temporary, pathOf(name));
+          else assertSameContent(stored, sha256);
+        }
         await syncFolder(folder);
         return { name, path: pathOf(name), sha256, bytes: check.bytes };
       } finally {
         await rm(temporary, { force: true });
       }
     },
-    find: ({ name, kind }) => existing(documentName(name, kind)),
+    find: ({ name, kind, mode }) => existing(documentName(name, kind, mode), kind),
     read: async (name) => readFile(pathOf(name)),
     exists: async (name) => fileExists(pathOf(name)),
     pathOf,
@@ -149,8 +158,7 @@ async function claim(temporary: string, path: string): Promise<boolean> {
   }
 }
 
-async function assertSameContent(path: string, name: string, sha256: string): Promise<void> {
-  const stored = await sha256OfFile(path);
+function assertSameContent({ name, sha256: stored }: StoredDocument, sha256: string): void {
   if (stored === sha256) return;
   const message = `${name} is stored already with other content (sha256 ${stored}, now ${sha256}); it was left as it is.`;
   throw new DocumentError('conflict', name, message);

@@ -78,14 +78,42 @@ export async function countWithoutDetail(db: Queryable, filingId: string): Promi
   return rows[0]?.n ?? 0;
 }
 
-/** The certificates of a filing that have no PDF in the document store yet. */
-export async function certificatesToArchive(db: Queryable, filingId: string, limit: number): Promise<string[]> {
-  const { rows } = await db.query<{ number: string }>(
-    `SELECT ebrc_number AS number FROM certificates WHERE filing_id = $1 AND archived_at IS NULL
-      ORDER BY position, ebrc_number LIMIT $2`,
+/** What of a filing's PDFs can be asked for now; where nothing can, in how many ms something can, and null where nothing is left. */
+export interface PdfsToArchive {
+  due: string[];
+  nextInMs: number | null;
+}
+
+/** The certificates of a filing that have no PDF in the document store yet, those that were never refused first. */
+export async function certificatesToArchive(
+  db: Queryable,
+  { filingId, limit, at }: { filingId: string; limit: number; at: Date },
+): Promise<PdfsToArchive> {
+  const { rows } = await db.query<{ number: string; nextAt: Date | null }>(
+    `SELECT ebrc_number AS number, pdf_next_at AS "nextAt" FROM certificates WHERE filing_id = $1 AND archived_at IS NULL
+      ORDER BY pdf_next_at NULLS FIRST, position, ebrc_number LIMIT $2`,
     [filingId, limit],
   );
-  return rows.map((row) => row.number);
+  const due = rows.filter(({ nextAt }) => nextAt === null || nextAt <= at).map((row) => row.number);
+  const [next] = rows;
+  const nextInMs = due.length === 0 && next?.nextAt ? next.nextAt.getTime() - at.getTime() : null;
+  return { due, nextInMs };
+}
+
+/** What came for a certificate was no whole PDF: it is asked for again, later each time. @returns in how many ms. */
+export async function postponePdf(
+  db: Queryable,
+  args: { exporterId: string; eBRCNumber: string; at: Date; firstMs: number; longestMs: number },
+): Promise<number> {
+  const { rows } = await db.query<{ ms: number }>(
+    `WITH refused AS (
+       UPDATE certificates SET pdf_refused = pdf_refused + 1,
+         pdf_next_at = $3::timestamptz + least($4 * 2 ^ least(pdf_refused, 20), $5) * interval '1 millisecond'
+        WHERE party_id = ${PARTY} AND ebrc_number = $2 RETURNING pdf_next_at
+     ) SELECT (extract(epoch FROM pdf_next_at - $3::timestamptz) * 1000)::float8 AS ms FROM refused`,
+    [args.exporterId, args.eBRCNumber, args.at, args.firstMs, args.longestMs],
+  );
+  return rows[0]?.ms ?? args.firstMs;
 }
 
 export interface ArchivedPdf {

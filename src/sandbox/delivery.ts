@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Fault } from './fault-schema';
+import { asNoPdf, asOddPdf, withHostileTexts, withOddEmpties } from './odd-words';
 import { type Answer, type Problem, envelope, portalProblem, problem, tooManyRequests } from './problem';
 
 /** An answer in bytes. */
@@ -109,6 +110,14 @@ export async function deliver(
       const half = rendered.body.subarray(0, Math.floor(rendered.body.length / 2));
       return fault.cutConnection ? cut(rendered, half, reply) : send({ ...rendered, body: half });
     }
+    case 'hostile-texts':
+      return send(withHostileTexts(await run()));
+    case 'odd-empties':
+      return send(withOddEmpties(await run()));
+    case 'odd-pdf':
+      return send(asOddPdf(await run()));
+    case 'not-a-pdf':
+      return send(asNoPdf(await run()));
     case 'close-after-answer': {
       const { socket } = request.raw;
       // Later than the answer's last byte, and without a word of it in the headers: the caller finds out at its next use.

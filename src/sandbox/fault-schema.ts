@@ -39,6 +39,10 @@ export const TRANSPORT_FAULTS = [
   'empty-body',
   'truncated-json',
   'truncated-pdf',
+  'hostile-texts',
+  'odd-empties',
+  'odd-pdf',
+  'not-a-pdf',
 ] as const;
 
 /** Faults that change what the service or the portal says or does. Any number of them applies to a call. */

@@ -53,6 +53,8 @@ const PORTAL: readonly Operation[] = [
 /** The operations that a kind can strike; a fault on `*` leaves the others alone. All, when not listed. */
 const CONCERNS: Partial<Record<Fault['kind'], readonly Operation[]>> = {
   'truncated-pdf': ['download-pdf', 'bulk-template'],
+  'odd-pdf': ['download-pdf'],
+  'not-a-pdf': ['download-pdf'],
   'stale-status': ['status'],
   'unknown-status-word': ['status'],
   'processed-with-incomplete-list': ['status'],

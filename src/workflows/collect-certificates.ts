@@ -1,5 +1,5 @@
 /** Archives the PDFs of a filing's certificates, a few at a time, however many there are. */
-import { continueAsNew, isCancellation, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
+import { continueAsNew, isCancellation, setCurrentDetails, sleep, workflowInfo } from '@temporalio/workflow';
 import { calls } from './activity-profiles';
 import { readFailure, type ReadFailure } from './failures';
 import { pauseOf } from './pauses';
@@ -27,9 +27,10 @@ export async function collectCertificates({ filingId, exporterId, done = 0 }: Co
   let archived = done;
   for (;;) {
     const summary = 'Which certificates have no PDF yet?';
-    const missing = await calls('ledger', { summary }).listToArchive({ filingId, limit: BATCH });
-    if (missing.length === 0) return { archived, failure: null };
-    const failure = await downloadAll(missing, exporterId, () => {
+    const { due, nextInMs } = await calls('ledger', { summary }).listToArchive({ filingId, limit: BATCH });
+    if (due.length === 0 && nextInMs === null) return { archived, failure: null };
+    if (nextInMs !== null) await sleep(Math.max(1, nextInMs), { summary: 'Refused PDFs are asked for again' });
+    const failure = await downloadAll(due, exporterId, () => {
       archived += 1;
       setCurrentDetails(`${archived} PDFs archived`);
     });
@@ -51,11 +52,9 @@ async function downloadAll(numbers: string[], exporterId: string, onArchived: ()
   const lane = async () => {
     for (let next = queue.shift(); next !== undefined && !mustStop(); next = queue.shift()) {
       try {
-        await calls('api', { summary: `PDF of ${next}`, rateClass: 'pdf', exporterId }).downloadCertificate({
-          exporterId,
-          eBRCNumber: next,
-        });
-        onArchived();
+        const about = { summary: `PDF of ${next}`, rateClass: 'pdf' as const, exporterId };
+        const { sha256 } = await calls('api', about).downloadCertificate({ exporterId, eBRCNumber: next });
+        if (sha256 !== null) onArchived();
       } catch (error) {
         if (isCancellation(error)) throw error;
         failure = readFailure(error);

@@ -67,11 +67,12 @@ describe('the document store', () => {
   test.each([
     ['is empty', Buffer.alloc(0), undefined, 'empty'],
     ['is a page of HTML', Buffer.from('<html>%PDF %%EOF</html>'), undefined, 'not a PDF'],
-    ['starts late', Buffer.concat([Buffer.from('\n'), pdf()]), undefined, 'not a PDF'],
+    ['is JSON in which one is quoted', Buffer.from(JSON.stringify({ pdf: pdf().toString() })), undefined, 'not a PDF'],
+    ['starts behind words', Buffer.concat([Buffer.from('Here it is: '), pdf()]), undefined, 'not a PDF'],
     ['has no end marker', pdf().subarray(0, 1_500), undefined, 'cut short'],
     [
-      'has its end marker only long before the end',
-      Buffer.concat([pdf(), Buffer.alloc(5_000)]),
+      'was changed later and is cut short in the change',
+      Buffer.concat([pdf(), Buffer.from('\n12 0 obj\n<< /Type /Page >>\nstream'), Buffer.alloc(5_000)]),
       undefined,
       'cut short',
     ],
@@ -83,6 +84,41 @@ describe('the document store', () => {
     expect(error.kind).toBe('bad_answer');
     expect(error.message).toContain(why);
     expect(await readdir(root)).toEqual([]);
+  });
+
+  test.each([
+    ['a line end in front', Buffer.concat([Buffer.from('\r\n'), pdf()])],
+    ['a byte order mark and blanks in front', Buffer.concat([Buffer.from('\ufeff \n\n'), pdf()])],
+    ['blanks behind its end', Buffer.concat([pdf(), Buffer.alloc(5_000, 32)])],
+    ['a page of HTML behind its end', Buffer.concat([pdf(), Buffer.from(`<object>${'x'.repeat(2_000)} object`)])],
+    ['a change behind its first end', Buffer.concat([pdf(), Buffer.from('\n12 0 obj\n<< >>\nendobj\n%%EOF')])],
+  ])('takes a PDF with %s, in pieces of any size', async (_what, content) => {
+    for (const size of [1, 5, 1_024, 1_000_000]) {
+      const store = createDocumentStore({ root: join(root, String(size)) });
+      const stored = await store.put({ name: 'EBRC2026001', kind: 'pdf', stream: inPieces(content, size) });
+      expect(stored.bytes).toBe(content.length);
+      expect(await store.find({ name: 'EBRC2026001', kind: 'pdf' })).toEqual(stored);
+    }
+  });
+
+  test('keeps certificates of the two modes apart', async () => {
+    const store = createDocumentStore({ root });
+    const live = await store.put({ name: 'EBRC2026001', kind: 'pdf', mode: 'live', buffer: pdf('live') });
+    expect(await store.find({ name: 'EBRC2026001', kind: 'pdf', mode: 'test' })).toBeNull();
+    const test = await store.put({ name: 'EBRC2026001', kind: 'pdf', mode: 'test', buffer: pdf('test') });
+    expect([live.name, test.name]).toEqual(['EBRC2026001.pdf', 'test.EBRC2026001.pdf']);
+    expect((await store.read(live.name)).equals(pdf('live'))).toBe(true);
+    expect((await store.read(test.name)).equals(pdf('test'))).toBe(true);
+  });
+
+  test('does not find what is damaged, and replaces it', async () => {
+    const store = createDocumentStore({ root });
+    const { path } = await store.put({ name: 'EBRC2026001', kind: 'pdf', buffer: pdf('one') });
+    await writeFile(path, pdf('one').subarray(0, 1_000));
+    expect(await store.find({ name: 'EBRC2026001', kind: 'pdf' })).toBeNull();
+    const again = await store.put({ name: 'EBRC2026001', kind: 'pdf', buffer: pdf('two') });
+    expect(await store.find({ name: 'EBRC2026001', kind: 'pdf' })).toEqual(again);
+    expect(await readdir(root)).toEqual(['EBRC2026001.pdf']);
   });
 
   test('checks workbooks by what they are', async () => {

@@ -1,0 +1,63 @@
+/** The header of a PDF may stand this far behind a byte order mark and blanks. */
+const HEAD_BYTES = 1_024;
+const HEADER = Buffer.from('%PDF-');
+const END = Buffer.from('%%EOF');
+const OBJECT = Buffer.from(' obj');
+/** As much of the last piece as a marker could begin in. */
+const CARRIED_BYTES = 16;
+
+const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
+/** NUL, tab, line feed, form feed, carriage return, blank: white space to PDF itself. */
+const BLANKS: readonly number[] = [0x00, 0x09, 0x0a, 0x0c, 0x0d, 0x20];
+
+/**
+ * Whether what passes is a whole PDF. Something may stand in front of it (a line end, a byte order mark) and anything behind
+ * its end marker, however much; where an object begins behind the last end marker, the rest is missing. Holds 1 KB at most.
+ */
+export class PdfScan {
+  private head = Buffer.alloc(0);
+  private carried = Buffer.alloc(0);
+  private bytes = 0;
+  private endAt = -1;
+  private objectAt = -1;
+
+  push(piece: Buffer): this {
+    if (this.head.length < HEAD_BYTES) this.head = Buffer.concat([this.head, piece]).subarray(0, HEAD_BYTES);
+    const seen = Buffer.concat([this.carried, piece]);
+    const from = this.bytes - this.carried.length;
+    const end = seen.lastIndexOf(END);
+    if (end >= 0) this.endAt = from + end;
+    const object = lastObject(seen);
+    if (object >= 0) this.objectAt = from + object;
+    this.bytes += piece.length;
+    // Copied, so that the rest does not keep a large piece in memory.
+    this.carried = Buffer.from(seen.subarray(-CARRIED_BYTES));
+    return this;
+  }
+
+  /** What is wrong with it, once all has passed; null when nothing is. */
+  problem(): string | null {
+    if (this.bytes === 0) return 'the PDF is empty';
+    if (!startsAsPdf(this.head)) return 'it is not a PDF: its first bytes are something else';
+    return this.endAt > this.objectAt ? null : 'the PDF is cut short: its end marker is missing';
+  }
+}
+
+function startsAsPdf(head: Buffer): boolean {
+  let at = 0;
+  for (;;) {
+    if (head.subarray(at, at + BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)) at += BYTE_ORDER_MARK.length;
+    else if (BLANKS.includes(head[at] ?? -1)) at += 1;
+    else return head.subarray(at, at + HEADER.length).equals(HEADER);
+  }
+}
+
+/** Where the last object begins, such as `12 0 obj`: a number before, no letter behind. */
+function lastObject(bytes: Buffer): number {
+  for (let at = bytes.lastIndexOf(OBJECT); at > 0; at = bytes.lastIndexOf(OBJECT, at - 1)) {
+    const before = bytes[at - 1] ?? 0;
+    const behind = bytes[at + OBJECT.length] ?? 0x20;
+    if (before >= 0x30 && before <= 0x39 && !/[a-z]/iu.test(String.fromCharCode(behind))) return at;
+  }
+  return -1;
+}
