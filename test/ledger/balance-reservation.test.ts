@@ -34,6 +34,11 @@ function filing(reference: string, amount: number, more: Partial<Mapping> = {}):
 
 const reserve = (filingId: string): Promise<Finding[]> =>
   reserveBalances(ledger.pool, { filingId, exporterId: EXPORTER, at: NOW });
+async function releaseAll(filings: string[]): Promise<void> {
+  for (const filingId of filings) {
+    await withTransaction(ledger.pool, (db) => releaseUnsent(db, { filingId, state: 'withdrawn', at: NOW }));
+  }
+}
 const codes = (findings: Finding[]) => findings.map((finding) => finding.code);
 
 async function send(filingId: string, at: Date): Promise<void> {
@@ -50,6 +55,24 @@ it('lets one of two filings of 8,000 on a balance of 10,000 pass, and names it t
   const passed = findings.findIndex((each) => each.length === 0);
   expect(codes(findings.flat())).toEqual(['balance_held']);
   expect(findings.flat()[0]).toMatchObject({ severity: 'error', filingId: filings[passed] });
+});
+
+it('lets one of many pass that come at once, whether it is recorded or checked', async () => {
+  const many = ['A', 'B', 'C', 'D', 'E', 'F'];
+  await readBalance(ledger, 1_000, NOW);
+  // Too little for any of them: each is recorded, and holds nothing.
+  const filings = await Promise.all(many.map((each) => filing(each, 8_000)));
+  await readBalance(ledger, 10_000, minutesLater(1));
+  const checked = await Promise.all(filings.map(reserve));
+  expect(codes(checked.flat())).toEqual(Array.from({ length: 5 }, () => 'balance_held'));
+
+  await releaseAll(filings);
+  const recorded = await Promise.all(many.map((each) => filing(`${each}-2`, 8_000)));
+  const { rows } = await ledger.pool.query(
+    'SELECT 1 FROM filing_rows WHERE filing_id = ANY($1) AND reserved_at IS NOT NULL',
+    [recorded],
+  );
+  expect(rows).toHaveLength(1);
 });
 
 it('lets both pass where there is room', async () => {

@@ -5,6 +5,7 @@ import { getExporter, iecOf, learnIec, saveExporter, type CustomerRecord } from 
 import { readRows, settleRows } from '../../src/ledger/filing-rows';
 import { needFiling } from '../../src/ledger/filings';
 import { saveIrms } from '../../src/ledger/irms';
+import { lockParty } from '../../src/ledger/parties';
 import { recentCertificateSnapshot, saveSnapshot } from '../../src/ledger/snapshots';
 import { withTransaction } from '../../src/ledger/pool';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
@@ -57,6 +58,15 @@ const certify = (filingId: string, exporterId: string, eBRCNumber: string) =>
       at: NOW,
     }),
   );
+/** Until a transaction of this database waits for another's lock. */
+async function untilSomebodyWaits(): Promise<'waits'> {
+  for (;;) {
+    const { rows } = await ledger.pool.query(
+      `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`,
+    );
+    if (rows.length > 0) return 'waits';
+  }
+}
 const warnings = async (filingId: string) => (await needFiling(ledger.pool, filingId)).warnings;
 
 describe('a party', () => {
@@ -105,6 +115,7 @@ describe('an IEC', () => {
     const iec = newIec();
     const id = await client({ iec });
     await client({ id, iec: null }, 1);
+    expect(await getExporter(ledger.pool, id)).toMatchObject({ iec });
     expect(await iecOf(ledger.pool, id)).toBe(iec);
   });
 
@@ -173,6 +184,20 @@ describe('an IEC', () => {
     expect(await rowParty(filingId)).toBe(await party(moved));
     expect(await rowParty(other)).toBe(await party(stays));
     expect(await party(moved)).not.toBe(await party(stays));
+  });
+
+  it('that is learnt waits for whoever files for one of the two parties', async () => {
+    const iec = newIec();
+    const clients = [await client({ iec }), await client()] as const;
+    for (const filing of clients) {
+      const nameless = filing === clients[0] ? clients[1] : await client();
+      await withTransaction(ledger.pool, async (db) => {
+        const before = await lockParty(db, filing);
+        const learning = learn(nameless, iec).then(() => 'learnt');
+        expect(await Promise.race([learning, untilSomebodyWaits()])).toBe('waits');
+        expect(await party(filing)).toBe(before);
+      });
+    }
   });
 
   it('may be learnt while both clients file: no mapping is live twice unnoticed', async () => {
