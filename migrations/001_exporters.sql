@@ -24,6 +24,8 @@ CREATE TABLE parties (
   party_id   integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   mode       text NOT NULL CHECK (mode IN ('test', 'live')),
   iec        text CHECK (iec ~ '^[A-Z0-9]{10}$'),
+  -- When its certificates were last read for a ledger that lost sends together with the document store.
+  certificates_read_at timestamptz,
   created_at timestamptz NOT NULL DEFAULT now()
 );
 CREATE UNIQUE INDEX parties_iec ON parties (mode, iec);

@@ -1,6 +1,6 @@
 import { matchCertificates, type Ambiguity } from '../domain/certificate-matching';
 import { filingDateInKolkata } from '../domain/dates';
-import { sendingAt } from '../ledger/attempts';
+import { noteCertificatesRead, sendingAt } from '../ledger/attempts';
 import { numbersNotToAdopt, unclaimedCertificates } from '../ledger/certificates';
 import { saveEvidence } from '../ledger/filing-notes';
 import { openRowsOf, readRows, settleRows } from '../ledger/filing-rows';
@@ -46,6 +46,20 @@ export function createSettleActivities(deps: ActivityDependencies) {
   const { pool, clock, settings } = deps;
 
   return {
+    /**
+     * Reads an exporter's certificates since `from` (ms since the epoch), for a ledger that lost sends together with the document
+     * store: what it filed meanwhile shows in them and in the balances.
+     */
+    async readAfterRestore({ exporterId, from }: { exporterId: string; from: number }): Promise<void> {
+      const at = clock();
+      const iecCode = await iecOf(pool, exporterId);
+      if (iecCode) {
+        const days = { from: filingDateInKolkata(from), to: filingDateInKolkata(at) };
+        await readDetails(deps, { exporterId, iecCode, ...days });
+      }
+      await noteCertificatesRead(pool, exporterId, new Date(at));
+    },
+
     /**
      * Notes which certificates the exporter has today and what its IRMs' balances are, before a send: an unknown outcome is
      * settled against it.

@@ -16,6 +16,8 @@ export type OpenedAttempt =
   | { outcome: 'attempt'; attemptId: string; number: number; state: AttemptState }
   /** The submission is past sending: acknowledged, settled or given back. */
   | { outcome: 'passed'; state: SubmissionState }
+  /** Nothing of the exporter is sent before its certificates were read after `until`, from `from` on; ms since the epoch. */
+  | { outcome: 'wait'; until: number; from: number }
   /** Rows of it are not to be sent any more; why stands with them. */
   | { outcome: 'rows_gone'; reason: string }
   /** The filing has ended. */
@@ -39,6 +41,8 @@ export async function openAttempt(
   if (standing) return { outcome: 'attempt', ...standing };
   const gone = await rowsGone(client, filingId, submission);
   if (gone !== null) return { outcome: 'rows_gone', reason: gone };
+  const wait = await certificatesToRead(client, filing.exporterId);
+  if (wait) return { outcome: 'wait', until: wait.until.getTime(), from: wait.from.getTime() };
   const last = await latestAttempt(client, filingId, submission);
   const number = (last?.number ?? 0) + 1;
   const attemptId = attemptIdOf(filingId, submission, number);
@@ -47,6 +51,26 @@ export async function openAttempt(
     [attemptId, filingId, submission, number],
   );
   return { outcome: 'attempt', attemptId, number, state: 'open' };
+}
+
+/** What `ebrc ledger restored --documents restored` asks for before anything of a party is sent; null when it was done. */
+async function certificatesToRead(client: Queryable, exporterId: string): Promise<{ until: Date; from: Date } | null> {
+  const { rows } = await client.query<{ until: Date; from: Date }>(
+    `SELECT i.certificates_after AS until, i.certificates_from AS from FROM ledger_identity i, exporters e JOIN parties p USING (party_id)
+      WHERE e.exporter_id = $1 AND i.certificates_after IS NOT NULL
+        AND (p.certificates_read_at IS NULL OR p.certificates_read_at < i.certificates_after)`,
+    [exporterId],
+  );
+  return rows[0] ?? null;
+}
+
+/** Notes that an exporter's certificates were read at `at`, for what waits for it. */
+export async function noteCertificatesRead(db: Queryable, exporterId: string, at: Date): Promise<void> {
+  await db.query(
+    `UPDATE parties p SET certificates_read_at = greatest(p.certificates_read_at, $2) FROM exporters e
+      WHERE e.party_id = p.party_id AND e.exporter_id = $1`,
+    [exporterId, at],
+  );
 }
 
 async function rowsGone(client: Queryable, filingId: string, submission: number): Promise<string | null> {

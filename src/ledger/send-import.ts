@@ -20,6 +20,8 @@ export interface ImportedSends {
   unreadable: number[];
 }
 
+/** Of an attempt that stood between its mark and its answer when sends were brought back. */
+const UNDER_WAY = 'it was under way when sends were brought back into the ledger';
 /** Tells imports of one ledger to wait for each other. */
 const IMPORT_LOCK = 4_203_001;
 /** A worker that froze before it made its record may make it during the import; then there is one more to bring back. */
@@ -91,8 +93,9 @@ async function closeVoided(
 ): Promise<void> {
   const { rowCount } = await client.query(
     `UPDATE attempts SET state = 'not_sent', reason = 'nothing was written: its send was never counted', closed_at = $3
-      WHERE attempt_id = $1 AND state = 'sending' AND NOT EXISTS (SELECT FROM sends WHERE attempt_id = $1 AND sender <> $2)`,
-    [attemptId, sender, at],
+      WHERE attempt_id = $1 AND state = 'sending' AND (reason IS NULL OR reason = $4)
+        AND NOT EXISTS (SELECT FROM sends WHERE attempt_id = $1 AND sender <> $2)`,
+    [attemptId, sender, at, UNDER_WAY],
   );
   if (rowCount) await planAgain(client, attemptId);
 }
@@ -102,9 +105,7 @@ async function closeVoided(
  * what it was decided on is not what the ledger says now. Whoever has written has its record, and is settled.
  */
 async function invalidateMarks(pool: pg.Pool): Promise<void> {
-  await pool.query(`UPDATE attempts SET reason = $1 WHERE state = 'sending' AND reason IS NULL`, [
-    'it was under way when sends were brought back into the ledger',
-  ]);
+  await pool.query(`UPDATE attempts SET reason = $1 WHERE state = 'sending' AND reason IS NULL`, [UNDER_WAY]);
 }
 
 /** @returns the filing of the send; null where nothing was to be brought back. */

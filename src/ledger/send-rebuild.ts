@@ -48,7 +48,7 @@ async function partyNow(client: Queryable, content: string): Promise<number> {
 /** The send's exporter, where this ledger lacks it, in the party of its IEC here. */
 async function insertExporter(client: Queryable, content: string): Promise<void> {
   const { rows } = await client.query<{ mode: Mode; iec: string | null; email: string | null }>(
-    `SELECT e.mode, e.iec, e.email FROM jsonb_populate_record(NULL::exporters, $1::jsonb -> 'exporter') AS e
+    `SELECT e.mode, coalesce(e.iec, $1::jsonb ->> 'iec') AS iec, e.email FROM jsonb_populate_record(NULL::exporters, $1::jsonb -> 'exporter') AS e
       WHERE e.exporter_id IS NOT NULL AND NOT EXISTS (SELECT FROM exporters o WHERE lower(o.exporter_id) = lower(e.exporter_id))`,
     [content],
   );

@@ -53,11 +53,11 @@ export function decodeSend(content: Buffer): SendRecord | null {
 export async function contentOfSend(db: Queryable, attemptId: string): Promise<string | null> {
   const { rows } = await db.query<{ content: string }>(
     `SELECT jsonb_build_object('attempt', to_jsonb(a), 'submission', to_jsonb(s), 'filing', to_jsonb(f),
-            'exporter', to_jsonb(e), 'input', to_jsonb(i) - 'rows',
+            'exporter', to_jsonb(e), 'iec', p.iec, 'input', to_jsonb(i) - 'rows',
             'rows', (SELECT jsonb_agg(to_jsonb(r) ORDER BY r.position) FROM filing_rows r
               WHERE r.filing_id = a.filing_id AND r.submission = a.submission))::text AS content
        FROM attempts a JOIN submissions s USING (filing_id, submission) JOIN filings f USING (filing_id)
-       JOIN exporters e USING (exporter_id) JOIN filing_inputs i USING (input_ref) WHERE a.attempt_id = $1`,
+       JOIN exporters e USING (exporter_id) JOIN parties p USING (party_id) JOIN filing_inputs i USING (input_ref) WHERE a.attempt_id = $1`,
     [attemptId],
   );
   return rows[0]?.content ?? null;

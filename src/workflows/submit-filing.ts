@@ -74,9 +74,12 @@ async function openNext(
   run.stopIfGivenUp();
   const { filingId } = run;
   const { submission } = stage;
-  const opened = await onceLedgerIsWhole(run, () =>
-    calls('ledger', { summary: 'Open the next attempt' }).openAttempt({ filingId, submission }),
-  );
+  const open = () =>
+    onceLedgerIsWhole(run, () =>
+      calls('ledger', { summary: 'Open the next attempt' }).openAttempt({ filingId, submission }),
+    );
+  let opened = await open();
+  for (; opened.outcome === 'wait'; opened = await open()) await readCertificatesFirst(run, opened);
   if (opened.outcome === 'ended') throw new FilingEnded(`The filing has ended as ${opened.state}.`);
   if (opened.outcome === 'attempt') return opened;
   if (opened.outcome === 'rows_gone') {
@@ -90,6 +93,24 @@ async function openNext(
   run.sent ||= stage.state !== 'planned' && stage.state !== 'released';
   if (submission === 1) run.requestId = stage.requestId;
   return null;
+}
+
+/** After a restore of ledger and documents alike: what was sent in the time that is lost has to show first. */
+async function readCertificatesFirst(run: FilingRun, { until, from }: { until: number; from: number }): Promise<void> {
+  const text =
+    `ledger and documents were put back together: nothing is sent before ${new Date(until).toISOString()}, when the ` +
+    'exporter’s certificates are read for what was filed in the time that is lost';
+  await run.move(run.state, { kind: 'waits_after_restore', text }, { attention: text, needsAttention: true });
+  while (Date.now() < until) await run.wait(until - Date.now(), 'Wait for certificates after a restore');
+  const { exporterId } = run;
+  const about = {
+    summary: 'Read the certificates of the time that is lost',
+    rateClass: 'details' as const,
+    exporterId,
+  };
+  await throughPauses(run, () => calls('api', about).readAfterRestore({ exporterId, from }));
+  await prepareFiling(run);
+  await run.move(run.state, { kind: 'resumed', text: 'going on' });
 }
 
 /** Notes what exists before the send. Without it an unknown outcome can only be settled by a person; it stops nothing. */

@@ -27,12 +27,18 @@ let ledger: TestDatabase;
 let store: Awaited<ReturnType<typeof newStore>>;
 const { filing, opened, mark, close, answer, rows, attempts } = attemptSteps(() => ledger);
 
-beforeEach(async () => {
+let clean: () => Promise<void>;
+
+beforeAll(async () => {
   ledger = await createTestDatabase();
   await knowExporter(ledger);
+  clean = await remember(ledger);
+});
+afterAll(() => ledger?.drop());
+beforeEach(async () => {
+  await clean();
   store = await newStore();
 });
-afterEach(() => ledger?.drop());
 
 interface Marked {
   number: number;
@@ -180,6 +186,22 @@ describe('a ledger that was put back to an earlier state', () => {
       [filingId],
     );
     expect(back).toEqual([{ live: true, iec: 'AAGCM9999K', own: true, same: true }]);
+  });
+
+  it('finds the party of a client that it does not know again, under whatever number', async () => {
+    const back = await remember(ledger);
+    await knowExporter(ledger, 'exporter-2');
+    await ledger.pool.query(`UPDATE exporters SET iec = NULL WHERE exporter_id = 'exporter-2'`);
+    const content = rowsOf({ sbCumInvoiceNumber: '5000005' });
+    const lost = await file(ledger, 'LOST-CLIENT', content, { exporterId: 'exporter-2' });
+    await sent(await opened(lost));
+    await back();
+    await restored();
+    expect(await rows(lost)).toMatchObject([{ state: 'unknown', live: true }]);
+    expect(await record(ledger, 'AGAIN-2', content)).toMatchObject({
+      outcome: 'refused',
+      findings: [{ code: 'mapping_live', filingId: lost }],
+    });
   });
 
   it('takes the send back for a filing that it knows, whatever became of that meanwhile', async () => {

@@ -13,6 +13,7 @@ import { addFileCommand } from './commands/file';
 import { addFilingCommands } from './commands/filings';
 import { addIrmsCommand } from './commands/irms';
 import { addLaterCommands } from './commands/later';
+import { addLedgerCommands } from './commands/ledger';
 import { addOnboardCommand } from './commands/onboard';
 import { addOperatorCommands } from './commands/operate';
 import { addResumeCommand } from './commands/resume';
@@ -138,6 +139,7 @@ const COMMANDS: readonly ((program: Command, bind: Bind) => void)[] = [
   addSchedulesCommand,
   addVaultCommand,
   addDoctorCommand,
+  addLedgerCommands,
   addExtractCommand,
   addSandboxCommand,
   addCodecServerCommand,
