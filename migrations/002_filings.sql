@@ -8,6 +8,8 @@ CREATE TABLE filing_inputs (
   source_kind     text NOT NULL CHECK (source_kind IN ('json', 'workbook')),
   source_name     text,
   source_document text,
+  -- What the check of the file warned of, for the filing that is made from it.
+  warnings        jsonb NOT NULL DEFAULT '[]',
   created_at      timestamptz NOT NULL DEFAULT now()
 );
 

@@ -3,11 +3,11 @@ import { readInput } from '../ledger/filing-inputs';
 import { saveAnnotated } from '../ledger/filing-notes';
 import { readRows, type FilingRow } from '../ledger/filing-rows';
 import { needFiling } from '../ledger/filings';
-import { annotateWorkbook } from '../workbook/annotate';
+import { WorkbookRefused } from '../workbook/read';
 import type { ActivityDependencies } from './dependencies';
 
 /** Hands workbooks back with what went wrong in their own cells. */
-export function createAnnotateActivities({ pool, documents }: ActivityDependencies) {
+export function createAnnotateActivities({ pool, documents, workbooks, logger }: ActivityDependencies) {
   return {
     /** Writes a filing's errors, the service's and the authority's, into a copy of the workbook that it came from. */
     async annotateFiling({ filingId }: { filingId: string }): Promise<{ document: string | null }> {
@@ -18,17 +18,20 @@ export function createAnnotateActivities({ pool, documents }: ActivityDependenci
       // Written once: a retry after a lost answer finds the first one.
       const before = await documents.find({ name, kind: 'xlsx' });
       const rows = await readRows(pool, filingId);
-      const stored =
-        before ??
-        (await documents.put({
-          name,
-          kind: 'xlsx',
-          buffer: await annotateWorkbook({
-            source: await documents.read(input.sourceDocument),
-            findings: findingsOf(filing.errors as Finding[], rows),
-            rowOutcomes: rows.map((row) => ({ row: row.sourceRow, status: row.ebrcNumber ?? row.state })),
-          }),
-        }));
+      const annotation = {
+        source: await documents.read(input.sourceDocument),
+        findings: findingsOf(filing.errors as Finding[], rows),
+        rowOutcomes: rows.map((row) => ({ row: row.sourceRow, status: row.ebrcNumber ?? row.state })),
+      };
+      let stored = before;
+      try {
+        stored ??= await documents.put({ name, kind: 'xlsx', buffer: await workbooks.annotate(annotation) });
+      } catch (error) {
+        // Trying again would give the same: the errors stand in the ledger, and the filing has ended without this.
+        if (!(error instanceof WorkbookRefused)) throw error;
+        logger.warn({ filingId, code: error.code }, 'the errors could not be written into the workbook');
+        return { document: null };
+      }
       await saveAnnotated(pool, filingId, stored.name);
       return { document: stored.name };
     },

@@ -5,6 +5,7 @@ import type { FilingApi } from '../api/client-types';
 import type { DocumentStore } from '../documents/document-store';
 import type { Mode } from '../domain/names';
 import type { Vault } from '../ledger/vault';
+import type { Workbooks } from '../workbook/workbooks';
 import type { Queueing } from './channel';
 
 /** The settings that a filing lives by; they go into its history, so that a replay sees what the first run saw. */
@@ -25,6 +26,8 @@ export interface ActivityDependencies {
   api: FilingApi;
   vault: Vault;
   documents: DocumentStore;
+  /** Away from the worker's own thread, bounded in time and memory. */
+  workbooks: Workbooks;
   /** Milliseconds since the epoch; tests pass the clock of the time-skipping server. */
   clock: () => number;
   logger: Logger;

@@ -88,7 +88,10 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
     const allowDuplicate = input.allowDuplicate ?? [];
     if (input.inputRef) {
       const saved = await readInput(pool, input.inputRef);
-      if (saved) return { rows: saved.rows, inputRef: input.inputRef, allowDuplicate, findings: [] };
+      if (saved) {
+        const findings = (saved.warnings ?? []).filter(isWarning);
+        return { rows: saved.rows, inputRef: input.inputRef, allowDuplicate, findings };
+      }
       return {
         rows: [],
         allowDuplicate,
@@ -188,7 +191,7 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
         uploadType,
         declaration,
         channel,
-        warnings: [...findings, ...warnings],
+        warnings: withoutRepeats([...findings, ...warnings]),
         madeBy: input.madeBy,
         // Either asks for it: a request cannot switch the exporter's policy off.
         approvalNeeded: exporter.requiresApproval || input.approval === true,
@@ -262,6 +265,17 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
       submissions: stages,
     };
   }
+}
+
+const isWarning = ({ severity }: Finding): boolean => severity === 'warning';
+
+/** The rules ran where the file was read, which knows its columns, and run here again: each warning counts once. */
+function withoutRepeats(findings: readonly Finding[]): Finding[] {
+  const said = new Set<string>();
+  return findings.filter(({ row, field, code, message }) => {
+    const key = JSON.stringify([row, field, code, message]);
+    return said.has(key) ? false : said.add(key);
+  });
 }
 
 function refused(findings: Finding[]): OpenFilingResult {

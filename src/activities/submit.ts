@@ -5,6 +5,7 @@ import type { BulkUploadAnswer, PushAnswer } from '../api/schemas-filings';
 import type { CallContext, SubmissionResult } from '../api/client-types';
 import type { MappingRow, PushMessage } from '../domain/mapping';
 import { answerInShort, type StoredAnswer } from '../domain/attempt';
+import { readBulkTemplate } from '../ledger/bulk-templates';
 import { storeAnswer } from '../ledger/answers';
 import { closeNotSent, noteUnknown } from '../ledger/attempts';
 import { readRows } from '../ledger/filing-rows';
@@ -14,7 +15,6 @@ import { markSending } from '../ledger/sending-mark';
 import { countSend } from '../ledger/sends';
 import { saveSubmissionDocument } from '../ledger/submissions';
 import { LedgerUnavailableError } from '../ledger/unavailable';
-import { writeBulkWorkbook } from '../workbook/write';
 import { failureOf, refusal } from './application-failure';
 import { withHeartbeat } from './call-context';
 import { withCredentials } from './credential-guard';
@@ -39,7 +39,7 @@ const STORE_PATIENCE_MS = 20_000;
  * document store → write → raw answer stored. Whoever recovers from a lost activity reads the marks and knows what may have happened.
  */
 export function createSubmitActivities(deps: ActivityDependencies) {
-  const { pool, api, documents, clock, settings, logger } = deps;
+  const { pool, api, documents, workbooks, clock, settings, logger } = deps;
 
   /** Commits the `sending` mark and counts the send outside the database, or throws: then nothing may be written. */
   async function mark(args: SubmitArgs, sender: string, payloadHash: string): Promise<void> {
@@ -139,7 +139,10 @@ export function createSubmitActivities(deps: ActivityDependencies) {
     /** POST /genebrc/bulk-upload for one submission: its workbook is written, kept in the document store and uploaded. */
     async submitBulk(args: SubmitArgs): Promise<StoredAnswer> {
       const filing = await needFiling(pool, args.filingId);
-      const workbook = await writeBulkWorkbook(await submissionRows(args));
+      const workbook = await workbooks.write(
+        await submissionRows(args),
+        (await readBulkTemplate(pool, deps.mode)) ?? undefined,
+      );
       const fileName = `${args.attemptId}.xlsx`;
       const document = await documents.put({ name: fileName, kind: 'xlsx', buffer: workbook });
       await saveSubmissionDocument(pool, { ...args, document: document.name });

@@ -1,5 +1,6 @@
+import { normaliseHeader } from './columns';
 import { comparableId, comparableText } from './identity';
-import { MAPPING_FIELDS, type Mapping, type MappingField, type MappingRow } from './mapping';
+import { MAPPING_FIELDS, type ExtraValues, type Mapping, type MappingField, type MappingRow } from './mapping';
 import { canonicalAmount } from './money';
 
 /** What is filed: for which exporter, under which upload type and declaration, and the rows. */
@@ -33,8 +34,8 @@ function canonicalValue(field: MappingField, value: Mapping[MappingField]): unkn
   return typeof value === 'string' ? value.trim() : value;
 }
 
-function canonicalExtra(extra: Record<string, string> = {}): unknown[] {
+function canonicalExtra(extra: ExtraValues = {}): unknown[] {
   return Object.entries(extra)
-    .map(([name, value]) => [name, value.trim()])
-    .sort((a, b) => (a.join() < b.join() ? -1 : 1));
+    .map(([label, value]) => [normaliseHeader(label), typeof value === 'string' ? value.trim() : value])
+    .sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
 }

@@ -59,14 +59,17 @@ export const MAPPING_FIELDS: Readonly<Record<MappingField, FieldKind>> = {
 /**
  * A mapping as the caller handed it in, with where it came from.
  * `row` is the Excel row (header is 1) for a workbook and the `serialNo` for a JSON message: it names the row in every
- * finding. `extra` holds filled optional workbook columns that the JSON items lack, by template field name; a row that
- * has any can only go through the bulk channel.
+ * finding. `extra` holds the filled optional workbook columns that the JSON items lack, by the label of the template; a row
+ * that has any can only go through the bulk channel.
  */
 export interface MappingRow {
   row: number;
   mapping: Mapping;
-  extra?: Record<string, string>;
+  extra?: ExtraValues;
 }
+
+/** Values of optional columns as their cells have them: a number stays a number and a date cell a date (DDMMYYYY). */
+export type ExtraValues = Record<string, string | number | boolean | { date: string }>;
 
 /** The JSON submission of POST /genebrc/push-irm. `decalarationFlag` is spelled as the authority specifies. */
 export interface PushMessage {

@@ -1,5 +1,5 @@
 import type { Finding } from './finding';
-import type { Mapping, MappingField, MappingRow } from './mapping';
+import type { ExtraValues, Mapping, MappingField, MappingRow } from './mapping';
 import { MAPPING_FIELDS } from './mapping';
 
 /**
@@ -12,7 +12,7 @@ export interface DraftRow {
   mapping: Partial<Mapping>;
   /** Fields with a finding already: never reported a second time. */
   failed: ReadonlySet<string>;
-  extra?: Record<string, string>;
+  extra?: ExtraValues;
 }
 
 export function draftOf(row: MappingRow): DraftRow {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { Finding } from '../domain/finding';
 import type { MappingRow } from '../domain/mapping';
 import type { Queryable } from './pool';
 
@@ -9,6 +10,8 @@ export interface FilingInput {
   sourceName?: string | null;
   /** Name in the document store of the caller's own workbook, which findings are written back into. */
   sourceDocument?: string | null;
+  /** What the check of the file warned of. */
+  warnings?: Finding[];
 }
 
 /**
@@ -21,9 +24,17 @@ export async function saveInput(db: Queryable, input: FilingInput): Promise<stri
     .update(JSON.stringify([input.sourceKind, input.sourceDocument ?? null, rows]))
     .digest('hex');
   await db.query(
-    `INSERT INTO filing_inputs (input_ref, rows, row_count, source_kind, source_name, source_document)
-     VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (input_ref) DO NOTHING`,
-    [ref, rows, input.rows.length, input.sourceKind, input.sourceName ?? null, input.sourceDocument ?? null],
+    `INSERT INTO filing_inputs (input_ref, rows, row_count, source_kind, source_name, source_document, warnings)
+     VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (input_ref) DO UPDATE SET warnings = EXCLUDED.warnings`,
+    [
+      ref,
+      rows,
+      input.rows.length,
+      input.sourceKind,
+      input.sourceName ?? null,
+      input.sourceDocument ?? null,
+      JSON.stringify(input.warnings ?? []),
+    ],
   );
   return ref;
 }
@@ -35,7 +46,10 @@ export async function readInput(db: Queryable, inputRef: string): Promise<Filing
     source_kind: 'json' | 'workbook';
     source_name: string | null;
     source_document: string | null;
-  }>('SELECT rows, source_kind, source_name, source_document FROM filing_inputs WHERE input_ref = $1', [inputRef]);
+    warnings: Finding[];
+  }>('SELECT rows, source_kind, source_name, source_document, warnings FROM filing_inputs WHERE input_ref = $1', [
+    inputRef,
+  ]);
   const found = rows[0];
   return found
     ? {
@@ -43,6 +57,7 @@ export async function readInput(db: Queryable, inputRef: string): Promise<Filing
         sourceKind: found.source_kind,
         sourceName: found.source_name,
         sourceDocument: found.source_document,
+        warnings: found.warnings,
       }
     : null;
 }

@@ -1,7 +1,7 @@
 import { isLive, ROW_STATES, type RowState } from '../domain/filing-states';
 import type { Finding } from '../domain/finding';
 import type { OpenRow } from '../domain/certificate-matching';
-import type { Mapping } from '../domain/mapping';
+import type { ExtraValues, Mapping } from '../domain/mapping';
 import type { FilingCounts } from '../domain/contracts';
 import { closeOpenAttempts } from './attempts';
 import { lockFiling } from './filing-lock';
@@ -18,7 +18,7 @@ export interface FilingRow {
   submission: number;
   serialNo: number;
   mapping: Mapping;
-  extra: Record<string, string> | null;
+  extra: ExtraValues | null;
   state: RowState;
   ebrcNumber: string | null;
   ebrcDate: string | null;

@@ -1,16 +1,17 @@
 import type { ColumnField } from '../domain/columns';
-import { isExtraField } from '../domain/columns';
+import type { BulkTemplate } from '../domain/bulk-template';
+import { BUILT_IN_TEMPLATE } from '../domain/bulk-template';
+import { columnOfHeader, isExtraField } from '../domain/columns';
 import type { Finding } from '../domain/finding';
-import type { MappingRow } from '../domain/mapping';
-import { canonicalAmount } from '../domain/money';
+import type { ExtraValues, MappingRow } from '../domain/mapping';
 import type { DraftRow } from '../domain/rules-draft';
 import { completeRow, emptyMapping, errorAt, oncePerCell, warningAt } from '../domain/rules-draft';
 import { listed, missing } from '../domain/rules-words';
 import type { CellContent, CellContext } from './sheet/cell-content';
 import { cellContent } from './sheet/cell-content';
-import { cellValue, shown } from './sheet/cell-value';
+import { cellValue, extraValue } from './sheet/cell-value';
 import type { OpenSheet } from './sheet/first-sheet';
-import type { ColumnAt, Headers } from './sheet/headers';
+import type { ColumnAt, Headers, OptionalColumn } from './sheet/headers';
 import { readHeaders } from './sheet/headers';
 import type { WorkbookLimits } from './ooxml/limits';
 import { ROWS_PER_UPLOAD, WORKBOOK_LIMITS } from './ooxml/limits';
@@ -21,7 +22,7 @@ import { textsOf } from './sheet/survey';
 import { openWorkbook } from './sheet/open-workbook';
 
 export { WorkbookRefused } from './ooxml/refused';
-export type { ColumnAt } from './sheet/headers';
+export type { ColumnAt, OptionalColumn } from './sheet/headers';
 
 /** What a workbook says, before any rule looked at it. */
 export interface WorkbookReading {
@@ -33,13 +34,18 @@ export interface WorkbookReading {
   /** About reading alone: cells that hold no such value, columns, the file. */
   findings: Finding[];
   columns: ReadonlyMap<ColumnField, ColumnAt>;
-  unknownColumns: readonly { letter: string; header: string }[];
+  /** Columns that travel under the label of the template where a row fills them. */
+  optionalColumns: readonly OptionalColumn[];
+  /** Columns of the user's own, which are not sent. */
+  ownColumns: readonly { letter: string; header: string }[];
   /** The Status column of an earlier check or filing, by row; empty where the workbook has none. */
   statuses: ReadonlyMap<number, string>;
 }
 
 export interface ReadOptions {
   limits?: Partial<WorkbookLimits>;
+  /** The labels of the service's template; left out: our own reading of them. */
+  template?: BulkTemplate;
 }
 
 /**
@@ -52,12 +58,12 @@ export interface ReadOptions {
  */
 export async function readWorkbook(
   source: string | Buffer,
-  { limits = {} }: ReadOptions = {},
+  { limits = {}, template = BUILT_IN_TEMPLATE }: ReadOptions = {},
 ): Promise<WorkbookReading> {
   const bounds = { ...WORKBOOK_LIMITS, ...limits };
   try {
     const { first } = await openWorkbook(source, bounds);
-    return { sheetName: first.name, ...readSheet(first) };
+    return { sheetName: first.name, ...readSheet(first, template) };
   } catch (error) {
     if (!(error instanceof WorkbookRefused)) throw error;
     return { ...NOTHING, findings: [errorAt(null, null, error.code, error.message)] };
@@ -70,14 +76,15 @@ const NOTHING: WorkbookReading = {
   drafts: [],
   findings: [],
   columns: new Map(),
-  unknownColumns: [],
+  optionalColumns: [],
+  ownColumns: [],
   statuses: new Map(),
 };
 
-function readSheet({ name, sheet, context }: OpenSheet): Omit<WorkbookReading, 'sheetName'> {
+function readSheet({ name, sheet, context }: OpenSheet, template: BulkTemplate): Omit<WorkbookReading, 'sheetName'> {
   const rows = sheet.rows();
   let next = rows.next();
-  const headers = readHeaders(!next.done && next.value.number === 1 ? textsOf(next.value, context) : []);
+  const headers = readHeaders(!next.done && next.value.number === 1 ? textsOf(next.value, context) : [], template);
   if (headers.columns.size === 0) {
     const message = `Row 1 of the first worksheet (${name}) names none of the columns. Put the headers of the template into row 1 of the first worksheet.`;
     return { ...NOTHING, findings: [errorAt(1, null, 'no_header', message)] };
@@ -97,12 +104,14 @@ function readSheet({ name, sheet, context }: OpenSheet): Omit<WorkbookReading, '
     if (row.hidden) hidden.push(row.number);
   }
   findings.push(...reader.mergedCells(new MergedCells(sheet.merged)), ...aboutRows(drafts, hidden));
+  findings.push(...aboutTemplate(drafts, template));
   return {
     drafts,
     rows: drafts.map(completeRow).filter((row) => row !== undefined),
     findings: withColumns(oncePerCell(findings), headers.columns),
     columns: headers.columns,
-    unknownColumns: headers.unknown,
+    optionalColumns: headers.optional,
+    ownColumns: headers.own,
     statuses,
   };
 }
@@ -113,6 +122,15 @@ export function withColumns(findings: readonly Finding[], columns: ReadonlyMap<s
     const letter = finding.field === null ? undefined : columns.get(finding.field)?.letter;
     return letter === undefined || finding.column !== undefined ? finding : { ...finding, column: letter };
   });
+}
+
+/** Labels of our own reading may be others in the service's template, which ignores columns that it does not know. */
+function aboutTemplate(drafts: readonly DraftRow[], { learnedAt }: BulkTemplate): Finding[] {
+  const labels = new Set(drafts.flatMap(({ extra = {} }) => Object.keys(extra)));
+  const guessed = [...labels].filter((label) => columnOfHeader(label)?.field !== 'isThirdPartyExport');
+  if (learnedAt !== null || guessed.length === 0) return [];
+  const message = `The labels ${listed(guessed)} are our own reading: the service's template has not been read yet, and a label that it lacks is ignored. Run a worker, or \`ebrc template\`, and check again.`;
+  return [warningAt(null, null, 'template_unknown', message)];
 }
 
 function aboutRows(drafts: readonly DraftRow[], hidden: readonly number[]): Finding[] {
@@ -164,7 +182,7 @@ class RowReader {
     private readonly headers: Headers,
     private readonly context: CellContext,
   ) {
-    this.filed = new Set([...headers.columns.values()].map(({ index }) => index));
+    this.filed = new Set([...headers.columns.values(), ...headers.optional].map(({ index }) => index));
     this.missingColumns = new Set(
       headers.findings.filter(({ code }) => code === 'missing_column').map(({ field }) => field ?? ''),
     );
@@ -202,7 +220,7 @@ class RowReader {
   private readFields(contents: readonly CellContent[], row: number): { draft: DraftRow; findings: Finding[] } {
     const findings: Finding[] = [];
     const mapping = emptyMapping();
-    const extra: Record<string, string> = {};
+    const extra: ExtraValues = {};
     const failed = new Set(this.missingColumns);
     for (const [field, { column, index }] of this.headers.columns) {
       const content = contents[index];
@@ -211,28 +229,20 @@ class RowReader {
         continue;
       }
       const read = cellValue(field, column.kind, content);
-      if (!isExtraField(field)) {
-        if ('value' in read) mapping[field] = read.value;
-        else findings.push(errorAt(row, field, read.code, read.message));
-      } else if ('value' in read) {
-        if (!isPreset(field, read.value)) extra[field] = textOf(read.value);
-      } else if (column.kind === 'amount' && read.code !== 'control_character') {
-        // That these columns hold amounts is our reading, not the specification's: it may warn, never block.
-        extra[field] = shown(content);
-        findings.push(warningAt(row, field, read.code, read.message));
-      } else findings.push(errorAt(row, field, read.code, read.message));
+      if (!('value' in read)) findings.push(errorAt(row, field, read.code, read.message));
+      else if (!isExtraField(field)) mapping[field] = read.value;
+      // N is what the template presets here and what a filing without the column means, so it does not count as filled.
+      else if (read.value !== 'N') extra[column.header] = read.value;
+    }
+    for (const { label, index, letter } of this.headers.optional) {
+      const content = contents[index];
+      if (content === undefined || content.kind === 'blank') continue;
+      const read = extraValue(label, content);
+      if ('value' in read) extra[label] = read.value;
+      else findings.push({ ...errorAt(row, label, read.code, read.message), column: letter });
     }
     for (const { severity, field } of findings) if (severity === 'error' && field !== null) failed.add(field);
     // Each value was read by the kind that its field has in Mapping.
     return { draft: { row, mapping, failed, ...(Object.keys(extra).length > 0 ? { extra } : {}) }, findings };
   }
-}
-
-/** N is what the template presets here and what a filing without the column means, so it does not count as filled. */
-function isPreset(field: string, value: string | number): boolean {
-  return field === 'isThirdPartyExport' && value === 'N';
-}
-
-function textOf(value: string | number): string {
-  return typeof value === 'number' ? canonicalAmount(value) : value;
 }

@@ -1,18 +1,19 @@
 import type { Cell, CellValue, DataValidation, Style, Worksheet } from 'exceljs';
 import { Workbook } from 'exceljs';
 import type { BulkColumn } from '../domain/columns';
-import { BULK_COLUMNS } from '../domain/columns';
+import { BULK_COLUMNS, columnOfHeader } from '../domain/columns';
 import type { FilingDate } from '../domain/dates';
 import { isoFromFilingDate } from '../domain/dates';
 import type { FieldKind } from '../domain/mapping';
 import type { HeldIrm } from '../domain/preflight';
 import { UPLOAD_TYPES } from '../domain/upload-type';
 import { ROWS_PER_UPLOAD, WORKBOOK_LIMITS } from './ooxml/limits';
+import { columnLetter } from './sheet/addresses';
 import type { CellContent } from './sheet/cell-content';
 import { cellContent } from './sheet/cell-content';
 import { shown } from './sheet/cell-value';
-import { readHeaders } from './sheet/headers';
 import { openWorkbook } from './sheet/open-workbook';
+import { textsOf } from './sheet/survey';
 import { BULK_SHEET } from './write';
 
 /** Formats of whole columns. Text first of all: it keeps leading zeros and stops `1-2` from turning into a date. */
@@ -69,6 +70,16 @@ function midnight(date: FilingDate): Date {
 }
 
 /**
+ * The labels of a template in their order: the filled cells of row 1.
+ * @throws WorkbookRefused when the source is no workbook
+ */
+export async function readTemplateLabels(source: string | Buffer): Promise<string[]> {
+  const { first } = await openWorkbook(source, WORKBOOK_LIMITS);
+  const row = first.sheet.rows().next();
+  return row.done || row.value.number !== 1 ? [] : Object.values(textsOf(row.value, first.context));
+}
+
+/**
  * The same template from what the ledger holds, for when the service's cannot be had: one row per IRM with its serial
  * number and IRM columns, the three Y/N columns preset to N, the invoice columns blank.
  *
@@ -102,7 +113,10 @@ async function decorated(workbook: Workbook, sheet: Worksheet): Promise<Buffer> 
   sheet.getRow(1).eachCell((cell, index) => {
     texts[index] = cell.text;
   });
-  for (const { column, index, letter } of readHeaders(texts).columns.values()) {
+  for (const [index, text] of texts.entries()) {
+    const column = columnOfHeader(text ?? '');
+    if (!column) continue;
+    const letter = columnLetter(index);
     formatColumn(sheet, index, column);
     const header = sheet.getCell(1, index);
     header.style = headerStyle(column);

@@ -1,9 +1,10 @@
+import type { CellValue, Style } from 'exceljs';
 import { Workbook } from 'exceljs';
-import type { Column, Style } from 'exceljs';
-import type { BulkColumn } from '../domain/columns';
-import { BULK_COLUMNS, isExtraField } from '../domain/columns';
-import type { MappingRow } from '../domain/mapping';
-import { canonicalAmount, isAmount } from '../domain/money';
+import type { BulkTemplate } from '../domain/bulk-template';
+import { BUILT_IN_TEMPLATE } from '../domain/bulk-template';
+import { columnOfHeader, isExtraField, normaliseHeader } from '../domain/columns';
+import { isoFromFilingDate } from '../domain/dates';
+import type { ExtraValues, MappingRow } from '../domain/mapping';
 import { UNWRITABLE } from '../domain/rules-words';
 import { ROWS_PER_UPLOAD } from './ooxml/limits';
 
@@ -11,18 +12,23 @@ import { ROWS_PER_UPLOAD } from './ooxml/limits';
 export const BULK_SHEET = 'the service Bulk Upload';
 
 const TEXT: Partial<Style> = { numFmt: '@' };
+const DATE: Partial<Style> = { numFmt: 'dd/mm/yyyy' };
 
 /**
- * The workbook that is uploaded for one submission: all 37 columns, dates as DDMMYYYY text, amounts as number cells, every
- * other value as a text cell. Text is filed exactly as it is, also where it begins like a formula: a text cell never runs,
- * and changing it would file something else than was checked. Is Third Party Export is N where the row does not say, as in
- * the service's own template.
+ * The workbook that is uploaded for one submission: the columns of the template under its labels and in its order, dates as
+ * DDMMYYYY text, amounts as number cells, every other value as a text cell, optional columns as their cells were. Text is
+ * filed exactly as it is, also where it begins like a formula: a text cell never runs, and changing it would file something
+ * else than was checked. Is Third Party Export is N where the row does not say, as in the service's own template.
  *
  * @param rows at most 999; their order is the order of the file
+ * @param template the service's; left out: our own reading of it
  * @returns the bytes of an .xlsx
  * @throws RangeError for more rows, or for a value that a workbook cannot hold exactly (control characters)
  */
-export async function writeBulkWorkbook(rows: readonly MappingRow[]): Promise<Buffer> {
+export async function writeBulkWorkbook(
+  rows: readonly MappingRow[],
+  template: Pick<BulkTemplate, 'labels'> = BUILT_IN_TEMPLATE,
+): Promise<Buffer> {
   if (rows.length > ROWS_PER_UPLOAD) {
     throw new RangeError(
       `One upload takes at most ${ROWS_PER_UPLOAD} rows, not ${rows.length}: split them into several submissions.`,
@@ -30,36 +36,43 @@ export async function writeBulkWorkbook(rows: readonly MappingRow[]): Promise<Bu
   }
   const workbook = new Workbook();
   const sheet = workbook.addWorksheet(BULK_SHEET);
-  sheet.columns = BULK_COLUMNS.map(({ header, field }): Partial<Column> => ({
-    header,
-    key: field,
-    width: header.length + 2,
-  }));
+  const labels = labelsOf(rows, template.labels);
+  sheet.columns = labels.map((header) => ({ header, width: header.length + 2 }));
   for (const [index, row] of rows.entries()) {
     const target = sheet.getRow(index + 2);
-    BULK_COLUMNS.forEach((column, at) => {
-      const value = valueOf(row, column);
+    const extra = new Map(Object.entries(row.extra ?? {}).map(([label, value]) => [normaliseHeader(label), value]));
+    labels.forEach((label, at) => {
+      const value = cellOf(row, label, extra);
       if (value === null) return;
       const cell = target.getCell(at + 1);
-      cell.value = typeof value === 'number' ? value : storable(value, column, row.row);
+      cell.value = typeof value === 'string' ? storable(value, label, row.row) : value;
       if (typeof value === 'string') cell.style = TEXT;
+      else if (value instanceof Date) cell.style = DATE;
     });
   }
   return Buffer.from(await workbook.xlsx.writeBuffer());
 }
 
-function valueOf({ mapping, extra }: MappingRow, { field, kind }: BulkColumn): string | number | null {
-  if (!isExtraField(field)) return mapping[field];
-  const value = extra?.[field];
+/** The template's labels, then those of filled columns that it has lost since the workbook was checked. */
+function labelsOf(rows: readonly MappingRow[], labels: readonly string[]): string[] {
+  const known = new Set(labels.map(normaliseHeader));
+  const filled = new Set(rows.flatMap(({ extra = {} }) => Object.keys(extra)));
+  return [...labels, ...[...filled].filter((label) => !known.has(normaliseHeader(label)))];
+}
+
+function cellOf({ mapping }: MappingRow, label: string, extra: ReadonlyMap<string, ExtraValues[string]>): CellValue {
+  const field = columnOfHeader(label)?.field;
+  if (field !== undefined && !isExtraField(field)) return mapping[field];
+  const value = extra.get(normaliseHeader(label));
   if (value === undefined) return field === 'isThirdPartyExport' ? 'N' : null;
-  const exact = kind === 'amount' && isAmount(value) && canonicalAmount(Number(value)) === canonicalAmount(value);
-  return exact ? Number(value) : value;
+  return typeof value === 'object' ? new Date(`${isoFromFilingDate(value.date)}T00:00:00Z`) : value;
 }
 
 /** Text as the format stores it: what looks like one of its escapes (`_x0041_`) is escaped, or it would change when read. */
-function storable(text: string, { field }: BulkColumn, row: number): string {
+function storable(text: string, label: string, row: number): string {
   // XML cannot hold these (a lone half of a surrogate pair neither), and exceljs would drop them silently.
   if (UNWRITABLE.test(text)) {
+    const field = columnOfHeader(label)?.field ?? label;
     throw new RangeError(`Row ${row}: ${field} holds a control character, which a workbook cannot carry. Remove it.`);
   }
   return text.replace(/_(?=x[0-9A-Fa-f]{4}_)/g, '_x005F_').replace(/\r/g, '_x000D_');

@@ -13,8 +13,10 @@ import { createBudgetStore } from '../ledger/budget-store';
 import { readBudgetUsage } from '../ledger/budget-usage';
 import { createVault } from '../ledger/vault';
 import { filingSweepJob } from '../runs/sweep';
+import { createWorkbookThreads } from '../workbook/threads';
 import type { BackgroundJob } from './background-jobs';
 import { cleaningJobs } from './cleaning';
+import { templateReading } from './template-reading';
 import { secretSweepJob } from './sweep-secrets';
 
 export interface Composition {
@@ -67,6 +69,30 @@ export function compose({
     audit: (row) => audit.recordApiCall(row),
     logger,
   });
+  const workbooks = createWorkbookThreads();
+  const deps: ActivityDependencies = {
+    mode: config.mode,
+    pool,
+    api,
+    vault: createVault({ keys: config.encryptionKeys }),
+    documents: createDocumentStore({ root: config.documents }),
+    workbooks,
+    clock: Date.now,
+    logger,
+    settings: {
+      httpTimeoutMs: config.httpTimeoutMs,
+      rateWindowMs: config.rateWindowMs,
+      overdueAfterMs: config.overdueAfterMs,
+      settleAfterMs: config.settleAfterMs,
+      pollFirstMs: config.poll.firstMs,
+      pollMinMs: config.poll.minMs,
+      pollMaxMs: config.poll.maxMs,
+    },
+    searchAttributes,
+    queueing: async () =>
+      new Map((await readBudgetUsage(pool, keyHash)).map(({ rateClass, waiting }) => [rateClass, waiting])),
+    client: () => client,
+  };
   return {
     budget,
     jobs: [
@@ -80,30 +106,11 @@ export function compose({
         logger,
         clock: Date.now,
       }),
+      templateReading(deps),
     ],
-    deps: {
-      mode: config.mode,
-      pool,
-      api,
-      vault: createVault({ keys: config.encryptionKeys }),
-      documents: createDocumentStore({ root: config.documents }),
-      clock: Date.now,
-      logger,
-      settings: {
-        httpTimeoutMs: config.httpTimeoutMs,
-        rateWindowMs: config.rateWindowMs,
-        overdueAfterMs: config.overdueAfterMs,
-        settleAfterMs: config.settleAfterMs,
-        pollFirstMs: config.poll.firstMs,
-        pollMinMs: config.poll.minMs,
-        pollMaxMs: config.poll.maxMs,
-      },
-      searchAttributes,
-      queueing: async () =>
-        new Map((await readBudgetUsage(pool, keyHash)).map(({ rateClass, waiting }) => [rateClass, waiting])),
-      client: () => client,
-    },
+    deps,
     close: async () => {
+      await workbooks.close();
       await api.close();
       await budget.close();
       await audit.close();

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { workbooksInProcess } from '../../src/workbook/workbooks';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -55,6 +56,7 @@ describe('odd answers of the service, down to the ledger', () => {
       api: clientOf(service.baseUrl).api,
       vault: createVault({ keys: [{ id: 'k', key: randomBytes(32) }] }),
       documents: createDocumentStore({ root: documents }),
+      workbooks: workbooksInProcess,
       clock: Date.now,
       logger: pino({ level: 'silent' }),
       settings: { ...settings, pollFirstMs: 1, pollMinMs: 1, pollMaxMs: 1 },

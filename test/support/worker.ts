@@ -13,6 +13,7 @@ import { createFilingApi } from '../../src/api/client';
 import { createDocumentStore } from '../../src/documents/document-store';
 import { modeOfKey, queueOfClass, RATE_CLASSES, SEARCH_ATTRIBUTES } from '../../src/domain/names';
 import { createVault } from '../../src/ledger/vault';
+import { workbooksInProcess } from '../../src/workbook/workbooks';
 import type { TestDatabase } from './postgres';
 import { workflowBundle } from './workflow-bundle';
 
@@ -106,6 +107,7 @@ export async function startTestWorker(options: TestWorkerOptions): Promise<TestW
     api,
     vault: createVault({ keys: [{ id: 'test', key: randomBytes(32) }] }),
     documents: createDocumentStore({ root: documents }),
+    workbooks: workbooksInProcess,
     clock: clock.now,
     logger,
     settings,

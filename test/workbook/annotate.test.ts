@@ -117,7 +117,7 @@ test('the result is read again like the original, with its statuses, and a secon
     [3, 'Error'],
     [4, 'Warning'],
   ]);
-  expect(again.reading.unknownColumns).toEqual([]);
+  expect(again.reading.ownColumns).toEqual([]);
 
   const workbook = await load(annotated);
   const sheet = workbook.worksheets[0] as Worksheet;

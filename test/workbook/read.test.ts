@@ -34,7 +34,7 @@ describe('headers', () => {
       }),
     );
     expect(reading.rows).toEqual([{ row: 2, mapping: mapping() }]);
-    expect(reading.unknownColumns).toEqual([{ letter: 'AK', header: 'Remarks' }]);
+    expect(reading.ownColumns).toEqual([{ letter: 'AK', header: 'Remarks' }]);
     expect(reading.columns.get('serialNo')?.letter).toBe('B');
     expect(brief(reading.findings)).toEqual(['1 null unknown_column']);
   });
@@ -186,9 +186,9 @@ describe('numbers, flags and text', () => {
   test('a filled optional column is kept for the bulk channel; the preset N is not one', async () => {
     expect((await readOne({ isThirdPartyExport: 'N' })).extra).toBeUndefined();
     expect((await readOne({ isThirdPartyExport: 'y', commissionValDeduct: '10.50', sacCode1: 998311 })).extra).toEqual({
-      isThirdPartyExport: 'Y',
-      commissionValDeduct: '10.5',
-      sacCode1: '998311',
+      'Is Third Party Export': 'Y',
+      'Commission Val Deduct': '10.50',
+      'SAC Code 1': 998311,
     });
     expect((await readOne({ isThirdPartyExport: 'no' })).findings).toEqual(['2 isThirdPartyExport invalid_yes_no']);
   });

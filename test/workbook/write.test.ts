@@ -1,6 +1,7 @@
 import { Workbook } from 'exceljs';
 import fc from 'fast-check';
 import type { Mapping, MappingRow } from '../../src/domain/mapping';
+import { BUILT_IN_TEMPLATE } from '../../src/domain/bulk-template';
 import { filingDateFromIso } from '../../src/domain/dates';
 import { readWorkbook } from '../../src/workbook/read';
 import { writeBulkWorkbook } from '../../src/workbook/write';
@@ -56,11 +57,11 @@ const mappings: fc.Arbitrary<Mapping> = fc.record({
 const extras = fc.option(
   fc.record(
     {
-      commissionValDeduct: fc.constantFrom('10.5', '0', '9999999999999.99'),
-      sacCode1: text,
-      isThirdPartyExport: fc.constant('Y'),
+      'Commission Val Deduct': fc.oneof(amount, text, fc.boolean(), fc.record({ date })),
+      'SAC Code 1': text,
+      'Is Third Party Export': fc.constant('Y'),
     },
-    { requiredKeys: ['sacCode1'] },
+    { requiredKeys: ['SAC Code 1'] },
   ),
   { nil: undefined },
 );
@@ -73,7 +74,8 @@ test('what is written is read back byte for byte', async () => {
         mapping: one,
         ...(extra ? { extra } : {}),
       }));
-      const reading = await readWorkbook(await writeBulkWorkbook(rows));
+      const template = { ...BUILT_IN_TEMPLATE, learnedAt: '2026-01-05T00:00:00.000Z' };
+      const reading = await readWorkbook(await writeBulkWorkbook(rows, template), { template });
       expect(reading.findings).toEqual([]);
       expect(reading.rows).toEqual(rows);
     }),

@@ -2,11 +2,13 @@ import { buffer } from 'node:stream/consumers';
 import type pg from 'pg';
 import type { FilingApi } from '../../api/client-types';
 import { ApiError } from '../../api/errors';
+import { templateProblem } from '../../domain/bulk-template';
 import type { Mode } from '../../domain/names';
+import { saveBulkTemplate } from '../../ledger/bulk-templates';
 import { heldIrms, listIrms } from '../../ledger/irms';
 import { readWorkbook } from '../../workbook/read';
 import { WorkbookRefused } from '../../workbook/read';
-import { buildTemplate, decorateTemplate } from '../../workbook/template';
+import { buildTemplate, decorateTemplate, readTemplateLabels } from '../../workbook/template';
 import { exporterIdOf } from './lookup';
 
 export interface Template {
@@ -29,13 +31,23 @@ export async function makeTemplate(
   exporter: string,
 ): Promise<Template> {
   const exporterId = await exporterIdOf(pool, mode, exporter);
-  const made = await templateOf(pool, api, exporterId);
+  const made = await templateOf({ pool, mode, api }, exporterId);
   return { ...made, rows: (await readWorkbook(made.bytes)).drafts.length };
 }
 
-async function templateOf(pool: pg.Pool, api: FilingApi, exporterId: string): Promise<Omit<Template, 'rows'>> {
+/** Its labels say which columns of a workbook are sent. */
+async function learnLabels(pool: pg.Pool, mode: Mode, template: Buffer): Promise<void> {
+  const labels = await readTemplateLabels(template);
+  if (templateProblem(labels) === null) await saveBulkTemplate(pool, mode, labels, new Date());
+}
+
+async function templateOf(
+  { pool, mode, api }: { pool: pg.Pool; mode: Mode; api: FilingApi },
+  exporterId: string,
+): Promise<Omit<Template, 'rows'>> {
   try {
     const original = await api.irmTemplate(exporterId, (body) => buffer(body), { exporterId });
+    await learnLabels(pool, mode, original);
     return { bytes: await decorateTemplate(original), source: 'service', notice: null };
   } catch (error) {
     // What came in its place may be no workbook at all, such as the page of a proxy.

@@ -11,7 +11,8 @@ import { withColumns } from '../../workbook/read';
 import { WorkbookRefused } from '../../workbook/read';
 import { UsageError } from '../errors';
 import { unknownExporter } from '../exporters/lookup';
-import { readFilingFile, type FilingFile, type FilingSource, type SaidBeside } from './read-file';
+import { readByTemplate, readFilingFile } from './read-file';
+import type { FilingFile, FilingSource, SaidBeside, SheetColumns } from './read-file';
 
 export interface CheckRequest extends SaidBeside {
   source: FilingSource;
@@ -27,6 +28,8 @@ export interface CheckOutcome {
   rows: number;
   errors: Finding[];
   warnings: Finding[];
+  /** Which columns of a workbook are sent; null for a message. */
+  columns: SheetColumns | null;
   /** With `annotate`; null for a file that is refused as a whole and has no cells to write into: its error says why. */
   annotated: Buffer | null;
 }
@@ -45,7 +48,9 @@ export interface CheckLedger {
  */
 export async function checkFile(ledger: CheckLedger, request: CheckRequest): Promise<CheckOutcome> {
   const { source, exporter, annotate = false, ...said } = request;
-  const file = await readFilingFile(source, said);
+  const read = await readFilingFile(source, said);
+  const { pool, mode } = ledger;
+  const file = pool && mode ? await readByTemplate({ pool, mode }, read, said) : read;
   if (annotate && file.kind === 'json') {
     throw new UsageError('-o goes with a workbook: a push message has no cells to write into.', 'no_workbook');
   }
@@ -54,7 +59,7 @@ export async function checkFile(ledger: CheckLedger, request: CheckRequest): Pro
   const errors = findings.filter(({ severity }) => severity === 'error');
   const warnings = findings.filter(({ severity }) => severity === 'warning');
   const annotated = annotate ? await annotatedWorkbook(file, findings) : null;
-  return { ok: errors.length === 0, rows: file.rowCount, errors, warnings, annotated };
+  return { ok: errors.length === 0, rows: file.rowCount, errors, warnings, columns: file.sheet ?? null, annotated };
 }
 
 /** What the ledger says of balances and of mappings that are live; a warning in its place where there is none to ask. */

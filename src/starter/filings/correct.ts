@@ -8,7 +8,7 @@ import { listCorrections } from '../../ledger/filing-corrections';
 import type { EbrcClientDependencies } from '../dependencies';
 import type { RefusedError } from '../errors';
 import { refusal } from '../errors';
-import { readFilingFile, refuseErrors, type FilingSource } from './read-file';
+import { readByTemplate, readFilingFile, refuseErrors, type FilingSource } from './read-file';
 import type { FilingOutcome } from './outcome';
 import { filingOf } from './lookup';
 import { startFiling, type PreparedFiling, type WaitOptions } from './start';
@@ -37,7 +37,7 @@ export async function correctFiling(
 ): Promise<FilingOutcome> {
   const parent = await filingOf(deps, idOrReference);
   const said = { uploadType: parent.uploadType, declaration: parent.declaration, allowDuplicate };
-  const file = await readFilingFile(source, said);
+  const file = await readByTemplate(deps, await readFilingFile(source, said), said);
   const { errored, taken, known } = await rowsOf(deps, parent);
   // Only what is filed has to be right: a certified row of the same workbook is nobody's business any more.
   const concerned = new Set(file.rows.filter(({ mapping }) => errored.has(mapping.serialNo)).map(({ row }) => row));

@@ -5,7 +5,7 @@ import { sameId } from '../../domain/identity';
 import type { EbrcClientDependencies } from '../dependencies';
 import { refusal, UsageError } from '../errors';
 import { exporterIdOf } from '../exporters/lookup';
-import { readFilingFile, refuseErrors, type FilingFile, type FilingSource } from './read-file';
+import { readByTemplate, readFilingFile, refuseErrors, type FilingFile, type FilingSource } from './read-file';
 import type { FilingOutcome } from './outcome';
 import { handBack } from './refused-workbook';
 import { startFiling, type WaitOptions } from './start';
@@ -38,7 +38,7 @@ export async function fileFile(
   wait: WaitOptions,
 ): Promise<FilingOutcome> {
   const { exporter, reference, channel, madeBy, approval } = request;
-  const file = await readFileToFile(deps.documents, request);
+  const file = await readFileToFile(deps.documents, request, deps);
   const whose = exporter ?? file.exporterInFile;
   if (whose === undefined) throw new UsageError('Say whose filing it is: --exporter ID-OR-EMAIL.', 'no_exporter');
   if (file.uploadType === undefined) throw new UsageError(NO_UPLOAD_TYPE, 'no_upload_type');
@@ -91,8 +91,11 @@ export async function readFileToFile(
   }: Pick<FileRequest, 'source' | 'uploadType' | 'declaration' | 'allowDuplicate'> & {
     reference?: string | null;
   },
+  ledger?: Pick<EbrcClientDependencies, 'pool' | 'mode'>,
 ): Promise<FilingFile> {
-  const file = await readFilingFile(source, { uploadType, declaration, allowDuplicate });
+  const said = { uploadType, declaration, allowDuplicate };
+  const read = await readFilingFile(source, said);
+  const file = ledger ? await readByTemplate(ledger, read, said) : read;
   const annotated = await handBack(documents, file, file.findings);
   refuseErrors(file.findings, { reference, annotated });
   return file;

@@ -1,11 +1,15 @@
 import { readFile } from 'node:fs/promises';
 import { basename, extname } from 'node:path';
+import { BUILT_IN_TEMPLATE, type BulkTemplate } from '../../domain/bulk-template';
 import { permittedRows, type PermittedDuplicate } from '../../domain/duplicates';
 import type { Finding } from '../../domain/finding';
 import type { MappingRow } from '../../domain/mapping';
+import type { Mode } from '../../domain/names';
 import { parsePushMessage } from '../../domain/rules-push-message';
+import { readBulkTemplate } from '../../ledger/bulk-templates';
+import type { Queryable } from '../../ledger/pool';
 import { checkWorkbook } from '../../workbook/check';
-import type { ColumnAt } from '../../workbook/read';
+import type { ColumnAt, WorkbookReading } from '../../workbook/read';
 import { RefusedError, refusal, UsageError } from '../errors';
 
 /** What the caller says beside the file, where the file may leave it out. */
@@ -14,6 +18,26 @@ export interface SaidBeside {
   declaration?: 'Y' | 'N';
   /** Rows that may be filed although their mapping is live, or stands in the file twice. */
   allowDuplicate?: PermittedDuplicate[];
+  /** The labels of the service's bulk template, where they are known. */
+  template?: BulkTemplate;
+}
+
+/** A column of the caller's workbook by its letter and its header. */
+export interface SheetColumn {
+  column: string;
+  header: string;
+}
+
+/** Which columns of a workbook are filed. */
+export interface SheetColumns {
+  /** Those of every filing. */
+  sent: SheetColumn[];
+  /** Those that the template has besides: a filled one is sent by bulk upload. */
+  optional: SheetColumn[];
+  /** The user's own: they stay in the workbook. */
+  own: SheetColumn[];
+  /** When the service's template was read, ISO 8601; null while its labels are our own reading. */
+  templateReadAt: string | null;
 }
 
 /** A file that was read and checked by itself: rules yes, balances no. */
@@ -31,6 +55,8 @@ export interface FilingFile {
   findings: Finding[];
   /** Where a workbook's fields are, for findings that are made later. */
   columns: ReadonlyMap<string, ColumnAt>;
+  /** Which columns of a workbook are sent and which are not; undefined for a message. */
+  sheet?: SheetColumns;
   /** Rows that the file has, also those that could not be read. */
   rowCount: number;
 }
@@ -154,10 +180,14 @@ function unknownRows(rows: readonly MappingRow[], allowDuplicate: readonly Permi
 async function readBook(
   name: string,
   bytes: Buffer,
-  { uploadType, declaration, allowDuplicate = [] }: SaidBeside,
+  { uploadType, declaration, allowDuplicate = [], template }: SaidBeside,
 ): Promise<FilingFile> {
   const permitted = permittedRows(allowDuplicate);
-  const checked = await checkWorkbook(bytes, { permitted, ...(uploadType !== undefined && { uploadType }) });
+  const checked = await checkWorkbook(
+    bytes,
+    { permitted, ...(uploadType !== undefined && { uploadType }) },
+    { template },
+  );
   return {
     kind: 'workbook',
     name,
@@ -174,6 +204,20 @@ async function readBook(
       ...(checked.ok ? unknownRows(checked.rows, allowDuplicate) : []),
     ],
     columns: checked.reading.columns,
+    sheet: sheetOf(checked.reading, template),
+  };
+}
+
+function sheetOf(
+  { columns, optionalColumns, ownColumns }: WorkbookReading,
+  template: BulkTemplate = BUILT_IN_TEMPLATE,
+) {
+  const brief = ({ letter, header }: { letter: string; header: string }) => ({ column: letter, header });
+  return {
+    sent: [...columns.values()].map(brief),
+    optional: optionalColumns.map(brief),
+    own: ownColumns.map(brief),
+    templateReadAt: template.learnedAt,
   };
 }
 
@@ -187,4 +231,17 @@ export function refuseErrors(findings: readonly Finding[], details: Record<strin
   if (errors.length === 0) return;
   const warnings = findings.filter(({ severity }) => severity === 'warning');
   throw new RefusedError(errors, { state: 'refused', filingId: null, ...details, warnings });
+}
+
+/**
+ * Reads a workbook again by the labels of the service's template, where the ledger knows them: which of its columns are
+ * sent follows from them. Anything else stays as it was read.
+ */
+export async function readByTemplate(
+  { pool, mode }: { pool: Queryable; mode: Mode },
+  file: FilingFile,
+  said: SaidBeside,
+): Promise<FilingFile> {
+  const template = file.kind === 'workbook' ? await readBulkTemplate(pool, mode) : null;
+  return template ? readFilingFile({ name: file.name, bytes: file.bytes }, { ...said, template }) : file;
 }

@@ -86,9 +86,15 @@ async function recordedHash(deps: EbrcClientDependencies, workflowId: string): P
 }
 
 async function inputOf(deps: EbrcClientDependencies, filing: PreparedFiling, reference: string): Promise<FileInput> {
-  const { file, rows } = filing;
+  const { file, rows, warnings } = filing;
   const sourceDocument = file.kind === 'workbook' ? await keepWorkbook(deps, file.bytes) : null;
-  const inputRef = await saveInput(deps.pool, { rows, sourceKind: file.kind, sourceName: file.name, sourceDocument });
+  const inputRef = await saveInput(deps.pool, {
+    rows,
+    sourceKind: file.kind,
+    sourceName: file.name,
+    sourceDocument,
+    warnings,
+  });
   const input = fileInput.safeParse({
     mode: deps.mode,
     exporterId: filing.exporterId,

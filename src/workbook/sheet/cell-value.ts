@@ -1,5 +1,5 @@
 import { parseFilingDate } from '../../domain/dates';
-import type { FieldKind } from '../../domain/mapping';
+import type { ExtraValues, FieldKind } from '../../domain/mapping';
 import { canonicalAmount } from '../../domain/money';
 import {
   UNWRITABLE,
@@ -43,6 +43,25 @@ export function cellValue(field: string, kind: FieldKind, content: Filled): Cell
       return yesNoValue(field, content);
     case 'text':
       return textValue(field, content);
+  }
+}
+
+/** The value of a cell whose form nobody documents: as it is, where it is anything. */
+export function extraValue(
+  label: string,
+  content: Filled,
+): { value: ExtraValues[string] } | { code: string; message: string } {
+  switch (content.kind) {
+    case 'number':
+      return { value: content.value };
+    case 'date':
+      return { value: { date: content.date } };
+    case 'boolean':
+      return { value: content.shown === 'TRUE' };
+    default: {
+      const read = cellValue(label, 'text', content);
+      return 'value' in read ? { value: String(read.value) } : read;
+    }
   }
 }
 

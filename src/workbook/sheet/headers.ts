@@ -1,3 +1,5 @@
+import type { BulkTemplate } from '../../domain/bulk-template';
+import { BUILT_IN_TEMPLATE, optionalLabel } from '../../domain/bulk-template';
 import type { BulkColumn, ColumnField } from '../../domain/columns';
 import { BULK_COLUMNS, columnOfHeader, normaliseHeader } from '../../domain/columns';
 import type { Finding } from '../../domain/finding';
@@ -17,25 +19,40 @@ export interface ColumnAt {
   header: string;
 }
 
+/** A column that the template names and JSON messages lack. */
+export interface OptionalColumn {
+  /** As the template spells it. */
+  label: string;
+  /** From 1. */
+  index: number;
+  letter: string;
+  header: string;
+}
+
 export interface Headers {
   columns: Map<ColumnField, ColumnAt>;
-  /** Columns that the service does not know and ignores. */
-  unknown: { letter: string; header: string }[];
+  /** Columns that travel under the label of the template, in the order of the sheet. */
+  optional: OptionalColumn[];
+  /** Columns of the user's own, which stay in the workbook and are not sent. */
+  own: { letter: string; header: string }[];
   /** Where the Status and Errors columns of an earlier run are. */
   status?: { index: number };
   findings: Finding[];
 }
 
+/** Findings about columns of the user's own are said one by one up to this number. */
+const MOST_OWN = 50;
+
 /**
  * Finds the columns in the header row, row 1 (spec: "Bulk Excel row columns": by name, case and punctuation ignored).
  * @param texts the texts of row 1 by column number, with holes where a cell has none
  */
-export function readHeaders(texts: readonly string[]): Headers {
-  const headers: Headers = { columns: new Map(), unknown: [], findings: [] };
-  const own = ownColumns(texts);
-  if (own !== undefined) headers.status = { index: own };
+export function readHeaders(texts: readonly string[], template: BulkTemplate = BUILT_IN_TEMPLATE): Headers {
+  const headers: Headers = { columns: new Map(), optional: [], own: [], findings: [] };
+  const status = statusColumn(texts);
+  if (status !== undefined) headers.status = { index: status };
   texts.forEach((header, index) => {
-    if (own === undefined || (index !== own && index !== own + 1)) placeHeader(headers, header, index);
+    if (status === undefined || (index !== status && index !== status + 1)) place(headers, header, index, template);
   });
   for (const { header, field } of BULK_COLUMNS.filter(
     ({ need, field: name }) => need === 'mandatory' && !headers.columns.has(name),
@@ -49,35 +66,46 @@ export function readHeaders(texts: readonly string[]): Headers {
       ),
     );
   }
+  const unsaid = headers.own.length - MOST_OWN;
+  if (unsaid > 0)
+    headers.findings.push(warningAt(1, null, 'unknown_column', `${unsaid} more columns are not sent either.`));
   return headers;
 }
 
-function placeHeader(headers: Headers, header: string, index: number): void {
+function place(headers: Headers, header: string, index: number, template: BulkTemplate): void {
   const letter = columnLetter(index);
   const column = columnOfHeader(header);
-  if (!column) {
-    headers.unknown.push({ letter, header });
-    headers.findings.push({
-      ...warningAt(
-        1,
-        null,
-        'unknown_column',
-        `Column ${letter} ${quoted(header)} is not a column of the bulk upload and is not filed.`,
-      ),
-      column: letter,
-    });
-  } else {
+  if (column && isNamed(column)) {
     const earlier = headers.columns.get(column.field);
     if (!earlier) headers.columns.set(column.field, { column, index, letter, header });
-    else {
-      const message = `Columns ${earlier.letter} and ${letter} are both ${quoted(column.header)}. Remove one, so that it is clear which value is filed.`;
-      headers.findings.push({ ...errorAt(1, column.field, 'duplicate_header', message), column: letter });
-    }
+    else headers.findings.push(twice(column.field, column.header, earlier.letter, letter));
+    return;
   }
+  const label = optionalLabel(template, header);
+  if (label !== undefined) {
+    const earlier = headers.optional.find((each) => each.label === label);
+    if (!earlier) headers.optional.push({ label, index, letter, header });
+    else headers.findings.push(twice(label, label, earlier.letter, letter));
+    return;
+  }
+  headers.own.push({ letter, header });
+  if (headers.own.length > MOST_OWN) return;
+  const message = `Column ${letter} ${quoted(header)} is no column of the service's template: it stays in your workbook and is not sent.`;
+  headers.findings.push({ ...warningAt(1, null, 'unknown_column', message), column: letter });
+}
+
+/** Whether the specification itself names the column; what it holds is known then. */
+function isNamed({ need, field }: BulkColumn): boolean {
+  return need !== 'optional' || field === 'isThirdPartyExport';
+}
+
+function twice(field: string, label: string, earlier: string, letter: string): Finding {
+  const message = `Columns ${earlier} and ${letter} are both ${quoted(label)}. Remove one, so that it is clear which value is filed.`;
+  return { ...errorAt(1, field, 'duplicate_header', message), column: letter };
 }
 
 /** A Status header directly followed by an Errors header; the last such pair is ours, as annotating writes at the end. */
-function ownColumns(texts: readonly string[]): number | undefined {
+function statusColumn(texts: readonly string[]): number | undefined {
   let own: number | undefined;
   texts.forEach((header, index) => {
     if (normaliseHeader(header) === 'status' && normaliseHeader(texts[index + 1] ?? '') === 'errors') own = index;

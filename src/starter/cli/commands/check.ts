@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { PermittedDuplicate } from '../../../domain/duplicates';
 import { EXIT } from '../../errors';
 import type { CheckLedger } from '../../filings/check';
+import type { SheetColumn, SheetColumns } from '../../filings/read-file';
 import type { Cli } from '../context';
 import { describeProblems } from '../problem-text';
 import type { Bind } from '../program';
@@ -49,19 +50,37 @@ export function addCheckCommand(program: Command, bind: Bind): void {
         const read = await readFilingFile({ path }, said);
         const request = { source: { read }, exporter, annotate: output !== undefined };
         const checked = await checkFile(await ledgerOf(cli), request);
-        const { ok, rows, errors, warnings } = checked;
+        const { ok, rows, errors, warnings, columns } = checked;
         const annotated = checked.annotated && output !== undefined ? output : null;
         if (checked.annotated && annotated) await writeOutputFile(annotated, checked.annotated);
-        cli.terminal.result({ ok, rows, errors, warnings, annotated }, () => {
+        cli.terminal.result({ ok, rows, errors, warnings, columns, annotated }, () => {
           const verdict = ok ? 'can be filed' : 'cannot be filed';
           const counts = `${rows} rows, ${errors.length} errors, ${warnings.length} warnings: it ${verdict}.`;
-          return [describeProblems([...errors, ...warnings]), counts, annotated && `Written to ${annotated}`]
+          return [
+            describeProblems([...errors, ...warnings]),
+            columns && describeColumns(columns),
+            counts,
+            annotated && `Written to ${annotated}`,
+          ]
             .filter(Boolean)
             .join('\n');
         });
         return ok ? EXIT.done : EXIT.refused;
       }),
     );
+}
+
+/** Which columns of a workbook are sent. */
+function describeColumns({ sent, optional, own, templateReadAt }: SheetColumns): string {
+  const names = (columns: SheetColumn[]) => columns.map(({ column, header }) => `${column} ${header}`).join(', ');
+  const labels = templateReadAt === null ? 'our own reading of the template' : `the template of ${templateReadAt}`;
+  return [
+    `Sent: ${sent.length} columns.`,
+    optional.length > 0 && `Sent by bulk upload where filled (${labels}): ${names(optional)}.`,
+    own.length > 0 && `Your own, not sent: ${names(own)}.`,
+  ]
+    .filter(Boolean)
+    .join('\n');
 }
 
 /** The ledger, where one is configured. */

@@ -1,0 +1,38 @@
+/** What runs in a thread of threads.ts: one job with workbooks at a time. */
+import type { BulkTemplate } from '../domain/bulk-template';
+import type { MappingRow } from '../domain/mapping';
+import type { Annotation } from './annotate';
+import { WorkbookRefused } from './ooxml/refused';
+import { workbooksInProcess } from './workbooks';
+
+export type Job =
+  | { do: 'annotate'; annotation: Annotation }
+  | { do: 'write'; rows: readonly MappingRow[]; template: BulkTemplate | undefined }
+  | { do: 'templateLabels'; source: Uint8Array };
+
+/** An error that crosses threads keeps its message alone, so that a refusal travels as a result. */
+export type JobResult = { bytes: Uint8Array } | { labels: string[] } | { refused: { code: string; message: string } };
+
+export default async function run(job: Job): Promise<JobResult> {
+  try {
+    switch (job.do) {
+      case 'annotate': {
+        const { source } = job.annotation;
+        const annotation = { ...job.annotation, source: typeof source === 'string' ? source : bufferOf(source) };
+        return { bytes: await workbooksInProcess.annotate(annotation) };
+      }
+      case 'write':
+        return { bytes: await workbooksInProcess.write(job.rows, job.template) };
+      case 'templateLabels':
+        return { labels: await workbooksInProcess.templateLabels(bufferOf(job.source)) };
+    }
+  } catch (error) {
+    if (error instanceof WorkbookRefused) return { refused: { code: error.code, message: error.message } };
+    throw error;
+  }
+}
+
+/** A buffer arrives as plain bytes. */
+function bufferOf(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

@@ -1,0 +1,130 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import pino from 'pino';
+import { createOpenFilingActivities } from '../../src/activities/open-filing';
+import type { ActivityDependencies } from '../../src/activities/dependencies';
+import type { Budget } from '../../src/api/budget-port';
+import { createFilingApi } from '../../src/api/client';
+import { BULK_COLUMNS } from '../../src/domain/columns';
+import type { Finding } from '../../src/domain/finding';
+import { readBulkTemplate } from '../../src/ledger/bulk-templates';
+import { saveInput } from '../../src/ledger/filing-inputs';
+import { needFiling } from '../../src/ledger/filings';
+import { checkFile } from '../../src/starter/filings/check';
+import { templateReading } from '../../src/worker/template-reading';
+import { workbooksInProcess } from '../../src/workbook/workbooks';
+import { writeBulkWorkbook } from '../../src/workbook/write';
+import { mappingRow } from '../domain/sample-mapping';
+import { EXPORTER, NOW, knowExporter, minutesLater } from '../ledger/filing-support';
+import { createTestDatabase, type TestDatabase } from '../support/postgres';
+
+const LABELS = BULK_COLUMNS.map(({ header }) => (header === 'Vostro Type' ? 'Vostro Account' : header));
+
+const done = () => Promise.resolve();
+const openBudget: Budget = {
+  acquire: () => Promise.resolve({ written: done, answered: done, refused: done, unused: done }),
+};
+
+let ledger: TestDatabase;
+let service: Server;
+let asked = 0;
+let labels: readonly string[] = LABELS;
+let now = NOW;
+let deps: Pick<ActivityDependencies, 'pool' | 'mode' | 'api' | 'workbooks' | 'clock' | 'logger'>;
+
+beforeAll(async () => {
+  ledger = await createTestDatabase();
+  service = createServer((request, response) => {
+    asked += 1;
+    void writeBulkWorkbook([], { labels }).then((file) => {
+      expect(request.url).toContain(`/irm/bulk-template?platformCustomerId=${EXPORTER}`);
+      response.writeHead(200, { 'content-disposition': 'attachment; filename="ebrc-bulk-base.xlsx"' }).end(file);
+    });
+  });
+  await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
+  const { port } = service.address() as AddressInfo;
+  const api = createFilingApi({
+    baseUrl: `http://127.0.0.1:${port}/api/v1`,
+    apiKey: 'dev_sandbox_key',
+    httpTimeoutMs: 10_000,
+    budget: openBudget,
+  });
+  const logger = pino({ level: 'silent' });
+  deps = { pool: ledger.pool, mode: 'test', api, workbooks: workbooksInProcess, clock: () => now.getTime(), logger };
+});
+afterAll(async () => {
+  await deps.api.close();
+  await new Promise((resolve) => service.close(resolve));
+  await ledger.drop();
+});
+
+const run = () => templateReading(deps).run(new AbortController().signal);
+
+test('the labels are read from the service’s template once an exporter is known, then daily, by one worker', async () => {
+  await run();
+  expect(asked).toBe(0);
+  await knowExporter(ledger);
+  await Promise.all([run(), run()]);
+  expect(asked).toBe(1);
+  expect(await readBulkTemplate(ledger.pool, 'test')).toEqual({ labels: LABELS, learnedAt: NOW.toISOString() });
+  now = minutesLater(23 * 60);
+  await run();
+  expect(asked).toBe(1);
+
+  labels = LABELS.filter((label) => label !== 'Port Code');
+  now = minutesLater(25 * 60);
+  await run();
+  expect(asked).toBe(2);
+  expect((await readBulkTemplate(ledger.pool, 'test'))?.labels).toEqual(LABELS);
+  now = minutesLater(25 * 60 + 30);
+  await run();
+  expect(asked).toBe(2);
+  labels = [...LABELS, 'Drawback'];
+  now = minutesLater(27 * 60);
+  await run();
+  expect((await readBulkTemplate(ledger.pool, 'test'))?.labels).toEqual(labels);
+});
+
+test('a check goes by the labels that the ledger holds, and says which columns are sent', async () => {
+  const row = mappingRow();
+  const bytes = await writeBulkWorkbook([{ ...row, extra: { 'Vostro Account': 'SVRA', Remarks: 'ask Meera' } }], {
+    labels: LABELS,
+  });
+  const request = { source: { name: 'july.xlsx', bytes }, exporter: EXPORTER };
+  const { columns, warnings } = await checkFile({ pool: ledger.pool, mode: 'test' }, request);
+  expect(columns?.templateReadAt).toBe(minutesLater(27 * 60).toISOString());
+  expect(columns?.optional).toContainEqual(expect.objectContaining({ header: 'Vostro Account' }));
+  expect(columns?.own).toEqual([{ column: 'AL', header: 'Remarks' }]);
+  expect(warnings.map(({ code }) => code)).toContain('unknown_column');
+  const alone = await checkFile({}, request);
+  expect(alone.columns?.own.map(({ header }) => header)).toEqual(['Vostro Account', 'Remarks']);
+});
+
+test('what the check of a file warned of is kept with the filing, each warning once', async () => {
+  const own: Finding = {
+    severity: 'warning',
+    code: 'unknown_column',
+    row: 1,
+    field: null,
+    message: 'Remarks stays here.',
+  };
+  const rows = [mappingRow({ irmAdCode: '510001' })];
+  const byRule: Finding = { severity: 'warning', code: 'x', row: 2, field: 'irmAdCode', message: 'y' };
+  const inputRef = await saveInput(ledger.pool, { rows, sourceKind: 'workbook', warnings: [own, byRule] });
+  const { openFiling } = createOpenFilingActivities({
+    ...deps,
+    queueing: () => Promise.resolve(new Map()),
+  } as unknown as ActivityDependencies);
+  const input = {
+    mode: 'test' as const,
+    exporterId: EXPORTER,
+    declaration: 'Y' as const,
+    uploadType: 101 as const,
+    inputRef,
+  };
+  const opened = await openFiling({ input: { ...input, reference: 'R1' }, workflowId: 'file/test/R1' });
+  if (opened.outcome === 'refused' || opened.outcome === 'exporter_unknown') throw new Error(JSON.stringify(opened));
+  const { warnings } = await needFiling(ledger.pool, opened.filing.filingId);
+  expect(warnings).toContainEqual(own);
+  expect(new Set(warnings.map((each) => JSON.stringify(each))).size).toBe(warnings.length);
+});
