@@ -111,7 +111,7 @@ test('what the check of a file warned of is kept with the filing, each warning o
   const rows = [mappingRow({ irmAdCode: '510001' })];
   const byRule: Finding = { severity: 'warning', code: 'x', row: 2, field: 'irmAdCode', message: 'y' };
   const inputRef = await saveInput(ledger.pool, { rows, sourceKind: 'workbook', warnings: [own, byRule] });
-  const { openFiling } = createOpenFilingActivities({
+  const activities = createOpenFilingActivities({
     ...deps,
     queueing: () => Promise.resolve(new Map()),
   } as unknown as ActivityDependencies);
@@ -122,7 +122,7 @@ test('what the check of a file warned of is kept with the filing, each warning o
     uploadType: 101 as const,
     inputRef,
   };
-  const opened = await openFiling({ input: { ...input, reference: 'R1' }, workflowId: 'file/test/R1' });
+  const opened = await activities.openFiling({ input: { ...input, reference: 'R1' }, workflowId: 'file/test/R1' });
   if (opened.outcome === 'refused' || opened.outcome === 'exporter_unknown') throw new Error(JSON.stringify(opened));
   const { warnings } = await needFiling(ledger.pool, opened.filing.filingId);
   expect(warnings).toContainEqual(own);
