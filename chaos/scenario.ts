@@ -107,6 +107,10 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
       });
       const figures: Verdict['figures'] = [...verdict.figures, ['workers that ended unasked', crew.problems.length]];
       return { problems, figures: [...figures, ...made], name, tookMs };
+    } catch (error) {
+      // Said before everything is taken down, which may fail in turn.
+      say(`given up: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}; see ${stage.folder}`);
+      throw error;
     } finally {
       if (!stopped) await crew.stop();
     }

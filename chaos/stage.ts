@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client, Connection } from '@temporalio/client';
 import type pg from 'pg';
-import { environmentFor } from '../src/config';
+import { dataConverterOf } from '../src/codec/data-converter';
+import { environmentFor, loadConfig } from '../src/config';
 import { createDocumentStore } from '../src/documents/document-store';
 import { migrate } from '../src/ledger/migrate';
 import { createPool } from '../src/ledger/pool';
@@ -94,7 +95,9 @@ export async function openStage({
   const pool = createPool({ url: databaseUrl, applicationName: 'ebrc-chaos' });
   await migrate(pool);
   const connection = await Connection.connect({ address: temporal.address });
-  const temporalClient = new Client({ connection, namespace: temporal.namespace });
+  const { payloadKeys } = loadConfig(env, { need: ['payloads'] });
+  const dataConverter = dataConverterOf(payloadKeys);
+  const temporalClient = new Client({ connection, namespace: temporal.namespace, dataConverter });
   const client = createEbrcClient({
     temporal: temporalClient,
     pool,
