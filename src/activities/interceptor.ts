@@ -60,7 +60,7 @@ export class FailureInterceptor implements ActivityInboundCallsInterceptor {
     if (error instanceof LedgerUnavailableError) {
       const { code, message } = error;
       this.options.logger.warn({ activity: info.activityType, attempt: info.attempt, code }, message);
-      return ledgerUnavailable(error);
+      return ledgerUnavailable(error, info.attempt);
     }
     this.options.logger.error({ activity: info.activityType, err: error }, 'activity failed unexpectedly');
     return error;

@@ -1,5 +1,8 @@
-import { adviceOf } from '../../src/activities/interceptor';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import pino from 'pino';
+import { adviceOf, FailureInterceptor } from '../../src/activities/interceptor';
 import { decide } from '../../src/domain/retry-table';
+import { LedgerUnavailableError } from '../../src/ledger/unavailable';
 
 const MINUTE = 60_000;
 const production = { rateWindowMs: MINUTE, pollMinMs: 2 * MINUTE, pollMaxMs: 15 * MINUTE };
@@ -29,4 +32,25 @@ describe('a certificate that is not there yet', () => {
 it('waits a rate window after a 429, whatever the polling', () => {
   const advice = adviceOf(decide('downloadPdf', 'rate_limited'), 3, { ...production, rateWindowMs: 2_000 });
   expect(advice).toEqual({ retry: true, nextDelayMs: 2_000, benign: true });
+});
+
+describe('a database that is not itself', () => {
+  const failing = (attempt: number): Promise<unknown> =>
+    new MockActivityEnvironment({ attempt })
+      .run(() =>
+        new FailureInterceptor({ logger: pino({ level: 'silent' }), settings: production }).execute(
+          { args: [], headers: {} },
+          () => Promise.reject(new LedgerUnavailableError('25006', false, new Error('read-only transaction'))),
+        ),
+      )
+      .catch((error: unknown) => error);
+
+  it('is one kind, repeated on the schedule of whatever needs it', async () => {
+    const failure = await failing(1);
+    expect(failure).toMatchObject({ type: 'ledger_unavailable', nonRetryable: false, nextRetryDelay: undefined });
+  });
+
+  it('makes a poll of many attempts wait no longer than half a minute', async () => {
+    expect(await failing(40)).toMatchObject({ type: 'ledger_unavailable', nextRetryDelay: 30_000 });
+  });
 });
