@@ -140,8 +140,9 @@ function checkSums(
   return found;
 }
 
+/** An IRM number recurs under a different AD code or date; the branch is no part of it (spec: "Saved IRM record"). */
 function keyOf(values: Values): string | null {
-  const parts = ['irmNumber', 'irmAdCode', 'irmIfscCode', 'irmDt'].map((field) => values.get(field));
+  const parts = ['irmNumber', 'irmAdCode', 'irmDt'].map((field) => values.get(field));
   return parts.every((part) => typeof part === 'string') ? parts.join('|') : null;
 }
 
@@ -150,7 +151,6 @@ function heldAvailable(values: Values, held: readonly SavedIrm[]): Decimal | nul
     ({ record }) =>
       record.irmNumber === values.get('irmNumber') &&
       record.remittanceAdCode === values.get('irmAdCode') &&
-      record.ifscCode === values.get('irmIfscCode') &&
       [record.irmIssueDate, record.remittanceDate].includes(values.get('irmDt') ?? ''),
   );
   return irm?.record.available ?? null;
