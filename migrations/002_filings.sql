@@ -66,6 +66,8 @@ CREATE TABLE filing_rows (
   irm_key       text NOT NULL,
   mapping       jsonb NOT NULL,
   extra         jsonb,
+  -- Document, date, amount and currency in comparable form: what a certificate of fetch-details can be matched by.
+  match_key     text,
   mapped_amount numeric NOT NULL,
   currency      text NOT NULL,
   fingerprint   text NOT NULL,
@@ -96,6 +98,7 @@ CREATE UNIQUE INDEX filing_rows_live_mapping ON filing_rows (fingerprint, ordina
 -- A certificate belongs to one row.
 CREATE UNIQUE INDEX filing_rows_ebrc ON filing_rows (party_id, ebrc_number) WHERE ebrc_number IS NOT NULL AND NOT disputed;
 CREATE INDEX filing_rows_irm ON filing_rows (party_id, irm_key) WHERE live;
+CREATE INDEX filing_rows_match ON filing_rows (party_id, match_key) WHERE live;
 CREATE INDEX filing_rows_exporter ON filing_rows (exporter_id);
 
 -- Holders that a refusal has named for a mapping: a permitted row may stand beside these, and no others.
@@ -191,6 +194,12 @@ CREATE TABLE certificates (
   filing_id     text,
   position      integer,
   first_seen_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  -- When fetch-details showed it last, its day of issue, and what it is matched by.
+  seen_at       timestamptz,
+  issued_on     date,
+  match_key     text,
+  -- The first word that the authority said of it.
+  first_status  text,
   pdf_document  text,
   pdf_sha256    text,
   pdf_bytes     integer,
@@ -198,9 +207,14 @@ CREATE TABLE certificates (
   -- How often what came was no whole PDF, and when it is asked for again.
   pdf_refused   integer NOT NULL DEFAULT 0,
   pdf_next_at   timestamptz,
+  -- What the last look at the document store found: missing or damaged, and the hash of what is there.
+  pdf_problem   text,
+  pdf_found     text,
+  pdf_checked_at timestamptz,
   PRIMARY KEY (party_id, ebrc_number)
 );
 CREATE INDEX certificates_filing ON certificates (filing_id);
+CREATE INDEX certificates_issued ON certificates (party_id, issued_on);
 CREATE INDEX certificates_exporter ON certificates (exporter_id);
 
 -- The story of a filing, one line per thing that happened, for people.

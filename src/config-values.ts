@@ -122,6 +122,9 @@ export const origins = z.string().transform((text, context) => {
   );
 });
 
+/** A file's path; relative ones start at the working directory. */
+export const filePath = z.string().transform((text) => resolve(text));
+
 /** `keyId:base64-of-32-bytes`, the current key first, older ones after commas. */
 export const encryptionKeys = z.string().transform((text, context) => {
   const allowed = 'allowed: keyId:base64-of-32-bytes, older keys after commas (`openssl rand -base64 32` makes one)';

@@ -8,6 +8,8 @@ import { createFilingLedgerActivities } from './filing-ledger';
 import { createIrmActivities } from './irms';
 import { createOpenFilingActivities } from './open-filing';
 import { createPollActivities } from './poll-status';
+import { createMaintenanceActivities } from './maintenance';
+import { createReconciliationActivities } from './reconciliation';
 import { createSettingsActivities } from './settings';
 import { createSettleActivities } from './settle';
 import { createSubmitActivities } from './submit';
@@ -27,6 +29,8 @@ export function createActivities(deps: ActivityDependencies) {
     ...createSettleActivities(deps),
     ...createCertificateActivities(deps),
     ...createAnnotateActivities(deps),
+    ...createReconciliationActivities(deps),
+    ...createMaintenanceActivities(deps),
   };
 }
 

@@ -4,8 +4,7 @@
  * agree in all of that, the exporter's own bill number may tell them apart: whatever stays ambiguous is left open and named.
  */
 import { compareFilingDates, filingDateFromAnything, type FilingDate } from './dates';
-import { comparableText } from './identity';
-import { canonicalAmount, isAmount } from './money';
+import { certificateIdentity, comparableText } from './identity';
 
 export interface CertificateEntry {
   eBRCNumber: string;
@@ -56,16 +55,15 @@ export interface MatchRules {
   issuedFrom: FilingDate;
 }
 
-/** Document, its date, amount and currency as one text; null where the entry does not say all of them. */
-function keyOf(
-  document: string | null,
-  date: string | null,
+function identityOf(
+  {
+    sbCumInvoiceNumber: document,
+    sbCumInvoiceDate: date,
+  }: Pick<CertificateEntry, 'sbCumInvoiceNumber' | 'sbCumInvoiceDate'>,
   amount: number | string | null,
   currency: string | null,
 ): string | null {
-  const day = filingDateFromAnything(date);
-  if (!document || !day || !currency || amount === null || !isAmount(amount)) return null;
-  return JSON.stringify([comparableText(document), day, canonicalAmount(amount), comparableText(currency)]);
+  return certificateIdentity({ document, date, amount, currency });
 }
 
 /** Matches certificates to rows with positive evidence only. */
@@ -76,7 +74,7 @@ export function matchCertificates(
 ): MatchResult {
   const candidates = new Map<string, Map<string, CertificateEntry>>();
   for (const entry of entries) {
-    const key = keyOf(entry.sbCumInvoiceNumber, entry.sbCumInvoiceDate, entry.realisedValueFCC, entry.currencyCode);
+    const key = identityOf(entry, entry.realisedValueFCC, entry.currencyCode);
     const issued = filingDateFromAnything(entry.eBRCDate);
     if (!key || !issued || excluded.has(entry.eBRCNumber) || compareFilingDates(issued, issuedFrom) < 0) continue;
     const sameKey = candidates.get(key) ?? new Map<string, CertificateEntry>();
@@ -85,7 +83,7 @@ export function matchCertificates(
   const groups = new Map<string, OpenRow[]>();
   const result: MatchResult = { matches: [], ambiguous: [], unmatched: [] };
   for (const row of rows) {
-    const key = keyOf(row.sbCumInvoiceNumber, row.sbCumInvoiceDate, row.mappedIRMAmountFCC, row.currency);
+    const key = identityOf(row, row.mappedIRMAmountFCC, row.currency);
     if (key) groups.set(key, [...(groups.get(key) ?? []), row]);
     else if (row.mine) result.unmatched.push(row.position);
   }

@@ -4,7 +4,7 @@
  */
 import { filingDateFromAnything } from './dates';
 import type { Mapping } from './mapping';
-import { canonicalAmount } from './money';
+import { canonicalAmount, isAmount } from './money';
 
 /** Blanks, control and format characters, and what is drawn as nothing (zero-width characters, fillers, half a surrogate). */
 const UNSEEN = /[\p{White_Space}\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu;
@@ -66,6 +66,26 @@ export function irmIdentity({ irmNumber, irmAdCode }: IrmNames): string {
 /** A calendar date as it is compared: DDMMYYYY where it can be read, the comparable text otherwise. */
 export function comparableDate(date: string): string {
   return filingDateFromAnything(date) ?? comparableText(date);
+}
+
+/**
+ * What a certificate of fetch-details is matched to a row by: document, its date, amount and currency (an entry names no IRM).
+ * Null where not all of them are told.
+ */
+export function certificateIdentity({
+  document,
+  date,
+  amount,
+  currency,
+}: {
+  document: string | null;
+  date: string | null;
+  amount: number | string | null;
+  currency: string | null;
+}): string | null {
+  const day = filingDateFromAnything(date);
+  if (!document || !day || !currency || amount === null || !isAmount(amount)) return null;
+  return JSON.stringify([comparableText(document), day, canonicalAmount(amount), comparableText(currency)]);
 }
 
 /** What of a mapping makes it the same filing again. */

@@ -1,5 +1,6 @@
 import type { CertificateEntry } from '../domain/certificate-matching';
-import { filingDateFromAnything } from '../domain/dates';
+import { filingDateFromAnything, isoFromFilingDate } from '../domain/dates';
+import { certificateIdentity } from '../domain/identity';
 import { isAmount } from '../domain/money';
 import type { Queryable } from './pool';
 
@@ -32,20 +33,52 @@ export async function saveCertificates(
       bill_no: detail.billNo,
       amount: isAmount(detail.realisedValueFCC) ? detail.realisedValueFCC : null,
       currency: detail.currencyCode,
+      issued_on: isoDateOf(detail.eBRCDate),
+      match_key: certificateIdentity({
+        document: detail.sbCumInvoiceNumber,
+        date: detail.sbCumInvoiceDate,
+        amount: detail.realisedValueFCC,
+        currency: detail.currencyCode,
+      }),
       detail,
     }));
+  await noteChanges(db, exporterId, rows, at);
   await db.query(
     `INSERT INTO certificates (party_id, exporter_id, ebrc_number, ebrc_date, status, document_no, document_date, bill_no, amount,
-        currency, detail, first_seen_at)
+        currency, detail, first_seen_at, seen_at, issued_on, match_key, first_status)
      SELECT DISTINCT ON (r.ebrc_number) ${PARTY}, $1, r.ebrc_number, r.ebrc_date, r.status, r.document_no, r.document_date, r.bill_no,
-        r.amount, r.currency, r.detail, $3
+        r.amount, r.currency, r.detail, $3, $3, r.issued_on, r.match_key, r.status
        FROM jsonb_to_recordset($2::jsonb) AS r(ebrc_number text, ebrc_date text, status text, document_no text,
-        document_date text, bill_no text, amount numeric, currency text, detail jsonb)
+        document_date text, bill_no text, amount numeric, currency text, detail jsonb,
+        issued_on date, match_key text)
      ON CONFLICT (party_id, ebrc_number) DO UPDATE SET ebrc_date = coalesce(excluded.ebrc_date, certificates.ebrc_date),
         status = excluded.status, document_no = excluded.document_no, document_date = excluded.document_date,
-        bill_no = excluded.bill_no, amount = excluded.amount, currency = excluded.currency, detail = excluded.detail`,
+        bill_no = excluded.bill_no, amount = excluded.amount, currency = excluded.currency, detail = excluded.detail,
+        seen_at = greatest(certificates.seen_at, excluded.seen_at), issued_on = coalesce(excluded.issued_on, certificates.issued_on),
+        match_key = excluded.match_key, first_status = coalesce(certificates.first_status, excluded.status)`,
     [exporterId, JSON.stringify(rows), at],
   );
+}
+
+/** What the authority says of a certificate now and said otherwise before; its words are kept as they come. */
+async function noteChanges(db: Queryable, exporterId: string, rows: readonly object[], at: Date): Promise<void> {
+  await db.query(
+    `INSERT INTO certificate_changes (party_id, ebrc_number, field, before, after, seen_at)
+     SELECT c.party_id, c.ebrc_number, f.field, f.before, f.after, $3
+       FROM jsonb_to_recordset($2::jsonb) AS r (ebrc_number text, status text, amount numeric, currency text, detail jsonb)
+       JOIN certificates c ON c.party_id = ${PARTY} AND c.ebrc_number = r.ebrc_number AND c.detail IS NOT NULL
+       CROSS JOIN LATERAL (VALUES ('eBRCStatus', c.status, r.status), ('realisedValueFCC', c.amount::text, r.amount::text),
+         ('currencyCode', c.currency, r.currency), ('brcUtilStatus', c.detail->>'brcUtilStatus', r.detail->>'brcUtilStatus')
+       ) AS f (field, before, after)
+      WHERE f.before IS DISTINCT FROM f.after`,
+    [exporterId, JSON.stringify(rows), at],
+  );
+}
+
+/** YYYY-MM-DD of a date as the service writes it; null where it cannot be read. */
+function isoDateOf(text: string | null): string | null {
+  const date = filingDateFromAnything(text);
+  return date === null ? null : isoFromFilingDate(date);
 }
 
 /** Numbers that may not be adopted for a send: they belong to a row, or were seen before it. */

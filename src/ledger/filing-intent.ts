@@ -3,8 +3,8 @@ import type pg from 'pg';
 import type { PermittedDuplicate } from '../domain/duplicates';
 import { isEnd } from '../domain/filing-states';
 import type { Finding } from '../domain/finding';
-import { irmIdentity, sameId } from '../domain/identity';
-import type { MappingRow } from '../domain/mapping';
+import { certificateIdentity, irmIdentity, sameId } from '../domain/identity';
+import type { Mapping, MappingRow } from '../domain/mapping';
 import { canonicalAmount } from '../domain/money';
 import type { Mode } from '../domain/names';
 import { lockFiling } from './filing-lock';
@@ -204,6 +204,7 @@ async function insertRows(
       irm_key: irmIdentity(mapping),
       mapping,
       extra: extra ?? null,
+      match_key: matchKeyOf(mapping),
       mapped_amount: canonicalAmount(mapping.mappedIRMAmountFCC),
       currency: mapping.irmFCC,
       fingerprint: claim?.fingerprint,
@@ -214,11 +215,11 @@ async function insertRows(
   });
   await client.query(
     `INSERT INTO filing_rows (filing_id, exporter_id, party_id, position, source_row, submission, serial_no, irm_key, mapping,
-        extra, mapped_amount, currency, fingerprint, ordinal, permit_reason, permit_besides, live, state)
-     SELECT $1, $2, $3, r.position, r.source_row, r.submission, r.serial_no, r.irm_key, r.mapping, r.extra, r.mapped_amount,
+        extra, match_key, mapped_amount, currency, fingerprint, ordinal, permit_reason, permit_besides, live, state)
+     SELECT $1, $2, $3, r.position, r.source_row, r.submission, r.serial_no, r.irm_key, r.mapping, r.extra, r.match_key, r.mapped_amount,
         r.currency, r.fingerprint, r.ordinal, r.permit_reason, r.permit_besides, true, 'planned'
        FROM jsonb_to_recordset($4::jsonb) AS r(position int, source_row int, submission int, serial_no int, irm_key text,
-        mapping jsonb, extra jsonb, mapped_amount numeric, currency text, fingerprint text, ordinal int,
+        mapping jsonb, extra jsonb, match_key text, mapped_amount numeric, currency text, fingerprint text, ordinal int,
         permit_reason text, permit_besides text[])`,
     [filingId, intent.exporterId, partyId, JSON.stringify(rows)],
   );
@@ -227,4 +228,15 @@ async function insertRows(
      SELECT filing_id, submission, count(*) FROM filing_rows WHERE filing_id = $1 GROUP BY filing_id, submission`,
     [filingId],
   );
+}
+
+/** What the row's certificate is matched by, where the status does not name it. */
+function matchKeyOf(mapping: Mapping): string | null {
+  const {
+    sbCumInvoiceNumber: document,
+    sbCumInvoiceDate: date,
+    mappedIRMAmountFCC: amount,
+    irmFCC: currency,
+  } = mapping;
+  return certificateIdentity({ document, date, amount, currency });
 }

@@ -79,7 +79,9 @@ async function moveCertificates(client: Queryable, { from, to, exporterId }: Mov
     `UPDATE certificates t SET filing_id = coalesce(t.filing_id, f.filing_id),
             position = CASE WHEN t.filing_id IS NULL THEN f.position ELSE t.position END,
             ebrc_date = coalesce(t.ebrc_date, f.ebrc_date), detail = coalesce(t.detail, f.detail),
-            first_seen_at = least(t.first_seen_at, f.first_seen_at),
+            first_seen_at = least(t.first_seen_at, f.first_seen_at), seen_at = greatest(t.seen_at, f.seen_at),
+            issued_on = coalesce(t.issued_on, f.issued_on), match_key = coalesce(t.match_key, f.match_key),
+            first_status = coalesce(f.first_status, t.first_status),
             pdf_document = coalesce(t.pdf_document, f.pdf_document), pdf_sha256 = coalesce(t.pdf_sha256, f.pdf_sha256),
             pdf_bytes = coalesce(t.pdf_bytes, f.pdf_bytes), archived_at = coalesce(t.archived_at, f.archived_at)
        FROM certificates f WHERE ${mine} AND t.party_id = $2 AND t.ebrc_number = f.ebrc_number`,

@@ -10,6 +10,13 @@ import { irmKey, portalAccount, portalIrm, type Filing, type PortalAccount } fro
 const accountChange = z.strictObject({ password: z.string().min(1).optional(), locked: z.boolean().optional() });
 const portalChange = z.strictObject({ down: z.boolean() });
 const refusal = z.strictObject({ forMs: z.number().int().positive().max(600_000) });
+const certificateChange = z.strictObject({
+  eBRCStatus: z.string().optional(),
+  brcUtilStatus: z.string().optional(),
+  realisedValueFCC: z.number().positive().optional(),
+  currencyCode: z.string().length(3).optional(),
+  sbCumInvoiceNumber: z.string().optional(),
+});
 const keyChange = keySchema.partial().required({ key: true });
 
 /**
@@ -94,6 +101,29 @@ function addPortalRoutes(app: FastifyInstance, { world }: Context): void {
     account.certificates.push(...certificates);
     return reply.code(201).send(certificate);
   });
+  app.patch<{ Params: { username: string; number: string } }>(
+    '/accounts/:username/certificates/:number',
+    (request, reply) => {
+      const { username, number } = request.params;
+      const certificate = find(username)?.certificates.find(({ eBRCNumber }) => eBRCNumber === number);
+      if (!certificate) return missing(reply, `no certificate ${number} of account ${username}`);
+      const change = read(certificateChange, request.body, reply);
+      return change ? Object.assign(certificate, change) : reply;
+    },
+  );
+  app.delete<{ Params: { username: string; number: string } }>(
+    '/accounts/:username/certificates/:number',
+    (request, reply) => {
+      const { username, number } = request.params;
+      const account = find(username);
+      const left = account?.certificates.filter(({ eBRCNumber }) => eBRCNumber !== number) ?? [];
+      if (!account || left.length === account.certificates.length) {
+        return missing(reply, `no certificate ${number} of account ${username}`);
+      }
+      account.certificates = left;
+      return reply.code(204).send();
+    },
+  );
   app.post('/outcomes', (request, reply) => {
     const script = read(outcomeSchema, request.body, reply);
     if (!script) return reply;

@@ -116,6 +116,8 @@ function mint(row: FilingRow, filing: Filing, account: PortalAccount, settings: 
     realisedValueFCC: item.mappedIRMAmountFCC,
     currencyCode: item.irmFCC,
     realizationDt: typeof irm === 'string' ? item.irmDt : irm.remittanceDate,
+    eBRCStatus: 'Issued',
+    brcUtilStatus: 'Unutilised',
     gst: {
       isGstAvailed: item.isGstAvail,
       gstInvoiceNo: item.gstinInvoiceNumber ?? '',

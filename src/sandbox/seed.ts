@@ -36,6 +36,8 @@ export const certificateSchema = z.strictObject({
   realisedValueFCC: amount,
   currencyCode: z.string().length(3),
   realizationDt: filingDate,
+  eBRCStatus: z.string().default('Issued'),
+  brcUtilStatus: z.string().default('Unutilised'),
 });
 
 export const accountSchema = z.strictObject({

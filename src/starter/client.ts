@@ -14,7 +14,16 @@ import { createFilingOperations, type FilingOperations } from './filings/operate
 import type { FilingOutcome } from './filings/outcome';
 import type { WaitOptions } from './filings/start';
 import { createEbrcReader, type EbrcReader } from './reader';
-import { applySchedules, deleteSchedules, listSchedules, type ScheduleView } from './schedules';
+import { acknowledgeFinding, type Acknowledgement } from './reconciliation/findings';
+import {
+  reconcile,
+  type ReconcileOutcome,
+  type ReconcileRequest,
+  type ReconcileWait,
+} from './reconciliation/reconcile';
+import { applySchedules, deleteSchedules, listSchedules, type ScheduleView } from './schedules/operations';
+import { readScheduleFile } from './schedules/read-file';
+import type { FindingView } from '../domain/reconciliation';
 import type { RotationResult } from '../ledger/vault';
 
 /**
@@ -38,8 +47,17 @@ export interface EbrcClient extends EbrcReader, ExporterOperations, FilingOperat
   template(exporter: string): Promise<Template>;
   /** Has the extraction service read a shipping bill or an invoice; needs `extraction`. */
   extract(request: ExtractRequest): Promise<Extraction>;
-  /** The daily runs on Temporal: each answers the schedules that it made, found or removed. */
-  schedules: Record<'apply' | 'list' | 'delete', () => Promise<ScheduleView[]>>;
+  /** Compares the ledger with the authority; a run of the same scope that is under way is joined. */
+  reconcile(request?: ReconcileRequest, wait?: ReconcileWait): Promise<ReconcileOutcome>;
+  /** Quiets a finding without closing it. @throws RefusedError when there is no such finding, or the note is empty */
+  acknowledge(finding: Acknowledgement): Promise<FindingView>;
+  /** What runs by itself on Temporal: each answers the schedules that it made, found or removed. */
+  schedules: {
+    /** @throws UsageError that names every problem of the file */
+    apply(file: string): Promise<ScheduleView[]>;
+    list(): Promise<ScheduleView[]>;
+    delete(): Promise<ScheduleView[]>;
+  };
   /** Encrypts every stored password under the first key of the vault. */
   rotateVault(): Promise<RotationResult>;
 }
@@ -58,8 +76,10 @@ export function createEbrcClient(deps: EbrcClientDependencies): EbrcClient {
     requireApproval: (exporter, required) => requireApproval(deps, exporter, required),
     template: async (exporter) => makeTemplate({ ...deps, api: await needed(deps.api, 'api') }, exporter),
     extract: async (request) => extractDocument(await needed(deps.extraction, 'extraction'), request),
+    reconcile: (request, wait) => reconcile(deps, request, wait),
+    acknowledge: (finding) => acknowledgeFinding(deps, finding),
     schedules: {
-      apply: () => applySchedules(deps),
+      apply: async (file) => applySchedules({ ...deps, planned: await readScheduleFile(file) }),
       list: () => listSchedules(deps),
       delete: () => deleteSchedules(deps),
     },

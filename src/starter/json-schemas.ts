@@ -4,6 +4,8 @@ import {
   fileInput,
   filingResult,
   onboardInput,
+  reconcileInput,
+  reconcileResult,
   refreshIrmsInput,
   refreshIrmsResult,
   updateCredentialsInput,
@@ -17,6 +19,8 @@ const CONTRACTS = {
   'updateCredentials.result': { schema: exporterProgress, io: 'output' },
   'refreshIrms.input': { schema: refreshIrmsInput, io: 'input' },
   'refreshIrms.result': { schema: refreshIrmsResult, io: 'output' },
+  'reconcile.input': { schema: reconcileInput, io: 'input' },
+  'reconcile.result': { schema: reconcileResult, io: 'output' },
   'fileRemittances.input': { schema: fileInput, io: 'input' },
   'fileRemittances.result': { schema: filingResult, io: 'output' },
 } as const;

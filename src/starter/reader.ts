@@ -11,6 +11,8 @@ import { RefusedError } from './errors';
 import { exporterIdOf } from './exporters/lookup';
 import { exporterView, irmView, type ExporterView, type IrmView } from './exporters/views';
 import { filingOf, withPaths } from './filings/lookup';
+import { findings, type FindingsRequest } from './reconciliation/findings';
+import type { FindingView } from '../domain/reconciliation';
 
 export interface ListFilter {
   state?: string;
@@ -41,6 +43,8 @@ export interface EbrcReader {
   exporter(exporter: string): Promise<ExporterView>;
   /** Balances as last read from the authority, and what our own filings hold of them. */
   irms(exporter: string): Promise<IrmView[]>;
+  /** What the reconciliations found, oldest first. */
+  findings(request?: FindingsRequest): Promise<FindingView[]>;
 }
 
 /** The reading half of the typed client. What it stands on is opened, and closed, by the caller. */
@@ -63,6 +67,7 @@ export function createEbrcReader(deps: EbrcReaderDependencies): EbrcReader {
       const all = await listCertificates(pool, { mode, exporterId: await exporterOf(exporter) });
       return all.map((each) => ({ ...each, document: each.document && documents.pathOf(each.document) }));
     },
+    findings: (request) => findings(deps, request),
     exporters: async () => (await listExporters(pool, mode)).map(exporterView),
     async exporter(idOrEmail) {
       const row = await getExporter(pool, await exporterIdOf(pool, mode, idOrEmail));

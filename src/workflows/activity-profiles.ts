@@ -86,15 +86,17 @@ export interface CallAbout {
   rateClass?: RateClass;
   /** The exporter, so that one exporter's many calls do not starve another's one. */
   exporterId?: string;
+  /** 1 what a person waits for, 2 reads before a send, 3 filings (the default), 5 schedules and reconciliation. */
+  priorityKey?: 1 | 2 | 3 | 4 | 5;
 }
 
 /** Activities under a complete profile: `calls('ledger', { summary: '…' }).openFiling(input)`. */
-export function calls(profile: ProfileName, { summary, rateClass, exporterId }: CallAbout) {
+export function calls(profile: ProfileName, { summary, rateClass, exporterId, priorityKey }: CallAbout) {
   const mainQueue = workflowInfo().taskQueue;
   return proxyActivities<Activities>({
     ...PROFILES[profile],
     taskQueue: rateClass ? queueOfClass(mainQueue, rateClass) : mainQueue,
     summary,
-    ...(exporterId ? { priority: { fairnessKey: exporterId.slice(0, 64) } } : {}),
+    priority: { ...(exporterId && { fairnessKey: exporterId.slice(0, 64) }), ...(priorityKey && { priorityKey }) },
   });
 }

@@ -1,6 +1,8 @@
 /** The workflow types of the bundle; their names are the contract with callers in any SDK. */
 export { fileRemittances } from './file-remittances';
 export { collectCertificates } from './collect-certificates';
+export { maintainLedger } from './maintain-ledger';
 export { onboardExporter } from './onboard-exporter';
+export { reconcile } from './reconciliation/reconcile';
 export { refreshIrms } from './refresh-irms';
 export { updateCredentials } from './update-credentials';

@@ -1,6 +1,13 @@
 /** Updates, queries and the one signal of the workflows. Handlers are set in the workflow files. */
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
-import type { AbandonArgs, ApproveArgs, ExporterProgress, FilingResult, ResolveArgs } from '../domain/contracts';
+import type {
+  AbandonArgs,
+  ApproveArgs,
+  ExporterProgress,
+  FilingResult,
+  ReconcileResult,
+  ResolveArgs,
+} from '../domain/contracts';
 
 /** Query of `fileRemittances`: where the filing stands. */
 export const filingQuery = defineQuery<FilingResult>('filing');
@@ -22,3 +29,6 @@ export const submitCredentialsUpdate = defineUpdate<ExporterProgress, [{ credent
 
 /** Sent by an activity to every filing that waits for credentials, once newer ones are valid. */
 export const credentialsRenewedSignal = defineSignal<[{ version: number }]>('credentialsRenewed');
+
+/** Query of `reconcile`: how far it is. */
+export const reconciliationQuery = defineQuery<ReconcileResult>('reconciliation');

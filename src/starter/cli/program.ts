@@ -17,6 +17,7 @@ import { addLedgerCommands } from './commands/ledger';
 import { addOnboardCommand } from './commands/onboard';
 import { addOperatorCommands } from './commands/operate';
 import { addResumeCommand } from './commands/resume';
+import { addReconcileCommands } from './commands/reconcile';
 import { addSandboxCommand } from './commands/sandbox';
 import { addSchedulesCommand } from './commands/schedules';
 import { addTemplateCommand } from './commands/template';
@@ -136,6 +137,7 @@ const COMMANDS: readonly ((program: Command, bind: Bind) => void)[] = [
   addResumeCommand,
   addCorrectCommand,
   addCertificateCommands,
+  addReconcileCommands,
   addSchedulesCommand,
   addVaultCommand,
   addDoctorCommand,

@@ -5,11 +5,6 @@ import type { Bind } from '../program';
 /** Commands whose names are fixed and whose work this version does not do; they say so instead of doing nothing. */
 const LATER: readonly { name: string; about: string; instead: string }[] = [
   {
-    name: 'reconcile',
-    about: 'Compare the ledger with the authority.',
-    instead: '`ebrc certificates` lists what the ledger holds.',
-  },
-  {
     name: 'draft',
     about: 'Draft a filing from documents.',
     instead: 'Fill in the workbook that `ebrc template` makes.',

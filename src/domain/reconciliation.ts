@@ -1,0 +1,101 @@
+/** What a reconciliation may find, and what a person can do about it (contract: "Findings of a reconciliation"). */
+
+export const FINDING_KINDS = [
+  'ours_not_theirs',
+  'theirs_not_ours',
+  'amount_differs',
+  'duplicate_certificate',
+  'status_changed',
+  'utilisation_differs',
+  'pdf_missing',
+  'pdf_damaged',
+  'filing_overdue',
+  'outcome_unknown',
+  'filing_without_workflow',
+] as const;
+
+export type FindingKind = (typeof FINDING_KINDS)[number];
+
+/** How many findings of each kind are open. */
+export type FindingCounts = Record<FindingKind, number>;
+
+/** What to do about a finding of each kind, for the person who reads it. */
+export const FINDING_ADVICE: Readonly<Record<FindingKind, string>> = {
+  ours_not_theirs:
+    'The ledger holds this certificate, but fetch-details no longer shows it. Look at the authority’s portal whether it was cancelled, and ask the service.',
+  theirs_not_ours:
+    'The authority issued this certificate, but no row of ours made it. Find out who filed it; if it is known, acknowledge the finding with a note.',
+  amount_differs:
+    'The certificate is over another amount or currency than the row that was filed. Compare both sides and ask the service before you use it.',
+  duplicate_certificate:
+    'More certificates exist for this mapping than were meant to be filed. Have the surplus one cancelled at the authority, then acknowledge the finding.',
+  status_changed:
+    'The authority changed the status of this certificate. Check whether it may still be used; file again with --allow-duplicate if it was cancelled.',
+  utilisation_differs:
+    'The utilised amount of the IRM is not the sum of its certificates. Look for certificates filed elsewhere, or ask the bank.',
+  pdf_missing: 'The PDF is not in the document store. It is fetched again by itself, within the budget.',
+  pdf_damaged:
+    'The PDF in the document store is not the one that was stored. It is set aside and fetched again by itself.',
+  filing_overdue: 'No outcome has come in time. The filing goes on being polled; ask the service about its request.',
+  outcome_unknown: 'Nobody knows yet whether this was filed. Look at the portal, then: ebrc resolve FILING.',
+  filing_without_workflow:
+    'No workflow follows this filing. What was sent is followed by a new run by itself; otherwise: ebrc resume FILING.',
+};
+
+/** A finding as `ebrc findings` prints it; what does not apply is null. Amounts are exact decimal text. */
+export interface FindingView {
+  id: string;
+  kind: FindingKind;
+  exporterId: string | null;
+  eBRCNumber: string | null;
+  filingId: string | null;
+  /** The Excel row or `serialNo` of the filed row. */
+  row: number | null;
+  irmNumber: string | null;
+  /** The ledger's side. */
+  ours: Record<string, unknown> | null;
+  /** The authority's, the service's or the document store's side. */
+  theirs: Record<string, unknown> | null;
+  amount: string | null;
+  currency: string | null;
+  /** Why this was found, with near matches. */
+  reason: string | null;
+  ageDays: number;
+  firstSeenAt: string;
+  lastSeenAt: string;
+  closedAt: string | null;
+  /** What the reconciliation did about it. */
+  healed: string | null;
+  acknowledgedAt: string | null;
+  acknowledgedBy: string | null;
+  note: string | null;
+  advice: string;
+}
+
+/** What a reconciliation looks at; left out: everything. */
+export const RECONCILE_CHECKS = ['certificates', 'balances', 'documents', 'filings'] as const;
+export type ReconcileCheck = (typeof RECONCILE_CHECKS)[number];
+
+/** Which check has to be made before an open finding of a kind may be closed. */
+export const CHECK_OF_KIND: Readonly<Record<FindingKind, ReconcileCheck>> = {
+  ours_not_theirs: 'certificates',
+  theirs_not_ours: 'certificates',
+  amount_differs: 'certificates',
+  duplicate_certificate: 'certificates',
+  status_changed: 'certificates',
+  utilisation_differs: 'balances',
+  pdf_missing: 'documents',
+  pdf_damaged: 'documents',
+  filing_overdue: 'filings',
+  outcome_unknown: 'filings',
+  filing_without_workflow: 'filings',
+};
+
+export function isFindingKind(text: string): text is FindingKind {
+  return (FINDING_KINDS as readonly string[]).includes(text);
+}
+
+/** Counts of nothing, every kind named. */
+export function noFindings(): FindingCounts {
+  return Object.fromEntries(FINDING_KINDS.map((kind) => [kind, 0])) as FindingCounts;
+}

@@ -1,0 +1,247 @@
+/**
+ * The comparison itself: what the ledger says of a party against what the authority, the service and the document store
+ * were last seen to say. Every kind of finding is one statement over all rows at once; nothing is decided row by row.
+ */
+import type pg from 'pg';
+import { CHECK_OF_KIND, FINDING_KINDS, type ReconcileCheck } from '../../domain/reconciliation';
+import { withTransaction, type Queryable } from '../pool';
+
+/** A span of days (YYYY-MM-DD, both included) whose certificates were read whole, beginning at `readAt`. */
+export interface ReadWindow {
+  from: string;
+  to: string;
+  readAt: Date;
+}
+
+export interface CompareArgs {
+  mode: string;
+  partyId: number;
+  /** What was looked at; findings of other checks are neither opened nor closed. */
+  checks: readonly ReconcileCheck[];
+  windows: readonly ReadWindow[];
+  /** Open filings that no workflow follows. */
+  withoutWorkflow: readonly string[];
+  overdueAfterMs: number;
+  at: Date;
+}
+
+export interface Compared {
+  opened: number;
+  closed: number;
+  /** Open findings of the party after the comparison. */
+  open: number;
+}
+
+/**
+ * Opens what is found for the first time, renews what is still there and closes what is gone. The same data again
+ * changes nothing but `last_seen_at`.
+ */
+export async function compareParty(pool: pg.Pool, args: CompareArgs): Promise<Compared> {
+  return withTransaction(pool, async (client) => {
+    await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 7))', [`reconcile/${args.partyId}`]);
+    await client.query(CURRENT_FINDINGS);
+    await client.query(READ_WINDOWS);
+    await client.query(
+      `INSERT INTO read_windows SELECT w."from"::date, w."to"::date, w."readAt"
+         FROM jsonb_to_recordset($1::jsonb) AS w ("from" text, "to" text, "readAt" timestamptz)`,
+      [JSON.stringify(args.windows)],
+    );
+    for (const check of args.checks) await FIND[check](client, args);
+    return mergeFindings(client, args);
+  });
+}
+
+const CURRENT_FINDINGS = `CREATE TEMP TABLE current_findings (
+  key text PRIMARY KEY, kind text NOT NULL, exporter_id text, ebrc_number text, filing_id text, source_row integer,
+  irm_number text, on_date date, amount numeric, currency text, ours jsonb, theirs jsonb, reason text
+) ON COMMIT DROP`;
+
+const READ_WINDOWS = `CREATE TEMP TABLE read_windows (from_date date, to_date date, read_at timestamptz) ON COMMIT DROP`;
+
+const FIND: Readonly<Record<ReconcileCheck, (client: Queryable, args: CompareArgs) => Promise<void>>> = {
+  certificates: findInCertificates,
+  balances: findInBalances,
+  documents: findInDocuments,
+  filings: findInFilings,
+};
+
+/** Our side of a row, as one jsonb value. */
+const OUR_ROW = `jsonb_build_object('filingId', r.filing_id, 'row', r.source_row, 'irmNumber', r.mapping->>'irmNumber',
+  'document', r.mapping->>'sbCumInvoiceNumber', 'documentDate', r.mapping->>'sbCumInvoiceDate',
+  'amount', r.mapped_amount::text, 'currency', r.currency, 'eBRCNumber', r.ebrc_number, 'state', r.state)`;
+
+/** The authority's side of a certificate. */
+const THEIR_CERTIFICATE = `jsonb_build_object('eBRCNumber', c.ebrc_number, 'eBRCDate', c.ebrc_date, 'eBRCStatus', c.status,
+  'brcUtilStatus', c.detail->>'brcUtilStatus', 'document', c.document_no, 'documentDate', c.document_date,
+  'amount', c.amount::text, 'currency', c.currency)`;
+
+async function findInCertificates(client: Queryable, { partyId }: CompareArgs): Promise<void> {
+  // Certificates that a whole reading of their day covers, and whether that reading showed them.
+  await client.query(`CREATE TEMP TABLE covered ON COMMIT DROP AS
+    SELECT c.ebrc_number, w.read_at, coalesce(c.seen_at >= w.read_at, false) AS seen
+      FROM certificates c JOIN LATERAL (
+        SELECT max(w.read_at) AS read_at FROM read_windows w
+         WHERE coalesce(c.issued_on, (c.first_seen_at AT TIME ZONE 'Asia/Kolkata')::date)
+               BETWEEN w.from_date AND w.to_date) w ON w.read_at IS NOT NULL
+     WHERE c.party_id = ${Number(partyId)}`);
+  await client.query('ANALYZE covered');
+  await client.query(
+    `INSERT INTO current_findings
+     SELECT 'ours_not_theirs|' || r.ebrc_number, 'ours_not_theirs', r.exporter_id, r.ebrc_number, r.filing_id, r.source_row,
+            r.mapping->>'irmNumber', coalesce(c.issued_on, (c.first_seen_at AT TIME ZONE 'Asia/Kolkata')::date),
+            r.mapped_amount, r.currency, ${OUR_ROW}, NULL,
+            'fetch-details shows no such certificate' || coalesce('; it was last shown on ' || to_char(c.seen_at AT TIME ZONE 'Asia/Kolkata', 'YYYY-MM-DD'), '')
+       FROM filing_rows r JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number
+       JOIN covered v ON v.ebrc_number = r.ebrc_number AND NOT v.seen
+      WHERE r.party_id = $1 AND r.state = 'certified' AND r.settled_at < v.read_at`,
+    [partyId],
+  );
+  await client.query(
+    `INSERT INTO current_findings
+     SELECT 'amount_differs|' || r.ebrc_number, 'amount_differs', r.exporter_id, r.ebrc_number, r.filing_id, r.source_row,
+            r.mapping->>'irmNumber', c.issued_on, abs(c.amount - r.mapped_amount), r.currency, ${OUR_ROW},
+            ${THEIR_CERTIFICATE},
+            CASE WHEN c.amount <> r.mapped_amount THEN 'filed ' || r.mapped_amount || ', certified ' || c.amount
+                 ELSE 'filed in ' || r.currency || ', certified in ' || c.currency END
+       FROM filing_rows r JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number
+       JOIN covered v ON v.ebrc_number = r.ebrc_number AND v.seen
+      WHERE r.party_id = $1 AND r.state = 'certified' AND c.detail IS NOT NULL
+        AND (c.amount <> r.mapped_amount OR upper(trim(c.currency)) <> upper(trim(r.currency)))`,
+    [partyId],
+  );
+  await client.query(
+    `INSERT INTO current_findings
+     SELECT 'status_changed|' || c.ebrc_number, 'status_changed', coalesce(r.exporter_id, c.exporter_id), c.ebrc_number,
+            c.filing_id, r.source_row, r.mapping->>'irmNumber', c.issued_on, c.amount, c.currency,
+            jsonb_build_object('eBRCStatus', c.first_status), ${THEIR_CERTIFICATE},
+            'the status was ' || c.first_status || ' and is ' || c.status
+       FROM certificates c JOIN covered v ON v.ebrc_number = c.ebrc_number AND v.seen
+       LEFT JOIN filing_rows r ON r.filing_id = c.filing_id AND r.position = c.position
+      WHERE c.party_id = $1 AND c.first_status IS NOT NULL AND c.status IS NOT NULL AND c.status <> c.first_status`,
+    [partyId],
+  );
+  // A certificate that no row claims: a second one for a mapping of ours, or one that somebody else filed. What an open
+  // row may still turn out to be is left to the filing.
+  await client.query(
+    `WITH ours AS (
+       SELECT match_key, bool_or(state = 'certified') AS certified,
+              bool_or(state NOT IN ('certified', 'needs_correction', 'withdrawn', 'corrected')) AS open,
+              count(*) FILTER (WHERE live) AS filed, min(filing_id) AS filing_id
+         FROM filing_rows WHERE party_id = $1 AND match_key IS NOT NULL AND live GROUP BY match_key)
+     INSERT INTO current_findings
+     SELECT k.kind || '|' || c.ebrc_number, k.kind, c.exporter_id, c.ebrc_number,
+            CASE WHEN o.certified THEN o.filing_id END, NULL, NULL, c.issued_on, c.amount, c.currency,
+            CASE WHEN o.certified THEN jsonb_build_object('filed', o.filed, 'filingId', o.filing_id) END, ${THEIR_CERTIFICATE},
+            CASE WHEN o.certified THEN 'document, date, amount and currency are those of a row that has its certificate already'
+                 ELSE 'no row of ours has this document, date, amount and currency' END
+       FROM certificates c JOIN covered v ON v.ebrc_number = c.ebrc_number AND v.seen
+       LEFT JOIN ours o ON o.match_key = c.match_key
+       CROSS JOIN LATERAL (SELECT CASE WHEN o.certified THEN 'duplicate_certificate' ELSE 'theirs_not_ours' END AS kind) k
+      WHERE c.party_id = $1 AND c.filing_id IS NULL AND c.detail IS NOT NULL AND o.open IS NOT TRUE`,
+    [partyId],
+  );
+}
+
+/** The utilised amount of an IRM against its certified rows; rows in flight may be counted already or not. */
+async function findInBalances(client: Queryable, { partyId }: CompareArgs): Promise<void> {
+  await client.query(
+    `WITH held AS (
+       SELECT DISTINCT ON (i.irm_key, i.issue_date, i.remittance_date) i.irm_key, i.irm_number, i.exporter_id, i.currency, i.utilized,
+              i.amount, i.available, i.read_at
+         FROM irms i JOIN exporters e USING (exporter_id) WHERE e.party_id = $1
+        ORDER BY i.irm_key, i.issue_date, i.remittance_date, i.read_at DESC),
+     irm AS (
+       SELECT irm_key, min(irm_number) AS irm_number, min(exporter_id) AS exporter_id, min(currency) AS currency,
+              sum(utilized) AS utilized, sum(amount) AS amount, sum(available) AS available, min(read_at) AS read_at
+         FROM held GROUP BY irm_key HAVING bool_and(utilized IS NOT NULL)),
+     ours AS (
+       SELECT irm_key, sum(mapped_amount) FILTER (WHERE state = 'certified') AS certified,
+              coalesce(sum(mapped_amount) FILTER (WHERE state IN ('submitted', 'unknown', 'abandoned_after_send')), 0) AS in_flight,
+              count(*) FILTER (WHERE state = 'certified') AS certificates, max(settled_at) AS settled_at
+         FROM filing_rows WHERE party_id = $1 AND live GROUP BY irm_key)
+     INSERT INTO current_findings
+     SELECT 'utilisation_differs|' || i.irm_key, 'utilisation_differs', i.exporter_id, NULL, NULL, NULL, i.irm_number, NULL,
+            abs(i.utilized - coalesce(o.certified, 0)), i.currency,
+            jsonb_build_object('certified', coalesce(o.certified, 0)::text, 'certificates', coalesce(o.certificates, 0), 'inFlight', coalesce(o.in_flight, 0)::text),
+            jsonb_build_object('irmUtilizedAmt', i.utilized::text, 'irmAvailableAmt', i.available::text, 'remittanceFCCAmount', i.amount::text),
+            'utilised ' || i.utilized || ', certified ' || coalesce(o.certified, 0)
+       FROM irm i LEFT JOIN ours o USING (irm_key)
+      WHERE (o.settled_at IS NULL OR o.settled_at < i.read_at)
+        AND (i.utilized < coalesce(o.certified, 0) OR i.utilized > coalesce(o.certified, 0) + coalesce(o.in_flight, 0))`,
+    [partyId],
+  );
+}
+
+/** What the last look at the document store found; a filing that still collects is not missing anything yet. */
+async function findInDocuments(client: Queryable, { partyId }: CompareArgs): Promise<void> {
+  await client.query(
+    `INSERT INTO current_findings
+     SELECT k.kind || '|' || c.ebrc_number, k.kind, r.exporter_id, c.ebrc_number, c.filing_id, r.source_row,
+            r.mapping->>'irmNumber', NULL, coalesce(c.amount, r.mapped_amount), coalesce(c.currency, r.currency),
+            jsonb_build_object('document', c.pdf_document, 'sha256', c.pdf_sha256, 'bytes', c.pdf_bytes, 'archivedAt', c.archived_at),
+            jsonb_build_object('found', c.pdf_found),
+            CASE WHEN c.archived_at IS NULL THEN 'the filing ended without this PDF'
+                 WHEN k.kind = 'pdf_missing' THEN 'the file is not in the document store'
+                 ELSE 'the file is not the one that was stored' END
+       FROM certificates c JOIN filing_rows r ON r.filing_id = c.filing_id AND r.position = c.position
+       JOIN filings f ON f.filing_id = c.filing_id
+       CROSS JOIN LATERAL (SELECT CASE WHEN c.pdf_problem = 'damaged' THEN 'pdf_damaged'
+         WHEN c.pdf_problem = 'missing' OR (c.archived_at IS NULL AND f.closed_at IS NOT NULL) THEN 'pdf_missing' END AS kind) k
+      WHERE c.party_id = $1 AND k.kind IS NOT NULL AND r.state = 'certified'`,
+    [partyId],
+  );
+}
+
+async function findInFilings(client: Queryable, args: CompareArgs): Promise<void> {
+  const value = `(SELECT sum(r.mapped_amount) FROM filing_rows r WHERE r.filing_id = f.filing_id AND r.live)`;
+  const currency = `(SELECT min(r.currency) FROM filing_rows r WHERE r.filing_id = f.filing_id HAVING count(DISTINCT r.currency) = 1)`;
+  await client.query(
+    `INSERT INTO current_findings
+     SELECT k.kind || '|' || f.filing_id, k.kind, f.exporter_id, NULL, f.filing_id, NULL, NULL, NULL, ${value}, ${currency},
+            jsonb_build_object('state', f.state, 'reference', f.reference, 'attention', f.attention, 'submittedAt', s.submitted_at),
+            jsonb_build_object('requestId', s.request_id, 'dgftAckId', s.dgft_ack_id, 'ackStatus', s.ack_status,
+              'processingStatus', s.processing_status), k.reason
+       FROM filings f
+       LEFT JOIN LATERAL (SELECT * FROM submissions s WHERE s.filing_id = f.filing_id
+          ORDER BY (s.state = 'acknowledged') DESC, s.submission LIMIT 1) s ON true
+       CROSS JOIN LATERAL (
+         SELECT 'filing_overdue' AS kind, 'no outcome since ' || to_char(s.submitted_at AT TIME ZONE 'Asia/Kolkata', 'YYYY-MM-DD HH24:MI') AS reason
+          WHERE f.state = 'overdue' OR (s.state = 'acknowledged' AND s.submitted_at < $3)
+         UNION ALL SELECT 'outcome_unknown', 'the answer to a submission was lost' WHERE f.state = 'outcome_unknown'
+            OR EXISTS (SELECT FROM filing_rows r WHERE r.filing_id = f.filing_id AND r.state = 'unknown')
+         UNION ALL SELECT 'filing_without_workflow', 'its workflow has ended or is gone' WHERE f.filing_id = ANY ($4)) k
+      WHERE f.mode = $2 AND f.closed_at IS NULL
+        AND f.filing_id IN (SELECT filing_id FROM filing_rows WHERE party_id = $1)`,
+    [args.partyId, args.mode, new Date(args.at.getTime() - args.overdueAfterMs), args.withoutWorkflow],
+  );
+}
+
+async function mergeFindings(client: Queryable, { mode, partyId, checks, at }: CompareArgs): Promise<Compared> {
+  await client.query(
+    `UPDATE findings f SET last_seen_at = $2, exporter_id = c.exporter_id, amount = c.amount, currency = c.currency,
+        ours = c.ours, theirs = c.theirs, reason = c.reason, on_date = c.on_date
+       FROM current_findings c WHERE f.party_id = $1 AND f.closed_at IS NULL AND f.key = c.key`,
+    [partyId, at],
+  );
+  const opened = await client.query(
+    `INSERT INTO findings (mode, party_id, key, kind, exporter_id, ebrc_number, filing_id, source_row, irm_number, on_date,
+        amount, currency, ours, theirs, reason, first_seen_at, last_seen_at)
+     SELECT $1, $2, key, kind, exporter_id, ebrc_number, filing_id, source_row, irm_number, on_date, amount, currency, ours,
+        theirs, reason, $3, $3 FROM current_findings
+     ON CONFLICT (party_id, key) WHERE closed_at IS NULL DO NOTHING`,
+    [mode, partyId, at],
+  );
+  const kinds = FINDING_KINDS.filter((kind) => checks.includes(CHECK_OF_KIND[kind]));
+  const closed = await client.query(
+    `UPDATE findings f SET closed_at = $3
+      WHERE f.party_id = $1 AND f.closed_at IS NULL AND f.kind = ANY ($2)
+        AND NOT EXISTS (SELECT FROM current_findings c WHERE c.key = f.key)
+        AND (f.on_date IS NULL OR EXISTS (SELECT FROM read_windows w WHERE f.on_date BETWEEN w.from_date AND w.to_date))`,
+    [partyId, kinds, at],
+  );
+  const { rows } = await client.query<{ open: number }>(
+    'SELECT count(*)::int AS open FROM findings WHERE party_id = $1 AND closed_at IS NULL',
+    [partyId],
+  );
+  return { opened: opened.rowCount ?? 0, closed: closed.rowCount ?? 0, open: rows[0]?.open ?? 0 };
+}

@@ -1,0 +1,66 @@
+import type { Queryable } from '../pool';
+
+/** A certificate whose PDF the ledger says is stored. */
+export interface StoredPdf {
+  eBRCNumber: string;
+  document: string;
+  sha256: string;
+}
+
+/** The next stored PDFs of a party, in the order of their numbers, behind `after`. */
+export async function storedPdfs(
+  db: Queryable,
+  { partyId, after, limit }: { partyId: number; after: string; limit: number },
+): Promise<StoredPdf[]> {
+  const { rows } = await db.query<StoredPdf>(
+    `SELECT ebrc_number AS "eBRCNumber", pdf_document AS document, pdf_sha256 AS sha256 FROM certificates
+      WHERE party_id = $1 AND archived_at IS NOT NULL AND filing_id IS NOT NULL AND ebrc_number > $2
+      ORDER BY ebrc_number LIMIT $3`,
+    [partyId, after, limit],
+  );
+  return rows;
+}
+
+/** What a look at the document store found of a PDF; `problem` null: it is whole. */
+export interface PdfLook {
+  eBRCNumber: string;
+  problem: 'missing' | 'damaged' | null;
+  /** SHA-256 of what is there, hex; null where nothing is. */
+  found: string | null;
+}
+
+export async function saveLooks(
+  db: Queryable,
+  { partyId, looks, at }: { partyId: number; looks: readonly PdfLook[]; at: Date },
+): Promise<void> {
+  await db.query(
+    `UPDATE certificates c SET pdf_problem = l.problem, pdf_found = l.found, pdf_checked_at = $3
+       FROM jsonb_to_recordset($2::jsonb) AS l ("eBRCNumber" text, problem text, found text)
+      WHERE c.party_id = $1 AND c.ebrc_number = l."eBRCNumber"`,
+    [partyId, JSON.stringify(looks), at],
+  );
+}
+
+/** What is wrong with a certificate's PDF, as far as was seen last: null where nothing is. */
+export async function pdfProblem(
+  db: Queryable,
+  partyId: number,
+  eBRCNumber: string,
+): Promise<'missing' | 'damaged' | null> {
+  const { rows } = await db.query<{ problem: 'missing' | 'damaged' | null }>(
+    `SELECT CASE WHEN archived_at IS NULL THEN 'missing' ELSE pdf_problem END AS problem FROM certificates
+      WHERE party_id = $1 AND ebrc_number = $2`,
+    [partyId, eBRCNumber],
+  );
+  return rows[0]?.problem ?? null;
+}
+
+/** Takes a PDF for not stored, so that it is fetched again. */
+export async function forgetPdf(db: Queryable, partyId: number, eBRCNumber: string): Promise<void> {
+  await db.query(
+    `UPDATE certificates SET archived_at = NULL, pdf_document = NULL, pdf_sha256 = NULL, pdf_bytes = NULL,
+        pdf_problem = NULL, pdf_found = NULL
+      WHERE party_id = $1 AND ebrc_number = $2`,
+    [partyId, eBRCNumber],
+  );
+}

@@ -1,0 +1,169 @@
+import {
+  FINDING_ADVICE,
+  noFindings,
+  type FindingCounts,
+  type FindingKind,
+  type FindingView,
+} from '../../domain/reconciliation';
+import type { Queryable } from '../pool';
+
+export interface FindingFilter {
+  mode: string;
+  /** Every client of this exporter's party. */
+  partyId?: number | null;
+  kind?: FindingKind;
+  /** Closed and acknowledged ones too. */
+  all?: boolean;
+  limit?: number;
+}
+
+type Row = Omit<FindingView, 'advice' | 'firstSeenAt' | 'lastSeenAt' | 'closedAt' | 'acknowledgedAt'> & {
+  firstSeenAt: Date;
+  lastSeenAt: Date;
+  closedAt: Date | null;
+  acknowledgedAt: Date | null;
+};
+
+const COLUMNS = `finding_id::text AS id, kind, exporter_id AS "exporterId", ebrc_number AS "eBRCNumber",
+  filing_id AS "filingId", source_row AS row, irm_number AS "irmNumber", ours, theirs, amount::text AS amount, currency,
+  reason, greatest(0, extract(day FROM coalesce(closed_at, last_seen_at) - first_seen_at))::int AS "ageDays",
+  first_seen_at AS "firstSeenAt", last_seen_at AS "lastSeenAt", closed_at AS "closedAt", healed,
+  acknowledged_at AS "acknowledgedAt", acknowledged_by AS "acknowledgedBy", note`;
+
+/** Findings, oldest first: open ones that nobody has acknowledged, or all. */
+export async function listFindings(db: Queryable, filter: FindingFilter): Promise<FindingView[]> {
+  const { rows } = await db.query<Row>(
+    `SELECT ${COLUMNS} FROM findings
+      WHERE mode = $1 AND ($2::int IS NULL OR party_id = $2) AND ($3::text IS NULL OR kind = $3)
+        AND ($4 OR (closed_at IS NULL AND acknowledged_at IS NULL))
+      ORDER BY closed_at IS NOT NULL, first_seen_at, finding_id LIMIT $5`,
+    [filter.mode, filter.partyId ?? null, filter.kind ?? null, filter.all ?? false, filter.limit ?? 100_000],
+  );
+  return rows.map(viewOf);
+}
+
+/** Open findings by kind, acknowledged ones included: they are quiet, not gone. */
+export async function countFindings(
+  db: Queryable,
+  { mode, partyId }: { mode: string; partyId?: number | null },
+): Promise<FindingCounts> {
+  const { rows } = await db.query<{ kind: FindingKind; n: number }>(
+    `SELECT kind, count(*)::int AS n FROM findings
+      WHERE mode = $1 AND ($2::int IS NULL OR party_id = $2) AND closed_at IS NULL GROUP BY kind`,
+    [mode, partyId ?? null],
+  );
+  return { ...noFindings(), ...Object.fromEntries(rows.map(({ kind, n }) => [kind, n])) };
+}
+
+/** Quiets a finding without closing it. Null where there is no such finding. */
+export async function acknowledgeFinding(
+  db: Queryable,
+  { mode, id, by, note, at }: { mode: string; id: string; by: string; note: string; at: Date },
+): Promise<FindingView | null> {
+  if (!/^\d{1,18}$/.test(id)) return null;
+  const { rows } = await db.query<Row>(
+    `UPDATE findings SET acknowledged_at = $3, acknowledged_by = $4, note = $5
+      WHERE mode = $1 AND finding_id = $2 RETURNING ${COLUMNS}`,
+    [mode, id, at, by, note],
+  );
+  return rows[0] ? viewOf(rows[0]) : null;
+}
+
+/** What was done about an open finding; it stays in the finding's story when the finding is closed. */
+export async function noteHealed(
+  db: Queryable,
+  { partyId, kind, subject, healed }: { partyId: number; kind: FindingKind; subject: string; healed: string },
+): Promise<void> {
+  await db.query(`UPDATE findings SET healed = $3 WHERE party_id = $1 AND key = $2 AND closed_at IS NULL`, [
+    partyId,
+    `${kind}|${subject}`,
+    healed,
+  ]);
+}
+
+/** A finding that a repair may remove, with the newest attempt of each lost submission where it is about one. */
+export interface RepairableFinding {
+  kind: FindingKind;
+  exporterId: string;
+  eBRCNumber: string | null;
+  filingId: string | null;
+  lost: { submission: number; attemptId: string }[];
+}
+
+/** The oldest open findings that a repair may remove. */
+export async function repairable(
+  db: Queryable,
+  { partyId, limit }: { partyId: number; limit: number },
+): Promise<RepairableFinding[]> {
+  const { rows } = await db.query<RepairableFinding>(
+    `SELECT kind, exporter_id AS "exporterId", ebrc_number AS "eBRCNumber", filing_id AS "filingId",
+            coalesce((SELECT jsonb_agg(jsonb_build_object('submission', a.submission, 'attemptId', a.attempt_id) ORDER BY a.submission)
+               FROM (SELECT DISTINCT ON (submission) submission, attempt_id FROM attempts
+                      WHERE filing_id = f.filing_id ORDER BY submission, number DESC) a
+              WHERE EXISTS (SELECT FROM filing_rows r WHERE r.filing_id = f.filing_id AND r.submission = a.submission
+                             AND r.state = 'unknown')), '[]') AS lost
+       FROM findings f
+      WHERE party_id = $1 AND closed_at IS NULL
+        AND kind IN ('pdf_missing', 'pdf_damaged', 'outcome_unknown', 'filing_without_workflow')
+      ORDER BY first_seen_at, finding_id LIMIT $2`,
+    [partyId, limit],
+  );
+  return rows;
+}
+
+/** Certificates and rows of a party that nothing matches, for near matches; at most `limit` a side. */
+export async function leftOver(
+  db: Queryable,
+  { partyId, limit }: { partyId: number; limit: number },
+): Promise<
+  {
+    side: 'ours' | 'theirs';
+    id: string;
+    document: string | null;
+    date: string | null;
+    amount: string | null;
+    currency: string | null;
+  }[]
+> {
+  const { rows } = await db.query<{
+    side: 'ours' | 'theirs';
+    id: string;
+    document: string | null;
+    date: string | null;
+    amount: string | null;
+    currency: string | null;
+  }>(
+    `(SELECT 'theirs' AS side, finding_id::text AS id, theirs->>'document' AS document, theirs->>'documentDate' AS date,
+             theirs->>'amount' AS amount, theirs->>'currency' AS currency
+        FROM findings WHERE party_id = $1 AND closed_at IS NULL AND kind = 'theirs_not_ours' LIMIT $2)
+     UNION ALL
+     (SELECT 'ours', f.filing_id || ' row ' || r.source_row, r.mapping->>'sbCumInvoiceNumber', r.mapping->>'sbCumInvoiceDate',
+             r.mapped_amount::text, r.currency
+        FROM filing_rows r JOIN filings f USING (filing_id)
+       WHERE r.party_id = $1 AND ((r.live AND r.state <> 'certified')
+          OR EXISTS (SELECT FROM findings o WHERE o.party_id = $1 AND o.closed_at IS NULL AND o.kind = 'ours_not_theirs'
+               AND o.ebrc_number = r.ebrc_number)) LIMIT $2)`,
+    [partyId, limit],
+  );
+  return rows;
+}
+
+/** Adds near matches to the reasons of findings. */
+export async function noteReasons(db: Queryable, reasons: readonly { id: string; reason: string }[]): Promise<void> {
+  await db.query(
+    `UPDATE findings f SET reason = r.reason FROM jsonb_to_recordset($1::jsonb) AS r (id bigint, reason text)
+      WHERE f.finding_id = r.id`,
+    [JSON.stringify(reasons)],
+  );
+}
+
+function viewOf(row: Row): FindingView {
+  return {
+    ...row,
+    firstSeenAt: row.firstSeenAt.toISOString(),
+    lastSeenAt: row.lastSeenAt.toISOString(),
+    closedAt: row.closedAt?.toISOString() ?? null,
+    acknowledgedAt: row.acknowledgedAt?.toISOString() ?? null,
+    advice: FINDING_ADVICE[row.kind],
+  };
+}

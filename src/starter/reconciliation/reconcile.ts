@@ -1,0 +1,87 @@
+import { WorkflowIdConflictPolicy, WorkflowIdReusePolicy } from '@temporalio/common';
+import { reconcileInput, type ReconcileInput, type ReconcileResult } from '../../domain/contracts';
+import { noFindings, type FindingView } from '../../domain/reconciliation';
+import { reconciliationQuery } from '../../workflows/messages';
+import type { EbrcClientDependencies } from '../dependencies';
+import { RefusedError } from '../errors';
+import { exporterIdOf } from '../exporters/lookup';
+import { follow } from '../temporal/follow';
+import { silenceNotice } from '../temporal/workers-present';
+import { findings } from './findings';
+
+export interface ReconcileRequest {
+  /** Id or e-mail; left out: every exporter. */
+  exporter?: string;
+  /** YYYY-MM-DD, days of issue; both included. */
+  from?: string;
+  to?: string;
+}
+
+export interface ReconcileWait {
+  /** Wait until the run ends; otherwise until it has begun. */
+  wait?: boolean;
+  onProgress?: (progress: ReconcileResult) => void;
+  onNotice?: (notice: string) => void;
+}
+
+/** A run with the open findings of what it reconciled; those that somebody acknowledged are counted, not listed. */
+export type ReconcileOutcome = ReconcileResult & { findings: FindingView[] };
+
+const STARTED_WITHIN_MS = 10_000;
+
+/** Starts the workflow `reconcile`, or joins a run of the same scope that is under way. @throws RefusedError for wrong dates */
+export async function reconcile(
+  deps: EbrcClientDependencies,
+  { exporter, from, to }: ReconcileRequest = {},
+  { wait = false, onProgress, onNotice }: ReconcileWait = {},
+): Promise<ReconcileOutcome> {
+  const { pool, mode, temporal, taskQueue } = deps;
+  const exporterId = exporter === undefined ? undefined : await exporterIdOf(pool, mode, exporter);
+  const input = checkedInput({ mode, exporterId, from, to });
+  const workflowId = `reconcile/${mode}/${exporterId ?? 'all'}/${from ?? ''}..${to ?? ''}`;
+  const handle = await temporal.workflow.start('reconcile', {
+    workflowId,
+    taskQueue,
+    args: [input],
+    workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
+    workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+  });
+  const { progress } = await follow<ReconcileResult>(temporal, workflowId, {
+    query: reconciliationQuery,
+    until: () => !wait,
+    onProgress,
+    onSilence: () => void silenceNotice(temporal, taskQueue).then(onNotice),
+    ...(!wait && { withinMs: STARTED_WITHIN_MS }),
+  });
+  const result = progress ?? notHeardOf(handle.firstExecutionRunId, workflowId, input);
+  const known = exporter === undefined || result.skipped.every(({ exporterId: skipped }) => skipped !== exporterId);
+  return { ...result, findings: known ? await findings(deps, { exporter }) : [] };
+}
+
+function checkedInput(input: ReconcileInput): ReconcileInput {
+  const checked = reconcileInput.safeParse(input);
+  if (checked.success) return input;
+  throw new RefusedError(
+    checked.error.issues.map(({ path, message }) => ({
+      code: 'invalid_input',
+      field: path.join('.') || null,
+      message: `${path.join('.') || 'input'}: ${message}`,
+    })),
+  );
+}
+
+function notHeardOf(runId: string, workflowId: string, { from, to }: ReconcileInput): ReconcileResult {
+  return {
+    runId,
+    workflowId,
+    state: 'started',
+    from: from ?? '',
+    to: to ?? '',
+    parties: 0,
+    opened: 0,
+    closed: 0,
+    healed: 0,
+    counts: noFindings(),
+    skipped: [],
+  };
+}

@@ -1,0 +1,179 @@
+import {
+  ScheduleAlreadyRunning,
+  ScheduleNotFoundError,
+  ScheduleOverlapPolicy,
+  type Client,
+  type ScheduleDescription,
+  type ScheduleOptions,
+} from '@temporalio/client';
+import { WorkflowNotFoundError, type Duration } from '@temporalio/common';
+import type { Mode } from '../../domain/names';
+import type { PlannedSchedule } from './read-file';
+
+/** How the last run of a schedule ended; `error` is the first line of a failure. */
+export interface LastResult {
+  workflowId: string;
+  runId: string;
+  /** As Temporal names it: RUNNING, COMPLETED, FAILED, TERMINATED … */
+  status: string;
+  startedAt: string;
+  closedAt: string | null;
+  result: unknown;
+  error: string | null;
+}
+
+/** A schedule as `ebrc schedules` prints it. */
+export interface ScheduleView {
+  id: string;
+  workflowType: string;
+  state: 'active' | 'paused' | 'deleted';
+  timezone: string | null;
+  overlap: string | null;
+  /** The next runs, ISO 8601. */
+  next: string[];
+  lastResult: LastResult | null;
+  /** Runs that were not started because the one before was still under way, and runs missed in an outage. */
+  skipped: number;
+  missed: number;
+}
+
+interface Scope {
+  temporal: Client;
+  mode: Mode;
+}
+
+const NEXT_SHOWN = 3;
+const OVERLAP = {
+  skip: ScheduleOverlapPolicy.SKIP,
+  'buffer-one': ScheduleOverlapPolicy.BUFFER_ONE,
+  allow: ScheduleOverlapPolicy.ALLOW_ALL,
+} as const;
+
+function prefixOf(mode: Mode): string {
+  return `ebrc-${mode}-`;
+}
+
+function optionsOf(
+  planned: PlannedSchedule,
+  { mode, taskQueue }: { mode: Mode; taskQueue: string },
+): Omit<ScheduleOptions, 'scheduleId'> {
+  return {
+    spec: { cronExpressions: [planned.cron], timezone: planned.timezone, jitter: planned.jitter as Duration },
+    policies: { overlap: OVERLAP[planned.overlap], catchupWindow: planned.catchupWindow as Duration },
+    action: {
+      type: 'startWorkflow',
+      workflowType: planned.workflowType,
+      workflowId: `schedule/${mode}/${planned.id}`,
+      taskQueue,
+      args: [{ ...planned.input, mode }],
+    },
+  };
+}
+
+/**
+ * Makes the schedules of the file, brings those that are there up to date and removes those that it no longer names.
+ * Whether one is paused stays. Doing it again changes nothing.
+ */
+export async function applySchedules(
+  scope: Scope & { taskQueue: string; planned: readonly PlannedSchedule[] },
+): Promise<ScheduleView[]> {
+  const { temporal, mode, planned } = scope;
+  const wantedIds = new Set(planned.map(({ id }) => prefixOf(mode) + id));
+  for (const each of planned) {
+    const scheduleId = prefixOf(mode) + each.id;
+    const wanted = optionsOf(each, scope);
+    try {
+      await temporal.schedule.create({ scheduleId, ...wanted });
+    } catch (error) {
+      if (!(error instanceof ScheduleAlreadyRunning)) throw error;
+      await temporal.schedule.getHandle(scheduleId).update((before) => ({ ...wanted, state: before.state }));
+    }
+  }
+  const removed: ScheduleView[] = [];
+  for (const scheduleId of await idsOf(scope)) {
+    if (!wantedIds.has(scheduleId)) removed.push(...(await remove(temporal, scheduleId)));
+  }
+  return [...(await describeAll(temporal, [...wantedIds])), ...removed];
+}
+
+/** The schedules of this mode that are there. */
+export async function listSchedules(scope: Scope): Promise<ScheduleView[]> {
+  return describeAll(scope.temporal, await idsOf(scope));
+}
+
+/** Removes the schedules of this mode; answers those that were there. */
+export async function deleteSchedules(scope: Scope): Promise<ScheduleView[]> {
+  const deleted: ScheduleView[] = [];
+  for (const scheduleId of await idsOf(scope)) deleted.push(...(await remove(scope.temporal, scheduleId)));
+  return deleted;
+}
+
+async function idsOf({ temporal, mode }: Scope): Promise<string[]> {
+  const ids: string[] = [];
+  for await (const { scheduleId } of temporal.schedule.list()) {
+    if (scheduleId.startsWith(prefixOf(mode))) ids.push(scheduleId);
+  }
+  return ids.sort();
+}
+
+async function describeAll(temporal: Client, ids: readonly string[]): Promise<ScheduleView[]> {
+  const views = await Promise.all(ids.map((id) => describe(temporal, id)));
+  return views.filter((view) => view !== null);
+}
+
+async function remove(temporal: Client, scheduleId: string): Promise<ScheduleView[]> {
+  const view = await describe(temporal, scheduleId);
+  if (!view) return [];
+  await temporal.schedule.getHandle(scheduleId).delete();
+  return [{ ...view, state: 'deleted', next: [] }];
+}
+
+async function describe(temporal: Client, scheduleId: string): Promise<ScheduleView | null> {
+  try {
+    const { action, info, state, spec, policies } = await temporal.schedule.getHandle(scheduleId).describe();
+    return {
+      id: scheduleId,
+      workflowType: action.workflowType,
+      state: state.paused ? 'paused' : 'active',
+      timezone: spec.timezone ?? null,
+      overlap: policies.overlap ?? null,
+      next: info.nextActionTimes.slice(0, NEXT_SHOWN).map((time) => time.toISOString()),
+      lastResult: await lastResult(temporal, info),
+      skipped: info.numActionsSkippedOverlap,
+      missed: info.numActionsMissedCatchupWindow,
+    };
+  } catch (error) {
+    if (error instanceof ScheduleNotFoundError) return null;
+    throw error;
+  }
+}
+
+async function lastResult(
+  temporal: Client,
+  { recentActions }: ScheduleDescription['info'],
+): Promise<LastResult | null> {
+  const last = recentActions.at(-1);
+  if (last?.action.type !== 'startWorkflow') return null;
+  const { workflowId, firstExecutionRunId: runId } = last.action.workflow;
+  const base = { workflowId, runId, startedAt: last.takenAt.toISOString(), result: null, error: null };
+  try {
+    const handle = temporal.workflow.getHandle(workflowId, runId);
+    const { status, closeTime } = await handle.describe();
+    const ended = { ...base, status: status.name, closedAt: closeTime?.toISOString() ?? null };
+    if (status.name === 'RUNNING' || status.name === 'CONTINUED_AS_NEW') return ended;
+    return await handle.result().then(
+      (result: unknown) => ({ ...ended, result: result ?? null }),
+      (error: unknown) => ({ ...ended, error: reasonOf(error) }),
+    );
+  } catch (error) {
+    // The run is past the namespace's retention.
+    if (error instanceof WorkflowNotFoundError) return { ...base, status: 'UNKNOWN', closedAt: null };
+    throw error;
+  }
+}
+
+function reasonOf(error: unknown): string {
+  let inner = error;
+  while (inner instanceof Error && inner.cause instanceof Error) inner = inner.cause;
+  return (inner instanceof Error ? inner.message : String(inner)).split('\n', 1)[0] ?? '';
+}

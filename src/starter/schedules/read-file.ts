@@ -1,0 +1,57 @@
+import { readFile } from 'node:fs/promises';
+import { LineCounter, parseDocument } from 'yaml';
+import { z } from 'zod';
+import { UsageError } from '../errors';
+
+const duration = z.string().regex(/^\d+(ms|s|m|h|d)$/u, 'a duration is a number with ms, s, m, h or d');
+
+const schedule = z.strictObject({
+  id: z.string().regex(/^[a-z0-9][a-z0-9-]{0,60}$/u, 'an id has small letters, digits and hyphens'),
+  workflowType: z.enum(['refreshIrms', 'reconcile', 'maintainLedger']),
+  cron: z.string().regex(/^\S+( \S+){4}$/u, 'five parts: minute hour day-of-month month day-of-week'),
+  input: z.record(z.string(), z.unknown()).default({}),
+  overlap: z.enum(['skip', 'buffer-one', 'allow']).default('skip'),
+  catchupWindow: duration.default('1h'),
+  jitter: duration.default('0s'),
+  timezone: z.string().optional(),
+});
+
+const scheduleFile = z.strictObject({
+  timezone: z.string().default('Asia/Kolkata'),
+  schedules: z.array(schedule),
+});
+
+/** One schedule of the file, every default filled in. */
+export type PlannedSchedule = Required<z.output<typeof schedule>>;
+
+/**
+ * Reads a file of schedules (YAML).
+ * @throws UsageError that names the file and the line of every problem
+ */
+export async function readScheduleFile(path: string): Promise<PlannedSchedule[]> {
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new UsageError(`The schedules cannot be read from ${path} (${error.code}). Set EBRC_SCHEDULES to the file.`);
+  });
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const fail = (problems: string[]) => {
+    throw new UsageError(`The schedules in ${path} cannot be used:\n${problems.map((each) => `  ${each}`).join('\n')}`);
+  };
+  if (document.errors.length > 0) {
+    fail(document.errors.map(({ pos, message }) => `line ${lines.linePos(pos[0]).line}: ${message}`));
+  }
+  const parsed = scheduleFile.safeParse(document.toJS());
+  if (!parsed.success) {
+    return fail(
+      parsed.error.issues.map(({ path: at, message }) => {
+        const node = document.getIn(at.slice(0, -1), true) as { range?: [number, number, number] } | undefined;
+        const line = node?.range ? `line ${lines.linePos(node.range[0]).line}: ` : '';
+        return `${line}${at.join('.')}: ${message}`;
+      }),
+    ) as never;
+  }
+  const { schedules, timezone } = parsed.data;
+  const doubled = schedules.filter(({ id }, index) => schedules.findIndex((each) => each.id === id) !== index);
+  if (doubled.length > 0) fail(doubled.map(({ id }) => `id ${id} is used twice`));
+  return schedules.map((each) => ({ ...each, timezone: each.timezone ?? timezone }));
+}

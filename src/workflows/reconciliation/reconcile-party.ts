@@ -1,0 +1,165 @@
+/** One party: what the service knows is read, the ledger is compared, and what needs nobody is put right. */
+import { isCancellation } from '@temporalio/workflow';
+import type { PartyToReconcile, RepairableFinding, WindowReading } from '../../activities/reconciliation';
+import type { ReconcileCheck } from '../../domain/reconciliation';
+import { calls } from '../activity-profiles';
+import { readFailure } from '../failures';
+
+export interface PartyScope {
+  /** YYYY-MM-DD, both included. */
+  from: string;
+  to: string;
+  checks: ReconcileCheck[];
+}
+
+export interface PartyOutcome {
+  opened: number;
+  closed: number;
+  healed: number;
+  /** What could not be asked, and why; the rest was compared all the same. */
+  skipped: string | null;
+}
+
+/** Reconciliation comes after everything that a person or a filing waits for. */
+const PRIORITY = 5 as const;
+/** PDFs of one party that are fetched again at the same time. */
+const REPAIRS_AT_ONCE = 3;
+
+/** Reconciles one party. What cannot be read is left as it was found last, and said. */
+export async function reconcileParty(party: PartyToReconcile, scope: PartyScope): Promise<PartyOutcome> {
+  const { partyId } = party;
+  const problems: string[] = [];
+  const wants = (check: ReconcileCheck) => scope.checks.includes(check);
+  const made: ReconcileCheck[] = [];
+  if (wants('filings')) made.push('filings');
+  if (wants('documents')) {
+    await checkAllDocuments(partyId);
+    made.push('documents');
+  }
+  if (party.skip !== null && (wants('certificates') || wants('balances'))) problems.push(party.skip);
+  const reader = party.skip === null ? party : null;
+  if (reader && wants('balances') && (await noted(problems, () => readBalances(reader)))) made.push('balances');
+  let windows: WindowReading[] | null = null;
+  if (reader && wants('certificates')) {
+    windows = await noted(problems, () => readWindows(reader, scope));
+    if (windows) made.push('certificates');
+  }
+  const compare = () =>
+    calls('document', { summary: 'Compare the ledger with what was read' }).compareLedger({
+      partyId,
+      checks: made,
+      windows: windows ?? [],
+    });
+  const first = await compare();
+  const outcome = { opened: first.opened, closed: first.closed, healed: 0, skipped: problems.join('; ') || null };
+  if (first.open === 0) return outcome;
+  outcome.healed = await repair(party, made);
+  if (outcome.healed > 0) {
+    if (made.includes('documents')) await checkAllDocuments(partyId);
+    const again = await compare();
+    outcome.opened += again.opened;
+    outcome.closed += again.closed;
+  }
+  return outcome;
+}
+
+async function checkAllDocuments(partyId: number): Promise<void> {
+  for (let after: string | null = ''; after !== null;) {
+    const look: { next: string | null } = await calls('document', {
+      summary: 'Compare stored PDFs with their hashes',
+    }).checkDocuments({ partyId, after });
+    after = look.next;
+  }
+}
+
+async function readBalances({ callAs: exporterId }: PartyToReconcile): Promise<true> {
+  const about = { exporterId, priorityKey: PRIORITY };
+  const refresh = calls('helpful', { ...about, summary: 'Refresh the IRMs', rateClass: 'irm-refresh' });
+  await refresh.refreshIrms({ exporterId });
+  await calls('helpful', { ...about, summary: 'Read the IRMs', rateClass: 'api' }).readIrms({ exporterId });
+  return true;
+}
+
+async function readWindows(party: PartyToReconcile, { from, to }: PartyScope): Promise<WindowReading[]> {
+  const { partyId, callAs: exporterId, iecCode } = party;
+  const planned = await calls('ledger', { summary: 'Find the days that have to be read' }).certificateWindows({
+    partyId,
+    from,
+    to,
+  });
+  const readings = [...planned.known];
+  for (const window of planned.read) {
+    const summary = `Certificates of ${window.from} to ${window.to}`;
+    const details = calls('helpful', { summary, rateClass: 'details', exporterId, priorityKey: PRIORITY });
+    readings.push(await details.readCertificates({ partyId, exporterId, iecCode: iecCode ?? '', ...window }));
+  }
+  return readings;
+}
+
+/** @returns how many findings something was done about. */
+async function repair(party: PartyToReconcile, made: readonly ReconcileCheck[]): Promise<number> {
+  const repairs = await calls('ledger', { summary: 'List what can be repaired' }).repairsOf({ partyId: party.partyId });
+  const queue = repairs.filter(({ kind }) => made.includes(kind.startsWith('pdf_') ? 'documents' : 'filings'));
+  let healed = 0;
+  const lane = async (): Promise<void> => {
+    for (let next = queue.shift(); next; next = queue.shift()) {
+      const one = next;
+      if (await noted([], () => repairOne(party, one))) healed += 1;
+    }
+  };
+  await Promise.all(Array.from({ length: REPAIRS_AT_ONCE }, lane));
+  return healed;
+}
+
+async function repairOne({ partyId }: PartyToReconcile, finding: RepairableFinding): Promise<boolean> {
+  const { kind, eBRCNumber, filingId } = finding;
+  const healed =
+    kind === 'pdf_missing' || kind === 'pdf_damaged'
+      ? await fetchPdfAgain(partyId, finding)
+      : kind === 'outcome_unknown'
+        ? await settleUnknown(finding)
+        : null;
+  if (healed === null) return false;
+  const subject = eBRCNumber ?? filingId ?? '';
+  await calls('ledger', { summary: 'Record the repair' }).noteHealed({ partyId, kind, subject, healed });
+  return true;
+}
+
+async function fetchPdfAgain(
+  partyId: number,
+  { kind, exporterId, eBRCNumber }: RepairableFinding,
+): Promise<string | null> {
+  if (eBRCNumber === null) return null;
+  const { fetch } = await calls('ledger', { summary: `Set the PDF of ${eBRCNumber} aside` }).prepareRefetch({
+    partyId,
+    eBRCNumber,
+  });
+  if (!fetch) return null;
+  const about = { summary: `Fetch the PDF of ${eBRCNumber} again`, rateClass: 'pdf', exporterId } as const;
+  await calls('helpful', { ...about, priorityKey: PRIORITY }).downloadCertificate({ exporterId, eBRCNumber });
+  return kind === 'pdf_missing' ? 'the PDF was fetched' : 'the damaged PDF was set aside and fetched again';
+}
+
+/** Through the filing's own settling path, with its evidence and its caution. */
+async function settleUnknown({ exporterId, filingId, lost }: RepairableFinding): Promise<string | null> {
+  if (filingId === null) return null;
+  const about = { summary: 'Look for certificates of the lost submission', rateClass: 'details', exporterId } as const;
+  let settled = 0;
+  for (const { submission, attemptId } of lost) {
+    const gather = calls('helpful', { ...about, priorityKey: PRIORITY }).gatherEvidence;
+    settled += (await gather({ filingId, submission, exporterId, attemptId })).adopted.length;
+  }
+  return settled > 0 ? `${settled} rows were settled by their certificates` : null;
+}
+
+/** Makes a call that the reconciliation can go on without; what it failed with is added to `problems`. */
+async function noted<T>(problems: string[], call: () => Promise<T>): Promise<T | null> {
+  try {
+    return await call();
+  } catch (error) {
+    if (isCancellation(error)) throw error;
+    const { kind, message } = readFailure(error);
+    problems.push(`${kind ?? 'failed'}: ${message}`);
+    return null;
+  }
+}

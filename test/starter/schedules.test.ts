@@ -1,0 +1,100 @@
+/** The schedules of a file on a real Temporal server. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Client } from '@temporalio/client';
+import { readScheduleFile } from '../../src/starter/schedules/read-file';
+import { applySchedules, deleteSchedules, listSchedules } from '../../src/starter/schedules/operations';
+import { devServer, type DevServer } from '../support/temporal';
+
+const PACKAGED = join(__dirname, '..', '..', 'schedules.yaml');
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'ebrc-schedules-'));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+async function fileWith(text: string): Promise<string> {
+  const path = join(folder, `${Math.random()}.yaml`);
+  await writeFile(path, text);
+  return path;
+}
+
+const one = (id: string, more = '') =>
+  `  - { id: ${id}, workflowType: refreshIrms, cron: '30 5 * * *', jitter: 5m, catchupWindow: 2h${more} }\n`;
+
+describe('the file', () => {
+  it('of the package names each kind of work, in Asia/Kolkata', async () => {
+    const planned = await readScheduleFile(PACKAGED);
+    expect(planned.map(({ id }) => id)).toEqual(['refresh-irms', 'reconcile', 'heal-pdfs', 'sweep', 'prune']);
+    expect(new Set(planned.map(({ timezone }) => timezone))).toEqual(new Set(['Asia/Kolkata']));
+  });
+
+  it.each([
+    ['no YAML', 'schedules: [', /line 1: /],
+    [
+      'another workflow',
+      `schedules:\n${one('a').replace('refreshIrms', 'fileRemittances')}`,
+      /line 2: schedules\.0\.workflowType/,
+    ],
+    ['a cron of four parts', `schedules:\n${one('a').replace('30 5', '5')}`, /line 2: schedules\.0\.cron: five parts/],
+    ['an unknown word', `schedules:\n${one('a', ', often: yes')}`, /often/],
+    ['an id twice', `schedules:\n${one('a')}${one('a')}`, /id a is used twice/],
+  ])('is refused with the place for %s', async (_name, text, message) => {
+    await expect(readScheduleFile(await fileWith(text))).rejects.toThrow(message);
+  });
+
+  it('that is not there is named, with the variable', async () => {
+    await expect(readScheduleFile(join(folder, 'none.yaml'))).rejects.toThrow(/none\.yaml.*EBRC_SCHEDULES/);
+  });
+});
+
+describe('on the server', () => {
+  let server: DevServer;
+  let temporal: Client;
+  beforeAll(async () => {
+    server = await devServer();
+    temporal = await server.client();
+  });
+  afterAll(() => server?.stop());
+
+  const apply = async (text: string) =>
+    applySchedules({
+      temporal,
+      mode: 'test',
+      taskQueue: 'nobody-polls',
+      planned: await readScheduleFile(await fileWith(text)),
+    });
+
+  it('are made, brought up to date and removed as the file says; a paused one stays paused', async () => {
+    const made = await apply(`schedules:\n${one('a')}${one('b')}`);
+    expect(made).toMatchObject([
+      {
+        id: 'ebrc-test-a',
+        workflowType: 'refreshIrms',
+        state: 'active',
+        overlap: 'SKIP',
+        timezone: 'Asia/Kolkata',
+        lastResult: null,
+      },
+      { id: 'ebrc-test-b' },
+    ]);
+    expect(made[0]?.next.length).toBe(3);
+    await temporal.schedule.getHandle('ebrc-test-a').pause();
+    await temporal.schedule.getHandle('ebrc-test-a').trigger();
+
+    const changed = await apply(`timezone: UTC\nschedules:\n${one('a')}`);
+    expect(changed).toMatchObject([
+      { id: 'ebrc-test-a', state: 'paused', timezone: 'UTC' },
+      { id: 'ebrc-test-b', state: 'deleted', next: [] },
+    ]);
+    const listed = await listSchedules({ temporal, mode: 'test' });
+    expect(listed).toMatchObject([
+      { id: 'ebrc-test-a', lastResult: { workflowId: expect.stringContaining('schedule/test/a'), status: 'RUNNING' } },
+    ]);
+    expect(await listSchedules({ temporal, mode: 'live' })).toEqual([]);
+    await deleteSchedules({ temporal, mode: 'test' });
+    expect(await listSchedules({ temporal, mode: 'test' })).toEqual([]);
+  });
+});

@@ -1,0 +1,165 @@
+/** Reconciliation against the sandbox: every kind of finding is seen, healed where it heals, and closed when it is gone. */
+import { randomUUID } from 'node:crypto';
+import { rm, writeFile } from 'node:fs/promises';
+import type { FilingResult, ReconcileInput, ReconcileResult } from '../../src/domain/contracts';
+import { noFindings, type FindingKind, type FindingView } from '../../src/domain/reconciliation';
+import { listFindings } from '../../src/ledger/reconciliation/findings';
+import { partyOf } from '../../src/ledger/reconciliation/parties';
+import type { reconcile } from '../../src/workflows/reconciliation/reconcile';
+import { QUICK_AUTHORITY, useFilingStage } from './use-filing-stage';
+import type { FilingStage, TestExporter } from './filing-stage';
+
+let stage: FilingStage;
+useFilingStage((opened) => (stage = opened), QUICK_AUTHORITY);
+
+const run = (input: Partial<ReconcileInput> = {}): Promise<ReconcileResult> =>
+  stage.env.client.workflow.execute<typeof reconcile>('reconcile', {
+    taskQueue: stage.worker.taskQueue,
+    workflowId: `reconcile/${randomUUID()}`,
+    args: [{ mode: 'test', ...input }],
+  });
+
+async function findingsOf(exporter: TestExporter, all = false): Promise<FindingView[]> {
+  const party = await partyOf(stage.ledger.pool, exporter.exporterId);
+  return listFindings(stage.ledger.pool, { mode: 'test', partyId: party?.partyId, all });
+}
+
+const kindsOf = (findings: readonly FindingView[]) => findings.map(({ kind }) => kind).sort();
+
+/** The exporter's certificates at the authority, to be changed behind the service's back. */
+async function authority(exporter: TestExporter) {
+  const account = (await stage.sandbox.state()).accounts.find(({ username }) => username === exporter.username);
+  if (!account) throw new Error('the sandbox has no such account');
+  return account;
+}
+
+async function filed(exporter: TestExporter, rows = 1): Promise<FilingResult> {
+  const mappings = Array.from({ length: rows }, (_, index) => stage.mapping(exporter, { serialNo: index + 1 }));
+  const [result] = await stage.results([await stage.file(exporter, mappings)]);
+  if (result?.state !== 'certified') throw new Error(`the filing is ${result?.state}`);
+  return result;
+}
+
+it('finds nothing where both sides agree, and changes nothing when it runs again', async () => {
+  const exporter = await stage.exporter();
+  await filed(exporter, 2);
+  const first = await run({ exporterId: exporter.exporterId });
+  expect(first).toMatchObject({ state: 'done', parties: 1, opened: 0, closed: 0, skipped: [], counts: noFindings() });
+  expect(await run({ exporterId: exporter.exporterId })).toMatchObject({ opened: 0, closed: 0 });
+});
+
+describe('a difference', () => {
+  let exporter: TestExporter;
+  let numbers: string[];
+
+  beforeAll(async () => {
+    exporter = await stage.exporter();
+    const filing = await filed(exporter, 5);
+    numbers = (await stage.view(filing)).rows.map(({ eBRCNumber }) => eBRCNumber ?? '');
+  });
+
+  it('of each kind is one finding with both sides, and stays the same one', async () => {
+    const account = await authority(exporter);
+    const [gone, changed, cancelled, doubled] = numbers.map((number) =>
+      account.certificates.find(({ eBRCNumber }) => eBRCNumber === number),
+    );
+    if (!gone || !changed || !cancelled || !doubled) throw new Error('certificates are missing');
+    await run({ exporterId: exporter.exporterId });
+    account.certificates = account.certificates.filter((each) => each !== gone);
+    changed.realisedValueFCC = 999;
+    cancelled.eBRCStatus = 'Cancelled';
+    account.certificates.push({ ...doubled, eBRCNumber: 'EBDOUBLE1' });
+    account.certificates.push({ ...doubled, eBRCNumber: 'EBFOREIGN1', sbCumInvoiceNumber: '7654321' });
+    const irm = account.irms[0];
+    if (irm) irm.available = irm.available.minus(777);
+
+    const found = await run({ exporterId: exporter.exporterId });
+    expect(found).toMatchObject({ opened: 6, closed: 0 });
+    const findings = await findingsOf(exporter);
+    const byKind = new Map<FindingKind, FindingView>(findings.map((finding) => [finding.kind, finding]));
+    expect(kindsOf(findings)).toEqual([
+      'amount_differs',
+      'duplicate_certificate',
+      'ours_not_theirs',
+      'status_changed',
+      'theirs_not_ours',
+      'utilisation_differs',
+    ]);
+    expect(byKind.get('ours_not_theirs')).toMatchObject({
+      eBRCNumber: gone.eBRCNumber,
+      amount: '1000',
+      currency: 'USD',
+      ours: { row: 1, eBRCNumber: gone.eBRCNumber },
+      theirs: null,
+    });
+    expect(byKind.get('amount_differs')).toMatchObject({
+      amount: '1',
+      theirs: { amount: '999' },
+      ours: { amount: '1000' },
+    });
+    expect(byKind.get('status_changed')).toMatchObject({
+      ours: { eBRCStatus: 'Issued' },
+      theirs: { eBRCStatus: 'Cancelled' },
+    });
+    expect(byKind.get('duplicate_certificate')).toMatchObject({
+      eBRCNumber: 'EBDOUBLE1',
+      filingId: expect.any(String),
+    });
+    expect(byKind.get('theirs_not_ours')).toMatchObject({ eBRCNumber: 'EBFOREIGN1', filingId: null, ours: null });
+    expect(byKind.get('utilisation_differs')).toMatchObject({ amount: '777', irmNumber: exporter.irmNumber });
+    for (const { advice } of findings) expect(advice).not.toBe('');
+
+    expect(await run({ exporterId: exporter.exporterId })).toMatchObject({ opened: 0, closed: 0 });
+    expect((await findingsOf(exporter)).map(({ id }) => id)).toEqual(findings.map(({ id }) => id));
+  });
+
+  it('that is gone closes its finding', async () => {
+    const account = await authority(exporter);
+    account.certificates = account.certificates.filter(({ eBRCNumber }) => !/^EB(DOUBLE|FOREIGN)1$/.test(eBRCNumber));
+    expect(await run({ exporterId: exporter.exporterId })).toMatchObject({ opened: 0, closed: 2 });
+    expect(kindsOf(await findingsOf(exporter))).not.toContain('theirs_not_ours');
+    const all = await findingsOf(exporter, true);
+    expect(all.find(({ eBRCNumber }) => eBRCNumber === 'EBFOREIGN1')?.closedAt).not.toBeNull();
+  });
+});
+
+it('fetches a missing and a damaged PDF again, and says so', async () => {
+  const exporter = await stage.exporter();
+  const filing = await filed(exporter, 2);
+  const { documents } = stage.worker.deps;
+  const [missing = '', damaged = ''] = (await stage.view(filing)).rows.map(({ document }) => document ?? '');
+  await rm(documents.pathOf(missing));
+  await writeFile(documents.pathOf(damaged), '%PDF-1.4 cut');
+  const result = await run({ exporterId: exporter.exporterId, checks: ['documents'] });
+  expect(result).toMatchObject({ opened: 2, closed: 2, healed: 2, counts: { pdf_missing: 0, pdf_damaged: 0 } });
+  const findings = await findingsOf(exporter, true);
+  expect(findings.map(({ kind, healed }) => [kind, healed]).sort()).toEqual([
+    ['pdf_damaged', 'the damaged PDF was set aside and fetched again'],
+    ['pdf_missing', 'the PDF was fetched'],
+  ]);
+  for (const name of [missing, damaged]) expect((await documents.read(name)).subarray(0, 5).toString()).toBe('%PDF-');
+});
+
+it('asks no party that is not ready, names it, and reconciles the others', async () => {
+  const ready = await stage.exporter();
+  await filed(ready);
+  const { exporterId } = await stage.worker.deps.api
+    .createCustomer({ name: 'New', email: `${randomUUID()}@example.test` })
+    .then(({ id }) => ({ exporterId: id }));
+  await stage.worker.deps.pool.query('SELECT 1');
+  const result = await run();
+  expect(result.parties).toBeGreaterThanOrEqual(2);
+  expect(result.skipped.filter((each) => each.exporterId === exporterId)).toEqual([]);
+  expect(await run({ exporterId })).toMatchObject({
+    parties: 0,
+    skipped: [{ exporterId, reason: expect.stringMatching(/onboard/) }],
+  });
+});
+
+it.each([
+  [{ from: '2026-02-30' }, /from: no calendar has this day/],
+  [{ from: '2026-03-02', to: '2026-03-01' }, /from is not after to/],
+  [{ mode: 'live' as const }, /works in test mode/],
+])('refuses %j and says why', async (input, message) => {
+  await expect(run(input)).rejects.toMatchObject({ cause: { message: expect.stringMatching(message) } });
+});
