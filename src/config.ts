@@ -10,7 +10,7 @@ import type { EncryptionKey } from './keys/sub-keys';
 /** The one place that reads the environment. Names, meanings and defaults of the variables are in `.env.example`. */
 
 /** Both `src` and `dist` lie in the package's root. */
-const PACKAGE_ROOT = join(__dirname, '..');
+const PACKAGED_SCHEDULES = join(__dirname, '..', 'schedules.yaml');
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
@@ -33,7 +33,7 @@ export const VARIABLES = {
   EBRC_POLL_MAX: { value: values.duration(100, 7 * DAY), default: '15m' },
   EBRC_OVERDUE_AFTER: { value: values.duration(1_000, 365 * DAY), default: '4h' },
   EBRC_SETTLE_AFTER: { value: values.duration(1_000, 365 * DAY), default: '4h' },
-  EBRC_SCHEDULES: { value: values.filePath, default: join(PACKAGE_ROOT, 'schedules.yaml') },
+  EBRC_SCHEDULES: { value: values.filePath },
   EBRC_HTTP_TIMEOUT: { value: values.duration(100, 10 * MINUTE), default: '60s' },
   EBRC_RATE_WINDOW: { value: values.duration(100, HOUR), default: '60s' },
   LOG_LEVEL: { value: values.logLevel, default: 'info' },
@@ -143,7 +143,8 @@ export function loadConfig(env: Environment = process.env, options?: { need: rea
   }
   if (needed.has('encryption')) Object.assign(config, readEncryption(read, config.warnings));
   if (needed.has('documents')) Object.assign(config, { documents: read.required('EBRC_DOCUMENTS') });
-  if (needed.has('schedules')) Object.assign(config, { schedules: read.required('EBRC_SCHEDULES') });
+  if (needed.has('schedules'))
+    Object.assign(config, { schedules: read.optional('EBRC_SCHEDULES') ?? PACKAGED_SCHEDULES });
   if (needed.has('filing')) Object.assign(config, readFiling(read));
   if (needed.has('log')) Object.assign(config, { logLevel: read.required('LOG_LEVEL') });
   if (read.problems().length > 0) throw new ConfigError(read.problems());

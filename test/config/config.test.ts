@@ -47,6 +47,7 @@ describe('a configuration that works', () => {
     const { encryptionKeys, warnings, ...config } = loadConfig(LEAST);
     expect(config).toEqual({
       payloadKeys: [],
+      schedules: resolve('schedules.yaml'),
       codecServer: { token: undefined, origins: [] },
       apiUrl: 'http://127.0.0.1:9000/api/v1',
       apiKey: 'dev_sandbox_key',

@@ -66,7 +66,7 @@ describe('usage', () => {
   });
 
   it('says of a command that this version lacks that it lacks it', async () => {
-    const { code, json } = await ebrc(['reconcile', '--from', '2026-01-01', '--json']);
+    const { code, json } = await ebrc(['report', 'daily', '--json']);
     expect(code).toBe(2);
     expect(json<Refusal>().errors[0]).toMatchObject({ code: 'not_available' });
   });
@@ -122,7 +122,7 @@ describe('servers that cannot be reached', () => {
       expect(shown.json<Refusal>().errors[0]).toMatchObject({ code: 'unknown_filing' });
       expect(shown.json<Refusal>().errors[0]?.message).toContain('live mode');
       const filed = await ebrc(['approve', 'NO-SUCH', '--json'], { env });
-      expect(filed.json<Refusal>().errors.map(({ field }) => field)).toEqual(['EBRC_API_KEY']);
+      expect(filed.json<Refusal>().errors.map(({ field }) => field)).toEqual(['EBRC_ENCRYPTION_KEY', 'EBRC_API_KEY']);
     } finally {
       await database.drop();
     }
