@@ -6,7 +6,8 @@ import {
   type ScheduleDescription,
   type ScheduleOptions,
 } from '@temporalio/client';
-import { WorkflowNotFoundError, type Duration } from '@temporalio/common';
+import { WorkflowNotFoundError } from '@temporalio/common';
+import { parseDuration } from '../../domain/durations';
 import type { Mode } from '../../domain/names';
 import type { PlannedSchedule } from './read-file';
 
@@ -58,8 +59,8 @@ function optionsOf(
   { mode, taskQueue }: { mode: Mode; taskQueue: string },
 ): Omit<ScheduleOptions, 'scheduleId'> {
   return {
-    spec: { cronExpressions: [planned.cron], timezone: planned.timezone, jitter: planned.jitter as Duration },
-    policies: { overlap: OVERLAP[planned.overlap], catchupWindow: planned.catchupWindow as Duration },
+    spec: { cronExpressions: [planned.cron], timezone: planned.timezone, jitter: parseDuration(planned.jitter) ?? 0 },
+    policies: { overlap: OVERLAP[planned.overlap], catchupWindow: parseDuration(planned.catchupWindow) ?? undefined },
     action: {
       type: 'startWorkflow',
       workflowType: planned.workflowType,

@@ -48,7 +48,7 @@ export async function readScheduleFile(path: string): Promise<PlannedSchedule[]>
         const line = node?.range ? `line ${lines.linePos(node.range[0]).line}: ` : '';
         return `${line}${at.join('.')}: ${message}`;
       }),
-    ) as never;
+    );
   }
   const { schedules, timezone } = parsed.data;
   const doubled = schedules.filter(({ id }, index) => schedules.findIndex((each) => each.id === id) !== index);
