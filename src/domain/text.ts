@@ -59,5 +59,22 @@ export function markdownText(text: string): string {
     .replace(/[\\`*_[\]<>|~#&!]/gu, '\\$&')
     .replace(/:(?=\/\/)/gu, '\\:')
     .replace(/\bwww\./giu, 'www\\.')
-    .replace(/^(\s*)([-+]|\d+[.)])(?=\s)/u, '$1\\$2');
+    .replace(/^(\s*)([-+])(?=\s)/u, '$1\\$2')
+    .replace(/^(\s*\d+)([.)])(?=\s)/u, '$1\\$2');
+}
+
+/** Temporal refuses summaries that are much longer, and with them the whole workflow task. */
+const SUMMARY_BYTES = 200;
+
+/** The same for a summary: one line of the Temporal UI. */
+export function summaryText(text: string): string {
+  return cutText(markdownText(text), SUMMARY_BYTES);
+}
+
+/** A JSON document that steers no terminal: what JSON itself does not escape is escaped too, so that its value is the same. */
+export function printableJson(document: unknown): string {
+  return JSON.stringify(document, null, 2).replace(
+    /[\u007f-\u009f\u00ad\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufff9-\ufffb]/gu,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }

@@ -1,5 +1,6 @@
 import { sleep } from '@temporalio/workflow';
 import type { ExporterState } from '../activities/exporters';
+import { summaryText } from '../domain/text';
 import type { ExporterStory } from './exporter-progress';
 
 const MINUTE_MS = 60_000;
@@ -44,5 +45,5 @@ async function showAndSleep(story: ExporterStory, activatesAt: string | null, de
   const opens = activatesAt === null ? 'The service has not said when.' : `It opens at ${activatesAt}.`;
   story.tell({ state: 'activation_pending', activatesAt, message: `${opens} The next look is at ${nextLook}.` });
   const summary = activatesAt === null ? 'API access is not open yet' : `API access opens at ${activatesAt}`;
-  await sleep(waitMs, { summary });
+  await sleep(waitMs, { summary: summaryText(summary) });
 }

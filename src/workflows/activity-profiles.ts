@@ -5,6 +5,7 @@
 import { proxyActivities, workflowInfo, type ActivityOptions } from '@temporalio/workflow';
 import type { Activities } from '../activities/create-activities';
 import { queueOfClass, type RateClass } from '../domain/names';
+import { summaryText } from '../domain/text';
 
 interface Profile extends ActivityOptions {
   startToCloseTimeout: NonNullable<ActivityOptions['startToCloseTimeout']>;
@@ -96,7 +97,8 @@ export function calls(profile: ProfileName, { summary, rateClass, exporterId, pr
   return proxyActivities<Activities>({
     ...PROFILES[profile],
     taskQueue: rateClass ? queueOfClass(mainQueue, rateClass) : mainQueue,
-    summary,
+    // Names, ids and words of others are in some of them.
+    summary: summaryText(summary),
     priority: { ...(exporterId && { fairnessKey: exporterId.slice(0, 64) }), ...(priorityKey && { priorityKey }) },
   });
 }

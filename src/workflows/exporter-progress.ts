@@ -1,5 +1,6 @@
 import { setCurrentDetails, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
 import type { ExporterProgress } from '../domain/contracts';
+import { markdownText } from '../domain/text';
 import { searchAttributes, type Indexed } from './search-attributes';
 
 /** Where an onboarding or a credential update stands: what its query answers, its details in the UI, its attributes. */
@@ -37,7 +38,7 @@ export class ExporterStory {
     const { needsAttention, ...told } = change;
     this.progress = { ...this.progress, message: null, errors: [], ...told };
     const { exporterId, state, message } = this.progress;
-    setCurrentDetails([`**${TITLES[state]}**`, message].filter(Boolean).join('\n\n'));
+    setCurrentDetails([`**${TITLES[state]}**`, markdownText(message ?? '')].filter(Boolean).join('\n\n'));
     this.show({ exporterId, state, needsAttention: needsAttention ?? state === 'needs_credentials' });
   }
 

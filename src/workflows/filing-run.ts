@@ -14,6 +14,7 @@ import { isEnd, isPause, needsAttention, type FilingState } from '../domain/fili
 import type { Finding } from '../domain/finding';
 import { explainedMs } from '../domain/due';
 import { resumeInput } from '../domain/resume-input';
+import { summaryText } from '../domain/text';
 import { calls } from './activity-profiles';
 import { FilingEnded, FilingGivenUp, FilingMovedOn } from './filing-ends';
 import { showFiling } from './show-filing';
@@ -174,7 +175,8 @@ export class FilingRun {
    */
   async wait(ms: number, summary: string, until: () => boolean = () => false): Promise<void> {
     const over = () => until() || this.stopped;
-    await condition(() => over() || this.mayContinueAsNew, Math.max(1, Math.ceil(ms)), { summary });
+    const about = { summary: summaryText(summary) };
+    await condition(() => over() || this.mayContinueAsNew, Math.max(1, Math.ceil(ms)), about);
     this.stopIfGivenUp();
     if (!over() && this.mayContinueAsNew) await this.continueAsNew();
   }

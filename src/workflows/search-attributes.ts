@@ -18,14 +18,18 @@ export interface Indexed {
   needsAttention?: boolean;
 }
 
+/** Longest keyword that every visibility store takes, in characters; a longer one would keep the workflow out of all lists. */
+const KEYWORD_LENGTH = 250;
+
 /** The typed pairs for `upsertSearchAttributes` and for starts. */
 export function searchAttributes(values: Indexed): SearchAttributePair[] {
   const pairs: SearchAttributePair[] = [];
-  if (values.exporterId) pairs.push({ key: EXPORTER, value: values.exporterId });
+  const keyword = (text: string) => text.slice(0, KEYWORD_LENGTH);
+  if (values.exporterId) pairs.push({ key: EXPORTER, value: keyword(values.exporterId) });
   if (values.state) pairs.push({ key: STATE, value: values.state });
-  if (values.requestId) pairs.push({ key: REQUEST_ID, value: values.requestId });
+  if (values.requestId) pairs.push({ key: REQUEST_ID, value: keyword(values.requestId) });
   if (values.mode) pairs.push({ key: MODE, value: values.mode });
-  if (values.reference) pairs.push({ key: REFERENCE, value: values.reference });
+  if (values.reference) pairs.push({ key: REFERENCE, value: keyword(values.reference) });
   if (values.needsAttention !== undefined) pairs.push({ key: NEEDS_ATTENTION, value: values.needsAttention });
   return pairs;
 }

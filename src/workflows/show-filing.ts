@@ -1,5 +1,6 @@
 /** What a filing shows of itself in the Temporal UI and in its lists. */
 import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
+import { markdownText } from '../domain/text';
 import type { FilingRun } from './filing-run';
 import { searchAttributes } from './search-attributes';
 
@@ -9,10 +10,10 @@ type Shown = Pick<FilingRun, 'state' | 'attention' | 'counts' | 'requestId' | 'e
 export function showFiling(run: Shown, reference: string | undefined, text: string, needsAttention: boolean): void {
   const { rows, certified, archived, errored, open } = run.counts;
   const lines = [
-    `**${run.state}**: ${text}`,
-    ...(run.attention ? [`> ${run.attention}`] : []),
+    `**${run.state}**: ${markdownText(text)}`,
+    ...(run.attention ? [`> ${markdownText(run.attention)}`] : []),
     `Rows ${rows}, certified ${certified}, PDFs archived ${archived}, errored ${errored}, open ${open}.`,
-    ...(run.requestId ? [`Request \`${run.requestId}\`.`] : []),
+    ...(run.requestId ? [`Request ${markdownText(run.requestId)}.`] : []),
   ];
   setCurrentDetails(lines.join('\n\n'));
   const known = new Set(run.settings.searchAttributes);

@@ -1,4 +1,5 @@
 import type { FaultInput } from '../../src/sandbox/fault-schema';
+import { approveUpdate } from '../../src/workflows/messages';
 import { MINUTE_MS, openFilingStage, type FilingStage } from './filing-stage';
 
 let stage: FilingStage;
@@ -64,4 +65,21 @@ it('asks for a certificate that is no PDF with growing pauses, and for the other
   expect(again.length - asked.length).toBeLessThanOrEqual(20);
   stage.sandbox.clearFaults();
   expect(await stuck.result()).toMatchObject({ state: 'certified', counts: { archived: 1 } });
+});
+
+it('shows what people and the service wrote as words, not as Markdown', async () => {
+  const exporter = await stage.exporter();
+  const marked = (name: string) => `![${name}](https://evil.example/x.png) **${name}**\u202e`;
+  const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: true, madeBy: marked('maker') });
+  await stage.until(filing, 'awaiting_approval');
+  const { currentDetails } = await filing.query<{ currentDetails: string }>('__temporal_workflow_metadata');
+  expect(currentDetails).toContain('maker');
+  await filing.executeUpdate(approveUpdate, { args: [{ by: marked('checker') }] });
+  expect(await filing.result()).toMatchObject({ state: 'certified' });
+  const { events } = await filing.fetchHistory();
+  const summaries = events?.map(({ userMetadata }) => Buffer.from(userMetadata?.summary?.data ?? []).toString()) ?? [];
+  const approved = summaries.find((summary) => summary.includes('checker'));
+  for (const shown of [currentDetails, JSON.parse(approved ?? '') as string]) {
+    expect(shown).not.toMatch(/(?<!\\)[[*](maker|checker)|https:\/\/evil|\u202e/u);
+  }
 });

@@ -1,5 +1,5 @@
+import { printable } from '../../domain/text';
 import type { Problem } from '../errors';
-import { printable } from './terminal';
 
 /** Findings and other problems as lines for people: where, then what. */
 export function describeProblems(problems: readonly Problem[]): string {

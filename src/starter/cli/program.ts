@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { printableLines } from '../../domain/text';
 import { createCli, WAIT_FOR_LEDGER_MS, type Cli, type CliOptions } from './context';
 import { addCertificateCommands } from './commands/certificates';
 import { addCheckCommand } from './commands/check';
@@ -114,8 +115,8 @@ function buildProgram(bind: Bind, { stdout, stderr }: Streams): Command {
     .addHelpText('after', EXAMPLES)
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
-      writeOut: (text) => stdout.write(text),
-      writeErr: (text) => stderr.write(text),
+      writeOut: (text) => stdout.write(printableLines(text)),
+      writeErr: (text) => stderr.write(printableLines(text)),
       // Reported together with all other errors, in JSON where that is asked for.
       outputError: () => undefined,
     })

@@ -1,6 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import Table from 'cli-table3';
 import { createSpinner } from 'nanospinner';
+import { printable, printableJson, printableLines } from '../../domain/text';
 
 /** Where the command line reads and writes; tests pass their own. */
 export interface Streams {
@@ -9,7 +10,10 @@ export interface Streams {
   stderr: Writable & { isTTY?: boolean };
 }
 
-/** The one place that writes for the user. In JSON mode stdout gets one document and nothing else. */
+/**
+ * The one place that writes for the user. In JSON mode stdout gets one document and nothing else. What others wrote is in most of
+ * it, so nothing that steers a terminal gets through.
+ */
 export interface Terminal extends Streams {
   json: boolean;
   /** The result: `document` in JSON mode, `text` for people. */
@@ -35,12 +39,12 @@ export function createTerminal({ stdin, stdout, stderr }: Streams, json: boolean
     json,
     result(document, text) {
       running?.stop();
-      const printed = json ? JSON.stringify(document, null, 2) : text();
+      const printed = json ? printableJson(document) : printableLines(text());
       stdout.write(printed.endsWith('\n') ? printed : `${printed}\n`);
     },
     note(message) {
       running?.stop();
-      stderr.write(`${message}\n`);
+      stderr.write(`${printableLines(message)}\n`);
     },
     progress() {
       // The spinner draws only where standard output is a terminal too; elsewhere it would print every frame.
@@ -56,7 +60,7 @@ function lines(stderr: Writable): Progress {
     say(text) {
       if (text === last) return;
       last = text;
-      stderr.write(`${new Date().toISOString().slice(11, 19)} ${text}\n`);
+      stderr.write(`${new Date().toISOString().slice(11, 19)} ${printable(text)}\n`);
     },
     stop: () => undefined,
   };
@@ -65,7 +69,8 @@ function lines(stderr: Writable): Progress {
 function spinner(stderr: Writable): Progress {
   let running: ReturnType<typeof createSpinner> | undefined;
   return {
-    say(text) {
+    say(said) {
+      const text = printable(said);
       if (running) running.update({ text });
       else running = createSpinner(text, { stream: stderr as NodeJS.WriteStream }).start();
     },
@@ -87,16 +92,6 @@ export function table(head: string[], rows: readonly (readonly unknown[])[]): st
 function cell(value: unknown): string {
   if (value === null || value === undefined) return '';
   return printable(typeof value === 'string' ? value : JSON.stringify(value));
-}
-
-/** Text from elsewhere (names, authority messages) without control characters: it could steer the terminal. */
-export function printable(text: string): string {
-  return Array.from(text, (character) => (isControl(character) ? ' ' : character)).join('');
-}
-
-function isControl(character: string): boolean {
-  const code = character.codePointAt(0) ?? 0;
-  return code < 32 || (code >= 127 && code < 160);
 }
 
 /** `name  value` lines, names aligned; lines without a value are left out. */

@@ -1,0 +1,35 @@
+import { PassThrough } from 'node:stream';
+import { createTerminal, fields, table } from '../../src/starter/cli/terminal';
+
+const HOSTILE = 'Asha\u001b[2J\u009b31m \u202egpj\u202c\r\nExports\u0000';
+
+function terminal(json: boolean) {
+  const written = { stdout: '', stderr: '' };
+  const stream = (name: 'stdout' | 'stderr') =>
+    new PassThrough().on('data', (piece: Buffer) => void (written[name] += piece.toString()));
+  const made = createTerminal({ stdin: new PassThrough(), stdout: stream('stdout'), stderr: stream('stderr') }, json);
+  return { terminal: made, written };
+}
+
+const STEERS = /[^\P{Cc}\n]|[\u202a-\u202e\u2066-\u2069]/u;
+
+test('nothing that a service or a person wrote steers the terminal: results, tables, notes and progress', () => {
+  const { terminal: people, written } = terminal(false);
+  people.result({}, () =>
+    [HOSTILE, table([HOSTILE], [[HOSTILE, { note: HOSTILE }]]), fields([['Name', HOSTILE]])].join('\n'),
+  );
+  people.note(`${HOSTILE}\nsecond line`);
+  const progress = people.progress();
+  progress.say(HOSTILE);
+  progress.stop();
+  expect(written.stdout).toContain('Asha[2J');
+  expect(written.stderr).toContain('second line');
+  expect(written.stdout + written.stderr).not.toMatch(STEERS);
+});
+
+test('JSON keeps the value and escapes what steers', () => {
+  const { terminal: program, written } = terminal(true);
+  program.result({ name: HOSTILE }, () => '');
+  expect(written.stdout).not.toMatch(STEERS);
+  expect(JSON.parse(written.stdout)).toEqual({ name: HOSTILE });
+});
