@@ -13,7 +13,7 @@ import { calls } from './activity-profiles';
 import { readFailure } from './failures';
 import { handleFilingMessages } from './filing-handlers';
 import { FilingGivenUp, FilingMovedOn, FilingRun } from './filing-run';
-import { end, finishFiling } from './finish-filing';
+import { collectAlone, end, finishFiling } from './finish-filing';
 import { followRequest } from './follow-request';
 import { onceLedgerIsWhole } from './ledger-waits';
 import { needInput } from './need-input';
@@ -216,6 +216,7 @@ async function giveUp(run: FilingRun): Promise<void> {
   const about = { summary: `Given up by ${by}` };
   run.agreed(await onceLedgerIsWhole(run, () => calls('ledger', about).giveUpFiling({ ...run.held, by, note })));
   await end(run, 'abandoned', by);
+  await collectAlone(run);
 }
 
 /** A cancel that comes after the send is answered in the filing's story; certificates may come of it, so it goes on. */

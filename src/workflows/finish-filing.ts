@@ -1,5 +1,5 @@
 /** From settled rows to the end: certificate details, PDFs, and how it all came out. */
-import { executeChild, TemporalFailure, workflowInfo } from '@temporalio/workflow';
+import { executeChild, startChild, TemporalFailure, workflowInfo } from '@temporalio/workflow';
 import type { FilingCounts } from '../domain/contracts';
 import { mayFollow, type FilingState } from '../domain/filing-states';
 import { ACCESS, delayMs } from '../domain/retry-table';
@@ -110,6 +110,23 @@ async function archivePdfs(run: FilingRun): Promise<void> {
       continue;
     }
     await waitOut(run, failure);
+  }
+}
+
+/** Rows of a filing that was given up may be certified: their PDFs are collected without it. It only helps. */
+export async function collectAlone(run: FilingRun): Promise<void> {
+  const { filingId, exporterId, counts } = run;
+  if (counts.certified <= counts.archived) return;
+  try {
+    await startChild<typeof collectCertificates>('collectCertificates', {
+      workflowId: `${workflowInfo().workflowId}/certificates/abandoned`,
+      args: [{ filingId, exporterId }],
+      priority: { fairnessKey: exporterId.slice(0, 64) },
+      parentClosePolicy: 'ABANDON',
+    });
+  } catch (error) {
+    if (!(error instanceof TemporalFailure)) throw error;
+    await run.note({ kind: 'not_collected', text: readFailure(error).message });
   }
 }
 

@@ -1,5 +1,6 @@
 import type { FaultInput } from '../../src/sandbox/fault-schema';
 import type { FilingResult } from '../../src/domain/contracts';
+import { saveInput } from '../../src/ledger/filing-inputs';
 import { HOUR_MS, type FilingStage } from './filing-stage';
 import { SHORT_SETTLE, useFilingStage } from './use-filing-stage';
 
@@ -128,6 +129,28 @@ describe('odd answers on the way', () => {
     expect(result).toMatchObject({ state: 'certified' });
     expect(await stage.story(result.filingId)).toContain('overdue');
   });
+});
+
+it('ends as it came out, and says so, when its workbook cannot be handed back', async () => {
+  const exporter = await stage.exporter();
+  stage.fault(exporter, 'status', 'errored-empty', { times: 9 });
+  const mapping = stage.mapping(exporter);
+  const inputRef = await saveInput(stage.ledger.pool, {
+    rows: [{ row: 2, mapping }],
+    sourceKind: 'workbook',
+    sourceDocument: 'lost.xlsx',
+  });
+  const filing = await stage.file(exporter, [mapping], {
+    inputRef,
+    message: undefined,
+    uploadType: 101,
+    declaration: 'Y',
+    channel: 'push',
+  });
+  const result = await filing.result();
+  expect(result).toMatchObject({ state: 'rejected', counts: { errored: 1 } });
+  const story = await stage.story(result.filingId);
+  expect(story.indexOf('not_annotated')).toBeGreaterThan(story.indexOf('rejected'));
 });
 
 it('ends partly certified, and a correction files the errored rows alone', async () => {

@@ -69,6 +69,21 @@ it('may be given up while it is overdue; what was sent stays live', async () => 
   expect(stage.pushes(exporter)).toBe(1);
 });
 
+it('still gets the PDFs of what is certified when it is given up', async () => {
+  const exporter = await stage.exporter();
+  stage.fault(exporter, 'download-pdf', 'pdf-not-found', { every: 1 });
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  await stage.until(filing, 'processing');
+  await stage.pass(2);
+  await stage.until(filing, 'collecting');
+  expect(await stage.abandon(filing)).toMatchObject({ state: 'abandoned', counts: { certified: 1, archived: 0 } });
+  await filing.result();
+  stage.sandbox.clearFaults();
+  const alone = stage.env.client.workflow.getHandle(`${filing.workflowId}/certificates/abandoned`);
+  expect(await alone.result()).toMatchObject({ archived: 1, failure: null });
+  expect((await stage.view(filing)).counts).toMatchObject({ certified: 1, archived: 1 });
+});
+
 it('fills a thousand rows into two submissions of one filing', async () => {
   const exporter = await stage.exporter();
   const rows = Array.from({ length: 1_000 }, () =>
