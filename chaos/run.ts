@@ -28,7 +28,7 @@ const lines = (entries: readonly (readonly [string, string])[]) =>
 
 const EXAMPLES = `
 Without --trouble and --fault these scenarios run one after the other, or those that --scenario names:
-${lines(SCENARIOS.map(({ name, troubles, filings, faults, onlyByName }) => [name, [...troubles, `${faults.length} faults of the service`, ...(filings ? [`${filings} filings`] : []), ...(onlyByName ? ['only where it is named'] : [])].join(', ')]))}
+${lines(SCENARIOS.map(({ name, troubles, filings, faults }) => [name, [...troubles, `${faults.length} faults of the service`, ...(filings ? [`${filings} filings`] : [])].join(', ')]))}
 With --trouble or --fault one scenario runs, with just these. Troubles:
 ${lines(Object.entries(TROUBLES))}
 
@@ -101,7 +101,7 @@ async function main(): Promise<void> {
 
 function chosen({ scenario: names, trouble: troubles, lost, fault: faults }: Flags): readonly Scenario[] {
   if (troubles.length === 0 && lost && faults.length === 0) {
-    return SCENARIOS.filter(({ name, onlyByName }) => (names.length === 0 ? !onlyByName : names.includes(name)));
+    return names.length === 0 ? SCENARIOS : SCENARIOS.filter(({ name }) => names.includes(name));
   }
   const all = [
     ...(lost ? LOST_ANSWERS : []),
