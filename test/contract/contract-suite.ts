@@ -261,7 +261,12 @@ export function contractSuite(open: () => Promise<ContractService>, { brief = fa
       'names the holder when its mappings come under another name, and refuses other content under its name',
       async () => {
         const path = await stage.file('good.json', message(item('CON/1'), item('CON/2')));
-        expect((await json<Filing>(fileArgs(path, 'CON-1B'), 3)).errors[0]).toMatchObject({ filingId: first.filingId });
+        expect((await json<Filing>(fileArgs(path, 'CON-1B'), 3)).errors[0]).toMatchObject({
+          filingId: first.filingId,
+          allowDuplicate: '1,2=REASON',
+        });
+        const one = [...fileArgs(path, 'CON-1B'), '--allow-duplicate', '2=equal tranches'];
+        expect((await json<Filing>(one, 3)).errors.map(({ row }) => row)).toEqual([1]);
         const other = await stage.file('other.json', message(item('CON/3')));
         expect((await json<Filing>(fileArgs(other, 'CON-1'), 3)).errors[0]).toMatchObject({ filingId: first.filingId });
         expect(await service.accepted()).toBe(1);
