@@ -15,8 +15,10 @@ import {
   type PdfsToArchive,
 } from '../ledger/certificates';
 import { countOpenRows, openRowsOf, readRows, settleRows } from '../ledger/filing-rows';
+import { lockFiling } from '../ledger/filing-lock';
+import { withTransaction } from '../ledger/pool';
 import { readSubmissions } from '../ledger/submissions';
-import { withHeartbeat } from './call-context';
+import { withHeartbeat, withStepHeartbeat } from './call-context';
 import { withCredentials } from './credential-guard';
 import type { ActivityDependencies } from './dependencies';
 import { iecOf } from '../ledger/exporters';
@@ -144,11 +146,16 @@ export function createCertificateActivities(deps: ActivityDependencies) {
     sentAt: Date;
   }): Promise<void> {
     const { filingId, exporterId, sentAt } = args;
-    const entries = await unclaimedCertificates(pool, exporterId);
-    const excluded = await numbersNotToAdopt(pool, exporterId, sentAt);
-    const rows = await openRowsOf(pool, filingId, exporterId);
-    const { matches } = matchCertificates(rows, entries, { excluded, issuedFrom: args.sentFrom });
-    const verdicts = matches.map((match) => ({ outcome: 'certified' as const, ...match }));
-    await settleRows(pool, { filingId, exporterId, verdicts, at: new Date(clock()) });
+    const fill = () =>
+      withTransaction(pool, async (client) => {
+        await lockFiling(client, filingId);
+        const entries = await unclaimedCertificates(client, exporterId);
+        const excluded = await numbersNotToAdopt(client, exporterId, sentAt);
+        const rows = await openRowsOf(client, filingId, exporterId);
+        const { matches } = matchCertificates(rows, entries, { excluded, issuedFrom: args.sentFrom });
+        const verdicts = matches.map((match) => ({ outcome: 'certified' as const, ...match }));
+        await settleRows(client, { filingId, exporterId, verdicts, at: new Date(clock()) });
+      });
+    await withStepHeartbeat(fill);
   }
 }
