@@ -21,6 +21,25 @@ const DAY_FIRST = /^(\d{2})(?:\/(\d{2})\/|-(\d{2})-|(\d{2}))(\d{4})$/;
 const ISO_DATE = /^(\d{4})-(\d{2})-(\d{2})$/;
 const ISO_TIMESTAMP = /^(\d{4}-\d{2}-\d{2})[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?$/i;
 
+/** 12.05.2026, 12-May-2026, 12 May 2026 and 20260512: unmistakable, and in nobody's documentation. */
+const DOTTED = /^(\d{2})\.(\d{2})\.(\d{4})$/;
+const MONTH_NAMED = /^(\d{1,2})[ -]([A-Za-z]{3,9})[ -](\d{4})$/;
+const YEAR_FIRST = /^(\d{4})(\d{2})(\d{2})$/;
+const MONTHS = [
+  'january',
+  'february',
+  'march',
+  'april',
+  'may',
+  'june',
+  'july',
+  'august',
+  'september',
+  'october',
+  'november',
+  'december',
+];
+
 /** The forms that {@link parseFilingDate} takes, in the words of the spec's own message. */
 export const DATE_FORMS = 'DD/MM/YYYY, DD-MM-YYYY, DDMMYYYY, YYYY-MM-DD';
 
@@ -57,14 +76,16 @@ export function filingDateFromIso(iso: string): FilingDate {
 }
 
 /**
- * Reads a date the way the service may write it in a saved record: any form of {@link parseFilingDate}, or an ISO
- * timestamp. A timestamp with an offset is the day it is in Asia/Kolkata (Indian midnight and UTC midnight both give the
+ * Reads a date the way the service may write it in a saved record: any form of {@link parseFilingDate}, another one that
+ * names one day only (12.05.2026, 12-May-2026, 20260512), or an ISO timestamp. A timestamp with an offset is the day it is in Asia/Kolkata (Indian midnight and UTC midnight both give the
  * day that was meant); one without an offset is the day that it shows. Anything else gives null, never an exception.
  */
 export function filingDateFromAnything(value: unknown): FilingDate | null {
   if (typeof value !== 'string') return null;
   const parsed = parseFilingDate(value);
   if (parsed.ok) return parsed.date;
+  const other = dateOfOtherForms(value.trim());
+  if (other !== null) return other;
   const timestamp = ISO_TIMESTAMP.exec(value.trim());
   if (!timestamp) return null;
   const [whole, day = '', offset] = timestamp;
@@ -74,6 +95,20 @@ export function filingDateFromAnything(value: unknown): FilingDate | null {
   }
   const instant = Date.parse(whole.replace(' ', 'T'));
   return Number.isNaN(instant) ? null : filingDateInKolkata(instant);
+}
+
+function dateOfOtherForms(text: string): FilingDate | null {
+  const [, day, month, year] = DOTTED.exec(text) ?? [];
+  const [, namedDay, name = '', namedYear] = MONTH_NAMED.exec(text) ?? [];
+  // DDMMYYYY was tried before: no text is a day in both, because a year that begins with 19 to 29 is no month.
+  const [, firstYear, firstMonth, firstDay] = YEAR_FIRST.exec(text) ?? [];
+  const named = MONTHS.findIndex((full) => full === name.toLowerCase() || full.slice(0, 3) === name.toLowerCase());
+  const parsed = day
+    ? fromParts(Number(year), Number(month), Number(day))
+    : namedDay
+      ? fromParts(Number(namedYear), named + 1, Number(namedDay))
+      : fromParts(Number(firstYear), Number(firstMonth), Number(firstDay));
+  return parsed.ok ? parsed.date : null;
 }
 
 /** `YYYY-MM-DD` of a filing date. @throws RangeError when it is not one. */

@@ -59,6 +59,12 @@ describe('reading a date', () => {
     ]) {
       expect(filingDateFromAnything(value)).toBe('05012026');
     }
+    for (const value of ['05.01.2026', '5-Jan-2026', '05-JAN-2026', '5 January 2026', '20260105', ' 20260105 ']) {
+      expect(filingDateFromAnything(value)).toBe('05012026');
+    }
+    for (const value of ['31.02.2026', '5-Jan-26', '5-Jänner-2026', '5-xxx-2026', '20261305', '5.1.2026']) {
+      expect(filingDateFromAnything(value)).toBeNull();
+    }
     for (const value of [null, undefined, 5012026, '', 'soon', '2026-13-01T00:00:00Z']) {
       expect(filingDateFromAnything(value)).toBeNull();
     }

@@ -137,10 +137,18 @@ test('the check and the service’s bulk validation agree cell by cell on 1,000 
       expect(checked.reading.drafts.map((draft) => draft.row)).toEqual(sheetRows?.map((one) => one.row));
       if (sheetRows === null || sheetRows.length === 0) return;
       const theirs = validateBulk(sheetRows, String(uploadType), []);
+      // Sums are by number and AD code here and by the whole key there: the row that is named may differ, the refusal not.
+      const overThere = theirs.errors.filter(({ message }) => message.startsWith('Mapped amounts of IRM'));
+      if (overThere.length > 0) expect(checked.ok).toBe(false);
       const stricter = checked.errors.filter(({ code }) => STRICTER.has(code));
-      const ours = checked.errors.filter((finding) => !stricter.includes(finding));
+      const ours = checked.errors.filter(
+        (finding) => !stricter.includes(finding) && finding.code !== 'over_remittance',
+      );
       const known = new Set(cellsOf(stricter, []));
-      const theirCells = theirs.errors.map((error) => `${error.row} ${error.field}`).filter((cell) => !known.has(cell));
+      const theirCells = theirs.errors
+        .filter((error) => !overThere.includes(error))
+        .map((error) => `${error.row} ${error.field}`)
+        .filter((cell) => !known.has(cell));
       expect(
         cellsOf(
           ours,

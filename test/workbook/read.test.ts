@@ -106,6 +106,24 @@ describe('dates', () => {
     expect((await readWorkbook(file)).rows[0]?.mapping.irmDt).toBe('05012026');
   });
 
+  test.each(['12.05.2026', '12-May-2026', '12 May 2026', '20260512', 20260512])(
+    '%p names one day, in a form that the service does not read: the one to write is said',
+    async (value) => {
+      const { findings, messages } = await readOne({ irmDt: value });
+      expect(findings).toEqual(['2 irmDt invalid_date']);
+      expect(messages[0]).toContain('Write 12/05/2026.');
+    },
+  );
+
+  test.each(['2026-05-12', '2026-05-12T14:30:00', '2026-05-12T00:00:00.000'])(
+    'a date cell in words, %s',
+    async (words) => {
+      const cell = `<c r="B2" t="d"><v>${words}</v></c>`;
+      const sheet = `<sheetData><row r="1"><c r="A1" t="str"><v>Serial No</v></c><c r="B1" t="str"><v>IRM Date</v></c></row><row r="2"><c r="A2"><v>1</v></c>${cell}</row></sheetData>`;
+      expect((await readWorkbook(await zipOf(rawParts(sheet)))).drafts[0]?.mapping.irmDt).toBe('12052026');
+    },
+  );
+
   test('the sentence is the one of the service, with a hint', async () => {
     expect((await readOne({ irmDt: 46027 })).messages).toEqual([
       'Invalid date value "46027" in irmDt. Expected a date as DD/MM/YYYY, DD-MM-YYYY, DDMMYYYY, YYYY-MM-DD, or a real Excel date cell. The number looks like a date that lost its format. Format the cell as a date.',

@@ -1,5 +1,5 @@
 import type { FilingDate } from '../../domain/dates';
-import { filingDateFromIso } from '../../domain/dates';
+import { filingDateFromIso, parseFilingDate } from '../../domain/dates';
 import type { NumberFormat } from './number-formats';
 import type { RawCell } from './sheet-rows';
 import { unescaped } from '../ooxml/xml-text';
@@ -58,6 +58,8 @@ export function cellContent({ type, style, data }: RawCell, context: CellContext
     case 'inlineStr':
     case 'str':
       return textContent(data);
+    case 'd':
+      return wordedDate(data);
     case 'b':
       return { kind: 'boolean', shown: data.trim() === '1' || data.trim() === 'true' ? 'TRUE' : 'FALSE' };
     case 'e':
@@ -85,6 +87,13 @@ function numberContent(value: number, { isDate, zeros }: NumberFormat, date1904:
   // formula (1234.5600000000001) would seem to have too many decimals.
   const exact = Number.isSafeInteger(value) ? value : Number(value.toPrecision(15));
   return { kind: 'number', value: exact, zeros };
+}
+
+/** A date cell whose file holds an ISO date in place of a count of days; a time of day is dropped here as there. */
+function wordedDate(data: string): CellContent {
+  const [, day] = /^\s*(\d{4}-\d{2}-\d{2})(?:T[\d:.]{5,16})?\s*$/.exec(data) ?? [];
+  const parsed = day === undefined ? undefined : parseFilingDate(day);
+  return parsed?.ok ? { kind: 'date', date: parsed.date } : textContent(data);
 }
 
 const DAY_MS = 86_400_000;

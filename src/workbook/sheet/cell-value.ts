@@ -1,4 +1,4 @@
-import { parseFilingDate } from '../../domain/dates';
+import { filingDateFromAnything, parseFilingDate } from '../../domain/dates';
 import type { ExtraValues, FieldKind } from '../../domain/mapping';
 import { canonicalAmount } from '../../domain/money';
 import {
@@ -97,6 +97,9 @@ function dateValue(field: string, content: Filled): CellValue {
   const text = shown(content).replace(/T00:00(:00(\.0+)?)?Z?$/, '');
   const parsed = parseFilingDate(text);
   if (parsed.ok) return { value: parsed.date };
+  // A time of day may belong to another day in another zone: no guess is made for it.
+  const meant = text.includes(':') ? null : filingDateFromAnything(text);
+  if (meant !== null) return refuse(`Write ${meant.slice(0, 2)}/${meant.slice(2, 4)}/${meant.slice(4)}.`);
   if (content.kind === 'number' && content.value > 20_000 && content.value < 80_000)
     return refuse('The number looks like a date that lost its format. Format the cell as a date.');
   return refuse(parsed.reason === 'impossible' ? 'The calendar has no such day; the day comes first.' : undefined);

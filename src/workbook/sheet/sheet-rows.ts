@@ -7,7 +7,7 @@ import { columnLetter, columnNumber } from './addresses';
 export interface RawCell {
   /** From 1. */
   column: number;
-  /** `s` shared string, `str` and `inlineStr` text, `b` boolean, `e` error, empty for a number. */
+  /** `s` shared string, `str` and `inlineStr` text, `b` boolean, `e` error, `d` date in words, empty for a number. */
   type: string;
   style: number;
   /** The stored value, or the text of an inline string; undefined for a formula without a stored result. */
@@ -264,8 +264,7 @@ function filledCell({ type, style, data, value, formula, inline }: OpenCell, col
   // The stored result of a formula that gives an empty text is an empty text; any other has none.
   if (formula && data === '') return type === 'str' && value ? undefined : rawCell(column, type, style, undefined);
   if (data === '') return undefined;
-  // A date cell in words holds an ISO date; as text the date rules read it.
-  return rawCell(column, type === 'n' ? '' : type === 'd' ? 'str' : type, style, data);
+  return rawCell(column, type === 'n' ? '' : type, style, data);
 }
 
 function rawCell(column: number, type: string, style: string | undefined, data: string | undefined): RawCell {
