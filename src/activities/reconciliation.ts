@@ -210,7 +210,7 @@ export function createReconciliationActivities(deps: ActivityDependencies) {
       const problem = await pdfProblem(pool, partyId, eBRCNumber);
       if (problem === null) return { fetch: false };
       // The file first: a download finds what lies under the name, and would take a damaged one for the certificate.
-      if (problem === 'damaged') await documents.setAside({ name: eBRCNumber, kind: 'pdf' });
+      if (problem === 'damaged') await documents.setAside({ name: eBRCNumber, kind: 'pdf', mode });
       await forgetPdf(pool, partyId, eBRCNumber);
       return { fetch: true };
     },

@@ -51,7 +51,7 @@ export interface DocumentStore extends Records {
   /** SHA-256 of what is on disk now, hex. */
   sha256Of(name: string): Promise<string>;
   /** Moves a damaged document out of the way of a new one, and keeps it beside. False where there is none. */
-  setAside(input: { name: string; kind: DocumentKind }): Promise<boolean>;
+  setAside(input: { name: string; kind: DocumentKind; mode?: Mode }): Promise<boolean>;
 }
 
 const TEMPORARY = '.incoming-';
@@ -115,8 +115,8 @@ export function createDocumentStore({ root }: { root: string }): DocumentStore {
     exists: async (name) => fileExists(pathOf(name)),
     pathOf,
     sha256Of: async (name) => sha256OfFile(pathOf(name)),
-    setAside: async ({ name, kind }) => {
-      const path = pathOf(documentName(name, kind));
+    setAside: async ({ name, kind, mode }) => {
+      const path = pathOf(documentName(name, kind, mode));
       if (!(await fileExists(path))) return false;
       await rename(path, `${path}.damaged-${randomUUID()}`);
       await syncFolder(folder);

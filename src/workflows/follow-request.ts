@@ -96,7 +96,7 @@ function look(run: FilingRun, stage: SubmissionStage): Promise<PollResult> {
     exporterId,
     requestId: stage.requestId ?? '',
     submittedAt: stage.submittedAt ?? Date.now(),
-    failedAck: stage.ackStatus?.toLowerCase() === 'failed',
+    failedAck: stage.ackStatus?.trim().toLowerCase() === 'failed',
     ackErrors: stage.ackErrors ?? [],
   });
 }

@@ -32,7 +32,7 @@ export async function prepareFiling(run: FilingRun): Promise<void> {
     filingId,
     exporterId,
   });
-  if (ready.apiState === 'activation_pending') await waitForActivation(run, ready.activatesAt);
+  if (ready.apiState?.trim().toLowerCase() === 'activation_pending') await waitForActivation(run, ready.activatesAt);
   if (ready.balancesReadAt === null || Date.now() - ready.balancesReadAt > FRESH_BALANCE_MS) await freshenBalances(run);
   const { errors } = await calls('ledger', { summary: 'Check and reserve the balances' }).reserveBalances({
     filingId,

@@ -136,7 +136,9 @@ async function fetchPdfAgain(
   });
   if (!fetch) return null;
   const about = { summary: `Fetch the PDF of ${eBRCNumber} again`, rateClass: 'pdf', exporterId } as const;
-  await calls('helpful', { ...about, priorityKey: PRIORITY }).downloadCertificate({ exporterId, eBRCNumber });
+  const download = calls('helpful', { ...about, priorityKey: PRIORITY }).downloadCertificate;
+  // What came may be no whole PDF: it stays missing, and is asked for again by the next run.
+  if ((await download({ exporterId, eBRCNumber })).sha256 === null) return null;
   return kind === 'pdf_missing' ? 'the PDF was fetched' : 'the damaged PDF was set aside and fetched again';
 }
 
