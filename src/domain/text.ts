@@ -55,12 +55,16 @@ export function printableLines(text: string): string {
 
 /** For Markdown (the current details and summaries of the Temporal UI): no mark-up, no HTML, no links. */
 export function markdownText(text: string): string {
-  return printable(text)
-    .replace(/[\\`*_[\]<>|~#&!]/gu, '\\$&')
-    .replace(/:(?=\/\/)/gu, '\\:')
-    .replace(/\bwww\./giu, 'www\\.')
-    .replace(/^(\s*)([-+])(?=\s)/u, '$1\\$2')
-    .replace(/^(\s*\d+)([.)])(?=\s)/u, '$1\\$2');
+  return (
+    printable(text)
+      .replace(/[\\`*[\]<>|~#&!]/gu, '\\$&')
+      // Between letters an underscore marks up nothing; our own words, such as outcome_unknown, stay readable.
+      .replace(/(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu, '\\_')
+      .replace(/:(?=\/\/)/gu, '\\:')
+      .replace(/\bwww\./giu, 'www\\.')
+      .replace(/^(\s*)([-+])(?=\s)/u, '$1\\$2')
+      .replace(/^(\s*\d+)([.)])(?=\s)/u, '$1\\$2')
+  );
 }
 
 /** Temporal refuses summaries that are much longer, and with them the whole workflow task. */

@@ -278,11 +278,21 @@ it('takes new credentials for an exporter that is onboarded', async () => {
 });
 
 it('keeps its schedules on Temporal', async () => {
-  const applied = (await run(['schedules', 'apply', '--json'])).json<{ scheduleId: string; state: string }[]>();
-  expect(applied).toEqual([expect.objectContaining({ scheduleId: 'ebrc-refresh-irms-test', state: 'active' })]);
-  expect((await run(['schedules', 'apply', '--json'])).json()).toHaveLength(1);
-  expect((await run(['schedules', 'delete', '--json'])).json()).toEqual([
-    expect.objectContaining({ state: 'deleted' }),
-  ]);
+  const ids = ['refresh-irms', 'reconcile', 'heal-pdfs', 'sweep', 'prune'].map((id) => `ebrc-test-${id}`);
+  const applied = (await run(['schedules', 'apply', '--json'])).json<{ id: string; state: string; next: string[] }[]>();
+  expect(applied.map(({ id, state }) => [id, state])).toEqual(ids.map((id) => [id, 'active']));
+  for (const { next } of applied) expect(next.length).toBeGreaterThan(0);
+  expect((await run(['schedules', 'apply', '--json'])).json()).toHaveLength(ids.length);
+  const deleted = (await run(['schedules', 'delete', '--json'])).json<{ id: string; state: string }[]>();
+  expect(new Set(deleted.map(({ state }) => state))).toEqual(new Set(['deleted']));
   expect((await run(['schedules', 'list', '--json'])).json()).toEqual([]);
+});
+
+it('reconciles the ledger with the authority and finds nothing', async () => {
+  const reconciled = await run(['reconcile', '--exporter', EXPORTER, '--wait', '--json']);
+  expect(reconciled.code).toBe(0);
+  expect(reconciled.json()).toMatchObject({ state: 'done', skipped: [], findings: [], counts: { ours_not_theirs: 0 } });
+  expect((await run(['findings', '--exporter', EXPORTER, '--json'])).json()).toEqual([]);
+  const unknown = await run(['findings', 'acknowledge', '17', '--note', 'known', '--json']);
+  expect(unknown.code).toBe(3);
 });
