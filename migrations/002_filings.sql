@@ -194,8 +194,10 @@ CREATE TABLE certificates (
   filing_id     text,
   position      integer,
   first_seen_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-  -- When fetch-details showed it last, its day of issue, and what it is matched by.
+  -- When fetch-details showed it last and when a row claimed it, by this server's clock: workers' clocks differ. Its day of
+  -- issue, and what it is matched by.
   seen_at       timestamptz,
+  claimed_at    timestamptz,
   issued_on     date,
   match_key     text,
   -- The first word that the authority said of it.

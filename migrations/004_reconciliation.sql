@@ -31,7 +31,7 @@ CREATE TABLE findings (
 CREATE UNIQUE INDEX findings_open ON findings (party_id, key) WHERE closed_at IS NULL;
 CREATE INDEX findings_mode ON findings (mode, kind, first_seen_at);
 
--- Spans of days whose certificates were read whole, and when the reading began.
+-- Spans of days whose certificates were read whole, and when the reading began by this server's clock.
 CREATE TABLE certificate_windows (
   party_id  integer NOT NULL REFERENCES parties,
   from_date date NOT NULL,

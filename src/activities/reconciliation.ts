@@ -25,7 +25,7 @@ import {
 } from '../ledger/reconciliation/findings';
 import { openFilingsOf, partiesAfter, partyOf, type PartyToReconcile } from '../ledger/reconciliation/parties';
 import { endRun, startRun } from '../ledger/reconciliation/runs';
-import { lastReadings, saveWindow, windowsWithFindings } from '../ledger/reconciliation/windows';
+import { lastReadings, readingBegins, saveWindow, windowsWithFindings } from '../ledger/reconciliation/windows';
 import { withHeartbeat } from './call-context';
 import { withCredentials } from './credential-guard';
 import type { ActivityDependencies } from './dependencies';
@@ -135,7 +135,7 @@ export function createReconciliationActivities(deps: ActivityDependencies) {
       to: string;
     }): Promise<WindowReading & { certificates: number }> {
       const { partyId, exporterId, iecCode, from, to } = args;
-      const readAt = now();
+      const readAt = await readingBegins(pool);
       const details = await withCredentials(deps, exporterId, () =>
         withHeartbeat(exporterId, (context) =>
           api.fetchDetails(

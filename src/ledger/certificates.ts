@@ -47,7 +47,7 @@ export async function saveCertificates(
     `INSERT INTO certificates (party_id, exporter_id, ebrc_number, ebrc_date, status, document_no, document_date, bill_no, amount,
         currency, detail, first_seen_at, seen_at, issued_on, match_key, first_status)
      SELECT DISTINCT ON (r.ebrc_number) ${PARTY}, $1, r.ebrc_number, r.ebrc_date, r.status, r.document_no, r.document_date, r.bill_no,
-        r.amount, r.currency, r.detail, $3, $3, r.issued_on, r.match_key, r.status
+        r.amount, r.currency, r.detail, $3, clock_timestamp(), r.issued_on, r.match_key, r.status
        FROM jsonb_to_recordset($2::jsonb) AS r(ebrc_number text, ebrc_date text, status text, document_no text,
         document_date text, bill_no text, amount numeric, currency text, detail jsonb,
         issued_on date, match_key text)

@@ -56,11 +56,12 @@ async function certify(
          JOIN filing_rows r ON r.filing_id = $1 AND r.position = v.position AND r.state = ANY($5)
         ORDER BY r.position FOR UPDATE OF r
      )
-     INSERT INTO certificates AS c (party_id, exporter_id, ebrc_number, ebrc_date, filing_id, position, first_seen_at)
-     SELECT DISTINCT ON (number) party_id, $3, number, issued, filing_id, position, $4::timestamptz FROM open
+     INSERT INTO certificates AS c (party_id, exporter_id, ebrc_number, ebrc_date, filing_id, position, first_seen_at,
+        claimed_at)
+     SELECT DISTINCT ON (number) party_id, $3, number, issued, filing_id, position, $4::timestamptz, clock_timestamp() FROM open
       ORDER BY number, position
      ON CONFLICT (party_id, ebrc_number) DO UPDATE SET filing_id = excluded.filing_id, position = excluded.position,
-       ebrc_date = coalesce(c.ebrc_date, excluded.ebrc_date)
+       ebrc_date = coalesce(c.ebrc_date, excluded.ebrc_date), claimed_at = coalesce(c.claimed_at, excluded.claimed_at)
       WHERE c.filing_id IS NULL OR (c.filing_id, c.position) = (excluded.filing_id, excluded.position)
      RETURNING c.position, c.ebrc_number AS number`,
     [filingId, JSON.stringify(certified), exporterId, at, UNSETTLED_STATES],

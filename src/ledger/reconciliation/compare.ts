@@ -93,7 +93,7 @@ async function findInCertificates(client: Queryable, { partyId }: CompareArgs): 
             'fetch-details shows no such certificate' || coalesce('; it was last shown on ' || to_char(c.seen_at AT TIME ZONE 'Asia/Kolkata', 'YYYY-MM-DD'), '')
        FROM filing_rows r JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number
        JOIN covered v ON v.ebrc_number = r.ebrc_number AND NOT v.seen
-      WHERE r.party_id = $1 AND r.state = 'certified' AND r.settled_at < v.read_at`,
+      WHERE r.party_id = $1 AND r.state = 'certified' AND coalesce(c.claimed_at, '-infinity') < v.read_at`,
     [partyId],
   );
   await client.query(

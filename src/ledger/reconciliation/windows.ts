@@ -1,6 +1,13 @@
 import type { Queryable } from '../pool';
 import type { ReadWindow } from './compare';
 
+/** The moment by PostgreSQL's clock: what was seen and what was claimed is compared by it. */
+export async function readingBegins(db: Queryable): Promise<Date> {
+  const { rows } = await db.query<{ at: Date }>('SELECT clock_timestamp() AS at');
+  if (!rows[0]) throw new Error('PostgreSQL does not tell the time.');
+  return rows[0].at;
+}
+
 /** Records that every certificate of a span of days was read, beginning at `readAt`. Dates are YYYY-MM-DD. */
 export async function saveWindow(
   db: Queryable,
