@@ -8,7 +8,7 @@ import { isEnd } from '../domain/filing-states';
 import { personKey } from '../domain/person';
 import { abandonUpdate, approveUpdate, credentialsRenewedSignal, filingQuery, resolveUpdate } from './messages';
 import type { FilingRun } from './filing-run';
-import { dropWish, keepWish } from './wishes';
+import { keepWish } from './wishes';
 
 function refuse(message: string): never {
   throw ApplicationFailure.nonRetryable(message, 'refused');
@@ -66,18 +66,14 @@ async function approve(run: FilingRun, args: ApproveArgs): Promise<void> {
 
 async function resolve(run: FilingRun, args: ResolveArgs): Promise<void> {
   judgeResolve(run, args);
-  if (run.resolution || run.resolving) refuse('Another resolve is being worked on.');
-  run.resolving = true;
+  if (run.resolution) refuse('Another resolve is being worked on.');
+  // Before it is kept: a call that the run schedules in the meantime would be cancelled in the task that schedules it.
+  run.resolution = args;
   try {
     await keepWish(run, 'resolve', args);
-    // The question may have been answered meanwhile; the word must not be taken for another one.
-    judgeResolve(run, args);
-    run.resolution = args;
   } catch (error) {
-    await dropWish(run, 'resolve');
+    if (run.resolution === args) run.resolution = null;
     throw error;
-  } finally {
-    run.resolving = false;
   }
   await condition(() => run.resolution !== args);
   if (run.refusedResolution?.args === args) refuse(run.refusedResolution.message);
@@ -99,8 +95,9 @@ function judgeResolve(run: FilingRun, { as }: ResolveArgs): void {
 
 async function abandon(run: FilingRun, args: AbandonArgs): Promise<void> {
   if (isEnd(run.state)) refuse(`The filing has ended: ${run.state}.`);
-  await keepWish(run, 'abandon', args);
+  // Before it is kept: a call that the run schedules in the meantime would be cancelled in the task that schedules it.
   run.abandon = args;
+  await keepWish(run, 'abandon', args);
   await condition(() => isEnd(run.state));
 }
 

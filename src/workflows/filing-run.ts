@@ -58,8 +58,6 @@ export class FilingRun {
   abandon: AbandonArgs | null = null;
   approval: ApproveArgs | null = null;
   resolution: ResolveArgs | null = null;
-  /** A resolve is on its way into the ledger. */
-  resolving = false;
   /** The last resolve that the ledger or the service contradicted, and how. */
   refusedResolution: { args: ResolveArgs; message: string } | null = null;
   /** How often our own access was tried again in a row, and when last (ms since the epoch). */
