@@ -112,6 +112,7 @@ CREATE TABLE named_holders (
 CREATE TABLE submissions (
   filing_id    text NOT NULL REFERENCES filings ON DELETE CASCADE,
   submission   integer NOT NULL,
+  mode         text NOT NULL,
   row_count    integer NOT NULL,
   state        text NOT NULL DEFAULT 'planned',
   request_id   text,
@@ -126,7 +127,8 @@ CREATE TABLE submissions (
   document     text,
   PRIMARY KEY (filing_id, submission)
 );
-CREATE INDEX submissions_request ON submissions (request_id);
+-- A request files one submission.
+CREATE UNIQUE INDEX submissions_request ON submissions (mode, request_id);
 
 -- One row per try to send a submission. The mark `sending` is a conditional update from `open`: the fence
 -- (src/ledger/sending-mark.ts says what else it asks for).
@@ -139,6 +141,8 @@ CREATE TABLE attempts (
   payload_hash  text,
   -- Which execution set the mark: nobody but it may say that nothing was written.
   sender        text,
+  -- What was seen just before it; null where nothing could be read.
+  snapshot_id   bigint,
   opened_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
   sending_at    timestamptz,
   answered_at   timestamptz,

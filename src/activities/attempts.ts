@@ -4,10 +4,11 @@ import { addEvent } from '../ledger/filing-progress';
 import { answerInShort, partsOfAttemptId, type AttemptReading, type StoredAnswer } from '../domain/attempt';
 import { storeAnswer, storedAnswer, unexpectedAcceptances } from '../ledger/answers';
 import { markRowsUnknown, openAttempt, readAttempt, type OpenedAttempt } from '../ledger/attempts';
-import { moveRows, readRows, type FilingRow } from '../ledger/filing-rows';
-import { closeByPerson, type NotFiledOutcome } from '../ledger/person-answers';
+import { readRows, type FilingRow } from '../ledger/filing-rows';
+import { adoptRequestId, closeByPerson, type NotFiledOutcome, type NotFiledWord } from '../ledger/person-answers';
 import { withTransaction } from '../ledger/pool';
-import { adoptAnswer, adoptRequestId } from '../ledger/submissions';
+import { adoptAnswer, needSubmission } from '../ledger/submissions';
+import { closeUnknownRequest } from '../ledger/sisters';
 import { voidUnsent } from '../ledger/sends';
 import type { ActivityDependencies } from './dependencies';
 import { onWholeLedger } from './whole-ledger';
@@ -25,7 +26,7 @@ export interface AdoptedAnswer {
 
 /** Opening attempts, reading what became of them, and taking their answers over. Local work on the ledger. */
 export function createAttemptActivities(deps: ActivityDependencies) {
-  const { pool, documents, clock, logger } = deps;
+  const { pool, documents, clock, logger, settings, mode } = deps;
   const now = () => new Date(clock());
   return {
     /** Opens a submission's next attempt, or says why there is none: one stands, or nothing is to be sent any more. */
@@ -53,16 +54,11 @@ export function createAttemptActivities(deps: ActivityDependencies) {
     }): Promise<AdoptedAnswer> {
       const { filingId, submission, attemptId } = args;
       const at = now();
-      const { submittedAt, answer } = await withTransaction(pool, async (client) => {
+      const { adopted, answer } = await withTransaction(pool, async (client) => {
         await storeAnswer(client, { attemptId, answer: args.answer, at });
         const answer = (await storedAnswer(client, attemptId)) ?? args.answer;
-        await adoptAnswer(client, { filingId, submission, answer, at });
-        await moveRows(client, { filingId, submission, state: 'submitted' });
-        const { rows } = await client.query<{ at: Date }>(
-          'SELECT submitted_at AS at FROM submissions WHERE filing_id = $1 AND submission = $2',
-          [filingId, submission],
-        );
-        return { submittedAt: rows[0]?.at ?? at, answer };
+        await adoptAnswer(client, { filingId, submission, attemptId, answer, at });
+        return { adopted: await needSubmission(client, filingId, submission), answer };
       });
       const mismatch = reconcileUpload(await readRows(pool, filingId, submission), answer);
       if (mismatch) {
@@ -70,10 +66,10 @@ export function createAttemptActivities(deps: ActivityDependencies) {
         await addEvent(pool, { filingId, at, kind: 'upload_mismatch', text: mismatch });
       }
       return {
-        requestId: answer.requestId ?? null,
+        requestId: adopted.requestId,
         dgftAckId: answer.dgftAckId ?? null,
         ackStatus: answer.ackStatus ?? null,
-        submittedAt: submittedAt.getTime(),
+        submittedAt: (adopted.submittedAt ?? at).getTime(),
         errors: errorsInShort(answer.errorDetails ?? []),
         standing:
           [
@@ -85,27 +81,36 @@ export function createAttemptActivities(deps: ActivityDependencies) {
       };
     },
 
-    /** A person found the request of a submission at the service. */
+    /** A person found the request of an attempt at the service. `doubt` says why it cannot be taken over. */
     async adoptRequestId(args: {
-      filingId: string;
-      submission: number;
+      attemptId: string;
       requestId: string;
-    }): Promise<{ submittedAt: number }> {
+    }): Promise<{ doubt: string } | { doubt: null; submittedAt: number }> {
       const at = now();
+      const { filingId, submission } = partsOfAttemptId(args.attemptId);
       return withTransaction(pool, async (client) => {
-        await adoptRequestId(client, { ...args, at });
-        await moveRows(client, { ...args, state: 'submitted' });
-        const { rows } = await client.query<{ at: Date }>(
-          'SELECT submitted_at AS at FROM submissions WHERE filing_id = $1 AND submission = $2',
-          [args.filingId, args.submission],
-        );
-        return { submittedAt: (rows[0]?.at ?? at).getTime() };
+        const doubt = await adoptRequestId(client, { ...args, mode, at });
+        if (doubt !== null) return { doubt };
+        const { submittedAt } = await needSubmission(client, filingId, submission);
+        return { doubt: null, submittedAt: (submittedAt ?? at).getTime() };
       });
     },
 
     /** A person says that nothing of an attempt was filed. */
-    closeByPerson: (args: { attemptId: string; by: string; note: string }): Promise<NotFiledOutcome> =>
-      onWholeLedger(deps, filingOf(args), (client) => closeByPerson(client, { ...args, at: now() })),
+    closeByPerson: (args: Omit<NotFiledWord, 'at' | 'settleAfterMs'>): Promise<NotFiledOutcome> =>
+      onWholeLedger(deps, filingOf(args), (client) =>
+        closeByPerson(client, { ...args, settleAfterMs: settings.settleAfterMs, at: now() }),
+      ),
+
+    /** The service does not know the request of a Failed acknowledgement, to the end of the settle window. */
+    closeUnknownRequest: (args: {
+      filingId: string;
+      submission: number;
+      requestId: string;
+    }): Promise<'closed' | 'kept' | 'sister'> =>
+      onWholeLedger(deps, args.filingId, (client) =>
+        closeUnknownRequest(client, { ...args, settleAfterMs: settings.settleAfterMs, at: now() }),
+      ),
 
     /** The rows of an attempt of unknown outcome are shown as such. */
     markRowsUnknown: ({ attemptId }: { attemptId: string }): Promise<void> =>

@@ -2,20 +2,18 @@ import type { Readable } from 'node:stream';
 import type { DownloadInfo } from '../api/client-types';
 import { DocumentError } from '../documents/document-error';
 import type { StoredDocument } from '../documents/document-store';
-import { matchCertificates } from '../domain/certificate-matching';
 import { compareFilingDates, filingDateFromAnything, filingDateInKolkata } from '../domain/dates';
 import {
   archivedPdf,
   certificatesToArchive,
   countWithoutDetail,
   markArchived,
-  numbersNotToAdopt,
   postponePdf,
-  unclaimedCertificates,
   type PdfsToArchive,
 } from '../ledger/certificates';
-import { countOpenRows, openRowsOf, readRows, settleRows } from '../ledger/filing-rows';
-import { lockFiling } from '../ledger/filing-lock';
+import { adoptCertificates } from '../ledger/adoption';
+import { latestAttempt } from '../ledger/attempts';
+import { countOpenRows, readRows } from '../ledger/filing-rows';
 import { withTransaction } from '../ledger/pool';
 import { readSubmissions } from '../ledger/submissions';
 import { withHeartbeat, withStepHeartbeat } from './call-context';
@@ -74,7 +72,7 @@ export function createCertificateActivities(deps: ActivityDependencies) {
       const from = open || !first ? sentFrom : first;
       const to = open || !last ? filingDateInKolkata(clock()) : last;
       await readDetails(deps, { exporterId, iecCode, from: compareFilingDates(from, to) <= 0 ? from : to, to });
-      if (open) await fillRows({ filingId, exporterId, sentFrom, sentAt: new Date(Math.min(clock(), ...sent)) });
+      if (open) await fillRows({ filingId, exporterId });
       return {
         withoutDetail: await countWithoutDetail(pool, filingId),
         open: await countOpenRows(pool, filingId, submission),
@@ -139,23 +137,21 @@ export function createCertificateActivities(deps: ActivityDependencies) {
     }
   }
 
-  async function fillRows(args: {
-    filingId: string;
-    exporterId: string;
-    sentFrom: string;
-    sentAt: Date;
-  }): Promise<void> {
-    const { filingId, exporterId, sentAt } = args;
-    const fill = () =>
-      withTransaction(pool, async (client) => {
-        await lockFiling(client, filingId);
-        const entries = await unclaimedCertificates(client, exporterId);
-        const excluded = await numbersNotToAdopt(client, exporterId, sentAt);
-        const rows = await openRowsOf(client, filingId, exporterId);
-        const { matches } = matchCertificates(rows, entries, { excluded, issuedFrom: args.sentFrom });
-        const verdicts = matches.map((match) => ({ outcome: 'certified' as const, ...match }));
-        await settleRows(client, { filingId, exporterId, verdicts, at: new Date(clock()) });
-      });
-    await withStepHeartbeat(fill);
+  /** Rows of requests that the authority has processed, and whose certificates the status did not name. */
+  async function fillRows({ filingId, exporterId }: { filingId: string; exporterId: string }): Promise<void> {
+    for (const { submission, state, submittedAt } of await readSubmissions(pool, filingId)) {
+      if (submittedAt === null || state === 'planned' || state === 'released') continue;
+      const last = await latestAttempt(pool, filingId, submission);
+      if (!last) continue;
+      const args = {
+        filingId,
+        submission,
+        exporterId,
+        attemptId: last.attemptId,
+        settles: false,
+        at: new Date(clock()),
+      };
+      await withStepHeartbeat(() => withTransaction(pool, (client) => adoptCertificates(client, args)));
+    }
   }
 }

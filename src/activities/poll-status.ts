@@ -18,6 +18,7 @@ import {
   savePollState,
   type PollState,
 } from '../ledger/submissions';
+import { sisterInDoubt, turnToSister } from '../ledger/sisters';
 import { failureOf, notYet } from './application-failure';
 import { withHeartbeat, withStepHeartbeat } from './call-context';
 import { withCredentials } from './credential-guard';
@@ -39,9 +40,10 @@ export interface PollArgs {
 export interface PollResult {
   /**
    * `terminal`: every row has its outcome. `incomplete`: the authority is done but did not say which rows: fetch-details
-   * fills them. `unknown_request`: nothing was filed.
+   * fills them. `unknown_request`: the service still does not know it at the end of the settle window, after an acknowledgement
+   * that said Failed. `sister`: rejected, but another attempt of the submission was sent too, whose outcome is looked into now.
    */
-  outcome: 'terminal' | 'incomplete' | 'unknown_request';
+  outcome: 'terminal' | 'incomplete' | 'unknown_request' | 'sister';
   processingStatus: string | null;
   errors: string[];
 }
@@ -161,14 +163,24 @@ export function createPollActivities(deps: ActivityDependencies) {
         throw notYet(`${verdict.reason}; looked after ${Math.round(age / 60_000)} minutes.`, await nextDelay(args));
       }
       const at = new Date(clock());
-      await withStepHeartbeat(() =>
+      const { requestId } = args;
+      const waitsForSister = await withStepHeartbeat(() =>
         withTransaction(pool, async (client) => {
+          const errored = verdict.rows.some((row) => row.outcome === 'errored');
+          if (errored && (await sisterInDoubt(client, { filingId, submission, requestId })) !== null) {
+            const verdicts = verdict.rows.filter((row) => row.outcome === 'certified');
+            await settleRows(client, { filingId, exporterId, verdicts, at });
+            await turnToSister(client, { filingId, submission, requestId, at });
+            return true;
+          }
           await settleRows(client, { filingId, exporterId, verdicts: verdict.rows, at });
           const state = result === 'incomplete' ? 'acknowledged' : 'terminal';
           await moveSubmission(client, { filingId, submission, state, processingStatus: record.processingStatus, at });
           await recordAcknowledgementTime(client, { filingId, submission, mode, tookMs: age, at });
+          return false;
         }),
       );
+      if (waitsForSister) return { outcome: 'sister', processingStatus: record.processingStatus, errors: [] };
       return {
         outcome: result === 'incomplete' ? 'incomplete' : 'terminal',
         processingStatus: record.processingStatus,

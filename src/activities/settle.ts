@@ -1,18 +1,11 @@
-import { matchCertificates, type Ambiguity } from '../domain/certificate-matching';
+import type { Ambiguity } from '../domain/certificate-matching';
 import { filingDateInKolkata } from '../domain/dates';
+import { adoptCertificates } from '../ledger/adoption';
 import { noteCertificatesRead, sendingAt } from '../ledger/attempts';
-import { numbersNotToAdopt, unclaimedCertificates } from '../ledger/certificates';
 import { saveEvidence } from '../ledger/filing-notes';
-import { openRowsOf, readRows, settleRows } from '../ledger/filing-rows';
+import { countOpenRows } from '../ledger/filing-rows';
 import { withTransaction } from '../ledger/pool';
-import {
-  balancesNow,
-  recentCertificateSnapshot,
-  saveSnapshot,
-  snapshotBefore,
-  type Snapshot,
-} from '../ledger/snapshots';
-import { moveSubmission } from '../ledger/submissions';
+import { balancesNow, recentCertificateSnapshot, saveSnapshot, snapshotOf, type Snapshot } from '../ledger/snapshots';
 import type { ActivityDependencies } from './dependencies';
 import { iecOf } from '../ledger/exporters';
 import { readDetails } from './read-details';
@@ -21,6 +14,8 @@ import { readDetails } from './read-details';
 export interface Evidence {
   gatheredAt: string;
   sentAt: string | null;
+  /** Whether the service was asked for certificates in this round. */
+  looked: boolean;
   /** Rows that certificates proved to be filed, in this round. */
   adopted: { position: number; eBRCNumber: string }[];
   /** Rows still without proof. */
@@ -40,6 +35,7 @@ export interface Evidence {
 
 /** A filing of the same exporter made seconds ago has read today's certificates already. */
 const SNAPSHOT_STILL_FRESH_WINDOWS = 1;
+const DAY_MS = 24 * 60 * 60_000;
 
 /** Looking before a send and after a lost answer. */
 export function createSettleActivities(deps: ActivityDependencies) {
@@ -61,7 +57,7 @@ export function createSettleActivities(deps: ActivityDependencies) {
     },
 
     /**
-     * Notes which certificates the exporter has today and what its IRMs' balances are, before a send: an unknown outcome is
+     * Notes which certificates the exporter has of today and yesterday and what its IRMs' balances are, before a send: an unknown outcome is
      * settled against it.
      */
     async takeSnapshot(args: {
@@ -88,8 +84,9 @@ export function createSettleActivities(deps: ActivityDependencies) {
         await saveSnapshot(pool, { filingId, submission, exporterId, certificates: null, at });
         return { certificates: null };
       }
-      const today = filingDateInKolkata(at.getTime());
-      const certificates = await readDetails(deps, { exporterId, iecCode, from: today, to: today });
+      // Yesterday's too: a send around midnight is settled against both days.
+      const days = { from: filingDateInKolkata(at.getTime() - DAY_MS), to: filingDateInKolkata(at.getTime()) };
+      const certificates = await readDetails(deps, { exporterId, iecCode, ...days });
       await saveSnapshot(pool, { filingId, submission, exporterId, certificates, at });
       return { certificates: certificates.length };
     },
@@ -106,28 +103,27 @@ export function createSettleActivities(deps: ActivityDependencies) {
       attemptId: string;
     }): Promise<Evidence> {
       const { filingId, submission, exporterId } = args;
-      const sentAt = await sendingAt(pool, args.attemptId);
+      const { attemptId } = args;
+      const sentAt = await sendingAt(pool, attemptId);
       const now = clock();
-      const before = sentAt ? await snapshotBefore(pool, { filingId, submission, sentAt }) : null;
+      const before = await snapshotOf(pool, attemptId);
       const iecCode = await iecOf(pool, exporterId);
       const problem = problemOf({ sentAt, before, iecCode });
       if (sentAt && iecCode) {
-        const from = filingDateInKolkata(sentAt.getTime());
+        // A day earlier too: the authority's midnight may have come between the send and its certificates.
+        const from = filingDateInKolkata(sentAt.getTime() - DAY_MS);
         await readDetails(deps, { exporterId, iecCode, from, to: filingDateInKolkata(now) });
       }
+      const adoption = { filingId, submission, exporterId, attemptId, settles: true, at: new Date(now) };
       const found =
-        sentAt && !problem
-          ? await adoptCertificates({ filingId, submission, exporterId, sentAt })
-          : { adopted: [], ambiguous: [] };
-      const rows = await readRows(pool, filingId, submission);
-      const openRows = rows.filter(
-        (row) => row.state === 'unknown' || row.state === 'planned' || row.state === 'submitted',
-      ).length;
+        problem === null
+          ? await withTransaction(pool, (client) => adoptCertificates(client, adoption))
+          : { adopted: [], ambiguous: [], openRows: await countOpenRows(pool, filingId, submission) };
       const evidence: Evidence = {
         gatheredAt: new Date(now).toISOString(),
         sentAt: sentAt?.toISOString() ?? null,
+        looked: sentAt !== null && iecCode !== null,
         ...found,
-        openRows,
         balances: compareBalances(
           before?.balances ?? [],
           await balancesNow(pool, { filingId, submission, exporterId }),
@@ -135,24 +131,9 @@ export function createSettleActivities(deps: ActivityDependencies) {
         problem,
       };
       await saveEvidence(pool, filingId, evidence);
-      if (openRows === 0) await moveSubmission(pool, { filingId, submission, state: 'settled', at: new Date(now) });
       return evidence;
     },
   };
-
-  async function adoptCertificates(args: { filingId: string; submission: number; exporterId: string; sentAt: Date }) {
-    const { filingId, exporterId, sentAt } = args;
-    return withTransaction(pool, async (client) => {
-      const excluded = await numbersNotToAdopt(client, exporterId, sentAt);
-      const entries = await unclaimedCertificates(client, exporterId);
-      const rows = await openRowsOf(client, filingId, exporterId);
-      const issuedFrom = filingDateInKolkata(sentAt.getTime());
-      const { matches, ambiguous } = matchCertificates(rows, entries, { excluded, issuedFrom });
-      const verdicts = matches.map((match) => ({ outcome: 'certified' as const, ...match }));
-      await settleRows(client, { filingId, exporterId, verdicts, at: new Date(clock()) });
-      return { adopted: matches.map(({ position, eBRCNumber }) => ({ position, eBRCNumber })), ambiguous };
-    });
-  }
 }
 
 /** Why certificates may not be adopted, in words for a person; null when they may. */

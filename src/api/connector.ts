@@ -18,13 +18,14 @@ export function createConnector(options: ConnectionOptions): buildConnector.conn
 
 /**
  * A connector for exactly one connection, which runs `ready` once the connection is up and hands it over only when
- * that succeeds. The HTTP library writes the request in the same turn as the hand-over, so nothing can come between
+ * that succeeds, and when `inTime` does not throw in the very turn of the hand-over. The HTTP library writes the request in the same turn as the hand-over, so nothing can come between
  * `ready` and the first byte. It would also reconnect by itself after a connection that broke before the write; a
  * second connection is refused here, since `ready` has set a mark that stands for one write only.
  */
 export function createSingleUseConnector(
   connect: buildConnector.connector,
   ready: () => Promise<void>,
+  inTime: () => void,
 ): buildConnector.connector {
   let used = false;
   return (options, callback) => {
@@ -40,6 +41,13 @@ export function createSingleUseConnector(
       }
       ready().then(
         () => {
+          try {
+            inTime();
+          } catch {
+            socket.destroy();
+            callback(new Error('The time for the request was over before it was written.'), null);
+            return;
+          }
           if (isUsable(socket)) {
             callback(null, socket);
           } else {

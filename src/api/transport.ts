@@ -65,7 +65,10 @@ export function createTransport(options: { origin: string; connectTimeoutMs: num
       const run = new Exchange(request);
       const own = request.ownConnection;
       const dispatcher = own
-        ? new Client(origin, { connect: createSingleUseConnector(connect, () => run.prepare(own)), pipelining: 0 })
+        ? new Client(origin, {
+            connect: createSingleUseConnector(connect, () => run.prepare(own), run.assertInTime),
+            pipelining: 0,
+          })
         : pool;
       try {
         return await run.perform(
@@ -107,6 +110,10 @@ class Exchange {
       this.beforeWriteError = { thrown: error };
       throw error;
     }
+  }
+
+  /** Throws when nothing may be written any more: given up, or past the time that connection, marks and exchange share. */
+  readonly assertInTime = (): void => {
     this.stop.signal.throwIfAborted();
     // A process that was stopped and woken again runs this before its timers: the clocks say what they cannot yet.
     // The wall clock counts too, because the other one stands still while a machine sleeps.
@@ -115,7 +122,7 @@ class Exchange {
       this.stop.abort(this.timeoutError());
       throw this.timeoutError();
     }
-  }
+  };
 
   async perform<T>(
     dispatch: (options: Dispatcher.RequestOptions) => Promise<Dispatcher.ResponseData>,

@@ -1,7 +1,8 @@
 /**
  * Which certificate belongs to which row, when only fetch-details can say (spec: "Certificate detail"). An entry has no
  * IRM number, so document, date, amount and currency must agree, and one certificate must fit one row alone. Where several
- * agree in all of that, the exporter's own bill number may tell them apart: whatever stays ambiguous is left open and named.
+ * agree in all of that, the exporter's own bill number may tell them apart, and one that differs is never adopted: whatever
+ * stays ambiguous is left open and named.
  */
 import { compareFilingDates, filingDateFromAnything, type FilingDate } from './dates';
 import { certificateIdentity, comparableText } from './identity';
@@ -116,6 +117,12 @@ function byBill(rows: OpenRow[], found: CertificateEntry[]): Group[] {
   }));
 }
 
+/** Whether both name a bill, and not the same: then the certificate may be somebody else's filing of the document. */
+function billsDiffer(row: OpenRow, certificate: CertificateEntry): boolean {
+  const [ours, theirs] = [comparableText(row.billNo), comparableText(certificate.billNo ?? '')];
+  return ours !== '' && theirs !== '' && ours !== theirs;
+}
+
 function judgeGroup({ rows, found }: Group, result: MatchResult): void {
   const mine = rows.filter((row) => row.mine);
   const [row] = mine;
@@ -123,7 +130,7 @@ function judgeGroup({ rows, found }: Group, result: MatchResult): void {
   if (!row) return;
   if (!certificate) {
     result.unmatched.push(...mine.map((each) => each.position));
-  } else if (rows.length === 1 && found.length === 1) {
+  } else if (rows.length === 1 && found.length === 1 && !billsDiffer(row, certificate)) {
     result.matches.push({
       position: row.position,
       eBRCNumber: certificate.eBRCNumber,

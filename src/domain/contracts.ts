@@ -200,6 +200,8 @@ export interface FilingView {
   declaration: string | null;
   madeBy: string | null;
   madeAt: string | null;
+  /** The attempt of unknown outcome that `resolve` answers, or the one that was accepted last; null: nothing was sent. */
+  attempt: string | null;
   corrects: string | null;
   correctedBy: string[];
   counts: FilingCounts;
@@ -244,6 +246,10 @@ export interface ApproveArgs {
 }
 export interface ResolveArgs {
   as: 'filed' | 'not-filed';
+  /** The attempt that is answered for, as the filing shows it in `attempt`; refused for any other. */
+  attemptId?: string;
+  /** `not-filed` although the service cannot be looked at: by somebody else than who said it first, after the settle window. */
+  unseen?: boolean;
   requestId?: string;
   note: string;
   by: string;

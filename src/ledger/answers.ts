@@ -35,6 +35,9 @@ export async function storeAnswer(
   );
   const own = rows.find((row) => row.attemptId === attemptId);
   if (own?.state === 'answered') return;
+  // The answer was stored, and what came of it closed the attempt since.
+  if (own?.state === 'not_sent' && own.answer?.kind === answer.kind && own.answer.requestId === answer.requestId)
+    return;
   const others = rows.filter((row) => row.attemptId !== attemptId);
   if (answer.kind === 'accepted') {
     await client.query(

@@ -7,6 +7,7 @@ import {
 } from '../domain/attempt';
 import type { FilingState } from '../domain/filing-states';
 import { lockFiling } from './filing-lock';
+import { holderBeside } from './live-mappings';
 import type { Queryable } from './pool';
 import type { SubmissionState } from './submissions';
 
@@ -38,7 +39,10 @@ export async function openAttempt(
   // An acknowledgement without a request id to ask about is settled as a lost answer is.
   if (state !== 'planned' && (state !== 'acknowledged' || requestId !== null)) return { outcome: 'passed', state };
   const standing = await standingAttempt(client, filingId, submission);
-  if (standing) return { outcome: 'attempt', ...standing };
+  if (standing) {
+    if (standing.state === 'open') await noteSnapshot(client, standing.attemptId);
+    return { outcome: 'attempt', ...standing };
+  }
   const gone = await rowsGone(client, filingId, submission);
   if (gone !== null) return { outcome: 'rows_gone', reason: gone };
   const wait = await certificatesToRead(client, filing.exporterId);
@@ -50,7 +54,22 @@ export async function openAttempt(
     `INSERT INTO attempts (attempt_id, filing_id, submission, number, state) VALUES ($1, $2, $3, $4, 'open')`,
     [attemptId, filingId, submission, number],
   );
+  await noteSnapshot(client, attemptId);
   return { outcome: 'attempt', attemptId, number, state: 'open' };
+}
+
+/**
+ * The newest snapshot of the submission is the one from before this attempt, unless another attempt had it: then none was taken. By
+ * the order in which they were written, and by no worker's clock.
+ */
+async function noteSnapshot(client: Queryable, attemptId: string): Promise<void> {
+  await client.query(
+    `UPDATE attempts a SET snapshot_id = s.id
+       FROM (SELECT max(n.snapshot_id) AS id FROM snapshots n JOIN attempts o USING (filing_id, submission) WHERE o.attempt_id = $1) AS s
+      WHERE a.attempt_id = $1 AND s.id IS NOT NULL AND NOT EXISTS (SELECT FROM attempts t WHERE t.filing_id = a.filing_id
+        AND t.submission = a.submission AND t.attempt_id <> $1 AND t.snapshot_id >= s.id)`,
+    [attemptId],
+  );
 }
 
 /** What `ebrc ledger restored --documents restored` asks for before anything of a party is sent; null when it was done. */
@@ -80,7 +99,12 @@ async function rowsGone(client: Queryable, filingId: string, submission: number)
     [filingId, submission],
   );
   const { gone = 0, why = null } = rows[0] ?? {};
-  return gone > 0 ? (why ?? `${gone} rows of the submission are not to be sent any more`) : null;
+  if (gone > 0) return why ?? `${gone} rows of the submission are not to be sent any more`;
+  const holder = await holderBeside(client, filingId, submission);
+  return (
+    holder &&
+    `Filing ${holder} holds a mapping of it too, which was found after both were recorded: see to that one first.`
+  );
 }
 
 /** The attempt of a submission that may be sent, is on its way, or was accepted; null where none is. */

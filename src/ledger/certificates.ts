@@ -81,16 +81,6 @@ function isoDateOf(text: string | null): string | null {
   return date === null ? null : isoFromFilingDate(date);
 }
 
-/** Numbers that may not be adopted for a send: they belong to a row, or were seen before it. */
-export async function numbersNotToAdopt(db: Queryable, exporterId: string, sentAt: Date): Promise<Set<string>> {
-  const { rows } = await db.query<{ number: string }>(
-    `SELECT ebrc_number AS number FROM certificates
-      WHERE party_id = ${PARTY} AND (filing_id IS NOT NULL OR first_seen_at < $2)`,
-    [exporterId, sentAt],
-  );
-  return new Set(rows.map((row) => row.number));
-}
-
 /** Certificates of an exporter that belong to no row yet, as fetch-details described them. */
 export async function unclaimedCertificates(db: Queryable, exporterId: string): Promise<CertificateEntry[]> {
   const { rows } = await db.query<CertificateEntry>(

@@ -128,3 +128,12 @@ export async function firstEventAt(db: Queryable, filingId: string, kind: string
   );
   return rows[0]?.at ?? null;
 }
+
+/** How many lines of this kind a filing's story has. */
+export async function countEvents(db: Queryable, filingId: string, kind: string): Promise<number> {
+  const { rows } = await db.query<{ n: number }>(
+    'SELECT count(*)::int AS n FROM filing_events WHERE filing_id = $1 AND kind = $2',
+    [filingId, kind],
+  );
+  return rows[0]?.n ?? 0;
+}

@@ -145,19 +145,25 @@ export async function rowStates(db: Queryable, filingId: string): Promise<RowSta
 }
 
 /**
- * The rows of a filing that still lack a certificate, and the rows of other filings of the exporter's party that could claim
- * the same ones.
+ * The rows of a filing, or of one of its submissions, that were sent and lack a certificate, and the sent rows of all other
+ * filings of the party, which could claim the same ones.
  */
-export async function openRowsOf(db: Queryable, filingId: string, exporterId: string): Promise<OpenRow[]> {
-  const { rows } = await db.query<Omit<OpenRow, 'mine'>>(
-    `SELECT filing_id AS "filingId", position, mapping->>'sbCumInvoiceNumber' AS "sbCumInvoiceNumber",
+export async function openRowsOf(
+  db: Queryable,
+  { filingId, submission, exporterId }: { filingId: string; submission?: number; exporterId: string },
+): Promise<OpenRow[]> {
+  const { rows } = await db.query<Omit<OpenRow, 'mine'> & { submission: number }>(
+    `SELECT filing_id AS "filingId", position, submission, mapping->>'sbCumInvoiceNumber' AS "sbCumInvoiceNumber",
             mapping->>'sbCumInvoiceDate' AS "sbCumInvoiceDate", mapped_amount::text AS "mappedIRMAmountFCC", currency,
             mapping->>'billNo' AS "billNo"
        FROM filing_rows
-      WHERE party_id = (SELECT party_id FROM exporters WHERE exporter_id = $2) AND live AND ebrc_number IS NULL
-        AND (filing_id = $1 OR submitted_at IS NOT NULL)
+      WHERE party_id = (SELECT party_id FROM exporters WHERE exporter_id = $1) AND live AND ebrc_number IS NULL
+        AND submitted_at IS NOT NULL
       ORDER BY filing_id, position`,
-    [filingId, exporterId],
+    [exporterId],
   );
-  return rows.map((row) => ({ ...row, mine: row.filingId === filingId }));
+  return rows.map(({ submission: of, ...row }) => ({
+    ...row,
+    mine: row.filingId === filingId && (submission === undefined || of === submission),
+  }));
 }

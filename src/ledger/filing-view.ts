@@ -17,6 +17,7 @@ export async function readFilingView(db: Queryable, filingId: string): Promise<F
   ]);
   return {
     ...headOf(filing),
+    attempt: await attemptInQuestion(db, filingId),
     counts,
     submissions,
     rows,
@@ -27,7 +28,7 @@ export async function readFilingView(db: Queryable, filingId: string): Promise<F
 }
 
 /** A filing without its rows, for lists. */
-export type FilingSummary = Omit<FilingView, 'rows' | 'submissions' | 'correctedBy'>;
+export type FilingSummary = Omit<FilingView, 'rows' | 'submissions' | 'correctedBy' | 'attempt'>;
 
 /** Filings, newest first, each with its counts. */
 export async function listFilingViews(db: Queryable, filter: FilingFilter): Promise<FilingSummary[]> {
@@ -95,6 +96,18 @@ async function readSubmissionViews(db: Queryable, filingId: string): Promise<Sub
     [filingId],
   );
   return rows.map((row) => ({ ...row, submittedAt: row.submittedAt?.toISOString() ?? null }));
+}
+
+/** The attempt that a person's word would be about: the first of unknown outcome, then the first whose request is followed. */
+export async function attemptInQuestion(db: Queryable, filingId: string): Promise<string | null> {
+  const { rows } = await db.query<{ id: string }>(
+    `SELECT attempt_id AS id FROM attempts JOIN submissions s USING (filing_id, submission)
+      WHERE filing_id = $1 AND attempts.state IN ('sending', 'answered')
+      ORDER BY s.request_id IS NOT NULL, s.state NOT IN ('planned', 'acknowledged'), submission,
+        attempts.state = 'answered', number LIMIT 1`,
+    [filingId],
+  );
+  return rows[0]?.id ?? null;
 }
 
 async function readCorrections(db: Queryable, filingId: string): Promise<string[]> {

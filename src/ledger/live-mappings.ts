@@ -96,6 +96,22 @@ export async function collidingClaims(db: Queryable, filingId: string): Promise<
   return rows.map(({ row, mapping, ...holder }) => refusal({ row, mapping }, [holder], option));
 }
 
+/**
+ * The filing of a live row with the mapping of one of a submission's, where neither was permitted beside the other; null
+ * where there is none. Such rows meet when parties turn out to be one, or when sends are brought back into a ledger.
+ */
+export async function holderBeside(db: Queryable, filingId: string, submission: number): Promise<string | null> {
+  const { rows } = await db.query<{ filingId: string }>(
+    `SELECT o.filing_id AS "filingId" FROM filing_rows r
+       JOIN filing_rows o ON o.fingerprint = r.fingerprint AND o.live AND o.filing_id <> r.filing_id
+      WHERE r.filing_id = $1 AND r.submission = $2 AND r.live
+        AND o.filing_id <> ALL (coalesce(r.permit_besides, '{}')) AND r.filing_id <> ALL (coalesce(o.permit_besides, '{}'))
+      ORDER BY o.filing_id LIMIT 1`,
+    [filingId, submission],
+  );
+  return rows[0]?.filingId ?? null;
+}
+
 /** Live rows of these mappings, the highest ordinal first. */
 async function liveHolders(db: Queryable, fingerprints: string[]): Promise<Holder[]> {
   const { rows } = await db.query<Holder>(

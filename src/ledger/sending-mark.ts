@@ -1,5 +1,6 @@
 import { partsOfAttemptId, type AttemptState, type MarkRefusal } from '../domain/attempt';
 import { lockFiling } from './filing-lock';
+import { holderBeside } from './live-mappings';
 import type { Queryable } from './pool';
 
 export type Mark =
@@ -10,7 +11,8 @@ export type Mark =
 /**
  * The fence: marks an open attempt as being sent by `sender`, and its rows as submitted, and takes the ledger's next send
  * number. Refused unless all of this holds at once: the attempt is open, its filing has not ended, every row of its
- * submission is live and planned, and no other attempt of the submission is open, on its way or accepted. Must run in a
+ * submission is live and planned and holds its mapping alone, or beside those that it was permitted beside, and no other
+ * attempt of the submission is open, on its way or accepted. Must run in a
  * transaction, of which a refusal changes nothing; the commit is waited for even where the database's default is not to.
  */
 export async function markSending(
@@ -70,7 +72,10 @@ async function refusalOf(
     [filingId, submission],
   );
   const gone = rows.filter(({ live, state }) => !live || state !== 'planned');
-  if (rows.length > 0 && gone.length === 0) return null;
+  if (rows.length > 0 && gone.length === 0) {
+    const holder = await holderBeside(client, filingId, submission);
+    return holder === null ? null : refused('rows', `filing ${holder} holds a mapping of it too`);
+  }
   const states = [...new Set(gone.map(({ state }) => state))].join(', ') || 'gone';
   return refused('rows', `${gone.length} of its ${rows.length} rows are not planned any more (${states})`);
 }

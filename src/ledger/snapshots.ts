@@ -45,15 +45,12 @@ export async function balancesNow(
   return rows[0]?.balances ?? [];
 }
 
-/** The last snapshot of a submission that was taken before its send. */
-export async function snapshotBefore(
-  db: Queryable,
-  { filingId, submission, sentAt }: { filingId: string; submission: number; sentAt: Date },
-): Promise<Snapshot | null> {
+/** What was seen just before an attempt; null where nothing was. */
+export async function snapshotOf(db: Queryable, attemptId: string): Promise<Snapshot | null> {
   const { rows } = await db.query<Snapshot>(
-    `SELECT taken_at AS "takenAt", certificates, balances FROM snapshots
-      WHERE filing_id = $1 AND submission = $2 AND taken_at <= $3 ORDER BY taken_at DESC LIMIT 1`,
-    [filingId, submission, sentAt],
+    `SELECT s.taken_at AS "takenAt", s.certificates, s.balances FROM snapshots s JOIN attempts a USING (snapshot_id)
+      WHERE a.attempt_id = $1`,
+    [attemptId],
   );
   return rows[0] ?? null;
 }

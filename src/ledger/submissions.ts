@@ -1,3 +1,4 @@
+import { moveRows } from './filing-rows';
 import type { Queryable } from './pool';
 import type { StoredAnswer } from '../domain/attempt';
 
@@ -55,13 +56,23 @@ export async function needSubmission(db: Queryable, filingId: string, submission
 /** Takes an answer over into its submission, which is still to be acknowledged; doing it again changes nothing. */
 export async function adoptAnswer(
   db: Queryable,
-  { filingId, submission, answer, at }: { filingId: string; submission: number; answer: StoredAnswer; at: Date },
+  {
+    filingId,
+    submission,
+    attemptId,
+    answer,
+    at,
+  }: { filingId: string; submission: number; attemptId: string; answer: StoredAnswer; at: Date },
 ): Promise<void> {
-  await db.query(
-    `UPDATE submissions SET state = 'acknowledged', request_id = $3, dgft_ack_id = $4, ack_status = $5, warnings = $6,
+  const { rowCount } = await db.query(
+    // Under the request id of another filing that one's outcome would be taken for this one's: it is settled by evidence.
+    `UPDATE submissions s SET state = 'acknowledged', dgft_ack_id = $4,
+        request_id = CASE WHEN NOT EXISTS (SELECT FROM submissions o WHERE o.mode = s.mode AND o.request_id = $3) THEN $3 END,
+        ack_status = $5, warnings = $6,
         submitted_at = coalesce(submitted_at, (SELECT max(sending_at) FROM attempts a
            WHERE a.filing_id = $1 AND a.submission = $2), $7)
-      WHERE filing_id = $1 AND submission = $2 AND state IN ('planned', 'acknowledged') AND request_id IS NULL`,
+      WHERE filing_id = $1 AND submission = $2 AND state IN ('planned', 'acknowledged') AND request_id IS NULL
+        AND EXISTS (SELECT FROM attempts WHERE attempt_id = $8 AND state = 'answered')`,
     [
       filingId,
       submission,
@@ -70,35 +81,22 @@ export async function adoptAnswer(
       answer.ackStatus ?? null,
       JSON.stringify(answer.warnings ?? []),
       at,
+      attemptId,
     ],
   );
+  if (rowCount) await moveRows(db, { filingId, submission, state: 'submitted' });
 }
 
-/** A request id that a person found at the service for a submission of unknown outcome. */
-export async function adoptRequestId(
-  db: Queryable,
-  { filingId, submission, requestId, at }: { filingId: string; submission: number; requestId: string; at: Date },
-): Promise<void> {
-  await db.query(
-    `UPDATE submissions SET state = 'acknowledged', request_id = $3, poll_state = '{}',
-        submitted_at = coalesce(submitted_at, (SELECT max(sending_at) FROM attempts a
-           WHERE a.filing_id = $1 AND a.submission = $2), $4)
-      WHERE filing_id = $1 AND submission = $2`,
-    [filingId, submission, requestId, at],
-  );
-}
-
-/** The filing of a mode whose submission is processed under a request id, or null. */
-export async function filingOfRequest(
+/** The submission of a mode that is processed under a request id, or null. */
+export async function submissionOfRequest(
   db: Queryable,
   { mode, requestId }: { mode: string; requestId: string },
-): Promise<string | null> {
-  const { rows } = await db.query<{ filingId: string }>(
-    `SELECT filing_id AS "filingId" FROM submissions s JOIN filings f USING (filing_id)
-      WHERE f.mode = $1 AND s.request_id = $2 ORDER BY s.submitted_at LIMIT 1`,
+): Promise<{ filingId: string; submission: number } | null> {
+  const { rows } = await db.query<{ filingId: string; submission: number }>(
+    'SELECT filing_id AS "filingId", submission FROM submissions WHERE mode = $1 AND request_id = $2',
     [mode, requestId],
   );
-  return rows[0]?.filingId ?? null;
+  return rows[0] ?? null;
 }
 
 /** Moves a submission on. */

@@ -79,9 +79,17 @@ async function resolve(run: FilingRun, args: ResolveArgs): Promise<void> {
   if (run.refusedResolution?.args === args) refuse(run.refusedResolution.message);
 }
 
-function judgeResolve(run: FilingRun, { as }: ResolveArgs): void {
+function judgeResolve(run: FilingRun, { as, attemptId }: ResolveArgs): void {
   if (run.state !== 'outcome_unknown' && run.state !== 'overdue') {
     refuse(`The filing is ${run.state}; resolve is for outcome_unknown and overdue.`);
+  }
+  if (attemptId !== run.inQuestion) {
+    const shown = run.inQuestion ?? 'none yet';
+    refuse(
+      attemptId === undefined
+        ? `Name the attempt that is answered for (${shown}): attemptId, as the filing shows it in "attempt".`
+        : `${attemptId} is not the attempt in question (${shown}): look at the filing again.`,
+    );
   }
   if (run.state === 'overdue' && as === 'not-filed') {
     refuse(`The service acknowledged this filing (request ${run.requestId ?? 'unknown'}), so it was filed.`);

@@ -57,6 +57,8 @@ export class FilingRun {
   cancelRequested = false;
   abandon: AbandonArgs | null = null;
   approval: ApproveArgs | null = null;
+  /** The attempt that a resolve can answer now; null: none. */
+  inQuestion: string | null = null;
   resolution: ResolveArgs | null = null;
   /** The last resolve that the ledger or the service contradicted, and how. */
   refusedResolution: { args: ResolveArgs; message: string } | null = null;

@@ -1,17 +1,19 @@
 /** From the acknowledgement to an outcome for every record: polling, however long the authority takes. */
 import { ActivityFailure } from '@temporalio/workflow';
+import type { FetchedCertificates } from '../activities/certificates';
 import type { SubmissionStage } from '../activities/open-filing';
 import type { PollResult } from '../activities/poll-status';
+import { attemptIdOf } from '../domain/attempt';
 import { ACCESS, delayMs } from '../domain/retry-table';
 import { calls } from './activity-profiles';
 import { readFailure, type ReadFailure } from './failures';
-import type { FilingRun } from './filing-run';
+import { FilingMovedOn, type FilingRun } from './filing-run';
 import { interruptible, Interrupted } from './interruptible';
 import { orNoted } from './or-noted';
 import { untilOverdue } from './overdue';
 import { throughPauses } from './pauses';
-import { FilingRefused } from './prepare-filing';
 import { adoptSaidRequest } from './request-check';
+import { settleUnknownRequest } from './unknown-request';
 
 /** Follows a request to its end; the submission's rows are settled then. */
 export async function followRequest(run: FilingRun, stage: SubmissionStage): Promise<void> {
@@ -30,6 +32,7 @@ export async function followRequest(run: FilingRun, stage: SubmissionStage): Pro
       `submission. It goes on being polled. Ask the service about it, or: ebrc abandon ${run.filingId} --note TEXT.`,
   };
   run.following = true;
+  run.inQuestion = stage.lastAttempt?.attemptId ?? null;
   try {
     await untilOverdue(run, mark, () => poll(run, stage));
   } finally {
@@ -59,10 +62,18 @@ async function poll(run: FilingRun, stage: SubmissionStage): Promise<void> {
       continue;
     }
     if (polled.outcome === 'unknown_request') {
-      const said = (stage.ackErrors ?? []).join('; ');
-      const message = `The service acknowledged the submission as Failed and does not know request ${stage.requestId}. ${said}`;
-      throw new FilingRefused(stage.submission, { kind: 'acknowledgement_failed', message: message.trim() }, []);
+      const known = await settleUnknownRequest(run, stage, {
+        status: () => throughPauses(run, () => interruptible(run, () => look(run, stage))),
+        certificates: () => certificatesOf(run, stage),
+        answer: () => takeRequestId(run, stage),
+      });
+      if (known === null) {
+        stage.state = 'terminal';
+        return;
+      }
+      polled = known;
     }
+    if (polled.outcome === 'sister') throw new FilingMovedOn('another attempt of the submission is looked into');
     if (polled.outcome === 'terminal' || (await filledByDetails(run, stage))) {
       stage.state = 'terminal';
       return;
@@ -102,35 +113,42 @@ function look(run: FilingRun, stage: SubmissionStage): Promise<PollResult> {
 }
 
 /** The authority is done but did not say for which rows: fetch-details may. */
-async function filledByDetails(run: FilingRun, { submission }: SubmissionStage): Promise<boolean> {
+async function filledByDetails(run: FilingRun, stage: SubmissionStage): Promise<boolean> {
+  return (await certificatesOf(run, stage))?.open === 0;
+}
+
+function certificatesOf(run: FilingRun, { submission }: SubmissionStage): Promise<FetchedCertificates | null> {
   const { filingId, exporterId } = run;
   const about = { summary: 'Fill rows from the certificate details', rateClass: 'details' as const, exporterId };
-  const filled = await orNoted(run, { kind: 'no_details', text: 'The certificate details could not be read' }, () =>
+  return orNoted(run, { kind: 'no_details', text: 'The certificate details could not be read' }, () =>
     throughPauses(run, () =>
       interruptible(run, () => calls('api', about).fetchCertificates({ filingId, exporterId, submission })),
     ),
   );
-  return filled?.open === 0;
 }
 
 /** A person knows better under which request id the submission is processed. */
 async function takeRequestId(run: FilingRun, stage: SubmissionStage): Promise<void> {
   const resolution = run.resolution;
-  if (!resolution?.requestId) {
+  if (!resolution) return;
+  if (!resolution.requestId) {
+    const message = `The service answered with request ${stage.requestId}: that is what is looked into.`;
+    run.refusedResolution = { args: resolution, message };
     run.resolution = null;
     return;
   }
   const { by, note, requestId } = resolution;
-  const adopted = await adoptSaidRequest(run, stage.submission, { by, requestId });
+  const attemptId = stage.lastAttempt?.attemptId ?? attemptIdOf(run.filingId, stage.submission, 1);
+  const adopted = await adoptSaidRequest(run, attemptId, { by, requestId });
   if (adopted.doubt !== null) {
     run.refusedResolution = { args: resolution, message: `${adopted.doubt}.` };
-    await run.note({ kind: 'resolve_refused', who: by, text: adopted.doubt, data: { requestId } });
+    await run.note({ kind: 'resolve_refused', who: by, text: adopted.doubt, data: { requestId, attemptId } });
     run.resolution = null;
     return;
   }
   stage.requestId = requestId;
   stage.submittedAt = adopted.submittedAt;
   if (stage.submission === 1) run.requestId = requestId;
-  await run.move('processing', { kind: 'resolved', who: by, text: note, data: { requestId } });
+  await run.move('processing', { kind: 'resolved', who: by, text: note, data: { requestId, attemptId } });
   run.resolution = null;
 }

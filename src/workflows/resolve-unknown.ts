@@ -33,11 +33,11 @@ export async function resolve(run: FilingRun, stage: SubmissionStage, attempt: A
   try {
     const answered =
       as === 'filed' && requestId
-        ? await filed(run, stage, { ...resolution, requestId })
+        ? await filed(run, attempt, { ...resolution, requestId })
         : await notFiled(run, stage, attempt, resolution);
     if (answered.outcome !== 'contradicted') return answered;
     run.refusedResolution = { args: resolution, message: `${answered.why}.` };
-    const data = { as, requestId: requestId ?? null };
+    const data = { as, requestId: requestId ?? null, attemptId: attempt.attemptId };
     await run.note({ kind: 'resolve_refused', who: by, text: answered.why, data });
     return answered.settled;
   } finally {
@@ -47,12 +47,12 @@ export async function resolve(run: FilingRun, stage: SubmissionStage, attempt: A
 
 async function filed(
   run: FilingRun,
-  { submission }: SubmissionStage,
+  { attemptId }: Attempt,
   { as, by, note, requestId }: ResolveArgs & { requestId: string },
 ): Promise<Settled | Contradicted> {
-  const adopted = await adoptSaidRequest(run, submission, { by, requestId });
+  const adopted = await adoptSaidRequest(run, attemptId, { by, requestId });
   if (adopted.doubt !== null) return { outcome: 'contradicted', why: adopted.doubt, settled: null };
-  await run.move('processing', { kind: 'resolved', who: by, text: note, data: { as, requestId } });
+  await run.move('processing', { kind: 'resolved', who: by, text: note, data: { as, requestId, attemptId } });
   return { outcome: 'filed', requestId, submittedAt: adopted.submittedAt };
 }
 
@@ -60,7 +60,7 @@ async function notFiled(
   run: FilingRun,
   stage: SubmissionStage,
   attempt: Attempt,
-  { as, by, note }: ResolveArgs,
+  { as, by, note, unseen = false }: ResolveArgs,
 ): Promise<Settled | Contradicted> {
   // The last look may be an hour old: what appeared since would be filed a second time.
   const evidence = await lookForCertificates(run, stage, attempt);
@@ -70,9 +70,12 @@ async function notFiled(
   }
   const about = { summary: `Not filed, says ${by}` };
   const { attemptId } = attempt;
-  const said = await onceLedgerIsWhole(run, () => calls('ledger', about).closeByPerson({ attemptId, by, note }));
+  const lookFailed = evidence?.looked ? null : (evidence?.problem ?? 'its certificates could not be read');
+  const said = await onceLedgerIsWhole(run, () =>
+    calls('ledger', about).closeByPerson({ attemptId, by, note, unseen, lookFailed }),
+  );
   if (said.outcome === 'contradicted') return { outcome: 'contradicted', why: said.why, settled: null };
-  const data = { as, requestId: null };
+  const data = { as, requestId: null, attemptId, unseen };
   if (said.outcome === 'freed') {
     await run.note({ kind: 'resolved', who: by, text: note, data: { ...data, freed: said.freed } });
     return { outcome: 'settled' };

@@ -23,16 +23,22 @@ export function roundMs(settleAfterMs: number, asked: boolean): number {
   return asked ? Math.min(ROUND_AFTER_ASKING_MS, within * 6) : within;
 }
 
-/** Gathers evidence until an answer, a certificate for every row, or a person settles the submission. */
+/**
+ * Gathers evidence until an answer, a certificate for every row, or a person settles the submission. `answered`: the attempt has
+ * an answer already, without a request to ask about.
+ */
 export async function settleUnknown(
   run: FilingRun,
   stage: SubmissionStage,
   attempt: Attempt,
   reason: string,
+  answered = false,
 ): Promise<Settled> {
+  run.inQuestion = attempt.attemptId;
   try {
-    return await gatherUntilSettled(run, stage, attempt, reason);
+    return await gatherUntilSettled(run, stage, attempt, { reason, answered });
   } finally {
+    run.inQuestion = null;
     // A resolve that came while the last round settled it has nothing left to say; kept, it would hold the end up for ever.
     run.resolution = null;
   }
@@ -42,11 +48,11 @@ async function gatherUntilSettled(
   run: FilingRun,
   stage: SubmissionStage,
   attempt: Attempt,
-  reason: string,
+  { reason, answered }: { reason: string; answered: boolean },
 ): Promise<Settled> {
   const { submission } = stage;
-  const { settleAfterMs } = run.settings;
   const { attemptId } = attempt;
+  const { settleAfterMs } = run.settings;
   // Of the attempt before, if a person was asked about that one.
   run.asked = false;
   await calls('ledger', { summary: 'The outcome is unknown' }).markRowsUnknown({ attemptId });
@@ -64,7 +70,8 @@ async function gatherUntilSettled(
   for (let asked = false; ;) {
     const late = await readAgain(run, attempt);
     if (late.filingEnded) throw new FilingEnded('The filing has ended.');
-    if (late.verdict === 'answered' && late.answer?.kind === 'accepted' && late.answer.requestId) {
+    const known = answered && late.attemptId === attemptId;
+    if (!known && late.verdict === 'answered' && late.answer?.kind === 'accepted' && late.answer.requestId) {
       return { outcome: 'answered', answer: late.answer, attemptId: late.attemptId };
     }
     if (late.verdict === 'not_sent') return notSentAfterAll(run, late.reason);

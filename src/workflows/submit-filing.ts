@@ -1,7 +1,7 @@
 /** Sending a submission: one attempt after another, and only after the one before was proven not to be sent. */
 import { sleep } from '@temporalio/workflow';
 import type { SubmissionStage } from '../activities/open-filing';
-import type { AttemptReading, AttemptState, StoredAnswer } from '../domain/attempt';
+import { partsOfAttemptId, type AttemptReading, type AttemptState, type StoredAnswer } from '../domain/attempt';
 import { decide, delayMs } from '../domain/retry-table';
 import type { ErrorKind } from '../domain/error-kinds';
 import { calls } from './activity-profiles';
@@ -46,7 +46,7 @@ export async function submitOne(run: FilingRun, stage: SubmissionStage): Promise
       continue;
     }
     if (sent.verdict === 'unknown') {
-      if (await settle(run, stage, attempt, sent.reason)) return;
+      if (await settle(run, stage, attempt, sent)) return;
       continue;
     }
     failures += 1;
@@ -186,6 +186,7 @@ async function adopt(run: FilingRun, stage: SubmissionStage, attempt: Attempt, a
     answer,
   });
   stage.state = 'acknowledged';
+  stage.lastAttempt = { ...partsOfAttemptId(attempt.attemptId), attemptId: attempt.attemptId, state: 'answered' };
   stage.requestId = adopted.requestId;
   stage.ackStatus = adopted.ackStatus;
   stage.submittedAt = adopted.submittedAt;
@@ -196,13 +197,19 @@ async function adopt(run: FilingRun, stage: SubmissionStage, attempt: Attempt, a
   }
   if (adopted.standing) run.standing = adopted.standing;
   if (adopted.requestId) return true;
-  return settle(run, stage, attempt, 'the service acknowledged it as Failed, but without a request id to ask about');
+  const reason = 'the service acknowledged it without a request id of its own to ask about';
+  return settle(run, stage, attempt, { reason, answered: true });
 }
 
 /** @returns false when the submission is to be sent again. */
-async function settle(run: FilingRun, stage: SubmissionStage, attempt: Attempt, reason: string): Promise<boolean> {
+async function settle(
+  run: FilingRun,
+  stage: SubmissionStage,
+  attempt: Attempt,
+  { reason, answered = false }: { reason: string; answered?: boolean },
+): Promise<boolean> {
   run.sent = true;
-  const outcome = await settleUnknown(run, stage, attempt, reason);
+  const outcome = await settleUnknown(run, stage, attempt, reason, answered);
   if (outcome.outcome === 'answered') return adopt(run, stage, { attemptId: outcome.attemptId }, outcome.answer);
   if (outcome.outcome === 'resend') {
     run.sent =
@@ -211,6 +218,7 @@ async function settle(run: FilingRun, stage: SubmissionStage, attempt: Attempt, 
   }
   if (outcome.outcome === 'filed') {
     stage.state = 'acknowledged';
+    stage.lastAttempt = { ...partsOfAttemptId(attempt.attemptId), attemptId: attempt.attemptId, state: 'sending' };
     stage.requestId = outcome.requestId;
     stage.submittedAt = outcome.submittedAt;
     if (stage.submission === 1) run.requestId = outcome.requestId;

@@ -127,8 +127,10 @@ describe('ambiguity', () => {
     expect(matchCertificates(rows, entries, rules).ambiguous).toMatchObject([{ positions: [0, 1] }]);
   });
 
-  it('adopts the only certificate of the only row whatever its bill number says', () => {
-    expect(matchCertificates([row(0)], [certificate('A', { billNo: '0001-EXP' })], rules).matches).toHaveLength(1);
+  it('asks about the only certificate of the only row when it names another bill; without a bill it is adopted', () => {
+    const { matches, ambiguous } = matchCertificates([row(0)], [certificate('A', { billNo: '0001-EXP' })], rules);
+    expect([matches, ambiguous]).toEqual([[], [{ positions: [0], candidates: ['A'], competingFilings: [] }]]);
+    expect(matchCertificates([row(0)], [certificate('A', { billNo: null })], rules).matches).toHaveLength(1);
   });
 
   it('leaves a row open that two certificates fit', () => {

@@ -1,13 +1,23 @@
 import type { StoredAnswer } from '../../src/domain/attempt';
 import { storeAnswer } from '../../src/ledger/answers';
 import { closeNotSent, noteUnknown, openAttempt, readAttempt } from '../../src/ledger/attempts';
-import { closeByPerson } from '../../src/ledger/person-answers';
+import { adoptRequestId, closeByPerson, type NotFiledWord } from '../../src/ledger/person-answers';
 import { withTransaction } from '../../src/ledger/pool';
 import { markSending, type Mark } from '../../src/ledger/sending-mark';
 import type { TestDatabase } from '../support/postgres';
-import { NOW, open, rowsOf } from './filing-support';
+import { minutesLater, NOW, open, rowsOf } from './filing-support';
 
 export const ACCEPTED: StoredAnswer = { kind: 'accepted', status: 200, requestId: 'R1', dgftAckId: 'A1' };
+
+/** Said by a person after the settle window, while the service can be looked at. */
+const WORD = {
+  by: 'ravi',
+  note: 'looked',
+  at: minutesLater(240),
+  settleAfterMs: 240 * 60_000,
+  lookFailed: null,
+  unseen: false,
+};
 
 let filings = 0;
 
@@ -38,8 +48,11 @@ export function attemptSteps(ledger: () => TestDatabase) {
       noteUnknown(ledger().pool, { attemptId, sender, reason: 'the answer was lost', at }),
     answer: (attemptId: string, answer: StoredAnswer = ACCEPTED) =>
       step((client) => storeAnswer(client, { attemptId, answer, at })),
-    say: (attemptId: string, note = 'looked', by = 'ravi') =>
-      step((client) => closeByPerson(client, { attemptId, by, note, at })),
+    say: (attemptId: string, more: Partial<NotFiledWord> = {}) =>
+      step((client) => closeByPerson(client, { ...WORD, attemptId, ...more })),
+    /** A person names the request of an attempt. */
+    found: (attemptId: string, requestId: string) =>
+      step((client) => adoptRequestId(client, { attemptId, requestId, mode: 'test', at })),
     rows: async (filingId: string): Promise<{ state: string; live: boolean; sent: boolean; ordinal: number }[]> => {
       const { rows } = await ledger().pool.query<{ state: string; live: boolean; sent: boolean; ordinal: number }>(
         `SELECT state, live, submitted_at IS NOT NULL AS sent, ordinal FROM filing_rows WHERE filing_id = $1 ORDER BY position`,

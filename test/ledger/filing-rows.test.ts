@@ -100,7 +100,9 @@ it('lets the rows of other filings compete for a certificate once they are at th
   const mine = await filing('MINE');
   const other = await filing('OTHER');
   const seen = async () =>
-    (await openRowsOf(ledger.pool, mine, EXPORTER)).map((row) => row.filingId).filter((id) => id === other);
+    (await openRowsOf(ledger.pool, { filingId: mine, exporterId: EXPORTER }))
+      .map((row) => row.filingId)
+      .filter((id) => id === other);
   expect(await seen()).toEqual([]);
   await ledger.pool.query('UPDATE filing_rows SET submitted_at = $2 WHERE filing_id = $1', [other, NOW]);
   expect(await seen()).toEqual([other]);

@@ -2,9 +2,11 @@ import { addEvent } from '../../src/ledger/filing-progress';
 import { readFilingView } from '../../src/ledger/filing-view';
 import { adoptAnswer } from '../../src/ledger/submissions';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { attemptSteps } from './attempt-support';
 import { knowExporter, NOW, open, rowsOf } from './filing-support';
 
 let database: TestDatabase;
+const { opened, mark, answer: storeTheAnswer } = attemptSteps(() => database);
 beforeAll(async () => {
   database = await createTestDatabase();
   await knowExporter(database);
@@ -21,7 +23,11 @@ test('rows that the service read otherwise, and its own observations, are warnin
     requestId: 'R1',
     warnings: ['The held amount differs.', { note: 'kept as it is' }],
   };
-  await adoptAnswer(pool, { filingId, submission: 1, answer, at: NOW });
+  const attemptId = await opened(filingId);
+  await mark(attemptId);
+  await storeTheAnswer(attemptId, answer);
+  await adoptAnswer(pool, { filingId, submission: 1, attemptId, answer, at: NOW });
+  expect((await readFilingView(pool, filingId))?.attempt).toBe(attemptId);
   expect((await readFilingView(pool, filingId))?.warnings).toEqual([
     {
       severity: 'warning',

@@ -121,7 +121,10 @@ describe('the fence', () => {
   it('opens the way for two submissions of one filing at the same time', async () => {
     const two = rowsOf({ sbCumInvoiceNumber: '4000001' }, { sbCumInvoiceNumber: '4000002' });
     const filingId = await file(ledger, 'TWO-SUBMISSIONS', two);
-    await ledger.pool.query('INSERT INTO submissions (filing_id, submission, row_count) VALUES ($1, 2, 1)', [filingId]);
+    await ledger.pool.query(
+      `INSERT INTO submissions (filing_id, submission, mode, row_count) VALUES ($1, 2, 'test', 1)`,
+      [filingId],
+    );
     await ledger.pool.query('UPDATE filing_rows SET submission = 2 WHERE filing_id = $1 AND position = 1', [filingId]);
     const both = [await opened(filingId, 1), await opened(filingId, 2)];
     expect((await Promise.all(both.map((attemptId) => mark(attemptId)))).map(({ marked }) => marked)).toEqual([

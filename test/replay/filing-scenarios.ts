@@ -2,7 +2,13 @@
 import { WithStartWorkflowOperation } from '@temporalio/client';
 import { credentialsWorkflowId } from '../../src/domain/names';
 import { saveInput } from '../../src/ledger/filing-inputs';
-import { abandonUpdate, approveUpdate, resolveUpdate, submitCredentialsUpdate } from '../../src/workflows/messages';
+import {
+  abandonUpdate,
+  approveUpdate,
+  filingQuery,
+  resolveUpdate,
+  submitCredentialsUpdate,
+} from '../../src/workflows/messages';
 import { HOUR_MS, MINUTE_MS, type Filing, type FilingStage, type TestExporter } from '../workflows/filing-stage';
 import { REFUSED_BILL } from './refusing-proxy';
 import type { Scenario } from './scenario';
@@ -138,7 +144,9 @@ export const FILING_SCENARIOS: readonly FilingScenario[] = [
       await stage.env.sleep(MINUTE_MS);
       await stage.until(filing, ({ attention }) => attention?.includes('ebrc resolve') ?? false);
       const note = 'The portal does not show it.';
-      await filing.executeUpdate(resolveUpdate, { args: [{ as: 'not-filed', note, by: 'meera' }] });
+      const { filingId } = await filing.query(filingQuery);
+      const attemptId = `${filingId}-1-1`;
+      await filing.executeUpdate(resolveUpdate, { args: [{ as: 'not-filed', attemptId, note, by: 'meera' }] });
       return ended(filing);
     },
   },

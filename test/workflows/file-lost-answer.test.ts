@@ -80,6 +80,7 @@ describe('a submission that the service took, and whose answer was lost', () => 
     await stage.pass(0.2);
     await stage.until(filing, 'outcome_unknown');
     stage.sandbox.clearFaults();
+    await stage.settleWindowOver(filing);
     await expect(stage.resolve(filing, 'not-filed')).rejects.toMatchObject({
       cause: { message: /every row has its certificate/u },
     });
@@ -131,10 +132,54 @@ describe('a submission whose answer was lost, and which never came to be', () =>
     const made = await scenes(faults);
     await Promise.all(made.map(({ filing }) => stage.until(filing, 'outcome_unknown')));
     expect(made.map(({ exporter }) => stage.pushes(exporter))).toEqual(faults.map(() => 1));
+    await Promise.all(made.map(({ filing }) => stage.settleWindowOver(filing)));
     await Promise.all(made.map(({ filing }) => stage.resolve(filing, 'not-filed')));
     const results = await stage.results(made.map(({ filing }) => filing));
     expectAllCertified(made, results);
     expect(made.map(({ exporter }) => stage.pushes(exporter))).toEqual(faults.map(() => 2));
+  });
+});
+
+describe('a person’s word that nothing was filed', () => {
+  it('is about one attempt, and counts after the settle window', async () => {
+    const exporter = await stage.exporter();
+    stage.fault(exporter, 'push-irm', 'drop-before-accept', { times: 2 });
+    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+    const { filingId } = await stage.until(filing, 'outcome_unknown');
+    const said = (message: RegExp, more = {}) =>
+      expect(stage.resolve(filing, 'not-filed', undefined, more)).rejects.toMatchObject({ cause: { message } });
+    await said(/settle window/u);
+    await said(/Name the attempt/u, { attemptId: undefined });
+    await said(/is not the attempt in question/u, { attemptId: `${filingId}-1-2` });
+    await stage.settleWindowOver(filing);
+    await stage.resolve(filing, 'not-filed');
+    await stage.until(filing, () => stage.pushes(exporter) === 2);
+    await stage.until(filing, 'outcome_unknown');
+    // The word that was given for the first attempt frees nothing of the second.
+    await said(/is not the attempt in question/u, { attemptId: `${filingId}-1-1` });
+    expect(stage.pushes(exporter)).toBe(2);
+    await stage.abandon(filing);
+    await filing.result();
+  });
+
+  it('is not enough while the service cannot be looked at; after the window a second person may say it unseen', async () => {
+    const exporter = await stage.exporter();
+    stage.fault(exporter, 'push-irm', 'drop-before-accept');
+    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+    await stage.until(filing, 'outcome_unknown');
+    await stage.settleWindowOver(filing);
+    stage.fault(exporter, 'fetch-details', '500', { times: 1_000 });
+    const say = (by: string, unseen: boolean) => {
+      const answered = stage.resolve(filing, 'not-filed', undefined, { by, unseen });
+      // The look is tried a few times, over half a minute of the server's clock.
+      return Promise.all([answered.catch((error: { cause: Error }) => error.cause.message), stage.pass(0.03)]);
+    };
+    expect((await say('ravi', true))[0]).toContain('somebody else');
+    expect((await say('ravi', true))[0]).toContain('somebody else');
+    expect((await say('meera', true))[0]).toMatchObject({ filingId: expect.any(String) });
+    stage.sandbox.clearFaults();
+    expect(await filing.result()).toMatchObject({ state: 'certified' });
+    expect(stage.pushes(exporter)).toBe(2);
   });
 });
 
@@ -152,6 +197,7 @@ it('sends nothing again of a submission of which one row has its certificate, wh
   await stage.until(filing, 'outcome_unknown');
   await stage.pass(0.5);
   expect((await stage.view(filing)).rows).toMatchObject([{ state: 'certified' }, { state: 'unknown' }]);
+  await stage.settleWindowOver(filing);
   await stage.resolve(filing, 'not-filed');
   const result = await filing.result();
   expect(result).toMatchObject({ state: 'partly_certified', counts: { certified: 1, archived: 1, errored: 1 } });

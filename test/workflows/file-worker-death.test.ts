@@ -81,6 +81,7 @@ describe('a worker that is lost', () => {
     expect(await attempts(filing)).toEqual(['sending']);
     expect(stage.pushes(exporter)).toBe(0);
     thaw();
+    await stage.settleWindowOver(filing);
     await stage.resolve(filing, 'not-filed');
     expect(await filing.result()).toMatchObject({ state: 'certified' });
     expect(stage.pushes(exporter)).toBe(1);

@@ -4,11 +4,11 @@ import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Decimal } from 'decimal.js';
 import pino from 'pino';
 import type { FilingApi, SubmitContext } from '../../src/api/client-types';
-import type { FileInput, FilingResult, FilingView } from '../../src/domain/contracts';
+import type { FileInput, FilingResult, FilingView, ResolveArgs } from '../../src/domain/contracts';
 import { filingDateInKolkata } from '../../src/domain/dates';
 import type { Mapping } from '../../src/domain/mapping';
 import { credentialsWorkflowId, filingWorkflowId } from '../../src/domain/names';
-import { readFilingView } from '../../src/ledger/filing-view';
+import { attemptInQuestion, readFilingView } from '../../src/ledger/filing-view';
 import type { FaultInput } from '../../src/sandbox/fault-schema';
 import type { SandboxOptions } from '../../src/sandbox/options';
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
@@ -78,7 +78,15 @@ export interface FilingStage {
   /** Closes and opens the way of all activities to PostgreSQL. */
   database: Gate;
   approve(filing: Filing, by: string): Promise<FilingResult>;
-  resolve(filing: Filing, as: 'filed' | 'not-filed', requestId?: string): Promise<FilingResult>;
+  /** What a person says of the attempt in question. */
+  resolve(
+    filing: Filing,
+    as: 'filed' | 'not-filed',
+    requestId?: string,
+    more?: Partial<ResolveArgs>,
+  ): Promise<FilingResult>;
+  /** Makes the filing's marks a day older: its settle window is over, without the many looks that would fill it. */
+  settleWindowOver(filing: Filing): Promise<void>;
   abandon(filing: Filing): Promise<FilingResult>;
   /** New portal credentials, as `ebrc credentials` submits them. */
   renewCredentials(exporter: TestExporter, password: string): Promise<void>;
@@ -257,8 +265,19 @@ export async function openFilingStage(options: FilingStageOptions = {}): Promise
     aroundPush: ({ exporterId }, wrapper) => void around.set(exporterId, wrapper),
     database,
     approve: (filing, by) => filing.executeUpdate(approveUpdate, { args: [{ by }] }),
-    resolve: (filing, as, requestId) =>
-      filing.executeUpdate(resolveUpdate, { args: [{ as, requestId, by: 'ravi', note: 'looked at the portal' }] }),
+    async resolve(filing, as, requestId, more) {
+      const { filingId } = await filing.query(filingQuery);
+      const attemptId = (await attemptInQuestion(ledger.pool, filingId ?? '')) ?? undefined;
+      const args = { as, requestId, attemptId, by: 'ravi', note: 'looked at the portal', ...more };
+      return filing.executeUpdate(resolveUpdate, { args: [args] });
+    },
+    async settleWindowOver(filing) {
+      const { filingId } = await filing.query(filingQuery);
+      await ledger.pool.query(
+        `UPDATE attempts SET sending_at = sending_at - interval '1 day' WHERE filing_id = $1 AND state = 'sending'`,
+        [filingId],
+      );
+    },
     abandon: (filing) => filing.executeUpdate(abandonUpdate, { args: [{ by: 'ravi', note: 'not wanted any more' }] }),
     async renewCredentials({ exporterId, username }, password) {
       const workflowId = credentialsWorkflowId('test', exporterId);

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import {
   WithStartWorkflowOperation,
   WorkflowNotFoundError,
@@ -8,7 +9,9 @@ import type { UpdateDefinition } from '@temporalio/common';
 import type { AbandonArgs, ApproveArgs, FilingResult, ResolveArgs } from '../../domain/contracts';
 import { isEnd } from '../../domain/filing-states';
 import type { FilingRecord } from '../../ledger/filings';
-import { filingOfRequest } from '../../ledger/submissions';
+import { countEvents } from '../../ledger/filing-progress';
+import { attemptInQuestion } from '../../ledger/filing-view';
+import { submissionOfRequest } from '../../ledger/submissions';
 import { resumeOptions } from '../../runs/filing-runs';
 import { abandonUpdate, approveUpdate, resolveUpdate } from '../../workflows/messages';
 import type { EbrcClientDependencies } from '../dependencies';
@@ -27,12 +30,12 @@ interface Command<A> {
   update: UpdateDefinition<FilingResult, [A]>;
   name: string;
   doneIn: readonly string[];
-  /** What the ledger has to say against it. @throws RefusedError */
-  check?: (deps: EbrcClientDependencies, filing: FilingRecord, args: A) => Promise<void>;
+  /** Fills in what only the ledger knows, and names the update so that it is carried out once. @throws RefusedError */
+  prepare?: (deps: EbrcClientDependencies, filing: FilingRecord, args: A) => Promise<{ args: A; updateId: string }>;
 }
 
 const APPROVE: Command<ApproveArgs> = { update: approveUpdate, name: 'approve', doneIn: ['certified'] };
-const RESOLVE: Command<ResolveArgs> = { update: resolveUpdate, name: 'resolve', doneIn: [], check: refuseTakenRequest };
+const RESOLVE: Command<ResolveArgs> = { update: resolveUpdate, name: 'resolve', doneIn: [], prepare: prepareResolve };
 const ABANDON: Command<AbandonArgs> = { update: abandonUpdate, name: 'abandon', doneIn: ['abandoned'] };
 
 /** The commands of an operator on a filing, named by its id or reference. They never answer "workflow not found". */
@@ -53,9 +56,9 @@ export function createFilingOperations(deps: EbrcClientDependencies): FilingOper
   async function operate<A>(command: Command<A>, idOrReference: string, args: A, wait: WaitOptions = {}) {
     const filing = await filingOf(deps, idOrReference);
     if (isEnd(filing.state)) return ended(deps, command, filing);
-    await command.check?.(deps, filing, args);
+    const prepared = (await command.prepare?.(deps, filing, args)) ?? { args };
     const started = { workflowId: filing.workflowId, reference: filing.reference, exporterId: filing.exporterId };
-    const result = await send(deps, command, filing, args);
+    const result = await send(deps, command, filing, prepared);
     if (wait.wait) return followFiling(deps, started, wait);
     const view = withPaths(deps, await viewOfResult(deps.pool, result, started));
     return { filing: view, waitsForPerson: waitsForPerson(view), notice: null };
@@ -69,21 +72,32 @@ export function createFilingOperations(deps: EbrcClientDependencies): FilingOper
   };
 }
 
-/** A request files one submission: under the id of another filing's, that one's outcome would be taken for this one's. */
-async function refuseTakenRequest(
+/**
+ * The word is about the attempt that the ledger shows now, unless the caller names one. Its update is named by filing, attempt and
+ * word: given twice, it is carried out once; after a refusal, or a move of the filing, it can be given again.
+ */
+async function prepareResolve(
   { pool, mode }: EbrcClientDependencies,
-  { filingId }: FilingRecord,
-  { requestId }: ResolveArgs,
-): Promise<void> {
-  const holder = requestId ? await filingOfRequest(pool, { mode, requestId: requestId.trim() }) : null;
-  if (holder === null || holder === filingId) return;
-  throw refusal(
-    'request_taken',
-    `Request ${requestId} is the one of filing ${holder}: look for the one of ${filingId}.`,
-    {
-      filingId: holder,
-    },
-  );
+  { filingId, seq }: FilingRecord,
+  args: ResolveArgs,
+): Promise<{ args: ResolveArgs; updateId: string }> {
+  const holder = args.requestId ? await submissionOfRequest(pool, { mode, requestId: args.requestId.trim() }) : null;
+  if (holder && holder.filingId !== filingId) {
+    const text = `Request ${args.requestId} is the one of filing ${holder.filingId}: look for the one of ${filingId}.`;
+    throw refusal('request_taken', text, { filingId: holder.filingId });
+  }
+  const attemptId = args.attemptId ?? (await attemptInQuestion(pool, filingId));
+  if (attemptId === null) {
+    throw refusal('resolve_refused', `Nothing of filing ${filingId} was sent: there is nothing to resolve.`, {
+      filingId,
+    });
+  }
+  const refusals = await countEvents(pool, filingId, 'resolve_refused');
+  const { as, requestId, unseen = false, by } = args;
+  const word = createHash('sha256')
+    .update(JSON.stringify([as, requestId, unseen, by, seq, refusals]))
+    .digest('hex');
+  return { args: { ...args, attemptId }, updateId: `resolve/${attemptId}/${as}/${word.slice(0, 16)}` };
 }
 
 /** An ended filing is answered from the ledger: its story is over, and what is asked for either happened or cannot. */
@@ -133,22 +147,21 @@ async function send<A>(
   deps: EbrcClientDependencies,
   { update, name }: Command<A>,
   filing: FilingRecord,
-  args: A,
+  { args, updateId }: { args: A; updateId?: string },
 ): Promise<FilingResult> {
   const { workflow } = deps.temporal;
   const { workflowId } = filing;
+  const asked = { args: [args] as [A], ...(updateId === undefined ? {} : { updateId }) };
   const within = <T>(call: () => Promise<T>) => workflow.withDeadline(Date.now() + ANSWERED_WITHIN_MS, call);
   try {
-    return await within(() => workflow.getHandle(workflowId).executeUpdate(update, { args: [args] })).catch(
-      (error: unknown) => {
-        if (!(error instanceof WorkflowNotFoundError)) throw error;
-        const startWorkflowOperation = new WithStartWorkflowOperation(
-          'fileRemittances',
-          resumeOptions(filing, deps.taskQueue),
-        );
-        return within(() => workflow.executeUpdateWithStart(update, { args: [args], startWorkflowOperation }));
-      },
-    );
+    return await within(() => workflow.getHandle(workflowId).executeUpdate(update, asked)).catch((error: unknown) => {
+      if (!(error instanceof WorkflowNotFoundError)) throw error;
+      const startWorkflowOperation = new WithStartWorkflowOperation(
+        'fileRemittances',
+        resumeOptions(filing, deps.taskQueue),
+      );
+      return within(() => workflow.executeUpdateWithStart(update, { ...asked, startWorkflowOperation }));
+    });
   } catch (error) {
     throw await updateRefusal(deps, error, name, filing);
   }

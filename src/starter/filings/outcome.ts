@@ -75,6 +75,7 @@ const EMPTY: Omit<FilingView, 'workflowId' | 'reference' | 'exporterId'> = {
   declaration: null,
   madeBy: null,
   madeAt: null,
+  attempt: null,
   corrects: null,
   correctedBy: [],
   counts: { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 },

@@ -12,6 +12,7 @@ interface OperatorOptions {
 interface ResolveOptions extends OperatorOptions {
   as: 'filed' | 'not-filed';
   requestId?: string;
+  unseen?: boolean;
 }
 
 /** `approve`, `resolve` and `abandon`: what an operator says to a filing. */
@@ -40,20 +41,24 @@ export function addOperatorCommands(program: Command, bind: Bind): void {
         .makeOptionMandatory(),
     )
     .option('--request-id <id>', 'with --as filed: the request id that the service gave')
+    .option('--unseen', 'with --as not-filed: say so as the second person, while the service cannot be looked at')
     .requiredOption('--note <text>', 'how you know, for the record')
     .addOption(byOption())
     .option('--wait', 'wait for the certificates')
     .addHelpText(
       'after',
-      '\nExample:\n  $ ebrc resolve JULY-2026 --as filed --request-id REQ123 --note "seen on the portal"',
+      '\nIt answers for the attempt that `ebrc show` shows. not-filed counts after the settle window (EBRC_SETTLE_AFTER).' +
+        '\n\nExamples:\n  $ ebrc resolve JULY-2026 --as filed --request-id REQ123 --note "seen on the portal"' +
+        '\n  $ ebrc resolve JULY-2026 --as not-filed --note "not on the portal, asked the service"',
     )
     .action(
-      bind(async (cli, [filing = ''], { as, requestId, note = '', by, wait }: ResolveOptions) => {
+      bind(async (cli, [filing = ''], { as, requestId, unseen, note = '', by, wait }: ResolveOptions) => {
+        if (as === 'filed' && unseen) throw new UsageError('--unseen goes with --as not-filed.');
         if (as === 'not-filed' && requestId !== undefined) {
           throw new UsageError('--request-id goes with --as filed: what was not filed has none.');
         }
         const client = await cli.client();
-        return printOutcome(cli, await client.resolve(filing, { as, requestId, note, by }, waiting(cli, wait)));
+        return printOutcome(cli, await client.resolve(filing, { as, requestId, unseen, note, by }, waiting(cli, wait)));
       }),
     );
   program
