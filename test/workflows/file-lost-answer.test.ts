@@ -140,49 +140,6 @@ describe('a submission whose answer was lost, and which never came to be', () =>
   });
 });
 
-describe('a person’s word that nothing was filed', () => {
-  it('is about one attempt, and counts after the settle window', async () => {
-    const exporter = await stage.exporter();
-    stage.fault(exporter, 'push-irm', 'drop-before-accept', { times: 2 });
-    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
-    const { filingId } = await stage.until(filing, 'outcome_unknown');
-    const said = (message: RegExp, more = {}) =>
-      expect(stage.resolve(filing, 'not-filed', undefined, more)).rejects.toMatchObject({ cause: { message } });
-    await said(/settle window/u);
-    await said(/Name the attempt/u, { attemptId: undefined });
-    await said(/is not the attempt in question/u, { attemptId: `${filingId}-1-2` });
-    await stage.settleWindowOver(filing);
-    await stage.resolve(filing, 'not-filed');
-    await stage.until(filing, () => stage.pushes(exporter) === 2);
-    await stage.until(filing, 'outcome_unknown');
-    // The word that was given for the first attempt frees nothing of the second.
-    await said(/is not the attempt in question/u, { attemptId: `${filingId}-1-1` });
-    expect(stage.pushes(exporter)).toBe(2);
-    await stage.abandon(filing);
-    await filing.result();
-  });
-
-  it('is not enough while the service cannot be looked at; after the window a second person may say it unseen', async () => {
-    const exporter = await stage.exporter();
-    stage.fault(exporter, 'push-irm', 'drop-before-accept');
-    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
-    await stage.until(filing, 'outcome_unknown');
-    await stage.settleWindowOver(filing);
-    stage.fault(exporter, 'fetch-details', '500', { times: 1_000 });
-    const say = (by: string, unseen: boolean) => {
-      const answered = stage.resolve(filing, 'not-filed', undefined, { by, unseen });
-      // The look is tried a few times, over half a minute of the server's clock.
-      return Promise.all([answered.catch((error: { cause: Error }) => error.cause.message), stage.pass(0.03)]);
-    };
-    expect((await say('ravi', true))[0]).toContain('somebody else');
-    expect((await say('ravi', true))[0]).toContain('somebody else');
-    expect((await say('meera', true))[0]).toMatchObject({ filingId: expect.any(String) });
-    stage.sandbox.clearFaults();
-    expect(await filing.result()).toMatchObject({ state: 'certified' });
-    expect(stage.pushes(exporter)).toBe(2);
-  });
-});
-
 it('sends nothing again of a submission of which one row has its certificate, whatever a person says', async () => {
   const exporter = await stage.exporter();
   const rows = [stage.mapping(exporter), stage.mapping(exporter)];
