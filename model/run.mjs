@@ -4,7 +4,7 @@ import { cpus } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { MUTANTS, RUNS } from './runs.mjs';
+import { DEEP, MUTANTS, QUESTIONED, RUNS } from './runs.mjs';
 import { check, findTools, INSTALL, walk } from './spin.mjs';
 import { toSteps, toText } from './traces.mjs';
 
@@ -14,7 +14,8 @@ Checks the model of the submit protocol: every run must hold, every mutant (one 
 
   --run NAME        only this run: ${RUNS.map(({ name }) => name).join(', ')}
   --mutant NAME     only this mutant, with its shortest counterexample:
-${MUTANTS.map(({ name, guard }) => `                      ${name.padEnd(29)} without: ${guard}`).join('\n')}
+${[...MUTANTS, ...QUESTIONED].map(({ name, guard }) => `                      ${name.padEnd(29)} without: ${guard}`).join('\n')}
+  --deep            all bounds at once: exhaustive in five parts, one after the other; about 10 GB and half an hour
   --jobs N          checks at the same time (default: 2)
   --json            the result as JSON
   --write           write the counterexamples to docs/protocol-counterexamples.md
@@ -28,6 +29,7 @@ const { values } = parseArgs({
     run: { type: 'string' },
     mutant: { type: 'string' },
     jobs: { type: 'string', default: String(Math.min(2, cpus().length)) },
+    deep: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     write: { type: 'boolean', default: false },
     traces: { type: 'string' },
@@ -61,9 +63,10 @@ async function main() {
 }
 
 function choose() {
-  if (values.run) return RUNS.filter(({ name }) => name === values.run);
-  if (values.mutant) return MUTANTS.filter(({ name }) => name === values.mutant);
-  return [...RUNS, ...MUTANTS];
+  if (values.deep) return DEEP;
+  if (values.run) return [...RUNS, ...DEEP].filter(({ name }) => name === values.run);
+  if (values.mutant) return [...MUTANTS, ...QUESTIONED].filter(({ name }) => name === values.mutant);
+  return [...RUNS, ...MUTANTS, ...QUESTIONED];
 }
 
 /** Checks several runs at a time, the long ones first. */
@@ -73,7 +76,7 @@ async function checkAll(chosen, compiler) {
   const lane = async () => {
     for (let next = waiting.shift(); next; next = waiting.shift()) {
       const { run, at } = next;
-      const found = await check(run, compiler, { shortest: run.expect === 'breaks' });
+      const found = await check(run, compiler, { shortest: run.expect === 'breaks' && run.depthLimit === undefined });
       results[at] = { run, ...found, ok: found.verdict === run.expect };
       if (!values.json)
         process.stderr.write(
@@ -81,7 +84,7 @@ async function checkAll(chosen, compiler) {
         );
     }
   };
-  await Promise.all(Array.from({ length: Math.max(1, Number(values.jobs) || 1) }, lane));
+  await Promise.all(Array.from({ length: values.deep ? 1 : Math.max(1, Number(values.jobs) || 1) }, lane));
   return results;
 }
 
@@ -102,7 +105,15 @@ function publicResult({ run, ok, ...found }) {
 }
 
 function report(results) {
-  const head = ['', 'verdict', 'states', 'depth', 'seconds', 'MB', 'executions attempts operators repeats restores'];
+  const head = [
+    '',
+    'verdict',
+    'states',
+    'depth',
+    'seconds',
+    'MB',
+    'executions / attempts / operators / repeats / restores',
+  ];
   const table = results.map(({ run, verdict, states, depth, seconds, memoryMb, ok }) => [
     run.name,
     `${verdict}${ok ? '' : ' (!)'}`,
@@ -129,13 +140,25 @@ function report(results) {
   print(wrong.length === 0 ? '\nEvery run holds, every mutant is found.' : `\nNot as expected: ${wrong.join(', ')}`);
 }
 
+/** Seeds take turns: with and without trouble of each kind, and with runs that wait for their submit or give up early. */
+function walkBounds(seed) {
+  return {
+    ...RUNS[0],
+    executions: 3,
+    operators: seed % 3,
+    repeats: seed % 2,
+    restores: seed % 4 === 3 ? 1 : 0,
+    defines: seed % 5 === 0 ? [] : ['PATIENT'],
+  };
+}
+
 /** Random traces, as a list of `{ seed, bounds, steps }`. */
 async function printTraces() {
-  const run = { ...RUNS[0], operators: 2, repeats: 1, restores: 1, executions: 3 };
   const first = Number(values.seed);
   const traces = [];
   for (let at = 0; at < Number(values.traces); at++) {
     const seed = first + at;
+    const run = walkBounds(seed);
     traces.push({ seed, bounds: bounds(run), steps: toSteps(await walk(run, seed), run) });
   }
   print(JSON.stringify(traces, null, 2));
@@ -149,7 +172,7 @@ async function writeCounterexamples(results) {
         `## ${run.name}\n\nWithout: ${run.guard ?? run.summary}.\n\n\`\`\`\n${toText(trace).join('\n')}\n\`\`\`\n`,
     );
   const file = join(dirname(dirname(fileURLToPath(import.meta.url))), 'docs', 'protocol-counterexamples.md');
-  const head = `# What happens without each guard\n\nShortest counterexamples that \`npm run model\` finds when one guard of the submit protocol is removed. Written by \`npm run model -- --write\`.\nNumbers are the model's: attempts 0 and 1 belong to filing 0, 2 to filing 1 (another filing of the same mapping).\n`;
+  const head = `# What happens without each guard\n\nWhat \`npm run model\` finds when one guard of the submit protocol is removed; most are shortest counterexamples. Written by \`npm run model -- --write\`.\nNumbers are the model's: attempts 0 and 1 belong to filing 0, 2 to filing 1 (another filing of the same mapping).\n`;
   await writeFile(file, `${head}\n${sections.join('\n')}`);
 }
 

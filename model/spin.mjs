@@ -1,11 +1,12 @@
 /** Spin: finding it, building a verifier from the model, running it, and replaying what it found. */
 import { spawn } from 'node:child_process';
-import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const MODEL = join(dirname(fileURLToPath(import.meta.url)), 'submit-protocol.pml');
+const HERE = dirname(fileURLToPath(import.meta.url));
+const MODEL = 'submit-protocol.pml';
 
 export const INSTALL = `The model is checked with Spin and a C compiler:
   Debian, Ubuntu   sudo apt-get install -y spin gcc
@@ -39,7 +40,7 @@ export async function findTools() {
 }
 
 /** The model's switches for a run. */
-export function definesOf({ executions, attempts, operators, repeats, restores, liveness, defines }) {
+export function definesOf({ executions, attempts, operators, repeats, restores, permitted, liveness, defines }) {
   return [
     `-DNE=${executions}`,
     `-DATTEMPTS0=${attempts[0]}`,
@@ -47,6 +48,7 @@ export function definesOf({ executions, attempts, operators, repeats, restores, 
     `-DOPS=${operators}`,
     `-DGHOSTS=${repeats}`,
     `-DRESTORES=${restores}`,
+    `-DPERMITTED=${permitted ?? 0}`,
     ...(liveness ? ['-DLIVENESS', '-DCRASHES'] : []),
     ...defines.map((name) => `-D${name}`),
   ];
@@ -55,7 +57,7 @@ export function definesOf({ executions, attempts, operators, repeats, restores, 
 async function inFolder(work) {
   const folder = await mkdtemp(join(tmpdir(), 'ebrc-model-'));
   try {
-    await copyFile(MODEL, join(folder, 'model.pml'));
+    await cp(HERE, folder, { recursive: true, filter: (file) => file === HERE || file.endsWith('.pml') });
     return await work(folder);
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -73,15 +75,16 @@ const number = (output, pattern) => {
  */
 export function check(run, compiler, { shortest = false } = {}) {
   return inFolder(async (folder) => {
-    const defines = definesOf(run);
-    const generated = await runProgram('spin', ['-a', ...defines, 'model.pml'], folder);
+    // What is to be replayed is built with the states printed: a replay must have the same statements as its search.
+    const defines = [...definesOf(run), ...(run.expect === 'breaks' ? ['-DTRACES'] : [])];
+    const generated = await runProgram('spin', ['-a', ...defines, MODEL], folder);
     const options = ['-DNOREDUCE', '-DMEMLIM=12000'];
     if (run.liveness) options.push('-DNFAIR=3');
     else options.push('-DSAFETY', ...(shortest ? ['-DBFS'] : []));
     const compiled = await runProgram(compiler, ['-O2', '-w', ...options, '-o', 'pan', 'pan.c'], folder);
     if (compiled.code !== 0) throw new Error(`The verifier does not compile:\n${generated.output}\n${compiled.output}`);
     const started = Date.now();
-    const depth = shortest ? [] : ['-m5000000'];
+    const depth = shortest ? [] : [`-m${run.depthLimit ?? 5000000}`];
     const { output } = await runProgram('./pan', ['-n', ...depth, ...(run.liveness ? ['-a', '-f'] : ['-E'])], folder);
     const errors = number(output, /errors: (\d+)/);
     // A search that ran out of memory or depth is not exhaustive, whatever it found until then.
@@ -101,7 +104,7 @@ export function check(run, compiler, { shortest = false } = {}) {
 }
 
 async function replay(folder, defines) {
-  const { output } = await runProgram('spin', ['-t', '-T', '-u5000', '-DTRACES', ...defines, 'model.pml'], folder);
+  const { output } = await runProgram('spin', ['-t', '-T', '-u50000', ...defines, MODEL], folder);
   return lines(output);
 }
 
@@ -110,7 +113,7 @@ export function walk(run, seed) {
   return inFolder(async (folder) => {
     const { output } = await runProgram(
       'spin',
-      [`-n${seed}`, '-T', '-u5000', '-DTRACES', ...definesOf(run), 'model.pml'],
+      [`-n${seed}`, '-T', '-u50000', '-DTRACES', ...definesOf(run), MODEL],
       folder,
     );
     return lines(output);

@@ -43,15 +43,22 @@ const RUN = [
   'gone',
 ];
 
+const NAMES = { fst: FILING, row: ROW, att: ATTEMPT, step: RUN };
+
 /** @param lines the model's output: `@ actor | action` and after it `@= numbers`. */
 export function toSteps(lines, { executions }) {
   const steps = [];
+  let repeated = false;
   for (const line of lines) {
     if (line.startsWith('@=')) {
       if (steps.length > 0) steps.at(-1).state = stateOf(line.slice(2).trim().split(' ').map(Number), executions);
-    } else {
-      const [actor, action] = line.slice(1).split(' | ');
-      steps.push({ actor: actor.trim(), action: action.trim(), state: null });
+      continue;
+    }
+    const { actor, action } = readLine(line);
+    if (actor === 'ghost' && action.startsWith('the next step')) repeated = true;
+    else {
+      steps.push({ actor, action, ...(repeated ? { repeatedLater: true } : {}), state: null });
+      repeated = false;
     }
   }
   return steps;
@@ -59,12 +66,17 @@ export function toSteps(lines, { executions }) {
 
 /** A trace as a person reads it. */
 export function toText(lines) {
-  return lines
-    .filter((line) => !line.startsWith('@='))
-    .map((line, at) => {
-      const [actor, action] = line.slice(1).split(' | ');
-      return `${String(at + 1).padStart(3)}  ${actor.trim().padEnd(10)} ${action.trim()}`;
-    });
+  const steps = toSteps(lines, { executions: 0 });
+  return steps.map(
+    ({ actor, action, repeatedLater }, at) =>
+      `${String(at + 1).padStart(3)}  ${actor.padEnd(10)} ${action}${repeatedLater ? ' (a stale worker is to do the same later)' : ''}`,
+  );
+}
+
+function readLine(line) {
+  const [actor, action] = line.slice(1).split(' | ');
+  const named = action.trim().replace(/\b(fst|row|att|step)=(\d+)/g, (_, kind, value) => NAMES[kind][Number(value)]);
+  return { actor: actor.trim(), action: named };
 }
 
 function stateOf(numbers, executions) {

@@ -1,0 +1,179 @@
+/* What the protocol looks at. A -D switch removes one guard: see model/runs.mjs for the list. */
+
+#if NE == 2
+#define NUMBER (sends[2] != 0 -> 2 : (sends[1] != 0 -> 1 : 0))
+#define ALL(P) (P(1) && P(2))
+#define COUNTX(P) (P(0) + P(1))
+#elif NE == 3
+#define NUMBER (sends[3] != 0 -> 3 : (sends[2] != 0 -> 2 : (sends[1] != 0 -> 1 : 0)))
+#define ALL(P) (P(1) && P(2) && P(3))
+#define COUNTX(P) (P(0) + P(1) + P(2))
+#else
+#define NUMBER (sends[4] != 0 -> 4 : (sends[3] != 0 -> 3 : (sends[2] != 0 -> 2 : (sends[1] != 0 -> 1 : 0))))
+#define ALL(P) (P(1) && P(2) && P(3) && P(4))
+#define COUNTX(P) (P(0) + P(1) + P(2) + P(3))
+#endif
+
+/* Whether the ledger holds what the files say. */
+#ifdef BY_NUMBER_ONLY
+#define VOID_COUNTS true
+#define HELD(n) (file[n] == 0 || n <= NUMBER)
+#define HELD_SEEN(n) (((seen[e] >> n) & 1) == 0 || n <= NUMBER)
+#else
+#define VOID_COUNTS false
+#define HELD(n) (file[n] == 0 || file[n] == VOID || file[n] == sends[n])
+#define HELD_SEEN(n) (((seen[e] >> n) & 1) == 0 || file[n] == VOID || file[n] == sends[n])
+#endif
+#define TRULY_HELD(n) (file[n] == 0 || file[n] == VOID || file[n] == sends[n])
+#define GONE_BACK (!(ALL(TRULY_HELD)))
+#if defined(NO_LISTING) || defined(JUDGE_WITHOUT_LISTING)
+#define WHOLE true
+#else
+#define WHOLE (ALL(HELD))
+#endif
+
+#define CERT(e) (FILED(e) -> 1 : 0)
+#define CERTIFICATES (COUNTX(CERT))
+#define CERT0(e) (FILED(e) && OF(xa[e]) == 0 -> 1 : 0)
+#define CERTIFICATES0 (COUNTX(CERT0))
+
+/* FILING_TRANSITIONS of src/domain/filing-states.ts, for the states that the model has */
+#define MAY_FOLLOW(s, t) ( \
+  (s == F_CHECKING && (t == F_SUBMITTING || t == F_NEEDS_CORRECTION || t == F_ABANDONED)) || \
+  (s == F_SUBMITTING && (t == F_PROCESSING || t == F_COLLECTING || t == F_UNKNOWN || t == F_NEEDS_CORRECTION || t == F_REJECTED || t == F_ABANDONED)) || \
+  (s == F_PROCESSING && (t == F_COLLECTING || t == F_SUBMITTING || t == F_UNKNOWN || t == F_REJECTED || t == F_NEEDS_CORRECTION || t == F_ABANDONED)) || \
+  (s == F_UNKNOWN && (t == F_SUBMITTING || t == F_PROCESSING || t == F_COLLECTING || t == F_NEEDS_CORRECTION || t == F_REJECTED || t == F_ABANDONED)) || \
+  (s == F_COLLECTING && (t == F_CERTIFIED || t == F_REJECTED || t == F_ABANDONED)))
+
+#define must(holds, what) if :: holds :: else -> printf(what); assert(false) fi
+
+inline move(f, t) {
+  if
+  :: fst[f] == t
+  :: else -> must(MAY_FOLLOW(fst[f], t), "@ broken | a move that the transition table does not have\n"); fst[f] = t
+  fi
+}
+
+/* In simulations: the state after each step, for traces. */
+#ifdef TRACES
+#if NE == 2
+#define EACH_EXECUTION(v) v[0], v[1], 0, 0
+#define EACH_NUMBER(v) v[1], v[2], 0, 0
+#elif NE == 3
+#define EACH_EXECUTION(v) v[0], v[1], v[2], 0
+#define EACH_NUMBER(v) v[1], v[2], v[3], 0
+#else
+#define EACH_EXECUTION(v) v[0], v[1], v[2], v[3]
+#define EACH_NUMBER(v) v[1], v[2], v[3], v[4]
+#endif
+#define SHOW printf("@= %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d", fst[0], fst[1], row[0], row[1], att[0], att[1], att[2], att[3], snd[0], snd[1], snd[2], snd[3], armed[0], armed[1], armed[2], armed[3]); \
+  printf(" %d %d %d %d %d %d %d %d", EACH_NUMBER(sends), EACH_NUMBER(file)); \
+  printf(" %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d", EACH_EXECUTION(ex), EACH_EXECUTION(xa), EACH_EXECUTION(xn), EACH_EXECUTION(net)); \
+  printf(" %d %d %d %d %d\n", rp[0], rp[1], ra[0], ra[1], wrong)
+#else
+#define SHOW
+#endif
+
+/* ---- Guards; a -D switch removes one (a mutant) ---- */
+
+#ifdef NO_VOID
+#define VOID_MISSING true
+#else
+#define VOID_MISSING false
+#endif
+
+/*
+ * Time. Nobody sees a clock tick but who concludes from it, so time passes when somebody needs it to: the one who judges
+ * attempt a waits until its sender is past the HTTP time-out (tooLate), and a sender may find itself too late at any
+ * time. The settle window is over when nothing of the attempt travels any more and its senders are too late.
+ */
+#define OF_ATTEMPT(e, a) (ex[e] != X_FREE && (xa[e] == (a) || att[a] == A_SENDING && snd[a] == 0 && OF(xa[e]) == OF(a)))
+#define STILL_TRAVELLING(e, a) (OF_ATTEMPT(e, a) && net[e] == N_TRAVELLING)
+#define MAY_WRITE(e, a) (OF_ATTEMPT(e, a) && xn[e] != 0 && ex[e] < X_SENT)
+inline tooLate(a) {
+  i = 0;
+  do
+  :: i < NE -> if :: MAY_WRITE(i, a) && (snd[a] == 0 || snd[a] == i + 1) -> late[i] = 1 :: else fi; i++
+  :: else -> break
+  od; i = 0
+}
+
+#define SEEN_OF(e, a) (OF_ATTEMPT(e, a) && net[e] == N_CERTIFIED)
+#define FILED_OF(e, a) (OF_ATTEMPT(e, a) && FILED(e))
+#define TAKEN_OF(e, a) (OF_ATTEMPT(e, a) && (FILED(e) || net[e] == N_TAKEN_BAD || net[e] == N_ERRORED))
+#define ERRORED_OF(e, a) (ex[e] != X_FREE && xa[e] == (a) && net[e] == N_ERRORED)
+#if NE == 2
+#define ANY(P, a) (P(0, a) || P(1, a))
+#elif NE == 3
+#define ANY(P, a) (P(0, a) || P(1, a) || P(2, a))
+#else
+#define ANY(P, a) (P(0, a) || P(1, a) || P(2, a) || P(3, a))
+#endif
+
+#ifdef NO_COLLISION_CHECK
+#define HOLDS(f) true
+#else
+#define HOLDS(f) (!LIVE(1 - (f)) || PERMITTED > 0 && (f) == 1)           /* nobody else holds the rows' fingerprint (an import can make two) */
+#endif
+#ifdef NO_ROW_CHECK
+#define ROWS_PLANNED(a) true
+#else
+#define ROWS_PLANNED(a) (row[OF(a)] == R_PLANNED && !ENDED(OF(a)) && HOLDS(OF(a)))
+#endif
+#ifdef NO_SISTER_CHECK
+#define NO_SISTER(a) true
+#else
+#define NO_SISTER(a) (!(UNDER_WAY(SISTER(a))))
+#endif
+#ifdef NO_FENCE
+#define ATTEMPT_OPEN(a) true
+#else
+#define ATTEMPT_OPEN(a) (att[a] == A_OPEN)
+#endif
+#define MARK_ALLOWED(a) (ATTEMPT_OPEN(a) && ROWS_PLANNED(a) && NO_SISTER(a) && NUMBER < NE)
+#ifdef FILES_OVERWRITTEN
+#define OVERWRITES || true
+#else
+#define OVERWRITES
+#endif
+#ifdef NO_LISTING
+#define LISTING_HELD true
+#else
+#define LISTING_HELD (ALL(HELD_SEEN))
+#endif
+#ifdef NO_OWN_MARK
+#define OWN_MARK true
+#else
+#define OWN_MARK (att[xa[e]] == A_SENDING && snd[xa[e]] == e + 1 && armed[xa[e]])
+#endif
+#ifdef NO_CLOCK_CHECK
+#define CLOCK_OK true
+#else
+#define CLOCK_OK (late[e] == 0)
+#endif
+#ifdef CLOSE_ANY_SENDER
+#define OWN_SENDER true
+#else
+#define OWN_SENDER (snd[xa[e]] == e + 1)
+#endif
+
+#ifdef NO_LATE_WAIT
+#define WAIT_LATE(a) skip
+#else
+#define WAIT_LATE(a) tooLate(a)
+#endif
+#ifdef NO_SETTLE_WINDOW
+#define PERSON_WAITED(a) skip
+#else
+#define PERSON_WAITED(a) tooLate(a)
+#endif
+#ifdef NO_SETTLE_WINDOW
+#define WINDOW_OVER(a) true
+#else
+#define WINDOW_OVER(a) (!(ANY(STILL_TRAVELLING, a)))
+#endif
+#ifdef NO_LAST_LOOK
+#define LOOK(a) true
+#else
+#define LOOK(a) (!(ANY(SEEN_OF, a)))
+#endif
