@@ -24,7 +24,10 @@ COPY --from=build /app/dist ./dist
 COPY migrations ./migrations
 # A volume mounted here takes its owner from the image.
 RUN install -d -o node -g node /var/lib/ebrc/documents
-ENV EBRC_DOCUMENTS=/var/lib/ebrc/documents
+ENV EBRC_DOCUMENTS=/var/lib/ebrc/documents EBRC_HEALTH=127.0.0.1:9465
 USER node
+# Ready: PostgreSQL and Temporal answer, every queue is polled, and it does not stop.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=120s --retries=3 \
+  CMD ["node", "-e", "fetch('http://127.0.0.1:9465/readyz').then(({ok}) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 # Node itself is process 1, so that SIGTERM reaches the worker, which ends in order.
 CMD ["node", "dist/worker.js"]

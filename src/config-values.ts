@@ -95,6 +95,20 @@ export const taskQueue = z
       : wrong(context, `"${name}" cannot name a task queue; allowed: 1 to 100 letters, digits, and . _ / -`),
   );
 
+/** Where this program listens. */
+export interface ListenAddress {
+  host: string;
+  port: number;
+}
+
+/** `host:port` to listen on; IPv6 hosts in brackets. */
+export const listenAddress = z.string().transform((text, context): ListenAddress | typeof z.NEVER => {
+  const parts = /^(\[[0-9a-f:.]+\]|[\w.-]+):(\d{1,5})$/i.exec(text);
+  const port = Number(parts?.[2]);
+  if (parts?.[1] && port <= 65_535) return { host: parts[1].replace(/^\[|\]$/g, ''), port };
+  return wrong(context, `"${text}" is not an address to listen on; allowed: host:port, such as 127.0.0.1:9464`);
+});
+
 /** A folder, as an absolute path. */
 export const documentsFolder = z.string().transform((text, context) => {
   // One letter before the colon is a drive of Windows.

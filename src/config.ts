@@ -26,6 +26,8 @@ export const VARIABLES = {
   EBRC_TASK_QUEUE: { value: values.taskQueue, default: 'ebrc' },
   EBRC_ENCRYPTION_KEY: { value: values.encryptionKeys },
   EBRC_DOCUMENTS: { value: values.documentsFolder, default: './documents' },
+  EBRC_METRICS: { value: values.listenAddress },
+  EBRC_HEALTH: { value: values.listenAddress },
   EBRC_CODEC_TOKEN: { value: values.headerKey },
   EBRC_CODEC_ORIGINS: { value: values.origins, default: '' },
   EBRC_POLL_FIRST: { value: values.duration(0, 7 * DAY), default: '15m' },
@@ -59,6 +61,8 @@ export interface Config {
   /** The keys that payloads are encrypted with, the current one first; empty where EBRC_ENCRYPTION_KEY is not set. */
   payloadKeys: readonly EncryptionKey[];
   codecServer: { token?: string; origins: readonly string[] };
+  /** Where metrics and health are served; absent: not at all. */
+  observability: { metrics?: values.ListenAddress; health?: values.ListenAddress };
   taskQueue: string;
   /** The current key first. */
   encryptionKeys: readonly [EncryptionKey, ...EncryptionKey[]];
@@ -90,6 +94,7 @@ const SECTIONS = {
   documents: ['documents'],
   schedules: ['schedules'],
   filing: ['poll', 'overdueAfterMs', 'settleAfterMs'],
+  observability: ['observability'],
   log: ['logLevel'],
 } as const satisfies Record<string, readonly (keyof Config)[]>;
 
@@ -146,6 +151,7 @@ export function loadConfig(env: Environment = process.env, options?: { need: rea
   if (needed.has('schedules'))
     Object.assign(config, { schedules: read.optional('EBRC_SCHEDULES') ?? PACKAGED_SCHEDULES });
   if (needed.has('filing')) Object.assign(config, readFiling(read));
+  if (needed.has('observability')) Object.assign(config, { observability: readObservability(read) });
   if (needed.has('log')) Object.assign(config, { logLevel: read.required('LOG_LEVEL') });
   if (read.problems().length > 0) throw new ConfigError(read.problems());
   return config;
@@ -327,6 +333,15 @@ function readFiling(read: Reader) {
   }
   const overdueAfterMs = read.required('EBRC_OVERDUE_AFTER');
   return { poll: { firstMs, minMs, maxMs }, overdueAfterMs, settleAfterMs: read.required('EBRC_SETTLE_AFTER') };
+}
+
+function readObservability(read: Reader) {
+  const metrics = read.optional('EBRC_METRICS');
+  const health = read.optional('EBRC_HEALTH');
+  if (metrics && health && metrics.port !== 0 && metrics.port === health.port) {
+    read.report('EBRC_HEALTH', 'has the port of EBRC_METRICS; allowed: a port of its own');
+  }
+  return { metrics, health };
 }
 
 /** The database that the environment names, where it names one. @throws ConfigError where it cannot be used */

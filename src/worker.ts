@@ -13,6 +13,8 @@ import { createPool } from './ledger/pool';
 import { LedgerUnavailableError } from './ledger/unavailable';
 import { createLogger } from './logger';
 import { startBackgroundJobs } from './worker/background-jobs';
+import { startHealthServer, type HealthServer } from './worker/health/health-server';
+import { pollersProbe, postgresqlProbe, temporalProbe } from './worker/health/probes';
 import { compose } from './worker/compose';
 import { createWorkers } from './worker/create-workers';
 import { ensureSearchAttributes } from './worker/search-attributes';
@@ -31,6 +33,7 @@ async function run(config: Config, logger: Logger): Promise<void> {
   for (const warning of config.warnings) logger.warn(warning);
   Runtime.install({ logger: temporalLogger(logger), telemetryOptions: { logging: { filter: 'WARN', forward: {} } } });
 
+  const health = await startHealth(config, logger);
   const pool = createPool({
     url: config.databaseUrl,
     applicationName: 'ebrc-worker',
@@ -66,9 +69,12 @@ async function run(config: Config, logger: Logger): Promise<void> {
     deps,
     budget,
   });
+  const postgresql = postgresqlProbe(config.databaseUrl);
+  health?.watch([postgresql, temporalProbe(connection), pollersProbe(workers)]);
   const jobs = startBackgroundJobs(composition.jobs, logger);
   const stop = once(async () => {
     logger.info('stopping: calls under way are finished');
+    health?.stopping();
     endWithin(shutdownTimes(config.httpTimeoutMs).boundMs, logger);
     // Waiters go first, through our own signal: Temporal tells activities only after the grace time.
     await Promise.all([budget.stop(), jobs.stop()]);
@@ -84,11 +90,18 @@ async function run(config: Config, logger: Logger): Promise<void> {
   } finally {
     const closing = composition
       .close()
-      .then(() => Promise.all([connection.close(), native.close(), pool.end()]))
+      .then(() => Promise.all([connection.close(), native.close(), pool.end(), postgresql.close(), health?.close()]))
       .catch((error: unknown) => logger.warn({ err: error }, 'not everything could be closed in order'));
     const inTime = await within(CLOSE_WITHIN_MS, closing);
     logger.info({ inTime }, 'worker stopped');
   }
+}
+
+async function startHealth({ observability }: Config, logger: Logger): Promise<HealthServer | undefined> {
+  if (!observability.health) return undefined;
+  const health = await startHealthServer(observability.health);
+  logger.info({ host: health.host, port: health.port }, 'health is served: /healthz and /readyz');
+  return health;
 }
 
 /** The last resort: what a server that swallows every packet keeps waiting must not keep the process. */

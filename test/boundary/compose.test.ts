@@ -133,6 +133,13 @@ it('gives the worker an environment that it starts with', () => {
   expect(readProject('Dockerfile')).toContain(config.documents);
 });
 
+it('asks the worker for its readiness where it answers', () => {
+  const asked = [service('worker').healthcheck?.test.at(-1), readProject('Dockerfile')];
+  const address = service('worker').environment?.['EBRC_HEALTH'] ?? 'none';
+  for (const text of asked) expect(text).toContain(`http://${address}/readyz`);
+  expect(readProject('Dockerfile')).toContain(`EBRC_HEALTH=${address}`);
+});
+
 it('opens ports of this machine alone', () => {
   for (const [name, { ports = [] }] of services) {
     for (const port of ports)

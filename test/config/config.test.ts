@@ -43,12 +43,30 @@ describe('a configuration that works', () => {
     },
   );
 
+  it.each(['9464', 'localhost', '127.0.0.1:70000', 'http://127.0.0.1:9464'])('refuses to listen on %s', (address) => {
+    expect(problemsOf({ ...LEAST, EBRC_METRICS: address })).toEqual([
+      { variable: 'EBRC_METRICS', problem: expect.stringContaining('is not an address to listen on') },
+    ]);
+  });
+
+  it('reads where to listen, and refuses one port for both', () => {
+    const both = { EBRC_METRICS: '127.0.0.1:9464', EBRC_HEALTH: '[::1]:9465' };
+    expect(loadConfig({ ...LEAST, ...both }).observability).toEqual({
+      metrics: { host: '127.0.0.1', port: 9464 },
+      health: { host: '::1', port: 9465 },
+    });
+    expect(problemsOf({ ...LEAST, ...both, EBRC_HEALTH: '0.0.0.0:9464' })).toEqual([
+      { variable: 'EBRC_HEALTH', problem: expect.stringContaining('has the port of EBRC_METRICS') },
+    ]);
+  });
+
   it('fills in the defaults', () => {
     const { encryptionKeys, warnings, ...config } = loadConfig(LEAST);
     expect(config).toEqual({
       payloadKeys: [],
       schedules: resolve('schedules.yaml'),
       codecServer: { token: undefined, origins: [] },
+      observability: { metrics: undefined, health: undefined },
       apiUrl: 'http://127.0.0.1:9000/api/v1',
       apiKey: 'dev_sandbox_key',
       mode: 'test',

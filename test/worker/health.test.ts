@@ -1,0 +1,124 @@
+/** What a supervisor asks: a frozen event loop, a lost PostgreSQL and a stopping worker each show. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
+import { builtPackage } from '../support/built-package';
+import { cleanEnvironment } from '../support/command-line';
+import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { eventually } from '../support/processes';
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy';
+import { devServer, type DevServer } from '../support/temporal';
+
+interface Answer {
+  status: number;
+  failing: string[];
+}
+
+async function ask(port: number, path: string): Promise<Answer> {
+  try {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`);
+    const { checks } = (await response.json()) as { checks: { name: string; ok: boolean }[] };
+    return { status: response.status, failing: checks.filter(({ ok }) => !ok).map(({ name }) => name) };
+  } catch {
+    return { status: 0, failing: [] };
+  }
+}
+
+const ready = (port: number) => async () => (await ask(port, '/readyz')).status === 200;
+
+it('answers from another thread: a frozen event loop shows while it lasts', async () => {
+  const program = join(__dirname, 'frozen-program.ts');
+  const child = spawn(process.execPath, ['-r', join(__dirname, '../support/run-typescript.cjs'), program], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  try {
+    const [port] = ((await once(child.stdout, 'data')) as Buffer[]).map(Number);
+    if (port === undefined) throw new Error('no port');
+    await eventually(ready(port));
+    expect(await ask(port, '/healthz')).toEqual({ status: 200, failing: [] });
+    child.stdin.write('15000');
+    await eventually(async () => (await ask(port, '/healthz')).status === 503);
+    expect(await ask(port, '/healthz')).toEqual({ status: 503, failing: ['event loop'] });
+    expect((await ask(port, '/readyz')).failing).toContain('event loop');
+    await eventually(ready(port));
+    expect((await fetch(`http://127.0.0.1:${port}/metrics`)).status).toBe(404);
+    expect((await fetch(`http://127.0.0.1:${port}/healthz`, { method: 'POST' })).status).toBe(405);
+  } finally {
+    child.stdin.end();
+    await once(child, 'close');
+  }
+});
+
+describe('the built worker', () => {
+  let program: string;
+  let folder: string;
+  let database: TestDatabase;
+  let proxy: TcpProxy;
+  let temporal: DevServer;
+  let sandbox: Sandbox;
+  let child: ChildProcess | undefined;
+
+  beforeAll(async () => {
+    program = (await builtPackage()).worker;
+    folder = await mkdtemp(join(tmpdir(), 'ebrc-health-'));
+    [temporal, database, sandbox] = await Promise.all([devServer(), createTestDatabase(), createSandbox({})]);
+    proxy = await startTcpProxy(database.url);
+  }, 300_000);
+
+  afterAll(async () => {
+    child?.kill('SIGKILL');
+    await proxy?.close();
+    await temporal?.stop();
+    await sandbox?.close();
+    await database?.drop();
+    if (folder) await rm(folder, { recursive: true, force: true });
+  }, 60_000);
+
+  it('is ready once it polls, and not while PostgreSQL is silent or while it stops', async () => {
+    const port = await freePort();
+    child = spawn(process.execPath, [program], {
+      stdio: 'ignore',
+      env: cleanEnvironment({
+        DATABASE_URL: proxy.inFrontOf(database.url),
+        TEMPORAL_ADDRESS: temporal.address,
+        EBRC_API_URL: sandbox.url,
+        EBRC_API_KEY: 'dev_sandbox_key',
+        EBRC_DOCUMENTS: join(folder, 'documents'),
+        EBRC_HTTP_TIMEOUT: '1s',
+        EBRC_HEALTH: `127.0.0.1:${port}`,
+      }),
+    });
+    const seen = new Set<string>();
+    await eventually(async () => {
+      const { status, failing } = await ask(port, '/readyz');
+      for (const name of failing) seen.add(name);
+      return status === 200;
+    });
+    // It could be asked before it was ready, and said so.
+    expect([...seen]).toContain('started');
+    proxy.swallow(true);
+    await eventually(async () => (await ask(port, '/readyz')).failing.includes('postgresql'));
+    // A supervisor that restarts on this would only add to the trouble.
+    expect((await ask(port, '/healthz')).status).toBe(200);
+    proxy.swallow(false);
+    await eventually(ready(port));
+    // Silent once more, so that the stop takes long enough to be seen.
+    proxy.swallow(true);
+    const closed = once(child, 'close');
+    child.kill('SIGTERM');
+    await eventually(async () => (await ask(port, '/readyz')).failing.includes('stopping'));
+    expect((await closed)[0]).toBe(0);
+  });
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  return port;
+}
