@@ -232,6 +232,8 @@ CREATE TABLE filing_events (
   step      text,
   at        timestamptz NOT NULL,
   kind      text NOT NULL,
+  -- The state that a move led to; null for a line that is no move. Reports read from it how long filings waited.
+  state     text,
   who       text,
   text      text NOT NULL,
   data      jsonb,

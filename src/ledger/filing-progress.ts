@@ -87,7 +87,14 @@ export async function writeMove(db: Queryable, note: ProgressNote): Promise<void
       note.dueAt ?? null,
     ],
   );
-  await addEvent(db, { filingId: note.filingId, seq: note.seq, step: note.step, at: note.at, ...note.event });
+  await addEvent(db, {
+    filingId: note.filingId,
+    seq: note.seq,
+    step: note.step,
+    at: note.at,
+    state: note.state,
+    ...note.event,
+  });
   if (isEnd(note.state)) await db.query('DELETE FROM filing_wishes WHERE filing_id = $1', [note.filingId]);
 }
 
@@ -97,6 +104,8 @@ export interface FilingEvent {
   step?: string;
   at: Date;
   kind: string;
+  /** The state that a move led to; left out for a line that is no move. */
+  state?: FilingState;
   text: string;
   who?: string;
   data?: unknown;
@@ -105,7 +114,8 @@ export interface FilingEvent {
 /** Adds a line to a filing's story; with a `seq` or a `step` it is written once. */
 export async function addEvent(db: Queryable, event: FilingEvent): Promise<void> {
   await db.query(
-    `INSERT INTO filing_events (filing_id, seq, step, at, kind, who, text, data) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+    `INSERT INTO filing_events (filing_id, seq, step, at, kind, who, text, data, state)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
      ON CONFLICT DO NOTHING`,
     [
       event.filingId,
@@ -116,6 +126,7 @@ export async function addEvent(db: Queryable, event: FilingEvent): Promise<void>
       event.who ?? null,
       event.text,
       event.data === undefined ? null : JSON.stringify(event.data),
+      event.state ?? null,
     ],
   );
 }

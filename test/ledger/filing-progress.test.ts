@@ -47,6 +47,11 @@ describe('a move', () => {
     expect(await note(filingId, 1, 'submitting', { step: 'run/1' })).toBe('repeated');
     expect(await needFiling(ledger.pool, filingId)).toMatchObject({ state: 'processing', seq: 2 });
     expect(await story(filingId)).toEqual(['note 1', 'note 2']);
+    const { rows } = await ledger.pool.query<{ state: string | null }>(
+      'SELECT state FROM filing_events WHERE filing_id = $1 ORDER BY event_id',
+      [filingId],
+    );
+    expect(rows.map(({ state }) => state)).toEqual([null, 'submitting', 'processing']);
   });
 
   it('is written once when the same step comes twice at once', async () => {
