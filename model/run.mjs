@@ -15,7 +15,7 @@ Checks the model of the submit protocol: every run must hold, every mutant (one 
   --run NAME        only this run: ${RUNS.map(({ name }) => name).join(', ')}
   --mutant NAME     only this mutant, with its shortest counterexample:
 ${[...MUTANTS, ...QUESTIONED].map(({ name, guard }) => `                      ${name.padEnd(29)} without: ${guard}`).join('\n')}
-  --deep            all bounds at once: exhaustive in five parts, one after the other; about 10 GB and half an hour
+  --deep            all bounds at once: exhaustive in five parts, one after the other; about 11 GB and a quarter of an hour
   --jobs N          checks at the same time (default: 2)
   --json            the result as JSON
   --write           write the counterexamples to docs/protocol-counterexamples.md
