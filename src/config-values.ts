@@ -136,6 +136,11 @@ export const origins = z.string().transform((text, context) => {
   );
 });
 
+/** A word without white space. */
+export const word = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,50}$/, 'is no word; allowed: 1 to 50 letters, digits and signs without blanks');
+
 /** A file's path; relative ones start at the working directory. */
 export const filePath = z.string().transform((text) => resolve(text));
 

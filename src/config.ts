@@ -22,6 +22,7 @@ export const VARIABLES = {
   EBRC_MODE: { value: values.mode },
   EBRC_EXTRACTION_URL: { value: values.extractionUrl },
   EBRC_EXTRACTION_KEY: { value: values.headerKey },
+  EBRC_EXTRACTION_VERSION: { value: values.word, default: '1' },
   DATABASE_URL: { value: values.databaseUrl },
   EBRC_TASK_QUEUE: { value: values.taskQueue, default: 'ebrc' },
   EBRC_ENCRYPTION_KEY: { value: values.encryptionKeys },
@@ -50,7 +51,7 @@ export interface Config {
   apiKey: string;
   mode: Mode;
   /** Absent: extraction is not configured. */
-  extraction?: { url: string; key: string };
+  extraction?: { url: string; key: string; version: string };
   databaseUrl: string;
   temporal: {
     /** `host:port`. */
@@ -264,7 +265,7 @@ function readExtraction(read: Reader) {
     const problem = 'would send documents and a key over an unencrypted connection; allowed with a prod_ key: https';
     read.report('EBRC_EXTRACTION_URL', problem);
   }
-  return { extraction: { url, key } };
+  return { extraction: { url, key, version: read.required('EBRC_EXTRACTION_VERSION') } };
 }
 
 /** The variables, files and profiles are the ones of every Temporal program: `@temporalio/envconfig` reads them. */

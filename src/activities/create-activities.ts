@@ -4,6 +4,7 @@ import { createCertificateActivities } from './certificates';
 import { createCredentialActivities } from './credentials';
 import type { ActivityDependencies } from './dependencies';
 import { createExporterActivities } from './exporters';
+import { createExtractionActivities } from './extraction/extraction';
 import { createFilingLedgerActivities } from './filing-ledger';
 import { createIrmActivities } from './irms';
 import { createOpenFilingActivities } from './open-filing';
@@ -31,6 +32,7 @@ export function createActivities(deps: ActivityDependencies) {
     ...createAnnotateActivities(deps),
     ...createReconciliationActivities(deps),
     ...createMaintenanceActivities(deps),
+    ...createExtractionActivities(deps),
   };
 }
 

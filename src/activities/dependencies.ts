@@ -7,6 +7,7 @@ import type { Mode } from '../domain/names';
 import type { Vault } from '../ledger/vault';
 import type { Workbooks } from '../workbook/workbooks';
 import type { Queueing } from './channel';
+import type { ExtractionDependencies } from './extraction/extraction';
 
 /** The settings that a filing lives by; they go into its history, so that a replay sees what the first run saw. */
 export interface WorkerSettings {
@@ -38,4 +39,6 @@ export interface ActivityDependencies {
   queueing: () => Promise<Queueing>;
   /** For the one signal of the design: filings that wait for credentials are told at once. */
   client: () => Client;
+  /** Left out: extraction is not configured. */
+  extraction?: ExtractionDependencies;
 }

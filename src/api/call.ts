@@ -39,6 +39,8 @@ export interface CallRequest {
   maxBytes?: number;
   /** Texts that must never be seen in an error, besides the API key. */
   secrets?: (string | undefined)[];
+  /** Reads the body of an answer outside 2xx that says more than its status; null where it says no more. */
+  readRefusal?: (body: string, status: number) => ApiError | null;
   /** For a submission; see `SubmitContext`. */
   beforeWrite?: () => Promise<void>;
 }

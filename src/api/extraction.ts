@@ -1,12 +1,12 @@
 import type { Readable } from 'node:stream';
-import { z } from 'zod';
 import type { Operation } from '../domain/operations';
-import { PdfScan } from '../domain/pdf';
+import { cutText } from '../domain/text';
+import { MAX_EXTRACTION_BYTES, pdfProblem } from '../domain/extraction/pdf-problem';
 import { createCaller, type Caller, type CallerOptions } from './call';
 import type { CallContext } from './client-types';
 import { ApiError } from './errors';
-import { readEnvelope, parseAnswer, readText } from './answers';
-import { text } from './lenient';
+import { readEnvelope, readText } from './answers';
+import { cleanAnswer, parseJson } from './clean';
 import { createRedactor, type Redactor } from './redact';
 import { multipartBody, readUpload, unsendable } from './multipart';
 
@@ -16,10 +16,15 @@ export interface ExtractionInput {
   fileName: string;
 }
 
-/** Answer of the extraction service. The field contents of `data` are not specified; they are kept as they come. */
+/**
+ * Answer of the extraction service. The field contents of `data` are not specified; they are kept as they come. Where the
+ * answer has another shape than the specification's, `problem` says so, `data` is null and `answer` has all of it.
+ */
 export interface Extraction {
-  status: string;
-  data: Record<string, unknown>;
+  status: string | null;
+  data: Record<string, unknown> | null;
+  answer: unknown;
+  problem: string | null;
 }
 
 /** The extraction service (spec: "Extraction service"). Rejects with `ApiError`. */
@@ -36,17 +41,9 @@ export type ExtractionApiOptions = Omit<CallerOptions, 'baseUrl' | 'apiKey' | 'b
   key?: string;
 };
 
-/** "Under 5 MB". */
-const MAX_PDF_BYTES = 5 * 1024 * 1024 - 1;
 const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
 /** What stands in a document (terms, descriptions) may be longer than what the filing service says. */
 const MAX_TEXT_BYTES = 64 * 1024;
-
-const extraction = z.looseObject({
-  status: text,
-  data: z.record(z.string(), z.unknown()).nullish(),
-  message: text,
-});
 
 export function createExtractionApi(options: ExtractionApiOptions): ExtractionApi {
   const { url, key, ...rest } = options;
@@ -71,25 +68,55 @@ async function extractWith(
   call: CallContext,
 ): Promise<Extraction> {
   const { caller, operation, redact } = deps;
-  const content = await readUpload(operation, input.file, MAX_PDF_BYTES);
-  const problem = new PdfScan().push(content).problem();
-  if (problem !== null) throw unsendable(operation, problem);
+  const content = await readUpload(operation, input.file, MAX_EXTRACTION_BYTES);
+  const problem = pdfProblem(content);
+  if (problem !== null) throw unsendable(operation, problem.message);
   const fileName = input.fileName.replace(/[\r\n"\\/]/gu, '_') || 'document.pdf';
   const request = {
     operation,
     maxBytes: MAX_ANSWER_BYTES,
     ...(await multipartBody({ content, fileName, contentType: 'application/pdf' })),
+    readRefusal: (raw: string, status: number) =>
+      NOT_ABOUT_THE_DOCUMENT.includes(status) ? null : refusalIn(readJson(raw, redact), { operation, status }),
   };
-  const answer = await caller.call(request, call, async ({ body }) => {
+  return caller.call(request, call, async ({ body, status }) => {
     const raw = await readText(body, MAX_ANSWER_BYTES);
-    return parseAnswer(extraction, readEnvelope(raw, { textBytes: MAX_TEXT_BYTES }), raw);
+    const answer = readEnvelope(raw, { textBytes: MAX_TEXT_BYTES, redact });
+    const refusal = refusalIn(answer, { operation, status });
+    if (refusal !== null) throw refusal;
+    return extractionOf(answer);
   });
-  // The service says `error` in an answer of status 200: the document could not be read, and a repeat reads the same.
-  if (answer.status?.toLowerCase() === 'error') {
-    const why = answer.message ?? textOf(answer.data?.message) ?? 'the document could not be read';
-    throw new ApiError({ kind: 'refused', operation, status: 200, message: `${operation}: ${redact(why)}` });
+}
+
+/** Whatever these say, it is about the key or the number of calls, and not about the document. */
+const NOT_ABOUT_THE_DOCUMENT: readonly number[] = [401, 403, 429];
+
+/** `status: error`, in whatever HTTP status, is an answer: the document cannot be read, and a repeat would read the same. */
+function refusalIn(answer: unknown, { operation, status }: { operation: Operation; status: number }): ApiError | null {
+  if (!isObject(answer) || textOf(answer.status)?.toLowerCase() !== 'error') return null;
+  const why = [answer.message, answer.error, answer.data].map(reasonIn).find((reason) => reason !== undefined);
+  const message = `${operation}: ${cutText(why ?? 'the service says status error and no reason')}`;
+  return new ApiError({ kind: 'refused', operation, status, message });
+}
+
+function reasonIn(value: unknown): string | undefined {
+  return isObject(value) ? (textOf(value.message) ?? textOf(value.error) ?? textOf(value.reason)) : textOf(value);
+}
+
+function extractionOf(answer: unknown): Extraction {
+  const whole = isObject(answer) ? answer : {};
+  const status = textOf(whole.status) ?? null;
+  if (isObject(whole.data)) return { status, data: whole.data, answer, problem: null };
+  const problem = 'the answer has another shape than the specification shows: no object `data`';
+  return { status, data: null, answer, problem };
+}
+
+function readJson(raw: string, redact: Redactor): unknown {
+  try {
+    return cleanAnswer(parseJson(raw), { redact });
+  } catch {
+    return null;
   }
-  return { status: answer.status ?? 'success', data: answer.data ?? {} };
 }
 
 function unconfigured(operation: Operation): ApiError {
@@ -97,6 +124,10 @@ function unconfigured(operation: Operation): ApiError {
   return new ApiError({ kind: 'extraction_unconfigured', operation, message });
 }
 
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined;
+  return typeof value === 'string' && value.trim() !== '' ? value : undefined;
 }

@@ -17,7 +17,11 @@ const EXCERPT_BYTES = 2_000;
 /** The error of an answer outside 2xx. Its body is read as far as it can be; where it breaks off, the status remains. */
 export async function refusalOf(
   answer: TransportAnswer,
-  context: { operation: Operation; redact: Redactor },
+  context: {
+    operation: Operation;
+    redact: Redactor;
+    readRefusal?: (body: string, status: number) => ApiError | null;
+  },
 ): Promise<ApiError> {
   const { operation, redact } = context;
   let text = '';
@@ -27,6 +31,8 @@ export async function refusalOf(
   } catch (error) {
     cause = safeCause(error, redact);
   }
+  const own = context.readRefusal?.(text, answer.status);
+  if (own) return own;
   const body = parseErrorBody(text, redact);
   const kind = classifyAnswer(operation, answer.status, body);
   const { wellFormed: _, message, ...details } = body;

@@ -26,8 +26,11 @@ export type RateClass = keyof typeof RATE_LIMITS;
 
 export const RATE_CLASSES = Object.keys(RATE_LIMITS) as RateClass[];
 
-/** The task queue of a rate class: `ebrc-push` for class push under the main queue `ebrc`. */
-export function queueOfClass(mainQueue: string, rateClass: RateClass): string {
+/** Calls to the extraction service: another host, with a queue and a pace of its own. */
+export const EXTRACTION = 'extraction';
+
+/** The task queue of a rate class, or of extraction: `ebrc-push` for class push under the main queue `ebrc`. */
+export function queueOfClass(mainQueue: string, rateClass: RateClass | typeof EXTRACTION): string {
   return `${mainQueue}-${rateClass}`;
 }
 

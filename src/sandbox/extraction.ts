@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { scriptIn, type DocumentScript } from './endpoints/document-script';
 import type { Operation } from './fault-schema';
-import { Problem, type Answer } from './problem';
+import { problem, Problem, tooManyRequests, type Answer } from './problem';
 import { addRoute, type Context } from './route';
 import { readUpload, type Upload } from './upload';
 
@@ -15,9 +16,11 @@ const PATHS: readonly { operation: Operation; url: string; extract: (seed: numbe
 
 /**
  * The extraction service (spec: "Extraction service"). The contents of `data` are not documented, and nothing is read from
- * the PDF: the sandbox makes believable values up from a hash of the file, the same ones for the same file.
+ * the PDF but a script (document-script.ts): the sandbox makes believable values up from a hash of the file, the same ones
+ * for the same file.
  */
 export function addExtractionRoutes(app: FastifyInstance, context: Context): void {
+  const given = new Map<string, number>();
   for (const { operation, url, extract } of PATHS) {
     addRoute<Upload | null>(app, context, {
       operation,
@@ -27,10 +30,43 @@ export function addExtractionRoutes(app: FastifyInstance, context: Context): voi
       prepare: (request: FastifyRequest) => readUpload(request, PDF_LIMIT_BYTES),
       facts: () => ({}),
       handle: (_call, upload): Answer => {
-        const data = extract(seedOf(checkedPdf(upload)));
-        return { kind: 'bare', status: 200, body: { status: 'success', data } };
+        const content = checkedPdf(upload);
+        const script = scriptIn(content);
+        const seed = seedOf(content);
+        const answer = { status: 'success', data: script?.data ?? extract(seed) };
+        return (
+          (script && misbehaviour(script, `${operation} ${seed}`, answer)) ?? {
+            kind: 'bare',
+            status: 200,
+            body: answer,
+          }
+        );
       },
     });
+  }
+
+  /** What the script has in the place of the answer; null where it has nothing, or nothing any more. */
+  function misbehaviour({ answer, times = Infinity }: DocumentScript, key: string, instead: object): Answer | null {
+    const before = given.get(key) ?? 0;
+    if (answer === undefined || before >= times) return null;
+    given.set(key, before + 1);
+    switch (answer) {
+      case 'error':
+        return { kind: 'bare', status: 200, body: { status: 'error', data: { message: 'the scan cannot be read' } } };
+      case '500':
+        throw problem(500, 'Internal server error');
+      case '429':
+        throw tooManyRequests();
+      case '401':
+        throw problem(401, 'Invalid API key');
+      case 'cut': {
+        const whole = Buffer.from(JSON.stringify(instead));
+        const body = whole.subarray(0, Math.floor(whole.length / 2));
+        return { kind: 'file', status: 200, contentType: 'application/json', fileName: 'answer.json', body };
+      }
+      case 'other-shape':
+        return { kind: 'bare', status: 200, body: { result: [instead], version: 7 } };
+    }
   }
 }
 

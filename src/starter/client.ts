@@ -1,4 +1,3 @@
-import type { Extraction } from '../api/extraction';
 import type { EbrcClientDependencies } from './dependencies';
 import { requireApproval } from './exporters/approval';
 import { changeExporter, type ExporterChange } from './exporters/change';
@@ -6,7 +5,7 @@ import { onboardList, type ListOnboarding, type OnboardListOptions } from './exp
 import { createExporterOperations, type ExporterOperations } from './exporters/operations';
 import { makeTemplate, type Template } from './exporters/template';
 import type { ExporterView } from './exporters/views';
-import { extractDocument, type ExtractRequest } from './extract';
+import { extractFiles, type ExtractedFile, type ExtractRequest, type ExtractWait } from './extraction/extract';
 import { checkFile, type CheckOutcome, type CheckRequest } from './filings/check';
 import { correctFiling, type CorrectRequest } from './filings/correct';
 import { fileFile, type FileRequest } from './filings/file';
@@ -45,8 +44,8 @@ export interface EbrcClient extends EbrcReader, ExporterOperations, FilingOperat
   requireApproval(exporter: string, required: boolean): Promise<ExporterView>;
   /** A bulk workbook with one row per inward remittance, to be filled in and filed; needs `api`. */
   template(exporter: string): Promise<Template>;
-  /** Has the extraction service read a shipping bill or an invoice; needs `extraction`. */
-  extract(request: ExtractRequest): Promise<Extraction>;
+  /** Has the extraction service read shipping bills or invoices: one entry a file, whatever came of it. */
+  extract(request: ExtractRequest, wait?: ExtractWait): Promise<ExtractedFile[]>;
   /** Compares the ledger with the authority; a run of the same scope that is under way is joined. */
   reconcile(request?: ReconcileRequest, wait?: ReconcileWait): Promise<ReconcileOutcome>;
   /** Quiets a finding without closing it. @throws RefusedError when there is no such finding, or the note is empty */
@@ -75,7 +74,7 @@ export function createEbrcClient(deps: EbrcClientDependencies): EbrcClient {
       changeExporter({ ...deps, api: await needed(deps.api, 'api') }, exporter, change),
     requireApproval: (exporter, required) => requireApproval(deps, exporter, required),
     template: async (exporter) => makeTemplate({ ...deps, api: await needed(deps.api, 'api') }, exporter),
-    extract: async (request) => extractDocument(await needed(deps.extraction, 'extraction'), request),
+    extract: (request, wait) => extractFiles(deps, request, wait),
     reconcile: (request, wait) => reconcile(deps, request, wait),
     acknowledge: (finding) => acknowledgeFinding(deps, finding),
     schedules: {

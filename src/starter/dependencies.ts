@@ -1,5 +1,4 @@
 import type { Client } from '@temporalio/client';
-import type { ExtractionApi } from '../api/extraction';
 import type { FilingApi } from '../api/client-types';
 import type { DocumentStore } from '../documents/document-store';
 import type { Vault } from '../ledger/vault';
@@ -15,6 +14,4 @@ export interface EbrcClientDependencies extends EbrcReaderDependencies {
   taskQueue: string;
   /** The filing service, within the budget that the workers share; only `template` and `changeExporter` ask for it. */
   api?: () => Promise<FilingApi>;
-  /** The extraction service; only `extract` asks for it. */
-  extraction?: () => Promise<ExtractionApi>;
 }

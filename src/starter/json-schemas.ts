@@ -10,6 +10,7 @@ import {
   refreshIrmsResult,
   updateCredentialsInput,
 } from '../domain/contracts';
+import { extractDocumentInput, extractDocumentResult } from '../domain/extraction/contracts';
 
 /** What each workflow type takes and returns, by the file that its JSON Schema is kept in under `schemas/`. */
 const CONTRACTS = {
@@ -21,6 +22,8 @@ const CONTRACTS = {
   'refreshIrms.result': { schema: refreshIrmsResult, io: 'output' },
   'reconcile.input': { schema: reconcileInput, io: 'input' },
   'reconcile.result': { schema: reconcileResult, io: 'output' },
+  'extractDocument.input': { schema: extractDocumentInput, io: 'input' },
+  'extractDocument.result': { schema: extractDocumentResult, io: 'output' },
   'fileRemittances.input': { schema: fileInput, io: 'input' },
   'fileRemittances.result': { schema: filingResult, io: 'output' },
 } as const;

@@ -4,8 +4,11 @@ import type { Client } from '@temporalio/client';
 import type pg from 'pg';
 import type { Logger } from 'pino';
 import type { ActivityDependencies } from '../activities/dependencies';
+import { accessOf } from '../activities/extraction/extraction';
 import { createBudget, hashOfKey, type StoppableBudget } from '../api/budget';
 import { createFilingApi } from '../api/client';
+import { createExtractionApi } from '../api/extraction';
+import type { Audit } from '../api/ports';
 import type { Config } from '../config';
 import { createDocumentStore } from '../documents/document-store';
 import { createApiCallAudit } from '../ledger/api-calls';
@@ -69,6 +72,7 @@ export function compose({
     audit: (row) => audit.recordApiCall(row),
     logger,
   });
+  const extraction = extractionOf(config, (row) => audit.recordApiCall(row), logger);
   const workbooks = createWorkbookThreads();
   const deps: ActivityDependencies = {
     mode: config.mode,
@@ -92,6 +96,7 @@ export function compose({
     queueing: async () =>
       new Map((await readBudgetUsage(pool, keyHash)).map(({ rateClass, waiting }) => [rateClass, waiting])),
     client: () => client,
+    extraction,
   };
   return {
     budget,
@@ -112,8 +117,23 @@ export function compose({
     close: async () => {
       await workbooks.close();
       await api.close();
+      await extraction?.api.close();
       await budget.close();
       await audit.close();
     },
+  };
+}
+
+/** The service states no limits: few calls at once, over all workers. */
+const EXTRACTION_PACE = { atOnce: 3, pauseMs: 5_000 };
+
+function extractionOf(config: Config, audit: Audit, logger: Logger): ActivityDependencies['extraction'] {
+  if (!config.extraction) return undefined;
+  const { url, key, version } = config.extraction;
+  return {
+    api: createExtractionApi({ url, key, httpTimeoutMs: config.httpTimeoutMs, audit, logger }),
+    service: `${url} ${version}`,
+    access: accessOf(url, key),
+    pace: EXTRACTION_PACE,
   };
 }

@@ -5,7 +5,7 @@ import { FailureInterceptor } from '../activities/interceptor';
 import type { ActivityDependencies } from '../activities/dependencies';
 import type { StoppableBudget } from '../api/budget';
 import { createGatedTuner } from '../api/slot-supplier';
-import { queueOfClass, RATE_CLASSES } from '../domain/names';
+import { EXTRACTION, queueOfClass, RATE_CLASSES } from '../domain/names';
 import { shutdownTimes } from './shutdown';
 
 /** Local work (ledger, documents) of the main queue at once. */
@@ -25,7 +25,7 @@ export interface WorkersOptions {
 
 /**
  * One worker for workflows and local work, and one for each rate class, whose next task is taken from the server only when
- * the last one holds its slot.
+ * the last one holds its slot; one more for extraction, where it is configured.
  */
 export async function createWorkers(options: WorkersOptions): Promise<Worker[]> {
   const { connection, namespace, taskQueue, workflowBundle, dataConverter, deps, budget } = options;
@@ -55,5 +55,12 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
       tuner: createGatedTuner(budget.gate(rateClass)),
     }),
   );
-  return Promise.all([main, ...classes]);
+  const extraction = deps.extraction && [
+    Worker.create({
+      ...common,
+      taskQueue: queueOfClass(taskQueue, EXTRACTION),
+      maxConcurrentActivityTaskExecutions: deps.extraction.pace.atOnce,
+    }),
+  ];
+  return Promise.all([main, ...classes, ...(extraction ?? [])]);
 }

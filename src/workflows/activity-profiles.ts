@@ -4,7 +4,7 @@
  */
 import { proxyActivities, workflowInfo, type ActivityOptions } from '@temporalio/workflow';
 import type { Activities } from '../activities/create-activities';
-import { queueOfClass, type RateClass } from '../domain/names';
+import { queueOfClass, type EXTRACTION, type RateClass } from '../domain/names';
 import { summaryText } from '../domain/text';
 
 interface Profile extends ActivityOptions {
@@ -69,6 +69,8 @@ const PROFILES = {
     cancellationType: 'WAIT_CANCELLATION_COMPLETED',
     retry: { initialInterval: '1s', backoffCoefficient: 1, maximumInterval: '1s', maximumAttempts: 1 },
   },
+  /** A call to the extraction service: what stands in its way says itself when to look again. */
+  extraction: { ...apiCall, startToCloseTimeout: '15m' },
   /** Every failure of a poll carries its own next delay; the policy's intervals are only what is left without one. */
   poll: {
     startToCloseTimeout: '30m',
@@ -84,7 +86,7 @@ export interface CallAbout {
   /** Shown in the Temporal UI beside the activity. */
   summary: string;
   /** The rate class whose queue runs the call; left out for local work on the main queue. */
-  rateClass?: RateClass;
+  rateClass?: RateClass | typeof EXTRACTION;
   /** The exporter, so that one exporter's many calls do not starve another's one. */
   exporterId?: string;
   /** 1 what a person waits for, 2 reads before a send, 3 filings (the default), 5 schedules and reconciliation. */

@@ -110,7 +110,7 @@ describe('a configuration that works', () => {
     });
     expect(config).toMatchObject({
       mode: 'live',
-      extraction: { url: 'https://extraction.example', key: 'another' },
+      extraction: { url: 'https://extraction.example', key: 'another', version: '1' },
       taskQueue: 'ebrc-blue',
       documents: '/var/lib/ebrc',
       poll: { firstMs: 2_000, minMs: 500, maxMs: 5_400_000 },

@@ -11,7 +11,7 @@ import { FailureInterceptor } from '../../src/activities/interceptor';
 import type { Budget, BudgetSlot } from '../../src/api/budget-port';
 import { createFilingApi } from '../../src/api/client';
 import { createDocumentStore } from '../../src/documents/document-store';
-import { modeOfKey, queueOfClass, RATE_CLASSES, SEARCH_ATTRIBUTES } from '../../src/domain/names';
+import { EXTRACTION, modeOfKey, queueOfClass, RATE_CLASSES, SEARCH_ATTRIBUTES } from '../../src/domain/names';
 import { createVault } from '../../src/ledger/vault';
 import { workbooksInProcess } from '../../src/workbook/workbooks';
 import type { TestDatabase } from './postgres';
@@ -136,7 +136,12 @@ export async function startTestWorker(options: TestWorkerOptions): Promise<TestW
     const bundle = await workflowBundle();
     const main = { taskQueue, workflowBundle: bundle, maxCachedWorkflows: options.replayEveryTask ? 0 : 100 };
     const classes = RATE_CLASSES.map((rateClass) => ({ taskQueue: queueOfClass(taskQueue, rateClass) }));
-    const workers = await Promise.all([main, ...classes].map((own) => Worker.create({ ...common, ...own })));
+    const extraction = deps.extraction && {
+      taskQueue: queueOfClass(taskQueue, EXTRACTION),
+      maxConcurrentActivityTaskExecutions: deps.extraction.pace.atOnce,
+    };
+    const queues = [main, ...classes, ...(extraction ? [extraction] : [])];
+    const workers = await Promise.all(queues.map((own) => Worker.create({ ...common, ...own })));
     running = workers.map((worker) => ({ worker, ended: worker.run() }));
   }
 

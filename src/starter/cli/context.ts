@@ -1,6 +1,5 @@
 import type { Client } from '@temporalio/client';
 import type pg from 'pg';
-import type { ExtractionApi } from '../../api/extraction';
 import type { FilingApi } from '../../api/client-types';
 import type { ConfigOf, Environment, Section } from '../../config';
 import type { DocumentStore } from '../../documents/document-store';
@@ -27,7 +26,6 @@ export interface Cli {
   vault(): Promise<Vault>;
   /** The filing service itself, within the budget that the workers share; for what is no workflow. */
   api(): Promise<FilingApi>;
-  extraction(): Promise<ExtractionApi>;
   /** The ledger, for commands that only read: no Temporal server, no encryption key, and `EBRC_MODE` in the place of an API key. */
   reader(): Promise<EbrcReader>;
   client(): Promise<EbrcClient>;
@@ -125,14 +123,6 @@ export function createCli(terminal: Terminal, { env, waitForLedgerMs = WAIT_FOR_
     return service;
   });
 
-  const extraction = once(async () => {
-    const { createExtractionApi } = await import('../../api/extraction.js');
-    const { extraction: configured, httpTimeoutMs } = await config('extraction', 'tuning');
-    const calls = createExtractionApi({ ...configured, httpTimeoutMs });
-    opened.push(() => calls.close());
-    return calls;
-  });
-
   const reader = once(async () => {
     const { createEbrcReader } = await import('../reader.js');
     const { mode } = await config(...READER_SECTIONS);
@@ -151,7 +141,6 @@ export function createCli(terminal: Terminal, { env, waitForLedgerMs = WAIT_FOR_
       mode,
       taskQueue,
       api,
-      extraction,
     });
   });
 
@@ -165,7 +154,6 @@ export function createCli(terminal: Terminal, { env, waitForLedgerMs = WAIT_FOR_
     temporal,
     vault,
     api,
-    extraction,
     reader,
     client,
     onlyRead: () => !changes,

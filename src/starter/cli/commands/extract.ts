@@ -1,31 +1,120 @@
 import { Argument, type Command } from 'commander';
-import type { ExtractRequest } from '../../extract';
+import type { DocumentKind } from '../../../domain/extraction/contracts';
+import { EXIT, RefusedError, type ExitCode, type Problem } from '../../errors';
+import type { ExtractedFile } from '../../extraction/extract';
+import type { Cli } from '../context';
 import type { Bind } from '../program';
+import { table } from '../terminal';
+import { durationArgument } from './options';
 
 const HELP = `
-The PDF (under 5 MB) goes to the extraction service, which has an address and a key of its own: EBRC_EXTRACTION_URL and
-EBRC_EXTRACTION_KEY. What comes back is printed as the service gave it; nothing is filed.
+Each PDF (under 5 MB, not encrypted) goes to the extraction service, whose address and key the worker has: EBRC_EXTRACTION_URL and
+EBRC_EXTRACTION_KEY. Of a folder, every .pdf in it and below. Answers are kept: the same document is never paid for twice. A command
+that is broken off is given again; what is still waiting goes on by itself. Nothing is filed.
 
 Examples:
   $ ebrc extract shipping-bill 4512345.pdf
-  $ ebrc extract shipping-bill 4512345.pdf --full --json > bill.json
-  $ ebrc extract invoice INV-117.pdf`;
+  $ ebrc extract shipping-bill bills/ -o bills.json
+  $ ebrc extract invoice INV-117.pdf INV-118.pdf --json`;
+
+interface ExtractOptions {
+  full?: boolean;
+  again?: boolean;
+  output?: string;
+  within?: number;
+}
 
 export function addExtractCommand(program: Command, bind: Bind): void {
   program
     .command('extract')
-    .summary('read a shipping bill or an invoice (PDF)')
-    .description('Have the extraction service read a shipping bill or an invoice.')
-    .addArgument(new Argument('<kind>', 'what the PDF is').choices(['shipping-bill', 'invoice']))
-    .argument('<file.pdf>', 'the document')
+    .summary('read shipping bills or invoices (PDF)')
+    .description('Have the extraction service read shipping bills or invoices.')
+    .addArgument(new Argument('<kind>', 'what the PDFs are').choices(['shipping-bill', 'invoice']))
+    .argument('<files...>', 'PDFs, and folders of them')
     .option('--full', 'everything in a shipping bill, not only what a filing needs')
+    .option('--again', 'ask again for what was refused or failed')
+    .option('-o, --output <FILE.json>', 'write the results to a file too')
+    .option('--within <duration>', 'wait no longer than this for answers, such as 30m (default: 15m)', durationArgument)
     .addHelpText('after', HELP)
     .action(
-      bind(async (cli, [kind, file = ''], { full }: { full?: boolean }) => {
-        const { extractDocument } = await import('../../extract.js');
-        const request = { kind: kind as ExtractRequest['kind'], path: file, full };
-        const extracted = await extractDocument(await cli.extraction(), request);
-        cli.terminal.result(extracted, () => JSON.stringify(extracted.data, null, 2));
+      bind(async (cli, args, options: ExtractOptions) => {
+        const [kind, paths] = args as unknown as [DocumentKind, string[]];
+        const files = await extract(cli, kind, paths, options);
+        if (options.output !== undefined) {
+          const { writeOutputFile } = await import('../../../documents/output-file.js');
+          await writeOutputFile(options.output, Buffer.from(`${JSON.stringify(files, null, 2)}\n`));
+        }
+        const [only] = files;
+        if (files.length === 1 && only) return printOne(cli, only);
+        cli.terminal.result(files, () => summary(files));
+        return exitOf(files);
       }),
     );
+}
+
+async function extract(
+  cli: Cli,
+  kind: DocumentKind,
+  paths: readonly string[],
+  { full, again, within }: ExtractOptions,
+): Promise<ExtractedFile[]> {
+  const client = await cli.client().catch(withExtraction(cli));
+  const progress = cli.terminal.progress();
+  try {
+    return await client.extract(
+      { kind, paths, full, again },
+      {
+        withinMs: within,
+        onProgress: ({ done, of }) => progress.say(`${done} of ${of} documents`),
+        onNotice: (notice) => cli.terminal.note(notice),
+      },
+    );
+  } finally {
+    progress.stop();
+  }
+}
+
+/** Whoever sets up an environment for this command is told of the worker's two variables with the missing ones. */
+function withExtraction(cli: Cli): (error: unknown) => Promise<never> {
+  return async (error) => {
+    const { ConfigError } = await import('../../../config.js');
+    if (!(error instanceof ConfigError)) throw error;
+    const { extraction } = await cli.optional('extraction');
+    const unset = {
+      variable: 'EBRC_EXTRACTION_URL',
+      problem: 'and EBRC_EXTRACTION_KEY are not set; the worker needs both',
+    };
+    throw extraction ? error : new ConfigError([...error.problems, unset]);
+  };
+}
+
+function printOne(cli: Cli, file: ExtractedFile): ExitCode {
+  const { state, error } = file;
+  if (state === 'extracted' || state === 'waiting') {
+    const document = { status: state === 'extracted' ? 'success' : state, ...file };
+    cli.terminal.result(document, () => (file.data ? JSON.stringify(file.data, null, 2) : (error?.message ?? state)));
+    return exitOf([file]);
+  }
+  throw new RefusedError([problemOf(file)], { ...file });
+}
+
+function problemOf({ file, state, error }: ExtractedFile): Problem {
+  const message = `${file}: ${error?.message ?? state}`;
+  return { severity: 'error', code: error?.code ?? state, row: null, field: null, message };
+}
+
+function exitOf(files: readonly ExtractedFile[]): ExitCode {
+  if (files.some(({ state }) => state === 'refused' || state === 'failed')) return EXIT.refused;
+  return files.some(({ state }) => state === 'waiting') ? EXIT.waiting : EXIT.done;
+}
+
+function summary(files: readonly ExtractedFile[]): string {
+  const count = (state: ExtractedFile['state']) => files.filter((each) => each.state === state).length;
+  const others = files.filter(({ state }) => state !== 'extracted');
+  const head = `${files.length} documents: ${count('extracted')} extracted, ${count('refused')} refused, ${count('failed')} failed, ${count('waiting')} waiting.`;
+  if (others.length === 0) return head;
+  return `${head}\n${table(
+    ['File', 'State', 'Why'],
+    others.map(({ file, state, error }) => [file, state, error?.message]),
+  )}`;
 }

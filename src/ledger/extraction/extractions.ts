@@ -1,0 +1,114 @@
+import type { ExtractionEndpoint } from '../../domain/extraction/contracts';
+import type { Queryable } from '../pool';
+
+/** `asking`: no answer yet; the other three are how it came out. */
+export type ExtractionState = 'asking' | 'extracted' | 'refused' | 'failed';
+
+export interface ExtractionRow {
+  extractionId: string;
+  service: string;
+  endpoint: ExtractionEndpoint;
+  sha256: string;
+  document: string;
+  fileName: string;
+  state: ExtractionState;
+  data: Record<string, unknown> | null;
+  /** The whole answer, where it has another shape than the specification's. */
+  answer: unknown;
+  errorCode: string | null;
+  error: string | null;
+  faults: number;
+  rateLimits: number;
+}
+
+export interface ExtractionRequest {
+  service: string;
+  /** Hash of the address and the key that it is asked for with. */
+  access: string;
+  endpoint: ExtractionEndpoint;
+  sha256: string;
+  document: string;
+  fileName: string;
+  /** Ask again where the answer was a refusal or a failure. */
+  again: boolean;
+}
+
+export interface ExtractionOutcome {
+  extractionId: string;
+  state: Exclude<ExtractionState, 'asking'>;
+  data?: Record<string, unknown> | null;
+  answer?: unknown;
+  errorCode?: string;
+  error?: string;
+  /** Where the address or the key is to blame. */
+  access?: string;
+}
+
+const COLUMNS = `extraction_id::text AS "extractionId", service, endpoint, sha256, document, file_name AS "fileName", state, data,
+  answer, error_code AS "errorCode", error, faults, rate_limits AS "rateLimits"`;
+
+/**
+ * The record of a document at an endpoint, made where it is new. What failed is asked for anew where that is wanted, or
+ * where the address or the key was to blame and is another one now.
+ */
+export async function openExtraction(db: Queryable, request: ExtractionRequest): Promise<ExtractionRow> {
+  const { service, endpoint, sha256, document, fileName, access, again } = request;
+  await db.query(
+    `UPDATE extractions SET state = 'asking', faults = 0, rate_limits = 0, error_code = NULL, error = NULL, access = NULL,
+            answered_at = NULL
+      WHERE service = $1 AND endpoint = $2 AND sha256 = $3
+        AND ((state IN ('refused', 'failed') AND $4) OR (state = 'failed' AND access <> $5))`,
+    [service, endpoint, sha256, again, access],
+  );
+  const { rows } = await db.query<ExtractionRow>(
+    `INSERT INTO extractions (service, endpoint, sha256, document, file_name) VALUES ($1, $2, $3, $4, $5)
+     ON CONFLICT (service, endpoint, sha256) DO UPDATE SET document = excluded.document
+     RETURNING ${COLUMNS}`,
+    [service, endpoint, sha256, document, fileName],
+  );
+  const [row] = rows;
+  if (!row) throw new Error('An extraction could not be opened.');
+  return row;
+}
+
+export async function readExtraction(db: Queryable, extractionId: string): Promise<ExtractionRow | null> {
+  const { rows } = await db.query<ExtractionRow>(`SELECT ${COLUMNS} FROM extractions WHERE extraction_id = $1`, [
+    extractionId,
+  ]);
+  return rows[0] ?? null;
+}
+
+/** What stands in the way of a document that is being asked for, as the last call told; null where nothing was told. */
+export async function readWaitingReason(
+  db: Queryable,
+  { endpoint, sha256 }: Pick<ExtractionRow, 'endpoint' | 'sha256'>,
+): Promise<string | null> {
+  const { rows } = await db.query<{ error: string | null }>(
+    `SELECT error FROM extractions WHERE endpoint = $1 AND sha256 = $2 AND state = 'asking'
+      ORDER BY first_asked_at DESC LIMIT 1`,
+    [endpoint, sha256],
+  );
+  return rows[0]?.error ?? null;
+}
+
+/** Records an answer, or that none will come; the first record stays. Gives the place of the call back. */
+export async function settleExtraction(db: Queryable, outcome: ExtractionOutcome): Promise<void> {
+  const { extractionId, state, data = null, answer, errorCode = null, error = null, access = null } = outcome;
+  await db.query(
+    `WITH settled AS (
+       UPDATE extractions SET state = $2, data = $3, answer = $4, error_code = $5, error = $6, access = $7, lease_until = NULL,
+              answered_at = clock_timestamp()
+        WHERE extraction_id = $1 AND state = 'asking' RETURNING service, state)
+     UPDATE extraction_pace p SET faults = p.faults / 2 FROM settled s
+      WHERE p.service = s.service AND s.state IN ('extracted', 'refused')`,
+    [
+      extractionId,
+      state,
+      data === null ? null : JSON.stringify(data),
+      answer === undefined ? null : JSON.stringify(answer),
+      errorCode,
+      error,
+      access,
+    ],
+  );
+}

@@ -1,0 +1,96 @@
+import type pg from 'pg';
+import { withTransaction } from '../pool';
+
+/**
+ * How fast the extraction service is called, over all workers. Its limits are not documented ("not shown" in the spec), so
+ * few calls run at once, and every 429, 5xx and lost answer closes it for everybody for a growing time.
+ */
+export interface Pace {
+  /** Calls at once, over all workers, while nothing is wrong; one at a time as long as something is. */
+  atOnce: number;
+  /** The first pause; each further trouble doubles it. */
+  pauseMs: number;
+}
+
+const LONGEST_PAUSE_MS = 15 * 60_000;
+/** A look again where all places are taken. */
+const TAKEN_MS = 1_000;
+/** What a call may take beyond its own bound before its place is given to another. */
+const SPARE_MS = 30_000;
+
+/** Takes a place for one call, or says in how many milliseconds to ask again; 0: the place is taken. */
+export async function takePlace(
+  pool: pg.Pool,
+  { extractionId, service, callMs, pace }: { extractionId: string; service: string; callMs: number; pace: Pace },
+): Promise<number> {
+  return withTransaction(pool, async (client) => {
+    await client.query('INSERT INTO extraction_pace (service) VALUES ($1) ON CONFLICT DO NOTHING', [service]);
+    const { rows } = await client.query<{ faults: number; closedMs: number | null }>(
+      `SELECT faults, (extract(epoch FROM closed_until - clock_timestamp()) * 1000)::float8 AS "closedMs"
+         FROM extraction_pace WHERE service = $1 FOR UPDATE`,
+      [service],
+    );
+    const { faults = 0, closedMs = null } = rows[0] ?? {};
+    if (closedMs !== null && closedMs > 0) return Math.ceil(closedMs);
+    const { rows: running } = await client.query<{ n: number }>(
+      `SELECT count(*)::int AS n FROM extractions
+        WHERE service = $1 AND lease_until > clock_timestamp() AND extraction_id <> $2`,
+      [service, extractionId],
+    );
+    if ((running[0]?.n ?? 0) >= (faults > 0 ? 1 : pace.atOnce)) return Math.min(TAKEN_MS, pace.pauseMs);
+    await client.query(
+      "UPDATE extractions SET lease_until = clock_timestamp() + $2 * interval '1 millisecond' WHERE extraction_id = $1",
+      [extractionId, callMs + SPARE_MS],
+    );
+    return 0;
+  });
+}
+
+/** `document`: counts against the document; `rate`: a 429; `service`: the service was not reached, which no document can help. */
+export type Trouble = 'document' | 'rate' | 'service';
+
+/**
+ * Records a call that failed in a way that a repeat may mend: the service is closed for everybody for a growing time.
+ * @returns the times that this document has met such trouble, and the milliseconds until the next look
+ */
+export async function noteTrouble(
+  pool: pg.Pool,
+  {
+    extractionId,
+    service,
+    trouble,
+    reason,
+    atLeastMs = 0,
+    pace,
+  }: {
+    extractionId: string;
+    service: string;
+    trouble: Trouble;
+    reason: string;
+    /** What the service itself asked for (Retry-After). */
+    atLeastMs?: number;
+    pace: Pace;
+  },
+): Promise<{ faults: number; rateLimits: number; pauseMs: number }> {
+  return withTransaction(pool, async (client) => {
+    const { rows: paces } = await client.query<{ pauseMs: number }>(
+      `WITH before AS (SELECT service, least($2 * 2 ^ least(faults, 30), $3)::float8 AS pause FROM extraction_pace
+                        WHERE service = $1 FOR UPDATE)
+       UPDATE extraction_pace p SET faults = p.faults + 1,
+              closed_until = greatest(closed_until, clock_timestamp() + greatest(b.pause, $4) * interval '1 millisecond')
+         FROM before b WHERE p.service = b.service RETURNING greatest(b.pause, $4)::float8 AS "pauseMs"`,
+      [service, pace.pauseMs, LONGEST_PAUSE_MS, atLeastMs],
+    );
+    const { rows } = await client.query<{ faults: number; rateLimits: number }>(
+      `UPDATE extractions SET lease_until = NULL, error = $2, faults = faults + $3, rate_limits = rate_limits + $4
+        WHERE extraction_id = $1 RETURNING faults, rate_limits AS "rateLimits"`,
+      [extractionId, reason, trouble === 'document' ? 1 : 0, trouble === 'rate' ? 1 : 0],
+    );
+    return { faults: 0, rateLimits: 0, ...rows[0], pauseMs: paces[0]?.pauseMs ?? pace.pauseMs };
+  });
+}
+
+/** Gives a place back that was taken for nothing. */
+export async function leavePlace(pool: pg.Pool, extractionId: string): Promise<void> {
+  await pool.query('UPDATE extractions SET lease_until = NULL WHERE extraction_id = $1', [extractionId]);
+}

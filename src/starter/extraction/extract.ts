@@ -1,0 +1,166 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { setMaxListeners } from 'node:events';
+import { WorkflowIdConflictPolicy, WorkflowIdReusePolicy } from '@temporalio/common';
+import { ApplicationFailure, WorkflowFailedError } from '@temporalio/client';
+import {
+  endpointOf,
+  extractionWorkflowId,
+  type DocumentKind,
+  type ExtractDocumentInput,
+  type ExtractDocumentResult,
+} from '../../domain/extraction/contracts';
+import { readExtraction, readWaitingReason } from '../../ledger/extraction/extractions';
+import type { EbrcClientDependencies } from '../dependencies';
+import { UsageError } from '../errors';
+import { silenceNotice } from '../temporal/workers-present';
+import { pdfPaths, readPdf, type PdfFile } from './pdf-files';
+
+export interface ExtractRequest {
+  kind: DocumentKind;
+  /** PDFs under 5 MB, and folders of them. */
+  paths: readonly string[];
+  /** Everything in a shipping bill, not only what a filing needs. */
+  full?: boolean;
+  /** Ask again for what was refused or failed. */
+  again?: boolean;
+}
+
+export interface ExtractWait {
+  /** What is not answered by then goes on without this call; default 15 minutes. */
+  withinMs?: number;
+  onProgress?: (progress: { done: number; of: number }) => void;
+  onNotice?: (notice: string) => void;
+}
+
+/** What came of one file. */
+export interface ExtractedFile {
+  file: string;
+  /** refused: it cannot be sent, or the service says that it cannot read it; failed: no answer that can be used; waiting: none yet. */
+  state: 'extracted' | 'refused' | 'failed' | 'waiting';
+  sha256: string | null;
+  /** As the service gave it; null unless extracted. */
+  data: Record<string, unknown> | null;
+  /** The whole answer, where it has another shape than the specification's. */
+  answer?: unknown;
+  /** Whether the answer was in the ledger already, and the service was not called. */
+  kept: boolean;
+  error: { code: string; message: string } | null;
+}
+
+/** Files read at once: each is up to 5 MB. */
+const READ_AT_ONCE = 4;
+const WITHIN_MS = 15 * 60_000;
+const NOTICE_AFTER_MS = 10_000;
+
+/**
+ * Has the extraction service read documents (spec: "Extraction service"), each in a workflow of its own: one file's failure
+ * is its own, and a call that is broken off is given again without paying twice.
+ * @throws UsageError for what is not there, `full` with an invoice, or workers without an extraction service
+ */
+export async function extractFiles(
+  deps: EbrcClientDependencies,
+  { kind, paths, full = false, again = false }: ExtractRequest,
+  { withinMs = WITHIN_MS, onProgress, onNotice }: ExtractWait = {},
+): Promise<ExtractedFile[]> {
+  if (full && kind === 'invoice')
+    throw new UsageError('--full is for shipping bills; an invoice is always read whole.');
+  const files = await pdfPaths(paths);
+  const stop = new AbortController();
+  setMaxListeners(0, stop.signal);
+  const deadline = sleep(withinMs, null, { signal: stop.signal }).catch(() => null);
+  let done = 0;
+  const results: Promise<ExtractedFile>[] = new Array<Promise<ExtractedFile>>(files.length);
+  const notice = sleep(NOTICE_AFTER_MS, undefined, { signal: stop.signal }).then(
+    async () => {
+      if (done === 0) onNotice?.(await silenceNotice(deps.temporal, deps.taskQueue));
+    },
+    () => undefined,
+  );
+  const queue = files.map((file, index) => ({ file, index }));
+  const lane = async (): Promise<void> => {
+    for (let next = queue.shift(); next; next = queue.shift()) {
+      const pdf = await readPdf(next.file);
+      const started = await start(deps, pdf, { kind, full, again });
+      const result = started === null ? Promise.resolve(refused(pdf)) : finish(deps, pdf, started, deadline, stop);
+      // Looked at below; a rejection before that is not an unhandled one.
+      result.then(() => onProgress?.({ done: (done += 1), of: files.length })).catch(() => undefined);
+      results[next.index] = result;
+    }
+  };
+  try {
+    onProgress?.({ done, of: files.length });
+    await Promise.all(Array.from({ length: READ_AT_ONCE }, lane));
+    return await Promise.all(results);
+  } finally {
+    stop.abort();
+    await notice;
+  }
+}
+
+interface Started {
+  workflowId: string;
+  input: ExtractDocumentInput;
+}
+
+/** Keeps the PDF where the workers find it and starts its workflow, or joins the one under way; null for one that cannot be sent. */
+async function start(
+  { temporal, taskQueue, documents }: EbrcClientDependencies,
+  { name, sha256, content, problem }: PdfFile,
+  { kind, full, again }: { kind: DocumentKind; full: boolean; again: boolean },
+): Promise<Started | null> {
+  if (problem !== null || sha256 === null) return null;
+  const stored = await documents.put({ name: `document-${sha256}`, kind: 'pdf', buffer: content });
+  const input = { kind, full, document: stored.name, sha256, fileName: name.slice(-255), again };
+  const workflowId = extractionWorkflowId(endpointOf(kind, full), sha256);
+  await temporal.workflow.start('extractDocument', {
+    workflowId,
+    taskQueue,
+    args: [input],
+    workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
+    workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+  });
+  return { workflowId, input };
+}
+
+async function finish(
+  { temporal, pool }: EbrcClientDependencies,
+  { file, sha256 }: PdfFile,
+  { workflowId, input }: Started,
+  deadline: Promise<null>,
+  stop: AbortController,
+): Promise<ExtractedFile> {
+  const handle = temporal.workflow.getHandle(workflowId);
+  const ended = temporal.workflow
+    .withAbortSignal(stop.signal, () => handle.result() as Promise<ExtractDocumentResult>)
+    .then(
+      (result) => ({ result }),
+      (error: unknown) => ({ error }),
+    );
+  const outcome = await Promise.race([ended, deadline]);
+  if (outcome === null) {
+    const { kind, full = false } = input;
+    const why = await readWaitingReason(pool, { endpoint: endpointOf(kind, full), sha256: sha256 ?? '' });
+    const message = `${why ?? 'It has not been its turn yet.'} It goes on by itself; give the command again to see.`;
+    return { file, state: 'waiting', sha256, data: null, kept: false, error: { code: 'waiting', message } };
+  }
+  if ('error' in outcome) return failedWith(outcome.error, { file, sha256 });
+  const { state, extractionId, kept, error } = outcome.result;
+  const row = await readExtraction(pool, extractionId);
+  const answer = row?.answer ?? undefined;
+  return { file, state, sha256, data: row?.data ?? null, ...(answer !== undefined && { answer }), kept, error };
+}
+
+function refused({ file, sha256, problem }: PdfFile): ExtractedFile {
+  return { file, state: 'refused', sha256, data: null, kept: false, error: problem };
+}
+
+/** @throws UsageError where no document can be read at all */
+function failedWith(error: unknown, { file, sha256 }: Pick<PdfFile, 'file' | 'sha256'>): ExtractedFile {
+  let inner: unknown = error;
+  while (inner instanceof Error && !(inner instanceof ApplicationFailure) && inner.cause) inner = inner.cause;
+  const code = inner instanceof ApplicationFailure ? (inner.type ?? 'unexpected') : 'unexpected';
+  const message = inner instanceof Error ? inner.message : String(inner);
+  if (code === 'extraction_unconfigured') throw new UsageError(message, 'configuration');
+  if (!(error instanceof WorkflowFailedError)) throw error;
+  return { file, state: 'failed', sha256, data: null, kept: false, error: { code, message } };
+}
