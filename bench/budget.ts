@@ -9,7 +9,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { queueOfClass, RATE_LIMITS, type RateClass } from '../src/domain/names';
-import { keepProcess } from '../src/stack/kept-process';
+import { keepProcess } from '../dev/kept-process';
 import { startBenchStack, type BenchStack } from './support/bench-stack';
 import type { ClassWorkersOptions } from './support/class-workers';
 import { startLimitedServer, type SeenCall } from './support/limited-server';

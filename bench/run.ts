@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 
-const TYPESCRIPT = join(__dirname, 'support', 'typescript.cjs');
+const TYPESCRIPT = join(__dirname, '..', 'scripts', 'typescript.cjs');
 const BENCHES = readdirSync(__dirname)
   .filter((name) => name.endsWith('.ts') && name !== 'run.ts')
   .map((name) => basename(name, '.ts'))

@@ -1,8 +1,8 @@
 import { access, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { KeptProcess } from '../src/stack/kept-process';
-import { startProgram } from '../src/stack/program';
+import type { KeptProcess } from '../dev/kept-process';
+import { startProgram } from '../dev/program';
 
 const WORKER = join(__dirname, '..', 'dist', 'worker.js');
 /** A killed worker stays away for up to this long, as it would until its supervisor noticed. */

@@ -1,5 +1,5 @@
-import type { Mapping } from '../src/domain/mapping';
-import type { Seed } from '../src/sandbox/seed';
+import type { Mapping } from '../src/domain/filing/mapping';
+import type { Seed } from '../src/sandbox/authority/seed';
 import { between, pick, seededRandom, type Random } from './random';
 
 const EXPORT_OF_SERVICES = 103;

@@ -2,7 +2,7 @@ import { chown, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { hashOfKey } from '../src/api/budget';
+import { hashOfKey } from '../src/budget/budget';
 import { createPool } from '../src/ledger/pool';
 import type { TcpProxy } from '../test/support/tcp-proxy';
 import type { Crew } from './crew';

@@ -1,7 +1,7 @@
 /** `npm run chaos`: files many remittances while answers are lost, workers killed and servers restarted, and counts what was filed twice or lost. */
 import { Command, InvalidArgumentError, Option } from 'commander';
-import type { FaultInput } from '../src/sandbox/fault-schema';
-import { faultSchema } from '../src/sandbox/fault-schema';
+import type { FaultInput } from '../src/sandbox/faults/fault-schema';
+import { faultSchema } from '../src/sandbox/faults/fault-schema';
 import { table } from '../src/starter/cli/terminal';
 import { BAD_NETWORK, LOST_ANSWERS, SLOW_SUBMISSIONS } from './faults';
 import { runScenario, type ScenarioResult } from './scenario';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { FILING_STATES, isEnd, type FilingState } from '../src/domain/filing-states';
+import { FILING_STATES, isEnd, type FilingState } from '../src/domain/filing/states';
 
 const LOOK_EVERY_MS = 2_000;
 const SAY_EVERY_MS = 10_000;

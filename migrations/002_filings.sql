@@ -131,7 +131,7 @@ CREATE TABLE submissions (
 CREATE UNIQUE INDEX submissions_request ON submissions (mode, request_id);
 
 -- One row per try to send a submission. The mark `sending` is a conditional update from `open`: the fence
--- (src/ledger/sending-mark.ts says what else it asks for).
+-- (src/ledger/submissions/sending-mark.ts says what else it asks for).
 CREATE TABLE attempts (
   attempt_id    text PRIMARY KEY,
   filing_id     text NOT NULL REFERENCES filings ON DELETE CASCADE,

@@ -37,7 +37,7 @@
 #define CERT0(e) (FILED(e) && OF(xa[e]) == 0 -> 1 : 0)
 #define CERTIFICATES0 (COUNTX(CERT0))
 
-/* FILING_TRANSITIONS of src/domain/filing-states.ts, for the states that the model has */
+/* FILING_TRANSITIONS of src/domain/filing/states.ts, for the states that the model has */
 #define MAY_FOLLOW(s, t) ( \
   (s == F_CHECKING && (t == F_SUBMITTING || t == F_NEEDS_CORRECTION || t == F_ABANDONED)) || \
   (s == F_SUBMITTING && (t == F_PROCESSING || t == F_COLLECTING || t == F_UNKNOWN || t == F_NEEDS_CORRECTION || t == F_REJECTED || t == F_ABANDONED)) || \

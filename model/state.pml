@@ -6,7 +6,7 @@
 #define FIRST(f) ((f) * 2)
 #define SISTER(a) ((a) ^ 1)           /* the other attempt of the same submission */
 
-/* filings.state; the names of src/domain/filing-states.ts */
+/* filings.state; the names of src/domain/filing/states.ts */
 #define F_NONE 0
 #define F_CHECKING 1
 #define F_SUBMITTING 2

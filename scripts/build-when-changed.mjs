@@ -31,7 +31,7 @@ if (modified(STAMP) < newestSource()) {
   process.stderr.write('• building (the sources have changed) …\n');
   const tsc = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin', 'tsc');
   run('the compiler', [tsc, '-p', 'tsconfig.build.json']);
-  run('the workflow bundle', [join(ROOT, 'dist', 'workflows-bundle.js')]);
+  run('the workflow bundle', [join(ROOT, 'dist', 'worker', 'workflows-bundle.js')]);
   writeFileSync(STAMP, `${began.toISOString()}\n`);
   process.stderr.write(`• built in ${((Date.now() - began) / 1_000).toFixed(1)} s\n`);
 }

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
-const RECORD = ['-r', join(ROOT, 'test', 'support', 'run-typescript.cjs'), join(ROOT, 'test', 'replay', 'record.ts')];
+const RECORD = ['-r', join(ROOT, 'scripts', 'typescript.cjs'), join(ROOT, 'test', 'replay', 'record.ts')];
 
 function run(args) {
   const { status } = spawnSync(process.execPath, args, { cwd: ROOT, stdio: 'inherit' });

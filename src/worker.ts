@@ -7,7 +7,7 @@ import { Client, Connection } from '@temporalio/client';
 import { NativeConnection, Runtime } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { dataConverterOf } from './codec/data-converter';
-import { ConfigError, loadConfig, type Config } from './config';
+import { ConfigError, loadConfig, type Config } from './config/config';
 import { migrate } from './ledger/migrate';
 import { createPool } from './ledger/pool';
 import { LedgerUnavailableError } from './ledger/unavailable';
@@ -21,7 +21,7 @@ import { ensureSearchAttributes } from './worker/search-attributes';
 import { temporalLogger } from './worker/temporal-logger';
 import { CLOSE_WITHIN_MS, once, runAll, shutdownTimes, within } from './worker/shutdown';
 import { waitFor } from './worker/wait-for';
-import { workflowBundlePath } from './workflows-bundle';
+import { workflowBundlePath } from './worker/workflows-bundle';
 
 const EXIT_CONFIGURATION = 2;
 

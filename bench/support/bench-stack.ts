@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { bundleWorkflowCode, NativeConnection, Worker } from '@temporalio/worker';
 import { migrate } from '../../src/ledger/migrate';
-import { startEmbeddedPostgres } from '../../src/stack/postgres';
-import { startTemporalServer } from '../../src/stack/temporal-server';
+import { startEmbeddedPostgres } from '../../dev/postgres';
+import { startTemporalServer } from '../../dev/temporal-server';
 import { quietRuntime } from './quiet-runtime';
 
 /** The real servers that a bench needs, with a worker for the bench's workflows (and for nothing else). */

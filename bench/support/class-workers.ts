@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { NativeConnection, Worker } from '@temporalio/worker';
-import { createBudget, hashOfKey, type StoppableBudget } from '../../src/api/budget';
-import { createGatedTuner } from '../../src/api/slot-supplier';
+import { createBudget, hashOfKey, type StoppableBudget } from '../../src/budget/budget';
+import { createGatedTuner } from '../../src/worker/slot-supplier';
 import { queueOfClass, type RateClass } from '../../src/domain/names';
-import { createBudgetStore } from '../../src/ledger/budget-store';
+import { createBudgetStore } from '../../src/budget/store';
 import { createPool } from '../../src/ledger/pool';
 
 export interface ClassWorkersOptions {

@@ -1,3 +1,3 @@
 'use strict';
-require('./typescript.cjs');
+require('../../scripts/typescript.cjs');
 require('./worker-process.ts');

@@ -1,7 +1,7 @@
 /** The one place where an error becomes a failure that crosses Temporal. */
 import { ApplicationFailure, CancelledFailure } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
-import type { ApiError } from '../api/errors';
+import type { ApiError } from '../api/errors/api-error';
 import { cutText } from '../domain/text';
 import type { LedgerUnavailableError } from '../ledger/unavailable';
 

@@ -1,19 +1,19 @@
-import { createAnnotateActivities } from './annotate';
-import { createAttemptActivities } from './attempts';
-import { createCertificateActivities } from './certificates';
-import { createCredentialActivities } from './credentials';
+import { createAnnotateActivities } from './filings/annotate';
+import { createAttemptActivities } from './filings/attempts';
+import { createCertificateActivities } from './certificates/certificates';
+import { createCredentialActivities } from './exporters/credentials';
 import type { ActivityDependencies } from './dependencies';
-import { createExporterActivities } from './exporters';
+import { createExporterActivities } from './exporters/exporters';
 import { createExtractionActivities } from './extraction/extraction';
-import { createFilingLedgerActivities } from './filing-ledger';
-import { createIrmActivities } from './irms';
-import { createOpenFilingActivities } from './open-filing';
-import { createPollActivities } from './poll-status';
-import { createMaintenanceActivities } from './maintenance';
-import { createReconciliationActivities } from './reconciliation';
-import { createSettingsActivities } from './settings';
-import { createSettleActivities } from './settle';
-import { createSubmitActivities } from './submit';
+import { createFilingLedgerActivities } from './filings/filing-ledger';
+import { createIrmActivities } from './exporters/irms';
+import { createOpenFilingActivities } from './filings/open-filing';
+import { createPollActivities } from './filings/poll-status';
+import { createMaintenanceActivities } from './reconciliation/maintenance';
+import { createReconciliationActivities } from './reconciliation/reconciliation';
+import { createSettingsActivities } from './filings/settings';
+import { createSettleActivities } from './filings/settle';
+import { createSubmitActivities } from './filings/submit';
 
 /** Every activity, from its dependencies. Which queue runs which is decided by the workflow that calls it. */
 export function createActivities(deps: ActivityDependencies) {

@@ -4,9 +4,9 @@ import type { Logger } from 'pino';
 import type { FilingApi } from '../api/client-types';
 import type { DocumentStore } from '../documents/document-store';
 import type { Mode } from '../domain/names';
-import type { Vault } from '../ledger/vault';
+import type { Vault } from '../ledger/vault/vault';
 import type { Workbooks } from '../workbook/workbooks';
-import type { Queueing } from './channel';
+import type { Queueing } from './filings/channel';
 import type { ExtractionDependencies } from './extraction/extraction';
 
 /** The settings that a filing lives by; they go into its history, so that a replay sees what the first run saw. */

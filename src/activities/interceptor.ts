@@ -1,9 +1,9 @@
 import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity';
 import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from '@temporalio/worker';
 import type { Logger } from 'pino';
-import { BudgetStoppedError } from '../api/budget-port';
-import { ApiError } from '../api/errors';
-import { decide, delayMs, type Decision, type Schedule } from '../domain/retry-table';
+import { BudgetStoppedError } from '../budget/budget-port';
+import { ApiError } from '../api/errors/api-error';
+import { decide, delayMs, type Decision, type Schedule } from '../domain/service/retry-table';
 import { LedgerUnavailableError } from '../ledger/unavailable';
 import { failureOf, isTemporalFailure, ledgerUnavailable, type RetryAdvice } from './application-failure';
 import type { WorkerSettings } from './dependencies';

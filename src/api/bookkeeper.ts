@@ -1,4 +1,4 @@
-import type { BudgetSlot } from './budget-port';
+import type { BudgetSlot } from '../budget/budget-port';
 import type { Audit, AuditRow, Logger } from './ports';
 
 /** Reports what became of calls, beside them: no call waits for it, and none fails because of it. */

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
-import type { PushMessage } from '../domain/mapping';
-import type { CreateCustomerBody, CredentialsBody, Customer, UpdateCustomerBody } from './schemas-customers';
+import type { PushMessage } from '../domain/filing/mapping';
+import type { CreateCustomerBody, CredentialsBody, Customer, UpdateCustomerBody } from './schemas/customers';
 import type {
   BulkUploadAnswer,
   CertificateDetail,
@@ -8,8 +8,8 @@ import type {
   PushAnswer,
   RequestStatus,
   StatusBody,
-} from './schemas-filings';
-import type { Irm, ListIrmsQuery } from './schemas-irms';
+} from './schemas/filings';
+import type { Irm, ListIrmsQuery } from './schemas/irms';
 
 /** What the caller of one call adds to it. */
 export interface CallContext {

@@ -1,9 +1,9 @@
-import { createCaller, type CallerOptions } from './call';
+import { createCaller, type CallerOptions } from './http/call';
 import type { FilingApi } from './client-types';
-import { createCustomerApi } from './customers';
-import { createFilingsApi } from './filings';
-import { createIrmApi } from './irms';
-import type { Budget } from './budget-port';
+import { createCustomerApi } from './endpoints/customers';
+import { createFilingsApi } from './endpoints/filings';
+import { createIrmApi } from './endpoints/irms';
+import type { Budget } from '../budget/budget-port';
 
 /** `baseUrl` ends in `/api/v1`; `apiKey` decides the mode; a budget is not optional, because the limits are not. */
 export type FilingApiOptions = CallerOptions & { budget: Budget };

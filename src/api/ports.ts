@@ -1,5 +1,5 @@
-import type { ErrorKind } from '../domain/error-kinds';
-import type { Operation } from '../domain/operations';
+import type { ErrorKind } from '../domain/service/error-kinds';
+import type { Operation } from '../domain/service/operations';
 
 /** One call as the ledger keeps it: no bodies, no secrets. */
 export interface AuditRow {

@@ -1,4 +1,4 @@
-import type { ErrorKind } from '../domain/error-kinds';
+import type { ErrorKind } from '../domain/service/error-kinds';
 
 /**
  * A document that was not stored. `kind` is what the activities report: bad_answer for content that is not what it

@@ -3,8 +3,8 @@
  * into `schemas/`. Workflow code imports the types alone; the starter and the first activity validate with the schemas.
  */
 import { z } from 'zod';
-import { emailAddress } from './email';
-import { FINDING_KINDS, RECONCILE_CHECKS } from './reconciliation';
+import { emailAddress } from './exporter/email';
+import { FINDING_KINDS, RECONCILE_CHECKS } from './reconciliation/reconciliation';
 
 const mode = z
   .enum(['test', 'live'])

@@ -3,7 +3,7 @@
  * matching, settling and reconciliation compare by these and by nothing else; what is sent keeps the spelling that was given.
  */
 import { filingDateFromAnything } from './dates';
-import type { Mapping } from './mapping';
+import type { Mapping } from './filing/mapping';
 import { canonicalAmount, isAmount } from './money';
 
 /** Blanks, control and format characters, and what is drawn as nothing (zero-width characters, fillers, half a surrogate). */

@@ -1,5 +1,3 @@
-import { readdir } from 'node:fs/promises';
-import { MIGRATIONS } from './migrate';
 import type { Queryable } from './pool';
 
 /** What is looked at of a ledger that may be half set up: nothing here changes it, and nothing relies on its tables. */
@@ -16,27 +14,6 @@ export async function readServerState(db: Queryable): Promise<ServerState> {
             pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on' AS "readOnly"`,
   );
   return rows[0] ?? { now: new Date(0), readOnly: true };
-}
-
-export interface SchemaState {
-  /** Migrations of this version that the ledger lacks, in order. */
-  missing: string[];
-  /** Migrations of the ledger that this version does not know: it is older than the ledger. */
-  unknown: string[];
-}
-
-export async function readSchemaState(db: Queryable): Promise<SchemaState> {
-  const known = (await readdir(MIGRATIONS)).filter((name) => name.endsWith('.sql')).map((name) => name.slice(0, -4));
-  const { rows: tables } = await db.query<{ there: boolean }>(
-    "SELECT to_regclass('schema_migrations') IS NOT NULL AS there",
-  );
-  if (!tables[0]?.there) return { missing: known.sort(), unknown: [] };
-  const { rows } = await db.query<{ name: string }>('SELECT name FROM schema_migrations ORDER BY name');
-  const applied = rows.map(({ name }) => name);
-  return {
-    missing: known.filter((name) => !applied.includes(name)).sort(),
-    unknown: applied.filter((name) => !known.includes(name)),
-  };
 }
 
 /** Tables that the user of this connection cannot read or write, by name. */

@@ -1,11 +1,8 @@
 import { access } from 'node:fs/promises';
-import { join } from 'node:path';
 import { runner } from 'node-pg-migrate';
 import type pg from 'pg';
 import { createPool } from './pool';
-
-/** `migrations/` of the package, from `src/ledger` and from `dist/ledger` alike. */
-export const MIGRATIONS = join(__dirname, '..', '..', 'migrations');
+import { MIGRATIONS } from './schema-state';
 
 /** Any fixed number will do, as long as nothing else in this database locks on it. */
 const LOCK = 4_720_118_252_021;

@@ -1,8 +1,8 @@
 /** The runs of filings in Temporal: how the newest one stands, and starting one that goes on from the ledger. */
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { WorkflowIdConflictPolicy } from '@temporalio/common';
-import type { FilingRunStatus } from '../domain/run-judgement';
-import { resumeInput, type ResumedFiling } from '../domain/resume-input';
+import type { FilingRunStatus } from '../domain/filing/run-judgement';
+import { resumeInput, type ResumedFiling } from '../domain/filing/resume-input';
 
 /** Temporal's word for how a run ended, in ours. One that continued as new is not its workflow's newest run. */
 const STATUS: Readonly<Record<string, FilingRunStatus['status']>> = {

@@ -3,8 +3,8 @@ import type { Client } from '@temporalio/client';
 import type pg from 'pg';
 import type { Logger } from 'pino';
 import type { Mode } from '../domain/names';
-import { judgeRun } from '../domain/run-judgement';
-import { openFiling, openFilingsAfter, tellRunProblem, type OpenFilingRun } from '../ledger/open-filings';
+import { judgeRun } from '../domain/filing/run-judgement';
+import { openFiling, openFilingsAfter, tellRunProblem, type OpenFilingRun } from '../ledger/filings/open-filings';
 import type { BackgroundJob } from '../worker/background-jobs';
 import { describeRun, resumeOptions } from './filing-runs';
 

@@ -1,4 +1,4 @@
-import type { Seed, SeedKey } from './seed';
+import type { Seed, SeedKey } from './authority/seed';
 
 /** The few logger methods that the sandbox calls; a pino logger fits. */
 interface SandboxLogger {

@@ -1,17 +1,17 @@
 import type { AddressInfo } from 'node:net';
-import { buildServer } from './server';
-import { createCallLog, type CallRecord } from './calls';
-import { DEFAULT_WORLD } from './default-world';
-import type { FaultInput } from './fault-schema';
-import { createFaultRegistry, type ArmedFault } from './faults';
-import { doubleFilings, type DoubleFiling } from './filings';
+import { buildServer } from './http/server';
+import { createCallLog, type CallRecord } from './http/calls';
+import { DEFAULT_WORLD } from './authority/default-world';
+import type { FaultInput } from './faults/fault-schema';
+import { createFaultRegistry, type ArmedFault } from './faults/faults';
+import { doubleFilings, type DoubleFiling } from './endpoints/filings';
 import { settingsOf, type SandboxOptions, type Settings } from './options';
-import { createProcessing } from './processing';
-import { seededRandom } from './random';
-import { createRateLimiter } from './rate-limit';
-import type { Context } from './route';
-import { keySchema, loadSeed, seedSchema, type ParsedSeed } from './seed';
-import { createWorld, type World } from './world';
+import { createProcessing } from './authority/processing';
+import { seededRandom } from './authority/random';
+import { createRateLimiter } from './http/rate-limit';
+import type { Context } from './http/route';
+import { keySchema, loadSeed, seedSchema, type ParsedSeed } from './authority/seed';
+import { createWorld, type World } from './authority/world';
 
 /** A running sandbox of the filing service. */
 export interface Sandbox {

@@ -22,8 +22,8 @@ import {
 } from './reconciliation/reconcile';
 import { applySchedules, deleteSchedules, listSchedules, type ScheduleView } from './schedules/operations';
 import { readScheduleFile } from './schedules/read-file';
-import type { FindingView } from '../domain/reconciliation';
-import type { RotationResult } from '../ledger/vault';
+import type { FindingView } from '../domain/reconciliation/reconciliation';
+import type { RotationResult } from '../ledger/vault/vault';
 
 /**
  * Everything the command line does, for other TypeScript programs. Filings and exporters are read from the ledger; what

@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import type { FilingApi } from '../api/client-types';
 import type { DocumentStore } from '../documents/document-store';
-import type { Vault } from '../ledger/vault';
+import type { Vault } from '../ledger/vault/vault';
 import type { EbrcReaderDependencies } from './reader';
 
 /** What the typed client stands on. All of it is opened, and closed, by the caller. */

@@ -1,4 +1,4 @@
-import type { Finding } from '../domain/finding';
+import type { Finding } from '../domain/rules/finding';
 
 /** Exit codes of the command line: the same for every command. */
 export const EXIT = {

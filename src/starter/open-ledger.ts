@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { createPool } from '../ledger/pool';
+import { readSchemaState } from '../ledger/schema-state';
 import { LedgerUnavailableError } from '../ledger/unavailable';
 import { UnreachableError } from './errors';
 
@@ -41,8 +42,9 @@ export async function openLedger(databaseUrl: string, { waitMs, onWait }: OpenOp
 async function openOnce(databaseUrl: string): Promise<pg.Pool> {
   const pool = createPool({ url: databaseUrl, applicationName: 'ebrc-cli', max: 4 });
   try {
-    const { rows } = await pool.query<{ empty: boolean }>("SELECT to_regclass('schema_migrations') IS NULL AS empty");
-    if (rows[0]?.empty) await (await import('../ledger/migrate.js')).migrate(pool);
+    // The table of migrations appears before they are committed: a worker may be applying them at this moment.
+    const { applied } = await readSchemaState(pool);
+    if (applied.length === 0) await (await import('../ledger/migrate.js')).migrate(pool);
     return pool;
   } catch (error) {
     await pool.end();

@@ -2,17 +2,17 @@ import type pg from 'pg';
 import type { DocumentStore } from '../documents/document-store';
 import type { FilingView } from '../domain/contracts';
 import type { Mode } from '../domain/names';
-import { holdsOn } from '../ledger/balance-reservation';
-import { listCertificates, type CertificateView } from '../ledger/certificates';
-import { getExporter, listExporters } from '../ledger/exporters';
-import { listFilingViews, readFilingView, type FilingSummary } from '../ledger/filing-view';
-import { listIrms } from '../ledger/irms';
+import { holdsOn } from '../ledger/rows/balance-reservation';
+import { listCertificates, type CertificateView } from '../ledger/certificates/certificates';
+import { getExporter, listExporters } from '../ledger/exporters/exporters';
+import { listFilingViews, readFilingView, type FilingSummary } from '../ledger/filings/filing-view';
+import { listIrms } from '../ledger/exporters/irms';
 import { RefusedError } from './errors';
 import { exporterIdOf } from './exporters/lookup';
 import { exporterView, irmView, type ExporterView, type IrmView } from './exporters/views';
 import { filingOf, withPaths } from './filings/lookup';
 import { findings, type FindingsRequest } from './reconciliation/findings';
-import type { FindingView } from '../domain/reconciliation';
+import type { FindingView } from '../domain/reconciliation/reconciliation';
 
 export interface ListFilter {
   state?: string;

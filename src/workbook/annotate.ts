@@ -1,4 +1,4 @@
-import type { Finding } from '../domain/finding';
+import type { Finding } from '../domain/rules/finding';
 import { annotateSheet } from './annotate/annotate-sheet';
 import { CellStyles, NO_STYLES } from './annotate/cell-styles';
 import type { WorkbookDirectory } from './ooxml/directory';

@@ -1,8 +1,8 @@
-import type { Finding } from '../domain/finding';
-import type { MappingRow } from '../domain/mapping';
-import { checkDrafts } from '../domain/rules';
-import { oncePerCell } from '../domain/rules-draft';
-import type { FileContext } from '../domain/rules-file';
+import type { Finding } from '../domain/rules/finding';
+import type { MappingRow } from '../domain/filing/mapping';
+import { checkDrafts } from '../domain/rules/rules';
+import { oncePerCell } from '../domain/rules/draft';
+import type { FileContext } from '../domain/rules/file';
 import type { ReadOptions, WorkbookReading } from './read';
 import { readWorkbook, withColumns } from './read';
 

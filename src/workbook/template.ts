@@ -1,12 +1,12 @@
 import type { Cell, CellValue, DataValidation, Style, Worksheet } from 'exceljs';
 import { Workbook } from 'exceljs';
-import type { BulkColumn } from '../domain/columns';
-import { BULK_COLUMNS, columnOfHeader } from '../domain/columns';
+import type { BulkColumn } from '../domain/rules/columns';
+import { BULK_COLUMNS, columnOfHeader } from '../domain/rules/columns';
 import type { FilingDate } from '../domain/dates';
 import { isoFromFilingDate } from '../domain/dates';
-import type { FieldKind } from '../domain/mapping';
-import type { HeldIrm } from '../domain/preflight';
-import { UPLOAD_TYPES } from '../domain/upload-type';
+import type { FieldKind } from '../domain/filing/mapping';
+import type { HeldIrm } from '../domain/rules/preflight';
+import { UPLOAD_TYPES } from '../domain/rules/upload-type';
 import { ROWS_PER_UPLOAD, WORKBOOK_LIMITS } from './ooxml/limits';
 import { columnLetter } from './sheet/addresses';
 import type { CellContent } from './sheet/cell-content';

@@ -1,6 +1,6 @@
 /** What runs in a thread of threads.ts: one job with workbooks at a time. */
-import type { BulkTemplate } from '../domain/bulk-template';
-import type { MappingRow } from '../domain/mapping';
+import type { BulkTemplate } from '../domain/service/bulk-template';
+import type { MappingRow } from '../domain/filing/mapping';
 import type { Annotation } from './annotate';
 import { WorkbookRefused } from './ooxml/refused';
 import { workbooksInProcess } from './workbooks';

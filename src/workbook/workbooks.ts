@@ -1,5 +1,5 @@
-import type { BulkTemplate } from '../domain/bulk-template';
-import type { MappingRow } from '../domain/mapping';
+import type { BulkTemplate } from '../domain/service/bulk-template';
+import type { MappingRow } from '../domain/filing/mapping';
 import type { Annotation } from './annotate';
 
 /** What a worker does with workbooks; where it runs is the implementation's business. */

@@ -1,11 +1,11 @@
 import type { CellValue, Style } from 'exceljs';
 import { Workbook } from 'exceljs';
-import type { BulkTemplate } from '../domain/bulk-template';
-import { BUILT_IN_TEMPLATE } from '../domain/bulk-template';
-import { columnOfHeader, isExtraField, normaliseHeader } from '../domain/columns';
+import type { BulkTemplate } from '../domain/service/bulk-template';
+import { BUILT_IN_TEMPLATE } from '../domain/service/bulk-template';
+import { columnOfHeader, isExtraField, normaliseHeader } from '../domain/rules/columns';
 import { isoFromFilingDate } from '../domain/dates';
-import type { ExtraValues, MappingRow } from '../domain/mapping';
-import { UNWRITABLE } from '../domain/rules-words';
+import type { ExtraValues, MappingRow } from '../domain/filing/mapping';
+import { UNWRITABLE } from '../domain/rules/words';
 import { ROWS_PER_UPLOAD } from './ooxml/limits';
 
 /** The sheet name of the service's template (spec: "Bulk Excel row columns"); it reads the first sheet whatever its name. */

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import type { Logger } from 'pino';
-import { pruneApiCalls } from '../ledger/api-calls';
-import { createCredentialFuse } from '../ledger/credential-fuse';
+import { pruneApiCalls } from '../ledger/service/api-calls';
+import { createCredentialFuse } from '../ledger/vault/credential-fuse';
 import type { BackgroundJob } from './background-jobs';
 
 /** Calls are kept for audits for this long. */

@@ -3,8 +3,8 @@ import { Worker, type NativeConnection, type WorkerOptions } from '@temporalio/w
 import { createActivities } from '../activities/create-activities';
 import { FailureInterceptor } from '../activities/interceptor';
 import type { ActivityDependencies } from '../activities/dependencies';
-import type { StoppableBudget } from '../api/budget';
-import { createGatedTuner } from '../api/slot-supplier';
+import type { StoppableBudget } from '../budget/budget';
+import { createGatedTuner } from './slot-supplier';
 import { EXTRACTION, queueOfClass, RATE_CLASSES } from '../domain/names';
 import { shutdownTimes } from './shutdown';
 

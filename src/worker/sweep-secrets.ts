@@ -2,7 +2,7 @@ import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import type pg from 'pg';
 import type { Logger } from 'pino';
 import type { Mode } from '../domain/names';
-import { looseSecrets, removeLooseSecrets } from '../ledger/vault-sweep';
+import { looseSecrets, removeLooseSecrets } from '../ledger/vault/vault-sweep';
 import type { BackgroundJob } from './background-jobs';
 
 const HOUR_MS = 3_600_000;

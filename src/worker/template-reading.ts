@@ -1,7 +1,7 @@
 import { buffer } from 'node:stream/consumers';
 import type { ActivityDependencies } from '../activities/dependencies';
-import { templateProblem } from '../domain/bulk-template';
-import { claimTemplateReading, saveBulkTemplate } from '../ledger/bulk-templates';
+import { templateProblem } from '../domain/service/bulk-template';
+import { claimTemplateReading, saveBulkTemplate } from '../ledger/service/bulk-templates';
 import type { BackgroundJob } from './background-jobs';
 
 const MINUTE_MS = 60_000;

@@ -2,7 +2,7 @@
 import { continueAsNew, isCancellation, setCurrentDetails, sleep, workflowInfo } from '@temporalio/workflow';
 import { calls } from './activity-profiles';
 import { readFailure, type ReadFailure } from './failures';
-import { pauseOf } from './pauses';
+import { pauseOf } from './filing/pauses';
 
 export interface CollectArgs {
   filingId: string;

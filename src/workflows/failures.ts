@@ -1,7 +1,7 @@
 /** Reading what an activity failed with. Workflows branch on the failure's `type`, never on its message. */
 import { ActivityFailure, ApplicationFailure, ChildWorkflowFailure } from '@temporalio/workflow';
 import type { FailureDetails } from '../activities/application-failure';
-import { isErrorKind, type ErrorKind } from '../domain/error-kinds';
+import { isErrorKind, type ErrorKind } from '../domain/service/error-kinds';
 
 export interface ReadFailure {
   /** Null when no activity code spoke: a lost worker, a lost heartbeat, a time-out. */

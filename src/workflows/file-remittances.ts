@@ -8,20 +8,20 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { FileInput, FilingResult } from '../domain/contracts';
-import { delayMs, type Schedule } from '../domain/retry-table';
+import { delayMs, type Schedule } from '../domain/service/retry-table';
 import { calls } from './activity-profiles';
 import { readFailure } from './failures';
-import { handleFilingMessages } from './filing-handlers';
-import { FilingGivenUp, FilingMovedOn, FilingRun } from './filing-run';
-import { collectAlone, end, finishFiling } from './finish-filing';
-import { followRequest } from './follow-request';
-import { onceLedgerIsWhole } from './ledger-waits';
+import { handleFilingMessages } from './filing/filing-handlers';
+import { FilingGivenUp, FilingMovedOn, FilingRun } from './filing/filing-run';
+import { collectAlone, end, finishFiling } from './filing/finish-filing';
+import { followRequest } from './filing/follow-request';
+import { onceLedgerIsWhole } from './filing/ledger-waits';
 import { needInput } from './need-input';
-import { throughPauses } from './pauses';
-import { awaitApproval, FilingRefused, prepareFiling } from './prepare-filing';
-import { submitOne } from './submit-filing';
-import { watch } from './watchdog';
-import { dropResolutions } from './wishes';
+import { throughPauses } from './filing/pauses';
+import { awaitApproval, FilingRefused, prepareFiling } from './filing/prepare-filing';
+import { submitOne } from './filing/submit-filing';
+import { watch } from './filing/watchdog';
+import { dropResolutions } from './filing/wishes';
 
 /** Between two readings of a ledger that is elsewhere than the run knows. */
 const MOVED_ON: Schedule = { initialMs: 1_000, factor: 2, maxMs: 5 * 60_000 };

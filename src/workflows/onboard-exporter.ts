@@ -8,12 +8,12 @@ import {
 } from '@temporalio/workflow';
 import type { ExporterProgress, OnboardInput } from '../domain/contracts';
 import { calls } from './activity-profiles';
-import { Submissions, validateSubmission, type Submission } from './credential-submissions';
-import { ExporterStory } from './exporter-progress';
+import { Submissions, validateSubmission, type Submission } from './exporter/credential-submissions';
+import { ExporterStory } from './exporter/exporter-progress';
 import { credentialsRenewedSignal, exporterQuery, submitCredentialsUpdate } from './messages';
-import { makeReady } from './make-ready';
+import { makeReady } from './filing/make-ready';
 import { needInput } from './need-input';
-import { patiently } from './patiently';
+import { patiently } from './exporter/patiently';
 
 /** A waiting onboarding may wait for months; it goes on in a new run well before its history is long. */
 const LONG_HISTORY = 2_000;

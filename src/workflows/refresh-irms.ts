@@ -1,5 +1,5 @@
 import { ApplicationFailure, continueAsNew } from '@temporalio/workflow';
-import type { RefreshCandidate } from '../activities/irms';
+import type { RefreshCandidate } from '../activities/exporters/irms';
 import type { RefreshIrmsInput, RefreshIrmsResult } from '../domain/contracts';
 import { calls } from './activity-profiles';
 import { readFailure } from './failures';

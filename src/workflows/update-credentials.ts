@@ -1,15 +1,15 @@
 import { allHandlersFinished, condition, continueAsNew, setHandler, workflowInfo } from '@temporalio/workflow';
-import type { CheckResult } from '../activities/credentials';
-import type { ExporterState } from '../activities/exporters';
+import type { CheckResult } from '../activities/exporters/credentials';
+import type { ExporterState } from '../activities/exporters/exporters';
 import type { ExporterProgress, UpdateCredentialsInput } from '../domain/contracts';
-import type { ErrorKind } from '../domain/error-kinds';
+import type { ErrorKind } from '../domain/service/error-kinds';
 import { calls } from './activity-profiles';
-import { checkSubmission, Submissions, validateSubmission, type Submission } from './credential-submissions';
-import { ExporterStory } from './exporter-progress';
+import { checkSubmission, Submissions, validateSubmission, type Submission } from './exporter/credential-submissions';
+import { ExporterStory } from './exporter/exporter-progress';
 import { readFailure } from './failures';
 import { exporterQuery, submitCredentialsUpdate } from './messages';
 import { needInput } from './need-input';
-import { patiently } from './patiently';
+import { patiently } from './exporter/patiently';
 
 /** A start without a submission is a mistake of the caller's; the workflow does not stay for ever. */
 const FIRST_SUBMISSION_WITHIN = '5m';

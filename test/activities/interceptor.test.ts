@@ -1,7 +1,7 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import pino from 'pino';
 import { adviceOf, FailureInterceptor } from '../../src/activities/interceptor';
-import { decide } from '../../src/domain/retry-table';
+import { decide } from '../../src/domain/service/retry-table';
 import { LedgerUnavailableError } from '../../src/ledger/unavailable';
 
 const MINUTE = 60_000;

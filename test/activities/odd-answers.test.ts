@@ -7,21 +7,21 @@ import { ApplicationFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import pino from 'pino';
-import { createAttemptActivities } from '../../src/activities/attempts';
-import { createCredentialActivities } from '../../src/activities/credentials';
+import { createAttemptActivities } from '../../src/activities/filings/attempts';
+import { createCredentialActivities } from '../../src/activities/exporters/credentials';
 import type { ActivityDependencies } from '../../src/activities/dependencies';
-import { createExporterActivities } from '../../src/activities/exporters';
-import { createFilingLedgerActivities } from '../../src/activities/filing-ledger';
-import { createPollActivities } from '../../src/activities/poll-status';
-import { createSettleActivities } from '../../src/activities/settle';
-import { createSubmitActivities } from '../../src/activities/submit';
+import { createExporterActivities } from '../../src/activities/exporters/exporters';
+import { createFilingLedgerActivities } from '../../src/activities/filings/filing-ledger';
+import { createPollActivities } from '../../src/activities/filings/poll-status';
+import { createSettleActivities } from '../../src/activities/filings/settle';
+import { createSubmitActivities } from '../../src/activities/filings/submit';
 import { createDocumentStore } from '../../src/documents/document-store';
-import { addCredentials, credentialVersion, currentCredentials, markValid } from '../../src/ledger/credentials';
-import { openAttempt } from '../../src/ledger/attempts';
-import { storedAnswer } from '../../src/ledger/answers';
-import { needFiling } from '../../src/ledger/filings';
+import { addCredentials, credentialVersion, currentCredentials, markValid } from '../../src/ledger/vault/credentials';
+import { openAttempt } from '../../src/ledger/submissions/attempts';
+import { storedAnswer } from '../../src/ledger/submissions/answers';
+import { needFiling } from '../../src/ledger/filings/filings';
 import { withTransaction } from '../../src/ledger/pool';
-import { createVault } from '../../src/ledger/vault';
+import { createVault } from '../../src/ledger/vault/vault';
 import {
   acknowledgement,
   clientOf,

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createFilingApi } from '../../src/api/client';
-import { createExtractionApi } from '../../src/api/extraction';
+import { createExtractionApi } from '../../src/api/endpoints/extraction';
 import { createDocumentStore } from '../../src/documents/document-store';
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
 import { workbookOf } from '../sandbox/workbook-support';

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { OPERATIONS } from '../../src/domain/operations';
+import { OPERATIONS } from '../../src/domain/service/operations';
 import { DOCUMENTED_ERRORS, SERVICE_OPERATIONS } from './support/documented-errors';
 import { invoke } from './support/invoke';
 import { API_KEY, clientOf, errorOf, json, PASSWORD, raw, startService, type Service } from './support/service';

@@ -1,8 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ERROR_KIND_NAMES } from '../../src/domain/error-kinds';
-import { OPERATION_NAMES, OPERATIONS } from '../../src/domain/operations';
-import { decide } from '../../src/domain/retry-table';
+import { ERROR_KIND_NAMES } from '../../src/domain/service/error-kinds';
+import { OPERATION_NAMES, OPERATIONS } from '../../src/domain/service/operations';
+import { decide } from '../../src/domain/service/retry-table';
 import { DOCUMENTED_ERRORS } from './support/documented-errors';
 import { renderErrors } from './support/errors-doc';
 

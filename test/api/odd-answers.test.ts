@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import type { FilingApi } from '../../src/api/client-types';
-import { ApiError } from '../../src/api/errors';
-import { OPERATIONS, type Operation } from '../../src/domain/operations';
-import { isErrorKind } from '../../src/domain/error-kinds';
+import { ApiError } from '../../src/api/errors/api-error';
+import { OPERATIONS, type Operation } from '../../src/domain/service/operations';
+import { isErrorKind } from '../../src/domain/service/error-kinds';
 import { collect, invoke } from './support/invoke';
 import { SERVICE_OPERATIONS } from './support/documented-errors';
 import {

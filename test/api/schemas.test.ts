@@ -1,10 +1,10 @@
 import fc from 'fast-check';
-import { readEnvelope, unknownRemarks } from '../../src/api/answers';
-import { cleanAnswer } from '../../src/api/clean';
-import { parseErrorBody } from '../../src/api/error-body';
-import { readPage } from '../../src/api/paging';
-import { createRedactor } from '../../src/api/redact';
-import { createCustomerBody, customer, updateCustomerBody } from '../../src/api/schemas-customers';
+import { readEnvelope, unknownRemarks } from '../../src/api/http/answers';
+import { cleanAnswer } from '../../src/api/schemas/clean';
+import { parseErrorBody } from '../../src/api/errors/error-body';
+import { readPage } from '../../src/api/endpoints/paging';
+import { createRedactor } from '../../src/api/errors/redact';
+import { createCustomerBody, customer, updateCustomerBody } from '../../src/api/schemas/customers';
 import {
   bulkUploadAnswer,
   certificateDetail,
@@ -12,8 +12,8 @@ import {
   pushAnswer,
   pushMessage,
   requestStatus,
-} from '../../src/api/schemas-filings';
-import { irm } from '../../src/api/schemas-irms';
+} from '../../src/api/schemas/filings';
+import { irm } from '../../src/api/schemas/irms';
 import { mapping, pushOf } from './support/service';
 
 const anyJson = fc.jsonValue() as fc.Arbitrary<unknown>;

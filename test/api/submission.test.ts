@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ApiError } from '../../src/api/errors';
+import { ApiError } from '../../src/api/errors/api-error';
 import {
   acknowledgement,
   clientOf,

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import Ajv2020 from 'ajv/dist/2020';
 import addFormats from 'ajv-formats';
 import { parse } from 'yaml';
-import { VARIABLES, loadConfig } from '../../src/config';
+import { VARIABLES, loadConfig } from '../../src/config/config';
 import { SEARCH_ATTRIBUTES } from '../../src/domain/names';
 import { shutdownTimes } from '../../src/worker/shutdown';
 import schema from './compose-spec.schema.json';
@@ -106,7 +106,7 @@ it('runs programs that the build makes', () => {
 
 it('starts the sandbox with options that it has', () => {
   const options = (service('sandbox').command ?? []).filter((word) => word.startsWith('--'));
-  const command = readProject('src/starter/cli/commands/sandbox.ts');
+  const command = readProject('src/starter/cli/commands/operations/sandbox.ts');
   for (const option of options) expect([option, command.includes(`'${option} <`)]).toEqual([option, true]);
 });
 

@@ -1,5 +1,5 @@
 import { parseEnv } from 'node:util';
-import { VARIABLES, loadConfig } from '../../src/config';
+import { VARIABLES, loadConfig } from '../../src/config/config';
 import { readProject } from './project';
 
 /** What users configure other systems with: a name that goes missing here breaks them. */

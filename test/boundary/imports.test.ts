@@ -11,9 +11,10 @@ const ALLOWED: Record<string, readonly string[]> = {
   ledger: ['domain', 'keys'],
   documents: ['domain'],
   workbook: ['domain'],
-  api: ['domain'],
+  budget: ['domain', 'ledger'],
+  api: ['domain', 'budget'],
   reports: ['ledger', 'domain'],
-  activities: ['api', 'ledger', 'documents', 'workbook', 'domain'],
+  activities: ['api', 'budget', 'ledger', 'documents', 'workbook', 'domain'],
   workflows: ['domain'],
 };
 
@@ -85,7 +86,7 @@ it('imports run one way', async () => {
 it('reads the environment in one file', async () => {
   const files = await sourceFiles('src');
   const readers = files.filter(({ text }) => /process\s*(\.|\[\s*['"])env\b/.test(text)).map(({ path }) => path);
-  expect(readers).toEqual(['src/config.ts']);
+  expect(readers).toEqual(['src/config/config.ts']);
 });
 
 it.each([

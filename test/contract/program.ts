@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
-import { startProgram } from '../../src/stack/program';
+import { startProgram } from '../../dev/program';
 import { builtPackage } from '../support/built-package';
 import { cleanEnvironment, ebrc, type CommandResult } from '../support/command-line';
 import { createTestDatabase } from '../support/postgres';

@@ -1,4 +1,4 @@
-import type { Mapping, MappingRow } from '../../src/domain/mapping';
+import type { Mapping, MappingRow } from '../../src/domain/filing/mapping';
 
 /** A mapping that no rule says anything about; tests change what they are about. */
 export function mapping(changes: Partial<Mapping> = {}): Mapping {

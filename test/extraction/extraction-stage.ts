@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { accessOf } from '../../src/activities/extraction/extraction';
-import { createExtractionApi } from '../../src/api/extraction';
+import { createExtractionApi } from '../../src/api/endpoints/extraction';
 import { createDocumentStore } from '../../src/documents/document-store';
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
 import type { SandboxOptions } from '../../src/sandbox/options';

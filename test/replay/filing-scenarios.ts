@@ -1,7 +1,7 @@
 /** The filings that are recorded, each on the real worker and the sandbox under time skipping. */
 import { WithStartWorkflowOperation } from '@temporalio/client';
 import { credentialsWorkflowId } from '../../src/domain/names';
-import { saveInput } from '../../src/ledger/filing-inputs';
+import { saveInput } from '../../src/ledger/filings/filing-inputs';
 import {
   abandonUpdate,
   approveUpdate,
@@ -9,7 +9,7 @@ import {
   resolveUpdate,
   submitCredentialsUpdate,
 } from '../../src/workflows/messages';
-import { HOUR_MS, MINUTE_MS, type Filing, type FilingStage, type TestExporter } from '../workflows/filing-stage';
+import { HOUR_MS, MINUTE_MS, type Filing, type FilingStage, type TestExporter } from '../workflows/filing/filing-stage';
 import { REFUSED_BILL } from './refusing-proxy';
 import type { Scenario } from './scenario';
 

@@ -5,8 +5,8 @@
 import { parseArgs } from 'node:util';
 import globalSetup from '../support/global-setup';
 import globalTeardown from '../support/global-teardown';
-import { openFilingStage } from '../workflows/filing-stage';
-import { openStage } from '../workflows/onboard-stage';
+import { openFilingStage } from '../workflows/filing/filing-stage';
+import { openStage } from '../workflows/exporter/onboard-stage';
 import { FILING_SCENARIOS } from './filing-scenarios';
 import { writeHistory } from './history-files';
 import { ONBOARDING_SCENARIOS } from './onboarding-scenarios';

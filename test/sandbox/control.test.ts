@@ -3,7 +3,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createSandbox } from '../../src/sandbox/sandbox';
-import { DEFAULT_WORLD } from '../../src/sandbox/default-world';
+import { DEFAULT_WORLD } from '../../src/sandbox/authority/default-world';
 import { HOUR, createClient, item, link, message, readyClient, seedWith, startSandbox } from './support';
 
 describe('control endpoints', () => {

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { EFFECT_FAULTS, OPERATIONS, TRANSPORT_FAULTS } from '../../src/sandbox/fault-schema';
-import { DEFAULT_WORLD } from '../../src/sandbox/default-world';
-import { loadSeed, type Seed } from '../../src/sandbox/seed';
+import { EFFECT_FAULTS, OPERATIONS, TRANSPORT_FAULTS } from '../../src/sandbox/faults/fault-schema';
+import { DEFAULT_WORLD } from '../../src/sandbox/authority/default-world';
+import { loadSeed, type Seed } from '../../src/sandbox/authority/seed';
 
 const page = readFileSync(join(__dirname, '../../docs/sandbox.md'), 'utf8');
 

@@ -1,5 +1,5 @@
 import { Agent, request as undiciRequest } from 'undici';
-import type { FaultInput } from '../../src/sandbox/fault-schema';
+import type { FaultInput } from '../../src/sandbox/faults/fault-schema';
 import { HOUR, item, link, message, readyClient, startSandbox, type Harness } from './support';
 
 let harness: Harness;

@@ -1,6 +1,6 @@
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
 import type { SandboxOptions } from '../../src/sandbox/options';
-import type { Seed } from '../../src/sandbox/seed';
+import type { Seed } from '../../src/sandbox/authority/seed';
 
 export const HOUR = 3_600_000;
 /** 1 July 2026, 10:00 in Asia/Kolkata. */

@@ -1,8 +1,8 @@
-import { attemptSteps } from '../ledger/attempt-support';
+import { attemptSteps } from '../ledger/submissions/attempt-support';
 import { knowExporter, NOW } from '../ledger/filing-support';
-import { newStore, remember } from '../ledger/put-back';
-import { countSend } from '../../src/ledger/sends';
-import type { LedgerStatus } from '../../src/ledger/ledger-status';
+import { newStore, remember } from '../ledger/sends/put-back';
+import { countSend } from '../../src/ledger/sends/sends';
+import type { LedgerStatus } from '../../src/ledger/sends/ledger-status';
 import { ebrc } from '../support/command-line';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 

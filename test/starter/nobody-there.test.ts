@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { customer as customerSchema } from '../../src/api/schemas-customers';
-import { saveExporter } from '../../src/ledger/exporters';
+import { customer as customerSchema } from '../../src/api/schemas/customers';
+import { saveExporter } from '../../src/ledger/exporters/exporters';
 import type { Problem } from '../../src/starter/errors';
 import { ebrc } from '../support/command-line';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
@@ -54,6 +54,20 @@ it('a filing service that does not answer', async () => {
 it('a namespace that Temporal does not have', async () => {
   const { message } = await problemOf(['irms', EMAIL, '--refresh'], { TEMPORAL_NAMESPACE: 'nowhere' });
   expect(message).toMatch(/nowhere.*TEMPORAL_NAMESPACE/u);
+});
+
+it('a ledger whose first migration has not been committed yet', async () => {
+  const young = await createTestDatabase();
+  try {
+    // As the migration library leaves it before its transaction commits.
+    await young.pool.query(
+      'DROP SCHEMA public CASCADE; CREATE SCHEMA public; CREATE TABLE schema_migrations (id serial, name text, run_on timestamp)',
+    );
+    const result = await ebrc(['list', '--json'], { env: { ...env, DATABASE_URL: young.url } });
+    expect(result).toMatchObject({ code: 0 });
+  } finally {
+    await young.drop();
+  }
 });
 
 it('no worker, for what only a worker can answer', async () => {

@@ -30,7 +30,7 @@ export interface CommandOptions {
 
 /** How a TypeScript source of ours is started as a program of its own. */
 export function programArguments(source: string): string[] {
-  return ['-r', join(ROOT, 'test', 'support', 'run-typescript.cjs'), join(ROOT, source)];
+  return ['-r', join(ROOT, 'scripts', 'typescript.cjs'), join(ROOT, source)];
 }
 
 /** The environment of a program in tests: nothing of ours from outside, so that a developer's settings change no test. */

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { migrate } from '../../src/ledger/migrate';
-import { startEmbeddedPostgres } from '../../src/stack/postgres';
+import { startEmbeddedPostgres } from '../../dev/postgres';
 import { ADMIN_URL_VARIABLE, TEMPLATE_VARIABLE, withDatabase } from './test-postgres';
 
 declare global {

@@ -5,8 +5,8 @@ import { Client, Connection } from '@temporalio/client';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { NativeConnection } from '@temporalio/worker';
 import { SEARCH_ATTRIBUTES } from '../../src/domain/names';
-import { findServer } from '../../src/stack/servers';
-import { startTemporalServer, type TemporalServerOptions } from '../../src/stack/temporal-server';
+import { findServer } from '../../dev/servers';
+import { startTemporalServer, type TemporalServerOptions } from '../../dev/temporal-server';
 
 /** `temporal.api.enums.v1.IndexedValueType`. */
 const INDEXED_VALUE_TYPES = { Keyword: 2, Bool: 5 } as const;

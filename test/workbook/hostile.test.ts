@@ -7,7 +7,7 @@ import { readWorkbook } from '../../src/workbook/read';
 import { columnLetter } from '../../src/workbook/sheet/addresses';
 import { readZip } from '../../src/workbook/ooxml/zip-reader';
 import { writeZip, pack } from '../../src/workbook/ooxml/zip-writer';
-import { BULK_COLUMNS } from '../../src/domain/columns';
+import { BULK_COLUMNS } from '../../src/domain/rules/columns';
 import { HEADERS, book, cells, columnIndex, rawParts, withRelations, zipOf } from './fixtures';
 
 const EMPTY_SHEET = '<sheetData/>';

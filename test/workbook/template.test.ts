@@ -1,5 +1,5 @@
 import { Workbook } from 'exceljs';
-import type { HeldIrm } from '../../src/domain/preflight';
+import type { HeldIrm } from '../../src/domain/rules/preflight';
 import { checkWorkbook } from '../../src/workbook/check';
 import { buildTemplate, decorateTemplate } from '../../src/workbook/template';
 import { mapping } from '../domain/sample-mapping';

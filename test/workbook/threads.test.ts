@@ -4,7 +4,7 @@ import { createWorkbookThreads } from '../../src/workbook/threads';
 import { book, cells } from './fixtures';
 
 // The threads run the sources as they are, as the tests do.
-const execArgv = ['-r', join(__dirname, '../support/run-typescript.cjs')];
+const execArgv = ['-r', join(__dirname, '../../scripts/typescript.cjs')];
 
 const row = async () => (await readWorkbook(await book([cells()]))).rows;
 

@@ -1,5 +1,5 @@
 import pino from 'pino';
-import { createCredentialFuse } from '../../src/ledger/credential-fuse';
+import { createCredentialFuse } from '../../src/ledger/vault/credential-fuse';
 import { startBackgroundJobs, type BackgroundJob } from '../../src/worker/background-jobs';
 import { cleaningJobs } from '../../src/worker/cleaning';
 import { createTestDatabase } from '../support/postgres';

@@ -4,12 +4,12 @@ import { rm, writeFile } from 'node:fs/promises';
 import { Client } from '@temporalio/client';
 import type { FilingResult, ReconcileInput, ReconcileResult } from '../../src/domain/contracts';
 import { isoFromFilingDate } from '../../src/domain/dates';
-import { noFindings, type FindingKind, type FindingView } from '../../src/domain/reconciliation';
+import { noFindings, type FindingKind, type FindingView } from '../../src/domain/reconciliation/reconciliation';
 import { listFindings } from '../../src/ledger/reconciliation/findings';
 import { partyOf } from '../../src/ledger/reconciliation/parties';
 import type { reconcile } from '../../src/workflows/reconciliation/reconcile';
-import { QUICK_AUTHORITY, useFilingStage } from './use-filing-stage';
-import type { FilingStage, TestExporter } from './filing-stage';
+import { QUICK_AUTHORITY, useFilingStage } from './filing/use-filing-stage';
+import type { FilingStage, TestExporter } from './filing/filing-stage';
 
 let stage: FilingStage;
 useFilingStage((opened) => (stage = opened), QUICK_AUTHORITY);

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type pg from 'pg';
-import type { Extraction, ExtractionApi } from '../../api/extraction';
-import { ApiError } from '../../api/errors';
-import { callTimeoutMs } from '../../domain/operations';
-import type { ErrorKind } from '../../domain/error-kinds';
+import type { Extraction, ExtractionApi } from '../../api/endpoints/extraction';
+import { ApiError } from '../../api/errors/api-error';
+import { callTimeoutMs } from '../../domain/service/operations';
+import type { ErrorKind } from '../../domain/service/error-kinds';
 import {
   endpointOf,
   EXTRACTION_OPERATIONS,

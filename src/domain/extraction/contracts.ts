@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Operation } from '../operations';
+import type { Operation } from '../service/operations';
 
 /** What a PDF is. */
 export const DOCUMENT_KINDS = ['shipping-bill', 'invoice'] as const;

@@ -4,7 +4,7 @@ import {
   type FindingCounts,
   type FindingKind,
   type FindingView,
-} from '../../domain/reconciliation';
+} from '../../domain/reconciliation/reconciliation';
 import type { Queryable } from '../pool';
 
 export interface FindingFilter {

@@ -1,9 +1,9 @@
 import type { Client } from '@temporalio/client';
 import type pg from 'pg';
 import type { FilingApi } from '../../api/client-types';
-import type { ConfigOf, Environment, Section } from '../../config';
+import type { ConfigOf, Environment, Section } from '../../config/config';
 import type { DocumentStore } from '../../documents/document-store';
-import type { Vault } from '../../ledger/vault';
+import type { Vault } from '../../ledger/vault/vault';
 import type { EbrcClient } from '../client';
 import type { EbrcReader } from '../reader';
 import type { Terminal } from './terminal';
@@ -56,7 +56,7 @@ export function createCli(terminal: Terminal, { env, waitForLedgerMs = WAIT_FOR_
   const warned = new Set<string>();
 
   async function config<S extends Section>(...need: S[]): Promise<ConfigOf<S>> {
-    const { loadConfig } = await import('../../config.js');
+    const { loadConfig } = await import('../../config/config.js');
     const loaded = loadConfig(env, { need });
     for (const warning of loaded.warnings) {
       if (!warned.has(warning)) terminal.note(`Note: ${warning}`);
@@ -66,7 +66,7 @@ export function createCli(terminal: Terminal, { env, waitForLedgerMs = WAIT_FOR_
   }
 
   async function optional<S extends Section>(need: S): Promise<Partial<ConfigOf<S>>> {
-    const { ConfigError } = await import('../../config.js');
+    const { ConfigError } = await import('../../config/config.js');
     try {
       return await config(need);
     } catch (error) {
@@ -100,7 +100,7 @@ export function createCli(terminal: Terminal, { env, waitForLedgerMs = WAIT_FOR_
 
   const vault = once(async () => {
     changes = true;
-    const { createVault } = await import('../../ledger/vault.js');
+    const { createVault } = await import('../../ledger/vault/vault.js');
     const { encryptionKeys } = await config('encryption');
     return createVault({ keys: encryptionKeys });
   });
@@ -109,8 +109,8 @@ export function createCli(terminal: Terminal, { env, waitForLedgerMs = WAIT_FOR_
     changes = true;
     const [{ createFilingApi }, { createBudget, hashOfKey }, { createBudgetStore }] = await Promise.all([
       import('../../api/client.js'),
-      import('../../api/budget.js'),
-      import('../../ledger/budget-store.js'),
+      import('../../budget/budget.js'),
+      import('../../budget/store.js'),
     ]);
     const { apiUrl, apiKey, httpTimeoutMs, rateWindowMs } = await config('api', 'database');
     const store = createBudgetStore({ pool: await pool(), keyHash: hashOfKey(apiKey), owner: crypto.randomUUID() });

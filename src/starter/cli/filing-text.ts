@@ -1,7 +1,7 @@
 import type { FilingResult, FilingView, RowView } from '../../domain/contracts';
 import { isFilingDate, isoFromFilingDate } from '../../domain/dates';
 import { formatAmount } from '../../domain/money';
-import type { FilingSummary } from '../../ledger/filing-view';
+import type { FilingSummary } from '../../ledger/filings/filing-view';
 import type { Problem } from '../errors';
 import { describeProblems } from './problem-text';
 import { fields, table } from './terminal';

@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander';
-import { ApiError } from '../../api/errors';
-import { ConfigError } from '../../config';
-import type { ErrorKind } from '../../domain/error-kinds';
+import { ApiError } from '../../api/errors/api-error';
+import { ConfigError } from '../../config/config';
+import type { ErrorKind } from '../../domain/service/error-kinds';
 import { LedgerUnavailableError } from '../../ledger/unavailable';
 import { EncryptionError } from '../../keys/encryption-error';
 import {

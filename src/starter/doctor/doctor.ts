@@ -1,5 +1,5 @@
 import type { FilingApi } from '../../api/client-types';
-import { ConfigError, loadConfig, type Config, type Environment, type Section } from '../../config';
+import { ConfigError, loadConfig, type Config, type Environment, type Section } from '../../config/config';
 import { documentsCheck } from './documents-check';
 import { wrong, fine, type CheckResult } from './finding';
 import { ledgerChecks } from './ledger-checks';

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import type { EncryptionKey } from '../../keys/sub-keys';
-import { keysOfVault, readSchemaState, readServerState, tablesWithoutRights } from '../../ledger/diagnosis';
+import { keysOfVault, readServerState, tablesWithoutRights } from '../../ledger/diagnosis';
+import { readSchemaState } from '../../ledger/schema-state';
 import { createPool } from '../../ledger/pool';
 import { checked, clockResult, fine, wrong, type CheckResult } from './finding';
 

@@ -1,5 +1,5 @@
 import type { FilingApi } from '../../api/client-types';
-import { ApiError } from '../../api/errors';
+import { ApiError } from '../../api/errors/api-error';
 import { firstLine } from '../errors';
 import { clockResult, fine, wrong, type CheckResult } from './finding';
 

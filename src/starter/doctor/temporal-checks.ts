@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import { queueOfClass, RATE_CLASSES, SEARCH_ATTRIBUTES } from '../../domain/names';
-import type { Config } from '../../config';
+import type { Config } from '../../config/config';
 import { firstLine } from '../errors';
 import { connectTemporal } from '../temporal/connect';
 import { pollersOf } from '../temporal/workers-present';

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import type { Mode } from '../../domain/names';
-import { setApprovalPolicy } from '../../ledger/approval-policy';
-import { needExporter } from '../../ledger/exporters';
+import { setApprovalPolicy } from '../../ledger/exporters/approval-policy';
+import { needExporter } from '../../ledger/exporters/exporters';
 import { exporterIdOf } from './lookup';
 import { exporterView, type ExporterView } from './views';
 

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import type { FilingApi } from '../../api/client-types';
 import type { Mode } from '../../domain/names';
-import { getExporter, saveExporter } from '../../ledger/exporters';
+import { getExporter, saveExporter } from '../../ledger/exporters/exporters';
 import { refusal } from '../errors';
 import { exporterIdOf } from './lookup';
 import { exporterView, type ExporterView } from './views';

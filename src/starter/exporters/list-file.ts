@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { basename, extname } from 'node:path';
 import { parse, type Info } from 'csv-parse/sync';
 import { z } from 'zod';
-import { emailAddress } from '../../domain/email';
+import { emailAddress } from '../../domain/exporter/email';
 import { readTexts } from '../../workbook/texts';
 import { WorkbookRefused } from '../../workbook/read';
 import { refusal, UsageError } from '../errors';

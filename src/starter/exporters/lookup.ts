@@ -1,5 +1,5 @@
 import type { Mode } from '../../domain/names';
-import { findExporter } from '../../ledger/exporters';
+import { findExporter } from '../../ledger/exporters/exporters';
 import type { Queryable } from '../../ledger/pool';
 import { refusal } from '../errors';
 

@@ -3,7 +3,7 @@ import { WithStartWorkflowOperation, WorkflowNotFoundError, WorkflowUpdateFailed
 import { WorkflowIdConflictPolicy, WorkflowIdReusePolicy } from '@temporalio/common';
 import { onboardInput, type ExporterProgress, type OnboardInput, type RefreshIrmsResult } from '../../domain/contracts';
 import { credentialsWorkflowId, onboardWorkflowId, type Mode } from '../../domain/names';
-import { findExporter } from '../../ledger/exporters';
+import { findExporter } from '../../ledger/exporters/exporters';
 import { exporterQuery, submitCredentialsUpdate } from '../../workflows/messages';
 import type { EbrcClientDependencies } from '../dependencies';
 import { RefusedError } from '../errors';

@@ -1,11 +1,11 @@
 import { buffer } from 'node:stream/consumers';
 import type pg from 'pg';
 import type { FilingApi } from '../../api/client-types';
-import { ApiError } from '../../api/errors';
-import { templateProblem } from '../../domain/bulk-template';
+import { ApiError } from '../../api/errors/api-error';
+import { templateProblem } from '../../domain/service/bulk-template';
 import type { Mode } from '../../domain/names';
-import { saveBulkTemplate } from '../../ledger/bulk-templates';
-import { heldIrms, listIrms } from '../../ledger/irms';
+import { saveBulkTemplate } from '../../ledger/service/bulk-templates';
+import { heldIrms, listIrms } from '../../ledger/exporters/irms';
 import { readWorkbook } from '../../workbook/read';
 import { WorkbookRefused } from '../../workbook/read';
 import { buildTemplate, decorateTemplate, readTemplateLabels } from '../../workbook/template';

@@ -1,9 +1,9 @@
 import { subtractAmounts, sumAmounts } from '../../domain/money';
 import { irmIdentity } from '../../domain/identity';
-import { holdsOf, type Hold } from '../../domain/preflight';
-import { readinessOf, type Readiness } from '../../domain/readiness';
-import type { ExporterRow } from '../../ledger/exporters';
-import { heldIrmOf, type IrmRow } from '../../ledger/irms';
+import { holdsOf, type Hold } from '../../domain/rules/preflight';
+import { readinessOf, type Readiness } from '../../domain/exporter/readiness';
+import type { ExporterRow } from '../../ledger/exporters/exporters';
+import { heldIrmOf, type IrmRow } from '../../ledger/exporters/irms';
 
 /** An exporter as `ebrc exporters` prints it, in the spec's spelling. */
 export interface ExporterView {

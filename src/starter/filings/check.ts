@@ -1,11 +1,11 @@
 import type pg from 'pg';
-import { hasErrors, type Finding } from '../../domain/finding';
+import { hasErrors, type Finding } from '../../domain/rules/finding';
 import { sameId } from '../../domain/identity';
 import type { Mode } from '../../domain/names';
-import { oncePerCell } from '../../domain/rules-draft';
-import { balanceFindings } from '../../ledger/balance-reservation';
-import { findExporter } from '../../ledger/exporters';
-import { judgeClaims } from '../../ledger/live-mappings';
+import { oncePerCell } from '../../domain/rules/draft';
+import { balanceFindings } from '../../ledger/rows/balance-reservation';
+import { findExporter } from '../../ledger/exporters/exporters';
+import { judgeClaims } from '../../ledger/rows/live-mappings';
 import { annotateWorkbook } from '../../workbook/annotate';
 import { withColumns } from '../../workbook/read';
 import { WorkbookRefused } from '../../workbook/read';

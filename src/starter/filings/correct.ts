@@ -1,10 +1,10 @@
-import type { PermittedDuplicate } from '../../domain/duplicates';
-import type { Finding } from '../../domain/finding';
-import type { MappingRow } from '../../domain/mapping';
-import { contentHashOf } from '../../ledger/filing-content';
-import { readRows } from '../../ledger/filing-rows';
-import { countCorrections, type FilingRecord } from '../../ledger/filings';
-import { listCorrections } from '../../ledger/filing-corrections';
+import type { PermittedDuplicate } from '../../domain/rules/duplicates';
+import type { Finding } from '../../domain/rules/finding';
+import type { MappingRow } from '../../domain/filing/mapping';
+import { contentHashOf } from '../../ledger/filings/filing-content';
+import { readRows } from '../../ledger/rows/filing-rows';
+import { countCorrections, type FilingRecord } from '../../ledger/filings/filings';
+import { listCorrections } from '../../ledger/filings/filing-corrections';
 import type { EbrcClientDependencies } from '../dependencies';
 import type { RefusedError } from '../errors';
 import { refusal } from '../errors';

@@ -1,6 +1,6 @@
 import type { DocumentStore } from '../../documents/document-store';
-import type { PermittedDuplicate } from '../../domain/duplicates';
-import type { Finding } from '../../domain/finding';
+import type { PermittedDuplicate } from '../../domain/rules/duplicates';
+import type { Finding } from '../../domain/rules/finding';
 import { sameId } from '../../domain/identity';
 import type { EbrcClientDependencies } from '../dependencies';
 import { refusal, UsageError } from '../errors';

@@ -1,5 +1,5 @@
 import type { FilingView } from '../../domain/contracts';
-import { findFiling, type FilingRecord } from '../../ledger/filings';
+import { findFiling, type FilingRecord } from '../../ledger/filings/filings';
 import { refusal } from '../errors';
 import type { EbrcReaderDependencies } from '../reader';
 

@@ -7,11 +7,11 @@ import {
 } from '@temporalio/client';
 import type { UpdateDefinition } from '@temporalio/common';
 import type { AbandonArgs, ApproveArgs, FilingResult, ResolveArgs } from '../../domain/contracts';
-import { isEnd } from '../../domain/filing-states';
-import type { FilingRecord } from '../../ledger/filings';
-import { countEvents } from '../../ledger/filing-progress';
-import { attemptInQuestion } from '../../ledger/filing-view';
-import { submissionOfRequest } from '../../ledger/submissions';
+import { isEnd } from '../../domain/filing/states';
+import type { FilingRecord } from '../../ledger/filings/filings';
+import { countEvents } from '../../ledger/filings/filing-progress';
+import { attemptInQuestion } from '../../ledger/filings/filing-view';
+import { submissionOfRequest } from '../../ledger/submissions/submissions';
 import { resumeOptions } from '../../runs/filing-runs';
 import { abandonUpdate, approveUpdate, resolveUpdate } from '../../workflows/messages';
 import type { EbrcClientDependencies } from '../dependencies';

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import type { FilingResult, FilingView } from '../../domain/contracts';
-import { readFilingView } from '../../ledger/filing-view';
-import { getFiling } from '../../ledger/filings';
+import { readFilingView } from '../../ledger/filings/filing-view';
+import { getFiling } from '../../ledger/filings/filings';
 
 /** How long, and how often, the ledger is looked at for a move that the workflow has made. */
 const RECORDED_WITHIN_MS = 10_000;

@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { basename, extname } from 'node:path';
-import { BUILT_IN_TEMPLATE, type BulkTemplate } from '../../domain/bulk-template';
-import { permittedRows, type PermittedDuplicate } from '../../domain/duplicates';
-import type { Finding } from '../../domain/finding';
-import type { MappingRow } from '../../domain/mapping';
+import { BUILT_IN_TEMPLATE, type BulkTemplate } from '../../domain/service/bulk-template';
+import { permittedRows, type PermittedDuplicate } from '../../domain/rules/duplicates';
+import type { Finding } from '../../domain/rules/finding';
+import type { MappingRow } from '../../domain/filing/mapping';
 import type { Mode } from '../../domain/names';
-import { parsePushMessage } from '../../domain/rules-push-message';
-import { readBulkTemplate } from '../../ledger/bulk-templates';
+import { parsePushMessage } from '../../domain/rules/push-message';
+import { readBulkTemplate } from '../../ledger/service/bulk-templates';
 import type { Queryable } from '../../ledger/pool';
 import { checkWorkbook } from '../../workbook/check';
 import type { ColumnAt, WorkbookReading } from '../../workbook/read';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { DocumentStore } from '../../documents/document-store';
-import type { Finding } from '../../domain/finding';
+import type { Finding } from '../../domain/rules/finding';
 import { annotateWorkbook } from '../../workbook/annotate';
 import { WorkbookRefused } from '../../workbook/read';
 import type { FilingFile } from './read-file';

@@ -1,6 +1,6 @@
 /** `ebrc resume`: lets filings go on whose workflow was ended, or is gone. */
-import { isEnd } from '../../domain/filing-states';
-import { openFiling, openFilingsAfter, type OpenFilingRun } from '../../ledger/open-filings';
+import { isEnd } from '../../domain/filing/states';
+import { openFiling, openFilingsAfter, type OpenFilingRun } from '../../ledger/filings/open-filings';
 import { describeRun, resumeOptions } from '../../runs/filing-runs';
 import type { EbrcClientDependencies } from '../dependencies';
 import { filingOf } from './lookup';

@@ -1,6 +1,6 @@
 import { Client, Connection } from '@temporalio/client';
 import { dataConverterOf } from '../../codec/data-converter';
-import type { Config } from '../../config';
+import type { Config } from '../../config/config';
 import { UnreachableError } from '../errors';
 
 const CONNECT_WITHIN = '8s';

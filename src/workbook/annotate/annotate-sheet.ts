@@ -1,4 +1,4 @@
-import type { Finding } from '../../domain/finding';
+import type { Finding } from '../../domain/rules/finding';
 import { groupBy } from '../../domain/group-by';
 import type { CellStyles } from './cell-styles';
 import { ERRORS_HEADER, STATUS_HEADER } from '../sheet/headers';

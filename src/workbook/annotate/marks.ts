@@ -1,4 +1,4 @@
-import type { Finding } from '../../domain/finding';
+import type { Finding } from '../../domain/rules/finding';
 
 /** Marks on cells: a fill and a note. They can be told from the user's own, so that a later run takes them away again. */
 

@@ -1,4 +1,4 @@
-import type { Finding } from '../../domain/finding';
+import type { Finding } from '../../domain/rules/finding';
 import { harmless } from './marks';
 import { columnLetter } from '../sheet/addresses';
 import { textElement } from '../ooxml/xml-text';

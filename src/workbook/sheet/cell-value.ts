@@ -1,5 +1,5 @@
 import { filingDateFromAnything, parseFilingDate } from '../../domain/dates';
-import type { ExtraValues, FieldKind } from '../../domain/mapping';
+import type { ExtraValues, FieldKind } from '../../domain/filing/mapping';
 import { canonicalAmount } from '../../domain/money';
 import {
   UNWRITABLE,
@@ -8,7 +8,7 @@ import {
   invalidNumber,
   invalidText,
   invalidYesNo,
-} from '../../domain/rules-words';
+} from '../../domain/rules/words';
 import type { CellContent } from './cell-content';
 
 /** The value of a cell for a field, or why it cannot be one (spec: "POST /genebrc/bulk-upload", validation rules). */

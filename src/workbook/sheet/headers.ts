@@ -1,10 +1,10 @@
-import type { BulkTemplate } from '../../domain/bulk-template';
-import { BUILT_IN_TEMPLATE, optionalLabel } from '../../domain/bulk-template';
-import type { BulkColumn, ColumnField } from '../../domain/columns';
-import { BULK_COLUMNS, columnOfHeader, normaliseHeader } from '../../domain/columns';
-import type { Finding } from '../../domain/finding';
-import { errorAt, warningAt } from '../../domain/rules-draft';
-import { quoted } from '../../domain/rules-words';
+import type { BulkTemplate } from '../../domain/service/bulk-template';
+import { BUILT_IN_TEMPLATE, optionalLabel } from '../../domain/service/bulk-template';
+import type { BulkColumn, ColumnField } from '../../domain/rules/columns';
+import { BULK_COLUMNS, columnOfHeader, normaliseHeader } from '../../domain/rules/columns';
+import type { Finding } from '../../domain/rules/finding';
+import { errorAt, warningAt } from '../../domain/rules/draft';
+import { quoted } from '../../domain/rules/words';
 import { columnLetter } from './addresses';
 
 /** Headers of the two columns that annotating adds; they stand side by side, which tells them from a user's own. */

@@ -1,7 +1,11 @@
 /** One party: what the service knows is read, the ledger is compared, and what needs nobody is put right. */
 import { isCancellation } from '@temporalio/workflow';
-import type { PartyToReconcile, RepairableFinding, WindowReading } from '../../activities/reconciliation';
-import type { ReconcileCheck } from '../../domain/reconciliation';
+import type {
+  PartyToReconcile,
+  RepairableFinding,
+  WindowReading,
+} from '../../activities/reconciliation/reconciliation';
+import type { ReconcileCheck } from '../../domain/reconciliation/reconciliation';
 import { calls } from '../activity-profiles';
 import { readFailure } from '../failures';
 

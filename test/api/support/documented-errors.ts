@@ -1,6 +1,6 @@
-import type { ErrorKind } from '../../../src/domain/error-kinds';
-import type { Operation } from '../../../src/domain/operations';
-import { OPERATION_NAMES, OPERATIONS } from '../../../src/domain/operations';
+import type { ErrorKind } from '../../../src/domain/service/error-kinds';
+import type { Operation } from '../../../src/domain/service/operations';
+import { OPERATION_NAMES, OPERATIONS } from '../../../src/domain/service/operations';
 
 /** One row of the specification's error tables, with the kind it has to become. */
 export interface DocumentedError {

@@ -1,6 +1,6 @@
-import { ERROR_KIND_NAMES, ERROR_KINDS, type ErrorKind } from '../../../src/domain/error-kinds';
-import { OPERATION_NAMES, OPERATIONS, type Operation } from '../../../src/domain/operations';
-import { decide, type Decision, type Schedule } from '../../../src/domain/retry-table';
+import { ERROR_KIND_NAMES, ERROR_KINDS, type ErrorKind } from '../../../src/domain/service/error-kinds';
+import { OPERATION_NAMES, OPERATIONS, type Operation } from '../../../src/domain/service/operations';
+import { decide, type Decision, type Schedule } from '../../../src/domain/service/retry-table';
 import { DOCUMENTED_ERRORS, SERVICE_OPERATIONS, type DocumentedError } from './documented-errors';
 
 const READS = OPERATION_NAMES.filter((operation) => !OPERATIONS[operation].submits);

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { FilingApi } from '../../../src/api/client-types';
-import type { Operation } from '../../../src/domain/operations';
+import type { Operation } from '../../../src/domain/service/operations';
 import { CUSTOMER_ID, mayWrite, PASSWORD, pushOf } from './service';
 
 async function drain(body: Readable): Promise<number> {

@@ -2,11 +2,11 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer } from 'node:https';
 import { createServer as createTcpServer, type AddressInfo, type Server as TcpServer, type Socket } from 'node:net';
 import { createFilingApi, type FilingApiOptions } from '../../../src/api/client';
-import type { Budget, BudgetSlot } from '../../../src/api/budget-port';
+import type { Budget, BudgetSlot } from '../../../src/budget/budget-port';
 import type { FilingApi } from '../../../src/api/client-types';
-import { ApiError } from '../../../src/api/errors';
+import { ApiError } from '../../../src/api/errors/api-error';
 import type { AuditRow } from '../../../src/api/ports';
-import type { Mapping, PushMessage } from '../../../src/domain/mapping';
+import type { Mapping, PushMessage } from '../../../src/domain/filing/mapping';
 import type { RateClass } from '../../../src/domain/names';
 
 export const API_KEY = 'dev_key_that_nobody_may_see';

@@ -77,7 +77,7 @@ async function extract(
 /** Whoever sets up an environment for this command is told of the worker's two variables with the missing ones. */
 function withExtraction(cli: Cli): (error: unknown) => Promise<never> {
   return async (error) => {
-    const { ConfigError } = await import('../../../config.js');
+    const { ConfigError } = await import('../../../config/config.js');
     if (!(error instanceof ConfigError)) throw error;
     const { extraction } = await cli.optional('extraction');
     const unset = {

@@ -1,9 +1,9 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from '../../../domain/durations';
 import type { FilingResult } from '../../../domain/contracts';
-import { parseAllowDuplicate, type PermittedDuplicate } from '../../../domain/duplicates';
+import { parseAllowDuplicate, type PermittedDuplicate } from '../../../domain/rules/duplicates';
 import type { Cli } from '../context';
-import { isEnd, type FilingState } from '../../../domain/filing-states';
+import { isEnd, type FilingState } from '../../../domain/filing/states';
 import type { FilingOutcome } from '../../filings/outcome';
 import { EXIT, type ExitCode } from '../../errors';
 import { filingText, progressText } from '../filing-text';

@@ -1,0 +1,61 @@
+import type { Mapping } from '../src/domain/filing/mapping';
+import { compareAmounts } from '../src/domain/money';
+
+/** What `ebrc irms --json` says of an IRM, as far as a mapping needs it. */
+export interface DemoIrm {
+  irmNumber: string;
+  irmAdCode: string;
+  irmIfscCode: string;
+  irmIssueDate: string;
+  currency: string;
+  purposeCode: string;
+  amount: string;
+}
+
+/** Documents of the demonstration: service invoices, one of them settled by two remittances (0 is the largest in dollars). */
+const PLAN = [
+  { irm: 0, document: 'KVR/2026/117', value: 120_000, mapped: 120_000 },
+  { irm: 0, document: 'KVR/2026/118', value: 200_000, mapped: 150_000 },
+  { irm: 1, document: 'KVR/2026/118', value: 200_000, mapped: 50_000 },
+] as const;
+
+const EXPORT_OF_SERVICES = 103;
+
+/** A push message that maps remittances of the sandbox's exporter to three invoice parts; `platformCustomerId` is left out. */
+export function demoMessage(irms: readonly DemoIrm[]) {
+  const dollars = irms.filter(({ currency }) => currency === 'USD').sort((a, b) => compareAmounts(b.amount, a.amount));
+  const rows = PLAN.map((each, index) => mappingOf(dollars[each.irm], each, index + 1));
+  return {
+    recordResCount: rows.length,
+    uploadType: String(EXPORT_OF_SERVICES),
+    decalarationFlag: 'Y',
+    ebrcBulkGenDtos: rows,
+  };
+}
+
+function mappingOf(irm: DemoIrm | undefined, plan: (typeof PLAN)[number], serialNo: number): Mapping {
+  if (!irm) throw new Error('The sandbox exporter has fewer than two dollar remittances: its world has changed.');
+  return {
+    serialNo,
+    uploadType: EXPORT_OF_SERVICES,
+    branchSlNo: 0,
+    irmIfscCode: irm.irmIfscCode,
+    irmAdCode: irm.irmAdCode,
+    irmNumber: irm.irmNumber,
+    irmDt: irm.irmIssueDate,
+    irmFCC: irm.currency,
+    irmPurposeCode: irm.purposeCode,
+    irmRemitAmtFCC: Number(irm.amount),
+    sbCumInvoiceNumber: plan.document,
+    sbCumInvoiceDate: '15052026',
+    portCode: 'INBLR4',
+    billNo: plan.document,
+    sbCumInvoiceFCC: 'USD',
+    sbCumInvoiceValueinFCC: plan.value,
+    mappedIRMAmountFCC: plan.mapped,
+    isVostro: 'N',
+    isGstAvail: 'N',
+    gstinInvoiceNumber: null,
+    gstinInvoiceDate: null,
+  };
+}

@@ -1,0 +1,114 @@
+/** `npm run demo`: the main job from end to end on this machine, then everything is stopped. */
+import { mkdir, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { demoMessage, type DemoIrm } from './demo-message';
+import { startLocal, type Local } from './local';
+import { runCommand } from './run-command';
+
+const FOLDER = join(__dirname, '..', '.state', 'demo');
+const EXPORTER = 'accounts@kaveri.example';
+/** One of the sandbox's own portal accounts (docs/sandbox.md); nothing real. */
+const ACCOUNT = { username: 'kaveri.softworks', password: 'Kaveri@Soft9', iec: 'AAKCK7719P' };
+const ACTIVATION = '5s';
+const ACKNOWLEDGEMENT = '10s';
+
+interface Step {
+  title: string;
+  args: string[];
+  input?: string;
+}
+
+interface Certificate {
+  eBRCNumber: string;
+  document: string | null;
+}
+
+async function demo(): Promise<void> {
+  const began = Date.now();
+  const local = await startLocal({
+    folder: FOLDER,
+    sandbox: { activationDelay: ACTIVATION, ackDelay: ACKNOWLEDGEMENT },
+    log: say,
+  });
+  const stopEarly = () => void local.stop().then(() => process.exit(130));
+  process.once('SIGINT', stopEarly).once('SIGTERM', stopEarly);
+  try {
+    say(`everything is up after ${seconds(began)} s`);
+    process.stdout.write(`\n  Temporal UI: ${local.stack.temporal.uiUrl ?? 'none'}  (open it and watch)\n`);
+    await Promise.race([mainJob(local), local.failed]);
+    await checkPdfs(local);
+    process.stdout.write(
+      `\nDone in ${seconds(began)} s. The Temporal UI goes away with this run; \`npm run dev\` starts the same and stays up.\n`,
+    );
+  } finally {
+    say('stopping the worker, the sandbox, Temporal and PostgreSQL …');
+    await local.stop();
+  }
+}
+
+/** The steps of a user, with the commands of a user. */
+async function mainJob(local: Local): Promise<void> {
+  const env = { ...local.childEnv, LOG_LEVEL: 'silent' };
+  const show = ({ title, args, input }: Step) => {
+    process.stdout.write(`\n── ${title}\n$ ebrc ${args.map(quoted).join(' ')}\n`);
+    return runCommand(args, { env, input });
+  };
+  await show({
+    title: `Onboard an exporter: create it, log in at the portal, wait ${ACTIVATION} for access, read its remittances`,
+    args: [
+      ...['onboard', '--name', 'Kaveri Softworks', '--email', EXPORTER, '--iec', ACCOUNT.iec],
+      ...['--username', ACCOUNT.username, '--password-stdin', '--wait'],
+    ],
+    input: ACCOUNT.password,
+  });
+  await show({ title: 'Its inward remittances, and what is still free of them', args: ['irms', EXPORTER] });
+
+  const irms = JSON.parse(await runCommand(['irms', EXPORTER, '--json'], { env, capture: true })) as DemoIrm[];
+  const file = join(FOLDER, 'remittances.json');
+  await mkdir(FOLDER, { recursive: true });
+  await writeFile(file, `${JSON.stringify(demoMessage(irms), null, 2)}\n`);
+
+  await show({
+    title: `File three mappings: check, push, poll until the acknowledgement (${ACKNOWLEDGEMENT}), fetch the certificates`,
+    args: ['file', file, '--exporter', EXPORTER, '--reference', 'DEMO-1', '--wait'],
+  });
+  await show({
+    title: 'The same file again: nothing is filed twice',
+    args: ['file', file, '--exporter', EXPORTER, '--reference', 'DEMO-1', '--wait'],
+  });
+  await show({ title: 'The certificates, and where their PDFs are', args: ['certificates', '--exporter', EXPORTER] });
+}
+
+/** A demonstration that ends well without its PDFs would be a lie. */
+async function checkPdfs(local: Local): Promise<void> {
+  const env = { ...local.childEnv, LOG_LEVEL: 'silent' };
+  const listed = await runCommand(['certificates', '--exporter', EXPORTER, '--json'], { env, capture: true });
+  const certificates = JSON.parse(listed) as Certificate[];
+  for (const { eBRCNumber, document } of certificates) {
+    const size = document === null ? 0 : (await stat(document)).size;
+    if (size === 0) throw new Error(`The PDF of certificate ${eBRCNumber} is missing.`);
+  }
+  if (certificates.length === 0) throw new Error('There is no certificate.');
+}
+
+function say(message: string): void {
+  process.stdout.write(`• ${message}\n`);
+}
+
+function seconds(since: number): string {
+  return ((Date.now() - since) / 1_000).toFixed(1);
+}
+
+function quoted(argument: string): string {
+  return /^[\w@.:/-]+$/.test(argument) ? argument : `'${argument}'`;
+}
+
+demo().then(
+  () => process.exit(0),
+  (error: unknown) => {
+    process.stderr.write(
+      `\nThe demo failed: ${error instanceof Error ? error.message : String(error)}\nLogs: ${FOLDER}\n`,
+    );
+    process.exit(1);
+  },
+);

@@ -1,0 +1,40 @@
+/** `npm run dev`: the whole stack on this machine, up until Ctrl-C. */
+import { join } from 'node:path';
+import { startLocal } from './local';
+
+const FOLDER = join(__dirname, '..', '.state', 'dev');
+
+async function dev(): Promise<void> {
+  const local = await startLocal({
+    folder: FOLDER,
+    sandbox: { activationDelay: '5s', ackDelay: '10s' },
+    log: (message) => process.stdout.write(`• ${message}\n`),
+  });
+  const stopped = new Promise<void>((resolve) => {
+    process.once('SIGINT', () => resolve()).once('SIGTERM', () => resolve());
+  });
+  const exports = Object.entries(local.env).map(([name, value]) => `export ${name}='${value}'`);
+  process.stdout.write(
+    `\nEverything is up. Temporal UI: ${local.stack.temporal.uiUrl ?? 'none'}; logs: ${local.logs}\n\n` +
+      `In another terminal, in this folder:\n\n${exports.join('\n')}\n\n` +
+      `  npx ebrc onboard --name Kaveri --email accounts@kaveri.example --username kaveri.softworks --wait\n` +
+      `  npx ebrc irms accounts@kaveri.example\n\n` +
+      `The portal accounts of the sandbox are in docs/sandbox.md. Ctrl-C stops everything.\n`,
+  );
+  try {
+    await Promise.race([stopped, local.failed]);
+  } finally {
+    process.stdout.write('\n• stopping the worker, the sandbox, Temporal and PostgreSQL …\n');
+    await local.stop();
+  }
+}
+
+dev().then(
+  () => process.exit(0),
+  (error: unknown) => {
+    process.stderr.write(
+      `\nThe stack failed: ${error instanceof Error ? error.message : String(error)}\nLogs: ${FOLDER}\n`,
+    );
+    process.exit(1);
+  },
+);

@@ -1,0 +1,125 @@
+import { randomBytes } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { databaseOfEnvironment, environmentFor } from '../src/config/config';
+import { claimFolder } from './claim-folder';
+import { freePort } from './free-port';
+import { startProgram } from './program';
+import { startStack, type Stack } from './stack';
+
+/** The built package: these run the same programs that a deployment runs. */
+const DIST = join(__dirname, '..', 'dist');
+const WORKER = join(DIST, 'worker.js');
+export const COMMAND_LINE = join(DIST, 'starter', 'cli.js');
+
+const SANDBOX_KEY = 'dev_sandbox_key';
+
+export interface LocalOptions {
+  /** What the servers keep; emptied first, because the sandbox begins anew each time too. */
+  folder: string;
+  /** How the sandbox is started: durations as its command line takes them. */
+  sandbox: { activationDelay: string; ackDelay: string };
+  log: (message: string) => void;
+}
+
+/** Everything on this machine: Temporal, PostgreSQL, the sandbox and a worker. */
+export interface Local {
+  stack: Stack;
+  sandboxUrl: string;
+  /** What the command line and further workers need. */
+  env: Record<string, string>;
+  /** Whole environment of a program that we start. */
+  childEnv: Record<string, string | undefined>;
+  logs: string;
+  /** Rejects when one of the programs ends by itself. Never resolves. */
+  failed: Promise<never>;
+  /** Stops everything that was started, the worker first. Safe to call again. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts the whole of it on free ports. All of it ends with this process, however that ends.
+ * @throws Error where another run has the folder; or with the end of the log of the part that did not start, the others are stopped then
+ */
+export async function startLocal({ folder, sandbox, log }: LocalOptions): Promise<Local> {
+  const started: { stop(): Promise<void> }[] = [];
+  const keep = <T extends { stop(): Promise<void> }>(part: T): T => {
+    started.push(part);
+    return part;
+  };
+  const stop = async () => {
+    // What was started last stands on what was started first.
+    for (let part = started.pop(); part; part = started.pop()) await part.stop();
+  };
+  keep(await claimFolder(folder));
+  try {
+    await rm(folder, { recursive: true, force: true });
+    const codecPort = await freePort();
+    const codecEndpoint = `http://127.0.0.1:${codecPort}`;
+    const stack = keep(await startStack({ folder, databaseUrl: databaseOfEnvironment(), codecEndpoint, log }));
+    log(
+      `starting the sandbox of the filing service (access ${sandbox.activationDelay} after validation, acknowledgement after ${sandbox.ackDelay}) …`,
+    );
+    const service = keep(await startSandbox(folder, sandbox));
+    const { url: sandboxUrl } = JSON.parse(service.firstLine) as { url: string };
+    log(`the sandbox is at ${sandboxUrl}`);
+    const env = {
+      ...stack.env,
+      EBRC_API_URL: sandboxUrl,
+      EBRC_API_KEY: SANDBOX_KEY,
+      // Good for this run alone, like all that it encrypts.
+      EBRC_ENCRYPTION_KEY: `local:${randomBytes(32).toString('base64')}`,
+      // For answers within seconds, which no real service gives.
+      EBRC_POLL_FIRST: '2s',
+      EBRC_POLL_MIN: '1s',
+      EBRC_POLL_MAX: '10s',
+    };
+    const childEnv = environmentFor(env);
+    keep(await startCodecServer(folder, { port: codecPort, uiUrl: stack.temporal.uiUrl, env: childEnv }));
+    log(`the codec server is at ${codecEndpoint}: the UI shows what is encrypted`);
+    log('starting the worker …');
+    const worker = keep(
+      await startProgram({
+        name: 'The worker',
+        command: process.execPath,
+        args: [WORKER],
+        log: join(folder, 'worker.log'),
+        env: childEnv,
+        stopWithinMs: 150_000,
+      }),
+    );
+    const failed = Promise.race([service.failed, worker.failed]);
+    failed.catch(() => undefined);
+    return { stack, sandboxUrl, env, childEnv, logs: folder, failed, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+function startSandbox(folder: string, { activationDelay, ackDelay }: LocalOptions['sandbox']) {
+  return startProgram({
+    name: 'The sandbox',
+    command: process.execPath,
+    args: [COMMAND_LINE, 'sandbox', '--json', '--activation-delay', activationDelay, '--ack-delay', ackDelay],
+    log: join(folder, 'sandbox.log'),
+    env: environmentFor({}),
+    readyWhen: 'first-line',
+  });
+}
+
+/** Lets the Temporal UI read the encrypted payloads, whichever name of this machine it is opened under. */
+function startCodecServer(
+  folder: string,
+  { port, uiUrl, env }: { port: number; uiUrl: string | null; env: Record<string, string | undefined> },
+) {
+  const origins = uiUrl === null ? '' : `${uiUrl},${uiUrl.replace('127.0.0.1', 'localhost')}`;
+  return startProgram({
+    name: 'The codec server',
+    command: process.execPath,
+    args: [COMMAND_LINE, 'codec-server', '--json', '--port', String(port)],
+    log: join(folder, 'codec-server.log'),
+    env: { ...env, EBRC_CODEC_ORIGINS: origins },
+    readyWhen: 'first-line',
+  });
+}

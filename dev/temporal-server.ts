@@ -1,0 +1,170 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Connection } from '@temporalio/client';
+import { SEARCH_ATTRIBUTES } from '../src/domain/names';
+import { freePort } from './free-port';
+import type { KeptProcess } from './kept-process';
+import { startProgram } from './program';
+import { findServer } from './servers';
+
+const NAME = 'The Temporal development server';
+const NAMESPACE = 'default';
+const START_ATTEMPTS = 3;
+
+/** Order among exporters is Temporal's; it holds over a whole queue only where the queue has one partition. */
+const FAIRNESS = {
+  'matching.useNewMatcher': true,
+  'matching.enableFairness': true,
+  'matching.numTaskqueueReadPartitions': 1,
+  'matching.numTaskqueueWritePartitions': 1,
+};
+
+export interface TemporalServer {
+  /** `127.0.0.1:port`. */
+  address: string;
+  namespace: string;
+  /** Address of the web UI; null for a headless server. */
+  uiUrl: string | null;
+  logFile: string;
+  pid: number;
+  stop(): Promise<void>;
+}
+
+export interface TemporalServerOptions {
+  /** Keeps its database and log here; without it everything is in memory, or thrown away at the end. */
+  folder?: string;
+  /** No web UI. */
+  headless?: boolean;
+  /** Address of the codec server through which the UI reads encrypted payloads. */
+  codecEndpoint?: string;
+  /** Path of Temporal's command line; found as the bootstrap finds it by default. */
+  executable?: string;
+  /** How long it may take until it answers; default 60 s. */
+  startWithinMs?: number;
+  /** Further `key=value` dynamic configuration. */
+  dynamicConfig?: Record<string, string | number | boolean>;
+}
+
+/**
+ * Starts Temporal's development server on free ports of 127.0.0.1 with the search attributes and the fairness settings that the worker is
+ * made for, and waits until it answers with them. It ends with this process, however that ends. Throws, with the end of the
+ * server's log, when it ends by itself or does not answer in time.
+ */
+export async function startTemporalServer(options: TemporalServerOptions = {}): Promise<TemporalServer> {
+  const { folder, headless = false, startWithinMs = 60_000 } = options;
+  const executable = options.executable ?? (await findServer('temporal'));
+  const home = folder ?? (await mkdtemp(join(tmpdir(), 'ebrc-temporal-')));
+  await mkdir(home, { recursive: true });
+  const logFile = join(home, 'temporal.log');
+  const forget = () => (folder === undefined ? rm(home, { recursive: true, force: true }) : Promise.resolve());
+
+  for (let attempt = 1; ; attempt += 1) {
+    const port = await freePort();
+    const uiPort = headless ? null : await freePort();
+    const args = serverArguments({
+      port,
+      uiPort,
+      codecEndpoint: options.codecEndpoint,
+      databaseFile: folder && join(folder, 'temporal.db'),
+      dynamicConfig: options.dynamicConfig,
+    });
+    const kept = await startProgram({ name: NAME, command: executable, args, log: logFile });
+    const address = `127.0.0.1:${port}`;
+    try {
+      await waitUntilServing(address, kept, startWithinMs);
+    } catch (error) {
+      await kept.stop();
+      // A port can be taken between the probe and the start; with new ports the next attempt tells whether that was it.
+      if (attempt < START_ATTEMPTS && /address already in use/.test(String(error))) continue;
+      await forget();
+      throw error;
+    }
+    return {
+      address,
+      namespace: NAMESPACE,
+      uiUrl: uiPort === null ? null : `http://127.0.0.1:${uiPort}`,
+      logFile,
+      pid: Number(kept.firstLine),
+      stop: async () => {
+        await kept.stop();
+        await forget();
+      },
+    };
+  }
+}
+
+interface ServerArguments {
+  port: number;
+  uiPort: number | null;
+  codecEndpoint: string | undefined;
+  databaseFile: string | undefined;
+  dynamicConfig: TemporalServerOptions['dynamicConfig'];
+}
+
+function serverArguments({ port, uiPort, codecEndpoint, databaseFile, dynamicConfig }: ServerArguments): string[] {
+  const settings = Object.entries({ ...FAIRNESS, ...dynamicConfig }).map(
+    ([key, value]) => `${key}=${JSON.stringify(value)}`,
+  );
+  return [
+    ...[
+      'server',
+      'start-dev',
+      '--ip',
+      '127.0.0.1',
+      '--port',
+      String(port),
+      '--namespace',
+      NAMESPACE,
+      '--log-level',
+      'warn',
+    ],
+    ...(uiPort === null ? ['--headless'] : ['--ui-port', String(uiPort)]),
+    ...(codecEndpoint === undefined ? [] : ['--ui-codec-endpoint', codecEndpoint]),
+    ...(databaseFile === undefined ? [] : ['--db-filename', databaseFile]),
+    ...Object.entries(SEARCH_ATTRIBUTES).flatMap(([name, type]) => ['--search-attribute', `${name}=${type}`]),
+    ...settings.flatMap((setting) => ['--dynamic-config-value', setting]),
+  ];
+}
+
+async function waitUntilServing(address: string, kept: KeptProcess, withinMs: number): Promise<void> {
+  const deadline = Date.now() + withinMs;
+  for (;;) {
+    const missing = await Promise.race([whatIsMissing(address), kept.failed]);
+    if (missing === null) return;
+    if (Date.now() > deadline)
+      throw new Error(`${NAME} at ${address} did not answer within ${withinMs / 1000} s: ${missing}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+/** Why the server cannot be used yet, or null. The search attributes are registered a moment after it starts to answer. */
+async function whatIsMissing(address: string): Promise<string | null> {
+  // A gRPC channel that was refused once waits a second before it tries again; a plain socket does not.
+  if (!(await accepts(address))) return 'nothing listens there';
+  // Lazy, because a `connect` that fails leaves a channel behind that tries for ever.
+  const connection = Connection.lazy({ address, connectTimeout: '2s' });
+  try {
+    await connection.ensureConnected();
+    await connection.workflowService.describeNamespace({ namespace: NAMESPACE });
+    const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace: NAMESPACE });
+    const unregistered = Object.keys(SEARCH_ATTRIBUTES).filter((name) => !(name in customAttributes));
+    return unregistered.length === 0 ? null : `search attributes ${unregistered.join(', ')} are not registered`;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  } finally {
+    await connection.close();
+  }
+}
+
+function accepts(address: string): Promise<boolean> {
+  const [host, port] = address.split(':');
+  return new Promise((resolve) => {
+    const socket = connect({ host, port: Number(port) }, () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}

@@ -1,0 +1,157 @@
+import type { Readable } from 'node:stream';
+import type { DownloadInfo } from '../../api/client-types';
+import { DocumentError } from '../../documents/document-error';
+import type { StoredDocument } from '../../documents/document-store';
+import { compareFilingDates, filingDateFromAnything, filingDateInKolkata } from '../../domain/dates';
+import {
+  archivedPdf,
+  certificatesToArchive,
+  countWithoutDetail,
+  markArchived,
+  postponePdf,
+  type PdfsToArchive,
+} from '../../ledger/certificates/certificates';
+import { adoptCertificates } from '../../ledger/exporters/adoption';
+import { latestAttempt } from '../../ledger/submissions/attempts';
+import { countOpenRows, readRows } from '../../ledger/rows/filing-rows';
+import { withTransaction } from '../../ledger/pool';
+import { readSubmissions } from '../../ledger/submissions/submissions';
+import { withHeartbeat, withStepHeartbeat } from '../call-context';
+import { withCredentials } from '../exporters/credential-guard';
+import type { ActivityDependencies } from '../dependencies';
+import { iecOf } from '../../ledger/exporters/exporters';
+import { readDetails } from './read-details';
+
+export interface FetchedCertificates {
+  /** Certified rows whose details the service does not show yet. */
+  withoutDetail: number;
+  /** Rows without an outcome. */
+  open: number;
+  /** Said when fetch-details cannot be asked at all. */
+  problem: string | null;
+}
+
+/** A body that is cut short or is no PDF is the portal misbehaving, soon over or not at all. */
+const FIRST_PAUSE_MS = 30_000;
+const LONGEST_PAUSE_MS = 6 * 60 * 60_000;
+
+/** Reading certificate details and archiving the PDFs. */
+export function createCertificateActivities(deps: ActivityDependencies) {
+  const { pool, api, documents, mode, clock, logger } = deps;
+
+  return {
+    /**
+     * POST /genebrc/fetch-details for the days on which a filing's certificates were issued; fills rows that the status
+     * left without a number where one certificate alone fits them.
+     */
+    async fetchCertificates({
+      filingId,
+      exporterId,
+      submission,
+    }: {
+      filingId: string;
+      exporterId: string;
+      /** Whose open rows are told; left out: those of the whole filing. */
+      submission?: number;
+    }): Promise<FetchedCertificates> {
+      const iecCode = await iecOf(pool, exporterId);
+      const openBefore = await countOpenRows(pool, filingId, submission);
+      if (!iecCode) {
+        const problem = 'fetch-details needs an IEC, and neither the exporter nor its IRMs have one';
+        return { withoutDetail: await countWithoutDetail(pool, filingId), open: openBefore, problem };
+      }
+      const rows = await readRows(pool, filingId);
+      const submissions = await readSubmissions(pool, filingId);
+      const sent = submissions.flatMap((each) => (each.submittedAt ? [each.submittedAt.getTime()] : []));
+      const sentFrom = filingDateInKolkata(Math.min(clock(), ...sent));
+      const issued = rows.flatMap((row) => filingDateFromAnything(row.ebrcDate) ?? []).sort(compareFilingDates);
+      const open = openBefore > 0;
+      const first = issued[0];
+      const last = issued.at(-1);
+      // Rows without a number may have been certified on any day since the send.
+      const from = open || !first ? sentFrom : first;
+      const to = open || !last ? filingDateInKolkata(clock()) : last;
+      await readDetails(deps, { exporterId, iecCode, from: compareFilingDates(from, to) <= 0 ? from : to, to });
+      if (open) await fillRows({ filingId, exporterId });
+      return {
+        withoutDetail: await countWithoutDetail(pool, filingId),
+        open: await countOpenRows(pool, filingId, submission),
+        problem: null,
+      };
+    },
+
+    /** The next certificates of a filing that have no PDF yet and can be asked for now. */
+    listToArchive: ({ filingId, limit }: { filingId: string; limit: number }): Promise<PdfsToArchive> =>
+      certificatesToArchive(pool, { filingId, limit, at: new Date(clock()) }),
+
+    /**
+     * GET /genebrc/download-pdf/{eBRCNumber} into the document store: checked, hashed, and never fetched twice. `sha256` is
+     * null where what came is no whole PDF; the certificate is asked for again, with growing pauses.
+     */
+    async downloadCertificate(args: { exporterId: string; eBRCNumber: string }): Promise<{ sha256: string | null }> {
+      const { exporterId, eBRCNumber } = args;
+      const known = await archivedPdf(pool, exporterId, eBRCNumber);
+      if (known) return { sha256: known.sha256 };
+      const at = () => new Date(clock());
+      try {
+        const { name: document, sha256, bytes } = (await storedPdf(eBRCNumber)) ?? (await fetchPdf(args));
+        await markArchived(pool, { exporterId, eBRCNumber, document, sha256, bytes, at: at() });
+        return { sha256 };
+      } catch (error) {
+        if (!(error instanceof DocumentError)) throw error;
+        const pause = { firstMs: FIRST_PAUSE_MS, longestMs: LONGEST_PAUSE_MS };
+        const nextInMs = await postponePdf(pool, { exporterId, eBRCNumber, at: at(), ...pause });
+        logger.warn({ eBRCNumber, nextInMs, err: error }, 'what came is not a whole PDF');
+        return { sha256: null };
+      }
+    },
+  };
+
+  /** What is stored already, by an earlier try that could not record it; only if it is whole. */
+  function storedPdf(eBRCNumber: string): Promise<StoredDocument | null> {
+    return documents.find({ name: eBRCNumber, kind: 'pdf', mode });
+  }
+
+  async function fetchPdf({
+    exporterId,
+    eBRCNumber,
+  }: {
+    exporterId: string;
+    eBRCNumber: string;
+  }): Promise<StoredDocument> {
+    const put = (stream: Readable, { contentLength }: DownloadInfo) => {
+      const expected = contentLength === null ? {} : { expectedBytes: contentLength };
+      return documents.put({ name: eBRCNumber, kind: 'pdf', mode, stream, ...expected });
+    };
+    try {
+      return await withCredentials(deps, exporterId, () =>
+        withHeartbeat(exporterId, (context) =>
+          api.downloadPdf({ eBRCNumber, platformCustomerId: exporterId }, put, context),
+        ),
+      );
+    } catch (error) {
+      // Two downloads at once, and the service writes the PDF anew each time: the first one stands.
+      const first = error instanceof DocumentError && error.kind === 'conflict' ? await storedPdf(eBRCNumber) : null;
+      if (first) return first;
+      throw error;
+    }
+  }
+
+  /** Rows of requests that the authority has processed, and whose certificates the status did not name. */
+  async function fillRows({ filingId, exporterId }: { filingId: string; exporterId: string }): Promise<void> {
+    for (const { submission, state, submittedAt } of await readSubmissions(pool, filingId)) {
+      if (submittedAt === null || state === 'planned' || state === 'released') continue;
+      const last = await latestAttempt(pool, filingId, submission);
+      if (!last) continue;
+      const args = {
+        filingId,
+        submission,
+        exporterId,
+        attemptId: last.attemptId,
+        settles: false,
+        at: new Date(clock()),
+      };
+      await withStepHeartbeat(() => withTransaction(pool, (client) => adoptCertificates(client, args)));
+    }
+  }
+}

@@ -1,0 +1,52 @@
+import { ApiError } from '../../api/errors/api-error';
+import { currentCredentials, markBad } from '../../ledger/vault/credentials';
+import type { ErrorKind } from '../../domain/service/error-kinds';
+import type { ActivityDependencies } from '../dependencies';
+import { failureOf, refusal } from '../application-failure';
+
+/** The kinds that say that the stored portal credentials do not work, or that there are none. */
+const CREDENTIAL_KINDS: ReadonlySet<ErrorKind> = new Set([
+  'credentials_invalid',
+  'account_locked',
+  'credentials_missing',
+]);
+
+/** No login was made, so none can lock the account: it is looked at again, somebody may have linked it elsewhere. */
+const NONE_ON_FILE: ErrorKind = 'credentials_missing';
+
+/**
+ * Makes a call that logs in at the portal with the exporter's stored credentials. A version that is known to be bad is
+ * not tried again: 900 queued downloads would lock the account. The first credential error marks the version bad. The
+ * failure carries the version that was seen, so that a waiting filing can tell whether a newer one has come.
+ */
+export async function withCredentials<T>(
+  { pool, logger }: Pick<ActivityDependencies, 'pool' | 'logger'>,
+  exporterId: string,
+  call: () => Promise<T>,
+): Promise<T> {
+  const current = await currentCredentials(pool, exporterId);
+  const version = current?.version ?? 0;
+  if (current?.state === 'bad' && current.reason !== NONE_ON_FILE) {
+    const kind =
+      current.reason && CREDENTIAL_KINDS.has(current.reason as ErrorKind) ? current.reason : 'credentials_invalid';
+    throw refusal(
+      kind,
+      `The portal credentials of exporter ${exporterId} are known to be bad (${kind}); nothing was sent.`,
+      {
+        credentialsVersion: version,
+      },
+    );
+  }
+  try {
+    return await call();
+  } catch (error) {
+    if (!(error instanceof ApiError) || !CREDENTIAL_KINDS.has(error.kind)) throw error;
+    // What the service said is the outcome, whether or not it could be recorded; the next call meets it again.
+    if (error.kind !== NONE_ON_FILE) {
+      await markBad(pool, exporterId, version, error.kind).catch((cause: unknown) =>
+        logger.warn({ exporterId, version, err: cause }, 'bad credentials could not be marked as such'),
+      );
+    }
+    throw failureOf(error, { retry: false }, { credentialsVersion: version });
+  }
+}

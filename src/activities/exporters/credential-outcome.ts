@@ -1,0 +1,100 @@
+import type { ApiError } from '../../api/errors/api-error';
+
+/**
+ * What a refused check means (spec: "Validate credentials", the error table):
+ * - `rejected`: the portal refused the login; a person has to give other credentials.
+ * - `username_differs`: the service holds another user name for this exporter and takes no other.
+ * - `incomplete`: what was submitted cannot be sent, or is gone; it has to be submitted again.
+ * - `username_taken`: the user name belongs to another client of the account; another user name can help.
+ * - `undecided`: refused for a reason that nobody has shown; nothing is known of the credentials, so they are kept.
+ * - `exporter_unknown`: the service has no such client in the mode of the key.
+ */
+export interface CheckRefusal {
+  outcome: 'rejected' | 'username_differs' | 'incomplete' | 'username_taken' | 'undecided' | 'exporter_unknown';
+  /** Whether a person can go on by submitting other credentials. */
+  fixable: boolean;
+  /** The kind of the error. */
+  reason: string;
+  /** Says what to do. */
+  message: string;
+  countsAgainstFuse: boolean;
+}
+
+type Row = Omit<CheckRefusal, 'reason'>;
+
+const REFUSALS: Readonly<Record<string, Row>> = {
+  credentials_rejected: {
+    outcome: 'rejected',
+    fixable: true,
+    message: 'The DGFT portal rejected the user name or password. Check them at the portal and submit them again.',
+    countsAgainstFuse: true,
+  },
+  account_locked: {
+    outcome: 'rejected',
+    fixable: true,
+    message: 'The DGFT portal account is locked. Reset it at the portal, then submit the new password.',
+    countsAgainstFuse: true,
+  },
+  credentials_already_set: {
+    outcome: 'username_differs',
+    fixable: true,
+    message:
+      'The service holds another DGFT user name for this exporter and takes no other. Submit that user name with its current password; to change the user name itself, ask the service.',
+    countsAgainstFuse: true,
+  },
+  validation_failed: {
+    outcome: 'incomplete',
+    fixable: true,
+    message: 'The service found the user name or the password missing or empty. Submit both again.',
+    countsAgainstFuse: false,
+  },
+  secret_missing: {
+    outcome: 'incomplete',
+    fixable: true,
+    message: 'The submitted credentials are no longer in the vault. Submit them again.',
+    countsAgainstFuse: false,
+  },
+  dgft_username_taken: {
+    outcome: 'username_taken',
+    fixable: true,
+    message:
+      'Another client of this account uses the same DGFT user name. Submit the user name that is this exporter’s own, use that client, or have the service release the user name.',
+    countsAgainstFuse: true,
+  },
+  customer_not_found: {
+    outcome: 'exporter_unknown',
+    fixable: false,
+    message: 'The service has no such client in the mode of the API key. Check the key, or onboard the exporter again.',
+    countsAgainstFuse: false,
+  },
+};
+
+const UNDECIDED: Row = {
+  outcome: 'undecided',
+  fixable: true,
+  message:
+    'The service refused the check for a reason that is not documented; the submitted credentials are kept. See to what it says, then submit them again.',
+  countsAgainstFuse: true,
+};
+
+/** Refusals of the check that say nothing about the credentials. */
+const SAYS_NOTHING: ReadonlySet<string> = new Set(['refused', 'conflict', 'credentials_missing']);
+
+/** Kinds under which the portal itself refuses a login, spoken by other endpoints. */
+const SAME_AS: Readonly<Record<string, string>> = { credentials_invalid: 'credentials_rejected' };
+
+/** The outcome of a kind of refusal; null for a failure that may pass. Without an error, a kind that was recorded earlier. */
+export function outcomeOf(reason: string): CheckRefusal;
+export function outcomeOf(reason: string, error: ApiError): CheckRefusal | null;
+export function outcomeOf(reason: string, error?: ApiError): CheckRefusal | null {
+  const row = SAYS_NOTHING.has(reason) ? UNDECIDED : REFUSALS[SAME_AS[reason] ?? reason];
+  if (row) return { ...row, reason, message: withServiceWords(row.message, error) };
+  if (error) return null;
+  return { ...(REFUSALS['credentials_rejected'] as Row), reason };
+}
+
+/** The service's own words say which of two meanings it is ("in use", "already aligned with another"). */
+function withServiceWords(message: string, error?: ApiError): string {
+  const words = error?.message.trim();
+  return words ? `${message} (The service: "${words}")` : message;
+}

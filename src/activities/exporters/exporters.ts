@@ -1,0 +1,170 @@
+import { Context } from '@temporalio/activity';
+import { ApiError } from '../../api/errors/api-error';
+import type { CallContext } from '../../api/client-types';
+import type { Customer, UpdateCustomerBody } from '../../api/schemas/customers';
+import { onboardInput, type OnboardInput } from '../../domain/contracts';
+import { readinessOf, type ExporterReadiness } from '../../domain/exporter/readiness';
+import { findExporter, saveExporter, type ExporterRow } from '../../ledger/exporters/exporters';
+import { notYet } from '../application-failure';
+import { withHeartbeat } from '../call-context';
+import type { ActivityDependencies } from '../dependencies';
+import { disagreements, exactMatch } from './same-exporter';
+
+/** An exporter as a workflow holds it: no name and no e-mail, which have no business in a history. */
+export interface ExporterState extends ExporterReadiness {
+  exporterId: string;
+}
+
+export interface Refusal {
+  outcome: 'refused';
+  errors: { code: string; message: string }[];
+}
+
+export type CreateExporterResult = { outcome: 'created' | 'adopted'; exporter: ExporterState } | Refusal;
+
+/** A client whose e-mail is taken may be missing from the list for a moment: this often it is looked for again. */
+const LOOKS = 4;
+const NEXT_LOOK_MS = 30_000;
+
+export function createExporterActivities({ api, pool, mode, clock, logger }: ActivityDependencies) {
+  async function save(customer: Customer, readAt: Date): Promise<ExporterRow> {
+    return saveExporter(pool, customer, mode, readAt);
+  }
+
+  async function read(exporterId: string, call: CallContext): Promise<ExporterRow> {
+    const readAt = new Date(clock());
+    return save(await api.getCustomer(exporterId, call), readAt);
+  }
+
+  /** The client with this very e-mail; the search of the list matches parts of names and addresses too. */
+  async function findAtService(email: string, call: CallContext): Promise<Customer | null> {
+    const found: Customer[] = [];
+    for await (const customer of api.listCustomers({ search: email }, call)) found.push(customer);
+    return exactMatch(found, email);
+  }
+
+  async function adopt(customer: Customer, input: OnboardInput, call: CallContext): Promise<CreateExporterResult> {
+    const errors = disagreements(customer, input);
+    if (errors.length > 0) return { outcome: 'refused', errors };
+    // The list has neither dgftApiStatus nor, where the service is behind, the newest state.
+    return { outcome: 'adopted', exporter: exporterState(await read(customer.id, call)) };
+  }
+
+  /** The exporter that this ledger knows under the e-mail, if the service still knows it too. */
+  async function adoptKnown(input: OnboardInput, call: CallContext): Promise<CreateExporterResult | null> {
+    const known = await findExporter(pool, mode, input.email);
+    if (!known) return null;
+    const readAt = new Date(clock());
+    try {
+      const customer = await api.getCustomer(known.exporterId, call);
+      await save(customer, readAt);
+      if (!exactMatch([customer], input.email)) return null;
+      return await adopt(customer, input, call);
+    } catch (error) {
+      if (error instanceof ApiError && error.kind === 'customer_not_found') return null;
+      throw error;
+    }
+  }
+
+  async function create(input: OnboardInput, call: CallContext): Promise<CreateExporterResult> {
+    const { name, email, companyName, iec, address } = input;
+    const readAt = new Date(clock());
+    try {
+      const created = await api.createCustomer({ name, email, companyName, iec, address }, call);
+      return { outcome: 'created', exporter: exporterState(await save(created, readAt)) };
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      if (error.kind === 'validation_failed') return refusedBy(error);
+      if (error.kind !== 'email_taken') throw error;
+    }
+    const taken = await findAtService(email, call);
+    if (taken) return adopt(taken, input, call);
+    if (Context.current().info.attempt < LOOKS) {
+      throw notYet('The service says that the e-mail is taken, but lists no client with it yet.', NEXT_LOOK_MS);
+    }
+    const message =
+      'The service says that another client of the account has this e-mail, but does not list it. Ask the service, or use another e-mail.';
+    return { outcome: 'refused', errors: [{ code: 'email_taken', message }] };
+  }
+
+  return {
+    /** Whether the input of an onboarding can be worked with at all: its form, and the mode of this worker's key. */
+    checkOnboardInput({ input }: { input: OnboardInput }): Promise<Refusal | { outcome: 'ok' }> {
+      const parsed = onboardInput.safeParse(input);
+      if (!parsed.success) {
+        const errors = parsed.error.issues.map(({ path, message }) => ({
+          code: 'invalid_input',
+          message: `${path.join('.') || 'input'}: ${message}`,
+        }));
+        return Promise.resolve({ outcome: 'refused', errors });
+      }
+      if (input.mode === mode) return Promise.resolve({ outcome: 'ok' });
+      const message = `The exporter is to be onboarded in ${input.mode} mode, but this worker's key works in ${mode} mode.`;
+      return Promise.resolve({ outcome: 'refused', errors: [{ code: 'wrong_mode', message }] });
+    },
+
+    /**
+     * Creates the client, or adopts the one that has the e-mail when name and IEC agree (spec: "POST /platform-customers").
+     * A repeat looks for the client before it creates one: the answer of the create before it may have been lost.
+     */
+    async createExporter({ input }: { input: OnboardInput }): Promise<CreateExporterResult> {
+      return withHeartbeat('', async (call) => {
+        const known = await adoptKnown(input, call);
+        if (known) return known;
+        if (Context.current().info.attempt > 1) {
+          const found = await findAtService(input.email, call);
+          if (found) return adopt(found, input, call);
+        }
+        const result = await create(input, call);
+        logger.info({ outcome: result.outcome }, 'exporter created or adopted');
+        return result;
+      });
+    },
+
+    /** Reads the client from the service into the ledger (spec: "GET /platform-customers/{id}"). */
+    async readExporter({ exporterId }: { exporterId: string }): Promise<ExporterState> {
+      return withHeartbeat(exporterId, async (call) => exporterState(await read(exporterId, call)));
+    },
+
+    /** The same for an exporter that was onboarded elsewhere, which this ledger does not know yet. */
+    async adoptExporter({ exporterId }: { exporterId: string }): Promise<ExporterState> {
+      return withHeartbeat(exporterId, async (call) => exporterState(await read(exporterId, call)));
+    },
+
+    /** Changes name, company or address (spec: "PATCH /platform-customers/{id}"); only what is given changes. */
+    async updateExporter({
+      exporterId,
+      patch,
+    }: {
+      exporterId: string;
+      patch: UpdateCustomerBody;
+    }): Promise<ExporterState> {
+      return withHeartbeat(exporterId, async (call) => {
+        const readAt = new Date(clock());
+        return exporterState(await save(await api.updateCustomer(exporterId, patch, call), readAt));
+      });
+    },
+  };
+}
+
+/** What a workflow needs to know of an exporter. */
+export function exporterState(row: ExporterRow): ExporterState {
+  return {
+    exporterId: row.exporterId,
+    ...readinessOf({
+      isActive: row.isActive,
+      hasCredentials: row.hasCredentials,
+      apiState: row.apiState,
+      activatesAt: row.activatesAt?.toISOString() ?? null,
+    }),
+  };
+}
+
+/** What the service found wrong, field by field where it says so. */
+export function refusedBy(error: ApiError): Refusal {
+  const fields = error.fieldErrors.map(({ field, message }) =>
+    field && !message.startsWith(field) ? `${field}: ${message}` : message,
+  );
+  const message = fields.length > 0 ? fields.join('; ') : error.message;
+  return { outcome: 'refused', errors: [{ code: error.errorCode ?? error.kind, message }] };
+}

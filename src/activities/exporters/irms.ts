@@ -1,0 +1,102 @@
+import { Context } from '@temporalio/activity';
+import type { Irm } from '../../api/schemas/irms';
+import { readinessOf } from '../../domain/exporter/readiness';
+import { currentCredentials } from '../../ledger/vault/credentials';
+import {
+  exportersAfter,
+  getExporter,
+  needExporter,
+  noteIrmsRefreshed,
+  type ExporterRow,
+} from '../../ledger/exporters/exporters';
+import { saveIrms } from '../../ledger/exporters/irms';
+import { withHeartbeat } from '../call-context';
+import { withCredentials } from './credential-guard';
+import type { ActivityDependencies } from '../dependencies';
+
+export interface ReadIrmsResult {
+  irmCount: number;
+  /** How many were amended, cancelled, or have another balance or status than before. */
+  changed: number;
+}
+
+/** An exporter whose IRMs are to be refreshed, or why they are not. */
+export interface RefreshCandidate {
+  exporterId: string;
+  /** Null where it can be refreshed as far as the ledger knows. */
+  skip: string | null;
+  /** The ledger's knowledge may be old: read the client from the service first. */
+  readFirst: boolean;
+}
+
+export interface RefreshPage {
+  candidates: RefreshCandidate[];
+  /** Where the next page begins; null after the last one. */
+  next: string | null;
+}
+
+export function createIrmActivities(deps: ActivityDependencies) {
+  const { api, pool, mode, clock, logger } = deps;
+
+  async function candidate(exporter: ExporterRow): Promise<RefreshCandidate> {
+    const { exporterId, isActive, hasCredentials, apiState } = exporter;
+    const activatesAt = exporter.activatesAt?.toISOString() ?? null;
+    const { readiness } = readinessOf({ isActive, hasCredentials, apiState, activatesAt });
+    const credentials = await currentCredentials(pool, exporterId);
+    const skipped = (skip: string): RefreshCandidate => ({ exporterId, skip, readFirst: false });
+    if (readiness === 'created') return skipped('its portal credentials were never validated');
+    if (readiness === 'unvalidated') return skipped('its portal credentials have to be validated again');
+    if (credentials?.state === 'bad') return skipped(`its portal credentials are bad (${credentials.reason})`);
+    if (readiness === 'ready') return { exporterId, skip: null, readFirst: false };
+    const stillPending = exporter.activatesAt !== null && exporter.activatesAt.getTime() > clock();
+    return stillPending ? skipped(`API access opens at ${activatesAt}`) : { exporterId, skip: null, readFirst: true };
+  }
+
+  return {
+    /**
+     * Has the service read the exporter's IRMs from the portal (spec: "POST /irm/refresh"). Fails with `activation_pending`
+     * while access is not open, and with a credential kind where the portal does not let it in.
+     */
+    async refreshIrms({ exporterId }: { exporterId: string }): Promise<void> {
+      const startedAt = new Date(clock());
+      await withHeartbeat(exporterId, (call) =>
+        withCredentials(deps, exporterId, () => api.refreshIrms(exporterId, call)),
+      );
+      await noteIrmsRefreshed(pool, exporterId, startedAt);
+    },
+
+    /** Reads all pages of the saved IRMs into the ledger (spec: "GET /irm"). */
+    async readIrms(args: { exporterId: string }): Promise<ReadIrmsResult> {
+      const exporter = await needExporter(pool, args.exporterId);
+      const { exporterId } = exporter;
+      // Saved balances are those of the last refresh, however late they are read.
+      const balancesAt = exporter.irmsRefreshedAt ?? new Date(clock());
+      const records: Irm[] = [];
+      await withHeartbeat(exporterId, async (call) => {
+        for await (const record of api.listIrms({ platformCustomerId: exporterId }, call)) {
+          records.push(record);
+          Context.current().heartbeat({ read: records.length });
+        }
+      });
+      const { count, changed } = await saveIrms(pool, exporterId, records, balancesAt);
+      for (const change of changed) {
+        if (!change.what.includes('amended') && !change.what.includes('cancelled')) continue;
+        logger.warn({ exporterId, irmNumber: change.irmNumber, what: change.what }, 'an IRM was amended or cancelled');
+      }
+      return { irmCount: count, changed: changed.length };
+    },
+
+    /** A page of the exporters whose IRMs are to be refreshed; the one exporter where one is named. */
+    async exportersToRefresh(args: { exporterId?: string; after: string; limit: number }): Promise<RefreshPage> {
+      if (args.exporterId) {
+        const exporter = await getExporter(pool, args.exporterId);
+        const unknown: RefreshCandidate = { exporterId: args.exporterId, skip: null, readFirst: true };
+        return { candidates: [exporter ? await candidate(exporter) : unknown], next: null };
+      }
+      const page = await exportersAfter(pool, { mode, after: args.after, limit: args.limit });
+      const candidates: RefreshCandidate[] = [];
+      for (const exporter of page) candidates.push(await candidate(exporter));
+      return { candidates, next: page.length < args.limit ? null : (page.at(-1)?.exporterId ?? null) };
+    },
+  };
+}

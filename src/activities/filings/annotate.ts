@@ -1,0 +1,51 @@
+import type { Finding } from '../../domain/rules/finding';
+import { readInput } from '../../ledger/filings/filing-inputs';
+import { saveAnnotated } from '../../ledger/filings/filing-notes';
+import { readRows, type FilingRow } from '../../ledger/rows/filing-rows';
+import { needFiling } from '../../ledger/filings/filings';
+import { WorkbookRefused } from '../../workbook/read';
+import type { ActivityDependencies } from '../dependencies';
+
+/** Hands workbooks back with what went wrong in their own cells. */
+export function createAnnotateActivities({ pool, documents, workbooks, logger }: ActivityDependencies) {
+  return {
+    /** Writes a filing's errors, the service's and the authority's, into a copy of the workbook that it came from. */
+    async annotateFiling({ filingId }: { filingId: string }): Promise<{ document: string | null }> {
+      const filing = await needFiling(pool, filingId);
+      const input = await readInput(pool, filing.inputRef);
+      if (!input?.sourceDocument) return { document: null };
+      const name = `${filingId}-checked`;
+      // Written once: a retry after a lost answer finds the first one.
+      const before = await documents.find({ name, kind: 'xlsx' });
+      const rows = await readRows(pool, filingId);
+      const annotation = {
+        source: await documents.read(input.sourceDocument),
+        findings: findingsOf(filing.errors as Finding[], rows),
+        rowOutcomes: rows.map((row) => ({ row: row.sourceRow, status: row.ebrcNumber ?? row.state })),
+      };
+      let stored = before;
+      try {
+        stored ??= await documents.put({ name, kind: 'xlsx', buffer: await workbooks.annotate(annotation) });
+      } catch (error) {
+        // Trying again would give the same: the errors stand in the ledger, and the filing has ended without this.
+        if (!(error instanceof WorkbookRefused)) throw error;
+        logger.warn({ filingId, code: error.code }, 'the errors could not be written into the workbook');
+        return { document: null };
+      }
+      await saveAnnotated(pool, filingId, stored.name);
+      return { document: stored.name };
+    },
+  };
+}
+
+/** Findings with their field where one is known; the authority's words name a row alone. */
+function findingsOf(errors: readonly Finding[], rows: readonly FilingRow[]): Finding[] {
+  const named = new Set(errors.map((error) => `${error.row}|${error.message}`));
+  const byAuthority = rows.flatMap((row) => {
+    const messages = row.state === 'needs_correction' && row.errors.length === 0 ? ['not accepted'] : row.errors;
+    return messages
+      .filter((message) => !named.has(`${row.sourceRow}|${message}`))
+      .map((message): Finding => ({ severity: 'error', code: 'authority', row: row.sourceRow, field: null, message }));
+  });
+  return [...errors, ...byAuthority];
+}

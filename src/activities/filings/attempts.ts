@@ -1,0 +1,163 @@
+import { errorsInShort } from '../../domain/service/request-status';
+import { comparableText, irmIdentity } from '../../domain/identity';
+import { addEvent } from '../../ledger/filings/filing-progress';
+import { answerInShort, partsOfAttemptId, type AttemptReading, type StoredAnswer } from '../../domain/filing/attempt';
+import { storeAnswer, storedAnswer, unexpectedAcceptances } from '../../ledger/submissions/answers';
+import { markRowsUnknown, openAttempt, readAttempt, type OpenedAttempt } from '../../ledger/submissions/attempts';
+import { readRows, type FilingRow } from '../../ledger/rows/filing-rows';
+import {
+  adoptRequestId,
+  closeByPerson,
+  type NotFiledOutcome,
+  type NotFiledWord,
+} from '../../ledger/submissions/person-answers';
+import { withTransaction } from '../../ledger/pool';
+import { adoptAnswer, needSubmission } from '../../ledger/submissions/submissions';
+import { closeUnknownRequest } from '../../ledger/submissions/sisters';
+import { voidUnsent } from '../../ledger/sends/sends';
+import type { ActivityDependencies } from '../dependencies';
+import { onWholeLedger } from './whole-ledger';
+
+export interface AdoptedAnswer {
+  requestId: string | null;
+  dgftAckId: string | null;
+  ackStatus: string | null;
+  submittedAt: number;
+  /** What the acknowledgement complained of. */
+  errors: string[];
+  /** What a person should look at: the service read other rows than were sent, or accepted two attempts. */
+  standing: string | null;
+}
+
+/** Opening attempts, reading what became of them, and taking their answers over. Local work on the ledger. */
+export function createAttemptActivities(deps: ActivityDependencies) {
+  const { pool, documents, clock, logger, settings, mode } = deps;
+  const now = () => new Date(clock());
+  return {
+    /** Opens a submission's next attempt, or says why there is none: one stands, or nothing is to be sent any more. */
+    openAttempt: (args: { filingId: string; submission: number }): Promise<OpenedAttempt> =>
+      onWholeLedger(deps, args.filingId, (client) => openAttempt(client, args)),
+
+    /** Reads what became of an attempt after its activity failed, was lost or was cut off. */
+    async readAttempt(args: { attemptId: string; refusal?: string }): Promise<AttemptReading> {
+      const reading = await onWholeLedger(deps, filingOf(args), (client, { seen }) => {
+        const unsent = () => voidUnsent(client, documents, { attemptId: args.attemptId, at: now(), seen });
+        return readAttempt(client, { ...args, at: now(), unsent });
+      });
+      return { ...reading, answer: reading.answer && answerInShort(reading.answer) };
+    },
+
+    /**
+     * Takes an answer over into the ledger, the whole of it where it is stored already; `answer` is the sample that travelled.
+     * Repeating it changes nothing.
+     */
+    async adoptAnswer(args: {
+      filingId: string;
+      submission: number;
+      attemptId: string;
+      answer: StoredAnswer;
+    }): Promise<AdoptedAnswer> {
+      const { filingId, submission, attemptId } = args;
+      const at = now();
+      const { adopted, answer } = await withTransaction(pool, async (client) => {
+        await storeAnswer(client, { attemptId, answer: args.answer, at });
+        const answer = (await storedAnswer(client, attemptId)) ?? args.answer;
+        await adoptAnswer(client, { filingId, submission, attemptId, answer, at });
+        return { adopted: await needSubmission(client, filingId, submission), answer };
+      });
+      const mismatch = reconcileUpload(await readRows(pool, filingId, submission), answer);
+      if (mismatch) {
+        logger.warn({ filingId, submission, mismatch }, 'the service read other rows than were sent');
+        await addEvent(pool, { filingId, at, kind: 'upload_mismatch', text: mismatch });
+      }
+      return {
+        requestId: adopted.requestId,
+        dgftAckId: answer.dgftAckId ?? null,
+        ackStatus: answer.ackStatus ?? null,
+        submittedAt: (adopted.submittedAt ?? at).getTime(),
+        errors: errorsInShort(answer.errorDetails ?? []),
+        standing:
+          [
+            mismatch && `The service read other rows than were sent: ${mismatch}. Compare the filing with the service.`,
+            await unexpectedAcceptances(pool, filingId),
+          ]
+            .filter(Boolean)
+            .join(' ') || null,
+      };
+    },
+
+    /** A person found the request of an attempt at the service. `doubt` says why it cannot be taken over. */
+    async adoptRequestId(args: {
+      attemptId: string;
+      requestId: string;
+    }): Promise<{ doubt: string } | { doubt: null; submittedAt: number }> {
+      const at = now();
+      const { filingId, submission } = partsOfAttemptId(args.attemptId);
+      return withTransaction(pool, async (client) => {
+        const doubt = await adoptRequestId(client, { ...args, mode, at });
+        if (doubt !== null) return { doubt };
+        const { submittedAt } = await needSubmission(client, filingId, submission);
+        return { doubt: null, submittedAt: (submittedAt ?? at).getTime() };
+      });
+    },
+
+    /** A person says that nothing of an attempt was filed. */
+    closeByPerson: (args: Omit<NotFiledWord, 'at' | 'settleAfterMs'>): Promise<NotFiledOutcome> =>
+      onWholeLedger(deps, filingOf(args), (client) =>
+        closeByPerson(client, { ...args, settleAfterMs: settings.settleAfterMs, at: now() }),
+      ),
+
+    /** The service does not know the request of a Failed acknowledgement, to the end of the settle window. */
+    closeUnknownRequest: (args: {
+      filingId: string;
+      submission: number;
+      requestId: string;
+    }): Promise<'closed' | 'kept' | 'sister'> =>
+      onWholeLedger(deps, args.filingId, (client) =>
+        closeUnknownRequest(client, { ...args, settleAfterMs: settings.settleAfterMs, at: now() }),
+      ),
+
+    /** The rows of an attempt of unknown outcome are shown as such. */
+    markRowsUnknown: ({ attemptId }: { attemptId: string }): Promise<void> =>
+      withTransaction(pool, (client) => markRowsUnknown(client, attemptId)),
+  };
+}
+
+const filingOf = ({ attemptId }: { attemptId: string }): string => partsOfAttemptId(attemptId).filingId;
+
+/**
+ * Compares the rows that the service says it read from a workbook with those that were sent, by `irms` and never by
+ * `irmNumbers` (spec: "POST /genebrc/bulk-upload"). Null when they agree or the answer does not say.
+ */
+export function reconcileUpload(sent: readonly FilingRow[], answer: StoredAnswer): string | null {
+  const differences: string[] = [];
+  const read = answer.parsedRowCount;
+  if (typeof read === 'number' && read !== sent.length)
+    differences.push(`the service read ${read} rows, ${sent.length} were sent`);
+  const accepted = answer.recordResCount;
+  if (typeof accepted === 'number' && accepted !== sent.length) {
+    differences.push(`the acknowledgement counts ${accepted} records, ${sent.length} were sent`);
+  }
+  if (answer.irms && answer.irms.length > 0) {
+    const ours = new Map<string, number>();
+    for (const row of sent) count(ours, keyOf(row.mapping), 1);
+    for (const entry of answer.irms) count(ours, keyOf(entry as ReadBack), -1);
+    const off = [...ours].filter(([, balance]) => balance !== 0);
+    if (off.length > 0)
+      differences.push(`${off.length} of the IRM-to-document rows it read are not the ones that were sent`);
+  }
+  return differences.length > 0 ? differences.join('; ') : null;
+}
+
+function count(balances: Map<string, number>, key: string, by: number): void {
+  balances.set(key, (balances.get(key) ?? 0) + by);
+}
+
+/** What of an entry of `irms` is compared; anything may stand in them. */
+type ReadBack = Partial<Record<'irmNumber' | 'irmAdCode' | 'sbCumInvoiceNumber', unknown>>;
+
+function keyOf({ irmNumber, irmAdCode, sbCumInvoiceNumber }: ReadBack): string {
+  const text = (value: unknown) => (typeof value === 'string' || typeof value === 'number' ? String(value) : '');
+  const irm = irmIdentity({ irmNumber: text(irmNumber), irmAdCode: text(irmAdCode) });
+  return `${irm} ${comparableText(text(sbCumInvoiceNumber))}`;
+}

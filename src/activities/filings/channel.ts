@@ -1,0 +1,37 @@
+import type { Finding } from '../../domain/rules/finding';
+import type { MappingRow } from '../../domain/filing/mapping';
+import type { RateClass } from '../../domain/names';
+
+/** Rows from which one workbook is kinder to the service than one JSON message. */
+const ROWS_FOR_BULK = 200;
+/** Rows from which a workbook is worth making when pushes are queueing and uploads are not. */
+const ROWS_FOR_RELIEF = 20;
+
+/** How busy a rate class is: calls waiting for a slot. */
+export type Queueing = ReadonlyMap<RateClass, number>;
+
+export interface Channel {
+  channel: 'push' | 'bulk';
+  warnings: Finding[];
+}
+
+/**
+ * The channel of a filing. Bulk wherever an optional workbook column is filled, because the JSON items cannot carry it;
+ * `auto` also for many rows, and for a good few while pushes queue and uploads do not; push otherwise.
+ */
+export function chooseChannel(
+  asked: 'auto' | 'push' | 'bulk',
+  rows: readonly MappingRow[],
+  queueing: Queueing,
+): Channel {
+  const extra = rows.find((row) => row.extra && Object.keys(row.extra).length > 0);
+  if (extra) {
+    const columns = Object.keys(extra.extra ?? {}).join(', ');
+    const message = `The bulk channel is used, not push: ${columns} is filled, and push messages have no such field.`;
+    const forced: Finding = { severity: 'warning', code: 'bulk_forced', row: extra.row, field: null, message };
+    return { channel: 'bulk', warnings: asked === 'push' ? [forced] : [] };
+  }
+  if (asked !== 'auto') return { channel: asked, warnings: [] };
+  const relief = rows.length >= ROWS_FOR_RELIEF && (queueing.get('push') ?? 0) > 0 && (queueing.get('bulk') ?? 0) === 0;
+  return { channel: relief || rows.length >= ROWS_FOR_BULK ? 'bulk' : 'push', warnings: [] };
+}

@@ -1,0 +1,288 @@
+import type { AttemptState } from '../../domain/filing/attempt';
+import { fileInput, type FileInput, type FilingCounts } from '../../domain/contracts';
+import { permittedRows, type PermittedDuplicate } from '../../domain/rules/duplicates';
+import { isEnd, type FilingState } from '../../domain/filing/states';
+import { hasErrors, type Finding } from '../../domain/rules/finding';
+import { sameId } from '../../domain/identity';
+import type { MappingRow } from '../../domain/filing/mapping';
+import { filingWorkflowId } from '../../domain/names';
+import { checkRows } from '../../domain/rules/rules';
+import { parsePushMessage } from '../../domain/rules/push-message';
+import { latestAttempt } from '../../ledger/submissions/attempts';
+import { getExporter } from '../../ledger/exporters/exporters';
+import { contentHashOf, referenceOf } from '../../ledger/filings/filing-content';
+import { readInput, saveInput } from '../../ledger/filings/filing-inputs';
+import { recordIntent } from '../../ledger/filings/filing-intent';
+import { firstEventAt } from '../../ledger/filings/filing-progress';
+import { countRows } from '../../ledger/rows/filing-rows';
+import { takeUpFiling } from '../../ledger/filings/filing-takeup';
+import { openWishes, type Wishes } from '../../ledger/filings/filing-wishes';
+import { getFiling, needFiling } from '../../ledger/filings/filings';
+import { withTransaction } from '../../ledger/pool';
+import { readSubmissions, type SubmissionState } from '../../ledger/submissions/submissions';
+import { refusal } from '../application-failure';
+import { chooseChannel } from './channel';
+import type { ActivityDependencies } from '../dependencies';
+import { stepId } from '../step-id';
+
+/** How far one submission is, as a workflow needs to know it. */
+export interface SubmissionStage {
+  submission: number;
+  rowCount: number;
+  state: SubmissionState;
+  requestId: string | null;
+  dgftAckId: string | null;
+  ackStatus: string | null;
+  /** ms since the epoch. */
+  submittedAt: number | null;
+  /** What the acknowledgement complained of. */
+  ackErrors?: string[];
+  /** The newest attempt, when a run takes up what another left. */
+  lastAttempt: { attemptId: string; number: number; state: AttemptState } | null;
+}
+
+/** A filing as its workflow holds it: ids, counts and stages, never rows. */
+export interface OpenedFiling {
+  filingId: string;
+  exporterId: string;
+  reference: string;
+  state: FilingState;
+  seq: number;
+  attention: string | null;
+  needsAttention: boolean;
+  /** Whether a person has been asked about its unknown outcome. */
+  asked: boolean;
+  /** What people have asked of it and no run has carried out. */
+  wishes: Wishes;
+  /** When its certificates began to be collected, ms since the epoch. */
+  collectingSince: number | null;
+  channel: 'push' | 'bulk';
+  approvalNeeded: boolean;
+  approvedBy: string | null;
+  madeBy: string;
+  hasWorkbook: boolean;
+  counts: FilingCounts;
+  submissions: SubmissionStage[];
+}
+
+export type OpenFilingResult =
+  | { outcome: 'opened' | 'resumed' | 'recorded'; filing: OpenedFiling }
+  | { outcome: 'refused'; errors: Finding[] }
+  /** The ledger does not know the exporter: it has to be read from the service first. */
+  | { outcome: 'exporter_unknown' };
+
+/** Findings beyond this number are counted, not carried: a payload has limits. */
+const FINDINGS_IN_RESULT = 50;
+
+export function createOpenFilingActivities(deps: ActivityDependencies) {
+  const { pool, mode, clock, logger } = deps;
+
+  async function readRows(input: FileInput): Promise<{
+    rows: MappingRow[];
+    uploadType?: number;
+    declaration?: 'Y' | 'N';
+    inputRef?: string;
+    allowDuplicate: PermittedDuplicate[];
+    findings: Finding[];
+  }> {
+    const allowDuplicate = input.allowDuplicate ?? [];
+    if (input.inputRef) {
+      const saved = await readInput(pool, input.inputRef);
+      if (saved) {
+        const findings = (saved.warnings ?? []).filter(isWarning);
+        return { rows: saved.rows, inputRef: input.inputRef, allowDuplicate, findings };
+      }
+      return {
+        rows: [],
+        allowDuplicate,
+        findings: [
+          finding('input_unknown', null, `The ledger holds no input ${input.inputRef}. Hand the rows in again.`),
+        ],
+      };
+    }
+    const { message, findings } = parsePushMessage(input.message, allowDuplicate);
+    if (!message) return { rows: [], allowDuplicate, findings };
+    if (message.platformCustomerId && !sameId(message.platformCustomerId, input.exporterId)) {
+      const text = `The message is for ${message.platformCustomerId}, but the filing for ${input.exporterId}. Make them agree.`;
+      findings.push(finding('exporter_differs', 'platformCustomerId', text));
+    }
+    const { rows, uploadType, decalarationFlag: declaration } = message;
+    const allowed = [...allowDuplicate, ...message.allowDuplicate];
+    return { rows, uploadType, declaration, allowDuplicate: allowed, findings };
+  }
+
+  const takeUp = (filingId: string) =>
+    withTransaction(pool, (client) => takeUpFiling(client, { filingId, step: stepId(), at: new Date(clock()) }));
+
+  /** Everything that can be said without the ledger: all findings at once. */
+  function judge(input: FileInput, read: Awaited<ReturnType<typeof readRows>>) {
+    const findings = [...read.findings];
+    const uploadType = input.uploadType ?? read.uploadType ?? read.rows[0]?.mapping.uploadType;
+    const declaration = input.declaration ?? read.declaration;
+    if (input.declaration && read.declaration && input.declaration !== read.declaration) {
+      findings.push(
+        finding(
+          'declaration_differs',
+          'decalarationFlag',
+          `The message declares ${read.declaration}, the filing ${input.declaration}. Make them agree.`,
+        ),
+      );
+    }
+    // A message that could not be read whole may well say it.
+    if (!declaration && !hasErrors(read.findings)) {
+      findings.push(
+        finding(
+          'declaration_missing',
+          'decalarationFlag',
+          'Give the declaration, Y or N: it is a legal statement and has no default.',
+        ),
+      );
+    }
+    if (!hasErrors(findings))
+      findings.push(...checkRows(read.rows, { uploadType, permitted: permittedRows(read.allowDuplicate) }));
+    // The rules have read a message's rows already.
+    const once = new Map(findings.map((each) => [JSON.stringify(each), each]));
+    return { uploadType, declaration, findings: [...once.values()] };
+  }
+
+  return {
+    /** The filing as the ledger holds it now, for a run that finds itself behind it. */
+    readFiling: ({ filingId }: { filingId: string }): Promise<OpenedFiling> => describe(filingId),
+
+    /**
+     * Records what is to be filed before anything is sent: rules, the reference, the mapping fingerprints. Idempotent: the
+     * same workflow asking again gets the same filing.
+     */
+    async openFiling(args: { input: FileInput; workflowId: string }): Promise<OpenFilingResult> {
+      const parsed = fileInput.safeParse(args.input);
+      if (!parsed.success) {
+        const errors = parsed.error.issues.map((issue) =>
+          finding('invalid_input', issue.path.join('.') || null, issue.message),
+        );
+        return { outcome: 'refused', errors };
+      }
+      const input = parsed.data;
+      if (input.mode !== mode) {
+        const text = `The filing is for ${input.mode} mode, but this worker's key works in ${mode} mode.`;
+        return { outcome: 'refused', errors: [finding('wrong_mode', 'mode', text)] };
+      }
+      if (input.resume) return resume(input.resume, args.workflowId);
+      const read = await readRows(input);
+      const { uploadType, declaration, findings } = judge(input, read);
+      if (hasErrors(findings) || !uploadType || !declaration) return refused(findings);
+      const exporter = await getExporter(pool, input.exporterId);
+      if (!exporter) return { outcome: 'exporter_unknown' };
+
+      const inputRef = read.inputRef ?? (await saveInput(pool, { rows: read.rows, sourceKind: 'json' }));
+      const { exporterId } = exporter;
+      const contentHash = contentHashOf({ exporterId, uploadType, declaration, rows: read.rows });
+      const reference = input.reference ?? referenceOf(contentHash, read.allowDuplicate);
+      const { channel, warnings } = chooseChannel(input.channel, read.rows, await deps.queueing());
+      const outcome = await recordIntent(pool, {
+        mode,
+        exporterId,
+        reference,
+        correction: input.correction,
+        corrects: input.corrects ?? null,
+        workflowId: args.workflowId,
+        contentHash,
+        inputRef,
+        rows: read.rows,
+        uploadType,
+        declaration,
+        channel,
+        warnings: withoutRepeats([...findings, ...warnings]),
+        madeBy: input.madeBy,
+        // Either asks for it: a request cannot switch the exporter's policy off.
+        approvalNeeded: exporter.requiresApproval || input.approval === true,
+        permitted: read.allowDuplicate,
+        at: new Date(clock()),
+      });
+      if (outcome.outcome === 'refused') return refused(outcome.findings);
+      logger.info({ filingId: outcome.filingId, outcome: outcome.outcome, rows: read.rows.length }, 'filing recorded');
+      if (args.workflowId !== filingWorkflowId(mode, reference, input.correction)) {
+        logger.warn(
+          { workflowId: args.workflowId, reference },
+          'the workflow id is not the one that names its reference',
+        );
+      }
+      if (outcome.outcome === 'resumed') await takeUp(outcome.filingId);
+      return { outcome: outcome.outcome, filing: await describe(outcome.filingId) };
+    },
+  };
+
+  /** Two workflows on one filing would each tell its story: only the one that recorded it may go on with it. */
+  async function resume(filingId: string, workflowId: string): Promise<OpenFilingResult> {
+    const filing = await getFiling(pool, filingId);
+    if (!filing) {
+      const text = `Filing ${filingId} is not in this ledger, so nothing can be taken up. Is DATABASE_URL the one it was made with?`;
+      throw refusal('unknown_filing', text);
+    }
+    if (filing.workflowId === workflowId) {
+      if (isEnd(filing.state)) return { outcome: 'recorded', filing: await describe(filingId) };
+      await takeUp(filingId);
+      return { outcome: 'resumed', filing: await describe(filingId) };
+    }
+    const text = `Filing ${filingId} is the one of workflow ${filing.workflowId}: start that one again.`;
+    return { outcome: 'refused', errors: [{ ...finding('resume_differs', 'resume', text), filingId }] };
+  }
+
+  async function describe(filingId: string): Promise<OpenedFiling> {
+    const filing = await needFiling(pool, filingId);
+    const submissions = await readSubmissions(pool, filingId);
+    const input = await readInput(pool, filing.inputRef);
+    const stages: SubmissionStage[] = [];
+    for (const each of submissions) {
+      const last = await latestAttempt(pool, filingId, each.submission);
+      stages.push({
+        submission: each.submission,
+        rowCount: each.rowCount,
+        state: each.state,
+        requestId: each.requestId,
+        dgftAckId: each.dgftAckId,
+        ackStatus: each.ackStatus,
+        submittedAt: each.submittedAt?.getTime() ?? null,
+        lastAttempt: last,
+      });
+    }
+    return {
+      filingId,
+      exporterId: filing.exporterId,
+      reference: filing.reference,
+      state: filing.state,
+      seq: filing.seq,
+      attention: filing.attention,
+      needsAttention: filing.needsAttention,
+      asked: filing.asked,
+      wishes: await openWishes(pool, filingId),
+      collectingSince: (await firstEventAt(pool, filingId, 'collecting'))?.getTime() ?? null,
+      channel: filing.channel,
+      approvalNeeded: filing.approvalNeeded,
+      approvedBy: filing.approvedBy,
+      madeBy: filing.madeBy,
+      hasWorkbook: Boolean(input?.sourceDocument),
+      counts: await countRows(pool, filingId),
+      submissions: stages,
+    };
+  }
+}
+
+const isWarning = ({ severity }: Finding): boolean => severity === 'warning';
+
+/** The rules ran where the file was read, which knows its columns, and run here again: each warning counts once. */
+function withoutRepeats(findings: readonly Finding[]): Finding[] {
+  const said = new Set<string>();
+  return findings.filter(({ row, field, code, message }) => {
+    const key = JSON.stringify([row, field, code, message]);
+    return said.has(key) ? false : said.add(key);
+  });
+}
+
+function refused(findings: Finding[]): OpenFilingResult {
+  const errors = findings.filter((each) => each.severity === 'error');
+  return { outcome: 'refused', errors: errors.slice(0, FINDINGS_IN_RESULT) };
+}
+
+function finding(code: string, field: string | null, message: string): Finding {
+  return { severity: 'error', code, row: null, field, message };
+}

@@ -1,0 +1,38 @@
+import type { z } from 'zod';
+import { refreshIrmsInput, updateCredentialsInput } from '../../domain/contracts';
+import type { ActivityDependencies, WorkerSettings } from '../dependencies';
+
+export interface ReadSettingsResult extends WorkerSettings {
+  /** The search attributes that the server knows; others are left out. */
+  searchAttributes: readonly string[];
+  mode: 'test' | 'live';
+  /** What is wrong with the input that was handed in; absent where none was. */
+  inputProblems?: readonly string[];
+}
+
+/** Workflows whose input no other activity looks at as a whole, and what it has to be. */
+const INPUTS = { refreshIrms: refreshIrmsInput, updateCredentials: updateCredentialsInput };
+
+export interface StartedWorkflow {
+  workflow: keyof typeof INPUTS;
+  input: unknown;
+}
+
+/** Settings reach a workflow through its history: it cannot read the environment, and a replay has to see the same. */
+export function createSettingsActivities({ settings, searchAttributes, mode }: ActivityDependencies) {
+  return {
+    /** The settings; with `started`, also what is wrong with the workflow's input, which workflow code cannot check by schema. */
+    readSettings: (started?: StartedWorkflow): Promise<ReadSettingsResult> =>
+      Promise.resolve({
+        ...settings,
+        searchAttributes,
+        mode,
+        ...(started && { inputProblems: problemsOf(INPUTS[started.workflow], started.input) }),
+      }),
+  };
+}
+
+function problemsOf(schema: z.ZodType, input: unknown): string[] {
+  const { error } = schema.safeParse(input);
+  return (error?.issues ?? []).map(({ path, message }) => `${path.join('.') || 'input'}: ${message}`);
+}

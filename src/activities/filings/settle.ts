@@ -1,0 +1,170 @@
+import type { Ambiguity } from '../../domain/reconciliation/certificate-matching';
+import { filingDateInKolkata } from '../../domain/dates';
+import { adoptCertificates } from '../../ledger/exporters/adoption';
+import { noteCertificatesRead, sendingAt } from '../../ledger/submissions/attempts';
+import { saveEvidence } from '../../ledger/filings/filing-notes';
+import { countOpenRows } from '../../ledger/rows/filing-rows';
+import { withTransaction } from '../../ledger/pool';
+import {
+  balancesNow,
+  recentCertificateSnapshot,
+  saveSnapshot,
+  snapshotOf,
+  type Snapshot,
+} from '../../ledger/certificates/snapshots';
+import type { ActivityDependencies } from '../dependencies';
+import { iecOf } from '../../ledger/exporters/exporters';
+import { readDetails } from '../certificates/read-details';
+
+/** What speaks for and against an unknown submission, for the UI, `ebrc show` and the ledger. */
+export interface Evidence {
+  gatheredAt: string;
+  sentAt: string | null;
+  /** Whether the service was asked for certificates in this round. */
+  looked: boolean;
+  /** Rows that certificates proved to be filed, in this round. */
+  adopted: { position: number; eBRCNumber: string }[];
+  /** Rows still without proof. */
+  openRows: number;
+  /** Certificates that would fit more than one row, or rows that more than one would fit. */
+  ambiguous: Ambiguity[];
+  balances: {
+    irmKey: string;
+    before: string | null;
+    after: string | null;
+    readBefore: string | null;
+    readAfter: string | null;
+  }[];
+  /** Why nothing may be adopted, where that is so. */
+  problem: string | null;
+}
+
+/** A filing of the same exporter made seconds ago has read today's certificates already. */
+const SNAPSHOT_STILL_FRESH_WINDOWS = 1;
+const DAY_MS = 24 * 60 * 60_000;
+
+/** Looking before a send and after a lost answer. */
+export function createSettleActivities(deps: ActivityDependencies) {
+  const { pool, clock, settings } = deps;
+
+  return {
+    /**
+     * Reads an exporter's certificates since `from` (ms since the epoch), for a ledger that lost sends together with the document
+     * store: what it filed meanwhile shows in them and in the balances.
+     */
+    async readAfterRestore({ exporterId, from }: { exporterId: string; from: number }): Promise<void> {
+      const at = clock();
+      const iecCode = await iecOf(pool, exporterId);
+      if (iecCode) {
+        const days = { from: filingDateInKolkata(from), to: filingDateInKolkata(at) };
+        await readDetails(deps, { exporterId, iecCode, ...days });
+      }
+      await noteCertificatesRead(pool, exporterId, new Date(at));
+    },
+
+    /**
+     * Notes which certificates the exporter has of today and yesterday and what its IRMs' balances are, before a send: an unknown outcome is
+     * settled against it.
+     */
+    async takeSnapshot(args: {
+      filingId: string;
+      submission: number;
+      exporterId: string;
+    }): Promise<{ certificates: number | null }> {
+      const { filingId, submission, exporterId } = args;
+      const at = new Date(clock());
+      const since = new Date(at.getTime() - SNAPSHOT_STILL_FRESH_WINDOWS * settings.rateWindowMs);
+      const recent = await recentCertificateSnapshot(pool, exporterId, since);
+      if (recent) {
+        await saveSnapshot(pool, {
+          filingId,
+          submission,
+          exporterId,
+          certificates: recent.certificates,
+          at: recent.takenAt,
+        });
+        return { certificates: recent.certificates.length };
+      }
+      const iecCode = await iecOf(pool, exporterId);
+      if (!iecCode) {
+        await saveSnapshot(pool, { filingId, submission, exporterId, certificates: null, at });
+        return { certificates: null };
+      }
+      // Yesterday's too: a send around midnight is settled against both days.
+      const days = { from: filingDateInKolkata(at.getTime() - DAY_MS), to: filingDateInKolkata(at.getTime()) };
+      const certificates = await readDetails(deps, { exporterId, iecCode, ...days });
+      await saveSnapshot(pool, { filingId, submission, exporterId, certificates, at });
+      return { certificates: certificates.length };
+    },
+
+    /**
+     * One round of evidence for a submission of unknown outcome: certificates by document, date, amount and currency,
+     * issued on or after the send and not seen before it. Rows are adopted one by one, with positive evidence only;
+     * absence proves nothing.
+     */
+    async gatherEvidence(args: {
+      filingId: string;
+      submission: number;
+      exporterId: string;
+      attemptId: string;
+    }): Promise<Evidence> {
+      const { filingId, submission, exporterId } = args;
+      const { attemptId } = args;
+      const sentAt = await sendingAt(pool, attemptId);
+      const now = clock();
+      const before = await snapshotOf(pool, attemptId);
+      const iecCode = await iecOf(pool, exporterId);
+      const problem = problemOf({ sentAt, before, iecCode });
+      if (sentAt && iecCode) {
+        // A day earlier too: the authority's midnight may have come between the send and its certificates.
+        const from = filingDateInKolkata(sentAt.getTime() - DAY_MS);
+        await readDetails(deps, { exporterId, iecCode, from, to: filingDateInKolkata(now) });
+      }
+      const adoption = { filingId, submission, exporterId, attemptId, settles: true, at: new Date(now) };
+      const found =
+        problem === null
+          ? await withTransaction(pool, (client) => adoptCertificates(client, adoption))
+          : { adopted: [], ambiguous: [], openRows: await countOpenRows(pool, filingId, submission) };
+      const evidence: Evidence = {
+        gatheredAt: new Date(now).toISOString(),
+        sentAt: sentAt?.toISOString() ?? null,
+        looked: sentAt !== null && iecCode !== null,
+        ...found,
+        balances: compareBalances(
+          before?.balances ?? [],
+          await balancesNow(pool, { filingId, submission, exporterId }),
+        ),
+        problem,
+      };
+      await saveEvidence(pool, filingId, evidence);
+      return evidence;
+    },
+  };
+}
+
+/** Why certificates may not be adopted, in words for a person; null when they may. */
+function problemOf({
+  sentAt,
+  before,
+  iecCode,
+}: {
+  sentAt: Date | null;
+  before: Snapshot | null;
+  iecCode: string | null;
+}): string | null {
+  if (!sentAt) return 'the ledger does not say when the submission was sent';
+  if (!iecCode) return 'fetch-details needs an IEC, and neither the exporter nor its IRMs have one';
+  if (!before?.certificates) return 'no list of certificates from before the send exists to compare with';
+  return null;
+}
+
+function compareBalances(before: Snapshot['balances'], after: Snapshot['balances']): Evidence['balances'] {
+  const now = new Map(after.map((balance) => [balance.irmKey, balance]));
+  return before.map((balance) => ({
+    irmKey: balance.irmKey,
+    before: balance.available,
+    after: now.get(balance.irmKey)?.available ?? null,
+    readBefore: balance.readAt,
+    readAfter: now.get(balance.irmKey)?.readAt ?? null,
+  }));
+}

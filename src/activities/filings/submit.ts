@@ -1,0 +1,234 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { Context } from '@temporalio/activity';
+import { ApiError } from '../../api/errors/api-error';
+import type { BulkUploadAnswer, PushAnswer } from '../../api/schemas/filings';
+import type { CallContext, SubmissionResult } from '../../api/client-types';
+import type { MappingRow, PushMessage } from '../../domain/filing/mapping';
+import { answerInShort, type StoredAnswer } from '../../domain/filing/attempt';
+import { readBulkTemplate } from '../../ledger/service/bulk-templates';
+import { storeAnswer } from '../../ledger/submissions/answers';
+import { closeNotSent, noteUnknown } from '../../ledger/submissions/attempts';
+import { readRows } from '../../ledger/rows/filing-rows';
+import { needFiling } from '../../ledger/filings/filings';
+import { withTransaction } from '../../ledger/pool';
+import { markSending } from '../../ledger/submissions/sending-mark';
+import { countSend } from '../../ledger/sends/sends';
+import { saveSubmissionDocument } from '../../ledger/submissions/submissions';
+import { LedgerUnavailableError } from '../../ledger/unavailable';
+import { failureOf, refusal } from '../application-failure';
+import { withHeartbeat } from '../call-context';
+import { withCredentials } from '../exporters/credential-guard';
+import type { ActivityDependencies } from '../dependencies';
+import { keepTrying } from '../keep-trying';
+import { ledgerFailure } from './whole-ledger';
+
+export interface SubmitArgs {
+  filingId: string;
+  submission: number;
+  exporterId: string;
+  attemptId: string;
+}
+
+/** What must be left of the activity's time, beyond one HTTP time-out, for a mark to be set. */
+const TIME_TO_SPARE_MS = 15_000;
+/** How long an activity holds on to an answer that PostgreSQL cannot take yet, before it returns it all the same. */
+const STORE_PATIENCE_MS = 20_000;
+
+/**
+ * The submissions. One attempt each, never repeated here: budget slot → fresh connection → `sending` mark → its record in the
+ * document store → write → raw answer stored. Whoever recovers from a lost activity reads the marks and knows what may have happened.
+ */
+export function createSubmitActivities(deps: ActivityDependencies) {
+  const { pool, api, documents, workbooks, clock, settings, logger } = deps;
+
+  /** Commits the `sending` mark and counts the send outside the database, or throws: then nothing may be written. */
+  async function mark(args: SubmitArgs, sender: string, payloadHash: string): Promise<void> {
+    const { info } = Context.current();
+    const left = info.currentAttemptScheduledTimestampMs + (info.startToCloseTimeoutMs ?? 0) - Date.now();
+    if (left < settings.httpTimeoutMs + TIME_TO_SPARE_MS) {
+      throw attemptClosed(args, 'too little of the activity’s time is left');
+    }
+    const { attemptId } = args;
+    const at = new Date(clock());
+    const mark = await withTransaction(pool, (client) =>
+      markSending(client, { attemptId, sender, payloadHash, at }),
+    ).catch(nothingSent);
+    if (!mark.marked) throw attemptClosed(args, mark.reason);
+    const number = mark.sendNumber;
+    const refused = await countSend(pool, documents, { number, attemptId, sender, at }).catch((error: unknown) => {
+      const failure = ledgerFailure(error);
+      if (failure === null) return nothingSent(error);
+      throw new ApiError({ kind: failure.kind, operation: 'pushIrm', message: failure.message, cause: error });
+    });
+    if (refused !== null) throw attemptClosed(args, refused);
+  }
+
+  async function submit<A extends PushAnswer>(
+    args: SubmitArgs,
+    payloadHash: string,
+    send: (context: CallContext & { beforeWrite: () => Promise<void> }) => Promise<SubmissionResult<A>>,
+  ): Promise<StoredAnswer> {
+    // From the mark on, nothing cancels the request any more: a stop in the middle would make its outcome unknown.
+    const beforeMark = new AbortController();
+    const sender = randomUUID();
+    let marked = false;
+    try {
+      const result = await withCredentials(deps, args.exporterId, () =>
+        withHeartbeat(args.exporterId, (context) => {
+          context.signal?.addEventListener('abort', () => marked || beforeMark.abort(context.signal?.reason));
+          if (context.signal?.aborted) beforeMark.abort(context.signal.reason);
+          const beforeWrite = async () => {
+            await mark(args, sender, payloadHash);
+            marked = true;
+          };
+          return send({ ...context, signal: beforeMark.signal, beforeWrite });
+        }),
+      );
+      const answer = acceptedAnswer(result);
+      await keepAnswer(args, answer);
+      return answerInShort(answer);
+    } catch (error) {
+      throw await closing(args, sender, error);
+    }
+  }
+
+  /** Stores the answer, trying while the process lives; returns after a while in any case, the result carries it too. */
+  async function keepAnswer(args: SubmitArgs, answer: StoredAnswer): Promise<void> {
+    const stored = keepTrying(
+      () =>
+        withTransaction(pool, (client) =>
+          storeAnswer(client, { attemptId: args.attemptId, answer, at: new Date(clock()) }),
+        ),
+      (error) => logger.warn({ attemptId: args.attemptId, err: error }, 'the answer could not be stored yet'),
+    );
+    await Promise.race([stored, new Promise((resolve) => setTimeout(resolve, STORE_PATIENCE_MS).unref())]);
+  }
+
+  /** Records what the failed exchange proves, and turns it into the failure that the workflow reads. */
+  async function closing({ attemptId }: SubmitArgs, sender: string, error: unknown): Promise<unknown> {
+    const failure = causeOf(error);
+    const at = new Date(clock());
+    const write =
+      failure.kind === 'outcome_unknown' || failure.kind === 'unexpected'
+        ? () => noteUnknown(pool, { attemptId, sender, reason: failure.answer.message ?? failure.kind, at })
+        : () =>
+            withTransaction(pool, (client) =>
+              closeNotSent(client, { attemptId, sender, reason: failure.kind, answer: failure.answer, at }),
+            );
+    // The failure says the same, so the workflow does not depend on this write; it is there for people, and for a
+    // worker that dies right after it.
+    await write().catch((writeError: unknown) => logger.warn({ attemptId, err: writeError }, 'attempt not closed yet'));
+    return failure.thrown;
+  }
+
+  return {
+    /** POST /genebrc/push-irm for one submission. Fails with the kind as type; `outcome_unknown` is settled, not repeated. */
+    async submitPush(args: SubmitArgs): Promise<StoredAnswer> {
+      const filing = await needFiling(pool, args.filingId);
+      const rows = await submissionRows(args);
+      const message: PushMessage = {
+        platformCustomerId: args.exporterId,
+        recordResCount: rows.length,
+        uploadType: String(filing.uploadType),
+        decalarationFlag: filing.declaration,
+        ebrcBulkGenDtos: rows.map((row) => row.mapping),
+      };
+      return submit(args, sha256(JSON.stringify(message)), (context) => api.pushIrm(message, context));
+    },
+
+    /** POST /genebrc/bulk-upload for one submission: its workbook is written, kept in the document store and uploaded. */
+    async submitBulk(args: SubmitArgs): Promise<StoredAnswer> {
+      const filing = await needFiling(pool, args.filingId);
+      const workbook = await workbooks.write(
+        await submissionRows(args),
+        (await readBulkTemplate(pool, deps.mode)) ?? undefined,
+      );
+      const fileName = `${args.attemptId}.xlsx`;
+      const document = await documents.put({ name: fileName, kind: 'xlsx', buffer: workbook });
+      await saveSubmissionDocument(pool, { ...args, document: document.name });
+      return submit(args, document.sha256, async (context) => {
+        const result = await api.bulkUpload(
+          {
+            platformCustomerId: args.exporterId,
+            uploadType: String(filing.uploadType) as '101' | '102' | '103' | '104',
+            decalarationFlag: filing.declaration,
+            file: workbook,
+            fileName,
+          },
+          context,
+        );
+        return result;
+      });
+    },
+  };
+
+  /** The rows of the submission with the serial numbers that are sent. */
+  async function submissionRows({ filingId, submission }: SubmitArgs): Promise<MappingRow[]> {
+    const rows = await readRows(pool, filingId, submission);
+    return rows.map(({ sourceRow, serialNo, mapping, extra }) => ({
+      row: sourceRow,
+      mapping: { ...mapping, serialNo },
+      ...(extra ? { extra } : {}),
+    }));
+  }
+}
+
+function acceptedAnswer({ parsed, status, warnings }: SubmissionResult<PushAnswer | BulkUploadAnswer>): StoredAnswer {
+  return {
+    kind: 'accepted',
+    status,
+    requestId: parsed.requestId,
+    dgftAckId: parsed.dgftAckId,
+    ackStatus: parsed.ackStatus,
+    recordResCount: parsed.recordResCount,
+    errorDetails: parsed.errorDetails ?? [],
+    warnings,
+    ...('irms' in parsed && Array.isArray(parsed.irms)
+      ? { irms: parsed.irms as unknown[], parsedRowCount: parsed.parsedRowCount as number | null }
+      : {}),
+  };
+}
+
+function attemptClosed({ attemptId }: SubmitArgs, why: string): ApiError {
+  return new ApiError({
+    kind: 'attempt_closed',
+    operation: 'pushIrm',
+    message: `Attempt ${attemptId} sends nothing: ${why}.`,
+  });
+}
+
+/** Before the first byte PostgreSQL was not itself: nothing was written. */
+function withoutLedger(cause: LedgerUnavailableError): ApiError {
+  return new ApiError({ kind: 'ledger_unavailable', operation: 'pushIrm', message: cause.message, cause });
+}
+
+/** The kind of a failed exchange, what is kept of it, and what is thrown. */
+function causeOf(thrown: unknown): { kind: string; answer: StoredAnswer; thrown: unknown } {
+  const error = thrown instanceof LedgerUnavailableError ? withoutLedger(thrown) : thrown;
+  if (error instanceof ApiError) {
+    const { kind, status, message, errorCode, fieldErrors } = error;
+    return {
+      kind,
+      answer: { kind, status, message, errorCode, fieldErrors },
+      thrown: failureOf(error, { retry: false }),
+    };
+  }
+  const type = typeof error === 'object' && error !== null && 'type' in error ? error.type : undefined;
+  if (typeof type === 'string') {
+    return {
+      kind: type,
+      answer: { kind: type, message: error instanceof Error ? error.message : type },
+      thrown: error,
+    };
+  }
+  // A defect may strike after the write: only the marks can tell, so nothing is claimed here.
+  const message = error instanceof Error ? error.message : String(error);
+  return { kind: 'unexpected', answer: { kind: 'unexpected', message }, thrown: refusal('unexpected', message) };
+}
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+/** PostgreSQL went away before the first byte: the kind says that nothing was written. */
+function nothingSent(error: unknown): never {
+  throw error instanceof LedgerUnavailableError ? withoutLedger(error) : error;
+}

@@ -1,0 +1,58 @@
+/** Steps that believe what the ledger says of the past: taken only while it is held to be whole. */
+import type pg from 'pg';
+import type { ErrorKind } from '../../domain/service/error-kinds';
+import { lockFiling } from '../../ledger/filings/filing-lock';
+import { withTransaction } from '../../ledger/pool';
+import { importSends } from '../../ledger/sends/send-import';
+import { assertWhole, LedgerPutBack, StoreTrouble, type Comparison } from '../../ledger/sends/sends';
+import { refusal } from '../application-failure';
+import type { ActivityDependencies } from '../dependencies';
+
+/** What was lost in a failover was sent moments ago; anything older is a restore, of which a person must know. */
+const FAILOVER_GAP_MS = 10 * 60_000;
+
+type Needs = Pick<ActivityDependencies, 'pool' | 'documents' | 'clock' | 'logger'>;
+
+/**
+ * Runs a step on a filing in one transaction: lock, then list what the store has, then decide. The order matters: a
+ * database that is put back in between takes the transaction with it. The few sends that a failover lost are brought back
+ * here. Fails with ledger_put_back or documents_unavailable, which the workflow waits out.
+ */
+export async function onWholeLedger<T>(
+  deps: Needs,
+  filingId: string,
+  work: (client: pg.PoolClient, compared: Comparison) => Promise<T>,
+): Promise<T> {
+  const { pool, documents } = deps;
+  const step = () =>
+    withTransaction(pool, async (client) => {
+      await lockFiling(client, filingId);
+      return work(client, await assertWhole(client, documents));
+    });
+  try {
+    return await step().catch(async (error: unknown) => {
+      if (!(error instanceof LedgerPutBack) || !(await bringFailoverGapBack(deps, error))) throw error;
+      return step();
+    });
+  } catch (error) {
+    throw ledgerFailure(error)?.thrown ?? error;
+  }
+}
+
+/** What a step that found the ledger put back, or its store in trouble, fails with; null for any other error. */
+export function ledgerFailure(error: unknown): { kind: ErrorKind; message: string; thrown: Error } | null {
+  const kind =
+    error instanceof LedgerPutBack ? 'ledger_put_back' : error instanceof StoreTrouble ? 'documents_unavailable' : null;
+  if (kind === null || !(error instanceof Error)) return null;
+  return { kind, message: error.message, thrown: refusal(kind, error.message) };
+}
+
+/** @returns whether it was a failover's gap, and was brought back. */
+async function bringFailoverGapBack({ pool, documents, clock, logger }: Needs, error: LedgerPutBack): Promise<boolean> {
+  const now = clock();
+  const moments = error.unknown.map(({ record }) => (record ? now - Date.parse(record.at) : Infinity));
+  if (moments.some((age) => !(age < FAILOVER_GAP_MS))) return false;
+  const imported = await importSends(pool, documents, { at: new Date(now), by: 'worker' });
+  logger.warn({ imported }, 'the database lost sends in a failover; they were brought back from the document store');
+  return true;
+}

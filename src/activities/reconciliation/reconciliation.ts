@@ -1,0 +1,266 @@
+import type { Client } from '@temporalio/client';
+import { WorkflowNotFoundError } from '@temporalio/common';
+import { Context } from '@temporalio/activity';
+import { reconcileInput, type ReconcileInput, type ReconcileResult } from '../../domain/contracts';
+import {
+  addDays,
+  addMonths,
+  filingDateFromIso,
+  filingDateInKolkata,
+  isoFromFilingDate,
+  splitWindow,
+} from '../../domain/dates';
+import { nearMatcher } from '../../domain/reconciliation/near-match';
+import type { FindingCounts, FindingKind, ReconcileCheck } from '../../domain/reconciliation/reconciliation';
+import { saveCertificates } from '../../ledger/certificates/certificates';
+import { compareParty, type Compared } from '../../ledger/reconciliation/compare';
+import { forgetPdf, pdfProblem, saveLooks, storedPdfs, type PdfLook } from '../../ledger/reconciliation/documents';
+import {
+  countFindings,
+  leftOver,
+  noteHealed,
+  noteReasons,
+  repairable,
+  type RepairableFinding,
+} from '../../ledger/reconciliation/findings';
+import { openFilingsOf, partiesAfter, partyOf, type PartyToReconcile } from '../../ledger/reconciliation/parties';
+import { endRun, startRun } from '../../ledger/reconciliation/runs';
+import { lastReadings, readingBegins, saveWindow, windowsWithFindings } from '../../ledger/reconciliation/windows';
+import { withHeartbeat } from '../call-context';
+import { withCredentials } from '../exporters/credential-guard';
+import type { ActivityDependencies } from '../dependencies';
+
+export type { PartyToReconcile, RepairableFinding };
+
+/** A span of days as a workflow carries it: YYYY-MM-DD, `readAt` in ms since the epoch. */
+export interface Window {
+  from: string;
+  to: string;
+}
+export interface WindowReading extends Window {
+  readAt: number;
+}
+
+export interface ReconciliationPlan {
+  /** What is wrong with the input; then nothing else is there. */
+  problems: string[];
+  from: string;
+  to: string;
+}
+
+const DAY_MS = 24 * 3_600_000;
+const DEFAULT_MONTHS = 3;
+/** A window that ended longer ago than this changes rarely; it is read once a day. */
+const QUIET_AFTER_MS = 7 * DAY_MS;
+const DOCUMENTS_PER_LOOK = 200;
+/** Five PDFs a minute: twenty minutes of repairs a party and run; the next run goes on. */
+const REPAIRS_PER_RUN = 100;
+const NEAR_MATCHES = 2_000;
+
+/** Comparing the ledger with the authority, the balances and the document store. */
+export function createReconciliationActivities(deps: ActivityDependencies) {
+  const { pool, api, documents, clock, logger, mode, settings } = deps;
+  const now = () => new Date(clock());
+
+  return {
+    /** Checks the input, settles the dates and records that the run began. */
+    async planReconciliation(args: {
+      input: ReconcileInput;
+      runId: string;
+      workflowId: string;
+    }): Promise<ReconciliationPlan> {
+      const { input, runId, workflowId } = args;
+      const parsed = reconcileInput.safeParse(input);
+      const problems = (parsed.error?.issues ?? []).map(
+        ({ path, message }) => `${path.join('.') || 'input'}: ${message}`,
+      );
+      if (parsed.success && parsed.data.mode !== mode) {
+        problems.push(`The reconciliation is for ${input.mode} mode, but this worker's key works in ${mode} mode.`);
+      }
+      if (problems.length > 0) return { problems, from: '', to: '' };
+      const today = filingDateInKolkata(clock());
+      const to = input.to ?? isoFromFilingDate(today);
+      const from = input.from ?? isoFromFilingDate(addDays(addMonths(filingDateFromIso(to), -DEFAULT_MONTHS), 1));
+      await startRun(pool, { runId, mode, workflowId, exporterId: input.exporterId ?? null, from, to, at: now() });
+      return { problems: [], from, to };
+    },
+
+    /** The next parties to compare; the one of a named exporter. `next` is null after the last page. */
+    async partiesToReconcile(args: {
+      exporterId?: string;
+      after: number;
+      limit: number;
+    }): Promise<{ parties: PartyToReconcile[]; next: number | null }> {
+      if (args.exporterId !== undefined) {
+        const party = await partyOf(pool, args.exporterId);
+        return { parties: party ? [party] : [], next: null };
+      }
+      const parties = await partiesAfter(pool, { mode, after: args.after, limit: args.limit });
+      return { parties, next: parties.length < args.limit ? null : (parties.at(-1)?.partyId ?? null) };
+    },
+
+    /**
+     * Cuts a span into windows that fetch-details takes (at most three months), and says which have to be read: windows that
+     * ended more than a week ago and hold no open finding are not read twice a day.
+     */
+    async certificateWindows(args: {
+      partyId: number;
+      from: string;
+      to: string;
+    }): Promise<{ read: Window[]; known: WindowReading[] }> {
+      const windows = splitWindow(filingDateFromIso(args.from), filingDateFromIso(args.to)).map((window) => ({
+        from: isoFromFilingDate(window.from),
+        to: isoFromFilingDate(window.to),
+      }));
+      const readings = await lastReadings(pool, { partyId: args.partyId, windows });
+      const open = await windowsWithFindings(pool, { partyId: args.partyId, windows });
+      const read: Window[] = [];
+      const known: WindowReading[] = [];
+      windows.forEach((window, index) => {
+        const readAt = readings[index];
+        const quiet = Date.parse(`${window.to}T00:00:00Z`) < clock() - QUIET_AFTER_MS;
+        if (readAt && quiet && !open[index] && readAt.getTime() > clock() - DAY_MS) {
+          known.push({ ...window, readAt: readAt.getTime() });
+        } else read.push(window);
+      });
+      return { read, known };
+    },
+
+    /** Reads every certificate issued in a window into the ledger (spec: "POST /genebrc/fetch-details"). */
+    async readCertificates(args: {
+      partyId: number;
+      exporterId: string;
+      iecCode: string;
+      from: string;
+      to: string;
+    }): Promise<WindowReading & { certificates: number }> {
+      const { partyId, exporterId, iecCode, from, to } = args;
+      const readAt = await readingBegins(pool);
+      const details = await withCredentials(deps, exporterId, () =>
+        withHeartbeat(exporterId, (context) =>
+          api.fetchDetails(
+            {
+              platformCustomerId: exporterId,
+              iecCode,
+              eBRCIssueFromDt: filingDateFromIso(from),
+              eBRCIssueToDt: filingDateFromIso(to),
+            },
+            context,
+          ),
+        ),
+      );
+      await saveCertificates(pool, { exporterId, details, at: now() });
+      await saveWindow(pool, { partyId, from, to, readAt });
+      return { from, to, readAt: readAt.getTime(), certificates: details.length };
+    },
+
+    /** Hashes the next stored PDFs of a party. `next` is null after the last one. */
+    async checkDocuments(args: {
+      partyId: number;
+      after: string;
+    }): Promise<{ looked: number; problems: number; next: string | null }> {
+      const { partyId, after } = args;
+      const stored = await storedPdfs(pool, { partyId, after, limit: DOCUMENTS_PER_LOOK });
+      const looks: PdfLook[] = [];
+      for (const { eBRCNumber, document, sha256 } of stored) {
+        Context.current().heartbeat({ looked: looks.length });
+        const found = (await documents.exists(document)) ? await documents.sha256Of(document) : null;
+        looks.push({ eBRCNumber, found, problem: found === null ? 'missing' : found === sha256 ? null : 'damaged' });
+      }
+      await saveLooks(pool, { partyId, looks, at: now() });
+      const problems = looks.filter(({ problem }) => problem !== null).length;
+      const next = stored.length < DOCUMENTS_PER_LOOK ? null : (stored.at(-1)?.eBRCNumber ?? null);
+      return { looked: looks.length, problems, next };
+    },
+
+    /** Compares a party and opens, renews and closes its findings. */
+    async compareLedger(args: {
+      partyId: number;
+      checks: ReconcileCheck[];
+      windows: WindowReading[];
+    }): Promise<Compared> {
+      const { partyId, checks } = args;
+      const windows = args.windows.map((window) => ({ ...window, readAt: new Date(window.readAt) }));
+      const compared = await compareParty(pool, {
+        mode,
+        partyId,
+        checks,
+        windows,
+        withoutWorkflow: checks.includes('filings') ? await filingsWithoutWorkflow(partyId) : [],
+        overdueAfterMs: settings.overdueAfterMs,
+        at: now(),
+      });
+      if (checks.includes('certificates')) await explainNearMatches(partyId);
+      logger.info({ partyId, ...compared }, 'reconciled');
+      return compared;
+    },
+
+    /** What may be put right without a person. */
+    repairsOf: ({ partyId }: { partyId: number }): Promise<RepairableFinding[]> =>
+      repairable(pool, { partyId, limit: REPAIRS_PER_RUN }),
+
+    /** Sets a damaged PDF aside, so that the certificate is fetched again. False where nothing is wrong with it any more. */
+    async prepareRefetch({
+      partyId,
+      eBRCNumber,
+    }: {
+      partyId: number;
+      eBRCNumber: string;
+    }): Promise<{ fetch: boolean }> {
+      const problem = await pdfProblem(pool, partyId, eBRCNumber);
+      if (problem === null) return { fetch: false };
+      // The file first: a download finds what lies under the name, and would take a damaged one for the certificate.
+      if (problem === 'damaged') await documents.setAside({ name: eBRCNumber, kind: 'pdf', mode });
+      await forgetPdf(pool, partyId, eBRCNumber);
+      return { fetch: true };
+    },
+
+    /** Keeps what was done about a finding. */
+    noteHealed: (args: { partyId: number; kind: FindingKind; subject: string; healed: string }): Promise<void> =>
+      noteHealed(pool, args),
+
+    /** Ends the run: what is open now, of what was reconciled. */
+    async endReconciliation(args: { runId: string; exporterId?: string; result: ReconcileResult }): Promise<{
+      counts: FindingCounts;
+    }> {
+      const party = args.exporterId === undefined ? null : await partyOf(pool, args.exporterId);
+      const counts = await countFindings(pool, { mode, partyId: party?.partyId });
+      await endRun(pool, { runId: args.runId, result: { ...args.result, counts }, at: now() });
+      return { counts };
+    },
+  };
+
+  /** Open filings whose workflow has ended or is gone, by describe alone: lists lag, and an unreachable server says nothing. */
+  async function filingsWithoutWorkflow(partyId: number): Promise<string[]> {
+    const lost: string[] = [];
+    for (const { filingId, workflowId } of await openFilingsOf(pool, { mode, partyId })) {
+      if (!(await isRunning(deps.client(), workflowId))) lost.push(filingId);
+    }
+    return lost;
+  }
+
+  /** Certificates that no row claims, each with the rows of ours that come near. */
+  async function explainNearMatches(partyId: number): Promise<void> {
+    const sides = await leftOver(pool, { partyId, limit: NEAR_MATCHES });
+    const near = nearMatcher(sides.filter(({ side }) => side === 'ours'));
+    const reasons = sides
+      .filter(({ side }) => side === 'theirs')
+      .flatMap((theirs) => {
+        const matches = near(theirs);
+        if (matches.length === 0) return [];
+        const text = matches.map((match) => `${match.id} (${match.reasons.join(', ')})`).join('; ');
+        return [{ id: theirs.id, reason: `no row of ours agrees in everything; near: ${text}` }];
+      });
+    if (reasons.length > 0) await noteReasons(pool, reasons);
+  }
+}
+
+async function isRunning(client: Client, workflowId: string): Promise<boolean> {
+  try {
+    const { status } = await client.workflow.getHandle(workflowId).describe();
+    return status.name === 'RUNNING' || status.name === 'CONTINUED_AS_NEW';
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return false;
+    throw error;
+  }
+}

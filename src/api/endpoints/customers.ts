@@ -1,0 +1,93 @@
+import { z } from 'zod';
+import type { Operation } from '../../domain/service/operations';
+import type { Caller, CallRequest } from '../http/call';
+import type { CallContext, FilingApi } from '../client-types';
+import { callJson, jsonBody, outgoing } from './json-call';
+import { MAX_PAGE_SIZE, allPages, readPage, type Page } from './paging';
+import { createCustomerBody, credentialsBody, customer, updateCustomerBody } from '../schemas/customers';
+
+type CustomerApi = Pick<
+  FilingApi,
+  'createCustomer' | 'getCustomer' | 'updateCustomer' | 'listCustomers' | 'checkCredentials'
+>;
+
+const identifier = z.string().min(1, 'the customer id is empty');
+
+/**
+ * A page in either of its shapes, its items parsed; null stands for one that cannot be read, so that a full page still
+ * counts as full.
+ */
+export function pageOf<T>(item: z.ZodType<T>): z.ZodType<{ items: (T | null)[]; totalPages: number | null }> {
+  return z
+    .unknown()
+    .transform((value, context): Page => {
+      const page = readPage(value);
+      if (page !== null) return page;
+      context.addIssue({ code: 'custom', message: 'neither a list nor an object with one list in it' });
+      return z.NEVER;
+    })
+    .pipe(z.object({ items: z.array(item.nullable().catch(null)), totalPages: z.number().nullable() }));
+}
+
+const PAGE = pageOf(customer);
+
+/** The items of a list that can be read. One that cannot must not hide the others; it is counted and told. */
+export async function* readable<T>(
+  caller: Caller,
+  operation: Operation,
+  items: AsyncIterable<T | null>,
+): AsyncGenerator<T> {
+  let unread = 0;
+  for await (const item of items) {
+    if (item === null) unread += 1;
+    else yield item;
+  }
+  caller.noteUnread(operation, unread);
+}
+
+/** Customers and their credentials (spec: "POST /platform-customers" to "check-dgft-credentials"). */
+export function createCustomerApi(caller: Caller): CustomerApi {
+  function forCustomer(operation: Operation, id: string): Pick<CallRequest, 'operation' | 'params'> {
+    return { operation, params: { id: outgoing(operation, identifier, id) } };
+  }
+
+  async function* listCustomers(query: { search?: string; limit?: number }, call: CallContext) {
+    const limit = Math.min(Math.max(query.limit ?? MAX_PAGE_SIZE, 1), MAX_PAGE_SIZE);
+    const list = (page: number) => ({
+      operation: 'listCustomers' as const,
+      query: { page, limit, search: query.search },
+    });
+    yield* readable(
+      caller,
+      'listCustomers',
+      allPages(limit, (page) => callJson(caller, list(page), call, PAGE)),
+    );
+  }
+
+  return {
+    createCustomer: async (input, call = {}) => {
+      const body = outgoing('createCustomer', createCustomerBody, { ...input, type: 'customer' });
+      const request: CallRequest = {
+        operation: 'createCustomer',
+        ...jsonBody(body),
+        secrets: [body.dgftPassword],
+      };
+      return callJson(caller, request, call, customer);
+    },
+    getCustomer: async (id, call = {}) => callJson(caller, forCustomer('getCustomer', id), call, customer),
+    updateCustomer: async (id, patch, call = {}) => {
+      const body = outgoing('updateCustomer', updateCustomerBody, patch);
+      return callJson(caller, { ...forCustomer('updateCustomer', id), ...jsonBody(body) }, call, customer);
+    },
+    listCustomers: (query = {}, call = {}) => listCustomers(query, call),
+    checkCredentials: async (id, credentials, call = {}) => {
+      const body = outgoing('checkCredentials', credentialsBody, credentials);
+      const request: CallRequest = {
+        ...forCustomer('checkCredentials', id),
+        ...jsonBody(body),
+        secrets: [body.dgftPassword],
+      };
+      return callJson(caller, request, call, customer);
+    },
+  };
+}

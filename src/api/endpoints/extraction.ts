@@ -1,0 +1,133 @@
+import type { Readable } from 'node:stream';
+import type { Operation } from '../../domain/service/operations';
+import { cutText } from '../../domain/text';
+import { MAX_EXTRACTION_BYTES, pdfProblem } from '../../domain/extraction/pdf-problem';
+import { createCaller, type Caller, type CallerOptions } from '../http/call';
+import type { CallContext } from '../client-types';
+import { ApiError } from '../errors/api-error';
+import { readEnvelope, readText } from '../http/answers';
+import { cleanAnswer, parseJson } from '../schemas/clean';
+import { createRedactor, type Redactor } from '../errors/redact';
+import { multipartBody, readUpload, unsendable } from './multipart';
+
+export interface ExtractionInput {
+  /** Path of the PDF, or its content. */
+  file: string | Readable | Buffer;
+  fileName: string;
+}
+
+/**
+ * Answer of the extraction service. The field contents of `data` are not specified; they are kept as they come. Where the
+ * answer has another shape than the specification's, `problem` says so, `data` is null and `answer` has all of it.
+ */
+export interface Extraction {
+  status: string | null;
+  data: Record<string, unknown> | null;
+  answer: unknown;
+  problem: string | null;
+}
+
+/** The extraction service (spec: "Extraction service"). Rejects with `ApiError`. */
+export interface ExtractionApi {
+  extractShippingBill(input: ExtractionInput, call?: CallContext): Promise<Extraction>;
+  extractShippingBillFull(input: ExtractionInput, call?: CallContext): Promise<Extraction>;
+  extractInvoice(input: ExtractionInput, call?: CallContext): Promise<Extraction>;
+  close(): Promise<void>;
+}
+
+/** `url` and `key` are the extraction service's own; without them every call is refused as extraction_unconfigured. */
+export type ExtractionApiOptions = Omit<CallerOptions, 'baseUrl' | 'apiKey' | 'budget'> & {
+  url?: string;
+  key?: string;
+};
+
+const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
+/** What stands in a document (terms, descriptions) may be longer than what the filing service says. */
+const MAX_TEXT_BYTES = 64 * 1024;
+
+export function createExtractionApi(options: ExtractionApiOptions): ExtractionApi {
+  const { url, key, ...rest } = options;
+  const caller = url && key ? createCaller({ ...rest, baseUrl: url, apiKey: key }) : null;
+  const extract =
+    (operation: Operation) =>
+    (input: ExtractionInput, call: CallContext = {}) =>
+      caller === null
+        ? Promise.reject(unconfigured(operation))
+        : extractWith({ caller, operation, redact: createRedactor([key]) }, input, call);
+  return {
+    extractShippingBill: extract('extractShippingBill'),
+    extractShippingBillFull: extract('extractShippingBillFull'),
+    extractInvoice: extract('extractInvoice'),
+    close: async () => caller?.close(),
+  };
+}
+
+async function extractWith(
+  deps: { caller: Caller; operation: Operation; redact: Redactor },
+  input: ExtractionInput,
+  call: CallContext,
+): Promise<Extraction> {
+  const { caller, operation, redact } = deps;
+  const content = await readUpload(operation, input.file, MAX_EXTRACTION_BYTES);
+  const problem = pdfProblem(content);
+  if (problem !== null) throw unsendable(operation, problem.message);
+  const fileName = input.fileName.replace(/[\r\n"\\/]/gu, '_') || 'document.pdf';
+  const request = {
+    operation,
+    maxBytes: MAX_ANSWER_BYTES,
+    ...(await multipartBody({ content, fileName, contentType: 'application/pdf' })),
+    readRefusal: (raw: string, status: number) =>
+      NOT_ABOUT_THE_DOCUMENT.includes(status) ? null : refusalIn(readJson(raw, redact), { operation, status }),
+  };
+  return caller.call(request, call, async ({ body, status }) => {
+    const raw = await readText(body, MAX_ANSWER_BYTES);
+    const answer = readEnvelope(raw, { textBytes: MAX_TEXT_BYTES, redact });
+    const refusal = refusalIn(answer, { operation, status });
+    if (refusal !== null) throw refusal;
+    return extractionOf(answer);
+  });
+}
+
+/** Whatever these say, it is about the key or the number of calls, and not about the document. */
+const NOT_ABOUT_THE_DOCUMENT: readonly number[] = [401, 403, 429];
+
+/** `status: error`, in whatever HTTP status, is an answer: the document cannot be read, and a repeat would read the same. */
+function refusalIn(answer: unknown, { operation, status }: { operation: Operation; status: number }): ApiError | null {
+  if (!isObject(answer) || textOf(answer.status)?.toLowerCase() !== 'error') return null;
+  const why = [answer.message, answer.error, answer.data].map(reasonIn).find((reason) => reason !== undefined);
+  const message = `${operation}: ${cutText(why ?? 'the service says status error and no reason')}`;
+  return new ApiError({ kind: 'refused', operation, status, message });
+}
+
+function reasonIn(value: unknown): string | undefined {
+  return isObject(value) ? (textOf(value.message) ?? textOf(value.error) ?? textOf(value.reason)) : textOf(value);
+}
+
+function extractionOf(answer: unknown): Extraction {
+  const whole = isObject(answer) ? answer : {};
+  const status = textOf(whole.status) ?? null;
+  if (isObject(whole.data)) return { status, data: whole.data, answer, problem: null };
+  const problem = 'the answer has another shape than the specification shows: no object `data`';
+  return { status, data: null, answer, problem };
+}
+
+function readJson(raw: string, redact: Redactor): unknown {
+  try {
+    return cleanAnswer(parseJson(raw), { redact });
+  } catch {
+    return null;
+  }
+}
+
+function unconfigured(operation: Operation): ApiError {
+  const message = 'Extraction is not configured: set EBRC_EXTRACTION_URL and EBRC_EXTRACTION_KEY.';
+  return new ApiError({ kind: 'extraction_unconfigured', operation, message });
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' && value.trim() !== '' ? value : undefined;
+}

@@ -1,0 +1,137 @@
+import { z } from 'zod';
+import { BadAnswerError, parseAnswer, readEnvelope, readText, unknownRemarks } from '../http/answers';
+import type { Caller, CallRequest } from '../http/call';
+import type { BulkUploadInput, CallContext, FilingApi, SubmissionResult, SubmitContext } from '../client-types';
+import { createDownload } from './download';
+import { ApiError } from '../errors/api-error';
+import { callJson, jsonBody, outgoing } from './json-call';
+import { isAbsent, recordList } from '../schemas/tolerant';
+import { multipartBody, readUpload } from './multipart';
+import { readPage } from './paging';
+import {
+  bulkUploadAnswer,
+  bulkUploadQuery,
+  certificateDetail,
+  fetchDetailsBody,
+  pushAnswer,
+  pushMessage,
+  requestStatus,
+  statusBody,
+} from '../schemas/filings';
+import { namedByRow } from './push-rows';
+
+type FilingsApi = Pick<FilingApi, 'pushIrm' | 'bulkUpload' | 'status' | 'fetchDetails' | 'downloadPdf'>;
+
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+const MAX_WORKBOOK_BYTES = 5 * 1024 * 1024;
+const MAX_PDF_BYTES = 64 * 1024 * 1024;
+
+const KNOWN_PUSH_FIELDS = ['dgftAckId', 'requestId', 'ackStatus', 'recordResCount', 'errorDetails'];
+const KNOWN_BULK_FIELDS = [...KNOWN_PUSH_FIELDS, 'parsedRowCount', 'irmNumbers', 'irms'];
+
+const fileName = z
+  .string()
+  .regex(/^[^\r\n"\\/]+\.xlsx?$/iu, 'fileName must be a plain name that ends in .xlsx or .xls');
+const downloadQuery = z.strictObject({ eBRCNumber: z.string().min(1), platformCustomerId: z.string().min(1) });
+
+const CERTIFICATES = recordList(certificateDetail);
+
+/** What a service says that answers with words where there is nothing to list. */
+const NOTHING_FOUND = /\bno\b.*\b(records?|data|details?|certificates?|e-?brcs?)\b|\bnot? (found|available|exist)/iu;
+
+/**
+ * The list of fetch-details, in a shape of its own or as a page. An object of another shape is no empty list: the
+ * certificates from before a send must not go missing.
+ */
+const certificateList = z.unknown().transform((value, context) => {
+  const page = readPage(value)?.items;
+  if (page !== undefined || isAbsent(value)) return CERTIFICATES.parse(page);
+  const single = CERTIFICATES.parse(value);
+  if (single.records.some((each) => each.eBRCNumber !== null)) return single;
+  const message: unknown = single.records[0]?.message;
+  if (typeof message === 'string' && NOTHING_FOUND.test(message)) return CERTIFICATES.parse([]);
+  context.addIssue({ code: 'custom', message: 'neither a list nor a certificate' });
+  return z.NEVER;
+});
+
+/** Filing, its status and its certificates (spec: "POST /genebrc/push-irm" to "GET /genebrc/download-pdf"). */
+export function createFilingsApi(caller: Caller): FilingsApi {
+  const download = createDownload(caller);
+
+  return {
+    pushIrm: async (message, call) => {
+      try {
+        const body = outgoing('pushIrm', pushMessage, message);
+        const request: CallRequest = { operation: 'pushIrm', ...jsonBody(body) };
+        return await submit(caller, request, call, pushAnswer, KNOWN_PUSH_FIELDS);
+      } catch (error) {
+        throw error instanceof ApiError ? namedByRow(error, message) : error;
+      }
+    },
+    bulkUpload: async (input, call) => {
+      const { query, request } = await bulkRequest(input);
+      return submit(caller, { ...request, query }, call, bulkUploadAnswer, KNOWN_BULK_FIELDS);
+    },
+    status: async (query, call = {}) => {
+      const body = outgoing('status', statusBody, query);
+      const status = await callJson(caller, { operation: 'status', ...jsonBody(body) }, call, requestStatus);
+      caller.noteUnread('status', status.unreadEntries);
+      return status;
+    },
+    fetchDetails: async (query, call = {}) => {
+      const body = outgoing('fetchDetails', fetchDetailsBody, query);
+      try {
+        const list = await callJson(caller, { operation: 'fetchDetails', ...jsonBody(body) }, call, certificateList);
+        caller.noteUnread('fetchDetails', list.unread);
+        return list.records;
+      } catch (error) {
+        // A 404 that says that there is none is an answer to a question for a list.
+        if (error instanceof ApiError && error.kind === 'certificate_not_ready') return [];
+        throw error;
+      }
+    },
+    downloadPdf: async (certificate, sink, call = {}) => {
+      const { eBRCNumber, platformCustomerId } = outgoing('downloadPdf', downloadQuery, certificate);
+      const request: CallRequest = {
+        operation: 'downloadPdf',
+        params: { eBRCNumber },
+        query: { platformCustomerId },
+        maxBytes: MAX_PDF_BYTES,
+      };
+      return download(request, sink, call);
+    },
+  };
+}
+
+async function bulkRequest(input: BulkUploadInput) {
+  const { file, fileName: name, ...fields } = input;
+  const query = outgoing('bulkUpload', bulkUploadQuery, fields);
+  const content = await readUpload('bulkUpload', file, MAX_WORKBOOK_BYTES);
+  const contentType = /\.xlsx$/iu.test(name)
+    ? 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'
+    : 'application/vnd.ms-excel';
+  const part = { content, fileName: outgoing('bulkUpload', fileName, name), contentType };
+  return { query, request: { operation: 'bulkUpload' as const, ...(await multipartBody(part)) } };
+}
+
+/** Makes a submission. An answer that cannot be read proves nothing, so it comes out as outcome_unknown. */
+async function submit<T>(
+  caller: Caller,
+  request: CallRequest,
+  call: SubmitContext,
+  schema: z.ZodType<T>,
+  known: readonly string[],
+): Promise<SubmissionResult<T>> {
+  const context: CallContext = call;
+  return caller.call({ ...request, beforeWrite: call.beforeWrite }, context, async (answer) => {
+    const raw = await readText(answer.body, MAX_ANSWER_BYTES);
+    const data = readEnvelope(raw);
+    if (typeof data !== 'object' || data === null) throw new BadAnswerError('the answer has no acknowledgement', raw);
+    return {
+      parsed: parseAnswer(schema, data, raw),
+      raw,
+      status: answer.status,
+      warnings: unknownRemarks(data, known),
+    };
+  });
+}

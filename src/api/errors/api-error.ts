@@ -1,0 +1,65 @@
+import type { ErrorKind } from '../../domain/service/error-kinds';
+import type { Operation } from '../../domain/service/operations';
+
+/** One field's complaint. `row` is the Excel row of a bulk upload (header is 1); `field` the JSON field name. */
+export interface FieldError {
+  row?: number;
+  field?: string;
+  message: string;
+}
+
+export interface ApiErrorDetails {
+  kind: ErrorKind;
+  operation: Operation;
+  message: string;
+  /** HTTP status, where an answer came. */
+  status?: number;
+  errorCode?: string;
+  requestId?: string;
+  requiresPasswordUpdate?: boolean;
+  fieldErrors?: FieldError[];
+  causes?: string[];
+  path?: string;
+  timestamp?: string;
+  /** When a repeat makes sense at the earliest, where the answer says so. */
+  retryAfterMs?: number;
+  /** Start of the answer's body, for evidence; redacted. */
+  bodyExcerpt?: string;
+  cause?: unknown;
+}
+
+/**
+ * A failed call, in the one shape everything above the client knows. Branch on `kind`. Texts that came from the
+ * service are already redacted: neither the API key nor a portal password is in any property, nor in the cause.
+ */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  readonly kind: ErrorKind;
+  readonly operation: Operation;
+  readonly status?: number;
+  readonly errorCode?: string;
+  readonly requestId?: string;
+  readonly requiresPasswordUpdate?: boolean;
+  readonly fieldErrors: FieldError[];
+  readonly causes?: string[];
+  readonly path?: string;
+  readonly timestamp?: string;
+  readonly retryAfterMs?: number;
+  readonly bodyExcerpt?: string;
+
+  constructor(details: ApiErrorDetails) {
+    super(details.message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.kind = details.kind;
+    this.operation = details.operation;
+    this.status = details.status;
+    this.errorCode = details.errorCode;
+    this.requestId = details.requestId;
+    this.requiresPasswordUpdate = details.requiresPasswordUpdate;
+    this.fieldErrors = details.fieldErrors ?? [];
+    this.causes = details.causes;
+    this.path = details.path;
+    this.timestamp = details.timestamp;
+    this.retryAfterMs = details.retryAfterMs;
+    this.bodyExcerpt = details.bodyExcerpt;
+  }
+}

@@ -1,0 +1,182 @@
+import type { ErrorKind } from '../../domain/service/error-kinds';
+import { OPERATIONS, OPERATION_NAMES, type Operation } from '../../domain/service/operations';
+import type { ErrorBody } from './error-body';
+import type { TransportError } from '../http/transport-error';
+
+/** Error codes and the kinds they are (spec: "Credential and download errors"). They decide before any status. */
+const BY_ERROR_CODE: Readonly<Record<string, ErrorKind>> = {
+  DGFT_CREDENTIALS_INVALID: 'credentials_invalid',
+  DGFT_ACCOUNT_LOCKED: 'account_locked',
+  DGFT_CREDENTIALS_MISSING: 'credentials_missing',
+  EBRC_NOT_FOUND: 'certificate_not_ready',
+  DGFT_PORTAL_UNAVAILABLE: 'portal_unavailable',
+  DGFT_IP_ACTIVATION_PENDING: 'activation_pending',
+};
+
+const CUSTOMER_ENDPOINTS: readonly Operation[] = [
+  'createCustomer',
+  'getCustomer',
+  'updateCustomer',
+  'listCustomers',
+  'checkCredentials',
+];
+
+/**
+ * The one place that reads messages: answers for which the specification gives no code (spec: "Customer endpoints",
+ * "Validate credentials", "Push, status, fetch-details"). The first row that fits decides; none does, and the status
+ * alone does.
+ */
+const BY_MESSAGE: readonly {
+  statuses: readonly number[];
+  operations: readonly Operation[];
+  pattern: RegExp;
+  kind: ErrorKind;
+}[] = [
+  // The address may stand between the words.
+  {
+    statuses: [400, 409],
+    operations: CUSTOMER_ENDPOINTS,
+    pattern: /\be-?mail\b.{0,400}\balready (exists|in use|registered|taken)/isu,
+    kind: 'email_taken',
+  },
+  {
+    statuses: [400, 409],
+    operations: CUSTOMER_ENDPOINTS,
+    pattern: /DGFT username already (in use|aligned)/iu,
+    kind: 'dgft_username_taken',
+  },
+  {
+    statuses: [400, 409],
+    operations: ['checkCredentials'],
+    pattern: /credentials are already set/iu,
+    kind: 'credentials_already_set',
+  },
+  {
+    statuses: [400, 401, 409, 422],
+    operations: ['checkCredentials'],
+    pattern: /invalid DGFT credentials/iu,
+    kind: 'credentials_rejected',
+  },
+  {
+    statuses: [400],
+    operations: ['fetchDetails'],
+    pattern: /\b(3|three)[ -]?months?\b|date (range|window)/iu,
+    kind: 'window_too_wide',
+  },
+  // The web framework's own 404: a wrong address, and nothing about the client or the request.
+  { statuses: [404], operations: OPERATION_NAMES, pattern: /^Cannot (GET|POST|PATCH) /u, kind: 'not_found' },
+  // A 404 about the client must not pass for one about the request: the rows of a request nobody knows are freed.
+  {
+    statuses: [404],
+    operations: ['status', 'downloadPdf', 'fetchDetails'],
+    pattern: /\bcustomer\b/iu,
+    kind: 'customer_not_found',
+  },
+  // Nothing to list, said as a 404: no certificate was issued in the window.
+  {
+    statuses: [404],
+    operations: ['fetchDetails'],
+    pattern:
+      /\bno\b.{0,80}\b(records?|data|details?|certificates?|e-?brcs?)\b|\b(records?|data|details?|certificates?|e-?brcs?)\b.{0,80}\bnot\b/iu,
+    kind: 'certificate_not_ready',
+  },
+];
+
+/** What a well-formed 404 without a code means where it is not about the client. */
+const NOT_FOUND: Partial<Readonly<Record<Operation, ErrorKind>>> = {
+  createCustomer: 'not_found',
+  listCustomers: 'not_found',
+  status: 'request_not_found',
+  downloadPdf: 'certificate_not_ready',
+  extractShippingBill: 'not_found',
+  extractShippingBillFull: 'not_found',
+  extractInvoice: 'not_found',
+};
+
+/** Refusals that the specification documents for a submission: with a readable body they prove that it was not taken. */
+const DOCUMENTED_REFUSALS: readonly number[] = [400, 401, 403, 404, 409, 422];
+
+/** The kind of an answer outside 2xx, from its error code, then its status, then (in one table) its message. */
+export function classifyAnswer(operation: Operation, status: number, body: ErrorBody): ErrorKind {
+  if (OPERATIONS[operation].submits) return classifySubmission(operation, status, body);
+  if (status === 429) return 'rate_limited';
+  return kindOfAnswer(operation, status, body);
+}
+
+/**
+ * A 5xx never proves that nothing was filed, not even DGFT_PORTAL_UNAVAILABLE: the portal may have taken the filing
+ * before it misbehaved. A refusal proves it only where it can be read: a page of HTML comes from something between us
+ * and the service, and so may a redirect or a status that the specification does not name. 429 and 413 are the
+ * exceptions: both say by their meaning that the request was not processed.
+ */
+function classifySubmission(operation: Operation, status: number, body: ErrorBody): ErrorKind {
+  if (status === 429) return 'rate_limited';
+  if (status === 413) return 'refused';
+  if (!DOCUMENTED_REFUSALS.includes(status) || !body.wellFormed) return 'outcome_unknown';
+  const kind = kindOfAnswer(operation, status, body);
+  return kind === 'portal_unavailable' ? 'outcome_unknown' : kind;
+}
+
+function kindOfAnswer(operation: Operation, status: number, body: ErrorBody): ErrorKind {
+  const coded = body.errorCode === undefined ? undefined : BY_ERROR_CODE[body.errorCode.trim().toUpperCase()];
+  if (coded !== undefined) return coded;
+  // A code that is new, or none: what the service says of the password is as plain (spec: "Credential and download errors").
+  if ((status === 409 || status === 422) && body.requiresPasswordUpdate === true) return 'credentials_invalid';
+  const worded = BY_MESSAGE.find(
+    (row) =>
+      row.statuses.includes(status) && row.operations.includes(operation) && row.pattern.test(body.message ?? ''),
+  );
+  if (worded !== undefined) return worded.kind;
+  if (status >= 500) {
+    return status === 500 && operation === 'checkCredentials' ? 'credential_check_failed' : 'server_error';
+  }
+  switch (status) {
+    case 400:
+      return badRequest(operation, body);
+    case 401:
+      return 'unauthorized';
+    case 403:
+      return 'forbidden';
+    case 404:
+      return body.wellFormed ? (NOT_FOUND[operation] ?? 'customer_not_found') : 'not_found';
+    case 409:
+      return 'conflict';
+    case 422:
+      return body.fieldErrors.length > 0 ? 'validation_failed' : 'refused';
+    default:
+      return status >= 400 ? 'refused' : 'bad_answer';
+  }
+}
+
+function badRequest(operation: Operation, body: ErrorBody): ErrorKind {
+  if (!body.wellFormed) return 'bad_answer';
+  // A check that is refused for a reason that nobody has shown says nothing about the credentials.
+  if (
+    operation === 'checkCredentials' &&
+    body.fieldErrors.length === 0 &&
+    !/validation failed/iu.test(body.message ?? '')
+  ) {
+    return 'refused';
+  }
+  if (operation !== 'bulkUpload') return 'validation_failed';
+  // A workbook is complained about by row, or as a whole (more than 999 rows); the query's fields only by name.
+  const aboutFields = body.fieldErrors.length > 0 && body.fieldErrors.every((error) => error.row === undefined);
+  return aboutFields ? 'validation_failed' : 'workbook_rejected';
+}
+
+/** The kind of an exchange that did not end with a whole answer. */
+export function classifyTransport(operation: Operation, error: TransportError): ErrorKind {
+  if (error.reason === 'before_write') return 'attempt_closed';
+  if (!error.written) return error.reason === 'cancelled' ? 'cancelled' : 'not_sent';
+  if (OPERATIONS[operation].submits) return 'outcome_unknown';
+  switch (error.reason) {
+    case 'cancelled':
+      return 'cancelled';
+    case 'timeout':
+      return 'timeout';
+    case 'too_large':
+      return 'bad_answer';
+    case 'network':
+      return 'connection_lost';
+  }
+}

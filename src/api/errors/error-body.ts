@@ -1,0 +1,110 @@
+import { cutList } from '../http/answers';
+import { cleanAnswer, cleanWords, parseJson } from '../schemas/clean';
+import type { FieldError } from './api-error';
+import type { Redactor } from './redact';
+
+/** What could be read out of the body of an error answer (spec: "Errors"). */
+export interface ErrorBody {
+  /** Whether it is a JSON object with a message or a code, as every error of the service is, or speaks of the password. */
+  wellFormed: boolean;
+  message?: string;
+  errorCode?: string;
+  requestId?: string;
+  requiresPasswordUpdate?: boolean;
+  fieldErrors: FieldError[];
+  causes?: string[];
+  path?: string;
+  timestamp?: string;
+}
+
+/**
+ * Reads an error body: `statusCode/message`, `code/message`, the same inside an `error` object, a message that is a
+ * list, and anything else (HTML of a proxy, nothing, JSON cut short), which is not well-formed. Never throws. Every text
+ * of it is cleaned and cut, and passes through `redact` after decoding: escapes could hide a secret from it before.
+ */
+export function parseErrorBody(text: string, redact: Redactor): ErrorBody {
+  const body = parseObject(text, redact);
+  if (body === null) return { wellFormed: false, fieldErrors: [] };
+  const source = isObject(body.error) ? { ...body, ...body.error } : body;
+  const messages = Array.isArray(source.message) ? cutList(source.message, MAX_ERRORS).map(asText) : [];
+  const message =
+    messages.length > 0 ? cleanWords(messages.join('; ')) : (string(source.message) ?? string(source.error));
+  const errorCode = string(source.errorCode) ?? codeWord(source.code);
+  const errors = errorList(source.errors) ?? messages;
+  const requiresPasswordUpdate = truth(source.requiresPasswordUpdate);
+  return {
+    wellFormed: message !== undefined || errorCode !== undefined || requiresPasswordUpdate === true,
+    message,
+    errorCode,
+    requestId: string(source.requestId),
+    requiresPasswordUpdate,
+    fieldErrors: cutList(errors, MAX_ERRORS).map(parseFieldError),
+    causes: Array.isArray(source.causes) ? cutList(source.causes, MAX_CAUSES).map(asText) : undefined,
+    path: string(source.path),
+    timestamp: string(source.timestamp),
+  };
+}
+
+/** More complaints than a workbook has rows are read by nobody. */
+const MAX_ERRORS = 1_000;
+const MAX_CAUSES = 20;
+
+/** `errors` as a list; one text or one record is a list of one, and a record of lists its texts by field. */
+function errorList(errors: unknown): unknown[] | null {
+  if (Array.isArray(errors)) return (errors as unknown[]).filter((entry) => entry !== null && entry !== '');
+  if (typeof errors === 'string') return errors.trim() === '' ? null : [errors];
+  if (!isObject(errors) || Object.keys(errors).length === 0) return null;
+  if ('message' in errors || 'field' in errors) return [errors];
+  return Object.entries(errors).flatMap(([field, said]) =>
+    (Array.isArray(said) ? (said as unknown[]) : [said]).map((entry) => ({ field, message: asText(entry) })),
+  );
+}
+
+/** An entry of `errors`: `field: text` for customer endpoints and push, an object with row and field for workbooks. */
+function parseFieldError(entry: unknown): FieldError {
+  if (isObject(entry)) {
+    const row = typeof entry.row === 'number' || typeof entry.row === 'string' ? Number(entry.row) : Number.NaN;
+    return {
+      ...(entry.row !== '' && Number.isInteger(row) ? { row } : {}),
+      ...(string(entry.field) === undefined ? {} : { field: string(entry.field) }),
+      message: string(entry.message) ?? asText(entry),
+    };
+  }
+  const message = asText(entry);
+  const match =
+    /^([A-Za-z_]\w*(?:\.\w+|\[\d+\])*):\s+(.+)$/su.exec(message) ??
+    /^([A-Za-z_]\w*(?:\.\w+|\[\d+\])*)\s+((?:must|should|is|cannot|has|exceeds)\b.+)$/su.exec(message) ??
+    /^property\s+(\S+)\s+(should not exist.*)$/su.exec(message);
+  return match?.[1] === undefined ? { message } : { field: match[1], message };
+}
+
+/** `code` may hold an error code or only the HTTP status again. */
+function codeWord(value: unknown): string | undefined {
+  return typeof value === 'string' && /[A-Za-z]/.test(value) ? value : undefined;
+}
+
+function parseObject(text: string, redact: Redactor): Record<string, unknown> | null {
+  try {
+    const value = cleanAnswer(parseJson(text), { redact });
+    return isObject(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function string(value: unknown): string | undefined {
+  return typeof value === 'string' && value.trim() !== '' ? value : undefined;
+}
+
+function asText(value: unknown): string {
+  return typeof value === 'string' ? value : cleanWords(JSON.stringify(value) ?? '');
+}
+
+function truth(value: unknown): boolean | undefined {
+  if (typeof value === 'boolean') return value;
+  return value === 'true' ? true : value === 'false' ? false : undefined;
+}

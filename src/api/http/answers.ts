@@ -1,0 +1,113 @@
+import type { Readable } from 'node:stream';
+import type { z } from 'zod';
+import { cleanAnswer, cleanWords, parseJson, type CleanOptions } from '../schemas/clean';
+import type { FieldError } from '../errors/api-error';
+
+/** A 2xx answer that is not what the specification describes. The call turns it into an `ApiError`. */
+export class BadAnswerError extends Error {
+  override readonly name = 'BadAnswerError';
+
+  constructor(
+    message: string,
+    readonly bodyText?: string,
+  ) {
+    super(message);
+  }
+}
+
+/** Reads a body as text, at most `maxBytes` of it; the rest is left unread. */
+export async function readText(body: Readable, maxBytes: number): Promise<string> {
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  for await (const piece of body as AsyncIterable<Buffer>) {
+    pieces.push(piece);
+    bytes += piece.length;
+    if (bytes >= maxBytes) break;
+  }
+  return Buffer.concat(pieces).subarray(0, maxBytes).toString('utf8');
+}
+
+/** Parses a JSON answer, cleans it and takes it out of the success envelope; a bare body is taken as it is. */
+export function readEnvelope(text: string, options?: CleanOptions): unknown {
+  let value: unknown;
+  try {
+    value = cleanAnswer(parseJson(text), options);
+  } catch {
+    throw new BadAnswerError(describeNotJson(text), text);
+  }
+  if (!isObject(value) || typeof value.success !== 'boolean') return value;
+  if (!value.success) throw new BadAnswerError('the answer says success: false with a status of success', text);
+  // An envelope without data carries its fields itself; the envelope's own are dropped.
+  if (!('data' in value)) return withoutEnvelope(value);
+  return value.data;
+}
+
+/** Parses `value` with a schema of what the service sends. */
+export function parseAnswer<T>(schema: z.ZodType<T>, value: unknown, text?: string): T {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const where = result.error.issues[0];
+  const path = where === undefined || where.path.length === 0 ? 'the body' : where.path.join('.');
+  throw new BadAnswerError(`${path} is not as specified (${where?.message ?? 'wrong shape'})`, text);
+}
+
+/** What is wrong with something that is about to be sent, by field. Values are never part of it. */
+export function outgoingErrors(error: z.ZodError): FieldError[] {
+  return error.issues.map((issue) => {
+    const path = issue.path.map(String);
+    const field =
+      issue.code === 'unrecognized_keys' ? [...path, issue.keys.join(', ')].join('.') : path.join('.') || undefined;
+    return { ...(field === undefined ? {} : { field }), message: issue.message };
+  });
+}
+
+/** Remarks of one answer that are kept; whoever writes more is not read by anybody. */
+const MAX_REMARKS = 200;
+/** One remark that is not a text, as JSON. */
+const REMARK_BYTES = 8_192;
+
+/**
+ * The lists, records and texts of an answer that are not among the `known` names, empty ones left out. The observations
+ * about an accepted filing come under a name that the specification leaves open; whoever looks at a filing should see them.
+ */
+export function unknownRemarks(answer: unknown, known: readonly string[]): unknown[] {
+  if (!isObject(answer)) return [];
+  const remarks = Object.entries(answer)
+    .filter(([name]) => !known.includes(name))
+    .flatMap(([, value]): unknown[] => {
+      if (Array.isArray(value)) return (value as unknown[]).filter((entry) => entry !== null && entry !== '');
+      if (isObject(value)) return Object.keys(value).length > 0 ? [value] : [];
+      return typeof value === 'string' && value.trim() !== '' ? [value] : [];
+    });
+  return cutList(remarks, MAX_REMARKS).map(bounded);
+}
+
+/** At most `length` entries of a list; the last one says how many are left out. */
+export function cutList(list: unknown[], length: number): unknown[] {
+  if (list.length <= length) return list;
+  return [...list.slice(0, length - 1), `(${list.length - length + 1} more are left out)`];
+}
+
+/** A value as it is, or the start of its JSON where that is long. */
+export function bounded(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  const json = JSON.stringify(value);
+  return json.length <= REMARK_BYTES ? value : cleanWords(json);
+}
+
+const ENVELOPE = ['success', 'statusCode', 'timestamp'];
+
+function withoutEnvelope(value: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(value).filter(([name]) => !ENVELOPE.includes(name)));
+}
+
+function describeNotJson(text: string): string {
+  const start = text.trimStart();
+  if (start === '') return 'the answer is empty';
+  if (start.startsWith('<')) return 'the answer is HTML, which comes from something between here and the service';
+  return 'the answer is not JSON, or was cut short';
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,213 @@
+import type { ErrorKind } from '../../domain/service/error-kinds';
+import { OPERATIONS, callTimeoutMs, type Operation } from '../../domain/service/operations';
+import { type Budget, type BudgetSlot, BudgetStoppedError } from '../../budget/budget-port';
+import { createBookkeeper, type Bookkeeper } from '../bookkeeper';
+import type { CallContext } from '../client-types';
+import { ApiError } from '../errors/api-error';
+import { failureOf, refusalOf } from '../errors/failure';
+import type { Audit, Logger } from '../ports';
+import { createRedactor } from '../errors/redact';
+import { createTransport, type Timeouts, type Transport, type TransportAnswer } from './transport';
+
+export interface CallerOptions {
+  /** Root of the API; every path below is relative to it. */
+  baseUrl: string;
+  apiKey: string;
+  /** One request's whole time, in ms; an operation may take a multiple of it (`callTimeoutMs`). */
+  httpTimeoutMs: number;
+  /** Needed by operations that have a rate class. */
+  budget?: Budget;
+  audit?: Audit;
+  logger?: Logger;
+  /** ms since the epoch, for the audit. */
+  clock?: () => number;
+  /** Time-outs that differ from what `httpTimeoutMs` gives. */
+  timeouts?: Partial<Timeouts>;
+  /** A certificate authority to trust, PEM. */
+  ca?: string;
+}
+
+/** One call, ready to be made. */
+export interface CallRequest {
+  operation: Operation;
+  /** Path parameters and query; an undefined value is left out. */
+  params?: Record<string, string>;
+  query?: Record<string, string | number | undefined>;
+  headers?: Record<string, string>;
+  body?: string | Buffer;
+  accept?: string;
+  maxBytes?: number;
+  /** Texts that must never be seen in an error, besides the API key. */
+  secrets?: (string | undefined)[];
+  /** Reads the body of an answer outside 2xx that says more than its status; null where it says no more. */
+  readRefusal?: (body: string, status: number) => ApiError | null;
+  /** For a submission; see `SubmitContext`. */
+  beforeWrite?: () => Promise<void>;
+}
+
+/** Makes calls: budget, transport, errors and audit in one place. */
+export interface Caller {
+  /** `consume` gets a 2xx answer only. Rejects with {@link ApiError}, or with what `consume` threw of its own. */
+  call<T>(request: CallRequest, context: CallContext, consume: (answer: TransportAnswer) => Promise<T>): Promise<T>;
+  /** Tells the log of entries of an answer that could not be read and were left out; nothing for none. */
+  noteUnread(operation: Operation, count: number): void;
+  close(): Promise<void>;
+}
+
+const MAX_JSON_BYTES = 16 * 1024 * 1024;
+const CONNECT_TIMEOUT_MS = 10_000;
+const BODY_TIMEOUT_MS = 30_000;
+
+/** One caller talks to one host with one key. */
+export function createCaller(options: CallerOptions): Caller {
+  const root = new URL(options.baseUrl);
+  const connectMs = options.timeouts?.connectMs ?? Math.min(CONNECT_TIMEOUT_MS, options.httpTimeoutMs);
+  const transport = createTransport({ origin: root.origin, connectTimeoutMs: connectMs, ca: options.ca });
+  const bookkeeper = createBookkeeper(options);
+  const deps = { ...options, transport, bookkeeper, prefix: root.pathname.replace(/\/+$/u, ''), connectMs };
+  return {
+    call: (request, context, consume) => new Call(deps, request, context).make(consume),
+    noteUnread: (operation, count) => {
+      if (count > 0)
+        options.logger?.warn({ operation, count }, 'Entries of an answer that cannot be read are left out');
+    },
+    close: async () => {
+      await transport.close();
+      await bookkeeper.settled();
+    },
+  };
+}
+
+interface CallDependencies extends CallerOptions {
+  transport: Transport;
+  bookkeeper: Bookkeeper;
+  prefix: string;
+  connectMs: number;
+}
+
+type Outcome<T> = { taken: true; result: T } | { taken: false; refusal: ApiError };
+
+class Call {
+  private readonly redact;
+  private slot: BudgetSlot | null = null;
+  private written = false;
+  private status: number | null = null;
+
+  constructor(
+    private readonly deps: CallDependencies,
+    private readonly request: CallRequest,
+    private readonly context: CallContext,
+  ) {
+    this.redact = createRedactor([deps.apiKey, ...(request.secrets ?? [])]);
+  }
+
+  async make<T>(consume: (answer: TransportAnswer) => Promise<T>): Promise<T> {
+    if (this.context.signal?.aborted) throw this.ownError('cancelled', 'The call was cancelled before it was made.');
+    this.slot = await this.acquireSlot();
+    this.context.onStarted?.(this.timeouts().totalMs);
+    const startedAt = performance.now();
+    try {
+      const result = await this.exchange(consume);
+      this.audit(startedAt, null);
+      return result;
+    } catch (error) {
+      if (!this.written) this.deps.bookkeeper.note(this.slot, 'unused');
+      const failure = failureOf(error, {
+        operation: this.request.operation,
+        status: this.status,
+        written: this.written,
+        redact: this.redact,
+      });
+      this.audit(startedAt, failure instanceof ApiError ? failure : null);
+      throw failure;
+    }
+  }
+
+  private async acquireSlot(): Promise<BudgetSlot | null> {
+    const { rateClass } = OPERATIONS[this.request.operation];
+    const { signal, onWaiting, exporterId } = this.context;
+    if (rateClass === null || this.deps.budget === undefined) return null;
+    try {
+      return await this.deps.budget.acquire(rateClass, { signal, onWaiting, exporterId });
+    } catch (cause) {
+      if (signal?.aborted)
+        throw this.ownError('cancelled', 'The call was cancelled while it waited for its turn.', cause);
+      if (cause instanceof BudgetStoppedError) throw this.ownError('not_sent', cause.message, cause);
+      const message = 'The ledger did not grant a place within the rate limit, so the call was not made.';
+      throw this.ownError('ledger_unavailable', message, cause);
+    }
+  }
+
+  private async exchange<T>(consume: (answer: TransportAnswer) => Promise<T>): Promise<T> {
+    const { request, deps } = this;
+    const { method, submits } = OPERATIONS[request.operation];
+    const outcome = await deps.transport.exchange<Outcome<T>>(
+      {
+        method,
+        path: this.path(),
+        headers: {
+          'x-api-key': deps.apiKey,
+          accept: request.accept ?? 'application/json',
+          'user-agent': 'ebrc-worker',
+          ...request.headers,
+        },
+        body: request.body,
+        timeouts: this.timeouts(),
+        signal: this.context.signal,
+        maxBytes: request.maxBytes ?? MAX_JSON_BYTES,
+        ownConnection: submits ? { beforeWrite: request.beforeWrite ?? (() => Promise.resolve()) } : undefined,
+        onWritten: () => {
+          this.written = true;
+          deps.bookkeeper.note(this.slot, 'written');
+        },
+      },
+      async (answer) => {
+        this.status = answer.status;
+        deps.bookkeeper.note(this.slot, answer.status === 429 ? 'refused' : 'answered');
+        if (answer.status >= 200 && answer.status < 300) return { taken: true, result: await consume(answer) };
+        // Handed out, not thrown: the transport would put a body that broke off before what its status already says.
+        return { taken: false, refusal: await refusalOf(answer, { ...request, redact: this.redact }) };
+      },
+    );
+    if (!outcome.taken) throw outcome.refusal;
+    return outcome.result;
+  }
+
+  private path(): string {
+    const { params = {}, query = {} } = this.request;
+    const path = OPERATIONS[this.request.operation].path.replace(/\{(\w+)\}/gu, (_match, name: string) =>
+      encodeURIComponent(params[name] ?? ''),
+    );
+    const search = new URLSearchParams();
+    for (const [name, value] of Object.entries(query)) if (value !== undefined) search.set(name, String(value));
+    return `${this.deps.prefix}${path}${search.size > 0 ? `?${search.toString()}` : ''}`;
+  }
+
+  private timeouts(): Timeouts {
+    const totalMs = callTimeoutMs(this.request.operation, this.deps.httpTimeoutMs);
+    return {
+      headersMs: totalMs,
+      bodyMs: Math.min(BODY_TIMEOUT_MS, totalMs),
+      totalMs,
+      ...this.deps.timeouts,
+      connectMs: this.deps.connectMs,
+    };
+  }
+
+  private ownError(kind: ErrorKind, message: string, cause?: unknown): ApiError {
+    return new ApiError({ kind, operation: this.request.operation, message, cause });
+  }
+
+  private audit(startedAt: number, error: ApiError | null): void {
+    this.deps.bookkeeper.audit({
+      operation: this.request.operation,
+      exporterId: this.context.exporterId ?? null,
+      status: this.status,
+      kind: error?.kind ?? null,
+      errorCode: error?.errorCode ?? null,
+      requestId: error?.requestId ?? null,
+      latencyMs: Math.round(performance.now() - startedAt),
+      attempt: this.context.attempt ?? null,
+    });
+  }
+}

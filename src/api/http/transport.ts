@@ -1,0 +1,230 @@
+import { Readable } from 'node:stream';
+import { Client, Pool, type Dispatcher } from 'undici';
+import { createConnector, createSingleUseConnector } from './connector';
+import { codeOf } from '../errors/redact';
+import { TransportError } from './transport-error';
+import { createWriteMarker } from './write-marker';
+
+/** Time-outs of one call, in ms. `totalMs` bounds everything from the start of the connection to the last byte. */
+export interface Timeouts {
+  connectMs: number;
+  headersMs: number;
+  /** Longest silence between two pieces of a body. */
+  bodyMs: number;
+  totalMs: number;
+}
+
+export interface TransportRequest {
+  method: 'GET' | 'POST' | 'PATCH';
+  /** From the root of the host, query included. */
+  path: string;
+  headers: Record<string, string>;
+  body?: string | Buffer;
+  timeouts: Timeouts;
+  signal?: AbortSignal;
+  /** Longest body that is read, in bytes. */
+  maxBytes: number;
+  /**
+   * A connection of its own: nobody else's failure can touch it, and a kept connection that the service closed cannot
+   * swallow the request. `beforeWrite` runs when it is up and nothing is written.
+   */
+  ownConnection?: { beforeWrite: () => Promise<void> };
+  /** At the moment the first byte is handed to the socket; must not throw. */
+  onWritten: () => void;
+}
+
+export interface TransportAnswer {
+  status: number;
+  headers: Record<string, string | string[] | undefined>;
+  body: Readable;
+}
+
+export interface Transport {
+  /**
+   * One attempt at one request. `consume` gets the answer once its headers are there and has to read the body; it runs
+   * under the same time-outs and signal. Rejects with {@link TransportError}, or with what `consume` threw where the
+   * body itself is not to blame.
+   */
+  exchange<T>(request: TransportRequest, consume: (answer: TransportAnswer) => Promise<T>): Promise<T>;
+  close(): Promise<void>;
+}
+
+/** How long an idle connection is kept; shorter than what common servers and proxies allow, so that they rarely race. */
+const KEEP_ALIVE_MS = 4_000;
+
+/** `origin` is scheme, host and port. One transport talks to one host. */
+export function createTransport(options: { origin: string; connectTimeoutMs: number; ca?: string }): Transport {
+  const { origin } = options;
+  const connect = createConnector(options);
+  // No limit of connections: the rate budgets bound the calls, and a pool that queues would hide the write from us.
+  const pool = new Pool(origin, { connect, connections: null, pipelining: 1, keepAliveTimeout: KEEP_ALIVE_MS });
+  const marker = createWriteMarker();
+
+  return {
+    exchange: async (request, consume) => {
+      const run = new Exchange(request);
+      const own = request.ownConnection;
+      const dispatcher = own
+        ? new Client(origin, {
+            connect: createSingleUseConnector(connect, () => run.prepare(own), run.assertInTime),
+            pipelining: 0,
+          })
+        : pool;
+      try {
+        return await run.perform(
+          (options) => marker.watch(() => dispatcher.request(options), run.markWritten),
+          consume,
+        );
+      } finally {
+        // A request that is still on its way has been given up: nothing of it may be written any more.
+        if (dispatcher instanceof Client) void dispatcher.destroy().catch(() => undefined);
+      }
+    },
+    close: async () => {
+      marker.close();
+      await pool.destroy();
+    },
+  };
+}
+
+/** One exchange's clock, signal and marks. */
+class Exchange {
+  private readonly startedAt = { monotonic: performance.now(), wall: Date.now() };
+  private readonly stop = new AbortController();
+  private written = false;
+  private beforeWriteError: { thrown: unknown } | null = null;
+  private bodyError: { thrown: unknown } | null = null;
+
+  constructor(private readonly request: TransportRequest) {}
+
+  readonly markWritten = (): void => {
+    this.written = true;
+    this.request.onWritten();
+  };
+
+  /** Runs `beforeWrite`; rejects when the exchange must not write any more. */
+  async prepare(own: { beforeWrite: () => Promise<void> }): Promise<void> {
+    try {
+      await own.beforeWrite();
+    } catch (error) {
+      this.beforeWriteError = { thrown: error };
+      throw error;
+    }
+  }
+
+  /** Throws when nothing may be written any more: given up, or past the time that connection, marks and exchange share. */
+  readonly assertInTime = (): void => {
+    this.stop.signal.throwIfAborted();
+    // A process that was stopped and woken again runs this before its timers: the clocks say what they cannot yet.
+    // The wall clock counts too, because the other one stands still while a machine sleeps.
+    const elapsedMs = Math.max(performance.now() - this.startedAt.monotonic, Date.now() - this.startedAt.wall);
+    if (elapsedMs >= this.request.timeouts.totalMs) {
+      this.stop.abort(this.timeoutError());
+      throw this.timeoutError();
+    }
+  };
+
+  async perform<T>(
+    dispatch: (options: Dispatcher.RequestOptions) => Promise<Dispatcher.ResponseData>,
+    consume: (answer: TransportAnswer) => Promise<T>,
+  ): Promise<T> {
+    const { request } = this;
+    const timer = setTimeout(() => this.stop.abort(this.timeoutError()), request.timeouts.totalMs);
+    const onCancel = (): void =>
+      this.stop.abort(new TransportError('cancelled', this.written, 'The call was cancelled.'));
+    if (request.signal?.aborted) onCancel();
+    request.signal?.addEventListener('abort', onCancel, { once: true });
+    let received: Dispatcher.ResponseData['body'] | null = null;
+    try {
+      this.stop.signal.throwIfAborted();
+      const pending = dispatch({
+        method: request.method,
+        path: request.path,
+        headers: request.headers,
+        body: request.body ?? null,
+        headersTimeout: request.timeouts.headersMs,
+        bodyTimeout: request.timeouts.bodyMs,
+        signal: this.stop.signal,
+      });
+      const answer = await this.orStopped(pending);
+      received = answer.body;
+      // A body may break off while nobody reads it; whoever reads it sees the error all the same.
+      received.on('error', () => undefined);
+      const body = Readable.from(this.guarded(received), { objectMode: false });
+      return await this.orStopped(consume({ status: answer.statusCode, headers: answer.headers, body }));
+    } catch (error) {
+      throw this.explain(error, received !== null);
+    } finally {
+      clearTimeout(timer);
+      request.signal?.removeEventListener('abort', onCancel);
+      if (received !== null && !received.readableEnded) received.destroy();
+    }
+  }
+
+  /**
+   * The body as its reader gets it. A reader that fails destroys the stream it reads with its own error; pulling the
+   * pieces here keeps the two apart, so that a full disk is never taken for a broken connection.
+   */
+  private async *guarded(received: Dispatcher.ResponseData['body']): AsyncGenerator<Buffer> {
+    let bytes = 0;
+    try {
+      for await (const piece of received as AsyncIterable<Buffer>) {
+        bytes += piece.length;
+        if (bytes > this.request.maxBytes) {
+          const message = `The answer is longer than ${this.request.maxBytes} bytes.`;
+          throw new TransportError('too_large', this.written, message);
+        }
+        yield piece;
+      }
+    } catch (error) {
+      this.bodyError = { thrown: error };
+      throw error;
+    }
+  }
+
+  /** undici notices a signal only once a request has its connection; the caller is told at once. */
+  private orStopped<T>(work: Promise<T>): Promise<T> {
+    const { signal } = this.stop;
+    return new Promise<T>((resolve, reject) => {
+      const onAbort = (): void => reject(signal.reason as Error);
+      if (signal.aborted) onAbort();
+      signal.addEventListener('abort', onAbort, { once: true });
+      work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+    });
+  }
+
+  private timeoutError(): TransportError {
+    const message = `No complete answer within ${this.request.timeouts.totalMs} ms.`;
+    return new TransportError('timeout', this.written, message);
+  }
+
+  private explain(error: unknown, answered: boolean): unknown {
+    const { written } = this;
+    if (this.beforeWriteError !== null) {
+      const cause = this.beforeWriteError.thrown;
+      return new TransportError('before_write', written, 'The call was stopped before it was written.', { cause });
+    }
+    // The reason is made when the clock or the caller strikes, with what was written by then: undici writes nothing
+    // of a request whose signal is aborted.
+    if (this.stop.signal.aborted) return this.stop.signal.reason;
+    // Past the headers an error is the reader's own, unless the body itself broke off.
+    if (answered && this.bodyError === null) return error;
+    const cause = this.bodyError?.thrown ?? error;
+    if (cause instanceof TransportError) return cause;
+    const code = codeOf(cause);
+    // A request that the HTTP library refuses to make is a defect of ours; no repeat will mend it.
+    if (code === 'UND_ERR_INVALID_ARG') return cause;
+    const timedOut = code !== null && TIMEOUT_CODES.has(code);
+    const what = timedOut ? 'The service was silent for too long' : 'The connection failed';
+    const when = answered ? 'in the middle of the answer' : `${written ? 'after' : 'before'} the request was written`;
+    const message = `${what} ${when}${code === null ? '' : ` (${code})`}.`;
+    return new TransportError(timedOut ? 'timeout' : 'network', written, message, { cause });
+  }
+}
+
+const TIMEOUT_CODES = new Set([
+  'UND_ERR_CONNECT_TIMEOUT',
+  'UND_ERR_HEADERS_TIMEOUT',
+  'UND_ERR_BODY_TIMEOUT',
+  'ETIMEDOUT',
+]);

@@ -1,0 +1,69 @@
+import { cleanText, cutText, TEXT_BYTES } from '../../domain/text';
+
+/** How an answer is cleaned; the length of the body itself is limited where it is read. */
+export interface CleanOptions {
+  /** Longest text, in bytes of UTF-8. */
+  textBytes?: number;
+  /** Applied to every whole text, before it is cut: half a secret would not be recognised any more. */
+  redact?: (text: string) => string;
+}
+
+/** Deepest nesting; what lies deeper is left out. */
+const MAX_DEPTH = 20;
+
+/** Longest name of a field. */
+const NAME_BYTES = 200;
+/** A text is cut to this many units before it is cleaned: nothing of a text of megabytes is looked at in vain. */
+const UNITS_LOOKED_AT = 4;
+
+/**
+ * Cleans a parsed answer, every text of it and every name: nothing that PostgreSQL or Temporal refuses, and nothing of
+ * unbounded length, gets past the place where an answer is read.
+ */
+export function cleanAnswer(value: unknown, options: CleanOptions = {}): unknown {
+  return clean(value, options, MAX_DEPTH);
+}
+
+/** Cleans and cuts one text. */
+export function cleanWords(text: string, maxBytes = TEXT_BYTES): string {
+  return cutText(cleanText(text.slice(0, maxBytes * UNITS_LOOKED_AT)), maxBytes);
+}
+
+function clean(value: unknown, options: CleanOptions, depth: number): unknown {
+  if (typeof value === 'string') return cleanWords(options.redact?.(value) ?? value, options.textBytes);
+  if (typeof value !== 'object' || value === null) return value;
+  if (depth === 0) return '(nested too deeply, left out)';
+  if (Array.isArray(value)) return value.map((entry) => clean(entry, options, depth - 1));
+  const cleaned: Record<string, unknown> = {};
+  for (const [name, part] of Object.entries(value)) {
+    const kept = cleanWords(options.redact?.(name) ?? name, NAME_BYTES);
+    // As a property of that name it would change the record's prototype instead.
+    if (kept !== '__proto__') cleaned[kept] = clean(part, options, depth - 1);
+  }
+  return cleaned;
+}
+
+/** Control characters that no JSON may hold outside an escape; what stands between values is a blank all the same. */
+const RAW_CONTROLS = /[\u0000-\u001f]/gu;
+/** A whole number behind a colon, comma or bracket that a double cannot hold: an id, never an amount. */
+const LONG_NUMBER = /([:[,]\s{0,9})(-?\d{16,40})(?=\s{0,9}[,}\]])/gu;
+
+/**
+ * Parses JSON as leniently as is safe: with a byte order mark, with raw control characters inside its texts, and with
+ * numbers too long for a double, which are kept as texts (a request id that is rounded is another one).
+ * @throws SyntaxError
+ */
+export function parseJson(text: string): unknown {
+  const body = text.startsWith('\ufeff') ? text.slice(1) : text;
+  const quoted = body.replace(LONG_NUMBER, (all, before: string, digits: string) =>
+    Number.isSafeInteger(Number(digits)) ? all : `${before}"${digits}"`,
+  );
+  for (const attempt of quoted === body ? [body] : [quoted, body]) {
+    try {
+      return JSON.parse(attempt);
+    } catch {
+      // Digits inside a text look the same, and quoting them breaks it: the body as it came has the last word.
+    }
+  }
+  return JSON.parse(body.replace(RAW_CONTROLS, ' '));
+}

@@ -1,0 +1,174 @@
+import { z } from 'zod';
+import { anyList, number, record, recordList, text } from './tolerant';
+
+const filingDate = z.string().regex(/^\d{8}$/, 'must be a date as DDMMYYYY');
+const yesNo = z.enum(['Y', 'N']);
+const uploadTypeCode = z.enum(['101', '102', '103', '104']);
+const uploadTypeNumber = z.union([z.literal(101), z.literal(102), z.literal(103), z.literal(104)]);
+const customerId = z.string().min(1);
+
+/** One item of the push message (spec: "Push message"). Lengths and sums are preflight's; this fixes the shape. */
+const mapping = z
+  .strictObject({
+    serialNo: z.number().int(),
+    uploadType: uploadTypeNumber,
+    branchSlNo: z.number().int(),
+    irmIfscCode: z.string(),
+    irmAdCode: z.string(),
+    irmNumber: z.string().min(1),
+    irmDt: filingDate,
+    irmFCC: z.string(),
+    irmPurposeCode: z.string(),
+    irmRemitAmtFCC: z.number(),
+    sbCumInvoiceNumber: z.string().min(1),
+    sbCumInvoiceDate: filingDate,
+    portCode: z.string(),
+    billNo: z.string(),
+    sbCumInvoiceFCC: z.string(),
+    sbCumInvoiceValueinFCC: z.number(),
+    mappedIRMAmountFCC: z.number(),
+    isVostro: yesNo,
+    isGstAvail: yesNo,
+    gstinInvoiceNumber: z.string().nullable(),
+    gstinInvoiceDate: filingDate.nullable(),
+  })
+  .refine((row) => row.isGstAvail === 'Y' || (row.gstinInvoiceNumber === null && row.gstinInvoiceDate === null), {
+    path: ['gstinInvoiceNumber'],
+    message: 'gstinInvoiceNumber and gstinInvoiceDate must be null when isGstAvail is N',
+  })
+  .refine((row) => row.isGstAvail === 'N' || (row.gstinInvoiceNumber !== null && row.gstinInvoiceDate !== null), {
+    path: ['gstinInvoiceNumber'],
+    message: 'gstinInvoiceNumber and gstinInvoiceDate are required when isGstAvail is Y',
+  });
+
+/** The message as it goes to POST /genebrc/push-irm: nothing that the specification does not name leaves here. */
+export const pushMessage = z
+  .strictObject({
+    platformCustomerId: customerId,
+    recordResCount: z.number().int(),
+    uploadType: uploadTypeCode,
+    decalarationFlag: yesNo,
+    ebrcBulkGenDtos: z.array(mapping).min(1),
+  })
+  .refine((message) => message.recordResCount === message.ebrcBulkGenDtos.length, {
+    path: ['recordResCount'],
+    message: 'recordResCount must equal the number of entries in ebrcBulkGenDtos',
+  });
+
+/** Query of POST /genebrc/bulk-upload. */
+export const bulkUploadQuery = z.strictObject({
+  platformCustomerId: customerId,
+  uploadType: uploadTypeCode,
+  decalarationFlag: yesNo,
+});
+
+const acknowledgementFields = {
+  dgftAckId: text,
+  requestId: text,
+  /** Validated or Failed; another word is kept. */
+  ackStatus: text,
+  recordResCount: number,
+  errorDetails: anyList,
+};
+
+/**
+ * Whether an answer can be trusted to say what became of a submission: an accepted one has to name its request,
+ * a failed one has to say so. Anything else proves nothing.
+ */
+function tellsTheOutcome(answer: { requestId: string | null; ackStatus: string | null }): boolean {
+  return Boolean(answer.requestId) || answer.ackStatus?.trim().toLowerCase() === 'failed';
+}
+const untold = { message: 'the answer has neither a requestId nor ackStatus Failed' };
+
+/** Acknowledgement of a push (spec: "Generation request"). */
+export const pushAnswer = record(acknowledgementFields).refine(tellsTheOutcome, untold);
+export type PushAnswer = z.output<typeof pushAnswer>;
+
+const uploadedIrm = record({
+  serialNo: number,
+  irmNumber: text,
+  irmDt: text,
+  irmAdCode: text,
+  irmIfscCode: text,
+  sbCumInvoiceNumber: text,
+});
+
+/** Acknowledgement of a bulk upload. Reconcile by `irms`, never by `irmNumbers` (spec: "POST /genebrc/bulk-upload"). */
+export const bulkUploadAnswer = record({
+  ...acknowledgementFields,
+  parsedRowCount: number,
+  irmNumbers: anyList,
+  irms: recordList(uploadedIrm),
+})
+  .refine(tellsTheOutcome, untold)
+  .transform((answer) => ({ ...answer, irms: answer.irms.records }));
+export type BulkUploadAnswer = z.output<typeof bulkUploadAnswer>;
+
+export const statusBody = z.strictObject({ platformCustomerId: customerId, requestId: z.string().min(1) });
+export type StatusBody = z.input<typeof statusBody>;
+
+const statusEntry = record({
+  serialNo: text,
+  irmNumber: text,
+  irmDt: text,
+  iecNumber: text,
+  sbCumInvoiceNumber: text,
+  sbCumInvoiceDate: text,
+  portCode: text,
+  eBRCNumber: text,
+  billNo: text,
+  eBRCDt: text,
+  fobFCC: number,
+  fcc: text,
+  processingStatus: text,
+  errorDetails: anyList,
+});
+export type StatusEntry = z.output<typeof statusEntry>;
+
+/** Request status record (spec). `processingStatus` is null or any word until the authority has answered. */
+export const requestStatus = record({
+  dgftAckId: text,
+  requestId: text,
+  recordResCount: number,
+  recordProCount: number,
+  recordFailCount: number,
+  processingStatus: text,
+  ebrcBulkGenStatusLst: recordList(statusEntry),
+  errorDetails: anyList,
+}).transform(({ ebrcBulkGenStatusLst: list, ...status }) => ({
+  ...status,
+  ebrcBulkGenStatusLst: list.records,
+  /** Entries of the list that are no records: one of them may be any row's. */
+  unreadEntries: list.unread,
+}));
+export type RequestStatus = z.output<typeof requestStatus>;
+
+export const fetchDetailsBody = z.strictObject({
+  platformCustomerId: customerId,
+  iecCode: z.string().min(1),
+  eBRCIssueFromDt: filingDate,
+  eBRCIssueToDt: filingDate,
+  sbCumInvoiceNumber: z.string().max(25).optional(),
+  sbCumInvoiceDate: filingDate.optional(),
+});
+export type FetchDetailsBody = z.input<typeof fetchDetailsBody>;
+
+/** Certificate detail (spec: "Certificate detail"): one entry per IRM record processed. */
+export const certificateDetail = record({
+  iec: text,
+  eBRCNumber: text,
+  eBRCDate: text,
+  eBRCStatus: text,
+  billNo: text,
+  sbCumInvoiceNumber: text,
+  sbCumInvoiceDate: text,
+  realisedValueFCC: number,
+  currencyCode: text,
+  realizationDt: text,
+  brcUtilStatus: text,
+  isGstAvailed: text,
+  gstin: text,
+  gstInvoiceNo: text,
+  gstInvoiceDate: text,
+});
+export type CertificateDetail = z.output<typeof certificateDetail>;

@@ -1,0 +1,137 @@
+import { z } from 'zod';
+import { bounded, cutList } from '../http/answers';
+import { cleanWords } from './clean';
+
+/**
+ * Building blocks for what the service sends. The specification leaves much unsaid, so an answer is never refused for
+ * a detail: absent, null, `""`, `"NA"` and `"-"` are the same, numbers may come as text and text as numbers, and a value
+ * that fits nowhere becomes null instead of failing the whole record. Texts are cleaned before (`clean.ts`).
+ */
+
+/** What stands for "nothing" in systems that print a form. */
+const ABSENT = /^\s*(-{0,3}|n\.?\/?a\.?|null|nil)\s*$/iu;
+
+function toText(value: unknown): string | null {
+  if (typeof value === 'string') return ABSENT.test(value) ? null : value;
+  if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint') return String(value);
+  if (value === null || value === undefined) return null;
+  return cleanWords(JSON.stringify(value));
+}
+
+const PLAIN_NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)$/u;
+/** Grouped in the Indian or the western way; a comma with three digits behind it is never a decimal sign there. */
+const GROUPED_NUMBER = /^[+-]?\d{1,3}(,\d{2,3}){0,6},\d{3}(\.\d+)?$/u;
+
+function toNumber(value: unknown): number | null {
+  if (typeof value === 'number') return Number.isFinite(value) ? value : null;
+  if (typeof value !== 'string' || value.length > 60) return null;
+  const digits = value.trim();
+  if (PLAIN_NUMBER.test(digits)) return Number(digits);
+  return GROUPED_NUMBER.test(digits) ? Number(digits.replaceAll(',', '')) : null;
+}
+
+const TRUE: readonly unknown[] = ['true', 'y', 'yes', '1'];
+const FALSE: readonly unknown[] = ['false', 'n', 'no', '0'];
+
+function toBoolean(value: unknown): boolean | null {
+  if (typeof value === 'boolean') return value;
+  const word = typeof value === 'number' || typeof value === 'string' ? String(value).trim().toLowerCase() : null;
+  if (TRUE.includes(word)) return true;
+  return FALSE.includes(word) ? false : null;
+}
+
+/** A text, or null; unknown words are kept as they are. */
+export const text = z.unknown().transform(toText).optional().default(null);
+
+/** A text in which `NA` is a value: the country code of Namibia. */
+export const code = z
+  .unknown()
+  .transform((value) => (typeof value === 'string' && /^na$/iu.test(value.trim()) ? value : toText(value)))
+  .optional()
+  .default(null);
+
+/** A number, also when it comes as text, grouped or not; anything else is null. */
+export const number = z.unknown().transform(toNumber).optional().default(null);
+
+/** true or false, also in other words; anything else is null. */
+export const flag = z.unknown().transform(toBoolean).optional().default(null);
+
+/** Entries of a list of remarks that are kept. A list of rows is never cut: each row counts. */
+const MAX_REMARKS = 1_000;
+
+/** A list of whatever the service put there; a single value becomes a list of one, nothing an empty list. */
+export const anyList = z
+  .unknown()
+  .transform((value): unknown[] => {
+    const list = Array.isArray(value) ? (value as unknown[]) : [value];
+    return cutList(
+      list.filter((entry) => !isAbsent(entry)),
+      MAX_REMARKS,
+    ).map(bounded);
+  })
+  .optional()
+  .default([]);
+
+/** A text without which the record is of no use; a number is read as text. */
+export const requiredText = z.unknown().transform((value, context): string => {
+  const read = typeof value === 'string' || typeof value === 'number' ? toText(value) : null;
+  if (read !== null) return read;
+  context.addIssue({ code: 'custom', message: 'missing' });
+  return z.NEVER;
+});
+
+/** Fields that the specification does not name are kept as they come, at most this many of a record. */
+const MAX_UNKNOWN_FIELDS = 60;
+
+/** A record of the service: the named fields as they are described, every other one kept, within bounds. */
+export function record<T extends z.core.$ZodLooseShape>(shape: T) {
+  return z.looseObject(shape).transform((value) => {
+    const unknown = Object.keys(value).filter((name) => !Object.hasOwn(shape, name));
+    if (unknown.length === 0) return value;
+    const kept: Record<string, unknown> = value;
+    for (const name of unknown.slice(0, MAX_UNKNOWN_FIELDS)) kept[name] = bounded(kept[name]);
+    for (const name of unknown.slice(MAX_UNKNOWN_FIELDS)) delete kept[name];
+    return value;
+  });
+}
+
+/** What was read of a list of records: those that can be read, and how many entries are none. */
+export interface RecordList<T> {
+  records: T[];
+  unread: number;
+}
+
+/**
+ * A list of records, of which one that cannot be read does not hide the others. Absent, `""` and `{}` are an empty list,
+ * empty entries are nothing, and a record where a list was meant is a list of one.
+ */
+export function recordList<T>(entry: z.ZodType<T>) {
+  return z
+    .unknown()
+    .transform((value): RecordList<T> => {
+      const entries = entriesOf(value).filter((each) => !isAbsent(each));
+      const read = entries.map((each) => (isObject(each) ? entry.safeParse(each) : null));
+      const records = read.flatMap((each) => (each?.success ? [each.data] : []));
+      return { records, unread: entries.length - records.length };
+    })
+    .optional()
+    .default({ records: [], unread: 0 });
+}
+
+function entriesOf(value: unknown): unknown[] {
+  if (Array.isArray(value)) return value as unknown[];
+  if (!isObject(value)) return [value];
+  // A list that some encoders write as a record of its indices.
+  return Object.keys(value).every((name) => /^\d+$/u.test(name)) ? Object.values(value) : [value];
+}
+
+/** Null, a word for nothing, or an empty record. */
+export function isAbsent(value: unknown): boolean {
+  if (value === null || value === undefined) return true;
+  if (typeof value === 'string') return ABSENT.test(value);
+  return isObject(value) && Object.keys(value).length === 0;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,127 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { RateClass } from '../domain/names';
+import type { BudgetSlot } from './budget-port';
+import type { BudgetStore } from './store-port';
+import type { BudgetTiming } from './timing';
+
+type Outcome = 'taken' | 'written' | 'answered' | 'refused' | 'unused';
+
+export interface SlotReporterOptions {
+  store: BudgetStore;
+  timing: BudgetTiming;
+  /** A report that could not be stored at all; the slot then counts until its lease and guard have run out. */
+  onLostReport: (error: unknown) => void;
+}
+
+/** A report is tried again, by itself, after this part of the lease. */
+const RETRY_PART = 1 / 10;
+
+/**
+ * Hands out the slots of this process and stores what becomes of them. A report never rejects: bookkeeping must not turn an
+ * answered call into an error. Its promise settles after the first try; what failed is tried again in the background for one
+ * lease. While a slot is taken and not written its lease is renewed, all slots of the process in one statement.
+ */
+export function createSlotReporter({ store, timing, onLostReport }: SlotReporterOptions) {
+  const held = new Set<string>();
+  const reports = new Set<Promise<void>>();
+  let renewal: NodeJS.Timeout | undefined;
+  let renewing = false;
+
+  async function renewHeld(): Promise<void> {
+    // A store that does not answer is not asked again meanwhile: each question holds one of its connections.
+    if (renewing) return;
+    renewing = true;
+    // A renewal that fails is made up for by the next one: a lease outlives two of them.
+    await store.renew([...held], timing.leaseMs, timing.holdMs).catch(() => undefined);
+    renewing = false;
+  }
+
+  function hold(ticket: string): void {
+    held.add(ticket);
+    renewal ??= setInterval(() => void renewHeld(), timing.renewMs);
+    renewal.unref();
+  }
+
+  function letGo(ticket: string): void {
+    held.delete(ticket);
+    if (held.size > 0) return;
+    clearInterval(renewal);
+    renewal = undefined;
+  }
+
+  function save(outcome: Outcome, ticket: string, rateClass: RateClass): Promise<void> {
+    if (outcome === 'written') return store.written(ticket, rateClass, timing.holdMs);
+    if (outcome === 'answered') return store.answered(ticket, timing.windowMs);
+    if (outcome === 'refused') return store.refused(ticket, rateClass, timing.windowMs);
+    return store.unused(ticket);
+  }
+
+  function track(work: Promise<void>): void {
+    reports.add(work);
+    void work.finally(() => reports.delete(work));
+  }
+
+  return {
+    /** The handle of a granted ticket. */
+    slot(ticket: string, rateClass: RateClass): BudgetSlot {
+      hold(ticket);
+      let last: Outcome = 'taken';
+      // One statement at a time: an answer stored ahead of its stamp would be overwritten by it.
+      let statements: Promise<unknown> = Promise.resolve();
+
+      function tryToSave(outcome: Outcome): Promise<void> {
+        const saved = statements.then(() => save(outcome, ticket, rateClass));
+        statements = saved.catch(() => undefined);
+        return saved;
+      }
+
+      async function saveLater(outcome: Outcome, giveUpAt: number): Promise<void> {
+        await sleep(timing.leaseMs * RETRY_PART);
+        // A later report says all that this one would.
+        if (last !== outcome) return;
+        try {
+          await tryToSave(outcome);
+        } catch (error) {
+          if (performance.now() < giveUpAt) await saveLater(outcome, giveUpAt);
+          else onLostReport(error);
+        }
+      }
+
+      async function report(outcome: Outcome): Promise<void> {
+        if (!follows(outcome, last)) return;
+        last = outcome;
+        letGo(ticket);
+        const saved = tryToSave(outcome);
+        track(saved.catch(() => saveLater(outcome, performance.now() + timing.leaseMs)));
+        await saved.catch(() => undefined);
+      }
+
+      return {
+        written: () => report('written'),
+        answered: () => report('answered'),
+        refused: () => report('refused'),
+        unused: () => report('unused'),
+      };
+    },
+
+    /** Resolves when every report made so far is stored or given up. */
+    async settled(): Promise<void> {
+      while (reports.size > 0) await Promise.all(reports);
+    },
+
+    /** Ends the renewals: slots still held run out by their lease. */
+    close(): void {
+      clearInterval(renewal);
+      renewal = undefined;
+      held.clear();
+    },
+  };
+}
+
+export type SlotReporter = ReturnType<typeof createSlotReporter>;
+
+/** Whether a report adds anything: what was written cannot become unused, and an end is an end. */
+function follows(outcome: Outcome, last: Outcome): boolean {
+  if (last === 'taken') return outcome !== 'taken';
+  return last === 'written' && (outcome === 'answered' || outcome === 'refused');
+}

@@ -1,0 +1,116 @@
+import type { RateClass } from '../domain/names';
+import type { Queryable } from '../ledger/pool';
+
+/** Who takes part in the line: one per process, key and life of the process. */
+export interface BudgetScope {
+  /** SHA-256 of the API key, hex: the key itself is never stored. */
+  keyHash: string;
+  /** This process, a UUID. */
+  owner: string;
+}
+
+/** What became of one ticket in a step of the line. */
+export interface TicketState {
+  ticket: string;
+  granted: boolean;
+  /** Live tickets in front of it, over all processes. */
+  ahead: number;
+  /** Milliseconds until the slot that it can expect is free, as known now; 0 when granted. */
+  waitMs: number;
+}
+
+export interface StepOptions {
+  rateClass: RateClass;
+  /** Calls that the window holds. */
+  limit: number;
+  /** How long an unreported slot counts after its lease: window and guard, in milliseconds. */
+  holdMs: number;
+  leaseMs: number;
+  /** UUIDs of this process's waiting calls, in their order. */
+  tickets: string[];
+}
+
+/**
+ * The budget's statements (migration 003). Each is one round trip on a connection of the pool, none waits for a slot, and
+ * each may be repeated: an answer that was lost changes nothing.
+ */
+export function createBudgetStore({ pool, keyHash, owner }: BudgetScope & { pool: Queryable }) {
+  /** The answer's headers are here, so the service counted the call before now. */
+  async function answered(ticket: string, windowMs: number): Promise<void> {
+    await pool.query(
+      `UPDATE budget_slots
+          SET written_at = coalesce(written_at, clock_timestamp()), answered_at = clock_timestamp(),
+              free_at = least(free_at, clock_timestamp() + $2::float8 * interval '1 ms')
+        WHERE ticket = $1 AND answered_at IS NULL`,
+      [ticket, windowMs],
+    );
+  }
+
+  return {
+    answered,
+
+    /** One step of the line: enters new tickets, renews the others, grants what is due. */
+    async step({ rateClass, limit, holdMs, leaseMs, tickets }: StepOptions): Promise<TicketState[]> {
+      const { rows } = await pool.query<TicketState>(
+        `SELECT ticket, granted, ahead, wait_ms AS "waitMs" FROM budget_step($1, $2, $3, $4, $5, $6, $7)`,
+        [keyHash, rateClass, limit, holdMs, leaseMs, owner, tickets],
+      );
+      return rows;
+    },
+
+    /** Takes tickets out of the line, with the slots of those that were granted and never heard of it. */
+    async leave(tickets: string[]): Promise<void> {
+      await pool.query(
+        `WITH slots AS (DELETE FROM budget_slots WHERE ticket = ANY ($1) AND written_at IS NULL)
+         DELETE FROM budget_tickets WHERE ticket = ANY ($1)`,
+        [tickets],
+      );
+    },
+
+    /** Keeps slots that are taken and not written yet; `holdMs` as in {@link StepOptions}. */
+    async renew(tickets: string[], leaseMs: number, holdMs: number): Promise<void> {
+      await pool.query(
+        `UPDATE budget_slots SET free_at = clock_timestamp() + ($2::float8 + $3::float8) * interval '1 ms'
+          WHERE ticket = ANY ($1) AND written_at IS NULL`,
+        [tickets, leaseMs, holdMs],
+      );
+    },
+
+    /**
+     * The call's headers are on the wire. A row that has gone (this process was stopped for longer than its lease) is put
+     * back: late as it is, the call counts.
+     */
+    async written(ticket: string, rateClass: RateClass, holdMs: number): Promise<void> {
+      await pool.query(
+        `INSERT INTO budget_slots AS s (ticket, key_hash, rate_class, owner, written_at, free_at)
+         VALUES ($1, $2, $3, $4, clock_timestamp(), clock_timestamp() + $5::float8 * interval '1 ms')
+         ON CONFLICT (ticket) DO UPDATE SET written_at = excluded.written_at, free_at = excluded.free_at
+          WHERE s.written_at IS NULL`,
+        [ticket, keyHash, rateClass, owner, holdMs],
+      );
+    },
+
+    /** Nothing was written: the slot is free at once. */
+    async unused(ticket: string): Promise<void> {
+      await pool.query('DELETE FROM budget_slots WHERE ticket = $1 AND written_at IS NULL', [ticket]);
+    },
+
+    /**
+     * A 429: nobody takes a slot of the class for one window from now. Kept by the ticket's own time, so that a repeat
+     * neither counts nor closes twice.
+     */
+    async refused(ticket: string, rateClass: RateClass, windowMs: number): Promise<void> {
+      await pool.query(
+        `UPDATE budget_classes
+            SET refusals = refusals + 1, refused_at = clock_timestamp(),
+                closed_until = greatest(closed_until, clock_timestamp() + $4::float8 * interval '1 ms')
+          WHERE key_hash = $1 AND rate_class = $2
+            AND NOT EXISTS (SELECT FROM budget_slots WHERE ticket = $3 AND answered_at IS NOT NULL)`,
+        [keyHash, rateClass, ticket, windowMs],
+      );
+      await answered(ticket, windowMs);
+    },
+  };
+}
+
+export type BudgetStore = ReturnType<typeof createBudgetStore>;

@@ -1,0 +1,365 @@
+import { hkdfSync } from 'node:crypto';
+import { join } from 'node:path';
+import { loadClientConnectConfig, type ClientConnectConfig } from '@temporalio/envconfig';
+import type { z } from 'zod';
+import { isOpenHttp, openDatabaseLink, openTemporalLink, weakEncryptionKey } from './links';
+import * as values from './values';
+import { modeOfKey, type Mode } from '../domain/names';
+import type { EncryptionKey } from '../keys/sub-keys';
+
+/** The one place that reads the environment. Names, meanings and defaults of the variables are in `.env.example`. */
+
+/** Both `src` and `dist` lie in the package's root. */
+const PACKAGED_SCHEDULES = join(__dirname, '..', '..', 'schedules.yaml');
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** How to read each variable, and the text that stands for an unset one (none: it has to be given). */
+export const VARIABLES = {
+  EBRC_API_URL: { value: values.apiUrl },
+  EBRC_API_KEY: { value: values.apiKey },
+  EBRC_MODE: { value: values.mode },
+  EBRC_EXTRACTION_URL: { value: values.extractionUrl },
+  EBRC_EXTRACTION_KEY: { value: values.headerKey },
+  EBRC_EXTRACTION_VERSION: { value: values.word, default: '1' },
+  DATABASE_URL: { value: values.databaseUrl },
+  EBRC_TASK_QUEUE: { value: values.taskQueue, default: 'ebrc' },
+  EBRC_ENCRYPTION_KEY: { value: values.encryptionKeys },
+  EBRC_DOCUMENTS: { value: values.documentsFolder, default: './documents' },
+  EBRC_METRICS: { value: values.listenAddress },
+  EBRC_HEALTH: { value: values.listenAddress },
+  EBRC_CODEC_TOKEN: { value: values.headerKey },
+  EBRC_CODEC_ORIGINS: { value: values.origins, default: '' },
+  EBRC_POLL_FIRST: { value: values.duration(0, 7 * DAY), default: '15m' },
+  EBRC_POLL_MIN: { value: values.duration(100, 7 * DAY), default: '2m' },
+  EBRC_POLL_MAX: { value: values.duration(100, 7 * DAY), default: '15m' },
+  EBRC_OVERDUE_AFTER: { value: values.duration(1_000, 365 * DAY), default: '4h' },
+  EBRC_SETTLE_AFTER: { value: values.duration(1_000, 365 * DAY), default: '4h' },
+  EBRC_SCHEDULES: { value: values.filePath },
+  EBRC_HTTP_TIMEOUT: { value: values.duration(100, 10 * MINUTE), default: '60s' },
+  EBRC_RATE_WINDOW: { value: values.duration(100, HOUR), default: '60s' },
+  LOG_LEVEL: { value: values.logLevel, default: 'info' },
+} as const satisfies Record<string, { value: z.ZodType<unknown, string>; default?: string }>;
+
+type Variable = keyof typeof VARIABLES;
+type ValueOf<V extends Variable> = z.output<(typeof VARIABLES)[V]['value']>;
+
+export interface Config {
+  /** Without a slash at the end. */
+  apiUrl: string;
+  apiKey: string;
+  mode: Mode;
+  /** Absent: extraction is not configured. */
+  extraction?: { url: string; key: string; version: string };
+  databaseUrl: string;
+  temporal: {
+    /** `host:port`. */
+    address: string;
+    namespace: string;
+    connectionOptions: ClientConnectConfig['connectionOptions'] & { address: string };
+  };
+  /** The keys that payloads are encrypted with, the current one first; empty where EBRC_ENCRYPTION_KEY is not set. */
+  payloadKeys: readonly EncryptionKey[];
+  codecServer: { token?: string; origins: readonly string[] };
+  /** Where metrics and health are served; absent: not at all. */
+  observability: { metrics?: values.ListenAddress; health?: values.ListenAddress };
+  taskQueue: string;
+  /** The current key first. */
+  encryptionKeys: readonly [EncryptionKey, ...EncryptionKey[]];
+  /** Absolute path of the folder. */
+  documents: string;
+  /** Absolute path of the file with the schedules. */
+  schedules: string;
+  poll: { firstMs: number; minMs: number; maxMs: number };
+  overdueAfterMs: number;
+  settleAfterMs: number;
+  httpTimeoutMs: number;
+  rateWindowMs: number;
+  logLevel: (typeof values.LOG_LEVELS)[number];
+  /** What works but should be known; to be logged at start. */
+  warnings: string[];
+}
+
+/** The parts that a command can ask for, and what each holds. */
+const SECTIONS = {
+  api: ['apiUrl', 'apiKey', 'mode', 'httpTimeoutMs', 'rateWindowMs'],
+  tuning: ['httpTimeoutMs', 'rateWindowMs'],
+  mode: ['mode'],
+  extraction: ['extraction'],
+  database: ['databaseUrl'],
+  temporal: ['temporal', 'taskQueue', 'payloadKeys'],
+  payloads: ['payloadKeys'],
+  codecServer: ['codecServer'],
+  encryption: ['encryptionKeys'],
+  documents: ['documents'],
+  schedules: ['schedules'],
+  filing: ['poll', 'overdueAfterMs', 'settleAfterMs'],
+  observability: ['observability'],
+  log: ['logLevel'],
+} as const satisfies Record<string, readonly (keyof Config)[]>;
+
+export type Section = keyof typeof SECTIONS;
+
+export type ConfigOf<S extends Section> = Pick<Config, (typeof SECTIONS)[S][number] | 'warnings'>;
+
+export interface ConfigProblem {
+  variable: string;
+  /** What is wrong with it and what is allowed. */
+  problem: string;
+}
+
+/** Every wrong or missing variable at once; whoever starts a program prints it and exits 2. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+
+  constructor(readonly problems: readonly ConfigProblem[]) {
+    super(
+      `The configuration cannot be used:\n${problems.map((each) => `  ${each.variable} ${each.problem}`).join('\n')}`,
+    );
+  }
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Reads the configuration, or the named sections of it: a command that needs no API key is not refused for want of one. An empty value
+ * counts as unset. Throws `ConfigError` with every problem of those sections.
+ */
+export function loadConfig(env?: Environment): Config;
+export function loadConfig<S extends Section>(
+  env: Environment | undefined,
+  options: { need: readonly S[] },
+): ConfigOf<S>;
+export function loadConfig(env: Environment = process.env, options?: { need: readonly Section[] }): Partial<Config> {
+  const needed = new Set<Section>(options?.need ?? (Object.keys(SECTIONS) as Section[]));
+  const read = createReader(env);
+  const config: Partial<Config> & { warnings: string[] } = { warnings: [] };
+  if (needed.has('api')) Object.assign(config, readApi(read, config.warnings));
+  if (needed.has('tuning')) Object.assign(config, readTuning(read));
+  if (needed.has('mode')) Object.assign(config, readMode(read));
+  if (needed.has('extraction')) Object.assign(config, readExtraction(read));
+  if (needed.has('database')) Object.assign(config, readDatabase(env, read));
+  if (needed.has('temporal'))
+    Object.assign(config, { temporal: readTemporal(env, read), taskQueue: read.required('EBRC_TASK_QUEUE') });
+  if (needed.has('temporal') || needed.has('payloads')) Object.assign(config, { payloadKeys: readPayloadKeys(read) });
+  if (needed.has('codecServer')) {
+    const origins = read.optional('EBRC_CODEC_ORIGINS') ?? [];
+    Object.assign(config, { codecServer: { token: read.optional('EBRC_CODEC_TOKEN'), origins } });
+  }
+  if (needed.has('encryption')) Object.assign(config, readEncryption(read, config.warnings));
+  if (needed.has('documents')) Object.assign(config, { documents: read.required('EBRC_DOCUMENTS') });
+  if (needed.has('schedules'))
+    Object.assign(config, { schedules: read.optional('EBRC_SCHEDULES') ?? PACKAGED_SCHEDULES });
+  if (needed.has('filing')) Object.assign(config, readFiling(read));
+  if (needed.has('observability')) Object.assign(config, { observability: readObservability(read) });
+  if (needed.has('log')) Object.assign(config, { logLevel: read.required('LOG_LEVEL') });
+  if (read.problems().length > 0) throw new ConfigError(read.problems());
+  return config;
+}
+
+const API_URL_HINT = 'is missing; allowed: the root of the filing service, ending in /api/v1';
+const API_KEY_HINT = 'is missing; allowed: a key of the filing service, which starts with dev_ or prod_';
+const MODE_HINT = `${API_KEY_HINT}; EBRC_MODE (test or live) is enough for commands that only read`;
+const ENCRYPTION_HINT = `${API_KEY_HINT}; or EBRC_ENCRYPTION_KEY, which is derived from it where it is not set`;
+const MISSING_LIVE_KEY =
+  'is missing, and a prod_ key does not start without it; allowed: keyId:base64-of-32-bytes (`openssl rand -base64 32` makes one)';
+const DATABASE_HINT = 'is missing; allowed: postgres://USER:PASSWORD@HOST:PORT/DATABASE';
+const EXTRACTION_HINT =
+  'is missing, but the other of EBRC_EXTRACTION_URL and EBRC_EXTRACTION_KEY is set; allowed: both or neither';
+
+interface Reader {
+  /** The value or its default; undefined when it is unset or wrong (the problem is noted). */
+  optional<V extends Variable>(name: V): ValueOf<V> | undefined;
+  /** As `optional`, and notes `missing` as the problem where it is unset and has no default. */
+  required<V extends Variable>(name: V, missing?: string): ValueOf<V> | undefined;
+  isSet(name: Variable): boolean;
+  report(variable: string, problem: string): void;
+  problems(): ConfigProblem[];
+}
+
+function createReader(env: Environment): Reader {
+  const problems = new Map<string, string>();
+  const textOf = (name: Variable) => {
+    const { default: byDefault } = VARIABLES[name] as { default?: string };
+    return env[name]?.trim() || byDefault;
+  };
+  const report = (variable: string, problem: string) => {
+    if (!problems.has(variable)) problems.set(variable, problem);
+  };
+  const optional = <V extends Variable>(name: V): ValueOf<V> | undefined => {
+    const text = textOf(name);
+    if (text === undefined) return undefined;
+    const read = VARIABLES[name].value.safeParse(text);
+    if (read.success) return read.data as ValueOf<V>;
+    report(name, read.error.issues[0]?.message ?? 'cannot be read');
+    return undefined;
+  };
+  return {
+    optional,
+    required: (name, missing = 'is missing') => {
+      if (textOf(name) === undefined) report(name, missing);
+      return optional(name);
+    },
+    isSet: (name) => textOf(name) !== undefined,
+    report,
+    problems: () => [...problems].map(([variable, problem]) => ({ variable, problem })),
+  };
+}
+
+/** The mode that the key has, or that stands in the place of a key for commands that only read. */
+function modeOf(read: Reader): Mode | undefined {
+  const key = read.optional('EBRC_API_KEY');
+  const said = read.optional('EBRC_MODE');
+  const ofKey = key === undefined ? undefined : (modeOfKey(key) ?? undefined);
+  if (ofKey && said && ofKey !== said) {
+    read.report('EBRC_MODE', `is ${said}, but EBRC_API_KEY is a key of ${ofKey} mode; allowed: unset, or ${ofKey}`);
+  }
+  return ofKey ?? said;
+}
+
+function readMode(read: Reader) {
+  if (!read.isSet('EBRC_MODE')) read.required('EBRC_API_KEY', MODE_HINT);
+  return { mode: modeOf(read) };
+}
+
+function readApi(read: Reader, warnings: string[]) {
+  const apiUrl = read.required('EBRC_API_URL', API_URL_HINT);
+  const apiKey = read.required('EBRC_API_KEY', API_KEY_HINT);
+  const mode = modeOf(read);
+  if (apiUrl !== undefined && isOpenHttp(apiUrl)) {
+    if (mode === 'live')
+      read.report('EBRC_API_URL', 'would send a prod_ key over an unencrypted connection; allowed: an https address');
+    else warnings.push('EBRC_API_URL is an http address of another machine: the dev_ key travels unencrypted.');
+  }
+  return { apiUrl, apiKey, mode, ...readTuning(read) };
+}
+
+/** Whether live data is meant; asked by what needs no key itself but must not let its data out. */
+const isLive = (read: Reader) => modeOf(read) === 'live';
+
+function readDatabase(env: Environment, read: Reader) {
+  const databaseUrl = read.required('DATABASE_URL', DATABASE_HINT);
+  const problem = databaseUrl !== undefined && isLive(read) ? openDatabaseLink(databaseUrl, env) : null;
+  if (problem) read.report('DATABASE_URL', problem);
+  refuseUncheckedTls(env, read);
+  return { databaseUrl };
+}
+
+/** With it no certificate is checked, whatever the addresses say. */
+function refuseUncheckedTls(env: Environment, read: Reader): void {
+  if (env['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0' || !isLive(read)) return;
+  const problem = 'is 0, so that no certificate is checked, and a prod_ key is set; allowed: unset';
+  read.report('NODE_TLS_REJECT_UNAUTHORIZED', problem);
+}
+
+function readTuning(read: Reader) {
+  return { httpTimeoutMs: read.required('EBRC_HTTP_TIMEOUT'), rateWindowMs: read.required('EBRC_RATE_WINDOW') };
+}
+
+function readExtraction(read: Reader) {
+  if (!read.isSet('EBRC_EXTRACTION_URL') && !read.isSet('EBRC_EXTRACTION_KEY')) return {};
+  const url = read.required('EBRC_EXTRACTION_URL', EXTRACTION_HINT);
+  const key = read.required('EBRC_EXTRACTION_KEY', EXTRACTION_HINT);
+  if (url !== undefined && isOpenHttp(url) && isLive(read)) {
+    const problem = 'would send documents and a key over an unencrypted connection; allowed with a prod_ key: https';
+    read.report('EBRC_EXTRACTION_URL', problem);
+  }
+  return { extraction: { url, key, version: read.required('EBRC_EXTRACTION_VERSION') } };
+}
+
+/** The variables, files and profiles are the ones of every Temporal program: `@temporalio/envconfig` reads them. */
+function readTemporal(env: Environment, read: Reader) {
+  const set = Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => Boolean(entry[1])));
+  try {
+    const { connectionOptions, namespace = 'default' } = loadClientConnectConfig({ overrideEnvVars: set });
+    const address = connectionOptions.address ?? '127.0.0.1:7233';
+    if (!/^(\[[0-9a-f:]+\]|[^\s:/]+):\d{1,5}$/i.test(address)) {
+      read.report('TEMPORAL_ADDRESS', `"${address}" is not an address; allowed: host:port, such as 127.0.0.1:7233`);
+    }
+    const tls = set['TEMPORAL_TLS'];
+    // What Temporal's reader does not know it takes for false: the connection would be open for all to read.
+    if (tls !== undefined && !/^(true|false|1|0)$/.test(tls)) {
+      read.report('TEMPORAL_TLS', `"${tls}" is neither yes nor no; allowed: true, false, 1 or 0`);
+    }
+    const open = isLive(read) ? openTemporalLink({ address, tls: Boolean(connectionOptions.tls) }) : null;
+    if (open) read.report('TEMPORAL_ADDRESS', open);
+    refuseUncheckedTls(env, read);
+    return { address, namespace, connectionOptions: { ...connectionOptions, address } };
+  } catch (error) {
+    const variable = set['TEMPORAL_PROFILE'] ? 'TEMPORAL_PROFILE' : 'TEMPORAL_…';
+    const why = error instanceof Error ? error.message : String(error);
+    read.report(variable, `cannot be used (${why}); allowed: what Temporal's environment configuration knows`);
+    return undefined;
+  }
+}
+
+/** Payloads are encrypted whenever a key is given, and always with a prod_ key: workflow inputs and results name exporters and amounts. */
+function readPayloadKeys(read: Reader): readonly EncryptionKey[] {
+  if (read.isSet('EBRC_ENCRYPTION_KEY')) return read.optional('EBRC_ENCRYPTION_KEY') ?? [];
+  if (modeOf(read) === 'live') read.report('EBRC_ENCRYPTION_KEY', MISSING_LIVE_KEY);
+  return [];
+}
+
+/**
+ * A live key needs a key of its own: losing the API key must not open the vault. A dev_ key may go without; the key is then derived from
+ * the API key, so that command line and worker agree wherever they run and the vault is never in clear.
+ */
+function readEncryption(read: Reader, warnings: string[]) {
+  if (read.isSet('EBRC_ENCRYPTION_KEY')) {
+    const encryptionKeys = read.optional('EBRC_ENCRYPTION_KEY');
+    const weak = encryptionKeys && isLive(read) ? weakEncryptionKey(encryptionKeys) : null;
+    if (weak) read.report('EBRC_ENCRYPTION_KEY', weak);
+    return { encryptionKeys };
+  }
+  const apiKey = read.required('EBRC_API_KEY', ENCRYPTION_HINT);
+  if (apiKey === undefined) return {};
+  if (modeOf(read) === 'live') {
+    read.report('EBRC_ENCRYPTION_KEY', MISSING_LIVE_KEY);
+    return {};
+  }
+  const key = Buffer.from(hkdfSync('sha256', apiKey, '', 'ebrc-worker development encryption key', 32));
+  warnings.push(
+    'EBRC_ENCRYPTION_KEY is not set: the encryption key is derived from the dev_ key. Set one before real data goes in.',
+  );
+  return { encryptionKeys: [{ id: 'derived-from-dev-key', key }] };
+}
+
+function readFiling(read: Reader) {
+  const firstMs = read.required('EBRC_POLL_FIRST');
+  const minMs = read.required('EBRC_POLL_MIN');
+  const maxMs = read.required('EBRC_POLL_MAX');
+  if (minMs !== undefined && maxMs !== undefined && minMs > maxMs) {
+    read.report('EBRC_POLL_MIN', 'is longer than EBRC_POLL_MAX; allowed: at most EBRC_POLL_MAX');
+  }
+  const overdueAfterMs = read.required('EBRC_OVERDUE_AFTER');
+  return { poll: { firstMs, minMs, maxMs }, overdueAfterMs, settleAfterMs: read.required('EBRC_SETTLE_AFTER') };
+}
+
+function readObservability(read: Reader) {
+  const metrics = read.optional('EBRC_METRICS');
+  const health = read.optional('EBRC_HEALTH');
+  if (metrics && health && metrics.port !== 0 && metrics.port === health.port) {
+    read.report('EBRC_HEALTH', 'has the port of EBRC_METRICS; allowed: a port of its own');
+  }
+  return { metrics, health };
+}
+
+/** The database that the environment names, where it names one. @throws ConfigError where it cannot be used */
+export function databaseOfEnvironment(env: Environment = process.env): string | undefined {
+  return env['DATABASE_URL']?.trim() ? loadConfig(env, { need: ['database'] }).databaseUrl : undefined;
+}
+
+/**
+ * The environment for a program that this one starts: its own without any variable of this project, of Temporal, of PostgreSQL or of
+ * OpenTelemetry, then `variables`. The demo must not file with a key that happens to be set in the terminal it is tried in.
+ */
+export function environmentFor(
+  variables: Record<string, string>,
+  env: Environment = process.env,
+): Record<string, string | undefined> {
+  const foreign = Object.entries(env).filter(
+    ([name]) => !(name in VARIABLES) && !/^(EBRC_|TEMPORAL_|OTEL_|PG[A-Z]+$)/.test(name),
+  );
+  return { ...Object.fromEntries(foreign), ...variables };
+}

@@ -1,0 +1,65 @@
+import { isLoopback } from './values';
+import type { EncryptionKey } from '../keys/sub-keys';
+
+/**
+ * What a `prod_` key asks of the links that its data travels over and of the keys that it is stored under. Each check answers
+ * the sentence about what is wrong and what is allowed, or null. No secret is repeated.
+ */
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Loopback names and addresses, as they stand in a host name or in `host:port`. */
+export function isLoopbackHost(host: string): boolean {
+  return /^(localhost|127(\.\d+){3}|\[?::1\]?)$/i.test(host);
+}
+
+/** Whether `url` is reached without TLS over a network. */
+export function isOpenHttp(url: string): boolean {
+  return url.startsWith('http:') && !isLoopback(url);
+}
+
+/** A connection to PostgreSQL that somebody on the way could read, or answer in PostgreSQL's stead. */
+export function openDatabaseLink(databaseUrl: string, env: Environment): string | null {
+  const url = new URL(databaseUrl);
+  const host = url.searchParams.get('host') ?? (decodeURIComponent(url.hostname) || env['PGHOST'] || 'localhost');
+  // A path is the folder of a Unix socket.
+  if (host.startsWith('/') || isLoopbackHost(host)) return null;
+  const asked = url.searchParams.get('ssl') === 'true' ? 'verify-full' : env['PGSSLMODE'];
+  const mode = url.searchParams.get('sslmode') ?? asked ?? 'none';
+  // The driver takes `require` for `verify-full` today; its next major version checks no certificate under it.
+  if (mode === 'verify-full') return null;
+  return (
+    `reaches another machine with sslmode ${mode}, and a prod_ key is set: others could read or change the ledger's data; ` +
+    'allowed: ?sslmode=verify-full at its end (with &sslrootcert=FILE for an authority of your own), or a PostgreSQL on this machine'
+  );
+}
+
+/** A connection to Temporal that is not encrypted. */
+export function openTemporalLink({ address, tls }: { address: string; tls: boolean }): string | null {
+  if (tls || isLoopbackHost(address.replace(/:\d+$/, ''))) return null;
+  return (
+    `"${address}" is another machine and TLS is off, but a prod_ key is set; allowed: TEMPORAL_TLS=true ` +
+    '(or a certificate, an API key or a profile that has it), or a server on this machine'
+  );
+}
+
+/** Fewer different bytes than any of a million random keys has (32 random bytes have 30 on average). */
+const LEAST_DIFFERENT_BYTES = 20;
+
+/** A key that was typed or counted instead of drawn, or that stands under two ids. */
+export function weakEncryptionKey(keys: readonly EncryptionKey[]): string | null {
+  const how = 'allowed: keys of random bytes, each of its own (`openssl rand -base64 32` makes one)';
+  for (const [nth, { id, key }] of keys.entries()) {
+    if (isTrivial(key)) return `has a key "${id}" that can be guessed; ${how}`;
+    const same = keys.slice(0, nth).find((other) => other.key.equals(key));
+    if (same) return `has the same key under the ids "${same.id}" and "${id}"; ${how}`;
+  }
+  return null;
+}
+
+function isTrivial(key: Buffer): boolean {
+  if (new Set(key).size < LEAST_DIFFERENT_BYTES) return true;
+  // 00 01 02 … and the like: every byte as far from the last as the one before.
+  const steps = [...key.subarray(1)].map((byte, nth) => (byte - (key[nth] ?? 0) + 256) % 256);
+  return new Set(steps).size <= 2 || [...key].every((byte) => byte >= 0x20 && byte < 0x7f);
+}

@@ -1,0 +1,170 @@
+import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+import { DURATION_FORM, formatDuration, parseDuration } from '../domain/durations';
+import { modeOfKey, type Mode } from '../domain/names';
+import type { EncryptionKey } from '../keys/sub-keys';
+
+/**
+ * How each kind of value is read. A message says what was wrong and what is allowed; the variable's name is put before it. A value that
+ * may be secret, or hold a password, is never repeated.
+ */
+
+type Refine<T> = z.core.$RefinementCtx<T>;
+
+function wrong(context: Refine<string>, message: string): typeof z.NEVER {
+  context.addIssue({ code: 'custom', message });
+  return z.NEVER;
+}
+
+/** Milliseconds between two bounds, both included. */
+export function duration(atLeastMs: number, atMostMs: number) {
+  const bounds = `from ${formatDuration(atLeastMs)} to ${formatDuration(atMostMs)}`;
+  return z.string().transform((text, context) => {
+    const ms = parseDuration(text);
+    if (ms === null) return wrong(context, `"${text}" is not a duration; allowed: ${DURATION_FORM}, ${bounds}`);
+    if (ms < atLeastMs || ms > atMostMs) return wrong(context, `"${text}" is out of range; allowed: ${bounds}`);
+    return ms;
+  });
+}
+
+/** The root of the service: http or https, its path ends in /api/v1. Comes out without a slash at the end. */
+export const apiUrl = z.string().transform((text, context) => {
+  const url = httpUrl(text);
+  if (typeof url === 'string') return wrong(context, url);
+  if (!url.pathname.replace(/\/$/, '').endsWith('/api/v1')) {
+    return wrong(context, `"${text}" does not end in /api/v1; allowed: the API root, such as https://HOST/api/v1`);
+  }
+  return url.href.replace(/\/$/, '');
+});
+
+/** The root of the extraction service, whose paths start with /platform. */
+export const extractionUrl = z.string().transform((text, context) => {
+  const url = httpUrl(text);
+  return typeof url === 'string' ? wrong(context, url) : url.href.replace(/\/$/, '');
+});
+
+/** The address, or the sentence that says what is wrong with it. */
+function httpUrl(text: string): URL | string {
+  const allowed = 'allowed: an http or https address without user, query and fragment';
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (!url || !['http:', 'https:'].includes(url.protocol)) return `"${text}" is not a web address; ${allowed}`;
+  // What is not repeated may be a password.
+  if (url.username || url.password || url.search || url.hash) return `has a user, a query or a fragment; ${allowed}`;
+  return url;
+}
+
+/** Whether a request to this address stays on this machine. */
+export function isLoopback(url: string): boolean {
+  return /^(localhost|127(\.\d+){3}|\[::1\])$/.test(new URL(url).hostname);
+}
+
+/** A key that may stand in a header. */
+export const headerKey = z
+  .string()
+  .regex(/^[\x21-\x7e]+$/, 'has characters that a key cannot have; allowed: the key alone, without spaces and quotes');
+
+export const apiKey = headerKey.transform((key, context) =>
+  modeOfKey(key) === null
+    ? wrong(context, 'has an unknown prefix; allowed: a key that starts with dev_ or prod_')
+    : /^(dev|prod)_$/.test(key)
+      ? wrong(context, 'is a prefix without a key; allowed: a key that starts with dev_ or prod_')
+      : key,
+);
+
+export const mode = z
+  .string()
+  .transform((text, context): Mode | typeof z.NEVER =>
+    text === 'test' || text === 'live' ? text : wrong(context, `"${text}" is no mode; allowed: test or live`),
+  );
+
+export const databaseUrl = z.string().transform((text, context) => {
+  const protocol = URL.canParse(text) ? new URL(text).protocol : '';
+  if (protocol === 'postgres:' || protocol === 'postgresql:') return text;
+  return wrong(
+    context,
+    'is not the address of a PostgreSQL database; allowed: postgres://USER:PASSWORD@HOST:PORT/DATABASE',
+  );
+});
+
+export const taskQueue = z
+  .string()
+  .transform((name, context) =>
+    /^[\w./-]{1,100}$/.test(name)
+      ? name
+      : wrong(context, `"${name}" cannot name a task queue; allowed: 1 to 100 letters, digits, and . _ / -`),
+  );
+
+/** Where this program listens. */
+export interface ListenAddress {
+  host: string;
+  port: number;
+}
+
+/** `host:port` to listen on; IPv6 hosts in brackets. */
+export const listenAddress = z.string().transform((text, context): ListenAddress | typeof z.NEVER => {
+  const parts = /^(\[[0-9a-f:.]+\]|[\w.-]+):(\d{1,5})$/i.exec(text);
+  const port = Number(parts?.[2]);
+  if (parts?.[1] && port <= 65_535) return { host: parts[1].replace(/^\[|\]$/g, ''), port };
+  return wrong(context, `"${text}" is not an address to listen on; allowed: host:port, such as 127.0.0.1:9464`);
+});
+
+/** A folder, as an absolute path. */
+export const documentsFolder = z.string().transform((text, context) => {
+  // One letter before the colon is a drive of Windows.
+  if (!/^[a-z][a-z0-9+.-]+:/i.test(text)) return resolve(text);
+  const allowed = 'allowed: a folder, or a file: address of one such as file:///var/lib/ebrc';
+  if (!text.startsWith('file:')) return wrong(context, `"${text}" cannot keep documents; ${allowed}`);
+  try {
+    return fileURLToPath(text);
+  } catch {
+    return wrong(context, `"${text}" is not the address of a local folder; ${allowed}`);
+  }
+});
+
+/** Web origins, separated by commas: scheme, host and port, nothing behind them. */
+export const origins = z.string().transform((text, context) => {
+  const list = text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+  const wrongOne = list.find((part) => !URL.canParse(part) || new URL(part).origin !== part);
+  if (wrongOne === undefined) return list;
+  return wrong(
+    context,
+    `"${wrongOne}" is not an origin; allowed: http://HOST:PORT or https://HOST, several after commas`,
+  );
+});
+
+/** A word without white space. */
+export const word = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,50}$/, 'is no word; allowed: 1 to 50 letters, digits and signs without blanks');
+
+/** A file's path; relative ones start at the working directory. */
+export const filePath = z.string().transform((text) => resolve(text));
+
+/** `keyId:base64-of-32-bytes`, the current key first, older ones after commas. */
+export const encryptionKeys = z.string().transform((text, context) => {
+  const allowed = 'allowed: keyId:base64-of-32-bytes, older keys after commas (`openssl rand -base64 32` makes one)';
+  const keys = text.split(',').map((entry) => encryptionKey(entry.trim()));
+  const position = keys.indexOf(null);
+  if (position >= 0) return wrong(context, `key ${position + 1} of ${keys.length} cannot be read; ${allowed}`);
+  const found = keys.filter((key) => key !== null);
+  const twice = found.find(({ id }, index) => found.findIndex((other) => other.id === id) !== index);
+  if (twice) return wrong(context, `names two keys "${twice.id}"; allowed: each key id once`);
+  return found as [EncryptionKey, ...EncryptionKey[]];
+});
+
+function encryptionKey(entry: string): EncryptionKey | null {
+  const parts = /^([\w.-]{1,64}):([A-Za-z0-9+/]{43}=?)$/.exec(entry);
+  const key = Buffer.from(parts?.[2] ?? '', 'base64');
+  return parts?.[1] && key.length === 32 ? { id: parts[1], key } : null;
+}
+
+export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+
+export const logLevel = z.string().transform((text, context) => {
+  const level = LOG_LEVELS.find((each) => each === text.toLowerCase());
+  return level ?? wrong(context, `"${text}" is not a log level; allowed: ${LOG_LEVELS.join(', ')}`);
+});

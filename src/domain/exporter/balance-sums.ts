@@ -1,0 +1,128 @@
+/** Whether what a filing maps of an IRM fits into its balance beside what our other filings hold. */
+import type { Finding } from '../rules/finding';
+import type { MappingRow } from '../filing/mapping';
+import { compareAmounts, formatAmount, subtractAmounts, sumAmounts } from '../money';
+import { errorAt, warningAt } from '../rules/draft';
+import { rowThatExceeds } from '../rules/file';
+import { listed } from '../rules/words';
+
+/** What one of our own live filings takes, or may take, from an IRM. */
+export interface Hold {
+  filingId: string;
+  reference: string;
+  state: string;
+  /** `irmIdentity` of the mapping that holds it, and the date that it gives the IRM. */
+  irmKey: string;
+  irmDt: string;
+  amount: string;
+  /** Null while it is not submitted. */
+  submittedAt: number | null;
+  outcomeKnown: boolean;
+  certified: boolean;
+}
+
+/** What mapped amounts are taken from: a held IRM, several of them, or what rows state of one. Amounts are null where unknown. */
+export interface Account {
+  irmNumber: string;
+  currency: string;
+  amount: string | null;
+  available: string | null;
+  /** When the balance was read, ms since the epoch; null where it never was. */
+  readAt: number | null;
+}
+
+type Group = [MappingRow, ...MappingRow[]];
+
+/**
+ * Checks what a filing's rows map of one account. A hold that cannot be in the balance yet (not submitted, of unknown outcome, or
+ * submitted after the balance was read) blocks and is named; one submitted before the read may be in it already, so it only
+ * warns. What is not known (an IRM without a remittance amount) is not taken for 0: there is nothing to check then, and it says so.
+ */
+export function checkSums(group: Group, irm: Account, holds: readonly Hold[]): Finding[] {
+  const running = group.map(({ row, mapping }) => ({ row, amount: mapping.mappedIRMAmountFCC }));
+  const total = sumAmounts(running.map(({ amount }) => amount));
+  const refuse = (code: string, limit: string, say: string): Finding[] => [
+    errorAt(
+      rowThatExceeds(running, limit),
+      'mappedIRMAmountFCC',
+      code,
+      `${formatAmount(total)} ${irm.currency} is mapped of IRM ${irm.irmNumber}, ${say}`,
+    ),
+  ];
+  const { amount, available } = irm;
+  if (amount !== null && compareAmounts(total, amount) > 0) {
+    return refuse(
+      'over_remittance',
+      amount,
+      `more than the remittance of ${formatAmount(amount)}. Lower the mapped amounts.`,
+    );
+  }
+  if (available === null) {
+    const message = `The service does not say how much of IRM ${irm.irmNumber} is available: its balance cannot be checked. Compare it with the bank advice.`;
+    return [warningAt(group[0].row, 'mappedIRMAmountFCC', 'irm_amount_unknown', message)];
+  }
+  if (compareAmounts(total, available) > 0) {
+    return refuse(
+      'over_balance',
+      available,
+      `more than the ${formatAmount(available)} still available. Lower the mapped amounts, or refresh the IRMs.`,
+    );
+  }
+  const outside = holds.filter((hold) => !mayBeInBalance(hold, irm));
+  const free = subtractAmounts(available, sumAmounts(outside.map(({ amount }) => amount)));
+  if (compareAmounts(total, free) > 0) {
+    return refuse(
+      'balance_held',
+      free,
+      `but ${named(outside)} ${outside.length > 1 ? 'hold' : 'holds'} part of the ${formatAmount(available)} available, which leaves ${formatAmount(atLeastZero(free))}. Wait for that outcome, or lower the mapped amounts.`,
+    ).map((finding) => ({ ...finding, ...filingOf(outside) }));
+  }
+  const doubtful = doubtfulHolds(holds, irm);
+  const surelyFree = subtractAmounts(free, sumAmounts(doubtful.map(({ amount }) => amount)));
+  if (compareAmounts(total, surelyFree) <= 0) return [];
+  return [
+    {
+      ...warningAt(
+        rowThatExceeds(running, surelyFree),
+        'mappedIRMAmountFCC',
+        'balance_maybe_held',
+        `The balance of IRM ${irm.irmNumber} may not show ${named(doubtful)} yet; without it ${formatAmount(atLeastZero(surelyFree))} ${irm.currency} is left. Refresh the IRMs before filing.`,
+      ),
+      ...filingOf(doubtful),
+    },
+  ];
+}
+
+/**
+ * Only a filing that was submitted, with a known outcome, before the balance was read can be in that balance. What rows state of
+ * an IRM without a record may be what is left of it: then the certified ones may be in it.
+ */
+function mayBeInBalance(hold: Hold, { readAt }: Account): boolean {
+  if (readAt === null) return hold.certified;
+  return hold.submittedAt !== null && hold.outcomeKnown && hold.submittedAt <= readAt;
+}
+
+/**
+ * Holds that the balance may or may not show. A certified one is not doubtful where the utilised part of the remittance is
+ * large enough to contain all certified ones; otherwise every later use of a partly used IRM would warn for ever.
+ */
+function doubtfulHolds(holds: readonly Hold[], irm: Account): Hold[] {
+  const earlier = holds.filter((hold) => mayBeInBalance(hold, irm));
+  if (irm.amount === null || irm.available === null) return earlier;
+  const certified = sumAmounts(earlier.filter((hold) => hold.certified).map(({ amount }) => amount));
+  const utilised = subtractAmounts(irm.amount, irm.available);
+  return compareAmounts(certified, utilised) <= 0 ? earlier.filter((hold) => !hold.certified) : earlier;
+}
+
+function named(holds: readonly Hold[]): string {
+  const filings = new Map(holds.map((hold) => [hold.filingId, `${hold.reference} (${hold.state}, ${hold.filingId})`]));
+  return `${filings.size > 1 ? 'filings' : 'filing'} ${listed([...filings.values()], 5)}`;
+}
+
+function filingOf(holds: readonly Hold[]): { filingId?: string } {
+  return holds[0] ? { filingId: holds[0].filingId } : {};
+}
+
+function atLeastZero(amount: string): string {
+  return compareAmounts(amount, 0) < 0 ? '0' : amount;
+}

@@ -1,0 +1,90 @@
+/** What is known of one try to send a submission; the ledger keeps it, workflows and activities pass it on. */
+import { cutText } from '../text';
+
+/** What the service said to a submission, or the refusal in its place; without secrets, with every list it gave. */
+export interface StoredAnswer {
+  /** `accepted` for a 2xx that parses; otherwise the kind of the error. */
+  kind: string;
+  status?: number;
+  requestId?: string | null;
+  dgftAckId?: string | null;
+  ackStatus?: string | null;
+  recordResCount?: number | null;
+  errorDetails?: unknown[];
+  parsedRowCount?: number | null;
+  irms?: unknown[];
+  warnings?: unknown[];
+  message?: string;
+  errorCode?: string;
+  fieldErrors?: { row?: number; field?: string; message: string }[];
+}
+
+/** Entries of an answer's lists that travel. */
+const TRAVELLING_ENTRIES = 20;
+const TRAVELLING_BYTES = 500;
+
+/**
+ * What of an answer travels between activities and workflows: its ids and counts, and a sample of what it says. The whole
+ * stands in the ledger; histories are kept for years, and payloads have limits.
+ */
+export function answerInShort(answer: StoredAnswer): StoredAnswer {
+  const { irms: _, warnings, errorDetails, fieldErrors, message, errorCode, ...ids } = answer;
+  return {
+    ...ids,
+    ...(message === undefined ? {} : { message: cutText(message, TRAVELLING_BYTES) }),
+    ...(errorCode === undefined ? {} : { errorCode: cutText(errorCode, TRAVELLING_BYTES) }),
+    ...(errorDetails === undefined
+      ? {}
+      : { errorDetails: errorDetails.slice(0, TRAVELLING_ENTRIES).map(entryInShort) }),
+    ...(warnings === undefined ? {} : { warnings: warnings.slice(0, TRAVELLING_ENTRIES).map(entryInShort) }),
+    ...(fieldErrors === undefined
+      ? {}
+      : {
+          fieldErrors: fieldErrors.slice(0, TRAVELLING_ENTRIES).map((each) => ({
+            ...each,
+            ...(each.field === undefined ? {} : { field: cutText(each.field, TRAVELLING_BYTES) }),
+            message: cutText(each.message, TRAVELLING_BYTES),
+          })),
+        }),
+  };
+}
+
+function entryInShort(entry: unknown): unknown {
+  if (typeof entry === 'string') return cutText(entry, TRAVELLING_BYTES);
+  const json = JSON.stringify(entry) ?? '';
+  return json.length <= TRAVELLING_BYTES ? entry : cutText(json, TRAVELLING_BYTES);
+}
+
+/** `open`: nothing is written. `sending`: marked, so it may be written. `not_sent`: nothing of it is at the service. */
+export type AttemptState = 'open' | 'sending' | 'answered' | 'not_sent';
+
+export interface AttemptReading {
+  /**
+   * `sending` alone may still be on its way. `unknown`: the ledger cannot vouch for what happened, because it does not hold
+   * the attempt, or the exchange is over without an answer.
+   */
+  verdict: 'not_sent' | 'answered' | 'sending' | 'unknown';
+  reason: string | null;
+  answer: StoredAnswer | null;
+  /** The attempt that was answered; of two attempts of one submission a late answer may be the other one's. */
+  attemptId: string;
+  /** When it was marked as being sent, ms since the epoch; null: never, as far as the ledger knows. */
+  markedAt: number | null;
+  /** Whether its filing has ended: then nothing more is sent of it, whatever became of the attempt. */
+  filingEnded: boolean;
+}
+
+/** Why an attempt was not allowed to be sent: it was closed, its filing ended, its rows are not its own any more, or another attempt stands in its place. */
+export type MarkRefusal = 'gone' | 'closed' | 'ended' | 'rows' | 'sister';
+
+/** The id of a filing's attempt; it comes from business keys. */
+export function attemptIdOf(filingId: string, submission: number, number: number): string {
+  return `${filingId}-${submission}-${number}`;
+}
+
+/** The parts of an attempt's id. @throws RangeError for a text that is none */
+export function partsOfAttemptId(attemptId: string): { filingId: string; submission: number; number: number } {
+  const [, filingId, submission, number] = /^(.+)-(\d+)-(\d+)$/u.exec(attemptId) ?? [];
+  if (!filingId) throw new RangeError(`${attemptId} is not the id of an attempt.`);
+  return { filingId, submission: Number(submission), number: Number(number) };
+}

@@ -1,0 +1,41 @@
+import { normaliseHeader } from '../rules/columns';
+import { comparableId, comparableText } from '../identity';
+import { MAPPING_FIELDS, type ExtraValues, type Mapping, type MappingField, type MappingRow } from './mapping';
+import { canonicalAmount } from '../money';
+
+/** What is filed: for which exporter, under which upload type and declaration, and the rows. */
+export interface FilingContent {
+  exporterId: string;
+  uploadType: number;
+  declaration: string;
+  rows: readonly Pick<MappingRow, 'mapping' | 'extra'>[];
+}
+
+const FIELDS = Object.keys(MAPPING_FIELDS) as MappingField[];
+
+/**
+ * The text that says what a filing files; its SHA-256 is the filing's content hash. The same filing gives the same text
+ * however its JSON is ordered and in whatever order its rows stand: properties stand in the order of the specification's item
+ * table, amounts in one spelling, rows sorted by their own text.
+ */
+export function canonicalContent({ exporterId, uploadType, declaration, rows }: FilingContent): string {
+  const texts = rows.map(({ mapping, extra }) => JSON.stringify([canonicalMapping(mapping), canonicalExtra(extra)]));
+  return JSON.stringify([comparableId(exporterId), uploadType, declaration, texts.sort()]);
+}
+
+function canonicalMapping(mapping: Mapping): unknown[] {
+  return FIELDS.map((field) => canonicalValue(field, mapping[field]));
+}
+
+function canonicalValue(field: MappingField, value: Mapping[MappingField]): unknown {
+  if (value === null) return null;
+  if (MAPPING_FIELDS[field] === 'amount') return canonicalAmount(value);
+  if (field === 'sbCumInvoiceNumber') return comparableText(String(value));
+  return typeof value === 'string' ? value.trim() : value;
+}
+
+function canonicalExtra(extra: ExtraValues = {}): unknown[] {
+  return Object.entries(extra)
+    .map(([label, value]) => [normaliseHeader(label), typeof value === 'string' ? value.trim() : value])
+    .sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
+}

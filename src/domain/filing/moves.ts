@@ -1,0 +1,87 @@
+/**
+ * Every move that a filing's workflow makes, and where a run goes on that takes a filing up. The tests walk through all of them
+ * from every state that a ledger can be in: a move that the transition table forbids would be repeated for ever.
+ */
+import { mayFollow, type FilingState } from './states';
+
+/** How far a run is. `send` may lead back to `prepare`: balances are checked again before another attempt. */
+export const PHASES = ['prepare', 'send', 'follow', 'collect'] as const;
+export type Phase = (typeof PHASES)[number];
+
+/** `same`: a line of the story without a new state. A pause leads back to the state that it interrupted. */
+export type MoveTarget = FilingState | 'same';
+
+export interface FilingMove {
+  to: MoveTarget;
+  phases: readonly Phase[];
+  /** The states in which the workflow makes it, where these are not all states of its phases. */
+  from?: readonly FilingState[];
+}
+
+const ALL = PHASES;
+/** States in which something is, or is about to be, at the service. */
+const SENDING: readonly FilingState[] = ['submitting', 'processing', 'outcome_unknown', 'overdue'];
+
+export const FILING_MOVES: readonly FilingMove[] = [
+  { to: 'checking', phases: ['prepare'], from: ['checking', 'awaiting_approval'] },
+  // A filing is approved before it was ever tried to be sent.
+  { to: 'awaiting_approval', phases: ['prepare'], from: ['checking', 'awaiting_approval'] },
+  { to: 'submitting', phases: ['send'] },
+  { to: 'outcome_unknown', phases: ['send', 'follow'], from: SENDING },
+  { to: 'processing', phases: ['send'], from: ['outcome_unknown'] },
+  { to: 'processing', phases: ['follow'] },
+  { to: 'overdue', phases: ['follow'], from: ['processing', 'overdue'] },
+  { to: 'collecting', phases: ['collect'] },
+  { to: 'overdue', phases: ['collect'], from: ['collecting', 'overdue'] },
+  { to: 'needs_correction', phases: ['prepare', 'send', 'follow'] },
+  { to: 'certified', phases: ['collect'], from: ['collecting'] },
+  { to: 'partly_certified', phases: ['collect'], from: ['collecting'] },
+  { to: 'rejected', phases: ['collect'], from: ['collecting'] },
+  { to: 'abandoned', phases: ALL },
+  { to: 'needs_credentials', phases: ALL },
+  { to: 'needs_access', phases: ALL },
+  { to: 'same', phases: ALL },
+];
+
+/** What the ledger knows of a filing's submissions and of its approval. */
+export interface FilingFacts {
+  /** A submission waits to be sent, and nothing of it is at the service. */
+  planned: boolean;
+  /** A submission was, or may have been, sent, and its outcome is not known. */
+  doubtful: boolean;
+  /** A submission is acknowledged under a request id, and the authority has not answered for it. */
+  followed: boolean;
+  /** Every row of a submission has its outcome. */
+  settled: boolean;
+  /** Somebody has yet to approve it. */
+  unapproved: boolean;
+}
+
+/** Where a run with these facts begins. */
+export function phaseOf({ planned, doubtful, followed, settled }: FilingFacts): Phase {
+  if (planned || doubtful) return doubtful || followed || settled ? 'send' : 'prepare';
+  if (followed) return 'follow';
+  // Nothing is left of it at all: the run only has to end it, as a refusal does.
+  return settled ? 'collect' : 'prepare';
+}
+
+/**
+ * The state in which a run takes up a filing that another run left in `state`: what is at the service decides. The recorded state is
+ * kept where it agrees with that, so that a question which was asked stays asked.
+ */
+export function resumesIn(state: FilingState, facts: FilingFacts): FilingState {
+  switch (phaseOf(facts)) {
+    case 'prepare': {
+      if (!facts.planned) return mayFollow(state, 'needs_correction') ? state : 'submitting';
+      if (facts.unapproved) return state === 'awaiting_approval' ? state : 'checking';
+      const tried = !['checking', 'awaiting_approval', 'needs_credentials', 'needs_access'].includes(state);
+      return tried ? 'submitting' : 'checking';
+    }
+    case 'send':
+      return facts.doubtful && state === 'outcome_unknown' ? state : 'submitting';
+    case 'follow':
+      return state === 'overdue' ? state : 'processing';
+    case 'collect':
+      return 'collecting';
+  }
+}

@@ -1,0 +1,146 @@
+/**
+ * Which certificate belongs to which row, when only fetch-details can say (spec: "Certificate detail"). An entry has no
+ * IRM number, so document, date, amount and currency must agree, and one certificate must fit one row alone. Where several
+ * agree in all of that, the exporter's own bill number may tell them apart, and one that differs is never adopted: whatever
+ * stays ambiguous is left open and named.
+ */
+import { compareFilingDates, filingDateFromAnything, type FilingDate } from '../dates';
+import { certificateIdentity, comparableText } from '../identity';
+
+export interface CertificateEntry {
+  eBRCNumber: string;
+  eBRCDate: string | null;
+  sbCumInvoiceNumber: string | null;
+  sbCumInvoiceDate: string | null;
+  realisedValueFCC: number | string | null;
+  currencyCode: string | null;
+  billNo: string | null;
+}
+
+/** A row without a certificate. `mine`: it is to be matched; a foreign row only competes for the certificate. */
+export interface OpenRow {
+  filingId: string;
+  position: number;
+  mine: boolean;
+  sbCumInvoiceNumber: string;
+  sbCumInvoiceDate: string;
+  mappedIRMAmountFCC: number | string;
+  currency: string;
+  billNo: string;
+}
+
+export interface Match {
+  position: number;
+  eBRCNumber: string;
+  eBRCDate: string | null;
+}
+
+export interface Ambiguity {
+  positions: number[];
+  candidates: string[];
+  /** Rows of other filings that the same certificates would fit. */
+  competingFilings: string[];
+}
+
+export interface MatchResult {
+  matches: Match[];
+  ambiguous: Ambiguity[];
+  /** Positions of mine that no certificate fits. */
+  unmatched: number[];
+}
+
+export interface MatchRules {
+  /** Numbers that belong to a row already, or were seen before the send: never adopted. */
+  excluded: ReadonlySet<string>;
+  /** Certificates dated earlier are none of this submission's. */
+  issuedFrom: FilingDate;
+}
+
+function identityOf(
+  {
+    sbCumInvoiceNumber: document,
+    sbCumInvoiceDate: date,
+  }: Pick<CertificateEntry, 'sbCumInvoiceNumber' | 'sbCumInvoiceDate'>,
+  amount: number | string | null,
+  currency: string | null,
+): string | null {
+  return certificateIdentity({ document, date, amount, currency });
+}
+
+/** Matches certificates to rows with positive evidence only. */
+export function matchCertificates(
+  rows: readonly OpenRow[],
+  entries: readonly CertificateEntry[],
+  { excluded, issuedFrom }: MatchRules,
+): MatchResult {
+  const candidates = new Map<string, Map<string, CertificateEntry>>();
+  for (const entry of entries) {
+    const key = identityOf(entry, entry.realisedValueFCC, entry.currencyCode);
+    const issued = filingDateFromAnything(entry.eBRCDate);
+    if (!key || !issued || excluded.has(entry.eBRCNumber) || compareFilingDates(issued, issuedFrom) < 0) continue;
+    const sameKey = candidates.get(key) ?? new Map<string, CertificateEntry>();
+    candidates.set(key, sameKey.set(entry.eBRCNumber, entry));
+  }
+  const groups = new Map<string, OpenRow[]>();
+  const result: MatchResult = { matches: [], ambiguous: [], unmatched: [] };
+  for (const row of rows) {
+    const key = identityOf(row, row.mappedIRMAmountFCC, row.currency);
+    if (key) groups.set(key, [...(groups.get(key) ?? []), row]);
+    else if (row.mine) result.unmatched.push(row.position);
+  }
+  for (const [key, group] of groups) {
+    for (const each of byBill(group, [...(candidates.get(key)?.values() ?? [])])) judgeGroup(each, result);
+  }
+  return result;
+}
+
+/** Rows and the certificates that agree with them in everything that is compared. */
+interface Group {
+  rows: OpenRow[];
+  found: CertificateEntry[];
+}
+
+/**
+ * Tells rows that agree in document, date, amount and currency apart by their bill numbers. Only where every one of them
+ * and every certificate names its bill: a certificate without one could be any row's.
+ */
+function byBill(rows: OpenRow[], found: CertificateEntry[]): Group[] {
+  if (rows.length <= 1 && found.length <= 1) return [{ rows, found }];
+  const bill = (each: { billNo: string | null }) => comparableText(each.billNo ?? '');
+  if (found.length === 0 || [...rows, ...found].some((each) => bill(each) === '')) return [{ rows, found }];
+  const bills = new Set(rows.map(bill));
+  // No bill agrees: the service writes them otherwise, and they tell nothing.
+  if (!found.some((entry) => bills.has(bill(entry)))) return [{ rows, found }];
+  return [...bills].map((one) => ({
+    rows: rows.filter((row) => bill(row) === one),
+    found: found.filter((entry) => bill(entry) === one),
+  }));
+}
+
+/** Whether both name a bill, and not the same: then the certificate may be somebody else's filing of the document. */
+function billsDiffer(row: OpenRow, certificate: CertificateEntry): boolean {
+  const [ours, theirs] = [comparableText(row.billNo), comparableText(certificate.billNo ?? '')];
+  return ours !== '' && theirs !== '' && ours !== theirs;
+}
+
+function judgeGroup({ rows, found }: Group, result: MatchResult): void {
+  const mine = rows.filter((row) => row.mine);
+  const [row] = mine;
+  const [certificate] = found;
+  if (!row) return;
+  if (!certificate) {
+    result.unmatched.push(...mine.map((each) => each.position));
+  } else if (rows.length === 1 && found.length === 1 && !billsDiffer(row, certificate)) {
+    result.matches.push({
+      position: row.position,
+      eBRCNumber: certificate.eBRCNumber,
+      eBRCDate: certificate.eBRCDate,
+    });
+  } else {
+    result.ambiguous.push({
+      positions: mine.map((each) => each.position),
+      candidates: found.map((entry) => entry.eBRCNumber),
+      competingFilings: [...new Set(rows.filter((each) => !each.mine).map((each) => each.filingId))],
+    });
+  }
+}

@@ -1,0 +1,93 @@
+/**
+ * Near matches between our rows and the authority's certificates, for people: they explain a finding and settle nothing.
+ * Exact matches on identities come first; what is left over on both sides is compared here.
+ */
+import { compareFilingDates, addDays, isFilingDate } from '../dates';
+import { compareAmounts, subtractAmounts, isAmount } from '../money';
+
+/** One side of a comparison. Dates are DDMMYYYY, amounts exact decimal text. */
+export interface NearSide {
+  id: string;
+  document: string | null;
+  date: string | null;
+  amount: string | null;
+  currency: string | null;
+}
+
+export interface NearMatch {
+  id: string;
+  reasons: string[];
+}
+
+/** Bank charges are taken out of what arrives: an amount off by so much may be the same payment. */
+const AMOUNT_TOLERANCE = 0.02;
+/** More candidates than this say nothing to a person. */
+const MOST_CANDIDATES = 3;
+
+/** Letters and digits alone: `INV/7` and `inv-7` are one document written in two ways. */
+export function looseDocument(text: string | null): string {
+  return (text ?? '')
+    .normalize('NFKC')
+    .toUpperCase()
+    .replace(/[^\p{L}\p{N}]/gu, '')
+    .replace(/^0+(?=.)/u, '');
+}
+
+/** An index over one side, to be asked for each entry of the other. */
+export function nearMatcher(candidates: readonly NearSide[]): (entry: NearSide) => NearMatch[] {
+  const byDocument = groupBy(candidates, (each) => looseDocument(each.document));
+  const byAmount = groupBy(candidates, (each) => amountKey(each));
+  return (entry) => {
+    const found = new Map<string, NearMatch>();
+    const document = looseDocument(entry.document);
+    const near = [...(document ? (byDocument.get(document) ?? []) : []), ...(byAmount.get(amountKey(entry)) ?? [])];
+    for (const candidate of near.slice(0, 200)) {
+      if (found.has(candidate.id)) continue;
+      const reasons = compare(entry, candidate);
+      if (reasons) found.set(candidate.id, { id: candidate.id, reasons });
+    }
+    return [...found.values()].sort((a, b) => a.reasons.length - b.reasons.length).slice(0, MOST_CANDIDATES);
+  };
+}
+
+/** How two sides differ, in words; null when they differ in more than a near match may. */
+function compare(a: NearSide, b: NearSide): string[] | null {
+  const reasons: string[] = [];
+  if (looseDocument(a.document) !== looseDocument(b.document)) reasons.push(`document ${b.document ?? 'not told'}`);
+  else if (a.document !== b.document) reasons.push(`document written ${b.document ?? ''}`);
+  if ((a.currency ?? '') !== (b.currency ?? '')) reasons.push(`currency ${b.currency ?? 'not told'}`);
+  if (isAmount(a.amount) && isAmount(b.amount)) {
+    if (compareAmounts(a.amount, b.amount) !== 0) {
+      const difference = Math.abs(Number(subtractAmounts(a.amount, b.amount)));
+      if (difference > AMOUNT_TOLERANCE * Math.max(Number(a.amount), Number(b.amount))) return null;
+      reasons.push(`amount off by ${difference.toFixed(2)}`);
+    }
+  } else reasons.push('amount not told');
+  if (a.date !== b.date) {
+    if (!isFilingDate(a.date) || !isFilingDate(b.date)) reasons.push('date not told');
+    else if (isNextTo(a.date, b.date)) reasons.push(`date off by a day`);
+    else reasons.push(`date ${b.date}`);
+  }
+  // Two things may differ at most, or every certificate would be near to every row.
+  return reasons.length > 0 && reasons.length <= 2 ? reasons : null;
+}
+
+function isNextTo(a: string, b: string): boolean {
+  return compareFilingDates(addDays(a, 1), b) === 0 || compareFilingDates(addDays(b, 1), a) === 0;
+}
+
+function amountKey({ amount, currency, date }: NearSide): string {
+  return amount === null ? '' : `${Number(amount)}|${currency ?? ''}|${date ?? ''}`;
+}
+
+function groupBy(entries: readonly NearSide[], key: (entry: NearSide) => string): Map<string, NearSide[]> {
+  const groups = new Map<string, NearSide[]>();
+  for (const entry of entries) {
+    const at = key(entry);
+    if (!at) continue;
+    const group = groups.get(at);
+    if (group) group.push(entry);
+    else groups.set(at, [entry]);
+  }
+  return groups;
+}

@@ -1,0 +1,164 @@
+import { isFilingDate } from '../dates';
+import type { Finding } from './finding';
+import type { MappingField } from '../filing/mapping';
+import { MAPPING_FIELDS } from '../filing/mapping';
+import { atMostTwoDecimals } from '../money';
+import type { DraftRow } from './draft';
+import { FIELD_NAMES, NULLABLE_FIELDS, errorAt, hasValue, warningAt } from './draft';
+import {
+  UNWRITABLE,
+  controlCharacter,
+  invalidDate,
+  invalidNumber,
+  invalidText,
+  invalidYesNo,
+  missing,
+  quoted,
+} from './words';
+import { UPLOAD_TYPES, isUploadType } from './upload-type';
+
+/** Rules about one value at a time (spec: "Push message", item fields). */
+
+/**
+ * What the authority's annexure says about the form of a text. Public copies of it are second-hand, so these warn and
+ * never block: a wrong guess here must not stop a filing that the authority would take.
+ */
+const FORMS: Partial<Record<MappingField, { fits: RegExp; say: string }>> = {
+  irmIfscCode: {
+    fits: /^[A-Z]{4}0[A-Z0-9]{6}$/,
+    say: 'An IFSC has 11 characters: four letters, a zero, six letters or digits',
+  },
+  irmAdCode: {
+    fits: /^\d{7}$/,
+    say: 'The AD code of an IRM has 7 digits; where the bank quotes 14, use the form of the IRM record, and keep leading zeros',
+  },
+  irmNumber: { fits: /^.{1,50}$/, say: 'An IRM number has at most 50 characters' },
+  irmFCC: { fits: /^[A-Z]{3}$/, say: 'A currency code has three capital letters, such as USD' },
+  sbCumInvoiceFCC: { fits: /^[A-Z]{3}$/, say: 'A currency code has three capital letters, such as USD' },
+  irmPurposeCode: { fits: /^P\d{4}$/, say: 'A purpose code is a P and four digits, such as P0102' },
+  sbCumInvoiceNumber: { fits: /^.{1,20}$/, say: 'The authority takes document numbers of at most 20 characters' },
+  billNo: { fits: /^.{1,20}$/, say: 'The authority takes bill numbers of at most 20 characters' },
+  portCode: { fits: /^.{1,6}$/, say: 'A port code has at most 6 characters' },
+  gstinInvoiceNumber: {
+    fits: /^[A-Za-z0-9][A-Za-z0-9/-]{0,15}$/,
+    say: 'A GST invoice number has at most 16 letters, digits, - or /',
+  },
+};
+
+/** Purposes that the authority's published rules exclude from certificates. */
+const EXCLUDED_PURPOSES: ReadonlySet<string> = new Set(['P0101', 'P0108']);
+
+/** Presence, type and form of every field of a row. */
+export function checkFields(draft: DraftRow): Finding[] {
+  return FIELD_NAMES.filter((field) => !draft.failed.has(field)).flatMap((field) => {
+    const value = draft.mapping[field];
+    if (hasValue(value)) return checkValue(draft.row, field, value);
+    return NULLABLE_FIELDS.has(field) ? [] : [errorAt(draft.row, field, 'missing', missing(field))];
+  });
+}
+
+function checkValue(row: number, field: MappingField, value: unknown): Finding[] {
+  switch (MAPPING_FIELDS[field]) {
+    case 'integer':
+      return checkInteger(row, field, value);
+    case 'amount':
+      return checkAmount(row, field, value);
+    case 'date':
+      return isFilingDate(value) ? [] : [errorAt(row, field, 'invalid_date', invalidDate(field, value))];
+    case 'yesNo':
+      return value === 'Y' || value === 'N' ? [] : [errorAt(row, field, 'invalid_yes_no', invalidYesNo(field, value))];
+    case 'text':
+      return checkText(row, field, value);
+  }
+}
+
+function checkInteger(row: number, field: MappingField, value: unknown): Finding[] {
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0) {
+    return [errorAt(row, field, 'invalid_number', invalidNumber(field, value, 'Write a whole number.'))];
+  }
+  if (field === 'uploadType' && !isUploadType(value)) {
+    const known = Object.entries(UPLOAD_TYPES).map(([code, name]) => `${code} (${name})`);
+    return [
+      errorAt(row, field, 'unknown_upload_type', `Upload type ${value} does not exist. Use ${known.join(', ')}.`),
+    ];
+  }
+  if (field === 'serialNo' && (value < 1 || value > 999)) {
+    return [
+      warningAt(
+        row,
+        field,
+        'serial_range',
+        `serialNo ${value} is outside 1 to 999, the authority's range. Renumber the rows from 1.`,
+      ),
+    ];
+  }
+  return [];
+}
+
+function checkAmount(row: number, field: MappingField, value: unknown): Finding[] {
+  if (typeof value !== 'number' || !Number.isFinite(value) || value < 0) {
+    return [
+      errorAt(row, field, 'invalid_number', invalidNumber(field, value, 'Write an amount that is not negative.')),
+    ];
+  }
+  if (!atMostTwoDecimals(value)) {
+    return [
+      warningAt(
+        row,
+        field,
+        'amount_decimals',
+        `${field} ${value} has more than two decimals. Round it as the bank did.`,
+      ),
+    ];
+  }
+  if (value >= 1e14) {
+    return [
+      warningAt(
+        row,
+        field,
+        'amount_digits',
+        `${field} ${value} has more than 14 digits before the point. Check the amount.`,
+      ),
+    ];
+  }
+  if (value === 0) return [warningAt(row, field, 'amount_zero', `${field} is 0. Check the amount, or remove the row.`)];
+  return [];
+}
+
+function checkText(row: number, field: MappingField, value: unknown): Finding[] {
+  if (typeof value !== 'string') {
+    return [errorAt(row, field, 'invalid_text', invalidText(field, value, 'Write it as text, in quotes.'))];
+  }
+  if (UNWRITABLE.test(value)) return [errorAt(row, field, 'control_character', controlCharacter(field, value))];
+  const findings: Finding[] = [];
+  if (value !== value.trim()) {
+    findings.push(
+      warningAt(row, field, 'surrounding_blanks', `${field} ${quoted(value)} has blanks around it. Remove them.`),
+    );
+  }
+  if (/^[=+@\t\r]|^-\D/.test(value)) {
+    findings.push(
+      warningAt(
+        row,
+        field,
+        'formula_text',
+        `${field} ${quoted(value)} reads as a formula in a spreadsheet. Check that it is the real value.`,
+      ),
+    );
+  }
+  const form = FORMS[field];
+  if (form && !form.fits.test(value.trim())) {
+    findings.push(warningAt(row, field, 'unusual_form', `${field} ${quoted(value)} looks wrong. ${form.say}.`));
+  }
+  if (field === 'irmPurposeCode' && EXCLUDED_PURPOSES.has(value)) {
+    findings.push(
+      warningAt(
+        row,
+        field,
+        'purpose_excluded',
+        `Purpose ${value} is not certified by the authority's published rules. Ask the bank to correct the IRM's purpose.`,
+      ),
+    );
+  }
+  return findings;
+}

@@ -1,0 +1,243 @@
+import type { Finding } from './finding';
+import { allowDuplicate } from './duplicates';
+import { groupBy } from '../group-by';
+import { comparableDate, comparableText, irmIdentity, mappingIdentity, type MappingNames } from '../identity';
+import type { Amount } from '../money';
+import { compareAmounts, formatAmount, isAmount, sumAmounts } from '../money';
+import type { DraftRow } from './draft';
+import { errorAt, hasValue, warningAt } from './draft';
+import { listed } from './words';
+import { isUploadType } from './upload-type';
+
+/** Rules between the rows of one filing. */
+
+export interface FileContext {
+  /** The filing's upload type; where absent, the rows only have to agree with each other. */
+  uploadType?: number;
+  /** Rows (as findings name them) that may be the same mapping again: they then warn. */
+  permitted?: ReadonlySet<number>;
+}
+
+export function checkFile(drafts: readonly DraftRow[], context: FileContext): Finding[] {
+  return [
+    ...checkUploadTypes(drafts, context),
+    ...checkSerials(drafts),
+    ...checkDuplicates(drafts, context),
+    ...checkRemittances(drafts),
+    ...checkDocuments(drafts),
+  ];
+}
+
+function checkUploadTypes(drafts: readonly DraftRow[], { uploadType }: FileContext): Finding[] {
+  const typed = drafts.filter(
+    (draft) => isUploadType(draft.mapping.uploadType ?? 0) && !draft.failed.has('uploadType'),
+  );
+  const expected = uploadType ?? typed[0]?.mapping.uploadType;
+  const reason = uploadType === undefined ? `row ${typed[0]?.row} has ${expected}` : `this filing is ${expected}`;
+  return typed
+    .filter((draft) => draft.mapping.uploadType !== expected)
+    .map((draft) =>
+      errorAt(
+        draft.row,
+        'uploadType',
+        'upload_type_differs',
+        `uploadType ${draft.mapping.uploadType} differs: ${reason}. File each upload type on its own.`,
+      ),
+    );
+}
+
+function checkSerials(drafts: readonly DraftRow[]): Finding[] {
+  const first = new Map<number, number>();
+  return drafts.flatMap((draft) => {
+    const serial = draft.mapping.serialNo;
+    if (serial === undefined || draft.failed.has('serialNo')) return [];
+    const holder = first.get(serial);
+    if (holder === undefined) {
+      first.set(serial, draft.row);
+      return [];
+    }
+    return [
+      errorAt(
+        draft.row,
+        'serialNo',
+        'duplicate_serial',
+        `serialNo ${serial} is used already by row ${holder}. Give every row a number of its own.`,
+      ),
+    ];
+  });
+}
+
+/** What makes a row the same mapping again; undefined while a part of it is not known. */
+function mappingKey(draft: DraftRow): string | undefined {
+  const { irmNumber, irmAdCode, sbCumInvoiceNumber, sbCumInvoiceDate, mappedIRMAmountFCC } = draft.mapping;
+  const texts = [irmNumber, irmAdCode, sbCumInvoiceNumber, sbCumInvoiceDate];
+  if (!texts.every(isFilled) || !isAmount(mappedIRMAmountFCC)) return undefined;
+  return mappingIdentity(draft.mapping as MappingNames);
+}
+
+function checkDuplicates(drafts: readonly DraftRow[], { permitted = new Set() }: FileContext): Finding[] {
+  const repeats = [...groupBy(drafts, mappingKey).values()].flatMap(([first, ...others]) =>
+    others.map((draft) => ({ draft, first })),
+  );
+  const rows = repeats.map(({ draft }) => draft.row);
+  return repeats.map(({ draft, first }) => {
+    const message = `This row maps the same IRM to the same document with the same amount as row ${first.row}, which mints a second certificate.`;
+    if (permitted.has(draft.row)) return warningAt(draft.row, null, 'duplicate_mapping', message);
+    const option = allowDuplicate(rows);
+    return {
+      ...errorAt(
+        draft.row,
+        null,
+        'duplicate_mapping',
+        `${message} Remove one of them, or correct the amount; where both are meant (two invoices on one shipping bill, equal tranches), give --allow-duplicate ${option}.`,
+      ),
+      allowDuplicate: option,
+    };
+  });
+}
+
+function isFilled(text: unknown): text is string {
+  return typeof text === 'string' && hasValue(text);
+}
+
+/** The IRM of a row under the date that it gives: without the held records, another date may be another IRM. */
+function irmAndDate({ mapping: { irmNumber, irmAdCode, irmDt } }: DraftRow): string | undefined {
+  if (!isFilled(irmNumber) || !isFilled(irmAdCode) || !isFilled(irmDt)) return undefined;
+  return `${irmIdentity({ irmNumber, irmAdCode })} ${comparableDate(irmDt)}`;
+}
+
+function hasMappedAmount({ mapping }: DraftRow): boolean {
+  return isAmount(mapping.mappedIRMAmountFCC);
+}
+
+/** The sum of the mapped amounts; a single one needs no adding. */
+function totalOf(group: readonly DraftRow[]): Amount {
+  const amounts = group.map((draft) => draft.mapping.mappedIRMAmountFCC ?? 0);
+  return amounts.length === 1 ? (amounts[0] ?? 0) : sumAmounts(amounts);
+}
+
+/** The row at which a running sum first exceeds a limit: the cell that a person has to look at. */
+export function rowThatExceeds(
+  rows: readonly { row: number; amount: number }[],
+  limit: string | number,
+): number | null {
+  let sum = '0';
+  for (const { row, amount } of rows) {
+    sum = sumAmounts([sum, amount]);
+    if (compareAmounts(sum, limit) > 0) return row;
+  }
+  return rows.at(-1)?.row ?? null;
+}
+
+/** Mapped amounts per IRM against the remittance that the rows themselves state (spec: bulk-upload, Mapping). */
+function checkRemittances(drafts: readonly DraftRow[]): Finding[] {
+  return [...groupBy(drafts, irmAndDate).values()].flatMap((all) => {
+    const group = all.filter(hasMappedAmount);
+    const stated = all
+      .map((draft) => draft.mapping.irmRemitAmtFCC)
+      .filter((amount) => amount !== undefined && isAmount(amount));
+    const remittance = stated[0];
+    if (remittance === undefined) return [];
+    const findings: Finding[] = [];
+    const other = all.find(
+      ({ mapping }) => isAmount(mapping.irmRemitAmtFCC) && compareAmounts(mapping.irmRemitAmtFCC, remittance) !== 0,
+    );
+    if (other) {
+      findings.push(
+        warningAt(
+          other.row,
+          'irmRemitAmtFCC',
+          'remittance_differs',
+          `This row gives another remittance amount than row ${all[0].row} for the same IRM. Write the same amount in both.`,
+        ),
+      );
+    }
+    const largest = stated.reduce((a, b) => (compareAmounts(a, b) >= 0 ? a : b));
+    const total = totalOf(group);
+    if (compareAmounts(total, largest) > 0) {
+      const running = group.map((draft) => ({ row: draft.row, amount: draft.mapping.mappedIRMAmountFCC ?? 0 }));
+      findings.push(
+        errorAt(
+          rowThatExceeds(running, largest),
+          'mappedIRMAmountFCC',
+          'over_remittance',
+          `Mapped amounts of this IRM add up to ${formatAmount(total)} (rows ${listed(group.map(({ row }) => row))}), more than the remittance of ${formatAmount(largest)}. Lower them.`,
+        ),
+      );
+    }
+    return findings;
+  });
+}
+
+/** What rows that share one document should have in common; published rules, so warnings only. */
+function checkDocuments(drafts: readonly DraftRow[]): Finding[] {
+  const groups = groupBy(
+    drafts.filter(hasMappedAmount),
+    ({ mapping: { sbCumInvoiceNumber, sbCumInvoiceDate, portCode } }) =>
+      sbCumInvoiceNumber && sbCumInvoiceDate
+        ? JSON.stringify([
+            comparableText(sbCumInvoiceNumber),
+            comparableDate(sbCumInvoiceDate),
+            comparableText(portCode ?? ''),
+          ])
+        : undefined,
+  );
+  return [...groups.values()].flatMap((group) => [...checkDocumentValue(group), ...checkClubbing(group)]);
+}
+
+function checkDocumentValue(group: readonly DraftRow[]): Finding[] {
+  const value = group[0]?.mapping.sbCumInvoiceValueinFCC;
+  const sameCurrency = group.every(({ mapping }) => mapping.irmFCC === mapping.sbCumInvoiceFCC);
+  const total = totalOf(group);
+  if (!isAmount(value) || !sameCurrency || compareAmounts(total, value) <= 0) return [];
+  const running = group.map((draft) => ({ row: draft.row, amount: draft.mapping.mappedIRMAmountFCC ?? 0 }));
+  return [
+    warningAt(
+      rowThatExceeds(running, value),
+      'mappedIRMAmountFCC',
+      'over_document_value',
+      `Mapped amounts of this document add up to ${formatAmount(total)}, more than its value of ${formatAmount(value)}. Check the amounts.`,
+    ),
+  ];
+}
+
+function checkClubbing(group: readonly DraftRow[]): Finding[] {
+  const [first, ...others] = group;
+  if (!first) return [];
+  const differing = (field: 'irmFCC' | 'irmIfscCode') =>
+    others.find(
+      ({ mapping }) =>
+        mapping[field] !== undefined && first.mapping[field] !== undefined && mapping[field] !== first.mapping[field],
+    );
+  const findings: Finding[] = [];
+  for (const [field, what] of [
+    ['irmFCC', 'currency'],
+    ['irmIfscCode', 'bank'],
+  ] as const) {
+    const other = differing(field);
+    if (other) {
+      findings.push(
+        warningAt(
+          other.row,
+          field,
+          'clubbed_irms_differ',
+          `The IRMs of this document differ in their ${what} (row ${first.row}). Remittances for one document usually share it: check both.`,
+        ),
+      );
+    }
+  }
+  const purposes = new Set(
+    group.map(({ mapping }) => mapping.irmPurposeCode).filter((code) => code && code !== 'P0103'),
+  );
+  if (purposes.size > 1) {
+    findings.push(
+      warningAt(
+        group.at(-1)?.row ?? null,
+        'irmPurposeCode',
+        'clubbed_purposes',
+        `The IRMs of this document have the purposes ${listed([...purposes].map(String))}. Only P0103 may be mixed with another: check them.`,
+      ),
+    );
+  }
+  return findings;
+}

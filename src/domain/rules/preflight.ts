@@ -1,0 +1,195 @@
+import type { Finding } from './finding';
+import { checkSums, type Account, type Hold } from '../exporter/balance-sums';
+import { groupBy } from '../group-by';
+import { recordsOf, type HeldIrm } from '../exporter/held-irms';
+import { comparableDate, irmIdentity, sameText } from '../identity';
+import type { MappingRow } from '../filing/mapping';
+import { compareAmounts, formatAmount, sumAmounts } from '../money';
+import { warningAt } from './draft';
+import { listed } from './words';
+
+export type { HeldIrm } from '../exporter/held-irms';
+export type { Hold } from '../exporter/balance-sums';
+
+type Group = [MappingRow, ...MappingRow[]];
+
+/**
+ * Checks the sums mapped of each IRM against its held record: the remittance, and the balance less what our own live filings
+ * hold. A mapping and a hold mean the record that has their date as issue date or, where none has, as remittance date. Where
+ * several fit, each has to bear it, with a warning; where none does, all of the IRM's number and AD code counts together.
+ * Facts about the IRM that the authority may see otherwise (unknown here, cancelled, other currency) warn.
+ */
+export function checkBalances(
+  rows: readonly MappingRow[],
+  irms: readonly HeldIrm[],
+  holds: readonly Hold[],
+): Finding[] {
+  const recordsByIrm = groupBy(irms, irmIdentity);
+  const holdsByIrm = groupBy(holds, (hold) => hold.irmKey);
+  const findings = [...groupBy(rows, ({ mapping }) => irmIdentity(mapping))].flatMap(([irm, group]) =>
+    checkIrm(group, recordsByIrm.get(irm) ?? [], holdsByIrm.get(irm) ?? [], irms),
+  );
+  // Where several records fit, each says the same of the row.
+  return [...new Map(findings.map((finding) => [JSON.stringify(finding), finding])).values()];
+}
+
+function checkIrm(
+  group: Group,
+  records: readonly HeldIrm[],
+  holds: readonly Hold[],
+  all: readonly HeldIrm[],
+): Finding[] {
+  const findings: Finding[] = [];
+  const fitting = new Map(group.map((row) => [row, recordsOf(row.mapping.irmDt, records)]));
+  for (const record of records) {
+    const [first, ...others] = group.filter((row) => fitting.get(row)?.includes(record));
+    if (!first) continue;
+    const mine: Group = [first, ...others];
+    findings.push(...checkRecord(mine, record), ...checkSums(mine, accountOf(record), holdsOf(record, records, holds)));
+  }
+  for (const [row, ...others] of groupBy(group, ({ mapping }) => comparableDate(mapping.irmDt)).values()) {
+    const fits = fitting.get(row) ?? [];
+    if (fits.length === 0) findings.push(unknownIrm(row, all));
+    if (fits.length > 1) findings.push(ambiguousIrm([row, ...others], fits));
+  }
+  if ([...fitting.values()].some((fits) => fits.length === 0)) {
+    findings.push(...checkSums(group, togetherOf(group, records), holds));
+  }
+  return findings;
+}
+
+/**
+ * The holds that count against a record: those that mean it, and those that mean no held record, because they may mean any of
+ * their number and AD code.
+ */
+export function holdsOf<R extends HeldIrm, H extends Pick<Hold, 'irmDt'>>(
+  record: R,
+  records: readonly R[],
+  holds: readonly H[],
+): H[] {
+  return holds.filter((hold) => {
+    const fits = recordsOf(hold.irmDt, records);
+    return fits.length === 0 || fits.includes(record);
+  });
+}
+
+function accountOf({ irmNumber, currency, amount, available, readAt }: HeldIrm): Account {
+  return { irmNumber, currency, amount, available, readAt };
+}
+
+/** What bears mappings that mean no held record: all records of the number and AD code, or what the rows state of the IRM. */
+function togetherOf(group: Group, records: readonly HeldIrm[]): Account {
+  const { irmNumber, irmFCC: currency } = group[0].mapping;
+  const [first] = records;
+  if (!first) {
+    const stated = group.map(({ mapping }) => mapping.irmRemitAmtFCC);
+    const largest = stated.reduce((a, b) => (compareAmounts(a, b) >= 0 ? a : b));
+    return { irmNumber, currency, amount: String(largest), available: String(largest), readAt: null };
+  }
+  const total = (parts: readonly (string | null)[]): string | null => {
+    const known = parts.filter((part) => part !== null);
+    return known.length === parts.length ? sumAmounts(known) : null;
+  };
+  return {
+    irmNumber,
+    currency: first.currency,
+    amount: total(records.map(({ amount }) => amount)),
+    available: total(records.map(({ available }) => available)),
+    readAt: Math.min(...records.map(({ readAt }) => readAt)),
+  };
+}
+
+function unknownIrm({ row, mapping }: MappingRow, irms: readonly HeldIrm[]): Finding {
+  const others = irms
+    .filter((irm) => sameText(irm.irmNumber, mapping.irmNumber))
+    .map((irm) => `AD code ${irm.irmAdCode}, dates ${datesOf(irm)}`);
+  const hint =
+    others.length > 0
+      ? `That number is held with ${listed(others, 3)}: compare them`
+      : 'Refresh the IRMs, or compare the number, AD code and date with the bank advice';
+  return warningAt(
+    row,
+    'irmNumber',
+    'irm_unknown',
+    `No IRM ${mapping.irmNumber} with this AD code and date is held for the exporter. ${hint}.`,
+  );
+}
+
+function ambiguousIrm([{ mapping, row }, ...others]: Group, fits: readonly HeldIrm[]): Finding {
+  const records = fits.map((irm) => `IFSC ${irm.irmIfscCode}, dates ${datesOf(irm)}`);
+  const rows = others.length > 0 ? ` (rows ${listed([row, ...others.map((each) => each.row)])})` : '';
+  return warningAt(
+    row,
+    'irmNumber',
+    'irm_ambiguous',
+    `IRM ${mapping.irmNumber} may be any of ${fits.length} held records (${listed(records, 3)})${rows}: the amount is held of each. Compare them with the bank advice.`,
+  );
+}
+
+function datesOf({ issueDate, remittanceDate }: HeldIrm): string {
+  return [issueDate ?? 'unknown', remittanceDate ?? 'unknown'].join(' and ');
+}
+
+function checkRecord(group: Group, irm: HeldIrm): Finding[] {
+  const findings: Finding[] = [];
+  const { row, mapping } = group[0];
+  if (irm.status !== null && /^c(ancel|$)/i.test(irm.status.trim())) {
+    findings.push(
+      warningAt(
+        row,
+        'irmNumber',
+        'irm_cancelled',
+        `IRM ${irm.irmNumber} has the status ${irm.status}, which reads as cancelled. Ask the bank before filing.`,
+      ),
+    );
+  }
+  const otherBank = group.find(
+    (each) => irm.irmIfscCode !== '' && !sameText(irm.irmIfscCode, each.mapping.irmIfscCode),
+  );
+  if (otherBank) {
+    findings.push(
+      warningAt(
+        otherBank.row,
+        'irmIfscCode',
+        'irm_ifsc_differs',
+        `The held IRM has the IFSC ${irm.irmIfscCode}, this row says ${otherBank.mapping.irmIfscCode}. Write the IRM's IFSC.`,
+      ),
+    );
+  }
+  if (irm.currency !== '' && !sameText(irm.currency, mapping.irmFCC)) {
+    findings.push(
+      warningAt(
+        row,
+        'irmFCC',
+        'irm_currency_differs',
+        `The held IRM is in ${irm.currency}, this row says ${mapping.irmFCC}. Write the IRM's currency.`,
+      ),
+    );
+  }
+  if (irm.purpose !== '' && !sameText(irm.purpose, mapping.irmPurposeCode)) {
+    findings.push(
+      warningAt(
+        row,
+        'irmPurposeCode',
+        'irm_purpose_differs',
+        `The held IRM has the purpose ${irm.purpose}, this row says ${mapping.irmPurposeCode}. Write the IRM's purpose.`,
+      ),
+    );
+  }
+  // Public readings differ on whether the authority wants the whole remittance here or what is left of it, so either passes.
+  const known = [irm.amount, irm.available].filter((amount) => amount !== null);
+  if (known.length > 0 && known.every((amount) => compareAmounts(amount, mapping.irmRemitAmtFCC) !== 0)) {
+    const [amount, available] = [said(irm.amount), said(irm.available)];
+    findings.push(
+      warningAt(
+        row,
+        'irmRemitAmtFCC',
+        'irm_amount_differs',
+        `irmRemitAmtFCC ${formatAmount(mapping.irmRemitAmtFCC)} is neither the held remittance of ${amount} nor its balance of ${available}. Write one of them.`,
+      ),
+    );
+  }
+  return findings;
+}
+
+const said = (amount: string | null): string => (amount === null ? 'unknown amount' : formatAmount(amount));

@@ -1,0 +1,223 @@
+import { permittedRows, type PermittedDuplicate } from './duplicates';
+import type { Finding } from './finding';
+import type { MappingField, MappingRow } from '../filing/mapping';
+import { MAPPING_FIELDS } from '../filing/mapping';
+import { isFilingDate } from '../dates';
+import { checkDrafts } from './rules';
+import type { DraftRow } from './draft';
+import { FIELD_NAMES, completeRow, emptyMapping, errorAt, hasValue, oncePerCell } from './draft';
+import { invalidDate, invalidNumber, invalidText, invalidYesNo, missing, quoted } from './words';
+import { UPLOAD_TYPES } from './upload-type';
+
+/** A push message whose form is right; `platformCustomerId` may come from elsewhere (the command line's `--exporter`). */
+export interface ParsedPushMessage {
+  platformCustomerId?: string;
+  /** The top-level code as a number. */
+  uploadType?: number;
+  decalarationFlag?: 'Y' | 'N';
+  /** Rows that the message itself allows beside other holders of their mapping; not sent to the service. */
+  allowDuplicate: PermittedDuplicate[];
+  rows: MappingRow[];
+}
+
+type JsonObject = Record<string, unknown>;
+
+const TOP_LEVEL = new Set([
+  'platformCustomerId',
+  'recordResCount',
+  'uploadType',
+  'decalarationFlag',
+  'ebrcBulkGenDtos',
+  'allowDuplicate',
+]);
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/**
+ * Checks a JSON submission (spec: "Push message") whole: every wrong property, type and rule at once. `row` of a finding is
+ * the item's `serialNo`, or its place in the list (from 1) where that is unusable. Never throws: anything that is not a
+ * push message is a finding. `message` is there only when no finding is an error.
+ *
+ * @param json the parsed JSON, or its text
+ * @param permitted rows that are allowed beside the message
+ */
+export function parsePushMessage(
+  json: unknown,
+  permitted: readonly PermittedDuplicate[] = [],
+): { message?: ParsedPushMessage; findings: Finding[] } {
+  const value = typeof json === 'string' ? parseText(json) : json;
+  if (!isObject(value)) {
+    return {
+      findings: [
+        errorAt(
+          null,
+          null,
+          'not_a_push_message',
+          'This is not a push message: it must be one JSON object with uploadType, decalarationFlag, recordResCount and ebrcBulkGenDtos.',
+        ),
+      ],
+    };
+  }
+  const uploadType = typeof value.uploadType === 'string' ? Number(value.uploadType) : undefined;
+  const known = uploadType !== undefined && Object.hasOwn(UPLOAD_TYPES, uploadType);
+  const items = Array.isArray(value.ebrcBulkGenDtos) ? (value.ebrcBulkGenDtos as unknown[]) : [];
+  const read = items.map(readItem);
+  const drafts = read.map(({ draft }) => draft);
+  const own = readAllowDuplicate(value.allowDuplicate);
+  const rows = permittedRows([...permitted, ...own.permitted]);
+  const findings = oncePerCell([
+    ...checkTopLevel(value, items.length),
+    ...own.findings,
+    ...read.flatMap((item) => item.findings),
+    ...checkDrafts(drafts, { permitted: rows, ...(known && { uploadType }) }),
+  ]);
+  if (findings.some(({ severity }) => severity === 'error')) return { findings };
+  return {
+    message: {
+      ...(typeof value.platformCustomerId === 'string' ? { platformCustomerId: value.platformCustomerId } : {}),
+      ...(known ? { uploadType } : {}),
+      decalarationFlag: value.decalarationFlag === 'Y' ? 'Y' : 'N',
+      allowDuplicate: own.permitted,
+      rows: drafts.map(completeRow).filter((row) => row !== undefined),
+    },
+    findings,
+  };
+}
+
+function parseText(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function checkTopLevel(message: JsonObject, count: number): Finding[] {
+  const findings = unknownProperties(message, TOP_LEVEL, null);
+  const refuse = (field: string, code: string, say: string) => findings.push(errorAt(null, field, code, say));
+  const { platformCustomerId, recordResCount, uploadType, decalarationFlag, ebrcBulkGenDtos } = message;
+  if (platformCustomerId !== undefined && !(typeof platformCustomerId === 'string' && UUID.test(platformCustomerId))) {
+    refuse(
+      'platformCustomerId',
+      'invalid_uuid',
+      `platformCustomerId ${quoted(platformCustomerId)} is not a UUID. Use the exporter's id, or leave it out.`,
+    );
+  }
+  const codes = Object.keys(UPLOAD_TYPES);
+  if (uploadType === undefined || uploadType === null) {
+    refuse('uploadType', 'missing', missing('uploadType', `write one of ${codes.join(', ')}, as text`));
+  } else if (typeof uploadType !== 'string' || !codes.includes(uploadType)) {
+    refuse(
+      'uploadType',
+      'unknown_upload_type',
+      `uploadType ${quoted(uploadType)} is not a code as text. At top level write one of "${codes.join('", "')}", in quotes.`,
+    );
+  }
+  if (decalarationFlag === undefined || decalarationFlag === null) {
+    refuse('decalarationFlag', 'missing', missing('decalarationFlag', 'it is the legal declaration, Y or N'));
+  } else if (decalarationFlag !== 'Y' && decalarationFlag !== 'N') {
+    refuse('decalarationFlag', 'invalid_yes_no', invalidYesNo('decalarationFlag', decalarationFlag));
+  }
+  if (!Array.isArray(ebrcBulkGenDtos) || count === 0) {
+    refuse('ebrcBulkGenDtos', 'missing', missing('ebrcBulkGenDtos', 'it must be a list with one item per mapping'));
+  }
+  if (recordResCount === undefined || recordResCount === null) {
+    refuse('recordResCount', 'missing', missing('recordResCount', `write ${count}, the number of items`));
+  } else if (recordResCount !== count) {
+    refuse(
+      'recordResCount',
+      'count_differs',
+      `recordResCount is ${quoted(recordResCount)}, but ebrcBulkGenDtos has ${count} items. Write ${count}, as a number.`,
+    );
+  }
+  return findings;
+}
+
+/** `allowDuplicate: [{row, besides, reason}]`; `besides` is a filing id or a list of them. */
+function readAllowDuplicate(value: unknown): { permitted: PermittedDuplicate[]; findings: Finding[] } {
+  if (value === undefined || value === null) return { permitted: [], findings: [] };
+  const read = Array.isArray(value) ? value.map(readPermitted) : [null];
+  const permitted = read.filter((each) => each !== null);
+  if (permitted.length === read.length) return { permitted, findings: [] };
+  const say =
+    'allowDuplicate is a list of objects with row (the serialNo), reason and, where it is to name the holders, besides (filing ids).';
+  return { permitted: [], findings: [errorAt(null, 'allowDuplicate', 'invalid_allow_duplicate', say)] };
+}
+
+function readPermitted(value: unknown): PermittedDuplicate | null {
+  if (!isObject(value) || !Number.isSafeInteger(value.row) || typeof value.reason !== 'string') return null;
+  const besides = typeof value.besides === 'string' ? [value.besides] : value.besides;
+  const isIds = (ids: unknown): ids is string[] => Array.isArray(ids) && ids.every((id) => typeof id === 'string');
+  if (value.reason.trim() === '' || (besides !== undefined && !isIds(besides))) return null;
+  return { row: Number(value.row), reason: value.reason.trim(), ...(besides && { besides }) };
+}
+
+function unknownProperties(object: JsonObject, known: ReadonlySet<string>, row: number | null): Finding[] {
+  return Object.keys(object)
+    .filter((name) => !known.has(name))
+    .map((name) =>
+      errorAt(row, name, 'unknown_property', `property ${name} should not exist. Remove it, or correct its spelling.`),
+    );
+}
+
+const ITEM_FIELDS: ReadonlySet<string> = new Set(FIELD_NAMES);
+
+function readItem(item: unknown, index: number): { draft: DraftRow; findings: Finding[] } {
+  if (!isObject(item)) {
+    const row = index + 1;
+    const draft: DraftRow = { row, mapping: {}, failed: ITEM_FIELDS };
+    return {
+      draft,
+      findings: [
+        errorAt(
+          row,
+          null,
+          'not_an_item',
+          `Item ${row} of ebrcBulkGenDtos is not a JSON object. Write one object per mapping.`,
+        ),
+      ],
+    };
+  }
+  const row = Number.isSafeInteger(item.serialNo) ? Number(item.serialNo) : index + 1;
+  const findings = unknownProperties(item, ITEM_FIELDS, row);
+  const mapping = emptyMapping();
+  const failed = new Set<string>();
+  for (const field of FIELD_NAMES) {
+    const value = item[field];
+    if (!hasValue(value)) continue;
+    const problem = wrongType(field, value);
+    if (problem) {
+      failed.add(field);
+      findings.push(errorAt(row, field, problem.code, problem.say));
+    } else {
+      mapping[field] = value;
+    }
+  }
+  // Each value has just been checked against the type that its field has in Mapping.
+  return { draft: { row, mapping, failed }, findings };
+}
+
+function wrongType(field: MappingField, value: unknown): { code: string; say: string } | undefined {
+  switch (MAPPING_FIELDS[field]) {
+    case 'integer':
+    case 'amount': {
+      if (typeof value === 'number') return undefined;
+      const unquoted =
+        typeof value === 'string' && Number.isFinite(Number(value)) ? `: write ${Number(value)} without quotes` : '';
+      return { code: 'invalid_number', say: invalidNumber(field, value, `It must be a JSON number${unquoted}.`) };
+    }
+    case 'date':
+      return isFilingDate(value)
+        ? undefined
+        : { code: 'invalid_date', say: `${invalidDate(field, value)} In JSON write it as DDMMYYYY text.` };
+    case 'yesNo':
+      return value === 'Y' || value === 'N' ? undefined : { code: 'invalid_yes_no', say: invalidYesNo(field, value) };
+    case 'text':
+      return typeof value === 'string'
+        ? undefined
+        : { code: 'invalid_text', say: invalidText(field, value, 'Write it as text, in quotes.') };
+  }
+}

@@ -1,0 +1,28 @@
+import type { Finding } from './finding';
+import type { MappingRow } from '../filing/mapping';
+import type { DraftRow } from './draft';
+import { draftOf, oncePerCell } from './draft';
+import { checkFields } from './fields';
+import type { FileContext } from './file';
+import { checkFile } from './file';
+import { checkRow } from './row';
+
+/**
+ * The rule table of a filing, the same for a JSON message and a workbook (spec: "Push message" and "POST
+ * /genebrc/bulk-upload"). What the specification says is an error; what only public material says is a warning and never
+ * blocks. Pure: nothing is looked up, balances are checked in preflight.ts.
+ *
+ * @param context `uploadType` of the filing where it is known apart from the rows
+ * @returns findings in row order, each failing cell once
+ */
+export function checkRows(rows: readonly MappingRow[], context: FileContext = {}): Finding[] {
+  return checkDrafts(rows.map(draftOf), context);
+}
+
+/** {@link checkRows} for rows of which some cells could not be read; those cells are not reported again. */
+export function checkDrafts(drafts: readonly DraftRow[], context: FileContext = {}): Finding[] {
+  return oncePerCell([
+    ...drafts.flatMap((draft) => [...checkFields(draft), ...checkRow(draft, context.uploadType)]),
+    ...checkFile(drafts, context),
+  ]);
+}

@@ -1,0 +1,51 @@
+import { DATE_FORMS } from '../dates';
+
+/**
+ * The sentences about single values. They begin with the words of the service's own bulk messages (spec: "Bulk upload"
+ * errors), so that a user meets one vocabulary whether the check ran here or there.
+ */
+
+/** A value as it is quoted in a message: shortened, so that a cell with a novel in it does not fill the screen. */
+export function quoted(value: unknown): string {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value));
+  return JSON.stringify(text.length > 60 ? `${text.slice(0, 57)}...` : text);
+}
+
+export function missing(field: string, hint = ''): string {
+  return `Required field ${field} is missing${hint ? `: ${hint}` : ': fill it in'}.`;
+}
+
+export function invalidYesNo(field: string, value: unknown): string {
+  return `Invalid yesno value ${quoted(value)} in ${field}. Expected Y or N.`;
+}
+
+/** `hint` is a sentence of its own about what probably happened. */
+export function invalidDate(field: string, value: unknown, hint = ''): string {
+  return `Invalid date value ${quoted(value)} in ${field}. Expected a date as ${DATE_FORMS}, or a real Excel date cell.${hint ? ` ${hint}` : ''}`;
+}
+
+export function invalidNumber(field: string, value: unknown, hint = ''): string {
+  return `Invalid number value ${quoted(value)} in ${field}. Expected digits, without separators or currency signs.${hint ? ` ${hint}` : ''}`;
+}
+
+export function invalidText(field: string, value: unknown, hint: string): string {
+  return `Invalid text value ${quoted(value)} in ${field}. ${hint}`;
+}
+
+/** `3, 5 and 9` of a list; long lists end in `… and 12 more`. */
+export function listed(items: readonly (string | number)[], most = 8): string {
+  const shown = items.slice(0, most).map(String);
+  if (items.length > most) return `${shown.join(', ')} and ${items.length - most} more`;
+  if (shown.length < 2) return shown.join('');
+  return `${shown.slice(0, -1).join(', ')} and ${shown.at(-1) ?? ''}`;
+}
+
+/**
+ * Characters that no filing can carry: XML and the ledger's JSON have no room for most control characters, nor for one half of
+ * a surrogate pair.
+ */
+export const UNWRITABLE = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\ufffe\uffff]|\p{Surrogate}/u;
+
+export function controlCharacter(field: string, value: string): string {
+  return invalidText(field, value, 'It holds a control character. Delete the value and type it again.');
+}

@@ -1,0 +1,207 @@
+/**
+ * What a request status record says about the rows that were sent (spec: "Request status record"). Terminal means that
+ * every record is accounted for; anything else, unknown words included, is "not yet".
+ */
+import { groupBy } from '../group-by';
+import { comparableText } from '../identity';
+import { cutText } from '../text';
+
+/** The parts of a status record that are read; the names are the spec's. */
+export interface StatusRecord {
+  processingStatus: string | null;
+  recordProCount: number | null;
+  recordFailCount: number | null;
+  errorDetails?: readonly unknown[];
+  ebrcBulkGenStatusLst: readonly StatusRecordEntry[];
+  /** Entries of the list that could not be read; each of them may be any row's. */
+  unreadEntries?: number;
+}
+
+export interface StatusRecordEntry {
+  serialNo: string | null;
+  irmNumber: string | null;
+  irmDt: string | null;
+  sbCumInvoiceNumber: string | null;
+  sbCumInvoiceDate: string | null;
+  eBRCNumber: string | null;
+  eBRCDt: string | null;
+  processingStatus: string | null;
+  errorDetails: readonly unknown[];
+}
+
+/** A row of the submission as it was sent. */
+export interface SentRow {
+  position: number;
+  serialNo: number;
+  irmNumber: string;
+  irmDt: string;
+  sbCumInvoiceNumber: string;
+  sbCumInvoiceDate: string;
+  /** The certificate that the row has already, from an earlier look or from fetch-details. */
+  certificate?: { eBRCNumber: string; eBRCDate: string | null };
+}
+
+export type RowVerdict =
+  | { position: number; outcome: 'certified'; eBRCNumber: string; eBRCDate: string | null }
+  | { position: number; outcome: 'errored'; errors: string[] }
+  | { position: number; outcome: 'open' };
+
+export interface StatusVerdict {
+  /**
+   * `terminal`: every row has an outcome. `incomplete`: the authority says it is done, but not for which rows; not
+   * yet for a bounded time, then fetch-details fills the rows. `errored_empty`: Errored without counts and list;
+   * final when seen at two polls. `not_yet`: anything else.
+   */
+  verdict: 'terminal' | 'incomplete' | 'errored_empty' | 'not_yet';
+  rows: RowVerdict[];
+  /** One phrase for people and logs. */
+  reason: string;
+}
+
+const PROCESSED = 'processed';
+const ERRORED = 'errored';
+
+const word = (text: string | null): string => (text ?? '').trim().toLowerCase();
+
+const MESSAGE_FIELDS = ['errorMessage', 'message', 'errorDescription', 'description'] as const;
+
+/**
+ * Texts of `errorDetails`, whose carrier is not documented: strings as they are, objects by their code and their message.
+ * Where the message of a code goes by no name that is known, every other text is told: they are the authority's words.
+ */
+export function errorTexts(details: readonly unknown[]): string[] {
+  return details.map((detail) => {
+    if (typeof detail === 'string') return cutText(detail);
+    if (typeof detail !== 'object' || detail === null) return String(detail);
+    const parts = detail as Record<string, unknown>;
+    const isText = (part: unknown) => (typeof part === 'string' && part.trim() !== '') || typeof part === 'number';
+    const code = [parts.errorCode, parts.code].find(isText);
+    const known = MESSAGE_FIELDS.map((field) => parts[field]).find(isText);
+    const others = Object.entries(parts).flatMap(([field, part]) =>
+      field !== 'errorCode' && field !== 'code' && typeof part === 'string' && isText(part) ? [part] : [],
+    );
+    if (code === undefined && known === undefined) return cutText(JSON.stringify(detail));
+    return cutText([code, known ?? others.join(', ')].filter(isText).join(': '));
+  });
+}
+
+/** The first of them, short enough for a history; the whole is in the ledger. */
+export function errorsInShort(details: readonly unknown[]): string[] {
+  return errorTexts(details.slice(0, 20)).map((each) => cutText(each, 500));
+}
+
+/** IRM and document as they are compared; null where an entry does not say. Made once: a record has up to 999 of them. */
+interface Names {
+  irm: string | null;
+  document: string | null;
+}
+
+const namesOf = ({ irmNumber, sbCumInvoiceNumber }: SentRow | StatusRecordEntry): Names => ({
+  irm: irmNumber === null ? null : comparableText(irmNumber),
+  document: sbCumInvoiceNumber === null ? null : comparableText(sbCumInvoiceNumber),
+});
+
+/** Whether an entry may be a row's: it names no other IRM and no other document. */
+function agrees(row: Names, entry: Names): boolean {
+  return (entry.irm === null || entry.irm === row.irm) && (entry.document === null || entry.document === row.document);
+}
+
+const bothNames = ({ irm, document }: Names): string | undefined =>
+  irm === null || document === null ? undefined : JSON.stringify([irm, document]);
+
+/**
+ * Finds each sent row's entry: by serial number where IRM and document do not contradict it, otherwise by IRM and
+ * document, where that fits one entry alone.
+ */
+function entriesByPosition(
+  rows: readonly SentRow[],
+  entries: readonly StatusRecordEntry[],
+): Map<number, StatusRecordEntry> {
+  const found = new Map<number, StatusRecordEntry>();
+  const left = new Set(entries);
+  const take = (row: SentRow, entry: StatusRecordEntry) => {
+    found.set(row.position, entry);
+    left.delete(entry);
+  };
+  const bySerial = groupBy(entries, ({ serialNo }) => (serialNo === null ? undefined : String(Number(serialNo))));
+  for (const row of rows) {
+    const [entry, ...others] = (bySerial.get(String(row.serialNo)) ?? []).filter((each) => left.has(each));
+    if (entry && others.length === 0 && agrees(namesOf(row), namesOf(entry))) take(row, entry);
+  }
+  const byNames = groupBy(left, (entry) => bothNames(namesOf(entry)));
+  const unmatched = rows.filter((row) => !found.has(row.position));
+  for (const [names, [row, ...others]] of groupBy(unmatched, (each) => bothNames(namesOf(each)))) {
+    const [entry, ...more] = byNames.get(names) ?? [];
+    if (entry && others.length === 0 && more.length === 0) take(row, entry);
+  }
+  return found;
+}
+
+function verdictOf(row: SentRow, entry: StatusRecordEntry | undefined, taken: Set<string>): RowVerdict {
+  const open: RowVerdict = { position: row.position, outcome: 'open' };
+  // What is certified stays so: the counts of a record without a list are read with it.
+  if (row.certificate && !entry) return { position: row.position, outcome: 'certified', ...row.certificate };
+  if (!entry) return open;
+  const status = word(entry.processingStatus);
+  const number = entry.eBRCNumber?.trim() ?? '';
+  if (status === PROCESSED && number !== '' && !taken.has(number)) {
+    taken.add(number);
+    return { position: row.position, outcome: 'certified', eBRCNumber: number, eBRCDate: entry.eBRCDt };
+  }
+  // An errored record that names a certificate contradicts itself: left open, fetch-details or a person decides.
+  if (status === ERRORED && number === '') {
+    return { position: row.position, outcome: 'errored', errors: errorTexts(entry.errorDetails) };
+  }
+  return open;
+}
+
+/** Judges a status record against the rows that were sent. Never throws; unknown words are "not yet". */
+export function judgeStatus(rows: readonly SentRow[], record: StatusRecord): StatusVerdict {
+  const matched = entriesByPosition(rows, record.ebrcBulkGenStatusLst);
+  const held = rows.filter((row) => !matched.has(row.position)).flatMap((row) => row.certificate?.eBRCNumber ?? []);
+  const taken = new Set(held);
+  const verdicts = rows.map((row) => verdictOf(row, matched.get(row.position), taken));
+  const status = word(record.processingStatus);
+  const said =
+    record.processingStatus === null ? 'no processingStatus yet' : `processingStatus ${record.processingStatus}`;
+  if (status !== PROCESSED && status !== ERRORED) return { verdict: 'not_yet', rows: verdicts, reason: said };
+
+  const open = verdicts.filter((row) => row.outcome === 'open').length;
+  if (open === 0) return { verdict: 'terminal', rows: verdicts, reason: `${said}, every record is listed` };
+
+  const processed = record.recordProCount ?? 0;
+  const failed = record.recordFailCount ?? 0;
+  const certified = verdicts.filter((row) => row.outcome === 'certified').length;
+  const errored = verdicts.filter((row) => row.outcome === 'errored').length;
+  const requestErrors = errorTexts(record.errorDetails ?? []);
+  const restErrored = (): RowVerdict[] =>
+    verdicts.map((row) =>
+      row.outcome === 'open' ? { position: row.position, outcome: 'errored', errors: requestErrors } : row,
+    );
+  const unread = record.unreadEntries ?? 0;
+  const untouched = record.ebrcBulkGenStatusLst.length === 0 && unread === 0 && processed === 0 && failed === 0;
+  if (status === ERRORED && untouched) {
+    return { verdict: 'errored_empty', rows: restErrored(), reason: `${said} without counts and records` };
+  }
+  const counted = processed + failed === rows.length;
+  // The counts leave the rows that are not listed only one outcome: they failed. An open row that is listed contradicts
+  // the counts, as does a certificate of no row, or a record of another one: freeing it could file a mapping again that
+  // has its certificate.
+  const entries = new Set(matched.values());
+  const strays = record.ebrcBulkGenStatusLst.filter((each) => !entries.has(each));
+  const sent = rows.map(namesOf);
+  const foreign = strays.some((each) => {
+    const names = namesOf(each);
+    return each.eBRCNumber?.trim() || !sent.some((row) => agrees(row, names));
+  });
+  const contradicted = unread > 0 || foreign;
+  const unlisted = verdicts.every((row) => row.outcome !== 'open' || !matched.has(row.position));
+  if (counted && unlisted && !contradicted && processed === certified && failed === errored + open) {
+    return { verdict: 'terminal', rows: restErrored(), reason: `${said}, the counts account for every record` };
+  }
+  return {
+    verdict: 'incomplete',
+    rows: verdicts,
+    reason: `${said}, but ${open} of ${rows.length} records have no outcome`,
+  };
+}

@@ -1,0 +1,211 @@
+import type { CertificateEntry } from '../../domain/reconciliation/certificate-matching';
+import { filingDateFromAnything, isoFromFilingDate } from '../../domain/dates';
+import { certificateIdentity } from '../../domain/identity';
+import { isAmount } from '../../domain/money';
+import type { Queryable } from '../pool';
+
+/** The party of exporter $1: fetch-details answers per IEC, so two clients of one IEC see, and may claim, the same certificates. */
+const PARTY = '(SELECT party_id FROM exporters WHERE exporter_id = $1)';
+
+/** A fetch-details entry (spec: "Certificate detail"); fields that are not read here are kept in `detail`. */
+export interface CertificateDetailRecord extends Omit<CertificateEntry, 'eBRCNumber'> {
+  eBRCNumber: string | null;
+  eBRCStatus: string | null;
+  [field: string]: unknown;
+}
+
+/**
+ * Keeps every certificate that fetch-details names, whoever filed it. The first sighting is never moved: it tells what
+ * existed before a send.
+ */
+export async function saveCertificates(
+  db: Queryable,
+  { exporterId, details, at }: { exporterId: string; details: readonly CertificateDetailRecord[]; at: Date },
+): Promise<void> {
+  const rows = details
+    .filter((detail) => detail.eBRCNumber)
+    .map((detail) => ({
+      ebrc_number: detail.eBRCNumber?.trim(),
+      ebrc_date: filingDateFromAnything(detail.eBRCDate) ?? detail.eBRCDate,
+      status: detail.eBRCStatus,
+      document_no: detail.sbCumInvoiceNumber,
+      document_date: filingDateFromAnything(detail.sbCumInvoiceDate) ?? detail.sbCumInvoiceDate,
+      bill_no: detail.billNo,
+      amount: isAmount(detail.realisedValueFCC) ? detail.realisedValueFCC : null,
+      currency: detail.currencyCode,
+      issued_on: isoDateOf(detail.eBRCDate),
+      match_key: certificateIdentity({
+        document: detail.sbCumInvoiceNumber,
+        date: detail.sbCumInvoiceDate,
+        amount: detail.realisedValueFCC,
+        currency: detail.currencyCode,
+      }),
+      detail,
+    }));
+  await noteChanges(db, exporterId, rows, at);
+  await db.query(
+    `INSERT INTO certificates (party_id, exporter_id, ebrc_number, ebrc_date, status, document_no, document_date, bill_no, amount,
+        currency, detail, first_seen_at, seen_at, issued_on, match_key, first_status)
+     SELECT DISTINCT ON (r.ebrc_number) ${PARTY}, $1, r.ebrc_number, r.ebrc_date, r.status, r.document_no, r.document_date, r.bill_no,
+        r.amount, r.currency, r.detail, $3, clock_timestamp(), r.issued_on, r.match_key, r.status
+       FROM jsonb_to_recordset($2::jsonb) AS r(ebrc_number text, ebrc_date text, status text, document_no text,
+        document_date text, bill_no text, amount numeric, currency text, detail jsonb,
+        issued_on date, match_key text)
+     ON CONFLICT (party_id, ebrc_number) DO UPDATE SET ebrc_date = coalesce(excluded.ebrc_date, certificates.ebrc_date),
+        status = excluded.status, document_no = excluded.document_no, document_date = excluded.document_date,
+        bill_no = excluded.bill_no, amount = excluded.amount, currency = excluded.currency, detail = excluded.detail,
+        seen_at = greatest(certificates.seen_at, excluded.seen_at), issued_on = coalesce(excluded.issued_on, certificates.issued_on),
+        match_key = excluded.match_key, first_status = coalesce(certificates.first_status, excluded.status)`,
+    [exporterId, JSON.stringify(rows), at],
+  );
+}
+
+/** What the authority says of a certificate now and said otherwise before; its words are kept as they come. */
+async function noteChanges(db: Queryable, exporterId: string, rows: readonly object[], at: Date): Promise<void> {
+  await db.query(
+    `INSERT INTO certificate_changes (party_id, ebrc_number, field, before, after, seen_at)
+     SELECT c.party_id, c.ebrc_number, f.field, f.before, f.after, $3
+       FROM jsonb_to_recordset($2::jsonb) AS r (ebrc_number text, status text, amount numeric, currency text, detail jsonb)
+       JOIN certificates c ON c.party_id = ${PARTY} AND c.ebrc_number = r.ebrc_number AND c.detail IS NOT NULL
+       CROSS JOIN LATERAL (VALUES ('eBRCStatus', c.status, r.status), ('realisedValueFCC', c.amount::text, r.amount::text),
+         ('currencyCode', c.currency, r.currency), ('brcUtilStatus', c.detail->>'brcUtilStatus', r.detail->>'brcUtilStatus')
+       ) AS f (field, before, after)
+      WHERE f.before IS DISTINCT FROM f.after`,
+    [exporterId, JSON.stringify(rows), at],
+  );
+}
+
+/** YYYY-MM-DD of a date as the service writes it; null where it cannot be read. */
+function isoDateOf(text: string | null): string | null {
+  const date = filingDateFromAnything(text);
+  return date === null ? null : isoFromFilingDate(date);
+}
+
+/** Certificates of an exporter that belong to no row yet, as fetch-details described them. */
+export async function unclaimedCertificates(db: Queryable, exporterId: string): Promise<CertificateEntry[]> {
+  const { rows } = await db.query<CertificateEntry>(
+    `SELECT ebrc_number AS "eBRCNumber", ebrc_date AS "eBRCDate", document_no AS "sbCumInvoiceNumber",
+            document_date AS "sbCumInvoiceDate", amount::text AS "realisedValueFCC", currency AS "currencyCode", bill_no AS "billNo"
+       FROM certificates WHERE party_id = ${PARTY} AND filing_id IS NULL AND detail IS NOT NULL`,
+    [exporterId],
+  );
+  return rows;
+}
+
+/** Certified rows of a filing whose details are not in the ledger yet. */
+export async function countWithoutDetail(db: Queryable, filingId: string): Promise<number> {
+  const { rows } = await db.query<{ n: number }>(
+    'SELECT count(*)::int AS n FROM certificates WHERE filing_id = $1 AND detail IS NULL',
+    [filingId],
+  );
+  return rows[0]?.n ?? 0;
+}
+
+/** What of a filing's PDFs can be asked for now; where nothing can, in how many ms something can, and null where nothing is left. */
+export interface PdfsToArchive {
+  due: string[];
+  nextInMs: number | null;
+}
+
+/** The certificates of a filing that have no PDF in the document store yet, those that were never refused first. */
+export async function certificatesToArchive(
+  db: Queryable,
+  { filingId, limit, at }: { filingId: string; limit: number; at: Date },
+): Promise<PdfsToArchive> {
+  const { rows } = await db.query<{ number: string; nextAt: Date | null }>(
+    `SELECT ebrc_number AS number, pdf_next_at AS "nextAt" FROM certificates WHERE filing_id = $1 AND archived_at IS NULL
+      ORDER BY pdf_next_at NULLS FIRST, position, ebrc_number LIMIT $2`,
+    [filingId, limit],
+  );
+  const due = rows.filter(({ nextAt }) => nextAt === null || nextAt <= at).map((row) => row.number);
+  const [next] = rows;
+  const nextInMs = due.length === 0 && next?.nextAt ? next.nextAt.getTime() - at.getTime() : null;
+  return { due, nextInMs };
+}
+
+/** What came for a certificate was no whole PDF: it is asked for again, later each time. @returns in how many ms. */
+export async function postponePdf(
+  db: Queryable,
+  args: { exporterId: string; eBRCNumber: string; at: Date; firstMs: number; longestMs: number },
+): Promise<number> {
+  const { rows } = await db.query<{ ms: number }>(
+    `WITH refused AS (
+       UPDATE certificates SET pdf_refused = pdf_refused + 1,
+         pdf_next_at = $3::timestamptz + least($4 * 2 ^ least(pdf_refused, 20), $5) * interval '1 millisecond'
+        WHERE party_id = ${PARTY} AND ebrc_number = $2 RETURNING pdf_next_at
+     ) SELECT (extract(epoch FROM pdf_next_at - $3::timestamptz) * 1000)::float8 AS ms FROM refused`,
+    [args.exporterId, args.eBRCNumber, args.at, args.firstMs, args.longestMs],
+  );
+  return rows[0]?.ms ?? args.firstMs;
+}
+
+export interface ArchivedPdf {
+  exporterId: string;
+  eBRCNumber: string;
+  document: string;
+  sha256: string;
+  bytes: number;
+  at: Date;
+}
+
+/** Records that a certificate's PDF is in the document store. */
+export async function markArchived(db: Queryable, pdf: ArchivedPdf): Promise<void> {
+  await db.query(
+    `UPDATE certificates SET pdf_document = $3, pdf_sha256 = $4, pdf_bytes = $5, archived_at = $6
+      WHERE party_id = ${PARTY} AND ebrc_number = $2`,
+    [pdf.exporterId, pdf.eBRCNumber, pdf.document, pdf.sha256, pdf.bytes, pdf.at],
+  );
+}
+
+/** What is recorded of a certificate's PDF, or null. */
+export async function archivedPdf(
+  db: Queryable,
+  exporterId: string,
+  eBRCNumber: string,
+): Promise<{ document: string; sha256: string } | null> {
+  const { rows } = await db.query<{ document: string; sha256: string }>(
+    `SELECT pdf_document AS document, pdf_sha256 AS sha256 FROM certificates
+      WHERE party_id = ${PARTY} AND ebrc_number = $2 AND archived_at IS NOT NULL`,
+    [exporterId, eBRCNumber],
+  );
+  return rows[0] ?? null;
+}
+
+/** A certificate as `ebrc certificates` lists it. Amounts are exact decimal text. */
+export interface CertificateView {
+  eBRCNumber: string;
+  eBRCDate: string | null;
+  eBRCStatus: string | null;
+  exporterId: string;
+  filingId: string | null;
+  reference: string | null;
+  sbCumInvoiceNumber: string | null;
+  irmNumber: string | null;
+  realisedValueFCC: string | null;
+  currencyCode: string | null;
+  document: string | null;
+  sha256: string | null;
+  archivedAt: Date | null;
+}
+
+/** All certificates of a mode, those of our own filings and others that fetch-details named; newest first. */
+export async function listCertificates(
+  db: Queryable,
+  { mode, exporterId }: { mode: string; exporterId?: string },
+): Promise<CertificateView[]> {
+  const { rows } = await db.query<CertificateView>(
+    `SELECT c.ebrc_number AS "eBRCNumber", c.ebrc_date AS "eBRCDate", c.status AS "eBRCStatus",
+            c.exporter_id AS "exporterId", c.filing_id AS "filingId", f.reference,
+            coalesce(r.mapping->>'sbCumInvoiceNumber', c.document_no) AS "sbCumInvoiceNumber",
+            r.mapping->>'irmNumber' AS "irmNumber", coalesce(c.amount, r.mapped_amount)::text AS "realisedValueFCC",
+            coalesce(c.currency, r.currency) AS "currencyCode", c.pdf_document AS document, c.pdf_sha256 AS sha256,
+            c.archived_at AS "archivedAt"
+       FROM certificates c JOIN exporters e USING (exporter_id)
+       LEFT JOIN filings f ON f.filing_id = c.filing_id
+       LEFT JOIN filing_rows r ON r.filing_id = c.filing_id AND r.position = c.position
+      WHERE e.mode = $1 AND ($2::text IS NULL OR c.party_id = (SELECT party_id FROM exporters WHERE lower(exporter_id) = lower($2)))
+      ORDER BY c.first_seen_at DESC, c.ebrc_number`,
+    [mode, exporterId ?? null],
+  );
+  return rows;
+}

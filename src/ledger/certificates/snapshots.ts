@@ -1,0 +1,70 @@
+import type { Queryable } from '../pool';
+
+/** What was seen just before a send: an unknown outcome is settled against it. */
+export interface Snapshot {
+  takenAt: Date;
+  /** Certificate numbers issued that day; null when they could not be read. */
+  certificates: string[] | null;
+  balances: { irmKey: string; available: string | null; readAt: string | null }[];
+}
+
+/** Keeps a snapshot for a submission, with the balances of its IRMs as they stand in the ledger. */
+export async function saveSnapshot(
+  db: Queryable,
+  snapshot: { filingId: string; submission: number; exporterId: string; certificates: string[] | null; at: Date },
+): Promise<void> {
+  await db.query(
+    `INSERT INTO snapshots (filing_id, submission, exporter_id, party_id, taken_at, certificates, balances)
+     SELECT $1, $2, $3, (SELECT party_id FROM exporters WHERE exporter_id = $3), $4, $5, ${BALANCES}`,
+    [
+      snapshot.filingId,
+      snapshot.submission,
+      snapshot.exporterId,
+      snapshot.at,
+      snapshot.certificates === null ? null : JSON.stringify(snapshot.certificates),
+    ],
+  );
+}
+
+/** Balances of a submission's IRMs as they stand, as one jsonb value; $1 is the filing, $2 the submission, $3 the exporter. */
+const BALANCES = `coalesce((SELECT jsonb_agg(DISTINCT jsonb_build_object('irmKey', r.irm_key, 'available', i.available::text,
+    'readAt', i.read_at)) FROM filing_rows r
+    JOIN irms i ON i.exporter_id = r.exporter_id AND i.irm_key = r.irm_key
+    WHERE r.filing_id = $1 AND r.submission = $2 AND r.exporter_id = $3), '[]')`;
+
+/** The balances now, in the form of a snapshot's. */
+export async function balancesNow(
+  db: Queryable,
+  { filingId, submission, exporterId }: { filingId: string; submission: number; exporterId: string },
+): Promise<Snapshot['balances']> {
+  const { rows } = await db.query<{ balances: Snapshot['balances'] }>(`SELECT ${BALANCES} AS balances`, [
+    filingId,
+    submission,
+    exporterId,
+  ]);
+  return rows[0]?.balances ?? [];
+}
+
+/** What was seen just before an attempt; null where nothing was. */
+export async function snapshotOf(db: Queryable, attemptId: string): Promise<Snapshot | null> {
+  const { rows } = await db.query<Snapshot>(
+    `SELECT s.taken_at AS "takenAt", s.certificates, s.balances FROM snapshots s JOIN attempts a USING (snapshot_id)
+      WHERE a.attempt_id = $1`,
+    [attemptId],
+  );
+  return rows[0] ?? null;
+}
+
+/** The newest snapshot of the certificates of the exporter's party, whichever filing took it, that is not older than `since`. */
+export async function recentCertificateSnapshot(
+  db: Queryable,
+  exporterId: string,
+  since: Date,
+): Promise<{ certificates: string[]; takenAt: Date } | null> {
+  const { rows } = await db.query<{ certificates: string[]; takenAt: Date }>(
+    `SELECT certificates, taken_at AS "takenAt" FROM snapshots
+      WHERE party_id = (SELECT party_id FROM exporters WHERE exporter_id = $1) AND taken_at >= $2 AND certificates IS NOT NULL ORDER BY taken_at DESC LIMIT 1`,
+    [exporterId, since],
+  );
+  return rows[0] ?? null;
+}

@@ -1,0 +1,234 @@
+import type pg from 'pg';
+import { readIec } from '../../domain/identity';
+import type { Mode } from '../../domain/names';
+import {
+  attachByEmail,
+  attachToIec,
+  lockForPartyChange,
+  lockPartyChanges,
+  partyForNew,
+  type Collision,
+  type IecSource,
+} from './parties';
+import { withTransaction, type Queryable } from '../pool';
+
+/** What of a platform customer the ledger keeps (spec: "Platform customer"); null stands for "not said". */
+export interface CustomerRecord {
+  id: string;
+  name: string | null;
+  email: string | null;
+  companyName: string | null;
+  iec: string | null;
+  address: string | null;
+  isActive: boolean | null;
+  hasDgftCredentials: boolean | null;
+  /** Omitted by the list, and until credentials are on file. */
+  dgftApiStatus: { state: string | null; activatesAt: string | null; sharedCredentialsLikely: boolean | null } | null;
+}
+
+/** An exporter as the service last described it. */
+export interface ExporterRow {
+  /** As the service spelled it; ids are compared lower-cased. */
+  exporterId: string;
+  /** Whose filings its filings are: all clients of one IEC are one party. */
+  partyId: number;
+  mode: Mode;
+  name: string;
+  email: string;
+  companyName: string | null;
+  /** Ten upper-case letters and digits; once known, from whomever, it is never forgotten. */
+  iec: string | null;
+  address: string | null;
+  isActive: boolean;
+  hasCredentials: boolean;
+  /** ready, activation_pending, another word of the service's, or null where it never said. */
+  apiState: string | null;
+  activatesAt: Date | null;
+  sharedCredentialsLikely: boolean | null;
+  /** Whether its filings wait for a second person's approval. */
+  requiresApproval: boolean;
+  /** Start of the last live refresh of its IRMs that succeeded; null where this worker never made one. */
+  irmsRefreshedAt: Date | null;
+  readAt: Date;
+}
+
+const COLUMNS = `exporter_id AS "exporterId", party_id AS "partyId", mode, name, email, company_name AS "companyName", iec, address,
+  is_active AS "isActive", has_credentials AS "hasCredentials", api_state AS "apiState",
+  activates_at AS "activatesAt", shared_credentials_likely AS "sharedCredentialsLikely",
+  requires_approval AS "requiresApproval", irms_refreshed_at AS "irmsRefreshedAt", read_at AS "readAt"`;
+
+/**
+ * Keeps what the service said about a client at `at`. What it did not say (the list has no `dgftApiStatus`, a get may leave
+ * fields out) stays as it was known; what it said earlier than the ledger's knowledge changes nothing. An IEC that it says for
+ * the first time attaches the client to that IEC's party.
+ */
+export async function saveExporter(
+  pool: pg.Pool,
+  customer: CustomerRecord,
+  mode: Mode,
+  at: Date,
+): Promise<ExporterRow> {
+  const iec = readIec(customer.iec);
+  return withTransaction(pool, async (client) => {
+    const known = await getExporter(client, customer.id);
+    const placed = known !== null && (iec === null || known.iec === iec);
+    // Before any row is locked: whoever changes a party locks the filings, clients and rows of it, in this order.
+    if (!placed && iec === null) await lockPartyChanges(client, mode);
+    if (!placed && iec !== null) {
+      await lockForPartyChange(client, { mode, exporterId: customer.id, iec, email: customer.email });
+    }
+    const before = placed ? known : await getExporter(client, customer.id);
+    const party = before?.partyId ?? (await partyForNew(client, { mode, iec, email: customer.email }));
+    const saved = await upsert(client, { customer, iec, party, mode, at });
+    // No row: the ledger knows something newer, and that is the answer.
+    if (!saved) return needExporter(client, customer.id);
+    if (placed || iec === null) return saved;
+    const { exporterId, email } = saved;
+    await attachToIec(client, { mode, exporterId, iec, at });
+    await attachByEmail(client, { mode, exporterId, email, at });
+    return needExporter(client, exporterId);
+  });
+}
+
+async function upsert(
+  client: Queryable,
+  {
+    customer,
+    iec,
+    party,
+    mode,
+    at,
+  }: { customer: CustomerRecord; iec: string | null; party: number; mode: Mode; at: Date },
+): Promise<ExporterRow | undefined> {
+  const status = customer.dgftApiStatus;
+  const { rows } = await client.query<ExporterRow>(
+    `INSERT INTO exporters AS e (exporter_id, party_id, mode, name, email, company_name, iec, iec_source, address, is_active,
+       has_credentials, api_state, activates_at, shared_credentials_likely, read_at)
+     VALUES ($1, $15, $2, coalesce($3, ''), coalesce($4, ''), $5, $6, CASE WHEN $6::text IS NOT NULL THEN 'client' END, $7,
+       coalesce($8, false), coalesce($9, false), $11, $12, $13, $14)
+     ON CONFLICT (lower(exporter_id)) DO UPDATE SET
+       name = coalesce($3, e.name), email = coalesce($4, e.email), company_name = excluded.company_name,
+       iec = coalesce(excluded.iec, e.iec), iec_source = coalesce(excluded.iec_source, e.iec_source),
+       address = excluded.address,
+       is_active = coalesce($8, e.is_active), has_credentials = coalesce($9, e.has_credentials),
+       api_state = CASE WHEN $10 THEN excluded.api_state ELSE e.api_state END,
+       activates_at = CASE WHEN $10 THEN excluded.activates_at ELSE e.activates_at END,
+       shared_credentials_likely = coalesce(excluded.shared_credentials_likely, e.shared_credentials_likely),
+       read_at = excluded.read_at
+     WHERE e.read_at <= excluded.read_at
+     RETURNING ${COLUMNS}`,
+    [
+      customer.id,
+      mode,
+      customer.name,
+      customer.email,
+      customer.companyName,
+      iec,
+      customer.address,
+      customer.isActive,
+      customer.hasDgftCredentials,
+      status !== null,
+      status?.state ?? null,
+      timeOf(status?.activatesAt ?? null),
+      status?.sharedCredentialsLikely ?? null,
+      at,
+      party,
+    ],
+  );
+  return rows[0];
+}
+
+/**
+ * Notes an IEC that something else than the client object said, where none is known, and attaches the exporter to that IEC's
+ * party. Doing it again changes nothing. @returns what the two parties both held; empty where nothing was learnt.
+ */
+export async function learnIec(
+  pool: pg.Pool,
+  { exporterId, iec: said, source, at }: { exporterId: string; iec: string | null; source: IecSource; at: Date },
+): Promise<Collision[]> {
+  const iec = readIec(said);
+  const known = await getExporter(pool, exporterId);
+  if (iec === null || !known || known.iec !== null) return [];
+  return withTransaction(pool, async (client) => {
+    const { mode, exporterId: id, email } = known;
+    await lockForPartyChange(client, { mode, exporterId: id, iec, email });
+    const { rowCount } = await client.query(
+      'UPDATE exporters SET iec = $2, iec_source = $3 WHERE exporter_id = $1 AND iec IS NULL',
+      [known.exporterId, iec, source],
+    );
+    return rowCount === 0 ? [] : attachToIec(client, { mode: known.mode, exporterId: known.exporterId, iec, at });
+  });
+}
+
+/** The exporter with this id, or null. */
+export async function getExporter(db: Queryable, exporterId: string): Promise<ExporterRow | null> {
+  const { rows } = await db.query<ExporterRow>(
+    `SELECT ${COLUMNS} FROM exporters WHERE lower(exporter_id) = lower($1)`,
+    [exporterId.trim()],
+  );
+  return rows[0] ?? null;
+}
+
+/** As {@link getExporter}, for callers that cannot go on without it. @throws Error naming the id. */
+export async function needExporter(db: Queryable, exporterId: string): Promise<ExporterRow> {
+  const exporter = await getExporter(db, exporterId);
+  if (exporter) return exporter;
+  throw new Error(`Exporter ${exporterId} is not in this ledger. Onboard it, or check DATABASE_URL.`);
+}
+
+/** An exporter by its id or, in any case, its e-mail; the one read last where a client was deleted and made again. */
+export async function findExporter(db: Queryable, mode: Mode, idOrEmail: string): Promise<ExporterRow | null> {
+  const { rows } = await db.query<ExporterRow>(
+    `SELECT ${COLUMNS} FROM exporters WHERE mode = $1 AND (lower(exporter_id) = lower($2) OR lower(email) = lower($2))
+      ORDER BY (lower(exporter_id) = lower($2)) DESC, read_at DESC LIMIT 1`,
+    [mode, idOrEmail.trim()],
+  );
+  return rows[0] ?? null;
+}
+
+/** All exporters of a mode, by name. */
+export async function listExporters(db: Queryable, mode: Mode): Promise<ExporterRow[]> {
+  const { rows } = await db.query<ExporterRow>(
+    `SELECT ${COLUMNS} FROM exporters WHERE mode = $1 ORDER BY lower(name), exporter_id`,
+    [mode],
+  );
+  return rows;
+}
+
+/** A page of a mode's exporters in the order of their ids, from behind `after` on. */
+export async function exportersAfter(
+  db: Queryable,
+  { mode, after, limit }: { mode: Mode; after: string; limit: number },
+): Promise<ExporterRow[]> {
+  const { rows } = await db.query<ExporterRow>(
+    `SELECT ${COLUMNS} FROM exporters WHERE mode = $1 AND exporter_id > $2 ORDER BY exporter_id LIMIT $3`,
+    [mode, after, limit],
+  );
+  return rows;
+}
+
+/** Notes that a live refresh which began at `at` succeeded; an earlier one changes nothing. */
+export async function noteIrmsRefreshed(db: Queryable, exporterId: string, at: Date): Promise<void> {
+  await db.query('UPDATE exporters SET irms_refreshed_at = greatest(irms_refreshed_at, $2) WHERE exporter_id = $1', [
+    exporterId,
+    at,
+  ]);
+}
+
+/**
+ * The IEC that fetch-details needs: the client's own, as the client object, its IRMs or a status record said it, or that of its
+ * party (the client was made anew without one); null where nobody said it yet.
+ */
+export async function iecOf(db: Queryable, exporterId: string): Promise<string | null> {
+  const { rows } = await db.query<{ iec: string | null }>(
+    `SELECT coalesce(e.iec, p.iec) AS iec FROM exporters e JOIN parties p USING (party_id)
+      WHERE lower(e.exporter_id) = lower($1)`,
+    [exporterId],
+  );
+  return rows[0]?.iec ?? null;
+}
+
+function timeOf(iso: string | null): Date | null {
+  const time = iso === null ? Number.NaN : Date.parse(iso);
+  return Number.isNaN(time) ? null : new Date(time);
+}

@@ -1,0 +1,66 @@
+import { compareAmounts } from '../../domain/money';
+
+/** What of an IRM the history keeps; amounts are exact text. */
+export interface IrmFacts {
+  amount: string | null;
+  available: string | null;
+  currency: string | null;
+  purposeCode: string | null;
+  status: string | null;
+}
+
+export interface IrmKey {
+  irmNumber: string;
+  adCode: string;
+  ifscCode: string;
+  issueDate: string;
+}
+
+/**
+ * - `balance`: another amount is available, which is what filing does.
+ * - `amended`: the remittance itself is another: amount, currency or purpose.
+ * - `cancelled`: the status reads as cancelled and did not before; `status`: it is another word.
+ */
+export type IrmChangeWord = 'first_seen' | 'balance' | 'amended' | 'cancelled' | 'status';
+
+export interface IrmChange extends IrmKey {
+  what: IrmChangeWord[];
+  before: IrmFacts | null;
+  after: IrmFacts;
+}
+
+/** The status words are not documented beyond `fresh`; whatever starts like "cancel", or is a bare C, reads as cancelled. */
+const CANCELLED = /^c(ancel|$)/iu;
+
+/** What changed between two readings of one IRM; null where nothing did. */
+export function changeOf(before: IrmFacts | null, now: IrmKey & IrmFacts): IrmChange | null {
+  const { irmNumber, adCode, ifscCode, issueDate } = now;
+  const after = factsOf(now);
+  const what = before ? wordsFor(before, after) : (['first_seen'] satisfies IrmChangeWord[]);
+  if (what.length === 0) return null;
+  return { irmNumber, adCode, ifscCode, issueDate, what, before: before ? factsOf(before) : null, after };
+}
+
+function wordsFor(before: IrmFacts, after: IrmFacts): IrmChangeWord[] {
+  const what: IrmChangeWord[] = [];
+  const amended =
+    !sameAmount(before.amount, after.amount) ||
+    before.currency !== after.currency ||
+    before.purposeCode !== after.purposeCode;
+  if (amended) what.push('amended');
+  if (!sameAmount(before.available, after.available)) what.push('balance');
+  if (before.status !== after.status) what.push(isCancelled(after.status) ? 'cancelled' : 'status');
+  return what;
+}
+
+function factsOf({ amount, available, currency, purposeCode, status }: IrmFacts): IrmFacts {
+  return { amount, available, currency, purposeCode, status };
+}
+
+function isCancelled(status: string | null): boolean {
+  return status !== null && CANCELLED.test(status);
+}
+
+function sameAmount(a: string | null, b: string | null): boolean {
+  return a === null || b === null ? a === b : compareAmounts(a, b) === 0;
+}

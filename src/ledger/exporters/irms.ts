@@ -1,0 +1,235 @@
+import type pg from 'pg';
+import { filingDateFromAnything, isFilingDate } from '../../domain/dates';
+import { canonicalAmount, subtractAmounts } from '../../domain/money';
+import type { HeldIrm } from '../../domain/exporter/held-irms';
+import { comparableText, irmIdentity, readIec } from '../../domain/identity';
+import { learnIec } from './exporters';
+import { changeOf, type IrmChange } from './irm-change';
+import { withTransaction, type Queryable } from '../pool';
+
+/** What of a saved IRM record the ledger reads (spec: "Saved IRM record"); the rest is kept as it came. */
+export interface IrmRecord {
+  irmNumber: string;
+  irmIssueDate: string | null;
+  irmStatus: string | null;
+  ifscCode: string | null;
+  remittanceAdCode: string | null;
+  remittanceDate: string | null;
+  remittanceFCC: string | null;
+  remittanceFCCAmount: number | null;
+  irmAvailableAmt: number | null;
+  irmUtilizedAmt: number | null;
+  iecCode: string | null;
+  remitterName: string | null;
+  remitterCountry: string | null;
+  purposeOfRemittance: string | null;
+}
+
+/** An IRM as the ledger holds it. Dates are DDMMYYYY where they could be read, amounts exact text in `currency`. */
+export interface IrmRow {
+  exporterId: string;
+  irmNumber: string;
+  adCode: string;
+  ifscCode: string;
+  issueDate: string;
+  remittanceDate: string | null;
+  currency: string | null;
+  purposeCode: string | null;
+  amount: string | null;
+  available: string | null;
+  utilized: string | null;
+  status: string | null;
+  remitterName: string | null;
+  remitterCountry: string | null;
+  iec: string | null;
+  /** The moment that the balance is from. */
+  readAt: Date;
+}
+
+export interface SavedIrms {
+  /** Records of the list, each key once. */
+  count: number;
+  /** What is not as it was; IRMs that are seen for the first time are not among them. */
+  changed: IrmChange[];
+}
+
+const COLUMNS = `exporter_id AS "exporterId", irm_number AS "irmNumber", ad_code AS "adCode", ifsc_code AS "ifscCode",
+  issue_date AS "issueDate", remittance_date AS "remittanceDate", currency, purpose_code AS "purposeCode",
+  amount::text AS amount, available::text AS available, utilized::text AS utilized, status,
+  remitter_name AS "remitterName", remitter_country AS "remitterCountry", iec, read_at AS "readAt"`;
+
+/** Records a statement takes at once: a payload of a few hundred kilobytes. */
+const BATCH = 1_000;
+
+/**
+ * Keeps an exporter's IRMs, by their full key (spec: "An IRM number alone is not unique"), with the history of their balances,
+ * and notices what was amended or cancelled. `readAt` is the moment that the balances are from; a record that the ledger
+ * has from a later moment stays as it is. One transaction; the same list again changes nothing. An exporter without a known IEC
+ * takes the one that its IRMs agree on.
+ */
+export async function saveIrms(
+  pool: pg.Pool,
+  exporterId: string,
+  records: readonly IrmRecord[],
+  readAt: Date,
+): Promise<SavedIrms> {
+  const incoming = new Map(records.map((record) => [keyOf(rowOf(exporterId, record, readAt)), record]));
+  const saved = await withTransaction(pool, async (client) => {
+    await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 5))', [`irms/${exporterId}`]);
+    const known = new Map((await listIrms(client, exporterId)).map((row) => [keyOf(row), row]));
+    const writes: (IrmRow & { record: IrmRecord })[] = [];
+    const changes: IrmChange[] = [];
+    for (const [key, record] of incoming) {
+      const row = rowOf(exporterId, record, readAt);
+      const before = known.get(key) ?? null;
+      if (before && before.readAt > readAt) continue;
+      const change = changeOf(before, row);
+      if (change) changes.push(change);
+      writes.push({ ...row, record });
+    }
+    for (let from = 0; from < writes.length; from += BATCH) await upsert(client, writes.slice(from, from + BATCH));
+    for (let from = 0; from < changes.length; from += BATCH) {
+      await keepHistory(client, exporterId, changes.slice(from, from + BATCH), readAt);
+    }
+    return { count: incoming.size, changed: changes.filter((change) => !change.what.includes('first_seen')) };
+  });
+  await learnIec(pool, { exporterId, iec: await agreedIec(pool, exporterId), source: 'irms', at: readAt });
+  return saved;
+}
+
+/** The IEC that all IRMs of an exporter agree on; null where they name none, or several. */
+async function agreedIec(db: Queryable, exporterId: string): Promise<string | null> {
+  const { rows } = await db.query<{ iec: string }>(
+    'SELECT DISTINCT iec FROM irms WHERE exporter_id = $1 AND iec IS NOT NULL LIMIT 2',
+    [exporterId],
+  );
+  return rows.length === 1 ? (rows[0]?.iec ?? null) : null;
+}
+
+/** All IRMs of an exporter, newest issue first. */
+export async function listIrms(db: Queryable, exporterId: string): Promise<IrmRow[]> {
+  const { rows } = await db.query<IrmRow>(
+    `SELECT ${COLUMNS} FROM irms WHERE exporter_id = $1
+      ORDER BY substr(issue_date, 5) DESC, substr(issue_date, 3, 2) DESC, issue_date DESC, irm_number, ad_code, ifsc_code`,
+    [exporterId],
+  );
+  return rows;
+}
+
+/** How many IRMs of an exporter the ledger holds. */
+export async function countIrms(db: Queryable, exporterId: string): Promise<number> {
+  const { rows } = await db.query<{ n: number }>('SELECT count(*)::int AS n FROM irms WHERE exporter_id = $1', [
+    exporterId,
+  ]);
+  return rows[0]?.n ?? 0;
+}
+
+/**
+ * The IRMs of these numbers, however they are spelled and under whichever bank, as the balance rules take them: those of all
+ * clients of the exporter's party, each as it was read last.
+ */
+export async function heldIrms(db: Queryable, exporterId: string, irmNumbers: readonly string[]): Promise<HeldIrm[]> {
+  const { rows } = await db.query<IrmRow>(
+    `SELECT DISTINCT ON (irm_key, issue_date, ifsc_code) ${COLUMNS} FROM irms
+      WHERE exporter_id IN (SELECT exporter_id FROM exporters WHERE party_id =
+              (SELECT party_id FROM exporters WHERE lower(exporter_id) = lower($1)))
+        AND split_part(irm_key, ' ', 1) = ANY($2)
+      ORDER BY irm_key, issue_date, ifsc_code, read_at DESC`,
+    [exporterId, irmNumbers.map(comparableText)],
+  );
+  return rows.map(heldIrmOf);
+}
+
+/** A missing remittance amount is unknown, not 0; so is a balance that neither the record nor its amount tells. */
+export function heldIrmOf(row: IrmRow): HeldIrm {
+  const { amount, utilized } = row;
+  const left = amount === null || utilized === null ? amount : subtractAmounts(amount, utilized);
+  return {
+    irmNumber: row.irmNumber,
+    irmAdCode: row.adCode,
+    irmIfscCode: row.ifscCode,
+    issueDate: isFilingDate(row.issueDate) ? row.issueDate : null,
+    remittanceDate: isFilingDate(row.remittanceDate) ? row.remittanceDate : null,
+    currency: row.currency ?? '',
+    purpose: row.purposeCode ?? '',
+    amount,
+    available: row.available ?? left,
+    status: row.status,
+    readAt: row.readAt.getTime(),
+  };
+}
+
+function rowOf(exporterId: string, record: IrmRecord, readAt: Date): IrmRow {
+  return {
+    exporterId,
+    irmNumber: record.irmNumber.trim(),
+    adCode: record.remittanceAdCode?.trim() ?? '',
+    ifscCode: record.ifscCode?.trim() ?? '',
+    issueDate: dateOf(record.irmIssueDate) ?? '',
+    remittanceDate: dateOf(record.remittanceDate),
+    currency: record.remittanceFCC?.trim().toUpperCase() || null,
+    purposeCode: record.purposeOfRemittance?.trim() || null,
+    amount: amountOf(record.remittanceFCCAmount),
+    available: amountOf(record.irmAvailableAmt),
+    utilized: amountOf(record.irmUtilizedAmt),
+    status: record.irmStatus?.trim() || null,
+    remitterName: record.remitterName,
+    remitterCountry: record.remitterCountry,
+    iec: readIec(record.iecCode),
+    readAt,
+  };
+}
+
+/** A date in no form we know is kept as it came, so that two records stay two. */
+function dateOf(value: string | null): string | null {
+  return filingDateFromAnything(value) ?? (value?.trim() || null);
+}
+
+function amountOf(value: number | null): string | null {
+  return value === null ? null : canonicalAmount(value);
+}
+
+function keyOf({ irmNumber, adCode, ifscCode, issueDate }: IrmRow): string {
+  return JSON.stringify([irmNumber, adCode, ifscCode, issueDate]);
+}
+
+async function upsert(client: Queryable, rows: readonly (IrmRow & { record: IrmRecord })[]): Promise<void> {
+  await client.query(
+    `INSERT INTO irms (exporter_id, irm_key, irm_number, ad_code, ifsc_code, issue_date, remittance_date, currency, purpose_code,
+       amount, available, utilized, status, remitter_name, remitter_country, iec, record, read_at)
+     SELECT "exporterId", "irmKey", "irmNumber", "adCode", "ifscCode", "issueDate", "remittanceDate", currency, "purposeCode",
+       amount, available, utilized, status, "remitterName", "remitterCountry", iec, record, "readAt"
+       FROM jsonb_to_recordset($1::jsonb) AS r ("exporterId" text, "irmKey" text, "irmNumber" text, "adCode" text, "ifscCode" text,
+         "issueDate" text, "remittanceDate" text, currency text, "purposeCode" text, amount numeric, available numeric,
+         utilized numeric, status text, "remitterName" text, "remitterCountry" text, iec text, record jsonb,
+         "readAt" timestamptz)
+     ON CONFLICT (exporter_id, irm_number, ad_code, ifsc_code, issue_date) DO UPDATE SET
+       remittance_date = excluded.remittance_date, currency = excluded.currency, purpose_code = excluded.purpose_code,
+       amount = excluded.amount, available = excluded.available, utilized = excluded.utilized, status = excluded.status,
+       remitter_name = excluded.remitter_name, remitter_country = excluded.remitter_country, iec = excluded.iec,
+       record = excluded.record, read_at = excluded.read_at`,
+    [
+      JSON.stringify(
+        rows.map((row) => ({ ...row, irmKey: irmIdentity({ irmNumber: row.irmNumber, irmAdCode: row.adCode }) })),
+      ),
+    ],
+  );
+}
+
+async function keepHistory(
+  client: Queryable,
+  exporterId: string,
+  changes: readonly IrmChange[],
+  seenAt: Date,
+): Promise<void> {
+  await client.query(
+    `INSERT INTO irm_changes (exporter_id, irm_number, ad_code, ifsc_code, issue_date, amount, available, currency,
+       purpose_code, status, what, seen_at)
+     SELECT $1, "irmNumber", "adCode", "ifscCode", "issueDate", (after->>'amount')::numeric,
+       (after->>'available')::numeric, after->>'currency', after->>'purposeCode', after->>'status',
+       (SELECT string_agg(word, ',') FROM jsonb_array_elements_text(what) AS word), $3
+       FROM jsonb_to_recordset($2::jsonb) AS r ("irmNumber" text, "adCode" text, "ifscCode" text, "issueDate" text,
+         what jsonb, after jsonb)`,
+    [exporterId, JSON.stringify(changes), seenAt],
+  );
+}

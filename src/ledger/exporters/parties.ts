@@ -1,0 +1,150 @@
+import type { Mode } from '../../domain/names';
+import { movePartyOf } from './party-merge';
+import type { Queryable } from '../pool';
+
+/** Who said an exporter's IEC. What its client object says stands above what its IRMs or a status record say. */
+export type IecSource = 'client' | 'irms' | 'status';
+
+/** Two filings that hold one mapping, or one certificate, found when their parties turned out to be one. */
+export interface Collision {
+  filingId: string;
+  row: number;
+  /** The filing that held it first. */
+  besides: string;
+  what: 'mapping' | 'certificate';
+}
+
+interface Party {
+  partyId: number;
+  iec: string | null;
+}
+
+/** Any fixed number will do: changes of parties come one after the other, because each may read all others of its mode. */
+const PARTY_CHANGES = 4;
+
+/** Waits for other changes of a mode's parties; nobody makes one without it. */
+export async function lockPartyChanges(client: Queryable, mode: Mode): Promise<void> {
+  await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, $2))', [`parties/${mode}`, PARTY_CHANGES]);
+}
+
+/**
+ * Waits for other changes of a mode's parties, and locks the filings of those that may become one: filings come before parties
+ * in the order of locks (see irm-locks). Nobody changes a party without it.
+ */
+export async function lockForPartyChange(
+  client: Queryable,
+  { mode, exporterId, iec, email }: { mode: Mode; exporterId: string; iec: string; email: string | null },
+): Promise<void> {
+  await lockPartyChanges(client, mode);
+  await client.query(
+    `WITH own AS (SELECT party_id FROM exporters WHERE mode = $1 AND (lower(exporter_id) = lower($2) OR lower(email) = lower($4)))
+     SELECT 1 FROM filings WHERE EXISTS (SELECT FROM own) AND exporter_id IN (
+       SELECT exporter_id FROM exporters JOIN parties p USING (party_id)
+        WHERE p.mode = $1 AND (p.iec = $3 OR party_id IN (SELECT party_id FROM own)))
+      ORDER BY filing_id FOR UPDATE`,
+    [mode, exporterId, iec, email?.trim() ?? ''],
+  );
+}
+
+/**
+ * The party of an exporter, which stays its party until the transaction ends: an attachment to another party waits. Taken before
+ * rows are written or locked ("the rest" in the order of locks).
+ * @throws Error when the ledger does not hold the exporter
+ */
+export async function lockParty(client: Queryable, exporterId: string): Promise<number> {
+  const { rows } = await client.query<{ partyId: number }>(
+    'SELECT party_id AS "partyId" FROM exporters WHERE lower(exporter_id) = lower($1) FOR SHARE',
+    [exporterId],
+  );
+  if (!rows[0]) throw new Error(`Exporter ${exporterId} is not in this ledger. Onboard it, or check DATABASE_URL.`);
+  return rows[0].partyId;
+}
+
+/**
+ * The party for an exporter that the ledger does not hold yet: that of its IEC; without one that of the client which had its
+ * e-mail before (it was deleted at the service and made anew), or a new one. Under {@link lockPartyChanges}.
+ */
+export async function partyForNew(
+  client: Queryable,
+  { mode, iec, email }: { mode: Mode; iec: string | null; email: string | null },
+): Promise<number> {
+  if (iec !== null) return (await partyOfIec(client, mode, iec))?.partyId ?? newParty(client, mode, iec);
+  return (await partyOfEmail(client, mode, email))?.partyId ?? newParty(client, mode, null);
+}
+
+/**
+ * Attaches an exporter to the party of an IEC that has become known, with what it filed; a party that had no IEC moves whole, or
+ * takes the IEC where no other party has it. Under {@link lockForPartyChange}. @returns what the two parties both held.
+ */
+export async function attachToIec(
+  client: Queryable,
+  { mode, exporterId, iec, at }: { mode: Mode; exporterId: string; iec: string; at: Date },
+): Promise<Collision[]> {
+  const current = await partyOfExporter(client, exporterId);
+  if (current.iec === iec) return [];
+  const target = await partyOfIec(client, mode, iec);
+  if (current.iec === null) {
+    if (target) return movePartyOf(client, { from: current.partyId, to: target.partyId, exporterId: null, at });
+    await client.query('UPDATE parties SET iec = $2 WHERE party_id = $1', [current.partyId, iec]);
+    return [];
+  }
+  const to = target?.partyId ?? (await newParty(client, mode, iec));
+  return movePartyOf(client, { from: current.partyId, to, exporterId, at });
+}
+
+/**
+ * A client without an IEC that had the e-mail of one whose IEC is known now was the same client. Under
+ * {@link lockForPartyChange}. @returns what the two parties both held.
+ */
+export async function attachByEmail(
+  client: Queryable,
+  { mode, exporterId, email, at }: { mode: Mode; exporterId: string; email: string | null; at: Date },
+): Promise<Collision[]> {
+  const current = await partyOfExporter(client, exporterId);
+  const former = await partyOfEmail(client, mode, email, 'nameless');
+  if (!former || former.partyId === current.partyId) return [];
+  return movePartyOf(client, { from: former.partyId, to: current.partyId, exporterId: null, at });
+}
+
+async function partyOfExporter(client: Queryable, exporterId: string): Promise<Party> {
+  const { rows } = await client.query<Party>(
+    `SELECT p.party_id AS "partyId", p.iec FROM exporters e JOIN parties p USING (party_id)
+      WHERE lower(e.exporter_id) = lower($1)`,
+    [exporterId],
+  );
+  if (!rows[0]) throw new Error(`Exporter ${exporterId} is not in this ledger.`);
+  return rows[0];
+}
+
+async function partyOfIec(client: Queryable, mode: Mode, iec: string): Promise<Party | undefined> {
+  const { rows } = await client.query<Party>(
+    'SELECT party_id AS "partyId", iec FROM parties WHERE mode = $1 AND iec = $2',
+    [mode, iec],
+  );
+  return rows[0];
+}
+
+async function partyOfEmail(
+  client: Queryable,
+  mode: Mode,
+  email: string | null,
+  which: 'any' | 'nameless' = 'any',
+): Promise<Party | undefined> {
+  if (!email?.trim()) return undefined;
+  const { rows } = await client.query<Party>(
+    `SELECT p.party_id AS "partyId", p.iec FROM exporters e JOIN parties p USING (party_id)
+      WHERE e.mode = $1 AND lower(e.email) = lower($2) AND ($3 = 'any' OR p.iec IS NULL)
+      ORDER BY e.read_at DESC, e.exporter_id LIMIT 1`,
+    [mode, email.trim(), which],
+  );
+  return rows[0];
+}
+
+async function newParty(client: Queryable, mode: Mode, iec: string | null): Promise<number> {
+  const { rows } = await client.query<{ partyId: number }>(
+    'INSERT INTO parties (mode, iec) VALUES ($1, $2) RETURNING party_id AS "partyId"',
+    [mode, iec],
+  );
+  if (!rows[0]) throw new Error('PostgreSQL returned no party.');
+  return rows[0].partyId;
+}

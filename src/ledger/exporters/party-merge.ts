@@ -1,0 +1,129 @@
+import type { Finding } from '../../domain/rules/finding';
+import { addEvent } from '../filings/filing-progress';
+import type { Collision } from './parties';
+import type { Queryable } from '../pool';
+
+interface Move {
+  from: number;
+  to: number;
+  /** The one client that moves; null: all of the party, which had no IEC. */
+  exporterId: string | null;
+  at: Date;
+}
+
+/**
+ * Moves clients, and what they filed, to another party, under the locks of both: nothing is filed and nothing settled for either
+ * meanwhile. A live mapping that both hold takes the next ordinal, and a certificate that both claim is marked as disputed; each is
+ * kept with both filings and returned.
+ */
+export async function movePartyOf(client: Queryable, move: Move): Promise<Collision[]> {
+  const { from, to, exporterId } = move;
+  await client.query('SELECT 1 FROM exporters WHERE party_id = ANY($1) ORDER BY exporter_id FOR NO KEY UPDATE', [
+    [from, to],
+  ]);
+  const moved = `party_id = $1 AND ($3::text IS NULL OR exporter_id = $3)`;
+  await client.query(`UPDATE exporters SET party_id = $2 WHERE ${moved}`, [from, to, exporterId]);
+  await client.query(`UPDATE snapshots SET party_id = $2 WHERE ${moved}`, [from, to, exporterId]);
+  const collisions = await moveRows(client, move);
+  await moveCertificates(client, move);
+  for (const collision of collisions) await tell(client, collision, move.at);
+  return collisions;
+}
+
+async function moveRows(client: Queryable, { from, to, exporterId }: Move): Promise<Collision[]> {
+  const values = [from, to, exporterId];
+  await client.query(
+    `SELECT 1 FROM filing_rows WHERE party_id = $1 AND ($2::text IS NULL OR exporter_id = $2)
+      ORDER BY filing_id, position FOR UPDATE`,
+    [from, exporterId],
+  );
+  const { rows } = await client.query<{
+    filingId: string;
+    row: number;
+    holder: string | null;
+    claimant: string | null;
+  }>(
+    `WITH moved AS (
+       SELECT r.filing_id, r.position, r.live, r.ebrc_number, $2::int || ':' || split_part(r.fingerprint, ':', 2) AS fingerprint,
+              row_number() OVER (PARTITION BY r.fingerprint, r.live ORDER BY r.ordinal, r.filing_id, r.position) AS nth
+         FROM filing_rows r WHERE r.party_id = $1 AND ($3::text IS NULL OR r.exporter_id = $3)
+     ), held AS (
+       SELECT fingerprint, max(ordinal) AS top, (array_agg(filing_id ORDER BY ordinal))[1] AS holder
+         FROM filing_rows WHERE party_id = $2 AND live GROUP BY fingerprint
+     ), judged AS (
+       SELECT m.*, CASE WHEN m.live THEN h.holder END AS holder, h.top,
+              (SELECT o.filing_id FROM filing_rows o
+                WHERE o.party_id = $2 AND o.ebrc_number = m.ebrc_number AND NOT o.disputed) AS claimant
+         FROM moved m LEFT JOIN held h USING (fingerprint)
+     )
+     UPDATE filing_rows r SET party_id = $2, fingerprint = j.fingerprint,
+            ordinal = CASE WHEN j.holder IS NULL THEN r.ordinal ELSE j.top + j.nth END,
+            collided_with = coalesce(j.holder, r.collided_with),
+            disputed = r.disputed OR j.claimant IS NOT NULL
+       FROM judged j WHERE r.filing_id = j.filing_id AND r.position = j.position
+     RETURNING r.filing_id AS "filingId", r.source_row AS row, j.holder, j.claimant`,
+    values,
+  );
+  return rows.flatMap(({ filingId, row, holder, claimant }): Collision[] => [
+    ...(holder === null ? [] : [{ filingId, row, besides: holder, what: 'mapping' as const }]),
+    ...(claimant === null ? [] : [{ filingId, row, besides: claimant, what: 'certificate' as const }]),
+  ]);
+}
+
+/** A client that leaves a party whose IEC was another takes only the certificates of its own rows: the others are that IEC's. */
+async function moveCertificates(client: Queryable, { from, to, exporterId }: Move): Promise<void> {
+  const values = [from, to, exporterId];
+  const mine = `f.party_id = $1
+    AND ($3::text IS NULL OR f.filing_id IN (SELECT filing_id FROM filings WHERE exporter_id = $3))`;
+  await client.query(
+    `UPDATE certificates t SET filing_id = coalesce(t.filing_id, f.filing_id),
+            position = CASE WHEN t.filing_id IS NULL THEN f.position ELSE t.position END,
+            ebrc_date = coalesce(t.ebrc_date, f.ebrc_date), detail = coalesce(t.detail, f.detail),
+            first_seen_at = least(t.first_seen_at, f.first_seen_at), seen_at = greatest(t.seen_at, f.seen_at),
+            issued_on = coalesce(t.issued_on, f.issued_on), match_key = coalesce(t.match_key, f.match_key),
+            first_status = coalesce(f.first_status, t.first_status),
+            pdf_document = coalesce(t.pdf_document, f.pdf_document), pdf_sha256 = coalesce(t.pdf_sha256, f.pdf_sha256),
+            pdf_bytes = coalesce(t.pdf_bytes, f.pdf_bytes), archived_at = coalesce(t.archived_at, f.archived_at)
+       FROM certificates f WHERE ${mine} AND t.party_id = $2 AND t.ebrc_number = f.ebrc_number`,
+    values,
+  );
+  await client.query(
+    `DELETE FROM certificates f USING certificates t WHERE ${mine} AND t.party_id = $2 AND t.ebrc_number = f.ebrc_number`,
+    values,
+  );
+  await client.query(`UPDATE certificates f SET party_id = $2 WHERE ${mine}`, values);
+}
+
+/** Kept as a warning of both filings, and in the story of each. */
+async function tell(client: Queryable, { filingId, row, besides, what }: Collision, at: Date): Promise<void> {
+  const texts: [string, string, number | null][] = [
+    [filingId, besides, row],
+    [besides, filingId, null],
+  ];
+  for (const [mine, other, mineRow] of texts) {
+    const message =
+      what === 'mapping'
+        ? `Filing ${filingId} (row ${row}) and filing ${besides} hold the same mapping: their clients turned out to be one exporter (one IEC). Compare their certificates; a second one may have to be cancelled.`
+        : `Filing ${filingId} (row ${row}) and filing ${besides} claim the same certificate: their clients turned out to be one exporter (one IEC). Find out which row it belongs to.`;
+    const finding: Finding = {
+      severity: 'warning',
+      code: what === 'mapping' ? 'mapping_live_twice' : 'certificate_disputed',
+      row: mineRow,
+      field: null,
+      message,
+      filingId: other,
+    };
+    await client.query(
+      `UPDATE filings SET warnings = warnings || $2::jsonb, needs_attention = true, attention = coalesce(attention, $3)
+        WHERE filing_id = $1`,
+      [mine, JSON.stringify([finding]), message],
+    );
+    await addEvent(client, {
+      filingId: mine,
+      at,
+      kind: 'parties_are_one',
+      text: message,
+      data: { filingId: other, what },
+    });
+  }
+}

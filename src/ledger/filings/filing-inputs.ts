@@ -1,0 +1,63 @@
+import { createHash } from 'node:crypto';
+import type { Finding } from '../../domain/rules/finding';
+import type { MappingRow } from '../../domain/filing/mapping';
+import type { Queryable } from '../pool';
+
+export interface FilingInput {
+  rows: MappingRow[];
+  sourceKind: 'json' | 'workbook';
+  /** The caller's file name, for people. */
+  sourceName?: string | null;
+  /** Name in the document store of the caller's own workbook, which findings are written back into. */
+  sourceDocument?: string | null;
+  /** What the check of the file warned of. */
+  warnings?: Finding[];
+}
+
+/**
+ * Keeps what a caller handed in, once per content, and returns its reference: workflow inputs carry that and not the
+ * rows, which are about 500 KB at 999 of them.
+ */
+export async function saveInput(db: Queryable, input: FilingInput): Promise<string> {
+  const rows = JSON.stringify(input.rows);
+  const ref = createHash('sha256')
+    .update(JSON.stringify([input.sourceKind, input.sourceDocument ?? null, rows]))
+    .digest('hex');
+  await db.query(
+    `INSERT INTO filing_inputs (input_ref, rows, row_count, source_kind, source_name, source_document, warnings)
+     VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (input_ref) DO UPDATE SET warnings = EXCLUDED.warnings`,
+    [
+      ref,
+      rows,
+      input.rows.length,
+      input.sourceKind,
+      input.sourceName ?? null,
+      input.sourceDocument ?? null,
+      JSON.stringify(input.warnings ?? []),
+    ],
+  );
+  return ref;
+}
+
+/** The input behind a reference, or null when this ledger does not hold it. */
+export async function readInput(db: Queryable, inputRef: string): Promise<FilingInput | null> {
+  const { rows } = await db.query<{
+    rows: MappingRow[];
+    source_kind: 'json' | 'workbook';
+    source_name: string | null;
+    source_document: string | null;
+    warnings: Finding[];
+  }>('SELECT rows, source_kind, source_name, source_document, warnings FROM filing_inputs WHERE input_ref = $1', [
+    inputRef,
+  ]);
+  const found = rows[0];
+  return found
+    ? {
+        rows: found.rows,
+        sourceKind: found.source_kind,
+        sourceName: found.source_name,
+        sourceDocument: found.source_document,
+        warnings: found.warnings,
+      }
+    : null;
+}

@@ -1,0 +1,23 @@
+import type { FilingState } from '../../domain/filing/states';
+import type { Queryable } from '../pool';
+
+/** What every step on a filing is decided on, read under the filing's lock. */
+export interface LockedFiling {
+  filingId: string;
+  exporterId: string;
+  state: FilingState;
+  ended: boolean;
+}
+
+/**
+ * Locks a filing until the transaction ends. Every transaction takes its locks in one order, so that none waits for another
+ * in a ring: IRMs in key order, then the filing, then attempts and rows. Null when the ledger does not hold the filing.
+ */
+export async function lockFiling(client: Queryable, filingId: string): Promise<LockedFiling | null> {
+  const { rows } = await client.query<LockedFiling>(
+    `SELECT filing_id AS "filingId", exporter_id AS "exporterId", state, closed_at IS NOT NULL AS ended
+       FROM filings WHERE filing_id = $1 FOR UPDATE`,
+    [filingId],
+  );
+  return rows[0] ?? null;
+}

@@ -1,0 +1,54 @@
+import type { Finding } from '../../domain/rules/finding';
+import type { Queryable } from '../pool';
+
+/** What is kept beside a filing's progress: findings, evidence, approval, the note of an end. */
+
+/** Replaces a filing's errors. */
+export async function saveErrors(db: Queryable, filingId: string, errors: readonly Finding[]): Promise<void> {
+  await db.query('UPDATE filings SET errors = $2 WHERE filing_id = $1', [filingId, JSON.stringify(errors)]);
+}
+
+/**
+ * Keeps the outcome of a balance check. A later check replaces the earlier one's findings, told apart by their codes;
+ * warnings of other rules stay.
+ */
+export async function saveBalanceFindings(
+  db: Queryable,
+  filingId: string,
+  findings: readonly Finding[],
+): Promise<void> {
+  const { rows } = await db.query<{ warnings: Finding[] }>('SELECT warnings FROM filings WHERE filing_id = $1', [
+    filingId,
+  ]);
+  const codes = new Set(findings.map((finding) => finding.code));
+  const kept = (rows[0]?.warnings ?? []).filter((warning) => !codes.has(warning.code));
+  const warnings = [...kept, ...findings.filter((finding) => finding.severity === 'warning')];
+  const errors = findings.filter((finding) => finding.severity === 'error');
+  await db.query('UPDATE filings SET warnings = $2, errors = $3 WHERE filing_id = $1', [
+    filingId,
+    JSON.stringify(warnings),
+    JSON.stringify(errors),
+  ]);
+}
+
+/** The evidence of the last round about an unknown outcome. */
+export async function saveEvidence(db: Queryable, filingId: string, evidence: unknown): Promise<void> {
+  await db.query('UPDATE filings SET evidence = $2 WHERE filing_id = $1', [filingId, JSON.stringify(evidence)]);
+}
+
+export async function saveApproval(db: Queryable, approval: { filingId: string; by: string; at: Date }): Promise<void> {
+  await db.query('UPDATE filings SET approved_by = $2, approved_at = $3 WHERE filing_id = $1', [
+    approval.filingId,
+    approval.by,
+    approval.at,
+  ]);
+}
+
+export async function saveNote(db: Queryable, filingId: string, note: string): Promise<void> {
+  await db.query('UPDATE filings SET note = $2 WHERE filing_id = $1', [filingId, note]);
+}
+
+/** The caller's workbook with its errors written into it, by its name in the document store. */
+export async function saveAnnotated(db: Queryable, filingId: string, document: string): Promise<void> {
+  await db.query('UPDATE filings SET annotated = $2 WHERE filing_id = $1', [filingId, document]);
+}

@@ -1,0 +1,150 @@
+import { isEnd, mayFollow, needsAttention, type FilingState } from '../../domain/filing/states';
+import type { Queryable } from '../pool';
+
+export interface ProgressNote {
+  filingId: string;
+  /** One more than the number of the last move that the run knows of. */
+  seq: number;
+  /** Run and activity that record the move, the same for a repeated activity; left out: none is told apart. */
+  step?: string;
+  state: FilingState;
+  /** What a person should know or do; null when nothing. */
+  attention: string | null;
+  /** For states that need nobody as such, but do now. */
+  needsAttention?: boolean;
+  /** When the next move is due at the latest; null where the filing waits for a person. */
+  dueAt?: Date | null;
+  at: Date;
+  event: { kind: string; text: string; who?: string; data?: unknown };
+}
+
+/**
+ * - `recorded`: the filing stands where the note says.
+ * - `repeated`: an earlier try of the same step recorded it.
+ * - `differs`: the ledger knows of other moves than the run, which was reset or has lost its place to another one: nothing
+ *   was written, and the run has to go on from the ledger.
+ */
+export type Recorded = 'recorded' | 'repeated' | 'differs';
+
+/**
+ * Writes where a filing stands, with one line of its story, under the filing's lock. A repeated activity, a late worker or a
+ * replay changes nothing twice or backwards. Must run in a transaction.
+ * @throws RangeError when the state does not follow from the recorded one: that is a defect of the workflow.
+ */
+export async function recordProgress(db: Queryable, note: ProgressNote): Promise<Recorded> {
+  const { rows } = await db.query<{ state: FilingState; seq: number }>(
+    'SELECT state, seq::int AS seq FROM filings WHERE filing_id = $1 FOR UPDATE',
+    [note.filingId],
+  );
+  const current = rows[0];
+  if (!current) throw new Error(`Filing ${note.filingId} is not in this ledger.`);
+  if (note.step !== undefined && (await isRecorded(db, note.filingId, note.step))) return 'repeated';
+  if (note.seq !== current.seq + 1) return 'differs';
+  if (!mayFollow(current.state, note.state)) {
+    throw new RangeError(`Filing ${note.filingId}: ${note.state} does not follow ${current.state}.`);
+  }
+  await writeMove(db, note);
+  return 'recorded';
+}
+
+async function isRecorded(db: Queryable, filingId: string, step: string): Promise<boolean> {
+  const { rowCount } = await db.query('SELECT 1 FROM filing_events WHERE filing_id = $1 AND step = $2', [
+    filingId,
+    step,
+  ]);
+  return (rowCount ?? 0) > 0;
+}
+
+/**
+ * Locks a filing for a write that a run decided on when it knew of `seq` moves. False when the ledger knows of others: then the
+ * decision may be out of date, nothing may be written, and the run has to go on from the ledger.
+ */
+export async function holdFiling(
+  client: Queryable,
+  { filingId, seq }: { filingId: string; seq: number },
+): Promise<boolean> {
+  const { rows } = await client.query<{ seq: number }>(
+    'SELECT seq::int AS seq FROM filings WHERE filing_id = $1 FOR UPDATE',
+    [filingId],
+  );
+  return rows[0]?.seq === seq;
+}
+
+/** Writes a move whose number and state have been checked under the filing's lock. */
+export async function writeMove(db: Queryable, note: ProgressNote): Promise<void> {
+  await db.query(
+    `UPDATE filings SET state = $3, seq = $2, attention = $4, needs_attention = $5, changed_at = $6, due_at = $8,
+        run_problem = NULL, closed_at = CASE WHEN $7 THEN $6 ELSE closed_at END
+      WHERE filing_id = $1`,
+    [
+      note.filingId,
+      note.seq,
+      note.state,
+      note.attention,
+      note.needsAttention ?? needsAttention(note.state),
+      note.at,
+      isEnd(note.state),
+      note.dueAt ?? null,
+    ],
+  );
+  await addEvent(db, {
+    filingId: note.filingId,
+    seq: note.seq,
+    step: note.step,
+    at: note.at,
+    state: note.state,
+    ...note.event,
+  });
+  if (isEnd(note.state)) await db.query('DELETE FROM filing_wishes WHERE filing_id = $1', [note.filingId]);
+}
+
+export interface FilingEvent {
+  filingId: string;
+  seq?: number;
+  step?: string;
+  at: Date;
+  kind: string;
+  /** The state that a move led to; left out for a line that is no move. */
+  state?: FilingState;
+  text: string;
+  who?: string;
+  data?: unknown;
+}
+
+/** Adds a line to a filing's story; with a `seq` or a `step` it is written once. */
+export async function addEvent(db: Queryable, event: FilingEvent): Promise<void> {
+  await db.query(
+    `INSERT INTO filing_events (filing_id, seq, step, at, kind, who, text, data, state)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+     ON CONFLICT DO NOTHING`,
+    [
+      event.filingId,
+      event.seq ?? null,
+      event.step ?? null,
+      event.at,
+      event.kind,
+      event.who ?? null,
+      event.text,
+      event.data === undefined ? null : JSON.stringify(event.data),
+      event.state ?? null,
+    ],
+  );
+}
+
+/** When a filing's story first had a line of this kind, or null. */
+export async function firstEventAt(db: Queryable, filingId: string, kind: string): Promise<Date | null> {
+  const { rows } = await db.query<{ at: Date | null }>(
+    'SELECT min(at) AS at FROM filing_events WHERE filing_id = $1 AND kind = $2',
+    [filingId, kind],
+  );
+  return rows[0]?.at ?? null;
+}
+
+/** How many lines of this kind a filing's story has. */
+export async function countEvents(db: Queryable, filingId: string, kind: string): Promise<number> {
+  const { rows } = await db.query<{ n: number }>(
+    'SELECT count(*)::int AS n FROM filing_events WHERE filing_id = $1 AND kind = $2',
+    [filingId, kind],
+  );
+  return rows[0]?.n ?? 0;
+}

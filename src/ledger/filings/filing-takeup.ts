@@ -1,0 +1,70 @@
+import { resumesIn, type FilingFacts } from '../../domain/filing/moves';
+import { isEnd, needsAttention, type FilingState } from '../../domain/filing/states';
+import { writeMove } from './filing-progress';
+import { dropWish } from './filing-wishes';
+import type { Queryable } from '../pool';
+
+interface Standing {
+  state: FilingState;
+  seq: number;
+  attention: string | null;
+  needsAttention: boolean;
+}
+
+/**
+ * Lets a run take up a filing that another run left, or that stands elsewhere than the run knew: the filing is moved to where its
+ * submissions say that it is. An ended one stays as it is. Must run in a transaction; a repeated `step` changes nothing.
+ */
+export async function takeUpFiling(
+  db: Queryable,
+  { filingId, step, at }: { filingId: string; step: string; at: Date },
+): Promise<void> {
+  const { rows } = await db.query<Standing>(
+    `SELECT state, seq::int AS seq, attention, needs_attention AS "needsAttention" FROM filings
+      WHERE filing_id = $1 FOR UPDATE`,
+    [filingId],
+  );
+  const before = rows[0];
+  if (!before || isEnd(before.state)) return;
+  const state = resumesIn(before.state, await readFacts(db, filingId));
+  const { rowCount } = await db.query('SELECT 1 FROM filing_events WHERE filing_id = $1 AND step = $2', [
+    filingId,
+    step,
+  ]);
+  if (rowCount) return;
+  const same = state === before.state;
+  // An answer to a question that is not open any more must not be taken for one to the next question.
+  if (!same || !(state === 'outcome_unknown' || state === 'overdue')) await dropWish(db, { filingId, kind: 'resolve' });
+  await writeMove(db, {
+    filingId,
+    seq: before.seq + 1,
+    step,
+    state,
+    attention: same ? before.attention : null,
+    needsAttention: same ? before.needsAttention : needsAttention(state),
+    at,
+    event: {
+      kind: 'taken_up',
+      text: same ? 'a run goes on from the ledger' : `a run goes on from the ledger, which said ${before.state}`,
+    },
+  });
+}
+
+async function readFacts(db: Queryable, filingId: string): Promise<FilingFacts> {
+  const { rows } = await db.query<FilingFacts>(
+    `SELECT coalesce(bool_or(s.state = 'planned' AND NOT tried), false) AS planned,
+            coalesce(bool_or((s.state = 'planned' AND tried) OR (s.state = 'acknowledged' AND s.request_id IS NULL)), false)
+              AS doubtful,
+            coalesce(bool_or(s.state = 'acknowledged' AND s.request_id IS NOT NULL), false) AS followed,
+            coalesce(bool_or(s.state IN ('settled', 'terminal')), false) AS settled,
+            bool_or(f.approval_needed AND f.approved_by IS NULL) AS unapproved
+       FROM submissions s JOIN filings f USING (filing_id)
+       CROSS JOIN LATERAL (
+         SELECT coalesce((SELECT a.state IN ('sending', 'answered') FROM attempts a
+           WHERE a.filing_id = s.filing_id AND a.submission = s.submission ORDER BY a.number DESC LIMIT 1), false) AS tried
+       ) AS last
+      WHERE s.filing_id = $1`,
+    [filingId],
+  );
+  return rows[0] ?? { planned: false, doubtful: false, followed: false, settled: false, unapproved: false };
+}

@@ -1,0 +1,38 @@
+import type { AbandonArgs, ApproveArgs, ResolveArgs } from '../../domain/contracts';
+import type { Queryable } from '../pool';
+
+/** What people may ask of a filing, and with what. */
+export interface Wishes {
+  approve?: ApproveArgs;
+  resolve?: ResolveArgs;
+  abandon?: AbandonArgs;
+}
+
+export type WishKind = keyof Wishes;
+
+/** Keeps what a person asked of a filing until it is carried out, so that it outlives the run that was asked. */
+export async function keepWish<K extends WishKind>(
+  db: Queryable,
+  wish: { filingId: string; kind: K; args: NonNullable<Wishes[K]>; at: Date },
+): Promise<void> {
+  await db.query(
+    `INSERT INTO filing_wishes (filing_id, kind, args, asked_at)
+     SELECT filing_id, $2, $3, $4 FROM filings WHERE filing_id = $1 AND closed_at IS NULL
+     ON CONFLICT (filing_id, kind) DO UPDATE SET args = $3, asked_at = $4`,
+    [wish.filingId, wish.kind, JSON.stringify(wish.args), wish.at],
+  );
+}
+
+/** The wish was carried out, or refused. */
+export async function dropWish(db: Queryable, { filingId, kind }: { filingId: string; kind: WishKind }): Promise<void> {
+  await db.query('DELETE FROM filing_wishes WHERE filing_id = $1 AND kind = $2', [filingId, kind]);
+}
+
+/** What people have asked of a filing and nobody has carried out yet. */
+export async function openWishes(db: Queryable, filingId: string): Promise<Wishes> {
+  const { rows } = await db.query<{ kind: WishKind; args: never }>(
+    'SELECT kind, args FROM filing_wishes WHERE filing_id = $1',
+    [filingId],
+  );
+  return Object.fromEntries(rows.map(({ kind, args }) => [kind, args]));
+}

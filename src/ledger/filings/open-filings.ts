@@ -1,0 +1,64 @@
+import type pg from 'pg';
+import type { FilingState } from '../../domain/filing/states';
+import type { Mode } from '../../domain/names';
+import type { ResumedFiling } from '../../domain/filing/resume-input';
+import { addEvent } from './filing-progress';
+import { withTransaction, type Queryable } from '../pool';
+
+/** A filing that has not ended, as far as its run is concerned. */
+export interface OpenFilingRun extends ResumedFiling {
+  workflowId: string;
+  state: FilingState;
+  contentHash: string;
+  seq: number;
+  /** Whether anything of it was, or may have been, sent. */
+  sent: boolean;
+  /** When its next move is due at the latest; null where it waits for a person. */
+  dueAt: Date | null;
+}
+
+const OPEN = `SELECT f.filing_id AS "filingId", f.mode, f.exporter_id AS "exporterId", f.reference, f.made_by AS "madeBy",
+    f.correction, f.state, f.workflow_id AS "workflowId", f.content_hash AS "contentHash", f.seq::int AS seq, f.due_at AS "dueAt",
+    (EXISTS (SELECT 1 FROM filing_rows r WHERE r.filing_id = f.filing_id AND r.live AND r.submitted_at IS NOT NULL)
+      OR EXISTS (SELECT 1 FROM submissions s WHERE s.filing_id = f.filing_id AND s.state NOT IN ('planned', 'released'))
+      OR EXISTS (SELECT 1 FROM attempts a WHERE a.filing_id = f.filing_id AND a.state IN ('sending', 'answered'))) AS sent
+  FROM filings f WHERE f.closed_at IS NULL`;
+
+/** A page of a mode's filings that have not ended, in the order of their ids, from behind `after` on. */
+export async function openFilingsAfter(
+  db: Queryable,
+  { mode, after, limit }: { mode: Mode; after: string; limit: number },
+): Promise<OpenFilingRun[]> {
+  const { rows } = await db.query<OpenFilingRun>(
+    `${OPEN} AND f.mode = $1 AND f.filing_id > $2 ORDER BY f.filing_id LIMIT $3`,
+    [mode, after, limit],
+  );
+  return rows;
+}
+
+/** One filing, or null where the ledger does not hold it or it has ended. */
+export async function openFiling(db: Queryable, filingId: string): Promise<OpenFilingRun | null> {
+  const { rows } = await db.query<OpenFilingRun>(`${OPEN} AND f.filing_id = $1`, [filingId]);
+  return rows[0] ?? null;
+}
+
+/**
+ * Says what is wrong with the run of a filing, or that nothing is (null). The filing needs attention until its next move.
+ * Changes nothing when the filing has moved since it was read, or when the same was said before.
+ */
+export async function tellRunProblem(
+  pool: pg.Pool,
+  { filingId, seq, problem, at }: { filingId: string; seq?: number; problem: string | null; at: Date },
+): Promise<boolean> {
+  return withTransaction(pool, async (client) => {
+    const { rowCount } = await client.query(
+      `UPDATE filings SET run_problem = $3 WHERE filing_id = $1 AND closed_at IS NULL AND ($2::bigint IS NULL OR seq = $2)
+          AND run_problem IS DISTINCT FROM $3`,
+      [filingId, seq ?? null, problem],
+    );
+    if (!rowCount) return false;
+    const text = problem ?? 'its workflow goes on';
+    await addEvent(client, { filingId, at, kind: problem === null ? 'run_recovered' : 'run_problem', text });
+    return true;
+  });
+}

@@ -1,0 +1,112 @@
+import type pg from 'pg';
+import { hasErrors, type Finding } from '../../domain/rules/finding';
+import type { MappingRow } from '../../domain/filing/mapping';
+import type { Hold } from '../../domain/exporter/balance-sums';
+import { comparableText } from '../../domain/identity';
+import { checkBalances } from '../../domain/rules/preflight';
+import { lockFiling } from '../filings/filing-lock';
+import { needFiling } from '../filings/filings';
+import { heldIrms } from '../exporters/irms';
+import { lockIrms } from '../exporters/irm-locks';
+import { collidingClaims } from './live-mappings';
+import { lockParty } from '../exporters/parties';
+import { withTransaction, type Queryable } from '../pool';
+
+/** The rows of a filing that are still to be sent, as they came in. */
+export async function readRowsToSend(db: Queryable, filingId: string): Promise<MappingRow[]> {
+  const { rows } = await db.query<MappingRow>(
+    `SELECT source_row AS row, mapping, extra FROM filing_rows
+      WHERE filing_id = $1 AND live AND submitted_at IS NULL ORDER BY position`,
+    [filingId],
+  );
+  return rows.map(({ row, mapping, extra }) => ({ row, mapping, ...(extra ? { extra } : {}) }));
+}
+
+/**
+ * What live filings of the exporter's party take, or may take, from these IRMs; their own checks have passed. Of the filing that
+ * asks, only the rows that are at the service already.
+ */
+export async function holdsOn(
+  db: Queryable,
+  { exporterId, irmNumbers, exceptFiling }: { exporterId: string; irmNumbers: string[]; exceptFiling: string | null },
+): Promise<Hold[]> {
+  const { rows } = await db.query<{
+    filingId: string;
+    reference: string;
+    state: string;
+    irmKey: string;
+    irmDt: string;
+    amount: string;
+    submittedAt: Date | null;
+    rowState: string;
+  }>(
+    `SELECT f.filing_id AS "filingId", f.reference, f.state, r.irm_key AS "irmKey",
+            r.mapping->>'irmDt' AS "irmDt", sum(r.mapped_amount)::text AS amount, r.submitted_at AS "submittedAt", r.state AS "rowState"
+       FROM filing_rows r JOIN filings f USING (filing_id)
+      WHERE r.party_id = (SELECT party_id FROM exporters WHERE lower(exporter_id) = lower($1)) AND r.live AND r.reserved_at IS NOT NULL
+        AND NOT (r.filing_id IS NOT DISTINCT FROM $3 AND r.submitted_at IS NULL)
+        AND split_part(r.irm_key, ' ', 1) = ANY($2)
+      GROUP BY f.filing_id, f.reference, f.state, r.irm_key, r.mapping->>'irmDt', r.submitted_at, r.state`,
+    [exporterId, irmNumbers.map(comparableText), exceptFiling],
+  );
+  return rows.map((row) => ({
+    filingId: row.filingId,
+    reference: row.reference,
+    state: row.state,
+    irmKey: row.irmKey,
+    irmDt: row.irmDt,
+    amount: row.amount,
+    submittedAt: row.submittedAt?.getTime() ?? null,
+    outcomeKnown: row.rowState !== 'unknown',
+    certified: row.rowState === 'certified',
+  }));
+}
+
+/**
+ * Checks the balances of a filing's IRMs, less what other filings hold, and reserves its amounts, under one lock: two
+ * filings of 8,000 on a balance of 10,000 cannot both pass. Called again after every wait; a filing's own reservation
+ * never stands in its way. A mapping that another filing holds since two parties turned out to be one is refused as well.
+ */
+export async function reserveBalances(
+  pool: pg.Pool,
+  { filingId, exporterId, at }: { filingId: string; exporterId: string; at: Date },
+): Promise<Finding[]> {
+  return withTransaction(pool, async (client) => {
+    const { mode } = await needFiling(client, filingId);
+    const rows = await readRowsToSend(client, filingId);
+    await lockIrms(
+      client,
+      mode,
+      rows.map(({ mapping }) => mapping),
+    );
+    await lockFiling(client, filingId);
+    await lockParty(client, exporterId);
+    return reserve(client, { filingId, exporterId, at });
+  });
+}
+
+/** As {@link reserveBalances}, for a transaction that holds the locks already. */
+export async function reserve(
+  client: Queryable,
+  { filingId, exporterId, at }: { filingId: string; exporterId: string; at: Date },
+): Promise<Finding[]> {
+  const rows = await readRowsToSend(client, filingId);
+  const findings = [
+    ...(await collidingClaims(client, filingId)),
+    ...(await balanceFindings(client, { exporterId, rows, exceptFiling: filingId })),
+  ];
+  if (!hasErrors(findings)) {
+    await client.query('UPDATE filing_rows SET reserved_at = $2 WHERE filing_id = $1 AND live', [filingId, at]);
+  }
+  return findings;
+}
+
+/** The balance findings of rows, without reserving anything. */
+export async function balanceFindings(
+  db: Queryable,
+  { exporterId, rows, exceptFiling }: { exporterId: string; rows: MappingRow[]; exceptFiling: string | null },
+): Promise<Finding[]> {
+  const irmNumbers = [...new Set(rows.map(({ mapping }) => mapping.irmNumber))];
+  const irms = await heldIrms(db, exporterId, irmNumbers);
+  return checkBalances(rows, irms, await holdsOn(db, { exporterId, irmNumbers, exceptFiling }));
+}

@@ -1,0 +1,29 @@
+import type { Queryable } from '../pool';
+
+/**
+ * Takes the freed rows of a submission back that turned out to have been sent: they hold their mappings again, each with
+ * the next ordinal where another filing has filed its mapping meanwhile. Rows of a filing that goes on are submitted,
+ * those of one that has ended stay as abandoned after the send. Rows that another filing corrects stay with it.
+ */
+export async function reviveRows(
+  client: Queryable,
+  { filingId, submission, at }: { filingId: string; submission: number; at: Date },
+): Promise<void> {
+  await client.query(
+    `WITH freed AS (
+       SELECT r.position, CASE WHEN r.live THEN r.ordinal ELSE
+           (SELECT coalesce(max(o.ordinal) + 1, 0) FROM filing_rows o WHERE o.fingerprint = r.fingerprint AND o.live)
+           + row_number() OVER (PARTITION BY r.fingerprint, r.live ORDER BY r.position) - 1 END AS ordinal,
+         (SELECT o.filing_id FROM filing_rows o WHERE o.fingerprint = r.fingerprint AND o.live
+             AND (o.filing_id, o.position) <> (r.filing_id, r.position) ORDER BY o.ordinal LIMIT 1) AS holder
+         FROM filing_rows r WHERE r.filing_id = $1 AND r.submission = $2
+          AND r.state IN ('planned', 'withdrawn', 'needs_correction'))
+     UPDATE filing_rows r SET live = true, ordinal = freed.ordinal,
+        collided_with = coalesce(r.collided_with, freed.holder, CASE WHEN freed.ordinal > 0 THEN r.filing_id END), settled_at = NULL,
+        submitted_at = coalesce(r.submitted_at, $3), reserved_at = coalesce(r.reserved_at, $3),
+        state = CASE WHEN f.closed_at IS NULL THEN 'submitted' ELSE 'abandoned_after_send' END
+       FROM filings f, freed
+      WHERE f.filing_id = r.filing_id AND r.filing_id = $1 AND r.position = freed.position`,
+    [filingId, submission, at],
+  );
+}

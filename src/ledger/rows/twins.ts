@@ -1,0 +1,21 @@
+import { closeOpenAttempts } from '../submissions/attempts';
+import type { Queryable } from '../pool';
+
+/**
+ * Stops the rows of other filings that map the same as these and are not sent yet: what these rows were sent for is known
+ * only now, and must not be filed a second time. Their filings have to be corrected, without those rows.
+ */
+export async function stopPlannedTwins(
+  client: Queryable,
+  { filingId, submission, at }: { filingId: string; submission: number; at: Date },
+): Promise<void> {
+  const reason = `The same mapping was sent in filing ${filingId}, which the ledger learnt only later: see to that one first.`;
+  const { rows } = await client.query<{ filingId: string; submission: number }>(
+    `UPDATE filing_rows r SET state = 'needs_correction', live = false, reserved_at = NULL, settled_at = $3, errors = $4
+      WHERE r.live AND r.state = 'planned' AND r.submitted_at IS NULL AND r.filing_id <> $1 AND r.fingerprint IN
+        (SELECT fingerprint FROM filing_rows WHERE filing_id = $1 AND submission = $2)
+     RETURNING r.filing_id AS "filingId", r.submission`,
+    [filingId, submission, at, JSON.stringify([reason])],
+  );
+  for (const twin of rows) await closeOpenAttempts(client, { ...twin, reason: 'a row of it had been sent before', at });
+}

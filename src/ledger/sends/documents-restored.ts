@@ -1,0 +1,118 @@
+import type pg from 'pg';
+import { attemptIdOf } from '../../domain/filing/attempt';
+import type { FilingState } from '../../domain/filing/states';
+import { latestAttempt } from '../submissions/attempts';
+import { lockFiling } from '../filings/filing-lock';
+import { writeMove } from '../filings/filing-progress';
+import { withTransaction, type Queryable } from '../pool';
+import { importSends, type ImportedSends } from './send-import';
+import { NOBODY } from './send-record';
+import { askStore, createOrRead, readIdentity, voidRecord, type SendStore } from './sends';
+
+const REASON = 'the ledger and the document store were put back together: whether it was sent is not known';
+/** How far the authority's certificates are read back where the ledger does not say when it was copied: the widest window. */
+const WIDEST_MS = 85 * 24 * 3_600_000;
+const DAY_MS = 24 * 3_600_000;
+
+/**
+ * The ledger and the document store went back together, as in a snapshot of a whole machine: nothing local can tell what was
+ * sent since. Everything that was on its way, open or planned is of unknown outcome, and a party's filings are sent again
+ * only once its certificates were read `waitMs` after now. May be repeated.
+ */
+export async function documentsRestored(
+  pool: pg.Pool,
+  store: SendStore,
+  { at, by, waitMs }: { at: Date; by: string; waitMs: number },
+): Promise<ImportedSends> {
+  const storeId = await askStore(() => store.storeId());
+  await pool.query('UPDATE ledger_identity SET store_id = $1, sends_seen = 0', [storeId]);
+  // A mark without a record proves nothing here: the copy may lie between the two.
+  await pool.query(`UPDATE attempts SET reason = $1 WHERE state = 'sending' AND reason IS NULL`, [REASON]);
+  const result = await importSends(pool, store, { at, by });
+  await goOnAbove(pool, store, at);
+  await pool.query(
+    `UPDATE ledger_identity SET certificates_after = $1, certificates_from = greatest($2::timestamptz,
+       (SELECT max(t) - interval '1 day' FROM (SELECT max(sending_at) AS t FROM attempts WHERE sending_at < $3
+          UNION ALL SELECT max(made_at) FROM filings WHERE made_at < $3) AS last))`,
+    [new Date(at.getTime() + waitMs), new Date(at.getTime() - WIDEST_MS), new Date(at.getTime() - DAY_MS / 24)],
+  );
+  const { rows } = await pool.query<{ filingId: string }>(
+    'SELECT filing_id AS "filingId" FROM filings WHERE closed_at IS NULL ORDER BY filing_id',
+  );
+  for (const { filingId } of rows) {
+    const doubted = await withTransaction(pool, (client) => doubtFiling(client, { filingId, at, by }));
+    if (doubted && !result.filings.includes(filingId)) result.filings.push(filingId);
+  }
+  return result;
+}
+
+/** A record above everything, which later looks begin at: what is missing below it is missing for good. */
+async function goOnAbove(pool: pg.Pool, store: SendStore, at: Date): Promise<void> {
+  const { ledgerId } = await readIdentity(pool);
+  const { rows } = await pool.query<{ n: string }>(
+    'UPDATE ledger_identity SET send_number = send_number + 1 RETURNING send_number AS n',
+  );
+  const number = Number(rows[0]?.n);
+  await pool.query('INSERT INTO sends (number, sender) VALUES ($1, $2)', [number, NOBODY]);
+  await createOrRead(store, voidRecord({ ledgerId, number, sender: NOBODY, attemptId: null, at }));
+  await pool.query('UPDATE ledger_identity SET sends_seen = $1', [number]);
+}
+
+/** @returns whether anything of the filing is in doubt now. */
+async function doubtFiling(
+  client: Queryable,
+  { filingId, at, by }: { filingId: string; at: Date; by: string },
+): Promise<boolean> {
+  await lockFiling(client, filingId);
+  await client.query(
+    `UPDATE attempts SET state = 'sending', sender = 'unknown', sending_at = $2, reason = $3
+      WHERE filing_id = $1 AND state = 'open'`,
+    [filingId, at, REASON],
+  );
+  const { rows } = await client.query<{ submission: number }>(
+    `SELECT submission FROM submissions s WHERE filing_id = $1 AND state = 'planned'
+        AND EXISTS (SELECT FROM filing_rows r WHERE r.filing_id = $1 AND r.submission = s.submission AND r.live)
+        AND NOT EXISTS (SELECT FROM attempts a WHERE a.filing_id = $1 AND a.submission = s.submission AND a.state = 'answered')
+      ORDER BY submission`,
+    [filingId],
+  );
+  for (const { submission } of rows) {
+    const last = await latestAttempt(client, filingId, submission);
+    if (last && last.state !== 'not_sent') continue;
+    const number = (last?.number ?? 0) + 1;
+    await client.query(
+      `INSERT INTO attempts (attempt_id, filing_id, submission, number, state, sender, sending_at, reason)
+       VALUES ($1, $2, $3, $4, 'sending', 'unknown', $5, $6)`,
+      [attemptIdOf(filingId, submission, number), filingId, submission, number, at, REASON],
+    );
+  }
+  const { rowCount } = await client.query(
+    `UPDATE filing_rows SET state = 'unknown', submitted_at = coalesce(submitted_at, $2), reserved_at = coalesce(reserved_at, $2)
+      WHERE filing_id = $1 AND live AND state IN ('planned', 'submitted') AND submission = ANY($3)`,
+    [filingId, at, rows.map(({ submission }) => submission)],
+  );
+  if (!rowCount) return false;
+  await tell(client, { filingId, at, by });
+  return true;
+}
+
+async function tell(
+  client: Queryable,
+  { filingId, at, by }: { filingId: string; at: Date; by: string },
+): Promise<void> {
+  const { rows } = await client.query<{ seq: number }>('SELECT seq::int AS seq FROM filings WHERE filing_id = $1', [
+    filingId,
+  ]);
+  const state: FilingState = 'outcome_unknown';
+  const attention = `It is not known whether the filing was sent: ${REASON}. Evidence is gathered.`;
+  const event = { kind: 'documents_restored', who: by, text: REASON };
+  await writeMove(client, {
+    filingId,
+    seq: (rows[0]?.seq ?? 0) + 1,
+    state,
+    attention,
+    needsAttention: true,
+    at,
+    event,
+  });
+}

@@ -1,0 +1,49 @@
+import type { Queryable } from '../pool';
+import { numberOfName, sendFolder, sendName } from './send-record';
+import { compareSends, readIdentity, StoreTrouble, type SendStore } from './sends';
+
+/** How the ledger stands to the document store that counts its sends. */
+export interface LedgerStatus {
+  ledgerId: string;
+  /** Number of the ledger's last send. */
+  sendNumber: number;
+  /** Number of the newest send that the store has; null: it has none, or cannot be asked. */
+  newestInStore: number | null;
+  /** Sends that the store has and the ledger does not know. */
+  unknownSends: number;
+  storeId: string | null;
+  /** Whether the ledger knows every send, in the store that has them. */
+  whole: boolean;
+  /** What is wrong, and what to do; null when nothing is. */
+  problem: string | null;
+  /** Until then, and until its certificates are read after it, no exporter's filings are sent; null: nothing waits. */
+  filingsWaitUntil: string | null;
+}
+
+/** Holds the ledger against the store, without changing anything. */
+export async function readLedgerStatus(db: Queryable, store: SendStore): Promise<LedgerStatus> {
+  const { ledgerId, sendNumber, storeId, seen } = await readIdentity(db);
+  const known = { ledgerId, sendNumber, storeId, filingsWaitUntil: await filingsWaitUntil(db) };
+  try {
+    const { unknown, found } = await compareSends(db, store);
+    const newest = found.at(-1)?.number ?? (await newestAbove(store, ledgerId, seen - 1));
+    const problem =
+      unknown.length > 0 ? 'The ledger was put back to an earlier state. Run: ebrc ledger restored' : null;
+    return { ...known, newestInStore: newest, unknownSends: unknown.length, whole: problem === null, problem };
+  } catch (error) {
+    if (!(error instanceof StoreTrouble)) throw error;
+    return { ...known, newestInStore: null, unknownSends: 0, whole: false, problem: error.message };
+  }
+}
+
+async function newestAbove(store: SendStore, ledgerId: string, number: number): Promise<number | null> {
+  const names = await store.recordsAfter(sendFolder(ledgerId), sendName(ledgerId, Math.max(0, number)), 1);
+  return names[0] === undefined ? null : numberOfName(names[0]);
+}
+
+async function filingsWaitUntil(db: Queryable): Promise<string | null> {
+  const { rows } = await db.query<{ until: Date | null }>(
+    'SELECT certificates_after AS until FROM ledger_identity WHERE certificates_after IS NOT NULL',
+  );
+  return rows[0]?.until?.toISOString() ?? null;
+}

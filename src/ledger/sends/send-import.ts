@@ -1,0 +1,221 @@
+import type pg from 'pg';
+import { partsOfAttemptId } from '../../domain/filing/attempt';
+import type { FilingState } from '../../domain/filing/states';
+import { closeOpenAttempts, planAgain } from '../submissions/attempts';
+import { lockFiling } from '../filings/filing-lock';
+import { writeMove } from '../filings/filing-progress';
+import { withTransaction, type Queryable } from '../pool';
+import { reviveRows } from '../rows/row-revival';
+import { rebuildFiling } from './send-rebuild';
+import { NOBODY, type SendRecord } from './send-record';
+import { compareSends, createOrRead, readIdentity, voidRecord, type SendStore } from './sends';
+import { stopPlannedTwins } from '../rows/twins';
+
+export interface ImportedSends {
+  /** Filings of which a send was brought back; their outcome is unknown until evidence settles it. */
+  filings: string[];
+  /** Sends that were brought back. */
+  sends: number;
+  /** Numbers whose record cannot be read, so that nothing can be brought back of them. */
+  unreadable: number[];
+}
+
+/** Of an attempt that stood between its mark and its answer when sends were brought back. */
+const UNDER_WAY = 'it was under way when sends were brought back into the ledger';
+/** Tells imports of one ledger to wait for each other. */
+const IMPORT_LOCK = 4_203_001;
+/** A worker that froze before it made its record may make it during the import; then there is one more to bring back. */
+const ROUNDS = 20;
+
+/**
+ * Brings the sends that the store has and the ledger does not know back into the ledger: rows live and unknown, filings
+ * rebuilt where they are missing. The ledger's numbers go on above them. May run several times, and at once.
+ */
+export async function importSends(
+  pool: pg.Pool,
+  store: SendStore,
+  { at, by }: { at: Date; by: string },
+): Promise<ImportedSends> {
+  const result: ImportedSends = { filings: [], sends: 0, unreadable: [] };
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const { found, unknown, seen } = await compareSends(pool, store);
+    const readable = unknown.filter(({ record }) => record !== null);
+    result.unreadable = unknown.filter(({ record }) => record === null).map(({ number }) => number);
+    if (readable.length > 0) await invalidateMarks(pool);
+    const highest = Math.max(0, ...found.map(({ number }) => number));
+    await pool.query('UPDATE ledger_identity SET send_number = $1 WHERE send_number < $1', [highest]);
+    for (const { record } of readable) {
+      const filingId = record && (await withTransaction(pool, (client) => importSend(client, record, { at, by })));
+      if (!filingId) continue;
+      result.sends += 1;
+      if (!result.filings.includes(filingId)) result.filings.push(filingId);
+    }
+    await fillGaps(pool, store, { from: seen + 1, to: highest, at });
+    if (readable.length === 0) return result;
+  }
+  return result;
+}
+
+/**
+ * Numbers without a record: whoever marked one, in this state of the ledger or in the lost one, must not write any more.
+ * What this ledger marked and nobody counted is proven not to be sent.
+ */
+async function fillGaps(
+  pool: pg.Pool,
+  store: SendStore,
+  { from, to, at }: { from: number; to: number; at: Date },
+): Promise<void> {
+  const { ledgerId } = await readIdentity(pool);
+  const { rows } = await pool.query<{ n: string; attemptId: string | null; sender: string | null }>(
+    `SELECT n, attempt_id AS "attemptId", sender FROM generate_series($1::bigint, $2::bigint) AS n
+       LEFT JOIN sends ON number = n ORDER BY n`,
+    [from, to],
+  );
+  for (const { n, attemptId, sender } of rows) {
+    const record = voidRecord({ ledgerId, number: Number(n), sender: sender ?? NOBODY, attemptId, at });
+    const stands = await createOrRead(store, record);
+    if (!stands?.void || stands.sender !== record.sender) continue;
+    await withTransaction(pool, async (client) => {
+      if (sender === null) {
+        await client.query('INSERT INTO sends (number, sender) VALUES ($1, $2) ON CONFLICT DO NOTHING', [n, NOBODY]);
+      } else if (attemptId !== null) {
+        await lockFiling(client, partsOfAttemptId(attemptId).filingId);
+        await closeVoided(client, { attemptId, sender, at });
+      }
+    });
+  }
+}
+
+/** An attempt whose one send was given up before it was counted. */
+async function closeVoided(
+  client: Queryable,
+  { attemptId, sender, at }: { attemptId: string; sender: string; at: Date },
+): Promise<void> {
+  const { rowCount } = await client.query(
+    `UPDATE attempts SET state = 'not_sent', reason = 'nothing was written: its send was never counted', closed_at = $3
+      WHERE attempt_id = $1 AND state = 'sending' AND (reason IS NULL OR reason = $4)
+        AND NOT EXISTS (SELECT FROM sends WHERE attempt_id = $1 AND sender <> $2)`,
+    [attemptId, sender, at, UNDER_WAY],
+  );
+  if (rowCount) await planAgain(client, attemptId);
+}
+
+/**
+ * No mark is valid after sends were brought back: whoever stands between its mark and its first byte writes nothing, because
+ * what it was decided on is not what the ledger says now. Whoever has written has its record, and is settled.
+ */
+async function invalidateMarks(pool: pg.Pool): Promise<void> {
+  await pool.query(`UPDATE attempts SET reason = $1 WHERE state = 'sending' AND reason IS NULL`, [UNDER_WAY]);
+}
+
+/** @returns the filing of the send; null where nothing was to be brought back. */
+async function importSend(
+  client: Queryable,
+  record: SendRecord,
+  { at, by }: { at: Date; by: string },
+): Promise<string | null> {
+  await client.query('SELECT pg_advisory_xact_lock($1)', [IMPORT_LOCK]);
+  const { rows } = await client.query<{ attemptId: string | null; sender: string }>(
+    'SELECT attempt_id AS "attemptId", sender FROM sends WHERE number = $1',
+    [record.number],
+  );
+  if (rows[0]?.sender === record.sender) return null;
+  if (rows[0]) await giveNumberUp(client, { number: record.number, attemptId: rows[0].attemptId, at });
+  if (record.void || record.attemptId === null || record.content === null) {
+    await client.query('INSERT INTO sends (number, sender) VALUES ($1, $2)', [record.number, record.sender]);
+    return null;
+  }
+  const known = await lockFiling(client, partsOfAttemptId(record.attemptId).filingId);
+  const attemptId = await rebuildFiling(client, {
+    content: record.content,
+    attemptId: record.attemptId,
+    known: known !== null,
+  });
+  const { filingId, submission } = partsOfAttemptId(attemptId);
+  await bringAttemptBack(client, { record, attemptId, at });
+  await stopPlannedTwins(client, { filingId, submission, at });
+  const sentAt = new Date(record.at);
+  await client.query(
+    `UPDATE submissions SET state = 'planned', terminal_at = NULL
+      WHERE filing_id = $1 AND submission = $2 AND state = 'released'`,
+    [filingId, submission],
+  );
+  await reviveRows(client, { filingId, submission, at: sentAt });
+  await client.query(
+    `UPDATE filing_rows SET state = 'unknown' WHERE filing_id = $1 AND submission = $2 AND state = 'submitted'`,
+    [filingId, submission],
+  );
+  await tell(client, { filingId, attemptId, record, at, by });
+  return filingId;
+}
+
+/** A number that turns out to be another send's: the attempt that took it can never be written. */
+async function giveNumberUp(
+  client: Queryable,
+  { number, attemptId, at }: { number: number; attemptId: string | null; at: Date },
+): Promise<void> {
+  if (attemptId !== null) await lockFiling(client, partsOfAttemptId(attemptId).filingId);
+  await client.query('DELETE FROM sends WHERE number = $1', [number]);
+  if (attemptId === null) return;
+  const { rowCount } = await client.query(
+    `UPDATE attempts SET state = 'not_sent', reason = 'its send number is another send''s', closed_at = $2
+      WHERE attempt_id = $1 AND state = 'sending'`,
+    [attemptId, at],
+  );
+  if (rowCount) await planAgain(client, attemptId);
+}
+
+/** The attempt is one of unknown outcome, marked by the sender that the store names; an answer that came meanwhile stays. */
+async function bringAttemptBack(
+  client: Queryable,
+  { record, attemptId, at }: { record: SendRecord; attemptId: string; at: Date },
+): Promise<void> {
+  const { filingId, submission, number } = partsOfAttemptId(attemptId);
+  await closeOpenAttempts(client, { filingId, submission, reason: `attempt ${attemptId} had been sent`, at });
+  // Attempts before it were proven not to be sent, in the state that was lost: otherwise it would not have been sent.
+  await client.query(
+    `UPDATE attempts SET state = 'not_sent', reason = $4, closed_at = $5
+      WHERE filing_id = $1 AND submission = $2 AND number < $3 AND state = 'sending'`,
+    [filingId, submission, number, `attempt ${attemptId} was sent after it`, at],
+  );
+  await client.query(
+    `INSERT INTO attempts AS a (attempt_id, filing_id, submission, number, state, sender, sending_at, reason, late)
+     VALUES ($1, $2, $3, $4, 'sending', $5, $6, $7, EXISTS (SELECT FROM attempts o WHERE o.filing_id = $2
+       AND o.submission = $3 AND o.attempt_id <> $1 AND o.state <> 'not_sent' AND NOT o.late))
+     ON CONFLICT (attempt_id) DO UPDATE SET state = 'sending', sender = $5, sending_at = $6, reason = $7, late = excluded.late
+       WHERE a.state <> 'answered'`,
+    [
+      attemptId,
+      filingId,
+      submission,
+      number,
+      record.sender,
+      new Date(record.at),
+      'it was sent before the ledger was put back to an earlier state',
+    ],
+  );
+  await client.query('INSERT INTO sends (number, attempt_id, sender) VALUES ($1, $2, $3)', [
+    record.number,
+    attemptId,
+    record.sender,
+  ]);
+}
+
+async function tell(
+  client: Queryable,
+  told: { filingId: string; attemptId: string; record: SendRecord; at: Date; by: string },
+): Promise<void> {
+  const { filingId, attemptId, record, at, by } = told;
+  const text =
+    `Send ${record.number} (attempt ${attemptId}, ${record.at}) is in the document store, but the ledger had lost it: the ` +
+    'ledger was put back to an earlier state. Whether it was filed is settled by its certificates.';
+  const { rows } = await client.query<{ seq: number; state: FilingState; ended: boolean }>(
+    'SELECT seq::int AS seq, state, closed_at IS NOT NULL AS ended FROM filings WHERE filing_id = $1',
+    [filingId],
+  );
+  const { seq = 0, state = 'outcome_unknown', ended = false } = rows[0] ?? {};
+  const event = { kind: 'imported', who: by, text, data: { attemptId, number: record.number } };
+  // As a move, so that a run which knows of another place goes on from here.
+  const next = ended ? state : ('outcome_unknown' as const);
+  await writeMove(client, { filingId, seq: seq + 1, state: next, attention: text, needsAttention: true, at, event });
+}

@@ -1,0 +1,93 @@
+import { attemptIdOf, partsOfAttemptId } from '../../domain/filing/attempt';
+import type { Mode } from '../../domain/names';
+import { lockParty, lockPartyChanges, partyForNew } from '../exporters/parties';
+import type { Queryable } from '../pool';
+
+interface Sent {
+  content: string;
+  attemptId: string;
+  /** Whether the ledger has a filing of this id. */
+  known: boolean;
+}
+
+/**
+ * Makes sure that the filing, the submission and the rows of a send are in the ledger, from what its record says. A filing
+ * of the same id that was made anew with other content keeps its own; then the send gets a filing beside it.
+ * @returns the attempt's id, which names the filing that it belongs to now.
+ */
+export async function rebuildFiling(client: Queryable, { content, attemptId, known }: Sent): Promise<string> {
+  const parts = partsOfAttemptId(attemptId);
+  const same = known && (await sameContent(client, parts.filingId, content));
+  const filingId = known && !same ? `${parts.filingId}R${parts.number}` : parts.filingId;
+  if (!same) await insertFiling(client, filingId, content);
+  await client.query(
+    `INSERT INTO submissions SELECT (jsonb_populate_record(NULL::submissions, $2::jsonb -> 'submission'
+        || jsonb_build_object('filing_id', $1::text, 'state', 'planned', 'request_id', NULL))).* ON CONFLICT DO NOTHING`,
+    [filingId, content],
+  );
+  // Not live here: whoever brings the send back makes them live, with ordinals that are free.
+  await client.query(
+    `INSERT INTO filing_rows SELECT (jsonb_populate_record(NULL::filing_rows, r || jsonb_build_object('filing_id', $1::text,
+        'live', false, 'state', 'withdrawn', 'ebrc_number', NULL, 'party_id', $3::int,
+        'fingerprint', $3::int || ':' || split_part(r ->> 'fingerprint', ':', 2)))).*
+       FROM jsonb_array_elements($2::jsonb -> 'rows') AS r ON CONFLICT DO NOTHING`,
+    [filingId, content, await partyNow(client, content)],
+  );
+  return attemptIdOf(filingId, parts.submission, parts.number);
+}
+
+/** The party of the send's exporter in this ledger: party numbers of the ledger that sent it may be another's here. */
+async function partyNow(client: Queryable, content: string): Promise<number> {
+  const { rows } = await client.query<{ exporterId: string }>(
+    `SELECT coalesce($1::jsonb -> 'exporter' ->> 'exporter_id', $1::jsonb -> 'filing' ->> 'exporter_id') AS "exporterId"`,
+    [content],
+  );
+  return lockParty(client, rows[0]?.exporterId ?? '');
+}
+
+/** The send's exporter, where this ledger lacks it, in the party of its IEC here. */
+async function insertExporter(client: Queryable, content: string): Promise<void> {
+  const { rows } = await client.query<{ mode: Mode; iec: string | null; email: string | null }>(
+    `SELECT e.mode, coalesce(e.iec, $1::jsonb ->> 'iec') AS iec, e.email FROM jsonb_populate_record(NULL::exporters, $1::jsonb -> 'exporter') AS e
+      WHERE e.exporter_id IS NOT NULL AND NOT EXISTS (SELECT FROM exporters o WHERE lower(o.exporter_id) = lower(e.exporter_id))`,
+    [content],
+  );
+  const [missing] = rows;
+  if (!missing) return;
+  await lockPartyChanges(client, missing.mode);
+  await client.query(
+    `INSERT INTO exporters SELECT (jsonb_populate_record(NULL::exporters,
+        $1::jsonb -> 'exporter' || jsonb_build_object('party_id', $2::int))).* ON CONFLICT DO NOTHING`,
+    [content, await partyForNew(client, missing)],
+  );
+}
+
+async function sameContent(client: Queryable, filingId: string, content: string): Promise<boolean> {
+  const { rows } = await client.query<{ same: boolean }>(
+    `SELECT content_hash = $2::jsonb -> 'filing' ->> 'content_hash' AS same FROM filings WHERE filing_id = $1`,
+    [filingId, content],
+  );
+  return rows[0]?.same ?? false;
+}
+
+/** The filing as it was when it was sent, under the next free revision of its reference. */
+async function insertFiling(client: Queryable, filingId: string, content: string): Promise<void> {
+  await insertExporter(client, content);
+  await client.query(
+    `INSERT INTO filing_inputs (input_ref, rows, row_count, source_kind, source_name, source_document)
+     SELECT i.input_ref, (SELECT jsonb_agg(jsonb_build_object('row', r -> 'source_row', 'mapping', r -> 'mapping'))
+         FROM jsonb_array_elements($1::jsonb -> 'rows') AS r), i.row_count, i.source_kind, i.source_name, i.source_document
+       FROM jsonb_populate_record(NULL::filing_inputs, $1::jsonb -> 'input') AS i ON CONFLICT DO NOTHING`,
+    [content],
+  );
+  await client.query(
+    `INSERT INTO filings SELECT (jsonb_populate_record(NULL::filings, f || jsonb_build_object('filing_id', $2::text,
+        'state', 'outcome_unknown', 'closed_at', NULL,
+        'corrects', (SELECT filing_id FROM filings WHERE filing_id = f ->> 'corrects'),
+        'revision', (SELECT coalesce(greatest(max(o.revision) + 1, (f ->> 'revision')::int), (f ->> 'revision')::int)
+           FROM filings o WHERE o.mode = f ->> 'mode' AND o.reference = f ->> 'reference'
+            AND o.correction = (f ->> 'correction')::int)))).*
+       FROM (SELECT $1::jsonb -> 'filing' AS f) AS sent ON CONFLICT (filing_id) DO NOTHING`,
+    [content, filingId],
+  );
+}

@@ -1,0 +1,64 @@
+import { z } from 'zod';
+import type { Queryable } from '../pool';
+
+/**
+ * What the document store has for a send: enough to bring it back into a ledger that was put back to an earlier state. A void
+ * record says that nothing was, or will be, sent under its number.
+ */
+const sendRecord = z.object({
+  version: z.literal(1),
+  ledgerId: z.string(),
+  number: z.number().int(),
+  sender: z.string(),
+  void: z.boolean(),
+  attemptId: z.string().nullable(),
+  /** When the mark was set; ISO 8601. */
+  at: z.string(),
+  /** The rows of the tables as JSON text, which keeps amounts exact; null in a void record. */
+  content: z.string().nullable(),
+});
+export type SendRecord = z.infer<typeof sendRecord>;
+
+/** The sender of a number that nobody sends under. */
+export const NOBODY = 'none';
+
+/** Name of a send's record in the document store; names sort as numbers do. */
+export function sendName(ledgerId: string, number: number): string {
+  return `${sendFolder(ledgerId)}/${String(number).padStart(12, '0')}`;
+}
+
+export function sendFolder(ledgerId: string): string {
+  return `sent/${ledgerId}`;
+}
+
+export function numberOfName(name: string): number {
+  return Number(name.slice(name.lastIndexOf('/') + 1));
+}
+
+/** A record as it is written. */
+export function encodeSend(record: SendRecord): Buffer {
+  return Buffer.from(`${JSON.stringify(record)}\n`);
+}
+
+/** A record as it was read; null where it is none. */
+export function decodeSend(content: Buffer): SendRecord | null {
+  try {
+    return sendRecord.parse(JSON.parse(content.toString('utf8')));
+  } catch {
+    return null;
+  }
+}
+
+/** Everything that the ledger knows of a send, as its tables have it, so that the same can be put back. */
+export async function contentOfSend(db: Queryable, attemptId: string): Promise<string | null> {
+  const { rows } = await db.query<{ content: string }>(
+    `SELECT jsonb_build_object('attempt', to_jsonb(a), 'submission', to_jsonb(s), 'filing', to_jsonb(f),
+            'exporter', to_jsonb(e), 'iec', p.iec, 'input', to_jsonb(i) - 'rows',
+            'rows', (SELECT jsonb_agg(to_jsonb(r) ORDER BY r.position) FROM filing_rows r
+              WHERE r.filing_id = a.filing_id AND r.submission = a.submission))::text AS content
+       FROM attempts a JOIN submissions s USING (filing_id, submission) JOIN filings f USING (filing_id)
+       JOIN exporters e USING (exporter_id) JOIN parties p USING (party_id) JOIN filing_inputs i USING (input_ref) WHERE a.attempt_id = $1`,
+    [attemptId],
+  );
+  return rows[0]?.content ?? null;
+}

@@ -1,0 +1,145 @@
+import type { Queryable } from '../pool';
+
+/** One call to the service. No bodies and no secrets. */
+export interface ApiCallRow {
+  /** When the call ended. */
+  at: Date;
+  operation: string;
+  exporterId: string | null;
+  /** HTTP status; null where no answer came. */
+  status: number | null;
+  /** Kind of the error; null for a success. */
+  kind: string | null;
+  errorCode: string | null;
+  requestId: string | null;
+  latencyMs: number;
+  attempt: number | null;
+}
+
+export interface ApiCallAuditOptions {
+  pool: Queryable;
+  /** How long rows may wait to be written together, in milliseconds. */
+  flushMs?: number;
+  /** Rows kept while PostgreSQL is away; beyond it the oldest are given up and `onLost` is told. */
+  capacity?: number;
+  onLost?: (rows: number, cause: unknown) => void;
+}
+
+/** Rows of one INSERT: ten minutes of calls at the service's limits. */
+const BATCH = 1_000;
+
+/**
+ * The audit of calls. A call never waits for its row: rows are written together, a little later, and those that cannot be
+ * written now are kept and tried again. `close` writes what is left, so an orderly shutdown loses none.
+ */
+export function createApiCallAudit({ pool, flushMs = 500, capacity = 10_000, onLost }: ApiCallAuditOptions) {
+  const rows: ApiCallRow[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  let writing: Promise<void> | undefined;
+  let lastError: unknown;
+
+  async function writeAll(): Promise<void> {
+    while (rows.length > 0) {
+      const batch = rows.slice(0, BATCH);
+      await insertApiCalls(pool, batch);
+      const written = new Set(batch);
+      // Some of them may have been given up for want of room meanwhile, so they are not simply the first ones.
+      rows.splice(0, rows.length, ...rows.filter((row) => !written.has(row)));
+    }
+  }
+
+  async function flush(): Promise<void> {
+    clearTimeout(timer);
+    timer = undefined;
+    writing ??= writeAll().finally(() => (writing = undefined));
+    try {
+      await writing;
+    } catch (error) {
+      lastError = error;
+      later();
+      throw error;
+    }
+  }
+
+  function later(): void {
+    // What fails is kept, and flush has set the next try already.
+    timer ??= setTimeout(() => void flush().catch(() => undefined), flushMs);
+    // A process whose work is done is not kept alive by its audit: close() is what writes the rest.
+    timer.unref();
+  }
+
+  return {
+    /** Keeps a row; never throws and never waits. */
+    recordApiCall(row: ApiCallRow): void {
+      rows.push(row);
+      const excess = rows.length - capacity;
+      if (excess > 0) {
+        rows.splice(0, excess);
+        onLost?.(excess, lastError);
+      }
+      later();
+    },
+
+    /** Writes what is waiting; throws when PostgreSQL refuses it, and the rows stay. */
+    flush,
+
+    /** For an orderly shutdown: writes the rest, and says through `onLost` what could not be written. */
+    async close(): Promise<void> {
+      try {
+        // Twice: the first may be a write that began before the last rows came.
+        await flush();
+        await flush();
+      } catch (error) {
+        onLost?.(rows.length, error);
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+  };
+}
+
+export type ApiCallAudit = ReturnType<typeof createApiCallAudit>;
+
+async function insertApiCalls(pool: Queryable, rows: ApiCallRow[]): Promise<void> {
+  const column = (name: keyof ApiCallRow) => rows.map((row) => storable(row[name]));
+  await pool.query(
+    `INSERT INTO api_calls (at, operation, exporter_id, status, kind, error_code, request_id, latency_ms, attempt)
+     SELECT * FROM unnest($1::timestamptz[], $2::text[], $3::text[], $4::smallint[], $5::text[], $6::text[], $7::text[],
+                          $8::integer[], $9::integer[])`,
+    [
+      column('at'),
+      column('operation'),
+      column('exporterId'),
+      column('status'),
+      column('kind'),
+      column('errorCode'),
+      column('requestId'),
+      rows.map((row) => Math.round(row.latencyMs)),
+      column('attempt'),
+    ],
+  );
+}
+
+/** Longest text kept of what the service sent. */
+const LONGEST = 200;
+
+/** PostgreSQL refuses NUL characters, and one such row would keep its whole batch from being written. */
+function storable(value: ApiCallRow[keyof ApiCallRow]): ApiCallRow[keyof ApiCallRow] {
+  return typeof value === 'string' ? value.replaceAll('\0', '').slice(0, LONGEST) : value;
+}
+
+/** Rows deleted in one statement, so that pruning a year's rows does not hold one long transaction. */
+const PRUNE_BATCH = 10_000;
+
+/** Deletes calls older than `olderThan`; answers how many. */
+export async function pruneApiCalls(pool: Queryable, olderThan: Date): Promise<number> {
+  let deleted = 0;
+  for (;;) {
+    const { rowCount } = await pool.query(
+      `DELETE FROM api_calls WHERE call_id IN (SELECT call_id FROM api_calls WHERE at < $1 ORDER BY at LIMIT $2)`,
+      [olderThan, PRUNE_BATCH],
+    );
+    deleted += rowCount ?? 0;
+    if ((rowCount ?? 0) < PRUNE_BATCH) return deleted;
+  }
+}

@@ -1,0 +1,45 @@
+import type { BulkTemplate } from '../../domain/service/bulk-template';
+import type { Mode } from '../../domain/names';
+import type { Queryable } from '../pool';
+
+/** The service's template as it was read last; null where it never was. */
+export async function readBulkTemplate(db: Queryable, mode: Mode): Promise<BulkTemplate | null> {
+  const { rows } = await db.query<{ labels: string[]; learnedAt: Date }>(
+    'SELECT labels, learned_at AS "learnedAt" FROM bulk_templates WHERE mode = $1 AND labels IS NOT NULL',
+    [mode],
+  );
+  const [found] = rows;
+  return found ? { labels: found.labels, learnedAt: found.learnedAt.toISOString() } : null;
+}
+
+export async function saveBulkTemplate(db: Queryable, mode: Mode, labels: readonly string[], at: Date): Promise<void> {
+  await db.query(
+    `INSERT INTO bulk_templates (mode, labels, learned_at, asked_at) VALUES ($1, $2, $3, $3)
+     ON CONFLICT (mode) DO UPDATE SET labels = EXCLUDED.labels, learned_at = EXCLUDED.learned_at, asked_at = EXCLUDED.asked_at`,
+    [mode, JSON.stringify(labels), at],
+  );
+}
+
+/**
+ * Takes the reading of a template that is older than `maxAgeMs` upon oneself; one that failed is taken again after
+ * `retryMs`. @returns the exporter to ask for; null where there is nothing to do, or nobody to ask for
+ */
+export async function claimTemplateReading(
+  db: Queryable,
+  { mode, at, maxAgeMs, retryMs }: { mode: Mode; at: Date; maxAgeMs: number; retryMs: number },
+): Promise<string | null> {
+  const { rows: exporters } = await db.query<{ exporterId: string }>(
+    `SELECT exporter_id AS "exporterId" FROM exporters WHERE mode = $1 AND is_active
+     ORDER BY irms_refreshed_at DESC NULLS LAST, exporter_id LIMIT 1`,
+    [mode],
+  );
+  const [exporter] = exporters;
+  if (!exporter) return null;
+  const { rowCount } = await db.query(
+    `INSERT INTO bulk_templates AS known (mode, asked_at) VALUES ($1, $2)
+     ON CONFLICT (mode) DO UPDATE SET asked_at = EXCLUDED.asked_at
+     WHERE known.asked_at <= $4 AND (known.learned_at IS NULL OR known.learned_at <= $3)`,
+    [mode, at, new Date(at.getTime() - maxAgeMs), new Date(at.getTime() - retryMs)],
+  );
+  return rowCount === 1 ? exporter.exporterId : null;
+}

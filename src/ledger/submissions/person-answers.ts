@@ -1,0 +1,161 @@
+import { partsOfAttemptId, type AttemptState } from '../../domain/filing/attempt';
+import type { Mode } from '../../domain/names';
+import { personKey } from '../../domain/person';
+import { closeOpenAttempts, planAgain } from './attempts';
+import { lockFiling } from '../filings/filing-lock';
+import { moveRows, readRows, settleRows } from '../rows/filing-rows';
+import type { Queryable } from '../pool';
+import { reviveRows } from '../rows/row-revival';
+import { moveSubmission, submissionOfRequest } from './submissions';
+import { stopPlannedTwins } from '../rows/twins';
+
+/** What came of a person's word that nothing of an attempt was filed. */
+export type NotFiledOutcome =
+  /** The attempt is closed and its rows are planned again. */
+  | { outcome: 'resend' }
+  /** Some rows have their certificate, so it was filed: the others wait for a correction. */
+  | { outcome: 'freed'; freed: number }
+  /** It cannot be so. */
+  | { outcome: 'contradicted'; why: string };
+
+/** A person's word that nothing of an attempt was filed. */
+export interface NotFiledWord {
+  attemptId: string;
+  by: string;
+  note: string;
+  at: Date;
+  /** Nothing is concluded from absence before this is over, counted from the mark. */
+  settleAfterMs: number;
+  /** What our own last look failed with; null when it worked. */
+  lookFailed: string | null;
+  /** Said although the service cannot be looked at. */
+  unseen: boolean;
+}
+
+/**
+ * A person has looked and says that nothing of this attempt was filed. A submission is accepted or refused as a whole, so
+ * where one of its rows has a certificate it was filed, and sending it again would file that row twice: then the word is
+ * taken for the rows without one. The word is about one attempt: given again, or late, it touches no other one. It counts
+ * after the settle window, and only while the service can be looked at; otherwise two different people have to say it.
+ * Must run in a transaction.
+ */
+export async function closeByPerson(client: Queryable, word: NotFiledWord): Promise<NotFiledOutcome> {
+  const { attemptId, by, note, at } = word;
+  const { filingId, submission, number } = partsOfAttemptId(attemptId);
+  const filing = await lockFiling(client, filingId);
+  if (!filing) return contradicted(`filing ${filingId} is not in this ledger`);
+  const { rows: attempts } = await client.query<{
+    id: string;
+    state: AttemptState;
+    markedAt: Date | null;
+    requestId: string | null;
+  }>(
+    `SELECT attempt_id AS id, state, sending_at AS "markedAt", CASE WHEN state = 'answered' THEN answer->>'requestId' END AS "requestId" FROM attempts
+      WHERE filing_id = $1 AND submission = $2 ORDER BY number FOR UPDATE`,
+    [filingId, submission],
+  );
+  const answered = attempts.find(({ requestId }) => requestId !== null);
+  if (answered)
+    return contradicted(
+      `the service answered attempt ${answered.id} with request ${answered.requestId}, so it was filed`,
+    );
+  const own = attempts.find(({ id }) => id === attemptId);
+  if (own?.state === 'not_sent') return { outcome: 'resend' };
+  if (filing.ended) return contradicted(`the filing has ended as ${filing.state}`);
+  if (own?.state === 'open') return contradicted(`attempt ${attemptId} has not been sent yet`);
+  const doubt = tooEarly(word, own?.markedAt ?? null) ?? (await unlookedAt(client, filingId, word));
+  if (doubt !== null) return contradicted(doubt);
+  const reason = `not filed, says ${by}: ${note}`;
+  const freed = await freeBesideCertified(client, { filingId, submission, exporterId: filing.exporterId, reason, at });
+  if (freed !== null) return { outcome: 'freed', freed };
+  // Also for an attempt that the ledger has lost: a worker that still holds it finds it closed.
+  await client.query(
+    `INSERT INTO attempts AS a (attempt_id, filing_id, submission, number, state, reason, closed_at)
+     VALUES ($1, $2, $3, $4, 'not_sent', $5, $6)
+     ON CONFLICT (attempt_id) DO UPDATE SET state = 'not_sent', reason = $5, closed_at = $6`,
+    [attemptId, filingId, submission, number, reason, at],
+  );
+  await planAgain(client, attemptId);
+  return { outcome: 'resend' };
+}
+
+function tooEarly({ settleAfterMs, at }: NotFiledWord, markedAt: Date | null): string | null {
+  const until = (markedAt?.getTime() ?? -Infinity) + settleAfterMs;
+  if (at.getTime() >= until) return null;
+  return `its certificates may still appear: wait for the end of the settle window at ${new Date(until).toISOString()}`;
+}
+
+/** Why a word is not enough while the service cannot be looked at; null when it can, or when another person said the same before. */
+async function unlookedAt(client: Queryable, filingId: string, word: NotFiledWord): Promise<string | null> {
+  const { attemptId, lookFailed, unseen, by } = word;
+  if (lookFailed === null) return null;
+  const { rows } = await client.query<{ who: string | null }>(
+    `SELECT who FROM filing_events WHERE filing_id = $1 AND kind = 'resolve_refused'
+        AND data ->> 'as' = 'not-filed' AND data ->> 'attemptId' = $2`,
+    [filingId, attemptId],
+  );
+  const others = rows.filter(({ who }) => personKey(who) !== '' && personKey(who) !== personKey(by));
+  if (unseen && others.length > 0) return null;
+  const second = unseen
+    ? `${by} is the first to say so; somebody else has to say it too, with --unseen`
+    : 'try again when it can, or let a second person say it with --unseen';
+  return `the service cannot be looked at now (${lookFailed}): ${second}`;
+}
+
+/** The rows without a certificate are to be corrected, where another row has one. @returns how many; null where none has. */
+async function freeBesideCertified(
+  client: Queryable,
+  {
+    filingId,
+    submission,
+    exporterId,
+    reason,
+    at,
+  }: { filingId: string; submission: number; exporterId: string; reason: string; at: Date },
+): Promise<number | null> {
+  const rows = await readRows(client, filingId, submission);
+  if (!rows.some((row) => row.state === 'certified')) return null;
+  const open = rows.filter((row) => row.state === 'unknown' || row.state === 'submitted');
+  const verdicts = open.map(({ position }) => ({ position, outcome: 'errored' as const, errors: [reason] }));
+  await settleRows(client, { filingId, exporterId, verdicts, at });
+  await moveSubmission(client, { filingId, submission, state: 'settled', at });
+  return rows.filter((row) => row.errors.includes(reason)).length + open.length;
+}
+
+const contradicted = (why: string): NotFiledOutcome => ({ outcome: 'contradicted', why });
+
+/**
+ * A person found the request of an attempt at the service, which knows it. The submission is followed under it from then on,
+ * and rows that had been freed hold their mappings again. The same word again changes nothing. Must run in a transaction.
+ * @returns why it cannot be so, or null
+ */
+export async function adoptRequestId(
+  client: Queryable,
+  { attemptId, requestId, mode, at }: { attemptId: string; requestId: string; mode: Mode; at: Date },
+): Promise<string | null> {
+  const { filingId, submission } = partsOfAttemptId(attemptId);
+  const filing = await lockFiling(client, filingId);
+  if (!filing) return `filing ${filingId} is not in this ledger`;
+  const holder = await submissionOfRequest(client, { mode, requestId });
+  if (holder?.filingId === filingId && holder.submission === submission) return null;
+  if (holder) return `request ${requestId} is the one of filing ${holder.filingId}: look for the one of ${filingId}`;
+  if (filing.ended) return `the filing has ended as ${filing.state}`;
+  const { rows } = await client.query<{ state: AttemptState; markedAt: Date | null }>(
+    'SELECT state, sending_at AS "markedAt" FROM attempts WHERE attempt_id = $1 FOR UPDATE',
+    [attemptId],
+  );
+  const own = rows[0];
+  if (own?.state === 'open' || own?.state === 'not_sent')
+    return `attempt ${attemptId} is ${own.state}: nothing of it was sent`;
+  await closeOpenAttempts(client, { filingId, submission, reason: `it was filed as request ${requestId}`, at });
+  const sentAt = own?.markedAt ?? at;
+  await client.query(
+    `UPDATE submissions SET state = 'acknowledged', request_id = $3, poll_state = '{}', submitted_at = coalesce(submitted_at, $4)
+      WHERE filing_id = $1 AND submission = $2`,
+    [filingId, submission, requestId, sentAt],
+  );
+  await stopPlannedTwins(client, { filingId, submission, at });
+  await reviveRows(client, { filingId, submission, at: sentAt });
+  await moveRows(client, { filingId, submission, state: 'submitted' });
+  return null;
+}

@@ -1,0 +1,192 @@
+import { moveRows } from '../rows/filing-rows';
+import type { Queryable } from '../pool';
+import type { StoredAnswer } from '../../domain/filing/attempt';
+
+/**
+ * How far a submission is. `planned`: nothing is at the service. `acknowledged`: a request id is known. `settled`: an
+ * unknown outcome was settled by certificates. `terminal`: the authority accounted for every record. `released`: refused,
+ * nothing of it was accepted.
+ */
+export type SubmissionState = 'planned' | 'acknowledged' | 'terminal' | 'settled' | 'released';
+
+export interface SubmissionRecord {
+  submission: number;
+  rowCount: number;
+  state: SubmissionState;
+  requestId: string | null;
+  dgftAckId: string | null;
+  ackStatus: string | null;
+  submittedAt: Date | null;
+  processingStatus: string | null;
+  warnings: unknown[];
+  pollState: PollState;
+  document: string | null;
+}
+
+/** What earlier polls saw: some rules need two looks, others a bounded time. Times are ms since the epoch. */
+export interface PollState {
+  erroredEmptySince?: number;
+  incompleteSince?: number;
+  unknownRequestSeen?: number;
+}
+
+const COLUMNS = `submission, row_count AS "rowCount", state, request_id AS "requestId", dgft_ack_id AS "dgftAckId",
+  ack_status AS "ackStatus", submitted_at AS "submittedAt", processing_status AS "processingStatus", warnings,
+  poll_state AS "pollState", document`;
+
+/** The submissions of a filing, in order. */
+export async function readSubmissions(db: Queryable, filingId: string): Promise<SubmissionRecord[]> {
+  const { rows } = await db.query<SubmissionRecord>(
+    `SELECT ${COLUMNS} FROM submissions WHERE filing_id = $1 ORDER BY submission`,
+    [filingId],
+  );
+  return rows;
+}
+
+/** One submission. @throws Error when the ledger does not hold it. */
+export async function needSubmission(db: Queryable, filingId: string, submission: number): Promise<SubmissionRecord> {
+  const { rows } = await db.query<SubmissionRecord>(
+    `SELECT ${COLUMNS} FROM submissions WHERE filing_id = $1 AND submission = $2`,
+    [filingId, submission],
+  );
+  if (!rows[0]) throw new Error(`Submission ${submission} of filing ${filingId} is not in this ledger.`);
+  return rows[0];
+}
+
+/** Takes an answer over into its submission, which is still to be acknowledged; doing it again changes nothing. */
+export async function adoptAnswer(
+  db: Queryable,
+  {
+    filingId,
+    submission,
+    attemptId,
+    answer,
+    at,
+  }: { filingId: string; submission: number; attemptId: string; answer: StoredAnswer; at: Date },
+): Promise<void> {
+  const { rowCount } = await db.query(
+    // Under the request id of another filing that one's outcome would be taken for this one's: it is settled by evidence.
+    `UPDATE submissions s SET state = 'acknowledged', dgft_ack_id = $4,
+        request_id = CASE WHEN NOT EXISTS (SELECT FROM submissions o WHERE o.mode = s.mode AND o.request_id = $3) THEN $3 END,
+        ack_status = $5, warnings = $6,
+        submitted_at = coalesce(submitted_at, (SELECT max(sending_at) FROM attempts a
+           WHERE a.filing_id = $1 AND a.submission = $2), $7)
+      WHERE filing_id = $1 AND submission = $2 AND state IN ('planned', 'acknowledged') AND request_id IS NULL
+        AND EXISTS (SELECT FROM attempts WHERE attempt_id = $8 AND state = 'answered')`,
+    [
+      filingId,
+      submission,
+      answer.requestId ?? null,
+      answer.dgftAckId ?? null,
+      answer.ackStatus ?? null,
+      JSON.stringify(answer.warnings ?? []),
+      at,
+      attemptId,
+    ],
+  );
+  if (rowCount) await moveRows(db, { filingId, submission, state: 'submitted' });
+}
+
+/** The submission of a mode that is processed under a request id, or null. */
+export async function submissionOfRequest(
+  db: Queryable,
+  { mode, requestId }: { mode: string; requestId: string },
+): Promise<{ filingId: string; submission: number } | null> {
+  const { rows } = await db.query<{ filingId: string; submission: number }>(
+    'SELECT filing_id AS "filingId", submission FROM submissions WHERE mode = $1 AND request_id = $2',
+    [mode, requestId],
+  );
+  return rows[0] ?? null;
+}
+
+/** Moves a submission on. */
+export async function moveSubmission(
+  db: Queryable,
+  {
+    filingId,
+    submission,
+    state,
+    processingStatus,
+    at,
+  }: { filingId: string; submission: number; state: SubmissionState; processingStatus?: string | null; at: Date },
+): Promise<void> {
+  await db.query(
+    `UPDATE submissions SET state = $3, processing_status = coalesce($4, processing_status),
+        terminal_at = CASE WHEN $3 IN ('terminal', 'settled', 'released') THEN coalesce(terminal_at, $5) ELSE terminal_at END
+      WHERE filing_id = $1 AND submission = $2`,
+    [filingId, submission, state, processingStatus ?? null, at],
+  );
+}
+
+/** Marks the refused submission, and those that were never sent, as released; one that is on its way or was accepted stays. */
+export async function releaseSubmissions(
+  db: Queryable,
+  { filingId, refused, at }: { filingId: string; refused: number | null; at: Date },
+): Promise<void> {
+  await db.query(
+    `UPDATE submissions s SET state = 'released', terminal_at = $3
+      WHERE filing_id = $1 AND (submission = $2 OR state = 'planned') AND state <> 'released'
+        AND NOT EXISTS (SELECT FROM attempts a WHERE a.filing_id = $1 AND a.submission = s.submission
+          AND a.state IN ('sending', 'answered'))`,
+    [filingId, refused, at],
+  );
+}
+
+export async function savePollState(
+  db: Queryable,
+  { filingId, submission, pollState }: { filingId: string; submission: number; pollState: PollState },
+): Promise<void> {
+  await db.query('UPDATE submissions SET poll_state = $3 WHERE filing_id = $1 AND submission = $2', [
+    filingId,
+    submission,
+    JSON.stringify(pollState),
+  ]);
+}
+
+/** The workbook that was uploaded for a submission, by its name in the document store. */
+export async function saveSubmissionDocument(
+  db: Queryable,
+  { filingId, submission, document }: { filingId: string; submission: number; document: string },
+): Promise<void> {
+  await db.query('UPDATE submissions SET document = $3 WHERE filing_id = $1 AND submission = $2', [
+    filingId,
+    submission,
+    document,
+  ]);
+}
+
+/** Requests that are being polled now, for the cadence. */
+export async function countOpenRequests(db: Queryable): Promise<number> {
+  const { rows } = await db.query<{ n: number }>(
+    `SELECT count(*)::int AS n FROM submissions s JOIN filings f USING (filing_id)
+      WHERE s.state = 'acknowledged' AND f.closed_at IS NULL`,
+  );
+  return rows[0]?.n ?? 0;
+}
+
+/** Records how long the authority took for a request, once. */
+export async function recordAcknowledgementTime(
+  db: Queryable,
+  {
+    filingId,
+    submission,
+    mode,
+    tookMs,
+    at,
+  }: { filingId: string; submission: number; mode: string; tookMs: number; at: Date },
+): Promise<void> {
+  await db.query(
+    `INSERT INTO acknowledgement_times (filing_id, submission, mode, took_ms, at) VALUES ($1, $2, $3, $4, $5)
+     ON CONFLICT (filing_id, submission) DO NOTHING`,
+    [filingId, submission, mode, Math.max(0, Math.round(tookMs)), at],
+  );
+}
+
+/** The newest acknowledgement times of a mode, in ms. */
+export async function recentAcknowledgementTimes(db: Queryable, mode: string): Promise<number[]> {
+  const { rows } = await db.query<{ took: number }>(
+    'SELECT took_ms::float8 AS took FROM acknowledgement_times WHERE mode = $1 ORDER BY at DESC LIMIT 20',
+    [mode],
+  );
+  return rows.map((row) => row.took);
+}

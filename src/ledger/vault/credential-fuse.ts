@@ -1,0 +1,72 @@
+import type { Mode } from '../../domain/names';
+import type { Queryable } from '../pool';
+
+/** Spec, "Validate credentials": five failed checks within fifteen minutes are refused for a further fifteen minutes. */
+const FAILURES = 5;
+const SPAN_MS = 15 * 60_000;
+const REFUSAL_MS = 15 * 60_000;
+
+/** The service counts failures for each exporter in the mode of the key. */
+export interface FuseKey {
+  mode: Mode;
+  exporterId: string;
+}
+
+export interface FuseAnswer {
+  allowed: boolean;
+  /** When a check may be sent again; null where it may be sent now. */
+  retryAt: Date | null;
+}
+
+/**
+ * Keeps a sixth check from being sent while the service would refuse it. `clock` is the time that the activities live by, in
+ * milliseconds since 1970: a failure is noted when its answer came, which is never before the service counted it.
+ */
+export function createCredentialFuse({ pool, clock = Date.now }: { pool: Queryable; clock?: () => number }) {
+  return {
+    /** Notes a check that the portal refused. A check that could not be completed (500) is not one. */
+    async recordFailure({ mode, exporterId }: FuseKey): Promise<void> {
+      await pool.query('INSERT INTO credential_failures (mode, exporter_id, failed_at) VALUES ($1, $2, $3)', [
+        mode,
+        exporterId,
+        new Date(clock()),
+      ]);
+    },
+
+    /** Whether a check may be sent now. */
+    async mayCheck({ mode, exporterId }: FuseKey): Promise<FuseAnswer> {
+      const now = clock();
+      const { rows } = await pool.query<{ failed_at: Date }>(
+        `SELECT failed_at FROM credential_failures
+          WHERE mode = $1 AND exporter_id = $2 AND failed_at > $3 ORDER BY failed_at`,
+        [mode, exporterId, new Date(now - REFUSAL_MS - SPAN_MS)],
+      );
+      const blownAt = lastBlown(rows.map((row) => row.failed_at.getTime()));
+      if (blownAt === null || blownAt + REFUSAL_MS <= now) return { allowed: true, retryAt: null };
+      return { allowed: false, retryAt: new Date(blownAt + REFUSAL_MS) };
+    },
+
+    /** Deletes failures that can no longer matter; answers how many. */
+    async prune(): Promise<number> {
+      const { rowCount } = await pool.query('DELETE FROM credential_failures WHERE failed_at < $1', [
+        new Date(clock() - REFUSAL_MS - SPAN_MS),
+      ]);
+      return rowCount ?? 0;
+    },
+  };
+}
+
+export type CredentialFuse = ReturnType<typeof createCredentialFuse>;
+
+/**
+ * The time of the latest failure that was the fifth within the span; null where none was. Any five in a row count, not only
+ * the last five: a check that was under way when the fuse blew may fail later still.
+ */
+function lastBlown(failedAt: number[]): number | null {
+  let blownAt: number | null = null;
+  for (const [index, at] of failedAt.entries()) {
+    const first = failedAt[index - (FAILURES - 1)];
+    if (first !== undefined && at - first <= SPAN_MS) blownAt = at;
+  }
+  return blownAt;
+}

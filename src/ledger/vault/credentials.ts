@@ -1,0 +1,208 @@
+import type pg from 'pg';
+import type { Mode } from '../../domain/names';
+import { withTransaction, type Queryable } from '../pool';
+import type { Vault } from './vault';
+
+export type CredentialState = 'unverified' | 'valid' | 'bad';
+
+export interface CredentialVersion {
+  version: number;
+  state: CredentialState;
+  /** Why it is bad: the kind of the error that said so. */
+  reason: string | null;
+  /** Null once the secret was removed. */
+  secretRef: string | null;
+}
+
+const COLUMNS = 'version, state, reason, secret_ref::text AS "secretRef"';
+
+/**
+ * The credentials that the service works with, as far as this ledger knows: the newest submission that it took. Null where
+ * it took none from us (a client that was onboarded elsewhere may have credentials all the same): calls are allowed then,
+ * and so they are in every state but `bad`.
+ */
+export async function currentCredentials(db: Queryable, exporterId: string): Promise<CredentialVersion | null> {
+  const { rows } = await db.query<CredentialVersion>(
+    `SELECT ${COLUMNS} FROM credential_versions WHERE exporter_id = $1 AND held ORDER BY version DESC LIMIT 1`,
+    [exporterId],
+  );
+  return rows[0] ?? null;
+}
+
+/** One submission, or null. */
+export async function credentialVersion(
+  db: Queryable,
+  exporterId: string,
+  version: number,
+): Promise<CredentialVersion | null> {
+  const { rows } = await db.query<CredentialVersion>(
+    `SELECT ${COLUMNS} FROM credential_versions WHERE exporter_id = $1 AND version = $2`,
+    [exporterId, version],
+  );
+  return rows[0] ?? null;
+}
+
+/** The newest submission that is not known to be bad and whose secret is still in the vault: what could be checked again. */
+export async function checkableVersion(db: Queryable, exporterId: string): Promise<number | null> {
+  const { rows } = await db.query<{ version: number }>(
+    `SELECT version FROM credential_versions WHERE exporter_id = $1 AND secret_ref IS NOT NULL AND state <> 'bad'
+      ORDER BY version DESC LIMIT 1`,
+    [exporterId],
+  );
+  return rows[0]?.version ?? null;
+}
+
+/** The version that a secret has become; null where it is on record as none. */
+export async function versionOfSecret(db: Queryable, exporterId: string, secretRef: string): Promise<number | null> {
+  const { rows } = await db.query<{ version: number }>(
+    `SELECT version FROM credential_versions WHERE exporter_id = $1 AND secret_ref = $2`,
+    [exporterId, secretRef],
+  );
+  return rows[0]?.version ?? null;
+}
+
+/**
+ * Registers a submission and answers its version; the same secret again answers the version that it has. From then on the vault
+ * opens it as that version alone.
+ * @throws EncryptionError or VaultError where the vault does not open it as a submission; nothing is registered then
+ */
+export async function addCredentials(
+  pool: pg.Pool,
+  vault: Pick<Vault, 'assign'>,
+  { mode, exporterId, secretRef }: { mode: Mode; exporterId: string; secretRef: string },
+): Promise<number> {
+  return underLock(pool, exporterId, async (client) => {
+    const known = await versionOfSecret(client, exporterId, secretRef);
+    if (known !== null) return known;
+    const unverified = { exporterId, secretRef, state: 'unverified', held: false, reason: null } as const;
+    const version = await insertVersion(client, unverified);
+    await vault.assign(client, secretRef, { mode, exporterId, version });
+    return version;
+  });
+}
+
+/**
+ * The service took this version: it is the current one, unless a newer one was taken already. Secrets of older versions
+ * are of no more use and are removed.
+ */
+export async function markValid(pool: pg.Pool, exporterId: string, version: number): Promise<void> {
+  await underLock(pool, exporterId, async (client) => {
+    await client.query(
+      `UPDATE credential_versions SET state = 'valid', held = true, reason = NULL, changed_at = now()
+        WHERE exporter_id = $1 AND version = $2`,
+      [exporterId, version],
+    );
+    await client.query(
+      `DELETE FROM vault_secrets WHERE secret_ref IN
+        (SELECT secret_ref FROM credential_versions WHERE exporter_id = $1 AND version < $2)`,
+      [exporterId, version],
+    );
+  });
+}
+
+/**
+ * The service refused this submission; its secret is removed. What the service works with is what it was before, so the current
+ * version stays. A version that it took before (a check that is made again) is bad from now on.
+ */
+export async function markRejected(pool: pg.Pool, exporterId: string, version: number, reason: string): Promise<void> {
+  await underLock(pool, exporterId, async (client) => {
+    await client.query(
+      `UPDATE credential_versions SET state = 'bad', reason = $3, changed_at = now()
+        WHERE exporter_id = $1 AND version = $2`,
+      [exporterId, version, reason],
+    );
+    await client.query(
+      `DELETE FROM vault_secrets WHERE secret_ref =
+        (SELECT secret_ref FROM credential_versions WHERE exporter_id = $1 AND version = $2)`,
+      [exporterId, version],
+    );
+  });
+}
+
+/**
+ * A call found the credentials that it saw as `version` (0: none of ours) to be bad. False where another version is current
+ * by now, which nothing is known against. A bad version 0 is put on record as a version of its own, so that the next
+ * call does not try it again.
+ */
+export async function markBad(pool: pg.Pool, exporterId: string, version: number, reason: string): Promise<boolean> {
+  return underLock(pool, exporterId, async (client) => {
+    const current = await currentCredentials(client, exporterId);
+    if ((current?.version ?? 0) !== version) return false;
+    if (!current) {
+      await insertVersion(client, { exporterId, secretRef: null, state: 'bad', held: true, reason });
+      return true;
+    }
+    await client.query(
+      `UPDATE credential_versions SET state = 'bad', reason = $3, changed_at = now()
+        WHERE exporter_id = $1 AND version = $2`,
+      [exporterId, version, reason],
+    );
+    return true;
+  });
+}
+
+export interface Waiter {
+  workflowId: string;
+  exporterId: string;
+  /** The version that the waiter found to be bad; 0 where it saw none of ours. */
+  versionSeen: number;
+}
+
+/**
+ * Registers a workflow that waits for better credentials than those it saw. `retryNow` where better ones are valid already,
+ * and then it is not registered. Under the same lock as {@link markValid}: either this sees the new version, or whoever
+ * marked it valid sees the waiter.
+ */
+export async function registerWaiter(
+  pool: pg.Pool,
+  { workflowId, exporterId, versionSeen }: Waiter,
+): Promise<{ retryNow: boolean }> {
+  return underLock(pool, exporterId, async (client) => {
+    const current = await currentCredentials(client, exporterId);
+    if (current && current.version > versionSeen && current.state === 'valid') {
+      await removeWaiter(client, workflowId);
+      return { retryNow: true };
+    }
+    await client.query(
+      `INSERT INTO credential_waiters (workflow_id, exporter_id, version_seen) VALUES ($1, $2, $3)
+       ON CONFLICT (workflow_id) DO UPDATE SET exporter_id = excluded.exporter_id, version_seen = excluded.version_seen`,
+      [workflowId, exporterId, versionSeen],
+    );
+    return { retryNow: false };
+  });
+}
+
+export async function removeWaiter(db: Queryable, workflowId: string): Promise<void> {
+  await db.query('DELETE FROM credential_waiters WHERE workflow_id = $1', [workflowId]);
+}
+
+/** The workflows that wait for better credentials of an exporter, longest first. */
+export async function waitersOf(db: Queryable, exporterId: string): Promise<Waiter[]> {
+  const { rows } = await db.query<Waiter>(
+    `SELECT workflow_id AS "workflowId", exporter_id AS "exporterId", version_seen AS "versionSeen"
+       FROM credential_waiters WHERE exporter_id = $1 ORDER BY since, workflow_id`,
+    [exporterId],
+  );
+  return rows;
+}
+
+async function insertVersion(
+  client: Queryable,
+  row: { exporterId: string; secretRef: string | null; state: CredentialState; held: boolean; reason: string | null },
+): Promise<number> {
+  const { rows } = await client.query<{ version: number }>(
+    `INSERT INTO credential_versions (exporter_id, version, secret_ref, state, held, reason)
+     SELECT $1, coalesce(max(version), 0) + 1, $2::uuid, $3, $4, $5 FROM credential_versions WHERE exporter_id = $1
+     RETURNING version`,
+    [row.exporterId, row.secretRef, row.state, row.held, row.reason],
+  );
+  return rows[0]?.version ?? 0;
+}
+
+/** Everything about one exporter's credentials happens one after the other: a wake-up between two looks would be lost. */
+function underLock<T>(pool: pg.Pool, exporterId: string, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+  return withTransaction(pool, async (client) => {
+    await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 4))', [`credentials/${exporterId}`]);
+    return work(client);
+  });
+}

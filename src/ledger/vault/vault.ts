@@ -1,0 +1,206 @@
+import { randomUUID } from 'node:crypto';
+import type { Mode } from '../../domain/names';
+import { EncryptionError } from '../../keys/encryption-error';
+import { createSealer } from '../../keys/sealing';
+import type { EncryptionKey } from '../../keys/sub-keys';
+import type { Queryable } from '../pool';
+import { contextOf, FORMAT, type SecretUse } from './vault-context';
+
+export type { SecretUse } from './vault-context';
+
+export interface PortalCredentials {
+  username: string;
+  password: string;
+}
+
+/** A secret that no key opens. */
+export interface UnreadableSecret {
+  secretRef: string;
+  mode: string;
+  exporterId: string | null;
+  keyId: string;
+  /** Why, without any part of it. */
+  problem: string;
+}
+
+export interface RotationResult {
+  /** Secrets that were encrypted anew, under the first key, and opened again. */
+  rotated: number;
+  /** Secrets that were under it already, and opened. */
+  kept: number;
+  /** Left as they are; the old keys have to stay, or the credentials be handed in again. */
+  unreadable: UnreadableSecret[];
+}
+
+/** Portal user names and passwords, encrypted at rest. What leaves the vault for workflows and logs is a reference. */
+export interface Vault {
+  /**
+   * Stores credentials that are handed to a workflow, and answers their reference. They belong to no exporter until {@link assign}.
+   * @throws VaultError where one of them is empty
+   */
+  put(db: Queryable, credentials: PortalCredentials & { mode: Mode; workflowId: string }): Promise<string>;
+  /**
+   * Opens a secret for the use that the caller expects it for; under any other it does not open.
+   * @throws VaultError `secret_missing` for a reference that is unknown, removed or for another use; EncryptionError `key_missing`,
+   * `unreadable`
+   */
+  open(db: Queryable, secretRef: string, use: SecretUse): Promise<PortalCredentials>;
+  /** Makes what was handed in a version of an exporter's credentials: from then on it opens as that alone. */
+  assign(db: Queryable, secretRef: string, to: { mode: Mode; exporterId: string; version: number }): Promise<void>;
+  /** Removes what was handed in and has not been assigned; answers whether there was one. */
+  discard(db: Queryable, secretRef: string): Promise<boolean>;
+  /**
+   * Encrypts everything under the first key and opens it again; safe to repeat, and while workers run. Goes on past secrets that do not
+   * open, and lists them.
+   */
+  rotate(db: Queryable): Promise<RotationResult>;
+}
+
+/** What the vault has to say besides its keys: `secret_missing`, `secret_empty`, `unreadable`. */
+export class VaultError extends EncryptionError {
+  override readonly name = 'VaultError';
+}
+
+const ROTATE_AT_ONCE = 200;
+
+interface SecretRow {
+  secretRef: string;
+  purpose: SecretUse['purpose'];
+  mode: Mode;
+  exporterId: string | null;
+  version: number | null;
+  keyId: string;
+  nonce: Buffer;
+  ciphertext: Buffer;
+}
+
+const COLUMNS =
+  'secret_ref AS "secretRef", purpose, mode, exporter_id AS "exporterId", version, key_id AS "keyId", nonce, ciphertext';
+
+/**
+ * A vault over the given keys, or rather over their sub-keys for this purpose: the first encrypts, all decrypt, so that a key is changed by
+ * putting the new one first and rotating. Reference, purpose, mode, exporter and version are authenticated with the ciphertext: a row that is
+ * copied or changed to be another's does not open.
+ * @throws EncryptionError for no key, a key of another length, or two keys of one id
+ */
+export function createVault({ keys }: { keys: readonly EncryptionKey[] }): Vault {
+  const sealer = createSealer(keys, 'vault');
+
+  async function read(db: Queryable, secretRef: string): Promise<SecretRow> {
+    const { rows } = await db.query<SecretRow>(
+      `SELECT ${COLUMNS} FROM vault_secrets WHERE secret_ref::text = lower($1)`,
+      [secretRef],
+    );
+    const [row] = rows;
+    if (row) return row;
+    throw new VaultError('secret_missing', `The vault holds nothing under ${secretRef}: submit it again.`);
+  }
+
+  /** Stores `bytes` in the place of what `row` holds; false where that was replaced meanwhile. */
+  async function replace(db: Queryable, row: SecretRow, bytes: Buffer, use: SecretUse): Promise<boolean> {
+    const { keyId, nonce, ciphertext } = sealer.seal(bytes, contextOf(row.secretRef, use));
+    const { exporterId = null, version = null } = use.purpose === 'portal-login' ? use : {};
+    // The old nonce in the condition: a secret that was replaced meanwhile is not set back.
+    const { rowCount } = await db.query(
+      `UPDATE vault_secrets
+          SET key_id = $2, nonce = $3, ciphertext = $4, purpose = $5, exporter_id = $6, version = $7
+        WHERE secret_ref = $1 AND nonce = $8`,
+      [row.secretRef, keyId, nonce, ciphertext, use.purpose, exporterId, version, row.nonce],
+    );
+    return rowCount === 1;
+  }
+
+  /** Whether it had to be encrypted anew. @throws EncryptionError where it does not open, before or afterwards */
+  async function rotateOne(db: Queryable, row: SecretRow): Promise<boolean> {
+    const use = useOf(row);
+    const bytes = sealer.open(row, contextOf(row.secretRef, use));
+    if (row.keyId === sealer.keyId) return false;
+    if (!(await replace(db, row, bytes, use))) return false;
+    const written = await read(db, row.secretRef);
+    sealer.open(written, contextOf(row.secretRef, useOf(written)));
+    return true;
+  }
+
+  return {
+    async put(db, { mode, workflowId, username, password }) {
+      if (username.trim() === '') throw new VaultError('secret_empty', 'The portal user name is empty.');
+      if (password === '') throw new VaultError('secret_empty', 'The portal password is empty.');
+      const secretRef = randomUUID();
+      const bytes = Buffer.from(JSON.stringify({ username, password }));
+      const sealed = sealer.seal(bytes, contextOf(secretRef, { purpose: 'submission', mode }));
+      await db.query(
+        `INSERT INTO vault_secrets (secret_ref, format, purpose, mode, submitted_to, key_id, nonce, ciphertext)
+         VALUES ($1, $2, 'submission', $3, $4, $5, $6, $7)`,
+        [secretRef, FORMAT, mode, workflowId, sealed.keyId, sealed.nonce, sealed.ciphertext],
+      );
+      return secretRef;
+    },
+
+    async open(db, secretRef, use) {
+      const row = await read(db, secretRef);
+      if (contextOf(row.secretRef, useOf(row)) !== contextOf(row.secretRef, use)) {
+        throw new VaultError(
+          'secret_missing',
+          `What the vault holds under ${secretRef} is for another use: submit it again.`,
+        );
+      }
+      return readCredentials(sealer.open(row, contextOf(row.secretRef, use)));
+    },
+
+    async assign(db, secretRef, { mode, exporterId, version }) {
+      const row = await read(db, secretRef);
+      // What is somebody's already does not open as a submission.
+      const bytes = sealer.open(row, contextOf(row.secretRef, { purpose: 'submission', mode }));
+      await replace(db, row, bytes, { purpose: 'portal-login', mode, exporterId, version });
+    },
+
+    async discard(db, secretRef) {
+      const { rowCount } = await db.query(
+        `DELETE FROM vault_secrets WHERE secret_ref::text = lower($1) AND purpose = 'submission'`,
+        [secretRef],
+      );
+      return rowCount === 1;
+    },
+
+    async rotate(db) {
+      const result: RotationResult = { rotated: 0, kept: 0, unreadable: [] };
+      for (let after = '00000000-0000-0000-0000-000000000000'; ;) {
+        const { rows } = await db.query<SecretRow>(
+          `SELECT ${COLUMNS} FROM vault_secrets WHERE secret_ref > $1 ORDER BY secret_ref LIMIT $2`,
+          [after, ROTATE_AT_ONCE],
+        );
+        for (const row of rows) {
+          try {
+            result[(await rotateOne(db, row)) ? 'rotated' : 'kept'] += 1;
+          } catch (error) {
+            // Removed meanwhile, because newer credentials came: nothing is left to rotate.
+            if (error instanceof VaultError && error.code === 'secret_missing') continue;
+            if (!(error instanceof EncryptionError)) throw error;
+            const { secretRef, mode, exporterId, keyId } = row;
+            result.unreadable.push({ secretRef, mode, exporterId, keyId, problem: error.message });
+          }
+        }
+        const last = rows.at(-1);
+        if (!last) return result;
+        after = last.secretRef;
+      }
+    },
+  };
+}
+
+/** What a row says that it is for; a row that was changed does not open under it. */
+function useOf({ purpose, mode, exporterId, version }: SecretRow): SecretUse {
+  if (purpose === 'submission') return { purpose, mode };
+  return { purpose, mode, exporterId: exporterId ?? '', version: version ?? 0 };
+}
+
+function readCredentials(bytes: Buffer): PortalCredentials {
+  // A parse error quotes what it could not read, so it must not get out.
+  try {
+    const { username, password } = JSON.parse(bytes.toString('utf8')) as PortalCredentials;
+    if (typeof username === 'string' && typeof password === 'string') return { username, password };
+  } catch {
+    // Said below, without the text.
+  }
+  throw new VaultError('unreadable', 'The secret opened, but it does not hold a user name and a password.');
+}

@@ -1,0 +1,69 @@
+import { effectOf } from '../faults/faults';
+import { portalProblem, problem, type PortalErrorCode, type Problem } from '../http/problem';
+import type { Call } from '../http/route';
+import type { Customer, PortalAccount } from './world';
+
+/**
+ * The client that an id names, in the key's mode and account.
+ * @throws Problem 404 in the words that the endpoint has for it.
+ */
+export function customerOf(call: Call, id: string, message = 'Customer not found'): Customer {
+  const customer = call.context.world.customers.get(id);
+  const { key, mode } = call.caller;
+  if (!customer || customer.mode !== mode || customer.platformId !== key.platformId) throw problem(404, message);
+  return customer;
+}
+
+export function credentialProblem(call: Call, code: PortalErrorCode): Problem {
+  return portalProblem(code, call.path, call.now);
+}
+
+/** The portal account that a client is linked to, without a login. @throws Problem 422 when there is none. */
+export function linkedAccount(call: Call, customer: Customer): PortalAccount {
+  const account = call.context.world.accounts.find(({ username }) => username === customer.dgftUsername);
+  // Credentials that came with a create are on file, but nothing is linked before they are validated.
+  if (!customer.connection || !account) throw credentialProblem(call, 'DGFT_CREDENTIALS_MISSING');
+  return account;
+}
+
+/**
+ * Logs in to the portal with a client's stored credentials, as filing, fetching and refreshing do.
+ * @throws Problem with the documented credential bodies (spec: "Credential and download errors").
+ */
+export function logInAtPortal(call: Call, customer: Customer): PortalAccount {
+  const account = linkedAccount(call, customer);
+  applyPortalFaults(call, account);
+  if (customer.connection && customer.connection.activatesAt > call.now) {
+    throw credentialProblem(call, 'DGFT_IP_ACTIVATION_PENDING');
+  }
+  if (portalIsDown(call)) throw credentialProblem(call, 'DGFT_PORTAL_UNAVAILABLE');
+  if (account.locked) throw credentialProblem(call, 'DGFT_ACCOUNT_LOCKED');
+  if (!tryPassword(account, customer.dgftPassword)) throw credentialProblem(call, 'DGFT_CREDENTIALS_INVALID');
+  return account;
+}
+
+export function portalIsDown(call: Call): boolean {
+  return call.context.world.portalDown || effectOf(call.effects, 'portal-down') !== undefined;
+}
+
+/** Changes at the portal that faults bring about during a call. */
+export function applyPortalFaults(call: Call, account: PortalAccount): void {
+  const expired = effectOf(call.effects, 'password-expired');
+  if (expired) account.password = expired.newPassword;
+  if (effectOf(call.effects, 'account-locked')) account.locked = true;
+}
+
+/** One login at the portal; counts it, and locks the account where the seed says after how many failures. */
+export function tryPassword(account: PortalAccount, password: string | null): boolean {
+  account.logins += 1;
+  if (!account.locked && account.password === password) {
+    account.failedLoginsInARow = 0;
+    return true;
+  }
+  account.failedLogins += 1;
+  account.failedLoginsInARow += 1;
+  if (account.lockAfterFailedLogins !== undefined && account.failedLoginsInARow >= account.lockAfterFailedLogins) {
+    account.locked = true;
+  }
+  return false;
+}

@@ -1,0 +1,131 @@
+import { randomBytes } from 'node:crypto';
+import { Decimal } from 'decimal.js';
+import { kolkataDate } from './calendar';
+import type { Settings } from '../options';
+import { DIRECT_EXPORT, type PushItem } from '../endpoints/push-message';
+import type { Filing, FilingRow, PortalAccount, PortalIrm, World } from './world';
+
+export interface Processing {
+  /**
+   * Does what the authority has done by `now` (sandbox clock, milliseconds): filings whose time has come are processed in
+   * the order of their times. Nothing happens by timers, so that a clock that jumps a day loses nothing.
+   */
+  advance(now: number): void;
+}
+
+/** The authority's side: decides on rows, takes from IRM balances and mints certificates. */
+export function createProcessing(world: World, settings: Settings): Processing {
+  return {
+    advance(now) {
+      const due = [...world.pending]
+        .filter((filing) => filing.processAt <= now)
+        .sort((a, b) => a.processAt - b.processAt || a.acceptedAt - b.acceptedAt);
+      for (const filing of due) {
+        world.pending.delete(filing);
+        processFiling(filing, world, settings);
+      }
+    },
+  };
+}
+
+function processFiling(filing: Filing, world: World, settings: Settings): void {
+  filing.processed = true;
+  if (filing.ackStatus === 'Failed' && !filing.known) return;
+  const account = world.accounts.find(({ username }) => username === filing.username);
+  const serialNos = new Set<number>();
+  for (const row of filing.rows) {
+    const errors = filing.forcedErrored
+      ? ['The acknowledgement of the request failed']
+      : (scripted(row.item, world) ?? judge(row.item, account, serialNos));
+    serialNos.add(row.item.serialNo);
+    if (errors.length > 0 || !account) {
+      row.processingStatus = 'Errored';
+      row.errorDetails = errors;
+      continue;
+    }
+    mint(row, filing, account, settings);
+  }
+}
+
+/** The decision that the seed scripts for a row, or null to judge it by the authority's rules. */
+function scripted(item: PushItem, world: World): unknown[] | null {
+  const entry = world.outcomes.find(
+    ({ script, left }) =>
+      left > 0 &&
+      (script.match.irmNumber ?? item.irmNumber) === item.irmNumber &&
+      (script.match.document ?? item.sbCumInvoiceNumber) === item.sbCumInvoiceNumber,
+  );
+  if (!entry) return null;
+  entry.left -= 1;
+  if (entry.script.processingStatus === 'Processed') return [];
+  const { errorDetails } = entry.script;
+  return errorDetails.length > 0 ? errorDetails : ['Rejected by the authority'];
+}
+
+/** The authority's own checks. The codes are those of its annexure; their carrier in `errorDetails` is not documented. */
+function judge(item: PushItem, account: PortalAccount | undefined, serialNos: ReadonlySet<number>): string[] {
+  if (!account) return ['The exporter has no account at the portal any more'];
+  if (serialNos.has(item.serialNo)) return ['ERR11: Duplicate serial number in the request'];
+  const irm = findIrm(account, item);
+  if (typeof irm === 'string') return [irm];
+  const errors: string[] = [];
+  if (/^cancel/i.test(irm.irmStatus)) errors.push('ERR19: The IRM is cancelled');
+  if (irm.ifscCode !== item.irmIfscCode) errors.push('ERR15: IFSC does not match the IRM');
+  if (irm.remittanceFCC !== item.irmFCC) errors.push('ERR20: IRM currency does not match the bank record');
+  // P0103 is the advance-payment purpose and the only one that may stand beside another.
+  if (irm.purposeOfRemittance !== item.irmPurposeCode && item.irmPurposeCode !== 'P0103') {
+    errors.push('ERR22: Purpose code does not match the bank record');
+  }
+  if (String(item.uploadType) === DIRECT_EXPORT && !/^IN[A-Z]{3}[0-9A-Z]$/.test(item.portCode)) {
+    errors.push('ERR30: Unknown port code');
+  }
+  if (irm.available.lessThan(item.mappedIRMAmountFCC)) {
+    errors.push(`ERR38: Mapped IRM amount is more than the available amount ${irm.available.toFixed(2)}`);
+  }
+  return errors;
+}
+
+/** The IRM that a row names, by number, AD code and one of its two dates; an error text when there is none. */
+export function findIrm(account: PortalAccount, item: PushItem): PortalIrm | string {
+  const numbered = account.irms.filter((irm) => irm.irmNumber === item.irmNumber);
+  const atBank = numbered.filter((irm) => irm.remittanceAdCode === item.irmAdCode);
+  const dated = atBank.filter((irm) => irm.irmIssueDate === item.irmDt || irm.remittanceDate === item.irmDt);
+  if (dated[0]) return dated.find((irm) => irm.ifscCode === item.irmIfscCode) ?? dated[0];
+  if (numbered.length > 0 && atBank.length === 0) return 'ERR16: AD code does not match the IRM';
+  return 'ERR19: No IRM with this number and date';
+}
+
+function mint(row: FilingRow, filing: Filing, account: PortalAccount, settings: Settings): void {
+  const { item } = row;
+  const irm = findIrm(account, item);
+  // A scripted outcome may process a row whose IRM nobody knows; there is no balance to take from then.
+  if (typeof irm !== 'string') {
+    irm.available = Decimal.max(0, irm.available.minus(item.mappedIRMAmountFCC));
+  }
+  row.processingStatus = 'Processed';
+  row.eBRCNumber = `EB${randomBytes(9).toString('hex').toUpperCase()}`;
+  row.eBRCDt = kolkataDate(filing.processAt);
+  account.certificates.push({
+    eBRCNumber: row.eBRCNumber,
+    eBRCDate: row.eBRCDt,
+    iec: account.iec,
+    irmNumber: item.irmNumber,
+    billNo: item.billNo,
+    sbCumInvoiceNumber: item.sbCumInvoiceNumber,
+    sbCumInvoiceDate: item.sbCumInvoiceDate,
+    realisedValueFCC: item.mappedIRMAmountFCC,
+    currencyCode: item.irmFCC,
+    realizationDt: typeof irm === 'string' ? item.irmDt : irm.remittanceDate,
+    eBRCStatus: 'Issued',
+    brcUtilStatus: 'Unutilised',
+    gst: {
+      isGstAvailed: item.isGstAvail,
+      gstInvoiceNo: item.gstinInvoiceNumber ?? '',
+      gstInvoiceDate: item.gstinInvoiceDate ?? '',
+    },
+    requestId: filing.requestId,
+    serialNo: item.serialNo,
+    detailsFrom: filing.processAt + settings.detailsDelayMs,
+    pdfFrom: filing.processAt + settings.pdfDelayMs,
+  });
+}

@@ -1,0 +1,151 @@
+import { Decimal } from 'decimal.js';
+import type { ApiKey, ParsedSeed, ScriptedOutcome, SeedAccount, SeedCertificate, SeedIrm } from './seed';
+import type { PushItem } from '../endpoints/push-message';
+
+export type Mode = 'test' | 'live';
+
+/** An IRM at the authority's portal: the balance that filings are checked against. */
+export interface PortalIrm extends Omit<SeedIrm, 'irmAvailableAmt' | 'remittanceDate'> {
+  remittanceDate: string;
+  available: Decimal;
+}
+
+/** An IRM as the service saved it at the last refresh; it does not follow the portal by itself. */
+export interface SavedIrm {
+  id: string;
+  createdAt: number;
+  updatedAt: number;
+  record: PortalIrm;
+}
+
+export interface Certificate extends SeedCertificate {
+  iec: string;
+  /** The filing that it came from; null for one that the portal held from the start. */
+  requestId: string | null;
+  serialNo: number | null;
+  gst: { isGstAvailed: string; gstInvoiceNo: string; gstInvoiceDate: string };
+  /** Moments on the sandbox clock from which fetch-details lists it and download-pdf has it. */
+  detailsFrom: number;
+  pdfFrom: number;
+}
+
+export interface PortalAccount extends Omit<SeedAccount, 'irms' | 'certificates'> {
+  irms: PortalIrm[];
+  certificates: Certificate[];
+  logins: number;
+  failedLogins: number;
+  failedLoginsInARow: number;
+}
+
+export interface Customer {
+  id: string;
+  name: string;
+  email: string;
+  companyName: string | null;
+  iec: string | null;
+  address: string | null;
+  platformId: string;
+  mode: Mode;
+  isActive: boolean;
+  dgftUsername: string | null;
+  dgftPassword: string | null;
+  /** Present once a portal login has succeeded. */
+  connection: { activatesAt: number; sharedCredentialsLikely: boolean } | null;
+  /** Moments of failed credential checks within the last fifteen minutes, and until when checks are refused. */
+  failedChecks: number[];
+  checksRefusedUntil: number;
+  irms: SavedIrm[];
+  cachedPdfs: Set<string>;
+  createdAt: number;
+  updatedAt: number;
+}
+
+export interface FilingRow {
+  item: PushItem;
+  fingerprint: string;
+  processingStatus: 'Processed' | 'Errored' | null;
+  errorDetails: unknown[];
+  eBRCNumber: string | null;
+  eBRCDt: string | null;
+}
+
+export interface Filing {
+  requestId: string;
+  dgftAckId: string;
+  operation: 'push-irm' | 'bulk-upload';
+  customerId: string;
+  username: string;
+  iec: string;
+  ackStatus: 'Validated' | 'Failed';
+  /** What the status endpoint knows of it; false for a failed acknowledgement that left no trace. */
+  known: boolean;
+  acceptedAt: number;
+  processAt: number;
+  processed: boolean;
+  /** Every row ends Errored, whatever the authority's rules say. */
+  forcedErrored: boolean;
+  rows: FilingRow[];
+  /** Rows whose mapping was live already when this filing was accepted. */
+  doubles: { fingerprint: string; serialNo: number; firstRequestId: string }[];
+}
+
+export interface World {
+  keys: ApiKey[];
+  extractionKeys: Set<string>;
+  accounts: PortalAccount[];
+  customers: Map<string, Customer>;
+  filings: Map<string, Filing>;
+  /** Filings that the authority has not processed yet. */
+  pending: Set<Filing>;
+  /** Rows that were or may become certificates, by fingerprint, in the order in which they were filed. */
+  mappings: Map<string, { row: FilingRow; requestId: string }[]>;
+  outcomes: { script: ScriptedOutcome; left: number }[];
+  portalDown: boolean;
+}
+
+/** A fresh world from a seed in which accounts and keys are present. */
+export function createWorld(seed: ParsedSeed): World {
+  return {
+    keys: seed.keys ?? [],
+    extractionKeys: new Set(seed.extractionKeys ?? []),
+    accounts: (seed.accounts ?? []).map(portalAccount),
+    customers: new Map(),
+    filings: new Map(),
+    pending: new Set(),
+    mappings: new Map(),
+    outcomes: seed.outcomes.map((script) => ({ script, left: script.times ?? Number.POSITIVE_INFINITY })),
+    portalDown: false,
+  };
+}
+
+export function portalAccount(seed: SeedAccount): PortalAccount {
+  return {
+    ...seed,
+    irms: seed.irms.map(portalIrm),
+    certificates: seed.certificates.map((certificate) => ({
+      ...certificate,
+      iec: seed.iec,
+      requestId: null,
+      serialNo: null,
+      gst: { isGstAvailed: 'N', gstInvoiceNo: '', gstInvoiceDate: '' },
+      detailsFrom: 0,
+      pdfFrom: 0,
+    })),
+    logins: 0,
+    failedLogins: 0,
+    failedLoginsInARow: 0,
+  };
+}
+
+export function portalIrm({ irmAvailableAmt, remittanceDate, ...irm }: SeedIrm): PortalIrm {
+  return {
+    ...irm,
+    remittanceDate: remittanceDate ?? irm.irmIssueDate,
+    available: new Decimal(irmAvailableAmt ?? irm.remittanceFCCAmount),
+  };
+}
+
+/** What makes two IRM records the same remittance: the number alone recurs under other AD codes and dates. */
+export function irmKey(irm: PortalIrm): string {
+  return [irm.irmNumber, irm.remittanceAdCode, irm.ifscCode, irm.irmIssueDate].join('|');
+}

@@ -1,0 +1,202 @@
+import { Decimal } from 'decimal.js';
+import { readWorkbookDate } from '../authority/calendar';
+import { BULK_COLUMNS, type BulkColumn } from './bulk-columns';
+import type { CellContent, SheetRow } from './bulk-sheet';
+import type { CellError } from '../http/problem';
+import {
+  DIRECT_EXPORT,
+  NOT_A_SHIPPING_BILL,
+  UPLOAD_TYPES,
+  isShippingBillNumber,
+  type PushItem,
+} from '../endpoints/push-message';
+import type { SavedIrm } from '../authority/world';
+
+const MAX_ROWS = 999;
+
+export interface ValidatedBulk {
+  items: PushItem[];
+  errors: CellError[];
+}
+
+/** A cell that was read: its value in the form of the JSON message, or why it has none. */
+type Reading = { value: string | null } | { error: string };
+
+/**
+ * Validates the rows of a bulk workbook (spec: "Validation rules"). A file passes in full or not at all: `items` counts
+ * only when `errors` is empty. Each failing cell is reported once.
+ * @param uploadType the submission's upload type, for which 101 has the shipping bill rule.
+ * @param held the client's saved IRMs, against whose available amounts the mapped sums are checked.
+ */
+export function validateBulk(rows: readonly SheetRow[], uploadType: string, held: readonly SavedIrm[]): ValidatedBulk {
+  if (rows.length > MAX_ROWS) {
+    // Before any row is looked at.
+    const message = `The file has ${rows.length} data rows; at most ${MAX_ROWS} are allowed`;
+    return { items: [], errors: [{ row: rows[MAX_ROWS]?.row ?? 0, field: 'file', message }] };
+  }
+  if (rows.length === 0) {
+    return { items: [], errors: [{ row: 2, field: 'file', message: 'The file has no data rows' }] };
+  }
+  const errors: CellError[] = [];
+  const read = rows.map((row) => ({ row: row.row, values: readRow(row, uploadType, errors) }));
+  errors.push(...checkSums(read, held, errors));
+  errors.sort((a, b) => a.row - b.row);
+  return { items: errors.length > 0 ? [] : read.map(({ values }) => toItem(values)), errors };
+}
+
+type Values = Map<string, string | null>;
+
+function readRow({ row, cells }: SheetRow, uploadType: string, errors: CellError[]): Values {
+  const values: Values = new Map();
+  for (const column of BULK_COLUMNS) {
+    const reading = readCell(column, cells.get(column.field) ?? { text: '', isDate: false });
+    const checked = 'error' in reading ? reading : checkRules(column.field, reading.value, values, uploadType);
+    if ('error' in checked) errors.push({ row, field: column.field, message: checked.error });
+    else values.set(column.field, checked.value);
+  }
+  return values;
+}
+
+function readCell(column: BulkColumn, { text, isDate }: CellContent): Reading {
+  const { field, kind } = column;
+  if (text === '') return column.mandatory ? { error: `Required field ${field} is missing` } : { value: null };
+  switch (kind) {
+    case 'date': {
+      const date = isDate ? text : readWorkbookDate(text);
+      return date === null ? { error: invalidDate(field, text) } : { value: date };
+    }
+    case 'yesNo':
+      return /^[yn]$/i.test(text)
+        ? { value: text.toUpperCase() }
+        : { error: `Invalid yesno value "${text}" for ${field}. Expected Y or N` };
+    case 'whole':
+      return !isDate && /^\d+$/.test(text) ? { value: text } : { error: invalidNumber(field, text) };
+    case 'amount':
+      return !isDate && /^\d+(\.\d+)?$/.test(text) ? { value: text } : { error: invalidNumber(field, text) };
+    default:
+      return { value: text };
+  }
+}
+
+/** Rules that look at other columns of the row; those stand to the left in the template and were read before. */
+function checkRules(field: string, value: string | null, row: Values, uploadType: string): Reading {
+  if (field === 'uploadType' && !UPLOAD_TYPES.some((code) => Number(code) === Number(value))) {
+    return { error: `Invalid uploadType value "${value}". Expected ${UPLOAD_TYPES.join(', ')}` };
+  }
+  if (field === 'sbCumInvoiceNumber') {
+    const direct = uploadType === DIRECT_EXPORT || Number(row.get('uploadType')) === Number(DIRECT_EXPORT);
+    if (direct && value !== null && !isShippingBillNumber(value)) return { error: NOT_A_SHIPPING_BILL };
+  }
+  if (field === 'gstinInvoiceNumber' || field === 'gstinInvoiceDate') {
+    const available = row.get('isGstAvail');
+    if (available === 'Y' && value === null) return { error: `Required field ${field} is missing` };
+    if (available === 'N' && value !== null) return { error: `${field} must be empty when isGstAvail is N` };
+  }
+  return { value };
+}
+
+interface IrmSum {
+  mapped: Decimal;
+  remittance: Decimal;
+  available: Decimal | null;
+  reported: boolean;
+}
+
+/**
+ * The same IRM may appear on many rows: its mapped amounts are summed across the file. The row at which the sum first
+ * passes the remittance or what is still available is reported, once for each IRM.
+ */
+function checkSums(
+  rows: readonly { row: number; values: Values }[],
+  held: readonly SavedIrm[],
+  errors: readonly CellError[],
+): CellError[] {
+  const failed = new Set(errors.map(({ row, field }) => `${row} ${field}`));
+  const sums = new Map<string, IrmSum>();
+  const found: CellError[] = [];
+  for (const { values } of rows) {
+    const key = keyOf(values);
+    const remittance = values.get('irmRemitAmtFCC');
+    if (key === null || remittance === undefined || remittance === null) continue;
+    const sum = sums.get(key) ?? {
+      mapped: new Decimal(0),
+      remittance: new Decimal(0),
+      available: null,
+      reported: false,
+    };
+    sum.remittance = Decimal.max(sum.remittance, remittance);
+    sum.available ??= heldAvailable(values, held);
+    sums.set(key, sum);
+  }
+  for (const { row, values } of rows) {
+    const sum = sums.get(keyOf(values) ?? '');
+    const mapped = values.get('mappedIRMAmountFCC');
+    if (!sum || mapped === undefined || mapped === null) continue;
+    sum.mapped = sum.mapped.plus(mapped);
+    const limit = Decimal.min(sum.remittance, sum.available ?? sum.remittance);
+    if (sum.reported || sum.mapped.lessThanOrEqualTo(limit) || failed.has(`${row} mappedIRMAmountFCC`)) continue;
+    sum.reported = true;
+    const what = limit.lessThan(sum.remittance) ? 'amount still available' : 'remittance amount';
+    found.push({
+      row,
+      field: 'mappedIRMAmountFCC',
+      message: `Mapped amounts of IRM ${values.get('irmNumber')} add up to more than the ${what} ${limit.toFixed(2)}`,
+    });
+  }
+  return found;
+}
+
+/** An IRM number recurs under a different AD code or date; the branch is no part of it (spec: "Saved IRM record"). */
+function keyOf(values: Values): string | null {
+  const parts = ['irmNumber', 'irmAdCode', 'irmDt'].map((field) => values.get(field));
+  return parts.every((part) => typeof part === 'string') ? parts.join('|') : null;
+}
+
+function heldAvailable(values: Values, held: readonly SavedIrm[]): Decimal | null {
+  const irm = held.find(
+    ({ record }) =>
+      record.irmNumber === values.get('irmNumber') &&
+      record.remittanceAdCode === values.get('irmAdCode') &&
+      [record.irmIssueDate, record.remittanceDate].includes(values.get('irmDt') ?? ''),
+  );
+  return irm?.record.available ?? null;
+}
+
+/** The push item that a valid row is. Optional columns that the item does not have stay behind. */
+function toItem(values: Values): PushItem {
+  const text = (field: string): string => values.get(field) ?? '';
+  return {
+    serialNo: Number(text('serialNo')),
+    uploadType: Number(text('uploadType')),
+    branchSlNo: Number(text('branchSlNo')),
+    irmIfscCode: text('irmIfscCode'),
+    irmAdCode: text('irmAdCode'),
+    irmNumber: text('irmNumber'),
+    irmDt: text('irmDt'),
+    irmFCC: text('irmFCC'),
+    irmPurposeCode: text('irmPurposeCode'),
+    irmRemitAmtFCC: Number(text('irmRemitAmtFCC')),
+    sbCumInvoiceNumber: text('sbCumInvoiceNumber'),
+    sbCumInvoiceDate: text('sbCumInvoiceDate'),
+    portCode: text('portCode'),
+    billNo: text('billNo'),
+    sbCumInvoiceFCC: text('sbCumInvoiceFCC'),
+    sbCumInvoiceValueinFCC: Number(text('sbCumInvoiceValueinFCC')),
+    mappedIRMAmountFCC: Number(text('mappedIRMAmountFCC')),
+    isVostro: text('isVostro'),
+    isGstAvail: text('isGstAvail'),
+    gstinInvoiceNumber: values.get('gstinInvoiceNumber') ?? null,
+    gstinInvoiceDate: values.get('gstinInvoiceDate') ?? null,
+  };
+}
+
+function invalidDate(field: string, text: string): string {
+  return (
+    `Invalid date value "${text}" for ${field}. Expected a date as DD/MM/YYYY, DD-MM-YYYY, DDMMYYYY, YYYY-MM-DD, ` +
+    'or a real Excel date cell'
+  );
+}
+
+function invalidNumber(field: string, text: string): string {
+  return `Invalid number value "${text}" for ${field}. Expected digits`;
+}

@@ -1,0 +1,117 @@
+import type { FastifyInstance } from 'fastify';
+import { dayNumber, threeMonthsAfter } from '../authority/calendar';
+import { effectOf } from '../faults/faults';
+import { credentialProblem, customerOf, linkedAccount, logInAtPortal } from '../authority/portal-access';
+import { certificatePdf } from '../authority/pdf';
+import { json, problem, validationFailed } from '../http/problem';
+import { addRoute, type Call, type Context } from '../http/route';
+import { FieldErrors, requiredDate, requiredText, requiredUuid } from './validate';
+import type { Certificate } from '../authority/world';
+
+const DOCUMENT_FILTER_MAX = 25;
+
+/** POST /genebrc/fetch-details and GET /genebrc/download-pdf/{eBRCNumber} (spec: "Endpoints"). */
+export function addCertificateRoutes(app: FastifyInstance, context: Context): void {
+  addRoute(app, context, {
+    operation: 'fetch-details',
+    method: 'POST',
+    url: '/genebrc/fetch-details',
+    facts: ({ body }) => ({
+      platformCustomerId: String(body['platformCustomerId']),
+      documents: typeof body['sbCumInvoiceNumber'] === 'string' ? [body['sbCumInvoiceNumber']] : [],
+    }),
+    handle: fetchDetails,
+  });
+  addRoute(app, context, {
+    operation: 'download-pdf',
+    method: 'GET',
+    url: '/genebrc/download-pdf/:eBRCNumber',
+    facts: ({ params, query }) => ({
+      platformCustomerId: String(query['platformCustomerId']),
+      eBRCNumber: params['eBRCNumber'] ?? '',
+    }),
+    handle: download,
+  });
+}
+
+function fetchDetails(call: Call) {
+  const { body } = call;
+  const errors = new FieldErrors();
+  const id = requiredUuid(body, 'platformCustomerId', errors);
+  const iec = requiredText(body, 'iecCode', errors).trim().toUpperCase();
+  const from = dayNumber(requiredDate(body, 'eBRCIssueFromDt', errors));
+  const to = dayNumber(requiredDate(body, 'eBRCIssueToDt', errors));
+  const document = body['sbCumInvoiceNumber'] ?? null;
+  const documentDate = body['sbCumInvoiceDate'] ?? null;
+  if (document !== null && (typeof document !== 'string' || document.length > DOCUMENT_FILTER_MAX)) {
+    errors.add(
+      'sbCumInvoiceNumber',
+      `sbCumInvoiceNumber must be a string of at most ${DOCUMENT_FILTER_MAX} characters`,
+    );
+  }
+  if (documentDate !== null) requiredDate(body, 'sbCumInvoiceDate', errors);
+  errors.throwIfAny();
+  if (from === null || to === null) throw validationFailed([]);
+  if (to < from) throw validationFailed(['eBRCIssueToDt: eBRCIssueToDt must not be before eBRCIssueFromDt']);
+  if (to > threeMonthsAfter(from)) {
+    throw problem(400, 'The period between eBRCIssueFromDt and eBRCIssueToDt must not exceed 3 months');
+  }
+  const account = logInAtPortal(call, customerOf(call, id));
+  if (iec !== account.iec)
+    throw validationFailed([`iecCode: iecCode is not linked to the customer's DGFT credentials`]);
+  if (effectOf(call.effects, 'empty-details')) return json([]);
+  const found = account.certificates.filter((certificate) => {
+    const issued = dayNumber(certificate.eBRCDate) ?? 0;
+    return (
+      certificate.detailsFrom <= call.now &&
+      issued >= from &&
+      issued <= to &&
+      (document ?? certificate.sbCumInvoiceNumber) === certificate.sbCumInvoiceNumber &&
+      (documentDate ?? certificate.sbCumInvoiceDate) === certificate.sbCumInvoiceDate
+    );
+  });
+  return json(found.map(detail));
+}
+
+/** The documented entry: realisedValueFCC is a number, everything else a string. */
+function detail(certificate: Certificate) {
+  return {
+    iec: certificate.iec,
+    eBRCNumber: certificate.eBRCNumber,
+    eBRCDate: certificate.eBRCDate,
+    eBRCStatus: certificate.eBRCStatus,
+    billNo: certificate.billNo,
+    sbCumInvoiceNumber: certificate.sbCumInvoiceNumber,
+    sbCumInvoiceDate: certificate.sbCumInvoiceDate,
+    realisedValueFCC: certificate.realisedValueFCC,
+    currencyCode: certificate.currencyCode,
+    realizationDt: certificate.realizationDt,
+    brcUtilStatus: certificate.brcUtilStatus,
+    isGstAvailed: certificate.gst.isGstAvailed,
+    gstin: '',
+    gstInvoiceNo: certificate.gst.gstInvoiceNo,
+    gstInvoiceDate: certificate.gst.gstInvoiceDate,
+  };
+}
+
+async function download(call: Call) {
+  const errors = new FieldErrors();
+  const id = requiredUuid(call.query, 'platformCustomerId', errors);
+  errors.throwIfAny();
+  const customer = customerOf(call, id);
+  const eBRCNumber = call.params['eBRCNumber'] ?? '';
+  // A copy that the service holds needs no login; every other download is fetched with the stored credentials.
+  const cached = customer.cachedPdfs.has(eBRCNumber) && call.effects.length === 0;
+  const account = cached ? linkedAccount(call, customer) : logInAtPortal(call, customer);
+  const certificate = account.certificates.find((candidate) => candidate.eBRCNumber === eBRCNumber);
+  const absent = effectOf(call.effects, 'pdf-not-found') !== undefined;
+  if (!certificate || certificate.pdfFrom > call.now || absent) throw credentialProblem(call, 'EBRC_NOT_FOUND');
+  customer.cachedPdfs.add(eBRCNumber);
+  return {
+    kind: 'file' as const,
+    status: 200,
+    contentType: 'application/pdf',
+    fileName: `${eBRCNumber}.pdf`,
+    body: await certificatePdf(certificate, customer.companyName ?? customer.name),
+  };
+}

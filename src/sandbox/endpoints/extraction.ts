@@ -1,0 +1,125 @@
+import { createHash } from 'node:crypto';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { scriptIn, type DocumentScript } from './document-script';
+import type { Operation } from '../faults/fault-schema';
+import { problem, Problem, tooManyRequests, type Answer } from '../http/problem';
+import { addRoute, type Context } from '../http/route';
+import { readUpload, type Upload } from '../http/upload';
+
+const PDF_LIMIT_BYTES = 5 * 1024 * 1024;
+
+const PATHS: readonly { operation: Operation; url: string; extract: (seed: number) => Record<string, unknown> }[] = [
+  { operation: 'extract-shipping-bill', url: '/shipping-bills/extract', extract: shippingBill },
+  { operation: 'extract-shipping-bill-full', url: '/shipping-bills/extract/full', extract: fullShippingBill },
+  { operation: 'extract-invoice', url: '/invoices/extract', extract: invoice },
+];
+
+/**
+ * The extraction service (spec: "Extraction service"). The contents of `data` are not documented, and nothing is read from
+ * the PDF but a script (document-script.ts): the sandbox makes believable values up from a hash of the file, the same ones
+ * for the same file.
+ */
+export function addExtractionRoutes(app: FastifyInstance, context: Context): void {
+  const given = new Map<string, number>();
+  for (const { operation, url, extract } of PATHS) {
+    addRoute<Upload | null>(app, context, {
+      operation,
+      method: 'POST',
+      url,
+      extraction: true,
+      prepare: (request: FastifyRequest) => readUpload(request, PDF_LIMIT_BYTES),
+      facts: () => ({}),
+      handle: (_call, upload): Answer => {
+        const content = checkedPdf(upload);
+        const script = scriptIn(content);
+        const seed = seedOf(content);
+        const answer = { status: 'success', data: script?.data ?? extract(seed) };
+        return (
+          (script && misbehaviour(script, `${operation} ${seed}`, answer)) ?? {
+            kind: 'bare',
+            status: 200,
+            body: answer,
+          }
+        );
+      },
+    });
+  }
+
+  /** What the script has in the place of the answer; null where it has nothing, or nothing any more. */
+  function misbehaviour({ answer, times = Infinity }: DocumentScript, key: string, instead: object): Answer | null {
+    const before = given.get(key) ?? 0;
+    if (answer === undefined || before >= times) return null;
+    given.set(key, before + 1);
+    switch (answer) {
+      case 'error':
+        return { kind: 'bare', status: 200, body: { status: 'error', data: { message: 'the scan cannot be read' } } };
+      case '500':
+        throw problem(500, 'Internal server error');
+      case '429':
+        throw tooManyRequests();
+      case '401':
+        throw problem(401, 'Invalid API key');
+      case 'cut': {
+        const whole = Buffer.from(JSON.stringify(instead));
+        const body = whole.subarray(0, Math.floor(whole.length / 2));
+        return { kind: 'file', status: 200, contentType: 'application/json', fileName: 'answer.json', body };
+      }
+      case 'other-shape':
+        return { kind: 'bare', status: 200, body: { result: [instead], version: 7 } };
+    }
+  }
+}
+
+/** @throws Problem 400 unless the part is a PDF under 5 MB. */
+function checkedPdf(upload: Upload | null): Buffer {
+  if (!upload) throw refused('file is required');
+  if (upload.tooLarge || upload.content.length >= PDF_LIMIT_BYTES) throw refused('file must be under 5 MB');
+  const { content } = upload;
+  if (!content.subarray(0, 1024).includes('%PDF-') || !content.subarray(-1024).includes('%%EOF')) {
+    throw refused('file must be a valid PDF');
+  }
+  return content;
+}
+
+function refused(message: string): Problem {
+  return new Problem(400, { status: 'error', statusCode: 400, message, data: { message } });
+}
+
+function seedOf(content: Buffer): number {
+  return createHash('sha256').update(content).digest().readUInt32BE();
+}
+
+function shippingBill(seed: number): Record<string, unknown> {
+  return {
+    shippingBillNumber: String(1_000_000 + (seed % 9_000_000)),
+    shippingBillDate: '01062026',
+    portCode: ['INNSA1', 'INMAA1', 'INBOM4', 'INDEL4'][seed % 4],
+    invoiceNumber: `INV/26/${seed % 1000}`,
+    invoiceCurrency: 'USD',
+    fobValue: 1000 + (seed % 90_000),
+  };
+}
+
+function fullShippingBill(seed: number): Record<string, unknown> {
+  return {
+    ...shippingBill(seed),
+    exporter: { name: 'Meridian Exports Private Limited', iec: 'AAGCM4521K' },
+    consignee: { name: 'Northwind Textiles Inc', country: 'UNITED STATES' },
+    items: [
+      { serialNo: 1, ritcCode: '62052000', description: 'Cotton shirts', quantity: 1 + (seed % 500), unit: 'PCS' },
+    ],
+  };
+}
+
+function invoice(seed: number): Record<string, unknown> {
+  const amount = 1000 + (seed % 90_000);
+  return {
+    vendor: { name: 'Meridian Exports Private Limited', gstin: '27AAGCM4521K1Z5' },
+    invoiceNumber: `INV/26/${seed % 1000}`,
+    invoiceDate: '28052026',
+    currency: 'USD',
+    lineItems: [{ description: 'Cotton shirts', quantity: 10, amount }],
+    taxes: [],
+    totalAmount: amount,
+  };
+}

@@ -1,0 +1,134 @@
+import { randomInt, randomUUID } from 'node:crypto';
+import { Decimal } from 'decimal.js';
+import { effectOf } from '../faults/faults';
+import { findIrm } from '../authority/processing';
+import { mappingFingerprint, type PushItem } from './push-message';
+import type { Call } from '../http/route';
+import type { Customer, Filing, FilingRow, PortalAccount, World } from '../authority/world';
+
+/** The acknowledgement fields that push-irm and bulk-upload share (spec: "Generation request"). */
+export interface Acknowledgement {
+  dgftAckId: string | null;
+  requestId: string;
+  ackStatus: 'Validated' | 'Failed';
+  recordResCount: number;
+  errorDetails: unknown[];
+}
+
+/**
+ * Takes a validated submission in: from here on the authority will process it, whatever becomes of the answer. An
+ * identical mapping is taken in again without a word, as the service does, and noted as a double filing.
+ */
+export function acceptFiling(
+  call: Call,
+  operation: Filing['operation'],
+  { customer, account, items }: { customer: Customer; account: PortalAccount; items: PushItem[] },
+): Acknowledgement {
+  const { world, settings } = call.context;
+  const failed = effectOf(call.effects, 'failed-ack');
+  const hidden = effectOf(call.effects, 'accepted-but-invisible');
+  const jitter = call.context.random() * settings.ackJitterMs;
+  const rows = items.map((item): FilingRow => ({
+    item,
+    fingerprint: mappingFingerprint(account.iec, item),
+    processingStatus: null,
+    errorDetails: [],
+    eBRCNumber: null,
+    eBRCDt: null,
+  }));
+  const filing: Filing = {
+    requestId: randomUUID(),
+    dgftAckId: `ACK${Date.now().toString(36).toUpperCase()}${randomInt(1_000_000).toString().padStart(6, '0')}`,
+    operation,
+    customerId: customer.id,
+    username: account.username,
+    iec: account.iec,
+    ackStatus: failed ? 'Failed' : 'Validated',
+    known: failed ? failed.statusKnown : true,
+    acceptedAt: call.now,
+    processAt: call.now + Math.max(settings.ackDelayMs + jitter, hidden?.delayMs ?? 0),
+    processed: false,
+    forcedErrored: failed?.outcome === 'Errored',
+    rows,
+    doubles: [],
+  };
+  if (leavesMappings(filing)) filing.doubles = enterMappings(world, filing);
+  world.filings.set(filing.requestId, filing);
+  world.pending.add(filing);
+  call.record.requestId = filing.requestId;
+  call.record.mappings = rows.map(({ fingerprint }) => fingerprint);
+  changeIrms(call, account, items);
+  return {
+    dgftAckId: filing.dgftAckId,
+    requestId: filing.requestId,
+    ackStatus: filing.ackStatus,
+    recordResCount: rows.length,
+    errorDetails: failed ? ['The authority did not validate the request'] : [],
+  };
+}
+
+/** Whether the filing's rows may become certificates. */
+function leavesMappings(filing: Filing): boolean {
+  return filing.ackStatus === 'Validated' || (filing.known && !filing.forcedErrored);
+}
+
+/**
+ * Enters a new filing's mappings and gives those that are live already: accepted before, or twice within it, and not
+ * refused since. A mapping that the authority refused may be filed again.
+ */
+function enterMappings(world: World, filing: Filing): Filing['doubles'] {
+  const doubles: Filing['doubles'] = [];
+  for (const row of filing.rows) {
+    const entries = world.mappings.get(row.fingerprint) ?? [];
+    const live = entries.find((entry) => entry.row.processingStatus !== 'Errored');
+    if (live) {
+      doubles.push({ fingerprint: row.fingerprint, serialNo: row.item.serialNo, firstRequestId: live.requestId });
+    }
+    world.mappings.set(row.fingerprint, [...entries, { row, requestId: filing.requestId }]);
+  }
+  return doubles;
+}
+
+/** What happens to the IRMs of a filing between its acceptance and its processing. */
+function changeIrms(call: Call, account: PortalAccount, items: readonly PushItem[]): void {
+  const amended = effectOf(call.effects, 'irm-amended');
+  const cancelled = effectOf(call.effects, 'irm-cancelled');
+  if (!amended && !cancelled) return;
+  const only = (amended ?? cancelled)?.match.irmNumber;
+  const named = new Set(
+    items.filter((item) => (only ?? item.irmNumber) === item.irmNumber).map((item) => findIrm(account, item)),
+  );
+  for (const irm of named) {
+    if (typeof irm === 'string') continue;
+    if (amended) {
+      irm.irmStatus = 'amended';
+      irm.available = new Decimal(amended.availableAmount ?? irm.available.div(2));
+    }
+    if (cancelled) irm.irmStatus = 'cancelled';
+  }
+}
+
+/** One mapping that was filed again while it was live. */
+export interface DoubleFiling {
+  fingerprint: string;
+  /** Requests that filed it, the first one first. */
+  requestIds: string[];
+  /** Certificates that it became. */
+  eBRCNumbers: string[];
+}
+
+/** Every mapping that was filed again while an earlier filing of it was pending or certified. */
+export function doubleFilings(world: World): DoubleFiling[] {
+  const found = new Map<string, Set<string>>();
+  for (const filing of world.filings.values()) {
+    for (const { fingerprint, firstRequestId } of filing.doubles) {
+      const requests = found.get(fingerprint) ?? new Set([firstRequestId]);
+      found.set(fingerprint, requests.add(filing.requestId));
+    }
+  }
+  return [...found].map(([fingerprint, requestIds]) => ({
+    fingerprint,
+    requestIds: [...requestIds],
+    eBRCNumbers: (world.mappings.get(fingerprint) ?? []).flatMap(({ row }) => row.eBRCNumber ?? []),
+  }));
+}

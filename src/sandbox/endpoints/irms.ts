@@ -1,0 +1,104 @@
+import { randomUUID } from 'node:crypto';
+import { Decimal } from 'decimal.js';
+import type { FastifyInstance } from 'fastify';
+import { dayNumber, isoOf } from '../authority/calendar';
+import { effectOf } from '../faults/faults';
+import { customerOf, logInAtPortal } from '../authority/portal-access';
+import { json } from '../http/problem';
+import { addRoute, type Call, type Context } from '../http/route';
+import { FieldErrors, pageOf, paging, requiredUuid } from './validate';
+import { irmKey, type Customer, type PortalAccount, type SavedIrm } from '../authority/world';
+
+/** POST /irm/refresh and GET /irm (spec: "Endpoints"). */
+export function addIrmRoutes(app: FastifyInstance, context: Context): void {
+  addRoute(app, context, { operation: 'refresh-irms', method: 'POST', url: '/irm/refresh', handle: refresh });
+  addRoute(app, context, { operation: 'list-irms', method: 'GET', url: '/irm', handle: list });
+}
+
+/**
+ * Takes the portal's IRMs into the client's saved ones. The request and the answer are not documented: the client's id is
+ * read from the body or the query, and the answer lists the saved IRMs as GET /irm does, all on one page.
+ */
+function refresh(call: Call) {
+  const errors = new FieldErrors();
+  const source = call.body['platformCustomerId'] === undefined ? call.query : call.body;
+  const id = requiredUuid(source, 'platformCustomerId', errors);
+  errors.throwIfAny();
+  const customer = customerOf(call, id);
+  const account = logInAtPortal(call, customer);
+  if (!effectOf(call.effects, 'stale-balance')) save(customer, account, call.now);
+  const records = customer.irms.map((saved) => irmRecord(saved, customer, account, call));
+  return json(pageOf(records, { page: 1, limit: Math.max(records.length, 1) }));
+}
+
+function list(call: Call) {
+  const { query } = call;
+  const errors = new FieldErrors();
+  const id = requiredUuid(query, 'platformCustomerId', errors);
+  const window = paging(query, errors);
+  const from = isoDay(query, 'fromDate', errors) ?? Number.NEGATIVE_INFINITY;
+  const to = isoDay(query, 'toDate', errors) ?? Number.POSITIVE_INFINITY;
+  errors.throwIfAny();
+  const customer = customerOf(call, id);
+  const account = call.context.world.accounts.find(({ username }) => username === customer.dgftUsername);
+  const found = customer.irms.filter(({ record }) => {
+    const issued = dayNumber(record.irmIssueDate) ?? 0;
+    return issued >= from && issued <= to && (query['irmNumber'] ?? record.irmNumber) === record.irmNumber;
+  });
+  const page = pageOf(found, window);
+  return json({ ...page, data: page.data.map((saved) => irmRecord(saved, customer, account, call)) });
+}
+
+/** Upserts on the whole key; the saved copy is frozen at this moment's balance. */
+function save(customer: Customer, account: PortalAccount, now: number): void {
+  for (const irm of account.irms) {
+    const known = customer.irms.find(({ record }) => irmKey(record) === irmKey(irm));
+    if (known) Object.assign(known, { record: { ...irm }, updatedAt: now });
+    else customer.irms.push({ id: randomUUID(), createdAt: now, updatedAt: now, record: { ...irm } });
+  }
+}
+
+/** A saved IRM in the documented shape (spec: "Saved IRM record"). */
+function irmRecord(
+  { id, record, createdAt, updatedAt }: SavedIrm,
+  customer: Customer,
+  account: PortalAccount | undefined,
+  call: Call,
+) {
+  const date = (ddmmyyyy: string): string =>
+    call.context.settings.irmDateForm === 'iso' ? `${isoOf(ddmmyyyy)}T00:00:00.000Z` : ddmmyyyy;
+  const whole = new Decimal(record.remittanceFCCAmount);
+  return {
+    id,
+    irmNumber: record.irmNumber,
+    irmIssueDate: date(record.irmIssueDate),
+    irmStatus: record.irmStatus,
+    ifscCode: record.ifscCode,
+    remittanceAdCode: record.remittanceAdCode,
+    remittanceDate: date(record.remittanceDate),
+    remittanceFCC: record.remittanceFCC,
+    remittanceFCCAmount: record.remittanceFCCAmount,
+    ormAmountFCC: record.ormAmountFCC,
+    irmAvailableAmt: record.available.toNumber(),
+    irmUtilizedAmt: whole.minus(record.available).toNumber(),
+    iecCode: account?.iec ?? customer.iec,
+    panNumber: account?.panNumber ?? null,
+    remitterName: record.remitterName,
+    remitterCountry: record.remitterCountry,
+    purposeOfRemittance: record.purposeOfRemittance,
+    subjectType: 'USER',
+    userId: customer.id,
+    platformCustomerId: customer.id,
+    createdAt: new Date(createdAt).toISOString(),
+    updatedAt: new Date(updatedAt).toISOString(),
+  };
+}
+
+function isoDay(query: Record<string, unknown>, field: string, errors: FieldErrors): number | null {
+  const value = query[field];
+  if (value === undefined) return null;
+  const match = typeof value === 'string' ? /^(\d{4})-(\d{2})-(\d{2})(?:T.*)?$/.exec(value) : null;
+  const day = match ? dayNumber(`${match[3]}${match[2]}${match[1]}`) : null;
+  if (day === null) errors.add(field, `${field} must be a valid ISO 8601 date string`);
+  return day;
+}

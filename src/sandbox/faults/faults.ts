@@ -1,0 +1,178 @@
+import {
+  EFFECT_FAULTS,
+  TRANSPORT_FAULTS,
+  faultSchema,
+  type EffectFaultKind,
+  type Fault,
+  type FaultInput,
+  type Operation,
+} from './fault-schema';
+import { seededRandom } from '../authority/random';
+
+/** What a call is about, for the `match` of a fault. */
+export interface CallFacts {
+  irmNumbers?: readonly string[];
+  documents?: readonly string[];
+  eBRCNumber?: string;
+  platformCustomerId?: string;
+  requestId?: string;
+}
+
+export interface ArmedFault {
+  id: string;
+  fault: Fault;
+  /** Matching calls seen, and how many of them it struck. */
+  seen: number;
+  struck: number;
+}
+
+export interface FaultRegistry {
+  /** @throws ZodError when the fault is not one of `faultSchema`. */
+  add(fault: FaultInput): ArmedFault;
+  remove(id: string): boolean;
+  clear(): void;
+  list(): readonly ArmedFault[];
+  /** The transport fault of a call whose headers have come and whose body has not been read. */
+  atHeaders(operation: Operation, reusedConnection: boolean): Fault | null;
+  /** The transport fault of a call that has been read. */
+  atBody(operation: Operation, facts: CallFacts, reusedConnection: boolean): Fault | null;
+  /** The effect faults of a call that has been read. */
+  effects(operation: Operation, facts: CallFacts): Fault[];
+}
+
+const FILING: readonly Operation[] = ['push-irm', 'bulk-upload'];
+const PORTAL: readonly Operation[] = [
+  ...FILING,
+  'status',
+  'fetch-details',
+  'download-pdf',
+  'refresh-irms',
+  'check-dgft-credentials',
+];
+
+/** The operations that a kind can strike; a fault on `*` leaves the others alone. All, when not listed. */
+const CONCERNS: Partial<Record<Fault['kind'], readonly Operation[]>> = {
+  'truncated-pdf': ['download-pdf', 'bulk-template'],
+  'odd-pdf': ['download-pdf'],
+  'not-a-pdf': ['download-pdf'],
+  'stale-status': ['status'],
+  'unknown-status-word': ['status'],
+  'processed-with-incomplete-list': ['status'],
+  'errored-empty': ['status'],
+  'failed-ack': FILING,
+  'stale-balance': ['refresh-irms'],
+  'empty-details': ['fetch-details'],
+  'pdf-not-found': ['download-pdf'],
+  'accepted-but-invisible': FILING,
+  'irm-amended': FILING,
+  'irm-cancelled': FILING,
+  'password-expired': PORTAL,
+  'account-locked': PORTAL,
+  'portal-down': PORTAL,
+};
+
+const BEFORE_ACCEPT: readonly Fault['kind'][] = ['drop-before-accept', 'reset-before-accept', 'close-keep-alive'];
+
+/** Armed faults, asked in the order in which they were added. */
+export function createFaultRegistry(initial: readonly FaultInput[]): FaultRegistry {
+  let armed: (ArmedFault & { random: () => number })[] = [];
+  let nextId = 1;
+
+  const registry: FaultRegistry = {
+    add(input) {
+      const fault = faultSchema.parse(input);
+      const entry = { id: `fault-${nextId++}`, fault, seen: 0, struck: 0, random: seededRandom(fault.rngSeed) };
+      armed.push(entry);
+      return view(entry);
+    },
+    remove(id) {
+      const before = armed.length;
+      armed = armed.filter((entry) => entry.id !== id);
+      return armed.length < before;
+    },
+    clear() {
+      armed = [];
+    },
+    list: () => armed.map(view),
+    atHeaders: (operation, reused) =>
+      first((fault) => isEarly(fault) && concerns(fault, operation) && fitsConnection(fault, reused)),
+    atBody: (operation, facts, reused) =>
+      first(
+        (fault) =>
+          isTransport(fault) &&
+          !isEarly(fault) &&
+          concerns(fault, operation) &&
+          fitsConnection(fault, reused) &&
+          matches(fault, facts),
+      ),
+    effects: (operation, facts) =>
+      armed
+        .filter(({ fault }) => isEffect(fault) && concerns(fault, operation) && matches(fault, facts))
+        .filter(strikes)
+        .map(({ fault }) => fault),
+  };
+
+  function first(suits: (fault: Fault) => boolean): Fault | null {
+    // Each suitable fault counts the call, so that two faults on one operation keep their own rhythm.
+    const struck = armed.filter(({ fault }) => suits(fault)).filter(strikes);
+    return struck[0]?.fault ?? null;
+  }
+
+  for (const fault of initial) registry.add(fault);
+  return registry;
+}
+
+/** Whether a fault strikes at the call that it was just found to match; counts the call. */
+function strikes(entry: ArmedFault & { random: () => number }): boolean {
+  const { fault } = entry;
+  entry.seen += 1;
+  if (entry.seen <= fault.skip) return false;
+  const rhythmic = fault.every !== undefined || fault.probability !== undefined;
+  const times = fault.times ?? (rhythmic ? Number.POSITIVE_INFINITY : 1);
+  if (entry.struck >= times) return false;
+  if (fault.every !== undefined && (entry.seen - fault.skip) % fault.every !== 0) return false;
+  if (fault.probability !== undefined && entry.random() >= fault.probability) return false;
+  entry.struck += 1;
+  return true;
+}
+
+/** Struck before the body is read; one with a `match` needs the body first. */
+function isEarly(fault: Fault): boolean {
+  return BEFORE_ACCEPT.includes(fault.kind) && Object.keys(fault.match).length === 0;
+}
+
+function isTransport(fault: Fault): boolean {
+  return TRANSPORT_FAULTS.some((kind) => kind === fault.kind);
+}
+
+function isEffect(fault: Fault): boolean {
+  return EFFECT_FAULTS.some((kind) => kind === fault.kind);
+}
+
+function concerns(fault: Fault, operation: Operation): boolean {
+  if (fault.operation !== '*' && fault.operation !== operation) return false;
+  return CONCERNS[fault.kind]?.includes(operation) ?? true;
+}
+
+function fitsConnection(fault: Fault, reused: boolean): boolean {
+  return fault.kind !== 'close-keep-alive' || reused;
+}
+
+function matches({ match }: Fault, facts: CallFacts): boolean {
+  return (
+    (match.irmNumber === undefined || (facts.irmNumbers ?? []).includes(match.irmNumber)) &&
+    (match.document === undefined || (facts.documents ?? []).includes(match.document)) &&
+    (match.eBRCNumber === undefined || facts.eBRCNumber === match.eBRCNumber) &&
+    (match.platformCustomerId === undefined || facts.platformCustomerId === match.platformCustomerId) &&
+    (match.requestId === undefined || facts.requestId === match.requestId)
+  );
+}
+
+function view({ id, fault, seen, struck }: ArmedFault): ArmedFault {
+  return { id, fault, seen, struck };
+}
+
+/** The first effect fault of a kind among those that struck a call. */
+export function effectOf(effects: readonly Fault[], kind: EffectFaultKind): Fault | undefined {
+  return effects.find((fault) => fault.kind === kind);
+}

@@ -1,0 +1,63 @@
+import type { Rendered } from '../http/delivery';
+
+/** Harmless once they are gone: what is left of a text is what it was. */
+const HOSTILE = '\u0000\ud800';
+const MEGABYTE = 1024 * 1024;
+
+/** The same answer with NUL and half a surrogate pair behind every text, and a remark of a megabyte. */
+export function withHostileTexts(rendered: Rendered): Rendered {
+  return changed(rendered, (answer) => {
+    const hostile = eachPart(answer, (part) => (typeof part === 'string' ? `${part}${HOSTILE}` : part));
+    const record = recordOf(hostile);
+    if (record) record['remark'] = 'x'.repeat(MEGABYTE);
+    return hostile;
+  });
+}
+
+/** The same answer as a system writes it that has no null: `NA`, `-`, `""`, and lists with an empty place in them. */
+export function withOddEmpties(rendered: Rendered): Rendered {
+  const words = ['NA', '-', ''];
+  let next = 0;
+  return changed(rendered, (answer) =>
+    eachPart(answer, (part) => {
+      if (part === null) return words[(next += 1) % words.length];
+      if (!Array.isArray(part)) return typeof part === 'number' ? String(part) : part;
+      return part.length === 0 ? '' : [null, ...(part as unknown[])];
+    }),
+  );
+}
+
+/** A certificate behind a byte order mark and an empty line, with a proxy's remark of 4 KB behind its end. */
+export function asOddPdf(rendered: Rendered): Rendered {
+  const remark = `\n<!-- ${'scanned '.repeat(512)}-->\n`;
+  return { ...rendered, body: Buffer.concat([Buffer.from('\ufeff\r\n'), rendered.body, Buffer.from(remark)]) };
+}
+
+/** A page where the certificate should be, under the name of a certificate. */
+export function asNoPdf(rendered: Rendered): Rendered {
+  return { ...rendered, body: Buffer.from('The certificate is being prepared.') };
+}
+
+function changed(rendered: Rendered, change: (answer: unknown) => unknown): Rendered {
+  if (rendered.status >= 300 || !rendered.headers['content-type']?.startsWith('application/json')) return rendered;
+  const answer = change(JSON.parse(rendered.body.toString('utf8')));
+  return { ...rendered, body: Buffer.from(JSON.stringify(answer)) };
+}
+
+/** Changes every part of a document, the innermost first; what the envelope says of itself stays. */
+function eachPart(part: unknown, change: (part: unknown) => unknown): unknown {
+  if (Array.isArray(part)) return change(part.map((each) => eachPart(each, change)));
+  if (typeof part !== 'object' || part === null) return change(part);
+  return Object.fromEntries(
+    Object.entries(part).map(([name, value]) => [
+      name,
+      name === 'statusCode' || name === 'success' ? (value as unknown) : eachPart(value, change),
+    ]),
+  );
+}
+
+/** The record that an answer is about, if it is about one. */
+function recordOf(answer: unknown): Record<string, unknown> | null {
+  const data = (answer as { data?: unknown } | null)?.data;
+  return typeof data === 'object' && data !== null && !Array.isArray(data) ? (data as Record<string, unknown>) : null;
+}

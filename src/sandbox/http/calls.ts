@@ -1,0 +1,52 @@
+import type { Operation } from '../faults/fault-schema';
+
+/** One call as the sandbox saw it. No key, password or body is in it. */
+export interface CallRecord {
+  seq: number;
+  /** ISO 8601 on the sandbox clock, and real milliseconds since 1970. */
+  at: string;
+  realMs: number;
+  operation: Operation;
+  method: string;
+  path: string;
+  /** `dev_` or `prod_` with the platform that owns the key; `extraction`, `none` or `unknown`. */
+  key: string;
+  /** Whether the connection had carried a request before. */
+  reusedConnection: boolean;
+  /** HTTP status of what was sent; null while unanswered and when no answer was sent. */
+  status: number | null;
+  errorCode: string | null;
+  /** Kinds of the faults that struck. */
+  faults: string[];
+  platformCustomerId: string | null;
+  requestId: string | null;
+  /** Fingerprints of the mappings that the call asked to file. */
+  mappings: string[];
+}
+
+export interface CallLog {
+  add(start: Omit<CallRecord, 'seq'>): CallRecord;
+  list(filter?: { operation?: string; since?: number }): CallRecord[];
+  clear(): void;
+}
+
+/** The oldest entries go first when there are more than this. */
+const KEPT = 200_000;
+
+export function createCallLog(): CallLog {
+  let records: CallRecord[] = [];
+  let seq = 0;
+  return {
+    add(start) {
+      const record = { seq: ++seq, ...start };
+      records.push(record);
+      if (records.length > KEPT) records = records.slice(KEPT / 10);
+      return record;
+    },
+    list: ({ operation, since = 0 } = {}) =>
+      records.filter((record) => record.seq > since && (operation === undefined || record.operation === operation)),
+    clear() {
+      records = [];
+    },
+  };
+}

@@ -1,0 +1,205 @@
+import type { Socket } from 'node:net';
+import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
+import { authenticate, authenticateExtraction, authorize, type Caller } from './auth';
+import type { CallLog, CallRecord } from './calls';
+import { deliver, drop, renderAnswer, renderJson, renderProblem, type Rendered } from './delivery';
+import type { Fault, Operation } from '../faults/fault-schema';
+import type { CallFacts, FaultRegistry } from '../faults/faults';
+import type { Settings } from '../options';
+import { Problem, type Answer } from './problem';
+import type { Processing } from '../authority/processing';
+import type { RateLimiter } from './rate-limit';
+import { asObject } from '../endpoints/validate';
+import type { World } from '../authority/world';
+
+/** Everything that the endpoints share. */
+export interface Context {
+  world: World;
+  settings: Settings;
+  faults: FaultRegistry;
+  calls: CallLog;
+  limiter: RateLimiter;
+  /** Seeded, so that a run of the sandbox can be had again. */
+  random: () => number;
+  processing: Processing;
+  /** Aborted when the sandbox closes. */
+  stop: AbortSignal;
+}
+
+/** One call of an endpoint. */
+export interface Call {
+  context: Context;
+  caller: Caller;
+  /** The sandbox clock when the call came, in milliseconds; the same for the whole call. */
+  now: number;
+  body: Record<string, unknown>;
+  query: Record<string, unknown>;
+  params: Record<string, string>;
+  path: string;
+  /** Faults that change what is done or said. */
+  effects: readonly Fault[];
+  record: CallRecord;
+  request: FastifyRequest;
+}
+
+export interface Route<Prepared = undefined> {
+  operation: Operation;
+  method: HTTPMethods;
+  /** Path below `/api/v1`, or below `/platform` for the extraction service. */
+  url: string;
+  /** The extraction service has keys of its own, no documented rate limits and no agreements to sign. */
+  extraction?: true;
+  /** Reads what the call needs beyond its JSON body, such as an uploaded file. */
+  prepare?: (request: FastifyRequest) => Promise<Prepared>;
+  /** What the call is about, for matching faults. */
+  facts?: (call: Call, prepared: Prepared) => CallFacts;
+  handle: (call: Call, prepared: Prepared) => Answer | Promise<Answer>;
+}
+
+/**
+ * Registers an endpoint. The order of a call: log, faults at the headers, key and rate limit, reading, agreements,
+ * processing of what is due, faults, the endpoint itself, delivery.
+ */
+export function addRoute<Prepared = undefined>(app: FastifyInstance, context: Context, route: Route<Prepared>): void {
+  const records = new WeakMap<FastifyRequest, { record: CallRecord; caller: Caller | null }>();
+
+  app.route({
+    method: route.method,
+    url: route.url,
+    async onRequest(request, reply) {
+      const record = context.calls.add(await openRecord(context, route, request));
+      const early = context.faults.atHeaders(route.operation, record.reusedConnection);
+      if (early) {
+        record.faults.push(early.kind);
+        drop(request, reply, early.kind === 'reset-before-accept' ? 'reset' : undefined);
+        return;
+      }
+      try {
+        const caller = admit(context, route, request);
+        record.key = route.extraction
+          ? 'extraction'
+          : `${caller.key.key.slice(0, caller.key.key.indexOf('_'))}_ ${caller.key.platformId}`;
+        records.set(request, { record, caller });
+      } catch (error) {
+        await refuse(error, record, reply);
+      }
+    },
+    onResponse(request, reply, done) {
+      // Answers that no handler gave: a body that could not be read, a defect.
+      const record = records.get(request)?.record;
+      if (record) record.status ??= reply.statusCode;
+      done();
+    },
+    async handler(request, reply) {
+      const { record, caller } = records.get(request) ?? {};
+      if (!record || !caller) throw new Error(`A ${route.operation} call reached its handler without a caller`);
+      const now = await context.settings.clock();
+      const call: Call = {
+        context,
+        caller,
+        now,
+        body: asObject(request.body),
+        query: asObject(request.query),
+        params: request.params as Record<string, string>,
+        path: request.url.split('?')[0] ?? request.url,
+        effects: [],
+        record,
+        request,
+      };
+      await answer(route, call, reply);
+      return reply;
+    },
+  });
+}
+
+async function answer<Prepared>(route: Route<Prepared>, call: Call, reply: FastifyReply): Promise<void> {
+  const { context, record, now, request } = call;
+  let prepared: Prepared;
+  let transport: Fault | null = null;
+  try {
+    authorize(call.caller, route.operation);
+    // Endpoints without `prepare` have `undefined` for Prepared.
+    prepared = (await route.prepare?.(request)) as Prepared;
+    context.processing.advance(now);
+    const facts = route.facts?.(call, prepared) ?? { platformCustomerId: customerIdOf(call) };
+    record.platformCustomerId = facts.platformCustomerId ?? null;
+    transport = context.faults.atBody(route.operation, facts, record.reusedConnection);
+    call.effects = context.faults.effects(route.operation, facts);
+    record.faults.push(...[...(transport ? [transport] : []), ...call.effects].map((fault) => fault.kind));
+  } catch (error) {
+    return refuse(error, record, reply);
+  }
+  const run = async (): Promise<Rendered> => {
+    try {
+      return renderAnswer(await route.handle(call, prepared), now);
+    } catch (error) {
+      return rendered(error, context, route.operation);
+    }
+  };
+  const sent = await deliver(transport, run, { request, reply, now, stop: context.stop });
+  record.status = sent?.status ?? null;
+  record.errorCode = sent?.errorCode ?? null;
+  context.settings.log.info(
+    { operation: route.operation, status: record.status, faults: record.faults },
+    'sandbox answered',
+  );
+}
+
+function admit<Prepared>(context: Context, route: Route<Prepared>, request: FastifyRequest): Caller {
+  const header = request.headers['x-api-key'];
+  let caller: Caller;
+  try {
+    caller = route.extraction ? authenticateExtraction(context.world, header) : authenticate(context.world, header);
+  } catch (error) {
+    context.limiter.admit(route.operation, `ip ${request.ip}`);
+    throw error;
+  }
+  if (!route.extraction) context.limiter.admit(route.operation, `key ${caller.key.key}`);
+  return caller;
+}
+
+async function refuse(error: unknown, record: CallRecord, reply: FastifyReply): Promise<void> {
+  if (!(error instanceof Problem)) throw error;
+  const { status, headers, body, errorCode } = renderProblem(error);
+  record.status = status;
+  record.errorCode = errorCode;
+  await reply.code(status).headers(headers).send(body);
+}
+
+function rendered(error: unknown, context: Context, operation: Operation): Rendered {
+  if (error instanceof Problem) return renderProblem(error);
+  context.settings.log.warn({ operation, error: String(error) }, 'sandbox failed');
+  return renderJson(500, { statusCode: 500, message: 'Internal server error' });
+}
+
+const connections = new WeakMap<Socket, number>();
+
+async function openRecord<Prepared>(
+  context: Context,
+  route: Route<Prepared>,
+  request: FastifyRequest,
+): Promise<Omit<CallRecord, 'seq'>> {
+  const { socket } = request.raw;
+  const carried = connections.get(socket) ?? 0;
+  connections.set(socket, carried + 1);
+  return {
+    at: new Date(await context.settings.clock()).toISOString(),
+    realMs: Date.now(),
+    operation: route.operation,
+    method: request.method,
+    path: request.url.split('?')[0] ?? request.url,
+    key: request.headers['x-api-key'] === undefined ? 'none' : 'unknown',
+    reusedConnection: carried > 0,
+    status: null,
+    errorCode: null,
+    faults: [],
+    platformCustomerId: null,
+    requestId: null,
+    mappings: [],
+  };
+}
+
+function customerIdOf(call: Call): string | undefined {
+  const id = call.params['id'] ?? call.body['platformCustomerId'] ?? call.query['platformCustomerId'];
+  return typeof id === 'string' ? id : undefined;
+}

@@ -1,0 +1,97 @@
+import { Option, type Command } from 'commander';
+import type { ExporterChange } from '../../../exporters/change';
+import type { ExporterView } from '../../../exporters/views';
+import type { Cli } from '../../context';
+import type { Bind } from '../../program';
+import { fields, table } from '../../terminal';
+
+interface ChangeOptions {
+  name?: string;
+  company?: string;
+  address?: string;
+  approval?: 'required' | 'off';
+}
+
+/** `exporters` and `exporter`. */
+export function addExporterCommands(program: Command, bind: Bind): void {
+  program
+    .command('exporters')
+    .description('List the exporters and how ready they are.')
+    .addHelpText('after', '\nExample:\n  $ ebrc exporters')
+    .action(
+      bind(async (cli) => {
+        const exporters = await (await cli.reader()).exporters();
+        cli.terminal.result(exporters, () => exportersTable(exporters));
+      }),
+    );
+  program
+    .command('exporter')
+    .summary('show an exporter, or change its name, company, address or approval')
+    .description(
+      'Show an exporter; with options, change its name, company or address at the service, or whether its filings wait for approval.',
+    )
+    .argument('<exporter>', 'id or e-mail')
+    .option('--name <name>', 'new contact or trade name')
+    .option('--company <name>', 'new registered legal name')
+    .option('--address <text>', 'new address')
+    .addOption(
+      new Option('--approval <policy>', 'whether every filing made from now on waits for a second person').choices([
+        'required',
+        'off',
+      ]),
+    )
+    .addHelpText('after', '\nExample:\n  $ ebrc exporter accounts@asha.example --company "Asha Exports Pvt Ltd"')
+    .action(
+      bind(async (cli, [exporter = ''], { name, company, address, approval }: ChangeOptions) => {
+        const changes = name !== undefined || company !== undefined || address !== undefined;
+        if (changes) await change(cli, exporter, { name, companyName: company, address });
+        if (approval) await setApproval(cli, exporter, approval === 'required');
+        const view = await (await cli.reader()).exporter(exporter);
+        cli.terminal.result(view, () => exporterText(view));
+      }),
+    );
+}
+
+async function change(cli: Cli, exporter: string, changed: ExporterChange): Promise<ExporterView> {
+  const { changeExporter } = await import('../../../exporters/change.js');
+  const { mode } = await cli.config('api', 'database');
+  return changeExporter({ pool: await cli.pool(), api: await cli.api(), mode }, exporter, changed);
+}
+
+async function setApproval(cli: Cli, exporter: string, required: boolean): Promise<void> {
+  const { requireApproval } = await import('../../../exporters/approval.js');
+  const { mode } = await cli.config('mode');
+  await requireApproval({ pool: await cli.pool(), mode }, exporter, required);
+}
+
+function exportersTable(exporters: readonly ExporterView[]): string {
+  if (exporters.length === 0) return 'No exporters. `ebrc onboard` adds one.';
+  return table(
+    ['Exporter', 'Name', 'E-mail', 'IEC', 'Readiness', 'Access opens at', 'Shared login'],
+    exporters.map((each) => [
+      each.exporterId,
+      each.name,
+      each.email,
+      each.iec,
+      each.readiness,
+      each.readiness === 'activation_pending' ? each.activatesAt : '',
+      each.sharedCredentialsLikely ? 'likely' : '',
+    ]),
+  );
+}
+
+function exporterText(exporter: ExporterView): string {
+  return fields([
+    ['Exporter', exporter.exporterId],
+    ['Name', exporter.name],
+    ['E-mail', exporter.email],
+    ['Company', exporter.companyName],
+    ['IEC', exporter.iec],
+    ['Address', exporter.address],
+    ['Readiness', exporter.readiness],
+    ['Access opens at', exporter.activatesAt],
+    ['Approval needed', exporter.requiresApproval ? 'yes' : 'no'],
+    ['Shared login', exporter.sharedCredentialsLikely ? 'likely' : null],
+    ['As of', exporter.readAt],
+  ]);
+}

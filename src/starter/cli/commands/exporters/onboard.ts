@@ -1,0 +1,117 @@
+import type { Command } from 'commander';
+import { EXIT, UsageError, type ExitCode } from '../../../errors';
+import type { RowOutcome } from '../../../exporters/onboard-list';
+import type { Cli } from '../../context';
+import type { Bind } from '../../program';
+import { readSecret } from '../../secret-prompt';
+import { table } from '../../terminal';
+import { exitCodeOfExporter, exporterWaiting, printExporter } from './exporter-output';
+import { byOption } from '../options';
+
+interface OnboardOptions {
+  name?: string;
+  email?: string;
+  iec?: string;
+  company?: string;
+  address?: string;
+  username?: string;
+  passwordStdin?: boolean;
+  file?: string;
+  result?: string;
+  by: string;
+  wait?: boolean;
+}
+
+const HELP = `
+The password is read from standard input (--password-stdin) or asked for; it is never an argument. The same command again is
+safe: it finds the exporter, and new credentials reach an onboarding that waits for them.
+
+A list (--file) has the columns name, email, iec, companyName, address, username, password. What became of each row is
+written to a result file, and the same list can be given again.
+
+Examples:
+  $ ebrc onboard --name Asha --email accounts@asha.example --iec ABCDE1234F --username asha --password-stdin < password.txt
+  $ ebrc onboard --file exporters.csv --wait`;
+
+export function addOnboardCommand(program: Command, bind: Bind): void {
+  program
+    .command('onboard')
+    .summary('onboard an exporter, or a list of them')
+    .description(
+      'Onboard an exporter: create or adopt it, check its portal credentials, wait for access, read its IRMs.',
+    )
+    .option('--name <name>', 'contact or trade name')
+    .option('--email <email>', 'unique for each exporter')
+    .option('--iec <iec>', 'Importer Exporter Code: 10 letters and digits')
+    .option('--company <name>', 'registered legal name')
+    .option('--address <text>', 'postal address')
+    .option('--username <user>', "user name at the authority's portal")
+    .option('--password-stdin', 'read the portal password from standard input')
+    .option('--file <list>', 'onboard all exporters of a .csv, .xlsx or .json list')
+    .option('--result <file>', 'with --file: where the outcomes go, .csv or .json (default: LIST.result.csv)')
+    .addOption(byOption())
+    .option('--wait', 'wait until ready (activation takes the authority a day)')
+    .addHelpText('after', HELP)
+    .action(
+      bind((cli, _args, options: OnboardOptions) =>
+        options.file ? many(cli, options.file, options) : one(cli, options),
+      ),
+    );
+}
+
+async function one(cli: Cli, options: OnboardOptions): Promise<ExitCode> {
+  const { name, email, iec, company, address, username, passwordStdin = false, by, wait } = options;
+  if (!name || !email) throw new UsageError('Give --name and --email, or a list with --file.');
+  if (passwordStdin && !username) throw new UsageError('--password-stdin goes with --username.');
+  const client = await cli.client();
+  const question = `Portal password of ${username ?? ''}: `;
+  const credentials = username && {
+    username,
+    password: await readSecret(cli.terminal, { fromStdin: passwordStdin, question }),
+  };
+  const request = { name, email, iec, companyName: company, address, credentials: credentials || undefined, by };
+  const outcome = await client.onboard(request, exporterWaiting(cli, wait));
+  printExporter(cli, outcome);
+  return exitCodeOfExporter(outcome);
+}
+
+async function many(cli: Cli, list: string, { by, wait, result }: OnboardOptions): Promise<ExitCode> {
+  const { onboardList } = await import('../../../exporters/onboard-list.js');
+  const progress = cli.terminal.progress();
+  const { outcomes, resultFile } = await onboardList(() => cli.client(), list, {
+    by,
+    wait,
+    result,
+    onProgress: (all) => progress.say(countsText(all)),
+  });
+  cli.terminal.result({ exporters: outcomes, counts: countsOf(outcomes), resultFile }, () =>
+    [
+      table(
+        ['Row', 'E-mail', 'State', 'Exporter', 'IRMs', 'Message'],
+        outcomes.map(({ row, email, state, exporterId, irmCount, message }) => [
+          row,
+          email,
+          state,
+          exporterId,
+          irmCount,
+          message,
+        ]),
+      ),
+      `${countsText(outcomes)}. Written to ${resultFile}`,
+    ].join('\n'),
+  );
+  if (outcomes.some(({ state }) => state === 'failed')) return EXIT.unexpected;
+  if (outcomes.some(({ state }) => state === 'refused')) return EXIT.refused;
+  return outcomes.some(({ state }) => state === 'needs_credentials') ? EXIT.waiting : EXIT.done;
+}
+
+function countsOf(outcomes: readonly RowOutcome[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const { state } of outcomes) counts[state] = (counts[state] ?? 0) + 1;
+  return counts;
+}
+
+function countsText(outcomes: readonly RowOutcome[]): string {
+  const counts = Object.entries(countsOf(outcomes)).map(([state, count]) => `${count} ${state}`);
+  return `${outcomes.length} exporters: ${counts.join(', ')}`;
+}

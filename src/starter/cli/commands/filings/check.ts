@@ -1,0 +1,91 @@
+import type { Command } from 'commander';
+import type { PermittedDuplicate } from '../../../../domain/rules/duplicates';
+import { EXIT } from '../../../errors';
+import type { CheckLedger } from '../../../filings/check';
+import type { SheetColumn, SheetColumns } from '../../../filings/read-file';
+import type { Cli } from '../../context';
+import { describeProblems } from '../../problem-text';
+import type { Bind } from '../../program';
+import { allowDuplicateOption } from '../options';
+
+interface CheckOptions {
+  exporter: string;
+  uploadType?: string;
+  declaration?: 'Y' | 'N';
+  allowDuplicate?: PermittedDuplicate[];
+  output?: string;
+}
+
+const HELP = `
+Nothing is sent and no worker is needed. The balances are those that the ledger holds (DATABASE_URL), less what your own
+filings take; without DATABASE_URL only the rules are checked.
+
+Example:
+  $ ebrc check july.xlsx --exporter accounts@asha.example -o checked.xlsx`;
+
+export function addCheckCommand(program: Command, bind: Bind): void {
+  program
+    .command('check')
+    .summary('check a file without filing it')
+    .description('Check a push message or a workbook by all rules and balances, without filing it.')
+    .argument('<file>', 'push message (.json) or workbook (.xlsx)')
+    .requiredOption('-e, --exporter <exporter>', 'id or e-mail of the exporter')
+    .option('--upload-type <code>', 'as for `ebrc file`')
+    .option('--declaration <flag>', 'as for `ebrc file`')
+    .addOption(allowDuplicateOption())
+    .option('-o, --output <CHECKED.xlsx>', 'write the workbook with the errors in its own cells')
+    .addHelpText('after', HELP)
+    .action(
+      bind(async (cli, [path = ''], options: CheckOptions) => {
+        const { exporter, uploadType, declaration, allowDuplicate, output } = options;
+        const said = {
+          declaration,
+          allowDuplicate,
+          ...(uploadType !== undefined && { uploadType: Number(uploadType) }),
+        };
+        const { checkFile } = await import('../../../filings/check.js');
+        const { writeOutputFile } = await import('../../../../documents/output-file.js');
+        const { readFilingFile } = await import('../../../filings/read-file.js');
+        // Before the database is asked for: what is wrong in the file is wrong without it.
+        const read = await readFilingFile({ path }, said);
+        const request = { source: { read }, exporter, annotate: output !== undefined };
+        const checked = await checkFile(await ledgerOf(cli), request);
+        const { ok, rows, errors, warnings, columns } = checked;
+        const annotated = checked.annotated && output !== undefined ? output : null;
+        if (checked.annotated && annotated) await writeOutputFile(annotated, checked.annotated);
+        cli.terminal.result({ ok, rows, errors, warnings, columns, annotated }, () => {
+          const verdict = ok ? 'can be filed' : 'cannot be filed';
+          const counts = `${rows} rows, ${errors.length} errors, ${warnings.length} warnings: it ${verdict}.`;
+          return [
+            describeProblems([...errors, ...warnings]),
+            columns && describeColumns(columns),
+            counts,
+            annotated && `Written to ${annotated}`,
+          ]
+            .filter(Boolean)
+            .join('\n');
+        });
+        return ok ? EXIT.done : EXIT.refused;
+      }),
+    );
+}
+
+/** Which columns of a workbook are sent. */
+function describeColumns({ sent, optional, own, templateReadAt }: SheetColumns): string {
+  const names = (columns: SheetColumn[]) => columns.map(({ column, header }) => `${column} ${header}`).join(', ');
+  const labels = templateReadAt === null ? 'our own reading of the template' : `the template of ${templateReadAt}`;
+  return [
+    `Sent: ${sent.length} columns.`,
+    optional.length > 0 && `Sent by bulk upload where filled (${labels}): ${names(optional)}.`,
+    own.length > 0 && `Your own, not sent: ${names(own)}.`,
+  ]
+    .filter(Boolean)
+    .join('\n');
+}
+
+/** The ledger, where one is configured. */
+async function ledgerOf(cli: Cli): Promise<CheckLedger> {
+  const { databaseUrl } = await cli.optional('database');
+  if (databaseUrl === undefined) return {};
+  return { pool: await cli.pool(), mode: (await cli.optional('mode')).mode };
+}

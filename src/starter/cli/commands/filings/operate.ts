@@ -1,0 +1,79 @@
+import { Option, type Command } from 'commander';
+import { UsageError } from '../../../errors';
+import type { Bind } from '../../program';
+import { byOption, printOutcome, waiting } from '../options';
+
+interface OperatorOptions {
+  by: string;
+  note?: string;
+  wait?: boolean;
+}
+
+interface ResolveOptions extends OperatorOptions {
+  as: 'filed' | 'not-filed';
+  requestId?: string;
+  unseen?: boolean;
+}
+
+/** `approve`, `resolve` and `abandon`: what an operator says to a filing. */
+export function addOperatorCommands(program: Command, bind: Bind): void {
+  program
+    .command('approve')
+    .description('Let a filing go on that waits for approval. Its maker cannot approve it.')
+    .argument('<filing>', 'filing id or reference')
+    .option('--note <text>', 'for the record')
+    .addOption(byOption())
+    .option('--wait', 'wait for the certificates')
+    .addHelpText('after', '\nExample:\n  $ ebrc approve JULY-2026 --by meera')
+    .action(
+      bind(async (cli, [filing = ''], { by, note, wait }: OperatorOptions) => {
+        const client = await cli.client();
+        return printOutcome(cli, await client.approve(filing, { by, note }, waiting(cli, wait)));
+      }),
+    );
+  program
+    .command('resolve')
+    .description('Say what became of a submission whose outcome is unknown, after a look at the portal.')
+    .argument('<filing>', 'filing id or reference')
+    .addOption(
+      new Option('--as <outcome>', 'filed: the service has it; not-filed: it has not, send it again')
+        .choices(['filed', 'not-filed'])
+        .makeOptionMandatory(),
+    )
+    .option('--request-id <id>', 'with --as filed: the request id that the service gave')
+    .option('--unseen', 'with --as not-filed: say so as the second person, while the service cannot be looked at')
+    .requiredOption('--note <text>', 'how you know, for the record')
+    .addOption(byOption())
+    .option('--wait', 'wait for the certificates')
+    .addHelpText(
+      'after',
+      '\nIt answers for the attempt that `ebrc show` shows. not-filed counts after the settle window (EBRC_SETTLE_AFTER).' +
+        '\n\nExamples:\n  $ ebrc resolve JULY-2026 --as filed --request-id REQ123 --note "seen on the portal"' +
+        '\n  $ ebrc resolve JULY-2026 --as not-filed --note "not on the portal, asked the service"',
+    )
+    .action(
+      bind(async (cli, [filing = ''], { as, requestId, unseen, note = '', by, wait }: ResolveOptions) => {
+        if (as === 'filed' && unseen) throw new UsageError('--unseen goes with --as not-filed.');
+        if (as === 'not-filed' && requestId !== undefined) {
+          throw new UsageError('--request-id goes with --as filed: what was not filed has none.');
+        }
+        const client = await cli.client();
+        return printOutcome(cli, await client.resolve(filing, { as, requestId, unseen, note, by }, waiting(cli, wait)));
+      }),
+    );
+  program
+    .command('abandon')
+    .description('Give a filing up. Before it is sent nothing is left behind; after it, its rows stay protected.')
+    .argument('<filing>', 'filing id or reference')
+    .requiredOption('--note <text>', 'why, for the record')
+    .addOption(byOption())
+    .addHelpText('after', '\nExample:\n  $ ebrc abandon JULY-2026 --note "wrong invoice"')
+    .action(
+      bind(async (cli, [filing = ''], { note = '', by }: OperatorOptions) => {
+        const client = await cli.client();
+        const outcome = await client.abandon(filing, { note, by });
+        printOutcome(cli, outcome);
+        // The filing has ended without certificates, and that is what was asked for.
+      }),
+    );
+}

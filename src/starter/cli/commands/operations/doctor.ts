@@ -1,0 +1,33 @@
+import type { Command } from 'commander';
+import { EXIT } from '../../../errors';
+import type { Bind } from '../../program';
+import { table } from '../../terminal';
+
+const HELP = `
+Looks at the configuration, PostgreSQL (reached, schema, rights, clock, keys of the stored passwords), Temporal (reached, search
+attributes, workers), the documents folder and the filing service (reached, key, clock). Give it the environment of a worker.
+Ends with 1 when something is wrong.
+
+Example:
+  $ ebrc doctor`;
+
+export function addDoctorCommand(program: Command, bind: Bind): void {
+  program
+    .command('doctor')
+    .summary('check this installation')
+    .description('Check configuration, links, rights, clocks and workers, and say what to do.')
+    .addHelpText('after', HELP)
+    .action(
+      bind(async (cli) => {
+        const { examine } = await import('../../../doctor/doctor.js');
+        const results = await examine(cli.env, () => cli.api());
+        cli.terminal.result(results, () =>
+          table(
+            ['Check', '', 'Found', 'What to do'],
+            results.map(({ check, ok, message, advice }) => [check, ok ? 'ok' : 'WRONG', message, advice]),
+          ),
+        );
+        return results.every(({ ok }) => ok) ? EXIT.done : EXIT.unexpected;
+      }),
+    );
+}

@@ -1,0 +1,91 @@
+import { Option, type Command } from 'commander';
+import type { LedgerStatus } from '../../../../ledger/sends/ledger-status';
+import { EXIT } from '../../../errors';
+import type { Bind } from '../../program';
+import { byOption } from '../options';
+
+const ABOUT = `
+Every send has a record in the document store. A ledger that was put back to an earlier state (a restored volume, a replica
+that lagged behind) does not know some of them: then nothing is sent or judged until \`ebrc ledger restored\` has brought them back.
+docs/operations.md has the runbook.
+
+Examples:
+  $ ebrc ledger status
+  $ ebrc ledger restored
+  $ ebrc ledger restored --documents restored`;
+
+interface RestoredOptions {
+  documents?: 'restored';
+  by: string;
+}
+
+/** `ledger status` and `ledger restored`: the ledger held against the sends in the document store. */
+export function addLedgerCommands(program: Command, bind: Bind): void {
+  const ledger = program
+    .command('ledger')
+    .description('The ledger itself: whether it knows every send, and what to do after a restore.')
+    .addHelpText('after', ABOUT);
+  ledger
+    .command('status')
+    .description('Show whether the ledger knows every send that the document store has. Changes nothing.')
+    .addHelpText('after', '\nExample:\n  $ ebrc ledger status --json')
+    .action(
+      bind(async (cli) => {
+        const { readLedgerStatus } = await import('../../../../ledger/sends/ledger-status.js');
+        const status = await readLedgerStatus(await cli.pool(), await cli.documents());
+        cli.terminal.result(status, () => textOf(status));
+        return status.whole ? EXIT.done : EXIT.waiting;
+      }),
+    );
+  ledger
+    .command('restored')
+    .description('Bring back the sends that a restored ledger does not know. May be given again.')
+    .addOption(
+      new Option(
+        '--documents <restored>',
+        'the document store was put back as well: everything unsent is in doubt, and new filings wait',
+      ).choices(['restored']),
+    )
+    .addOption(byOption())
+    .addHelpText('after', ABOUT)
+    .action(
+      bind(async (cli, _, { documents, by }: RestoredOptions) => {
+        const { overdueAfterMs, settleAfterMs } = await cli.config('database', 'documents', 'filing');
+        const pool = await cli.pool();
+        const store = await cli.documents();
+        const at = new Date();
+        const { importSends } = await import('../../../../ledger/sends/send-import.js');
+        const { documentsRestored } = await import('../../../../ledger/sends/documents-restored.js');
+        const { readLedgerStatus } = await import('../../../../ledger/sends/ledger-status.js');
+        const brought =
+          documents === 'restored'
+            ? await documentsRestored(pool, store, { at, by, waitMs: overdueAfterMs + settleAfterMs })
+            : await importSends(pool, store, { at, by });
+        const status = await readLedgerStatus(pool, store);
+        cli.terminal.result({ ...status, ...brought }, () =>
+          [
+            `${brought.sends} sends brought back; the outcome of ${brought.filings.length} filings is unknown now.`,
+            ...brought.filings.map((filingId) => `  ${filingId}`),
+            ...(brought.unreadable.length > 0
+              ? [`The records of sends ${brought.unreadable.join(', ')} cannot be read: restore them from a backup.`]
+              : []),
+            textOf(status),
+          ].join('\n'),
+        );
+        return status.whole ? EXIT.done : EXIT.waiting;
+      }),
+    );
+}
+
+function textOf(status: LedgerStatus): string {
+  const { ledgerId, sendNumber, newestInStore, unknownSends, problem, filingsWaitUntil } = status;
+  const newest = newestInStore === null ? 'none' : String(newestInStore);
+  return [
+    `Ledger ${ledgerId}: last send ${sendNumber}, newest in the document store ${newest}.`,
+    problem ?? 'It is whole: it knows every send.',
+    ...(unknownSends > 0 ? [`${unknownSends} sends are not known to it.`] : []),
+    ...(filingsWaitUntil === null
+      ? []
+      : [`Filings of an exporter wait until its certificates were read after ${filingsWaitUntil}.`]),
+  ].join('\n');
+}

@@ -1,0 +1,130 @@
+import { Option, type Command } from 'commander';
+import { FINDING_KINDS, type FindingKind, type FindingView } from '../../../../domain/reconciliation/reconciliation';
+import type { ReconcileOutcome } from '../../../reconciliation/reconcile';
+import { UsageError } from '../../../errors';
+import type { Bind } from '../../program';
+import { fields, table } from '../../terminal';
+import { byOption } from '../options';
+
+const RECONCILE_HELP = `
+Compares the ledger's filings with the certificates that the authority shows, the balances of the IRMs and the stored PDFs.
+Missing or damaged PDFs are fetched again. The findings stay open until they are gone: \`ebrc findings\`.
+
+Examples:
+  $ ebrc reconcile --exporter accounts@asha.example --wait
+  $ ebrc reconcile --from 2026-04-01 --to 2026-06-30 --wait --json`;
+
+const FINDINGS_HELP = `
+Examples:
+  $ ebrc findings
+  $ ebrc findings --kind theirs_not_ours --exporter accounts@asha.example
+  $ ebrc findings acknowledge 17 --note "filed by the bank before we came"`;
+
+interface ReconcileOptions {
+  exporter?: string;
+  from?: string;
+  to?: string;
+  wait?: boolean;
+}
+
+interface FindingsOptions {
+  exporter?: string;
+  kind?: FindingKind;
+  all?: boolean;
+}
+
+/** `reconcile` and `findings`. */
+export function addReconcileCommands(program: Command, bind: Bind): void {
+  program
+    .command('reconcile')
+    .summary('compare the ledger with the authority')
+    .description('Compare the ledger with the authority, the balances and the stored PDFs.')
+    .option('-e, --exporter <exporter>', 'only this exporter (id or e-mail); left out: all')
+    .option('--from <date>', 'first day of issue, YYYY-MM-DD (default: three months before --to)')
+    .option('--to <date>', 'last day of issue, YYYY-MM-DD (default: today)')
+    .option('--wait', 'wait until the run has ended')
+    .addHelpText('after', RECONCILE_HELP)
+    .action(
+      bind(async (cli, _args, { exporter, from, to, wait }: ReconcileOptions) => {
+        const client = await cli.client();
+        const progress = cli.terminal.progress();
+        try {
+          const outcome = await client.reconcile(
+            { exporter, from, to },
+            {
+              wait,
+              onProgress: ({ parties, opened, closed }) =>
+                progress.say(`parties compared ${parties}, findings opened ${opened}, closed ${closed}`),
+              onNotice: (notice) => cli.terminal.note(notice),
+            },
+          );
+          cli.terminal.result(outcome, () => outcomeText(outcome));
+        } finally {
+          progress.stop();
+        }
+      }),
+    );
+
+  const findings = program
+    .command('findings')
+    .summary('list what a reconciliation found, or acknowledge it')
+    .description('List the open findings of the reconciliations, oldest first.')
+    .option('-e, --exporter <exporter>', 'only those of this exporter (id or e-mail)')
+    .addOption(new Option('--kind <kind>', 'only those of this kind').choices(FINDING_KINDS))
+    .option('--all', 'closed and acknowledged ones too')
+    .addHelpText('after', FINDINGS_HELP)
+    .action(
+      bind(async (cli, _args, { exporter, kind, all }: FindingsOptions) => {
+        const list = await (await cli.reader()).findings({ exporter, kind, all });
+        cli.terminal.result(list, () => findingsTable(list));
+      }),
+    );
+  findings
+    .command('acknowledge')
+    .description('Quiet a finding that is known; it stays open until it is gone.')
+    .argument('<id>', 'as `ebrc findings` shows it')
+    .requiredOption('--note <text>', 'why it is no cause for concern')
+    .addOption(byOption())
+    .addHelpText('after', '\nExample:\n  $ ebrc findings acknowledge 17 --note "filed by the bank before we came"')
+    .action(
+      bind(async (cli, [id = ''], { note, by }: { note: string; by: string }) => {
+        if (!/^\d+$/.test(id)) throw new UsageError(`${id} is no id of a finding; it is a number.`);
+        const { acknowledgeFinding } = await import('../../../reconciliation/findings.js');
+        const { mode } = await cli.config('mode');
+        const finding = await acknowledgeFinding({ pool: await cli.pool(), mode }, { id, note, by });
+        cli.terminal.result(finding, () => `Finding ${finding.id} (${finding.kind}) is acknowledged.`);
+      }),
+    );
+}
+
+function outcomeText(outcome: ReconcileOutcome): string {
+  const { state, from, to, parties, opened, closed, healed, skipped, findings } = outcome;
+  const head = fields([
+    ['Run', outcome.runId],
+    ['Workflow', outcome.workflowId],
+    ['State', state],
+    ['Days', from && `${from} to ${to}`],
+    ['Parties', parties],
+    ['Findings', `opened ${opened}, closed ${closed}, healed ${healed}`],
+  ]);
+  const notes = skipped.map(({ exporterId, reason }) => `Not asked: ${exporterId}: ${reason}`);
+  return [head, ...notes, findingsTable(findings)].join('\n');
+}
+
+function findingsTable(findings: readonly FindingView[]): string {
+  if (findings.length === 0) return 'No open findings.';
+  return table(
+    ['Id', 'Kind', 'eBRC number', 'Filing', 'Row', 'IRM', 'Amount', 'Age', 'Why'],
+    findings.map((each) => [
+      each.id,
+      each.kind,
+      each.eBRCNumber,
+      each.filingId,
+      each.row,
+      each.irmNumber,
+      each.amount && `${each.amount} ${each.currency ?? ''}`,
+      `${each.ageDays} d${each.closedAt ? ', closed' : each.acknowledgedAt ? ', acknowledged' : ''}`,
+      each.reason,
+    ]),
+  );
+}

@@ -1,0 +1,119 @@
+import type { Command } from 'commander';
+import type { Sandbox } from '../../../../sandbox/sandbox';
+import type { SandboxOptions } from '../../../../sandbox/options';
+import type { Cli } from '../../context';
+import { firstLine, UsageError } from '../../../errors';
+import type { Bind } from '../../program';
+import { fields } from '../../terminal';
+import { durationArgument, portArgument, stopSignal } from '../options';
+
+interface Flags {
+  port?: number;
+  host?: string;
+  activationDelay?: number;
+  ackDelay?: number;
+  seed?: string;
+  fault: string[];
+  rateLimits: boolean;
+  rateWindow?: number;
+}
+
+const HELP = `
+Delays and limits are the specification's own unless told otherwise: 24 h until activation, 2 h until an acknowledgement,
+windows of 60 s. docs/sandbox.md describes its exporters, their portal accounts, seeds and faults.
+
+Examples:
+  $ ebrc sandbox --port 8080 --activation-delay 5s --ack-delay 10s
+  $ ebrc sandbox --fault push-irm:accept-then-drop,every=3`;
+
+export function addSandboxCommand(program: Command, bind: Bind): void {
+  program
+    .command('sandbox')
+    .summary('run a local sandbox of the filing service')
+    .description('Run a local sandbox of the filing service on 127.0.0.1, until Ctrl-C.')
+    .option('--port <port>', 'taken: a free one is used', portArgument)
+    .option('--host <host>', 'address to listen on (default 127.0.0.1; a container needs 0.0.0.0)')
+    .option('--activation-delay <duration>', 'from validation to access (default 24h)', durationArgument)
+    .option('--ack-delay <duration>', 'from submission to acknowledgement (default 2h)', durationArgument)
+    .option('--seed <file>', 'portal accounts, IRMs, faults and keys as JSON')
+    .option(
+      '--fault <fault>',
+      'OPERATION:KIND[,NAME=VALUE…]; may be given several times',
+      (fault: string, all: string[]) => [...all, fault],
+      [],
+    )
+    .option('--no-rate-limits', 'no rate limits and no credential fuse')
+    .option('--rate-window <duration>', 'length of the rate window (default 60s)', durationArgument)
+    .addHelpText('after', HELP)
+    .action(bind((cli, _args, flags: Flags) => serve(cli, flags)));
+}
+
+async function serve(cli: Cli, flags: Flags): Promise<void> {
+  const sandbox = await start(flags);
+  try {
+    for (const fault of flags.fault) await arm(sandbox, fault);
+    const { url, extractionUrl, controlUrl, port } = sandbox;
+    const shown = { url, extractionUrl, controlUrl, port, apiKeys: ['dev_sandbox_key', 'prod_sandbox_key'] };
+    // One line, so that a program that started it can go on after the first.
+    if (cli.terminal.json) cli.terminal.stdout.write(`${JSON.stringify(shown)}\n`);
+    else cli.terminal.result(shown, () => addressText(sandbox));
+    await stopSignal();
+  } finally {
+    await sandbox.close();
+  }
+}
+
+async function start({ port, host, activationDelay, ackDelay, seed, rateLimits, rateWindow }: Flags): Promise<Sandbox> {
+  const options: SandboxOptions = {
+    port,
+    host,
+    activationDelayMs: activationDelay,
+    ackDelayMs: ackDelay,
+    seed,
+    rateLimits,
+    rateWindowMs: rateWindow,
+  };
+  try {
+    const { createSandbox } = await import('../../../../sandbox/sandbox.js');
+    return await createSandbox(options);
+  } catch (error) {
+    throw seed === undefined
+      ? error
+      : new UsageError(error instanceof Error ? error.message : String(error), 'bad_seed');
+  }
+}
+
+/** `push-irm:accept-then-drop,every=3` as the sandbox takes it; values are JSON where they can be. */
+async function arm(sandbox: Sandbox, text: string): Promise<void> {
+  const [head = '', ...pairs] = text.split(',');
+  const [operation, kind] = head.split(':');
+  const settings = pairs.map((pair) => {
+    const [name = '', value = ''] = pair.split(/=(.*)/s);
+    return [name, jsonOrText(value)];
+  });
+  try {
+    sandbox.addFault({ operation, kind, ...Object.fromEntries(settings) } as Parameters<Sandbox['addFault']>[0]);
+  } catch (error) {
+    const { z } = await import('zod');
+    const why = error instanceof z.ZodError ? z.prettifyError(error) : firstLine(error);
+    throw new UsageError(`--fault ${text} is not a fault (docs/sandbox.md lists them):\n${why}`, 'bad_fault');
+  }
+}
+
+function jsonOrText(value: string): unknown {
+  try {
+    return JSON.parse(value);
+  } catch {
+    return value;
+  }
+}
+
+function addressText({ url, extractionUrl, controlUrl }: Sandbox): string {
+  const head = fields([
+    ['EBRC_API_URL', url],
+    ['EBRC_API_KEY', 'dev_sandbox_key'],
+    ['Extraction', extractionUrl],
+    ['Control', controlUrl],
+  ]);
+  return `The sandbox is up; Ctrl-C stops it.\n${head}`;
+}

@@ -1,0 +1,59 @@
+import { Argument, type Command } from 'commander';
+import type { ScheduleView } from '../../../schedules/operations';
+import type { Cli } from '../../context';
+import type { Bind } from '../../program';
+import { table } from '../../terminal';
+
+const HELP = `
+  apply   make the schedules of the file, and remove those that it no longer names
+  list    show them, with their next runs and how the last one ended
+  delete  remove them all
+
+The file is schedules.yaml of the package; EBRC_SCHEDULES names another one.
+
+Examples:
+  $ ebrc schedules apply
+  $ EBRC_SCHEDULES=./our-schedules.yaml ebrc schedules apply
+  $ ebrc schedules list --json`;
+
+export function addSchedulesCommand(program: Command, bind: Bind): void {
+  program
+    .command('schedules')
+    .summary('make, show or remove what runs by itself')
+    .description('Make, show or remove the schedules on Temporal: IRM refresh, reconciliation, PDF healing, pruning.')
+    .addArgument(new Argument('<action>').choices(['apply', 'list', 'delete']))
+    .addHelpText('after', HELP)
+    .action(
+      bind(async (cli, [action = 'list']) => {
+        const schedules = await run(cli, action);
+        cli.terminal.result(schedules, () => schedulesTable(schedules));
+      }),
+    );
+}
+
+async function run(cli: Cli, action: string): Promise<ScheduleView[]> {
+  const { applySchedules, deleteSchedules, listSchedules } = await import('../../../schedules/operations.js');
+  const { readScheduleFile } = await import('../../../schedules/read-file.js');
+  const { mode, taskQueue, schedules } = await cli.config('mode', 'temporal', 'schedules');
+  // The file first: a mistake in it is told before anything is changed.
+  const planned = action === 'apply' ? await readScheduleFile(schedules) : [];
+  const temporal = await cli.temporal();
+  if (action === 'apply') return applySchedules({ temporal, mode, taskQueue, planned });
+  if (action === 'delete') return deleteSchedules({ temporal, mode });
+  return listSchedules({ temporal, mode });
+}
+
+function schedulesTable(schedules: readonly ScheduleView[]): string {
+  if (schedules.length === 0) return 'No schedules. `ebrc schedules apply` makes them.';
+  return table(
+    ['Schedule', 'Workflow', 'State', 'Next run', 'Last run', 'Outcome'],
+    schedules.map(({ id, workflowType, state, next, lastResult }) => [
+      id,
+      workflowType,
+      state,
+      next[0],
+      lastResult?.startedAt,
+      lastResult && (lastResult.error ? `${lastResult.status}: ${lastResult.error}` : lastResult.status),
+    ]),
+  );
+}

@@ -1,0 +1,46 @@
+import type { ActivitySlotInfo, CustomSlotSupplier, SlotPermit, TunerHolder } from '@temporalio/worker';
+import type { BudgetGate, GatePass } from '../budget/gate';
+
+/** A permit as it comes back from the SDK: the object that was handed out. */
+type GatedPermit = SlotPermit & { pass?: GatePass };
+
+/**
+ * Slots for the activity worker of one rate class: the worker polls for its next task only when the gate of the class is
+ * open. Nothing here throws but the abort of a reservation, because the SDK answers any other error with a second's pause.
+ */
+export function createGatedSlotSupplier(gate: BudgetGate): CustomSlotSupplier<ActivitySlotInfo> {
+  const passOf = (permit: SlotPermit) => (permit as GatedPermit).pass;
+  return {
+    type: 'custom',
+
+    async reserveSlot(_context, abortSignal) {
+      return { pass: await gate.enter(abortSignal) };
+    },
+
+    // Eager tasks would pass by the server's fair order.
+    tryReserveSlot: () => null,
+
+    markSlotUsed({ permit }) {
+      const pass = passOf(permit);
+      if (pass) gate.started(pass);
+    },
+
+    releaseSlot({ permit }) {
+      const pass = passOf(permit);
+      if (pass) gate.left(pass);
+    },
+  };
+}
+
+/** Slots that an activity worker never uses; the SDK wants a number all the same. */
+const UNUSED = { type: 'fixed-size', numSlots: 2 } as const;
+
+/** The `tuner` of a worker that runs the activities of one rate class and nothing else. */
+export function createGatedTuner(gate: BudgetGate): TunerHolder {
+  return {
+    activityTaskSlotSupplier: createGatedSlotSupplier(gate),
+    workflowTaskSlotSupplier: UNUSED,
+    localActivityTaskSlotSupplier: UNUSED,
+    nexusTaskSlotSupplier: UNUSED,
+  };
+}

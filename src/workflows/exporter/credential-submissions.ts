@@ -1,0 +1,75 @@
+import { ApplicationFailure } from '@temporalio/workflow';
+import type { CheckResult } from '../../activities/exporters/credentials';
+import { calls } from '../activity-profiles';
+import type { ExporterStory } from './exporter-progress';
+import { patiently } from './patiently';
+
+export interface Submission {
+  credentialsRef: string;
+  by: string;
+}
+
+/** Submissions of credentials, taken in the order in which they came. */
+export class Submissions {
+  private readonly waiting: Submission[] = [];
+  private readonly seen = new Set<string>();
+
+  get size(): number {
+    return this.waiting.length;
+  }
+
+  /** A submission that came before, by another way or in a repeated request, is taken once. */
+  add(submission: Submission): void {
+    if (this.seen.has(submission.credentialsRef)) return;
+    this.seen.add(submission.credentialsRef);
+    this.waiting.push(submission);
+  }
+
+  next(): Submission | undefined {
+    return this.waiting.shift();
+  }
+}
+
+/** The validator of `submitCredentials`: what it refuses leaves no trace in the history. */
+export function validateSubmission({ credentialsRef, by }: Submission): void {
+  if (typeof credentialsRef === 'string' && credentialsRef !== '' && typeof by === 'string' && by !== '') return;
+  throw ApplicationFailure.nonRetryable(
+    'submitCredentials takes {credentialsRef, by}: a vault reference and who consents.',
+    'invalid_input',
+  );
+}
+
+interface CheckContext {
+  story: ExporterStory;
+  exporterId: string;
+  beforeWait: () => Promise<void>;
+}
+
+/** Takes a submission on record with its consent, and has the service check it. */
+export async function checkSubmission(context: CheckContext, { credentialsRef, by }: Submission): Promise<CheckResult> {
+  const accepted = await calls('ledger', { summary: 'Record the consent' }).acceptCredentials({
+    exporterId: context.exporterId,
+    credentialsRef,
+    by,
+    at: new Date().toISOString(),
+  });
+  if (accepted.outcome === 'accepted') return checkVersion(context, accepted.version);
+  const { message } = accepted;
+  return { outcome: 'incomplete', fixable: true, reason: 'secret_missing', message, countsAgainstFuse: false };
+}
+
+/** Has the service check a version; where it takes it, whoever waits for better credentials is told. */
+export async function checkVersion(
+  { story, exporterId, beforeWait }: CheckContext,
+  version: number,
+): Promise<CheckResult> {
+  story.tell({ state: 'started', message: 'The portal credentials are being checked.' });
+  const about = { summary: `Check credentials, version ${version}`, rateClass: 'credentials', exporterId } as const;
+  const result = await patiently(story, { beforeWait }, () =>
+    calls('api', about).checkCredentials({ exporterId, version }),
+  );
+  if (result.outcome === 'validated') {
+    await calls('ledger', { summary: 'Tell waiting filings' }).tellCredentialsRenewed({ exporterId, version });
+  }
+  return result;
+}

@@ -1,0 +1,63 @@
+import { setCurrentDetails, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
+import type { ExporterProgress } from '../../domain/contracts';
+import { markdownText } from '../../domain/text';
+import { searchAttributes, type Indexed } from '../search-attributes';
+
+/** Where an onboarding or a credential update stands: what its query answers, its details in the UI, its attributes. */
+export class ExporterStory {
+  private progress: ExporterProgress;
+  private available: readonly string[] = [];
+  private shown: Indexed = {};
+
+  constructor(exporterId: string | null) {
+    const { workflowId } = workflowInfo();
+    this.progress = {
+      exporterId,
+      workflowId,
+      state: 'started',
+      activatesAt: null,
+      irmCount: null,
+      message: null,
+      errors: [],
+    };
+  }
+
+  get view(): ExporterProgress {
+    return this.progress;
+  }
+
+  /** From here on what is told is in the search attributes too, as far as the server knows them. */
+  index(available: readonly string[], mode: string): void {
+    this.available = available;
+    this.show({ mode });
+    this.tell({});
+  }
+
+  /** Changes what is given; the message and the errors are of the moment and go when they are not given again. */
+  tell(change: Partial<ExporterProgress> & { needsAttention?: boolean }): void {
+    const { needsAttention, ...told } = change;
+    this.progress = { ...this.progress, message: null, errors: [], ...told };
+    const { exporterId, state, message } = this.progress;
+    setCurrentDetails([`**${TITLES[state]}**`, markdownText(message ?? '')].filter(Boolean).join('\n\n'));
+    this.show({ exporterId, state, needsAttention: needsAttention ?? state === 'needs_credentials' });
+  }
+
+  /** Only what differs from what is shown already: each upsert is billed and stands in the history. */
+  private show(values: Indexed): void {
+    const changed = Object.fromEntries(
+      Object.entries(values).filter(([name, value]) => this.shown[name as keyof Indexed] !== value),
+    ) as Indexed;
+    const pairs = searchAttributes(changed).filter(({ key }) => this.available.includes(key.name));
+    if (pairs.length === 0) return;
+    this.shown = { ...this.shown, ...changed };
+    upsertSearchAttributes(pairs);
+  }
+}
+
+const TITLES: Record<ExporterProgress['state'], string> = {
+  started: 'Under way',
+  needs_credentials: 'Waits for portal credentials',
+  activation_pending: 'Waits for the authority to open API access',
+  ready: 'Ready',
+  refused: 'Refused',
+};

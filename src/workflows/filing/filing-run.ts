@@ -1,0 +1,306 @@
+/** One filing's run: where it stands, what people have asked of it, and the one place that moves it. */
+import {
+  ActivityFailure,
+  allHandlersFinished,
+  condition,
+  continueAsNew,
+  log,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { OpenedFiling } from '../../activities/filings/open-filing';
+import type { ReadSettingsResult } from '../../activities/filings/settings';
+import type {
+  AbandonArgs,
+  ApproveArgs,
+  FileInput,
+  FilingCounts,
+  FilingResult,
+  ResolveArgs,
+} from '../../domain/contracts';
+import { isEnd, isPause, needsAttention, type FilingState } from '../../domain/filing/states';
+import type { Finding } from '../../domain/rules/finding';
+import { explainedMs } from '../../domain/service/due';
+import { resumeInput } from '../../domain/filing/resume-input';
+import { summaryText } from '../../domain/text';
+import { calls } from '../activity-profiles';
+import { FilingEnded, FilingGivenUp, FilingMovedOn } from './filing-ends';
+import { showFiling } from './show-filing';
+
+export { FilingEnded, FilingGivenUp, FilingMovedOn };
+
+const NO_ROWS: FilingCounts = { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 };
+
+export interface Event {
+  kind: string;
+  text: string;
+  who?: string;
+  data?: unknown;
+}
+
+export interface Attention {
+  /** What a person should know or do. */
+  attention?: string | null;
+  /** For states that need nobody as such, but do now. */
+  needsAttention?: boolean;
+  /** How long the filing then waits on purpose, beyond what its state explains. */
+  waitMs?: number;
+}
+
+export class FilingRun {
+  settings!: ReadSettingsResult;
+  filing: OpenedFiling | null = null;
+  state: FilingState = 'checking';
+  attention: string | null = null;
+  counts: FilingCounts = NO_ROWS;
+  errors: Finding[] = [];
+  requestId: string | null = null;
+  dgftAckId: string | null = null;
+  /** Whether anything of the filing is, or may be, at the service. */
+  sent = false;
+  /** What somebody should look at for as long as the filing is under way, whatever its state. */
+  standing: string | null = null;
+  /** Whether a person has been asked about an unknown outcome. */
+  asked = false;
+  cancelRequested = false;
+  abandon: AbandonArgs | null = null;
+  approval: ApproveArgs | null = null;
+  /** The attempt that a resolve can answer now; null: none. */
+  inQuestion: string | null = null;
+  resolution: ResolveArgs | null = null;
+  /** The last resolve that the ledger or the service contradicted, and how. */
+  refusedResolution: { args: ResolveArgs; message: string } | null = null;
+  /** How often our own access was tried again in a row, and when last (ms since the epoch). */
+  readonly access = { tries: 0, triedAt: 0 };
+  /** The newest credentials that were said to be valid. */
+  renewedCredentials = 0;
+  /** Whether the run has nothing left to do. */
+  over = false;
+  /** When the next move is due at the latest (ms since the epoch); null while the filing waits for a person. */
+  dueAt: number | null = null;
+  /** Whether the ledger has still to be read: until then nothing can be said of the filing. */
+  reading = true;
+  /** Whether a request is being asked about, so that a person may name another one. */
+  following = false;
+  /** The state that a pause interrupts, and leads back to. */
+  working: FilingState = 'checking';
+  /** The ledger knows of other moves than this run. */
+  private movedOn = false;
+  /** Moves that the ledger has recorded, and the number of the one that is shown. */
+  private seq = 0;
+  private shownSeq = 0;
+  private moving: Promise<void> = Promise.resolve();
+
+  constructor(readonly input: FileInput) {}
+
+  /** Takes over what the ledger recorded. */
+  adopt(filing: OpenedFiling): void {
+    this.filing = filing;
+    this.state = filing.state;
+    this.working = isPause(filing.state) ? 'checking' : filing.state;
+    this.movedOn = false;
+    this.abandon ??= filing.wishes.abandon ?? null;
+    this.approval ??= filing.wishes.approve ?? null;
+    this.resolution ??= filing.wishes.resolve ?? null;
+    const explained = explainedMs(filing.state, this.settings, filing.counts.certified);
+    this.dueAt = explained === null ? null : Date.now() + explained;
+    this.seq = filing.seq;
+    this.shownSeq = filing.seq;
+    this.attention = filing.attention;
+    this.asked = filing.asked;
+    this.counts = filing.counts;
+    this.requestId = filing.submissions[0]?.requestId ?? null;
+    this.dgftAckId = filing.submissions[0]?.dgftAckId ?? null;
+    this.sent = filing.submissions.some(
+      ({ state, lastAttempt }) =>
+        (state !== 'planned' && state !== 'released') ||
+        lastAttempt?.state === 'sending' ||
+        lastAttempt?.state === 'answered',
+    );
+    this.show('taken up from the ledger', filing.needsAttention);
+  }
+
+  private get recorded(): OpenedFiling {
+    if (!this.filing) throw new Error('The filing is not recorded yet.');
+    return this.filing;
+  }
+
+  get filingId(): string {
+    return this.recorded.filingId;
+  }
+
+  get exporterId(): string {
+    return this.filing?.exporterId ?? this.input.exporterId;
+  }
+
+  /** Whether the ledger was read, and nothing is known to have moved since. */
+  get upToDate(): boolean {
+    return !this.reading && !this.movedOn;
+  }
+
+  /** Waits until the ledger was read, so that what people ask is judged by what it says. */
+  async known(): Promise<void> {
+    await condition(() => this.upToDate);
+  }
+
+  /** Refuses a resolve that has nothing left to answer; kept, it would be taken for an answer to the next question. */
+  refuseResolution(message: string): void {
+    if (this.resolution) this.refusedResolution = { args: this.resolution, message };
+    this.resolution = null;
+  }
+
+  /** Whether somebody gave the filing up. A cancel counts only while nothing is at the service. */
+  get givenUp(): boolean {
+    return this.abandon !== null || (this.cancelRequested && !this.sent);
+  }
+
+  /** Whether the run has to stop where it waits. */
+  get stopped(): boolean {
+    return this.movedOn || this.givenUp;
+  }
+
+  /** @throws FilingMovedOn when the ledger is elsewhere, FilingGivenUp when somebody gave the filing up. */
+  stopIfGivenUp(): void {
+    if (this.movedOn) throw new FilingMovedOn('the ledger knows of other moves');
+    if (this.givenUp) throw new FilingGivenUp('given up');
+  }
+
+  /** What a write decides on: the filing as far as this run knows it. */
+  get held(): { filingId: string; seq: number } {
+    return { filingId: this.filingId, seq: this.seq };
+  }
+
+  /** The answer of a write that was decided on by {@link held}. @throws FilingMovedOn when nothing was written */
+  agreed<T extends { differs: boolean }>(result: T): T {
+    if (result.differs) this.movedOn = true;
+    if (this.movedOn) throw new FilingMovedOn('the ledger knows of other moves');
+    return result;
+  }
+
+  /**
+   * Waits until `until` holds or the time is over; ends early when the filing is given up. A history that has grown long continues in
+   * a new run from here: everything that a wait depends on stands in the ledger.
+   */
+  async wait(ms: number, summary: string, until: () => boolean = () => false): Promise<void> {
+    const over = () => until() || this.stopped;
+    const about = { summary: summaryText(summary) };
+    await condition(() => over() || this.mayContinueAsNew, Math.max(1, Math.ceil(ms)), about);
+    this.stopIfGivenUp();
+    if (!over() && this.mayContinueAsNew) await this.continueAsNew();
+  }
+
+  /** Whether the history is long and nothing is open that would be lost with the run. */
+  private get mayContinueAsNew(): boolean {
+    const approving = this.approval !== null && this.state === 'awaiting_approval';
+    const wish = this.abandon !== null || approving || this.resolution !== null;
+    return this.filing !== null && !wish && workflowInfo().continueAsNewSuggested && allHandlersFinished();
+  }
+
+  private async continueAsNew(): Promise<never> {
+    await this.moving;
+    return continueAsNew<(input: FileInput) => Promise<FilingResult>>(this.resumeInput());
+  }
+
+  /** The input with which the filing goes on in a new run: everything else is in the ledger. */
+  resumeInput(): FileInput {
+    const { filingId, exporterId, reference, madeBy } = this.recorded;
+    const { mode, correction = 0 } = this.input;
+    return resumeInput({ filingId, mode, exporterId, reference, madeBy, correction });
+  }
+
+  /** Moves the filing on, in the ledger, in the lists and in the UI. One move at a time: each has to follow the last. */
+  move(state: FilingState, event: Event, attention: Attention = {}): Promise<void> {
+    return this.inTurn(() => this.moveNow(state, event, attention));
+  }
+
+  /** One write at a time, in the order in which they were asked for. */
+  inTurn(write: () => Promise<void>): Promise<void> {
+    const next = this.moving.then(write);
+    this.moving = next.catch(() => undefined);
+    return next;
+  }
+
+  /** Says that the filing does not move, unless it has moved meanwhile. */
+  askForAttention(text: string): Promise<void> {
+    return this.inTurn(async () => {
+      if (this.dueAt === null || this.dueAt > Date.now()) return;
+      await this.moveNow(this.state, { kind: 'not_moving', text }, { attention: text, needsAttention: true });
+    });
+  }
+
+  private async moveNow(state: FilingState, event: Event, asked: Attention): Promise<void> {
+    if (this.movedOn) throw new FilingMovedOn('the ledger knows of other moves');
+    this.state = state;
+    if (!isPause(state)) this.working = state;
+    this.shownSeq = this.seq + 1;
+    const standing = isEnd(state) ? null : this.standing;
+    this.attention = [asked.attention, standing].filter(Boolean).join(' ') || null;
+    const attentionNeeded = standing !== null || (asked.needsAttention ?? needsAttention(state));
+    this.show(event.text, attentionNeeded);
+    const explained = explainedMs(state, this.settings, this.counts.certified);
+    this.dueAt = explained === null ? null : Date.now() + explained + (asked.waitMs ?? 0);
+    if (!this.filing) return;
+    const recorded = await calls('ledger', { summary: `${state}: ${event.kind}` }).recordProgress({
+      filingId: this.filing.filingId,
+      seq: this.seq + 1,
+      state,
+      attention: this.attention,
+      needsAttention: attentionNeeded,
+      dueAt: this.dueAt,
+      event,
+    });
+    this.agreed(recorded);
+    this.seq += 1;
+    this.counts = recorded.counts;
+    this.show(event.text, attentionNeeded);
+  }
+
+  /** Keeps a line of the story without moving. It only helps: where it cannot be written for a while, the filing goes on. */
+  async note(event: Event): Promise<void> {
+    if (!this.filing) return;
+    const { filingId } = this.filing;
+    await this.tryTo(() => calls('note', { summary: event.kind }).noteEvent({ filingId, ...event }));
+  }
+
+  /** Says, where people look, that the workflow is about to fail. */
+  async failing(problem: string): Promise<void> {
+    this.attention = problem;
+    if (!this.filing) return;
+    this.show(problem, true);
+    const { filingId } = this.filing;
+    await this.tryTo(() => calls('note', { summary: 'The workflow fails' }).tellRunProblem({ filingId, problem }));
+  }
+
+  /** Makes a write that only helps: where it cannot be made for a while, the filing goes on. */
+  private async tryTo(write: () => Promise<unknown>): Promise<void> {
+    try {
+      await write();
+    } catch (error) {
+      if (!(error instanceof ActivityFailure)) throw error;
+      log.warn('what only helps could not be written', { error });
+    }
+  }
+
+  get ended(): boolean {
+    return isEnd(this.state);
+  }
+
+  result(): FilingResult {
+    return {
+      filingId: this.filing?.filingId ?? null,
+      workflowId: workflowInfo().workflowId,
+      reference: this.filing?.reference ?? this.input.reference ?? '',
+      state: this.state,
+      requestId: this.requestId,
+      dgftAckId: this.dgftAckId,
+      counts: this.counts,
+      attention: this.attention,
+      asked: this.asked,
+      seq: this.shownSeq,
+      errors: this.errors,
+    };
+  }
+
+  private show(text: string, attentionNeeded: boolean): void {
+    showFiling(this, this.filing?.reference, text, attentionNeeded);
+  }
+}

@@ -1,0 +1,176 @@
+/** From settled rows to the end: certificate details, PDFs, and how it all came out. */
+import { executeChild, startChild, TemporalFailure, workflowInfo } from '@temporalio/workflow';
+import type { FilingCounts } from '../../domain/contracts';
+import { mayFollow, type FilingState } from '../../domain/filing/states';
+import { ACCESS, delayMs } from '../../domain/service/retry-table';
+import { calls } from '../activity-profiles';
+import type { collectCertificates } from '../collect-certificates';
+import { readFailure, type ReadFailure } from '../failures';
+import type { FilingRun } from './filing-run';
+import { interruptible } from './interruptible';
+import { orNoted } from './or-noted';
+import { untilOverdue, type OverdueMark } from './overdue';
+import { pauseOf, throughPauses, waitOut } from './pauses';
+
+/** Details are asked for this often; they add to what the status says, so their absence stops nothing. */
+const DETAIL_ROUNDS = 5;
+const FIRST_DETAIL_PAUSE_MS = 60_000;
+const OPEN_ROWS_LOOK_MS = 60 * 60_000;
+
+/** Collects what the certified rows have coming and moves the filing to its end. */
+export async function finishFiling(run: FilingRun): Promise<void> {
+  if (run.filing) run.filing.collectingSince ??= Date.now();
+  await run.move('collecting', { kind: 'collecting', text: 'the rows are settled; certificates are collected' });
+  for (;;) {
+    if (run.counts.certified > 0 || run.counts.open > 0) {
+      const complete = await fetchDetails(run);
+      await untilOverdue(run, pdfsOverdue(run), () => archivePdfs(run));
+      if (!complete) await fetchMissingDetails(run);
+    }
+    const { state, counts } = await readEnd(run);
+    run.counts = counts;
+    if (state !== null) return end(run, state);
+    await waitForOpenRows(run);
+  }
+}
+
+function readEnd({ filingId }: FilingRun): Promise<{ state: FilingState | null; counts: FilingCounts }> {
+  return calls('ledger', { summary: 'Read the filing’s outcome' }).readEnd({ filingId });
+}
+
+/** The authority answered for a row in a way that settles nothing: what is not known must not be called rejected. */
+async function waitForOpenRows(run: FilingRun): Promise<void> {
+  const { filingId } = run;
+  const { open } = run.counts;
+  const attention =
+    `${open} rows have no outcome, although the authority has answered for their request. Certificates are looked for every hour. ` +
+    `Look at the portal; ebrc abandon ${filingId} --note TEXT ends the filing and keeps these rows protected.`;
+  if (run.state !== 'overdue') {
+    await run.move('overdue', { kind: 'rows_open', text: `${open} rows have no outcome` }, { attention });
+  }
+  await run.wait(OPEN_ROWS_LOOK_MS, 'Look for the outcome of the open rows');
+}
+
+/** Ends the filing, from whatever state it is in, and hands its workbook back. */
+export async function end(run: FilingRun, state: FilingState, who?: string): Promise<void> {
+  if (run.state === 'overdue' && !mayFollow('overdue', state)) {
+    await run.move('collecting', { kind: 'collected', text: 'the certificates are collected' });
+  }
+  const text: Partial<Record<FilingState, string>> = {
+    certified: 'every row has its certificate',
+    partly_certified: 'some rows have their certificate, the others need a correction',
+    rejected: 'the authority rejected every row',
+    needs_correction: 'refused before anything was accepted',
+    abandoned: 'given up',
+  };
+  const { errored } = run.counts;
+  const attention =
+    state === 'partly_certified' || state === 'rejected' || state === 'needs_correction'
+      ? `${errored > 0 ? `${errored} rows` : 'It'} can be corrected and filed again: ebrc correct ${run.filingId} FILE`
+      : null;
+  await run.move(state, { kind: state, text: text[state] ?? state, who }, { attention });
+  if (state !== 'abandoned' && run.counts.errored > 0) await annotate(run);
+}
+
+/** @returns whether every certified row has its details now. */
+async function fetchDetails(run: FilingRun): Promise<boolean> {
+  const { filingId, exporterId } = run;
+  const about = { summary: 'Fetch the certificate details', rateClass: 'details' as const, exporterId };
+  const found = await orNoted(run, { kind: 'no_details', text: 'The certificate details could not be read' }, () =>
+    throughPauses(run, () =>
+      interruptible(run, () => calls('helpful', about).fetchCertificates({ filingId, exporterId })),
+    ),
+  );
+  if (found === null) return false;
+  if (found.problem) await run.note({ kind: 'no_details', text: found.problem });
+  return found.withoutDetail === 0 || found.problem !== null;
+}
+
+async function fetchMissingDetails(run: FilingRun): Promise<void> {
+  for (let round = 0; round < DETAIL_ROUNDS; round += 1) {
+    const pause = Math.min(FIRST_DETAIL_PAUSE_MS, run.settings.pollMinMs) * 2 ** round;
+    if (round > 0) await run.wait(pause, 'Look for the missing certificate details again');
+    if (await fetchDetails(run)) return;
+  }
+  await run.note({ kind: 'details_missing', text: 'the service still shows no details for some certificates' });
+}
+
+/**
+ * A child collects the PDFs, for hours where there are many. What needs a person comes back here and is waited out; a child that
+ * somebody ended is started again.
+ */
+async function archivePdfs(run: FilingRun): Promise<void> {
+  for (let round = 1; ; round += 1) {
+    const failure = await collect(run, round);
+    if (!failure) return;
+    if (pauseOf(failure) === null) {
+      await run.note({ kind: 'collecting_again', text: failure.message });
+      // As with a certificate that is not there yet, an operator who polls more often gets it sooner.
+      await run.wait(Math.min(delayMs(ACCESS, round), run.settings.pollMaxMs), 'Collect the certificates again');
+      continue;
+    }
+    await waitOut(run, failure);
+  }
+}
+
+/** Rows of a filing that was given up may be certified: their PDFs are collected without it. It only helps. */
+export async function collectAlone(run: FilingRun): Promise<void> {
+  const { filingId, exporterId, counts } = run;
+  if (counts.certified <= counts.archived) return;
+  try {
+    await startChild<typeof collectCertificates>('collectCertificates', {
+      workflowId: `${workflowInfo().workflowId}/certificates/abandoned`,
+      args: [{ filingId, exporterId }],
+      priority: { fairnessKey: exporterId.slice(0, 64) },
+      parentClosePolicy: 'ABANDON',
+    });
+  } catch (error) {
+    if (!(error instanceof TemporalFailure)) throw error;
+    await run.note({ kind: 'not_collected', text: readFailure(error).message });
+  }
+}
+
+/** One collection. @returns why it stopped before the end, or null */
+async function collect(run: FilingRun, round: number): Promise<ReadFailure | null> {
+  const { filingId, exporterId } = run;
+  const workflowId = `${workflowInfo().workflowId}/certificates/${round}`;
+  try {
+    const collected = await interruptible(run, () =>
+      executeChild<typeof collectCertificates>('collectCertificates', {
+        workflowId,
+        args: [{ filingId, exporterId }],
+        priority: { fairnessKey: exporterId.slice(0, 64) },
+      }),
+    );
+    return collected.failure;
+  } catch (error) {
+    // Whatever became of the child, terminated by hand, say, or still running for an earlier run: the filing goes on.
+    if (!(error instanceof TemporalFailure)) throw error;
+    return readFailure(error);
+  }
+}
+
+/** Certificates that do not appear for long need attention; they go on being asked for. */
+function pdfsOverdue(run: FilingRun): OverdueMark {
+  const { overdueAfterMs, rateWindowMs } = run.settings;
+  // Five PDFs a minute is what the service allows: a large filing is not overdue for being large.
+  const within = overdueAfterMs + (run.counts.certified / 5) * rateWindowMs;
+  const since = run.filing?.collectingSince ?? Date.now();
+  return {
+    // Counted from when the collection began, whichever run began it.
+    afterMs: Math.max(1, since + within - Date.now()),
+    summary: 'Until the certificates are overdue',
+    during: 'collecting',
+    text: 'PDFs are missing',
+    attention: 'The authority certified the rows, but some PDFs cannot be had yet. They go on being asked for.',
+  };
+}
+
+/** The caller's own workbook, with what went wrong in its cells. It only helps: the filing has ended without it. */
+async function annotate(run: FilingRun): Promise<void> {
+  if (!run.filing?.hasWorkbook) return;
+  const { filingId } = run;
+  await orNoted(run, { kind: 'not_annotated', text: 'The errors could not be written into the workbook' }, () =>
+    calls('document', { summary: 'Write the errors into the workbook' }).annotateFiling({ filingId }),
+  );
+}

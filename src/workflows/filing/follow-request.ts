@@ -1,0 +1,154 @@
+/** From the acknowledgement to an outcome for every record: polling, however long the authority takes. */
+import { ActivityFailure } from '@temporalio/workflow';
+import type { FetchedCertificates } from '../../activities/certificates/certificates';
+import type { SubmissionStage } from '../../activities/filings/open-filing';
+import type { PollResult } from '../../activities/filings/poll-status';
+import { attemptIdOf } from '../../domain/filing/attempt';
+import { ACCESS, delayMs } from '../../domain/service/retry-table';
+import { calls } from '../activity-profiles';
+import { readFailure, type ReadFailure } from '../failures';
+import { FilingMovedOn, type FilingRun } from './filing-run';
+import { interruptible, Interrupted } from './interruptible';
+import { orNoted } from './or-noted';
+import { untilOverdue } from './overdue';
+import { throughPauses } from './pauses';
+import { adoptSaidRequest } from './request-check';
+import { settleUnknownRequest } from './unknown-request';
+
+/** Follows a request to its end; the submission's rows are settled then. */
+export async function followRequest(run: FilingRun, stage: SubmissionStage): Promise<void> {
+  const due = (stage.submittedAt ?? Date.now()) + run.settings.overdueAfterMs;
+  // A run that takes up an overdue request leaves the filing as it is; another submission of it may be in time.
+  if (run.state !== 'overdue' || due > Date.now()) {
+    await run.move('processing', { kind: 'processing', text: `request ${stage.requestId} is with the authority` });
+  }
+  const mark = {
+    afterMs: Math.max(1, due - Date.now()),
+    summary: 'Until the request is overdue',
+    during: 'processing' as const,
+    text: 'no outcome in time',
+    attention:
+      `Request ${stage.requestId} has no outcome ${Math.round(run.settings.overdueAfterMs / 60_000)} minutes after its ` +
+      `submission. It goes on being polled. Ask the service about it, or: ebrc abandon ${run.filingId} --note TEXT.`,
+  };
+  run.following = true;
+  run.inQuestion = stage.lastAttempt?.attemptId ?? null;
+  try {
+    await untilOverdue(run, mark, () => poll(run, stage));
+  } finally {
+    run.following = false;
+    // A resolve that came with the last look has nothing left to say; kept, it would hold the end up for ever.
+    run.resolution = null;
+  }
+}
+
+async function poll(run: FilingRun, stage: SubmissionStage): Promise<void> {
+  for (let refusals = 0; ;) {
+    let polled: PollResult;
+    try {
+      polled = await throughPauses(run, () =>
+        interruptible(
+          run,
+          () => look(run, stage),
+          () => run.resolution !== null,
+        ),
+      );
+    } catch (error) {
+      if (error instanceof ActivityFailure) {
+        refusals += 1;
+        await askAgainLater(run, stage, readFailure(error), refusals);
+      } else if (error instanceof Interrupted) await takeRequestId(run, stage);
+      else throw error;
+      continue;
+    }
+    if (polled.outcome === 'unknown_request') {
+      const known = await settleUnknownRequest(run, stage, {
+        status: () => throughPauses(run, () => interruptible(run, () => look(run, stage))),
+        certificates: () => certificatesOf(run, stage),
+        answer: () => takeRequestId(run, stage),
+      });
+      if (known === null) {
+        stage.state = 'terminal';
+        return;
+      }
+      polled = known;
+    }
+    if (polled.outcome === 'sister') throw new FilingMovedOn('another attempt of the submission is looked into');
+    if (polled.outcome === 'terminal' || (await filledByDetails(run, stage))) {
+      stage.state = 'terminal';
+      return;
+    }
+    await run.wait(
+      Math.max(run.settings.rateWindowMs, run.settings.pollMaxMs),
+      'Not every record has an outcome yet',
+      () => run.resolution !== null,
+    );
+  }
+}
+
+/** What was filed is asked about until the service answers, however it refuses: somebody has to see why it does. */
+async function askAgainLater(
+  run: FilingRun,
+  stage: SubmissionStage,
+  { message }: ReadFailure,
+  refusals: number,
+): Promise<void> {
+  const attention = `Request ${stage.requestId} cannot be asked about: ${message} It is tried again by itself, within 15 minutes.`;
+  await run.move(run.state, { kind: 'poll_refused', text: message }, { attention, needsAttention: true });
+  await run.wait(delayMs(ACCESS, refusals), 'Ask about the request again', () => run.resolution !== null);
+  if (run.resolution) await takeRequestId(run, stage);
+}
+
+function look(run: FilingRun, stage: SubmissionStage): Promise<PollResult> {
+  const { filingId, exporterId } = run;
+  return calls('poll', { summary: `Status of request ${stage.requestId}`, rateClass: 'api', exporterId }).pollStatus({
+    filingId,
+    submission: stage.submission,
+    exporterId,
+    requestId: stage.requestId ?? '',
+    submittedAt: stage.submittedAt ?? Date.now(),
+    failedAck: stage.ackStatus?.trim().toLowerCase() === 'failed',
+    ackErrors: stage.ackErrors ?? [],
+  });
+}
+
+/** The authority is done but did not say for which rows: fetch-details may. */
+async function filledByDetails(run: FilingRun, stage: SubmissionStage): Promise<boolean> {
+  return (await certificatesOf(run, stage))?.open === 0;
+}
+
+function certificatesOf(run: FilingRun, { submission }: SubmissionStage): Promise<FetchedCertificates | null> {
+  const { filingId, exporterId } = run;
+  const about = { summary: 'Fill rows from the certificate details', rateClass: 'details' as const, exporterId };
+  return orNoted(run, { kind: 'no_details', text: 'The certificate details could not be read' }, () =>
+    throughPauses(run, () =>
+      interruptible(run, () => calls('api', about).fetchCertificates({ filingId, exporterId, submission })),
+    ),
+  );
+}
+
+/** A person knows better under which request id the submission is processed. */
+async function takeRequestId(run: FilingRun, stage: SubmissionStage): Promise<void> {
+  const resolution = run.resolution;
+  if (!resolution) return;
+  if (!resolution.requestId) {
+    const message = `The service answered with request ${stage.requestId}: that is what is looked into.`;
+    run.refusedResolution = { args: resolution, message };
+    run.resolution = null;
+    return;
+  }
+  const { by, note, requestId } = resolution;
+  const attemptId = stage.lastAttempt?.attemptId ?? attemptIdOf(run.filingId, stage.submission, 1);
+  const adopted = await adoptSaidRequest(run, attemptId, { by, requestId });
+  if (adopted.doubt !== null) {
+    run.refusedResolution = { args: resolution, message: `${adopted.doubt}.` };
+    await run.note({ kind: 'resolve_refused', who: by, text: adopted.doubt, data: { requestId, attemptId } });
+    run.resolution = null;
+    return;
+  }
+  stage.requestId = requestId;
+  stage.submittedAt = adopted.submittedAt;
+  if (stage.submission === 1) run.requestId = requestId;
+  await run.move('processing', { kind: 'resolved', who: by, text: note, data: { requestId, attemptId } });
+  run.resolution = null;
+}

@@ -1,0 +1,192 @@
+import { condition, workflowInfo } from '@temporalio/workflow';
+import type { CheckResult } from '../../activities/exporters/credentials';
+import type { ExporterState } from '../../activities/exporters/exporters';
+import type { ErrorKind } from '../../domain/service/error-kinds';
+import { overdueDelay, waitForActivation } from '../exporter/activation';
+import { calls } from '../activity-profiles';
+import { checkSubmission, checkVersion, type Submissions } from '../exporter/credential-submissions';
+import type { ExporterStory } from '../exporter/exporter-progress';
+import { readFailure } from '../failures';
+import { patiently } from '../exporter/patiently';
+
+const MINUTE_MS = 60_000;
+/** Without a submission the exporter is looked at again all the same: it may have been validated elsewhere. */
+const LOOKS_MS = [15, 30, 60, 120, 360].map((minutes) => minutes * MINUTE_MS);
+
+/** Failures of a refresh that mean that the stored portal credentials do not work. */
+const CREDENTIAL_KINDS: readonly ErrorKind[] = ['credentials_invalid', 'account_locked', 'credentials_missing'];
+const UNKNOWN_CLIENT = 'customer_not_found';
+const PENDING = 'activation_pending';
+/** Credentials may be linked elsewhere, so the refresh is tried again at each look. */
+const NONE_ON_FILE = 'credentials_missing';
+
+export interface ReadyContext {
+  story: ExporterStory;
+  submissions: Submissions;
+  beforeWait: () => Promise<void>;
+  /** Whether better credentials came by another way since it was last asked. */
+  takeRenewed: () => boolean;
+  isRenewed: () => boolean;
+}
+
+/** Why a person is asked for credentials, and which ones were found wanting. */
+interface Need {
+  code: string;
+  message: string;
+  versionSeen?: number;
+}
+
+type Step = { go: 'on'; exporter: ExporterState } | { go: 'ask'; need: Need } | { go: 'end' };
+
+/** From a client that exists to one that can file: validated, active, its IRMs in the ledger. Ends refused or ready. */
+export async function makeReady(context: ReadyContext): Promise<void> {
+  const { story } = context;
+  let step = await readExporter(context);
+  for (let pendingAnswers = 0; step.go !== 'end';) {
+    step = await validate(context, step);
+    if (step.go !== 'on') continue;
+    const exporter = await waitForActivation(story, step.exporter, async () => {
+      await context.beforeWait();
+      const again = await readExporter(context);
+      return again.go === 'on' ? again.exporter : { exporterId: '', readiness: 'created', activatesAt: null };
+    });
+    if (exporter.readiness !== 'ready') {
+      // Deactivated, or gone, while it waited: it is validated again, or a person is asked.
+      step = await readExporter(context);
+      continue;
+    }
+    const refreshed = await refresh(context, exporter);
+    if (refreshed !== PENDING) {
+      step = refreshed;
+      continue;
+    }
+    // The service calls it ready and the refresh says otherwise: the refresh is right, and the time is not known.
+    const waitMs = overdueDelay(pendingAnswers++);
+    const nextLook = new Date(Date.now() + waitMs).toISOString();
+    const message = `The service refuses the refresh because API access is not open yet. The next look is at ${nextLook}.`;
+    story.tell({ state: 'activation_pending', activatesAt: exporter.activatesAt, message });
+    await rest(context, waitMs);
+    step = await readExporter(context);
+  }
+}
+
+async function readExporter({ story, beforeWait }: ReadyContext): Promise<Step> {
+  const exporterId = idOf(story);
+  try {
+    const exporter = await patiently(story, { beforeWait, expected: [UNKNOWN_CLIENT] }, () =>
+      calls('api', { summary: 'Read the client', rateClass: 'api', exporterId }).readExporter({ exporterId }),
+    );
+    return { go: 'on', exporter };
+  } catch (error) {
+    return refuse(story, error);
+  }
+}
+
+/** Has whatever was submitted checked, in order; asks for more where that does not do. */
+async function validate(context: ReadyContext, from: Step & { go: 'on' | 'ask' }): Promise<Step> {
+  const { story, submissions, beforeWait } = context;
+  const check = { story, exporterId: idOf(story), beforeWait };
+  let step: Step = from;
+  while (step.go !== 'end') {
+    const submission = submissions.next();
+    if (submission) {
+      step = await stepOf(context, await checkSubmission(check, submission));
+    } else if (step.go === 'ask') {
+      step = await askForCredentials(context, step.need);
+    } else if (isValidated(step.exporter)) {
+      return step;
+    } else {
+      const { version } = await calls('ledger', { summary: 'Look for stored credentials' }).storedCredentials(check);
+      step =
+        version === null
+          ? { go: 'ask', need: NOTHING_SUBMITTED }
+          : await stepOf(context, await checkVersion(check, version));
+    }
+  }
+  return step;
+}
+
+const NOTHING_SUBMITTED: Need = {
+  code: 'credentials_missing',
+  message: 'No portal credentials were submitted for this exporter yet. Submit its DGFT user name and password.',
+};
+
+async function stepOf(context: ReadyContext, result: CheckResult): Promise<Step> {
+  if (result.outcome === 'validated') return { go: 'on', exporter: result.exporter };
+  if (result.outcome === 'superseded') return readExporter(context);
+  const need = { code: result.reason, message: result.message };
+  if (result.fixable) return { go: 'ask', need };
+  context.story.tell({ state: 'refused', message: need.message, errors: [need] });
+  return { go: 'end' };
+}
+
+/** Waits for a submission, for credentials that came by another way, or for a validation that was made elsewhere. */
+async function askForCredentials(context: ReadyContext, need: Need): Promise<Step> {
+  const { story, submissions } = context;
+  const exporterId = idOf(story);
+  const { workflowId } = workflowInfo();
+  const ledger = await calls('ledger', { summary: 'Read the ledger' }).exporterInLedger({ exporterId });
+  const awaited = { workflowId, exporterId, versionSeen: need.versionSeen ?? ledger.currentVersion };
+  const { code, message } = need;
+  story.tell({ state: 'needs_credentials', activatesAt: null, message, errors: [{ code, message }] });
+  const { retryNow } = await calls('ledger', { summary: 'Wait for credentials' }).awaitCredentials(awaited);
+  let step: Step = { go: 'ask', need };
+  for (let looks = 0; step.go === 'ask' && submissions.size === 0; looks += 1) {
+    const newer = retryNow || context.takeRenewed();
+    if (!newer) await rest(context, LOOKS_MS[Math.min(looks, LOOKS_MS.length - 1)] ?? MINUTE_MS);
+    if (submissions.size > 0) break;
+    const read = await readExporter(context);
+    if (read.go === 'end' || newer || context.takeRenewed()) step = read;
+    else if (read.go === 'on' && isValidated(read.exporter) && (!isValidated(ledger) || code === NONE_ON_FILE))
+      step = read;
+  }
+  await calls('ledger', { summary: 'Wait no longer' }).stopAwaitingCredentials({ workflowId });
+  return step;
+}
+
+/** Sleeps until something is submitted or renewed, at most as long as given. */
+async function rest({ beforeWait, submissions, isRenewed }: ReadyContext, ms: number): Promise<void> {
+  await beforeWait();
+  await condition(() => submissions.size > 0 || isRenewed(), ms, { summary: 'Looked at again' });
+}
+
+/** Refreshes the IRMs live and reads them; `activation_pending` where the service is not open yet. */
+async function refresh({ story, beforeWait }: ReadyContext, exporter: ExporterState): Promise<Step | typeof PENDING> {
+  const { exporterId } = exporter;
+  story.tell({ state: 'started', activatesAt: null, message: 'API access is open; the IRMs are being read.' });
+  const expected: ErrorKind[] = [...CREDENTIAL_KINDS, UNKNOWN_CLIENT, PENDING];
+  try {
+    await patiently(story, { beforeWait, expected }, () =>
+      calls('api', { summary: 'Refresh the IRMs', rateClass: 'irm-refresh', exporterId }).refreshIrms({ exporterId }),
+    );
+    const { irmCount } = await patiently(story, { beforeWait, expected: [UNKNOWN_CLIENT] }, () =>
+      calls('api', { summary: 'Read the IRMs', rateClass: 'api', exporterId }).readIrms({ exporterId }),
+    );
+    story.tell({ state: 'ready', irmCount });
+    return { go: 'end' };
+  } catch (error) {
+    const { kind, message, details } = readFailure(error);
+    if (kind === PENDING) return PENDING;
+    if (kind === null || !CREDENTIAL_KINDS.includes(kind)) return refuse(story, error);
+    return { go: 'ask', need: { code: kind, message, versionSeen: details.credentialsVersion } };
+  }
+}
+
+/** Ends an onboarding whose client the service does not know; anything else is not ours to swallow. */
+function refuse(story: ExporterStory, error: unknown): Step {
+  const { kind: code } = readFailure(error);
+  if (code !== UNKNOWN_CLIENT) throw error;
+  const message = 'The service has no such client in the mode of the API key any more. Onboard the exporter again.';
+  story.tell({ state: 'refused', message, errors: [{ code, message }] });
+  return { go: 'end' };
+}
+
+function isValidated({ readiness }: Pick<ExporterState, 'readiness'>): boolean {
+  return readiness === 'ready' || readiness === 'activation_pending';
+}
+
+function idOf(story: ExporterStory): string {
+  const { exporterId } = story.view;
+  if (exporterId === null) throw new Error('The exporter is not created yet.');
+  return exporterId;
+}

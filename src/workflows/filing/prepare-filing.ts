@@ -1,0 +1,72 @@
+/** Everything before the submission: activation, fresh balances, their reservation, approval. */
+import type { StoredAnswer } from '../../domain/filing/attempt';
+import type { Finding } from '../../domain/rules/finding';
+import { calls } from '../activity-profiles';
+import type { FilingRun } from './filing-run';
+import { interruptible } from './interruptible';
+import { orNoted } from './or-noted';
+import { throughPauses, waitForActivation } from './pauses';
+
+/** A balance older than this is read again before it is relied on. */
+const FRESH_BALANCE_MS = 60 * 60_000;
+
+/** The filing cannot be sent as it is. */
+export class FilingRefused extends Error {
+  override readonly name = 'FilingRefused';
+  constructor(
+    readonly submission: number | null,
+    readonly answer: StoredAnswer | null,
+    readonly errors: Finding[],
+  ) {
+    super('refused');
+  }
+}
+
+/**
+ * Makes sure that the filing may go out now. Called before the first submission and again after every wait.
+ * @throws FilingRefused when the balances do not allow it.
+ */
+export async function prepareFiling(run: FilingRun): Promise<void> {
+  const { filingId, exporterId } = run;
+  const ready = await calls('ledger', { summary: 'Is the exporter ready, are the balances fresh?' }).readReadiness({
+    filingId,
+    exporterId,
+  });
+  if (ready.apiState?.trim().toLowerCase() === 'activation_pending') await waitForActivation(run, ready.activatesAt);
+  if (ready.balancesReadAt === null || Date.now() - ready.balancesReadAt > FRESH_BALANCE_MS) await freshenBalances(run);
+  const { errors } = await calls('ledger', { summary: 'Check and reserve the balances' }).reserveBalances({
+    filingId,
+    exporterId,
+  });
+  if (errors.length > 0) throw new FilingRefused(null, null, errors);
+}
+
+/** Reads the balances live. A refresh that does not come about delays nothing: the known balances are used, and it is said. */
+export async function freshenBalances(run: FilingRun): Promise<void> {
+  const { exporterId } = run;
+  await orNoted(run, { kind: 'balances_stale', text: 'The IRMs could not be refreshed' }, () =>
+    throughPauses(run, () =>
+      interruptible(run, async () => {
+        const refresh = { summary: 'Refresh the IRMs', rateClass: 'irm-refresh' as const, exporterId };
+        await calls('helpful', refresh).refreshIrms({ exporterId });
+        await calls('helpful', { summary: 'Read the IRMs', rateClass: 'api', exporterId }).readIrms({ exporterId });
+      }),
+    ),
+  );
+}
+
+/** Waits for a second person, where the exporter or the filing asks for one. */
+export async function awaitApproval(run: FilingRun): Promise<void> {
+  const { filing } = run;
+  if (!filing?.approvalNeeded || filing.approvedBy) return;
+  const attention = `Waits for approval by somebody other than ${filing.madeBy}: ebrc approve ${filing.filingId}`;
+  await run.move('awaiting_approval', { kind: 'awaiting_approval', text: 'waits for approval' }, { attention });
+  while (!run.approval) await run.wait(24 * 3_600_000, 'Wait for approval', () => run.approval !== null);
+  const { by, note } = run.approval;
+  const record = calls('ledger', { summary: `Approved by ${by}` });
+  run.agreed(await record.recordApproval({ ...run.held, by, note }));
+  filing.approvedBy = by;
+  await run.move('checking', { kind: 'approved', text: `approved by ${by}`, who: by });
+  // Balances may have moved while the filing waited.
+  await prepareFiling(run);
+}

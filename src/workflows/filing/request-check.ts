@@ -1,0 +1,30 @@
+/** What a person says of a request, held against the service: a mistyped id would be polled for ever. */
+import { calls } from '../activity-profiles';
+import { readFailure } from '../failures';
+import type { FilingRun } from './filing-run';
+
+/** Takes over a request id that a person gave for an attempt, unless there is a doubt about it. */
+export async function adoptSaidRequest(
+  run: FilingRun,
+  attemptId: string,
+  { by, requestId }: { by: string; requestId: string },
+): Promise<{ doubt: string } | { doubt: null; submittedAt: number }> {
+  const doubt = await doubtAbout(run, requestId);
+  if (doubt !== null) return { doubt };
+  return calls('ledger', { summary: `Filed as ${requestId}, says ${by}` }).adoptRequestId({ attemptId, requestId });
+}
+
+/** Why a request id that a person gave cannot be taken, or null. One that cannot be checked now is not believed. */
+async function doubtAbout(run: FilingRun, requestId: string): Promise<string | null> {
+  const { exporterId } = run;
+  const about = { summary: `Does the service know request ${requestId}?`, rateClass: 'api' as const, exporterId };
+  try {
+    const { known } = await calls('helpful', about).knowsRequest({ exporterId, requestId });
+    if (known) return null;
+  } catch (error) {
+    const { kind, message } = readFailure(error);
+    if (kind === null) throw error;
+    return `the service cannot be asked about request ${requestId} now (${message}); answer again when it can`;
+  }
+  return `the service does not know request ${requestId} of this exporter; copy its id from the portal and answer again`;
+}

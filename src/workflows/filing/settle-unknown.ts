@@ -1,0 +1,135 @@
+/** A submission whose answer was lost: evidence is gathered, nothing is guessed, and a person is asked in the end. */
+import { continueAsNew, workflowInfo } from '@temporalio/workflow';
+import type { SubmissionStage } from '../../activities/filings/open-filing';
+import type { AttemptReading } from '../../domain/filing/attempt';
+import type { Evidence } from '../../activities/filings/settle';
+import { calls } from '../activity-profiles';
+import { FilingEnded, type FilingRun } from './filing-run';
+import { gather } from './gather-evidence';
+import { onceLedgerIsWhole } from './ledger-waits';
+import { resolve, type Settled } from './resolve-unknown';
+import type { Attempt } from './submit-filing';
+
+const ROUNDS_IN_WINDOW = 24;
+const SHORTEST_ROUND_MS = 5_000;
+const LONGEST_ROUND_MS = 10 * 60_000;
+const ROUND_AFTER_ASKING_MS = 60 * 60_000;
+/** More certificates than these are in the evidence, not in the question. */
+const CANDIDATES_NAMED = 5;
+
+/** Between two rounds of evidence: closer while an answer may appear, hourly once a person has been asked. */
+export function roundMs(settleAfterMs: number, asked: boolean): number {
+  const within = Math.min(LONGEST_ROUND_MS, Math.max(SHORTEST_ROUND_MS, settleAfterMs / ROUNDS_IN_WINDOW));
+  return asked ? Math.min(ROUND_AFTER_ASKING_MS, within * 6) : within;
+}
+
+/**
+ * Gathers evidence until an answer, a certificate for every row, or a person settles the submission. `answered`: the attempt has
+ * an answer already, without a request to ask about.
+ */
+export async function settleUnknown(
+  run: FilingRun,
+  stage: SubmissionStage,
+  attempt: Attempt,
+  reason: string,
+  answered = false,
+): Promise<Settled> {
+  run.inQuestion = attempt.attemptId;
+  try {
+    return await gatherUntilSettled(run, stage, attempt, { reason, answered });
+  } finally {
+    run.inQuestion = null;
+    // A resolve that came while the last round settled it has nothing left to say; kept, it would hold the end up for ever.
+    run.resolution = null;
+  }
+}
+
+async function gatherUntilSettled(
+  run: FilingRun,
+  stage: SubmissionStage,
+  attempt: Attempt,
+  { reason, answered }: { reason: string; answered: boolean },
+): Promise<Settled> {
+  const { submission } = stage;
+  const { attemptId } = attempt;
+  const { settleAfterMs } = run.settings;
+  // Of the attempt before, if a person was asked about that one.
+  run.asked = false;
+  await calls('ledger', { summary: 'The outcome is unknown' }).markRowsUnknown({ attemptId });
+  const first = await readAgain(run, attempt);
+  // The window counts from the mark: a run that takes the question over does not start it again.
+  const since = first.markedAt ?? Date.now();
+  const until = new Date(since + settleAfterMs).toISOString();
+  await run.move(
+    'outcome_unknown',
+    { kind: 'outcome_unknown', text: reason },
+    {
+      attention: `It is not known whether submission ${submission} was filed: ${reason}. Evidence is gathered until ${until}.`,
+    },
+  );
+  for (let asked = false; ;) {
+    const late = await readAgain(run, attempt);
+    if (late.filingEnded) throw new FilingEnded('The filing has ended.');
+    const known = answered && late.attemptId === attemptId;
+    if (!known && late.verdict === 'answered' && late.answer?.kind === 'accepted' && late.answer.requestId) {
+      return { outcome: 'answered', answer: late.answer, attemptId: late.attemptId };
+    }
+    if (late.verdict === 'not_sent') return notSentAfterAll(run, late.reason);
+    if (run.resolution) {
+      const resolved = await resolve(run, stage, attempt);
+      if (resolved) return resolved;
+    }
+    const evidence = await gather(run, stage, attempt);
+    if (evidence?.openRows === 0) return { outcome: 'settled' };
+    if (!asked && Date.now() - since >= settleAfterMs) {
+      asked = true;
+      run.asked = true;
+      await ask(run, stage, evidence);
+    }
+    if (workflowInfo().continueAsNewSuggested && !run.resolution) await continueAsNew(resumeInput(run));
+    await run.wait(roundMs(settleAfterMs, asked), 'Gather evidence again', () => run.resolution !== null);
+  }
+}
+
+function readAgain(run: FilingRun, { attemptId }: Attempt): Promise<AttemptReading> {
+  return onceLedgerIsWhole(run, () =>
+    calls('ledger', { summary: 'Has a late answer come?' }).readAttempt({ attemptId }),
+  );
+}
+
+/** The input with which a filing goes on in a new run: everything else is in the ledger. */
+export function resumeInput(run: FilingRun) {
+  const { mode, exporterId, reference, madeBy, correction } = run.input;
+  return { mode, exporterId, reference, madeBy, correction, resume: run.filingId };
+}
+
+/** The settle window is over: what was found is shown and a person decides. */
+async function ask(run: FilingRun, stage: SubmissionStage, evidence: Evidence | null): Promise<void> {
+  const { filingId } = run;
+  const candidates = [...new Set(evidence?.ambiguous.flatMap((each) => each.candidates))].slice(0, CANDIDATES_NAMED);
+  const moved = evidence?.balances.filter((balance) => balance.before !== balance.after).length ?? 0;
+  const found = [
+    `${evidence?.openRows ?? stage.rowCount} of ${stage.rowCount} rows have no certificate`,
+    `${moved} of ${evidence?.balances.length ?? 0} IRM balances changed since they were last read before the send (other filings may be why)`,
+    ...(candidates.length > 0
+      ? [`certificates ${candidates.join(', ')} may be theirs, but fit more than one way`]
+      : []),
+    ...(evidence?.problem ? [evidence.problem] : []),
+  ].join('; ');
+  const proven = evidence !== null && evidence.openRows < stage.rowCount;
+  const otherwise = proven ? 'which leaves the open rows to a correction' : 'which sends it again';
+  const attention =
+    `Was submission ${stage.submission} filed? ${found}. Look at the portal, then: ebrc resolve ${filingId} --as filed ` +
+    `--request-id R --note TEXT, or ebrc resolve ${filingId} --as not-filed --note TEXT, ${otherwise}.`;
+  await run.move('outcome_unknown', { kind: 'asked', text: 'a person is asked', data: evidence }, { attention });
+}
+
+/**
+ * A worker that was given up on woke and closed its attempt, because nothing was written or the service refused it. That
+ * is proof, so the rows are free to be sent again.
+ */
+async function notSentAfterAll(run: FilingRun, reason: string | null): Promise<Settled> {
+  const text = `nothing was sent after all (${reason ?? 'the attempt is closed'})`;
+  await run.move('submitting', { kind: 'not_sent', text });
+  return { outcome: 'resend' };
+}

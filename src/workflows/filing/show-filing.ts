@@ -1,0 +1,30 @@
+/** What a filing shows of itself in the Temporal UI and in its lists. */
+import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
+import { markdownText } from '../../domain/text';
+import type { FilingRun } from './filing-run';
+import { searchAttributes } from '../search-attributes';
+
+type Shown = Pick<FilingRun, 'state' | 'attention' | 'counts' | 'requestId' | 'exporterId' | 'settings'>;
+
+/** Tells where the filing stands, and whether somebody should look. */
+export function showFiling(run: Shown, reference: string | undefined, text: string, needsAttention: boolean): void {
+  const { rows, certified, archived, errored, open } = run.counts;
+  const lines = [
+    `**${run.state}**: ${markdownText(text)}`,
+    ...(run.attention ? [`> ${markdownText(run.attention)}`] : []),
+    `Rows ${rows}, certified ${certified}, PDFs archived ${archived}, errored ${errored}, open ${open}.`,
+    ...(run.requestId ? [`Request ${markdownText(run.requestId)}.`] : []),
+  ];
+  setCurrentDetails(lines.join('\n\n'));
+  const known = new Set(run.settings.searchAttributes);
+  // An attribute that the server does not know would fail the whole workflow task.
+  const pairs = searchAttributes({
+    exporterId: run.exporterId,
+    state: run.state,
+    requestId: run.requestId,
+    mode: run.settings.mode,
+    reference,
+    needsAttention,
+  }).filter((pair) => known.has(pair.key.name));
+  if (pairs.length > 0) upsertSearchAttributes(pairs);
+}

@@ -1,0 +1,259 @@
+/** Sending a submission: one attempt after another, and only after the one before was proven not to be sent. */
+import { sleep } from '@temporalio/workflow';
+import type { SubmissionStage } from '../../activities/filings/open-filing';
+import {
+  partsOfAttemptId,
+  type AttemptReading,
+  type AttemptState,
+  type StoredAnswer,
+} from '../../domain/filing/attempt';
+import { decide, delayMs } from '../../domain/service/retry-table';
+import type { ErrorKind } from '../../domain/service/error-kinds';
+import { calls } from '../activity-profiles';
+import { readFailure, type ReadFailure } from '../failures';
+import { FilingEnded, type FilingRun } from './filing-run';
+import { onceLedgerIsWhole } from './ledger-waits';
+import { orNoted } from './or-noted';
+import { pauseOf, throughPauses, waitOut } from './pauses';
+import { FilingRefused, prepareFiling } from './prepare-filing';
+import { settleUnknown } from './settle-unknown';
+
+export interface Attempt {
+  attemptId: string;
+}
+
+type Sent =
+  | { verdict: 'answered'; answer: StoredAnswer; attemptId: string }
+  | { verdict: 'not_sent'; failure: ReadFailure; answer: StoredAnswer | null }
+  | { verdict: 'unknown'; reason: string };
+
+/** After the HTTP time-out an answer may still be on its way into the ledger for this long. */
+const LATE_ANSWER_MS = 30_000;
+/** From this many attempts in a row that did not get through, somebody should look. */
+const ATTEMPTS_UNTIL_ATTENTION = 4;
+
+/**
+ * Brings one submission to the service: acknowledged (its stage says so afterwards), or settled by certificates.
+ * @throws FilingRefused when the service refuses it at the door, FilingGivenUp when a person gives it up, FilingEnded when
+ * the ledger says that the filing has ended.
+ */
+export async function submitOne(run: FilingRun, stage: SubmissionStage): Promise<void> {
+  let left = stage.lastAttempt && stage.lastAttempt.state !== 'not_sent' ? stage.lastAttempt : null;
+  for (let failures = 0; ;) {
+    const attempt = left ?? (await openNext(run, stage, failures > 0));
+    if (attempt === null) return;
+    // An attempt that an earlier run left, or that is sent already, is read and never sent again.
+    const sent: Sent =
+      left || attempt.state !== 'open' ? await readMarks(run, attempt, null) : await send(run, stage, attempt);
+    left = null;
+    if (sent.verdict === 'answered') {
+      if (await adopt(run, stage, { attemptId: sent.attemptId }, sent.answer)) return;
+      continue;
+    }
+    if (sent.verdict === 'unknown') {
+      if (await settle(run, stage, attempt, sent)) return;
+      continue;
+    }
+    failures += 1;
+    await notSent(run, stage, sent, failures);
+  }
+}
+
+/**
+ * The attempt to send with, or the one that the ledger says was sent already; null where the submission is past sending, as
+ * for a run that was reset. @throws FilingEnded when the ledger says that the filing has ended
+ */
+async function openNext(
+  run: FilingRun,
+  stage: SubmissionStage,
+  again: boolean,
+): Promise<(Attempt & { state: AttemptState }) | null> {
+  run.stopIfGivenUp();
+  run.refuseResolution('The last attempt was proven not to be sent, so there is nothing to resolve.');
+  if (again) await prepareFiling(run);
+  if (run.state !== 'submitting') {
+    const text = `submission ${stage.submission} of ${run.filing?.submissions.length ?? 1} with ${stage.rowCount} rows`;
+    await run.move('submitting', { kind: 'submitting', text });
+  }
+  await snapshot(run, stage);
+  run.stopIfGivenUp();
+  const { filingId } = run;
+  const { submission } = stage;
+  const open = () =>
+    onceLedgerIsWhole(run, () =>
+      calls('ledger', { summary: 'Open the next attempt' }).openAttempt({ filingId, submission }),
+    );
+  let opened = await open();
+  for (; opened.outcome === 'wait'; opened = await open()) await readCertificatesFirst(run, opened);
+  if (opened.outcome === 'ended') throw new FilingEnded(`The filing has ended as ${opened.state}.`);
+  if (opened.outcome === 'attempt') return opened;
+  if (opened.outcome === 'rows_gone') {
+    throw new FilingRefused(submission, { kind: 'rows_gone', message: opened.reason }, []);
+  }
+  const filing = await calls('ledger', { summary: 'Read where the filing stands' }).readFiling({ filingId });
+  Object.assign(
+    stage,
+    filing.submissions.find((each) => each.submission === submission),
+  );
+  run.sent ||= stage.state !== 'planned' && stage.state !== 'released';
+  if (submission === 1) run.requestId = stage.requestId;
+  return null;
+}
+
+/** After a restore of ledger and documents alike: what was sent in the time that is lost has to show first. */
+async function readCertificatesFirst(run: FilingRun, { until, from }: { until: number; from: number }): Promise<void> {
+  const text =
+    `ledger and documents were put back together: nothing is sent before ${new Date(until).toISOString()}, when the ` +
+    'exporter’s certificates are read for what was filed in the time that is lost';
+  await run.move(run.state, { kind: 'waits_after_restore', text }, { attention: text, needsAttention: true });
+  while (Date.now() < until) await run.wait(until - Date.now(), 'Wait for certificates after a restore');
+  const { exporterId } = run;
+  const about = {
+    summary: 'Read the certificates of the time that is lost',
+    rateClass: 'details' as const,
+    exporterId,
+  };
+  await throughPauses(run, () => calls('api', about).readAfterRestore({ exporterId, from }));
+  await prepareFiling(run);
+  await run.move(run.state, { kind: 'resumed', text: 'going on' });
+}
+
+/** Notes what exists before the send. Without it an unknown outcome can only be settled by a person; it stops nothing. */
+async function snapshot(run: FilingRun, stage: SubmissionStage): Promise<void> {
+  const { filingId, exporterId } = run;
+  const about = { summary: 'Note the certificates from before the send', rateClass: 'details' as const, exporterId };
+  await orNoted(run, { kind: 'no_snapshot', text: 'Certificates from before the send could not be read' }, () =>
+    throughPauses(run, () =>
+      calls('beforeSend', about).takeSnapshot({ filingId, submission: stage.submission, exporterId }),
+    ),
+  );
+}
+
+async function send(run: FilingRun, stage: SubmissionStage, attempt: Attempt): Promise<Sent> {
+  const { filingId, exporterId, filing } = run;
+  const args = { filingId, submission: stage.submission, exporterId, attemptId: attempt.attemptId };
+  const bulk = filing?.channel === 'bulk';
+  const about = {
+    summary: `${bulk ? 'Upload the workbook of' : 'Push'} submission ${stage.submission} (${stage.rowCount} rows)`,
+    rateClass: bulk ? ('bulk' as const) : ('push' as const),
+    exporterId,
+  };
+  try {
+    const answer = bulk ? await calls('submit', about).submitBulk(args) : await calls('submit', about).submitPush(args);
+    return { verdict: 'answered', answer, attemptId: attempt.attemptId };
+  } catch (error) {
+    return readMarks(run, attempt, readFailure(error));
+  }
+}
+
+/** What the ledger says of an attempt whose activity failed, was lost, or belonged to an earlier run. */
+async function readMarks(run: FilingRun, attempt: Attempt, failure: ReadFailure | null): Promise<Sent> {
+  const refusal = failure && wasRefused(failure) ? (failure.kind ?? undefined) : undefined;
+  const { attemptId } = attempt;
+  const about = { summary: 'Read what became of the attempt' };
+  const read = () =>
+    onceLedgerIsWhole(run, () => calls('ledger', about).readAttempt({ attemptId, ...(refusal ? { refusal } : {}) }));
+  let reading = await read();
+  // The exchange is over when its own activity says so; otherwise the request may still be under way somewhere.
+  if (reading.verdict === 'sending' && failure?.kind !== 'outcome_unknown') {
+    const over = (reading.markedAt ?? Date.now()) + run.settings.httpTimeoutMs + LATE_ANSWER_MS;
+    await sleep(Math.max(1, over - Date.now()), { summary: 'Wait for a late answer' });
+    reading = await read();
+  }
+  if (reading.filingEnded) throw new FilingEnded('The filing has ended.');
+  return judge(reading, failure);
+}
+
+function judge(reading: AttemptReading, failure: ReadFailure | null): Sent {
+  if (reading.verdict === 'answered' && reading.answer) {
+    return { verdict: 'answered', answer: reading.answer, attemptId: reading.attemptId };
+  }
+  if (reading.verdict === 'not_sent') {
+    const lost: ReadFailure = { kind: null, message: reading.reason ?? 'nothing was sent', details: {} };
+    return { verdict: 'not_sent', failure: failure ?? lost, answer: reading.answer };
+  }
+  return { verdict: 'unknown', reason: failure?.message ?? reading.reason ?? 'the worker that sent it was lost' };
+}
+
+/** Whether the service itself refused the submission, readably: then nothing of it was accepted. */
+function wasRefused({ kind, details }: ReadFailure): boolean {
+  return kind !== null && kind !== 'outcome_unknown' && kind !== 'unexpected' && typeof details.status === 'number';
+}
+
+/** Takes an answer over; one without a request id to ask about is settled like a lost answer. @returns false to send again. */
+async function adopt(run: FilingRun, stage: SubmissionStage, attempt: Attempt, answer: StoredAnswer): Promise<boolean> {
+  run.sent = true;
+  const { filingId } = run;
+  const adopted = await calls('ledger', { summary: 'Take the acknowledgement over' }).adoptAnswer({
+    filingId,
+    submission: stage.submission,
+    attemptId: attempt.attemptId,
+    answer,
+  });
+  stage.state = 'acknowledged';
+  stage.lastAttempt = { ...partsOfAttemptId(attempt.attemptId), attemptId: attempt.attemptId, state: 'answered' };
+  stage.requestId = adopted.requestId;
+  stage.ackStatus = adopted.ackStatus;
+  stage.submittedAt = adopted.submittedAt;
+  stage.ackErrors = adopted.errors;
+  if (stage.submission === 1) {
+    run.requestId = adopted.requestId;
+    run.dgftAckId = adopted.dgftAckId;
+  }
+  if (adopted.standing) run.standing = adopted.standing;
+  if (adopted.requestId) return true;
+  const reason = 'the service acknowledged it without a request id of its own to ask about';
+  return settle(run, stage, attempt, { reason, answered: true });
+}
+
+/** @returns false when the submission is to be sent again. */
+async function settle(
+  run: FilingRun,
+  stage: SubmissionStage,
+  attempt: Attempt,
+  { reason, answered = false }: { reason: string; answered?: boolean },
+): Promise<boolean> {
+  run.sent = true;
+  const outcome = await settleUnknown(run, stage, attempt, reason, answered);
+  if (outcome.outcome === 'answered') return adopt(run, stage, { attemptId: outcome.attemptId }, outcome.answer);
+  if (outcome.outcome === 'resend') {
+    run.sent =
+      run.filing?.submissions.some((each) => each.submission < stage.submission && each.state !== 'released') ?? false;
+    return false;
+  }
+  if (outcome.outcome === 'filed') {
+    stage.state = 'acknowledged';
+    stage.lastAttempt = { ...partsOfAttemptId(attempt.attemptId), attemptId: attempt.attemptId, state: 'sending' };
+    stage.requestId = outcome.requestId;
+    stage.submittedAt = outcome.submittedAt;
+    if (stage.submission === 1) run.requestId = outcome.requestId;
+  } else {
+    stage.state = 'settled';
+  }
+  return true;
+}
+
+/** Nothing was accepted: wait for what is missing, refuse the filing, or wait and let the next attempt come. */
+async function notSent(
+  run: FilingRun,
+  stage: SubmissionStage,
+  { failure, answer }: Extract<Sent, { verdict: 'not_sent' }>,
+  failures: number,
+): Promise<void> {
+  if (pauseOf(failure) !== null) {
+    await waitOut(run, failure);
+    return;
+  }
+  const kind: ErrorKind = failure.kind ?? 'not_sent';
+  const decision = decide(run.filing?.channel === 'bulk' ? 'bulkUpload' : 'pushIrm', kind);
+  if (decision.action === 'refuse') {
+    throw new FilingRefused(stage.submission, answer ?? { kind, message: failure.message }, []);
+  }
+  const schedule = 'schedule' in decision ? decision.schedule : { initialMs: 30_000, factor: 2, maxMs: 900_000 };
+  const wait = kind === 'rate_limited' ? run.settings.rateWindowMs : delayMs(schedule, failures);
+  const text = `nothing was sent (${failure.message}); attempt ${failures + 1} in ${Math.round(wait / 1000)} s`;
+  const stuck = failures >= ATTEMPTS_UNTIL_ATTENTION;
+  const attention = stuck ? `The submission has not got through ${failures} times: ${failure.message}` : null;
+  await run.move('submitting', { kind: 'not_sent', text }, { attention, needsAttention: stuck });
+  await run.wait(wait, `Send again after: ${failure.message}`.slice(0, 200));
+}

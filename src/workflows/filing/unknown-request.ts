@@ -1,0 +1,63 @@
+/** A Failed acknowledgement whose request the service does not know: perhaps nothing was filed, perhaps it appears late. */
+import type { FetchedCertificates } from '../../activities/certificates/certificates';
+import type { SubmissionStage } from '../../activities/filings/open-filing';
+import type { PollResult } from '../../activities/filings/poll-status';
+import { calls } from '../activity-profiles';
+import { FilingMovedOn, type FilingRun } from './filing-run';
+import { onceLedgerIsWhole } from './ledger-waits';
+import { FilingRefused } from './prepare-filing';
+import { roundMs } from './settle-unknown';
+
+interface Looks {
+  /** One look at the request's status. */
+  status: () => Promise<PollResult>;
+  /** One look at the certificates; null where it failed. */
+  certificates: () => Promise<FetchedCertificates | null>;
+  /** Answers what a person said meanwhile. */
+  answer: () => Promise<void>;
+}
+
+/**
+ * Looks for the request and for its certificates until the settle window since the send is over. Absence counts only then, when
+ * both looks worked and showed nothing. @returns what the status says once the request is known, null once every row has its
+ * certificate. @throws FilingRefused when nothing was filed
+ */
+export async function settleUnknownRequest(
+  run: FilingRun,
+  stage: SubmissionStage,
+  { status, certificates, answer }: Looks,
+): Promise<PollResult | null> {
+  const { filingId } = run;
+  const { submission, rowCount } = stage;
+  const requestId = stage.requestId ?? '';
+  const { settleAfterMs } = run.settings;
+  const until = (stage.submittedAt ?? Date.now()) + settleAfterMs;
+  const what = `The service acknowledged submission ${submission} as Failed and does not know request ${requestId}`;
+  const attention = `${what}. It is looked for until ${new Date(until).toISOString()}; then its rows are free again.`;
+  await run.move('outcome_unknown', { kind: 'request_unknown', text: what }, { attention });
+  for (;;) {
+    const seen = await certificates();
+    if (seen?.open === 0) return null;
+    const polled = await status();
+    if (polled.outcome !== 'unknown_request') {
+      await run.move('processing', { kind: 'request_known', text: `the service knows request ${requestId} now` });
+      return polled;
+    }
+    if (Date.now() >= until && seen?.problem === null && seen.open === rowCount) {
+      const about = { summary: 'Nothing was filed under the request' };
+      const closed = await onceLedgerIsWhole(run, () =>
+        calls('ledger', about).closeUnknownRequest({ filingId, submission, requestId }),
+      );
+      if (closed === 'sister') throw new FilingMovedOn('another attempt of the submission is looked into');
+      if (closed === 'closed') {
+        const said = (stage.ackErrors ?? []).join('; ');
+        throw new FilingRefused(submission, { kind: 'acknowledgement_failed', message: `${what}. ${said}`.trim() }, []);
+      }
+    }
+    const left = until - Date.now();
+    const round = roundMs(settleAfterMs, left <= 0);
+    const wait = left > 0 ? Math.min(round, left) : round;
+    await run.wait(wait, 'Look for the request again', () => run.resolution !== null);
+    if (run.resolution) await answer();
+  }
+}

@@ -1,0 +1,345 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import fc from 'fast-check';
+import { createBudget, hashOfKey, type StoppableBudget } from '../../src/budget/budget';
+import { BudgetUnavailableError } from '../../src/budget/budget-errors';
+import { BudgetStoppedError } from '../../src/budget/budget-port';
+import type { BudgetStore } from '../../src/budget/store-port';
+import { createBudgetStore } from '../../src/budget/store';
+import { readBudgetUsage } from '../../src/budget/usage';
+import { createPool } from '../../src/ledger/pool';
+import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { startTcpProxy } from '../support/tcp-proxy';
+import { budgetOfProcess, fullestWindow, limitsOf, type ProcessOptions } from './budget-support';
+
+const WINDOW_MS = 300;
+
+let database: TestDatabase;
+let keyHash: string;
+const open: StoppableBudget[] = [];
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+beforeEach(() => {
+  keyHash = hashOfKey(`dev_${randomUUID()}`);
+});
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((budget) => budget.close()));
+});
+
+function start(options: Partial<ProcessOptions> & { limit: number }): StoppableBudget {
+  const budget = budgetOfProcess({ pool: database.pool, keyHash, windowMs: WINDOW_MS, ...options });
+  open.push(budget);
+  return budget;
+}
+
+/** Resolves when `count` tickets stand in the line, so that the order of the next one is known. */
+async function lineOf(count: number): Promise<void> {
+  for (;;) {
+    const { rows } = await database.pool.query('SELECT count(*)::int AS n FROM budget_tickets WHERE key_hash = $1', [
+      keyHash,
+    ]);
+    if (rows[0].n === count) return;
+    await sleep(5);
+  }
+}
+
+async function call(budget: StoppableBudget): Promise<number> {
+  const slot = await budget.acquire('pdf', {});
+  const at = performance.now();
+  await slot.written();
+  await slot.answered();
+  return at;
+}
+
+test('no window at the clock of the service ever holds more calls than the limit, for random arrivals over several processes', async () => {
+  const arrival = fc.record({
+    process: fc.nat(2),
+    startMs: fc.nat(400),
+    connectMs: fc.nat(20),
+    networkMs: fc.nat(120),
+    answerMs: fc.oneof(fc.nat(20), fc.nat(500)),
+    fate: fc.constantFrom('answered', 'answered', 'answered', 'silent', 'unused'),
+  });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.integer({ min: 1, max: 4 }),
+      fc.array(arrival, { minLength: 4, maxLength: 16 }),
+      async (limit, arrivals) => {
+        keyHash = hashOfKey(`dev_${randomUUID()}`);
+        const processes = [0, 1, 2].map(() => start({ limit }));
+        const counted: number[] = [];
+        await Promise.all(
+          arrivals.map(async ({ process, startMs, connectMs, networkMs, answerMs, fate }) => {
+            await sleep(startMs);
+            const slot = await processes[process]!.acquire('pdf', {});
+            await sleep(connectMs);
+            if (fate === 'unused') return slot.unused();
+            const written = slot.written();
+            await sleep(networkMs);
+            counted.push(performance.now());
+            await sleep(answerMs);
+            if (fate === 'answered') await slot.answered();
+            return written;
+          }),
+        );
+        expect(fullestWindow(counted, WINDOW_MS)).toBeLessThanOrEqual(limit);
+        expect(counted).toHaveLength(arrivals.filter(({ fate }) => fate !== 'unused').length);
+      },
+    ),
+    { numRuns: 12, interruptAfterTimeLimit: 40_000, markInterruptAsFailure: false },
+  );
+});
+
+test('a window with room lets a burst through, and no call more', async () => {
+  const budget = start({ limit: 3, windowMs: 60_000 });
+  await Promise.all([1, 2, 3].map(() => call(budget)));
+  await expect(budget.acquire('pdf', { signal: AbortSignal.timeout(200) })).rejects.toThrow();
+});
+
+test('the call beyond the limit waits for a window to pass', async () => {
+  const budget = start({ limit: 2, windowMs: 1_000 });
+  const times = await Promise.all([1, 2, 3].map(() => call(budget)));
+  expect(times[2]! - times[0]!).toBeGreaterThanOrEqual(1_000);
+});
+
+test('slots are granted in the order in which the callers came, over all processes', async () => {
+  const [first, second] = [start({ limit: 1, windowMs: 1_200 }), start({ limit: 1, windowMs: 1_200 })];
+  const held = await first.acquire('pdf', {});
+  const order: number[] = [];
+  const calls: Promise<unknown>[] = [];
+  for (const nth of [0, 1, 2, 3, 4]) {
+    const budget = nth % 2 === 0 ? second : first;
+    calls.push(
+      budget.acquire('pdf', {}).then((slot) => {
+        order.push(nth);
+        return slot.unused();
+      }),
+    );
+    await lineOf(nth + 1);
+  }
+  await held.unused();
+  await Promise.all(calls);
+  expect(order).toEqual([0, 1, 2, 3, 4]);
+});
+
+test('callers of one process keep the order in which they asked, also when they asked in the same moment', async () => {
+  const budget = start({ limit: 2 });
+  const order: number[] = [];
+  await Promise.all([0, 1, 2, 3, 4].map((nth) => call(budget).then(() => order.push(nth))));
+  expect(order.slice(2).sort()).toEqual([2, 3, 4]);
+  expect(order.indexOf(4)).toBe(4);
+});
+
+test('keys and classes have budgets of their own', async () => {
+  const budget = start({ limit: 1, windowMs: 60_000 });
+  const other = start({ limit: 1, windowMs: 60_000, keyHash: hashOfKey(`dev_${randomUUID()}`) });
+  await Promise.all([budget.acquire('pdf', {}), budget.acquire('push', {}), other.acquire('pdf', {})]);
+});
+
+test('an unused slot is free at once', async () => {
+  const budget = start({ limit: 1, windowMs: 60_000 });
+  const slot = await budget.acquire('pdf', {});
+  await slot.unused();
+  await budget.acquire('pdf', {});
+});
+
+test('a slot that was written cannot become unused', async () => {
+  const budget = start({ limit: 1, windowMs: 60_000 });
+  const slot = await budget.acquire('pdf', {});
+  await slot.written();
+  await slot.unused();
+  await expect(budget.acquire('pdf', { signal: AbortSignal.timeout(200) })).rejects.toThrow();
+});
+
+test('a slot whose answer never comes counts for the window and the guard', async () => {
+  const guardMs = 700;
+  const budget = start({ limit: 1, guardMs });
+  const from = performance.now();
+  await (await budget.acquire('pdf', {})).written();
+  const { rows } = await database.pool.query(
+    `SELECT extract(epoch FROM free_at - written_at)::float8 * 1000 AS "countsMs" FROM budget_slots WHERE key_hash = $1`,
+    [keyHash],
+  );
+  expect(Math.abs(rows[0].countsMs - (WINDOW_MS + guardMs))).toBeLessThan(10);
+  await budget.acquire('pdf', {});
+  expect(performance.now() - from).toBeGreaterThanOrEqual(WINDOW_MS + guardMs);
+});
+
+test('a slot that was answered counts for the window alone', async () => {
+  const budget = start({ limit: 1, guardMs: 600_000 });
+  await call(budget);
+  await budget.acquire('pdf', {});
+});
+
+test('a slow answer does not hold its slot for longer than the guard', async () => {
+  const budget = start({ limit: 1, guardMs: 50 });
+  const slot = await budget.acquire('pdf', {});
+  await slot.written();
+  await budget.acquire('pdf', {});
+  await slot.answered();
+  const usage = await readBudgetUsage(database.pool, keyHash);
+  expect(usage).toMatchObject([{ rateClass: 'pdf', used: 1 }]);
+});
+
+test('an abort ends the wait promptly with its own reason, and gives the place to the next', async () => {
+  const budget = start({ limit: 1, windowMs: 60_000 });
+  const held = await budget.acquire('pdf', {});
+  const controller = new AbortController();
+  const reason = new Error('the operator cancelled');
+  const aborted = budget.acquire('pdf', { signal: controller.signal });
+  await lineOf(1);
+  const next = budget.acquire('pdf', {});
+  await lineOf(2);
+  controller.abort(reason);
+  await expect(aborted).rejects.toBe(reason);
+  await lineOf(1);
+  await held.unused();
+  await next;
+  await expect(budget.acquire('pdf', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+});
+
+test('a slot that is granted to a caller who has just gone is given back', async () => {
+  const store = createBudgetStore({ pool: database.pool, keyHash, owner: randomUUID() });
+  const controller = new AbortController();
+  const slow: BudgetStore = {
+    ...store,
+    async step(options) {
+      const states = await store.step(options);
+      controller.abort(new Error('gone'));
+      await sleep(20);
+      return states;
+    },
+  };
+  const budget = createBudget({ store: slow, windowMs: 60_000, limits: limitsOf(1) });
+  await expect(budget.acquire('pdf', { signal: controller.signal })).rejects.toThrow('gone');
+  await budget.close();
+  expect(await readBudgetUsage(database.pool, keyHash)).toMatchObject([{ used: 0, waiting: 0 }]);
+});
+
+test('waiting callers hear how many are ahead of them', async () => {
+  const [first, second] = [start({ limit: 1, windowMs: 8_000 }), start({ limit: 1, windowMs: 8_000 })];
+  await first.acquire('pdf', {});
+  const heard: number[] = [];
+  const controller = new AbortController();
+  const waiting = [
+    first.acquire('pdf', { signal: controller.signal }),
+    second.acquire('pdf', {
+      signal: controller.signal,
+      onWaiting: (ahead) => {
+        heard.push(ahead);
+        if (heard.length === 3) controller.abort(new Error('heard enough'));
+      },
+    }),
+  ];
+  await lineOf(2);
+  await Promise.all(waiting.map((wait) => expect(wait).rejects.toThrow('heard enough')));
+  expect(heard.at(-1)).toBeLessThanOrEqual(1);
+  expect(heard).toHaveLength(3);
+});
+
+test('a 429 shuts the class for one window in every process, is counted, and leaves other classes alone', async () => {
+  const refused: string[] = [];
+  const metrics = { granted: () => undefined, refused: (rateClass: string) => refused.push(rateClass) };
+  const windowMs = 1_500;
+  const [first, second] = [start({ limit: 5, windowMs, metrics }), start({ limit: 5, windowMs })];
+  const slot = await first.acquire('pdf', {});
+  await slot.written();
+  const from = performance.now();
+  await slot.refused();
+  await slot.refused();
+  const order: string[] = [];
+  const shut = second.acquire('pdf', {}).then(() => order.push('pdf'));
+  await second.acquire('push', {}).then(() => order.push('push'));
+  const usage = await readBudgetUsage(database.pool, keyHash);
+  expect(usage.find(({ rateClass }) => rateClass === 'pdf')).toMatchObject({
+    refusals: 1,
+    closedUntil: expect.any(Date),
+    refusedAt: expect.any(Date),
+  });
+  await shut;
+  expect(performance.now() - from).toBeGreaterThanOrEqual(windowMs);
+  expect(order).toEqual(['push', 'pdf']);
+  expect(refused).toContain('pdf');
+});
+
+test('stop sends all waiting callers away with an error of its own and takes them out of the line', async () => {
+  const budget = start({ limit: 1, windowMs: 60_000 });
+  const held = await budget.acquire('pdf', {});
+  const waiting = [budget.acquire('pdf', {}), budget.acquire('pdf', {})];
+  await lineOf(2);
+  const stopped = budget.stop();
+  await Promise.all(waiting.map((wait) => expect(wait).rejects.toBeInstanceOf(BudgetStoppedError)));
+  await stopped;
+  await expect(budget.acquire('pdf', {})).rejects.toBeInstanceOf(BudgetStoppedError);
+  expect(await readBudgetUsage(database.pool, keyHash)).toMatchObject([{ used: 1, waiting: 0 }]);
+  await held.written();
+  await held.answered();
+});
+
+test('stop and close return although PostgreSQL swallows every packet, and every caller is sent away', async () => {
+  const proxy = await startTcpProxy(database.url);
+  const pool = createPool({ url: proxy.inFrontOf(database.url) });
+  const budget = budgetOfProcess({ pool, keyHash, limit: 1, windowMs: 60_000 });
+  const held = await budget.acquire('pdf', {});
+  const waiting = budget.acquire('pdf', {});
+  await lineOf(1);
+  proxy.swallow(true);
+  const report = held.written();
+  await Promise.all([budget.stop(), expect(waiting).rejects.toBeInstanceOf(BudgetStoppedError)]);
+  await budget.close();
+  proxy.swallow(false);
+  await report;
+  await pool.end();
+  await proxy.close();
+});
+
+describe('when PostgreSQL is away', () => {
+  /** A store that fails while `away` is set. */
+  function fragileStore() {
+    const store = createBudgetStore({ pool: database.pool, keyHash, owner: randomUUID() });
+    const state = { away: false };
+    const fragile = Object.fromEntries(
+      Object.entries(store).map(([name, statement]) => [
+        name,
+        (...args: never[]) => {
+          if (state.away) return Promise.reject(new Error('connection terminated'));
+          return (statement as (...all: never[]) => unknown)(...args);
+        },
+      ]),
+    ) as unknown as BudgetStore;
+    return { fragile, state };
+  }
+
+  test('a short interruption keeps the waiting caller, a long one fails it as not sent', async () => {
+    const { fragile, state } = fragileStore();
+    const budget = createBudget({ store: fragile, windowMs: WINDOW_MS, limits: limitsOf(1) });
+    state.away = true;
+    const patient = budget.acquire('pdf', {});
+    await sleep(300);
+    state.away = false;
+    await patient;
+    state.away = true;
+    await expect(budget.acquire('pdf', {})).rejects.toBeInstanceOf(BudgetUnavailableError);
+    state.away = false;
+    await budget.close();
+  });
+
+  test('a report that cannot be stored is no error for the call, and is stored when PostgreSQL is back', async () => {
+    const { fragile, state } = fragileStore();
+    const budget = createBudget({ store: fragile, windowMs: 60_000, limits: limitsOf(1) });
+    const slot = await budget.acquire('pdf', {});
+    state.away = true;
+    await slot.written();
+    await slot.answered();
+    state.away = false;
+    await budget.close();
+    const { rows } = await database.pool.query(
+      'SELECT written_at, answered_at, free_at - answered_at < $2::interval AS freed FROM budget_slots WHERE key_hash = $1',
+      [keyHash, '61 s'],
+    );
+    expect(rows).toEqual([{ written_at: expect.any(Date), answered_at: expect.any(Date), freed: true }]);
+  });
+});

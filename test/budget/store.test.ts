@@ -1,0 +1,145 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createBudgetStore, type TicketState } from '../../src/budget/store';
+import { readBudgetUsage } from '../../src/budget/usage';
+import { createTestDatabase, type TestDatabase } from '../support/postgres';
+
+const LEASE_MS = 400;
+const HOLD_MS = 300;
+const LONG_MS = 60_000;
+
+let database: TestDatabase;
+let keyHash: string;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+beforeEach(() => {
+  keyHash = randomUUID();
+});
+
+/** The store as one process has it; `step` with one call per window unless told otherwise. */
+function processStore() {
+  const store = createBudgetStore({ pool: database.pool, keyHash, owner: randomUUID() });
+  const step = (tickets: string[], options: { limit?: number; leaseMs?: number; holdMs?: number } = {}) =>
+    store.step({ rateClass: 'pdf', limit: 1, leaseMs: LONG_MS, holdMs: LONG_MS, tickets, ...options });
+  return { ...store, step };
+}
+
+const ticketsOf = (count: number) => Array.from({ length: count }, () => randomUUID());
+const granted = (states: TicketState[]) => states.filter((state) => state.granted).map(({ ticket }) => ticket);
+
+test('places are given in the order of the tickets, and say how many are ahead', async () => {
+  const [a, b] = [processStore(), processStore()];
+  const [first, second, third, fourth] = ticketsOf(4) as [string, string, string, string];
+  expect(granted(await a.step([first, second]))).toEqual([first]);
+  await b.step([third, fourth]);
+  expect(await b.step([fourth, third])).toMatchObject([
+    { ticket: third, ahead: 1 },
+    { ticket: fourth, ahead: 2 },
+  ]);
+  await a.unused(first);
+  expect(granted(await b.step([third, fourth]))).toEqual([]);
+  expect(granted(await a.step([second]))).toEqual([second]);
+});
+
+test('one in front who has not come for its slot holds up nobody for whom there is room', async () => {
+  const [a, b] = [processStore(), processStore()];
+  const [held, absent, present] = ticketsOf(3) as [string, string, string];
+  await a.step([held]);
+  await a.step([absent]);
+  await b.step([present]);
+  expect(granted(await b.step([present], { limit: 2 }))).toEqual([]);
+  expect(granted(await b.step([present], { limit: 3 }))).toEqual([present]);
+});
+
+test('the ticket of a process that fell silent leaves the line when its lease ends', async () => {
+  const [dead, alive] = [processStore(), processStore()];
+  const [held, lost, next] = ticketsOf(3) as [string, string, string];
+  await alive.step([held]);
+  await dead.step([lost], { leaseMs: LEASE_MS });
+  await alive.step([next]);
+  await alive.unused(held);
+  expect(granted(await alive.step([next]))).toEqual([]);
+  await sleep(LEASE_MS);
+  expect(granted(await alive.step([next]))).toEqual([next]);
+});
+
+test('a slot that a process took before it fell silent may have been written: it counts for lease, window and guard', async () => {
+  const [dead, alive] = [processStore(), processStore()];
+  const [lost, next] = ticketsOf(2) as [string, string];
+  await dead.step([lost], { leaseMs: LEASE_MS, holdMs: HOLD_MS });
+  await sleep(LEASE_MS);
+  expect(granted(await alive.step([next]))).toEqual([]);
+  await sleep(HOLD_MS);
+  expect(granted(await alive.step([next]))).toEqual([next]);
+});
+
+test('a taken slot is kept by renewals, a written one is not', async () => {
+  const store = processStore();
+  const [held, next] = ticketsOf(2) as [string, string];
+  await store.step([held], { leaseMs: 1, holdMs: HOLD_MS });
+  await store.renew([held], LONG_MS, HOLD_MS);
+  await sleep(HOLD_MS + 10);
+  expect(granted(await store.step([next]))).toEqual([]);
+  await store.written(held, 'pdf', HOLD_MS);
+  await store.renew([held], LONG_MS, HOLD_MS);
+  await sleep(HOLD_MS);
+  expect(granted(await store.step([next]))).toEqual([next]);
+});
+
+test('a grant whose answer was lost is answered again and takes no second slot', async () => {
+  const store = processStore();
+  const [ticket] = ticketsOf(1) as [string];
+  await store.step([ticket], { limit: 2 });
+  expect(granted(await store.step([ticket], { limit: 2 }))).toEqual([ticket]);
+  expect(await readBudgetUsage(database.pool, keyHash)).toMatchObject([{ used: 1, waiting: 0 }]);
+});
+
+test('a call that is written after its slot was given up for lost counts all the same', async () => {
+  const store = processStore();
+  const [late, other] = ticketsOf(2) as [string, string];
+  await store.step([late], { leaseMs: 1, holdMs: 1 });
+  await sleep(10);
+  await store.step([other], { limit: 2 });
+  await store.written(late, 'pdf', LONG_MS);
+  expect(await readBudgetUsage(database.pool, keyHash)).toMatchObject([{ used: 2 }]);
+});
+
+test('an answer that comes after its slot was freed takes none', async () => {
+  const store = processStore();
+  const [slow, other] = ticketsOf(2) as [string, string];
+  await store.step([slow]);
+  await store.written(slow, 'pdf', 1);
+  await sleep(10);
+  await store.step([other]);
+  await store.answered(slow, LONG_MS);
+  expect(await readBudgetUsage(database.pool, keyHash)).toMatchObject([{ used: 1 }]);
+});
+
+test('a refusal that is reported twice counts once, and everybody waits for the window', async () => {
+  const [a, b] = [processStore(), processStore()];
+  const [refused, next] = ticketsOf(2) as [string, string];
+  await a.step([refused]);
+  await a.refused(refused, 'pdf', LONG_MS);
+  await a.refused(refused, 'pdf', LONG_MS);
+  const [state] = await b.step([next], { limit: 100 });
+  expect(state).toMatchObject({ granted: false, ahead: 0 });
+  expect(state!.waitMs).toBeGreaterThan(LONG_MS / 2);
+  expect(await readBudgetUsage(database.pool, keyHash)).toMatchObject([{ refusals: 1 }]);
+});
+
+test('leaving takes the ticket out of the line, and the slot of a grant that was never heard of', async () => {
+  const store = processStore();
+  const [unheard, waiting] = ticketsOf(2) as [string, string];
+  await store.step([unheard, waiting]);
+  await store.leave([unheard, waiting]);
+  expect(await readBudgetUsage(database.pool, keyHash)).toMatchObject([{ used: 0, waiting: 0 }]);
+});
+
+test('forty processes that step at once are granted no more than the limit', async () => {
+  const stores = Array.from({ length: 40 }, () => processStore());
+  const states = await Promise.all(stores.map((store) => store.step([randomUUID()], { limit: 7 })));
+  expect(granted(states.flat())).toHaveLength(7);
+});

@@ -1,0 +1,52 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { startEmbeddedPostgres } from '../../dev/postgres';
+import { isAlive } from '../support/processes';
+
+let folder: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'ebrc-postgres-'));
+});
+
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+async function query(connectionString: string, sql: string): Promise<unknown[]> {
+  const client = new pg.Client({ connectionString });
+  await client.connect();
+  const { rows } = await client.query<Record<string, unknown>>(sql);
+  await client.end();
+  return rows;
+}
+
+it('keeps its data from one start to the next, in UTF-8 and UTC', async () => {
+  const first = await startEmbeddedPostgres({ folder });
+  const url = await first.createDatabase('ebrc');
+  await query(url, `CREATE TABLE kept AS SELECT '₹'::text AS sign`);
+  expect(await first.createDatabase('ebrc')).toBe(url);
+  await first.stop();
+  expect(isAlive(first.pid)).toBe(false);
+
+  const second = await startEmbeddedPostgres({ folder });
+  expect(await query(second.urlOf('ebrc'), `SELECT sign, current_setting('TimeZone') AS zone FROM kept`)).toEqual([
+    { sign: '₹', zone: 'UTC' },
+  ]);
+  await second.stop();
+});
+
+it('lets nobody in without the password of this folder', async () => {
+  const server = await startEmbeddedPostgres({ folder, temporary: true });
+  const guessed = new URL(server.urlOf('postgres'));
+  guessed.password = 'password';
+  await expect(query(guessed.toString(), 'SELECT 1')).rejects.toThrow(/password authentication failed/);
+  await server.stop();
+});
+
+it('says so when another one runs on the same folder, and leaves that one alone', async () => {
+  const server = await startEmbeddedPostgres({ folder });
+  await expect(startEmbeddedPostgres({ folder })).rejects.toThrow(/another postmaster|lock file/i);
+  expect(await query(server.urlOf('postgres'), 'SELECT 1 AS alive')).toEqual([{ alive: 1 }]);
+  await server.stop();
+});

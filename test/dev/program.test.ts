@@ -1,0 +1,73 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startProgram } from '../../dev/program';
+import { isAlive } from '../support/processes';
+
+let folder: string;
+let log: string;
+let script: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'ebrc-program-'));
+  log = join(folder, 'log');
+  script = join(folder, 'program.mjs');
+});
+
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+const start = (
+  options: { readyWhen?: 'spawned' | 'first-line'; env?: Record<string, string>; stopWithinMs?: number } = {},
+) => startProgram({ name: 'The program', command: process.execPath, args: [script], log, ...options });
+
+it('lets a program end in order, and keeps what it printed', async () => {
+  await writeFile(
+    script,
+    `process.on('SIGTERM', () => { console.log('ended in order'); process.exit(0); });
+     console.log('started');
+     setInterval(() => undefined, 1000);`,
+  );
+  const program = await start();
+  // Its handler is set when it has printed.
+  while (!(await readFile(log, 'utf8')).includes('started')) await new Promise((resolve) => setTimeout(resolve, 20));
+  await program.stop();
+  expect([isAlive(Number(program.firstLine)), await readFile(log, 'utf8')]).toEqual([
+    false,
+    'started\nended in order\n',
+  ]);
+});
+
+it('is ready when the program has printed a line, in the environment that was given', async () => {
+  await writeFile(
+    script,
+    `console.log(JSON.stringify({ url: process.env.URL_OF_IT })); setInterval(() => undefined, 1000);`,
+  );
+  const program = await start({ readyWhen: 'first-line', env: { URL_OF_IT: 'http://127.0.0.1:1' } });
+  expect(JSON.parse(program.firstLine)).toEqual({ url: 'http://127.0.0.1:1' });
+  await program.stop();
+});
+
+it('kills a program that will not end', async () => {
+  await writeFile(
+    script,
+    `process.on('SIGTERM', () => undefined); console.log(process.pid); setInterval(() => undefined, 1000);`,
+  );
+  const program = await start({ readyWhen: 'first-line', stopWithinMs: 200 });
+  const pid = Number(program.firstLine);
+  expect(isAlive(pid)).toBe(true);
+  await program.stop();
+  expect(isAlive(pid)).toBe(false);
+});
+
+it('says with which words a program ended by itself', async () => {
+  await writeFile(script, `console.error('EBRC_API_KEY is missing'); process.exit(2);`);
+  await expect(start({ readyWhen: 'first-line' })).rejects.toThrow(
+    'The program ended with code 2: EBRC_API_KEY is missing',
+  );
+});
+
+it('tells of a program that ends later', async () => {
+  await writeFile(script, `setTimeout(() => { console.error('out of memory'); process.exit(3); }, 300);`);
+  const program = await start();
+  await expect(program.failed).rejects.toThrow('The program ended with code 3: out of memory');
+});

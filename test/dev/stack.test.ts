@@ -1,0 +1,45 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { environmentFor, loadConfig } from '../../src/config/config';
+import { migrate } from '../../src/ledger/migrate';
+import { createPool } from '../../src/ledger/pool';
+import { startStack, type Stack } from '../../dev/stack';
+import { isAlive } from '../support/processes';
+
+let folder: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'ebrc-stack-'));
+});
+
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+async function tablesOf({ databaseUrl }: Stack): Promise<number> {
+  const pool = createPool({ url: databaseUrl });
+  const { rowCount } = await pool.query('SELECT FROM schema_migrations');
+  await pool.end();
+  return rowCount ?? 0;
+}
+
+it('starts both servers, tells children where they are, keeps the data, and stops everything', async () => {
+  const said: string[] = [];
+  const first = await startStack({ folder, log: (message) => said.push(message) });
+  const { databaseUrl, temporal } = loadConfig(environmentFor(first.env), { need: ['database', 'temporal'] });
+  expect([databaseUrl, temporal.address]).toEqual([first.databaseUrl, first.temporal.address]);
+  expect(said).toHaveLength(2);
+  const applied = await migrate(first.databaseUrl);
+  await Promise.all([first.stop(), first.stop()]);
+  expect(isAlive(first.temporal.pid)).toBe(false);
+
+  const second = await startStack({ folder });
+  expect(await tablesOf(second)).toBe(applied.length);
+  await second.stop();
+});
+
+it('uses the PostgreSQL that it is given', async () => {
+  const databaseUrl = 'postgres://somebody@127.0.0.1:1/else';
+  const stack = await startStack({ folder, databaseUrl });
+  expect(stack.env['DATABASE_URL']).toBe(databaseUrl);
+  await stack.stop();
+});

@@ -1,0 +1,219 @@
+import fc from 'fast-check';
+import type { Finding } from '../../../src/domain/rules/finding';
+import type { Mapping, MappingRow } from '../../../src/domain/filing/mapping';
+import { MAPPING_FIELDS } from '../../../src/domain/filing/mapping';
+import { checkDrafts, checkRows } from '../../../src/domain/rules/rules';
+import { parsePushMessage } from '../../../src/domain/rules/push-message';
+import { mapping, mappingRow } from '../sample-mapping';
+
+const brief = (findings: Finding[]) =>
+  findings.map(({ severity, row, field, code }) => `${severity} ${row} ${field} ${code}`);
+const check = (...changes: Partial<Mapping>[]) =>
+  brief(checkRows(changes.map((change, index) => mappingRow({ serialNo: index + 1, ...change }, index + 2))));
+
+describe('rules of one row', () => {
+  test('a right row gives no finding', () => {
+    expect(check({})).toEqual([]);
+    expect(check({ isGstAvail: 'Y', gstinInvoiceNumber: 'GST/1', gstinInvoiceDate: '04012026' })).toEqual([]);
+  });
+
+  test.each<[Partial<Mapping>, string]>([
+    [{ irmNumber: '' }, 'error 2 irmNumber missing'],
+    [{ irmNumber: ' ' }, 'error 2 irmNumber missing'],
+    [{ uploadType: 105 }, 'error 2 uploadType unknown_upload_type'],
+    [{ serialNo: 1.5 }, 'error 2 serialNo invalid_number'],
+    [{ serialNo: 1000 }, 'warning 2 serialNo serial_range'],
+    [{ branchSlNo: -1 }, 'error 2 branchSlNo invalid_number'],
+    [{ irmRemitAmtFCC: Number.NaN }, 'error 2 irmRemitAmtFCC invalid_number'],
+    [{ mappedIRMAmountFCC: -5 }, 'error 2 mappedIRMAmountFCC invalid_number'],
+    [{ mappedIRMAmountFCC: 0.125 }, 'warning 2 mappedIRMAmountFCC amount_decimals'],
+    [{ mappedIRMAmountFCC: 0 }, 'warning 2 mappedIRMAmountFCC amount_zero'],
+    [{ irmDt: '31022026' }, 'error 2 irmDt invalid_date'],
+    [{ irmDt: '2026-01-05' }, 'error 2 irmDt invalid_date'],
+    [{ isVostro: 'yes' }, 'error 2 isVostro invalid_yes_no'],
+    [{ sbCumInvoiceNumber: 'EXP-1' }, 'error 2 sbCumInvoiceNumber not_a_shipping_bill_number'],
+    [{ sbCumInvoiceNumber: '12345678' }, 'error 2 sbCumInvoiceNumber not_a_shipping_bill_number'],
+    [{ isGstAvail: 'N', gstinInvoiceNumber: 'GST/1' }, 'error 2 gstinInvoiceNumber gst_not_empty'],
+    [{ irmAdCode: '510001' }, 'warning 2 irmAdCode unusual_form'],
+    [{ irmIfscCode: 'HDFC1' }, 'warning 2 irmIfscCode unusual_form'],
+    [{ portCode: 'USNYC' }, 'warning 2 portCode unusual_port'],
+    [{ irmPurposeCode: 'P0108' }, 'warning 2 irmPurposeCode purpose_excluded'],
+    [{ irmPurposeCode: 'P0103' }, 'warning 2 sbCumInvoiceDate document_before_advance'],
+    [{ sbCumInvoiceFCC: 'EUR' }, 'warning 2 sbCumInvoiceFCC cross_currency'],
+    [{ sbCumInvoiceValueinFCC: 7999.99 }, 'warning 2 mappedIRMAmountFCC over_document_value'],
+    [{ billNo: '=HYPERLINK("x")' }, 'warning 2 billNo formula_text'],
+    [{ billNo: 'A\u0000' }, 'error 2 billNo control_character'],
+    [{ billNo: 'A\ud800' }, 'error 2 billNo control_character'],
+    [{ billNo: ' A1' }, 'warning 2 billNo surrounding_blanks'],
+  ])('%j: %s', (change, expected) => {
+    expect(check(change)).toEqual([expected]);
+  });
+
+  test('GST Y needs both columns', () => {
+    expect(check({ isGstAvail: 'Y' })).toEqual([
+      'error 2 gstinInvoiceNumber gst_missing',
+      'error 2 gstinInvoiceDate gst_missing',
+    ]);
+  });
+
+  test('only Direct Export has the shipping bill rule, only Softex its purposes', () => {
+    expect(check({ uploadType: 103, sbCumInvoiceNumber: 'INV-2026/7', irmPurposeCode: 'P0802' })).toEqual([]);
+    expect(check({ uploadType: 102, sbCumInvoiceNumber: 'AB123456/2026' })).toEqual([
+      'warning 2 irmPurposeCode purpose_for_softex',
+    ]);
+  });
+
+  test('every sentence says something and names the field', () => {
+    const findings = checkRows([mappingRow({ irmNumber: '', isVostro: 'maybe', irmDt: 'soon' }, 2)]);
+    expect(findings.map(({ message }) => message)).toEqual([
+      'Required field irmNumber is missing: fill it in.',
+      'Invalid date value "soon" in irmDt. Expected a date as DD/MM/YYYY, DD-MM-YYYY, DDMMYYYY, YYYY-MM-DD, or a real Excel date cell.',
+      'Invalid yesno value "maybe" in isVostro. Expected Y or N.',
+    ]);
+  });
+});
+
+describe('rules between rows', () => {
+  test('the same mapping twice would mint a second certificate', () => {
+    const row = { irmRemitAmtFCC: 20000, sbCumInvoiceValueinFCC: 20000 };
+    expect(check(row, row)).toEqual(['error 3 null duplicate_mapping']);
+    expect(check(row, { ...row, mappedIRMAmountFCC: 7999 })).toEqual([]);
+    expect(
+      brief(checkRows([mappingRow(row, 2), mappingRow({ ...row, serialNo: 2 }, 3)], { permitted: new Set([3]) })),
+    ).toEqual(['warning 3 null duplicate_mapping']);
+  });
+
+  test('serial numbers are unique', () => {
+    expect(check({ serialNo: 7, mappedIRMAmountFCC: 100 }, { serialNo: 7, mappedIRMAmountFCC: 200 })).toEqual([
+      'error 3 serialNo duplicate_serial',
+    ]);
+  });
+
+  test('upload types agree with the filing, or with each other', () => {
+    const rows = [
+      mappingRow({}, 2),
+      mappingRow({ serialNo: 2, uploadType: 103, portCode: 'INMAA1', mappedIRMAmountFCC: 1 }, 3),
+    ];
+    expect(brief(checkRows(rows))).toEqual(['error 3 uploadType upload_type_differs']);
+    expect(brief(checkRows(rows, { uploadType: 103 }))).toEqual(['error 2 uploadType upload_type_differs']);
+  });
+
+  test('sums per IRM key stay within the remittance; the row that goes over is named', () => {
+    const each = { mappedIRMAmountFCC: 3333.34, sbCumInvoiceValueinFCC: 20000 };
+    const doc = (n: number) => ({ ...each, sbCumInvoiceNumber: `${n}` });
+    expect(check(doc(1), doc(2), doc(3))).toEqual(['error 4 mappedIRMAmountFCC over_remittance']);
+    expect(check(doc(1), doc(2), { ...doc(3), mappedIRMAmountFCC: 3333.32 })).toEqual([]);
+    expect(check(doc(1), doc(2), { ...doc(3), irmAdCode: '0510002' })).toEqual([]);
+  });
+
+  test('IRMs of one document share currency and bank; only P0103 mixes', () => {
+    const half = { mappedIRMAmountFCC: 4000 };
+    expect(check(half, { ...half, irmNumber: 'IRM2', irmIfscCode: 'ICIC0000002', irmPurposeCode: 'P0104' })).toEqual([
+      'warning 3 irmIfscCode clubbed_irms_differ',
+      'warning 3 irmPurposeCode clubbed_purposes',
+    ]);
+  });
+
+  test('each failing cell once, and a failed cell is not called missing', () => {
+    const draft = { row: 2, mapping: { ...mapping(), irmDt: undefined }, failed: new Set(['irmDt']) };
+    expect(checkDrafts([draft])).toEqual([]);
+    fc.assert(
+      fc.property(fc.array(anyRow(), { maxLength: 12 }), (rows) => {
+        const cells = checkRows(rows)
+          .filter((finding) => finding.severity === 'error' && finding.field !== null)
+          .map(({ row, field }) => `${row}/${field}`);
+        expect(new Set(cells).size).toBe(cells.length);
+      }),
+    );
+  });
+});
+
+/** Rows with any values at all in their fields, as the types allow. */
+function anyRow(): fc.Arbitrary<MappingRow> {
+  const amount = fc.oneof(fc.double(), fc.constantFrom(0, 10, 8000, -1));
+  const text = fc.oneof(fc.string(), fc.constantFrom('', 'Y', 'N', '05012026', 'P0103', 'USD', '1234567'));
+  const values = Object.fromEntries(
+    Object.entries(MAPPING_FIELDS).map(([field, kind]) => [
+      field,
+      kind === 'integer' || kind === 'amount' ? amount : text,
+    ]),
+  );
+  return fc.record({ row: fc.nat(50), mapping: fc.record(values) as unknown as fc.Arbitrary<Mapping> });
+}
+
+describe('a push message', () => {
+  const message = (changes: Record<string, unknown> = {}, items: unknown[] = [mapping()]) => ({
+    platformCustomerId: '5f0c1d0e-2b1a-4c3d-8e9f-001122334455',
+    recordResCount: items.length,
+    uploadType: '101',
+    decalarationFlag: 'Y',
+    ebrcBulkGenDtos: items,
+    ...changes,
+  });
+
+  test('is read whole', () => {
+    const { message: parsed, findings } = parsePushMessage(message());
+    expect(findings).toEqual([]);
+    expect(parsed).toEqual({
+      platformCustomerId: '5f0c1d0e-2b1a-4c3d-8e9f-001122334455',
+      uploadType: 101,
+      decalarationFlag: 'Y',
+      allowDuplicate: [],
+      rows: [{ row: 1, mapping: mapping() }],
+    });
+    expect(parsePushMessage(JSON.stringify(message())).message).toEqual(parsed);
+  });
+
+  test('may leave the exporter and empty GST fields out', () => {
+    const { gstinInvoiceDate: _date, ...item } = { ...mapping(), gstinInvoiceNumber: '' };
+    const { message: parsed } = parsePushMessage(message({ platformCustomerId: undefined }, [item]));
+    expect(parsed?.platformCustomerId).toBeUndefined();
+    expect(parsed?.rows[0]?.mapping).toEqual(mapping());
+  });
+
+  test('says every wrong field at once, with its row', () => {
+    const { message: parsed, findings } = parsePushMessage(
+      message({ recordResCount: 3, uploadType: 101, decalarationFlag: 'yes', platformCustomerId: 'me', extra: 1 }, [
+        { ...mapping(), irmRemitAmtFCC: '10000', irmAdCode: 510001, surprise: true, isGstAvail: 'Y' },
+        { ...mapping({ serialNo: 9, sbCumInvoiceNumber: 'INV-1', irmDt: '31/01/2026' }), portCode: undefined },
+        'not an item',
+      ]),
+    );
+    expect(parsed).toBeUndefined();
+    expect(brief(findings)).toEqual([
+      'error null extra unknown_property',
+      'error null platformCustomerId invalid_uuid',
+      'error null uploadType unknown_upload_type',
+      'error null decalarationFlag invalid_yes_no',
+      'error 1 surprise unknown_property',
+      'error 1 irmAdCode invalid_text',
+      'error 1 irmRemitAmtFCC invalid_number',
+      'error 1 gstinInvoiceNumber gst_missing',
+      'error 1 gstinInvoiceDate gst_missing',
+      'error 3 null not_an_item',
+      'error 9 irmDt invalid_date',
+      'error 9 portCode missing',
+      'error 9 sbCumInvoiceNumber not_a_shipping_bill_number',
+    ]);
+    expect(findings.find(({ field }) => field === 'irmRemitAmtFCC')?.message).toContain('write 10000 without quotes');
+  });
+
+  test('counts its items', () => {
+    expect(brief(parsePushMessage(message({ recordResCount: 2 })).findings)).toEqual([
+      'error null recordResCount count_differs',
+    ]);
+    expect(brief(parsePushMessage(message({}, [])).findings)).toEqual(['error null ebrcBulkGenDtos missing']);
+  });
+
+  test('anything at all is a finding, never an exception', () => {
+    for (const bad of [null, 1, [], 'not json', '{"a":', undefined, '[]']) {
+      expect(brief(parsePushMessage(bad).findings)).toEqual(['error null null not_a_push_message']);
+    }
+    fc.assert(
+      fc.property(fc.anything(), fc.anything(), (items, item) => {
+        expect(parsePushMessage(message({ ebrcBulkGenDtos: items })).findings.length).toBeGreaterThan(0);
+        expect(() => parsePushMessage(message({}, [item, mapping()]))).not.toThrow();
+      }),
+    );
+  });
+});

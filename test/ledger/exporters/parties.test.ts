@@ -1,0 +1,286 @@
+import { randomUUID } from 'node:crypto';
+import { reserveBalances } from '../../../src/ledger/rows/balance-reservation';
+import { saveCertificates, unclaimedCertificates } from '../../../src/ledger/certificates/certificates';
+import {
+  getExporter,
+  iecOf,
+  learnIec,
+  saveExporter,
+  type CustomerRecord,
+} from '../../../src/ledger/exporters/exporters';
+import { readRows, settleRows } from '../../../src/ledger/rows/filing-rows';
+import { needFiling } from '../../../src/ledger/filings/filings';
+import { saveIrms } from '../../../src/ledger/exporters/irms';
+import { lockParty } from '../../../src/ledger/exporters/parties';
+import { recentCertificateSnapshot, saveSnapshot } from '../../../src/ledger/certificates/snapshots';
+import { withTransaction } from '../../../src/ledger/pool';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres';
+import { irmRecord, minutesLater, move, NOW, open, record, rowsOf } from '../filing-support';
+
+let ledger: TestDatabase;
+
+beforeAll(async () => {
+  ledger = await createTestDatabase();
+});
+afterAll(() => ledger?.drop());
+
+let serial = 0;
+/** An IEC that no other test has. */
+const newIec = () => `AAGCM${String((serial += 1)).padStart(4, '0')}K`;
+
+async function client(change: Partial<CustomerRecord> = {}, minute = 0): Promise<string> {
+  const id = change.id ?? randomUUID();
+  const { exporterId } = await saveExporter(
+    ledger.pool,
+    {
+      id,
+      name: 'Asha Exports',
+      email: `${id}@example.test`,
+      companyName: null,
+      iec: null,
+      address: null,
+      isActive: true,
+      hasDgftCredentials: true,
+      dgftApiStatus: null,
+      ...change,
+    },
+    'test',
+    minutesLater(minute),
+  );
+  return exporterId;
+}
+
+const party = async (exporterId: string) => (await getExporter(ledger.pool, exporterId))?.partyId;
+const newRows = (count = 1) =>
+  rowsOf(...Array.from({ length: count }, () => ({ sbCumInvoiceNumber: String(8_000_000 + (serial += 1)) })));
+const learn = (exporterId: string, iec: string) =>
+  learnIec(ledger.pool, { exporterId, iec, source: 'status', at: NOW });
+const certify = (filingId: string, exporterId: string, eBRCNumber: string) =>
+  withTransaction(ledger.pool, (db) =>
+    settleRows(db, {
+      filingId,
+      exporterId,
+      verdicts: [{ position: 0, outcome: 'certified', eBRCNumber, eBRCDate: '10022026' }],
+      at: NOW,
+    }),
+  );
+/** Until a transaction of this database waits for another's lock. */
+async function untilSomebodyWaits(): Promise<'waits'> {
+  for (;;) {
+    const { rows } = await ledger.pool.query(
+      `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`,
+    );
+    if (rows.length > 0) return 'waits';
+  }
+}
+const warnings = async (filingId: string) => (await needFiling(ledger.pool, filingId)).warnings;
+
+describe('a party', () => {
+  it('is an IEC in a mode: a second client of it files nothing that the first has filed', async () => {
+    const iec = newIec();
+    const [first, second] = [await client({ iec }), await client({ iec: ` ${iec.toLowerCase()} ` })];
+    expect(await party(second)).toBe(await party(first));
+    const rows = newRows();
+    const holder = await open(ledger, `IEC-${iec}`, rows, { exporterId: first });
+    expect(await record(ledger, `IEC-${iec}-2`, rows, { exporterId: second })).toMatchObject({
+      outcome: 'refused',
+      findings: [{ filingId: holder }],
+    });
+  });
+
+  it('is one client alone while no IEC is known', async () => {
+    const [first, second] = [await client(), await client()];
+    expect(await party(second)).not.toBe(await party(first));
+    expect(await party(await client({ iec: 'NA' }))).not.toBe(await party(first));
+  });
+
+  it('stays that of a client which was deleted at the service and made anew', async () => {
+    const email = `${randomUUID()}@example.test`;
+    const before = await client({ email });
+    const rows = newRows();
+    const holder = await open(ledger, `ANEW-${email}`, rows, { exporterId: before });
+    const after = await client({ email: email.toUpperCase(), iec: newIec() }, 1);
+    expect(await party(after)).toBe(await party(before));
+    expect(await record(ledger, `ANEW-${email}-2`, rows, { exporterId: after })).toMatchObject({
+      findings: [{ filingId: holder }],
+    });
+    expect(await party(await client({ email }, 2))).toBe(await party(before));
+    expect(await iecOf(ledger.pool, before)).toBe(await iecOf(ledger.pool, after));
+  });
+
+  it('is found by an id in capitals, which stays as the service spelled it', async () => {
+    const id = randomUUID();
+    await client({ id });
+    expect(await client({ id: id.toUpperCase(), name: 'Renamed' }, 1)).toBe(id);
+    expect(await getExporter(ledger.pool, ` ${id.toUpperCase()}`)).toMatchObject({ exporterId: id, name: 'Renamed' });
+  });
+});
+
+describe('an IEC', () => {
+  it('that is known is never forgotten', async () => {
+    const iec = newIec();
+    const id = await client({ iec });
+    await client({ id, iec: null }, 1);
+    expect(await getExporter(ledger.pool, id)).toMatchObject({ iec });
+    expect(await iecOf(ledger.pool, id)).toBe(iec);
+  });
+
+  it('is learnt from IRMs that agree, and from a status record; the client object stands above both', async () => {
+    const [fromIrms, other] = [newIec(), newIec()];
+    const id = await client();
+    await saveIrms(ledger.pool, id, [irmRecord(10_000, null), { ...irmRecord(1, 'NA'), irmNumber: 'B' }], NOW);
+    expect(await iecOf(ledger.pool, id)).toBeNull();
+    await saveIrms(ledger.pool, id, [irmRecord(10_000, fromIrms)], NOW);
+    expect(await iecOf(ledger.pool, id)).toBe(fromIrms);
+    await learn(id, other);
+    expect(await iecOf(ledger.pool, id)).toBe(fromIrms);
+    await client({ id, iec: other }, 1);
+    expect(await iecOf(ledger.pool, id)).toBe(other);
+
+    const torn = await client();
+    const two = [irmRecord(1, newIec()), { ...irmRecord(1, newIec()), irmNumber: 'B' }];
+    await saveIrms(ledger.pool, torn, two, NOW);
+    expect(await iecOf(ledger.pool, torn)).toBeNull();
+    await learn(torn, other);
+    expect(await party(torn)).toBe(await party(id));
+  });
+
+  it('that is learnt attaches the client; what both hold takes the next ordinal and is kept with both filings', async () => {
+    const iec = newIec();
+    const [known, nameless] = [await client({ iec }), await client()];
+    const rows = newRows(2);
+    const first = await open(ledger, `OWN-${iec}`, rows, { exporterId: known });
+    const second = await open(ledger, `LATER-${iec}`, rows.slice(0, 1), { exporterId: nameless });
+    expect(await learn(nameless, iec)).toEqual([{ filingId: second, row: 1, besides: first, what: 'mapping' }]);
+    const { rows: held } = await ledger.pool.query(
+      'SELECT filing_id AS id, ordinal, collided_with AS "collidedWith" FROM filing_rows WHERE party_id = $1 ORDER BY ordinal, position',
+      [await party(known)],
+    );
+    expect(held).toEqual([
+      { id: first, ordinal: 0, collidedWith: null },
+      { id: first, ordinal: 0, collidedWith: null },
+      { id: second, ordinal: 1, collidedWith: first },
+    ]);
+    expect(await warnings(second)).toMatchObject([{ code: 'mapping_live_twice', row: 1, filingId: first }]);
+    expect(await warnings(first)).toMatchObject([{ code: 'mapping_live_twice', filingId: second }]);
+    expect(await learn(nameless, iec)).toEqual([]);
+    // Nothing of it is sent without somebody's permission: it was recorded beside a mapping that nobody had named.
+    const reserve = { filingId: second, exporterId: nameless, at: NOW };
+    expect((await reserveBalances(ledger.pool, reserve))[0]).toMatchObject({
+      severity: 'error',
+      code: 'mapping_live',
+      filingId: first,
+      allowDuplicate: '1=REASON',
+    });
+    expect(await record(ledger, `THIRD-${iec}`, rows, { exporterId: known })).toMatchObject({
+      findings: [{ row: 1, filingId: second }, { row: 2 }],
+    });
+  });
+
+  it('that another client takes up only later moves what a wrong one had, and no more', async () => {
+    const [wrong, right] = [newIec(), newIec()];
+    const [moved, stays] = [await client({ iec: wrong }), await client({ iec: wrong })];
+    const rows = newRows(2);
+    const filingId = await open(ledger, `WRONG-${wrong}`, rows.slice(0, 1), { exporterId: moved });
+    const other = await open(ledger, `STAYS-${wrong}`, rows.slice(1), { exporterId: stays });
+    await client({ id: moved, iec: right }, 1);
+    const rowParty = async (id: string) =>
+      (await ledger.pool.query<{ id: number }>('SELECT party_id AS id FROM filing_rows WHERE filing_id = $1', [id]))
+        .rows[0]?.id;
+    expect(await rowParty(filingId)).toBe(await party(moved));
+    expect(await rowParty(other)).toBe(await party(stays));
+    expect(await party(moved)).not.toBe(await party(stays));
+  });
+
+  it('that is learnt waits for whoever files for one of the two parties', async () => {
+    const iec = newIec();
+    const clients = [await client({ iec }), await client()] as const;
+    for (const filing of clients) {
+      const nameless = filing === clients[0] ? clients[1] : await client();
+      await withTransaction(ledger.pool, async (db) => {
+        const before = await lockParty(db, filing);
+        const learning = learn(nameless, iec).then(() => 'learnt');
+        expect(await Promise.race([learning, untilSomebodyWaits()])).toBe('waits');
+        expect(await party(filing)).toBe(before);
+      });
+    }
+  });
+
+  it('may be learnt while both clients file: no mapping is live twice unnoticed', async () => {
+    const iec = newIec();
+    const [known, nameless] = [await client({ iec }), await client()];
+    const rows = newRows(20);
+    const filings = rows.flatMap((row) =>
+      [known, nameless].map(
+        (exporterId) => () =>
+          record(ledger, `RACE-${row.mapping.sbCumInvoiceNumber}-${exporterId}`, [row], { exporterId }),
+      ),
+    );
+    await Promise.all(
+      [...filings.slice(0, 20), () => learn(nameless, iec), ...filings.slice(20)].map((each) => each()),
+    );
+    const { rows: twice } = await ledger.pool.query<{ live: string; told: string }>(
+      `SELECT count(*) AS live, count(collided_with) AS told FROM filing_rows WHERE live AND party_id = $1
+        GROUP BY fingerprint`,
+      [await party(known)],
+    );
+    expect(twice).toHaveLength(20);
+    for (const { live, told } of twice) expect(Number(live)).toBe(1 + Number(told));
+  });
+});
+
+describe('certificates', () => {
+  it('are a party’s: one number belongs to one row of all its clients', async () => {
+    const iec = newIec();
+    const [first, second] = [await client({ iec }), await client({ iec })];
+    const [one, two] = [newRows(), newRows()];
+    const filings = [
+      await open(ledger, `CERT-${iec}`, one, { exporterId: first }),
+      await open(ledger, `CERT-${iec}-2`, two, { exporterId: second }),
+    ] as const;
+    await Promise.all([certify(filings[0], first, `N-${iec}`), certify(filings[1], second, `N-${iec}`)]);
+    const states = (await Promise.all(filings.map((id) => readRows(ledger.pool, id)))).flat().map((row) => row.state);
+    expect(states.sort()).toEqual(['certified', 'planned']);
+    const unclaimed = await unclaimedCertificates(ledger.pool, second);
+    expect(unclaimed.map(({ eBRCNumber }) => eBRCNumber)).not.toContain(`N-${iec}`);
+  });
+
+  it('and snapshots that one client read are there for the other', async () => {
+    const iec = newIec();
+    const [first, second] = [await client({ iec }), await client({ iec })];
+    const filingId = await open(ledger, `SNAP-${iec}`, newRows(), { exporterId: first });
+    await saveSnapshot(ledger.pool, { filingId, submission: 1, exporterId: first, certificates: ['X'], at: NOW });
+    expect(await recentCertificateSnapshot(ledger.pool, second, NOW)).toMatchObject({ certificates: ['X'] });
+    const detail = {
+      eBRCNumber: `U-${iec}`,
+      eBRCDate: '10022026',
+      eBRCStatus: 'Issued',
+      sbCumInvoiceNumber: '1',
+      sbCumInvoiceDate: '01012026',
+      realisedValueFCC: 1,
+      currencyCode: 'USD',
+      billNo: null,
+    };
+    await saveCertificates(ledger.pool, { exporterId: first, details: [detail], at: NOW });
+    expect(await unclaimedCertificates(ledger.pool, second)).toMatchObject([{ eBRCNumber: `U-${iec}` }]);
+  });
+
+  it('that two parties had claimed are disputed once they are one', async () => {
+    const iec = newIec();
+    const [known, nameless] = [await client({ iec }), await client()];
+    const first = await open(ledger, `CLAIM-${iec}`, newRows(), { exporterId: known });
+    const second = await open(ledger, `CLAIM-${iec}-2`, newRows(), { exporterId: nameless });
+    await certify(first, known, `C-${iec}`);
+    await certify(second, nameless, `C-${iec}`);
+    await move(ledger, second, 'submitting', 'processing', 'collecting', 'certified');
+    expect(await learn(nameless, iec)).toEqual([{ filingId: second, row: 1, besides: first, what: 'certificate' }]);
+    expect(await needFiling(ledger.pool, second)).toMatchObject({
+      needsAttention: true,
+      warnings: [{ code: 'certificate_disputed', filingId: first }],
+    });
+    const { rows } = await ledger.pool.query('SELECT filing_id AS id FROM certificates WHERE ebrc_number = $1', [
+      `C-${iec}`,
+    ]);
+    expect(rows).toEqual([{ id: first }]);
+  });
+});

@@ -1,0 +1,301 @@
+import { readSubmissions } from '../../../src/ledger/submissions/submissions';
+import { moveRows, readRows, releaseRows, releaseUnsent, settleRows } from '../../../src/ledger/rows/filing-rows';
+import { needFiling } from '../../../src/ledger/filings/filings';
+import { withTransaction } from '../../../src/ledger/pool';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres';
+import { EXPORTER, knowExporter, move, NOW, open, record, rowsOf } from '../filing-support';
+
+let ledger: TestDatabase;
+
+beforeAll(async () => {
+  ledger = await createTestDatabase();
+  await knowExporter(ledger);
+});
+afterAll(() => ledger?.drop());
+
+let documents = 5_000_000;
+/** Rows that no other test has. */
+const newRows = (count = 1) =>
+  rowsOf(...Array.from({ length: count }, () => ({ sbCumInvoiceNumber: String((documents += 1)) })));
+
+const settle = (filingId: string, outcome: 'certified' | 'errored', position = 0) =>
+  settleRows(ledger.pool, {
+    filingId,
+    exporterId: EXPORTER,
+    at: NOW,
+    verdicts: [
+      outcome === 'certified'
+        ? { position, outcome, eBRCNumber: `EBRC-${filingId}-${position}`, eBRCDate: '10022026' }
+        : { position, outcome, errors: ['ERR38: more than available'] },
+    ],
+  });
+
+describe('the same mapping', () => {
+  it('is refused in another filing, by the name of the one that holds it', async () => {
+    const rows = newRows();
+    const holder = await open(ledger, 'HOLDER', rows);
+    const refused = await record(ledger, 'SECOND', rows);
+    expect(refused).toMatchObject({
+      outcome: 'refused',
+      findings: [{ code: 'mapping_live', filingId: holder, row: 1 }],
+    });
+    const text = JSON.stringify(refused);
+    expect(text).toContain('state checking');
+    expect(text).toContain(NOW.toISOString());
+    expect(text).toContain('HOLDER');
+  });
+
+  it('is won by one of many transactions at once, and the others are told its name', async () => {
+    const rows = newRows(3);
+    const outcomes = await Promise.all(
+      Array.from({ length: 8 }, (_, each) => record(ledger, `RACE-${each}`, each % 2 ? rows : [...rows].reverse())),
+    );
+    const opened = outcomes.flatMap((each) => (each.outcome === 'opened' ? [each.filingId] : []));
+    expect(opened).toHaveLength(1);
+    const refusals = outcomes.flatMap((each) => (each.outcome === 'refused' ? [each.findings] : []));
+    expect(refusals).toHaveLength(7);
+    for (const findings of refusals) {
+      expect(findings.map((finding) => finding.filingId)).toEqual([opened[0], opened[0], opened[0]]);
+    }
+  });
+
+  it('is kept single by PostgreSQL itself, not only by a read before the write', async () => {
+    const filingId = await open(ledger, 'INDEX', newRows());
+    const columns = `source_row, submission, serial_no, exporter_id, party_id, irm_key, mapping, extra, mapped_amount, currency,
+      fingerprint, ordinal, live, state`;
+    const copy = `INSERT INTO filing_rows (filing_id, position, ${columns})
+      SELECT filing_id, position + 1, ${columns} FROM filing_rows WHERE filing_id = $1`;
+    await expect(ledger.pool.query(copy, [filingId])).rejects.toMatchObject({ constraint: 'filing_rows_live_mapping' });
+  });
+
+  it('is refused whatever the spelling, and not for another exporter', async () => {
+    const [row] = newRows();
+    if (!row) throw new Error('no row');
+    await open(ledger, 'SPELLING', [row]);
+    const { irmNumber, sbCumInvoiceNumber } = row.mapping;
+    const spelled = rowsOf({
+      irmNumber: ` ${irmNumber.toLowerCase()}\u200b`,
+      irmAdCode: '510001',
+      irmDt: '04012026',
+      irmIfscCode: 'HDFC0009999',
+      sbCumInvoiceNumber: `0${sbCumInvoiceNumber}`,
+    });
+    expect(await record(ledger, 'SPELLING-2', spelled)).toMatchObject({ outcome: 'refused' });
+    await knowExporter(ledger, 'exporter-2', 'AAGCM4522K');
+    expect(await record(ledger, 'SPELLING-3', [row], { exporterId: 'exporter-2' })).toMatchObject({
+      outcome: 'opened',
+    });
+  });
+
+  it.each(['submitted', 'unknown', 'abandoned_after_send'] as const)('stays held while it is %s', async (state) => {
+    const rows = newRows();
+    const holder = await open(ledger, `HELD-${state}`, rows);
+    await moveRows(ledger.pool, { filingId: holder, submission: 1, state });
+    expect(await record(ledger, `AGAIN-${state}`, rows)).toMatchObject({ findings: [{ filingId: holder }] });
+  });
+
+  it('stays held once it is certified, and is free once it errored', async () => {
+    const rows = newRows(2);
+    const holder = await open(ledger, 'OUTCOMES', rows);
+    await settle(holder, 'certified', 0);
+    await settle(holder, 'errored', 1);
+    expect(await record(ledger, 'OUTCOMES-2', rows)).toMatchObject({ findings: [{ row: 1 }] });
+    expect(await record(ledger, 'OUTCOMES-3', rows.slice(1))).toMatchObject({ outcome: 'opened' });
+  });
+
+  it('takes the next ordinal where its row is permitted, with the reason and who gave it', async () => {
+    const rows = newRows();
+    const permitted = [{ row: 1, reason: 'equal tranches' }];
+    const first = await open(ledger, 'TWICE', rows);
+    expect(await record(ledger, 'TWICE-2', rows)).toMatchObject({ findings: [{ allowDuplicate: '1=REASON' }] });
+    const second = await open(ledger, 'TWICE-2', rows, { permitted, madeBy: 'ravi' });
+    // The second filing has not been named to anybody yet.
+    expect(await record(ledger, 'TWICE-3', rows, { permitted })).toMatchObject({ findings: [{ filingId: second }] });
+    const third = await open(ledger, 'TWICE-3', rows, { permitted });
+    const { rows: held } = await ledger.pool.query<{ ordinal: number }>(
+      `SELECT ordinal, permit_reason AS reason, permit_besides AS besides FROM filing_rows
+        WHERE filing_id = ANY($1) ORDER BY ordinal`,
+      [[first, second, third]],
+    );
+    expect(held).toEqual([
+      { ordinal: 0, reason: null, besides: null },
+      { ordinal: 1, reason: 'equal tranches', besides: [first] },
+      { ordinal: 2, reason: 'equal tranches', besides: [second, first] },
+    ]);
+    const { rows: story } = await ledger.pool.query<{ who: string; data: unknown }>(
+      `SELECT who, data FROM filing_events WHERE filing_id = $1 AND kind = 'made'`,
+      [second],
+    );
+    expect(story[0]).toMatchObject({ who: 'ravi', data: { allowDuplicate: permitted } });
+    // Whoever comes without a permission is refused while any of them is live.
+    await withTransaction(ledger.pool, (client) =>
+      releaseRows(client, { filingId: first, submission: 1, state: 'needs_correction', at: NOW }),
+    );
+    expect(await record(ledger, 'TWICE-4', rows)).toMatchObject({ findings: [{ filingId: third }] });
+  });
+
+  it('lets just the permitted rows pass, beside just the filings that were named', async () => {
+    const rows = newRows(4);
+    const holder = await open(ledger, 'NAMED', rows.slice(0, 3));
+    const one = [{ row: 2, besides: [holder], reason: 'meant' }];
+    const refused = await record(ledger, 'NAMED-2', rows, { permitted: one });
+    expect(refused).toMatchObject({ findings: [{ row: 1 }, { row: 3, allowDuplicate: '1-3=REASON' }] });
+    expect(JSON.stringify(refused)).toContain('--allow-duplicate 1-3=REASON');
+    const all = [1, 2, 3].map((row) => ({ row, besides: ['F-ANOTHER'], reason: 'meant' }));
+    expect(await record(ledger, 'NAMED-2', rows, { permitted: all })).toMatchObject({ outcome: 'refused' });
+    const right = all.map((each) => ({ ...each, besides: [holder] }));
+    expect(await record(ledger, 'NAMED-2', rows, { permitted: right })).toMatchObject({ outcome: 'opened' });
+  });
+
+  it('in one file takes a permitted row, and no other', async () => {
+    const [row] = newRows();
+    if (!row) throw new Error('no row');
+    const again = { row: 2, mapping: { ...row.mapping, serialNo: 2, billNo: 'ANOTHER' } };
+    const refused = await record(ledger, 'ONE-FILE', [row, again]);
+    expect(refused).toMatchObject({ findings: [{ row: 2, allowDuplicate: '2=REASON' }] });
+    const permitted = [{ row: 2, reason: 'two invoices on one shipping bill' }];
+    expect(await record(ledger, 'ONE-FILE', [row, again], { permitted })).toMatchObject({ outcome: 'opened' });
+  });
+
+  it('has no second ordinal without a permission, in PostgreSQL itself', async () => {
+    const filingId = await open(ledger, 'UNPERMITTED', newRows());
+    const second = ledger.pool.query('UPDATE filing_rows SET ordinal = 1 WHERE filing_id = $1', [filingId]);
+    await expect(second).rejects.toMatchObject({ constraint: 'filing_rows_second_is_permitted' });
+  });
+});
+
+describe('the same reference', () => {
+  it('goes on with a filing that has no end yet', async () => {
+    const rows = newRows();
+    const filingId = await open(ledger, 'SAME', rows);
+    expect(await record(ledger, 'SAME', rows)).toEqual({ outcome: 'resumed', filingId });
+  });
+
+  it('opens one filing when two ask at once', async () => {
+    const rows = newRows();
+    const outcomes = await Promise.all([record(ledger, 'SAME-2', rows), record(ledger, 'SAME-2', rows)]);
+    expect(outcomes.map((each) => each.outcome).sort()).toEqual(['opened', 'resumed']);
+  });
+
+  it('does not let another workflow run a filing that is under way', async () => {
+    const rows = newRows();
+    const filingId = await open(ledger, 'RUNS', rows);
+    expect(await record(ledger, 'RUNS', rows, { workflowId: 'somebody/else' })).toMatchObject({
+      outcome: 'refused',
+      findings: [{ code: 'mapping_live', filingId }],
+    });
+  });
+
+  it('answers with the recorded outcome where rows are certified', async () => {
+    const rows = newRows();
+    const filingId = await open(ledger, 'DONE', rows);
+    await settle(filingId, 'certified');
+    await move(ledger, filingId, 'submitting', 'processing', 'collecting', 'certified');
+    expect(await record(ledger, 'DONE', rows)).toEqual({ outcome: 'recorded', filingId });
+    expect(await record(ledger, 'DONE', rows, { workflowId: 'somebody/else' })).toEqual({
+      outcome: 'recorded',
+      filingId,
+    });
+  });
+
+  it('answers with the recorded outcome where rows were abandoned after the send', async () => {
+    const rows = newRows();
+    const filingId = await open(ledger, 'LEFT', rows);
+    await moveRows(ledger.pool, { filingId, submission: null, state: 'abandoned_after_send' });
+    await move(ledger, filingId, 'abandoned');
+    expect(await record(ledger, 'LEFT', rows)).toEqual({ outcome: 'recorded', filingId });
+  });
+
+  it.each(['checking', 'certified'] as const)('refuses other content by name while it is %s', async (state) => {
+    const filingId = await open(ledger, `OTHER-${state}`, newRows());
+    if (state === 'certified') {
+      await settle(filingId, 'certified');
+      await move(ledger, filingId, 'submitting', 'processing', 'collecting', 'certified');
+    }
+    const refused = await record(ledger, `OTHER-${state}`, newRows());
+    expect(refused).toMatchObject({ outcome: 'refused', findings: [{ code: 'reference_taken', filingId }] });
+    expect(JSON.stringify(refused)).toContain(`state ${state}`);
+  });
+
+  it('makes a new revision once nothing of the earlier one is live', async () => {
+    const rows = newRows();
+    const first = await open(ledger, 'REVISED', rows);
+    await releaseRows(ledger.pool, { filingId: first, submission: 1, state: 'needs_correction', at: NOW });
+    await move(ledger, first, 'submitting', 'needs_correction');
+    const second = await open(ledger, 'REVISED', rows);
+    expect(second).not.toBe(first);
+    expect((await needFiling(ledger.pool, second)).revision).toBe(1);
+    const third = await record(ledger, 'REVISED', newRows());
+    expect(third).toMatchObject({ outcome: 'refused', findings: [{ filingId: second }] });
+  });
+});
+
+describe('errored rows of a filing', () => {
+  async function partly(reference: string) {
+    const rows = newRows(3);
+    const parent = await open(ledger, reference, rows);
+    await settle(parent, 'certified', 0);
+    await settle(parent, 'errored', 1);
+    await settle(parent, 'errored', 2);
+    await move(ledger, parent, 'submitting', 'processing', 'collecting', 'partly_certified');
+    return { parent, rows };
+  }
+  const states = async (filingId: string) => (await readRows(ledger.pool, filingId)).map((row) => row.state);
+
+  it('are taken over by the filing that corrects them, and by no other', async () => {
+    const { parent, rows } = await partly('PARENT-1');
+    const correction = { correction: 1, corrects: parent };
+    const child = await open(ledger, 'PARENT-1', rows.slice(1, 2), correction);
+    expect(await states(parent)).toEqual(['certified', 'corrected', 'needs_correction']);
+    expect((await readRows(ledger.pool, parent))[1]?.takenOverBy).toBe(child);
+    // The mapping itself was not changed here: then the live row of the correction stands in the way as well.
+    const changed = rows.slice(1, 2).map((row) => ({ ...row, mapping: { ...row.mapping, mappedIRMAmountFCC: 1 } }));
+    expect(await record(ledger, 'PARENT-1', changed, { correction: 2, corrects: parent })).toMatchObject({
+      outcome: 'refused',
+      findings: [{ code: 'not_correctable', filingId: child }],
+    });
+  });
+
+  it('are the only ones that may be corrected, and a refusal leaves nothing behind', async () => {
+    const { parent, rows } = await partly('PARENT-2');
+    const changed = rows.map((row) => ({ ...row, mapping: { ...row.mapping, mappedIRMAmountFCC: 2 } }));
+    expect(await record(ledger, 'PARENT-2', changed, { correction: 1, corrects: parent })).toMatchObject({
+      outcome: 'refused',
+      findings: [{ code: 'not_correctable', row: 1 }],
+    });
+    expect(await states(parent)).toEqual(['certified', 'needs_correction', 'needs_correction']);
+    const { rows: left } = await ledger.pool.query('SELECT 1 FROM filings WHERE corrects = $1', [parent]);
+    expect(left).toEqual([]);
+  });
+
+  it('go back when nothing of the correction was sent', async () => {
+    const { parent, rows } = await partly('PARENT-3');
+    const child = await open(ledger, 'PARENT-3', rows.slice(1), { correction: 1, corrects: parent });
+    await releaseUnsent(ledger.pool, { filingId: child, state: 'withdrawn', at: NOW });
+    expect(await states(parent)).toEqual(['certified', 'needs_correction', 'needs_correction']);
+  });
+
+  it('go back when the service refused the correction, and stay taken while part of it is live', async () => {
+    const { parent, rows } = await partly('PARENT-4');
+    const child = await open(ledger, 'PARENT-4', rows.slice(1), { correction: 1, corrects: parent });
+    await settle(child, 'certified', 0);
+    await withTransaction(ledger.pool, (client) =>
+      releaseRows(client, { filingId: child, submission: 1, state: 'needs_correction', at: NOW }),
+    );
+    expect(await states(parent)).toEqual(['certified', 'corrected', 'corrected']);
+    const { parent: other, rows: more } = await partly('PARENT-5');
+    const refused = await open(ledger, 'PARENT-5', more.slice(1), { correction: 1, corrects: other });
+    await releaseRows(ledger.pool, { filingId: refused, submission: 1, state: 'needs_correction', at: NOW });
+    expect(await states(other)).toEqual(['certified', 'needs_correction', 'needs_correction']);
+  });
+});
+
+it('cuts more than 999 rows into submissions that number their rows from 1', async () => {
+  const filingId = await open(ledger, 'MANY', newRows(1_000));
+  expect(await readSubmissions(ledger.pool, filingId)).toMatchObject([
+    { submission: 1, rowCount: 999, state: 'planned' },
+    { submission: 2, rowCount: 1, state: 'planned' },
+  ]);
+  const [last] = await readRows(ledger.pool, filingId, 2);
+  expect(last).toMatchObject({ position: 999, serialNo: 1, mapping: { serialNo: 1_000 } });
+});

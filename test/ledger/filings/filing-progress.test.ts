@@ -1,0 +1,170 @@
+import { FILING_STATES, isEnd, mayFollow, type FilingState } from '../../../src/domain/filing/states';
+import { holdFiling, recordProgress, type ProgressNote } from '../../../src/ledger/filings/filing-progress';
+import { takeUpFiling } from '../../../src/ledger/filings/filing-takeup';
+import { listFilings, needFiling } from '../../../src/ledger/filings/filings';
+import { withTransaction } from '../../../src/ledger/pool';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres';
+import { knowExporter, minutesLater, NOW, open, rowsOf } from '../filing-support';
+
+let ledger: TestDatabase;
+let made = 0;
+
+beforeAll(async () => {
+  ledger = await createTestDatabase();
+  await knowExporter(ledger);
+});
+afterAll(() => ledger?.drop());
+
+const filing = () => {
+  made += 1;
+  return open(ledger, `PROGRESS-${made}`, rowsOf({ sbCumInvoiceNumber: String(7_000_000 + made) }));
+};
+const note = (filingId: string, seq: number, state: FilingState, more: Partial<ProgressNote> = {}) =>
+  withTransaction(ledger.pool, (client) =>
+    recordProgress(client, {
+      filingId,
+      seq,
+      state,
+      attention: null,
+      at: minutesLater(seq),
+      event: { kind: state, text: `note ${seq}` },
+      ...more,
+    }),
+  );
+const story = async (filingId: string) => {
+  const { rows } = await ledger.pool.query<{ text: string }>(
+    'SELECT text FROM filing_events WHERE filing_id = $1 AND seq IS NOT NULL ORDER BY event_id',
+    [filingId],
+  );
+  return rows.map((row) => row.text);
+};
+
+describe('a move', () => {
+  it('is recorded once, however often its step is repeated', async () => {
+    const filingId = await filing();
+    expect(await note(filingId, 1, 'submitting', { step: 'run/1' })).toBe('recorded');
+    expect(await note(filingId, 2, 'processing', { step: 'run/2' })).toBe('recorded');
+    expect(await note(filingId, 1, 'submitting', { step: 'run/1' })).toBe('repeated');
+    expect(await needFiling(ledger.pool, filingId)).toMatchObject({ state: 'processing', seq: 2 });
+    expect(await story(filingId)).toEqual(['note 1', 'note 2']);
+    const { rows } = await ledger.pool.query<{ state: string | null }>(
+      'SELECT state FROM filing_events WHERE filing_id = $1 ORDER BY event_id',
+      [filingId],
+    );
+    expect(rows.map(({ state }) => state)).toEqual([null, 'submitting', 'processing']);
+  });
+
+  it('is written once when the same step comes twice at once', async () => {
+    const filingId = await filing();
+    const twin = () => note(filingId, 1, 'submitting', { step: 'run/1' });
+    expect((await Promise.all([twin(), twin()])).sort()).toEqual(['recorded', 'repeated']);
+    expect(await story(filingId)).toEqual(['note 1']);
+  });
+
+  it('of a run that is behind, or ahead of a ledger that was put back, is told apart and changes nothing', async () => {
+    const filingId = await filing();
+    await note(filingId, 1, 'submitting', { step: 'first/1' });
+    await note(filingId, 2, 'processing', { step: 'first/2' });
+    expect(await note(filingId, 2, 'needs_correction', { step: 'reset/7' })).toBe('differs');
+    expect(await note(filingId, 9, 'collecting', { step: 'ahead/9' })).toBe('differs');
+    expect(await needFiling(ledger.pool, filingId)).toMatchObject({ state: 'processing', seq: 2, closedAt: null });
+    expect(await story(filingId)).toEqual(['note 1', 'note 2']);
+  });
+
+  it('to a state that does not follow is a defect, and an end has no successor', async () => {
+    const filingId = await filing();
+    await expect(note(filingId, 1, 'certified')).rejects.toThrow('certified does not follow checking');
+    await note(filingId, 1, 'abandoned');
+    await expect(note(filingId, 2, 'submitting')).rejects.toThrow(RangeError);
+    expect((await needFiling(ledger.pool, filingId)).closedAt).toEqual(minutesLater(1));
+  });
+
+  it('shows life: what was said of a stuck workflow is gone', async () => {
+    const filingId = await filing();
+    await ledger.pool.query(`UPDATE filings SET run_problem = 'Its workflow stands.' WHERE filing_id = $1`, [filingId]);
+    const asking = async () =>
+      (await listFilings(ledger.pool, { mode: 'test', attention: true })).find((each) => each.filingId === filingId);
+    expect(await asking()).toMatchObject({ attention: 'Its workflow stands.', needsAttention: true });
+    await note(filingId, 1, 'submitting');
+    expect(await asking()).toBeUndefined();
+  });
+});
+
+it('lets a run write only what it decided on the newest move', async () => {
+  const filingId = await filing();
+  await note(filingId, 1, 'submitting');
+  const hold = (seq: number) => withTransaction(ledger.pool, (client) => holdFiling(client, { filingId, seq }));
+  expect(await hold(1)).toBe(true);
+  expect(await hold(0)).toBe(false);
+});
+
+describe('a filing that is taken up', () => {
+  const OPEN = FILING_STATES.filter((state) => !isEnd(state));
+  const takeUp = (filingId: string, step: string) =>
+    withTransaction(ledger.pool, (client) => takeUpFiling(client, { filingId, step, at: NOW }));
+
+  /** A filing of one submission that stands in a state, and its submission in another. */
+  async function standing(state: FilingState, submission: string, requestId: string | null, attempt?: string) {
+    const filingId = await filing();
+    await ledger.pool.query(
+      'UPDATE filings SET state = $2, attention = $3, needs_attention = true WHERE filing_id = $1',
+      [filingId, state, 'as it was'],
+    );
+    await ledger.pool.query('UPDATE submissions SET state = $2, request_id = $3 WHERE filing_id = $1', [
+      filingId,
+      submission,
+      requestId && `${requestId}-${filingId}`,
+    ]);
+    if (attempt) {
+      await ledger.pool.query(
+        `INSERT INTO attempts (attempt_id, filing_id, submission, number, state) VALUES ($1, $2, 1, 1, $3)`,
+        [`${filingId}-1-1`, filingId, attempt],
+      );
+    }
+    return filingId;
+  }
+
+  it.each([
+    ['planned', null, undefined, { checking: ['checking', 'awaiting_approval', 'needs_credentials', 'needs_access'] }],
+    ['planned', null, 'not_sent', { checking: ['checking', 'awaiting_approval', 'needs_credentials', 'needs_access'] }],
+    ['planned', null, 'sending', { outcome_unknown: ['outcome_unknown'] }],
+    ['acknowledged', null, 'answered', { outcome_unknown: ['outcome_unknown'] }],
+    ['acknowledged', 'R', 'answered', { overdue: ['overdue'], processing: 'others' }],
+    ['terminal', 'R', 'answered', { collecting: 'others' }],
+    ['settled', null, 'sending', { collecting: 'others' }],
+  ] as const)(
+    'with a submission %s (%s, attempt %s) goes on from where that is',
+    async (submission, requestId, attempt, expected) => {
+      const table: Partial<Record<FilingState, readonly string[] | 'others'>> = expected;
+      for (const state of OPEN) {
+        const filingId = await standing(state, submission, requestId, attempt);
+        await takeUp(filingId, 'run/1');
+        const named = Object.entries(table).find(([, from]) => from !== 'others' && from.includes(state))?.[0];
+        const rest = Object.entries(table).find(([, from]) => from === 'others')?.[0] ?? 'submitting';
+        const after = await needFiling(ledger.pool, filingId);
+        expect([state, after.state]).toEqual([state, named ?? rest]);
+        // A question that was asked stays asked; one about a state that is over is gone.
+        expect(after.attention).toBe(after.state === state ? 'as it was' : null);
+      }
+    },
+  );
+
+  it('moves once for a repeated step, and not at all when it has ended', async () => {
+    const filingId = await standing('needs_access', 'acknowledged', 'R', 'answered');
+    await takeUp(filingId, 'run/1');
+    await takeUp(filingId, 'run/1');
+    expect(await needFiling(ledger.pool, filingId)).toMatchObject({ state: 'processing', seq: 1 });
+    await note(filingId, 2, 'abandoned');
+    await takeUp(filingId, 'run/2');
+    expect(await needFiling(ledger.pool, filingId)).toMatchObject({ state: 'abandoned', seq: 2 });
+  });
+
+  it('whose rows were all freed can be ended from where it stands', async () => {
+    for (const state of OPEN) {
+      const filingId = await standing(state, 'released', null);
+      await takeUp(filingId, 'run/1');
+      const after = await needFiling(ledger.pool, filingId);
+      expect(mayFollow(after.state, 'needs_correction') && mayFollow(after.state, 'abandoned')).toBe(true);
+    }
+  });
+});

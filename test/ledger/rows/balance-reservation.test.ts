@@ -1,0 +1,160 @@
+import { attemptIdOf } from '../../../src/domain/filing/attempt';
+import { openAttempt } from '../../../src/ledger/submissions/attempts';
+import { reserveBalances } from '../../../src/ledger/rows/balance-reservation';
+import { moveRows, releaseUnsent, settleRows } from '../../../src/ledger/rows/filing-rows';
+import { withTransaction } from '../../../src/ledger/pool';
+import { markSending } from '../../../src/ledger/submissions/sending-mark';
+import type { Finding } from '../../../src/domain/rules/finding';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres';
+import type { Mapping } from '../../../src/domain/filing/mapping';
+import { saveIrms } from '../../../src/ledger/exporters/irms';
+import { mappingRow } from '../../domain/sample-mapping';
+import { EXPORTER, irmRecord, knowExporter, minutesLater, NOW, open, readBalance, rowsOf } from '../filing-support';
+
+let ledger: TestDatabase;
+
+beforeEach(async () => {
+  ledger = await createTestDatabase();
+  await knowExporter(ledger);
+});
+afterEach(() => ledger?.drop());
+
+let documents = 6_000_000;
+/** A filing of its own document that maps `amount` of the one IRM. */
+function filing(reference: string, amount: number, more: Partial<Mapping> = {}): Promise<string> {
+  documents += 1;
+  const change = {
+    sbCumInvoiceNumber: String(documents),
+    mappedIRMAmountFCC: amount,
+    sbCumInvoiceValueinFCC: amount,
+    ...more,
+  };
+  return open(ledger, reference, rowsOf(change));
+}
+
+const reserve = (filingId: string): Promise<Finding[]> =>
+  reserveBalances(ledger.pool, { filingId, exporterId: EXPORTER, at: NOW });
+async function releaseAll(filings: string[]): Promise<void> {
+  for (const filingId of filings) {
+    await withTransaction(ledger.pool, (db) => releaseUnsent(db, { filingId, state: 'withdrawn', at: NOW }));
+  }
+}
+const codes = (findings: Finding[]) => findings.map((finding) => finding.code);
+
+async function send(filingId: string, at: Date): Promise<void> {
+  const attemptId = attemptIdOf(filingId, 1, 1);
+  await withTransaction(ledger.pool, (client) => openAttempt(client, { filingId, submission: 1 }));
+  await withTransaction(ledger.pool, (client) =>
+    markSending(client, { attemptId, sender: 'me', payloadHash: 'hash', at }),
+  );
+}
+
+it('lets one of two filings of 8,000 on a balance of 10,000 pass, and names it to the other', async () => {
+  const filings = [await filing('A', 8_000), await filing('B', 8_000)];
+  const findings = await Promise.all(filings.map(reserve));
+  const passed = findings.findIndex((each) => each.length === 0);
+  expect(codes(findings.flat())).toEqual(['balance_held']);
+  expect(findings.flat()[0]).toMatchObject({ severity: 'error', filingId: filings[passed] });
+});
+
+it('lets one of many pass that come at once, whether it is recorded or checked', async () => {
+  const many = ['A', 'B', 'C', 'D', 'E', 'F'];
+  await readBalance(ledger, 1_000, NOW);
+  // Too little for any of them: each is recorded, and holds nothing.
+  const filings = await Promise.all(many.map((each) => filing(each, 8_000)));
+  await readBalance(ledger, 10_000, minutesLater(1));
+  const checked = await Promise.all(filings.map(reserve));
+  expect(codes(checked.flat())).toEqual(Array.from({ length: 5 }, () => 'balance_held'));
+
+  await releaseAll(filings);
+  const recorded = await Promise.all(many.map((each) => filing(`${each}-2`, 8_000)));
+  const { rows } = await ledger.pool.query(
+    'SELECT 1 FROM filing_rows WHERE filing_id = ANY($1) AND reserved_at IS NOT NULL',
+    [recorded],
+  );
+  expect(rows).toHaveLength(1);
+});
+
+it('lets both pass where there is room', async () => {
+  expect(await reserve(await filing('A', 5_000))).toEqual([]);
+  expect(await reserve(await filing('B', 5_000))).toEqual([]);
+});
+
+it('does not count a filing against itself, however often it is checked', async () => {
+  const filingId = await filing('A', 8_000);
+  expect(await reserve(filingId)).toEqual([]);
+  expect(await reserve(filingId)).toEqual([]);
+});
+
+it('counts a filing from its intent on', async () => {
+  const recorded = await filing('RECORDED', 8_000);
+  const refused = await filing('A', 8_000);
+  expect(await reserve(refused)).toMatchObject([{ code: 'balance_held', filingId: recorded }]);
+});
+
+it('counts an IRM once, whichever of its dates and whichever IFSC is given', async () => {
+  const { mapping } = mappingRow();
+  const record = { ...irmRecord(10_000), irmIssueDate: '2026-01-07', remittanceDate: '2026-01-05' };
+  await ledger.pool.query('DELETE FROM irms');
+  await saveIrms(ledger.pool, EXPORTER, [record], NOW);
+  const byIssue = await filing('ISSUE', 8_000, { irmDt: '07012026' });
+  const byRemittance = await filing('REMITTANCE', 8_000, { irmDt: mapping.irmDt, irmIfscCode: 'HDFC0009999' });
+  expect(await reserve(byIssue)).toEqual([]);
+  expect(codes(await reserve(byRemittance))).toEqual(['irm_ifsc_differs', 'balance_held']);
+});
+
+it('counts only filings whose own check has passed, and none that was given up', async () => {
+  await filing('OVER', 10_001);
+  const given = await filing('GIVEN-UP', 9_000);
+  expect(await reserve(given)).toEqual([]);
+  await releaseUnsent(ledger.pool, { filingId: given, state: 'withdrawn', at: NOW });
+  expect(await reserve(await filing('A', 9_000))).toEqual([]);
+});
+
+it('blocks on a filing that was submitted after the balance was read', async () => {
+  const sent = await filing('SENT', 8_000);
+  await reserve(sent);
+  await send(sent, minutesLater(1));
+  expect(codes(await reserve(await filing('A', 8_000)))).toEqual(['balance_held']);
+});
+
+it('warns of a filing that was submitted before the balance was read: it may be in it already', async () => {
+  const sent = await filing('SENT', 4_000);
+  await reserve(sent);
+  await send(sent, minutesLater(1));
+  await readBalance(ledger, 6_000, minutesLater(5));
+  const next = await filing('A', 5_000);
+  const findings = await reserve(next);
+  expect(findings).toMatchObject([{ severity: 'warning', code: 'balance_maybe_held', filingId: sent }]);
+});
+
+it('blocks on a filing of unknown outcome whenever the balance was read', async () => {
+  const lost = await filing('LOST', 8_000);
+  await reserve(lost);
+  await send(lost, minutesLater(1));
+  await moveRows(ledger.pool, { filingId: lost, submission: 1, state: 'unknown' });
+  await readBalance(ledger, 10_000, minutesLater(5));
+  expect(codes(await reserve(await filing('A', 8_000)))).toEqual(['balance_held']);
+});
+
+it('believes a balance that shows the certified filings', async () => {
+  const done = await filing('DONE', 8_000);
+  await reserve(done);
+  await send(done, minutesLater(1));
+  const certified = { position: 0, outcome: 'certified' as const, eBRCNumber: 'E1', eBRCDate: '10022026' };
+  await settleRows(ledger.pool, { filingId: done, exporterId: EXPORTER, verdicts: [certified], at: minutesLater(2) });
+  await readBalance(ledger, 2_000, minutesLater(5));
+  expect(await reserve(await filing('A', 2_000))).toEqual([]);
+  expect(codes(await reserve(await filing('B', 2_001)))).toEqual(['over_balance']);
+});
+
+it('adds what one filing maps in several rows without losing a cent', async () => {
+  const rows = rowsOf(
+    ...Array.from({ length: 10 }, (_, index) => ({
+      sbCumInvoiceNumber: String(6_900_000 + index),
+      mappedIRMAmountFCC: 1_000.1,
+    })),
+  );
+  const filingId = await open(ledger, 'SUM', rows);
+  expect(await reserve(filingId)).toMatchObject([{ code: 'over_remittance' }]);
+});

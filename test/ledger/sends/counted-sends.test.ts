@@ -1,0 +1,383 @@
+import { readdir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import pino from 'pino';
+import { onWholeLedger } from '../../../src/activities/filings/whole-ledger';
+import { partsOfAttemptId } from '../../../src/domain/filing/attempt';
+import { readAttempt } from '../../../src/ledger/submissions/attempts';
+import { releaseUnsent } from '../../../src/ledger/rows/filing-rows';
+import { readFilingView } from '../../../src/ledger/filings/filing-view';
+import { withTransaction } from '../../../src/ledger/pool';
+import { importSends } from '../../../src/ledger/sends/send-import';
+import {
+  askStore,
+  assertWhole,
+  countSend,
+  LedgerPutBack,
+  readIdentity,
+  StoreTrouble,
+  voidUnsent,
+} from '../../../src/ledger/sends/sends';
+import { markSending } from '../../../src/ledger/submissions/sending-mark';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres';
+import { attemptSteps } from '../submissions/attempt-support';
+import { knowExporter, minutesLater, move, NOW, open as file, record, rowsOf } from '../filing-support';
+import { newStore, remember, sender } from './put-back';
+
+let ledger: TestDatabase;
+let store: Awaited<ReturnType<typeof newStore>>;
+const { filing, opened, mark, close, answer, rows, attempts } = attemptSteps(() => ledger);
+
+let clean: () => Promise<void>;
+
+beforeAll(async () => {
+  ledger = await createTestDatabase();
+  await knowExporter(ledger);
+  clean = await remember(ledger);
+});
+afterAll(() => ledger?.drop());
+beforeEach(async () => {
+  await clean();
+  store = await newStore();
+});
+
+interface Marked {
+  number: number;
+  attemptId: string;
+  sender: string;
+}
+
+/** An attempt of a filing of its own, marked by a sender of its own. */
+async function marked(attemptId?: string): Promise<Marked> {
+  const id = attemptId ?? (await opened(await filing()));
+  const by = sender();
+  const set = await mark(id, by);
+  if (!set.marked) throw new Error(set.reason);
+  return { number: set.sendNumber, attemptId: id, sender: by };
+}
+const count = (send: Marked, at = NOW) => countSend(ledger.pool, store, { ...send, at });
+/** Marked and counted: from here on the bytes may be out. */
+async function sent(attemptId?: string, at = NOW): Promise<Marked> {
+  const send = await marked(attemptId);
+  expect(await count(send, at)).toBeNull();
+  return send;
+}
+const whole = () => assertWhole(ledger.pool, store);
+const restored = () => importSends(ledger.pool, store, { at: minutesLater(60), by: 'ravi' });
+const filingOf = ({ attemptId }: { attemptId: string }) => partsOfAttemptId(attemptId).filingId;
+/** Reads an attempt as the worker does. */
+const judge = (attemptId: string, at = NOW) =>
+  onWholeLedger(
+    { pool: ledger.pool, documents: store, clock: () => at.getTime(), logger: pino({ level: 'silent' }) },
+    filingOf({ attemptId }),
+    (client, { seen }) =>
+      readAttempt(client, { attemptId, at, unsent: () => voidUnsent(client, store, { attemptId, at, seen }) }),
+  );
+
+describe('a counted send', () => {
+  it('has a record in the store before its first byte, and the next one the next number', async () => {
+    const first = await sent();
+    const second = await sent();
+    const { ledgerId, seen } = await readIdentity(ledger.pool);
+    expect(await readdir(join(store.root, 'sent', ledgerId))).toEqual(['000000000001', '000000000002']);
+    expect([first.number, second.number, seen]).toEqual([1, 2, 2]);
+    expect((await whole()).unknown).toEqual([]);
+  });
+
+  it('may be counted again by its own sender, and by nobody else', async () => {
+    const send = await sent();
+    expect(await count(send)).toBeNull();
+    expect(await count({ ...send, sender: 'another' })).toMatch(/has been taken/u);
+  });
+
+  it('is not written when its attempt was closed meanwhile', async () => {
+    const send = await marked();
+    await ledger.pool.query(`UPDATE attempts SET state = 'not_sent' WHERE attempt_id = $1`, [send.attemptId]);
+    expect(await count(send)).toMatch(/closed/u);
+  });
+
+  it('of two workers at once each has its own number', async () => {
+    const sends = await Promise.all([marked(), marked(), marked()]);
+    expect(await Promise.all(sends.map((send) => count(send)))).toEqual([null, null, null]);
+    expect(new Set(sends.map(({ number }) => number)).size).toBe(3);
+  });
+});
+
+describe('a mark without a record', () => {
+  it('is proven not to be sent: a void record is put there, and the sender that wakes late writes nothing', async () => {
+    const send = await marked();
+    expect(await judge(send.attemptId)).toMatchObject({ verdict: 'not_sent' });
+    expect(await rows(filingOf(send))).toMatchObject([{ state: 'planned', live: true, sent: false }]);
+    expect(await count(send)).toMatch(/given up/u);
+  });
+
+  it('has one winner when the sender and the judge come together', async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const send = await marked();
+      const [refused, { verdict }] = await Promise.all([count(send), judge(send.attemptId)]);
+      expect(verdict).toBe(refused === null ? 'sending' : 'not_sent');
+    }
+  });
+
+  it('says nothing where the record was there once: then the store has lost it', async () => {
+    const send = await sent();
+    await sent();
+    const { ledgerId } = await readIdentity(ledger.pool);
+    await rm(join(store.root, 'sent', ledgerId, '000000000001'));
+    expect(await judge(send.attemptId)).toMatchObject({ verdict: 'sending' });
+    await rm(join(store.root, 'sent', ledgerId, '000000000002'));
+    await expect(judge(send.attemptId)).rejects.toMatchObject({ type: 'documents_unavailable' });
+  });
+});
+
+describe('a ledger that was put back to an earlier state', () => {
+  it('sends nothing and judges nothing, since the store has sends that it does not know', async () => {
+    const other = await filing();
+    const back = await remember(ledger);
+    const send = await sent();
+    await back();
+    expect(await ledger.pool.query('SELECT FROM attempts')).toMatchObject({ rowCount: 0 });
+    const next = await marked(await opened(other));
+    // The number is taken again, which hides the record from a look at the numbers alone.
+    expect(next.number).toBe(send.number);
+    expect(await count(next)).toMatch(/has been taken/u);
+    await expect(whole()).rejects.toThrow(LedgerPutBack);
+    await expect(judge(next.attemptId, minutesLater(60))).rejects.toMatchObject({ type: 'ledger_put_back' });
+    const after = await marked();
+    await expect(count(after)).rejects.toThrow(LedgerPutBack);
+  });
+
+  it('has its lost sends brought back: the filing is there, its rows are live and unknown, and nobody files them again', async () => {
+    const back = await remember(ledger);
+    const content = rowsOf({ sbCumInvoiceNumber: '5000001', mappedIRMAmountFCC: '8000.10' as unknown as number });
+    const filingId = await file(ledger, 'LOST', content);
+    const send = await sent(await opened(filingId));
+    await back();
+    expect(await restored()).toEqual({ filings: [filingId], sends: 1, unreadable: [] });
+    expect(await readFilingView(ledger.pool, filingId)).toMatchObject({
+      state: 'outcome_unknown',
+      reference: 'LOST',
+      needsAttention: true,
+      rows: [{ state: 'unknown', sbCumInvoiceNumber: '5000001', mappedIRMAmountFCC: 8000.1 }],
+    });
+    expect(await rows(filingId)).toEqual([{ state: 'unknown', live: true, sent: true, ordinal: 0 }]);
+    expect(await record(ledger, 'AGAIN', content)).toMatchObject({
+      outcome: 'refused',
+      findings: [{ code: 'mapping_live', filingId }],
+    });
+    expect(await judge(send.attemptId)).toMatchObject({ verdict: 'unknown' });
+    expect((await sent()).number).toBe(send.number + 1);
+    expect(await restored()).toEqual({ filings: [], sends: 0, unreadable: [] });
+  });
+
+  it('has a lost exporter’s rows brought back for the party of its IEC here, whatever number that has', async () => {
+    const putBack = await remember(ledger);
+    await knowExporter(ledger, 'exporter-2', 'AAGCM9999K');
+    const filingId = await file(ledger, 'LOST-EXPORTER', rowsOf({ sbCumInvoiceNumber: '4999999' }), {
+      exporterId: 'exporter-2',
+    });
+    await sent(await opened(filingId));
+    await putBack();
+    await ledger.pool.query(`DELETE FROM parties WHERE iec = 'AAGCM9999K'`);
+    await restored();
+    const { rows: back } = await ledger.pool.query(
+      `SELECT r.live, p.iec, split_part(r.fingerprint, ':', 1)::int = r.party_id AS own, e.party_id = r.party_id AS same
+         FROM filing_rows r JOIN parties p USING (party_id) JOIN exporters e ON e.exporter_id = r.exporter_id
+        WHERE r.filing_id = $1`,
+      [filingId],
+    );
+    expect(back).toEqual([{ live: true, iec: 'AAGCM9999K', own: true, same: true }]);
+  });
+
+  it('finds the party of a client that it does not know again, under whatever number', async () => {
+    const back = await remember(ledger);
+    await knowExporter(ledger, 'exporter-2');
+    await ledger.pool.query(`UPDATE exporters SET iec = NULL WHERE exporter_id = 'exporter-2'`);
+    const content = rowsOf({ sbCumInvoiceNumber: '5000005' });
+    const lost = await file(ledger, 'LOST-CLIENT', content, { exporterId: 'exporter-2' });
+    await sent(await opened(lost));
+    await back();
+    await restored();
+    expect(await rows(lost)).toMatchObject([{ state: 'unknown', live: true }]);
+    expect(await record(ledger, 'AGAIN-2', content)).toMatchObject({
+      outcome: 'refused',
+      findings: [{ code: 'mapping_live', filingId: lost }],
+    });
+  });
+
+  it('takes the send back for a filing that it knows, whatever became of that meanwhile', async () => {
+    const filingId = await filing();
+    const back = await remember(ledger);
+    await sent(await opened(filingId));
+    await back();
+    // Somebody gave it up before anybody noticed: the ledger said that it had not been sent.
+    await withTransaction(ledger.pool, (client) => releaseUnsent(client, { filingId, state: 'withdrawn', at: NOW }));
+    await move(ledger, filingId, 'abandoned');
+    await restored();
+    expect(await attempts(filingId)).toEqual(['sending']);
+    expect(await rows(filingId)).toEqual([{ state: 'abandoned_after_send', live: true, sent: true, ordinal: 0 }]);
+    expect(await readFilingView(ledger.pool, filingId)).toMatchObject({ state: 'abandoned', needsAttention: true });
+  });
+
+  it('stops a filing of the same mapping that was made since and is not sent', async () => {
+    const content = rowsOf({ sbCumInvoiceNumber: '5000002' });
+    const back = await remember(ledger);
+    const lost = await file(ledger, 'LOST-2', content);
+    await sent(await opened(lost));
+    await back();
+    const twin = await file(ledger, 'TWIN', content);
+    const attemptId = await opened(twin);
+    await restored();
+    expect(await mark(attemptId)).toMatchObject({ marked: false });
+    expect(await rows(twin)).toMatchObject([{ state: 'needs_correction', live: false }]);
+    expect(await rows(lost)).toMatchObject([{ state: 'unknown', live: true, ordinal: 0 }]);
+  });
+
+  it('gives the send a filing of its own where its id was taken by other content', async () => {
+    const back = await remember(ledger);
+    const lost = await file(ledger, 'SAME-NAME', rowsOf({ sbCumInvoiceNumber: '5000003' }));
+    await sent(await opened(lost));
+    await back();
+    const taken = await file(ledger, 'SAME-NAME', rowsOf({ sbCumInvoiceNumber: '5000004' }));
+    expect(taken).toBe(lost);
+    const { filings } = await restored();
+    expect(filings).not.toContain(taken);
+    expect((await readFilingView(ledger.pool, filings[0] ?? ''))?.rows).toMatchObject([
+      { state: 'unknown', sbCumInvoiceNumber: '5000003' },
+    ]);
+    expect(await rows(taken)).toMatchObject([{ state: 'planned' }]);
+  });
+
+  it('closes the attempt that took a number again, and lets its sender write nothing', async () => {
+    const other = await filing();
+    const back = await remember(ledger);
+    const lost = await sent();
+    await back();
+    const frozen = await marked(await opened(other));
+    expect(frozen.number).toBe(lost.number);
+    await restored();
+    expect(await attempts(other)).toEqual(['not_sent']);
+    expect(await rows(other)).toMatchObject([{ state: 'planned' }]);
+    expect(await count(frozen)).toMatch(/has been taken/u);
+  });
+
+  it('lets a worker that froze between mark and record in the lost state write nothing', async () => {
+    const back = await remember(ledger);
+    const frozen = await marked();
+    const later = await sent();
+    await back();
+    await restored();
+    expect([frozen.number, later.number]).toEqual([1, 2]);
+    expect(await count(frozen)).toMatch(/has been taken or given up/u);
+    expect((await whole()).unknown).toEqual([]);
+  });
+
+  it('makes no mark valid again: a sender that froze after its record writes nothing once it is brought back', async () => {
+    const back = await remember(ledger);
+    const frozen = await sent();
+    await back();
+    await restored();
+    expect(await count(frozen)).toMatch(/closed/u);
+    // Its own word does not close what is unknown now for a sender that the store names too.
+    expect(await judge(frozen.attemptId)).toMatchObject({ verdict: 'unknown' });
+  });
+
+  it('lets nobody write who had marked in the ledger that was put back', async () => {
+    const other = await filing();
+    const waiting = await filing();
+    const back = await remember(ledger);
+    const lost = await sent();
+    await sent();
+    await back();
+    const taken = await marked(await opened(other));
+    await marked(await opened(waiting));
+    const above = await marked();
+    expect([lost.number, taken.number, above.number]).toEqual([1, 1, 3]);
+    await restored();
+    expect(await count(above)).toMatch(/closed|given up/u);
+    expect((await whole()).unknown).toEqual([]);
+    const next = await sent();
+    expect(next.number).toBe(4);
+  });
+
+  it('has two senders of one attempt, of which neither may close what the other one sent', async () => {
+    const filingId = await filing();
+    const attemptId = await opened(filingId);
+    const back = await remember(ledger);
+    const first = await sent(attemptId);
+    await back();
+    await mark(await opened(await filing()));
+    const second = await marked(attemptId);
+    await restored();
+    await close(attemptId, first.sender);
+    await close(attemptId, second.sender);
+    expect(await attempts(filingId)).toEqual(['sending']);
+    expect(await rows(filingId)).toMatchObject([{ state: 'unknown', live: true }]);
+    expect(await count(second)).toMatch(/closed|given up/u);
+  });
+
+  it('keeps an answer that came from the history of a run', async () => {
+    const filingId = await filing();
+    const back = await remember(ledger);
+    const { attemptId } = await sent(await opened(filingId));
+    await back();
+    await answer(attemptId);
+    await restored();
+    expect(await attempts(filingId)).toEqual(['answered']);
+  });
+
+  it('brings the few sends back by itself that a failover lost, and tells; an older one is for a person', async () => {
+    const waiting = await opened(await filing());
+    const back = await remember(ledger);
+    const lost = await sent();
+    await back();
+    await expect(judge(waiting, minutesLater(11))).rejects.toMatchObject({ type: 'ledger_put_back' });
+    expect(await judge(waiting, minutesLater(9))).toMatchObject({ verdict: 'not_sent' });
+    expect(await readFilingView(ledger.pool, filingOf(lost))).toMatchObject({
+      state: 'outcome_unknown',
+      needsAttention: true,
+    });
+  });
+
+  it('is found out by a judgement that began before: the listing comes after the locks', async () => {
+    const send = await marked();
+    await withTransaction(ledger.pool, async (client) => {
+      await client.query('SELECT FROM filings WHERE filing_id = $1 FOR UPDATE', [filingOf(send)]);
+      await store.createRecord(`sent/${(await readIdentity(client)).ledgerId}/000000000009`, Buffer.from('{}'));
+      await expect(assertWhole(client, store)).rejects.toThrow(LedgerPutBack);
+    });
+  });
+});
+
+describe('a document store that is', () => {
+  it('another one submits nothing and says so', async () => {
+    await sent();
+    store = await newStore();
+    const send = await marked();
+    await expect(count(send)).rejects.toThrow(/another one/u);
+    await expect(judge(send.attemptId)).rejects.toMatchObject({ type: 'documents_unavailable' });
+  });
+
+  it('away is trouble and not an answer', async () => {
+    await sent();
+    const send = await marked();
+    await rename(store.root, `${store.root}.away`);
+    await expect(count(send)).rejects.toThrow(StoreTrouble);
+    await expect(judge(send.attemptId)).rejects.toMatchObject({ type: 'documents_unavailable' });
+    await rename(`${store.root}.away`, store.root);
+    expect(await judge(send.attemptId)).toMatchObject({ verdict: 'not_sent' });
+  });
+
+  it('silent is trouble after a while, not a wait without end', async () => {
+    const silence = () => new Promise<string>(() => undefined);
+    await expect(askStore(silence, 20)).rejects.toThrow(/not answered/u);
+  });
+});
+
+it('marks that are rolled back leave no number behind for the store to miss', async () => {
+  const attemptId = await opened(await filing());
+  await withTransaction(ledger.pool, async (client) => {
+    await markSending(client, { attemptId, sender: 'a', payloadHash: 'hash', at: NOW });
+    throw new Error('lost');
+  }).catch(() => undefined);
+  expect((await sent(attemptId)).number).toBe(1);
+});

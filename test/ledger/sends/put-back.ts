@@ -1,0 +1,49 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createDocumentStore, type DocumentStore } from '../../../src/documents/document-store';
+import { withTransaction } from '../../../src/ledger/pool';
+import type { TestDatabase } from '../../support/postgres';
+
+/** Tables in an order in which they can be filled. */
+const TABLES = [
+  'ledger_identity',
+  'exporters',
+  'filing_inputs',
+  'filings',
+  'filing_rows',
+  'submissions',
+  'attempts',
+  'sends',
+] as const;
+
+/** A document store in a folder of its own. */
+export async function newStore(): Promise<DocumentStore & { root: string }> {
+  const root = join(await mkdtemp(join(tmpdir(), 'ebrc-sends-')), 'documents');
+  const store = createDocumentStore({ root });
+  await store.storeId();
+  return Object.assign(store, { root });
+}
+
+/** Remembers the ledger as it is. @returns what puts it back to that, as a restored volume or a lagging replica does */
+export async function remember({ pool }: TestDatabase): Promise<() => Promise<void>> {
+  const kept = new Map<string, string>();
+  for (const table of TABLES) {
+    const { rows } = await pool.query<{ all: string }>(
+      `SELECT coalesce(jsonb_agg(to_jsonb(t)), '[]')::text AS all FROM ${table} AS t`,
+    );
+    kept.set(table, rows[0]?.all ?? '[]');
+  }
+  return () =>
+    withTransaction(pool, async (client) => {
+      await client.query(`TRUNCATE ${TABLES.join(', ')} CASCADE`);
+      for (const table of TABLES) {
+        await client.query(`INSERT INTO ${table} SELECT * FROM jsonb_populate_recordset(NULL::${table}, $1::jsonb)`, [
+          kept.get(table),
+        ]);
+      }
+    });
+}
+
+export const sender = (): string => randomUUID();

@@ -1,0 +1,120 @@
+import type { Queryable } from '../../../src/ledger/pool';
+import { createApiCallAudit, pruneApiCalls, type ApiCallRow } from '../../../src/ledger/service/api-calls';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres';
+
+let database: TestDatabase;
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+});
+afterEach(() => database.drop());
+
+const row: ApiCallRow = {
+  at: new Date('2026-11-21T06:00:00Z'),
+  operation: 'pushIrm',
+  exporterId: 'exporter-1',
+  status: 409,
+  kind: 'credentials_invalid',
+  errorCode: 'DGFT_CREDENTIALS_INVALID',
+  requestId: 'request-1',
+  latencyMs: 812.4,
+  attempt: 2,
+};
+
+async function stored(): Promise<Record<string, unknown>[]> {
+  const { rows } = await database.pool.query('SELECT * FROM api_calls ORDER BY call_id');
+  return rows;
+}
+
+/** The pool, refusing everything while `away` is set. */
+function fragilePool() {
+  const state = { away: false };
+  const pool = {
+    query: (...args: unknown[]) =>
+      state.away
+        ? Promise.reject(new Error('connection terminated'))
+        : (database.pool.query as (...all: unknown[]) => unknown).apply(database.pool, args),
+  } as unknown as Queryable;
+  return { pool, state };
+}
+
+test('a call leaves one row, nulls where nothing is known', async () => {
+  const audit = createApiCallAudit({ pool: database.pool });
+  audit.recordApiCall(row);
+  audit.recordApiCall({
+    ...row,
+    exporterId: null,
+    status: null,
+    kind: null,
+    errorCode: null,
+    requestId: null,
+    attempt: null,
+  });
+  await audit.close();
+  expect(await stored()).toMatchObject([
+    {
+      at: row.at,
+      operation: 'pushIrm',
+      exporter_id: 'exporter-1',
+      status: 409,
+      kind: 'credentials_invalid',
+      error_code: 'DGFT_CREDENTIALS_INVALID',
+      request_id: 'request-1',
+      latency_ms: 812,
+      attempt: 2,
+    },
+    { exporter_id: null, status: null, kind: null, error_code: null, request_id: null, attempt: null },
+  ]);
+});
+
+test('rows are written by themselves, and close writes those that came while a write was under way', async () => {
+  const audit = createApiCallAudit({ pool: database.pool, flushMs: 5 });
+  for (let nth = 0; nth < 2_500; nth += 1) audit.recordApiCall({ ...row, requestId: `request-${nth}` });
+  while ((await stored()).length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  audit.recordApiCall({ ...row, requestId: 'the last' });
+  await audit.close();
+  const ids = (await stored()).map((call) => call['request_id']);
+  expect(ids).toHaveLength(2_501);
+  expect(ids.at(-1)).toBe('the last');
+  expect(new Set(ids).size).toBe(2_501);
+});
+
+test('rows that cannot be written now are kept and written once PostgreSQL is back', async () => {
+  const { pool, state } = fragilePool();
+  const audit = createApiCallAudit({ pool, flushMs: 5 });
+  state.away = true;
+  audit.recordApiCall(row);
+  await expect(audit.flush()).rejects.toThrow('connection terminated');
+  state.away = false;
+  while ((await stored()).length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  await audit.close();
+  expect(await stored()).toHaveLength(1);
+});
+
+test('what is given up is said: rows beyond the capacity, and rows left when PostgreSQL stays away', async () => {
+  const { pool, state } = fragilePool();
+  const lost: number[] = [];
+  const audit = createApiCallAudit({ pool, capacity: 2, onLost: (rows) => lost.push(rows) });
+  state.away = true;
+  for (const requestId of ['1', '2', '3']) audit.recordApiCall({ ...row, requestId });
+  await audit.close();
+  expect(lost).toEqual([1, 2]);
+});
+
+test('text of the service that PostgreSQL cannot hold does not keep other rows from being written', async () => {
+  const audit = createApiCallAudit({ pool: database.pool });
+  audit.recordApiCall({ ...row, requestId: `a\0b${'x'.repeat(5_000)}` });
+  audit.recordApiCall(row);
+  await audit.close();
+  const rows = await stored();
+  expect(rows).toHaveLength(2);
+  expect(String(rows[0]!['request_id'])).toMatch(/^abx{198}$/);
+});
+
+test('pruning deletes what is older than the time and nothing else', async () => {
+  const audit = createApiCallAudit({ pool: database.pool });
+  for (const day of [1, 2, 3]) audit.recordApiCall({ ...row, at: new Date(Date.UTC(2026, 10, day)) });
+  await audit.close();
+  expect(await pruneApiCalls(database.pool, new Date(Date.UTC(2026, 10, 3)))).toBe(2);
+  expect((await stored()).map((call) => call['at'])).toEqual([new Date(Date.UTC(2026, 10, 3))]);
+});

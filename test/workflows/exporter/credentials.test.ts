@@ -1,0 +1,150 @@
+import { randomUUID } from 'node:crypto';
+import { WithStartWorkflowOperation } from '@temporalio/client';
+import { credentialsWorkflowId } from '../../../src/domain/names';
+import { consentsOf } from '../../../src/ledger/filings/consents';
+import { currentCredentials, registerWaiter, waitersOf } from '../../../src/ledger/vault/credentials';
+import { submitCredentialsUpdate } from '../../../src/workflows/messages';
+import type { updateCredentials } from '../../../src/workflows/update-credentials';
+import { eventually } from '../../support/processes';
+import { openStage, PASSWORD, WRONG, type OnboardStage, type Update } from './onboard-stage';
+
+// A task that a dying worker had taken is given again after its time-out, and that runs in real time.
+
+let stage: OnboardStage;
+
+beforeAll(async () => {
+  stage = await openStage();
+});
+
+afterAll(() => stage?.close());
+afterEach(() => stage.sandbox.clearFaults());
+
+/** Update-with-start, as the command line does it. */
+async function submit(exporterId: string, credentialsRef: string): Promise<Update> {
+  const workflowId = credentialsWorkflowId('test', exporterId);
+  const startWorkflowOperation = new WithStartWorkflowOperation<typeof updateCredentials>('updateCredentials', {
+    workflowId,
+    taskQueue: stage.worker.taskQueue,
+    args: [{ mode: 'test', exporterId, startedBy: 'ravi' }],
+    workflowIdConflictPolicy: 'USE_EXISTING',
+  });
+  await stage.env.client.workflow.executeUpdateWithStart(submitCredentialsUpdate, {
+    args: [{ credentialsRef, by: 'ravi' }],
+    startWorkflowOperation,
+  });
+  return stage.env.client.workflow.getHandle<typeof updateCredentials>(workflowId);
+}
+
+async function readyExporter(email: string, activationDelayMs = 0) {
+  const username = await stage.account({ activationDelayMs });
+  const handle = await stage.onboard({ email, credentialsRef: await stage.secret(username) });
+  if (activationDelayMs > 0) {
+    const { exporterId } = await stage.until(handle, 'activation_pending');
+    return { username, exporterId: exporterId ?? '', handle };
+  }
+  const { exporterId } = await handle.result();
+  return { username, exporterId: exporterId ?? '', handle };
+}
+
+async function changeAtPortal(username: string, password: string): Promise<void> {
+  const account = (await stage.sandbox.state()).accounts.find((each) => each.username === username);
+  if (account) account.password = password;
+}
+
+it('validates new credentials, keeps the consent, and tells every workflow that waits', async () => {
+  const { username, exporterId } = await readyExporter('renew@example.test');
+  await changeAtPortal(username, 'New-Password-3');
+  // A real workflow that waits: an onboarding of another exporter is told by the same signal that a filing takes.
+  const waiter = await stage.onboard({ email: 'waiter@example.test' });
+  await stage.until(waiter, 'needs_credentials');
+  const gone = `file/test/${randomUUID()}`;
+  const { pool } = stage.ledger;
+  await registerWaiter(pool, { workflowId: waiter.workflowId, exporterId, versionSeen: 1 });
+  await registerWaiter(pool, { workflowId: gone, exporterId, versionSeen: 1 });
+
+  const handle = await submit(exporterId, await stage.secret(username, 'New-Password-3'));
+  expect(await handle.result()).toMatchObject({ state: 'ready', exporterId, irmCount: 2, errors: [] });
+  expect(await currentCredentials(pool, exporterId)).toMatchObject({ version: 2, state: 'valid' });
+  expect(await consentsOf(pool, exporterId)).toMatchObject([{ givenBy: 'ravi' }, { givenBy: 'asha' }]);
+  expect(await waitersOf(pool, exporterId)).toEqual([]);
+  const signals = (await waiter.fetchHistory()).events?.flatMap(
+    (event) => event.workflowExecutionSignaledEventAttributes?.signalName ?? [],
+  );
+  expect(signals).toEqual(['credentialsRenewed']);
+  // Ended, not terminated: the skipping server's clock stands still for ever after an activity whose workflow was terminated.
+  await stage.until(waiter, 'needs_credentials');
+  await stage.submit(waiter, await stage.secret(await stage.account({ activationDelayMs: 0 })));
+  await waiter.result();
+});
+
+it('ends with what was wrong when they are rejected, leaves the old ones in force, and starts again', async () => {
+  const { username, exporterId } = await readyExporter('rejected@example.test');
+  const rejected = await submit(exporterId, await stage.secret(username, WRONG));
+  expect(await rejected.result()).toMatchObject({
+    state: 'needs_credentials',
+    errors: [{ code: 'credentials_rejected' }],
+  });
+  const { pool } = stage.ledger;
+  expect(await currentCredentials(pool, exporterId)).toMatchObject({ version: 1, state: 'valid' });
+  const again = await submit(exporterId, await stage.secret(username));
+  expect(await again.result()).toMatchObject({ state: 'ready' });
+  expect(await currentCredentials(pool, exporterId)).toMatchObject({ version: 3, state: 'valid' });
+});
+
+it('checks several submissions in the order in which they came', async () => {
+  const { username, exporterId } = await readyExporter('several@example.test');
+  stage.sandbox.addFault({ operation: 'check-dgft-credentials', kind: 'slow', delayMs: 1_000 });
+  await submit(exporterId, await stage.secret(username, WRONG));
+  await submit(exporterId, await stage.secret(username, `${WRONG}2`));
+  const handle = await submit(exporterId, await stage.secret(username));
+  expect(await handle.result()).toMatchObject({ state: 'ready' });
+  const { rows } = await stage.ledger.pool.query<{ state: string }>(
+    'SELECT state FROM credential_versions WHERE exporter_id = $1 ORDER BY version',
+    [exporterId],
+  );
+  expect(rows.map(({ state }) => state)).toEqual(['valid', 'bad', 'bad', 'valid']);
+  const checks = stage.sandbox
+    .calls({ operation: 'check-dgft-credentials' })
+    .filter((call) => call.platformCustomerId === exporterId);
+  expect(checks.map(({ status }) => status)).toEqual([201, 400, 400, 201]);
+});
+
+it('reports a pending activation without waiting for it', async () => {
+  const { username, exporterId, handle: onboarding } = await readyExporter('pending@example.test', 24 * 3_600_000);
+  const handle = await submit(exporterId, await stage.secret(username));
+  const result = await stage.until(handle, 'activation_pending');
+  expect(Date.parse(result.activatesAt ?? '')).toBeGreaterThan(await stage.env.currentTimeMs());
+  expect(await handle.result()).toMatchObject({ state: 'activation_pending' });
+  expect(await onboarding.result()).toMatchObject({ state: 'ready' });
+});
+
+it('knows an exporter that was onboarded elsewhere, and refuses one that nobody knows', async () => {
+  const username = await stage.account({ activationDelayMs: 0 });
+  const { api } = stage.worker.deps;
+  const customer = await api.createCustomer({ name: 'Elsewhere', email: 'else@example.test' });
+  await api.checkCredentials(customer.id, { dgftUsername: username, dgftPassword: PASSWORD });
+  const known = await submit(customer.id, await stage.secret(username));
+  expect(await known.result()).toMatchObject({ state: 'ready' });
+
+  const unknown = await submit(randomUUID(), await stage.secret(username));
+  expect(await unknown.result()).toMatchObject({ state: 'refused', errors: [{ code: 'customer_not_found' }] });
+});
+
+it('ends by itself when nothing is submitted', async () => {
+  const { exporterId } = await readyExporter('nothing@example.test');
+  const handle = await stage.env.client.workflow.start<typeof updateCredentials>('updateCredentials', {
+    taskQueue: stage.worker.taskQueue,
+    workflowId: randomUUID(),
+    args: [{ mode: 'test', exporterId }],
+  });
+  expect(await handle.result()).toMatchObject({ state: 'needs_credentials' });
+});
+
+it('survives the death of the worker while the portal cannot be checked', async () => {
+  const { username, exporterId } = await readyExporter('death@example.test');
+  stage.sandbox.addFault({ operation: 'check-dgft-credentials', kind: '502-with-code', times: 2 });
+  const handle = await submit(exporterId, await stage.secret(username));
+  await eventually(() => stage.sandbox.faults().some(({ struck }) => struck > 0));
+  await stage.restart();
+  expect(await handle.result()).toMatchObject({ state: 'ready' });
+});

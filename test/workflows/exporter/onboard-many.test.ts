@@ -1,0 +1,75 @@
+import { randomUUID } from 'node:crypto';
+import { createBudget, hashOfKey } from '../../../src/budget/budget';
+import type { ExporterProgress } from '../../../src/domain/contracts';
+import { createBudgetStore } from '../../../src/budget/store';
+import { createSandbox, type Sandbox } from '../../../src/sandbox/sandbox';
+import type { onboardExporter } from '../../../src/workflows/onboard-exporter';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres';
+import { devServer, type DevServer } from '../../support/temporal';
+import { startTestWorker, type TestWorker } from '../../support/worker';
+
+const EXPORTERS = 300;
+/** The service's 60 s, shortened; the limits themselves (4 credential checks, 6 refreshes a window) are its own. */
+const WINDOW_MS = 500;
+
+let server: DevServer;
+let ledger: TestDatabase;
+let sandbox: Sandbox;
+let worker: TestWorker;
+let budget: ReturnType<typeof createBudget>;
+
+beforeAll(async () => {
+  server = await devServer();
+  ledger = await createTestDatabase();
+  sandbox = await createSandbox({ rateWindowMs: WINDOW_MS, activationDelayMs: 0 });
+  const { accounts } = await sandbox.state();
+  const [pattern] = accounts;
+  if (!pattern) throw new Error('the sandbox has no account to copy');
+  for (let index = 0; index < EXPORTERS; index += 1) {
+    const irms = pattern.irms.map((irm) => ({ ...irm, irmNumber: `${irm.irmNumber}${index}` }));
+    accounts.push({ ...pattern, username: `many.${index}`, password: `Many-${index}!`, irms, certificates: [] });
+  }
+  const store = createBudgetStore({ pool: ledger.pool, keyHash: hashOfKey('dev_sandbox_key'), owner: randomUUID() });
+  budget = createBudget({ store, windowMs: WINDOW_MS });
+  const client = await server.client();
+  const env = {
+    client,
+    nativeConnection: await server.connectNative(),
+    namespace: server.namespace,
+    currentTimeMs: () => Promise.resolve(Date.now()),
+  };
+  worker = await startTestWorker({ env, sandbox, ledger, budget, settings: { rateWindowMs: WINDOW_MS } });
+});
+
+afterAll(async () => {
+  await worker?.close();
+  await budget?.close();
+  await sandbox?.close();
+  await ledger?.drop();
+  await server?.stop();
+});
+
+it(`onboards ${EXPORTERS} exporters within the limits: no 429, nobody left behind`, async () => {
+  const { client, taskQueue, deps } = worker;
+  const results: ExporterProgress[] = await Promise.all(
+    Array.from({ length: EXPORTERS }, async (_unused, index) => {
+      const credentials = {
+        mode: 'test' as const,
+        workflowId: `onboard/test/many-${index}`,
+        username: `many.${index}`,
+        password: `Many-${index}!`,
+      };
+      const credentialsRef = await deps.vault.put(ledger.pool, credentials);
+      return client.workflow.execute<typeof onboardExporter>('onboardExporter', {
+        taskQueue,
+        workflowId: `onboard/test/many-${index}`,
+        args: [{ mode: 'test', name: `Many ${index}`, email: `many.${index}@example.test`, credentialsRef }],
+      });
+    }),
+  );
+  const states = results.map(({ state, irmCount }) => `${state} with ${irmCount} IRMs`);
+  expect(new Set(states)).toEqual(new Set(['ready with 4 IRMs']));
+  expect(new Set(results.map(({ exporterId }) => exporterId)).size).toBe(EXPORTERS);
+  expect(sandbox.calls().filter(({ status }) => status === 429)).toEqual([]);
+  expect(sandbox.calls({ operation: 'check-dgft-credentials' })).toHaveLength(EXPORTERS);
+}, 400_000);

@@ -1,0 +1,281 @@
+import { exporterQuery } from '../../../src/workflows/messages';
+import { consentsOf, evidenceHashOf } from '../../../src/ledger/filings/consents';
+import { currentCredentials } from '../../../src/ledger/vault/credentials';
+import { getExporter } from '../../../src/ledger/exporters/exporters';
+import { listIrms } from '../../../src/ledger/exporters/irms';
+import { HOUR_MS, openStage, PASSWORD, WRONG, type OnboardStage } from './onboard-stage';
+
+let stage: OnboardStage;
+
+beforeAll(async () => {
+  stage = await openStage();
+});
+
+afterAll(() => stage?.close());
+
+const calls = (operation: string) => stage.sandbox.calls({ operation });
+
+it('creates, validates, waits a day, reads the IRMs, and ends ready', async () => {
+  const credentialsRef = await stage.secret(await stage.account());
+  const handle = await stage.onboard({ email: 'one@example.test', iec: 'aagcm4521k', credentialsRef });
+  const waiting = await stage.until(handle, 'activation_pending');
+  const { startTime } = await handle.describe();
+  expect(Date.parse(waiting.activatesAt ?? '') - startTime.getTime()).toBeGreaterThanOrEqual(24 * HOUR_MS);
+
+  const result = await handle.result();
+  expect(result).toMatchObject({ state: 'ready', irmCount: 2, errors: [], activatesAt: null });
+  expect(await stage.lasted(handle)).toBeGreaterThanOrEqual(24 * HOUR_MS);
+
+  const exporterId = result.exporterId ?? '';
+  const { pool } = stage.ledger;
+  expect(await getExporter(pool, exporterId)).toMatchObject({
+    isActive: true,
+    hasCredentials: true,
+    apiState: 'ready',
+    iec: 'AAGCM4521K',
+  });
+  expect(await listIrms(pool, exporterId)).toHaveLength(2);
+  expect(await currentCredentials(pool, exporterId)).toMatchObject({ version: 1, state: 'valid' });
+  const [consent] = await consentsOf(pool, exporterId);
+  expect(consent).toMatchObject({ givenBy: 'asha', statement: expect.stringContaining('consent') });
+  expect(consent?.evidenceHash).toBe(consent && evidenceHashOf(consent));
+  const attributes = (await handle.describe()).searchAttributes;
+  expect(attributes).toMatchObject({
+    EbrcExporter: [exporterId],
+    EbrcState: ['ready'],
+    EbrcMode: ['test'],
+    EbrcNeedsAttention: [false],
+  });
+});
+
+it('is ready at once where the service says so, and a second run changes nothing', async () => {
+  const email = 'two@example.test';
+  const credentialsRef = await stage.secret(await stage.account({ activationDelayMs: 0 }));
+  const handle = await stage.onboard({ email, credentialsRef });
+  const first = await handle.result();
+  expect(first.state).toBe('ready');
+  expect(await stage.lasted(handle)).toBeLessThan(HOUR_MS);
+
+  const checks = calls('check-dgft-credentials').length;
+  const second = await (await stage.onboard({ email })).result();
+  expect(second).toMatchObject({ state: 'ready', exporterId: first.exporterId, irmCount: 2 });
+  expect(calls('check-dgft-credentials')).toHaveLength(checks);
+});
+
+describe('create or adopt', () => {
+  async function existing(body: Record<string, unknown>): Promise<string> {
+    const { id } = await stage.worker.deps.api.createCustomer({ name: 'Asha Exports', email: 'x', ...body });
+    return id;
+  }
+
+  it('adopts the client that has the e-mail when name and IEC agree', async () => {
+    const id = await existing({ email: 'Adopt@example.test', name: ' asha  EXPORTS', iec: 'ABCDE12345' });
+    await existing({ email: 'not-adopt@example.test', name: 'Asha Exports' });
+    const credentialsRef = await stage.secret(await stage.account({ activationDelayMs: 0 }));
+    const handle = await stage.onboard({ email: 'adopt@example.test', iec: 'abcde12345', credentialsRef });
+    expect(await handle.result()).toMatchObject({ state: 'ready', exporterId: id });
+  });
+
+  it('adopts where one side has no IEC', async () => {
+    const id = await existing({ email: 'noiec@example.test' });
+    const credentialsRef = await stage.secret(await stage.account({ activationDelayMs: 0 }));
+    const handle = await stage.onboard({ email: 'noiec@example.test', iec: 'ABCDE12345', credentialsRef });
+    expect(await handle.result()).toMatchObject({ state: 'ready', exporterId: id });
+  });
+
+  it.each([
+    ['name', { name: 'Somebody Else' }, /name is "Somebody Else"/u],
+    ['IEC', { iec: 'ZZZZZ99999' }, /IEC is "ZZZZZ99999", not "ABCDE12345"/u],
+  ])('refuses to adopt a client with another %s', async (what, other, text) => {
+    const email = `differs-${what}@example.test`;
+    await existing({ email, ...other });
+    const result = await (await stage.onboard({ email, iec: 'ABCDE12345' })).result();
+    expect(result).toMatchObject({ state: 'refused', exporterId: null, errors: [{ code: 'exporter_differs' }] });
+    expect(result.message).toMatch(text);
+  });
+
+  it.each(['accept-then-drop', 'accept-then-reset', '502-bare', 'html-body', 'truncated-json'] as const)(
+    'finds the client again when the answer of the create is lost (%s)',
+    async (kind) => {
+      const email = `lost-${kind}@example.test`;
+      stage.sandbox.addFault({ operation: 'create-customer', kind, process: true });
+      const credentialsRef = await stage.secret(await stage.account({ activationDelayMs: 0 }));
+      const result = await (await stage.onboard({ email, credentialsRef })).result();
+      expect(result.state).toBe('ready');
+      const { customers } = await stage.sandbox.state();
+      expect([...customers.values()].filter((customer) => customer.email === email)).toHaveLength(1);
+    },
+  );
+
+  it('creates again when a lost create did not take effect', async () => {
+    stage.sandbox.addFault({ operation: 'create-customer', kind: 'drop-before-accept' });
+    const credentialsRef = await stage.secret(await stage.account({ activationDelayMs: 0 }));
+    const result = await (await stage.onboard({ email: 'dropped@example.test', credentialsRef })).result();
+    expect(result.state).toBe('ready');
+  });
+
+  it('refuses an input of another mode, and one that is no input, without a call', async () => {
+    const before = stage.sandbox.calls().length;
+    const wrongMode = await (await stage.onboard({ email: 'live@example.test', mode: 'live' })).result();
+    expect(wrongMode).toMatchObject({ state: 'refused', errors: [{ code: 'wrong_mode' }] });
+    const noInput = await (await stage.onboard({ email: 'no address', iec: '123' })).result();
+    expect(noInput.state).toBe('refused');
+    expect(noInput.errors.map(({ message }) => message).join()).toMatch(/email.*iec/su);
+    expect(stage.sandbox.calls()).toHaveLength(before);
+  });
+});
+
+describe('the validate table', () => {
+  it('asks a person after a wrong password, tries it never again, and goes on with the right one', async () => {
+    const username = await stage.account({ activationDelayMs: 0 });
+    const handle = await stage.onboard({
+      email: 'wrong@example.test',
+      credentialsRef: await stage.secret(username, WRONG),
+    });
+    const asked = await stage.until(handle, 'needs_credentials');
+    expect(asked.errors).toMatchObject([{ code: 'credentials_rejected' }]);
+    const checks = calls('check-dgft-credentials').length;
+    await stage.env.sleep('2 days');
+    expect(calls('check-dgft-credentials')).toHaveLength(checks);
+
+    const taken = await stage.submit(handle, await stage.secret(username));
+    expect(taken.state).toBe('started');
+    expect(await handle.result()).toMatchObject({ state: 'ready' });
+  });
+
+  it('asks for credentials where none were given', async () => {
+    const handle = await stage.onboard({ email: 'none@example.test' });
+    expect((await stage.until(handle, 'needs_credentials')).message).toMatch(/No portal credentials/u);
+    await stage.submit(handle, await stage.secret(await stage.account({ activationDelayMs: 0 })));
+    expect(await handle.result()).toMatchObject({ state: 'ready' });
+  });
+
+  it('explains a user name that differs from the stored one, and takes the stored one', async () => {
+    const username = await stage.account({ activationDelayMs: 0 });
+    const other = await stage.account({ activationDelayMs: 0 });
+    const email = 'differs@example.test';
+    await (await stage.onboard({ email, credentialsRef: await stage.secret(username) })).result();
+
+    const handle = await stage.onboard({ email, credentialsRef: await stage.secret(other) });
+    const asked = await stage.until(handle, 'needs_credentials');
+    expect(asked.errors).toMatchObject([{ code: 'credentials_already_set' }]);
+    expect(asked.message).toMatch(/another DGFT user name/u);
+    // The service works with what it had: nothing else of the exporter's is paused.
+    expect(await currentCredentials(stage.ledger.pool, asked.exporterId ?? '')).toMatchObject({ state: 'valid' });
+    await stage.submit(handle, await stage.secret(username));
+    expect(await handle.result()).toMatchObject({ state: 'ready' });
+  });
+
+  it.each([
+    ['already aligned', true],
+    ['already in use', false],
+  ])('asks for another user name where it is %s with another client', async (words, validated) => {
+    const username = await stage.account({ activationDelayMs: 0 });
+    const holder = `holder-${validated}@example.test`;
+    if (validated)
+      await (await stage.onboard({ email: holder, credentialsRef: await stage.secret(username) })).result();
+    else {
+      const credentials = { dgftUsername: username, dgftPassword: PASSWORD };
+      await stage.worker.deps.api.createCustomer({ name: 'Holder', email: holder, ...credentials });
+    }
+    const email = `taker-${validated}@example.test`;
+    const handle = await stage.onboard({ email, credentialsRef: await stage.secret(username) });
+    const asked = await stage.until(handle, 'needs_credentials');
+    expect(asked).toMatchObject({ errors: [{ code: 'dgft_username_taken' }] });
+    expect(asked.message).toContain(words);
+    await stage.submit(handle, await stage.secret(await stage.account({ activationDelayMs: 0 })));
+    expect(await handle.result()).toMatchObject({ state: 'ready' });
+  });
+
+  it('validates a client whose credentials are on file but unverified', async () => {
+    const username = await stage.account({ activationDelayMs: 0 });
+    const email = 'unverified@example.test';
+    const onFile = { dgftUsername: username, dgftPassword: 'old' };
+    await stage.worker.deps.api.createCustomer({ name: 'Asha Exports', email, ...onFile });
+    const handle = await stage.onboard({ email });
+    await stage.until(handle, 'needs_credentials');
+    await stage.submit(handle, await stage.secret(username));
+    expect(await handle.result()).toMatchObject({ state: 'ready' });
+  });
+
+  it.each(['500', '502-bare', '502-with-code', 'accept-then-drop', 'html-body', 'status-429'] as const)(
+    'repeats a check that could not be completed (%s)',
+    async (kind) => {
+      stage.sandbox.addFault({ operation: 'check-dgft-credentials', kind, times: 3 });
+      const credentialsRef = await stage.secret(await stage.account({ activationDelayMs: 0 }));
+      const result = await (await stage.onboard({ email: `repeat-${kind}@example.test`, credentialsRef })).result();
+      expect(result.state).toBe('ready');
+    },
+  );
+
+  it('refuses a client that the service does not know any more', async () => {
+    const credentialsRef = await stage.secret(await stage.account({ activationDelayMs: 0 }), WRONG);
+    const handle = await stage.onboard({ email: 'gone@example.test', credentialsRef });
+    const { exporterId } = await stage.until(handle, 'needs_credentials');
+    (await stage.sandbox.state()).customers.delete(exporterId ?? '');
+    await stage.submit(handle, credentialsRef);
+    await stage.submit(handle, await stage.secret('portal.user.1')).catch(() => undefined);
+    expect(await handle.result()).toMatchObject({ state: 'refused', errors: [{ code: 'customer_not_found' }] });
+  });
+
+  it('never sends a sixth failing check: the fuse is waited for', async () => {
+    const username = await stage.account({ activationDelayMs: 0 });
+    const handle = await stage.onboard({
+      email: 'fuse@example.test',
+      credentialsRef: await stage.secret(username, WRONG),
+    });
+    const before = calls('check-dgft-credentials').length;
+    for (let wrong = 2; wrong <= 5; wrong += 1) {
+      await stage.until(handle, 'needs_credentials');
+      await stage.submit(handle, await stage.secret(username, `${WRONG}${wrong}`));
+    }
+    await stage.until(handle, 'needs_credentials');
+    await stage.submit(handle, await stage.secret(username));
+    expect(await handle.result()).toMatchObject({ state: 'ready' });
+    expect(await stage.lasted(handle)).toBeGreaterThanOrEqual(15 * 60_000);
+    const since = calls('check-dgft-credentials').slice(before);
+    expect(since.filter(({ status }) => status === 429)).toEqual([]);
+  });
+});
+
+it('takes a submission only while it waits for one', async () => {
+  const handle = await stage.onboard({
+    email: 'busy@example.test',
+    credentialsRef: await stage.secret(await stage.account()),
+  });
+  await stage.until(handle, 'activation_pending');
+  await expect(stage.submit(handle, await stage.secret('portal.user.1'))).rejects.toThrow();
+  expect(await handle.query(exporterQuery)).toMatchObject({ state: 'activation_pending' });
+  await handle.result();
+});
+
+it('leaves no password in a history, a log or a row of the ledger', async () => {
+  const { pool } = stage.ledger;
+  const tables = await pool.query<{ name: string }>(
+    `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'`,
+  );
+  const rows: string[] = [];
+  for (const { name } of tables.rows) {
+    const { rows: text } = await pool.query<{ row: string }>(`SELECT t::text AS row FROM ${name} AS t`);
+    rows.push(...text.map(({ row }) => row));
+  }
+  const histories: string[] = [];
+  for (const id of stage.workflowIds) {
+    histories.push(textOf(await stage.env.client.workflow.getHandle(id).fetchHistory()));
+  }
+  // What must be found shows that the places are read as they are.
+  expect(rows.join()).toContain('one@example.test');
+  expect(stage.logs.join()).toContain('credentials refused');
+  expect(histories.filter((history) => history.includes('"startedBy":"asha"')).length).toBeGreaterThan(20);
+  for (const place of [rows.join('\n'), stage.logs.join('\n'), histories.join('\n')]) {
+    for (const secret of [PASSWORD, WRONG]) expect(place.includes(secret)).toBe(false);
+  }
+});
+
+/** Every text in a history, payloads decoded. */
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('utf8');
+  if (typeof value !== 'object' || value === null) return '';
+  return Object.values(value).map(textOf).join('\n');
+}

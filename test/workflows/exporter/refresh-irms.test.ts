@@ -1,0 +1,107 @@
+import { randomUUID } from 'node:crypto';
+import type { RefreshIrmsInput } from '../../../src/domain/contracts';
+import { markBad } from '../../../src/ledger/vault/credentials';
+import { getExporter, saveExporter } from '../../../src/ledger/exporters/exporters';
+import { listIrms } from '../../../src/ledger/exporters/irms';
+import type { refreshIrms } from '../../../src/workflows/refresh-irms';
+import { HOUR_MS, openStage, type OnboardStage } from './onboard-stage';
+
+let stage: OnboardStage;
+
+beforeAll(async () => {
+  stage = await openStage();
+});
+
+afterAll(() => stage?.close());
+afterEach(() => stage.sandbox.clearFaults());
+
+function refresh(input: Partial<RefreshIrmsInput> = {}) {
+  return stage.env.client.workflow.execute<typeof refreshIrms>('refreshIrms', {
+    taskQueue: stage.worker.taskQueue,
+    workflowId: randomUUID(),
+    args: [{ mode: 'test', ...input }],
+  });
+}
+
+async function ready(email: string) {
+  const username = await stage.account({ activationDelayMs: 0 });
+  const { exporterId } = await (await stage.onboard({ email, credentialsRef: await stage.secret(username) })).result();
+  return { username, exporterId: exporterId ?? '' };
+}
+
+it('refreshes one exporter live and keeps what changed', async () => {
+  const { username, exporterId } = await ready('one@example.test');
+  const before = await getExporter(stage.ledger.pool, exporterId);
+  const account = (await stage.sandbox.state()).accounts.find((each) => each.username === username);
+  const [used, cancelled] = account?.irms ?? [];
+  if (used && cancelled) {
+    used.available = used.available.minus(100);
+    cancelled.irmStatus = 'cancelled';
+  }
+  expect(await refresh({ exporterId })).toEqual({ exporters: 1, refreshed: 1, irmCount: 2, skipped: [] });
+  const { pool } = stage.ledger;
+  const { rows } = await pool.query<{ what: string }>(
+    'SELECT what FROM irm_changes WHERE exporter_id = $1 ORDER BY change_id',
+    [exporterId],
+  );
+  expect(rows.map(({ what }) => what).sort()).toEqual(['balance', 'cancelled', 'first_seen', 'first_seen']);
+  const after = await getExporter(pool, exporterId);
+  expect(after?.irmsRefreshedAt?.getTime()).toBeGreaterThan(before?.irmsRefreshedAt?.getTime() ?? 0);
+  const [irm] = await listIrms(pool, exporterId);
+  expect(irm?.readAt).toEqual(after?.irmsRefreshedAt);
+});
+
+it('refreshes every exporter that is ready, and says why it skips the others', async () => {
+  const { pool } = stage.ledger;
+  const bad = await ready('bad@example.test');
+  await markBad(pool, bad.exporterId, 1, 'account_locked');
+  const dead = await ready('dead@example.test');
+  const account = (await stage.sandbox.state()).accounts.find((each) => each.username === dead.username);
+  if (account) account.password = 'Changed-At-Portal-7';
+  const created = await stage.worker.deps.api.createCustomer({ name: 'New', email: 'new@example.test' });
+  await saveExporter(pool, created, 'test', new Date());
+  const result = await refresh();
+  expect(result).toMatchObject({ exporters: 4, refreshed: 1, irmCount: 2 });
+  const reasons = Object.fromEntries(result.skipped.map(({ exporterId, reason }) => [exporterId, reason]));
+  expect(reasons[bad.exporterId]).toMatch(/bad \(account_locked\)/u);
+  expect(reasons[dead.exporterId]).toMatch(/^credentials_invalid/u);
+  expect(reasons[created.id]).toMatch(/never validated/u);
+});
+
+it('goes on in a new run before its history is long', async () => {
+  const { pool } = stage.ledger;
+  const now = new Date(await stage.env.currentTimeMs());
+  const later = new Date(now.getTime() + 100 * HOUR_MS);
+  for (let index = 0; index < 230; index += 1) {
+    const customer = {
+      id: randomUUID(),
+      name: `Many ${index}`,
+      email: `many-${index}@example.test`,
+      companyName: null,
+      iec: null,
+      address: null,
+      isActive: true,
+      hasDgftCredentials: true,
+      dgftApiStatus: {
+        state: 'activation_pending',
+        activatesAt: later.toISOString(),
+        sharedCredentialsLikely: false,
+      },
+    };
+    await saveExporter(pool, customer, 'test', now);
+  }
+  const workflowId = randomUUID();
+  const result = await stage.env.client.workflow.execute<typeof refreshIrms>('refreshIrms', {
+    taskQueue: stage.worker.taskQueue,
+    workflowId,
+    args: [{ mode: 'test' }],
+  });
+  expect(result.exporters).toBe(234);
+  expect(result.skipped.filter(({ reason }) => reason.includes('opens at'))).toHaveLength(230);
+  const { length } = (await stage.env.client.workflow.getHandle(workflowId).fetchHistory()).events ?? [];
+  expect(length).toBeLessThan(2_000);
+});
+
+it('refuses a mode that is not the key’s', async () => {
+  await expect(refresh({ mode: 'live' })).rejects.toMatchObject({ cause: { type: 'wrong_mode' } });
+});

@@ -1,0 +1,76 @@
+import { randomUUID } from 'node:crypto';
+import type { Customer } from '../../../src/api/schemas/customers';
+import type { FilingStage } from './filing-stage';
+import { QUICK_AUTHORITY, useFilingStage } from './use-filing-stage';
+
+let stage: FilingStage;
+/** What the service answers for a client, where it is not what the sandbox has. */
+const answers = new Map<string, (customer: Customer) => Customer>();
+
+useFilingStage((opened) => (stage = opened), {
+  ...QUICK_AUTHORITY,
+  worker: {
+    ...QUICK_AUTHORITY.worker,
+    adjust: (deps) => ({
+      ...deps,
+      api: {
+        ...deps.api,
+        // A service that keeps UUIDs as such finds them in either case.
+        getCustomer: async (id, context) => {
+          const customer = await deps.api.getCustomer(id.toLowerCase(), context);
+          return answers.get(customer.id)?.(customer) ?? customer;
+        },
+      },
+    }),
+  },
+});
+
+it('files for an id in capitals as the service spells it', async () => {
+  const exporter = await stage.exporter();
+  const capitals = { ...exporter, exporterId: exporter.exporterId.toUpperCase() };
+  const filing = await stage.file(capitals, [stage.mapping(exporter)]);
+  expect(await filing.result()).toMatchObject({ state: 'certified' });
+  expect(await stage.view(filing)).toMatchObject({ exporterId: exporter.exporterId });
+  const [push] = stage.sandbox.calls({ operation: 'push-irm' });
+  expect(JSON.stringify(push)).not.toContain(capitals.exporterId);
+});
+
+it('refuses a filing for a client whose id the service answers otherwise, after two looks', async () => {
+  const exporter = await stage.exporter();
+  answers.set(exporter.exporterId, (customer) => ({ ...customer, id: randomUUID() }));
+  const before = stage.sandbox.calls({ operation: 'get-customer' }).length;
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  expect(await filing.result()).toMatchObject({ filingId: null, errors: [{ code: 'exporter_unknown' }] });
+  expect(stage.sandbox.calls({ operation: 'get-customer' })).toHaveLength(before + 2);
+});
+
+it('learns from the status record for which IEC a filing was made', async () => {
+  const exporter = await stage.exporter();
+  answers.set(exporter.exporterId, (customer) => ({ ...customer, iec: null }));
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  await stage.until(filing, 'processing');
+  const { pool } = stage.ledger;
+  await pool.query('UPDATE exporters SET iec = NULL, iec_source = NULL WHERE exporter_id = $1', [exporter.exporterId]);
+  expect(await filing.result()).toMatchObject({ state: 'certified' });
+  const { rows } = await pool.query(
+    'SELECT e.iec, e.iec_source AS source, p.iec AS party FROM exporters e JOIN parties p USING (party_id) WHERE exporter_id = $1',
+    [exporter.exporterId],
+  );
+  expect(rows).toEqual([{ iec: expect.any(String) as string, source: 'status', party: rows[0]?.iec }]);
+});
+
+it('lets rows of one file with one mapping pass where they are permitted, and prints what permits them', async () => {
+  const exporter = await stage.exporter();
+  const row = stage.mapping(exporter, { sbCumInvoiceValueinFCC: 2_000 });
+  const rows = [row, { ...row, billNo: 'ANOTHER' }];
+  const refused = await (await stage.file(exporter, rows)).result();
+  expect(refused).toMatchObject({
+    filingId: null,
+    errors: [{ row: 2, code: 'duplicate_mapping', allowDuplicate: '2=REASON' }],
+  });
+  const allowDuplicate = [{ row: 2, reason: 'two invoices' }];
+  const filing = await stage.file(exporter, rows, { allowDuplicate, approval: true });
+  await stage.until(filing, 'awaiting_approval');
+  expect((await stage.view(filing)).warnings).toMatchObject([{ code: 'duplicate_mapping', row: 2 }]);
+  await stage.abandon(filing);
+});

@@ -1,0 +1,209 @@
+import type { FilingResult } from '../../../src/domain/contracts';
+import type { FaultInput } from '../../../src/sandbox/faults/fault-schema';
+import { type Filing, type FilingStage, type TestExporter } from './filing-stage';
+import { QUICK_AUTHORITY, useFilingStage } from './use-filing-stage';
+
+let stage: FilingStage;
+
+useFilingStage((opened) => (stage = opened), QUICK_AUTHORITY);
+
+type PushFault = [FaultInput['kind'], Partial<FaultInput>?];
+
+interface Scene {
+  name: string;
+  exporter: TestExporter;
+  filing: Filing;
+}
+
+/** One filing for each fault of its push, all of them at once. */
+function scenes(faults: PushFault[]): Promise<Scene[]> {
+  return Promise.all(
+    faults.map(async ([kind, more]) => {
+      const exporter = await stage.exporter();
+      stage.fault(exporter, 'push-irm', kind, more);
+      return { name: kind, exporter, filing: await stage.file(exporter, [stage.mapping(exporter)]) };
+    }),
+  );
+}
+
+/** By the name of each scene's fault, so that a failure says which. */
+function expectAllCertified(made: Scene[], results: FilingResult[]): void {
+  const states = Object.fromEntries(made.map(({ name }, at) => [name, results[at]?.state]));
+  expect(states).toEqual(Object.fromEntries(made.map(({ name }) => [name, 'certified'])));
+}
+
+describe('a submission that the service took, and whose answer was lost', () => {
+  const faults: PushFault[] = [
+    ['accept-then-drop'],
+    ['hang', { process: true }],
+    ['502-with-code', { process: true }],
+    ['html-body', { status: 200 }],
+    ['truncated-json'],
+  ];
+
+  it('is never sent again, and settled by its certificates alone', async () => {
+    const made = await scenes(faults.map(([kind, more]) => [kind, more]));
+    const results = await stage.results(made.map(({ filing }) => filing));
+    expectAllCertified(made, results);
+    expect(made.map(({ exporter }) => stage.pushes(exporter))).toEqual(faults.map(() => 1));
+    for (const result of results) {
+      expect(result).toMatchObject({ requestId: null, counts: { certified: 1, archived: 1, open: 0 } });
+      expect(await stage.story(result.filingId)).toContain('outcome_unknown');
+      expect((await stage.view(result)).evidence).toMatchObject({ openRows: 0, problem: null });
+    }
+  });
+
+  it('is found by a person before its certificates appear', async () => {
+    const exporter = await stage.exporter();
+    stage.fault(exporter, 'push-irm', 'accept-then-drop');
+    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+    const waiting = await stage.until(filing, 'outcome_unknown');
+    expect(waiting.attention).toContain('not known whether submission 1 was filed');
+    await expect(stage.resolve(filing, 'filed')).rejects.toMatchObject({ cause: { message: /request id/u } });
+    const mistyped = expect(stage.resolve(filing, 'filed', 'REQ-MISTYPED')).rejects.toMatchObject({
+      cause: { message: /does not know request REQ-MISTYPED/u },
+    });
+    await stage.pass(0.01);
+    await mistyped;
+    const [requestId] = await stage.requestsOf(exporter);
+    expect(await stage.resolve(filing, 'filed', requestId)).toMatchObject({ requestId });
+    expect(await filing.result()).toMatchObject({ state: 'certified', requestId });
+    expect(stage.pushes(exporter)).toBe(1);
+  });
+
+  it('is not sent again on the word of a person who looked before its certificates appeared', async () => {
+    const exporter = await stage.exporter();
+    stage.fault(exporter, 'push-irm', 'accept-then-drop');
+    stage.fault(exporter, 'fetch-details', 'empty-details', { times: 1_000 });
+    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+    await stage.until(filing, 'outcome_unknown');
+    await stage.pass(0.2);
+    await stage.until(filing, 'outcome_unknown');
+    stage.sandbox.clearFaults();
+    await stage.settleWindowOver(filing);
+    await expect(stage.resolve(filing, 'not-filed')).rejects.toMatchObject({
+      cause: { message: /every row has its certificate/u },
+    });
+    expect(await filing.result()).toMatchObject({ state: 'certified', counts: { certified: 1, archived: 1 } });
+    expect(stage.pushes(exporter)).toBe(1);
+  });
+
+  it('ends although a person answers while its certificates are being found', async () => {
+    const exporter = await stage.exporter();
+    stage.fault(exporter, 'push-irm', 'accept-then-drop');
+    stage.fault(exporter, 'fetch-details', 'slow', { delayMs: 1_500, skip: 2, times: 1 });
+    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+    const { filingId } = await stage.until(filing, 'outcome_unknown');
+    const [requestId] = await stage.requestsOf(exporter);
+    // Of the fetches, the first is the snapshot and the second the first round; the third finds the certificate.
+    const fetches = () =>
+      stage.sandbox
+        .calls({ operation: 'fetch-details' })
+        .filter((call) => call.platformCustomerId === exporter.exporterId).length;
+    const passing = stage.pass(0.25);
+    await stage.until(filing, () => fetches() === 3);
+    expect(await stage.resolve(filing, 'filed', requestId)).toMatchObject({ filingId });
+    await passing;
+    expect(await filing.result()).toMatchObject({ state: 'certified' });
+  });
+
+  it('stays live when it is abandoned, and its mapping is refused to everybody', async () => {
+    const exporter = await stage.exporter();
+    stage.fault(exporter, 'push-irm', 'accept-then-drop');
+    const rows = [stage.mapping(exporter)];
+    const filing = await stage.file(exporter, rows);
+    await stage.until(filing, 'outcome_unknown');
+    expect(await stage.abandon(filing)).toMatchObject({ state: 'abandoned' });
+    const { filingId } = await filing.result();
+    expect((await stage.view(filing)).rows).toMatchObject([{ state: 'abandoned_after_send' }]);
+    const again = await stage.file(exporter, rows);
+    expect(await again.result()).toMatchObject({
+      filingId: null,
+      state: 'needs_correction',
+      errors: [{ code: 'mapping_live', filingId }],
+    });
+  });
+});
+
+describe('a submission whose answer was lost, and which never came to be', () => {
+  const faults: PushFault[] = [['drop-before-accept'], ['502-with-code'], ['500']];
+
+  it('is never sent again by itself, and once when a person says that it was not filed', async () => {
+    const made = await scenes(faults);
+    await Promise.all(made.map(({ filing }) => stage.until(filing, 'outcome_unknown')));
+    expect(made.map(({ exporter }) => stage.pushes(exporter))).toEqual(faults.map(() => 1));
+    await Promise.all(made.map(({ filing }) => stage.settleWindowOver(filing)));
+    await Promise.all(made.map(({ filing }) => stage.resolve(filing, 'not-filed')));
+    const results = await stage.results(made.map(({ filing }) => filing));
+    expectAllCertified(made, results);
+    expect(made.map(({ exporter }) => stage.pushes(exporter))).toEqual(faults.map(() => 2));
+  });
+});
+
+it('sends nothing again of a submission of which one row has its certificate, whatever a person says', async () => {
+  const exporter = await stage.exporter();
+  const rows = [stage.mapping(exporter), stage.mapping(exporter)];
+  const match = { document: rows[1]?.sbCumInvoiceNumber };
+  await fetch(`${stage.sandbox.controlUrl}/outcomes`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ match, processingStatus: 'Errored', errorDetails: ['ERR28: date'], times: 1 }),
+  });
+  stage.fault(exporter, 'push-irm', 'accept-then-drop');
+  const filing = await stage.file(exporter, rows);
+  await stage.until(filing, 'outcome_unknown');
+  await stage.pass(0.5);
+  expect((await stage.view(filing)).rows).toMatchObject([{ state: 'certified' }, { state: 'unknown' }]);
+  await stage.settleWindowOver(filing);
+  await stage.resolve(filing, 'not-filed');
+  const result = await filing.result();
+  expect(result).toMatchObject({ state: 'partly_certified', counts: { certified: 1, archived: 1, errored: 1 } });
+  expect((await stage.view(filing)).rows).toMatchObject([
+    { state: 'certified' },
+    { state: 'needs_correction', errors: [expect.stringContaining('not filed, says ravi')] },
+  ]);
+  expect(stage.pushes(exporter)).toBe(1);
+});
+
+it('does not take over certificates that existed before the send', async () => {
+  const exporter = await stage.exporter();
+  const row = stage.mapping(exporter);
+  const account = (await stage.sandbox.state()).accounts.find((each) => each.username === exporter.username);
+  // Somebody filed the same document for the same amount at the portal, today.
+  const first = await stage.file(exporter, [row]);
+  await first.result();
+  expect(account?.certificates).toHaveLength(1);
+  stage.fault(exporter, 'push-irm', 'drop-before-accept');
+  const again = [{ row: row.serialNo, besides: [(await stage.view(first)).filingId ?? ''], reason: 'tested' }];
+  const filing = await stage.file(exporter, [row], { allowDuplicate: again });
+  await stage.until(filing, 'outcome_unknown');
+  await stage.pass(0.5);
+  const { counts } = await stage.until(filing, 'outcome_unknown');
+  expect(counts).toMatchObject({ certified: 0, open: 1 });
+  expect((await stage.view(filing)).evidence).toMatchObject({ openRows: 1, problem: null });
+  await stage.abandon(filing);
+  await filing.result();
+});
+
+it('asks a person which of two certificates of one amount is whose', async () => {
+  const exporter = await stage.exporter();
+  const row = stage.mapping(exporter);
+  // One document settled by two remittances of the same amount: nothing in fetch-details tells the certificates apart.
+  const account = (await stage.sandbox.state()).accounts.find((each) => each.username === exporter.username);
+  const [irm] = account?.irms ?? [];
+  if (!account || !irm) throw new Error('no account');
+  account.irms.push({ ...irm, irmNumber: `${irm.irmNumber}B` });
+  stage.fault(exporter, 'push-irm', 'accept-then-drop');
+  const filing = await stage.file(exporter, [row, { ...row, irmNumber: `${irm.irmNumber}B` }]);
+  await stage.until(filing, 'outcome_unknown');
+  await stage.pass(0.5);
+  expect((await stage.view(filing)).evidence).toMatchObject({
+    openRows: 2,
+    adopted: [],
+    ambiguous: [{ positions: [0, 1], candidates: [expect.any(String), expect.any(String)] }],
+  });
+  const [requestId] = await stage.requestsOf(exporter);
+  await stage.resolve(filing, 'filed', requestId);
+  expect(await filing.result()).toMatchObject({ state: 'certified', counts: { certified: 2 } });
+  expect(stage.pushes(exporter)).toBe(1);
+});

@@ -1,0 +1,343 @@
+/** What Temporal's own UI offers may happen to a filing at any moment: it may cost a look, and never a second filing. */
+import { Client, Connection } from '@temporalio/client';
+import { TestWorkflowEnvironment } from '@temporalio/testing';
+import { resumeInput } from '../../../src/domain/filing/resume-input';
+import { findFiling } from '../../../src/ledger/filings/filings';
+import { requireApproval } from '../../../src/starter/exporters/approval';
+import { sweepFilings } from '../../../src/runs/sweep';
+import { createFilingOperations } from '../../../src/starter/filings/operate';
+import type { fileRemittances } from '../../../src/workflows/file-remittances';
+import { credentialsRenewedSignal } from '../../../src/workflows/messages';
+import { eventually } from '../../support/processes';
+import { devServer, type DevServer } from '../../support/temporal';
+import { openFilingStage, type Filing, type FilingStage } from './filing-stage';
+
+type Event = NonNullable<Awaited<ReturnType<Filing['fetchHistory']>>['events']>[number];
+
+let server: DevServer;
+let stage: FilingStage;
+
+beforeAll(async () => {
+  // A history counts as long soon, so that a filing which waits can be made to continue as new.
+  server = await devServer({ dynamicConfig: { 'limit.historyCount.suggestContinueAsNew': 150 } });
+  stage = await openFilingStage({
+    env: await TestWorkflowEnvironment.createFromExistingServer({
+      address: server.address,
+      namespace: server.namespace,
+    }),
+    sandbox: { ackDelayMs: 4_000 },
+    worker: {
+      settings: { httpTimeoutMs: 3_000, pollFirstMs: 1_000, pollMinMs: 1_000, pollMaxMs: 2_000, rateWindowMs: 30 },
+    },
+  });
+});
+afterEach(() => {
+  stage.sandbox.clearFaults();
+  expect(stage.sandbox.doubleFilings()).toEqual([]);
+});
+afterAll(async () => {
+  await stage?.close();
+  await server?.stop();
+});
+
+const operations = () =>
+  createFilingOperations({
+    temporal: stage.env.client,
+    pool: stage.ledger.pool,
+    vault: stage.worker.deps.vault,
+    documents: stage.worker.deps.documents,
+    mode: 'test',
+    taskQueue: stage.worker.taskQueue,
+  });
+
+/** Resets a filing's workflow to the workflow task that scheduled an activity of this summary, as the UI does. */
+async function resetBefore(filing: Filing, summary: (text: string) => boolean): Promise<Filing> {
+  const { events } = await filing.fetchHistory();
+  const scheduled = (events ?? []).find(
+    (event) => event.activityTaskScheduledEventAttributes && summary(summaryOf(event)),
+  );
+  if (!scheduled) throw new Error('no such activity');
+  const { workflowTaskCompletedEventId } = scheduled.activityTaskScheduledEventAttributes ?? {};
+  const { runId } = await filing.describe();
+  await stage.env.connection.workflowService.resetWorkflowExecution({
+    namespace: server.namespace,
+    workflowExecution: { workflowId: filing.workflowId, runId },
+    workflowTaskFinishEventId: workflowTaskCompletedEventId,
+    reason: 'an operator',
+    requestId: crypto.randomUUID(),
+  });
+  return stage.env.client.workflow.getHandle<typeof fileRemittances>(filing.workflowId);
+}
+
+function summaryOf(event: Event): string {
+  const { data } = event.userMetadata?.summary ?? {};
+  return data ? String(JSON.parse(Buffer.from(data).toString())) : '';
+}
+
+describe('a run that was reset to before its send', () => {
+  it('goes on from the ledger, and sends nothing again', async () => {
+    const exporter = await stage.exporter();
+    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+    await stage.until(filing, 'processing');
+    const reset = await resetBefore(filing, (summary) => summary.startsWith('submitting'));
+    const result = await reset.result();
+    expect(result).toMatchObject({ state: 'certified', counts: { certified: 1, archived: 1 } });
+    expect(stage.pushes(exporter)).toBe(1);
+    expect(await stage.story(result.filingId)).toContain('taken_up');
+  });
+
+  it('answers the recorded outcome when the filing has ended', async () => {
+    const exporter = await stage.exporter();
+    const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: true });
+    await stage.until(filing, 'awaiting_approval');
+    expect(await stage.abandon(filing)).toMatchObject({ state: 'abandoned' });
+    await filing.result();
+    const reset = await resetBefore(filing, (summary) => summary.startsWith('awaiting_approval'));
+    expect(await reset.result()).toMatchObject({ state: 'abandoned' });
+    expect(stage.pushes(exporter)).toBe(0);
+  });
+});
+
+describe('a run that was terminated', () => {
+  it('sends nothing when the filing is given up afterwards, although it could', async () => {
+    const exporter = await stage.exporter();
+    stage.fault(exporter, 'push-irm', 'status-429', { every: 1 });
+    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+    await stage.until(filing, 'submitting');
+    const filingId = await idOf(filing);
+    await eventually(async () => (await stage.story(filingId)).includes('not_sent'));
+    await filing.terminate('an operator');
+    stage.sandbox.clearFaults();
+    const outcome = await operations().abandon(filingId, { by: 'ravi', note: 'not wanted' });
+    expect(outcome.filing).toMatchObject({ state: 'abandoned', rows: [{ state: 'withdrawn' }] });
+    expect(await stage.requestsOf(exporter)).toEqual([]);
+  });
+
+  it('leaves its question to the next one, which refuses what the ledger contradicts', async () => {
+    const exporter = await stage.exporter();
+    const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: true });
+    const { filingId } = await stage.until(filing, 'awaiting_approval');
+    await filing.terminate('an operator');
+    await expect(operations().approve(filingId ?? '', { by: ' ASHA ' })).rejects.toThrow(/somebody else/u);
+    await expect(operations().approve(filingId ?? '', { by: ' ' })).rejects.toThrow(/who approves/u);
+    const approved = await operations().approve(filingId ?? '', { by: 'meera' }, { wait: true });
+    expect(approved.filing).toMatchObject({ state: 'certified' });
+    expect(stage.pushes(exporter)).toBe(1);
+  });
+
+  it('leaves what a person asked to the next one', async () => {
+    const exporter = await stage.exporter();
+    const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: true });
+    const { filingId } = await stage.until(filing, 'awaiting_approval');
+    await filing.terminate('an operator');
+    await stage.ledger.pool.query(
+      `INSERT INTO filing_wishes (filing_id, kind, args, asked_at) VALUES ($1, 'abandon', $2, now())`,
+      [filingId, JSON.stringify({ by: 'ravi', note: 'asked of the lost run' })],
+    );
+    const again = await startAgain(filingId ?? '');
+    expect(await again.result()).toMatchObject({ state: 'abandoned' });
+    const { rows } = await stage.ledger.pool.query('SELECT 1 FROM filing_wishes WHERE filing_id = $1', [filingId]);
+    expect(rows).toEqual([]);
+  });
+});
+
+it('is given up when it is cancelled while its exporter is still read from the service', async () => {
+  const exporter = await stage.exporter();
+  await revoke(true);
+  try {
+    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+    await stage.until(filing, 'needs_access');
+    await filing.cancel();
+    expect(await filing.result()).toMatchObject({ state: 'abandoned', filingId: null });
+  } finally {
+    await revoke(false);
+  }
+});
+
+it('collects the certificates again when somebody terminates the collection', async () => {
+  const exporter = await stage.exporter();
+  stage.fault(exporter, 'download-pdf', 'slow', { delayMs: 2_500, every: 1 });
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  await stage.until(filing, 'collecting');
+  const child = stage.env.client.workflow.getHandle(`${filing.workflowId}/certificates/1`);
+  const running = async () => (await child.describe()).status.name === 'RUNNING';
+  await eventually(() => running().catch(() => false));
+  stage.sandbox.clearFaults();
+  await child.terminate('an operator');
+  expect(await filing.result()).toMatchObject({ state: 'certified', counts: { archived: 1 } });
+});
+
+it('continues as new while it waits, and goes on waiting for the same', async () => {
+  const exporter = await stage.exporter();
+  const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: true });
+  const { filingId } = await stage.until(filing, 'awaiting_approval');
+  const { runId } = await filing.describe();
+  await eventually(async () => {
+    await filing.signal(credentialsRenewedSignal, { version: 1 });
+    return (await filing.describe()).runId !== runId;
+  });
+  const waiting = await stage.until(filing, 'awaiting_approval');
+  expect(waiting).toMatchObject({ filingId, attention: expect.stringContaining('ebrc approve') as string });
+  await stage.approve(filing, 'meera');
+  expect(await filing.result()).toMatchObject({ state: 'certified', filingId });
+  expect(stage.pushes(exporter)).toBe(1);
+});
+
+describe('a run that is started by hand', () => {
+  it('for a filing that has ended answers its recorded outcome', async () => {
+    const exporter = await stage.exporter();
+    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+    const { filingId, requestId } = await filing.result();
+    const again = await startAgain(filingId ?? '');
+    expect(await again.result()).toMatchObject({ state: 'certified', filingId, requestId });
+    expect(stage.pushes(exporter)).toBe(1);
+  });
+
+  it('for a filing that the ledger does not hold fails, and says so', async () => {
+    const workflowId = 'file/test/NO-SUCH';
+    const args = [{ mode: 'test' as const, exporterId: 'nobody', resume: 'FNOSUCH' }] as const;
+    const started = stage.env.client.workflow.start<typeof fileRemittances>('fileRemittances', {
+      workflowId,
+      taskQueue: stage.worker.taskQueue,
+      args: [...args],
+    });
+    await expect((await started).result()).rejects.toMatchObject({
+      cause: { cause: { type: 'unknown_filing', message: expect.stringContaining('FNOSUCH') as string } },
+    });
+  });
+});
+
+/** Our own API key at the sandbox. */
+async function revoke(revoked: boolean): Promise<void> {
+  const answer = await fetch(`${stage.sandbox.controlUrl}/keys`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ key: 'dev_sandbox_key', revoked }),
+  });
+  expect(answer.ok).toBe(true);
+}
+
+async function idOf(filing: Filing): Promise<string> {
+  const found = await findFiling(stage.ledger.pool, 'test', filing.workflowId);
+  if (!found) throw new Error('the ledger does not hold the filing');
+  return found.filingId;
+}
+
+it('waits for approval where its exporter asks for it, whatever its request says', async () => {
+  const exporter = await stage.exporter();
+  const first = await stage.file(exporter, [stage.mapping(exporter)]);
+  await stage.until(first, 'processing');
+  const policy = { pool: stage.ledger.pool, mode: 'test' as const };
+  expect(await requireApproval(policy, exporter.exporterId, true)).toMatchObject({ requiresApproval: true });
+  const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: false });
+  await stage.until(filing, 'awaiting_approval');
+  expect(await stage.abandon(filing)).toMatchObject({ state: 'abandoned' });
+  await requireApproval(policy, exporter.exporterId, false);
+  const last = await stage.file(exporter, [stage.mapping(exporter)]);
+  expect((await stage.results([first, last])).map(({ state }) => state)).toEqual(['certified', 'certified']);
+});
+
+describe('the sweep', () => {
+  const sweep = (temporal = stage.env.client) =>
+    sweepFilings({
+      pool: stage.ledger.pool,
+      temporal,
+      mode: 'test',
+      taskQueue: stage.worker.taskQueue,
+      logger: stage.worker.deps.logger,
+      clock: Date.now,
+    });
+
+  it('follows what was sent with a new run, and lets nothing happen to the others', async () => {
+    const exporter = await stage.exporter();
+    const lost = await stage.file(exporter, [stage.mapping(exporter)]);
+    const { filingId } = await stage.until(lost, 'processing');
+    await lost.terminate('an operator');
+    const swept = await sweep();
+    expect(swept.resumed).toEqual([filingId]);
+    const followed = stage.env.client.workflow.getHandle<typeof fileRemittances>(lost.workflowId);
+    expect(await followed.result()).toMatchObject({ state: 'certified', filingId });
+    expect(stage.pushes(exporter)).toBe(1);
+  });
+
+  it('lets an unsent filing wait whose run somebody ended, until it is resumed', async () => {
+    const exporter = await stage.exporter();
+    const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: true });
+    const { filingId } = await stage.until(filing, 'awaiting_approval');
+    expect((await sweep()).told).not.toContain(filingId);
+    await filing.terminate('an operator');
+    expect((await sweep()).told).toContain(filingId);
+    expect((await sweep()).told).toEqual([]);
+    expect(await findFiling(stage.ledger.pool, 'test', filingId ?? '')).toMatchObject({
+      needsAttention: true,
+      attention: expect.stringMatching(/Nothing of it was sent.*ebrc resume.*ebrc approve/u) as string,
+    });
+    const operator = operations();
+    expect(await operator.resume(filingId ?? '')).toMatchObject({ resumed: true, state: 'awaiting_approval' });
+    expect(await operator.resume(filingId ?? '')).toMatchObject({ resumed: false });
+    expect(await operator.resumeAll()).toEqual([]);
+    await stage.until(filing, 'awaiting_approval');
+    const after = await findFiling(stage.ledger.pool, 'test', filingId ?? '');
+    expect(after?.attention).not.toMatch(/Nothing of it was sent/u);
+    await operations().abandon(filingId ?? '', { by: 'ravi', note: 'enough' });
+  });
+
+  it('concludes nothing while Temporal does not answer', async () => {
+    const exporter = await stage.exporter();
+    const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: true });
+    const { filingId } = await stage.until(filing, 'awaiting_approval');
+    const connection = Connection.lazy({ address: '127.0.0.1:9', connectTimeout: '1s' });
+    const nobody = new Client({ connection });
+    await expect(nobody.withDeadline(Date.now() + 2_000, () => sweep(nobody))).rejects.toThrow();
+    expect((await findFiling(stage.ledger.pool, 'test', filingId ?? ''))?.attention).not.toMatch(/workflow/u);
+    await connection.close();
+    await operations().abandon(filingId ?? '', { by: 'ravi', note: 'enough' });
+  });
+});
+
+it('says in the ledger and in the lists that its workflow failed', async () => {
+  const exporter = await stage.exporter();
+  const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: true });
+  const { filingId } = await stage.until(filing, 'awaiting_approval');
+  // As a defect would leave it: a state from which no move of the workflow is allowed, without a move that led there.
+  await stage.ledger.pool.query(`UPDATE filings SET state = 'collecting' WHERE filing_id = $1`, [filingId]);
+  await stage.approve(filing, 'meera');
+  await expect(filing.result()).rejects.toThrow();
+  expect(await findFiling(stage.ledger.pool, 'test', filingId ?? '')).toMatchObject({
+    needsAttention: true,
+    attention: expect.stringMatching(/workflow failed.*ebrc resume/u) as string,
+  });
+  const { searchAttributes } = await filing.describe();
+  expect(searchAttributes).toMatchObject({ EbrcNeedsAttention: [true] });
+  // It was approved before the defect struck; what the facts say is where it goes on.
+  expect(await operations().resume(filingId ?? '')).toMatchObject({ resumed: true });
+  expect(await (await startAgain(filingId ?? '', 'USE_EXISTING')).result()).toMatchObject({ state: 'certified' });
+});
+
+it('asks for attention when it has not moved for longer than its state explains', async () => {
+  const exporter = await stage.exporter();
+  let go: () => void = () => undefined;
+  const held = new Promise<void>((resolve) => (go = resolve));
+  stage.aroundPush(exporter, async (send, context) => {
+    await held;
+    return send(context);
+  });
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  const asking = await stage.until(filing, ({ attention }) => attention !== null);
+  expect(asking).toMatchObject({ state: 'submitting', attention: expect.stringContaining('has not moved') as string });
+  expect(await stage.view(filing)).toMatchObject({ needsAttention: true });
+  go();
+  expect(await filing.result()).toMatchObject({ state: 'certified', attention: null });
+  expect(stage.pushes(exporter)).toBe(1);
+});
+
+async function startAgain(filingId: string, workflowIdConflictPolicy?: 'USE_EXISTING'): Promise<Filing> {
+  const found = await findFiling(stage.ledger.pool, 'test', filingId);
+  if (!found) throw new Error('the ledger does not hold the filing');
+  return stage.env.client.workflow.start<typeof fileRemittances>('fileRemittances', {
+    workflowId: found.workflowId,
+    taskQueue: stage.worker.taskQueue,
+    args: [resumeInput(found)],
+    ...(workflowIdConflictPolicy ? { workflowIdConflictPolicy } : {}),
+  });
+}

@@ -1,0 +1,246 @@
+import type { FaultInput } from '../../../src/sandbox/faults/fault-schema';
+import type { FilingResult } from '../../../src/domain/contracts';
+import { saveInput } from '../../../src/ledger/filings/filing-inputs';
+import { HOUR_MS, type FilingStage } from './filing-stage';
+import { SHORT_SETTLE, useFilingStage } from './use-filing-stage';
+
+let stage: FilingStage;
+
+useFilingStage((opened) => (stage = opened), SHORT_SETTLE);
+
+const isAsked = ({ attention }: FilingResult) => attention?.includes('Was submission') ?? false;
+
+/** Decides rows with this document as the authority would not by itself. */
+async function reject(document: string, times = 1): Promise<void> {
+  await fetch(`${stage.sandbox.controlUrl}/outcomes`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ match: { document }, processingStatus: 'Errored', errorDetails: ['ERR28: date'], times }),
+  });
+}
+
+it('asks a person after the settle window, because the absence of certificates proves nothing', async () => {
+  const exporter = await stage.exporter();
+  stage.fault(exporter, 'push-irm', 'drop-before-accept');
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  await stage.until(filing, 'outcome_unknown');
+  await stage.pass(0.02);
+  const { attention, filingId, counts } = await stage.until(filing, isAsked);
+  expect(stage.pushes(exporter)).toBe(1);
+  expect(attention).toContain(`ebrc resolve ${filingId} --as filed`);
+  expect(attention).toContain('1 of 1 rows have no certificate; 0 of 1 IRM balances changed');
+  expect(counts).toMatchObject({ open: 1, errored: 0 });
+  const view = await stage.view(filing);
+  expect(view).toMatchObject({ needsAttention: true, rows: [{ state: 'unknown' }] });
+  expect(view.evidence).toMatchObject({ openRows: 1, adopted: [], balances: [{ before: '10000', after: '10000' }] });
+  await stage.resolve(filing, 'not-filed');
+  expect(await filing.result()).toMatchObject({ state: 'certified' });
+  expect(stage.pushes(exporter)).toBe(2);
+});
+
+describe('a submission of which nothing was accepted', () => {
+  it('is sent again by itself after a 429 and after a refused connection', async () => {
+    const [limited, refused] = [await stage.exporter(), await stage.exporter()];
+    stage.fault(limited, 'push-irm', 'status-429');
+    const first = await stage.file(limited, [stage.mapping(limited)]);
+    expect(await first.result()).toMatchObject({ state: 'certified' });
+    expect(stage.pushes(limited)).toBe(2);
+
+    stage.aroundPush(refused, async (send, context) => {
+      await stage.sandbox.refuseConnections(true);
+      return send(context).finally(() => stage.sandbox.refuseConnections(false));
+    });
+    const second = await stage.file(refused, [stage.mapping(refused)]);
+    const result = await second.result();
+    expect(result).toMatchObject({ state: 'certified' });
+    expect(stage.pushes(refused)).toBe(1);
+    expect(await stage.story(result.filingId)).toContain('not_sent');
+  });
+
+  it('ends in needs_correction when its acknowledgement failed and nobody knows its request', async () => {
+    const exporter = await stage.exporter();
+    stage.fault(exporter, 'push-irm', 'failed-ack');
+    const rows = [stage.mapping(exporter)];
+    const filing = await stage.file(exporter, rows);
+    expect(await filing.result()).toMatchObject({ state: 'needs_correction', counts: { errored: 1 } });
+    expect((await stage.view(filing)).rows).toMatchObject([{ state: 'needs_correction' }]);
+    // Its rows are free.
+    const again = await stage.file(exporter, rows);
+    expect(await again.result()).toMatchObject({ state: 'certified' });
+  });
+
+  it('frees its rows when the service refuses it at the door', async () => {
+    const exporter = await stage.exporter();
+    const rows = [stage.mapping(exporter)];
+    // The count does not agree with the rows: the service refuses such a message.
+    stage.aroundPush(exporter, (_, context) =>
+      stage.worker.deps.api.pushIrm(
+        {
+          platformCustomerId: exporter.exporterId,
+          recordResCount: 2,
+          uploadType: '101',
+          decalarationFlag: 'Y',
+          ebrcBulkGenDtos: rows,
+        },
+        context,
+      ),
+    );
+    const filing = await stage.file(exporter, rows);
+    const result = await filing.result();
+    expect(result.state).toBe('needs_correction');
+    expect(result.errors.length).toBeGreaterThan(0);
+    const again = await stage.file(exporter, rows);
+    expect(await again.result()).toMatchObject({ state: 'certified' });
+  });
+});
+
+it('asks the status before it believes a failed acknowledgement', async () => {
+  const exporter = await stage.exporter();
+  stage.fault(exporter, 'push-irm', 'failed-ack', { statusKnown: true, outcome: 'Processed' });
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  expect(await filing.result()).toMatchObject({ state: 'certified' });
+  expect(stage.pushes(exporter)).toBe(1);
+});
+
+describe('odd answers on the way', () => {
+  it.each<[FaultInput['operation'], FaultInput['kind'], Partial<FaultInput>, string]>([
+    ['status', 'unknown-status-word', { times: 2 }, 'certified'],
+    ['status', 'stale-status', { times: 2 }, 'certified'],
+    ['status', 'errored-empty', { times: 1 }, 'certified'],
+    ['status', 'errored-empty', { times: 9 }, 'rejected'],
+    ['status', 'processed-with-incomplete-list', { times: 99 }, 'certified'],
+    ['download-pdf', 'truncated-pdf', { times: 1 }, 'certified'],
+    ['download-pdf', 'pdf-not-found', { times: 2 }, 'certified'],
+    ['fetch-details', 'empty-details', { times: 4 }, 'certified'],
+  ])('%s: %s %p ends %s', async (operation, kind, more, state) => {
+    const exporter = await stage.exporter();
+    stage.fault(exporter, operation, kind, more);
+    const filing = await stage.file(exporter, [stage.mapping(exporter), stage.mapping(exporter)]);
+    const done = state === 'certified' ? 2 : 0;
+    expect(await filing.result()).toMatchObject({ state, counts: { certified: done, archived: done, open: 0 } });
+    expect(stage.pushes(exporter)).toBe(1);
+  });
+
+  it('overdue needs attention, goes on being polled, and ends all the same', async () => {
+    const exporter = await stage.exporter();
+    stage.fault(exporter, 'push-irm', 'accepted-but-invisible', { delayMs: 5 * HOUR_MS });
+    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+    const result = await filing.result();
+    expect(result).toMatchObject({ state: 'certified' });
+    expect(await stage.story(result.filingId)).toContain('overdue');
+  });
+});
+
+it('ends as it came out, and says so, when its workbook cannot be handed back', async () => {
+  const exporter = await stage.exporter();
+  stage.fault(exporter, 'status', 'errored-empty', { times: 9 });
+  const mapping = stage.mapping(exporter);
+  const inputRef = await saveInput(stage.ledger.pool, {
+    rows: [{ row: 2, mapping }],
+    sourceKind: 'workbook',
+    sourceDocument: 'lost.xlsx',
+  });
+  const filing = await stage.file(exporter, [mapping], {
+    inputRef,
+    message: undefined,
+    uploadType: 101,
+    declaration: 'Y',
+    channel: 'push',
+  });
+  const result = await filing.result();
+  expect(result).toMatchObject({ state: 'rejected', counts: { errored: 1 } });
+  const story = await stage.story(result.filingId);
+  expect(story.indexOf('not_annotated')).toBeGreaterThan(story.indexOf('rejected'));
+});
+
+it('ends partly certified, and a correction files the errored rows alone', async () => {
+  const exporter = await stage.exporter();
+  const rows = [stage.mapping(exporter), stage.mapping(exporter)];
+  const wrong = rows[1]?.sbCumInvoiceNumber ?? '';
+  await reject(wrong);
+  const filing = await stage.file(exporter, rows, { reference: 'PARTLY' });
+  const parent = await filing.result();
+  expect(parent).toMatchObject({ state: 'partly_certified', counts: { certified: 1, archived: 1, errored: 1 } });
+  expect((await stage.view(parent)).rows[1]).toMatchObject({ state: 'needs_correction', errors: ['ERR28: date'] });
+  const message = {
+    recordResCount: 1,
+    uploadType: '101',
+    decalarationFlag: 'Y',
+    ebrcBulkGenDtos: [{ ...rows[1], serialNo: 2 }],
+  };
+  const correction = { reference: 'PARTLY', correction: 1, corrects: parent.filingId ?? '', message };
+  const child = await stage.file(exporter, [], correction);
+  expect(await child.result()).toMatchObject({ state: 'certified', counts: { rows: 1, certified: 1 } });
+  expect((await stage.view(parent)).rows.map((row) => row.state)).toEqual(['certified', 'corrected']);
+});
+
+describe('people', () => {
+  it('approve what somebody else made, and nothing is sent before', async () => {
+    const exporter = await stage.exporter();
+    const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: true });
+    await stage.until(filing, 'awaiting_approval');
+    // A signal that cannot be read stands in the history for ever: it must not stop the filing.
+    await filing.signal('credentialsRenewed');
+    await expect(stage.approve(filing, 'asha')).rejects.toMatchObject({ cause: { message: /somebody else/u } });
+    expect(stage.pushes(exporter)).toBe(0);
+    await stage.approve(filing, 'ravi');
+    expect(await filing.result()).toMatchObject({ state: 'certified' });
+  });
+
+  it('cancel before the submission and leave nothing behind', async () => {
+    const exporter = await stage.exporter();
+    const rows = [stage.mapping(exporter)];
+    const filing = await stage.file(exporter, rows, { approval: true });
+    await stage.until(filing, 'awaiting_approval');
+    await filing.cancel();
+    expect(await filing.result()).toMatchObject({ state: 'abandoned', counts: { open: 0 } });
+    const again = await stage.file(exporter, rows);
+    expect(await again.result()).toMatchObject({ state: 'certified' });
+    expect(stage.pushes(exporter)).toBe(1);
+  });
+
+  it('cancel after the submission, and it goes on', async () => {
+    const exporter = await stage.exporter();
+    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+    await stage.until(filing, 'processing');
+    await filing.cancel();
+    const result = await filing.result();
+    expect(result).toMatchObject({ state: 'certified' });
+    expect(await stage.story(result.filingId)).toContain('cancel_refused');
+  });
+
+  it('are told that the balance is held by the filing that waits', async () => {
+    const exporter = await stage.exporter();
+    const waiting = await stage.file(exporter, [stage.mapping(exporter, { mappedIRMAmountFCC: 8_000 })], {
+      approval: true,
+    });
+    const { filingId } = await stage.until(waiting, 'awaiting_approval');
+    const second = await stage.file(exporter, [stage.mapping(exporter, { mappedIRMAmountFCC: 8_000 })]);
+    expect(await second.result()).toMatchObject({
+      state: 'needs_correction',
+      errors: [{ code: 'balance_held', filingId }],
+    });
+    await stage.abandon(waiting);
+    expect(await waiting.result()).toMatchObject({ state: 'abandoned' });
+    expect(stage.pushes(exporter)).toBe(0);
+  });
+});
+
+it('waits for credentials wherever it is, and resumes by itself when they are renewed', async () => {
+  const exporter = await stage.exporter();
+  stage.fault(exporter, 'push-irm', 'password-expired', { newPassword: 'New-Horse-2!' });
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  await stage.until(filing, 'needs_credentials');
+  expect(stage.sandbox.calls({ operation: 'push-irm' }).at(-1)?.errorCode).toBe('DGFT_CREDENTIALS_INVALID');
+  await stage.renewCredentials(exporter, 'New-Horse-2!');
+  expect(await filing.result()).toMatchObject({ state: 'certified' });
+  expect(stage.pushes(exporter)).toBe(2);
+});
+
+it('goes on polling a request however oddly the service answers, because it is filed', async () => {
+  const exporter = await stage.exporter();
+  stage.fault(exporter, 'status', 'html-body', { status: 404, times: 2 });
+  stage.fault(exporter, 'status', 'html-body', { status: 422, times: 2 });
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  expect(await filing.result()).toMatchObject({ state: 'certified' });
+});
