@@ -32,7 +32,7 @@ const ready = (port: number) => async () => (await ask(port, '/readyz')).status 
 
 it('answers from another thread: a frozen event loop shows while it lasts', async () => {
   const program = join(__dirname, 'frozen-program.ts');
-  const child = spawn(process.execPath, ['-r', join(__dirname, '../support/run-typescript.cjs'), program], {
+  const child = spawn(process.execPath, ['-r', join(__dirname, '../../scripts/typescript.cjs'), program], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   try {
