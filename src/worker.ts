@@ -4,7 +4,7 @@
 import { onStopSignal } from './worker/stop-signal';
 import { access } from 'node:fs/promises';
 import { Client, Connection } from '@temporalio/client';
-import { NativeConnection, Runtime } from '@temporalio/worker';
+import { NativeConnection } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { dataConverterOf } from './codec/data-converter';
 import { ConfigError, loadConfig, type Config } from './config/config';
@@ -15,10 +15,11 @@ import { createLogger } from './logger';
 import { startBackgroundJobs } from './worker/background-jobs';
 import { startHealthServer, type HealthServer } from './worker/health/health-server';
 import { pollersProbe, postgresqlProbe, temporalProbe } from './worker/health/probes';
+import { installRuntime } from './worker/runtime';
+import { observeJob } from './worker/metrics/observe';
 import { compose } from './worker/compose';
 import { createWorkers } from './worker/create-workers';
 import { ensureSearchAttributes } from './worker/search-attributes';
-import { temporalLogger } from './worker/temporal-logger';
 import { CLOSE_WITHIN_MS, once, runAll, shutdownTimes, within } from './worker/shutdown';
 import { waitFor } from './worker/wait-for';
 import { workflowBundlePath } from './worker/workflows-bundle';
@@ -31,7 +32,7 @@ async function run(config: Config, logger: Logger): Promise<void> {
     throw new Error(`The workflow bundle is missing (${codePath}). Run: npm run build`);
   });
   for (const warning of config.warnings) logger.warn(warning);
-  Runtime.install({ logger: temporalLogger(logger), telemetryOptions: { logging: { filter: 'WARN', forward: {} } } });
+  const metrics = installRuntime(config, logger);
 
   const health = await startHealth(config, logger);
   const pool = createPool({
@@ -55,10 +56,13 @@ async function run(config: Config, logger: Logger): Promise<void> {
   const searchAttributes = await ensureSearchAttributes(connection, namespace, logger);
 
   const dataConverter = dataConverterOf(config.payloadKeys, {
-    onUnreadable: (error) => logger.error({ code: error.code }, `a payload does not open: ${error.message}`),
+    onUnreadable: (error) => {
+      metrics.count('ebrc_codec_failures', { reason: error.code });
+      logger.error({ code: error.code }, `a payload does not open: ${error.message}`);
+    },
   });
   const client = new Client({ connection, namespace, dataConverter });
-  const composition = compose({ config, pool, logger, searchAttributes, client });
+  const composition = compose({ config, pool, logger, searchAttributes, client, metrics });
   const { deps, budget } = composition;
   const workers = await createWorkers({
     connection: native,
@@ -68,10 +72,11 @@ async function run(config: Config, logger: Logger): Promise<void> {
     dataConverter,
     deps,
     budget,
+    metrics,
   });
   const postgresql = postgresqlProbe(config.databaseUrl);
   health?.watch([postgresql, temporalProbe(connection), pollersProbe(workers)]);
-  const jobs = startBackgroundJobs(composition.jobs, logger);
+  const jobs = startBackgroundJobs(composition.jobs, logger, (outcome) => observeJob(metrics, outcome));
   const stop = once(async () => {
     logger.info('stopping: calls under way are finished');
     health?.stopping();

@@ -70,13 +70,19 @@ async function look(deps: SweepDependencies, filing: OpenFilingRun, swept: Swept
 
 const HOUR_MS = 3_600_000;
 
-/** The sweep as a job of every worker: at its start, and hourly. */
-export function filingSweepJob(deps: SweepDependencies): BackgroundJob {
+/** The sweep as a job of every worker: at its start, and hourly. `onSwept` is told what each did. */
+export function filingSweepJob(
+  deps: SweepDependencies,
+  onSwept: (swept: Swept) => void = () => undefined,
+): BackgroundJob {
   return {
+    id: 'sweep_filings',
     name: 'look for filings whose workflow is closed, gone or stuck',
     everyMs: HOUR_MS,
     run: async (signal) => {
-      const { filings, resumed, told } = await sweepFilings(deps, signal);
+      const swept = await sweepFilings(deps, signal);
+      onSwept(swept);
+      const { filings, resumed, told } = swept;
       if (resumed.length + told.length > 0) {
         deps.logger.warn({ filings, resumed: resumed.length, told: told.length }, 'open filings were looked through');
       }

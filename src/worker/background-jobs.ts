@@ -3,6 +3,8 @@ import type { Logger } from 'pino';
 
 /** Work that a worker does by itself, at its start and from time to time, beside Temporal's tasks. */
 export interface BackgroundJob {
+  /** A short word, for metrics. */
+  id: string;
   /** For the log. */
   name: string;
   everyMs: number;
@@ -18,6 +20,12 @@ export interface BackgroundJobs {
   stop(): Promise<void>;
 }
 
+/** How a run of a job ended. */
+export interface JobOutcome {
+  id: string;
+  ok: boolean;
+}
+
 /** A stop waits this long for jobs under way: none of them may hold up the end of the process. */
 export const STOP_WITHIN_MS = 5_000;
 
@@ -25,9 +33,13 @@ export const STOP_WITHIN_MS = 5_000;
  * Runs each job now and every `everyMs` after its last run ended, never twice at a time in this process. A run that fails is
  * logged and comes again at its next time.
  */
-export function startBackgroundJobs(jobs: readonly BackgroundJob[], logger: Logger): BackgroundJobs {
+export function startBackgroundJobs(
+  jobs: readonly BackgroundJob[],
+  logger: Logger,
+  onRun: (outcome: JobOutcome) => void = () => undefined,
+): BackgroundJobs {
   const stopping = new AbortController();
-  const loops = jobs.map((job) => runForever(job, stopping.signal, logger));
+  const loops = jobs.map((job) => runForever(job, stopping.signal, logger, onRun));
   return {
     async stop() {
       stopping.abort();
@@ -36,13 +48,21 @@ export function startBackgroundJobs(jobs: readonly BackgroundJob[], logger: Logg
   };
 }
 
-async function runForever({ name, everyMs, run }: BackgroundJob, signal: AbortSignal, logger: Logger): Promise<void> {
+async function runForever(
+  { id, name, everyMs, run }: BackgroundJob,
+  signal: AbortSignal,
+  logger: Logger,
+  onRun: (outcome: JobOutcome) => void,
+): Promise<void> {
   while (!signal.aborted) {
     try {
       await run(signal);
+      onRun({ id, ok: true });
     } catch (error) {
-      if (!signal.aborted)
+      if (!signal.aborted) {
         logger.warn({ job: name, err: error }, 'a background job failed; it runs again at its next time');
+        onRun({ id, ok: false });
+      }
     }
     // A worker whose other work has ended is not kept alive by a job that waits.
     await sleep(everyMs, undefined, { signal, ref: false }).catch(() => undefined);

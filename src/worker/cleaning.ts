@@ -13,11 +13,13 @@ const DAY_MS = 24 * HOUR_MS;
 export function cleaningJobs(pool: pg.Pool, logger: Logger): BackgroundJob[] {
   return [
     {
+      id: 'prune_audit',
       name: 'remove audit rows that are older than 180 days',
       everyMs: DAY_MS,
       run: async () => told(await pruneApiCalls(pool, new Date(Date.now() - AUDIT_DAYS * DAY_MS)), 'audit rows'),
     },
     {
+      id: 'prune_credential_failures',
       name: 'remove failed credential checks that no longer count',
       everyMs: HOUR_MS,
       run: async () => told(await createCredentialFuse({ pool }).prune(), 'failed credential checks'),

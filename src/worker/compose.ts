@@ -19,6 +19,9 @@ import { filingSweepJob } from '../runs/sweep';
 import { createWorkbookThreads } from '../workbook/threads';
 import type { BackgroundJob } from './background-jobs';
 import { cleaningJobs } from './cleaning';
+import { figuresJob } from './metrics/collect';
+import type { Metrics } from './metrics/metrics';
+import { budgetMetrics, countingVault, observeCall, observeSweep } from './metrics/observe';
 import { templateReading } from './template-reading';
 import { secretSweepJob } from './sweep-secrets';
 
@@ -37,12 +40,14 @@ export function compose({
   logger,
   searchAttributes,
   client,
+  metrics,
 }: {
   config: Config;
   pool: pg.Pool;
   logger: Logger;
   searchAttributes: readonly string[];
   client: Client;
+  metrics: Metrics;
 }): Composition {
   const audit = createApiCallAudit({
     pool,
@@ -57,10 +62,9 @@ export function compose({
   const budget = createBudget({
     store,
     windowMs: config.rateWindowMs,
-    metrics: {
-      granted: (rateClass, ms) => logger.debug({ rateClass, ms }, 'slot granted'),
-      refused: (rateClass) => logger.warn({ rateClass }, 'the service answered 429: something else uses this key'),
-    },
+    metrics: budgetMetrics(metrics, (rateClass) =>
+      logger.warn({ rateClass }, 'the service answered 429: something else uses this key'),
+    ),
     onLostReport: (error) =>
       logger.warn({ err: error }, 'what became of a call could not be stored; its slot stays used'),
   });
@@ -69,7 +73,10 @@ export function compose({
     apiKey: config.apiKey,
     httpTimeoutMs: config.httpTimeoutMs,
     budget,
-    audit: (row) => audit.recordApiCall(row),
+    audit: (row) => {
+      observeCall(metrics, row);
+      audit.recordApiCall(row);
+    },
     logger,
   });
   const extraction = extractionOf(config, (row) => audit.recordApiCall(row), logger);
@@ -78,7 +85,7 @@ export function compose({
     mode: config.mode,
     pool,
     api,
-    vault: createVault({ keys: config.encryptionKeys }),
+    vault: countingVault(createVault({ keys: config.encryptionKeys }), metrics),
     documents: createDocumentStore({ root: config.documents }),
     workbooks,
     clock: Date.now,
@@ -103,14 +110,11 @@ export function compose({
     jobs: [
       ...cleaningJobs(pool, logger),
       secretSweepJob({ pool, client, mode: config.mode, logger }),
-      filingSweepJob({
-        pool,
-        temporal: client,
-        mode: config.mode,
-        taskQueue: config.taskQueue,
-        logger,
-        clock: Date.now,
-      }),
+      filingSweepJob(
+        { pool, temporal: client, mode: config.mode, taskQueue: config.taskQueue, logger, clock: Date.now },
+        (swept) => observeSweep(metrics, swept),
+      ),
+      figuresJob({ pool, mode: config.mode, keyHash, metrics }),
       templateReading(deps),
     ],
     deps,

@@ -6,6 +6,8 @@ import type { ActivityDependencies } from '../activities/dependencies';
 import type { StoppableBudget } from '../budget/budget';
 import { createGatedTuner } from './slot-supplier';
 import { EXTRACTION, queueOfClass, RATE_CLASSES } from '../domain/names';
+import type { Metrics } from './metrics/metrics';
+import { PollLagInterceptor } from './metrics/observe';
 import { shutdownTimes } from './shutdown';
 
 /** Local work (ledger, documents) of the main queue at once. */
@@ -21,6 +23,7 @@ export interface WorkersOptions {
   dataConverter?: DataConverter;
   deps: ActivityDependencies;
   budget: StoppableBudget;
+  metrics: Metrics;
 }
 
 /**
@@ -28,7 +31,7 @@ export interface WorkersOptions {
  * the last one holds its slot; one more for extraction, where it is configured.
  */
 export async function createWorkers(options: WorkersOptions): Promise<Worker[]> {
-  const { connection, namespace, taskQueue, workflowBundle, dataConverter, deps, budget } = options;
+  const { connection, namespace, taskQueue, workflowBundle, dataConverter, deps, budget, metrics } = options;
   const { graceMs, forceMs } = shutdownTimes(deps.settings.httpTimeoutMs);
   const common: Omit<WorkerOptions, 'taskQueue'> = {
     connection,
@@ -38,7 +41,10 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
     shutdownGraceTime: graceMs,
     shutdownForceTime: forceMs,
     interceptors: {
-      activity: [() => ({ inbound: new FailureInterceptor({ logger: deps.logger, settings: deps.settings }) })],
+      activity: [
+        () => ({ inbound: new PollLagInterceptor(metrics) }),
+        () => ({ inbound: new FailureInterceptor({ logger: deps.logger, settings: deps.settings }) }),
+      ],
     },
   };
   const main = Worker.create({

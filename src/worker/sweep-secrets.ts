@@ -19,6 +19,7 @@ export interface SecretSweep {
 /** Removes passwords that nobody will ask for any more: handed to an onboarding that was refused, say, or that never began. */
 export function secretSweepJob(sweep: SecretSweep): BackgroundJob {
   return {
+    id: 'sweep_secrets',
     name: 'remove passwords that no workflow will ask for',
     everyMs: HOUR_MS,
     run: async () => {

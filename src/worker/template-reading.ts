@@ -17,6 +17,7 @@ export function templateReading(
 ): BackgroundJob {
   const { pool, mode, api, workbooks, clock, logger } = deps;
   return {
+    id: 'read_template',
     name: 'read the labels of the bulk template',
     // Often, because a new installation has nobody to ask for at its start; nearly all of these only ask the ledger.
     everyMs: 5 * MINUTE_MS,

@@ -7,12 +7,14 @@ import type { Payload, PayloadCodec } from '@temporalio/common';
 import { createPayloadCodec } from '../../src/codec/payload-codec';
 import type { ExporterProgress, FilingView } from '../../src/domain/contracts';
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
+import { freePort } from '../../dev/free-port';
 import { demoMessage, type DemoIrm } from '../../dev/demo-message';
 import type { KeptProcess } from '../../dev/kept-process';
 import { startProgram } from '../../dev/program';
 import { builtPackage } from '../support/built-package';
 import { cleanEnvironment, ebrc, type CommandResult } from '../support/command-line';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { expressionsOf, metricsIn } from '../support/ops-files';
 import { eventually } from '../support/processes';
 import { devServer, type DevServer } from '../support/temporal';
 
@@ -29,6 +31,7 @@ let sandbox: Sandbox;
 let worker: KeptProcess;
 let program: string;
 let env: Record<string, string>;
+let metricsPort: number;
 /** Everything that the commands printed. */
 const printed: string[] = [];
 
@@ -44,6 +47,7 @@ const withPassword = (password: string) =>
 beforeAll(async () => {
   const built = await builtPackage();
   program = built.commandLine;
+  metricsPort = await freePort();
   folder = await mkdtemp(join(tmpdir(), 'ebrc-secrets-'));
   [temporal, database, sandbox] = await Promise.all([
     devServer(),
@@ -60,6 +64,7 @@ beforeAll(async () => {
   ]);
   env = {
     DATABASE_URL: database.url,
+    EBRC_METRICS: `127.0.0.1:${metricsPort}`,
     TEMPORAL_ADDRESS: temporal.address,
     EBRC_API_URL: sandbox.url,
     EBRC_API_KEY: API_KEY,
@@ -113,6 +118,18 @@ it('lives through a rejected, an expired and a renewed password', async () => {
   expect((await withPassword(PASSWORDS.renewed)).json<ExporterProgress>().state).toBe('ready');
   await eventually(async () => (await shown()).state === 'certified', 60_000);
 }, 250_000);
+
+it('shows in its metrics what happened, and no word about anybody', async () => {
+  const scraped = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+  const exported = new Set([...scraped.matchAll(/^(\w+)[{ ]/gm)].map(([, name]) => name));
+  // Everything that the alert rules and the dashboard are about, from Temporal's SDK too.
+  const named = ['ops/alerts.yaml', 'ops/grafana-dashboard.json'].flatMap((file) => metricsIn(expressionsOf(file)));
+  expect(named.filter((name) => !exported.has(name))).toEqual([]);
+  expect(scraped).toMatch(/^ebrc_api_calls_total\{kind="ok",operation="pushIrm",mode="test"[^}]*\} 1$/m);
+  expect(scraped).toMatch(/^ebrc_poll_lag_seconds_count\{[^}]*\} [1-9]/m);
+  expect(secretsIn(scraped)).toEqual([]);
+  for (const personal of ['Kaveri', EXPORTER, 'AAKCK7719P', 'SECRETS-1']) expect(scraped).not.toContain(personal);
+});
 
 it('leaves no password and no key in any history, not even in what its payloads hold', async () => {
   const histories = await readHistories(codec);

@@ -6,7 +6,7 @@ import { createTestDatabase } from '../support/postgres';
 import { eventually } from '../support/processes';
 
 const silent = pino({ level: 'silent' });
-const job = (run: BackgroundJob['run'], everyMs = 10): BackgroundJob => ({ name: 'a job', everyMs, run });
+const job = (run: BackgroundJob['run'], everyMs = 10): BackgroundJob => ({ id: 'job', name: 'a job', everyMs, run });
 
 it('runs a job at once and again and again, also after a failure, and not after the stop', async () => {
   let runs = 0;

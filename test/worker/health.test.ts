@@ -2,10 +2,10 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
+import { freePort } from '../../src/stack/free-port';
 import { builtPackage } from '../support/built-package';
 import { cleanEnvironment } from '../support/command-line';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
@@ -114,11 +114,3 @@ describe('the built worker', () => {
     expect((await closed)[0]).toBe(0);
   });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return port;
-}

@@ -1,0 +1,88 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type pg from 'pg';
+import { FILING_STATES, isEnd } from '../../domain/filing-states';
+import { RATE_CLASSES, RATE_LIMITS, type Mode } from '../../domain/names';
+import { FINDING_KINDS } from '../../domain/reconciliation';
+import { readBudgetUsage } from '../../ledger/budget-usage';
+import { readFigures, type LedgerFigures } from '../../ledger/figures';
+import type { BackgroundJob } from '../background-jobs';
+import type { Metrics } from './metrics';
+
+const EVERY_MS = 30_000;
+const NS_PER_SECOND = 1e9;
+
+/** Reads the ledger's figures into the gauges, and shows how this process is, twice a minute. */
+export function figuresJob({
+  pool,
+  mode,
+  keyHash,
+  metrics,
+  everyMs = EVERY_MS,
+}: {
+  pool: pg.Pool;
+  mode: Mode;
+  keyHash: string;
+  metrics: Metrics;
+  everyMs?: number;
+}): BackgroundJob {
+  const delay = monitorEventLoopDelay({ resolution: 20 });
+  delay.enable();
+  return {
+    id: 'figures',
+    name: 'read the figures that metrics show',
+    everyMs,
+    async run() {
+      metrics.set('ebrc_event_loop_delay_seconds', delay.max / NS_PER_SECOND);
+      delay.reset();
+      metrics.set('ebrc_resident_memory_bytes', process.memoryUsage.rss());
+      try {
+        showFigures(metrics, await readFigures(pool, mode));
+        await showBudget(metrics, pool, keyHash);
+        metrics.set('ebrc_ledger_up', 1);
+        metrics.set('ebrc_figures_read_timestamp_seconds', Date.now() / 1_000);
+      } catch (error) {
+        metrics.set('ebrc_ledger_up', 0);
+        throw error;
+      }
+    },
+  };
+}
+
+/** Every state and kind is set each time: a gauge keeps its last value, and what is gone must come down to 0. */
+function showFigures(metrics: Metrics, figures: LedgerFigures): void {
+  for (const state of FILING_STATES) {
+    const found = figures.filings.find((each) => each.state === state);
+    metrics.set('ebrc_filings', found?.count ?? 0, { state });
+    if (!isEnd(state)) metrics.set('ebrc_filing_oldest_seconds', found?.oldestSeconds ?? 0, { state });
+  }
+  metrics.set('ebrc_filings_needing_attention', figures.needingAttention);
+  metrics.set('ebrc_filings_past_due', figures.pastDue);
+  metrics.set('ebrc_filings_with_run_problem', figures.withRunProblem);
+  metrics.set('ebrc_unknown_rows', figures.unknownRows);
+  metrics.set('ebrc_open_requests', figures.openRequests);
+  const took = figures.acknowledgementSeconds;
+  metrics.set('ebrc_acknowledgement_seconds', took?.median ?? 0, { quantile: '0.5' });
+  metrics.set('ebrc_acknowledgement_seconds', took?.ninetieth ?? 0, { quantile: '0.9' });
+  metrics.set('ebrc_acknowledgement_seconds', took?.longest ?? 0, { quantile: '1' });
+  const { known, stored, damaged } = figures.certificates;
+  metrics.set('ebrc_certificates', known);
+  metrics.set('ebrc_certificate_pdfs', stored, { state: 'stored' });
+  metrics.set('ebrc_certificate_pdfs', damaged, { state: 'damaged' });
+  metrics.set('ebrc_certificate_pdfs', known - stored - damaged, { state: 'missing' });
+  for (const kind of FINDING_KINDS) {
+    const found = figures.findings.find((each) => each.kind === kind);
+    metrics.set('ebrc_findings', found?.count ?? 0, { kind });
+    metrics.set('ebrc_finding_oldest_seconds', found?.oldestSeconds ?? 0, { kind });
+  }
+}
+
+async function showBudget(metrics: Metrics, pool: pg.Pool, keyHash: string): Promise<void> {
+  const usage = await readBudgetUsage(pool, keyHash);
+  for (const rateClass of RATE_CLASSES) {
+    const found = usage.find((each) => each.rateClass === rateClass);
+    const tags = { rate_class: rateClass };
+    metrics.set('ebrc_budget_slots', RATE_LIMITS[rateClass], tags);
+    metrics.set('ebrc_budget_slots_used', found?.used ?? 0, tags);
+    metrics.set('ebrc_budget_waiting', found?.waiting ?? 0, tags);
+  }
+}

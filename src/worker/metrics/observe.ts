@@ -1,0 +1,71 @@
+import { Context } from '@temporalio/activity';
+import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from '@temporalio/worker';
+import type { AuditRow } from '../../api/ports';
+import type { BudgetMetrics } from '../../api/budget';
+import type { Vault } from '../../ledger/vault';
+import type { Swept } from '../../runs/sweep';
+import type { JobOutcome } from '../background-jobs';
+import type { Metrics } from './metrics';
+
+/** One call to the service, as the audit has it. */
+export function observeCall(metrics: Metrics, { operation, kind, latencyMs }: AuditRow): void {
+  metrics.count('ebrc_api_calls', { operation, kind: kind ?? 'ok' });
+  metrics.observe('ebrc_api_call_seconds', latencyMs / 1_000, { operation });
+}
+
+export function budgetMetrics(metrics: Metrics, onRefused: (rateClass: string) => void): BudgetMetrics {
+  return {
+    granted: (rateClass, ms) => metrics.observe('ebrc_budget_wait_seconds', ms / 1_000, { rate_class: rateClass }),
+    refused: (rateClass) => {
+      metrics.count('ebrc_rate_limit_refusals', { rate_class: rateClass });
+      onRefused(rateClass);
+    },
+  };
+}
+
+/** The same vault; what does not open is counted. */
+export function countingVault(vault: Vault, metrics: Metrics): Vault {
+  return {
+    ...vault,
+    open: async (...args) => {
+      try {
+        return await vault.open(...args);
+      } catch (error) {
+        metrics.count('ebrc_vault_failures', { reason: codeOf(error) });
+        throw error;
+      }
+    },
+  };
+}
+
+/** Codes of our own errors and of PostgreSQL are short words; anything else has no place in a label. */
+function codeOf(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return typeof code === 'string' && /^\w{1,40}$/.test(code) ? code : 'other';
+}
+
+export function observeJob(metrics: Metrics, { id, ok }: JobOutcome): void {
+  metrics.count('ebrc_job_runs', { job_id: id, outcome: ok ? 'ok' : 'failed' });
+  if (ok) metrics.set('ebrc_job_last_success_timestamp_seconds', Date.now() / 1_000, { job_id: id });
+}
+
+export function observeSweep(metrics: Metrics, { resumed, told }: Swept): void {
+  metrics.count('ebrc_sweep_filings', { what: 'resumed' }, resumed.length);
+  metrics.count('ebrc_sweep_filings', { what: 'told' }, told.length);
+}
+
+/** The activity that looks at a request: its retry is the poll. */
+const POLL = 'pollStatus';
+
+/** Measures how late polls begin: by the server's word on when the try was due. */
+export class PollLagInterceptor implements ActivityInboundCallsInterceptor {
+  constructor(private readonly metrics: Metrics) {}
+
+  execute(input: ActivityExecuteInput, next: Next<ActivityInboundCallsInterceptor, 'execute'>): Promise<unknown> {
+    const { activityType, currentAttemptScheduledTimestampMs } = Context.current().info;
+    if (activityType === POLL) {
+      this.metrics.observe('ebrc_poll_lag_seconds', (Date.now() - currentAttemptScheduledTimestampMs) / 1_000);
+    }
+    return next(input);
+  }
+}

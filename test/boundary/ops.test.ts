@@ -1,0 +1,92 @@
+/** What operators load into other programs: alert rules, the dashboard, and the runbooks that they point at. */
+import { execFile } from 'node:child_process';
+import { access } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+import { parse } from 'yaml';
+import { FILING_STATES } from '../../src/domain/filing-states';
+import { ERROR_KIND_NAMES } from '../../src/domain/error-kinds';
+import { RATE_CLASSES } from '../../src/domain/names';
+import { FINDING_KINDS } from '../../src/domain/reconciliation';
+import { COUNTERS, HISTOGRAMS, LEDGER_GAUGES, PROCESS_GAUGES } from '../../src/worker/metrics/catalogue';
+import { expressionsOf, metricsIn, type AlertFile } from '../support/ops-files';
+import { ROOT, readProject } from './project';
+
+const exported = new Set([
+  ...Object.keys({ ...LEDGER_GAUGES, ...PROCESS_GAUGES }),
+  ...Object.keys(COUNTERS).map((name) => `${name}_total`),
+  ...Object.keys(HISTOGRAMS).flatMap((name) => ['_bucket', '_sum', '_count'].map((part) => name + part)),
+]);
+
+const alerts = (parse(readProject('ops/alerts.yaml')) as AlertFile).groups.flatMap(({ rules }) => rules);
+
+it.each(['ops/alerts.yaml', 'ops/grafana-dashboard.json'])('%s names metrics that are exported', (file) => {
+  const named = metricsIn(expressionsOf(file)).filter((name) => name.startsWith('ebrc_'));
+  expect(named.length).toBeGreaterThan(10);
+  expect(named.filter((name) => !exported.has(name))).toEqual([]);
+});
+
+it('shows every metric of the catalogue on the dashboard', () => {
+  const shown = metricsIn(expressionsOf('ops/grafana-dashboard.json'));
+  const names = Object.keys({ ...LEDGER_GAUGES, ...PROCESS_GAUGES, ...COUNTERS, ...HISTOGRAMS });
+  expect(names.filter((name) => !shown.some((each) => each.startsWith(name)))).toEqual([]);
+});
+
+it('selects states, kinds and classes that there are', () => {
+  const text = [...expressionsOf('ops/alerts.yaml'), ...expressionsOf('ops/grafana-dashboard.json')].join('\n');
+  const known: Record<string, readonly string[]> = {
+    state: [...FILING_STATES, 'stored', 'missing', 'damaged'],
+    kind: [...ERROR_KIND_NAMES, ...FINDING_KINDS, 'ok'],
+    rate_class: RATE_CLASSES,
+  };
+  const selectors = [...text.matchAll(/\b(state|kind|rate_class)[!=]?[=~]"([^"]*)"/g)];
+  expect(selectors.length).toBeGreaterThan(8);
+  for (const [, label = '', values = ''] of selectors) {
+    for (const value of values.split('|')) expect(known[label]).toContain(value);
+  }
+});
+
+it('names a section of the documentation for every alert', () => {
+  const anchors = new Set(
+    [...readProject('docs/operations.md').matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
+      title
+        .toLowerCase()
+        .replace(/[^\w\s-]/gu, '')
+        .replace(/\s/g, '-'),
+    ),
+  );
+  expect(alerts.length).toBeGreaterThan(15);
+  for (const { alert, annotations, labels } of alerts) {
+    const [file, anchor = ''] = annotations.runbook.split('#');
+    expect([alert, file, anchors.has(anchor), anchor]).toEqual([alert, 'docs/operations.md', true, anchor]);
+    expect(['page', 'ticket']).toContain(labels.severity);
+    expect(annotations.summary.length).toBeGreaterThan(20);
+  }
+});
+
+/** Prometheus's own checker: on the PATH, or where `go install` puts it. */
+async function findPromtool(): Promise<string | null> {
+  const folders = [...(process.env['PATH'] ?? '').split(delimiter), join(homedir(), 'go', 'bin')];
+  for (const folder of folders) {
+    const path = join(folder, 'promtool');
+    if (
+      await access(path).then(
+        () => true,
+        () => false,
+      )
+    )
+      return path;
+  }
+  return null;
+}
+
+it('has rules that promtool accepts', async () => {
+  const promtool = await findPromtool();
+  if (!promtool) {
+    process.stderr.write('promtool is not installed: the alert rules were read by our own tests alone.\n');
+    return;
+  }
+  const { stdout } = await promisify(execFile)(promtool, ['check', 'rules', join(ROOT, 'ops/alerts.yaml')]);
+  expect(stdout).toContain(`SUCCESS: ${alerts.length} rules found`);
+});

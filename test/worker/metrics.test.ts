@@ -1,0 +1,118 @@
+/** What the metrics say of a ledger: read into gauges, and down to 0 again when it is over. */
+import type { MetricTags } from '@temporalio/common';
+import { RATE_LIMITS } from '../../src/domain/names';
+import { figuresJob } from '../../src/worker/metrics/collect';
+import { metricsOptions, type Metrics } from '../../src/worker/metrics/metrics';
+import { countingVault, observeCall, observeJob } from '../../src/worker/metrics/observe';
+import type { Vault } from '../../src/ledger/vault';
+import { knowExporter, move, open, rowsOf } from '../ledger/filing-support';
+import { createTestDatabase, type TestDatabase } from '../support/postgres';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  await knowExporter(database);
+});
+afterAll(async () => database?.drop());
+
+/** Metrics that remember: gauges their last value, counters their sum. */
+function remembered() {
+  const values = new Map<string, number>();
+  const key = (name: string, tags: MetricTags = {}) => [name, ...Object.values(tags)].join(' ');
+  const metrics: Metrics = {
+    count: (name, tags, by = 1) => void values.set(key(name, tags), (values.get(key(name, tags)) ?? 0) + by),
+    observe: (name, seconds, tags) => void values.set(key(name, tags), seconds),
+    set: (name, value, tags) => void values.set(key(name, tags), value),
+  };
+  return { metrics, of: (text: string) => values.get(text), names: () => [...values.keys()] };
+}
+
+const read = (metrics: Metrics, pool = database.pool) =>
+  figuresJob({ pool, mode: 'test', keyHash: 'k', metrics }).run(new AbortController().signal);
+
+it('counts filings by state and age, and sets a state that is empty again to 0', async () => {
+  const { metrics, of } = remembered();
+  await read(metrics);
+  expect([of('ebrc_filings checking'), of('ebrc_filing_oldest_seconds checking')]).toEqual([0, 0]);
+  const filingId = await open(database, 'FIGURES-1', rowsOf({ mappedIRMAmountFCC: 1 }));
+  await read(metrics);
+  expect(of('ebrc_filings checking')).toBe(1);
+  expect(of('ebrc_filing_oldest_seconds checking')).toBeGreaterThan(3_600);
+  await move(database, filingId, 'submitting', 'outcome_unknown');
+  await database.pool.query("UPDATE filing_rows SET state = 'unknown' WHERE filing_id = $1", [filingId]);
+  await database.pool.query("UPDATE filings SET run_problem = 'gone', due_at = now() - interval '1 hour'");
+  await read(metrics);
+  expect([of('ebrc_filings checking'), of('ebrc_filings outcome_unknown')]).toEqual([0, 1]);
+  expect([of('ebrc_unknown_rows'), of('ebrc_filings_with_run_problem'), of('ebrc_filings_past_due')]).toEqual([
+    1, 1, 1,
+  ]);
+  expect(of('ebrc_filings_needing_attention')).toBe(1);
+});
+
+it('shows acknowledgement times, certificates, findings and the budget', async () => {
+  const { pool } = database;
+  const { rows } = await pool.query<{ filingId: string }>('SELECT filing_id AS "filingId" FROM filings');
+  await pool.query(
+    `INSERT INTO acknowledgement_times (filing_id, submission, mode, took_ms)
+     SELECT $1, n, 'test', n * 1000 FROM generate_series(1, 11) n`,
+    [rows[0]?.filingId],
+  );
+  await pool.query(
+    `INSERT INTO certificates (party_id, exporter_id, ebrc_number, pdf_document, pdf_problem)
+     SELECT p.party_id, 'exporter-1', n, CASE WHEN n <> 'C' THEN n || '.pdf' END, CASE WHEN n = 'B' THEN 'damaged' END
+       FROM parties p, unnest(ARRAY['A', 'B', 'C']) n`,
+  );
+  await pool.query(
+    `INSERT INTO findings (mode, party_id, key, kind, first_seen_at, last_seen_at, acknowledged_at)
+     SELECT 'test', party_id, k, 'pdf_missing', now() - interval '2 hours', now(), CASE WHEN k = 'seen' THEN now() END
+       FROM parties, unnest(ARRAY['seen', 'open']) k`,
+  );
+  await pool.query("INSERT INTO budget_classes (key_hash, rate_class) VALUES ('k', 'pdf')");
+  await pool.query(
+    `INSERT INTO budget_slots (ticket, key_hash, rate_class, owner, free_at)
+     SELECT gen_random_uuid(), 'k', 'pdf', gen_random_uuid(), now() + n * interval '1 minute' FROM generate_series(0, 2) n`,
+  );
+  const { metrics, of } = remembered();
+  await read(metrics);
+  expect([0.5, 0.9, 1].map((quantile) => of(`ebrc_acknowledgement_seconds ${quantile}`))).toEqual([6, 10, 11]);
+  expect(of('ebrc_certificates')).toBe(3);
+  expect(['stored', 'damaged', 'missing'].map((state) => of(`ebrc_certificate_pdfs ${state}`))).toEqual([1, 1, 1]);
+  expect([of('ebrc_findings pdf_missing'), of('ebrc_findings amount_differs')]).toEqual([1, 0]);
+  expect(of('ebrc_finding_oldest_seconds pdf_missing')).toBeGreaterThanOrEqual(7_200);
+  expect([of('ebrc_budget_slots pdf'), of('ebrc_budget_slots_used pdf')]).toEqual([RATE_LIMITS.pdf, 2]);
+  expect(of('ebrc_ledger_up')).toBe(1);
+});
+
+it('says that the ledger is not read, and fails, so that the job counts as failed', async () => {
+  const { metrics, of } = remembered();
+  const away = { query: () => Promise.reject(new Error('away')) };
+  await expect(read(metrics, away as never)).rejects.toThrow('away');
+  expect(of('ebrc_ledger_up')).toBe(0);
+  observeJob(metrics, { id: 'figures', ok: false });
+  observeJob(metrics, { id: 'figures', ok: true });
+  expect([of('ebrc_job_runs figures failed'), of('ebrc_job_runs figures ok')]).toEqual([1, 1]);
+});
+
+it('counts calls by operation and kind, and passwords that do not open by a short reason', async () => {
+  const { metrics, of, names } = remembered();
+  const call = { at: new Date(), exporterId: null, status: 200, errorCode: null, requestId: null, attempt: 1 };
+  observeCall(metrics, { ...call, operation: 'pushIrm', kind: null, latencyMs: 1_500 });
+  observeCall(metrics, { ...call, operation: 'pushIrm', kind: 'rate_limited', latencyMs: 10 });
+  expect([of('ebrc_api_calls pushIrm ok'), of('ebrc_api_calls pushIrm rate_limited')]).toEqual([1, 1]);
+  const failing = (code: unknown) =>
+    countingVault({ open: () => Promise.reject(Object.assign(new Error(), { code })) } as never as Vault, metrics);
+  const use = [database.pool, 'ref', {} as never] as const;
+  await expect(failing('key_missing').open(...use)).rejects.toThrow();
+  await expect(failing('a code with a name in it').open(...use)).rejects.toThrow();
+  expect(names().filter((name) => name.startsWith('ebrc_vault'))).toEqual([
+    'ebrc_vault_failures key_missing',
+    'ebrc_vault_failures other',
+  ]);
+});
+
+it('serves an IPv6 address in brackets, and nothing where no address is given', () => {
+  expect(metricsOptions({ host: '::1', port: 9464 }, 'test')).toMatchObject({
+    prometheus: { bindAddress: '[::1]:9464' },
+  });
+  expect(metricsOptions(undefined, 'test')).toBeUndefined();
+});
