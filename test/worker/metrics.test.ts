@@ -100,7 +100,7 @@ it('counts calls by operation and kind, and passwords that do not open by a shor
   observeCall(metrics, { ...call, operation: 'pushIrm', kind: 'rate_limited', latencyMs: 10 });
   expect([of('ebrc_api_calls pushIrm ok'), of('ebrc_api_calls pushIrm rate_limited')]).toEqual([1, 1]);
   const failing = (code: unknown) =>
-    countingVault({ open: () => Promise.reject(Object.assign(new Error(), { code })) } as never as Vault, metrics);
+    countingVault({ open: () => Promise.reject(Object.assign(new Error(), { code })) } as never, metrics);
   const use = [database.pool, 'ref', {} as never] as const;
   await expect(failing('key_missing').open(...use)).rejects.toThrow();
   await expect(failing('a code with a name in it').open(...use)).rejects.toThrow();
