@@ -1,6 +1,6 @@
 import { Runtime } from '@temporalio/worker';
 import type { Logger } from 'pino';
-import type { Config } from '../config';
+import type { Config } from '../config/config';
 import { createMetrics, metricsOptions, type Metrics } from './metrics/metrics';
 import { temporalLogger } from './temporal-logger';
 

@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
-import { freePort } from '../../src/stack/free-port';
+import { freePort } from '../../dev/free-port';
 import { builtPackage } from '../support/built-package';
 import { cleanEnvironment } from '../support/command-line';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';

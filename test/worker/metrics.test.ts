@@ -4,7 +4,6 @@ import { RATE_LIMITS } from '../../src/domain/names';
 import { figuresJob } from '../../src/worker/metrics/collect';
 import { metricsOptions, type Metrics } from '../../src/worker/metrics/metrics';
 import { countingVault, observeCall, observeJob } from '../../src/worker/metrics/observe';
-import type { Vault } from '../../src/ledger/vault';
 import { knowExporter, move, open, rowsOf } from '../ledger/filing-support';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 

@@ -1,8 +1,8 @@
 import { Context } from '@temporalio/activity';
 import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from '@temporalio/worker';
 import type { AuditRow } from '../../api/ports';
-import type { BudgetMetrics } from '../../api/budget';
-import type { Vault } from '../../ledger/vault';
+import type { BudgetMetrics } from '../../budget/budget';
+import type { Vault } from '../../ledger/vault/vault';
 import type { Swept } from '../../runs/sweep';
 import type { JobOutcome } from '../background-jobs';
 import type { Metrics } from './metrics';
