@@ -49,7 +49,10 @@ export interface FilingStage {
   /** A row that maps part of the exporter's IRM to a shipping bill of its own. */
   mapping(exporter: TestExporter, more?: Partial<Mapping>): Mapping;
   file(exporter: TestExporter, rows: Mapping[], more?: Partial<FileInput>): Promise<Filing>;
-  /** Waits in real time until the filing is in a state, and answers its progress. */
+  /**
+   * Waits in real time until the filing is in a state and the ledger has recorded the move that led there, and answers its progress.
+   * A run shows a move before the ledger knows of it: what is done to the run in between meets a filing that stands one move earlier.
+   */
   until(filing: Filing, state: string | ((progress: FilingResult) => boolean)): Promise<FilingResult>;
   /**
    * Waits in real time until nothing but a timer is left to come. A workflow that is terminated while an activity of its
@@ -229,7 +232,8 @@ export async function openFilingStage(options: FilingStageOptions = {}): Promise
       let progress: FilingResult | undefined;
       await eventually(async () => {
         progress = await filing.query(filingQuery);
-        return typeof wanted === 'string' ? progress.state === wanted : wanted(progress);
+        const there = typeof wanted === 'string' ? progress.state === wanted : wanted(progress);
+        return there && (await isRecorded(ledger, progress));
       }).catch((error: unknown) => {
         throw new Error(`${String(error)}: ${JSON.stringify(progress)}`);
       });
@@ -309,4 +313,11 @@ export async function openFilingStage(options: FilingStageOptions = {}): Promise
     },
   };
   return stage;
+}
+
+/** Whether the ledger knows of the move that a run shows; true where nothing of the filing is in it yet. */
+async function isRecorded({ pool }: TestDatabase, { filingId, seq }: FilingResult): Promise<boolean> {
+  if (filingId === null) return true;
+  const { rowCount } = await pool.query('SELECT 1 FROM filings WHERE filing_id = $1 AND seq >= $2', [filingId, seq]);
+  return rowCount === 1;
 }
