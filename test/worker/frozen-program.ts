@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { startHealthServer } from '../../src/worker/health/health-server';
 
 async function main(): Promise<void> {
-  const execArgv = ['-r', join(__dirname, '../support/run-typescript.cjs')];
+  const execArgv = ['-r', join(__dirname, '../../scripts/typescript.cjs')];
   const health = await startHealthServer({ host: '127.0.0.1', port: 0 }, { execArgv });
   health.watch([{ name: 'always', look: () => Promise.resolve('answers') }]);
   process.stdout.write(`${health.port}\n`);
