@@ -21,6 +21,8 @@ export type NotFiledOutcome =
 /** A person's word that nothing of an attempt was filed. */
 export interface NotFiledWord {
   attemptId: string;
+  /** The mark that the word is about, ms since the epoch: after a restore the same attempt can be sent once more. Null: none was seen. */
+  markedAt: number | null;
   by: string;
   note: string;
   at: Date;
@@ -63,6 +65,10 @@ export async function closeByPerson(client: Queryable, word: NotFiledWord): Prom
   if (own?.state === 'not_sent') return { outcome: 'resend' };
   if (filing.ended) return contradicted(`the filing has ended as ${filing.state}`);
   if (own?.state === 'open') return contradicted(`attempt ${attemptId} has not been sent yet`);
+  if (own && (own.markedAt?.getTime() ?? null) !== word.markedAt)
+    return contradicted(
+      `attempt ${attemptId} was marked as sent at another time than the one that the answer is about`,
+    );
   const doubt = tooEarly(word, own?.markedAt ?? null) ?? (await unlookedAt(client, filingId, word));
   if (doubt !== null) return contradicted(doubt);
   const reason = `not filed, says ${by}: ${note}`;

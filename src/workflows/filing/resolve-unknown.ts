@@ -25,8 +25,13 @@ interface Contradicted {
   settled: Settled | null;
 }
 
+/** An attempt whose outcome is unknown, with its mark as it was read before this round. */
+export interface AskedAttempt extends Attempt {
+  markedAt: number | null;
+}
+
 /** Carries out what a person said; null when it changes nothing. An answer that cannot be so refuses its update. */
-export async function resolve(run: FilingRun, stage: SubmissionStage, attempt: Attempt): Promise<Settled | null> {
+export async function resolve(run: FilingRun, stage: SubmissionStage, attempt: AskedAttempt): Promise<Settled | null> {
   const resolution = run.resolution;
   if (!resolution) return null;
   const { as, by, requestId } = resolution;
@@ -59,7 +64,7 @@ async function filed(
 async function notFiled(
   run: FilingRun,
   stage: SubmissionStage,
-  attempt: Attempt,
+  attempt: AskedAttempt,
   { as, by, note, unseen = false }: ResolveArgs,
 ): Promise<Settled | Contradicted> {
   // The last look may be an hour old: what appeared since would be filed a second time.
@@ -69,10 +74,10 @@ async function notFiled(
     return { outcome: 'contradicted', why, settled: { outcome: 'settled' } };
   }
   const about = { summary: `Not filed, says ${by}` };
-  const { attemptId } = attempt;
+  const { attemptId, markedAt } = attempt;
   const lookFailed = evidence?.looked ? null : (evidence?.problem ?? 'its certificates could not be read');
   const said = await onceLedgerIsWhole(run, () =>
-    calls('ledger', about).closeByPerson({ attemptId, by, note, unseen, lookFailed }),
+    calls('ledger', about).closeByPerson({ attemptId, markedAt, by, note, unseen, lookFailed }),
   );
   if (said.outcome === 'contradicted') return { outcome: 'contradicted', why: said.why, settled: null };
   const data = { as, requestId: null, attemptId, unseen };

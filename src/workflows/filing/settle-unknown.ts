@@ -76,7 +76,7 @@ async function gatherUntilSettled(
     }
     if (late.verdict === 'not_sent') return notSentAfterAll(run, late.reason);
     if (run.resolution) {
-      const resolved = await resolve(run, stage, attempt);
+      const resolved = await resolve(run, stage, { ...attempt, markedAt: late.markedAt });
       if (resolved) return resolved;
     }
     const evidence = await gather(run, stage, attempt);

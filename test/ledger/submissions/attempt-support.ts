@@ -48,8 +48,15 @@ export function attemptSteps(ledger: () => TestDatabase) {
       noteUnknown(ledger().pool, { attemptId, sender, reason: 'the answer was lost', at }),
     answer: (attemptId: string, answer: StoredAnswer = ACCEPTED) =>
       step((client) => storeAnswer(client, { attemptId, answer, at })),
+    /** A person says that nothing was filed, of the mark that the ledger shows now where the test names none. */
     say: (attemptId: string, more: Partial<NotFiledWord> = {}) =>
-      step((client) => closeByPerson(client, { ...WORD, attemptId, ...more })),
+      step(async (client) => {
+        const { rows } = await client.query<{ at: Date | null }>(
+          'SELECT sending_at AS at FROM attempts WHERE attempt_id = $1',
+          [attemptId],
+        );
+        return closeByPerson(client, { ...WORD, attemptId, markedAt: rows[0]?.at?.getTime() ?? null, ...more });
+      }),
     /** A person names the request of an attempt. */
     found: (attemptId: string, requestId: string) =>
       step((client) => adoptRequestId(client, { attemptId, requestId, mode: 'test', at })),

@@ -88,6 +88,15 @@ describe('a person who says that nothing was filed', () => {
     expect(await attempts(filingId)).toEqual(['sending']);
   });
 
+  it('is not taken for another send of the same attempt, as after a ledger that was put back', async () => {
+    const { filingId, attemptId } = await lost();
+    const { markedAt } = await read(attemptId);
+    const earlier = { markedAt: (markedAt ?? 0) - 60_000 };
+    expect(await say(attemptId, earlier)).toEqual(contradicted('another time'));
+    expect(await say(attemptId, { markedAt: null })).toEqual(contradicted('another time'));
+    expect(await attempts(filingId)).toEqual(['sending']);
+  });
+
   it('is too early before the settle window since the mark of that attempt is over', async () => {
     const { filingId, attemptId } = await lost();
     expect(await say(attemptId, { at: minutesLater(239) })).toEqual(contradicted('settle window'));
