@@ -21,6 +21,7 @@ WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
+COPY realisation-rules.yaml schedules.yaml ./
 COPY migrations ./migrations
 # A volume mounted here takes its owner from the image.
 RUN install -d -o node -g node /var/lib/ebrc/documents

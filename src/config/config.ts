@@ -37,6 +37,7 @@ export const VARIABLES = {
   EBRC_OVERDUE_AFTER: { value: values.duration(1_000, 365 * DAY), default: '4h' },
   EBRC_SETTLE_AFTER: { value: values.duration(1_000, 365 * DAY), default: '4h' },
   EBRC_SCHEDULES: { value: values.filePath },
+  EBRC_TEMPORAL_UI: { value: values.temporalUi },
   EBRC_HTTP_TIMEOUT: { value: values.duration(100, 10 * MINUTE), default: '60s' },
   EBRC_RATE_WINDOW: { value: values.duration(100, HOUR), default: '60s' },
   LOG_LEVEL: { value: values.logLevel, default: 'info' },
@@ -71,6 +72,8 @@ export interface Config {
   documents: string;
   /** Absolute path of the file with the schedules. */
   schedules: string;
+  /** Root of the Temporal UI, without a slash at the end; absent: reports have no links. */
+  temporalUi?: string;
   poll: { firstMs: number; minMs: number; maxMs: number };
   overdueAfterMs: number;
   settleAfterMs: number;
@@ -94,6 +97,7 @@ const SECTIONS = {
   encryption: ['encryptionKeys'],
   documents: ['documents'],
   schedules: ['schedules'],
+  reports: ['temporalUi'],
   filing: ['poll', 'overdueAfterMs', 'settleAfterMs'],
   observability: ['observability'],
   log: ['logLevel'],
@@ -151,6 +155,7 @@ export function loadConfig(env: Environment = process.env, options?: { need: rea
   if (needed.has('documents')) Object.assign(config, { documents: read.required('EBRC_DOCUMENTS') });
   if (needed.has('schedules'))
     Object.assign(config, { schedules: read.optional('EBRC_SCHEDULES') ?? PACKAGED_SCHEDULES });
+  if (needed.has('reports')) Object.assign(config, { temporalUi: read.optional('EBRC_TEMPORAL_UI') });
   if (needed.has('filing')) Object.assign(config, readFiling(read));
   if (needed.has('observability')) Object.assign(config, { observability: readObservability(read) });
   if (needed.has('log')) Object.assign(config, { logLevel: read.required('LOG_LEVEL') });

@@ -38,11 +38,17 @@ export const apiUrl = z.string().transform((text, context) => {
   return url.href.replace(/\/$/, '');
 });
 
-/** The root of the extraction service, whose paths start with /platform. */
-export const extractionUrl = z.string().transform((text, context) => {
+/** A web address. Comes out without a slash at the end. */
+const webAddress = z.string().transform((text, context) => {
   const url = httpUrl(text);
   return typeof url === 'string' ? wrong(context, url) : url.href.replace(/\/$/, '');
 });
+
+/** The root of the extraction service, whose paths start with /platform. */
+export const extractionUrl = webAddress;
+
+/** The root of the Temporal UI. */
+export const temporalUi = webAddress;
 
 /** The address, or the sentence that says what is wrong with it. */
 function httpUrl(text: string): URL | string {

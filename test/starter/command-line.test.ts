@@ -66,7 +66,7 @@ describe('usage', () => {
   });
 
   it('says of a command that this version lacks that it lacks it', async () => {
-    const { code, json } = await ebrc(['report', 'daily', '--json']);
+    const { code, json } = await ebrc(['draft', '--json']);
     expect(code).toBe(2);
     expect(json<Refusal>().errors[0]).toMatchObject({ code: 'not_available' });
   });

@@ -19,6 +19,7 @@ import { addOnboardCommand } from './commands/exporters/onboard';
 import { addOperatorCommands } from './commands/filings/operate';
 import { addResumeCommand } from './commands/filings/resume';
 import { addReconcileCommands } from './commands/operations/reconcile';
+import { addReportCommand } from './commands/reports/report';
 import { addSandboxCommand } from './commands/operations/sandbox';
 import { addSchedulesCommand } from './commands/operations/schedules';
 import { addTemplateCommand } from './commands/filings/template';
@@ -139,6 +140,7 @@ const COMMANDS: readonly ((program: Command, bind: Bind) => void)[] = [
   addCorrectCommand,
   addCertificateCommands,
   addReconcileCommands,
+  addReportCommand,
   addSchedulesCommand,
   addVaultCommand,
   addDoctorCommand,

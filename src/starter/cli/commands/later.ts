@@ -9,11 +9,6 @@ const LATER: readonly { name: string; about: string; instead: string }[] = [
     about: 'Draft a filing from documents.',
     instead: 'Fill in the workbook that `ebrc template` makes.',
   },
-  {
-    name: 'report',
-    about: 'Write the daily or the ageing report.',
-    instead: '`ebrc list --attention` shows what needs somebody today.',
-  },
 ];
 
 export function addLaterCommands(program: Command, bind: Bind): void {

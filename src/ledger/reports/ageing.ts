@@ -1,0 +1,178 @@
+/** Export documents against what of them was certified, by the day until which they have to be realised. */
+import type { Queryable } from '../pool';
+import { inScope, oneInScope, type DayCount, type ReportScope } from './scope';
+
+/** A dated rule of realisation-rules.yaml. Dates are YYYY-MM-DD. */
+export interface RealisationRule {
+  id: string;
+  inForceFrom: string;
+  /** It covers documents from this day on; undefined: every document that is still open. */
+  documentsFrom?: string;
+  months: number;
+  monthsByCurrency?: Readonly<Record<string, number>>;
+  restrictedAfterMonths?: number;
+  source: string;
+  url: string;
+  uncertain?: string;
+}
+
+/** From the longest overdue to what is due last; `from` and `to` in days to the due date, both included, null without an end. */
+export const BUCKETS = [
+  { id: 'overdue_over_365', label: 'Overdue, more than 365 days', from: null, to: -366 },
+  { id: 'overdue_181_365', label: 'Overdue, 181 to 365 days', from: -365, to: -181 },
+  { id: 'overdue_91_180', label: 'Overdue, 91 to 180 days', from: -180, to: -91 },
+  { id: 'overdue_31_90', label: 'Overdue, 31 to 90 days', from: -90, to: -31 },
+  { id: 'overdue_1_30', label: 'Overdue, 1 to 30 days', from: -30, to: -1 },
+  { id: 'due_0_30', label: 'Due within 30 days', from: 0, to: 30 },
+  { id: 'due_31_90', label: 'Due in 31 to 90 days', from: 31, to: 90 },
+  { id: 'due_91_180', label: 'Due in 91 to 180 days', from: 91, to: 180 },
+  { id: 'due_over_180', label: 'Due in more than 180 days', from: 181, to: null },
+] as const;
+
+export type BucketId = (typeof BUCKETS)[number]['id'];
+
+export interface OpenDocument {
+  exporter: string;
+  document: string;
+  documentDate: string;
+  type: number | null;
+  buyer: string | null;
+  currency: string;
+  value: string;
+  certified: string;
+  /** Certificates of the document in another currency: they are counted, not added. */
+  otherCurrency: number;
+  outstanding: string;
+  dueOn: string;
+  daysToDue: number;
+  rule: string;
+  restricted: boolean;
+}
+
+const BUCKET = `CASE ${BUCKETS.map(({ id, to }) => (to === null ? `ELSE '${id}'` : `WHEN days_to_due <= ${to} THEN '${id}'`)).join(' ')} END`;
+
+/**
+ * A document is one of a party: number and date in comparable form. The invoice list stands above what rows say of it. Certified is
+ * what every certificate of the document is over that was issued by then, whoever filed it.
+ */
+const DOCUMENTS = `, rules AS (
+    SELECT r.*, r."inForceFrom"::date AS since, r."documentsFrom"::date AS documents_from
+      FROM scope, jsonb_to_recordset($6::jsonb) AS r (id text, "inForceFrom" text, "documentsFrom" text, months int,
+        "monthsByCurrency" jsonb, "restrictedAfterMonths" int)
+     WHERE r."inForceFrom"::date <= to_date),
+  documents AS (
+    SELECT DISTINCT ON (party_id, key, dated) * FROM (
+      SELECT e.party_id, i.exporter_id, i.document_key AS key, i.document_date AS dated, i.document_no AS document,
+             i.document_type AS type, i.buyer, upper(i.currency) AS currency, i.amount AS value, i.due_override, 0 AS rank, i.imported_at AS at
+        FROM invoices i JOIN exporters e USING (exporter_id) JOIN scope ON scope.mode = e.mode
+       WHERE i.document_date <= to_date
+      UNION ALL
+      SELECT r.party_id, r.exporter_id, r.match_key::jsonb->>0, to_date(r.match_key::jsonb->>1, 'DDMMYYYY'),
+             r.mapping->>'sbCumInvoiceNumber', (r.mapping->>'uploadType')::int, NULL, upper(r.mapping->>'sbCumInvoiceFCC'),
+             (r.mapping->>'sbCumInvoiceValueinFCC')::numeric, NULL, 1, f.made_at
+        FROM filing_rows r JOIN filings f USING (filing_id) JOIN scope ON scope.mode = f.mode
+       WHERE r.match_key IS NOT NULL AND f.made_at < scope.until
+         AND to_date(r.match_key::jsonb->>1, 'DDMMYYYY') <= to_date) d
+     ORDER BY party_id, key, dated, rank, at DESC),
+  issued AS (
+    SELECT c.party_id, coalesce(r.match_key, c.match_key)::jsonb AS m, coalesce(c.amount, r.mapped_amount) AS amount,
+           upper(coalesce(c.currency, r.currency)) AS currency,
+           coalesce(c.issued_on, (c.first_seen_at AT TIME ZONE 'Asia/Kolkata')::date) AS on_day, c.ebrc_number
+      FROM certificates c JOIN parties p USING (party_id) JOIN scope ON scope.mode = p.mode
+      LEFT JOIN filing_rows r ON r.filing_id = c.filing_id AND r.position = c.position
+     WHERE coalesce(r.match_key, c.match_key) IS NOT NULL
+       AND coalesce(c.issued_on, (c.first_seen_at AT TIME ZONE 'Asia/Kolkata')::date) <= to_date),
+  running AS (
+    SELECT d.party_id, d.key, d.dated, i.on_day, i.amount, i.currency = d.currency AS same,
+           sum(i.amount) FILTER (WHERE i.currency = d.currency)
+             OVER (PARTITION BY d.party_id, d.key, d.dated ORDER BY i.on_day, i.ebrc_number) >= d.value AS settled
+      FROM documents d JOIN issued i ON i.party_id = d.party_id AND i.m->>0 = d.key AND to_date(i.m->>1, 'DDMMYYYY') = d.dated),
+  certified AS (
+    SELECT party_id, key, dated, coalesce(sum(amount) FILTER (WHERE same), 0) AS amount,
+           count(*) FILTER (WHERE NOT same)::int AS other, min(on_day) FILTER (WHERE settled) AS settled_on
+      FROM running GROUP BY party_id, key, dated),
+  due AS (
+    SELECT d.*, coalesce(c.amount, 0) AS certified, d.value - coalesce(c.amount, 0) AS outstanding, coalesce(c.other, 0) AS other,
+           c.settled_on, coalesce(d.due_override, (d.dated + make_interval(months => rule.months))::date) AS due_on,
+           CASE WHEN d.due_override IS NULL THEN rule.id ELSE 'agreed' END AS rule, rule.restricted_after
+      FROM documents d LEFT JOIN certified c USING (party_id, key, dated)
+      LEFT JOIN LATERAL (
+        SELECT r.id, coalesce((r."monthsByCurrency"->>d.currency)::int, r.months) AS months, r."restrictedAfterMonths" AS restricted_after
+          FROM rules r WHERE r.documents_from IS NULL OR d.dated >= r.documents_from ORDER BY r.since DESC LIMIT 1) rule ON true),
+  ageing AS (
+    SELECT u.*, e.name AS exporter, u.due_on - (SELECT to_date FROM scope) AS days_to_due,
+           coalesce((SELECT to_date FROM scope) > (u.due_on + make_interval(months => u.restricted_after))::date, false) AS restricted
+      FROM due u JOIN exporters e USING (exporter_id) WHERE u.outstanding > 0 AND u.due_on IS NOT NULL)`;
+
+export interface AgeingBucket {
+  bucket: BucketId;
+  currency: string;
+  documents: number;
+  outstanding: string;
+}
+
+/** Open documents: what of their value no certificate covers. */
+export async function realisationAgeing(db: Queryable, scope: ReportScope, rules: readonly RealisationRule[]) {
+  const more = [JSON.stringify(rules)];
+  const sums = 'count(*)::int AS documents, sum(outstanding)::text AS outstanding';
+  return {
+    totals: await oneInScope<{
+      documents: number;
+      overdue: number;
+      overYear: number;
+      restricted: number;
+      withoutRule: number;
+    }>(
+      db,
+      scope,
+      `${DOCUMENTS} SELECT count(*)::int AS documents, count(*) FILTER (WHERE days_to_due < 0)::int AS overdue,
+         count(*) FILTER (WHERE days_to_due < -365)::int AS "overYear", count(*) FILTER (WHERE restricted)::int AS restricted,
+         (SELECT count(*)::int FROM due WHERE due_on IS NULL AND outstanding > 0) AS "withoutRule" FROM ageing`,
+      more,
+    ),
+    byCurrency: await inScope<{
+      currency: string;
+      documents: number;
+      outstanding: string;
+      overdue: string;
+      overYear: string;
+    }>(
+      db,
+      scope,
+      `${DOCUMENTS} SELECT currency, ${sums}, coalesce(sum(outstanding) FILTER (WHERE days_to_due < 0), 0)::text AS overdue,
+         coalesce(sum(outstanding) FILTER (WHERE days_to_due < -365), 0)::text AS "overYear"
+         FROM ageing GROUP BY currency ORDER BY sum(outstanding) DESC, currency`,
+      more,
+    ),
+    byBucket: await inScope<AgeingBucket>(
+      db,
+      scope,
+      `${DOCUMENTS} SELECT ${BUCKET} AS bucket, currency, ${sums} FROM ageing GROUP BY 1, 2 ORDER BY 2`,
+      more,
+    ),
+    byExporter: await inScope<AgeingBucket & { exporter: string }>(
+      db,
+      scope,
+      `${DOCUMENTS} SELECT exporter, ${BUCKET} AS bucket, currency, ${sums} FROM ageing GROUP BY 1, 2, 3 ORDER BY 1, 3`,
+      more,
+    ),
+    /** Documents that were past due at the end of each day, by the rules that the last day has. */
+    trend: await inScope<DayCount>(
+      db,
+      scope,
+      `${DOCUMENTS} SELECT d.name AS day, count(u.key)::int AS n FROM days d
+         LEFT JOIN due u ON u.due_on < d.day AND (u.settled_on IS NULL OR u.settled_on > d.day)
+        GROUP BY d.name ORDER BY d.name`,
+      more,
+    ),
+    documents: await inScope<OpenDocument>(
+      db,
+      scope,
+      `${DOCUMENTS} SELECT exporter, document, to_char(dated, 'YYYY-MM-DD') AS "documentDate", type, buyer, currency, value::text,
+         certified::text, other AS "otherCurrency", outstanding::text, to_char(due_on, 'YYYY-MM-DD') AS "dueOn",
+         days_to_due AS "daysToDue", rule, restricted
+         FROM ageing ORDER BY due_on, exporter, document LIMIT (SELECT row_limit FROM scope)`,
+      more,
+    ),
+  };
+}

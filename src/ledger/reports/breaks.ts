@@ -1,0 +1,107 @@
+/** Where the ledger and the authority disagree, and certificates without a PDF that was verified. */
+import type { Queryable } from '../pool';
+import { inScope, oneInScope, type DayCount, type ReportScope } from './scope';
+
+const OPEN = `, open_findings AS (
+    SELECT f.* , extract(epoch FROM scope.until - f.first_seen_at)::float8 / 86400 AS days
+      FROM findings f JOIN scope ON scope.mode = f.mode
+     WHERE f.first_seen_at < scope.until AND (f.closed_at IS NULL OR f.closed_at >= scope.until))`;
+
+/** Findings that were open at the end of the scope. */
+export async function reconciliationBreaks(db: Queryable, scope: ReportScope) {
+  return {
+    byKind: await inScope<{ kind: string; n: number; acknowledged: number; oldestDays: number }>(
+      db,
+      scope,
+      `${OPEN} SELECT kind, count(*)::int AS n, count(*) FILTER (WHERE acknowledged_at IS NOT NULL)::int AS acknowledged,
+         max(days) AS "oldestDays" FROM open_findings GROUP BY kind ORDER BY n DESC, kind`,
+    ),
+    byCurrency: await inScope<{ currency: string; value: string }>(
+      db,
+      scope,
+      `${OPEN} SELECT currency, sum(amount)::text AS value FROM open_findings
+        WHERE currency IS NOT NULL AND amount IS NOT NULL GROUP BY currency ORDER BY currency`,
+    ),
+    trend: await inScope<DayCount>(
+      db,
+      scope,
+      `SELECT d.name AS day, count(f.finding_id)::int AS n FROM days d CROSS JOIN scope
+         LEFT JOIN findings f ON f.mode = scope.mode AND f.first_seen_at < d.ends
+          AND (f.closed_at IS NULL OR f.closed_at >= d.ends) GROUP BY d.name ORDER BY d.name`,
+    ),
+    findings: await inScope<{
+      id: string;
+      kind: string;
+      exporter: string | null;
+      eBRCNumber: string | null;
+      reference: string | null;
+      workflowId: string | null;
+      irmNumber: string | null;
+      value: string | null;
+      currency: string | null;
+      days: number;
+      reason: string | null;
+    }>(
+      db,
+      scope,
+      `${OPEN} SELECT o.finding_id::text AS id, o.kind, e.name AS exporter, o.ebrc_number AS "eBRCNumber", f.reference,
+         f.workflow_id AS "workflowId", o.irm_number AS "irmNumber", o.amount::text AS value, o.currency, o.days, o.reason
+         FROM open_findings o LEFT JOIN exporters e USING (exporter_id) LEFT JOIN filings f ON f.filing_id = o.filing_id
+        ORDER BY o.first_seen_at, o.finding_id LIMIT (SELECT row_limit FROM scope)`,
+    ),
+  };
+}
+
+/** Certificates of our rows, with what is known of their PDFs by then. */
+const OURS = `, ours AS (
+    SELECT c.*, r.settled_at, e.name AS exporter, f.reference, f.workflow_id,
+           c.archived_at IS NULL OR c.archived_at >= scope.until AS missing,
+           coalesce(c.pdf_problem, '') AS problem,
+           extract(epoch FROM scope.until - r.settled_at)::float8 / 86400 AS days
+      FROM scope JOIN filings f ON f.mode = scope.mode JOIN filing_rows r USING (filing_id)
+      JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number
+      JOIN exporters e ON e.exporter_id = r.exporter_id
+     WHERE r.state = 'certified' AND r.settled_at < scope.until),
+  gaps AS (SELECT * FROM ours WHERE missing OR problem <> '')`;
+
+export interface ArchiveTotals {
+  certificates: number;
+  missing: number;
+  problem: number;
+  oldestDays: number | null;
+}
+
+/** What the archive lacks. */
+export async function archiveGaps(db: Queryable, scope: ReportScope) {
+  return {
+    totals: await oneInScope<ArchiveTotals>(
+      db,
+      scope,
+      `${OURS} SELECT (SELECT count(*)::int FROM ours) AS certificates, count(*) FILTER (WHERE missing)::int AS missing,
+         count(*) FILTER (WHERE NOT missing)::int AS problem, max(days) AS "oldestDays" FROM gaps`,
+    ),
+    trend: await inScope<DayCount>(
+      db,
+      scope,
+      `${OURS} SELECT d.name AS day, count(o.ebrc_number)::int AS n FROM days d
+         LEFT JOIN ours o ON o.settled_at < d.ends AND (o.archived_at IS NULL OR o.archived_at >= d.ends)
+        GROUP BY d.name ORDER BY d.name`,
+    ),
+    gaps: await inScope<{
+      eBRCNumber: string;
+      exporter: string;
+      reference: string;
+      workflowId: string;
+      settledAt: Date;
+      days: number;
+      problem: string;
+      refused: number;
+    }>(
+      db,
+      scope,
+      `${OURS} SELECT ebrc_number AS "eBRCNumber", exporter, reference, workflow_id AS "workflowId", settled_at AS "settledAt",
+         days, CASE WHEN missing THEN 'not stored yet' ELSE problem END AS problem, pdf_refused AS refused
+         FROM gaps ORDER BY settled_at, ebrc_number LIMIT (SELECT row_limit FROM scope)`,
+    ),
+  };
+}

@@ -1,0 +1,45 @@
+import { comparableText } from '../../domain/identity';
+import type { Queryable } from '../pool';
+
+/** An export document as the exporter's books have it. Dates are YYYY-MM-DD, amounts exact decimal text. */
+export interface InvoiceRecord {
+  exporterId: string;
+  document: string;
+  documentDate: string;
+  type: number | null;
+  amount: string;
+  currency: string;
+  buyer: string | null;
+  dueDate: string | null;
+}
+
+/** By which of an invoice's fields it is the same one again. */
+export const invoiceKey = ({ document }: Pick<InvoiceRecord, 'document'>): string => comparableText(document);
+
+/**
+ * Writes invoices; one that is there is changed to what the list says. The same list again changes nothing.
+ * @returns how many were new, and how many were there and said something else
+ */
+export async function saveInvoices(
+  db: Queryable,
+  { invoices, by, at }: { invoices: readonly InvoiceRecord[]; by: string; at: Date },
+): Promise<{ imported: number; updated: number }> {
+  const rows = invoices.map((invoice) => ({ ...invoice, key: invoiceKey(invoice) }));
+  const { rows: counts } = await db.query<{ imported: number; updated: number }>(
+    `WITH written AS (
+       INSERT INTO invoices AS i (exporter_id, document_key, document_no, document_date, document_type, amount, currency, buyer,
+          due_override, imported_at, imported_by)
+       SELECT v."exporterId", v.key, v.document, v."documentDate", v.type, v.amount, v.currency, v.buyer, v."dueDate", $2, $3
+         FROM jsonb_to_recordset($1::jsonb) AS v ("exporterId" text, key text, document text, "documentDate" date, type int,
+           amount numeric, currency text, buyer text, "dueDate" date)
+       ON CONFLICT (exporter_id, document_key, document_date) DO UPDATE SET document_no = excluded.document_no,
+          document_type = excluded.document_type, amount = excluded.amount, currency = excluded.currency, buyer = excluded.buyer,
+          due_override = excluded.due_override, imported_at = excluded.imported_at, imported_by = excluded.imported_by
+        WHERE (i.document_no, i.document_type, i.amount, i.currency, i.buyer, i.due_override) IS DISTINCT FROM
+              (excluded.document_no, excluded.document_type, excluded.amount, excluded.currency, excluded.buyer, excluded.due_override)
+       RETURNING xmax = 0 AS fresh)
+     SELECT count(*) FILTER (WHERE fresh)::int AS imported, count(*) FILTER (WHERE NOT fresh)::int AS updated FROM written`,
+    [JSON.stringify(rows), at, by],
+  );
+  return counts[0] ?? { imported: 0, updated: 0 };
+}

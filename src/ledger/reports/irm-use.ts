@@ -1,0 +1,89 @@
+import type { Queryable } from '../pool';
+import { inScope, type ReportScope } from './scope';
+
+/** Balances of a currency. `free` is what is available and no filing of ours holds, by the age of its remittance. */
+export interface IrmUse {
+  currency: string;
+  irms: number;
+  available: string;
+  reserved: string;
+  utilised: string;
+  upTo30: string;
+  upTo90: string;
+  upTo180: string;
+  older: string;
+}
+
+/**
+ * An IRM is counted once for a party, however many of its clients see it; its balance is the one that was read last by then.
+ * Dates are DDMMYYYY as the service writes them, or words that are none.
+ */
+const BALANCES = `, seen AS (
+    SELECT DISTINCT ON (e.party_id, i.irm_key, i.ifsc_code, i.issue_date)
+           e.party_id, e.name AS exporter, i.irm_key, i.irm_number, i.ifsc_code, i.issue_date, i.remitter_name,
+           coalesce(i.currency, '') AS currency, i.utilized, c.available, i.read_at,
+           CASE WHEN coalesce(i.remittance_date, i.issue_date) ~ '^[0-9]{8}$'
+                THEN to_date(coalesce(i.remittance_date, i.issue_date), 'DDMMYYYY') END AS remitted_on
+      FROM irms i JOIN exporters e USING (exporter_id) JOIN scope ON scope.mode = e.mode
+      JOIN LATERAL (SELECT h.available FROM irm_changes h
+         WHERE h.exporter_id = i.exporter_id AND h.irm_number = i.irm_number AND h.ad_code = i.ad_code
+           AND h.ifsc_code = i.ifsc_code AND h.issue_date = i.issue_date AND h.seen_at < scope.until
+         ORDER BY h.seen_at DESC, h.change_id DESC LIMIT 1) c ON true
+     ORDER BY e.party_id, i.irm_key, i.ifsc_code, i.issue_date, i.read_at DESC),
+  held AS (
+    SELECT r.party_id, r.irm_key, sum(r.mapped_amount) AS amount FROM filing_rows r JOIN filings f USING (filing_id)
+      JOIN scope ON scope.mode = f.mode
+     WHERE r.live AND r.reserved_at < scope.until AND (r.settled_at IS NULL OR r.settled_at >= scope.until)
+     GROUP BY r.party_id, r.irm_key),
+  balances AS (
+    SELECT s.*, coalesce(s.available, 0) AS balance,
+           -- What is held of a number is taken from its oldest record first.
+           least(coalesce(s.available, 0), greatest(coalesce(h.amount, 0) - coalesce(sum(s.available) OVER (
+             PARTITION BY s.party_id, s.irm_key ORDER BY s.remitted_on, s.ifsc_code, s.issue_date
+             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0), 0)) AS taken
+      FROM seen s LEFT JOIN held h USING (party_id, irm_key)),
+  aged AS (
+    SELECT b.*, b.balance - b.taken AS free, (SELECT to_date FROM scope) - b.remitted_on AS age FROM balances b)`;
+
+/** Balances of the inward remittances. */
+export async function irmUse(db: Queryable, scope: ReportScope) {
+  const aged = (when: string) => `coalesce(sum(free) FILTER (WHERE ${when}), 0)::text`;
+  return {
+    byCurrency: await inScope<IrmUse>(
+      db,
+      scope,
+      `${BALANCES} SELECT currency, count(*)::int AS irms, sum(balance)::text AS available, sum(taken)::text AS reserved,
+         coalesce(sum(utilized), 0)::text AS utilised, ${aged('age <= 30')} AS "upTo30", ${aged('age BETWEEN 31 AND 90')} AS "upTo90",
+         ${aged('age BETWEEN 91 AND 180')} AS "upTo180", ${aged('age > 180 OR age IS NULL')} AS older
+         FROM aged GROUP BY currency ORDER BY sum(balance) DESC, currency`,
+    ),
+    /** The available balance at the end of each day, by currency. */
+    trend: await inScope<{ day: string; currency: string; available: string }>(
+      db,
+      scope,
+      `, changes AS (
+         SELECT e.party_id, h.irm_number, h.ad_code, h.ifsc_code, h.issue_date, coalesce(h.currency, '') AS currency, h.available, h.seen_at,
+                lead(h.seen_at) OVER (PARTITION BY e.party_id, h.irm_number, h.ad_code, h.ifsc_code, h.issue_date
+                                      ORDER BY h.seen_at, h.change_id) AS until
+           FROM irm_changes h JOIN exporters e USING (exporter_id) JOIN scope ON scope.mode = e.mode)
+       SELECT d.name AS day, c.currency, sum(c.available)::text AS available
+         FROM days d JOIN changes c ON c.seen_at < d.ends AND (c.until IS NULL OR c.until >= d.ends)
+        GROUP BY d.name, c.currency ORDER BY d.name, c.currency`,
+    ),
+    oldest: await inScope<{
+      exporter: string;
+      irmNumber: string;
+      remittedOn: string | null;
+      age: number | null;
+      remitter: string | null;
+      free: string;
+      currency: string;
+    }>(
+      db,
+      scope,
+      `${BALANCES} SELECT exporter, irm_number AS "irmNumber", to_char(remitted_on, 'YYYY-MM-DD') AS "remittedOn", age,
+         remitter_name AS remitter, free::text AS free, currency
+         FROM aged WHERE free > 0 ORDER BY remitted_on NULLS FIRST, irm_number LIMIT (SELECT row_limit FROM scope)`,
+    ),
+  };
+}

@@ -1,0 +1,186 @@
+/** What became of the rows that were uploaded: the funnel, how long requests took, and what the authority rejected. */
+import type { Queryable } from '../pool';
+import { inScope, oneInScope, type ReportScope } from './scope';
+
+export interface Funnel {
+  uploaded: number;
+  passed: number;
+  acknowledged: number;
+  processed: number;
+  fetched: number;
+  archived: number;
+}
+
+const UPLOADED = `, uploaded AS (
+    SELECT to_char(f.made_at AT TIME ZONE 'Asia/Kolkata', 'YYYY-MM-DD') AS day, r.reserved_at < scope.until AS passed,
+           s.request_id IS NOT NULL AND s.submitted_at < scope.until AS acknowledged,
+           r.state = 'certified' AND r.settled_at < scope.until AS processed,
+           r.state = 'certified' AND c.detail IS NOT NULL AND c.first_seen_at < scope.until AS fetched,
+           r.state = 'certified' AND c.archived_at < scope.until AS archived
+      FROM scope JOIN filings f ON f.mode = scope.mode AND f.made_at >= scope.begins AND f.made_at < scope.until
+      JOIN filing_rows r USING (filing_id)
+      JOIN submissions s ON s.filing_id = r.filing_id AND s.submission = r.submission
+      LEFT JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number)`;
+
+/** Rows of the filings that were made in the scope, step by step, and by the day on which they were made. */
+export async function rowFunnel(
+  db: Queryable,
+  scope: ReportScope,
+): Promise<{ steps: Funnel; trend: { day: string; uploaded: number; processed: number }[] }> {
+  const counted = ['passed', 'acknowledged', 'processed', 'fetched', 'archived']
+    .map((step) => `count(*) FILTER (WHERE ${step})::int AS ${step}`)
+    .join(', ');
+  return {
+    steps: await oneInScope<Funnel>(
+      db,
+      scope,
+      `${UPLOADED} SELECT count(*)::int AS uploaded, ${counted} FROM uploaded`,
+    ),
+    trend: await inScope(
+      db,
+      scope,
+      `${UPLOADED} SELECT d.name AS day, count(u.day)::int AS uploaded, count(*) FILTER (WHERE u.processed)::int AS processed
+         FROM days d LEFT JOIN uploaded u ON u.day = d.name GROUP BY d.name ORDER BY d.name`,
+    ),
+  };
+}
+
+export interface Latency {
+  requests: number;
+  p50: number | null;
+  p95: number | null;
+  max: number | null;
+  over2h: number;
+  over4h: number;
+}
+
+const TOOK = `, took AS (
+    SELECT s.filing_id, s.submission, s.request_id, s.row_count, s.submitted_at, s.terminal_at,
+           to_char(s.terminal_at AT TIME ZONE 'Asia/Kolkata', 'YYYY-MM-DD') AS day,
+           extract(epoch FROM s.terminal_at - s.submitted_at)::float8 / 3600 AS hours
+      FROM submissions s JOIN scope ON scope.mode = s.mode
+     WHERE s.submitted_at IS NOT NULL AND s.terminal_at >= scope.begins AND s.terminal_at < scope.until)`;
+
+/** Edges of the histogram, in hours. */
+export const LATENCY_EDGES = [0.5, 1, 2, 3, 4, 8] as const;
+
+/** How long requests took from the push to their last word, in hours, by the day of that word. */
+export async function requestLatency(db: Queryable, scope: ReportScope) {
+  const quantile = (share: number) => `percentile_cont(${share}) WITHIN GROUP (ORDER BY hours)`;
+  const summary = `count(*)::int AS requests, ${quantile(0.5)} AS p50, ${quantile(0.95)} AS p95, max(hours) AS max,
+    count(*) FILTER (WHERE hours > 2)::int AS "over2h", count(*) FILTER (WHERE hours > 4)::int AS "over4h"`;
+  return {
+    summary: await oneInScope<Latency>(db, scope, `${TOOK} SELECT ${summary} FROM took`),
+    /** Requests below the first edge, between each two, and above the last. */
+    histogram: (
+      await oneInScope<{ counts: number[] }>(
+        db,
+        scope,
+        `${TOOK} SELECT array_agg((SELECT count(*)::int FROM took WHERE width_bucket(hours, $6::float8[]) = b) ORDER BY b) AS counts
+           FROM generate_series(0, cardinality($6::float8[])) b`,
+        [LATENCY_EDGES],
+      )
+    ).counts,
+    trend: await inScope<{ day: string; p50: number | null; p95: number | null }>(
+      db,
+      scope,
+      `${TOOK} SELECT d.name AS day, ${quantile(0.5)} AS p50, ${quantile(0.95)} AS p95
+         FROM days d LEFT JOIN took t ON t.day = d.name GROUP BY d.name ORDER BY d.name`,
+    ),
+    slowest: await inScope<{
+      reference: string;
+      workflowId: string;
+      requestId: string | null;
+      rows: number;
+      submittedAt: Date;
+      hours: number;
+    }>(
+      db,
+      scope,
+      `${TOOK} SELECT f.reference, f.workflow_id AS "workflowId", t.request_id AS "requestId", t.row_count AS rows,
+              t.submitted_at AS "submittedAt", t.hours
+         FROM took t JOIN filings f USING (filing_id) ORDER BY t.hours DESC, t.filing_id LIMIT (SELECT row_limit FROM scope)`,
+    ),
+  };
+}
+
+/**
+ * Codes of the authority for what the check before filing looks at itself: a row that comes back with one of them should
+ * not have been sent (docs/reports.md names them).
+ */
+export const CHECKED_BEFORE_FILING = 'ERR8 ERR11 ERR14 ERR25 ERR28 ERR29 ERR31 ERR32 ERR36 ERR37 ERR38'.split(' ');
+
+/** A code at the beginning of the authority's words, without separators and leading zeros: `ERR-08: …` is ERR8. */
+const CODE = `coalesce(upper(regexp_replace(substring(m.text from '^\\s*([A-Za-z]{2,12}[-_ ]?[0-9]{1,5})\\M'), '[-_ ]?0*(?=[0-9])', '')), 'no code')`;
+
+const REJECTED = `, settled AS (
+    SELECT r.filing_id, r.position, r.source_row, r.exporter_id, r.mapping, r.errors, r.mapped_amount, r.currency, r.state,
+           f.correction, f.reference, f.workflow_id,
+           to_char(r.settled_at AT TIME ZONE 'Asia/Kolkata', 'YYYY-MM-DD') AS day, r.settled_at
+      FROM scope JOIN filings f ON f.mode = scope.mode JOIN filing_rows r USING (filing_id)
+     WHERE r.settled_at >= scope.begins AND r.settled_at < scope.until
+       AND (r.state = 'certified' OR (r.state IN ('needs_correction', 'corrected') AND jsonb_array_length(r.errors) > 0))),
+  rejected AS (SELECT * FROM settled WHERE state <> 'certified'),
+  coded AS (SELECT DISTINCT j.filing_id, j.position, ${CODE} AS code
+              FROM rejected j CROSS JOIN LATERAL jsonb_array_elements_text(j.errors) AS m (text))`;
+
+export interface Rejections {
+  settled: number;
+  certified: number;
+  rejected: number;
+  /** Rows of first filings, corrections left out. */
+  firstSettled: number;
+  firstCertified: number;
+  escaped: number;
+}
+
+/** What the authority said no to, by the day on which it did. */
+export async function rejections(db: Queryable, scope: ReportScope) {
+  const pareto = (what: string) =>
+    inScope<{ name: string; rows: number }>(
+      db,
+      scope,
+      `${REJECTED} ${what} GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT (SELECT row_limit FROM scope)`,
+    );
+  return {
+    totals: await oneInScope<Rejections>(
+      db,
+      scope,
+      `${REJECTED} SELECT count(*)::int AS settled, count(*) FILTER (WHERE state = 'certified')::int AS certified,
+         count(*) FILTER (WHERE state <> 'certified')::int AS rejected,
+         count(*) FILTER (WHERE correction = 0)::int AS "firstSettled",
+         count(*) FILTER (WHERE correction = 0 AND state = 'certified')::int AS "firstCertified",
+         (SELECT count(DISTINCT (filing_id, position))::int FROM coded WHERE code = ANY($6)) AS escaped FROM settled`,
+      [CHECKED_BEFORE_FILING],
+    ),
+    byCode: await pareto('SELECT code AS name, count(*)::int AS rows FROM coded'),
+    byExporter: await pareto('SELECT e.name, count(*)::int AS rows FROM rejected JOIN exporters e USING (exporter_id)'),
+    byPort: await pareto(`SELECT coalesce(mapping->>'portCode', '') AS name, count(*)::int AS rows FROM rejected`),
+    trend: await inScope<{ day: string; settled: number; rejected: number }>(
+      db,
+      scope,
+      `${REJECTED} SELECT d.name AS day, count(s.day)::int AS settled, count(*) FILTER (WHERE s.state <> 'certified')::int AS rejected
+         FROM days d LEFT JOIN settled s ON s.day = d.name GROUP BY d.name ORDER BY d.name`,
+    ),
+    rows: await inScope<{
+      reference: string;
+      workflowId: string;
+      row: number;
+      exporter: string;
+      port: string | null;
+      document: string | null;
+      value: string;
+      currency: string;
+      settledAt: Date;
+      errors: string;
+    }>(
+      db,
+      scope,
+      `${REJECTED} SELECT j.reference, j.workflow_id AS "workflowId", j.source_row AS row, e.name AS exporter,
+         j.mapping->>'portCode' AS port, j.mapping->>'sbCumInvoiceNumber' AS document, j.mapped_amount::text AS value, j.currency,
+         j.settled_at AS "settledAt", (SELECT string_agg(text, '; ') FROM jsonb_array_elements_text(j.errors) AS m (text)) AS errors
+         FROM rejected j JOIN exporters e USING (exporter_id)
+        ORDER BY j.settled_at DESC, j.filing_id, j.position LIMIT (SELECT row_limit FROM scope)`,
+    ),
+  };
+}

@@ -1,0 +1,77 @@
+import type pg from 'pg';
+import type { Queryable } from '../pool';
+
+/** What a report covers. Days are calendar days of Asia/Kolkata, YYYY-MM-DD; both ends belong to it. */
+export interface ReportScope {
+  mode: string;
+  from: string;
+  to: string;
+  /** Nothing after this moment counts: the end of the last day, or now where that day is not over. */
+  until: Date;
+  /** How many rows a table lists at most; figures count all. */
+  rows: number;
+}
+
+/** A day of a trend and its numbers. */
+export interface DayCount {
+  day: string;
+  n: number;
+}
+
+/** The scope and its days, as the first CTEs of every statement here. */
+const SCOPE = `scope AS (
+    SELECT $1::text AS mode, $2::date AS from_date, $3::date AS to_date, $4::timestamptz AS until, $5::int AS row_limit,
+           $2::date::timestamp AT TIME ZONE 'Asia/Kolkata' AS begins),
+  days AS (
+    SELECT d::date AS day, to_char(d, 'YYYY-MM-DD') AS name,
+           least((d::date + 1)::timestamp AT TIME ZONE 'Asia/Kolkata', scope.until) AS ends
+      FROM scope, generate_series(from_date::timestamp, to_date::timestamp, interval '1 day') d)`;
+
+/** Runs `WITH scope, days, …`; `sql` begins with a comma where it adds CTEs. Further parameters are $6 and so on. */
+export async function inScope<T extends pg.QueryResultRow>(
+  db: Queryable,
+  scope: ReportScope,
+  sql: string,
+  more: readonly unknown[] = [],
+): Promise<T[]> {
+  const { mode, from, to, until, rows: limit } = scope;
+  const { rows } = await db.query<T>(`WITH ${SCOPE} ${sql}`, [mode, from, to, until, limit, ...more]);
+  return rows;
+}
+
+/** As {@link inScope}, for a statement that answers one row. */
+export async function oneInScope<T extends pg.QueryResultRow>(
+  db: Queryable,
+  scope: ReportScope,
+  sql: string,
+  more: readonly unknown[] = [],
+): Promise<T> {
+  const [row] = await inScope<T>(db, scope, sql, more);
+  if (!row) throw new Error('A figure of the report has no row.');
+  return row;
+}
+
+/** CTEs that end in `spans`: from when to when each filing stood in one of these states; `until` null: it still does. */
+export function stateSpans(...states: readonly string[]): string {
+  const names = states.map((state) => `'${state}'`).join(', ');
+  return `moves AS (
+      SELECT e.filing_id, e.seq, e.at, e.state IN (${names}) AS inside
+        FROM filing_events e JOIN filings f USING (filing_id) JOIN scope ON scope.mode = f.mode
+       WHERE e.seq IS NOT NULL AND e.filing_id IN (SELECT filing_id FROM filing_events WHERE state IN (${names}))),
+    turns AS (
+      SELECT *, lag(inside, 1, false) OVER (PARTITION BY filing_id ORDER BY seq) AS inside_before FROM moves),
+    edges AS (
+      SELECT filing_id, inside, at, lead(at) OVER (PARTITION BY filing_id ORDER BY seq) AS until
+        FROM turns WHERE inside <> inside_before),
+    spans AS (SELECT filing_id, at AS since, until FROM edges WHERE inside)`;
+}
+
+/** How many spans were open at the end of each day. Wants `spans`. */
+export const OPEN_BY_DAY = `SELECT d.name AS day, count(s.filing_id)::int AS n
+    FROM days d LEFT JOIN spans s ON s.since < d.ends AND (s.until IS NULL OR s.until >= d.ends)
+   GROUP BY d.name ORDER BY d.name`;
+
+/** Spans that are open at the end of the scope. Wants `spans`. */
+export const OPEN_SPANS = `open_spans AS (
+    SELECT s.filing_id, s.since, extract(epoch FROM scope.until - s.since)::float8 / 3600 AS hours
+      FROM spans s, scope WHERE s.since < scope.until AND (s.until IS NULL OR s.until >= scope.until))`;

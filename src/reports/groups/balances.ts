@@ -1,0 +1,200 @@
+/** Groups about money: what of the remittances is used, and what of the exports is realised. */
+import { BUCKETS, realisationAgeing, type RealisationRule } from '../../ledger/reports/ageing';
+import { irmUse } from '../../ledger/reports/irm-use';
+import type { ReportScope } from '../../ledger/reports/scope';
+import { perCurrency, table, trendOf, type Chart, type Group, type ReportOptions } from '../report';
+
+type Queryable = Parameters<typeof irmUse>[0];
+
+/** More lines than this tell nobody anything. */
+const CURRENCIES_IN_CHART = 4;
+
+export async function irmGroup(db: Queryable, scope: ReportScope, options: ReportOptions): Promise<Group> {
+  const { byCurrency, trend, oldest } = await irmUse(db, scope);
+  const currencies = byCurrency.slice(0, CURRENCIES_IN_CHART).map(({ currency }) => currency);
+  const days = [...new Set(trend.map(({ day }) => day))];
+  const known = new Map(trend.map(({ day, currency, available }) => [`${day} ${currency}`, Number(available)]));
+  return {
+    id: 'irms',
+    title: 'Inward remittances',
+    definition:
+      'Balances as they were read last by the end of the day; a remittance that several clients of one IEC see is counted once. Reserved: what rows of ours hold that have no outcome yet. Unmapped: available and not reserved, by the age of the remittance.',
+    figures: [
+      ...perCurrency('available', 'Available', byCurrency, (each) => each.available),
+      ...perCurrency('reserved', 'Reserved', byCurrency, (each) => each.reserved),
+      ...perCurrency('utilised', 'Utilised', byCurrency, (each) => each.utilised),
+      ...perCurrency('unmapped_over_180', 'Unmapped for over 180 days', byCurrency, (each) => each.older),
+    ],
+    trend: {
+      title: 'Available, the last 30 days',
+      type: 'line',
+      categories: days,
+      series: currencies.map((currency) => ({
+        label: currency || 'no currency',
+        values: days.map((day) => known.get(`${day} ${currency}`) ?? null),
+      })),
+      unit: 'amount',
+    },
+    charts: [],
+    tables: [
+      table(
+        'irms_by_currency',
+        'By currency',
+        [
+          ['Currency', 'text'],
+          ['Remittances', 'count'],
+          ['Available', 'money'],
+          ['Reserved', 'money'],
+          ['Utilised', 'money'],
+          ['Unmapped 0–30 days', 'money'],
+          ['31–90 days', 'money'],
+          ['91–180 days', 'money'],
+          ['Over 180 days', 'money'],
+        ],
+        byCurrency.map((each) => [
+          each.currency,
+          each.irms,
+          each.available,
+          each.reserved,
+          each.utilised,
+          each.upTo30,
+          each.upTo90,
+          each.upTo180,
+          each.older,
+        ]),
+        options,
+      ),
+      table(
+        'unmapped',
+        'Oldest unmapped remittances',
+        [
+          ['IRM', 'text'],
+          ['Exporter', 'text'],
+          ['Remitter', 'text'],
+          ['Remitted', 'day'],
+          ['Age', 'days'],
+          ['Unmapped', 'money'],
+          ['Currency', 'text'],
+        ],
+        oldest.map((each) => [
+          each.irmNumber,
+          each.exporter,
+          each.remitter,
+          each.remittedOn,
+          each.age,
+          each.free,
+          each.currency,
+        ]),
+        options,
+      ),
+    ],
+  };
+}
+
+/** The ageing in one group, as the daily report has it; the ageing report has the exporters and the rules besides. */
+export async function ageingGroup(
+  db: Queryable,
+  scope: ReportScope,
+  options: ReportOptions,
+  rules: readonly RealisationRule[],
+): Promise<Group> {
+  const { totals, byCurrency, byBucket, trend, documents } = await realisationAgeing(db, scope, rules);
+  return {
+    id: 'ageing',
+    title: 'Realisation ageing',
+    definition:
+      'Documents (from filed rows and from `ebrc invoices import`) whose value is more than the certificates issued for them by the end of the day, by the days left until their proceeds have to be realised. The period is what the dated rules say on that day, or the due date that the invoice list names.',
+    figures: [
+      { id: 'documents', label: 'Open documents', value: totals.documents, kind: 'count' },
+      { id: 'overdue', label: 'Overdue', value: totals.overdue, kind: 'count', alarm: totals.overdue > 0 },
+      {
+        id: 'over_a_year',
+        label: 'Overdue for over a year',
+        value: totals.overYear,
+        kind: 'count',
+        alarm: totals.overYear > 0,
+      },
+      {
+        id: 'restricted',
+        label: 'Past the limit for credit sales',
+        value: totals.restricted,
+        kind: 'count',
+        alarm: totals.restricted > 0,
+      },
+      ...perCurrency('outstanding', 'Outstanding', byCurrency, (each) => each.outstanding),
+      ...perCurrency('overdue_value', 'Overdue', byCurrency, (each) => each.overdue),
+    ],
+    trend: trendOf(trend, 'documents', ['overdue', ({ n }) => n]),
+    charts: byCurrency.slice(0, CURRENCIES_IN_CHART).map(({ currency }) => bucketChart(byBucket, currency)),
+    tables: [
+      table(
+        'by_bucket',
+        'By days to due',
+        [
+          ['Due', 'text'],
+          ['Currency', 'text'],
+          ['Documents', 'count'],
+          ['Outstanding', 'money'],
+        ],
+        BUCKETS.flatMap(({ id, label }) =>
+          byBucket
+            .filter(({ bucket }) => bucket === id)
+            .map((each) => [label, each.currency, each.documents, each.outstanding]),
+        ),
+        options,
+      ),
+      table(
+        'documents',
+        'Open documents, the first due first',
+        [
+          ['Document', 'text'],
+          ['Date', 'day'],
+          ['Exporter', 'text'],
+          ['Buyer', 'text'],
+          ['Type', 'text'],
+          ['Currency', 'text'],
+          ['Value', 'money'],
+          ['Certified', 'money'],
+          ['Certificates in other currencies', 'count'],
+          ['Outstanding', 'money'],
+          ['Due', 'day'],
+          ['Days to due', 'count'],
+          ['Rule', 'text'],
+          ['Advance or LC only', 'text'],
+        ],
+        documents.map((each) => [
+          each.document,
+          each.documentDate,
+          each.exporter,
+          each.buyer,
+          each.type === null ? null : String(each.type),
+          each.currency,
+          each.value,
+          each.certified,
+          each.otherCurrency,
+          each.outstanding,
+          each.dueOn,
+          each.daysToDue,
+          each.rule,
+          each.restricted ? 'yes' : '',
+        ]),
+        options,
+      ),
+    ],
+  };
+}
+
+function bucketChart(
+  entries: readonly { bucket: string; currency: string; outstanding: string }[],
+  currency: string,
+): Chart {
+  const of = (id: string) =>
+    entries.find((each) => each.bucket === id && each.currency === currency)?.outstanding ?? '0';
+  return {
+    title: `Outstanding in ${currency}`,
+    type: 'bar',
+    categories: BUCKETS.map(({ label }) => label.replace(/^(Overdue), (.*)$/u, '$1 $2')),
+    series: [{ label: currency, values: BUCKETS.map(({ id }) => Number(of(id))) }],
+    unit: currency,
+  };
+}

@@ -1,0 +1,109 @@
+import { init, type EChartsOption } from 'echarts';
+import { formatShort, type Grouping } from '../format';
+import type { Chart } from '../report';
+
+/** Drawn at the width of a phone, so that its texts are readable there; wider screens show several side by side. */
+const WIDTH = 420;
+const LINE_HEIGHT = 200;
+const BAR_HEIGHT = 26;
+const LONGEST_LABEL = 26;
+
+/** Colours are those of the page, so that they follow its light or dark scheme. */
+const COLOURS = [1, 2, 3, 4].map((n) => `var(--c${n})`);
+const MUTED = { color: 'var(--muted)', fontFamily: 'inherit', fontSize: 12 };
+const LINE = { lineStyle: { color: 'var(--line)' } };
+
+/** A chart as an SVG element, drawn without a browser. It has no script and asks for nothing. */
+export function chartSvg(chart: Chart, grouping: Grouping): string {
+  const flat = chart.type === 'bar';
+  const height = flat ? 60 + BAR_HEIGHT * chart.categories.length : LINE_HEIGHT;
+  const drawing = init(null, null, { renderer: 'svg', ssr: true, width: WIDTH, height });
+  try {
+    drawing.setOption(flat ? bars(chart, grouping) : lines(chart, grouping));
+    return tidy(drawing.renderToSVGString(), `${chart.title}, ${chart.unit}`);
+  } finally {
+    drawing.dispose();
+  }
+}
+
+function lines({ categories, series }: Chart, grouping: Grouping): EChartsOption {
+  return {
+    ...common(series.length > 1 ? 34 : 12),
+    xAxis: {
+      type: 'category',
+      boundaryGap: false,
+      data: categories.map((day) => day.slice(5)),
+      axisLabel: { ...MUTED, interval: 6 },
+      axisLine: LINE,
+      axisTick: { show: false },
+    },
+    yAxis: valueAxis(grouping),
+    series: series.map(({ label, values }, at) => ({
+      type: 'line',
+      name: label,
+      data: values,
+      showSymbol: values.filter((value) => value !== null).length < 2,
+      lineStyle: { color: COLOURS[at % COLOURS.length], width: 2 },
+      itemStyle: { color: COLOURS[at % COLOURS.length] },
+    })),
+  };
+}
+
+function bars({ categories, series }: Chart, grouping: Grouping): EChartsOption {
+  return {
+    ...common(8),
+    xAxis: valueAxis(grouping),
+    yAxis: {
+      type: 'category',
+      inverse: true,
+      data: categories.map(short),
+      axisLabel: MUTED,
+      axisLine: LINE,
+      axisTick: { show: false },
+    },
+    series: series.map(({ label, values }, at) => ({
+      type: 'bar',
+      name: label,
+      data: values,
+      barMaxWidth: 16,
+      itemStyle: { color: COLOURS[at % COLOURS.length] },
+      label: {
+        show: true,
+        position: 'right',
+        ...MUTED,
+        formatter: ({ value }) => (typeof value === 'number' ? formatShort(value, grouping) : ''),
+      },
+    })),
+  };
+}
+
+function common(top: number): EChartsOption {
+  return {
+    animation: false,
+    legend: { show: top > 20, top: 0, textStyle: MUTED, itemWidth: 14, itemHeight: 8 },
+    grid: { left: 4, right: 40, top, bottom: 4, containLabel: true },
+  };
+}
+
+function valueAxis(grouping: Grouping) {
+  const formatter = (value: number) => formatShort(value, grouping);
+  return {
+    type: 'value' as const,
+    min: 0,
+    splitNumber: 3,
+    splitLine: LINE,
+    axisLabel: { ...MUTED, formatter, hideOverlap: true },
+  };
+}
+
+const short = (label: string): string =>
+  label.length > LONGEST_LABEL ? `${label.slice(0, LONGEST_LABEL - 1)}…` : label;
+
+/** As wide as its place, with a name for those who cannot see it, and without the rules for a pointer that a still picture needs none of. */
+function tidy(svg: string, name: string): string {
+  const label = name.replace(/[&<>"']/gu, ' ');
+  return svg
+    .replace(/<style ?>.*?<\/style>/su, '')
+    .replace(/ class="[^"]*"| pointer-events="visible"/gu, '')
+    .replace(/^<svg width="\d+" height="\d+"/u, `<svg role="img" aria-label="${label}"`);
+}

@@ -1,0 +1,160 @@
+/** The daily report and the ageing report, from the ledger alone. */
+import { BUCKETS, realisationAgeing, type BucketId, type RealisationRule } from '../ledger/reports/ageing';
+import type { ReportScope } from '../ledger/reports/scope';
+import { ageingGroup, irmGroup } from './groups/balances';
+import { funnelGroup, latencyGroup, rejectionsGroup, unknownGroup } from './groups/filings';
+import { archiveGroup, breaksGroup, credentialsGroup, quotaGroup } from './groups/operations';
+import { sumAmounts } from '../domain/money';
+import { table, type Group, type Mode, type Report, type ReportOptions } from './report';
+
+type Queryable = Parameters<typeof irmGroup>[0];
+
+export interface ReportRequest extends ReportOptions {
+  mode: Mode;
+  /** YYYY-MM-DD, a day of Asia/Kolkata. */
+  on: string;
+  now: Date;
+  rules: readonly RealisationRule[];
+}
+
+/** Days of a trend, this one included. */
+const TREND_DAYS = 30;
+const DAY_MS = 86_400_000;
+/** Asia/Kolkata has no daylight saving time. */
+const KOLKATA = '+05:30';
+
+/** The ten groups that an operator looks at every morning. */
+export async function dailyReport(db: Queryable, request: ReportRequest): Promise<Report> {
+  const scope = scopeOf(request);
+  const make = [
+    unknownGroup,
+    funnelGroup,
+    latencyGroup,
+    rejectionsGroup,
+    irmGroup,
+    (...args: Parameters<typeof irmGroup>) => ageingGroup(...args, request.rules),
+    breaksGroup,
+    credentialsGroup,
+    quotaGroup,
+    archiveGroup,
+  ];
+  const groups: Group[] = [];
+  // One after the other: a report must not take every connection of the ledger.
+  for (const group of make) groups.push(await group(db, scope, request));
+  const { mode, on, now } = request;
+  return { report: 'daily', title: `Daily report of ${on}`, mode, on, madeAt: now, groups, notes: notesOf(request) };
+}
+
+/** What of the exports is not certified, by the day until which it has to be realised. */
+export async function ageingReport(db: Queryable, request: ReportRequest): Promise<Report> {
+  const scope = scopeOf(request);
+  const { mode, on, now, rules } = request;
+  const groups = [
+    await ageingGroup(db, scope, request, rules),
+    await exporterGroup(db, scope, request),
+    rulesGroup(request),
+  ];
+  return {
+    report: 'ageing',
+    title: `Realisation ageing on ${on}`,
+    mode,
+    on,
+    madeAt: now,
+    groups,
+    notes: notesOf(request),
+  };
+}
+
+function scopeOf({ mode, on, now, rows }: ReportRequest): ReportScope {
+  const midnight = Date.parse(`${on}T00:00:00Z`);
+  const from = new Date(midnight - (TREND_DAYS - 1) * DAY_MS).toISOString().slice(0, 10);
+  const ends = Date.parse(`${on}T00:00:00${KOLKATA}`) + DAY_MS;
+  return { mode, from, to: on, until: new Date(Math.min(ends, now.getTime())), rows };
+}
+
+function notesOf({ now, on }: ReportRequest): string[] {
+  const today = new Date(now.getTime() + 5.5 * 3_600_000).toISOString().slice(0, 10);
+  return on === today
+    ? ['The day is not over: the figures are those of the moment at which the report was made.']
+    : [
+        'Figures are of the end of that day as far as the ledger kept it; standings of exporters and utilised balances are those of today.',
+      ];
+}
+
+async function exporterGroup(db: Queryable, scope: ReportScope, request: ReportRequest): Promise<Group> {
+  const { byExporter } = await realisationAgeing(db, scope, request.rules);
+  const keys = [...new Set(byExporter.map(({ exporter, currency }) => JSON.stringify([exporter, currency])))];
+  const rows = keys.map((key) => {
+    const [exporter = '', currency = ''] = JSON.parse(key) as [string, string];
+    const own = byExporter.filter((each) => each.exporter === exporter && each.currency === currency);
+    const of = (bucket: BucketId) => own.find((each) => each.bucket === bucket)?.outstanding ?? '0';
+    return [
+      exporter,
+      currency,
+      sumAmounts(own.map(({ outstanding }) => outstanding)),
+      ...BUCKETS.map(({ id }) => of(id)),
+    ];
+  });
+  return {
+    id: 'exporters',
+    title: 'By exporter',
+    definition: 'The outstanding value of each exporter and currency, by the days left until it has to be realised.',
+    figures: [{ id: 'exporters', label: 'Exporters', value: new Set(rows.map(([name]) => name)).size, kind: 'count' }],
+    trend: null,
+    charts: [],
+    tables: [
+      table(
+        'by_exporter',
+        'Outstanding by exporter',
+        [
+          ['Exporter', 'text'],
+          ['Currency', 'text'],
+          ['Outstanding', 'money'],
+          ...BUCKETS.map(({ label }) => [label, 'money'] as const),
+        ],
+        rows,
+        { ...request, rows: Number.POSITIVE_INFINITY },
+      ),
+    ],
+  };
+}
+
+function rulesGroup(request: ReportRequest): Group {
+  const rules = request.rules.filter(({ inForceFrom }) => inForceFrom <= request.on);
+  return {
+    id: 'rules',
+    title: 'Rules',
+    definition:
+      'The realisation periods that were in force on the day. The newest one that covers a document decides; a due date of the invoice list stands above all.',
+    figures: [{ id: 'rules', label: 'Rules in force', value: rules.length, kind: 'count' }],
+    trend: null,
+    charts: [],
+    tables: [
+      table(
+        'rules',
+        'Rules in force',
+        [
+          ['Rule', 'text'],
+          ['In force from', 'day'],
+          ['Documents from', 'day'],
+          ['Months', 'count'],
+          ['Other currencies', 'text'],
+          ['Source', 'text'],
+          ['Uncertain', 'text'],
+        ],
+        rules.map((rule) => [
+          rule.id,
+          rule.inForceFrom,
+          rule.documentsFrom ?? null,
+          rule.months,
+          Object.entries(rule.monthsByCurrency ?? {})
+            .map(([currency, months]) => `${currency}: ${months}`)
+            .join(', '),
+          `${rule.source} (${rule.url})`,
+          rule.uncertain ?? null,
+        ]),
+        { ...request, rows: Number.POSITIVE_INFINITY },
+      ),
+    ],
+  };
+}

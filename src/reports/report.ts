@@ -1,0 +1,143 @@
+/** A report as data: groups of figures with their definition, a trend, charts and tables. Both writers render nothing else. */
+
+export type Mode = 'test' | 'live';
+
+/**
+ * How a value is to be read: `money` is exact decimal text in a currency, `day` YYYY-MM-DD, `instant` a Date, `share` 0 to 1,
+ * `hours` and `days` decimal numbers.
+ */
+export type ValueKind = 'text' | 'count' | 'money' | 'day' | 'instant' | 'hours' | 'days' | 'share';
+
+export type Value = string | number | Date | null;
+
+/** A cell that leads somewhere: a workflow in the Temporal UI. */
+export interface Linked {
+  text: string;
+  href: string;
+}
+
+export interface Figure {
+  /** Stable within its group; programs read figures by it. */
+  id: string;
+  label: string;
+  value: Value;
+  kind: ValueKind;
+  currency?: string;
+  /** Beyond what is meant to be: somebody should look. */
+  alarm?: boolean;
+}
+
+export interface Series {
+  label: string;
+  values: (number | null)[];
+}
+
+export interface Chart {
+  title: string;
+  type: 'line' | 'bar' | 'stacked';
+  categories: string[];
+  series: Series[];
+  /** What the axis counts. */
+  unit: string;
+}
+
+export interface Column {
+  label: string;
+  kind: ValueKind;
+}
+
+export interface Table {
+  id: string;
+  title: string;
+  columns: Column[];
+  rows: (Value | Linked)[][];
+  /** More rows exist than are listed. */
+  cut: boolean;
+}
+
+export interface Group {
+  id: string;
+  title: string;
+  /** What the figures count, from which moment, and what is meant to be. */
+  definition: string;
+  figures: Figure[];
+  /** By day, the last day last. */
+  trend: Chart | null;
+  charts: Chart[];
+  tables: Table[];
+}
+
+export interface Report {
+  report: 'daily' | 'ageing';
+  title: string;
+  mode: Mode;
+  /** The day that it is about, YYYY-MM-DD. */
+  on: string;
+  madeAt: Date;
+  groups: Group[];
+  notes: string[];
+}
+
+/** What a group is made with besides the ledger. */
+export interface ReportOptions {
+  /** How many rows a table lists at most. */
+  rows: number;
+  /** The Temporal UI's page of a workflow; null where its address is not configured. */
+  workflowUrl: ((workflowId: string) => string) | null;
+}
+
+/** A figure for each currency, in the order given. */
+export function perCurrency<T extends { currency: string }>(
+  id: string,
+  label: string,
+  entries: readonly T[],
+  amount: (entry: T) => string,
+): Figure[] {
+  return entries.map((entry) => ({
+    id: `${id}_${entry.currency.toLowerCase() || 'unknown'}`,
+    label,
+    value: amount(entry),
+    kind: 'money',
+    currency: entry.currency,
+  }));
+}
+
+/** A part of a whole, or null of nothing. */
+export const share = (part: number, whole: number): number | null => (whole === 0 ? null : part / whole);
+
+/** A workflow's name as a link, where there is a UI to link to. */
+export function linked(text: string, workflowId: string | null, { workflowUrl }: ReportOptions): string | Linked {
+  return workflowUrl && workflowId !== null ? { text, href: workflowUrl(workflowId) } : text;
+}
+
+/** A table that says whether more rows exist. */
+export function table(
+  id: string,
+  title: string,
+  columns: readonly (readonly [label: string, kind: ValueKind])[],
+  rows: (Value | Linked)[][],
+  { rows: limit }: ReportOptions,
+): Table {
+  return {
+    id,
+    title,
+    columns: columns.map(([label, kind]) => ({ label, kind })),
+    rows,
+    cut: rows.length >= limit,
+  };
+}
+
+/** A trend over the days of the scope. */
+export function trendOf<T extends { day: string }>(
+  days: readonly T[],
+  unit: string,
+  ...series: [label: string, value: (day: T) => number | null][]
+): Chart {
+  return {
+    title: 'The last 30 days',
+    type: 'line',
+    categories: days.map(({ day }) => day),
+    series: series.map(([label, value]) => ({ label, values: days.map(value) })),
+    unit,
+  };
+}

@@ -1,0 +1,110 @@
+import { createHash } from 'node:crypto';
+import { printable } from '../domain/text';
+import { formatValue, type Grouping } from './format';
+import { chartSvg } from './html/chart';
+import { SORT_SCRIPT } from './html/sort-script';
+import { STYLE } from './html/style';
+import type { Chart, Figure, Group, Linked, Report, Table, Value, ValueKind } from './report';
+
+/** Nothing is fetched from anywhere: the page says so itself, and a browser holds it to that. */
+const POLICY = `default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-${createHash('sha256').update(SORT_SCRIPT).digest('base64')}'`;
+
+/**
+ * The report as one page that needs nothing else: styles, charts and the few lines that sort tables stand in it. What others wrote
+ * (names, references, errors) is escaped.
+ */
+export function writeReportHtml(report: Report, { grouping }: { grouping: Grouping }): string {
+  const made = formatValue(report.madeAt, 'instant', grouping);
+  const nav = report.groups.map(({ id, title }) => `<a href="#${escape(id)}">${escape(title)}</a>`).join('');
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="${POLICY}">
+<meta name="color-scheme" content="light dark">
+<title>${escape(report.title)}</title>
+<style>${STYLE}</style>
+</head>
+<body data-grouping="${grouping}">
+<header>
+<h1>${escape(report.title)}</h1>
+<p>Mode <strong>${escape(report.mode)}</strong>, made ${escape(made)} (Asia/Kolkata)</p>
+${report.notes.map((note) => `<p class="note">${escape(note)}</p>`).join('\n')}
+<nav>${nav}</nav>
+</header>
+<main>
+${report.groups.map((group) => groupHtml(group, grouping)).join('\n')}
+</main>
+<script>${SORT_SCRIPT}</script>
+</body>
+</html>
+`;
+}
+
+function groupHtml(group: Group, grouping: Grouping): string {
+  const charts = [group.trend, ...group.charts].filter((chart): chart is Chart => chart !== null);
+  return `<section id="${escape(group.id)}">
+<h2>${escape(group.title)}</h2>
+<p class="definition">${escape(group.definition)}</p>
+<dl class="figures">${group.figures.map((figure) => figureHtml(figure, grouping)).join('')}</dl>
+${charts.length > 0 ? `<div class="charts">${charts.map((chart) => chartHtml(chart, grouping)).join('')}</div>` : ''}
+${group.tables.map((table) => tableHtml(table, grouping)).join('\n')}
+</section>`;
+}
+
+function figureHtml({ id, label, value, kind, currency, alarm }: Figure, grouping: Grouping): string {
+  const shown = formatValue(value, kind, grouping) || '–';
+  const raw = value instanceof Date ? value.toISOString() : (value ?? '');
+  const unit = currency === undefined ? '' : ` <span class="unit">${escape(currency)}</span>`;
+  const sign = alarm ? '<span class="sign" title="Look at this">!</span> ' : '';
+  return `<div class="figure${alarm ? ' alarm' : ''}" data-figure="${escape(id)}" data-value="${escape(String(raw))}"><dt>${escape(label)}</dt><dd>${sign}${escape(shown)}${unit}</dd></div>`;
+}
+
+function chartHtml(chart: Chart, grouping: Grouping): string {
+  const empty = chart.series.every(({ values }) => values.every((value) => value === null));
+  const picture = empty ? '<p class="none">No data.</p>' : chartSvg(chart, grouping);
+  return `<figure><figcaption>${escape(chart.title)}, ${escape(chart.unit)}</figcaption>${picture}</figure>`;
+}
+
+const NUMERIC: ReadonlySet<ValueKind> = new Set(['count', 'money', 'hours', 'days', 'share']);
+
+function tableHtml({ id, title, columns, rows, cut }: Table, grouping: Grouping): string {
+  if (rows.length === 0) return `<h3>${escape(title)}</h3><p class="none">None.</p>`;
+  const numeric = columns.map(({ kind }) => NUMERIC.has(kind));
+  const head = columns
+    .map(({ label }, at) => {
+      const kind = numeric[at] ? ' class="number"' : '';
+      return `<th scope="col"${kind} aria-sort="none"><button type="button">${escape(label)}</button></th>`;
+    })
+    .join('');
+  const body = rows
+    .map((row) => `<tr>${row.map((value, at) => cellHtml(value, columns[at]?.kind ?? 'text', grouping)).join('')}</tr>`)
+    .join('\n');
+  const more = cut ? `<p class="note">The first ${rows.length}; there are more in the workbook.</p>` : '';
+  return `<h3>${escape(title)}</h3><div class="scroll" tabindex="0"><table id="table-${escape(id)}"><thead><tr>${head}</tr></thead><tbody>
+${body}
+</tbody></table></div>${more}`;
+}
+
+function cellHtml(value: Value | Linked, kind: ValueKind, grouping: Grouping): string {
+  if (value !== null && typeof value === 'object' && !(value instanceof Date)) {
+    return `<td><a href="${escape(value.href)}" rel="noreferrer">${escape(value.text)}</a></td>`;
+  }
+  const shown = escape(formatValue(value, kind, grouping));
+  if (!NUMERIC.has(kind)) return `<td>${shown}</td>`;
+  return `<td class="number" data-v="${escape(value === null ? '' : String(value))}">${shown}</td>`;
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+/** Fit for text and for attributes in quotes. */
+function escape(text: string): string {
+  return printable(text).replace(/[&<>"']/gu, (character) => ENTITIES[character] ?? character);
+}

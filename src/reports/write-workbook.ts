@@ -1,0 +1,170 @@
+import { Workbook, type CellValue, type Worksheet } from 'exceljs';
+import { printable } from '../domain/text';
+import { KOLKATA_OFFSET_MS, type Grouping } from './format';
+import type { Column, Group, Linked, Report, Table, Value, ValueKind } from './report';
+
+const MONEY: Readonly<Record<Grouping, string>> = {
+  western: '#,##0.00',
+  indian: '[>=10000000]##\\,##\\,##\\,##0.00;[>=100000]##\\,##\\,##0.00;##,##0.00',
+};
+const FORMATS: Readonly<Record<Exclude<ValueKind, 'money' | 'text'>, string>> = {
+  count: '#,##0',
+  day: 'dd/mm/yyyy',
+  instant: 'dd/mm/yyyy hh:mm',
+  hours: '#,##0.0',
+  days: '#,##0.0',
+  share: '0.0%',
+};
+/** A cell takes 32,767 characters; nobody reads that many. */
+const LONGEST = 2_000;
+const WIDEST = 60;
+
+/**
+ * The report as a workbook: an overview with every figure, and a sheet for each group with its figures, its trend and its tables.
+ * Numbers are numbers, dates are dates (instants by the clock of Asia/Kolkata), and every table has its filters.
+ * @returns the bytes of an .xlsx
+ */
+export async function writeReportWorkbook(report: Report, { grouping }: { grouping: Grouping }): Promise<Buffer> {
+  const workbook = new Workbook();
+  workbook.created = report.madeAt;
+  const sheets = new Sheets(workbook, grouping);
+  sheets.overview(report);
+  for (const group of report.groups) sheets.group(group);
+  return Buffer.from(await workbook.xlsx.writeBuffer());
+}
+
+class Sheets {
+  private tables = 0;
+
+  constructor(
+    private readonly workbook: Workbook,
+    private readonly grouping: Grouping,
+  ) {}
+
+  overview(report: Report): void {
+    const sheet = this.sheet('Overview');
+    this.heading(sheet, report.title, [`Mode ${report.mode}, made ${report.madeAt.toISOString()}`, ...report.notes]);
+    this.table(sheet, {
+      id: 'figures',
+      title: 'Figures',
+      columns: [
+        { label: 'Group', kind: 'text' },
+        { label: 'Figure', kind: 'text' },
+        { label: 'Value', kind: 'count' },
+        { label: 'Currency or unit', kind: 'text' },
+        { label: 'Look', kind: 'text' },
+      ],
+      rows: report.groups.flatMap((group) =>
+        group.figures.map((figure): (Value | Linked)[] => [
+          group.title,
+          figure.label,
+          figure.value,
+          figure.currency ?? (figure.kind === 'count' ? '' : figure.kind),
+          figure.alarm ? 'yes' : '',
+        ]),
+      ),
+      cut: false,
+      kinds: report.groups.flatMap((group) => group.figures.map(({ kind }) => kind)),
+    });
+  }
+
+  group(group: Group): void {
+    const sheet = this.sheet(group.title);
+    this.heading(sheet, group.title, [group.definition]);
+    this.table(sheet, {
+      id: `${group.id}_figures`,
+      title: 'Figures',
+      columns: [
+        { label: 'Figure', kind: 'text' },
+        { label: 'Value', kind: 'count' },
+        { label: 'Currency', kind: 'text' },
+        { label: 'Look', kind: 'text' },
+      ],
+      rows: group.figures.map(({ label, value, currency, alarm }) => [
+        label,
+        value,
+        currency ?? '',
+        alarm ? 'yes' : '',
+      ]),
+      cut: false,
+      kinds: group.figures.map(({ kind }) => kind),
+    });
+    for (const table of group.tables) this.table(sheet, table);
+    const { trend } = group;
+    if (!trend || trend.series.length === 0) return;
+    this.table(sheet, {
+      id: `${group.id}_trend`,
+      title: `${trend.title} (${trend.unit})`,
+      columns: [{ label: 'Day', kind: 'day' }, ...trend.series.map(({ label }): Column => ({ label, kind: 'hours' }))],
+      rows: trend.categories.map((day, index) => [day, ...trend.series.map(({ values }) => values[index] ?? null)]),
+      cut: false,
+    });
+  }
+
+  private sheet(title: string): Worksheet {
+    // A sheet's name has at most 31 characters, and none of these.
+    return this.workbook.addWorksheet(title.replace(/[[\]:*?/\\]/gu, ' ').slice(0, 31));
+  }
+
+  private heading(sheet: Worksheet, title: string, lines: readonly string[]): void {
+    sheet.addRow([title]).font = { bold: true, size: 14 };
+    for (const line of lines) sheet.addRow([line]);
+  }
+
+  /** `kinds` where every row of the column Value has a kind of its own. */
+  private table(
+    sheet: Worksheet,
+    { title, columns, rows, cut, kinds }: Table & { kinds?: readonly ValueKind[] },
+  ): void {
+    const top = sheet.rowCount + 2;
+    sheet.getCell(top, 1).value = cut ? `${title} (the first ${rows.length}; there are more)` : title;
+    sheet.getCell(top, 1).font = { bold: true };
+    if (rows.length === 0) {
+      sheet.getCell(top + 1, 1).value = 'none';
+      return;
+    }
+    const kindAt = (row: number, column: number): ValueKind =>
+      (columns[column]?.label === 'Value' && kinds?.[row]) || (columns[column]?.kind ?? 'text');
+    this.tables += 1;
+    sheet.addTable({
+      name: `T${this.tables}`,
+      ref: `A${top + 1}`,
+      style: { theme: 'TableStyleLight1', showRowStripes: true },
+      columns: columns.map(({ label }) => ({ name: label, filterButton: true })),
+      rows: rows.map((row, at) => row.map((value, column) => cellOf(value, kindAt(at, column)))),
+    });
+    rows.forEach((row, at) =>
+      row.forEach((value, column) => {
+        const kind = kindAt(at, column);
+        if (value !== null && kind !== 'text') sheet.getCell(top + 2 + at, column + 1).numFmt = this.formatOf(kind);
+      }),
+    );
+    columns.forEach(({ label }, column) => {
+      const longest = Math.max(label.length + 4, ...rows.slice(0, 200).map((row) => lengthOf(row[column] ?? null)));
+      const target = sheet.getColumn(column + 1);
+      target.width = Math.min(WIDEST, Math.max(target.width ?? 0, longest + 1));
+    });
+  }
+
+  private formatOf(kind: Exclude<ValueKind, 'text'>): string {
+    return kind === 'money' ? MONEY[this.grouping] : FORMATS[kind];
+  }
+}
+
+/** Texts are text cells, which never run as a formula. */
+function cellOf(value: Value | Linked, kind: ValueKind): CellValue {
+  if (value === null) return null;
+  if (value instanceof Date) return new Date(value.getTime() + KOLKATA_OFFSET_MS);
+  if (typeof value === 'object') return { text: textOf(value.text), hyperlink: value.href };
+  if (typeof value === 'number') return value;
+  if (kind === 'day') return new Date(`${value}T00:00:00Z`);
+  return kind === 'money' ? Number(value) : textOf(value);
+}
+
+const textOf = (text: string): string => printable(text).slice(0, LONGEST);
+
+function lengthOf(value: Value | Linked): number {
+  if (value === null) return 0;
+  if (value instanceof Date) return 16;
+  return (typeof value === 'object' ? value.text : String(value)).length;
+}

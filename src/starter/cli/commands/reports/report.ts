@@ -1,0 +1,59 @@
+import { Argument, Option, type Command } from 'commander';
+import type { ReportKind, ReportOutcome } from '../../../reports/report';
+import type { Bind } from '../../program';
+import { table } from '../../terminal';
+
+const HELP = `
+daily    ten groups of figures: unknown outcomes, funnel, latency, rejections, remittances, ageing, reconciliation, credentials,
+         limits of the service, archive; each with its definition, 30 days of trend and the rows behind it
+ageing   what of the exports is not certified, by the days until it has to be realised, by currency and exporter
+
+Both are made from the ledger alone; DATABASE_URL and EBRC_MODE are enough. EBRC_TEMPORAL_UI makes filings links.
+
+Examples:
+  $ ebrc report daily -o daily.html
+  $ ebrc report daily -o daily.xlsx --on 2026-07-31 --grouping indian
+  $ ebrc report ageing -o ageing.xlsx --json`;
+
+interface ReportCommand {
+  output: string;
+  on?: string;
+  grouping?: 'western' | 'indian';
+}
+
+export function addReportCommand(program: Command, bind: Bind): void {
+  program
+    .command('report')
+    .summary('write the daily or the ageing report')
+    .description('Write the daily or the ageing report as a workbook (.xlsx) or as one page (.html).')
+    .addArgument(new Argument('<report>', 'which one').choices(['daily', 'ageing']))
+    .requiredOption('-o, --output <FILE>', 'ends in .xlsx or .html')
+    .option('--on <date>', 'the day that it is about, YYYY-MM-DD (default: today)')
+    .addOption(
+      new Option('--grouping <how>', '1,234,567 or 12,34,567').choices(['western', 'indian']).default('western'),
+    )
+    .addHelpText('after', HELP)
+    .action(
+      bind(async (cli, [report = ''], { output: path, on, grouping }: ReportCommand) => {
+        const { makeReport } = await import('../../../reports/report.js');
+        const { mode, temporalUi } = await cli.config('mode', 'database', 'reports');
+        const namespace = temporalUi ? (await cli.optional('temporal')).temporal?.namespace : undefined;
+        const ui = temporalUi ? { address: temporalUi, namespace: namespace ?? 'default' } : undefined;
+        const outcome = await makeReport(
+          { pool: await cli.pool(), mode, temporalUi: ui },
+          { report: report as ReportKind, path, on, grouping },
+        );
+        cli.terminal.result(outcome, () => outcomeText(outcome));
+      }),
+    );
+}
+
+/** What somebody should look at, and where the rest is. */
+function outcomeText({ path, on, groups }: ReportOutcome): string {
+  const alarms = groups.flatMap(({ title, figures }) =>
+    figures.filter(({ alarm }) => alarm).map(({ label, value }) => [title, label, String(value ?? '')]),
+  );
+  const head =
+    alarms.length === 0 ? 'Nothing is beyond what is meant to be.' : table(['Group', 'Figure', 'Value'], alarms);
+  return `${head}\nWritten to ${path} (of ${on}).`;
+}

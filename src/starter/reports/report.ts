@@ -1,0 +1,120 @@
+import { extname } from 'node:path';
+import type pg from 'pg';
+import { filingDateFromIso, filingDateInKolkata, isoFromFilingDate } from '../../domain/dates';
+import type { Mode } from '../../domain/names';
+import { writeOutputFile } from '../../documents/output-file';
+import type { Grouping } from '../../reports/format';
+import type { Chart, Figure, Report } from '../../reports/report';
+import { UsageError } from '../errors';
+import { readRealisationRules } from './read-rules';
+
+export type ReportKind = 'daily' | 'ageing';
+
+export interface ReportRequest {
+  report: ReportKind;
+  /** Ends in .xlsx or .html. */
+  path: string;
+  /** YYYY-MM-DD, a day of Asia/Kolkata; left out: today. */
+  on?: string;
+  /** 1,234,567 (the default) or 12,34,567. */
+  grouping?: Grouping;
+}
+
+/** What was written. Amounts are exact decimal text, instants ISO 8601. */
+export interface ReportOutcome {
+  path: string;
+  report: ReportKind;
+  mode: Mode;
+  on: string;
+  madeAt: Date;
+  groups: {
+    id: string;
+    title: string;
+    definition: string;
+    figures: Figure[];
+    trend: Pick<Chart, 'categories' | 'series' | 'unit'> | null;
+    /** Rows listed in the tables of the group, by the table's id. */
+    tables: Record<string, number>;
+  }[];
+}
+
+export interface ReportDependencies {
+  pool: pg.Pool;
+  mode: Mode;
+  /** Address of the Temporal UI and the namespace, for links. */
+  temporalUi?: { address: string; namespace: string };
+}
+
+/** More rows than a person scrolls through belong into a workbook. */
+const ROWS = { html: 500, xlsx: 20_000 } as const;
+
+/**
+ * Makes a report from the ledger and writes it; the service and the Temporal server are not asked.
+ * @throws UsageError for a file name or a day that is none
+ */
+export async function makeReport(deps: ReportDependencies, request: ReportRequest): Promise<ReportOutcome> {
+  const { path, grouping = 'western' } = request;
+  const form = formOf(path);
+  const now = new Date();
+  const on = request.on ?? isoFromFilingDate(filingDateInKolkata(now.getTime()));
+  refuseDay(on, now);
+  const { dailyReport, ageingReport } = await import('../../reports/make.js');
+  const report = await (request.report === 'daily' ? dailyReport : ageingReport)(deps.pool, {
+    mode: deps.mode,
+    on,
+    now,
+    rules: await readRealisationRules(),
+    rows: ROWS[form],
+    workflowUrl: workflowUrlOf(deps.temporalUi),
+  });
+  await writeOutputFile(path, await bytesOf(report, form, grouping));
+  return outcomeOf(path, report);
+}
+
+function formOf(path: string): 'html' | 'xlsx' {
+  const form = extname(path).toLowerCase();
+  if (form === '.html') return 'html';
+  if (form === '.xlsx') return 'xlsx';
+  throw new UsageError(`A report is a workbook or a page: name a file that ends in .xlsx or .html, not ${path}.`);
+}
+
+function refuseDay(on: string, now: Date): void {
+  const problem = `${on} is no day as YYYY-MM-DD.`;
+  try {
+    filingDateFromIso(on);
+  } catch {
+    throw new UsageError(problem);
+  }
+  if (on > isoFromFilingDate(filingDateInKolkata(now.getTime()))) {
+    throw new UsageError(`${on} has not come yet; the last day that a report can be about is today.`);
+  }
+}
+
+function workflowUrlOf(ui: ReportDependencies['temporalUi']): ((workflowId: string) => string) | null {
+  if (!ui) return null;
+  const root = `${ui.address}/namespaces/${encodeURIComponent(ui.namespace)}/workflows`;
+  return (workflowId) => `${root}/${encodeURIComponent(workflowId)}`;
+}
+
+async function bytesOf(report: Report, form: 'html' | 'xlsx', grouping: Grouping): Promise<Buffer | string> {
+  if (form === 'html') return (await import('../../reports/write-html.js')).writeReportHtml(report, { grouping });
+  return (await import('../../reports/write-workbook.js')).writeReportWorkbook(report, { grouping });
+}
+
+function outcomeOf(path: string, { report, mode, on, madeAt, groups }: Report): ReportOutcome {
+  return {
+    path,
+    report,
+    mode,
+    on,
+    madeAt,
+    groups: groups.map(({ id, title, definition, figures, trend, tables }) => ({
+      id,
+      title,
+      definition,
+      figures,
+      trend: trend && { categories: trend.categories, series: trend.series, unit: trend.unit },
+      tables: Object.fromEntries(tables.map((table) => [table.id, table.rows.length])),
+    })),
+  };
+}

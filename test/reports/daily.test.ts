@@ -1,0 +1,231 @@
+import { Workbook, type Worksheet } from 'exceljs';
+import { acknowledgeFinding, listFindings } from '../../src/ledger/reconciliation/findings';
+import { compareParty } from '../../src/ledger/reconciliation/compare';
+import { createApiCallAudit } from '../../src/ledger/service/api-calls';
+import { dailyReport, type ReportRequest } from '../../src/reports/make';
+import type { Report, Value } from '../../src/reports/report';
+import { writeReportHtml } from '../../src/reports/write-html';
+import { writeReportWorkbook } from '../../src/reports/write-workbook';
+import { knowExporter, readBalance } from '../ledger/filing-support';
+import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { HOUR_MS, tell } from './ledger-of-a-month';
+
+/** Noon in Asia/Kolkata. */
+const NOON = new Date('2026-02-20T06:30:00Z');
+const ON = '2026-02-20';
+const before = (days: number, hours = 0) => new Date(NOON.getTime() - (days * 24 + hours) * HOUR_MS);
+const EVIL = '<img src=x onerror=alert(1)>=1+1';
+
+let ledger: TestDatabase;
+let report: Report;
+const requestOf = (more: Partial<ReportRequest> = {}): ReportRequest => ({
+  mode: 'test',
+  on: ON,
+  now: NOON,
+  rules: [{ id: 'nine', inForceFrom: '2020-01-01', months: 9, source: 'a test', url: 'https://example.test' }],
+  rows: 100,
+  workflowUrl: (id) => `https://ui.example.test/${encodeURIComponent(id)}`,
+  ...more,
+});
+
+beforeAll(async () => {
+  ledger = await createTestDatabase();
+  await knowExporter(ledger);
+  const row = (n: number, amount: number) => ({ sbCumInvoiceNumber: String(100 + n), mappedIRMAmountFCC: amount });
+  await tell(ledger, {
+    reference: 'GOOD',
+    madeAt: before(5),
+    hours: 1,
+    rows: [
+      { ...row(1, 1_000), becomes: { certificate: 'EB1' } },
+      { ...row(2, 500), becomes: { certificate: 'EB2', archived: false } },
+    ],
+  });
+  await tell(ledger, {
+    reference: 'MIXED',
+    madeAt: before(3),
+    hours: 5,
+    rows: [
+      { ...row(3, 300), becomes: { certificate: 'EB3' } },
+      { ...row(4, 200), portCode: 'INMAA1', becomes: { errors: [`ERR-08: ${EVIL}`, 'ERR23 balance'] } },
+    ],
+  });
+  await tell(ledger, { reference: EVIL, madeAt: before(2), rows: [row(5, 700)] });
+  await readBalance(ledger, 8_200, before(1));
+  // The ledger as a reconciliation that read no certificate of these days leaves it: three are missing at the authority.
+  const { rows } = await ledger.pool.query<{ party_id: number }>('SELECT party_id FROM parties');
+  const readAt = new Date(Date.now() + HOUR_MS);
+  await compareParty(ledger.pool, {
+    mode: 'test',
+    partyId: rows[0]?.party_id ?? 0,
+    checks: ['certificates'],
+    windows: [{ from: '2026-02-01', to: ON, readAt }],
+    withoutWorkflow: [],
+    overdueAfterMs: HOUR_MS,
+    at: before(1),
+  });
+  const [first] = await listFindings(ledger.pool, { mode: 'test' });
+  await acknowledgeFinding(ledger.pool, { mode: 'test', id: first?.id ?? '', by: 'ravi', note: 'known', at: NOON });
+  const audit = createApiCallAudit({ pool: ledger.pool });
+  const call = {
+    operation: 'pushIrm',
+    exporterId: null,
+    kind: null,
+    errorCode: null,
+    requestId: null,
+    attempt: 1,
+  } as const;
+  for (const second of [1, 2, 3]) {
+    audit.recordApiCall({ ...call, at: new Date(before(0, 2).getTime() + second * 1_000), status: 200, latencyMs: 5 });
+  }
+  audit.recordApiCall({ ...call, at: before(0, 1), status: 429, latencyMs: 5 });
+  await audit.close();
+  report = await dailyReport(ledger.pool, requestOf());
+});
+afterAll(() => ledger?.drop());
+
+const group = (id: string, of = report) => {
+  const found = of.groups.find((each) => each.id === id);
+  if (!found) throw new Error(`no group ${id}`);
+  return found;
+};
+const figures = (id: string, of = report): Record<string, Value> =>
+  Object.fromEntries(group(id, of).figures.map((figure) => [figure.id, figure.value]));
+const rowsOf = (id: string, table: string) => group(id).tables.find((each) => each.id === table)?.rows ?? [];
+const trend = (id: string, series = 0) => group(id).trend?.series[series]?.values.slice(-7);
+
+it('has the ten groups, each with a definition and thirty days of trend', () => {
+  expect(report.groups.map(({ id }) => id)).toEqual(
+    'unknown funnel latency rejections irms ageing breaks credentials quota archive'.split(' '),
+  );
+  for (const { id, definition, trend: days } of report.groups) {
+    expect(definition.length).toBeGreaterThan(40);
+    if (id !== 'irms') expect(days?.categories).toHaveLength(30);
+    expect(days?.categories.at(-1)).toBe(ON);
+  }
+});
+
+it('counts unknown outcomes with their age and what is at risk', () => {
+  expect(figures('unknown')).toEqual({ filings: 1, older_than_24h: 1, oldest_hours: 48, at_risk_usd: '700' });
+  expect(trend('unknown')).toEqual([0, 0, 0, 0, 1, 1, 1]);
+  expect(rowsOf('unknown', 'unknown')[0]?.[0]).toMatchObject({
+    href: `https://ui.example.test/${encodeURIComponent(`file/test/${EVIL}`)}`,
+  });
+});
+
+it('counts rows from the upload to the archive', () => {
+  expect(figures('funnel')).toEqual({
+    uploaded: 5,
+    passed: 5,
+    acknowledged: 4,
+    processed: 3,
+    fetched: 3,
+    archived: 2,
+    conversion: 0.4,
+  });
+  expect(trend('funnel')).toEqual([0, 2, 0, 2, 1, 0, 0]);
+});
+
+it('measures how long the authority takes', () => {
+  expect(figures('latency')).toEqual({
+    requests: 2,
+    p50_hours: 3,
+    p95_hours: 4.8,
+    max_hours: 5,
+    over_2h: 0.5,
+    over_4h: 0.5,
+  });
+  expect(group('latency').charts[0]?.series[0]?.values).toEqual([0, 0, 1, 0, 0, 1, 0]);
+});
+
+it('ranks rejections by code, exporter and port', () => {
+  expect(figures('rejections')).toEqual({ settled: 4, rejected: 1, first_pass_yield: 0.75, escape_rate: 0.25 });
+  expect(rowsOf('rejections', 'by_code')).toEqual([
+    ['ERR23', 1, 1],
+    ['ERR8', 1, 1],
+  ]);
+  expect(rowsOf('rejections', 'by_port')).toEqual([['INMAA1', 1, 1]]);
+  expect(trend('rejections', 1)).toEqual([0, 0, 0, 1, 0, 0, 0]);
+});
+
+it('tells what of the remittances is available, reserved and unmapped', () => {
+  expect(figures('irms')).toEqual({
+    available_usd: '8200',
+    reserved_usd: '700',
+    utilised_usd: '1800',
+    unmapped_over_180_usd: '0',
+  });
+  expect(rowsOf('irms', 'irms_by_currency')).toEqual([['USD', 1, '8200', '700', '1800', '0', '7500', '0', '0']]);
+  expect(trend('irms')).toEqual([10_000, 10_000, 10_000, 10_000, 10_000, 8_200, 8_200]);
+});
+
+it('counts what the reconciliation found, acknowledged or not', () => {
+  expect(figures('breaks')).toEqual({ open: 3, acknowledged: 1, ours_not_theirs: 3, value_usd: '1800' });
+  expect(trend('breaks')).toEqual([0, 0, 0, 0, 0, 3, 3]);
+  expect(rowsOf('breaks', 'findings')).toHaveLength(3);
+});
+
+it('shows credentials, limits and the archive', () => {
+  expect(figures('credentials')).toMatchObject({ ready: 1, pending: 0, invalid: 0, locked: 0, blocked: 0 });
+  expect(figures('quota')).toEqual({ calls: 4, refused: 1, waiting: 0, certificates: 3, entities: 1 });
+  expect(rowsOf('quota', 'classes').find(([name]) => name === 'push')).toEqual(['push', 10, 4, 3, 0.3, 1, 0]);
+  expect(figures('archive')).toMatchObject({ certificates: 3, missing: 1, problem: 0, verified: 2 / 3 });
+  expect(rowsOf('archive', 'gaps').map(([number]) => number)).toEqual(['EB2']);
+});
+
+it('looks back: an earlier day has the figures of its end', async () => {
+  const earlier = await dailyReport(ledger.pool, requestOf({ on: '2026-02-16' }));
+  expect(figures('unknown', earlier)).toEqual({ filings: 0, older_than_24h: 0, oldest_hours: null });
+  expect(figures('funnel', earlier)).toMatchObject({ uploaded: 2, processed: 2 });
+  expect(figures('breaks', earlier)).toEqual({ open: 0, acknowledged: 0 });
+  expect(figures('irms', earlier)).toMatchObject({ available_usd: '10000', reserved_usd: '0' });
+});
+
+it('is of one mode alone', async () => {
+  const live = await dailyReport(ledger.pool, requestOf({ mode: 'live' }));
+  expect(figures('unknown', live)).toMatchObject({ filings: 0 });
+  expect(figures('archive', live)).toMatchObject({ certificates: 0 });
+});
+
+describe('as a workbook', () => {
+  let workbook: Workbook;
+  beforeAll(async () => {
+    workbook = new Workbook();
+    const bytes = await writeReportWorkbook(report, { grouping: 'indian' });
+    await workbook.xlsx.load(bytes as unknown as ArrayBuffer);
+  });
+  const cells = (sheet: Worksheet | undefined) =>
+    (sheet?.getSheetValues() ?? []).flatMap((row) => (Array.isArray(row) ? [row.slice(1)] : []));
+
+  it('has an overview and a sheet for each group', () => {
+    expect(workbook.worksheets.map(({ name }) => name)).toEqual([
+      'Overview',
+      ...report.groups.map(({ title }) => title),
+    ]);
+    const overview = cells(workbook.getWorksheet('Overview'));
+    expect(overview).toContainEqual(['Unknown outcomes', 'Value at risk', 700, 'USD', '']);
+  });
+
+  it('holds numbers as numbers, dates as dates, filters, and texts that do not run', () => {
+    const sheet = workbook.getWorksheet('Unknown outcomes');
+    const row = cells(sheet).find((each) => each[1] === EVIL);
+    expect(row?.[6]).toBe(700);
+    // Noon by the clock of Asia/Kolkata, which a workbook cannot say.
+    expect(row?.[3]).toEqual(new Date('2026-02-18T12:00:00Z'));
+    expect(row?.[0]).toMatchObject({ hyperlink: expect.stringContaining('https://ui.example.test/') as string });
+    expect(sheet?.getTables().length).toBeGreaterThan(1);
+  });
+});
+
+describe('as a page', () => {
+  it('escapes what others wrote and asks for nothing', () => {
+    const html = writeReportHtml(report, { grouping: 'western' });
+    expect(html).not.toContain('<img');
+    expect(html).toContain('&lt;img src=x onerror=alert(1)&gt;');
+    expect(html).toContain("default-src 'none'");
+    const targets = [...html.matchAll(/\s(?:src|href|xlink:href)="([^"]+)"/gu)].map(([, target = '']) => target);
+    expect(targets.filter((target) => !/^(#|https:\/\/ui\.example\.test\/)/u.test(target))).toEqual([]);
+    expect(html).not.toMatch(/url\((?!#)|@import/u);
+    expect(html.match(/<svg /gu)?.length).toBeGreaterThan(8);
+  });
+});
