@@ -11,9 +11,7 @@ import type { EncryptionKey } from '../keys/sub-keys';
 
 /** Both `src` and `dist` lie in the package's root. */
 const PACKAGED_SCHEDULES = join(__dirname, '..', '..', 'schedules.yaml');
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
+const { MINUTE, HOUR, DAY } = values;
 
 /** How to read each variable, and the text that stands for an unset one (none: it has to be given). */
 export const VARIABLES = {

@@ -10,6 +10,11 @@ import type { EncryptionKey } from '../keys/sub-keys';
  * may be secret, or hold a password, is never repeated.
  */
 
+/** In ms. */
+export const MINUTE = 60_000;
+export const HOUR = 60 * MINUTE;
+export const DAY = 24 * HOUR;
+
 type Refine<T> = z.core.$RefinementCtx<T>;
 
 function wrong(context: Refine<string>, message: string): typeof z.NEVER {
