@@ -2,6 +2,7 @@ import { hkdfSync } from 'node:crypto';
 import { join } from 'node:path';
 import { loadClientConnectConfig, type ClientConnectConfig } from '@temporalio/envconfig';
 import type { z } from 'zod';
+import * as hints from './hints';
 import { isOpenHttp, openDatabaseLink, openTemporalLink, weakEncryptionKey } from './links';
 import * as values from './values';
 import { modeOfKey, type Mode } from '../domain/names';
@@ -20,6 +21,7 @@ export const VARIABLES = {
   EBRC_MODE: { value: values.mode },
   EBRC_EXTRACTION_URL: { value: values.extractionUrl },
   EBRC_EXTRACTION_KEY: { value: values.headerKey },
+  EBRC_EXTRACTION_MAPPING: { value: values.filePath },
   EBRC_EXTRACTION_VERSION: { value: values.word, default: '1' },
   DATABASE_URL: { value: values.databaseUrl },
   EBRC_TASK_QUEUE: { value: values.taskQueue, default: 'ebrc' },
@@ -51,6 +53,8 @@ export interface Config {
   mode: Mode;
   /** Absent: extraction is not configured. */
   extraction?: { url: string; key: string; version: string };
+  /** Absolute path of the file that maps extracted data to our fields; absent: the built-in names. */
+  extractionMapping?: string;
   databaseUrl: string;
   temporal: {
     /** `host:port`. */
@@ -87,7 +91,7 @@ const SECTIONS = {
   api: ['apiUrl', 'apiKey', 'mode', 'httpTimeoutMs', 'rateWindowMs'],
   tuning: ['httpTimeoutMs', 'rateWindowMs'],
   mode: ['mode'],
-  extraction: ['extraction'],
+  extraction: ['extraction', 'extractionMapping'],
   database: ['databaseUrl'],
   temporal: ['temporal', 'taskQueue', 'payloadKeys'],
   payloads: ['payloadKeys'],
@@ -161,16 +165,6 @@ export function loadConfig(env: Environment = process.env, options?: { need: rea
   return config;
 }
 
-const API_URL_HINT = 'is missing; allowed: the root of the filing service, ending in /api/v1';
-const API_KEY_HINT = 'is missing; allowed: a key of the filing service, which starts with dev_ or prod_';
-const MODE_HINT = `${API_KEY_HINT}; EBRC_MODE (test or live) is enough for commands that only read`;
-const ENCRYPTION_HINT = `${API_KEY_HINT}; or EBRC_ENCRYPTION_KEY, which is derived from it where it is not set`;
-const MISSING_LIVE_KEY =
-  'is missing, and a prod_ key does not start without it; allowed: keyId:base64-of-32-bytes (`openssl rand -base64 32` makes one)';
-const DATABASE_HINT = 'is missing; allowed: postgres://USER:PASSWORD@HOST:PORT/DATABASE';
-const EXTRACTION_HINT =
-  'is missing, but the other of EBRC_EXTRACTION_URL and EBRC_EXTRACTION_KEY is set; allowed: both or neither';
-
 interface Reader {
   /** The value or its default; undefined when it is unset or wrong (the problem is noted). */
   optional<V extends Variable>(name: V): ValueOf<V> | undefined;
@@ -222,13 +216,13 @@ function modeOf(read: Reader): Mode | undefined {
 }
 
 function readMode(read: Reader) {
-  if (!read.isSet('EBRC_MODE')) read.required('EBRC_API_KEY', MODE_HINT);
+  if (!read.isSet('EBRC_MODE')) read.required('EBRC_API_KEY', hints.MODE_HINT);
   return { mode: modeOf(read) };
 }
 
 function readApi(read: Reader, warnings: string[]) {
-  const apiUrl = read.required('EBRC_API_URL', API_URL_HINT);
-  const apiKey = read.required('EBRC_API_KEY', API_KEY_HINT);
+  const apiUrl = read.required('EBRC_API_URL', hints.API_URL_HINT);
+  const apiKey = read.required('EBRC_API_KEY', hints.API_KEY_HINT);
   const mode = modeOf(read);
   if (apiUrl !== undefined && isOpenHttp(apiUrl)) {
     if (mode === 'live')
@@ -242,7 +236,7 @@ function readApi(read: Reader, warnings: string[]) {
 const isLive = (read: Reader) => modeOf(read) === 'live';
 
 function readDatabase(env: Environment, read: Reader) {
-  const databaseUrl = read.required('DATABASE_URL', DATABASE_HINT);
+  const databaseUrl = read.required('DATABASE_URL', hints.DATABASE_HINT);
   const problem = databaseUrl !== undefined && isLive(read) ? openDatabaseLink(databaseUrl, env) : null;
   if (problem) read.report('DATABASE_URL', problem);
   refuseUncheckedTls(env, read);
@@ -261,14 +255,15 @@ function readTuning(read: Reader) {
 }
 
 function readExtraction(read: Reader) {
-  if (!read.isSet('EBRC_EXTRACTION_URL') && !read.isSet('EBRC_EXTRACTION_KEY')) return {};
-  const url = read.required('EBRC_EXTRACTION_URL', EXTRACTION_HINT);
-  const key = read.required('EBRC_EXTRACTION_KEY', EXTRACTION_HINT);
+  const extractionMapping = read.optional('EBRC_EXTRACTION_MAPPING');
+  if (!read.isSet('EBRC_EXTRACTION_URL') && !read.isSet('EBRC_EXTRACTION_KEY')) return { extractionMapping };
+  const url = read.required('EBRC_EXTRACTION_URL', hints.EXTRACTION_HINT);
+  const key = read.required('EBRC_EXTRACTION_KEY', hints.EXTRACTION_HINT);
   if (url !== undefined && isOpenHttp(url) && isLive(read)) {
     const problem = 'would send documents and a key over an unencrypted connection; allowed with a prod_ key: https';
     read.report('EBRC_EXTRACTION_URL', problem);
   }
-  return { extraction: { url, key, version: read.required('EBRC_EXTRACTION_VERSION') } };
+  return { extraction: { url, key, version: read.required('EBRC_EXTRACTION_VERSION') }, extractionMapping };
 }
 
 /** The variables, files and profiles are the ones of every Temporal program: `@temporalio/envconfig` reads them. */
@@ -300,7 +295,7 @@ function readTemporal(env: Environment, read: Reader) {
 /** Payloads are encrypted whenever a key is given, and always with a prod_ key: workflow inputs and results name exporters and amounts. */
 function readPayloadKeys(read: Reader): readonly EncryptionKey[] {
   if (read.isSet('EBRC_ENCRYPTION_KEY')) return read.optional('EBRC_ENCRYPTION_KEY') ?? [];
-  if (modeOf(read) === 'live') read.report('EBRC_ENCRYPTION_KEY', MISSING_LIVE_KEY);
+  if (modeOf(read) === 'live') read.report('EBRC_ENCRYPTION_KEY', hints.MISSING_LIVE_KEY);
   return [];
 }
 
@@ -315,10 +310,10 @@ function readEncryption(read: Reader, warnings: string[]) {
     if (weak) read.report('EBRC_ENCRYPTION_KEY', weak);
     return { encryptionKeys };
   }
-  const apiKey = read.required('EBRC_API_KEY', ENCRYPTION_HINT);
+  const apiKey = read.required('EBRC_API_KEY', hints.ENCRYPTION_HINT);
   if (apiKey === undefined) return {};
   if (modeOf(read) === 'live') {
-    read.report('EBRC_ENCRYPTION_KEY', MISSING_LIVE_KEY);
+    read.report('EBRC_ENCRYPTION_KEY', hints.MISSING_LIVE_KEY);
     return {};
   }
   const key = Buffer.from(hkdfSync('sha256', apiKey, '', 'ebrc-worker development encryption key', 32));

@@ -150,3 +150,41 @@ it('is for what is there: a shipping bill or an invoice, in full for a shipping 
   expect((await stage.ebrc(['extract', 'invoice', path, '--full'])).code).toBe(2);
   expect((await stage.ebrc(['extract', 'invoice', join(stage.folder, 'none')])).code).toBe(2);
 });
+
+describe('--explain', () => {
+  const data = { doc: { ref: 'INV-9', issued: '06/30/2026' }, total: 'on request' };
+
+  it('says where each field comes from and what was tried, by the mapping file', async () => {
+    const mapping = join(stage.folder, 'mapping.yaml');
+    await writeFile(
+      mapping,
+      'invoice:\n  number: [/doc/no, /doc/ref]\n  date: { from: /doc/issued, as: month-first-date }\n',
+    );
+    const env = { ...stage.env, EBRC_EXTRACTION_MAPPING: mapping };
+    const path = await pdf('explained.pdf', scriptedPdf({ data }));
+    const { code, json } = await ebrc(['extract', 'invoice', path, '--explain', '--json'], { env });
+    expect(code).toBe(0);
+    const { fields } = json<{ fields: { field: string }[] }>();
+    const field = (name: string) => fields.find((each) => each.field === name);
+    expect(field('number')).toMatchObject({ value: 'INV-9', from: '/doc/ref', by: 'mapping' });
+    expect(field('date')).toMatchObject({ value: '30062026', from: '/doc/issued' });
+    expect(field('value')).toMatchObject({ value: null, by: 'default' });
+    const { stdout } = await ebrc(['extract', 'invoice', path, '--explain'], { env });
+    expect(stdout).toMatch(/\/total is on request: it is no amount/);
+  });
+
+  it.each([
+    ['a field that there is not', 'invoice:\n  number: /a\n  numbr: /b\n', /line 3: invoice\.numbr: is no field/],
+    ['an address that is none', 'invoice:\n\n  number: $.a\n', /line 3: invoice\.number/],
+    ['no YAML', 'invoice: [', /line 1/],
+  ])('refuses a mapping with %s before anything is asked for, with the place', async (_what, text, message) => {
+    const mapping = join(stage.folder, 'wrong.yaml');
+    await writeFile(mapping, text);
+    const before = stage.sandbox.calls().length;
+    const env = { ...stage.env, EBRC_EXTRACTION_MAPPING: mapping };
+    const path = await pdf('unasked.pdf', scriptedPdf({ data: { unasked: true } }));
+    const { code, stderr } = await ebrc(['extract', 'invoice', path, '--explain'], { env });
+    expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
+    expect(stage.sandbox.calls()).toHaveLength(before);
+  });
+});

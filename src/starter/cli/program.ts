@@ -9,7 +9,7 @@ import { addCorrectCommand } from './commands/filings/correct';
 import { addCredentialsCommand } from './commands/exporters/credentials';
 import { addDoctorCommand } from './commands/operations/doctor';
 import { addExporterCommands } from './commands/exporters/exporters';
-import { addExtractCommand } from './commands/extract';
+import { addExtractCommand } from './commands/documents/extract';
 import { addFileCommand } from './commands/filings/file';
 import { addFilingCommands } from './commands/filings/filings';
 import { addIrmsCommand } from './commands/exporters/irms';

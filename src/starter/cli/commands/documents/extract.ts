@@ -1,11 +1,13 @@
 import { Argument, type Command } from 'commander';
-import type { DocumentKind } from '../../../domain/extraction/contracts';
-import { EXIT, RefusedError, type ExitCode, type Problem } from '../../errors';
-import type { ExtractedFile } from '../../extraction/extract';
-import type { Cli } from '../context';
-import type { Bind } from '../program';
-import { table } from '../terminal';
-import { durationArgument } from './options';
+import type { DocumentKind } from '../../../../domain/extraction/contracts';
+import type { Explained } from '../../../../domain/extraction/mapping';
+import { EXIT, RefusedError, type ExitCode, type Problem } from '../../../errors';
+import type { ExtractedFile } from '../../../extraction/extract';
+import type { Cli } from '../../context';
+import type { Bind } from '../../program';
+import { table } from '../../terminal';
+import { durationArgument } from '../options';
+import { mappingOf } from './mapping';
 
 const HELP = `
 Each PDF (under 5 MB, not encrypted) goes to the extraction service, whose address and key the worker has: EBRC_EXTRACTION_URL and
@@ -15,11 +17,13 @@ that is broken off is given again; what is still waiting goes on by itself. Noth
 Examples:
   $ ebrc extract shipping-bill 4512345.pdf
   $ ebrc extract shipping-bill bills/ -o bills.json
-  $ ebrc extract invoice INV-117.pdf INV-118.pdf --json`;
+  $ ebrc extract invoice INV-117.pdf INV-118.pdf --json
+  $ ebrc extract invoice INV-117.pdf --explain`;
 
 interface ExtractOptions {
   full?: boolean;
   again?: boolean;
+  explain?: boolean;
   output?: string;
   within?: number;
 }
@@ -32,6 +36,7 @@ export function addExtractCommand(program: Command, bind: Bind): void {
     .addArgument(new Argument('<kind>', 'what the PDFs are').choices(['shipping-bill', 'invoice']))
     .argument('<files...>', 'PDFs, and folders of them')
     .option('--full', 'everything in a shipping bill, not only what a filing needs')
+    .option('--explain', 'say for each of our fields where it comes from, or what was tried')
     .option('--again', 'ask again for what was refused or failed')
     .option('-o, --output <FILE.json>', 'write the results to a file too')
     .option('--within <duration>', 'wait no longer than this for answers, such as 30m (default: 15m)', durationArgument)
@@ -39,9 +44,12 @@ export function addExtractCommand(program: Command, bind: Bind): void {
     .action(
       bind(async (cli, args, options: ExtractOptions) => {
         const [kind, paths] = args as unknown as [DocumentKind, string[]];
-        const files = await extract(cli, kind, paths, options);
+        // Before anything is asked for: a mapping that cannot be used is mended first.
+        const explain = options.explain ? await explainer(cli, kind) : null;
+        const extracted = await extract(cli, kind, paths, options);
+        const files = explain ? extracted.map(explain) : extracted;
         if (options.output !== undefined) {
-          const { writeOutputFile } = await import('../../../documents/output-file.js');
+          const { writeOutputFile } = await import('../../../../documents/output-file.js');
           await writeOutputFile(options.output, Buffer.from(`${JSON.stringify(files, null, 2)}\n`));
         }
         const [only] = files;
@@ -77,7 +85,7 @@ async function extract(
 /** Whoever sets up an environment for this command is told of the worker's two variables with the missing ones. */
 function withExtraction(cli: Cli): (error: unknown) => Promise<never> {
   return async (error) => {
-    const { ConfigError } = await import('../../../config/config.js');
+    const { ConfigError } = await import('../../../../config/config.js');
     if (!(error instanceof ConfigError)) throw error;
     const { extraction } = await cli.optional('extraction');
     const unset = {
@@ -88,11 +96,43 @@ function withExtraction(cli: Cli): (error: unknown) => Promise<never> {
   };
 }
 
-function printOne(cli: Cli, file: ExtractedFile): ExitCode {
+type Explain = (file: ExtractedFile) => ExplainedFile;
+type ExplainedFile = ExtractedFile & { fields?: Explained[] };
+
+async function explainer(cli: Cli, kind: DocumentKind): Promise<Explain> {
+  const { mapDocument } = await import('../../../../domain/extraction/mapping.js');
+  const mapping = await mappingOf(cli);
+  return (file) => (file.data ? { ...file, fields: mapDocument(kind, file.data, mapping).explained } : file);
+}
+
+function explained(fields: readonly Explained[]): string {
+  return table(
+    ['Field', 'Value', 'From', 'Tried'],
+    fields.map(({ field, value, from, by, tried }) => [
+      field,
+      Array.isArray(value) ? value.join(', ') : value,
+      from && (by === 'mapping' ? from : `${from} (by its name)`),
+      value === null ? triedText(tried) : null,
+    ]),
+  );
+}
+
+function triedText(tried: Explained['tried']): string {
+  const misread = tried
+    .filter(({ why }) => why !== null)
+    .map(({ pointer, raw, why }) => `${pointer} is ${raw}: ${why}`);
+  const absent = tried.filter(({ pointer }) => pointer === null).map(({ address }) => address);
+  return [...misread, ...(absent.length > 0 ? [`not there: ${absent.join(', ')}`] : [])].join('; ');
+}
+
+function printOne(cli: Cli, file: ExplainedFile): ExitCode {
   const { state, error } = file;
   if (state === 'extracted' || state === 'waiting') {
     const document = { status: state === 'extracted' ? 'success' : state, ...file };
-    cli.terminal.result(document, () => (file.data ? JSON.stringify(file.data, null, 2) : (error?.message ?? state)));
+    cli.terminal.result(document, () => {
+      if (!file.data) return error?.message ?? state;
+      return [JSON.stringify(file.data, null, 2), ...(file.fields ? [explained(file.fields)] : [])].join('\n');
+    });
     return exitOf([file]);
   }
   throw new RefusedError([problemOf(file)], { ...file });
@@ -108,13 +148,11 @@ function exitOf(files: readonly ExtractedFile[]): ExitCode {
   return files.some(({ state }) => state === 'waiting') ? EXIT.waiting : EXIT.done;
 }
 
-function summary(files: readonly ExtractedFile[]): string {
+function summary(files: readonly ExplainedFile[]): string {
   const count = (state: ExtractedFile['state']) => files.filter((each) => each.state === state).length;
   const others = files.filter(({ state }) => state !== 'extracted');
   const head = `${files.length} documents: ${count('extracted')} extracted, ${count('refused')} refused, ${count('failed')} failed, ${count('waiting')} waiting.`;
-  if (others.length === 0) return head;
-  return `${head}\n${table(
-    ['File', 'State', 'Why'],
-    others.map(({ file, state, error }) => [file, state, error?.message]),
-  )}`;
+  const rows = others.map(({ file, state, error }) => [file, state, error?.message]);
+  const fields = files.flatMap((file) => (file.fields ? [`\n${file.file}`, explained(file.fields)] : []));
+  return [head, ...(rows.length > 0 ? [table(['File', 'State', 'Why'], rows)] : []), ...fields].join('\n');
 }

@@ -1,0 +1,94 @@
+import { filingDateFromAnything, parseFilingDate } from '../dates';
+import { canonicalAmount } from '../money';
+
+/** How a value of extracted data is read. Each gives a text, or says why it cannot. */
+export const CONVERTERS = ['text', 'date', 'month-first-date', 'amount', 'currency', 'digits', 'code', 'port'] as const;
+export type Converter = (typeof CONVERTERS)[number];
+
+export type Converted = { ok: true; value: string } | { ok: false; why: string };
+
+const ABSENT = /^\s*(-{0,3}|n\.?\/?a\.?|null|nil)\s*$/iu;
+
+/**
+ * - `text`: blanks at the ends go; a number becomes its digits.
+ * - `date`: DDMMYYYY of any form that names one day, day first; `month-first-date` reads 06/30/2026.
+ * - `amount`: exact decimal text; signs of currencies and separators go, `1.234,50` and `1,23,456.00` are understood.
+ * - `currency`: three letters of `USD`, `US$`, `US Dollar`, `₹` and the like; a bare `$` is not told.
+ * - `digits`: the digits alone, such as of `SB No. 4512345`.
+ * - `code`: letters and digits, upper-cased.
+ * - `port`: the first port code in the text, such as `INNSA1`.
+ */
+export function convert(value: unknown, converter: Converter): Converted {
+  const text = textOf(value);
+  if (text === null) return { ok: false, why: 'it is no text and no number' };
+  if (ABSENT.test(text)) return { ok: false, why: 'it is empty' };
+  return CONVERT[converter](text.trim());
+}
+
+function textOf(value: unknown): string | null {
+  if (typeof value === 'string') return value;
+  return typeof value === 'number' && Number.isFinite(value) ? canonicalAmount(value) : null;
+}
+
+const found = (value: string | null | undefined, why: string): Converted =>
+  value ? { ok: true, value } : { ok: false, why };
+
+const CONVERT: Record<Converter, (text: string) => Converted> = {
+  text: (text) => found(text, 'it is empty'),
+  date: (text) => found(dateOf(text, false), 'it is no date that names one day'),
+  'month-first-date': (text) => found(dateOf(text, true), 'it is no date with the month first'),
+  amount: (text) => found(amountOf(text), 'it is no amount'),
+  currency: (text) => found(currencyOf(text), 'it names no currency'),
+  digits: (text) => found(text.replace(/\D/g, ''), 'it has no digits'),
+  code: (text) => found(text.toUpperCase().replace(/[^A-Z0-9]/g, ''), 'it has no letters and digits'),
+  port: (text) => found(/\bIN[A-Z]{3}[0-9A-Z]\b/.exec(text.toUpperCase())?.[0], 'it has no port code such as INNSA1'),
+};
+
+const PARTS = /^(\d{1,2})[./\- ](\d{1,2})[./\- ](\d{4}|\d{2})(?:[ T].*)?$/;
+const NAMED = /^(\d{1,2})(?:st|nd|rd|th)?[./\- ,]+([A-Za-z]{3,9})[./\- ,]+(\d{4}|\d{2})$/;
+const NAMED_FIRST = /^([A-Za-z]{3,9})[. ]+(\d{1,2})(?:st|nd|rd|th)?,? +(\d{4})$/;
+
+function dateOf(text: string, monthFirst: boolean): string | null {
+  const parts = PARTS.exec(text);
+  if (parts) {
+    const [, first = '', second = '', year = ''] = parts;
+    const [day, month] = monthFirst ? [second, first] : [first, second];
+    const parsed = parseFilingDate(`${day.padStart(2, '0')}/${month.padStart(2, '0')}/${fullYear(year)}`);
+    return parsed.ok ? parsed.date : null;
+  }
+  const [, day = '', month = '', year = ''] = NAMED.exec(text) ?? [];
+  if (day) return filingDateFromAnything(`${day.padStart(2, '0')}-${month}-${fullYear(year)}`);
+  const [, monthName = '', dayOf = '', yearOf = ''] = NAMED_FIRST.exec(text) ?? [];
+  if (monthName) return filingDateFromAnything(`${dayOf.padStart(2, '0')}-${monthName}-${yearOf}`);
+  return monthFirst ? null : filingDateFromAnything(text);
+}
+
+const fullYear = (year: string): string => (year.length === 2 ? `20${year}` : year);
+
+function amountOf(text: string): string | null {
+  const plain = text.replace(/\p{Sc}|[A-Za-z.]*[A-Za-z]\.?|\/-|\s|'/gu, '');
+  const negative = /^\(.*\)$|^-|-$/.test(plain);
+  const digits = plain.replace(/[()-]/g, '');
+  // The last separator is the decimal sign where both occur, or where one occurs once with one or two digits behind it.
+  const european = /^\d{1,3}(\.\d{3})*,\d{1,2}$/.test(digits) || /^\d+,\d{1,2}$/.test(digits);
+  const normal = european ? digits.replaceAll('.', '').replace(',', '.') : digits.replaceAll(',', '');
+  const thousands = /^\d{1,3}(\.\d{3}){2,}$/.test(normal) ? normal.replaceAll('.', '') : normal;
+  if (negative || !/^\d+(\.\d+)?$|^\.\d+$/.test(thousands)) return null;
+  return canonicalAmount(thousands);
+}
+
+const CURRENCY_WORDS: readonly (readonly [RegExp, string])[] = [
+  [/US\s?\$|US DOLLARS?|U\.S\. DOLLARS?|UNITED STATES DOLLARS?/, 'USD'],
+  [/€|EUROS?\b/, 'EUR'],
+  [/£|POUNDS?( STERLING)?/, 'GBP'],
+  [/₹|\bRS\.?(?![A-Z])|RUPEES?|\bINR\b/, 'INR'],
+  [/¥|\bYEN\b/, 'JPY'],
+  [/DIRHAMS?/, 'AED'],
+];
+
+function currencyOf(text: string): string | null {
+  const upper = text.toUpperCase();
+  const [code] = /\b[A-Z]{3}\b/.exec(upper) ?? [];
+  if (code && upper.replace(/[^A-Z]/g, '') === code) return code;
+  return CURRENCY_WORDS.find(([pattern]) => pattern.test(upper))?.[1] ?? null;
+}

@@ -1,0 +1,210 @@
+import { z } from 'zod';
+import { sumAmounts } from '../money';
+import type { DocumentKind } from './contracts';
+import { CONVERTERS, convert, type Converter } from './convert';
+import { addressProblem, valuesAt, type Found } from './pointer';
+
+/** What we need of a document, by what it is; each with the way it is read where the mapping says nothing else. */
+export const DOCUMENT_FIELDS = {
+  'shipping-bill': {
+    number: 'digits',
+    date: 'date',
+    portCode: 'port',
+    currency: 'currency',
+    value: 'amount',
+    invoiceNumbers: 'text',
+    invoiceDate: 'date',
+    buyer: 'text',
+    iec: 'code',
+    adCode: 'text',
+    gstInvoiceNumber: 'text',
+    gstInvoiceDate: 'date',
+  },
+  invoice: {
+    number: 'text',
+    date: 'date',
+    currency: 'currency',
+    value: 'amount',
+    shippingBillNumber: 'digits',
+    portCode: 'port',
+    buyer: 'text',
+    iec: 'code',
+    gstInvoiceNumber: 'text',
+    gstInvoiceDate: 'date',
+  },
+} as const satisfies Record<DocumentKind, Record<string, Converter>>;
+
+export type DocumentField = keyof (typeof DOCUMENT_FIELDS)['shipping-bill'] | keyof (typeof DOCUMENT_FIELDS)['invoice'];
+
+/** Fields that may have several values; of all others the first that can be read is taken. */
+const LISTS: ReadonlySet<string> = new Set(['invoiceNumbers']);
+
+const address = z.string().superRefine((text, context) => {
+  const problem = addressProblem(text);
+  if (problem !== null) context.addIssue({ code: 'custom', message: problem });
+});
+
+const rule = z.union(
+  [
+    address.transform((text) => ({ from: [text] })),
+    z
+      .array(address)
+      .min(1)
+      .transform((from) => ({ from })),
+    z.strictObject({
+      from: z.union([address.transform((text) => [text]), z.array(address).min(1)]).describe('tried in this order'),
+      as: z.enum(CONVERTERS).optional().describe('left out: as the field is read otherwise'),
+      codes: z.record(z.string(), z.string()).optional().describe('words of the service, and what they mean here'),
+      sum: z.boolean().optional().describe('add all values up, such as of line items'),
+    }),
+  ],
+  {
+    error:
+      'write an address, a list of addresses, or {from, as, codes, sum} with addresses that start with a slash or are names',
+  },
+);
+export type FieldRule = { from: string[]; as?: Converter; codes?: Record<string, string>; sum?: boolean };
+
+const rulesOf = (kind: DocumentKind) =>
+  z
+    .strictObject(Object.fromEntries(Object.keys(DOCUMENT_FIELDS[kind]).map((field) => [field, rule.optional()])))
+    .optional();
+
+/** The mapping file: fields that it does not name are looked for as without it. */
+export const extractionMapping = z.strictObject({
+  'shipping-bill': rulesOf('shipping-bill'),
+  invoice: rulesOf('invoice'),
+});
+export type ExtractionMapping = z.output<typeof extractionMapping>;
+
+/** Names that such fields go by, as bare names, the likeliest first. */
+const BELIEVABLE: Record<DocumentKind, Partial<Record<DocumentField, string[]>>> = {
+  'shipping-bill': {
+    number: ['shippingBillNumber', 'shippingBillNo', 'sbNumber', 'sbNo', 'shippingBill', 'billNumber'],
+    date: ['shippingBillDate', 'sbDate', 'dateOfShippingBill'],
+    portCode: ['portCode', 'portOfLoadingCode', 'portOfLoading', 'customsPort', 'customHouse', 'port'],
+    currency: ['fobCurrency', 'invoiceCurrency', 'currencyCode', 'currency', 'fcc'],
+    value: ['fobValueFCC', 'fobValueInFCC', 'fobValue', 'fobAmount', 'totalFob', 'fob', 'invoiceValue', 'totalValue'],
+    invoiceNumbers: ['invoiceNumber', 'invoiceNo', 'invNo', 'exporterInvoiceNumber'],
+    invoiceDate: ['invoiceDate', 'invDate'],
+    buyer: ['/consignee/name', '/buyer/name', 'consigneeName', 'buyerName', 'consignee', 'buyer'],
+    iec: ['iec', 'iecCode', 'iecNumber', 'importerExporterCode'],
+    adCode: ['adCode', 'authorisedDealerCode', 'adcode'],
+    gstInvoiceNumber: ['gstInvoiceNumber', 'gstInvoiceNo'],
+    gstInvoiceDate: ['gstInvoiceDate'],
+  },
+  invoice: {
+    number: ['invoiceNumber', 'invoiceNo', 'invNo', 'billNumber', 'documentNumber', 'softexNumber'],
+    date: ['invoiceDate', 'dateOfInvoice', 'invDate', 'documentDate', 'date'],
+    currency: ['invoiceCurrency', 'currencyCode', 'currency', 'fcc'],
+    value: [
+      'invoiceValue',
+      'invoiceAmount',
+      'grandTotal',
+      'totalAmount',
+      'invoiceTotal',
+      'totalValue',
+      'total',
+      'amount',
+    ],
+    shippingBillNumber: ['shippingBillNumber', 'shippingBillNo', 'sbNo'],
+    portCode: ['portCode', 'portOfLoading'],
+    buyer: [
+      '/customer/name',
+      '/buyer/name',
+      '/consignee/name',
+      'customerName',
+      'buyerName',
+      'billTo',
+      'consigneeName',
+      'customer',
+      'buyer',
+    ],
+    iec: ['iec', 'iecCode', 'importerExporterCode'],
+    gstInvoiceNumber: ['gstInvoiceNumber', 'gstInvoiceNo'],
+    gstInvoiceDate: ['gstInvoiceDate'],
+  },
+};
+
+/** One address that was tried for a field. */
+export interface Tried {
+  address: string;
+  /** Where a value was; null where nothing was. */
+  pointer: string | null;
+  /** What was there, cut. */
+  raw: string | null;
+  /** Why it could not be used; null for what was used, and where nothing was. */
+  why: string | null;
+}
+
+/** Where a field of ours came from. */
+export interface Explained {
+  field: DocumentField;
+  /** Null where nothing could be used. */
+  value: string | string[] | null;
+  /** The pointer that it came from. */
+  from: string | null;
+  as: Converter;
+  /** Whether the mapping file says so, or the names that are believable. */
+  by: 'mapping' | 'default';
+  tried: Tried[];
+}
+
+export type DocumentValues = Partial<Record<DocumentField, string>> & { invoiceNumbers?: string[] };
+
+export interface MappedDocument {
+  kind: DocumentKind;
+  values: DocumentValues;
+  explained: Explained[];
+}
+
+const RAW_LENGTH = 80;
+
+/** Reads what we need out of extracted data, and says for each field where it came from or what was tried. */
+export function mapDocument(kind: DocumentKind, data: unknown, mapping: ExtractionMapping = {}): MappedDocument {
+  const own = (mapping[kind] ?? {}) as Record<string, FieldRule | undefined>;
+  const explained = Object.entries(DOCUMENT_FIELDS[kind]).map(([name, usual]): Explained => {
+    const field = name as DocumentField;
+    const chosen: FieldRule = own[field] ?? { from: BELIEVABLE[kind][field] ?? [] };
+    const as = chosen.as ?? usual;
+    return { field, as, by: own[field] ? 'mapping' : 'default', ...readField(field, data, { ...chosen, as }) };
+  });
+  const values = Object.fromEntries(
+    explained.filter(({ value }) => value !== null).map(({ field, value }) => [field, value]),
+  );
+  return { kind, values, explained };
+}
+
+function readField(
+  field: DocumentField,
+  data: unknown,
+  { from, as, codes = {}, sum = false }: FieldRule & { as: Converter },
+): Pick<Explained, 'value' | 'from' | 'tried'> {
+  const tried: Tried[] = [];
+  for (const each of from) {
+    const there = valuesAt(data, each);
+    if (there.length === 0) tried.push({ address: each, pointer: null, raw: null, why: null });
+    const read = there.flatMap((one) => {
+      const converted = convert(translated(one.value, codes), as);
+      tried.push({ address: each, pointer: one.pointer, raw: shown(one), why: converted.ok ? null : converted.why });
+      return converted.ok ? [{ value: converted.value, pointer: one.pointer }] : [];
+    });
+    const [first] = read;
+    if (!first) continue;
+    // A sum that leaves a part out is another amount.
+    if (sum && read.length < there.length) continue;
+    if (sum) return { value: sumAmounts(read.map(({ value }) => value)), from: each, tried };
+    if (LISTS.has(field)) return { value: [...new Set(read.map(({ value }) => value))], from: first.pointer, tried };
+    return { value: first.value, from: first.pointer, tried };
+  }
+  return { value: null, from: null, tried };
+}
+
+function translated(value: unknown, codes: Record<string, string>): unknown {
+  return typeof value === 'string' || typeof value === 'number' ? (codes[String(value).trim()] ?? value) : value;
+}
+
+function shown({ value }: Found): string {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
+  return text.length > RAW_LENGTH ? `${text.slice(0, RAW_LENGTH)}…` : text;
+}

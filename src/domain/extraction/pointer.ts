@@ -1,0 +1,87 @@
+/**
+ * Where a value lies in extracted data: a JSON Pointer (RFC 6901: `/invoice/number`, `~1` for a slash, `~0` for a tilde), in which
+ * `*` stands for every entry of a list; or a bare name (`invoiceNumber`), which is looked for at every depth.
+ */
+
+/** A value with the pointer that leads to it. */
+export interface Found {
+  pointer: string;
+  value: unknown;
+}
+
+const DEEPEST = 12;
+/** A list of ten thousand line items is not walked for a header field. */
+const MOST_FOUND = 1_000;
+
+/** What is wrong with an address; null where it can be used. */
+export function addressProblem(address: string): string | null {
+  if (address.trim() === '')
+    return 'is empty; write a JSON Pointer such as /invoice/number, or a name such as invoiceNumber';
+  if (!address.startsWith('/')) {
+    return /^[\p{L}\p{N} _.-]+$/u.test(address)
+      ? null
+      : `"${address}" is neither a JSON Pointer, which starts with a slash, nor a name of letters and digits`;
+  }
+  return /~(?![01])/.test(address) ? `"${address}" has a ~ that is neither ~0 (a tilde) nor ~1 (a slash)` : null;
+}
+
+/** The values at an address, those that are null or missing left out; for a name the shallowest first. */
+export function valuesAt(data: unknown, address: string): Found[] {
+  const found = address.startsWith('/') ? byPointer(data, address) : byName(data, address);
+  return found.filter(({ value }) => value !== undefined && value !== null);
+}
+
+function byPointer(data: unknown, address: string): Found[] {
+  const steps = address
+    .slice(1)
+    .split('/')
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
+  let found: Found[] = [{ pointer: '', value: data }];
+  for (const step of steps) {
+    found = found
+      .flatMap(({ pointer, value }): Found[] => {
+        if (Array.isArray(value) && step === '*')
+          return value.map((entry: unknown, index) => ({ pointer: `${pointer}/${index}`, value: entry }));
+        const next = memberOf(value, step);
+        return next === undefined ? [] : [{ pointer: `${pointer}/${escaped(step)}`, value: next }];
+      })
+      .slice(0, MOST_FOUND);
+  }
+  return found;
+}
+
+function memberOf(value: unknown, step: string): unknown {
+  if (Array.isArray(value)) return /^(0|[1-9]\d*)$/.test(step) ? (value as unknown[])[Number(step)] : undefined;
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return undefined;
+  return (value as Record<string, unknown>)[step];
+}
+
+/** Level by level; of names that differ in case and punctuation alone, all. */
+function byName(data: unknown, name: string): Found[] {
+  const wanted = plainName(name);
+  const found: Found[] = [];
+  let level: Found[] = [{ pointer: '', value: data }];
+  for (let depth = 0; depth < DEEPEST && level.length > 0 && found.length === 0; depth += 1) {
+    const next: Found[] = [];
+    for (const { pointer, value } of level) {
+      for (const [key, part] of entriesOf(value)) {
+        const at = { pointer: `${pointer}/${escaped(key)}`, value: part };
+        if (!Array.isArray(value) && plainName(key) === wanted) found.push(at);
+        else if (typeof part === 'object' && part !== null) next.push(at);
+      }
+    }
+    level = next.slice(0, MOST_FOUND);
+  }
+  return found;
+}
+
+function entriesOf(value: unknown): [string, unknown][] {
+  return typeof value === 'object' && value !== null ? Object.entries(value) : [];
+}
+
+/** Letters and digits, small: `Shipping_Bill No.` is `shippingbillno`. */
+function plainName(name: string): string {
+  return name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
+}
+
+const escaped = (step: string): string => step.replaceAll('~', '~0').replaceAll('/', '~1');

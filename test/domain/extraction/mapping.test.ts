@@ -1,0 +1,120 @@
+import { convert, type Converter } from '../../../src/domain/extraction/convert';
+import { extractionMapping, mapDocument } from '../../../src/domain/extraction/mapping';
+import { addressProblem, valuesAt } from '../../../src/domain/extraction/pointer';
+
+describe('an address', () => {
+  const data = {
+    'a/b': { '~': 1 },
+    list: [{ no: 'x' }, { no: 'y' }],
+    deep: { Shipping_Bill_No: '7', list: [{ no: 'z' }] },
+  };
+
+  it.each([
+    ['/a~1b/~0', [['/a~1b/~0', 1]]],
+    ['/list/1/no', [['/list/1/no', 'y']]],
+    [
+      '/list/*/no',
+      [
+        ['/list/0/no', 'x'],
+        ['/list/1/no', 'y'],
+      ],
+    ],
+    ['shippingBillNo', [['/deep/Shipping_Bill_No', '7']]],
+    // The shallowest level that has the name, all of it.
+    [
+      'no',
+      [
+        ['/list/0/no', 'x'],
+        ['/list/1/no', 'y'],
+        ['/deep/list/0/no', 'z'],
+      ].slice(0, 2),
+    ],
+    ['/none/*/at/all', []],
+    ['/__proto__/toString', []],
+  ])('%s finds its values', (address, expected) => {
+    expect(valuesAt(data, address).map(({ pointer, value }) => [pointer, value])).toEqual(expected);
+  });
+
+  it('that cannot be used says why', () => {
+    expect(addressProblem('/a~2')).toMatch(/neither ~0/);
+    expect(addressProblem('$.invoice')).toMatch(/JSON Pointer/);
+    expect(addressProblem('')).toMatch(/empty/);
+    expect(addressProblem('/a/*/b')).toBeNull();
+  });
+});
+
+it.each<[Converter, unknown, string | RegExp]>([
+  ['date', '1-6-26', '01062026'],
+  ['date', '01-Jun-2026', '01062026'],
+  ['date', 'June 1, 2026', '01062026'],
+  ['date', '2026-06-01T00:00:00+05:30', '01062026'],
+  ['date', '31/02/2026', /no date/],
+  ['month-first-date', '06/01/2026', '01062026'],
+  ['amount', 'USD 1,23,456.50', '123456.5'],
+  ['amount', '1.234,50 EUR', '1234.5'],
+  ['amount', '₹ 1,00,000/-', '100000'],
+  ['amount', 1234.5, '1234.5'],
+  ['amount', '(500)', /no amount/],
+  ['amount', 'twelve', /no amount/],
+  ['currency', 'US$', 'USD'],
+  ['currency', 'eur', 'EUR'],
+  ['currency', '$', /no currency/],
+  ['digits', 'SB No. 4512345', '4512345'],
+  ['port', 'Nhava Sheva (INNSA1)', 'INNSA1'],
+  ['text', 'NA', /empty/],
+  ['text', { a: 1 }, /no text/],
+])('%s reads %p', (converter, value, expected) => {
+  const converted = convert(value, converter);
+  if (typeof expected === 'string') expect(converted).toEqual({ ok: true, value: expected });
+  else expect(converted.ok ? converted.value : converted.why).toMatch(expected);
+});
+
+it('reads believable names without a mapping, and says where each came from', () => {
+  const { values, explained } = mapDocument('shipping-bill', {
+    shippingBillNumber: '4512345',
+    shippingBillDate: '01062026',
+    portCode: 'INNSA1',
+    invoices: [{ invoiceNumber: 'INV/1' }, { invoiceNumber: 'INV/2' }],
+    fobValue: 'on request',
+    exporter: { iec: 'AAGCM4521K' },
+    consignee: { name: 'Northwind Textiles Inc' },
+  });
+  expect(values).toEqual({
+    number: '4512345',
+    date: '01062026',
+    portCode: 'INNSA1',
+    invoiceNumbers: ['INV/1', 'INV/2'],
+    iec: 'AAGCM4521K',
+    buyer: 'Northwind Textiles Inc',
+  });
+  const value = explained.find(({ field }) => field === 'value');
+  expect(value).toMatchObject({ value: null, from: null, by: 'default' });
+  expect(value?.tried).toContainEqual({
+    address: 'fobValue',
+    pointer: '/fobValue',
+    raw: 'on request',
+    why: 'it is no amount',
+  });
+  expect(value?.tried).toContainEqual({ address: 'invoiceValue', pointer: null, raw: null, why: null });
+});
+
+it('follows a mapping: fallbacks in order, other forms, words of the service, sums', () => {
+  const mapping = extractionMapping.parse({
+    invoice: {
+      number: ['/doc/no', '/doc/ref'],
+      date: { from: '/doc/issued', as: 'month-first-date' },
+      currency: { from: '/doc/cur', codes: { '14': 'USD' } },
+      value: { from: '/lines/*/total', sum: true },
+    },
+  });
+  const data = {
+    doc: { no: '-', ref: 'INV-9', issued: '06/30/2026', cur: 14 },
+    lines: [{ total: '0.10' }, { total: '0.20' }],
+    invoiceNumber: 'never looked at',
+  };
+  const { values, explained } = mapDocument('invoice', data, mapping);
+  expect(values).toMatchObject({ number: 'INV-9', date: '30062026', currency: 'USD', value: '0.3' });
+  expect(explained.find(({ field }) => field === 'number')).toMatchObject({ from: '/doc/ref', by: 'mapping' });
+  // A line that cannot be read makes another sum.
+  expect(mapDocument('invoice', { lines: [{ total: '1' }, { total: '?' }] }, mapping).values).toEqual({});
+});
