@@ -92,6 +92,7 @@ function cellHtml(value: Value | Linked, kind: ValueKind, grouping: Grouping): s
     return `<td><a href="${escape(value.href)}" rel="noreferrer">${escape(value.text)}</a></td>`;
   }
   const shown = escape(formatValue(value, kind, grouping));
+  if (kind === 'day' || kind === 'instant') return `<td class="date">${shown}</td>`;
   if (!NUMERIC.has(kind)) return `<td>${shown}</td>`;
   return `<td class="number" data-v="${escape(value === null ? '' : String(value))}">${shown}</td>`;
 }

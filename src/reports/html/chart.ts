@@ -26,7 +26,7 @@ export function chartSvg(chart: Chart, grouping: Grouping): string {
   }
 }
 
-function lines({ categories, series }: Chart, grouping: Grouping): EChartsOption {
+function lines({ categories, series, unit }: Chart, grouping: Grouping): EChartsOption {
   return {
     ...common(series.length > 1 ? 34 : 12),
     xAxis: {
@@ -37,7 +37,7 @@ function lines({ categories, series }: Chart, grouping: Grouping): EChartsOption
       axisLine: LINE,
       axisTick: { show: false },
     },
-    yAxis: valueAxis(grouping),
+    yAxis: valueAxis(grouping, unit),
     series: series.map(({ label, values }, at) => ({
       type: 'line',
       name: label,
@@ -49,10 +49,10 @@ function lines({ categories, series }: Chart, grouping: Grouping): EChartsOption
   };
 }
 
-function bars({ categories, series }: Chart, grouping: Grouping): EChartsOption {
+function bars({ categories, series, unit }: Chart, grouping: Grouping): EChartsOption {
   return {
     ...common(8),
-    xAxis: valueAxis(grouping),
+    xAxis: valueAxis(grouping, unit),
     yAxis: {
       type: 'category',
       inverse: true,
@@ -85,12 +85,14 @@ function common(top: number): EChartsOption {
   };
 }
 
-function valueAxis(grouping: Grouping) {
+function valueAxis(grouping: Grouping, unit: string) {
   const formatter = (value: number) => formatShort(value, grouping);
   return {
     type: 'value' as const,
     min: 0,
     splitNumber: 3,
+    // There is no half of a filing.
+    minInterval: unit === 'hours' ? 0 : 1,
     splitLine: LINE,
     axisLabel: { ...MUTED, formatter, hideOverlap: true },
   };

@@ -39,6 +39,7 @@ th, td { padding: 5px 9px; text-align: left; border-bottom: 1px solid var(--line
 td { max-width: 36ch; overflow-wrap: break-word; }
 th { position: sticky; top: 0; background: var(--card); white-space: nowrap; }
 .number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
+td.date { white-space: nowrap; }
 th button { all: unset; cursor: pointer; font-weight: 600; }
 th button:focus-visible { outline: 2px solid var(--c1); outline-offset: 2px; }
 th[aria-sort=ascending] button::after { content: ' \\2191'; }

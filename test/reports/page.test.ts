@@ -1,0 +1,136 @@
+/** The HTML report as a browser shows it: figures, sorting, width, colours, and no request to anywhere. */
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import { chromium, type Browser, type Page } from 'playwright-core';
+import { dailyReport } from '../../src/reports/make';
+import type { Report } from '../../src/reports/report';
+import { writeReportHtml } from '../../src/reports/write-html';
+import { knowExporter } from '../ledger/filing-support';
+import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { HOUR_MS, tell } from './ledger-of-a-month';
+
+/** Debian's, where it is installed; otherwise the one that npm brings, which is for 64-bit Linux on Intel alone. */
+const INSTALLED = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
+const PACKAGED = process.platform === 'linux' && process.arch === 'x64';
+
+async function executable(): Promise<string> {
+  if (INSTALLED !== undefined) return INSTALLED;
+  // Its package is an ES module, which jest does not load.
+  const script = `import('@sparticuz/chromium').then(async ({ default: c }) => console.log(await c.executablePath()))`;
+  const { stdout } = await promisify(execFile)(process.execPath, ['-e', script], { cwd: join(__dirname, '..', '..') });
+  return stdout.trim();
+}
+
+const inBrowser = INSTALLED !== undefined || PACKAGED ? describe : describe.skip;
+if (inBrowser === describe.skip)
+  process.stderr.write('No Chromium for this machine: the page is not opened. Install chromium.\n');
+
+inBrowser('the page', () => {
+  const NOON = new Date('2026-02-20T06:30:00Z');
+  let ledger: TestDatabase;
+  let folder: string;
+  let browser: Browser;
+  let page: Page;
+  let report: Report;
+  const requests: string[] = [];
+
+  beforeAll(async () => {
+    ledger = await createTestDatabase();
+    await knowExporter(ledger);
+    for (const [n, amount] of [900, 10, 2_000].entries()) {
+      const madeAt = new Date(NOON.getTime() - (n + 2) * 24 * HOUR_MS);
+      const row = { sbCumInvoiceNumber: String(200 + n), mappedIRMAmountFCC: amount };
+      await tell(ledger, { reference: `LOST-${n}-${'LONG'.repeat(n * 6)}`, madeAt, rows: [row] });
+    }
+    report = await dailyReport(ledger.pool, {
+      mode: 'test',
+      on: '2026-02-20',
+      now: NOON,
+      rules: [{ id: 'nine', inForceFrom: '2020-01-01', months: 9, source: 'a test', url: 'https://example.test' }],
+      rows: 100,
+      workflowUrl: (id) => `https://ui.example.test/${encodeURIComponent(id)}`,
+    });
+    folder = await mkdtemp(join(tmpdir(), 'ebrc-page-'));
+    const path = join(folder, 'daily.html');
+    await writeFile(path, writeReportHtml(report, { grouping: 'indian' }));
+    browser = await chromium.launch({ executablePath: await executable(), args: ['--no-sandbox'] });
+    page = await browser.newPage();
+    page.on('request', (request) => requests.push(request.url()));
+    page.on('pageerror', (error) => requests.push(`error: ${error.message}`));
+    page.on('console', (message) => requests.push(`console: ${message.text()}`));
+    await page.goto(pathToFileURL(path).href);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await ledger?.drop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  it('asks for nothing, and its script runs under its own policy', () => {
+    expect(requests).toEqual([expect.stringMatching(/^file:.*daily\.html$/u)]);
+  });
+
+  it('shows the figures of the ledger', async () => {
+    for (const { id, figures } of report.groups) {
+      const shown = await page.$$eval(`#${id} [data-figure]`, (elements) =>
+        elements.map((element) => [element.getAttribute('data-figure'), element.getAttribute('data-value')]),
+      );
+      expect(shown).toEqual(figures.map((figure) => [figure.id, String(figure.value ?? '')]));
+    }
+    const { rows } = await ledger.pool.query<{ value: string }>(
+      `SELECT sum(mapped_amount)::text AS value FROM filing_rows WHERE state = 'unknown'`,
+    );
+    const risk = page.locator('#unknown [data-figure=at_risk_usd]');
+    expect(await risk.getAttribute('data-value')).toBe(rows[0]?.value);
+    expect(await risk.locator('dd').innerText()).toBe('2,910.00 USD');
+  });
+
+  it('sorts a table by number, up and down', async () => {
+    const amounts = () =>
+      page.$$eval('#table-unknown tbody tr td:nth-child(7)', (cells) => cells.map((each) => each.textContent));
+    const head = page.locator('#table-unknown th', { hasText: 'Value' });
+    await head.locator('button').click();
+    expect(await amounts()).toEqual(['10.00', '900.00', '2,000.00']);
+    expect(await head.getAttribute('aria-sort')).toBe('ascending');
+    await head.locator('button').click();
+    expect(await amounts()).toEqual(['2,000.00', '900.00', '10.00']);
+    expect(await head.getAttribute('aria-sort')).toBe('descending');
+  });
+
+  it.each([390, 1_400])('fits %i px: nothing but a table in its frame is wider', async (width) => {
+    await page.setViewportSize({ width, height: 900 });
+    const wide = await page.evaluate<string[]>(`
+      [...document.querySelectorAll('body *')]
+        .filter((each) => !each.closest('.scroll') && each.getBoundingClientRect().right > innerWidth + 0.5)
+        .map((each) => each.outerHTML.slice(0, 80))`);
+    expect(wide).toEqual([]);
+    expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBe(width);
+  });
+
+  it('follows the colour scheme of its reader, charts too', async () => {
+    const colours = async (colorScheme: 'light' | 'dark') => {
+      await page.emulateMedia({ colorScheme });
+      return page.evaluate<string[]>(`[
+        getComputedStyle(document.body).backgroundColor,
+        getComputedStyle(document.querySelector('#unknown svg path[stroke="var(--c1)"]')).stroke,
+      ]`);
+    };
+    expect(await colours('light')).toEqual(['rgb(255, 255, 255)', 'rgb(31, 111, 235)']);
+    expect(await colours('dark')).toEqual(['rgb(15, 19, 24)', 'rgb(110, 168, 254)']);
+  });
+
+  it('prints every row, on white', async () => {
+    await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
+    const printed = await page.evaluate<{ back: string; overflow: string[] }>(`({
+      back: getComputedStyle(document.body).backgroundColor,
+      overflow: [...document.querySelectorAll('.scroll')].map((each) => getComputedStyle(each).overflow),
+    })`);
+    expect(printed.back).toBe('rgb(255, 255, 255)');
+    expect(new Set(printed.overflow)).toEqual(new Set(['visible']));
+  });
+});
