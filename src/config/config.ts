@@ -1,50 +1,22 @@
 import { hkdfSync } from 'node:crypto';
 import { join } from 'node:path';
 import { loadClientConnectConfig, type ClientConnectConfig } from '@temporalio/envconfig';
-import type { z } from 'zod';
 import * as hints from './hints';
 import { isOpenHttp, openDatabaseLink, openTemporalLink, weakEncryptionKey } from './links';
-import * as values from './values';
+import { createReader, type ConfigProblem, type Environment, type Reader } from './reader';
+import type * as values from './values';
+import { VARIABLES } from './variables';
 import { modeOfKey, type Mode } from '../domain/names';
+import { isS3 } from '../documents/s3-location';
 import type { EncryptionKey } from '../keys/sub-keys';
+
+export type { ConfigProblem, Environment } from './reader';
+export { VARIABLES } from './variables';
 
 /** The one place that reads the environment. Names, meanings and defaults of the variables are in `.env.example`. */
 
 /** Both `src` and `dist` lie in the package's root. */
 const PACKAGED_SCHEDULES = join(__dirname, '..', '..', 'schedules.yaml');
-const { MINUTE, HOUR, DAY } = values;
-
-/** How to read each variable, and the text that stands for an unset one (none: it has to be given). */
-export const VARIABLES = {
-  EBRC_API_URL: { value: values.apiUrl },
-  EBRC_API_KEY: { value: values.apiKey },
-  EBRC_MODE: { value: values.mode },
-  EBRC_EXTRACTION_URL: { value: values.extractionUrl },
-  EBRC_EXTRACTION_KEY: { value: values.headerKey },
-  EBRC_EXTRACTION_MAPPING: { value: values.filePath },
-  EBRC_EXTRACTION_VERSION: { value: values.word, default: '1' },
-  DATABASE_URL: { value: values.databaseUrl },
-  EBRC_TASK_QUEUE: { value: values.taskQueue, default: 'ebrc' },
-  EBRC_ENCRYPTION_KEY: { value: values.encryptionKeys },
-  EBRC_DOCUMENTS: { value: values.documentsFolder, default: './documents' },
-  EBRC_METRICS: { value: values.listenAddress },
-  EBRC_HEALTH: { value: values.listenAddress },
-  EBRC_CODEC_TOKEN: { value: values.headerKey },
-  EBRC_CODEC_ORIGINS: { value: values.origins, default: '' },
-  EBRC_POLL_FIRST: { value: values.duration(0, 7 * DAY), default: '15m' },
-  EBRC_POLL_MIN: { value: values.duration(100, 7 * DAY), default: '2m' },
-  EBRC_POLL_MAX: { value: values.duration(100, 7 * DAY), default: '15m' },
-  EBRC_OVERDUE_AFTER: { value: values.duration(1_000, 365 * DAY), default: '4h' },
-  EBRC_SETTLE_AFTER: { value: values.duration(1_000, 365 * DAY), default: '4h' },
-  EBRC_SCHEDULES: { value: values.filePath },
-  EBRC_TEMPORAL_UI: { value: values.temporalUi },
-  EBRC_HTTP_TIMEOUT: { value: values.duration(100, 10 * MINUTE), default: '60s' },
-  EBRC_RATE_WINDOW: { value: values.duration(100, HOUR), default: '60s' },
-  LOG_LEVEL: { value: values.logLevel, default: 'info' },
-} as const satisfies Record<string, { value: z.ZodType<unknown, string>; default?: string }>;
-
-type Variable = keyof typeof VARIABLES;
-type ValueOf<V extends Variable> = z.output<(typeof VARIABLES)[V]['value']>;
 
 export interface Config {
   /** Without a slash at the end. */
@@ -70,7 +42,7 @@ export interface Config {
   taskQueue: string;
   /** The current key first. */
   encryptionKeys: readonly [EncryptionKey, ...EncryptionKey[]];
-  /** Absolute path of the folder. */
+  /** Absolute path of the folder, or `s3://bucket/prefix?…`. */
   documents: string;
   /** Absolute path of the file with the schedules. */
   schedules: string;
@@ -109,12 +81,6 @@ export type Section = keyof typeof SECTIONS;
 
 export type ConfigOf<S extends Section> = Pick<Config, (typeof SECTIONS)[S][number] | 'warnings'>;
 
-export interface ConfigProblem {
-  variable: string;
-  /** What is wrong with it and what is allowed. */
-  problem: string;
-}
-
 /** Every wrong or missing variable at once; whoever starts a program prints it and exits 2. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
@@ -125,8 +91,6 @@ export class ConfigError extends Error {
     );
   }
 }
-
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * Reads the configuration, or the named sections of it: a command that needs no API key is not refused for want of one. An empty value
@@ -154,7 +118,7 @@ export function loadConfig(env: Environment = process.env, options?: { need: rea
     Object.assign(config, { codecServer: { token: read.optional('EBRC_CODEC_TOKEN'), origins } });
   }
   if (needed.has('encryption')) Object.assign(config, readEncryption(read, config.warnings));
-  if (needed.has('documents')) Object.assign(config, { documents: read.required('EBRC_DOCUMENTS') });
+  if (needed.has('documents')) Object.assign(config, { documents: readDocuments(env, read) });
   if (needed.has('schedules'))
     Object.assign(config, { schedules: read.optional('EBRC_SCHEDULES') ?? PACKAGED_SCHEDULES });
   if (needed.has('reports')) Object.assign(config, { temporalUi: read.optional('EBRC_TEMPORAL_UI') });
@@ -163,45 +127,6 @@ export function loadConfig(env: Environment = process.env, options?: { need: rea
   if (needed.has('log')) Object.assign(config, { logLevel: read.required('LOG_LEVEL') });
   if (read.problems().length > 0) throw new ConfigError(read.problems());
   return config;
-}
-
-interface Reader {
-  /** The value or its default; undefined when it is unset or wrong (the problem is noted). */
-  optional<V extends Variable>(name: V): ValueOf<V> | undefined;
-  /** As `optional`, and notes `missing` as the problem where it is unset and has no default. */
-  required<V extends Variable>(name: V, missing?: string): ValueOf<V> | undefined;
-  isSet(name: Variable): boolean;
-  report(variable: string, problem: string): void;
-  problems(): ConfigProblem[];
-}
-
-function createReader(env: Environment): Reader {
-  const problems = new Map<string, string>();
-  const textOf = (name: Variable) => {
-    const { default: byDefault } = VARIABLES[name] as { default?: string };
-    return env[name]?.trim() || byDefault;
-  };
-  const report = (variable: string, problem: string) => {
-    if (!problems.has(variable)) problems.set(variable, problem);
-  };
-  const optional = <V extends Variable>(name: V): ValueOf<V> | undefined => {
-    const text = textOf(name);
-    if (text === undefined) return undefined;
-    const read = VARIABLES[name].value.safeParse(text);
-    if (read.success) return read.data as ValueOf<V>;
-    report(name, read.error.issues[0]?.message ?? 'cannot be read');
-    return undefined;
-  };
-  return {
-    optional,
-    required: (name, missing = 'is missing') => {
-      if (textOf(name) === undefined) report(name, missing);
-      return optional(name);
-    },
-    isSet: (name) => textOf(name) !== undefined,
-    report,
-    problems: () => [...problems].map(([variable, problem]) => ({ variable, problem })),
-  };
 }
 
 /** The mode that the key has, or that stands in the place of a key for commands that only read. */
@@ -264,6 +189,25 @@ function readExtraction(read: Reader) {
     read.report('EBRC_EXTRACTION_URL', problem);
   }
   return { extraction: { url, key, version: read.required('EBRC_EXTRACTION_VERSION') }, extractionMapping };
+}
+
+/** Of an object store the AWS SDK reads credentials, region and endpoint itself; here only what it has no variable for. */
+function readDocuments(env: Environment, read: Reader): string | undefined {
+  const documents = read.required('EBRC_DOCUMENTS');
+  const endpoint = env['AWS_ENDPOINT_URL_S3']?.trim() || env['AWS_ENDPOINT_URL']?.trim();
+  if (documents === undefined || !isS3(documents) || !endpoint) return documents;
+  if (!URL.canParse(endpoint)) {
+    read.report('AWS_ENDPOINT_URL_S3', 'is not a web address; allowed: https://HOST:PORT');
+    return undefined;
+  }
+  if (isLive(read) && isOpenHttp(endpoint)) {
+    const problem = 'would send documents over an unencrypted connection; allowed with a prod_ key: an https address';
+    read.report('AWS_ENDPOINT_URL_S3', problem);
+  }
+  // Servers other than Amazon's seldom have a name for each bucket.
+  const url = new URL(documents);
+  if (!url.searchParams.has('path-style')) url.searchParams.set('path-style', 'true');
+  return url.href;
 }
 
 /** The variables, files and profiles are the ones of every Temporal program: `@temporalio/envconfig` reads them. */

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
+import { isS3, parseS3Location, S3_FORM } from '../documents/s3-location';
 import { DURATION_FORM, formatDuration, parseDuration } from '../domain/durations';
 import { modeOfKey, type Mode } from '../domain/names';
 import type { EncryptionKey } from '../keys/sub-keys';
@@ -120,11 +121,16 @@ export const listenAddress = z.string().transform((text, context): ListenAddress
   return wrong(context, `"${text}" is not an address to listen on; allowed: host:port, such as 127.0.0.1:9464`);
 });
 
-/** A folder, as an absolute path. */
-export const documentsFolder = z.string().transform((text, context) => {
+/** Where documents are kept: a folder, as an absolute path, or a bucket, as `s3://…`. */
+export const documents = z.string().transform((text, context) => {
+  if (isS3(text)) {
+    return parseS3Location(text)
+      ? text
+      : wrong(context, `"${text}" is not the address of a bucket; allowed: ${S3_FORM}`);
+  }
   // One letter before the colon is a drive of Windows.
   if (!/^[a-z][a-z0-9+.-]+:/i.test(text)) return resolve(text);
-  const allowed = 'allowed: a folder, or a file: address of one such as file:///var/lib/ebrc';
+  const allowed = 'allowed: a folder, a file: address of one such as file:///var/lib/ebrc, or s3://BUCKET/PREFIX';
   if (!text.startsWith('file:')) return wrong(context, `"${text}" cannot keep documents; ${allowed}`);
   try {
     return fileURLToPath(text);

@@ -15,3 +15,10 @@ export class DocumentError extends Error {
     super(message);
   }
 }
+
+/** @throws DocumentError `conflict` where another content is stored under the name */
+export function assertSameContent({ name, sha256: stored }: { name: string; sha256: string }, sha256: string): void {
+  if (stored === sha256) return;
+  const message = `${name} is stored already with other content (sha256 ${stored}, now ${sha256}); it was left as it is.`;
+  throw new DocumentError('conflict', name, message);
+}

@@ -21,13 +21,19 @@ export interface Records {
 }
 
 const NAME = /^[a-z0-9-]+(\/[A-Za-z0-9-]+)*$/u;
-const STORE_ID = 'store-id';
+/** The record that tells a store from every other one. */
+export const STORE_ID = 'store-id';
 const TEMPORARY = '.incoming-';
+
+/** @throws RangeError where it is not the name of a record */
+export function assertRecordName(name: string): void {
+  if (!NAME.test(name)) throw new RangeError(`${JSON.stringify(name)} is not the name of a record.`);
+}
 
 /** Records as files below a folder. `prepare` makes the folder. */
 export function createRecordFiles(root: string, prepare: () => Promise<void>): Records {
   const pathOf = (name: string): string => {
-    if (!NAME.test(name)) throw new RangeError(`${JSON.stringify(name)} is not the name of a record.`);
+    assertRecordName(name);
     return join(root, ...name.split('/'));
   };
 

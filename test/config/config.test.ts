@@ -60,6 +60,17 @@ describe('a configuration that works', () => {
     ]);
   });
 
+  it('takes a bucket for documents, with its path style where the AWS SDK has an endpoint', () => {
+    const env = { ...LEAST, EBRC_DOCUMENTS: 's3://bucket/ebrc' };
+    expect(loadConfig(env).documents).toBe('s3://bucket/ebrc');
+    const elsewhere = { ...env, AWS_ENDPOINT_URL_S3: 'http://s3.example:9000' };
+    expect(loadConfig(elsewhere).documents).toBe('s3://bucket/ebrc?path-style=true');
+    const live = { ...elsewhere, EBRC_API_KEY: 'prod_key', EBRC_ENCRYPTION_KEY: `k1:${KEY}` };
+    expect(problemsOf(live, ['documents'])).toEqual([
+      { variable: 'AWS_ENDPOINT_URL_S3', problem: expect.stringContaining('unencrypted connection') },
+    ]);
+  });
+
   it('fills in the defaults', () => {
     const { encryptionKeys, warnings, ...config } = loadConfig(LEAST);
     expect(config).toEqual({
@@ -189,7 +200,8 @@ describe('a configuration that is wrong', () => {
     ['EBRC_ENCRYPTION_KEY', 'hunter2', /key 1 of 1 cannot be read/],
     ['EBRC_ENCRYPTION_KEY', `a:${KEY},b:${KEY.slice(4)}`, /key 2 of 2 cannot be read/],
     ['EBRC_ENCRYPTION_KEY', `a:${KEY},a:${OLD_KEY}`, /two keys "a"/],
-    ['EBRC_DOCUMENTS', 's3://bucket/ebrc', /cannot keep documents/],
+    ['EBRC_DOCUMENTS', 'gs://bucket/ebrc', /cannot keep documents/],
+    ['EBRC_DOCUMENTS', 's3://bucket/ebrc?sse=none', /is not the address of a bucket/],
     ['EBRC_POLL_MIN', '20m', /longer than EBRC_POLL_MAX/],
     ['EBRC_HTTP_TIMEOUT', '60', /is not a duration/],
     ['EBRC_HTTP_TIMEOUT', '0s', /out of range/],

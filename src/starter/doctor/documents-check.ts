@@ -1,12 +1,27 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, rm, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { probeS3Store } from '../../documents/document-store';
+import { isS3 } from '../../documents/s3-location';
 import { checked, fine, wrong, type CheckResult } from './finding';
 
 const LEAST_FREE_BYTES = 500 * 1024 * 1024;
 
-/** The folder of PDFs and workbooks: there, writable, with room. */
-export function documentsCheck(folder: string): Promise<CheckResult> {
+/** The place of PDFs and workbooks: there, writable, with room or with the conditional writes that sends are counted by. */
+export function documentsCheck(root: string): Promise<CheckResult> {
+  return isS3(root) ? checkBucket(root) : checkFolder(root);
+}
+
+function checkBucket(root: string): Promise<CheckResult> {
+  const advice =
+    'Check EBRC_DOCUMENTS, the region, endpoint and credentials of the AWS SDK, and the rights to list, read, write and delete below the prefix.';
+  return checked('documents', advice, async () => {
+    await probeS3Store(root);
+    return fine('documents', `${root.split('?')[0]} takes objects, each name once`);
+  });
+}
+
+function checkFolder(folder: string): Promise<CheckResult> {
   const advice = 'Set EBRC_DOCUMENTS to a folder that workers and command line share and may write to.';
   return checked('documents', advice, async () => {
     await mkdir(folder, { recursive: true });

@@ -1,0 +1,141 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { access, link, mkdir, open, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { Readable, Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { fileURLToPath } from 'node:url';
+import { ContentCheck } from './content-check';
+import { assertSameContent, DocumentError } from './document-error';
+import { documentName, isDocumentName, type DocumentKind } from './document-name';
+import { createRecordFiles, syncFolder } from './records';
+import type { DocumentStore, StoredDocument } from './stored-document';
+
+const TEMPORARY = '.incoming-';
+/** Leftovers of a process that died in the middle; nobody writes one document for that long. */
+const LEFTOVER_AFTER_MS = 24 * 60 * 60 * 1_000;
+
+/** A document store in a folder, given as a path or a `file:` URL; it is made when it is not there. */
+export function createFolderStore(root: string): DocumentStore {
+  const folder = resolve(root.startsWith('file:') ? fileURLToPath(root) : root);
+  let prepared: Promise<void> | null = null;
+
+  function prepare(): Promise<void> {
+    // A failure is not kept: the folder may come back.
+    prepared ??= prepareFolder(folder).catch((error: unknown) => {
+      prepared = null;
+      throw error;
+    });
+    return prepared;
+  }
+
+  function pathOf(name: string): string {
+    if (!isDocumentName(name)) throw new RangeError(`${JSON.stringify(name)} is not the name of a stored document.`);
+    return join(folder, name);
+  }
+
+  async function existing(name: string, kind: DocumentKind): Promise<StoredDocument | null> {
+    const path = pathOf(name);
+    if (!(await fileExists(path))) return null;
+    const check = new ContentCheck(kind);
+    await pipeline(createReadStream(path), check, new Writable({ write: (_piece, _encoding, done) => done() }));
+    return check.problem() === null ? { name, path, sha256: check.sha256(), bytes: check.bytes } : null;
+  }
+
+  return {
+    ...createRecordFiles(folder, prepare),
+    put: async (input) => {
+      const { name: key, kind, mode, expectedBytes } = input;
+      const source = 'stream' in input ? input.stream : Readable.from([input.buffer], { objectMode: false });
+      await prepare();
+      const name = documentName(key, kind, mode);
+      const temporary = join(folder, `${TEMPORARY}${randomUUID()}`);
+      try {
+        const check = new ContentCheck(kind);
+        await writeDurably(temporary, source, check);
+        const problem = check.problem(expectedBytes);
+        if (problem !== null) throw new DocumentError('bad_answer', name, `${key} was not stored: ${problem}.`);
+        const sha256 = check.sha256();
+        if (!(await claim(temporary, pathOf(name)))) {
+          const stored = await existing(name, kind);
+          if (stored === null) await rename(temporary, pathOf(name));
+          else assertSameContent(stored, sha256);
+        }
+        await syncFolder(folder);
+        return { name, path: pathOf(name), sha256, bytes: check.bytes };
+      } finally {
+        await rm(temporary, { force: true });
+      }
+    },
+    find: ({ name, kind, mode }) => existing(documentName(name, kind, mode), kind),
+    read: async (name) => readFile(pathOf(name)),
+    exists: async (name) => fileExists(pathOf(name)),
+    pathOf,
+    sha256Of: async (name) => sha256OfFile(pathOf(name)),
+    setAside: async ({ name, kind, mode }) => {
+      const path = pathOf(documentName(name, kind, mode));
+      if (!(await fileExists(path))) return false;
+      await rename(path, `${path}.damaged-${randomUUID()}`);
+      await syncFolder(folder);
+      return true;
+    },
+  };
+}
+
+async function prepareFolder(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  for (const name of await readdir(folder)) {
+    if (!name.startsWith(TEMPORARY)) continue;
+    const path = join(folder, name);
+    const modified = await stat(path).then(
+      ({ mtimeMs }) => mtimeMs,
+      () => Infinity,
+    );
+    if (Date.now() - modified > LEFTOVER_AFTER_MS) await rm(path, { force: true });
+  }
+}
+
+/** Writes and waits for the disk: a document that the ledger knows must survive a power cut. */
+async function writeDurably(path: string, source: Readable, check: ContentCheck): Promise<void> {
+  const handle = await open(path, 'wx', 0o640);
+  try {
+    await pipeline(source, check, (pieces: AsyncIterable<Buffer>) => writeFile(handle, pieces));
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/**
+ * Gives a finished file its name, unless the name is taken. A link refuses a taken name in one step, which a rename
+ * does not; where the file system has no links, a look and a rename have to do.
+ */
+async function claim(temporary: string, path: string): Promise<boolean> {
+  try {
+    await link(temporary, path);
+    return true;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST') return false;
+    if (code === undefined || !['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'].includes(code)) throw error;
+    if (await fileExists(path)) return false;
+    await rename(temporary, path);
+    return true;
+  }
+}
+
+async function fileExists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return false;
+      throw error;
+    },
+  );
+}
+
+async function sha256OfFile(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(path), hash);
+  return hash.digest('hex');
+}

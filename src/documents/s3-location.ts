@@ -1,0 +1,44 @@
+/** Where documents are in an object store, as EBRC_DOCUMENTS says it. */
+export interface S3Location {
+  bucket: string;
+  /** Empty, or ends in a slash. */
+  prefix: string;
+  /** Encryption at the server; undefined leaves it to the bucket's own default. */
+  sse?: 'AES256' | 'aws:kms';
+  /** With `aws:kms`; undefined is the account's own key. */
+  kmsKeyId?: string;
+  /** The bucket in the path instead of the host name, as most servers but Amazon's want it. */
+  pathStyle: boolean;
+}
+
+export const S3_FORM =
+  's3://BUCKET/PREFIX, with ?sse=AES256 or ?sse=aws:kms&kms-key-id=KEY for encryption and path-style=true where the server wants it';
+
+export function isS3(root: string): boolean {
+  return root.startsWith('s3:');
+}
+
+/** Reads `s3://bucket/prefix?sse=…`; null where it is not one. */
+export function parseS3Location(text: string): S3Location | null {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url?.protocol !== 's3:' || url.username || url.password || url.port || url.hash) return null;
+  if (!/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(url.hostname)) return null;
+  const path = decodeURIComponent(url.pathname).replace(/^\/+|\/+$/g, '');
+  // Records and documents are told apart by their names below the prefix.
+  if (!/^[\w.!*'()/-]*$/.test(path) || path.split('/').some((part) => part === '..' || part === '.')) return null;
+  const known = ['sse', 'kms-key-id', 'path-style'];
+  if ([...url.searchParams.keys()].some((name) => !known.includes(name))) return null;
+  const sse = url.searchParams.get('sse') ?? undefined;
+  const kmsKeyId = url.searchParams.get('kms-key-id') ?? undefined;
+  const pathStyle = url.searchParams.get('path-style') ?? 'false';
+  if (sse !== undefined && sse !== 'AES256' && sse !== 'aws:kms') return null;
+  if (kmsKeyId !== undefined && sse !== 'aws:kms') return null;
+  if (pathStyle !== 'true' && pathStyle !== 'false') return null;
+  return {
+    bucket: url.hostname,
+    prefix: path === '' ? '' : `${path}/`,
+    ...(sse && { sse }),
+    ...(kmsKeyId && { kmsKeyId }),
+    pathStyle: pathStyle === 'true',
+  };
+}

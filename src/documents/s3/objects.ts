@@ -1,0 +1,152 @@
+import { createHash, randomUUID } from 'node:crypto';
+import type { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type * as S3 from '@aws-sdk/client-s3';
+import type { S3Location } from '../s3-location';
+
+/** What the store does with objects; keys are below the location's prefix. */
+export interface S3Objects {
+  /** Writes an object unless its key is taken, whatever it holds; the server checks the content by its SHA-256. @returns whether it was free */
+  create(key: string, content: Buffer): Promise<boolean>;
+  /** Replaces the version `etag` of an object. @returns false where it is another one by now */
+  replace(key: string, content: Buffer, etag: string): Promise<boolean>;
+  /** Null where there is none. */
+  read(key: string): Promise<{ body: Readable; etag: string } | null>;
+  exists(key: string): Promise<boolean>;
+  /** Keys directly below `folder` (which ends in a slash) that sort after `after`, in order, at most `limit`. */
+  list(folder: string, after: string, limit: number): Promise<string[]>;
+  copy(from: string, to: string): Promise<void>;
+  remove(key: string): Promise<void>;
+}
+
+/** Two writers of one key at a time: the server asks the later one to come again. */
+const CONFLICT_TRIES = 5;
+const CONFLICT_PAUSE_MS = 200;
+const LIST_PAGE = 1_000;
+
+/** The SDK is loaded at the first call: a command that touches no document does without it. */
+export function createS3Objects(location: S3Location): S3Objects {
+  const { bucket: Bucket, prefix } = location;
+  let loading: Promise<{ sdk: typeof S3; client: S3.S3Client }> | undefined;
+  const load = () => (loading ??= loadClient(location));
+  const encryption = {
+    ...(location.sse && { ServerSideEncryption: location.sse }),
+    ...(location.kmsKeyId && { SSEKMSKeyId: location.kmsKeyId }),
+  };
+
+  async function put(key: string, content: Buffer, condition: { IfNoneMatch: '*' } | { IfMatch: string }) {
+    const { sdk, client } = await load();
+    const ChecksumSHA256 = createHash('sha256').update(content).digest('base64');
+    for (let tries = 1; ; tries += 1) {
+      try {
+        const Key = prefix + key;
+        await client.send(
+          new sdk.PutObjectCommand({ Bucket, Key, Body: content, ChecksumSHA256, ...condition, ...encryption }),
+        );
+        return true;
+      } catch (error) {
+        const status = statusOf(error);
+        if (status === 412) return false;
+        if (status !== 409 || tries === CONFLICT_TRIES) throw named(error);
+        await sleep(CONFLICT_PAUSE_MS * tries);
+      }
+    }
+  }
+
+  return {
+    create: (key, content) => put(key, content, { IfNoneMatch: '*' }),
+    replace: (key, content, etag) => put(key, content, { IfMatch: etag }),
+    async read(key) {
+      const { sdk, client } = await load();
+      try {
+        const { Body, ETag = '' } = await client.send(new sdk.GetObjectCommand({ Bucket, Key: prefix + key }));
+        return { body: Body as Readable, etag: ETag };
+      } catch (error) {
+        if (isMissingKey(error)) return null;
+        throw named(error);
+      }
+    },
+    async exists(key) {
+      const { sdk, client } = await load();
+      try {
+        await client.send(new sdk.HeadObjectCommand({ Bucket, Key: prefix + key }));
+        return true;
+      } catch (error) {
+        // The answer to HEAD has no body: a bucket that is away looks the same as a missing key.
+        if (statusOf(error) !== 404) throw named(error);
+        await client.send(new sdk.HeadBucketCommand({ Bucket })).catch((away: unknown) => {
+          throw named(away);
+        });
+        return false;
+      }
+    },
+    async list(folder, after, limit) {
+      const { sdk, client } = await load();
+      const keys: string[] = [];
+      let StartAfter = prefix + after;
+      for (;;) {
+        const MaxKeys = Math.min(limit - keys.length, LIST_PAGE);
+        const page = await client
+          .send(new sdk.ListObjectsV2Command({ Bucket, Prefix: prefix + folder, Delimiter: '/', StartAfter, MaxKeys }))
+          .catch((error: unknown) => {
+            throw named(error);
+          });
+        const found = (page.Contents ?? []).flatMap(({ Key }) => (Key === undefined ? [] : [Key]));
+        keys.push(...found.map((key) => key.slice(prefix.length)));
+        const last = found.at(-1);
+        if (!page.IsTruncated || last === undefined || keys.length >= limit) return keys;
+        StartAfter = last;
+      }
+    },
+    async copy(from, to) {
+      const { sdk, client } = await load();
+      const CopySource = `${Bucket}/${encodeURI(prefix + from)}`;
+      await client.send(new sdk.CopyObjectCommand({ Bucket, Key: prefix + to, CopySource, ...encryption }));
+    },
+    async remove(key) {
+      const { sdk, client } = await load();
+      await client.send(new sdk.DeleteObjectCommand({ Bucket, Key: prefix + key }));
+    },
+  };
+}
+
+async function loadClient({ pathStyle }: S3Location) {
+  const sdk = await import('@aws-sdk/client-s3');
+  // Region, endpoint and credentials as every AWS program reads them.
+  const client = new sdk.S3Client({
+    forcePathStyle: pathStyle,
+    maxAttempts: 3,
+    requestHandler: { connectionTimeout: 5_000, requestTimeout: 60_000, throwOnRequestTimeout: true },
+  });
+  return { sdk, client };
+}
+
+/**
+ * Whether the server honours `If-None-Match: *`: one that overlooks it would let two senders take one number.
+ * @throws Error where it does not, or where the bucket cannot be used
+ */
+export async function assertConditionalWrites(objects: S3Objects): Promise<void> {
+  const key = `.probe-${randomUUID()}`;
+  const content = Buffer.from('probe\n');
+  try {
+    await objects.create(key, content);
+    if (!(await objects.create(key, content))) return;
+  } finally {
+    await objects.remove(key).catch(() => undefined);
+  }
+  throw new Error('the object store overlooks If-None-Match, so that two writers could take one name: use another one');
+}
+
+function statusOf(error: unknown): number | undefined {
+  return (error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode;
+}
+
+function isMissingKey(error: unknown): boolean {
+  return error instanceof Error && (error.name === 'NoSuchKey' || error.name === 'NotFound');
+}
+
+/** The SDK's messages for answers without a body are as good as empty. */
+function named(error: unknown): unknown {
+  if (!(error instanceof Error) || (error.message !== '' && !/^Unknown/.test(error.message))) return error;
+  return new Error(`the object store answered ${statusOf(error) ?? 'nothing'} (${error.name})`, { cause: error });
+}

@@ -1,0 +1,148 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { Readable, Writable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
+import { ContentCheck } from '../content-check';
+import { assertSameContent, DocumentError } from '../document-error';
+import { documentName, isDocumentName, type DocumentKind } from '../document-name';
+import { assertRecordName, STORE_ID } from '../records';
+import type { DocumentStore, StoredDocument } from '../stored-document';
+import { parseS3Location, S3_FORM } from '../s3-location';
+import { assertConditionalWrites, createS3Objects } from './objects';
+
+/** A certificate is some hundred KB, a workbook of 999 rows less than one MB; it is held whole until it was checked. */
+const LONGEST_BYTES = 64 * 1024 * 1024;
+
+/**
+ * A document store in a bucket: `s3://bucket/prefix`, with credentials, region and endpoint as the AWS SDK reads them. Whatever is
+ * under a name is whole and checked, because an object appears with its last byte; names are taken by conditional writes.
+ * @throws RangeError where `root` is not such an address
+ */
+export function createS3Store(root: string): DocumentStore {
+  const location = parseS3Location(root);
+  if (!location) throw new RangeError(`${JSON.stringify(root)} is not the address of a bucket; allowed: ${S3_FORM}.`);
+  const objects = createS3Objects(location);
+  const base = `s3://${location.bucket}/${location.prefix}`;
+  let prepared: Promise<void> | null = null;
+
+  /** Once in a process, before its first write. */
+  function prepare(): Promise<void> {
+    prepared ??= assertConditionalWrites(objects).catch((error: unknown) => {
+      prepared = null;
+      throw error;
+    });
+    return prepared;
+  }
+
+  function keyOf(name: string): string {
+    if (!isDocumentName(name)) throw new RangeError(`${JSON.stringify(name)} is not the name of a stored document.`);
+    return name;
+  }
+
+  async function need(name: string): Promise<Readable> {
+    const found = await objects.read(keyOf(name));
+    if (!found) throw Object.assign(new Error(`there is no ${base}${name}`), { code: 'ENOENT' });
+    return found.body;
+  }
+
+  /** What is under a name: whole, damaged (`stored` is null), or not there. */
+  async function look(name: string, kind: DocumentKind) {
+    const found = await objects.read(keyOf(name));
+    if (!found) return null;
+    const check = new ContentCheck(kind);
+    await pipeline(found.body, check, new Writable({ write: (_piece, _encoding, done) => done() }));
+    const whole = { name, path: base + name, sha256: check.sha256(), bytes: check.bytes };
+    return { etag: found.etag, stored: check.problem() === null ? (whole satisfies StoredDocument) : null };
+  }
+
+  /** Stores a checked content; a damaged object gives way to it. */
+  async function store(name: string, kind: DocumentKind, content: Buffer, sha256: string): Promise<void> {
+    for (;;) {
+      if (await objects.create(name, content)) return;
+      const found = await look(name, kind);
+      if (found?.stored) return assertSameContent(found.stored, sha256);
+      // Removed or replaced by somebody else meanwhile: look again.
+      if (found && (await objects.replace(name, content, found.etag))) return;
+    }
+  }
+
+  async function createRecord(name: string, content: Buffer): Promise<boolean> {
+    assertRecordName(name);
+    await prepare();
+    return objects.create(name, content);
+  }
+
+  async function readRecord(name: string): Promise<Buffer | null> {
+    assertRecordName(name);
+    const found = await objects.read(name);
+    return found && (await buffer(found.body));
+  }
+
+  return {
+    createRecord,
+    readRecord,
+    recordsAfter: (folder, after, limit) => {
+      assertRecordName(folder);
+      return objects.list(`${folder}/`, after, limit);
+    },
+    storeId: async () => {
+      const known = await readRecord(STORE_ID);
+      if (known) return known.toString('utf8').trim();
+      await createRecord(STORE_ID, Buffer.from(`${randomUUID()}\n`));
+      return (await readRecord(STORE_ID))?.toString('utf8').trim() ?? '';
+    },
+    put: async (input) => {
+      const { name: key, kind, mode, expectedBytes } = input;
+      const source = 'stream' in input ? input.stream : Readable.from([input.buffer], { objectMode: false });
+      await prepare();
+      const name = documentName(key, kind, mode);
+      const check = new ContentCheck(kind);
+      const content = await collect(source, check, key, name);
+      const problem = check.problem(expectedBytes);
+      if (problem !== null) throw new DocumentError('bad_answer', name, `${key} was not stored: ${problem}.`);
+      const sha256 = check.sha256();
+      await store(name, kind, content, sha256);
+      return { name, path: base + name, sha256, bytes: check.bytes };
+    },
+    find: async ({ name, kind, mode }) => (await look(documentName(name, kind, mode), kind))?.stored ?? null,
+    read: async (name) => buffer(await need(name)),
+    exists: async (name) => objects.exists(keyOf(name)),
+    pathOf: (name) => base + keyOf(name),
+    sha256Of: async (name) => {
+      const hash = createHash('sha256');
+      await pipeline(await need(name), hash);
+      return hash.digest('hex');
+    },
+    setAside: async ({ name, kind, mode }) => {
+      const key = documentName(name, kind, mode);
+      if (!(await objects.exists(key))) return false;
+      await objects.copy(key, `${key}.damaged-${randomUUID()}`);
+      await objects.remove(key);
+      return true;
+    },
+  };
+}
+
+/**
+ * Writes and removes a probe, for who wants to know before the first document whether the bucket can be used.
+ * @throws what is wrong with it
+ */
+export async function probeS3Store(root: string): Promise<void> {
+  const location = parseS3Location(root);
+  if (!location) throw new RangeError(`${JSON.stringify(root)} is not the address of a bucket; allowed: ${S3_FORM}.`);
+  await assertConditionalWrites(createS3Objects(location));
+}
+
+/** Reads a stream through its check into memory. @throws DocumentError where it is longer than any document of ours */
+async function collect(source: Readable, check: ContentCheck, key: string, name: string): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  await pipeline(source, check, async (checked: AsyncIterable<Buffer>) => {
+    for await (const piece of checked) {
+      if (check.bytes > LONGEST_BYTES) {
+        throw new DocumentError('bad_answer', name, `${key} was not stored: it is longer than any document.`);
+      }
+      pieces.push(piece);
+    }
+  });
+  return Buffer.concat(pieces);
+}
