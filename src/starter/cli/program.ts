@@ -19,6 +19,7 @@ import { addOnboardCommand } from './commands/exporters/onboard';
 import { addOperatorCommands } from './commands/filings/operate';
 import { addResumeCommand } from './commands/filings/resume';
 import { addReconcileCommands } from './commands/operations/reconcile';
+import { addInvoiceCommands } from './commands/reports/invoices';
 import { addReportCommand } from './commands/reports/report';
 import { addSandboxCommand } from './commands/operations/sandbox';
 import { addSchedulesCommand } from './commands/operations/schedules';
@@ -141,6 +142,7 @@ const COMMANDS: readonly ((program: Command, bind: Bind) => void)[] = [
   addCertificateCommands,
   addReconcileCommands,
   addReportCommand,
+  addInvoiceCommands,
   addSchedulesCommand,
   addVaultCommand,
   addDoctorCommand,

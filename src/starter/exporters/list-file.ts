@@ -1,11 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { basename, extname } from 'node:path';
-import { parse, type Info } from 'csv-parse/sync';
 import { z } from 'zod';
 import { emailAddress } from '../../domain/exporter/email';
-import { readTexts } from '../../workbook/texts';
-import { WorkbookRefused } from '../../workbook/read';
 import { refusal, UsageError } from '../errors';
+import { csvRows, sheetRows, type ListRow } from '../lists/list-rows';
 
 const COLUMNS = ['name', 'email', 'iec', 'companyName', 'address', 'username', 'password'] as const;
 type Column = (typeof COLUMNS)[number];
@@ -113,49 +111,6 @@ async function readRecords(path: string): Promise<RawRecord[]> {
   }
 }
 
-interface Cells {
-  row: number;
-  texts: readonly (string | undefined)[];
-  problem?: string;
-}
-
-/**
- * The lines of a CSV file. Where a quotation mark stands wrong, nobody can tell how far its damage goes: each line is then read by itself,
- * so that the bad one is named and the others are not swallowed.
- */
-function csvRows(bytes: Buffer): Cells[] {
-  const parsed = csvRecords(bytes);
-  if (parsed) return parsed;
-  const lines = bytes.toString('utf8').split(/\r\n|\n|\r/);
-  return lines.flatMap((line, index): Cells[] => {
-    const row = index + 1;
-    const records = csvRecords(Buffer.from(line));
-    const problem = 'The line cannot be read: a quotation mark opens or closes in the wrong place.';
-    return records ? records.map(({ texts }) => ({ row, texts })) : [{ row, texts: [], problem }];
-  });
-}
-
-/** Null where it is no CSV. What the parser says is dropped: it may quote a line, and with it a password. */
-function csvRecords(bytes: Buffer): Cells[] | null {
-  try {
-    const options = { bom: true, skip_empty_lines: true, relax_column_count: true, info: true } as const;
-    const records = parse(bytes, options) as unknown as { record: string[]; info: Info }[];
-    return records.map(({ record, info }) => ({ row: info.lines, texts: record }));
-  } catch {
-    return null;
-  }
-}
-
-async function sheetRows(bytes: Buffer): Promise<Cells[]> {
-  try {
-    // Columns count from 1.
-    return (await readTexts(bytes)).map(({ row, texts }) => ({ row, texts: Array.from(texts).slice(1) }));
-  } catch (error) {
-    if (error instanceof WorkbookRefused) throw refusal(error.code, error.message);
-    throw error;
-  }
-}
-
 function jsonRecords(path: string, bytes: Buffer): RawRecord[] {
   let json: unknown;
   try {
@@ -176,7 +131,7 @@ function jsonRecords(path: string, bytes: Buffer): RawRecord[] {
 }
 
 /** The rows below the header line, by column. @throws RefusedError where the first line does not name the columns */
-function underHeader(rows: readonly Cells[], how: string): RawRecord[] {
+function underHeader(rows: readonly ListRow[], how: string): RawRecord[] {
   const [head, ...below] = rows;
   if (!head) return [];
   const header = head.texts.map((name) => columnOf(name ?? ''));

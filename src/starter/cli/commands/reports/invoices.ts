@@ -1,0 +1,44 @@
+import type { Command } from 'commander';
+import { EXIT } from '../../../errors';
+import type { Bind } from '../../program';
+import { byOption } from '../options';
+
+const HELP = `
+FILE is a .csv or the first sheet of an .xlsx. Its first line names the columns: exporter (id, e-mail or IEC; or --exporter for all),
+document, date, value, currency, and where known type (101 to 104), buyer and dueDate (agreed, or extended by the bank). Other columns are
+left alone. A document is one by exporter, number and date: the same list again changes nothing, a changed row updates its document. Rows
+with errors are listed and left out.
+
+Examples:
+  $ ebrc invoices import books.csv --exporter accounts@asha.example
+  $ ebrc report ageing -o ageing.xlsx`;
+
+export function addInvoiceCommands(program: Command, bind: Bind): void {
+  program
+    .command('invoices')
+    .summary('bring invoices in for the ageing report')
+    .description('Invoices and shipping bills as the exporters’ own books have them.')
+    .command('import')
+    .description('Bring invoices into the ledger, for `ebrc report ageing`; nothing is filed.')
+    .argument('<file>', '.csv or .xlsx')
+    .option('-e, --exporter <exporter>', 'id, e-mail or IEC, for rows that name none')
+    .addOption(byOption())
+    .addHelpText('after', HELP)
+    .action(
+      bind(async (cli, [path = ''], { exporter, by }: { exporter?: string; by: string }) => {
+        const { importInvoices } = await import('../../../invoices/import.js');
+        const { mode } = await cli.config('mode', 'database');
+        const outcome = await importInvoices({ pool: await cli.pool(), mode }, { path, exporter, by });
+        cli.terminal.result(outcome, () =>
+          [
+            ...outcome.errors.map(({ row, field, message }) => `Row ${row}${field ? `, ${field}` : ''}: ${message}`),
+            outcome.ignoredColumns.length > 0 && `Columns that were left alone: ${outcome.ignoredColumns.join(', ')}.`,
+            `Imported ${outcome.imported}, updated ${outcome.updated}, unchanged ${outcome.unchanged}, left out ${outcome.errors.length}.`,
+          ]
+            .filter(Boolean)
+            .join('\n'),
+        );
+        return outcome.errors.length > 0 ? EXIT.refused : EXIT.done;
+      }),
+    );
+}

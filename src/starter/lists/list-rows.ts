@@ -1,0 +1,51 @@
+import { parse, type Info } from 'csv-parse/sync';
+import { WorkbookRefused } from '../../workbook/read';
+import { readTexts } from '../../workbook/texts';
+import { refusal } from '../errors';
+
+/** A row of a list as it stands in its file. */
+export interface ListRow {
+  /** Row of the sheet, line of the file; the header is 1. */
+  row: number;
+  texts: readonly (string | undefined)[];
+  /** Why the row cannot be read at all. */
+  problem?: string;
+}
+
+/**
+ * The lines of a CSV file. Where a quotation mark stands wrong, nobody can tell how far its damage goes: each line is then read by itself,
+ * so that the bad one is named and the others are not swallowed.
+ */
+export function csvRows(bytes: Buffer): ListRow[] {
+  const parsed = csvRecords(bytes);
+  if (parsed) return parsed;
+  const lines = bytes.toString('utf8').split(/\r\n|\n|\r/);
+  return lines.flatMap((line, index): ListRow[] => {
+    const row = index + 1;
+    const records = csvRecords(Buffer.from(line));
+    const problem = 'The line cannot be read: a quotation mark opens or closes in the wrong place.';
+    return records ? records.map(({ texts }) => ({ row, texts })) : [{ row, texts: [], problem }];
+  });
+}
+
+/** Null where it is no CSV. What the parser says is dropped: it may quote a line, and with it a password. */
+function csvRecords(bytes: Buffer): ListRow[] | null {
+  try {
+    const options = { bom: true, skip_empty_lines: true, relax_column_count: true, info: true } as const;
+    const records = parse(bytes, options) as unknown as { record: string[]; info: Info }[];
+    return records.map(({ record, info }) => ({ row: info.lines, texts: record }));
+  } catch {
+    return null;
+  }
+}
+
+/** @throws RefusedError for a file that is no workbook, or that is not read within its limits */
+export async function sheetRows(bytes: Buffer): Promise<ListRow[]> {
+  try {
+    // Columns count from 1.
+    return (await readTexts(bytes)).map(({ row, texts }) => ({ row, texts: Array.from(texts).slice(1) }));
+  } catch (error) {
+    if (error instanceof WorkbookRefused) throw refusal(error.code, error.message);
+    throw error;
+  }
+}

@@ -1,0 +1,186 @@
+/** Ageing from filed rows and imported invoices, by the rules that were in force on the day asked for. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Workbook } from 'exceljs';
+import type { RealisationRule } from '../../src/ledger/reports/ageing';
+import { ageingReport } from '../../src/reports/make';
+import type { Report, Value } from '../../src/reports/report';
+import type { InvoiceImportOutcome } from '../../src/starter/invoices/import';
+import { readRealisationRules } from '../../src/starter/reports/read-rules';
+import { knowExporter } from '../ledger/filing-support';
+import { ebrc } from '../support/command-line';
+import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { tell } from './ledger-of-a-month';
+
+let ledger: TestDatabase;
+let folder: string;
+let rules: RealisationRule[];
+const OTHER = 'exporter-2';
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'ebrc-ageing-'));
+  rules = await readRealisationRules();
+  ledger = await createTestDatabase();
+  await knowExporter(ledger);
+  await knowExporter(ledger, OTHER, 'AAGCM4522K');
+  // Filed: a shipping bill over 8,000, of which 3,000 were certified on 10 February.
+  await tell(ledger, {
+    reference: 'PART',
+    madeAt: new Date('2026-02-10T06:00:00Z'),
+    hours: 1,
+    rows: [
+      {
+        sbCumInvoiceNumber: '0000777',
+        sbCumInvoiceDate: '03012026',
+        mappedIRMAmountFCC: 3_000,
+        becomes: { certificate: 'EB777' },
+      },
+    ],
+  });
+});
+afterAll(async () => {
+  await ledger?.drop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function imported(name: string, content: string | Workbook, ...args: string[]) {
+  const path = join(folder, name);
+  await writeFile(path, typeof content === 'string' ? content : Buffer.from(await content.xlsx.writeBuffer()));
+  const env = { DATABASE_URL: ledger.url, EBRC_MODE: 'test' };
+  const result = await ebrc(['invoices', 'import', path, ...args, '--json'], { env });
+  return { code: result.code, ...result.json<InvoiceImportOutcome>() };
+}
+
+const ageingOn = (on: string, more: Partial<Parameters<typeof ageingReport>[1]> = {}): Promise<Report> =>
+  ageingReport(ledger.pool, {
+    mode: 'test',
+    on,
+    now: new Date('2028-12-01T06:00:00Z'),
+    rules,
+    rows: 100,
+    workflowUrl: null,
+    ...more,
+  });
+const figures = (report: Report): Record<string, Value> =>
+  Object.fromEntries(report.groups[0]?.figures.map(({ id, value }) => [id, value]) ?? []);
+/** Due day and outstanding value of each open document. */
+const documents = (report: Report) =>
+  report.groups[0]?.tables.find(({ id }) => id === 'documents')?.rows.map((row) => [row[0], row[9], row[10], row[12]]);
+
+const HEAD = 'Exporter,Document No.,Document Date,Type,Value,Currency,Buyer,Due Date,Ledger page\n';
+const BOOKS = `${HEAD}exporter-1@example.test,INV-1,05/01/2026,103,1000.50,usd,Northwind,,7
+AAGCM4522K,INV-2,2026-01-05,,200000,INR,Contoso,,8
+exporter-1,INV-3,05-01-2026,103,50,EUR,Fabrikam,2026-03-01,9
+`;
+
+it('imports a list, changes what the next one says otherwise, and nothing the second time', async () => {
+  expect(await imported('books.csv', BOOKS)).toEqual({
+    code: 0,
+    imported: 3,
+    updated: 0,
+    unchanged: 0,
+    errors: [],
+    ignoredColumns: ['Ledger page'],
+  });
+  expect(await imported('books.csv', BOOKS)).toMatchObject({ imported: 0, updated: 0, unchanged: 3 });
+  // The same document, its number and date written otherwise.
+  const changed = `${HEAD}exporter-1,inv - 1,2026-01-05,103,1000.75,USD,Northwind,,7\n`;
+  expect(await imported('books.csv', changed)).toMatchObject({ imported: 0, updated: 1, unchanged: 0 });
+});
+
+it('names each bad row and brings in the others', async () => {
+  const list = `${HEAD}exporter-1,GOOD-1,05/01/2026,,10,USD,,,
+exporter-1,BAD-1,31/02/2026,,10,USD,,,
+exporter-1,BAD-2,05/01/2026,,"1,00,000",USD,,,
+nobody@example.test,BAD-3,05/01/2026,,10,USD,,,
+exporter-1,BAD-4,05/01/2026,105,-1,Dollar,,,
+exporter-1,good-1,05/01/2026,,11,USD,,,
+`;
+  const outcome = await imported('bad.csv', list);
+  expect(outcome).toMatchObject({ code: 3, imported: 1 });
+  expect(outcome.errors.map(({ row, field }) => [row, field])).toEqual([
+    [3, 'date'],
+    [4, 'value'],
+    [5, 'exporter'],
+    [6, 'value'],
+    [6, 'currency'],
+    [6, 'type'],
+    [7, 'document'],
+  ]);
+  expect(outcome.errors[1]?.message).toContain('write 100000');
+  await ledger.pool.query(`DELETE FROM invoices WHERE document_no = 'GOOD-1'`);
+});
+
+it('reads a workbook, with dates and numbers as cells', async () => {
+  const workbook = new Workbook();
+  const sheet = workbook.addWorksheet('Books');
+  sheet.addRow(['Invoice Number', 'Invoice Date', 'Invoice Value', 'Currency']);
+  sheet.addRow(['X-9', new Date(Date.UTC(2026, 0, 9)), 12.5, 'USD']).getCell(2).numFmt = 'dd/mm/yyyy';
+  expect(await imported('books.xlsx', workbook, '--exporter', 'exporter-1')).toMatchObject({ code: 0, imported: 1 });
+  const { rows } = await ledger.pool.query(
+    `DELETE FROM invoices WHERE document_no = 'X-9' RETURNING document_date::text AS date, amount::text AS amount`,
+  );
+  expect(rows).toEqual([{ date: '2026-01-09', amount: '12.5' }]);
+});
+
+it('refuses a list without its columns', async () => {
+  const path = join(folder, 'none.csv');
+  await writeFile(path, 'a,b\n1,2\n');
+  const env = { DATABASE_URL: ledger.url, EBRC_MODE: 'test' };
+  const { code, json } = await ebrc(['invoices', 'import', path, '--json'], { env });
+  expect(code).toBe(3);
+  expect(json<{ errors: unknown[] }>().errors).toMatchObject([{ code: 'missing_column', row: 1 }]);
+});
+
+it('counts value less certificates, by the rule of the day', async () => {
+  // Fifteen months, the extension of November 2025 included; the agreed day stands above it.
+  const before = await ageingOn('2026-09-30');
+  expect(documents(before)).toEqual([
+    ['INV-3', '50', '2026-03-01', 'agreed'],
+    ['0000777', '5000', '2027-04-03', 'fema-23r-amendment-2025'],
+    ['INV-2', '200000', '2027-04-05', 'fema-23r-amendment-2025'],
+    ['inv - 1', '1000.75', '2027-04-05', 'fema-23r-amendment-2025'],
+  ]);
+  expect(figures(before)).toMatchObject({
+    documents: 4,
+    overdue: 1,
+    outstanding_usd: '6000.75',
+    overdue_value_eur: '50',
+  });
+  // From October 2026 on, eighteen months in INR.
+  expect(documents(await ageingOn('2026-10-01'))).toContainEqual(['INV-2', '200000', '2027-07-05', 'fema-23r-2026']);
+});
+
+it('counts a certificate from the day of its issue on', async () => {
+  expect(documents(await ageingOn('2026-02-09', { now: new Date('2026-02-11T06:00:00Z') }))).not.toContainEqual([
+    '0000777',
+    '5000',
+    expect.anything(),
+    expect.anything(),
+  ]);
+  expect(documents(await ageingOn('2026-02-10', { now: new Date('2026-02-11T06:00:00Z') }))).toContainEqual([
+    '0000777',
+    '5000',
+    '2027-04-03',
+    'fema-23r-amendment-2025',
+  ]);
+});
+
+it('asks for any date: what is more than a year past due, and its restriction', async () => {
+  const late = await ageingOn('2028-06-30');
+  expect(figures(late)).toMatchObject({ documents: 4, overdue: 4, over_a_year: 3, restricted: 3 });
+  const [, byExporter, inForce] = late.groups;
+  const buckets = byExporter?.tables[0]?.rows.find(([, currency]) => currency === 'INR');
+  expect(buckets?.slice(0, 5)).toEqual(['Asha Exports', 'INR', '200000', '0', '200000']);
+  expect(inForce?.tables[0]?.rows.map(([id]) => id)).toEqual(rules.map(({ id }) => id));
+  // Overdue since April 2027, but for the rupees, which have until July.
+  const trend = (await ageingOn('2027-04-06')).groups[0]?.trend?.series[0]?.values.slice(-4);
+  expect(trend).toEqual([1, 2, 2, 3]);
+});
+
+it('takes the invoice list before what a filed row says, and closes what is certified in full', async () => {
+  const list = `${HEAD}exporter-1,777,03/01/2026,101,3000,USD,Northwind,,\n`;
+  expect(await imported('settled.csv', list)).toMatchObject({ imported: 1 });
+  expect(documents(await ageingOn('2026-09-30'))?.map(([name]) => name)).toEqual(['INV-3', 'INV-2', 'inv - 1']);
+});
