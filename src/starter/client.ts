@@ -12,6 +12,7 @@ import { fileFile, type FileRequest } from './filings/file';
 import { createFilingOperations, type FilingOperations } from './filings/operate';
 import type { FilingOutcome } from './filings/outcome';
 import type { WaitOptions } from './filings/start';
+import { proposeMappings, type ProposeOutcome, type ProposeRequest } from './proposals/propose';
 import { createEbrcReader, type EbrcReader } from './reader';
 import { acknowledgeFinding, type Acknowledgement } from './reconciliation/findings';
 import {
@@ -46,6 +47,8 @@ export interface EbrcClient extends EbrcReader, ExporterOperations, FilingOperat
   template(exporter: string): Promise<Template>;
   /** Has the extraction service read shipping bills or invoices: one entry a file, whatever came of it. */
   extract(request: ExtractRequest, wait?: ExtractWait): Promise<ExtractedFile[]>;
+  /** Proposes mappings of free balances to open documents, as a workbook; nothing is filed. */
+  propose(request: ProposeRequest): Promise<ProposeOutcome>;
   /** Compares the ledger with the authority; a run of the same scope that is under way is joined. */
   reconcile(request?: ReconcileRequest, wait?: ReconcileWait): Promise<ReconcileOutcome>;
   /** Quiets a finding without closing it. @throws RefusedError when there is no such finding, or the note is empty */
@@ -75,6 +78,7 @@ export function createEbrcClient(deps: EbrcClientDependencies): EbrcClient {
     requireApproval: (exporter, required) => requireApproval(deps, exporter, required),
     template: async (exporter) => makeTemplate({ ...deps, api: await needed(deps.api, 'api') }, exporter),
     extract: (request, wait) => extractFiles(deps, request, wait),
+    propose: (request) => proposeMappings(deps, request),
     reconcile: (request, wait) => reconcile(deps, request, wait),
     acknowledge: (finding) => acknowledgeFinding(deps, finding),
     schedules: {

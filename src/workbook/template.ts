@@ -46,7 +46,7 @@ export async function decorateTemplate(source: string | Buffer): Promise<Buffer>
       if (value !== null) target.getCell(number, cell.column).value = value;
     }
   }
-  return decorated(workbook, target);
+  return finishBulkSheet(workbook, target);
 }
 
 function valueOf(content: CellContent): CellValue {
@@ -105,10 +105,11 @@ export async function buildTemplate(irms: readonly HeldIrm[]): Promise<Buffer> {
       isGstAvail: 'N',
     });
   });
-  return decorated(workbook, sheet);
+  return finishBulkSheet(workbook, sheet);
 }
 
-async function decorated(workbook: Workbook, sheet: Worksheet): Promise<Buffer> {
+/** Formats, drop-downs, help on the headers and a frozen header row for a sheet of bulk columns. @returns the bytes of the workbook */
+export async function finishBulkSheet(workbook: Workbook, sheet: Worksheet): Promise<Buffer> {
   const texts: string[] = [];
   sheet.getRow(1).eachCell((cell, index) => {
     texts[index] = cell.text;

@@ -10,6 +10,7 @@ import { addCredentialsCommand } from './commands/exporters/credentials';
 import { addDoctorCommand } from './commands/operations/doctor';
 import { addExporterCommands } from './commands/exporters/exporters';
 import { addExtractCommand } from './commands/documents/extract';
+import { addProposeCommand } from './commands/documents/propose';
 import { addFileCommand } from './commands/filings/file';
 import { addFilingCommands } from './commands/filings/filings';
 import { addIrmsCommand } from './commands/exporters/irms';
@@ -147,6 +148,7 @@ const COMMANDS: readonly ((program: Command, bind: Bind) => void)[] = [
   addVaultCommand,
   addDoctorCommand,
   addLedgerCommands,
+  addProposeCommand,
   addExtractCommand,
   addSandboxCommand,
   addCodecServerCommand,

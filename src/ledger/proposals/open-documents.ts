@@ -1,0 +1,115 @@
+import { filingDateFromIso } from '../../domain/dates';
+import type { Mapping } from '../../domain/filing/mapping';
+import type { Queryable } from '../pool';
+
+/** A document of an exporter as its invoice list or its filed rows have it, with what is open of it. */
+export interface LedgerDocument {
+  number: string;
+  /** DDMMYYYY. */
+  date: string;
+  currency: string;
+  value: string;
+  /** The value less what live rows map and what certificates that are none of our rows' are over; may be 0 or less. */
+  open: string;
+  uploadType: number | null;
+  buyer: string | null;
+  /** The row that was filed for it last; null for one that stands in the invoice list alone. */
+  filed: { reference: string; mapping: Mapping } | null;
+}
+
+/**
+ * The documents of an exporter's party from its invoice list (`ebrc invoices import`) and from its filings; the list stands
+ * above what rows say.
+ */
+export async function ledgerDocuments(db: Queryable, exporterId: string): Promise<LedgerDocument[]> {
+  const { rows } = await db.query<
+    Omit<LedgerDocument, 'filed'> & { reference: string | null; mapping: Mapping | null }
+  >(
+    `WITH party AS (SELECT party_id FROM exporters WHERE lower(exporter_id) = lower($1)),
+     filed AS (
+       SELECT r.match_key::jsonb->>0 AS key, to_date(r.match_key::jsonb->>1, 'DDMMYYYY') AS dated, r.mapping, f.reference, f.made_at,
+              r.live, r.mapped_amount
+         FROM filing_rows r JOIN filings f USING (filing_id)
+        WHERE r.party_id = (SELECT party_id FROM party) AND r.match_key IS NOT NULL),
+     last AS (SELECT DISTINCT ON (key, dated) key, dated, mapping, reference FROM filed ORDER BY key, dated, made_at DESC),
+     listed AS (
+       SELECT DISTINCT ON (i.document_key, i.document_date) i.document_key AS key, i.document_date AS dated, i.document_no, i.document_type,
+              upper(i.currency) AS currency, i.amount, i.buyer
+         FROM invoices i JOIN exporters e USING (exporter_id)
+        WHERE e.party_id = (SELECT party_id FROM party) ORDER BY i.document_key, i.document_date, i.imported_at DESC),
+     taken AS (
+       SELECT key, dated, sum(amount) AS amount FROM (
+         SELECT key, dated, mapped_amount AS amount FROM filed WHERE live
+         UNION ALL
+         SELECT c.match_key::jsonb->>0, to_date(c.match_key::jsonb->>1, 'DDMMYYYY'), c.amount
+           FROM certificates c
+          WHERE c.party_id = (SELECT party_id FROM party) AND c.match_key IS NOT NULL AND c.filing_id IS NULL) t
+        GROUP BY key, dated)
+     SELECT coalesce(i.document_no, l.mapping->>'sbCumInvoiceNumber') AS number, to_char(dated, 'YYYY-MM-DD') AS date,
+            coalesce(i.currency, upper(l.mapping->>'sbCumInvoiceFCC')) AS currency,
+            coalesce(i.amount, (l.mapping->>'sbCumInvoiceValueinFCC')::numeric)::text AS value,
+            (coalesce(i.amount, (l.mapping->>'sbCumInvoiceValueinFCC')::numeric) - coalesce(t.amount, 0))::text AS open,
+            coalesce(i.document_type, (l.mapping->>'uploadType')::int) AS "uploadType", i.buyer, l.reference, l.mapping
+       FROM listed i FULL JOIN last l USING (key, dated) LEFT JOIN taken t USING (key, dated)
+      ORDER BY dated, number`,
+    [exporterId],
+  );
+  return rows.map(({ reference, mapping, date, ...row }) => ({
+    ...row,
+    date: filingDateFromIso(date),
+    filed: mapping && reference !== null ? { reference, mapping } : null,
+  }));
+}
+
+/** The port that the exporter's last row of each upload type named. */
+export async function lastPorts(
+  db: Queryable,
+  exporterId: string,
+): Promise<Map<number, { port: string; reference: string }>> {
+  const { rows } = await db.query<{ type: number; port: string; reference: string }>(
+    `SELECT DISTINCT ON (type) (r.mapping->>'uploadType')::int AS type, r.mapping->>'portCode' AS port, f.reference
+       FROM filing_rows r JOIN filings f USING (filing_id)
+      WHERE r.party_id = (SELECT party_id FROM exporters WHERE lower(exporter_id) = lower($1)) AND r.mapping->>'portCode' <> ''
+      ORDER BY type, f.made_at DESC, r.position`,
+    [exporterId],
+  );
+  return new Map(rows.map(({ type, port, reference }) => [type, { port, reference }]));
+}
+
+/** Fields of an IRM that the specification names (spec: "Saved IRM record"); any other text may be a remark. */
+const NAMED = [
+  ...[
+    'id',
+    'irmNumber',
+    'irmIssueDate',
+    'irmStatus',
+    'ifscCode',
+    'remittanceAdCode',
+    'remittanceDate',
+    'remittanceFCC',
+  ],
+  ...['iecCode', 'panNumber', 'remitterName', 'remitterCountry', 'purposeOfRemittance', 'subjectType', 'userId'],
+  ...['platformCustomerId', 'createdAt', 'updatedAt'],
+];
+
+/** Texts of the exporter's IRM records that the specification does not name, by {@link remarksKey}. */
+export async function irmRemarks(db: Queryable, exporterId: string): Promise<Map<string, string>> {
+  const { rows } = await db.query<{ irmNumber: string; adCode: string; issueDate: string; remarks: string }>(
+    `SELECT irm_number AS "irmNumber", ad_code AS "adCode", issue_date AS "issueDate", string_agg(t.value #>> '{}', ' ') AS remarks
+       FROM irms, jsonb_each(record) AS t
+      WHERE exporter_id = $1 AND jsonb_typeof(t.value) = 'string' AND t.key <> ALL($2)
+      GROUP BY irm_number, ad_code, ifsc_code, issue_date`,
+    [exporterId, NAMED],
+  );
+  return new Map(rows.map((row) => [remarksKey(row), row.remarks]));
+}
+
+export const remarksKey = ({
+  irmNumber,
+  adCode,
+  issueDate,
+}: {
+  irmNumber: string;
+  adCode: string;
+  issueDate: string;
+}) => JSON.stringify([irmNumber, adCode, issueDate]);

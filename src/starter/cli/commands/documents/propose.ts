@@ -1,0 +1,57 @@
+import { Option, type Command } from 'commander';
+import type { ProposeOutcome } from '../../../proposals/propose';
+import type { Bind } from '../../program';
+import { table } from '../../terminal';
+
+const HELP = `
+Maps what is free of the exporter's remittances to documents that are not yet certified, those of \`ebrc invoices import\` and of filed
+rows, so that the whole is the likeliest: by currency, remitter and buyer, amount within bank charges, the order of dates, document
+numbers in the bank's remarks, purpose and upload type. Colours and notes say what to look at. Nothing is filed.
+
+Example:
+  $ ebrc propose accounts@asha.example -o july.xlsx
+  $ ebrc check july.xlsx --exporter accounts@asha.example`;
+
+interface ProposeOptions {
+  output: string;
+  uploadType?: string;
+}
+
+export function addProposeCommand(program: Command, bind: Bind): void {
+  program
+    .command('propose')
+    .summary('propose which remittance pays for which document')
+    .description('Propose mappings of free balances to open documents, as a workbook to look through and file.')
+    .argument('<exporter>', 'id or e-mail')
+    .requiredOption('-o, --output <FILE.xlsx>', 'where it is written')
+    .addOption(
+      new Option('--upload-type <type>', 'only this type; a filing has one').choices(['101', '102', '103', '104']),
+    )
+    .addHelpText('after', HELP)
+    .action(
+      bind(async (cli, [exporter = ''], { output, uploadType }: ProposeOptions) => {
+        const { proposeMappings } = await import('../../../proposals/propose.js');
+        const { writeOutputFile } = await import('../../../../documents/output-file.js');
+        const { mode } = await cli.config('mode', 'database');
+        const request = { exporter, ...(uploadType !== undefined && { uploadType: Number(uploadType) }) };
+        const { workbook, ...outcome } = await proposeMappings({ pool: await cli.pool(), mode }, request);
+        await writeOutputFile(output, workbook);
+        for (const note of outcome.notes) cli.terminal.note(note);
+        cli.terminal.result({ path: output, ...outcome }, () => textOf(output, outcome));
+      }),
+    );
+}
+
+function textOf(output: string, { proposals, gaps, ok }: Omit<ProposeOutcome, 'workbook'>): string {
+  const rows = proposals.map(({ irmNumber, document, amount, currency, confidence, reasons }) => [
+    irmNumber,
+    document,
+    `${currency} ${amount}`,
+    `${Math.round(confidence * 100)} %`,
+    reasons.join('; '),
+  ]);
+  const left = ok
+    ? 'It passes the check as it is.'
+    : `Before it passes the check, ${gaps.length} cells are to be filled in.`;
+  return `${table(['IRM', 'Document', 'Amount', 'Confidence', 'Why'], rows)}\n${proposals.length} proposals written to ${output}. ${left}`;
+}

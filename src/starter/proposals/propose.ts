@@ -1,0 +1,138 @@
+import type pg from 'pg';
+import { draftRow, gapsOf, type DocumentFacts, type DraftRow } from '../../domain/drafts/cells';
+import { groupBy } from '../../domain/group-by';
+import type { Mode } from '../../domain/names';
+import { propose, type Proposal } from '../../domain/proposals/propose';
+import { writeDraftWorkbook } from '../../workbook/draft';
+import { refusal } from '../errors';
+import { exporterIdOf } from '../exporters/lookup';
+import { checkFile } from '../filings/check';
+import { knownDocuments } from './known-documents';
+import { openIrms } from './open-irms';
+
+export interface ProposeRequest {
+  /** Id or e-mail. */
+  exporter: string;
+  /** Only documents of this type, and those whose type nobody said; a filing has one type. */
+  uploadType?: number;
+}
+
+export interface ProposalView {
+  irmNumber: string;
+  irmAdCode: string;
+  document: string;
+  documentDate: string | null;
+  uploadType: number;
+  amount: string;
+  currency: string;
+  confidence: number;
+  reasons: string[];
+  alternatives: string[];
+}
+
+export interface ProposeOutcome {
+  workbook: Buffer;
+  uploadType: number;
+  proposals: ProposalView[];
+  /** Cells that a person has to fill in before it can be filed; `row` is the Excel row. */
+  gaps: ReturnType<typeof gapsOf>;
+  /** Whether the workbook passes `ebrc check` as it is. */
+  ok: boolean;
+  /** What a person should know of what is not in the workbook. */
+  notes: string[];
+}
+
+/** Rows of one upload. */
+const MOST_ROWS = 999;
+
+/**
+ * Proposes which open balance pays for which open document, as a workbook in the form of the upload template. Documents come
+ * from the invoice list and from filed rows of which something is open. Nothing is filed by it.
+ * @throws RefusedError for an unknown exporter, and where there is nothing to propose
+ */
+export async function proposeMappings(
+  deps: { pool: pg.Pool; mode: Mode },
+  { exporter, uploadType: asked }: ProposeRequest,
+): Promise<ProposeOutcome> {
+  const { pool, mode } = deps;
+  const exporterId = await exporterIdOf(pool, mode, exporter);
+  const irms = await openIrms(pool, exporterId);
+  const known = await knownDocuments(pool, exporterId);
+  const typed = known.map((each) => ({ ...each, uploadType: each.uploadType ?? asked ?? null }));
+  const documents = typed.filter(({ uploadType }) => asked === undefined || uploadType === asked);
+  const { proposals, cut } = propose(irms, documents);
+  const { type, chosen, notes } = choose(proposals, asked);
+  if (cut > 0) notes.push(`${cut} pairs were left out of account because both sides have likelier ones.`);
+  if (chosen.length === 0) throw nothing(irms.length, documents.length, notes);
+  const rows = chosen.slice(0, MOST_ROWS).map((each, index) => rowOf(each, type, index + 1));
+  if (chosen.length > rows.length)
+    notes.push(
+      `${chosen.length - rows.length} proposals do not fit into one workbook; propose again when these are filed.`,
+    );
+  const title = `Proposed mappings of ${exporter}, upload type ${type}. Nothing is filed until you file it.`;
+  const first = await writeDraftWorkbook({ rows, title });
+  const checked = await checkFile(deps, { source: { name: 'proposals.xlsx', bytes: first }, exporter });
+  const findings = [...checked.errors, ...checked.warnings];
+  return {
+    workbook: findings.length > 0 ? await writeDraftWorkbook({ rows, title, findings }) : first,
+    uploadType: type,
+    proposals: chosen.slice(0, MOST_ROWS).map((each) => viewOf(each, type)),
+    gaps: gapsOf(rows),
+    ok: checked.ok,
+    notes,
+  };
+}
+
+/** The proposals of one upload type, the one with the most; a filing has one type. */
+function choose(proposals: readonly Proposal[], asked: number | undefined) {
+  const byType = groupBy(proposals, ({ document }) => String(document.uploadType ?? 'unknown'));
+  const sizes = [...byType].filter(([type]) => type !== 'unknown').sort(([, a], [, b]) => b.length - a.length);
+  const type = asked ?? Number(sizes[0]?.[0] ?? NaN);
+  const notes = [...byType]
+    .filter(([other]) => other !== String(type))
+    .map(([other, left]) =>
+      other === 'unknown'
+        ? `${left.length} proposals are for documents whose upload type nobody said: give --upload-type.`
+        : `${left.length} proposals are for upload type ${other}: --upload-type ${other} gives them.`,
+    );
+  return { type, chosen: byType.get(String(type)) ?? [], notes };
+}
+
+function nothing(irms: number, documents: number, notes: readonly string[]) {
+  const why =
+    irms === 0
+      ? 'no remittance has a free balance (`ebrc irms EXPORTER --refresh` reads them anew)'
+      : documents === 0
+        ? 'no open document is known (`ebrc invoices import FILE` adds them, `ebrc draft` reads PDFs)'
+        : `none of ${irms} remittances suits one of ${documents} documents`;
+  return refusal('nothing_to_propose', [`There is nothing to propose: ${why}.`, ...notes].join(' '));
+}
+
+function rowOf(
+  { irm, document, amount, confidence, reasons, alternatives }: Proposal,
+  type: number,
+  serialNo: number,
+): DraftRow {
+  const facts = document as DocumentFacts;
+  const asked = { uploadType: { value: type, note: 'As asked for.' } };
+  const own = { ...facts, cells: { ...asked, ...facts.cells } };
+  return draftRow({ irm, document: own, amount, confidence, reasons, alternatives }, serialNo);
+}
+
+function viewOf(
+  { irm, document, amount, confidence, reasons, alternatives }: Proposal,
+  uploadType: number,
+): ProposalView {
+  return {
+    irmNumber: irm.irmNumber,
+    irmAdCode: irm.irmAdCode,
+    document: document.number,
+    documentDate: document.date,
+    uploadType,
+    amount,
+    currency: irm.currency,
+    confidence,
+    reasons,
+    alternatives: alternatives.map(({ irmNumber }) => irmNumber),
+  };
+}
