@@ -50,7 +50,9 @@ export async function importSends(
       result.sends += 1;
       if (!result.filings.includes(filingId)) result.filings.push(filingId);
     }
-    await fillGaps(pool, store, { from: seen + 1, to: highest, at });
+    // Whoever marked before the marks were made invalid writes nothing: what it has not counted is given up, up to the last number.
+    const { sendNumber } = await readIdentity(pool);
+    await fillGaps(pool, store, { from: seen + 1, to: readable.length > 0 ? sendNumber : highest, at });
     if (readable.length === 0) return result;
   }
   return result;
@@ -149,7 +151,10 @@ async function importSend(
   return filingId;
 }
 
-/** A number that turns out to be another send's: the attempt that took it can never be written. */
+/**
+ * A number that turns out to be another send's: whoever took it never writes under it. Its attempt is not sent then, unless
+ * another send of it is known.
+ */
 async function giveNumberUp(
   client: Queryable,
   { number, attemptId, at }: { number: number; attemptId: string | null; at: Date },
@@ -159,25 +164,22 @@ async function giveNumberUp(
   if (attemptId === null) return;
   const { rowCount } = await client.query(
     `UPDATE attempts SET state = 'not_sent', reason = 'its send number is another send''s', closed_at = $2
-      WHERE attempt_id = $1 AND state = 'sending'`,
+      WHERE attempt_id = $1 AND state = 'sending' AND NOT EXISTS (SELECT FROM sends WHERE attempt_id = $1)`,
     [attemptId, at],
   );
   if (rowCount) await planAgain(client, attemptId);
 }
 
-/** The attempt is one of unknown outcome, marked by the sender that the store names; an answer that came meanwhile stays. */
+/**
+ * The attempt is one of unknown outcome, marked by the sender that the store names; an answer that came meanwhile stays. An earlier
+ * attempt that is sending stays so too: it may have been sent again since, by a run that did not know of this one.
+ */
 async function bringAttemptBack(
   client: Queryable,
   { record, attemptId, at }: { record: SendRecord; attemptId: string; at: Date },
 ): Promise<void> {
   const { filingId, submission, number } = partsOfAttemptId(attemptId);
   await closeOpenAttempts(client, { filingId, submission, reason: `attempt ${attemptId} had been sent`, at });
-  // Attempts before it were proven not to be sent, in the state that was lost: otherwise it would not have been sent.
-  await client.query(
-    `UPDATE attempts SET state = 'not_sent', reason = $4, closed_at = $5
-      WHERE filing_id = $1 AND submission = $2 AND number < $3 AND state = 'sending'`,
-    [filingId, submission, number, `attempt ${attemptId} was sent after it`, at],
-  );
   await client.query(
     `INSERT INTO attempts AS a (attempt_id, filing_id, submission, number, state, sender, sending_at, reason, late)
      VALUES ($1, $2, $3, $4, 'sending', $5, $6, $7, EXISTS (SELECT FROM attempts o WHERE o.filing_id = $2

@@ -18,6 +18,7 @@ import {
   voidUnsent,
 } from '../../../src/ledger/sends/sends';
 import { markSending } from '../../../src/ledger/submissions/sending-mark';
+import { gate } from '../../support/gate';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 import { attemptSteps } from '../submissions/attempt-support';
 import { knowExporter, minutesLater, move, NOW, open as file, record, rowsOf } from '../filing-support';
@@ -60,6 +61,18 @@ async function sent(attemptId?: string, at = NOW): Promise<Marked> {
   const send = await marked(attemptId);
   expect(await count(send, at)).toBeNull();
   return send;
+}
+/** Counts a send, and stops right before its record is made. */
+function freezeBeforeRecord(send: Marked) {
+  const reached = gate();
+  const woken = gate();
+  const createRecord: typeof store.createRecord = async (...args) => {
+    reached.open();
+    await woken.passed;
+    return store.createRecord(...args);
+  };
+  const counted = countSend(ledger.pool, { ...store, createRecord }, { ...send, at: NOW });
+  return { reached: reached.passed, wake: woken.open, counted };
 }
 const whole = () => assertWhole(ledger.pool, store);
 const restored = () => importSends(ledger.pool, store, { at: minutesLater(60), by: 'ravi' });
@@ -313,6 +326,54 @@ describe('a ledger that was put back to an earlier state', () => {
     expect(await attempts(filingId)).toEqual(['sending']);
     expect(await rows(filingId)).toMatchObject([{ state: 'unknown', live: true }]);
     expect(await count(second)).toMatch(/closed|given up/u);
+  });
+
+  it('leaves an earlier attempt in doubt that was sent again before the later one’s sender woke', async () => {
+    const filingId = await filing();
+    const back = await remember(ledger);
+    await close(await opened(filingId));
+    await marked();
+    const frozen = await marked(await opened(filingId));
+    const { reached, wake, counted } = freezeBeforeRecord(frozen);
+    await reached;
+    await back();
+    const again = await sent(await opened(filingId));
+    expect([again.number, frozen.number]).toEqual([1, 2]);
+    wake();
+    // It makes its record and writes nothing; the record is brought back all the same.
+    await expect(counted).rejects.toThrow(LedgerPutBack);
+    await restored();
+    expect(await attempts(filingId)).toEqual(['sending', 'sending']);
+    expect(await rows(filingId)).toMatchObject([{ state: 'unknown', live: true }]);
+  });
+
+  it('keeps an attempt in doubt whose second number turns out to be another send’s', async () => {
+    const filingId = await filing();
+    const other = await filing();
+    const attemptId = await opened(filingId);
+    const back = await remember(ledger);
+    await sent(attemptId);
+    await sent(await opened(await filing()));
+    await back();
+    await marked(await opened(other));
+    const second = await marked(attemptId);
+    expect(second.number).toBe(2);
+    await restored();
+    expect(await attempts(filingId)).toEqual(['sending']);
+    expect(await rows(filingId)).toMatchObject([{ state: 'unknown', live: true }]);
+  });
+
+  it('proves not to be sent what was marked above its last record and not counted', async () => {
+    const waiting = await filing();
+    const back = await remember(ledger);
+    await sent();
+    await back();
+    await marked();
+    const above = await marked(await opened(waiting));
+    await restored();
+    expect(await attempts(waiting)).toEqual(['not_sent']);
+    expect(await rows(waiting)).toMatchObject([{ state: 'planned', live: true }]);
+    expect(await count(above)).toMatch(/given up/u);
   });
 
   it('keeps an answer that came from the history of a run', async () => {

@@ -1,0 +1,12 @@
+/** Something to wait at until somebody opens it. */
+export interface Gate {
+  passed: Promise<void>;
+  open(): void;
+}
+
+/** A gate that is shut. */
+export function gate(): Gate {
+  let open: () => void = () => undefined;
+  const passed = new Promise<void>((resolve) => (open = resolve));
+  return { passed, open: () => open() };
+}
