@@ -172,7 +172,8 @@ async function giveNumberUp(
 
 /**
  * The attempt is one of unknown outcome, marked by the sender that the store names; an answer that came meanwhile stays. An earlier
- * attempt that is sending stays so too: it may have been sent again since, by a run that did not know of this one.
+ * attempt that is sending stays so too: it may have been sent again since, by a run that did not know of this one. What is waited
+ * for since a mark is waited for since the newest one.
  */
 async function bringAttemptBack(
   client: Queryable,
@@ -184,7 +185,8 @@ async function bringAttemptBack(
     `INSERT INTO attempts AS a (attempt_id, filing_id, submission, number, state, sender, sending_at, reason, late)
      VALUES ($1, $2, $3, $4, 'sending', $5, $6, $7, EXISTS (SELECT FROM attempts o WHERE o.filing_id = $2
        AND o.submission = $3 AND o.attempt_id <> $1 AND o.state <> 'not_sent' AND NOT o.late))
-     ON CONFLICT (attempt_id) DO UPDATE SET state = 'sending', sender = $5, sending_at = $6, reason = $7, late = excluded.late
+     ON CONFLICT (attempt_id) DO UPDATE SET state = 'sending', sender = $5, sending_at = greatest(a.sending_at, $6), reason = $7,
+       late = excluded.late
        WHERE a.state <> 'answered'`,
     [
       attemptId,

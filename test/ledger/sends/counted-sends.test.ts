@@ -347,6 +347,19 @@ describe('a ledger that was put back to an earlier state', () => {
     expect(await rows(filingId)).toMatchObject([{ state: 'unknown', live: true }]);
   });
 
+  it('counts what is waited for from the newest mark of an attempt', async () => {
+    const attemptId = await opened(await filing());
+    const back = await remember(ledger);
+    await sent(attemptId);
+    await back();
+    await mark(await opened(await filing()));
+    await withTransaction(ledger.pool, (client) =>
+      markSending(client, { attemptId, sender: sender(), payloadHash: 'hash', at: minutesLater(30) }),
+    );
+    await restored();
+    expect((await judge(attemptId)).markedAt).toBe(minutesLater(30).getTime());
+  });
+
   it('keeps an attempt in doubt whose second number turns out to be another send’s', async () => {
     const filingId = await filing();
     const other = await filing();
