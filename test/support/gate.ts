@@ -1,7 +1,7 @@
 /** Something to wait at until somebody opens it. */
 export interface Gate {
   passed: Promise<void>;
-  open(): void;
+  open: () => void;
 }
 
 /** A gate that is shut. */

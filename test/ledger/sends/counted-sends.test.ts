@@ -66,10 +66,10 @@ async function sent(attemptId?: string, at = NOW): Promise<Marked> {
 function freezeBeforeRecord(send: Marked) {
   const reached = gate();
   const woken = gate();
-  const createRecord: typeof store.createRecord = async (...args) => {
+  const createRecord = async (name: string, content: Buffer): Promise<boolean> => {
     reached.open();
     await woken.passed;
-    return store.createRecord(...args);
+    return store.createRecord(name, content);
   };
   const counted = countSend(ledger.pool, { ...store, createRecord }, { ...send, at: NOW });
   return { reached: reached.passed, wake: woken.open, counted };
