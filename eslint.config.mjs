@@ -1,38 +1,11 @@
 import tseslint from 'typescript-eslint';
-import importX from 'eslint-plugin-import-x';
-
-/** Layers, lowest first: a file may import from its own layer and from the layers named here, nothing else. */
-const layers = {
-  domain: [],
-  keys: [],
-  ledger: ['domain', 'keys'],
-  documents: ['domain'],
-  workbook: ['domain'],
-  budget: ['domain', 'ledger'],
-  api: ['domain', 'budget'],
-  codec: ['keys'],
-  sandbox: ['domain'],
-  activities: ['api', 'budget', 'ledger', 'documents', 'workbook', 'domain'],
-  // Types alone: see the rule for src/workflows below.
-  workflows: ['activities', 'domain'],
-  reports: ['ledger', 'domain'],
-};
-
-const zones = Object.entries(layers).map(([layer, allowed]) => ({
-  target: `./src/${layer}`,
-  from: './src',
-  except: [layer, ...allowed].map((name) => `./${name}`),
-  message: `src/${layer} may import ${['itself', ...allowed].join(', ')} only: see docs/how-it-works.md.`,
-}));
 
 export default tseslint.config(
   { ignores: ['dist/**', 'node_modules/**', 'documents/**', '.state/**', 'coverage/**'] },
   {
     files: ['**/*.ts'],
     extends: [...tseslint.configs.recommendedTypeChecked],
-    plugins: { 'import-x': importX },
     languageOptions: { parserOptions: { project: './tsconfig.json' } },
-    settings: { 'import-x/resolver': { node: { extensions: ['.ts', '.js'] } } },
     rules: {
       '@typescript-eslint/no-floating-promises': 'error',
       '@typescript-eslint/no-misused-promises': 'error',
@@ -40,8 +13,6 @@ export default tseslint.config(
       '@typescript-eslint/consistent-type-imports': 'error',
       '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
       'no-console': 'error',
-      'import-x/no-restricted-paths': ['error', { zones }],
-      'import-x/no-cycle': 'error',
       'max-lines': ['error', { max: 300, skipBlankLines: true, skipComments: true }],
     },
   },

@@ -84,7 +84,7 @@ export async function fileOnceMore(client: EbrcClient, filing: PlannedFiling): P
 
 /** One command, given again while the servers are away; the reference makes that safe. */
 async function file(client: EbrcClient, filing: PlannedFiling, reference: string, deadline: number): Promise<Filed> {
-  return patiently(deadline, async () => {
+  return retryUntilFixed(deadline, async () => {
     try {
       const { message, exporter, channel } = filing;
       const request = { source: { message }, exporter: exporter.email, reference, channel, madeBy: 'chaos' };
@@ -98,9 +98,9 @@ async function file(client: EbrcClient, filing: PlannedFiling, reference: string
 }
 
 const showing = (client: EbrcClient, reference: string, deadline: number) =>
-  patiently(deadline, () => client.show(reference));
+  retryUntilFixed(deadline, () => client.show(reference));
 
-async function patiently<T>(deadline: number, work: () => Promise<T>): Promise<T> {
+async function retryUntilFixed<T>(deadline: number, work: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
       return await work();

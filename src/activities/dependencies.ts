@@ -2,12 +2,13 @@ import type { Client } from '@temporalio/client';
 import type pg from 'pg';
 import type { Logger } from 'pino';
 import type { FilingApi } from '../api/client-types';
+import type { ExtractionApi } from '../api/endpoints/extraction';
 import type { DocumentStore } from '../documents/document-store';
 import type { Mode } from '../domain/names';
+import type { Pace } from '../ledger/extraction/pace';
 import type { Vault } from '../ledger/vault/vault';
 import type { Workbooks } from '../workbook/workbooks';
 import type { Queueing } from './filings/channel';
-import type { ExtractionDependencies } from './extraction/extraction';
 
 /** The settings that a filing lives by; they go into its history, so that a replay sees what the first run saw. */
 export interface WorkerSettings {
@@ -18,6 +19,16 @@ export interface WorkerSettings {
   pollFirstMs: number;
   pollMinMs: number;
   pollMaxMs: number;
+}
+
+/** What a worker with an extraction service has; without it every extraction is refused as extraction_unconfigured. */
+export interface ExtractionDependencies {
+  api: ExtractionApi;
+  /** Address and version word: answers are kept by it. */
+  service: string;
+  /** Hash of the address and the key: a failure that they are to blame for is kept no longer than they are. */
+  access: string;
+  pace: Pace;
 }
 
 /** Everything that activities need, built once in `worker.ts`; tests pass their own. */

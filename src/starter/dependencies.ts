@@ -1,8 +1,19 @@
+import type pg from 'pg';
+import type { Mode } from '../domain/names';
 import type { Client } from '@temporalio/client';
 import type { FilingApi } from '../api/client-types';
 import type { DocumentStore } from '../documents/document-store';
 import type { Vault } from '../ledger/vault/vault';
-import type { EbrcReaderDependencies } from './reader';
+
+/** What reading needs: no Temporal server, no API key and no encryption key. */
+export interface EbrcReaderDependencies {
+  /** The ledger: the database that the workers use. */
+  pool: pg.Pool;
+  /** The document store that the workers use. */
+  documents: Pick<DocumentStore, 'pathOf'>;
+  /** test for a `dev_` key, live for a `prod_` key; the mode of the workers' key. */
+  mode: Mode;
+}
 
 /** What the typed client stands on. All of it is opened, and closed, by the caller. */
 export interface EbrcClientDependencies extends EbrcReaderDependencies {

@@ -1,13 +1,11 @@
-import type pg from 'pg';
-import type { DocumentStore } from '../documents/document-store';
 import type { FilingView } from '../domain/contracts';
-import type { Mode } from '../domain/names';
 import { holdsOn } from '../ledger/rows/balance-reservation';
 import { listCertificates, type CertificateView } from '../ledger/certificates/certificates';
 import { getExporter, listExporters } from '../ledger/exporters/exporters';
 import { listFilingViews, readFilingView, type FilingSummary } from '../ledger/filings/filing-view';
 import { listIrms } from '../ledger/exporters/irms';
 import { RefusedError } from './errors';
+import type { EbrcReaderDependencies } from './dependencies';
 import { exporterIdOf } from './exporters/lookup';
 import { exporterView, irmView, type ExporterView, type IrmView } from './exporters/views';
 import { filingOf, withPaths } from './filings/lookup';
@@ -20,16 +18,6 @@ export interface ListFilter {
   exporter?: string;
   /** Only filings that somebody should look at. */
   attention?: boolean;
-}
-
-/** What reading needs: no Temporal server, no API key and no encryption key. */
-export interface EbrcReaderDependencies {
-  /** The ledger: the database that the workers use. */
-  pool: pg.Pool;
-  /** The document store that the workers use. */
-  documents: Pick<DocumentStore, 'pathOf'>;
-  /** test for a `dev_` key, live for a `prod_` key; the mode of the workers' key. */
-  mode: Mode;
 }
 
 /** What the ledger holds, read only. */

@@ -13,7 +13,7 @@ import { ExporterStory } from './exporter/exporter-progress';
 import { credentialsRenewedSignal, exporterQuery, submitCredentialsUpdate } from './messages';
 import { makeReady } from './filing/make-ready';
 import { needInput } from './need-input';
-import { patiently } from './exporter/patiently';
+import { retryUntilFixed } from './exporter/retry-until-fixed';
 
 /** A waiting onboarding may wait for months; it goes on in a new run well before its history is long. */
 const LONG_HISTORY = 2_000;
@@ -92,7 +92,7 @@ async function createOrAdopt(
   const result =
     checked.outcome === 'refused'
       ? checked
-      : await patiently(story, { beforeWait }, () =>
+      : await retryUntilFixed(story, { beforeWait }, () =>
           calls('api', { summary: 'Create or adopt the client', rateClass: 'api' }).createExporter({ input }),
         );
   if (result.outcome === 'refused') {

@@ -9,7 +9,7 @@ import { ExporterStory } from './exporter/exporter-progress';
 import { readFailure } from './failures';
 import { exporterQuery, submitCredentialsUpdate } from './messages';
 import { needInput } from './need-input';
-import { patiently } from './exporter/patiently';
+import { retryUntilFixed } from './exporter/retry-until-fixed';
 
 /** A start without a submission is a mistake of the caller's; the workflow does not stay for ever. */
 const FIRST_SUBMISSION_WITHIN = '5m';
@@ -98,7 +98,7 @@ const NOTHING_SUBMITTED: Outcome = {
 async function checkOne(context: Context, submission: Submission): Promise<Outcome> {
   const { story, exporterId, beforeWait } = context;
   const readExporter = () =>
-    patiently(story, { beforeWait, expected: UNKNOWN_CLIENT }, () =>
+    retryUntilFixed(story, { beforeWait, expected: UNKNOWN_CLIENT }, () =>
       calls('api', { summary: 'Read the client', rateClass: 'api', exporterId }).adoptExporter({ exporterId }),
     );
   try {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type pg from 'pg';
-import type { Extraction, ExtractionApi } from '../../api/endpoints/extraction';
+import type { Extraction } from '../../api/endpoints/extraction';
 import { ApiError } from '../../api/errors/api-error';
 import { callTimeoutMs } from '../../domain/service/operations';
 import type { ErrorKind } from '../../domain/service/error-kinds';
@@ -22,18 +22,8 @@ import {
 import { leavePlace, noteTrouble, takePlace, type Pace, type Trouble } from '../../ledger/extraction/pace';
 import { failureOf, notYet, refusal } from '../application-failure';
 import { withHeartbeat } from '../call-context';
-import type { ActivityDependencies } from '../dependencies';
+import type { ActivityDependencies, ExtractionDependencies } from '../dependencies';
 import { keepTrying } from '../keep-trying';
-
-/** What a worker with an extraction service has; without it every extraction is refused as extraction_unconfigured. */
-export interface ExtractionDependencies {
-  api: ExtractionApi;
-  /** Address and version word: answers are kept by it. */
-  service: string;
-  /** Hash of the address and the key: a failure that they are to blame for is kept no longer than they are. */
-  access: string;
-  pace: Pace;
-}
 
 export interface OpenedExtraction {
   /** What is wrong with the input; nothing else is set then. */

@@ -132,3 +132,10 @@ export function endOf(rows: readonly RowState[]): 'certified' | 'partly_certifie
   if (certified === rows.length) return 'certified';
   return certified > 0 ? 'partly_certified' : 'rejected';
 }
+
+/**
+ * How far a submission is. `planned`: nothing is at the service. `acknowledged`: a request id is known. `settled`: an
+ * unknown outcome was settled by certificates. `terminal`: the authority accounted for every record. `released`: refused,
+ * nothing of it was accepted.
+ */
+export type SubmissionState = 'planned' | 'acknowledged' | 'terminal' | 'settled' | 'released';

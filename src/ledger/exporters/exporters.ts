@@ -7,9 +7,9 @@ import {
   lockForPartyChange,
   lockPartyChanges,
   partyForNew,
-  type Collision,
   type IecSource,
 } from './parties';
+import type { Collision } from './party-merge';
 import { withTransaction, type Queryable } from '../pool';
 
 /** What of a platform customer the ledger keeps (spec: "Platform customer"); null stands for "not said". */

@@ -1,18 +1,9 @@
 import type { Mode } from '../../domain/names';
-import { movePartyOf } from './party-merge';
+import { movePartyOf, type Collision } from './party-merge';
 import type { Queryable } from '../pool';
 
 /** Who said an exporter's IEC. What its client object says stands above what its IRMs or a status record say. */
 export type IecSource = 'client' | 'irms' | 'status';
-
-/** Two filings that hold one mapping, or one certificate, found when their parties turned out to be one. */
-export interface Collision {
-  filingId: string;
-  row: number;
-  /** The filing that held it first. */
-  besides: string;
-  what: 'mapping' | 'certificate';
-}
 
 interface Party {
   partyId: number;

@@ -1,7 +1,15 @@
 import type { Finding } from '../../domain/rules/finding';
 import { addEvent } from '../filings/filing-progress';
-import type { Collision } from './parties';
 import type { Queryable } from '../pool';
+
+/** Two filings that hold one mapping, or one certificate, found when their parties turned out to be one. */
+export interface Collision {
+  filingId: string;
+  row: number;
+  /** The filing that held it first. */
+  besides: string;
+  what: 'mapping' | 'certificate';
+}
 
 interface Move {
   from: number;

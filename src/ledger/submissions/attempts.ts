@@ -9,7 +9,7 @@ import type { FilingState } from '../../domain/filing/states';
 import { lockFiling } from '../filings/filing-lock';
 import { holderBeside } from '../rows/live-mappings';
 import type { Queryable } from '../pool';
-import type { SubmissionState } from './submissions';
+import type { SubmissionState } from '../../domain/filing/states';
 
 /** Where a submission stands when a run wants to send it. */
 export type OpenedAttempt =

@@ -1,13 +1,7 @@
+import type { SubmissionState } from '../../domain/filing/states';
 import { moveRows } from '../rows/filing-rows';
 import type { Queryable } from '../pool';
 import type { StoredAnswer } from '../../domain/filing/attempt';
-
-/**
- * How far a submission is. `planned`: nothing is at the service. `acknowledged`: a request id is known. `settled`: an
- * unknown outcome was settled by certificates. `terminal`: the authority accounted for every record. `released`: refused,
- * nothing of it was accepted.
- */
-export type SubmissionState = 'planned' | 'acknowledged' | 'terminal' | 'settled' | 'released';
 
 export interface SubmissionRecord {
   submission: number;

@@ -1,4 +1,4 @@
-import type { Rendered } from '../http/delivery';
+import type { Rendered } from '../http/rendered';
 
 /** Harmless once they are gone: what is left of a text is what it was. */
 const HOSTILE = '\u0000\ud800';

@@ -2,15 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Fault } from '../faults/fault-schema';
 import { asNoPdf, asOddPdf, withHostileTexts, withOddEmpties } from '../faults/odd-words';
+import type { Rendered } from './rendered';
 import { type Answer, type Problem, envelope, portalProblem, problem, tooManyRequests } from './problem';
-
-/** An answer in bytes. */
-export interface Rendered {
-  status: number;
-  headers: Record<string, string>;
-  body: Buffer;
-  errorCode: string | null;
-}
 
 export function renderAnswer(answer: Answer, now: number): Rendered {
   if (answer.kind === 'json') return renderJson(answer.status, envelope(answer.data, answer.status, now));

@@ -27,15 +27,8 @@ import { addSchedulesCommand } from './commands/operations/schedules';
 import { addTemplateCommand } from './commands/filings/template';
 import { addVaultCommand } from './commands/operations/vault';
 import { EXIT, UsageError, type ExitCode } from '../errors';
+import type { Bind } from './bind';
 import { createTerminal, type Streams } from './terminal';
-
-/**
- * Turns what a command does into a commander action: `handler` gets the arguments, the options and what to work with, and
- * answers the exit code (0 where it answers nothing).
- */
-export type Bind = <O extends object>(
-  handler: (cli: Cli, args: string[], options: O) => Promise<ExitCode | void>,
-) => (...parameters: unknown[]) => Promise<void>;
 
 const ABOUT = `Files electronic Bank Realization Certificates: onboard an exporter, file its remittances, collect the certificates.
 

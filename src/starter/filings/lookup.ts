@@ -1,7 +1,7 @@
 import type { FilingView } from '../../domain/contracts';
 import { findFiling, type FilingRecord } from '../../ledger/filings/filings';
 import { refusal } from '../errors';
-import type { EbrcReaderDependencies } from '../reader';
+import type { EbrcReaderDependencies } from '../dependencies';
 
 /** The filing behind a FILING argument (id or reference). @throws RefusedError when the ledger holds none */
 export async function filingOf(

@@ -3,7 +3,7 @@ import { acknowledgeFinding as acknowledgeInLedger, listFindings } from '../../l
 import { partyOf } from '../../ledger/reconciliation/parties';
 import { refusal } from '../errors';
 import { exporterIdOf } from '../exporters/lookup';
-import type { EbrcReaderDependencies } from '../reader';
+import type { EbrcReaderDependencies } from '../dependencies';
 
 export interface FindingsRequest {
   /** Id or e-mail; clients with one IEC share their findings. */

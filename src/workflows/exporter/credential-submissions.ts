@@ -2,7 +2,7 @@ import { ApplicationFailure } from '@temporalio/workflow';
 import type { CheckResult } from '../../activities/exporters/credentials';
 import { calls } from '../activity-profiles';
 import type { ExporterStory } from './exporter-progress';
-import { patiently } from './patiently';
+import { retryUntilFixed } from './retry-until-fixed';
 
 export interface Submission {
   credentialsRef: string;
@@ -65,7 +65,7 @@ export async function checkVersion(
 ): Promise<CheckResult> {
   story.tell({ state: 'started', message: 'The portal credentials are being checked.' });
   const about = { summary: `Check credentials, version ${version}`, rateClass: 'credentials', exporterId } as const;
-  const result = await patiently(story, { beforeWait }, () =>
+  const result = await retryUntilFixed(story, { beforeWait }, () =>
     calls('api', about).checkCredentials({ exporterId, version }),
   );
   if (result.outcome === 'validated') {

@@ -8,7 +8,7 @@ import type { collectCertificates } from '../collect-certificates';
 import { readFailure, type ReadFailure } from '../failures';
 import type { FilingRun } from './filing-run';
 import { interruptible } from './interruptible';
-import { orNoted } from './or-noted';
+import { recordFailureAndContinue } from './record-failure';
 import { untilOverdue, type OverdueMark } from './overdue';
 import { pauseOf, throughPauses, waitOut } from './pauses';
 
@@ -76,10 +76,13 @@ export async function end(run: FilingRun, state: FilingState, who?: string): Pro
 async function fetchDetails(run: FilingRun): Promise<boolean> {
   const { filingId, exporterId } = run;
   const about = { summary: 'Fetch the certificate details', rateClass: 'details' as const, exporterId };
-  const found = await orNoted(run, { kind: 'no_details', text: 'The certificate details could not be read' }, () =>
-    throughPauses(run, () =>
-      interruptible(run, () => calls('helpful', about).fetchCertificates({ filingId, exporterId })),
-    ),
+  const found = await recordFailureAndContinue(
+    run,
+    { kind: 'no_details', text: 'The certificate details could not be read' },
+    () =>
+      throughPauses(run, () =>
+        interruptible(run, () => calls('helpful', about).fetchCertificates({ filingId, exporterId })),
+      ),
   );
   if (found === null) return false;
   if (found.problem) await run.note({ kind: 'no_details', text: found.problem });
@@ -170,7 +173,9 @@ function pdfsOverdue(run: FilingRun): OverdueMark {
 async function annotate(run: FilingRun): Promise<void> {
   if (!run.filing?.hasWorkbook) return;
   const { filingId } = run;
-  await orNoted(run, { kind: 'not_annotated', text: 'The errors could not be written into the workbook' }, () =>
-    calls('document', { summary: 'Write the errors into the workbook' }).annotateFiling({ filingId }),
+  await recordFailureAndContinue(
+    run,
+    { kind: 'not_annotated', text: 'The errors could not be written into the workbook' },
+    () => calls('document', { summary: 'Write the errors into the workbook' }).annotateFiling({ filingId }),
   );
 }

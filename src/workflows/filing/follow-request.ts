@@ -9,7 +9,7 @@ import { calls } from '../activity-profiles';
 import { readFailure, type ReadFailure } from '../failures';
 import { FilingMovedOn, type FilingRun } from './filing-run';
 import { interruptible, Interrupted } from './interruptible';
-import { orNoted } from './or-noted';
+import { recordFailureAndContinue } from './record-failure';
 import { untilOverdue } from './overdue';
 import { throughPauses } from './pauses';
 import { adoptSaidRequest } from './request-check';
@@ -120,7 +120,7 @@ async function filledByDetails(run: FilingRun, stage: SubmissionStage): Promise<
 function certificatesOf(run: FilingRun, { submission }: SubmissionStage): Promise<FetchedCertificates | null> {
   const { filingId, exporterId } = run;
   const about = { summary: 'Fill rows from the certificate details', rateClass: 'details' as const, exporterId };
-  return orNoted(run, { kind: 'no_details', text: 'The certificate details could not be read' }, () =>
+  return recordFailureAndContinue(run, { kind: 'no_details', text: 'The certificate details could not be read' }, () =>
     throughPauses(run, () =>
       interruptible(run, () => calls('api', about).fetchCertificates({ filingId, exporterId, submission })),
     ),

@@ -7,7 +7,7 @@ import { calls } from '../activity-profiles';
 import { checkSubmission, checkVersion, type Submissions } from '../exporter/credential-submissions';
 import type { ExporterStory } from '../exporter/exporter-progress';
 import { readFailure } from '../failures';
-import { patiently } from '../exporter/patiently';
+import { retryUntilFixed } from '../exporter/retry-until-fixed';
 
 const MINUTE_MS = 60_000;
 /** Without a submission the exporter is looked at again all the same: it may have been validated elsewhere. */
@@ -73,7 +73,7 @@ export async function makeReady(context: ReadyContext): Promise<void> {
 async function readExporter({ story, beforeWait }: ReadyContext): Promise<Step> {
   const exporterId = idOf(story);
   try {
-    const exporter = await patiently(story, { beforeWait, expected: [UNKNOWN_CLIENT] }, () =>
+    const exporter = await retryUntilFixed(story, { beforeWait, expected: [UNKNOWN_CLIENT] }, () =>
       calls('api', { summary: 'Read the client', rateClass: 'api', exporterId }).readExporter({ exporterId }),
     );
     return { go: 'on', exporter };
@@ -156,10 +156,10 @@ async function refresh({ story, beforeWait }: ReadyContext, exporter: ExporterSt
   story.tell({ state: 'started', activatesAt: null, message: 'API access is open; the IRMs are being read.' });
   const expected: ErrorKind[] = [...CREDENTIAL_KINDS, UNKNOWN_CLIENT, PENDING];
   try {
-    await patiently(story, { beforeWait, expected }, () =>
+    await retryUntilFixed(story, { beforeWait, expected }, () =>
       calls('api', { summary: 'Refresh the IRMs', rateClass: 'irm-refresh', exporterId }).refreshIrms({ exporterId }),
     );
-    const { irmCount } = await patiently(story, { beforeWait, expected: [UNKNOWN_CLIENT] }, () =>
+    const { irmCount } = await retryUntilFixed(story, { beforeWait, expected: [UNKNOWN_CLIENT] }, () =>
       calls('api', { summary: 'Read the IRMs', rateClass: 'api', exporterId }).readIrms({ exporterId }),
     );
     story.tell({ state: 'ready', irmCount });

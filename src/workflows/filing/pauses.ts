@@ -5,7 +5,7 @@ import { ACCESS, delayMs } from '../../domain/service/retry-table';
 import { calls } from '../activity-profiles';
 import { readFailure, type ReadFailure } from '../failures';
 import type { FilingRun } from './filing-run';
-import { orNoted } from './or-noted';
+import { recordFailureAndContinue } from './record-failure';
 
 const LOOK_AGAIN_MS = 15 * 60_000;
 /** Looks after the first one are at least this far apart, whatever time the service names. */
@@ -120,8 +120,10 @@ export async function waitForActivation(run: FilingRun, activatesAt: number | nu
 
 async function readActivation(run: FilingRun): Promise<{ pending: boolean; activatesAt: number | null }> {
   const about = { summary: 'Read the exporter', rateClass: 'api' as const, exporterId: run.exporterId };
-  const exporter = await orNoted(run, { kind: 'exporter_unread', text: 'The exporter could not be read' }, () =>
-    throughPauses(run, () => calls('api', about).readExporter({ exporterId: run.exporterId })),
+  const exporter = await recordFailureAndContinue(
+    run,
+    { kind: 'exporter_unread', text: 'The exporter could not be read' },
+    () => throughPauses(run, () => calls('api', about).readExporter({ exporterId: run.exporterId })),
   );
   // The filing must not end for it: nothing is known of the activation, so it is looked at again.
   if (exporter === null) return { pending: true, activatesAt: null };

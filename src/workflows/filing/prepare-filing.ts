@@ -4,7 +4,7 @@ import type { Finding } from '../../domain/rules/finding';
 import { calls } from '../activity-profiles';
 import type { FilingRun } from './filing-run';
 import { interruptible } from './interruptible';
-import { orNoted } from './or-noted';
+import { recordFailureAndContinue } from './record-failure';
 import { throughPauses, waitForActivation } from './pauses';
 
 /** A balance older than this is read again before it is relied on. */
@@ -44,7 +44,7 @@ export async function prepareFiling(run: FilingRun): Promise<void> {
 /** Reads the balances live. A refresh that does not come about delays nothing: the known balances are used, and it is said. */
 export async function freshenBalances(run: FilingRun): Promise<void> {
   const { exporterId } = run;
-  await orNoted(run, { kind: 'balances_stale', text: 'The IRMs could not be refreshed' }, () =>
+  await recordFailureAndContinue(run, { kind: 'balances_stale', text: 'The IRMs could not be refreshed' }, () =>
     throughPauses(run, () =>
       interruptible(run, async () => {
         const refresh = { summary: 'Refresh the IRMs', rateClass: 'irm-refresh' as const, exporterId };

@@ -1,10 +1,20 @@
 /** What a filing shows of itself in the Temporal UI and in its lists. */
 import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
+import type { ReadSettingsResult } from '../../activities/filings/settings';
+import type { FilingCounts } from '../../domain/contracts';
+import type { FilingState } from '../../domain/filing/states';
 import { markdownText } from '../../domain/text';
-import type { FilingRun } from './filing-run';
 import { searchAttributes } from '../search-attributes';
 
-type Shown = Pick<FilingRun, 'state' | 'attention' | 'counts' | 'requestId' | 'exporterId' | 'settings'>;
+/** What is shown of a run. */
+interface Shown {
+  readonly state: FilingState;
+  readonly attention: string | null;
+  readonly counts: FilingCounts;
+  readonly requestId: string | null;
+  readonly exporterId: string;
+  readonly settings: Pick<ReadSettingsResult, 'mode' | 'searchAttributes'>;
+}
 
 /** Tells where the filing stands, and whether somebody should look. */
 export function showFiling(run: Shown, reference: string | undefined, text: string, needsAttention: boolean): void {

@@ -13,14 +13,10 @@ import { calls } from '../activity-profiles';
 import { readFailure, type ReadFailure } from '../failures';
 import { FilingEnded, type FilingRun } from './filing-run';
 import { onceLedgerIsWhole } from './ledger-waits';
-import { orNoted } from './or-noted';
+import { recordFailureAndContinue } from './record-failure';
 import { pauseOf, throughPauses, waitOut } from './pauses';
 import { FilingRefused, prepareFiling } from './prepare-filing';
-import { settleUnknown } from './settle-unknown';
-
-export interface Attempt {
-  attemptId: string;
-}
+import { settleUnknown, type Attempt } from './unknown-outcome';
 
 type Sent =
   | { verdict: 'answered'; answer: StoredAnswer; attemptId: string }
@@ -122,10 +118,13 @@ async function readCertificatesFirst(run: FilingRun, { until, from }: { until: n
 async function snapshot(run: FilingRun, stage: SubmissionStage): Promise<void> {
   const { filingId, exporterId } = run;
   const about = { summary: 'Note the certificates from before the send', rateClass: 'details' as const, exporterId };
-  await orNoted(run, { kind: 'no_snapshot', text: 'Certificates from before the send could not be read' }, () =>
-    throughPauses(run, () =>
-      calls('beforeSend', about).takeSnapshot({ filingId, submission: stage.submission, exporterId }),
-    ),
+  await recordFailureAndContinue(
+    run,
+    { kind: 'no_snapshot', text: 'Certificates from before the send could not be read' },
+    () =>
+      throughPauses(run, () =>
+        calls('beforeSend', about).takeSnapshot({ filingId, submission: stage.submission, exporterId }),
+      ),
   );
 }
 

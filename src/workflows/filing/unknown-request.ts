@@ -6,7 +6,7 @@ import { calls } from '../activity-profiles';
 import { FilingMovedOn, type FilingRun } from './filing-run';
 import { onceLedgerIsWhole } from './ledger-waits';
 import { FilingRefused } from './prepare-filing';
-import { roundMs } from './settle-unknown';
+import { roundMs } from './unknown-outcome';
 
 interface Looks {
   /** One look at the request's status. */

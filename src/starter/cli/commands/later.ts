@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { UsageError } from '../../errors';
-import type { Bind } from '../program';
+import type { Bind } from '../bind';
 
 /** Commands whose names are fixed and whose work this version does not do; they say so instead of doing nothing. */
 const LATER: readonly { name: string; about: string; instead: string }[] = [

@@ -4,7 +4,7 @@ import type { Explained } from '../../../../domain/extraction/mapping';
 import { EXIT, RefusedError, type ExitCode, type Problem } from '../../../errors';
 import type { ExtractedFile } from '../../../extraction/extract';
 import type { Cli } from '../../context';
-import type { Bind } from '../../program';
+import type { Bind } from '../../bind';
 import { table } from '../../terminal';
 import { durationArgument } from '../options';
 import { mappingOf } from './mapping';

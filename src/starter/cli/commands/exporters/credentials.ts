@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Bind } from '../../program';
+import type { Bind } from '../../bind';
 import { readSecret } from '../../secret-prompt';
 import { exitCodeOfExporter, exporterWaiting, printExporter } from './exporter-output';
 import { byOption } from '../options';

@@ -2,7 +2,7 @@ import { Option, type Command } from 'commander';
 import type { ExporterChange } from '../../../exporters/change';
 import type { ExporterView } from '../../../exporters/views';
 import type { Cli } from '../../context';
-import type { Bind } from '../../program';
+import type { Bind } from '../../bind';
 import { fields, table } from '../../terminal';
 
 interface ChangeOptions {

@@ -3,7 +3,7 @@ import type { RefreshIrmsResult } from '../../../../domain/contracts';
 import { EXIT } from '../../../errors';
 import type { Cli } from '../../context';
 import { dateText } from '../../filing-text';
-import type { Bind } from '../../program';
+import type { Bind } from '../../bind';
 import { table } from '../../terminal';
 
 export function addIrmsCommand(program: Command, bind: Bind): void {

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { EXIT, UsageError, type ExitCode } from '../../../errors';
 import type { RowOutcome } from '../../../exporters/onboard-list';
 import type { Cli } from '../../context';
-import type { Bind } from '../../program';
+import type { Bind } from '../../bind';
 import { readSecret } from '../../secret-prompt';
 import { table } from '../../terminal';
 import { exitCodeOfExporter, exporterWaiting, printExporter } from './exporter-output';

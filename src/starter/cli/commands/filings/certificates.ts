@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { dateText } from '../../filing-text';
-import type { Bind } from '../../program';
+import type { Bind } from '../../bind';
 import { table } from '../../terminal';
 
 export function addCertificateCommands(program: Command, bind: Bind): void {

@@ -5,7 +5,7 @@ import type { CheckLedger } from '../../../filings/check';
 import type { SheetColumn, SheetColumns } from '../../../filings/read-file';
 import type { Cli } from '../../context';
 import { describeProblems } from '../../problem-text';
-import type { Bind } from '../../program';
+import type { Bind } from '../../bind';
 import { allowDuplicateOption } from '../options';
 
 interface CheckOptions {

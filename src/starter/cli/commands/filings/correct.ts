@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { PermittedDuplicate } from '../../../../domain/rules/duplicates';
-import type { Bind } from '../../program';
+import type { Bind } from '../../bind';
 import { allowDuplicateOption, byOption, channelOption, printOutcome, waiting } from '../options';
 
 interface CorrectOptions {

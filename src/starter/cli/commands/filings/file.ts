@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander';
 import { UPLOAD_TYPES } from '../../../../domain/rules/upload-type';
 import type { PermittedDuplicate } from '../../../../domain/rules/duplicates';
-import type { Bind } from '../../program';
+import type { Bind } from '../../bind';
 import { allowDuplicateOption, byOption, channelOption, printOutcome, waiting } from '../options';
 
 interface FileOptions {

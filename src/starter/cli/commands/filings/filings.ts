@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander';
 import { FILING_STATES } from '../../../../domain/filing/states';
 import { filingsTable, filingText } from '../../filing-text';
-import type { Bind } from '../../program';
+import type { Bind } from '../../bind';
 
 interface ListOptions {
   state?: string;

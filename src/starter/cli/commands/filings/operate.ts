@@ -1,6 +1,6 @@
 import { Option, type Command } from 'commander';
 import { UsageError } from '../../../errors';
-import type { Bind } from '../../program';
+import type { Bind } from '../../bind';
 import { byOption, printOutcome, waiting } from '../options';
 
 interface OperatorOptions {

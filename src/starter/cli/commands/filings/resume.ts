@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { ResumedRun } from '../../../filings/resume';
 import { UsageError } from '../../../errors';
-import type { Bind } from '../../program';
+import type { Bind } from '../../bind';
 import { table } from '../../terminal';
 
 /** `resume`: lets filings go on whose workflow somebody ended. */

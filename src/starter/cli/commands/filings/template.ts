@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Bind } from '../../program';
+import type { Bind } from '../../bind';
 
 const HELP = `
 The service's own template with the exporter's IRMs filled in, and drop-downs, formats and help added. Where the service cannot

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Cli } from '../../context';
 import { UsageError } from '../../../errors';
-import type { Bind } from '../../program';
+import type { Bind } from '../../bind';
 import { portArgument, stopSignal } from '../options';
 
 interface Flags {

@@ -2,7 +2,7 @@ import { Option, type Command } from 'commander';
 import { FINDING_KINDS, type FindingKind, type FindingView } from '../../../../domain/reconciliation/reconciliation';
 import type { ReconcileOutcome } from '../../../reconciliation/reconcile';
 import { UsageError } from '../../../errors';
-import type { Bind } from '../../program';
+import type { Bind } from '../../bind';
 import { fields, table } from '../../terminal';
 import { byOption } from '../options';
 

@@ -3,7 +3,7 @@ import type { Sandbox } from '../../../../sandbox/sandbox';
 import type { SandboxOptions } from '../../../../sandbox/options';
 import type { Cli } from '../../context';
 import { firstLine, UsageError } from '../../../errors';
-import type { Bind } from '../../program';
+import type { Bind } from '../../bind';
 import { fields } from '../../terminal';
 import { durationArgument, portArgument, stopSignal } from '../options';
 

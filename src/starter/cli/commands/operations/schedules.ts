@@ -1,7 +1,7 @@
 import { Argument, type Command } from 'commander';
 import type { ScheduleView } from '../../../schedules/operations';
 import type { Cli } from '../../context';
-import type { Bind } from '../../program';
+import type { Bind } from '../../bind';
 import { table } from '../../terminal';
 
 const HELP = `

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { RotationResult } from '../../../../ledger/vault/vault';
 import { EXIT } from '../../../errors';
-import type { Bind } from '../../program';
+import type { Bind } from '../../bind';
 import { table } from '../../terminal';
 
 const HELP = `

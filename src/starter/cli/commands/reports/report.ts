@@ -1,6 +1,6 @@
 import { Argument, Option, type Command } from 'commander';
 import type { ReportKind, ReportOutcome } from '../../../reports/report';
-import type { Bind } from '../../program';
+import type { Bind } from '../../bind';
 import { table } from '../../terminal';
 
 const HELP = `

@@ -7,7 +7,7 @@ import type { FilingRun } from './filing-run';
  * back. That goes for every failure, also a worker that was lost again and again, a database that is away, and a defect of ours: what
  * only helps never ends a filing. Only what the workflow itself throws comes through, such as the end of a filing that is given up.
  */
-export async function orNoted<T>(
+export async function recordFailureAndContinue<T>(
   run: FilingRun,
   { kind, text }: { kind: string; text: string },
   call: () => Promise<T>,

@@ -1,14 +1,37 @@
 /** A submission whose answer was lost: evidence is gathered, nothing is guessed, and a person is asked in the end. */
 import { continueAsNew, workflowInfo } from '@temporalio/workflow';
 import type { SubmissionStage } from '../../activities/filings/open-filing';
-import type { AttemptReading } from '../../domain/filing/attempt';
 import type { Evidence } from '../../activities/filings/settle';
+import type { ResolveArgs } from '../../domain/contracts';
+import type { AttemptReading, StoredAnswer } from '../../domain/filing/attempt';
 import { calls } from '../activity-profiles';
 import { FilingEnded, type FilingRun } from './filing-run';
-import { gather } from './gather-evidence';
+import { interruptible } from './interruptible';
 import { onceLedgerIsWhole } from './ledger-waits';
-import { resolve, type Settled } from './resolve-unknown';
-import type { Attempt } from './submit-filing';
+import { recordFailureAndContinue } from './record-failure';
+import { throughPauses } from './pauses';
+import { freshenBalances } from './prepare-filing';
+import { adoptSaidRequest } from './request-check';
+
+export interface Attempt {
+  attemptId: string;
+}
+
+export type Settled =
+  | { outcome: 'answered'; answer: StoredAnswer; attemptId: string }
+  /** A person found the request. */
+  | { outcome: 'filed'; requestId: string; submittedAt: number }
+  /** Nothing was filed: a person says so, or the worker that held the attempt does, which wrote nothing. */
+  | { outcome: 'resend' }
+  /** Every row has its certificate, or waits for a correction because a person says that it was not filed. */
+  | { outcome: 'settled' };
+
+/** What a person said cannot be so; `settled` where that is known instead. */
+interface Contradicted {
+  outcome: 'contradicted';
+  why: string;
+  settled: Settled | null;
+}
 
 const ROUNDS_IN_WINDOW = 24;
 const SHORTEST_ROUND_MS = 5_000;
@@ -132,4 +155,84 @@ async function notSentAfterAll(run: FilingRun, reason: string | null): Promise<S
   const text = `nothing was sent after all (${reason ?? 'the attempt is closed'})`;
   await run.move('submitting', { kind: 'not_sent', text });
   return { outcome: 'resend' };
+}
+
+/** An attempt whose outcome is unknown, with its mark as it was read before this round. */
+interface AskedAttempt extends Attempt {
+  markedAt: number | null;
+}
+
+/** Carries out what a person said; null when it changes nothing. An answer that cannot be so refuses its update. */
+async function resolve(run: FilingRun, stage: SubmissionStage, attempt: AskedAttempt): Promise<Settled | null> {
+  const resolution = run.resolution;
+  if (!resolution) return null;
+  const { as, by, requestId } = resolution;
+  try {
+    const answered =
+      as === 'filed' && requestId
+        ? await filed(run, attempt, { ...resolution, requestId })
+        : await notFiled(run, stage, attempt, resolution);
+    if (answered.outcome !== 'contradicted') return answered;
+    run.refusedResolution = { args: resolution, message: `${answered.why}.` };
+    const data = { as, requestId: requestId ?? null, attemptId: attempt.attemptId };
+    await run.note({ kind: 'resolve_refused', who: by, text: answered.why, data });
+    return answered.settled;
+  } finally {
+    run.resolution = null;
+  }
+}
+
+async function filed(
+  run: FilingRun,
+  { attemptId }: Attempt,
+  { as, by, note, requestId }: ResolveArgs & { requestId: string },
+): Promise<Settled | Contradicted> {
+  const adopted = await adoptSaidRequest(run, attemptId, { by, requestId });
+  if (adopted.doubt !== null) return { outcome: 'contradicted', why: adopted.doubt, settled: null };
+  await run.move('processing', { kind: 'resolved', who: by, text: note, data: { as, requestId, attemptId } });
+  return { outcome: 'filed', requestId, submittedAt: adopted.submittedAt };
+}
+
+async function notFiled(
+  run: FilingRun,
+  stage: SubmissionStage,
+  attempt: AskedAttempt,
+  { as, by, note, unseen = false }: ResolveArgs,
+): Promise<Settled | Contradicted> {
+  // The last look may be an hour old: what appeared since would be filed a second time.
+  const evidence = await lookForCertificates(run, stage, attempt);
+  if (evidence?.openRows === 0) {
+    const why = 'every row has its certificate by now, so it was filed';
+    return { outcome: 'contradicted', why, settled: { outcome: 'settled' } };
+  }
+  const about = { summary: `Not filed, says ${by}` };
+  const { attemptId, markedAt } = attempt;
+  const lookFailed = evidence?.looked ? null : (evidence?.problem ?? 'its certificates could not be read');
+  const said = await onceLedgerIsWhole(run, () =>
+    calls('ledger', about).closeByPerson({ attemptId, markedAt, by, note, unseen, lookFailed }),
+  );
+  if (said.outcome === 'contradicted') return { outcome: 'contradicted', why: said.why, settled: null };
+  const data = { as, requestId: null, attemptId, unseen };
+  if (said.outcome === 'freed') {
+    await run.note({ kind: 'resolved', who: by, text: note, data: { ...data, freed: said.freed } });
+    return { outcome: 'settled' };
+  }
+  await run.move('submitting', { kind: 'resolved', who: by, text: note, data });
+  return { outcome: 'resend' };
+}
+
+/** One round: live balances, then certificates. */
+async function gather(run: FilingRun, stage: SubmissionStage, attempt: Attempt): Promise<Evidence | null> {
+  await freshenBalances(run);
+  return lookForCertificates(run, stage, attempt);
+}
+
+/** Adopts the certificates that are there. A look that fails is no evidence of anything: null. */
+async function lookForCertificates(run: FilingRun, stage: SubmissionStage, attempt: Attempt): Promise<Evidence | null> {
+  const { filingId, exporterId } = run;
+  const about = { summary: 'Look for certificates of the lost submission', rateClass: 'details' as const, exporterId };
+  const args = { filingId, submission: stage.submission, exporterId, attemptId: attempt.attemptId };
+  return recordFailureAndContinue(run, { kind: 'no_evidence', text: 'No evidence could be gathered' }, () =>
+    throughPauses(run, () => interruptible(run, () => calls('helpful', about).gatherEvidence(args))),
+  );
 }
