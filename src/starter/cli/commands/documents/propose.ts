@@ -1,6 +1,6 @@
 import { Option, type Command } from 'commander';
 import type { ProposeOutcome } from '../../../proposals/propose';
-import type { Bind } from '../../program';
+import type { Bind } from '../../bind';
 import { table } from '../../terminal';
 
 const HELP = `

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { EXIT } from '../../../errors';
-import type { Bind } from '../../program';
+import type { Bind } from '../../bind';
 import { byOption } from '../options';
 
 const HELP = `
