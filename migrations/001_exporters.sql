@@ -1,7 +1,7 @@
 -- Up Migration
 
 -- One row. Every send of a submission takes the next number; the document store has a file for each, which tells a ledger
--- that was put back to an earlier state from one that is whole (docs/decisions/counted-sends.md).
+-- that was put back to an earlier state from one that is whole (docs/decisions/0010-counted-sends.md).
 CREATE TABLE ledger_identity (
   singleton   boolean PRIMARY KEY DEFAULT true CHECK (singleton),
   ledger_id   uuid NOT NULL DEFAULT gen_random_uuid(),

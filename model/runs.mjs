@@ -118,7 +118,7 @@ export const MUTANTS = [...NEEDED, ...TOGETHER];
 
 const questioned = (name, guard, bounds = {}) => ({ ...mutant(name, guard, bounds), expect: 'holds' });
 
-/** Guards whose removal alone breaks nothing within these bounds: docs/decisions/protocol-model.md says why they stay. */
+/** Guards whose removal alone breaks nothing within these bounds: docs/decisions/0011-protocol-model.md says why they stay. */
 export const QUESTIONED = [
   questioned('no-sister-check', 'The mark looks at the sister attempts', person),
   questioned('late-answer-keeps-sister', 'A late acceptance closes an open sister', person),

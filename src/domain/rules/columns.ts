@@ -3,7 +3,7 @@ import { MAPPING_FIELDS } from '../filing/mapping';
 
 /**
  * The 37 columns of the bulk workbook (spec: "Bulk Excel row columns"). The spec names 21 of them; the other 16 are the
- * authority's optional item fields, whose header labels are our reading (docs/decisions/workbook-columns.md).
+ * authority's optional item fields, whose header labels are our reading (docs/decisions/0007-workbook-reading.md).
  */
 
 /** Optional fields that the template has and the JSON items lack: a filled one forces the bulk channel. */
