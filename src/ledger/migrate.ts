@@ -1,8 +1,8 @@
 import { access } from 'node:fs/promises';
 import { runner } from 'node-pg-migrate';
 import type pg from 'pg';
-import { createPool } from './pool';
-import { MIGRATIONS } from './schema-state';
+import { createPool, type Queryable } from './pool';
+import { MIGRATIONS, readSchemaState } from './schema-state';
 
 /** Any fixed number will do, as long as nothing else in this database locks on it. */
 const LOCK = 4_720_118_252_021;
@@ -41,9 +41,15 @@ async function migrateWith(pool: pg.Pool, { folder = MIGRATIONS, log }: MigrateO
   const client = await pool.connect();
   let broken = true;
   try {
+    const { missing, unknown } = folder === MIGRATIONS ? await readSchemaState(client) : UNREAD;
+    // Nothing to do is told without the right to change anything: workers need not own the schema.
+    if (missing.length + unknown.length === 0) {
+      broken = false;
+      return [];
+    }
     await client.query(`SET lock_timeout = '${LOCK_WAIT}'`);
     await client.query('SELECT pg_advisory_lock($1)', [LOCK]);
-    const applied = await runner({
+    const apply = runner({
       dbClient: client,
       dir: folder,
       direction: 'up',
@@ -53,6 +59,10 @@ async function migrateWith(pool: pg.Pool, { folder = MIGRATIONS, log }: MigrateO
       singleTransaction: true,
       logger: quietLogger(),
     });
+    const applied = await apply.catch((error: unknown) => {
+      throw mayNot(error, missing) ?? error;
+    });
+    if (applied.length > 0) await grantRights(client);
     await client.query('SELECT pg_advisory_unlock($1)', [LOCK]);
     await client.query('RESET lock_timeout');
     broken = false;
@@ -63,6 +73,26 @@ async function migrateWith(pool: pg.Pool, { folder = MIGRATIONS, log }: MigrateO
     // After a failure the session still holds the lock: closing it is what lets the next worker in.
     client.release(broken);
   }
+}
+
+/** A folder of migrations that is not the package's is handed to the library as it is. */
+const UNREAD = { missing: ['?'], unknown: [] };
+
+function mayNot(error: unknown, missing: readonly string[]): Error | null {
+  // The library puts its own error around PostgreSQL's in some places, without its code.
+  if (!(error instanceof Error) || !/permission denied|must be owner/.test(error.message)) return null;
+  return new Error(
+    `The ledger lacks migrations (${missing.join(', ')}), and the user of DATABASE_URL may not apply them. ` +
+      'Run: ebrc ledger migrate, with a DATABASE_URL whose user is a member of ebrc_migrate.',
+    { cause: error },
+  );
+}
+
+async function grantRights(client: Queryable): Promise<void> {
+  const { rows } = await client.query<{ there: boolean }>(
+    "SELECT to_regprocedure('grant_ledger_rights()') IS NOT NULL AS there",
+  );
+  if (rows[0]?.there) await client.query('SELECT grant_ledger_rights()');
 }
 
 /** The library prints every statement, and complains that `001` is no timestamp; what went wrong is in the error anyway. */

@@ -38,6 +38,22 @@ export function addLedgerCommands(program: Command, bind: Bind): void {
       }),
     );
   ledger
+    .command('migrate')
+    .description(
+      'Apply the migrations that the ledger lacks. For a DATABASE_URL whose user owns the schema; workers then need not.',
+    )
+    .addHelpText('after', '\nExample:\n  $ DATABASE_URL=postgres://ebrc_migrator@HOST/ebrc ebrc ledger migrate')
+    .action(
+      bind(async (cli) => {
+        const { databaseUrl } = await cli.config('database');
+        const { migrate } = await import('../../../../ledger/migrate.js');
+        const applied = await migrate(databaseUrl);
+        const text = applied.length === 0 ? 'The ledger is up to date.' : `Applied: ${applied.join(', ')}`;
+        cli.terminal.result({ applied }, () => text);
+        return EXIT.done;
+      }),
+    );
+  ledger
     .command('restored')
     .description('Bring back the sends that a restored ledger does not know. May be given again.')
     .addOption(

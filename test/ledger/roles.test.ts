@@ -1,0 +1,110 @@
+/** Logins of the three roles: what each may do, and what none of them may. */
+import { randomBytes } from 'node:crypto';
+import type pg from 'pg';
+import { migrate } from '../../src/ledger/migrate';
+import { createPool } from '../../src/ledger/pool';
+import { createVault } from '../../src/ledger/vault/vault';
+import { ebrc } from '../support/command-line';
+import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/postgres';
+import { knowExporter, move, open, rowsOf } from './filing-support';
+
+type Role = 'ebrc_migrate' | 'ebrc_run' | 'ebrc_read';
+
+let database: TestDatabase;
+const logins: { name: string; admin: pg.Pool }[] = [];
+const pools: pg.Pool[] = [];
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(async () => {
+  await Promise.all(pools.map((pool) => pool.end()));
+  for (const { name, admin } of logins) await admin.query(`DROP OWNED BY ${name}; DROP ROLE ${name}`);
+  await database?.drop();
+});
+
+/** A login that is a member of the role, in a database. @returns its connection string */
+async function login({ url, pool }: TestDatabase, role?: Role): Promise<string> {
+  const name = `login_${randomBytes(5).toString('hex')}`;
+  await pool.query(`CREATE ROLE ${name} LOGIN PASSWORD 'roles'${role ? ` IN ROLE ${role}` : ''}`);
+  logins.push({ name, admin: database.pool });
+  const own = new URL(url);
+  [own.username, own.password] = [name, 'roles'];
+  return own.href;
+}
+
+function connect(url: string): pg.Pool {
+  const pool = createPool({ url, max: 2 });
+  pools.push(pool);
+  return pool;
+}
+
+it('lets a worker work, and change neither the schema nor what is known of it', async () => {
+  const url = await login(database, 'ebrc_run');
+  const pool = connect(url);
+  const ledger = { ...database, pool };
+  expect(await migrate(url)).toEqual([]);
+  await knowExporter(ledger);
+  const filingId = await open(ledger, 'ROLES-1', rowsOf({ mappedIRMAmountFCC: 1 }));
+  await move(ledger, filingId, 'submitting');
+  const vault = createVault({ keys: [{ id: 'k', key: randomBytes(32) }] });
+  const ref = await vault.put(pool, { mode: 'test', workflowId: 'w', username: 'u', password: 'p' });
+  expect(await vault.discard(pool, ref)).toBe(true);
+  await expect(pool.query('CREATE TABLE mine (x int)')).rejects.toThrow('permission denied');
+  await expect(pool.query('ALTER TABLE filings ADD COLUMN x int')).rejects.toThrow('must be owner');
+  await expect(pool.query('DROP TABLE filings CASCADE')).rejects.toThrow('must be owner');
+  await expect(pool.query('DELETE FROM schema_migrations')).rejects.toThrow('permission denied');
+});
+
+it('lets the commands that look work, and write nothing and see no stored password', async () => {
+  const url = await login(database, 'ebrc_read');
+  const env = { DATABASE_URL: url, EBRC_MODE: 'test', EBRC_DOCUMENTS: '/tmp' };
+  for (const args of [
+    ['list'],
+    ['show', 'ROLES-1'],
+    ['exporters'],
+    ['certificates'],
+    ['findings'],
+    ['irms', 'exporter-1'],
+  ]) {
+    const { code, stderr } = await ebrc([...args, '--json'], { env });
+    expect([args, code, stderr]).toEqual([args, 0, stderr]);
+  }
+  const pool = connect(url);
+  await expect(pool.query('SELECT * FROM vault_secrets')).rejects.toThrow('permission denied');
+  await expect(pool.query('UPDATE filings SET note = $1', ['x'])).rejects.toThrow('permission denied');
+});
+
+it('says what to do where a migration is missing and the worker may not apply it', async () => {
+  const empty = await createEmptyDatabase();
+  try {
+    const url = await login(empty, 'ebrc_run');
+    await expect(migrate(url)).rejects.toThrow(/lacks migrations \(001_exporters.*ebrc ledger migrate/s);
+  } finally {
+    await empty.drop();
+  }
+});
+
+it('migrates as the role that owns the ledger, which every other member of it then can too', async () => {
+  const empty = await createEmptyDatabase();
+  try {
+    const url = await login(empty, 'ebrc_migrate');
+    const { username } = new URL(url);
+    await empty.pool.query(`ALTER ROLE ${username} SET role = 'ebrc_migrate'`);
+    await empty.pool.query('GRANT CREATE ON SCHEMA public TO ebrc_migrate');
+    const { code, json } = await ebrc(['ledger', 'migrate', '--json'], { env: { DATABASE_URL: url } });
+    expect([code, json<{ applied: string[] }>().applied]).toEqual([0, expect.arrayContaining(['007_roles'])]);
+    const { rows } = await empty.pool.query(
+      "SELECT DISTINCT tableowner AS owner FROM pg_tables WHERE schemaname = 'public'",
+    );
+    expect(rows).toEqual([{ owner: 'ebrc_migrate' }]);
+    const worker = connect(await login(empty, 'ebrc_run'));
+    expect((await worker.query('SELECT count(*)::int AS n FROM filings')).rows).toEqual([{ n: 0 }]);
+    expect((await ebrc(['ledger', 'migrate', '--json'], { env: { DATABASE_URL: url } })).json()).toEqual({
+      applied: [],
+    });
+  } finally {
+    // Connections of the worker go with it; what its login was given in it has to go before the login.
+    await empty.drop();
+  }
+});
