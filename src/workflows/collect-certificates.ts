@@ -2,7 +2,7 @@
 import { continueAsNew, isCancellation, setCurrentDetails, sleep, workflowInfo } from '@temporalio/workflow';
 import { calls } from './activity-profiles';
 import { readFailure, type ReadFailure } from './failures';
-import { pauseOf } from './filing/pauses';
+import { pauseReasonOf } from '../domain/service/retry-table';
 
 export interface CollectArgs {
   filingId: string;
@@ -48,7 +48,7 @@ export async function collectCertificates({ filingId, exporterId, done = 0 }: Co
 async function downloadAll(numbers: string[], exporterId: string, onArchived: () => void): Promise<ReadFailure | null> {
   const queue = [...numbers];
   let failure: ReadFailure | null = null;
-  const mustStop = () => failure !== null && pauseOf(failure) !== null;
+  const mustStop = () => failure !== null && pauseReasonOf(failure.kind) !== null;
   const lane = async () => {
     for (let next = queue.shift(); next !== undefined && !mustStop(); next = queue.shift()) {
       try {

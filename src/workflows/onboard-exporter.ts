@@ -11,7 +11,7 @@ import { calls } from './activity-profiles';
 import { Submissions, validateSubmission, type Submission } from './exporter/credential-submissions';
 import { ExporterStory } from './exporter/exporter-progress';
 import { credentialsRenewedSignal, exporterQuery, submitCredentialsUpdate } from './messages';
-import { makeReady } from './filing/make-ready';
+import { makeReady } from './exporter/make-ready';
 import { needInput } from './need-input';
 import { retryUntilFixed } from './exporter/retry-until-fixed';
 

@@ -1,15 +1,9 @@
 import { ApiError } from '../../api/errors/api-error';
 import { currentCredentials, markBad } from '../../ledger/vault/credentials';
 import type { ErrorKind } from '../../domain/service/error-kinds';
+import { CREDENTIAL_KINDS } from '../../domain/service/retry-table';
 import type { ActivityDependencies } from '../dependencies';
 import { failureOf, refusal } from '../application-failure';
-
-/** The kinds that say that the stored portal credentials do not work, or that there are none. */
-const CREDENTIAL_KINDS: ReadonlySet<ErrorKind> = new Set([
-  'credentials_invalid',
-  'account_locked',
-  'credentials_missing',
-]);
 
 /** No login was made, so none can lock the account: it is looked at again, somebody may have linked it elsewhere. */
 const NONE_ON_FILE: ErrorKind = 'credentials_missing';
@@ -28,7 +22,7 @@ export async function withCredentials<T>(
   const version = current?.version ?? 0;
   if (current?.state === 'bad' && current.reason !== NONE_ON_FILE) {
     const kind =
-      current.reason && CREDENTIAL_KINDS.has(current.reason as ErrorKind) ? current.reason : 'credentials_invalid';
+      current.reason && CREDENTIAL_KINDS.includes(current.reason as ErrorKind) ? current.reason : 'credentials_invalid';
     throw refusal(
       kind,
       `The portal credentials of exporter ${exporterId} are known to be bad (${kind}); nothing was sent.`,
@@ -40,7 +34,7 @@ export async function withCredentials<T>(
   try {
     return await call();
   } catch (error) {
-    if (!(error instanceof ApiError) || !CREDENTIAL_KINDS.has(error.kind)) throw error;
+    if (!(error instanceof ApiError) || !CREDENTIAL_KINDS.includes(error.kind)) throw error;
     // What the service said is the outcome, whether or not it could be recorded; the next call meets it again.
     if (error.kind !== NONE_ON_FILE) {
       await markBad(pool, exporterId, version, error.kind).catch((cause: unknown) =>

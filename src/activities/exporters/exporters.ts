@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity';
 import { ApiError } from '../../api/errors/api-error';
 import type { CallContext } from '../../api/client-types';
-import type { Customer, UpdateCustomerBody } from '../../api/schemas/customers';
+import type { Customer } from '../../api/schemas/customers';
 import { onboardInput, type OnboardInput } from '../../domain/contracts';
 import { readinessOf, type ExporterReadiness } from '../../domain/exporter/readiness';
 import { findExporter, saveExporter, type ExporterRow } from '../../ledger/exporters/exporters';
@@ -129,20 +129,6 @@ export function createExporterActivities({ api, pool, mode, clock, logger }: Act
     /** The same for an exporter that was onboarded elsewhere, which this ledger does not know yet. */
     async adoptExporter({ exporterId }: { exporterId: string }): Promise<ExporterState> {
       return withHeartbeat(exporterId, async (call) => exporterState(await read(exporterId, call)));
-    },
-
-    /** Changes name, company or address (spec: "PATCH /platform-customers/{id}"); only what is given changes. */
-    async updateExporter({
-      exporterId,
-      patch,
-    }: {
-      exporterId: string;
-      patch: UpdateCustomerBody;
-    }): Promise<ExporterState> {
-      return withHeartbeat(exporterId, async (call) => {
-        const readAt = new Date(clock());
-        return exporterState(await save(await api.updateCustomer(exporterId, patch, call), readAt));
-      });
     },
   };
 }

@@ -1,17 +1,7 @@
-import type { ErrorKind } from '../../domain/service/error-kinds';
+import { KIND_OF_ERROR_CODE, type ErrorKind } from '../../domain/service/error-kinds';
 import { OPERATIONS, OPERATION_NAMES, type Operation } from '../../domain/service/operations';
 import type { ErrorBody } from './error-body';
 import type { TransportError } from '../http/transport-error';
-
-/** Error codes and the kinds they are (spec: "Credential and download errors"). They decide before any status. */
-const BY_ERROR_CODE: Readonly<Record<string, ErrorKind>> = {
-  DGFT_CREDENTIALS_INVALID: 'credentials_invalid',
-  DGFT_ACCOUNT_LOCKED: 'account_locked',
-  DGFT_CREDENTIALS_MISSING: 'credentials_missing',
-  EBRC_NOT_FOUND: 'certificate_not_ready',
-  DGFT_PORTAL_UNAVAILABLE: 'portal_unavailable',
-  DGFT_IP_ACTIVATION_PENDING: 'activation_pending',
-};
 
 const CUSTOMER_ENDPOINTS: readonly Operation[] = [
   'createCustomer',
@@ -118,7 +108,7 @@ function classifySubmission(operation: Operation, status: number, body: ErrorBod
 }
 
 function kindOfAnswer(operation: Operation, status: number, body: ErrorBody): ErrorKind {
-  const coded = body.errorCode === undefined ? undefined : BY_ERROR_CODE[body.errorCode.trim().toUpperCase()];
+  const coded = body.errorCode === undefined ? undefined : KIND_OF_ERROR_CODE[body.errorCode.trim().toUpperCase()];
   if (coded !== undefined) return coded;
   // A code that is new, or none: what the service says of the password is as plain (spec: "Credential and download errors").
   if ((status === 409 || status === 422) && body.requiresPasswordUpdate === true) return 'credentials_invalid';

@@ -49,6 +49,16 @@ export const ERROR_KINDS = {
 
 export type ErrorKind = keyof typeof ERROR_KINDS;
 
+/** Error codes and the kinds they are (spec: "Credential and download errors"). They decide before any status. */
+export const KIND_OF_ERROR_CODE: Readonly<Record<string, ErrorKind>> = {
+  DGFT_CREDENTIALS_INVALID: 'credentials_invalid',
+  DGFT_ACCOUNT_LOCKED: 'account_locked',
+  DGFT_CREDENTIALS_MISSING: 'credentials_missing',
+  EBRC_NOT_FOUND: 'certificate_not_ready',
+  DGFT_PORTAL_UNAVAILABLE: 'portal_unavailable',
+  DGFT_IP_ACTIVATION_PENDING: 'activation_pending',
+};
+
 export const ERROR_KIND_NAMES = Object.keys(ERROR_KINDS) as ErrorKind[];
 
 /** Whether a word (the `type` of a failure that crossed Temporal) is one of the kinds. */

@@ -1,4 +1,4 @@
-import type { ErrorKind } from './error-kinds';
+import { ERROR_KIND_NAMES, type ErrorKind } from './error-kinds';
 import type { Operation } from './operations';
 import { OPERATIONS } from './operations';
 
@@ -148,6 +148,21 @@ export function decide(operation: Operation, kind: ErrorKind): Decision {
   const base = OPERATIONS[operation].submits ? (SUBMISSIONS[kind] ?? READS[kind]) : READS[kind];
   return PER_OPERATION[operation]?.[kind] ?? base;
 }
+
+/** What a call that may be repeated waits for, and who or what ends the wait. */
+export type PauseReason = 'credentials' | 'access' | 'activation';
+
+/** How a failure of `kind` interrupts a filing or an onboarding; null when it is no pause. */
+export function pauseReasonOf(kind: ErrorKind | null): PauseReason | null {
+  const decision = kind === null ? null : READS[kind];
+  if (decision?.action === 'pause') return decision.state === 'needs_credentials' ? 'credentials' : 'access';
+  return decision?.action === 'wait' && decision.until === 'activates_at' ? 'activation' : null;
+}
+
+/** The kinds that say that the stored portal credentials do not work, or that there are none. */
+export const CREDENTIAL_KINDS: readonly ErrorKind[] = ERROR_KIND_NAMES.filter(
+  (kind) => pauseReasonOf(kind) === 'credentials',
+);
 
 /** The pause before repeat number `attempt` (from 1), in ms. */
 export function delayMs(schedule: Schedule, attempt: number): number {

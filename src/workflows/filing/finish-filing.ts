@@ -2,7 +2,7 @@
 import { executeChild, startChild, TemporalFailure, workflowInfo } from '@temporalio/workflow';
 import type { FilingCounts } from '../../domain/contracts';
 import { mayFollow, type FilingState } from '../../domain/filing/states';
-import { ACCESS, delayMs } from '../../domain/service/retry-table';
+import { ACCESS, delayMs, pauseReasonOf } from '../../domain/service/retry-table';
 import { calls } from '../activity-profiles';
 import type { collectCertificates } from '../collect-certificates';
 import { readFailure, type ReadFailure } from '../failures';
@@ -10,7 +10,7 @@ import type { FilingRun } from './filing-run';
 import { interruptible } from './interruptible';
 import { recordFailureAndContinue } from './record-failure';
 import { untilOverdue, type OverdueMark } from './overdue';
-import { pauseOf, throughPauses, waitOut } from './pauses';
+import { throughPauses, waitOut } from './pauses';
 
 /** Details are asked for this often; they add to what the status says, so their absence stops nothing. */
 const DETAIL_ROUNDS = 5;
@@ -106,7 +106,7 @@ async function archivePdfs(run: FilingRun): Promise<void> {
   for (let round = 1; ; round += 1) {
     const failure = await collect(run, round);
     if (!failure) return;
-    if (pauseOf(failure) === null) {
+    if (pauseReasonOf(failure.kind) === null) {
       await run.note({ kind: 'collecting_again', text: failure.message });
       // As with a certificate that is not there yet, an operator who polls more often gets it sooner.
       await run.wait(Math.min(delayMs(ACCESS, round), run.settings.pollMaxMs), 'Collect the certificates again');

@@ -1,7 +1,7 @@
 /** What a filing waits out wherever it is: bad credentials, our own access, activation. */
 import { workflowInfo } from '@temporalio/workflow';
 import type { FilingState } from '../../domain/filing/states';
-import { ACCESS, delayMs } from '../../domain/service/retry-table';
+import { ACCESS, delayMs, pauseReasonOf } from '../../domain/service/retry-table';
 import { calls } from '../activity-profiles';
 import { readFailure, type ReadFailure } from '../failures';
 import type { FilingRun } from './filing-run';
@@ -13,23 +13,6 @@ const ACTIVATION_LOOK_MS = 60_000;
 /** The look comes a little after the time that was named: clocks differ. */
 const AFTER_THE_TIME_MS = 1_000;
 
-/** How a failure interrupts a filing; null when it is not a pause. */
-export function pauseOf(failure: ReadFailure): 'credentials' | 'access' | 'activation' | null {
-  switch (failure.kind) {
-    case 'credentials_invalid':
-    case 'account_locked':
-    case 'credentials_missing':
-      return 'credentials';
-    case 'unauthorized':
-    case 'forbidden':
-      return 'access';
-    case 'activation_pending':
-      return 'activation';
-    default:
-      return null;
-  }
-}
-
 /**
  * Makes a call, waiting out every pause and making it again. Failures that are no pause come through. The filing is back
  * in the state that it was in before the pause.
@@ -40,7 +23,7 @@ export async function throughPauses<T>(run: FilingRun, call: () => Promise<T>): 
       return await call();
     } catch (error) {
       const failure = readFailure(error);
-      if (pauseOf(failure) === null) throw error;
+      if (pauseReasonOf(failure.kind) === null) throw error;
       await waitOut(run, failure);
     }
   }
@@ -50,8 +33,8 @@ export async function throughPauses<T>(run: FilingRun, call: () => Promise<T>): 
 export async function waitOut(run: FilingRun, failure: ReadFailure): Promise<void> {
   const back = run.working;
   const attention = run.attention;
-  if (pauseOf(failure) === 'credentials') await waitForCredentials(run, failure);
-  else if (pauseOf(failure) === 'access') await waitForAccess(run, failure);
+  if (pauseReasonOf(failure.kind) === 'credentials') await waitForCredentials(run, failure);
+  else if (pauseReasonOf(failure.kind) === 'access') await waitForAccess(run, failure);
   else await waitForActivation(run, null);
   await resume(run, back, attention);
 }

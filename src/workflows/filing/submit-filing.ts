@@ -7,14 +7,14 @@ import {
   type AttemptState,
   type StoredAnswer,
 } from '../../domain/filing/attempt';
-import { decide, delayMs } from '../../domain/service/retry-table';
+import { decide, delayMs, pauseReasonOf } from '../../domain/service/retry-table';
 import type { ErrorKind } from '../../domain/service/error-kinds';
 import { calls } from '../activity-profiles';
 import { readFailure, type ReadFailure } from '../failures';
 import { FilingEnded, type FilingRun } from './filing-run';
 import { onceLedgerIsWhole } from './ledger-waits';
 import { recordFailureAndContinue } from './record-failure';
-import { pauseOf, throughPauses, waitOut } from './pauses';
+import { throughPauses, waitOut } from './pauses';
 import { FilingRefused, prepareFiling } from './prepare-filing';
 import { settleUnknown, type Attempt } from './unknown-outcome';
 
@@ -239,7 +239,7 @@ async function notSent(
   { failure, answer }: Extract<Sent, { verdict: 'not_sent' }>,
   failures: number,
 ): Promise<void> {
-  if (pauseOf(failure) !== null) {
+  if (pauseReasonOf(failure.kind) !== null) {
     await waitOut(run, failure);
     return;
   }

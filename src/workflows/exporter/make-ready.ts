@@ -2,19 +2,18 @@ import { condition, workflowInfo } from '@temporalio/workflow';
 import type { CheckResult } from '../../activities/exporters/credentials';
 import type { ExporterState } from '../../activities/exporters/exporters';
 import type { ErrorKind } from '../../domain/service/error-kinds';
-import { overdueDelay, waitForActivation } from '../exporter/activation';
+import { CREDENTIAL_KINDS } from '../../domain/service/retry-table';
+import { overdueDelay, waitForActivation } from './activation';
 import { calls } from '../activity-profiles';
-import { checkSubmission, checkVersion, type Submissions } from '../exporter/credential-submissions';
-import type { ExporterStory } from '../exporter/exporter-progress';
+import { checkSubmission, checkVersion, type Submissions } from './credential-submissions';
+import type { ExporterStory } from './exporter-progress';
 import { readFailure } from '../failures';
-import { retryUntilFixed } from '../exporter/retry-until-fixed';
+import { retryUntilFixed } from './retry-until-fixed';
 
 const MINUTE_MS = 60_000;
 /** Without a submission the exporter is looked at again all the same: it may have been validated elsewhere. */
 const LOOKS_MS = [15, 30, 60, 120, 360].map((minutes) => minutes * MINUTE_MS);
 
-/** Failures of a refresh that mean that the stored portal credentials do not work. */
-const CREDENTIAL_KINDS: readonly ErrorKind[] = ['credentials_invalid', 'account_locked', 'credentials_missing'];
 const UNKNOWN_CLIENT = 'customer_not_found';
 const PENDING = 'activation_pending';
 /** Credentials may be linked elsewhere, so the refresh is tried again at each look. */
