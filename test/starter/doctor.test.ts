@@ -5,12 +5,16 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createDocumentStore } from '../../src/documents/document-store';
+import { sendName } from '../../src/ledger/sends/send-record';
+import { readIdentity } from '../../src/ledger/sends/sends';
 import { createVault } from '../../src/ledger/vault/vault';
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
 import type { CheckResult } from '../../src/starter/doctor/doctor';
 import { clockResult } from '../../src/starter/doctor/finding';
 import { ebrc } from '../support/command-line';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/postgres';
+import { eventually } from '../support/processes';
 import { devServer, type DevServer } from '../support/temporal';
 import { startTestWorker, type TestWorker } from '../support/worker';
 
@@ -44,6 +48,7 @@ beforeAll(async () => {
     EBRC_TASK_QUEUE: worker.taskQueue,
     EBRC_DOCUMENTS: join(folder, 'documents'),
   };
+  expect((await ebrc(['schedules', 'apply', '--json'], { env })).code).toBe(0);
 });
 afterAll(async () => {
   await worker?.close();
@@ -76,7 +81,10 @@ it('finds a healthy installation healthy', async () => {
     'temporal',
     'search attributes',
     'workers',
+    'fairness',
+    'schedules',
     'documents',
+    'sends',
     'service',
     'clock of the service',
   ]);
@@ -95,6 +103,8 @@ it.each<[string, Record<string, string>, RegExp]>([
   ['temporal', { TEMPORAL_NAMESPACE: 'nowhere' }, /nowhere/],
   ['workers', { EBRC_TASK_QUEUE: 'another' }, /no worker polls another/],
   ['documents', { EBRC_DOCUMENTS: '/dev/null/documents' }, /ENOTDIR/],
+  ['configuration', { EBRC_DOCUMENTS: 's3://Bucket' }, /EBRC_DOCUMENTS .* is not the address of a bucket/],
+  ['schedules', { EBRC_MODE: 'test', EBRC_SCHEDULES: '/nowhere/schedules.yaml' }, /schedules\.yaml/],
   ['service', { EBRC_API_URL: 'http://127.0.0.1:9/api/v1' }, /does not answer/],
   ['service', { EBRC_API_KEY: 'dev_unknown' }, /Invalid API key|API key/],
 ])('names what is wrong: %s with %j', async (check, more, message) => {
@@ -140,6 +150,58 @@ it('names missing search attributes', async () => {
   });
   const wrong = await wrongOnes({ TEMPORAL_NAMESPACE: 'bare' });
   expect(wrong.find(({ check }) => check === 'search attributes')?.advice).toContain('--name EbrcState --type Keyword');
+});
+
+it('names a server without fairness, and leaves nothing of its probe running', async () => {
+  const unfair = await devServer({
+    dynamicConfig: { 'matching.enableFairness': false, 'matching.useNewMatcher': false },
+  });
+  try {
+    const wrong = await wrongOnes({ TEMPORAL_ADDRESS: unfair.address });
+    expect(wrong.find(({ check }) => check === 'fairness')).toMatchObject({
+      message: expect.stringMatching(/behind \d+ of another exporter/) as string,
+      advice: expect.stringContaining('matching.enableFairness') as string,
+    });
+    const client = await unfair.client();
+    const running = "WorkflowType = 'ebrcDoctorProbe' AND ExecutionStatus = 'Running'";
+    await eventually(async () => (await client.workflow.count(running)).count === 0);
+  } finally {
+    await unfair.stop();
+  }
+});
+
+it('names schedules that are paused, or were never made', async () => {
+  const client = await server.client();
+  const ids: string[] = [];
+  for await (const { scheduleId } of client.schedule.list()) ids.push(scheduleId);
+  const handle = client.schedule.getHandle(ids[0] ?? '');
+  await handle.pause();
+  expect(await wrongOnes({})).toMatchObject([{ check: 'schedules', message: `paused: ${ids[0]}` }]);
+  await handle.unpause();
+  await ebrc(['schedules', 'delete'], { env });
+  const wrong = await wrongOnes({});
+  await ebrc(['schedules', 'apply'], { env });
+  expect(wrong).toMatchObject([
+    { check: 'schedules', advice: expect.stringContaining('ebrc schedules apply') as string },
+  ]);
+});
+
+it('names a ledger that the document store knows better', async () => {
+  const store = createDocumentStore({ root: join(folder, 'newer') });
+  const { ledgerId } = await readIdentity(database.pool);
+  await store.createRecord(sendName(ledgerId, 7), Buffer.from('{}'));
+  const wrong = await wrongOnes({ EBRC_DOCUMENTS: join(folder, 'newer') });
+  expect(wrong).toMatchObject([{ check: 'sends', message: expect.stringContaining('put back') as string }]);
+});
+
+it('names a server that takes no writes, and a ledger that is newer than this version', async () => {
+  const readOnly = `${database.url}?options=-c%20default_transaction_read_only%3Don`;
+  const wrong = await wrongOnes({ DATABASE_URL: readOnly });
+  expect(wrong.find(({ check }) => check === 'postgresql')?.message).toBe('the server takes no writes');
+  await database.pool.query("INSERT INTO schema_migrations (name, run_on) VALUES ('999_later', now())");
+  const later = await wrongOnes({});
+  await database.pool.query("DELETE FROM schema_migrations WHERE name = '999_later'");
+  expect(later).toMatchObject([{ check: 'schema', message: expect.stringContaining('999_later') as string }]);
 });
 
 it('names a service whose clock is off', async () => {

@@ -2,14 +2,15 @@ import type { FilingApi } from '../../api/client-types';
 import { ConfigError, loadConfig, type Config, type Environment, type Section } from '../../config/config';
 import { documentsCheck } from './documents-check';
 import { wrong, fine, type CheckResult } from './finding';
-import { ledgerChecks } from './ledger-checks';
+import { ledgerChecks, sendsCheck } from './ledger-checks';
 import { serviceChecks } from './service-checks';
 import { temporalChecks } from './temporal-checks';
 
 export type { CheckResult } from './finding';
 
 /**
- * Looks at everything that a worker needs, changes nothing but a probe in the documents folder, and goes on past what is wrong. Costs one
+ * Looks at everything that a worker needs, changes nothing but probes (in the document store, and workflows on a queue of their own that are
+ * terminated again), and goes on past what is wrong. Costs one
  * call of the service's 100 a minute.
  * @param api the service, within the budget that the workers share
  */
@@ -19,15 +20,20 @@ export async function examine(env: Environment | undefined, api: () => Promise<F
   const temporal = part(env, 'temporal');
   const { apiUrl } = part(env, 'api') ?? {};
   const { documents } = part(env, 'documents') ?? {};
+  const { mode } = part(env, 'mode') ?? {};
+  const { schedules } = part(env, 'schedules') ?? {};
+  const planned = mode && schedules ? { mode, schedules } : undefined;
   const ledger = databaseUrl === undefined ? [] : await ledgerChecks(databaseUrl, encryption);
   const links = await Promise.all([
-    temporal === undefined ? [] : temporalChecks(temporal),
+    temporal === undefined ? [] : temporalChecks(temporal, planned),
     documents === undefined ? [] : documentsCheck(documents).then((result) => [result]),
   ]);
   // The budget is in the ledger: no call is made without it, and an empty ledger is not filled for it.
   const counted = ledger.length > 0 && ledger.every(({ ok, check }) => ok || check === 'vault keys');
+  const stored = links.flat().some(({ check, ok }) => check === 'documents' && ok);
+  const sends = counted && stored && databaseUrl && documents ? [await sendsCheck(databaseUrl, documents)] : [];
   const service = apiUrl === undefined ? [] : await serviceChecks(apiUrl, counted ? api : null);
-  return [...configurationChecks(env), ...ledger, ...links.flat(), ...service];
+  return [...configurationChecks(env), ...ledger, ...links.flat(), ...sends, ...service];
 }
 
 /** A part of the configuration; nothing where it cannot be used, which `configuration` says. */

@@ -2,6 +2,8 @@ import type pg from 'pg';
 import type { EncryptionKey } from '../../keys/sub-keys';
 import { keysOfVault, readServerState, tablesWithoutRights } from '../../ledger/diagnosis';
 import { readSchemaState } from '../../ledger/schema-state';
+import { readLedgerStatus } from '../../ledger/sends/ledger-status';
+import { createDocumentStore } from '../../documents/document-store';
 import { createPool } from '../../ledger/pool';
 import { checked, clockResult, fine, wrong, type CheckResult } from './finding';
 
@@ -63,4 +65,20 @@ async function checkKeys(pool: pg.Pool, keys: readonly EncryptionKey[]): Promise
   const advice =
     'Add them behind the first in EBRC_ENCRYPTION_KEY, then `ebrc vault rotate`; or hand the credentials in again.';
   return wrong('vault keys', `stored passwords are under keys that are not here: ${lost.join(', ')}`, advice);
+}
+
+/** Whether the ledger knows every send that the document store has. */
+export async function sendsCheck(databaseUrl: string, documents: string): Promise<CheckResult> {
+  const pool = createPool({ url: databaseUrl, applicationName: 'ebrc-doctor', max: 1, timeouts: { connectMs: 5_000 } });
+  const advice = 'See "Restore from a backup" in docs/operations.md before anything is started.';
+  try {
+    return await checked('sends', advice, async () => {
+      const { sendNumber, problem } = await readLedgerStatus(pool, createDocumentStore({ root: documents }));
+      return problem === null
+        ? fine('sends', `the document store has all ${sendNumber} of them`)
+        : wrong('sends', problem, advice);
+    });
+  } finally {
+    await pool.end();
+  }
 }

@@ -2,15 +2,21 @@ import type { Client } from '@temporalio/client';
 import { queueOfClass, RATE_CLASSES, SEARCH_ATTRIBUTES } from '../../domain/names';
 import type { Config } from '../../config/config';
 import { firstLine } from '../errors';
+import type { Mode } from '../../domain/names';
+import { listSchedules } from '../schedules/operations';
+import { readScheduleFile } from '../schedules/read-file';
 import { connectTemporal } from '../temporal/connect';
 import { pollersOf } from '../temporal/workers-present';
+import { checkFairness } from './fairness-check';
 import { checked, fine, wrong, type CheckResult } from './finding';
 
+const APPLY = 'Make them: ebrc schedules apply (EBRC_SCHEDULES names a file of your own).';
 const REACH = 'Start Temporal, or set TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE and its TLS or API key to where it runs.';
 
 /** Temporal: reached, with the namespace, its search attributes, and workers on every queue. */
 export async function temporalChecks(
   config: Pick<Config, 'temporal' | 'payloadKeys' | 'taskQueue'>,
+  planned?: { mode: Mode; schedules: string },
 ): Promise<CheckResult[]> {
   let client: Client;
   try {
@@ -29,6 +35,8 @@ export async function temporalChecks(
       link,
       await checked('search attributes', REACH, () => checkSearchAttributes(client, namespace)),
       await checked('workers', REACH, () => checkWorkers(client, config.taskQueue)),
+      await checked('fairness', REACH, () => checkFairness(client, namespace)),
+      ...(planned ? [await checked('schedules', APPLY, () => checkSchedules(client, planned))] : []),
     ];
   } finally {
     await client.connection.close();
@@ -44,6 +52,20 @@ async function checkSearchAttributes(client: Client, namespace: string): Promise
     'search attributes',
     `missing: ${missing.map(([name]) => name).join(', ')}`,
     `A worker registers them where it may; otherwise: temporal operator search-attribute create ${create}`,
+  );
+}
+
+async function checkSchedules(client: Client, { mode, schedules }: { mode: Mode; schedules: string }) {
+  const wanted = (await readScheduleFile(schedules)).map(({ id }) => id);
+  const there = await listSchedules({ temporal: client, mode });
+  const missing = wanted.filter((id) => !there.some((each) => each.id === `ebrc-${mode}-${id}`));
+  if (missing.length > 0) return wrong('schedules', `not made: ${missing.join(', ')}`, APPLY);
+  const paused = there.filter(({ state }) => state === 'paused').map(({ id }) => id);
+  if (paused.length === 0) return fine('schedules', `${there.length} are active`);
+  return wrong(
+    'schedules',
+    `paused: ${paused.join(', ')}`,
+    'Resume them in the Temporal UI, or with: temporal schedule toggle --unpause',
   );
 }
 

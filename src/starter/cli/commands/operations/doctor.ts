@@ -5,7 +5,7 @@ import { table } from '../../terminal';
 
 const HELP = `
 Looks at the configuration, PostgreSQL (reached, schema, rights, clock, keys of the stored passwords), Temporal (reached, search
-attributes, workers), the documents folder and the filing service (reached, key, clock). Give it the environment of a worker.
+attributes, workers, fairness, schedules), the document store (usable, every send known) and the filing service (reached, key, clock). Give it the environment of a worker.
 Ends with 1 when something is wrong.
 
 Example:

@@ -1,0 +1,69 @@
+import { randomUUID } from 'node:crypto';
+import type { Client } from '@temporalio/client';
+import { fine, wrong, type CheckResult } from './finding';
+
+/** Enough to tell the first few from the end of the line. */
+const CROWD = 20;
+/** With fairness a lone task behind a crowd waits one or two turns. */
+const FAIR_WITHIN = 5;
+const POLL_WITHIN_MS = 10_000;
+
+/**
+ * Whether the server takes turns between fairness keys. No API reads its dynamic configuration, so a queue of its own is filled with
+ * workflows of one key, then one of another, and the order in which their tasks come out is looked at. No worker knows the queue,
+ * nothing runs, and what was started is terminated, and deleted where the server lets.
+ */
+export async function checkFairness(client: Client, namespace: string): Promise<CheckResult> {
+  const taskQueue = `ebrc-doctor-${randomUUID()}`;
+  const lone = `${taskQueue}/lone`;
+  const crowd = Array.from({ length: CROWD }, (_, nth) => `${taskQueue}/${nth}`);
+  const start = (workflowId: string, fairnessKey: string) =>
+    client.workflow.start('ebrcDoctorProbe', {
+      workflowId,
+      taskQueue,
+      workflowExecutionTimeout: '60s',
+      priority: { fairnessKey },
+    });
+  try {
+    await Promise.all(crowd.map((workflowId) => start(workflowId, 'crowd')));
+    await start(lone, 'lone');
+    const place = await placeOf(client, { namespace, taskQueue, workflowId: lone });
+    if (place <= FAIR_WITHIN) return fine('fairness', 'the server takes turns between exporters');
+    return wrong(
+      'fairness',
+      `the server does not take turns: a lone task came out behind ${place - 1} of another exporter`,
+      'Set matching.useNewMatcher and matching.enableFairness to true, and one partition, in the dynamic configuration of Temporal ' +
+        '(docker/temporal/dynamic-config.yaml has them).',
+    );
+  } finally {
+    await Promise.all([lone, ...crowd].map((workflowId) => remove(client, namespace, workflowId)));
+  }
+}
+
+/** Takes tasks one by one until that of the workflow comes. @returns its place, 1 for the first */
+async function placeOf(
+  client: Client,
+  { namespace, taskQueue, workflowId }: { namespace: string; taskQueue: string; workflowId: string },
+): Promise<number> {
+  for (let place = 1; place <= CROWD; place += 1) {
+    const task = await client.connection.withDeadline(Date.now() + POLL_WITHIN_MS, () =>
+      client.workflowService.pollWorkflowTaskQueue({
+        namespace,
+        taskQueue: { name: taskQueue },
+        identity: 'ebrc doctor',
+      }),
+    );
+    if (task.workflowExecution?.workflowId === workflowId) return place;
+  }
+  return CROWD + 1;
+}
+
+async function remove(client: Client, namespace: string, workflowId: string): Promise<void> {
+  const workflowExecution = { workflowId };
+  await client.workflow
+    .getHandle(workflowId)
+    .terminate('probe of ebrc doctor')
+    .catch(() => undefined);
+  // Where deleting is not allowed, the namespace's retention does it.
+  await client.workflowService.deleteWorkflowExecution({ namespace, workflowExecution }).catch(() => undefined);
+}
