@@ -16,7 +16,8 @@ const ALLOWED = {
   budget: ['domain', 'ledger'],
   api: ['domain', 'budget'],
   reports: ['domain', 'ledger'],
-  activities: ['domain', 'api', 'budget', 'ledger', 'documents', 'workbook'],
+  runs: ['domain', 'ledger', 'worker'],
+  activities: ['domain', 'api', 'budget', 'ledger', 'documents', 'workbook', 'runs'],
   workflows: ['domain'],
 };
 
@@ -25,6 +26,8 @@ const CLOSED = [
   'workbook/sheet',
   'workbook/annotate',
   'workbook/ooxml',
+  'reports/groups',
+  'reports/html',
   'workflows/filing',
   'workflows/exporter',
   'sandbox/endpoints',

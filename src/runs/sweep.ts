@@ -1,20 +1,11 @@
 /** Finds open filings whose workflow is closed, gone or stuck: what the workflow itself cannot say any more. */
-import type { Client } from '@temporalio/client';
-import type pg from 'pg';
-import type { Logger } from 'pino';
 import type { Mode } from '../domain/names';
-import { judgeRun } from '../domain/filing/run-judgement';
-import { openFiling, openFilingsAfter, tellRunProblem, type OpenFilingRun } from '../ledger/filings/open-filings';
+import { openFilingsAfter } from '../ledger/filings/open-filings';
 import type { BackgroundJob } from '../worker/background-jobs';
-import { describeRun, resumeOptions } from './filing-runs';
+import { lookAtRun, type LookDependencies } from './look';
 
-export interface SweepDependencies {
-  pool: pg.Pool;
-  temporal: Client;
+export interface SweepDependencies extends LookDependencies {
   mode: Mode;
-  taskQueue: string;
-  logger: Logger;
-  clock: () => number;
 }
 
 export interface Swept {
@@ -40,32 +31,14 @@ export async function sweepFilings(deps: SweepDependencies, signal?: AbortSignal
     for (const filing of page) {
       if (signal?.aborted) return swept;
       swept.filings += 1;
-      await look(deps, filing, swept);
+      const { resumed, told } = await lookAtRun(deps, filing);
+      if (resumed) swept.resumed.push(filing.filingId);
+      if (told) swept.told.push(filing.filingId);
     }
     const last = page.at(-1);
     if (!last || page.length < PAGE) return swept;
     after = last.filingId;
   }
-}
-
-async function look(deps: SweepDependencies, filing: OpenFilingRun, swept: Swept): Promise<void> {
-  const { pool, temporal, taskQueue, logger, clock } = deps;
-  const { filingId, seq } = filing;
-  const now = new Date(clock());
-  const verdict = judgeRun(filing, await describeRun(temporal, filing.workflowId), now);
-  if (verdict.action === 'tell') {
-    const { problem } = verdict;
-    if (await tellRunProblem(pool, { filingId, seq, problem, at: now })) {
-      swept.told.push(filingId);
-      if (problem) logger.warn({ filingId, workflowId: filing.workflowId, problem }, 'a filing needs somebody');
-    }
-    return;
-  }
-  // It may have moved or ended since it was read; then its run was not lost.
-  if ((await openFiling(pool, filingId))?.seq !== seq) return;
-  logger.warn({ filingId, workflowId: filing.workflowId, why: verdict.why }, 'a lost run is followed by a new one');
-  await temporal.workflow.start('fileRemittances', resumeOptions(filing, taskQueue));
-  swept.resumed.push(filingId);
 }
 
 const HOUR_MS = 3_600_000;

@@ -4,7 +4,11 @@ import type { StoredAnswer } from '../../src/domain/filing/attempt';
 import type { Mapping } from '../../src/domain/filing/mapping';
 import { markRowsUnknown, noteUnknown, openAttempt } from '../../src/ledger/submissions/attempts';
 import { storeAnswer } from '../../src/ledger/submissions/answers';
-import { markArchived, saveCertificates } from '../../src/ledger/certificates/certificates';
+import {
+  markArchived,
+  saveCertificates,
+  type CertificateDetailRecord,
+} from '../../src/ledger/certificates/certificates';
 import { recordProgress } from '../../src/ledger/filings/filing-progress';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { withTransaction } from '../../src/ledger/pool';
@@ -80,23 +84,26 @@ export async function tell({ pool }: TestDatabase, story: Story): Promise<string
     if (!becomes || 'errors' in becomes) continue;
     const mapping = rowsOf(...mappings)[position]?.mapping;
     if (!mapping) throw new Error('no such row');
-    const detail = {
-      iec: 'AAGCM4521K',
-      eBRCNumber: becomes.certificate,
-      eBRCDate: dayOf(at),
-      eBRCStatus: 'Issued',
-      billNo: mapping.billNo,
-      sbCumInvoiceNumber: mapping.sbCumInvoiceNumber,
-      sbCumInvoiceDate: mapping.sbCumInvoiceDate,
-      realisedValueFCC: String(mapping.mappedIRMAmountFCC),
-      currencyCode: mapping.irmFCC,
-    };
-    await saveCertificates(pool, { exporterId, details: [detail], at });
+    await saveCertificates(pool, { exporterId, details: [detailOf(becomes.certificate, mapping, at)], at });
     if (becomes.archived === false) continue;
     const pdf = { document: `test/${becomes.certificate}.pdf`, sha256: 'f'.repeat(64), bytes: 10 };
     await markArchived(pool, { exporterId, eBRCNumber: becomes.certificate, ...pdf, at });
   }
   return filingId;
+}
+
+/** A certificate of a mapping as fetch-details describes it. */
+export function detailOf(eBRCNumber: string, mapping: Mapping, at: Date): CertificateDetailRecord {
+  return {
+    eBRCNumber,
+    eBRCDate: dayOf(at),
+    eBRCStatus: 'Issued',
+    billNo: mapping.billNo,
+    sbCumInvoiceNumber: mapping.sbCumInvoiceNumber,
+    sbCumInvoiceDate: mapping.sbCumInvoiceDate,
+    realisedValueFCC: String(mapping.mappedIRMAmountFCC),
+    currencyCode: mapping.irmFCC,
+  };
 }
 
 /** DDMMYYYY in Asia/Kolkata. */

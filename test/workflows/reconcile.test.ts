@@ -183,3 +183,26 @@ it.each([
 ])('refuses %j and says why', async (input, message) => {
   await expect(run(input)).rejects.toMatchObject({ cause: { message: expect.stringMatching(message) } });
 });
+
+// The last one: a run that is terminated while it polls may stop the skipping server's clock.
+it('follows a filing with a new run whose workflow is gone, and leaves one of which nothing was sent to a person', async () => {
+  const exporter = await stage.exporter();
+  const input = { exporterId: exporter.exporterId, checks: ['filings' as const] };
+  const sent = await stage.file(exporter, [stage.mapping(exporter)]);
+  const { filingId } = await stage.until(sent, 'processing');
+  await sent.terminate('an operator');
+  expect(await run(input)).toMatchObject({ opened: 1, closed: 1, healed: 1, counts: { filing_without_workflow: 0 } });
+  expect(await findingsOf(exporter, true)).toMatchObject([
+    { kind: 'filing_without_workflow', filingId, healed: expect.stringMatching(/new run.*terminated/u) as string },
+  ]);
+  const { status } = await stage.env.client.workflow.getHandle(sent.workflowId).describe();
+  expect(status.name).toBe('RUNNING');
+  expect(stage.pushes(exporter)).toBe(1);
+
+  const unsent = await stage.file(exporter, [stage.mapping(exporter)], { approval: true });
+  await stage.until(unsent, 'awaiting_approval');
+  await stage.untilAsleep(unsent);
+  await unsent.terminate('an operator');
+  expect(await run(input)).toMatchObject({ opened: 1, closed: 0, healed: 0, counts: { filing_without_workflow: 1 } });
+  expect(await run(input)).toMatchObject({ opened: 0, closed: 0, healed: 0 });
+});

@@ -1,5 +1,3 @@
-import type { Client } from '@temporalio/client';
-import { WorkflowNotFoundError } from '@temporalio/common';
 import { Context } from '@temporalio/activity';
 import { reconcileInput, type ReconcileInput, type ReconcileResult } from '../../domain/contracts';
 import {
@@ -24,8 +22,11 @@ import {
   type RepairableFinding,
 } from '../../ledger/reconciliation/findings';
 import { openFilingsOf, partiesAfter, partyOf, type PartyToReconcile } from '../../ledger/reconciliation/parties';
+import { openFiling } from '../../ledger/filings/open-filings';
 import { endRun, startRun } from '../../ledger/reconciliation/runs';
 import { lastReadings, readingBegins, saveWindow, windowsWithFindings } from '../../ledger/reconciliation/windows';
+import { describeRun } from '../../runs/filing-runs';
+import { lookAtRun } from '../../runs/look';
 import { withHeartbeat } from '../call-context';
 import { withCredentials } from '../exporters/credential-guard';
 import type { ActivityDependencies } from '../dependencies';
@@ -215,6 +216,19 @@ export function createReconciliationActivities(deps: ActivityDependencies) {
       return { fetch: true };
     },
 
+    /**
+     * Starts a new run for an open filing whose workflow has ended or is gone, where anything of it was sent; of another one it says
+     * what somebody has to do. @returns why a new run was started; null where none was
+     */
+    async followLostFiling({ filingId }: { filingId: string }): Promise<{ why: string | null }> {
+      const filing = await openFiling(pool, filingId);
+      if (!filing) return { why: null };
+      // Filings run on the queue of this local work.
+      const { taskQueue } = Context.current().info;
+      const { resumed, why } = await lookAtRun({ pool, temporal: deps.client(), taskQueue, logger, clock }, filing);
+      return { why: resumed ? why : null };
+    },
+
     /** Keeps what was done about a finding. */
     noteHealed: (args: { partyId: number; kind: FindingKind; subject: string; healed: string }): Promise<void> =>
       noteHealed(pool, args),
@@ -234,7 +248,7 @@ export function createReconciliationActivities(deps: ActivityDependencies) {
   async function filingsWithoutWorkflow(partyId: number): Promise<string[]> {
     const lost: string[] = [];
     for (const { filingId, workflowId } of await openFilingsOf(pool, { mode, partyId })) {
-      if (!(await isRunning(deps.client(), workflowId))) lost.push(filingId);
+      if ((await describeRun(deps.client(), workflowId)).status !== 'running') lost.push(filingId);
     }
     return lost;
   }
@@ -252,15 +266,5 @@ export function createReconciliationActivities(deps: ActivityDependencies) {
         return [{ id: theirs.id, reason: `no row of ours agrees in everything; near: ${text}` }];
       });
     if (reasons.length > 0) await noteReasons(pool, reasons);
-  }
-}
-
-async function isRunning(client: Client, workflowId: string): Promise<boolean> {
-  try {
-    const { status } = await client.workflow.getHandle(workflowId).describe();
-    return status.name === 'RUNNING' || status.name === 'CONTINUED_AS_NEW';
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return false;
-    throw error;
   }
 }

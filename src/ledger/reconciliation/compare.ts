@@ -75,7 +75,9 @@ const THEIR_CERTIFICATE = `jsonb_build_object('eBRCNumber', c.ebrc_number, 'eBRC
   'brcUtilStatus', c.detail->>'brcUtilStatus', 'document', c.document_no, 'documentDate', c.document_date,
   'amount', c.amount::text, 'currency', c.currency)`;
 
-async function findInCertificates(client: Queryable, { partyId }: CompareArgs): Promise<void> {
+async function findInCertificates(client: Queryable, args: CompareArgs): Promise<void> {
+  const { partyId } = args;
+  await findCollisions(client, args);
   // Certificates that a whole reading of their day covers, and whether that reading showed them.
   await client.query(`CREATE TEMP TABLE covered ON COMMIT DROP AS
     SELECT c.ebrc_number, w.read_at, coalesce(c.seen_at >= w.read_at, false) AS seen
@@ -93,7 +95,7 @@ async function findInCertificates(client: Queryable, { partyId }: CompareArgs): 
             'fetch-details shows no such certificate' || coalesce('; it was last shown on ' || to_char(c.seen_at AT TIME ZONE 'Asia/Kolkata', 'YYYY-MM-DD'), '')
        FROM filing_rows r JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number
        JOIN covered v ON v.ebrc_number = r.ebrc_number AND NOT v.seen
-      WHERE r.party_id = $1 AND r.state = 'certified' AND coalesce(c.claimed_at, '-infinity') < v.read_at`,
+      WHERE r.party_id = $1 AND r.state = 'certified' AND NOT r.disputed AND coalesce(c.claimed_at, '-infinity') < v.read_at`,
     [partyId],
   );
   await client.query(
@@ -105,7 +107,7 @@ async function findInCertificates(client: Queryable, { partyId }: CompareArgs): 
                  ELSE 'filed in ' || r.currency || ', certified in ' || c.currency END
        FROM filing_rows r JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number
        JOIN covered v ON v.ebrc_number = r.ebrc_number AND v.seen
-      WHERE r.party_id = $1 AND r.state = 'certified' AND c.detail IS NOT NULL
+      WHERE r.party_id = $1 AND r.state = 'certified' AND NOT r.disputed AND c.detail IS NOT NULL
         AND (c.amount <> r.mapped_amount OR upper(trim(c.currency)) <> upper(trim(r.currency)))`,
     [partyId],
   );
@@ -138,6 +140,33 @@ async function findInCertificates(client: Queryable, { partyId }: CompareArgs): 
        LEFT JOIN ours o ON o.match_key = c.match_key
        CROSS JOIN LATERAL (SELECT CASE WHEN o.certified THEN 'duplicate_certificate' ELSE 'theirs_not_ours' END AS kind) k
       WHERE c.party_id = $1 AND c.filing_id IS NULL AND c.detail IS NOT NULL AND o.open IS NOT TRUE`,
+    [partyId],
+  );
+}
+
+/**
+ * Rows that turned out to hold the same mapping, or the same certificate, as another filing's when two clients turned out to be one
+ * party: nobody permitted the second, and it may have, or get, a certificate of its own.
+ */
+async function findCollisions(client: Queryable, { partyId }: CompareArgs): Promise<void> {
+  await client.query(
+    // The few rows first: a lookup beside each of a hundred thousand would be what takes the time.
+    `WITH collided AS MATERIALIZED (
+       SELECT * FROM filing_rows WHERE party_id = $1 AND live AND (disputed OR collided_with IS NOT NULL)),
+     pairs AS (
+       SELECT DISTINCT ON (r.filing_id, r.position) r.filing_id, r.position, o.filing_id AS other, o.position AS other_position
+         FROM collided r JOIN filing_rows o ON o.party_id = $1 AND o.live AND (o.filing_id, o.position) <> (r.filing_id, r.position)
+          AND ((o.filing_id = r.collided_with AND o.fingerprint = r.fingerprint) OR (r.disputed AND o.ebrc_number = r.ebrc_number))
+        ORDER BY r.filing_id, r.position, o.filing_id <> coalesce(r.collided_with, ''), o.ordinal)
+     INSERT INTO current_findings
+     SELECT 'duplicate_certificate|' || r.filing_id || ' row ' || r.source_row, 'duplicate_certificate', r.exporter_id, r.ebrc_number,
+            r.filing_id, r.source_row, r.mapping->>'irmNumber', NULL, r.mapped_amount, r.currency, ${OUR_ROW},
+            jsonb_build_object('filingId', h.filing_id, 'row', h.source_row, 'state', h.state, 'eBRCNumber', h.ebrc_number,
+              'amount', h.mapped_amount::text, 'currency', h.currency),
+            CASE WHEN r.disputed THEN 'two rows claim this certificate since their clients turned out to be one exporter'
+                 ELSE 'filing ' || r.collided_with || ' holds the same mapping since their clients turned out to be one exporter' END
+       FROM collided r JOIN pairs p USING (filing_id, position)
+       JOIN filing_rows h ON h.filing_id = p.other AND h.position = p.other_position`,
     [partyId],
   );
 }

@@ -122,7 +122,7 @@ async function repairOne({ partyId }: PartyToReconcile, finding: RepairableFindi
       ? await fetchPdfAgain(partyId, finding)
       : kind === 'outcome_unknown'
         ? await settleUnknown(finding)
-        : null;
+        : await followLost(finding);
   if (healed === null) return false;
   const subject = eBRCNumber ?? filingId ?? '';
   await calls('ledger', { summary: 'Record the repair' }).noteHealed({ partyId, kind, subject, healed });
@@ -156,6 +156,13 @@ async function settleUnknown({ exporterId, filingId, lost }: RepairableFinding):
     settled += (await gather({ filingId, submission, exporterId, attemptId })).adopted.length;
   }
   return settled > 0 ? `${settled} rows were settled by their certificates` : null;
+}
+
+/** By the judgement of the sweep: what was sent is followed, what was not waits for somebody. */
+async function followLost({ filingId }: RepairableFinding): Promise<string | null> {
+  if (filingId === null) return null;
+  const { why } = await calls('ledger', { summary: `Look at the run of ${filingId}` }).followLostFiling({ filingId });
+  return why === null ? null : `a new run follows the filing: ${why}`;
 }
 
 /** Makes a call that the reconciliation can go on without; what it failed with is added to `problems`. */

@@ -1,0 +1,47 @@
+/** Looks at the run of an open filing, and follows what was sent with a new one. */
+import type { Client } from '@temporalio/client';
+import type pg from 'pg';
+import type { Logger } from 'pino';
+import { judgeRun } from '../domain/filing/run-judgement';
+import { openFiling, tellRunProblem, type OpenFilingRun } from '../ledger/filings/open-filings';
+import { describeRun, resumeOptions } from './filing-runs';
+
+export interface LookDependencies {
+  pool: pg.Pool;
+  temporal: Client;
+  /** The main queue, on which filings run. */
+  taskQueue: string;
+  logger: Logger;
+  clock: () => number;
+}
+
+/** What came of a look: a new run was started, or something was said of the run that was not said before. */
+export interface Look {
+  resumed: boolean;
+  told: boolean;
+  /** Why a new run was started, or what is wrong with the one there is. */
+  why: string | null;
+}
+
+/**
+ * What was, or may have been, sent is followed by a new run; a filing of which nothing was sent waits for somebody, because somebody may
+ * have stopped it on purpose. Several may look at once.
+ * @throws when Temporal cannot be asked: then nothing is concluded
+ */
+export async function lookAtRun(deps: LookDependencies, filing: OpenFilingRun): Promise<Look> {
+  const { pool, temporal, taskQueue, logger, clock } = deps;
+  const { filingId, seq } = filing;
+  const now = new Date(clock());
+  const verdict = judgeRun(filing, await describeRun(temporal, filing.workflowId), now);
+  if (verdict.action === 'tell') {
+    const { problem } = verdict;
+    const told = await tellRunProblem(pool, { filingId, seq, problem, at: now });
+    if (told && problem) logger.warn({ filingId, workflowId: filing.workflowId, problem }, 'a filing needs somebody');
+    return { resumed: false, told, why: problem };
+  }
+  // It may have moved or ended since it was read; then its run was not lost.
+  if ((await openFiling(pool, filingId))?.seq !== seq) return { resumed: false, told: false, why: null };
+  logger.warn({ filingId, workflowId: filing.workflowId, why: verdict.why }, 'a lost run is followed by a new one');
+  await temporal.workflow.start('fileRemittances', resumeOptions(filing, taskQueue));
+  return { resumed: true, told: false, why: verdict.why };
+}

@@ -1,0 +1,121 @@
+/** A settled ledger has no findings; one with differences has exactly those, once. */
+import { saveCertificates, type CertificateDetailRecord } from '../../../src/ledger/certificates/certificates';
+import { learnIec, saveExporter } from '../../../src/ledger/exporters/exporters';
+import { compareParty, type Compared } from '../../../src/ledger/reconciliation/compare';
+import { saveLooks } from '../../../src/ledger/reconciliation/documents';
+import { listFindings } from '../../../src/ledger/reconciliation/findings';
+import { partyOf } from '../../../src/ledger/reconciliation/parties';
+import { readingBegins } from '../../../src/ledger/reconciliation/windows';
+import { RECONCILE_CHECKS } from '../../../src/domain/reconciliation/reconciliation';
+import { detailOf, HOUR_MS, tell } from '../../reports/ledger-of-a-month';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres';
+import { EXPORTER, knowExporter, NOW, open, readBalance, rowsOf } from '../filing-support';
+
+let ledger: TestDatabase;
+let partyId: number;
+/** The certificates that the authority has; each reading shows them as they are then. */
+let authority: CertificateDetailRecord[];
+
+const ROWS = [1, 2, 3, 4, 5].map((n) => ({ sbCumInvoiceNumber: String(600 + n), mappedIRMAmountFCC: 1_000 }));
+const ISSUED = new Date(NOW.getTime() + HOUR_MS);
+
+async function reconcile(minutes: number): Promise<Compared> {
+  const readAt = await readingBegins(ledger.pool);
+  await saveCertificates(ledger.pool, { exporterId: EXPORTER, details: authority, at: NOW });
+  return compareParty(ledger.pool, {
+    mode: 'test',
+    partyId,
+    checks: RECONCILE_CHECKS,
+    windows: [{ from: '2026-01-01', to: '2026-03-31', readAt }],
+    withoutWorkflow: [],
+    overdueAfterMs: 4 * HOUR_MS,
+    at: new Date(NOW.getTime() + minutes * 60_000),
+  });
+}
+const findings = async () =>
+  (await listFindings(ledger.pool, { mode: 'test', partyId })).map(({ lastSeenAt: _, ageDays: __, ...rest }) => rest);
+
+beforeAll(async () => {
+  ledger = await createTestDatabase();
+  await knowExporter(ledger);
+  partyId = (await partyOf(ledger.pool, EXPORTER))?.partyId ?? 0;
+  const rows = ROWS.map((row, index) => ({ ...row, becomes: { certificate: `EB${index + 1}` } }));
+  await tell(ledger, { reference: 'SETTLED', madeAt: NOW, hours: 1, rows });
+  await readBalance(ledger, 5_000, ISSUED);
+  authority = rowsOf(...ROWS).map(({ mapping }, index) => detailOf(`EB${index + 1}`, mapping, ISSUED));
+});
+afterAll(() => ledger?.drop());
+
+it('finds nothing in a settled ledger', async () => {
+  expect(await reconcile(60)).toEqual({ opened: 0, closed: 0, open: 0 });
+});
+
+it('finds exactly the differences there are, and nothing new the second time', async () => {
+  const [, changed, doubled] = authority;
+  if (!changed || !doubled) throw new Error('no certificates');
+  authority = [
+    ...authority.slice(2),
+    { ...changed, realisedValueFCC: '999' },
+    { ...doubled, eBRCNumber: 'EBDOUBLE' },
+    { ...doubled, eBRCNumber: 'EBFOREIGN', sbCumInvoiceNumber: '999' },
+  ];
+  await saveLooks(ledger.pool, {
+    partyId,
+    looks: [{ eBRCNumber: 'EB5', found: 'a'.repeat(64), problem: 'damaged' }],
+    at: NOW,
+  });
+  await readBalance(ledger, 4_000, new Date(ISSUED.getTime() + HOUR_MS));
+  expect(await reconcile(120)).toEqual({ opened: 6, closed: 0, open: 6 });
+  const first = await findings();
+  expect(
+    first.map(({ kind, eBRCNumber, irmNumber, amount }) => [kind, eBRCNumber ?? irmNumber, amount]).sort(),
+  ).toEqual([
+    ['amount_differs', 'EB2', '1'],
+    ['duplicate_certificate', 'EBDOUBLE', '1000'],
+    ['ours_not_theirs', 'EB1', '1000'],
+    ['pdf_damaged', 'EB5', '1000'],
+    ['theirs_not_ours', 'EBFOREIGN', '1000'],
+    ['utilisation_differs', 'IRM2026000001', '1000'],
+  ]);
+  expect(await reconcile(180)).toEqual({ opened: 0, closed: 0, open: 6 });
+  expect(await findings()).toEqual(first);
+});
+
+it('closes what is gone, and keeps the rest', async () => {
+  authority = rowsOf(...ROWS).map(({ mapping }, index) => detailOf(`EB${index + 1}`, mapping, ISSUED));
+  await saveLooks(ledger.pool, {
+    partyId,
+    looks: [{ eBRCNumber: 'EB5', found: 'f'.repeat(64), problem: null }],
+    at: NOW,
+  });
+  expect(await reconcile(240)).toEqual({ opened: 0, closed: 5, open: 1 });
+  expect((await findings()).map(({ kind }) => kind)).toEqual(['utilisation_differs']);
+  await readBalance(ledger, 5_000, new Date(ISSUED.getTime() + 2 * HOUR_MS));
+  expect(await reconcile(300)).toEqual({ opened: 0, closed: 1, open: 0 });
+});
+
+it('shows rows that hold one mapping since two clients turned out to be one exporter, until one of them gives way', async () => {
+  const other = 'exporter-without-iec';
+  const nothing = { companyName: null, iec: null, address: null, dgftApiStatus: null };
+  const customer = { id: other, name: 'Asha', email: 'other@example.test', isActive: true, hasDgftCredentials: true };
+  await saveExporter(ledger.pool, { ...customer, ...nothing }, 'test', NOW);
+  const [row] = ROWS;
+  if (!row) throw new Error('no rows');
+  const second = await open(ledger, 'SECOND', rowsOf(row), { exporterId: other });
+  await learnIec(ledger.pool, { exporterId: other, iec: 'AAGCM4521K', source: 'status', at: NOW });
+  expect(await reconcile(360)).toEqual({ opened: 1, closed: 0, open: 1 });
+  expect(await findings()).toMatchObject([
+    {
+      kind: 'duplicate_certificate',
+      filingId: second,
+      row: 1,
+      amount: '1000',
+      ours: { filingId: second, state: 'planned' },
+      theirs: { eBRCNumber: 'EB1', state: 'certified' },
+      reason: expect.stringMatching(/holds the same mapping/u) as string,
+    },
+  ]);
+  expect(await reconcile(370)).toEqual({ opened: 0, closed: 0, open: 1 });
+  await ledger.pool.query(`UPDATE filing_rows SET live = false, state = 'withdrawn' WHERE filing_id = $1`, [second]);
+  expect(await reconcile(380)).toEqual({ opened: 0, closed: 1, open: 0 });
+});
