@@ -5,6 +5,7 @@ import { onboardList, type ListOnboarding, type OnboardListOptions } from './exp
 import { createExporterOperations, type ExporterOperations } from './exporters/operations';
 import { makeTemplate, type Template } from './exporters/template';
 import type { ExporterView } from './exporters/views';
+import { draftFiling, type DraftOutcome, type DraftRequest } from './extraction/draft';
 import { extractFiles, type ExtractedFile, type ExtractRequest, type ExtractWait } from './extraction/extract';
 import { checkFile, type CheckOutcome, type CheckRequest } from './filings/check';
 import { correctFiling, type CorrectRequest } from './filings/correct';
@@ -47,6 +48,8 @@ export interface EbrcClient extends EbrcReader, ExporterOperations, FilingOperat
   template(exporter: string): Promise<Template>;
   /** Has the extraction service read shipping bills or invoices: one entry a file, whatever came of it. */
   extract(request: ExtractRequest, wait?: ExtractWait): Promise<ExtractedFile[]>;
+  /** Drafts a filing from documents, as a workbook; nothing is filed. */
+  draft(request: DraftRequest, wait?: ExtractWait): Promise<DraftOutcome>;
   /** Proposes mappings of free balances to open documents, as a workbook; nothing is filed. */
   propose(request: ProposeRequest): Promise<ProposeOutcome>;
   /** Compares the ledger with the authority; a run of the same scope that is under way is joined. */
@@ -78,6 +81,7 @@ export function createEbrcClient(deps: EbrcClientDependencies): EbrcClient {
     requireApproval: (exporter, required) => requireApproval(deps, exporter, required),
     template: async (exporter) => makeTemplate({ ...deps, api: await needed(deps.api, 'api') }, exporter),
     extract: (request, wait) => extractFiles(deps, request, wait),
+    draft: (request, wait) => draftFiling(deps, request, wait),
     propose: (request) => proposeMappings(deps, request),
     reconcile: (request, wait) => reconcile(deps, request, wait),
     acknowledge: (finding) => acknowledgeFinding(deps, finding),

@@ -3,6 +3,7 @@ import { holdsOn } from '../ledger/rows/balance-reservation';
 import { listCertificates, type CertificateView } from '../ledger/certificates/certificates';
 import { getExporter, listExporters } from '../ledger/exporters/exporters';
 import { listFilingViews, readFilingView, type FilingSummary } from '../ledger/filings/filing-view';
+import { readRowOrigins } from '../ledger/extraction/drafts';
 import { listIrms } from '../ledger/exporters/irms';
 import { RefusedError } from './errors';
 import type { EbrcReaderDependencies } from './dependencies';
@@ -45,7 +46,9 @@ export function createEbrcReader(deps: EbrcReaderDependencies): EbrcReader {
       const { filingId } = await filingOf(deps, idOrReference);
       const view = await readFilingView(pool, filingId);
       if (!view) throw new Error(`Filing ${filingId} went away while it was read.`);
-      return withPaths(deps, view);
+      const origins = new Map((await readRowOrigins(pool, filingId)).map((each) => [each.row, each]));
+      const rows = view.rows.map((row) => ({ ...row, origin: origins.get(row.row) ?? null }));
+      return withPaths(deps, { ...view, rows });
     },
     async list({ state, exporter, attention } = {}) {
       const exporterId = await exporterOf(exporter);

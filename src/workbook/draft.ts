@@ -9,6 +9,7 @@ import type { OpenIrm } from '../domain/proposals/score';
 import { BULK_COLUMNS } from '../domain/rules/columns';
 import { cutText } from '../domain/text';
 import { harmless } from './annotate/marks';
+import { DRAFT_ROW } from './draft-row';
 import { columnLetter } from './sheet/addresses';
 import { finishBulkSheet } from './template';
 import { BULK_SHEET } from './write';
@@ -16,8 +17,6 @@ import { BULK_SHEET } from './write';
 /** Own columns behind those of the template; they are read by people and stay in the workbook. */
 const CONFIDENCE = 'Confidence';
 const WHY = 'Why';
-/** Names the drafted row, so that a filing can say what its rows were made of and what was changed. */
-export const DRAFT_ROW = 'Draft Row';
 
 const FILLS: Readonly<Record<CellMark, string>> = { gap: 'FFF8CBAD', guess: 'FFFFEB9C', default: 'FFE2EFDA' };
 const LEGEND: readonly (readonly [CellMark | null, string])[] = [

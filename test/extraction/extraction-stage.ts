@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { accessOf } from '../../src/activities/extraction/extraction';
 import { createExtractionApi } from '../../src/api/endpoints/extraction';
+import { loadConfig } from '../../src/config/config';
+import { createVault } from '../../src/ledger/vault/vault';
 import { createDocumentStore } from '../../src/documents/document-store';
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
 import type { SandboxOptions } from '../../src/sandbox/options';
@@ -20,7 +22,7 @@ export interface ExtractionStage {
   /** For the test's own files. */
   folder: string;
   env: Record<string, string>;
-  ebrc(args: readonly string[]): Promise<CommandResult>;
+  ebrc(args: readonly string[], more?: { env?: Record<string, string>; input?: string }): Promise<CommandResult>;
   /** A worker of its own on the same ledger, with another extraction service or key. */
   workerFor(extraction: { url: string; key: string } | null, taskQueue?: string): Promise<TestWorker>;
   close(): Promise<void>;
@@ -36,6 +38,8 @@ export async function startExtractionStage(options: SandboxOptions = {}): Promis
   const client = await temporal.client();
   const nativeConnection = await temporal.connectNative();
   const workers: TestWorker[] = [];
+  // As the command line derives it: passwords alone are encrypted with it.
+  const { encryptionKeys } = loadConfig({ EBRC_API_KEY: 'dev_sandbox_key' }, { need: ['encryption'] });
   const documents = join(folder, 'documents');
   const workerFor = async (extraction: { url: string; key: string } | null, taskQueue?: string) => {
     const worker = await startTestWorker({
@@ -47,6 +51,7 @@ export async function startExtractionStage(options: SandboxOptions = {}): Promis
       adjust: (deps) => ({
         ...deps,
         documents: createDocumentStore({ root: documents }),
+        vault: createVault({ keys: encryptionKeys }),
         extraction: extraction
           ? {
               api: createExtractionApi({ ...extraction, httpTimeoutMs: 5_000 }),
@@ -77,7 +82,7 @@ export async function startExtractionStage(options: SandboxOptions = {}): Promis
     folder,
     env,
     workerFor,
-    ebrc: (args) => ebrc(args, { env }),
+    ebrc: (args, more = {}) => ebrc(args, { ...more, env: { ...env, ...more.env } }),
     close: async () => {
       await Promise.all(workers.map((each) => each.close()));
       await temporal.stop();

@@ -64,12 +64,6 @@ describe('usage', () => {
     const { code } = await ebrc(['credentials', 'a@b.example', '--username', 'u', '--password', 'secret']);
     expect(code).toBe(2);
   });
-
-  it('says of a command that this version lacks that it lacks it', async () => {
-    const { code, json } = await ebrc(['draft', '--json']);
-    expect(code).toBe(2);
-    expect(json<Refusal>().errors[0]).toMatchObject({ code: 'not_available' });
-  });
 });
 
 describe('configuration', () => {

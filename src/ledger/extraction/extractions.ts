@@ -112,3 +112,16 @@ export async function settleExtraction(db: Queryable, outcome: ExtractionOutcome
     ],
   );
 }
+
+/** Which endpoint read a document well, the last one where several did, by content hash. */
+export async function extractedEndpoints(
+  db: Queryable,
+  sha256s: readonly string[],
+): Promise<Map<string, ExtractionEndpoint>> {
+  const { rows } = await db.query<{ sha256: string; endpoint: ExtractionEndpoint }>(
+    `SELECT DISTINCT ON (sha256) sha256, endpoint FROM extractions
+      WHERE sha256 = ANY($1) AND state = 'extracted' ORDER BY sha256, answered_at DESC`,
+    [sha256s],
+  );
+  return new Map(rows.map(({ sha256, endpoint }) => [sha256, endpoint]));
+}

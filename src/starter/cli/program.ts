@@ -9,12 +9,12 @@ import { addCorrectCommand } from './commands/filings/correct';
 import { addCredentialsCommand } from './commands/exporters/credentials';
 import { addDoctorCommand } from './commands/operations/doctor';
 import { addExporterCommands } from './commands/exporters/exporters';
+import { addDraftCommand } from './commands/documents/draft';
 import { addExtractCommand } from './commands/documents/extract';
 import { addProposeCommand } from './commands/documents/propose';
 import { addFileCommand } from './commands/filings/file';
 import { addFilingCommands } from './commands/filings/filings';
 import { addIrmsCommand } from './commands/exporters/irms';
-import { addLaterCommands } from './commands/later';
 import { addLedgerCommands } from './commands/operations/ledger';
 import { addOnboardCommand } from './commands/exporters/onboard';
 import { addOperatorCommands } from './commands/filings/operate';
@@ -143,7 +143,7 @@ const COMMANDS: readonly ((program: Command, bind: Bind) => void)[] = [
   addLedgerCommands,
   addProposeCommand,
   addExtractCommand,
+  addDraftCommand,
   addSandboxCommand,
   addCodecServerCommand,
-  addLaterCommands,
 ];

@@ -13,6 +13,7 @@ import type { EbrcClientDependencies } from '../dependencies';
 import { refusal, RefusedError } from '../errors';
 import type { FilingFile } from './read-file';
 import { viewOfResult, waitsForPerson, type FilingOutcome } from './outcome';
+import { recordOrigins } from './origins';
 import { follow, type FollowOptions } from '../temporal/follow';
 import { withPaths } from './lookup';
 import { silenceNotice } from '../temporal/workers-present';
@@ -26,7 +27,7 @@ export interface PreparedFiling {
   rows: MappingRow[];
   uploadType: number;
   declaration: 'Y' | 'N';
-  file: Pick<FilingFile, 'kind' | 'name' | 'bytes'>;
+  file: Pick<FilingFile, 'kind' | 'name' | 'bytes' | 'sheet'>;
   warnings: Finding[];
   reference?: string;
   channel?: 'auto' | 'push' | 'bulk';
@@ -95,6 +96,7 @@ async function inputOf(deps: EbrcClientDependencies, filing: PreparedFiling, ref
     sourceDocument,
     warnings,
   });
+  await recordOrigins(deps.pool, { inputRef, rows, file });
   const input = fileInput.safeParse({
     mode: deps.mode,
     exporterId: filing.exporterId,

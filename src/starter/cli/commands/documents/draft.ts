@@ -1,0 +1,107 @@
+import { Option, type Command } from 'commander';
+import type { UploadType } from '../../../../domain/rules/upload-type';
+import { EXIT, type ExitCode } from '../../../errors';
+import type { DraftOutcome } from '../../../extraction/draft';
+import type { Bind } from '../../bind';
+import { table } from '../../terminal';
+import { byOption, durationArgument } from '../options';
+import { mappingOf } from './mapping';
+
+const HELP = `
+Shipping bills and invoices (PDF) are read (\`ebrc extract\`; what was read before is not paid for again), joined with each other and with
+what is free of the exporter's remittances, and written in upload form. Every cell says where it comes from; gaps and guesses are
+coloured, and the sheet Legend explains it. Look it through, fill it in, and file it. A PDF that was not extracted yet needs a name or a
+folder that says what it is, such as shipping-bills/ and invoices/.
+
+Examples:
+  $ ebrc draft --exporter accounts@asha.example july/ -o july.xlsx
+  $ ebrc file july.xlsx --exporter accounts@asha.example --declaration Y --wait`;
+
+interface DraftOptions {
+  exporter: string;
+  output: string;
+  uploadType?: string;
+  within?: number;
+  by: string;
+}
+
+export function addDraftCommand(program: Command, bind: Bind): void {
+  program
+    .command('draft')
+    .summary('draft a filing from shipping bills and invoices (PDF)')
+    .description('Draft a filing from shipping bills and invoices, as a workbook to look through and file.')
+    .argument('<files...>', 'PDFs, and folders of them')
+    .requiredOption('-e, --exporter <exporter>', 'whose filing it is (id or e-mail)')
+    .requiredOption('-o, --output <DRAFT.xlsx>', 'where it is written')
+    .addOption(
+      new Option('--upload-type <type>', 'default: 101 for shipping bills, 103 for invoices alone').choices([
+        '101',
+        '102',
+        '103',
+        '104',
+      ]),
+    )
+    .option('--within <duration>', 'wait no longer than this for documents to be read (default: 15m)', durationArgument)
+    .addOption(byOption())
+    .addHelpText('after', HELP)
+    .action(
+      bind(async (cli, args, { exporter, output, uploadType, within, by }: DraftOptions) => {
+        const [paths] = args as unknown as [string[]];
+        const { writeOutputFile } = await import('../../../../documents/output-file.js');
+        const mapping = await mappingOf(cli);
+        const client = await cli.client();
+        const progress = cli.terminal.progress();
+        const request = {
+          exporter,
+          paths,
+          mapping,
+          by,
+          ...(uploadType && { uploadType: Number(uploadType) as UploadType }),
+        };
+        try {
+          const { workbook, ...outcome } = await client.draft(request, {
+            withinMs: within,
+            onProgress: ({ done, of }) => progress.say(`${done} of ${of} documents read`),
+            onNotice: (notice) => cli.terminal.note(notice),
+          });
+          await writeOutputFile(output, workbook);
+          for (const note of outcome.notes) cli.terminal.note(note);
+          cli.terminal.result({ path: output, ...outcome }, () => textOf(output, outcome));
+          return exitOf(outcome);
+        } finally {
+          progress.stop();
+        }
+      }),
+    );
+}
+
+type Shown = Omit<DraftOutcome, 'workbook'>;
+
+/** Files that could not be read are the caller's to look at; gaps are what a draft is for. */
+function exitOf({ files }: Shown): ExitCode {
+  if (files.some(({ state }) => state === 'refused' || state === 'failed')) return EXIT.refused;
+  return files.some(({ state }) => state === 'waiting') ? EXIT.waiting : EXIT.done;
+}
+
+function textOf(output: string, { rows, gaps, files, ok }: Shown): string {
+  const out = files.filter(({ error }) => error !== null);
+  return [
+    `${rows} rows written to ${output}. ${ok ? 'It passes the check as it is.' : `${gaps.length} cells are to be filled in or mended.`}`,
+    ...(gaps.length > 0
+      ? [
+          table(
+            ['Row', 'Field', 'What is missing'],
+            gaps.map(({ row, field, reason }) => [row, field, reason]),
+          ),
+        ]
+      : []),
+    ...(out.length > 0
+      ? [
+          table(
+            ['File', 'State', 'Why it is not in the draft'],
+            out.map(({ file, state, error }) => [file, state, error?.message]),
+          ),
+        ]
+      : []),
+  ].join('\n');
+}

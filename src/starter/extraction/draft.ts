@@ -1,0 +1,191 @@
+import { randomUUID } from 'node:crypto';
+import { draftRow, gapsOf, type DocumentFacts, type Drafted, type DraftRow } from '../../domain/drafts/cells';
+import { documentKey, earlierFirst, joinDocuments, withoutBill, type JoinedDocuments } from '../../domain/drafts/join';
+import type { ExtractionMapping } from '../../domain/extraction/mapping';
+import type { MappingField } from '../../domain/filing/mapping';
+import { subtractAmounts } from '../../domain/money';
+import { propose, type OpenIrm } from '../../domain/proposals/propose';
+import { UPLOAD_TYPES, type UploadType } from '../../domain/rules/upload-type';
+import { getExporter } from '../../ledger/exporters/exporters';
+import { saveDraft } from '../../ledger/extraction/drafts';
+import { ledgerDocuments } from '../../ledger/proposals/open-documents';
+import { writeDraftWorkbook } from '../../workbook/draft';
+import type { EbrcClientDependencies } from '../dependencies';
+import { RefusedError } from '../errors';
+import { exporterIdOf } from '../exporters/lookup';
+import { checkFile } from '../filings/check';
+import { openIrms } from '../proposals/open-irms';
+import type { ExtractWait } from './extract';
+import { readDocuments, type DraftFile } from './read-documents';
+
+export interface DraftRequest {
+  /** Id or e-mail. */
+  exporter: string;
+  /** PDFs, and folders of them. */
+  paths: readonly string[];
+  /** Left out: 101 where there are shipping bills, 103 where there are invoices alone. */
+  uploadType?: UploadType;
+  mapping?: ExtractionMapping;
+  by: string;
+}
+
+export interface DraftOutcome {
+  workbook: Buffer;
+  uploadType: UploadType;
+  rows: number;
+  /** What a person has to say or to mend; `row` is the Excel row. */
+  gaps: { row: number; field: string; reason: string }[];
+  files: DraftFile[];
+  /** Whether the workbook passes `ebrc check` as it is. */
+  ok: boolean;
+  notes: string[];
+}
+
+/** Rows of one upload. */
+const MOST_ROWS = 999;
+const DIRECT_EXPORT = 101;
+const SERVICES = 103;
+
+/**
+ * Makes a workbook in upload form of shipping bills and invoices and of the exporter's free balances: each cell with its
+ * source, what nobody said marked, checked already. A person edits and files it.
+ * @throws RefusedError for an unknown exporter, and where nothing can be drafted
+ */
+export async function draftFiling(
+  deps: EbrcClientDependencies,
+  { exporter, paths, uploadType: asked, mapping = {}, by }: DraftRequest,
+  wait: ExtractWait = {},
+): Promise<DraftOutcome> {
+  const { pool, mode } = deps;
+  const exporterId = await exporterIdOf(pool, mode, exporter);
+  const iec = (await getExporter(pool, exporterId))?.iec ?? null;
+  const { documents, files } = await readDocuments(deps, { paths, mapping, iec }, wait);
+  const joined = joinDocuments(documents);
+  const { type, facts, notes, out } = chooseType(joined, asked);
+  for (const { document, why } of out) leaveOut(files, document, why);
+  const { open, settled } = await openOf(deps, exporterId, facts);
+  for (const document of settled) leaveOut(files, document, 'its whole value is mapped already');
+  const all = rowsOf(await openIrms(pool, exporterId), open);
+  const rows = all.slice(0, MOST_ROWS);
+  if (rows.length === 0) {
+    const message = ['There is nothing to draft: no document of these can be used.', ...notes].join(' ');
+    throw new RefusedError([{ code: 'nothing_to_draft', message }], { files });
+  }
+  if (all.length > rows.length)
+    notes.push(`${all.length - rows.length} rows do not fit into one workbook; draft again when these are filed.`);
+  const draftId = randomUUID();
+  const book = {
+    rows,
+    title: `Draft for ${exporter}, upload type ${type}. Nothing is filed until you file it.`,
+    draftId,
+  };
+  const bytes = await writeDraftWorkbook(book);
+  const checked = await checkFile(deps, { source: { name: 'draft.xlsx', bytes }, exporter });
+  const findings = [...checked.errors, ...checked.warnings];
+  await saveDraft(pool, { draftId, exporterId, rows, by });
+  return {
+    workbook: findings.length > 0 ? await writeDraftWorkbook({ ...book, findings }) : bytes,
+    uploadType: type,
+    rows: rows.length,
+    gaps: withErrors(gapsOf(rows), checked.errors),
+    files,
+    ok: checked.ok,
+    notes,
+  };
+}
+
+interface Choice {
+  type: UploadType;
+  facts: DocumentFacts[];
+  notes: string[];
+  out: { document: DocumentFacts; why: string }[];
+}
+
+/** A filing has one upload type. What another type would be for is named, and not guessed into this one. */
+function chooseType({ bills, invoices }: JoinedDocuments, asked: UploadType | undefined): Choice {
+  const goods = asked === undefined ? bills.length > 0 : asked === 101 || asked === 104;
+  const type = asked ?? (goods ? DIRECT_EXPORT : SERVICES);
+  const alone = goods && asked !== undefined ? invoices.map(withoutBill) : goods ? [] : invoices;
+  const facts = [...(goods ? bills : []), ...alone].sort(earlierFirst);
+  const notes: string[] = [];
+  const out = goods
+    ? asked === undefined
+      ? invoices.map((document) => ({ document, why: 'no shipping bill belongs to it; --upload-type says what it is' }))
+      : []
+    : bills.map((document) => ({ document, why: `upload type ${type} has no shipping bills` }));
+  if (goods && out.length > 0)
+    notes.push(
+      `${out.length} invoices belong to no shipping bill: --upload-type 103 drafts them as services, --upload-type 101 as goods with gaps.`,
+    );
+  if (!goods && out.length > 0) notes.push(`${out.length} shipping bills are left out: --upload-type 101 drafts them.`);
+  const said =
+    asked !== undefined
+      ? { note: 'As asked for.' }
+      : goods
+        ? { note: `Rule: shipping bills are filed as ${DIRECT_EXPORT} ${UPLOAD_TYPES[DIRECT_EXPORT]}.` }
+        : {
+            note: `Rule: invoices without shipping bills are filed as ${SERVICES}; --upload-type says otherwise.`,
+            mark: 'guess' as const,
+          };
+  const typed = facts.map((each) => ({
+    ...each,
+    uploadType: type,
+    cells: { ...each.cells, uploadType: { value: type, ...said } },
+  }));
+  return { type, facts: typed, notes, out };
+}
+
+function leaveOut(files: DraftFile[], { documents }: DocumentFacts, why: string): void {
+  for (const file of files) {
+    if (documents.includes(file.file)) file.error ??= { code: 'left_out', message: `It is not in the draft: ${why}.` };
+  }
+}
+
+/** What is open of each document, less what live rows and certificates have of it. */
+async function openOf({ pool }: EbrcClientDependencies, exporterId: string, facts: readonly DocumentFacts[]) {
+  const known = new Map((await ledgerDocuments(pool, exporterId)).map((each) => [documentKey(each), each]));
+  const open: DocumentFacts[] = [];
+  const settled: DocumentFacts[] = [];
+  for (const each of facts) {
+    const before = known.get(documentKey(each));
+    const taken = before ? subtractAmounts(before.value, before.open) : '0';
+    const left = subtractAmounts(each.value, taken);
+    // A document without a value is kept: the value is a gap.
+    if (Number(taken) > 0 && Number(left) <= 0) settled.push(each);
+    else open.push({ ...each, open: left });
+  }
+  return { open, settled };
+}
+
+function rowsOf(irms: readonly OpenIrm[], documents: readonly DocumentFacts[]): DraftRow[] {
+  const { proposals } = propose(irms, documents);
+  const rows = documents.flatMap((document): Drafted[] => {
+    const own = proposals.filter((proposal) => proposal.document === document);
+    if (own.length > 0) return own.map((proposal) => ({ ...proposal, document }));
+    return [
+      {
+        irm: null,
+        document,
+        amount: null,
+        confidence: null,
+        reasons: ['no open remittance suits it'],
+        alternatives: [],
+      },
+    ];
+  });
+  return rows.map((row, index) => draftRow(row, index + 1));
+}
+
+/** The gaps, and what else the check refuses. */
+function withErrors(
+  gaps: DraftOutcome['gaps'],
+  errors: readonly { row: number | null; field: string | null; message: string }[],
+) {
+  const known = new Set(gaps.map(({ row, field }) => `${row} ${field}`));
+  const more = errors.flatMap(({ row, field, message }) =>
+    row !== null && field !== null && !known.has(`${row} ${field}`)
+      ? [{ row, field: field as MappingField, reason: message }]
+      : [],
+  );
+  return [...gaps, ...more].sort((a, b) => a.row - b.row);
+}

@@ -1,0 +1,122 @@
+import { dirname } from 'node:path';
+import type { DocumentKind } from '../../domain/extraction/contracts';
+import { mapDocument, type ExtractionMapping } from '../../domain/extraction/mapping';
+import type { ReadDocument } from '../../domain/drafts/join';
+import { documentKey } from '../../domain/drafts/join';
+import { groupBy } from '../../domain/group-by';
+import { extractedEndpoints } from '../../ledger/extraction/extractions';
+import type { EbrcClientDependencies } from '../dependencies';
+import { extractFiles, type ExtractedFile, type ExtractWait } from './extract';
+import { pdfPaths, readPdf } from './pdf-files';
+
+/** What came of one file that was handed in for a draft. */
+export interface DraftFile {
+  file: string;
+  /** Null where nothing says what it is. */
+  kind: DocumentKind | null;
+  state: ExtractedFile['state'];
+  /** Why it is not in the draft; null for one that is. */
+  error: { code: string; message: string } | null;
+}
+
+export interface ReadDocuments {
+  documents: ReadDocument[];
+  files: DraftFile[];
+}
+
+interface Source {
+  file: string;
+  sha256: string | null;
+  kind: DocumentKind | null;
+  full: boolean;
+}
+
+/** Names of files and folders that say what a PDF is. */
+const BY_NAME: readonly (readonly [DocumentKind, RegExp])[] = [
+  ['shipping-bill', /shipping[-_ ]?bills?|(^|[^a-z])sbs?([^a-z]|$)/i],
+  ['invoice', /invoices?|(^|[^a-z])inv([^a-z]|$)/i],
+];
+
+/**
+ * Reads documents for a draft: what `ebrc extract` has read already is taken from the ledger, the rest is asked for if its
+ * name or its folder's name says what it is. Each file's failure is its own.
+ */
+export async function readDocuments(
+  deps: EbrcClientDependencies,
+  { paths, mapping, iec }: { paths: readonly string[]; mapping: ExtractionMapping; iec: string | null },
+  wait: ExtractWait,
+): Promise<ReadDocuments> {
+  const sources = await sourcesOf(deps, await pdfPaths(paths));
+  const extracted = new Map<string, ExtractedFile>();
+  for (const group of groupBy(sources, ({ kind, full }) => (kind ? `${kind} ${full}` : undefined)).values()) {
+    const [{ kind, full }] = group;
+    if (!kind) continue;
+    const request = { kind, full, paths: group.map(({ file }) => file) };
+    for (const each of await extractFiles(deps, request, wait)) extracted.set(each.file, each);
+  }
+  const documents: ReadDocument[] = [];
+  const seen = new Map<string, string>();
+  const files = sources.map(({ file, kind }): DraftFile => {
+    const result = extracted.get(file);
+    if (!kind || !result) return { file, kind, state: 'refused', error: UNKNOWN_KIND };
+    if (!result.data) return { file, kind, state: result.state, error: result.error };
+    const document = { file, ...mapDocument(kind, result.data, mapping) };
+    const problem = strangeness(document, { iec, seen });
+    if (!problem) documents.push(document);
+    return { file, kind, state: result.state, error: problem };
+  });
+  return { documents, files };
+}
+
+const UNKNOWN_KIND = {
+  code: 'unknown_kind',
+  message:
+    'Nothing says what this is: put it into a folder called shipping-bills or invoices, or read it with `ebrc extract` first.',
+};
+
+async function sourcesOf({ pool }: EbrcClientDependencies, files: readonly string[]): Promise<Source[]> {
+  const hashes = new Map<string, string | null>();
+  for (const file of files) hashes.set(file, (await readPdf(file)).sha256);
+  const known = await extractedEndpoints(
+    pool,
+    [...hashes.values()].filter((hash) => hash !== null),
+  );
+  return files.map((file) => {
+    const sha256 = hashes.get(file) ?? null;
+    const endpoint = known.get(sha256 ?? '');
+    if (endpoint)
+      return {
+        file,
+        sha256,
+        kind: endpoint === 'invoice' ? 'invoice' : 'shipping-bill',
+        full: endpoint === 'shipping-bill-full',
+      };
+    return { file, sha256, kind: kindByName(file), full: false };
+  });
+}
+
+/** The file's own name first, then its folder's. */
+function kindByName(file: string): DocumentKind | null {
+  const own = file.slice(dirname(file).length);
+  for (const text of [own, dirname(file)]) {
+    const kinds = BY_NAME.filter(([, pattern]) => pattern.test(text));
+    if (kinds.length === 1) return kinds[0]?.[0] ?? null;
+  }
+  return null;
+}
+
+/** Why a document is not for this draft: another exporter's, or the second copy of one. */
+function strangeness(
+  { file, kind, values }: ReadDocument,
+  { iec, seen }: { iec: string | null; seen: Map<string, string> },
+): DraftFile['error'] {
+  if (iec !== null && values.iec !== undefined && values.iec !== iec) {
+    return { code: 'other_exporter', message: `It names IEC ${values.iec}, and the exporter's is ${iec}.` };
+  }
+  const key =
+    values.number === undefined ? null : `${kind} ${documentKey({ number: values.number, date: values.date ?? null })}`;
+  const before = key === null ? undefined : seen.get(key);
+  if (before !== undefined) return { code: 'second_copy', message: `It is the same document as ${before}.` };
+  if (key !== null) seen.set(key, file);
+  return null;
+}
