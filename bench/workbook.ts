@@ -10,6 +10,7 @@ import { annotateWorkbook } from '../src/workbook/annotate';
 import { checkWorkbook } from '../src/workbook/check';
 import { createWorkbookThreads } from '../src/workbook/threads';
 import { writeBulkWorkbook } from '../src/workbook/write';
+import { mapping } from '../dev/sample-mapping';
 
 /**
  * What reading, checking and annotating cost beside a bare exceljs load (and save) of the same file, as medians of rounds in
@@ -87,29 +88,18 @@ function fullWorkbook(): Promise<Buffer> {
   return writeBulkWorkbook(
     Array.from({ length: 999 }, (_, index): MappingRow => ({
       row: index + 2,
-      mapping: {
+      mapping: mapping({
         serialNo: index + 1,
-        uploadType: 101,
-        branchSlNo: 0,
-        irmIfscCode: 'HDFC0000001',
-        irmAdCode: '0510001',
         irmNumber: `IRM2026${String(index).padStart(6, '0')}`,
-        irmDt: '05012026',
-        irmFCC: 'USD',
-        irmPurposeCode: 'P0102',
         irmRemitAmtFCC: 10000 + index,
         sbCumInvoiceNumber: String(1000000 + index),
-        sbCumInvoiceDate: '03012026',
-        portCode: 'INNSA1',
         billNo: `EXP/2026/${index}`,
-        sbCumInvoiceFCC: 'USD',
         sbCumInvoiceValueinFCC: 10000 + index,
         mappedIRMAmountFCC: 8000.25 + index,
-        isVostro: 'N',
         isGstAvail: 'Y',
         gstinInvoiceNumber: `GST/${index}`,
         gstinInvoiceDate: '04012026',
-      },
+      }),
       extra: Object.fromEntries(
         BULK_COLUMNS.filter(({ need }) => need === 'optional').map(({ header, kind }) => [
           header,

@@ -1,6 +1,7 @@
 import type { Mapping } from '../src/domain/filing/mapping';
 import type { Seed } from '../src/sandbox/authority/seed';
 import { between, pick, seededRandom, type Random } from './random';
+import { mapping } from '../dev/sample-mapping';
 
 const EXPORT_OF_SERVICES = 103;
 const IRMS_OF_AN_EXPORTER = 6;
@@ -113,29 +114,22 @@ function underAnotherIrm(mapping: Mapping): Mapping {
 }
 
 function mappingOf(row: { serialNo: number; irm: number; document: string; amount: number }): Mapping {
-  return {
+  return mapping({
     serialNo: row.serialNo,
     uploadType: EXPORT_OF_SERVICES,
-    branchSlNo: 0,
     irmIfscCode: IFSC,
     irmAdCode: AD_CODE,
     irmNumber: irmNumber(row.irm),
     irmDt: REMITTED_ON,
-    irmFCC: 'USD',
     irmPurposeCode: PURPOSE,
     irmRemitAmtFCC: REMITTANCE,
     sbCumInvoiceNumber: row.document,
     sbCumInvoiceDate: INVOICED_ON,
     portCode: 'INBLR4',
     billNo: row.document,
-    sbCumInvoiceFCC: 'USD',
     sbCumInvoiceValueinFCC: row.amount,
     mappedIRMAmountFCC: row.amount,
-    isVostro: 'N',
-    isGstAvail: 'N',
-    gstinInvoiceNumber: null,
-    gstinInvoiceDate: null,
-  };
+  });
 }
 
 function messageOf(rows: readonly Mapping[]): Record<string, unknown> {

@@ -1,5 +1,6 @@
 import type { Mapping } from '../src/domain/filing/mapping';
 import { compareAmounts } from '../src/domain/money';
+import { mapping } from './sample-mapping';
 
 /** What `ebrc irms --json` says of an IRM, as far as a mapping needs it. */
 export interface DemoIrm {
@@ -35,10 +36,9 @@ export function demoMessage(irms: readonly DemoIrm[]) {
 
 function mappingOf(irm: DemoIrm | undefined, plan: (typeof PLAN)[number], serialNo: number): Mapping {
   if (!irm) throw new Error('The sandbox exporter has fewer than two dollar remittances: its world has changed.');
-  return {
+  return mapping({
     serialNo,
     uploadType: EXPORT_OF_SERVICES,
-    branchSlNo: 0,
     irmIfscCode: irm.irmIfscCode,
     irmAdCode: irm.irmAdCode,
     irmNumber: irm.irmNumber,
@@ -50,12 +50,7 @@ function mappingOf(irm: DemoIrm | undefined, plan: (typeof PLAN)[number], serial
     sbCumInvoiceDate: '15052026',
     portCode: 'INBLR4',
     billNo: plan.document,
-    sbCumInvoiceFCC: 'USD',
     sbCumInvoiceValueinFCC: plan.value,
     mappedIRMAmountFCC: plan.mapped,
-    isVostro: 'N',
-    isGstAvail: 'N',
-    gstinInvoiceNumber: null,
-    gstinInvoiceDate: null,
-  };
+  });
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { agreedIec, comparableText, irmIdentity, mappingIdentity, readIec, sameId } from '../../src/domain/identity';
 import type { Mapping } from '../../src/domain/filing/mapping';
-import { mapping } from './sample-mapping';
+import { mapping } from '../../dev/sample-mapping';
 
 const of = (changes: Partial<Mapping> = {}) => mappingIdentity(mapping(changes));
 

@@ -10,7 +10,7 @@ import { saveIrms, type IrmRecord } from '../../src/ledger/exporters/irms';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { withTransaction } from '../../src/ledger/pool';
 import type { TestDatabase } from '../support/postgres';
-import { mappingRow } from '../domain/sample-mapping';
+import { mappingRow } from '../../dev/sample-mapping';
 
 export const EXPORTER = 'exporter-1';
 export const NOW = new Date('2026-02-10T06:00:00Z');

@@ -3,7 +3,7 @@ import type { CellValue } from 'exceljs';
 import { checkWorkbook } from '../../src/workbook/check';
 import { readWorkbook } from '../../src/workbook/read';
 import { columnLetter } from '../../src/workbook/sheet/addresses';
-import { mapping } from '../domain/sample-mapping';
+import { mapping } from '../../dev/sample-mapping';
 import type { CellValues } from './fixtures';
 import { HEADERS, book, brief, cells, columnIndex, rawParts, zipOf } from './fixtures';
 

@@ -2,7 +2,7 @@ import { Workbook } from 'exceljs';
 import type { HeldIrm } from '../../src/domain/rules/preflight';
 import { checkWorkbook } from '../../src/workbook/check';
 import { buildTemplate, decorateTemplate } from '../../src/workbook/template';
-import { mapping } from '../domain/sample-mapping';
+import { mapping } from '../../dev/sample-mapping';
 import { HEADERS, book, cells, columnIndex } from './fixtures';
 
 const load = async (file: Buffer): Promise<Workbook> => new Workbook().xlsx.load(Uint8Array.from(file).buffer);

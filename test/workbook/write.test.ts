@@ -5,7 +5,7 @@ import { BUILT_IN_TEMPLATE } from '../../src/domain/service/bulk-template';
 import { filingDateFromIso } from '../../src/domain/dates';
 import { readWorkbook } from '../../src/workbook/read';
 import { writeBulkWorkbook } from '../../src/workbook/write';
-import { mapping, mappingRow } from '../domain/sample-mapping';
+import { mapping, mappingRow } from '../../dev/sample-mapping';
 import { HEADERS } from './fixtures';
 
 /** Text as a reader gives it: trimmed, no invisible characters, no control characters, no half characters. */

@@ -14,7 +14,7 @@ import { checkFile } from '../../src/starter/filings/check';
 import { templateReading } from '../../src/worker/template-reading';
 import { workbooksInProcess } from '../../src/workbook/workbooks';
 import { writeBulkWorkbook } from '../../src/workbook/write';
-import { mappingRow } from '../domain/sample-mapping';
+import { mappingRow } from '../../dev/sample-mapping';
 import { EXPORTER, NOW, knowExporter, minutesLater } from '../ledger/filing-support';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 

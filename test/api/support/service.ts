@@ -8,6 +8,7 @@ import { ApiError } from '../../../src/api/errors/api-error';
 import type { AuditRow } from '../../../src/api/ports';
 import type { Mapping, PushMessage } from '../../../src/domain/filing/mapping';
 import type { RateClass } from '../../../src/domain/names';
+import { mapping as sample } from '../../../dev/sample-mapping';
 
 export const API_KEY = 'dev_key_that_nobody_may_see';
 export const PASSWORD = 'Pa$$w0rd "quoted" & seen?';
@@ -179,30 +180,15 @@ export async function errorOf(call: Promise<unknown>): Promise<ApiError> {
 }
 
 export function mapping(changes: Partial<Mapping> = {}): Mapping {
-  return {
-    serialNo: 1,
-    uploadType: 101,
-    branchSlNo: 0,
-    irmIfscCode: 'HDFC0000001',
-    irmAdCode: '0510001',
+  return sample({
     irmNumber: 'IRM0000000000001',
-    irmDt: '05012026',
-    irmFCC: 'USD',
-    irmPurposeCode: 'P0102',
     irmRemitAmtFCC: 10000.5,
-    sbCumInvoiceNumber: '1234567',
     sbCumInvoiceDate: '02012026',
-    portCode: 'INNSA1',
     billNo: 'INV-1',
-    sbCumInvoiceFCC: 'USD',
     sbCumInvoiceValueinFCC: 10000.5,
     mappedIRMAmountFCC: 10000.5,
-    isVostro: 'N',
-    isGstAvail: 'N',
-    gstinInvoiceNumber: null,
-    gstinInvoiceDate: null,
     ...changes,
-  };
+  });
 }
 
 export function pushOf(...mappings: Mapping[]): PushMessage {

@@ -1,30 +1,22 @@
 import fc from 'fast-check';
 import { canonicalContent, type FilingContent } from '../../../src/domain/filing/content-hash';
 import type { Mapping } from '../../../src/domain/filing/mapping';
+import { mapping as sample } from '../../../dev/sample-mapping';
 
-const mapping: Mapping = {
-  serialNo: 1,
+const mapping = sample({
   uploadType: 103,
-  branchSlNo: 0,
   irmIfscCode: 'HDFC0000123',
   irmAdCode: '0510123',
   irmNumber: 'IRM1',
   irmDt: '01062026',
-  irmFCC: 'USD',
   irmPurposeCode: 'P0802',
   irmRemitAmtFCC: 1000,
   sbCumInvoiceNumber: 'INV-1',
   sbCumInvoiceDate: '15052026',
-  portCode: 'INNSA1',
   billNo: 'B-1',
-  sbCumInvoiceFCC: 'USD',
   sbCumInvoiceValueinFCC: 1000,
   mappedIRMAmountFCC: 400.5,
-  isVostro: 'N',
-  isGstAvail: 'N',
-  gstinInvoiceNumber: null,
-  gstinInvoiceDate: null,
-};
+});
 
 const content = (rows: FilingContent['rows'], more: Partial<FilingContent> = {}) =>
   canonicalContent({ exporterId: 'e-1', uploadType: 103, declaration: 'Y', rows, ...more });

@@ -1,7 +1,7 @@
 import { irmIdentity } from '../../../src/domain/identity';
 import type { HeldIrm, Hold } from '../../../src/domain/rules/preflight';
 import { checkBalances } from '../../../src/domain/rules/preflight';
-import { mapping, mappingRow } from '../sample-mapping';
+import { mapping, mappingRow } from '../../../dev/sample-mapping';
 
 const READ_AT = 1_000_000;
 

@@ -4,7 +4,7 @@ import type { Mapping, MappingRow } from '../../../src/domain/filing/mapping';
 import { MAPPING_FIELDS } from '../../../src/domain/filing/mapping';
 import { checkDrafts, checkRows } from '../../../src/domain/rules/rules';
 import { parsePushMessage } from '../../../src/domain/rules/push-message';
-import { mapping, mappingRow } from '../sample-mapping';
+import { mapping, mappingRow } from '../../../dev/sample-mapping';
 
 const brief = (findings: Finding[]) =>
   findings.map(({ severity, row, field, code }) => `${severity} ${row} ${field} ${code}`);

@@ -8,7 +8,7 @@ import type { Finding } from '../../../src/domain/rules/finding';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 import type { Mapping } from '../../../src/domain/filing/mapping';
 import { saveIrms } from '../../../src/ledger/exporters/irms';
-import { mappingRow } from '../../domain/sample-mapping';
+import { mappingRow } from '../../../dev/sample-mapping';
 import { EXPORTER, irmRecord, knowExporter, minutesLater, NOW, open, readBalance, rowsOf } from '../filing-support';
 
 let ledger: TestDatabase;

@@ -20,6 +20,7 @@ import { eventually } from '../../support/processes';
 import { timeSkippingEnvironment } from '../../support/temporal';
 import { startTestWorker, type TestWorker, type TestWorkerOptions } from '../../support/worker';
 import { gatedPool, type Gate } from './gated-pool';
+import { mapping } from '../../../dev/sample-mapping';
 
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
@@ -188,30 +189,19 @@ export async function openFilingStage(options: FilingStageOptions = {}): Promise
     },
     mapping(exporter, more = {}) {
       documents += 1;
-      return {
-        serialNo: 1,
-        uploadType: 101,
-        branchSlNo: 0,
+      return mapping({
         irmIfscCode: 'HDFC0000060',
         irmAdCode: '0510060',
         irmNumber: exporter.irmNumber,
         irmDt: exporter.irmDt,
-        irmFCC: 'USD',
-        irmPurposeCode: 'P0102',
         irmRemitAmtFCC: 10_000,
         sbCumInvoiceNumber: String(documents),
         sbCumInvoiceDate: filingDateInKolkata(Date.now()),
-        portCode: 'INNSA1',
         billNo: `INV-${documents}`,
-        sbCumInvoiceFCC: 'USD',
         sbCumInvoiceValueinFCC: 1_000,
         mappedIRMAmountFCC: 1_000,
-        isVostro: 'N',
-        isGstAvail: 'N',
-        gstinInvoiceNumber: null,
-        gstinInvoiceDate: null,
         ...more,
-      };
+      });
     },
     file(exporter, rows, more = {}) {
       const reference = more.reference ?? `T-${randomUUID().slice(0, 8)}`;
