@@ -1,3 +1,10 @@
--- Run once, when the data volume is made: the ledger's own user and database beside Temporal's.
-CREATE USER ebrc PASSWORD 'ebrc';
+-- Run once, when the data volume is made: the users of the ledger and of Temporal, each with what is its own.
+CREATE ROLE ebrc_migrate NOLOGIN;
+CREATE ROLE ebrc_run NOLOGIN;
+CREATE ROLE ebrc_read NOLOGIN;
+CREATE USER ebrc PASSWORD 'ebrc' IN ROLE ebrc_migrate;
+CREATE USER ebrc_worker PASSWORD 'ebrc_worker' IN ROLE ebrc_run;
+CREATE USER ebrc_reader PASSWORD 'ebrc_reader' IN ROLE ebrc_read;
 CREATE DATABASE ebrc OWNER ebrc;
+-- It makes its two databases itself.
+CREATE USER temporal PASSWORD 'temporal' CREATEDB;

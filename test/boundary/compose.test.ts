@@ -1,5 +1,10 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import Ajv2020 from 'ajv/dist/2020';
 import addFormats from 'ajv-formats';
 import { parse } from 'yaml';
@@ -16,7 +21,14 @@ interface Service {
   environment?: Record<string, string>;
   ports?: string[];
   volumes?: string[];
-  healthcheck?: { test: string[] };
+  healthcheck?: { test?: string[]; disable?: boolean };
+  profiles: string[];
+  secrets?: string[];
+  read_only?: boolean;
+  cap_drop?: string[];
+  security_opt?: string[];
+  logging?: unknown;
+  entrypoint?: string[];
   depends_on?: Record<string, { condition: string }>;
 }
 
@@ -47,9 +59,17 @@ it('is a Compose file by the specification, and a wrong one would not be', () =>
 });
 
 it('has the parts that the service needs', () => {
-  expect(Object.keys(compose.services).sort()).toEqual(
-    ['postgres', 'sandbox', 'temporal', 'temporal-namespace', 'temporal-schema', 'temporal-ui', 'worker'].sort(),
+  const of = (profile: string) =>
+    services.flatMap(([name, { profiles }]) => (profiles.includes(profile) ? [name] : []));
+  expect(of('sandbox').sort()).toEqual(
+    [
+      ...['postgres', 'temporal', 'temporal-namespace', 'temporal-schema', 'temporal-ui'],
+      ...['ledger-migrate', 'sandbox', 'worker-sandbox'],
+    ].sort(),
   );
+  expect(of('production')).toEqual(['worker']);
+  expect(of('monitoring').sort()).toEqual(['grafana', 'prometheus']);
+  expect(services.filter(([, { profiles }]) => profiles.length !== 1)).toEqual([]);
 });
 
 it('pins every image to a version', () => {
@@ -74,7 +94,9 @@ it('checks the health of everything that stays up, and waits for what it needs',
     const ends = condition === 'service_completed_successfully';
     expect([name, ends || service(name).healthcheck !== undefined]).toEqual([name, true]);
   }
-  const staysUp = services.filter(([name]) => !['temporal-schema', 'temporal-namespace'].includes(name));
+  const staysUp = services.filter(
+    ([name]) => !['temporal-schema', 'temporal-namespace', 'ledger-migrate'].includes(name),
+  );
   for (const [name, { healthcheck }] of staysUp) expect([name, Boolean(healthcheck)]).toEqual([name, true]);
 });
 
@@ -112,7 +134,7 @@ it('starts the sandbox with options that it has', () => {
 
 it('gives the worker an environment that it starts with', () => {
   const environment = Object.fromEntries(
-    Object.entries(service('worker').environment ?? {}).map(([name, value]) => [name, byDefault(value)]),
+    Object.entries(service('worker-sandbox').environment ?? {}).map(([name, value]) => [name, byDefault(value)]),
   );
   const known = [...Object.keys(VARIABLES), 'TEMPORAL_ADDRESS', 'TEMPORAL_NAMESPACE'];
   for (const name of Object.keys(environment)) expect(known).toContain(name);
@@ -127,14 +149,90 @@ it('gives the worker an environment that it starts with', () => {
   const database = new URL(config.databaseUrl);
   expect([database.hostname, database.port]).toEqual(['postgres', '5432']);
   const ledger = readProject('docker/postgres/create-ledger.sql');
-  expect(ledger).toContain(`CREATE USER ${database.username} PASSWORD '${database.password}'`);
-  expect(ledger).toContain(`CREATE DATABASE ${database.pathname.slice(1)} OWNER ${database.username}`);
-  expect(service('worker').volumes).toEqual([`documents:${config.documents}`]);
+  expect(ledger).toContain(`CREATE USER ${database.username} PASSWORD '${database.password}' IN ROLE ebrc_run`);
+  const owner = new URL(service('ledger-migrate').environment?.['DATABASE_URL'] ?? '');
+  expect(ledger).toContain(`CREATE USER ${owner.username} PASSWORD '${owner.password}' IN ROLE ebrc_migrate`);
+  expect(ledger).toContain(`CREATE DATABASE ${database.pathname.slice(1)} OWNER ${owner.username}`);
+  const temporal = service('temporal').environment ?? {};
+  expect(ledger).toContain(`CREATE USER ${temporal['POSTGRES_USER']} PASSWORD '${temporal['POSTGRES_PWD']}'`);
+  expect(service('worker-sandbox').volumes).toEqual([`documents:${config.documents}`]);
   expect(readProject('Dockerfile')).toContain(config.documents);
 });
 
+it('gives the production worker no setting of the sandbox, and its secrets as files', () => {
+  const { environment = {}, secrets = [], entrypoint, depends_on } = service('worker');
+  expect(depends_on).toBeUndefined();
+  expect(Object.values(environment).join(' ')).not.toMatch(/sandbox|postgres:/);
+  expect(secrets).toEqual(['DATABASE_URL', 'EBRC_API_KEY', 'EBRC_ENCRYPTION_KEY', 'TEMPORAL_API_KEY']);
+  for (const name of secrets) expect(environment).not.toHaveProperty(name);
+  expect(entrypoint?.at(-1)).toBe('/ebrc/with-secrets.sh');
+  const given = {
+    EBRC_API_URL: 'https://api.example/api/v1',
+    EBRC_API_KEY: 'prod_key',
+    EBRC_ENCRYPTION_KEY: `k1:${createHash('sha256').update('drawn').digest('base64')}`,
+    DATABASE_URL: 'postgres://w:p@db.example/ebrc?sslmode=verify-full',
+    TEMPORAL_ADDRESS: 'temporal.example:7233',
+  };
+  const read = Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, byDefault(value)]));
+  expect(loadConfig({ ...read, ...given, HOME: '/nonexistent' })).toMatchObject({ mode: 'live' });
+});
+
+it('makes a variable of every secret file, and keeps the program in its place', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'ebrc-secrets-'));
+  try {
+    await writeFile(join(folder, 'EBRC_API_KEY'), 'dev_a "b" $c\n');
+    await writeFile(join(folder, 'TEMPORAL_API_KEY'), '');
+    const script = readProject('docker/worker/with-secrets.sh').replaceAll('/run/secrets', folder);
+    const show =
+      'process.stdout.write(JSON.stringify([process.env.EBRC_API_KEY, process.env.TEMPORAL_API_KEY ?? null]))';
+    const { stdout } = await promisify(execFile)(
+      '/bin/sh',
+      ['-c', script, 'with-secrets', process.execPath, '-e', show],
+      {
+        env: { PATH: process.env['PATH'] },
+      },
+    );
+    expect(JSON.parse(stdout)).toEqual(['dev_a "b" $c', null]);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+it('locks our own programs, and bounds the logs of all', () => {
+  for (const [name, { logging }] of services) expect([name, logging !== undefined]).toEqual([name, true]);
+  for (const name of ['worker', 'worker-sandbox', 'sandbox', 'ledger-migrate', 'prometheus', 'grafana']) {
+    const { read_only, cap_drop, security_opt } = service(name);
+    expect([name, read_only, cap_drop, security_opt]).toEqual([name, true, ['ALL'], ['no-new-privileges:true']]);
+  }
+});
+
+it('shows a Kubernetes deployment that ends in time and asks the right paths', () => {
+  const { spec } = parse(readProject('ops/kubernetes.yaml')) as {
+    spec: {
+      template: {
+        spec: {
+          terminationGracePeriodSeconds: number;
+          containers: {
+            env: { name: string; value: string }[];
+            livenessProbe: { httpGet: { path: string } };
+            readinessProbe: { httpGet: { path: string } };
+          }[];
+        };
+      };
+    };
+  };
+  const { terminationGracePeriodSeconds: grace, containers } = spec.template.spec;
+  const { httpTimeoutMs } = loadConfig({}, { need: ['tuning'] });
+  expect(grace * 1_000).toBeGreaterThan(shutdownTimes(httpTimeoutMs).boundMs);
+  expect(containers.map(({ livenessProbe, readinessProbe }) => [livenessProbe, readinessProbe])).toMatchObject([
+    [{ httpGet: { path: '/healthz' } }, { httpGet: { path: '/readyz' } }],
+  ]);
+  const known = [...Object.keys(VARIABLES), 'TEMPORAL_ADDRESS', 'TEMPORAL_NAMESPACE', 'TEMPORAL_TLS', 'AWS_REGION'];
+  for (const { name } of containers[0]?.env ?? []) expect(known).toContain(name);
+});
+
 it('asks the worker for its readiness where it answers', () => {
-  const asked = [service('worker').healthcheck?.test.at(-1), readProject('Dockerfile')];
+  const asked = [service('worker').healthcheck?.test?.at(-1), readProject('Dockerfile')];
   const address = service('worker').environment?.['EBRC_HEALTH'] ?? 'none';
   for (const text of asked) expect(text).toContain(`http://${address}/readyz`);
   expect(readProject('Dockerfile')).toContain(`EBRC_HEALTH=${address}`);
