@@ -45,7 +45,10 @@ export interface TestWorkerOptions {
   settings?: Partial<WorkerSettings>;
   /** Default: silent. */
   logger?: Logger;
-  /** No workflow stays in memory, so that every task replays its history: what is not deterministic shows. */
+  /**
+   * No workflow stays in memory, so that every task replays its history: what is not deterministic shows. Costs more than everything
+   * else in a filing's test. Needed where workers restart on the time-skipping server: it keeps tasks for the worker that has gone.
+   */
   replayEveryTask?: boolean;
   /** Replaces dependencies that were made. */
   adjust?: (deps: ActivityDependencies) => ActivityDependencies;

@@ -13,7 +13,7 @@ import { openStage, PASSWORD, WRONG, type OnboardStage, type Update } from './on
 let stage: OnboardStage;
 
 beforeAll(async () => {
-  stage = await openStage();
+  stage = await openStage({}, { replayEveryTask: true });
 });
 
 afterAll(() => stage?.close());

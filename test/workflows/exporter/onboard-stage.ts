@@ -11,7 +11,7 @@ import { exporterQuery, submitCredentialsUpdate } from '../../../src/workflows/m
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 import { eventually } from '../../support/processes';
 import { timeSkippingEnvironment } from '../../support/temporal';
-import { startTestWorker, type TestWorker } from '../../support/worker';
+import { startTestWorker, type TestWorker, type TestWorkerOptions } from '../../support/worker';
 
 export const PASSWORD = 'Right-Horse-1!';
 export const WRONG = 'Wrong-Battery-2!';
@@ -38,18 +38,22 @@ export interface OnboardStage {
   onboard(input: Partial<OnboardInput> & { email: string }): Promise<Onboarding>;
   until(handle: Onboarding | Update, state: ExporterProgress['state']): Promise<ExporterProgress>;
   submit(handle: Onboarding | Update, credentialsRef: string): Promise<ExporterProgress>;
+  /** Only with `replayEveryTask`. */
   restart(): Promise<void>;
   close(): Promise<void>;
 }
 
-export async function openStage(options: SandboxOptions = {}): Promise<OnboardStage> {
+export async function openStage(
+  options: SandboxOptions = {},
+  workerOptions: Pick<TestWorkerOptions, 'replayEveryTask'> = {},
+): Promise<OnboardStage> {
   const env = await timeSkippingEnvironment();
   const ledger = await createTestDatabase();
   // The window is tiny: these tests are about the fuse and the outcomes, not about the rate.
   const sandbox = await createSandbox({ clock: () => env.currentTimeMs(), rateWindowMs: 1, ...options });
   const logs: string[] = [];
   const logger = pino({ level: 'trace' }, { write: (line: string) => void logs.push(line) });
-  const worker = await startTestWorker({ env, sandbox, ledger, logger, replayEveryTask: true });
+  const worker = await startTestWorker({ env, sandbox, ledger, logger, ...workerOptions });
   let accounts = 0;
 
   const stage: OnboardStage = {

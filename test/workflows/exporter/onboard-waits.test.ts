@@ -8,7 +8,7 @@ import { HOUR_MS, openStage, WRONG, type OnboardStage } from './onboard-stage';
 let stage: OnboardStage;
 
 beforeAll(async () => {
-  stage = await openStage();
+  stage = await openStage({}, { replayEveryTask: true });
 });
 
 afterAll(() => stage?.close());

@@ -26,6 +26,14 @@ function scenes(faults: PushFault[]): Promise<Scene[]> {
   );
 }
 
+/** Lets the server's clock pass until an answer is there: the service is looked at a few times before, over half a minute. */
+async function passUntil<T>(answer: Promise<T>): Promise<T> {
+  let waiting = true;
+  const answered = answer.finally(() => (waiting = false));
+  while (waiting) await Promise.all([stage.pass(0.01), new Promise((resolve) => setTimeout(resolve, 50))]);
+  return answered;
+}
+
 /** By the name of each scene's fault, so that a failure says which. */
 function expectAllCertified(made: Scene[], results: FilingResult[]): void {
   const states = Object.fromEntries(made.map(({ name }, at) => [name, results[at]?.state]));
@@ -63,8 +71,7 @@ describe('a submission that the service took, and whose answer was lost', () => 
     const mistyped = expect(stage.resolve(filing, 'filed', 'REQ-MISTYPED')).rejects.toMatchObject({
       cause: { message: /does not know request REQ-MISTYPED/u },
     });
-    await stage.pass(0.01);
-    await mistyped;
+    await passUntil(mistyped);
     const [requestId] = await stage.requestsOf(exporter);
     expect(await stage.resolve(filing, 'filed', requestId)).toMatchObject({ requestId });
     expect(await filing.result()).toMatchObject({ state: 'certified', requestId });
@@ -137,6 +144,29 @@ describe('a submission whose answer was lost, and which never came to be', () =>
     const results = await stage.results(made.map(({ filing }) => filing));
     expectAllCertified(made, results);
     expect(made.map(({ exporter }) => stage.pushes(exporter))).toEqual(faults.map(() => 2));
+  });
+});
+
+describe('a person’s word that nothing was filed', () => {
+  it('is about one attempt, and counts after the settle window', async () => {
+    const exporter = await stage.exporter();
+    stage.fault(exporter, 'push-irm', 'drop-before-accept', { times: 2 });
+    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+    const { filingId } = await stage.until(filing, 'outcome_unknown');
+    const said = (message: RegExp, more = {}) =>
+      expect(stage.resolve(filing, 'not-filed', undefined, more)).rejects.toMatchObject({ cause: { message } });
+    await said(/settle window/u);
+    await said(/Name the attempt/u, { attemptId: undefined });
+    await said(/is not the attempt in question/u, { attemptId: `${filingId}-1-2` });
+    await stage.settleWindowOver(filing);
+    await stage.resolve(filing, 'not-filed');
+    await stage.until(filing, () => stage.pushes(exporter) === 2);
+    await stage.until(filing, 'outcome_unknown');
+    // The word that was given for the first attempt frees nothing of the second.
+    await said(/is not the attempt in question/u, { attemptId: `${filingId}-1-1` });
+    expect(stage.pushes(exporter)).toBe(2);
+    await stage.abandon(filing);
+    await filing.result();
   });
 });
 

@@ -10,7 +10,7 @@ import type { fileRemittances } from '../../../src/workflows/file-remittances';
 import { credentialsRenewedSignal } from '../../../src/workflows/messages';
 import { eventually } from '../../support/processes';
 import { devServer, type DevServer } from '../../support/temporal';
-import { openFilingStage, type Filing, type FilingStage } from './filing-stage';
+import { openFilingStage, type Filing, type FilingStage, type TestExporter } from './filing-stage';
 
 type Event = NonNullable<Awaited<ReturnType<Filing['fetchHistory']>>['events']>[number];
 
@@ -25,9 +25,9 @@ beforeAll(async () => {
       address: server.address,
       namespace: server.namespace,
     }),
-    sandbox: { ackDelayMs: 4_000 },
+    sandbox: { ackDelayMs: 300 },
     worker: {
-      settings: { httpTimeoutMs: 3_000, pollFirstMs: 1_000, pollMinMs: 1_000, pollMaxMs: 2_000, rateWindowMs: 30 },
+      settings: { httpTimeoutMs: 3_000, pollFirstMs: 300, pollMinMs: 300, pollMaxMs: 600, rateWindowMs: 20 },
     },
   });
 });
@@ -49,6 +49,9 @@ const operations = () =>
     mode: 'test',
     taskQueue: stage.worker.taskQueue,
   });
+
+/** Keeps the exporter's filings in `processing` until the faults are cleared. */
+const holdStatus = (exporter: TestExporter) => stage.fault(exporter, 'status', 'stale-status', { every: 1 });
 
 /** Resets a filing's workflow to the workflow task that scheduled an activity of this summary, as the UI does. */
 async function resetBefore(filing: Filing, summary: (text: string) => boolean): Promise<Filing> {
@@ -77,9 +80,11 @@ function summaryOf(event: Event): string {
 describe('a run that was reset to before its send', () => {
   it('goes on from the ledger, and sends nothing again', async () => {
     const exporter = await stage.exporter();
+    holdStatus(exporter);
     const filing = await stage.file(exporter, [stage.mapping(exporter)]);
     await stage.until(filing, 'processing');
     const reset = await resetBefore(filing, (summary) => summary.startsWith('submitting'));
+    stage.sandbox.clearFaults();
     const result = await reset.result();
     expect(result).toMatchObject({ state: 'certified', counts: { certified: 1, archived: 1 } });
     expect(stage.pushes(exporter)).toBe(1);
@@ -226,7 +231,7 @@ async function idOf(filing: Filing): Promise<string> {
 it('waits for approval where its exporter asks for it, whatever its request says', async () => {
   const exporter = await stage.exporter();
   const first = await stage.file(exporter, [stage.mapping(exporter)]);
-  await stage.until(first, 'processing');
+  await stage.until(first, ({ filingId }) => filingId !== null);
   const policy = { pool: stage.ledger.pool, mode: 'test' as const };
   expect(await requireApproval(policy, exporter.exporterId, true)).toMatchObject({ requiresApproval: true });
   const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: false });
@@ -250,9 +255,11 @@ describe('the sweep', () => {
 
   it('follows what was sent with a new run, and lets nothing happen to the others', async () => {
     const exporter = await stage.exporter();
+    holdStatus(exporter);
     const lost = await stage.file(exporter, [stage.mapping(exporter)]);
     const { filingId } = await stage.until(lost, 'processing');
     await lost.terminate('an operator');
+    stage.sandbox.clearFaults();
     const swept = await sweep();
     expect(swept.resumed).toEqual([filingId]);
     const followed = stage.env.client.workflow.getHandle<typeof fileRemittances>(lost.workflowId);
@@ -288,7 +295,7 @@ describe('the sweep', () => {
     const { filingId } = await stage.until(filing, 'awaiting_approval');
     const connection = Connection.lazy({ address: '127.0.0.1:9', connectTimeout: '1s' });
     const nobody = new Client({ connection });
-    await expect(nobody.withDeadline(Date.now() + 2_000, () => sweep(nobody))).rejects.toThrow();
+    await expect(nobody.withDeadline(Date.now() + 500, () => sweep(nobody))).rejects.toThrow();
     expect((await findFiling(stage.ledger.pool, 'test', filingId ?? ''))?.attention).not.toMatch(/workflow/u);
     await connection.close();
     await operations().abandon(filingId ?? '', { by: 'ravi', note: 'enough' });

@@ -1,3 +1,4 @@
+import { WorkflowUpdateFailedError } from '@temporalio/client';
 import fc from 'fast-check';
 import { isEnd, type FilingState } from '../../../src/domain/filing/states';
 import { filingQuery } from '../../../src/workflows/messages';
@@ -66,8 +67,8 @@ async function look(started: Started): Promise<void> {
   const { state, attention } = await started.filing.query(filingQuery);
   if (state !== 'outcome_unknown') return;
   expect(attention).toBeTruthy();
-  // It may settle itself by certificates in this very moment: then there is nothing left to answer.
-  await settleTruly(started).catch(() => undefined);
+  // It may settle itself by certificates in this very moment: then there is nothing left to answer, and the answer is refused.
+  await settleTruly(started).catch((error: unknown) => expect(error).toBeInstanceOf(WorkflowUpdateFailedError));
 }
 
 async function drive(started: Started[]): Promise<FilingState[]> {

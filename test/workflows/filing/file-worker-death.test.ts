@@ -173,18 +173,6 @@ it('sends nothing when the mark cannot be committed', async () => {
   expect(await attempts(filing)).toEqual(['not_sent', 'answered']);
 });
 
-it('ends a push that is on its way before it shuts down', async () => {
-  const exporter = await stage.exporter();
-  stage.fault(exporter, 'push-irm', 'slow', { delayMs: 1_000 });
-  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
-  await stage.until(filing, () => stage.pushes(exporter) === 1);
-  await stage.worker.stop();
-  await stage.worker.start();
-  const result = await filing.result();
-  expect(result).toMatchObject({ state: 'certified', requestId: (await stage.requestsOf(exporter))[0] });
-  expect(await attempts(filing)).toEqual(['answered']);
-});
-
 it('waits with attention while the document store has sends that the ledger does not know, and goes on once they are brought back', async () => {
   const { documents } = stage.worker.deps;
   const { pool } = stage.ledger;

@@ -53,11 +53,12 @@ export interface FilingStage {
   /**
    * Waits in real time until the filing is in a state and the ledger has recorded the move that led there, and answers its progress.
    * A run shows a move before the ledger knows of it: what is done to the run in between meets a filing that stands one move earlier.
+   * In `outcome_unknown` it waits until the round of evidence is over too (see `untilAsleep`).
    */
   until(filing: Filing, state: string | ((progress: FilingResult) => boolean)): Promise<FilingResult>;
   /**
-   * Waits in real time until nothing but a timer is left to come. A workflow that is terminated while an activity of its
-   * runs would stop the server's clock for good.
+   * Waits in real time until no activity and no workflow task is under way. A workflow that is terminated, or cancels its calls, while
+   * an activity of its runs would stop the time-skipping server's clock for good.
    */
   untilAsleep(filing: Filing): Promise<void>;
   /**
@@ -123,7 +124,6 @@ export async function openFilingStage(options: FilingStageOptions = {}): Promise
     sandbox,
     ledger,
     logger,
-    replayEveryTask: true,
     adjust: (deps) => ({
       ...deps,
       pool: gatedPool(deps.pool, database),
@@ -227,10 +227,10 @@ export async function openFilingStage(options: FilingStageOptions = {}): Promise
       }).catch((error: unknown) => {
         throw new Error(`${String(error)}: ${JSON.stringify(progress)}`);
       });
+      if (wanted === 'outcome_unknown') await stage.untilAsleep(filing);
       return progress as FilingResult;
     },
-    untilAsleep: (filing) =>
-      eventually(async () => Boolean((await filing.fetchHistory()).events?.at(-1)?.timerStartedEventAttributes)),
+    untilAsleep: (filing) => eventually(async () => isAsleep((await filing.fetchHistory()).events ?? [])),
     async results(filings) {
       const results: FilingResult[] = [];
       for (const filing of filings) results.push(await filing.result());
@@ -303,6 +303,23 @@ export async function openFilingStage(options: FilingStageOptions = {}): Promise
     },
   };
   return stage;
+}
+
+type History = NonNullable<Awaited<ReturnType<Filing['fetchHistory']>>['events']>;
+
+/** Whether a history ends with neither a workflow task nor an activity under way. */
+function isAsleep(events: History): boolean {
+  const { workflowTaskScheduledEventAttributes, workflowTaskStartedEventAttributes } = events.at(-1) ?? {};
+  if (workflowTaskScheduledEventAttributes || workflowTaskStartedEventAttributes) return false;
+  const scheduled = events.filter((event) => event.activityTaskScheduledEventAttributes).length;
+  const closed = events.filter(
+    (event) =>
+      event.activityTaskCompletedEventAttributes ??
+      event.activityTaskFailedEventAttributes ??
+      event.activityTaskTimedOutEventAttributes ??
+      event.activityTaskCanceledEventAttributes,
+  ).length;
+  return scheduled === closed;
 }
 
 /** Whether the ledger knows of the move that a run shows; true where nothing of the filing is in it yet. */
