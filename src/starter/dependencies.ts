@@ -23,6 +23,8 @@ export interface EbrcClientDependencies extends EbrcReaderDependencies {
   documents: DocumentStore;
   /** Name of the main task queue. */
   taskQueue: string;
+  /** Time between two looks for a worker while a call waits for one that answers; default 5 s. */
+  lookForWorkerEveryMs?: number;
   /** The filing service, within the budget that the workers share; only `template` and `changeExporter` ask for it. */
   api?: () => Promise<FilingApi>;
 }

@@ -1,4 +1,4 @@
-/** The built programs as users run them: `node dist/worker.js` and `node dist/starter/cli.js`, configured by the environment alone. */
+/** The built worker as users run it, and the command line in this process: both configured by the environment alone. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -58,8 +58,7 @@ export async function openContractStage(open: () => Promise<ContractService>): P
     folder,
     env,
     client: await temporal.client(),
-    run: (args, options = {}) =>
-      ebrc([...args, '--json'], { program: built.commandLine, withinMs: 120_000, ...options, env: options.env ?? env }),
+    run: (args, options = {}) => ebrc([...args, '--json'], { ...options, env: options.env ?? env }),
     async file(name, content) {
       const path = join(folder, name);
       await writeFile(

@@ -1,4 +1,4 @@
-/** The whole job through the command line: built programs, a real Temporal server, a real PostgreSQL, the sandbox over HTTP. */
+/** The whole job through the command line: a built worker, a real Temporal server, a real PostgreSQL, the sandbox over HTTP. */
 import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -31,8 +31,9 @@ let worker: KeptProcess;
 let commandLine: string;
 let env: Record<string, string>;
 
-const run = (args: string[], options: CommandOptions = {}) =>
-  ebrc(args, { env, program: commandLine, withinMs: 120_000, ...options });
+const run = (args: string[], options: CommandOptions = {}) => ebrc(args, { env, ...options });
+/** As a process of its own: the built program with its standard streams and its exit code. */
+const runBuilt = (args: string[], options: CommandOptions = {}) => run(args, { program: commandLine, ...options });
 
 beforeAll(async () => {
   const built = await builtPackage();
@@ -86,7 +87,7 @@ let file: string;
 let filed: FilingView;
 
 it('onboards an exporter until it is ready', async () => {
-  const onboarded = await run(ONBOARD, { input: PASSWORD });
+  const onboarded = await runBuilt(ONBOARD, { input: PASSWORD });
   expect(onboarded.stderr).not.toContain(PASSWORD);
   const progress = onboarded.json<ExporterProgress>();
   expect(progress).toMatchObject({ state: 'ready', errors: [] });
@@ -140,7 +141,7 @@ it('prints the first filing when the same file is filed again, under the same re
 });
 
 it('refuses the same mappings under another reference, and names the filing that holds them', async () => {
-  const refused = await run(['file', file, '--exporter', EXPORTER, '--reference', 'E2E-2', '--json']);
+  const refused = await runBuilt(['file', file, '--exporter', EXPORTER, '--reference', 'E2E-2', '--json']);
   const [first] = refused.json<{ errors: Problem[] }>().errors;
   expect(first).toMatchObject({ filingId: filed.filingId, allowDuplicate: '1-3=REASON' });
   expect(refused.code).toBe(3);

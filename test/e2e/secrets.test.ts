@@ -35,8 +35,9 @@ let metricsPort: number;
 /** Everything that the commands printed. */
 const printed: string[] = [];
 
-async function run(args: string[], input?: string): Promise<CommandResult> {
-  const result = await ebrc(args, { env, program, input, withinMs: 120_000 });
+/** In this process, or as the built program where `built` names it. */
+async function run(args: string[], input?: string, built?: string): Promise<CommandResult> {
+  const result = await ebrc(args, { env, program: built, input });
   printed.push(result.stdout, result.stderr);
   return result;
 }
@@ -102,6 +103,7 @@ it('lives through a rejected, an expired and a renewed password', async () => {
       ...['--username', 'kaveri.softworks', '--password-stdin', '--wait', '--json'],
     ],
     PASSWORDS.wrong,
+    program,
   );
   expect(onboarding.json<ExporterProgress>().state).toBe('needs_credentials');
   expect((await withPassword(PASSWORDS.right)).json<ExporterProgress>().state).toBe('ready');

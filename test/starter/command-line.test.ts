@@ -96,7 +96,7 @@ describe('servers that cannot be reached', () => {
     const database = await createTestDatabase();
     try {
       const env = { ...NOWHERE, DATABASE_URL: database.url };
-      const result = await ebrc(['schedules', 'list', '--json'], { env });
+      const result = await ebrc(['schedules', 'list', '--json'], { env, connectWithinMs: 300 });
       expect(result.code).toBe(1);
       expect(result.json<Refusal>().errors[0]?.message).toMatch(/Temporal at 127\.0\.0\.1:9 .*TEMPORAL_ADDRESS/);
     } finally {

@@ -39,7 +39,7 @@ afterAll(async () => {
 });
 
 async function problemOf(args: string[], more: Record<string, string> = {}, input?: string): Promise<Problem> {
-  const result = await ebrc([...args, '--json'], { env: { ...env, ...more }, input });
+  const result = await ebrc([...args, '--json'], { env: { ...env, ...more }, input, lookForWorkerEveryMs: 100 });
   expect(result.code).toBe(1);
   const [error] = result.json<{ errors: Problem[] }>().errors;
   if (!error) throw new Error('no error was printed');

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import { join } from 'node:path';
 import { cleanEnvironment, programArguments } from '../support/command-line';
+import { createTestDatabase } from '../support/postgres';
 
 const REPORT = join(__dirname, '..', 'support', 'report-packages.cjs');
 
@@ -26,8 +27,9 @@ it('loads hardly anything for the help', async () => {
 });
 
 it('loads the database driver, and nothing heavier, for a list', async () => {
-  const env = { EBRC_MODE: 'test', DATABASE_URL: 'postgres://ebrc@127.0.0.1:9/ebrc' };
-  const loaded = await packagesOf(['list', '--json'], env);
+  const database = await createTestDatabase();
+  const loaded = await packagesOf(['list', '--json'], { EBRC_MODE: 'test', DATABASE_URL: database.url });
+  await database.drop();
   expect(loaded).toContain('pg');
   expect(loaded.filter((name) => HEAVY.includes(name))).toEqual([]);
 });

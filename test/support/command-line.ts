@@ -24,6 +24,10 @@ export interface CommandOptions {
   program?: string;
   /** How long a PostgreSQL that restarts is waited for; not at all where left out. */
   waitForLedgerMs?: number;
+  /** How long a Temporal server that does not answer is tried. */
+  connectWithinMs?: number;
+  /** Time between two looks for a worker that answers. */
+  lookForWorkerEveryMs?: number;
   /** A process of its own, from the sources. */
   spawned?: boolean;
 }
@@ -51,6 +55,8 @@ export async function ebrc(args: readonly string[], options: CommandOptions = {}
   const code = await runProgram(args, streams, {
     env: cleanEnvironment(env),
     waitForLedgerMs: options.waitForLedgerMs ?? 0,
+    lookForWorkerEveryMs: options.lookForWorkerEveryMs,
+    connectWithinMs: options.connectWithinMs,
   });
   return resultOf(code, stdout.text, stderr.text);
 }

@@ -16,6 +16,8 @@ export interface Cli {
   terminal: Terminal;
   /** In the place of the process's own environment. */
   env: Environment | undefined;
+  /** How long a Temporal server that does not answer is tried; undefined: the default. */
+  connectWithinMs: number | undefined;
   /** @throws ConfigError with every wrong variable of these sections */
   config<S extends Section>(...need: S[]): Promise<ConfigOf<S>>;
   /** As `config`, for what a command can do without: nothing where the variables are not set. @throws ConfigError where they are wrong */
@@ -48,9 +50,16 @@ export interface CliOptions {
   env?: Environment;
   /** How long a PostgreSQL that restarts is waited for; default {@link WAIT_FOR_LEDGER_MS}. */
   waitForLedgerMs?: number;
+  /** Time between two looks for a worker while a command waits for one that answers; default 5 s. */
+  lookForWorkerEveryMs?: number;
+  /** How long a Temporal server that does not answer is tried; default 8 s. */
+  connectWithinMs?: number;
 }
 
-export function createCli(terminal: Terminal, { env, waitForLedgerMs = WAIT_FOR_LEDGER_MS }: CliOptions = {}): Cli {
+export function createCli(
+  terminal: Terminal,
+  { env, waitForLedgerMs = WAIT_FOR_LEDGER_MS, lookForWorkerEveryMs, connectWithinMs }: CliOptions = {},
+): Cli {
   const opened: (() => Promise<unknown>)[] = [];
   let changes = false;
   const warned = new Set<string>();
@@ -93,7 +102,7 @@ export function createCli(terminal: Terminal, { env, waitForLedgerMs = WAIT_FOR_
   const temporal = once(async () => {
     changes = true;
     const { connectTemporal } = await import('../temporal/connect.js');
-    const client = await connectTemporal(await config('temporal'));
+    const client = await connectTemporal(await config('temporal'), connectWithinMs);
     opened.push(() => client.connection.close());
     return client;
   });
@@ -140,6 +149,7 @@ export function createCli(terminal: Terminal, { env, waitForLedgerMs = WAIT_FOR_
       documents: await documents(),
       mode,
       taskQueue,
+      lookForWorkerEveryMs,
       api,
     });
   });
@@ -147,6 +157,7 @@ export function createCli(terminal: Terminal, { env, waitForLedgerMs = WAIT_FOR_
   return {
     terminal,
     env,
+    connectWithinMs,
     config,
     optional,
     pool,

@@ -14,7 +14,11 @@ export type { CheckResult } from './finding';
  * call of the service's 100 a minute.
  * @param api the service, within the budget that the workers share
  */
-export async function examine(env: Environment | undefined, api: () => Promise<FilingApi>): Promise<CheckResult[]> {
+export async function examine(
+  env: Environment | undefined,
+  api: () => Promise<FilingApi>,
+  connectWithinMs?: number,
+): Promise<CheckResult[]> {
   const encryption = part(env, 'encryption')?.encryptionKeys;
   const { databaseUrl } = part(env, 'database') ?? {};
   const temporal = part(env, 'temporal');
@@ -25,7 +29,7 @@ export async function examine(env: Environment | undefined, api: () => Promise<F
   const planned = mode && schedules ? { mode, schedules } : undefined;
   const ledger = databaseUrl === undefined ? [] : await ledgerChecks(databaseUrl, encryption);
   const links = await Promise.all([
-    temporal === undefined ? [] : temporalChecks(temporal, planned),
+    temporal === undefined ? [] : temporalChecks(temporal, planned, connectWithinMs),
     documents === undefined ? [] : documentsCheck(documents).then((result) => [result]),
   ]);
   // The budget is in the ledger: no call is made without it, and an empty ledger is not filled for it.

@@ -17,10 +17,11 @@ const REACH = 'Start Temporal, or set TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE and i
 export async function temporalChecks(
   config: Pick<Config, 'temporal' | 'payloadKeys' | 'taskQueue'>,
   planned?: { mode: Mode; schedules: string },
+  connectWithinMs?: number,
 ): Promise<CheckResult[]> {
   let client: Client;
   try {
-    client = await connectTemporal(config);
+    client = await connectTemporal(config, connectWithinMs);
   } catch (error) {
     return [wrong('temporal', firstLine(error), REACH)];
   }

@@ -108,7 +108,7 @@ export function createExporterOperations(deps: EbrcClientDependencies): Exporter
     const workflowId = credentialsWorkflowId(mode, exporterId);
     const credentialsRef = await vault.put(pool, { mode, workflowId, ...credentials });
     await refusedByValidator(
-      answeredByWorker(temporal, taskQueue, () =>
+      answeredByWorker(deps, () =>
         temporal.workflow.executeUpdateWithStart(submitCredentialsUpdate, {
           args: [{ credentialsRef, by }],
           startWorkflowOperation: new WithStartWorkflowOperation('updateCredentials', {
@@ -128,7 +128,7 @@ export function createExporterOperations(deps: EbrcClientDependencies): Exporter
   async function submitToOnboarding(workflowId: string, credentialsRef: string, by: string): Promise<boolean> {
     const handle = temporal.workflow.getHandle(workflowId);
     try {
-      await answeredByWorker(temporal, taskQueue, () =>
+      await answeredByWorker(deps, () =>
         handle.executeUpdate(submitCredentialsUpdate, { args: [{ credentialsRef, by }] }),
       );
       return true;
@@ -177,7 +177,7 @@ export function createExporterOperations(deps: EbrcClientDependencies): Exporter
         workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
       });
       const handle = temporal.workflow.getHandle(workflowId);
-      return answeredByWorker(temporal, taskQueue, () => handle.result() as Promise<RefreshIrmsResult>);
+      return answeredByWorker(deps, () => handle.result() as Promise<RefreshIrmsResult>);
     },
   };
 }

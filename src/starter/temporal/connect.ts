@@ -3,15 +3,15 @@ import { dataConverterOf } from '../../codec/data-converter';
 import type { Config } from '../../config/config';
 import { UnreachableError } from '../errors';
 
-const CONNECT_WITHIN = '8s';
+const CONNECT_WITHIN_MS = 8_000;
 
-/** @throws UnreachableError that names the address */
-export async function connectTemporal({
-  temporal: { address, namespace, connectionOptions },
-  payloadKeys,
-}: Pick<Config, 'temporal' | 'payloadKeys'>): Promise<Client> {
+/** `withinMs`: how long a server that does not answer is tried; default 8 s. @throws UnreachableError that names the address */
+export async function connectTemporal(
+  { temporal: { address, namespace, connectionOptions }, payloadKeys }: Pick<Config, 'temporal' | 'payloadKeys'>,
+  withinMs = CONNECT_WITHIN_MS,
+): Promise<Client> {
   try {
-    const connection = await Connection.connect({ ...connectionOptions, connectTimeout: CONNECT_WITHIN });
+    const connection = await Connection.connect({ ...connectionOptions, connectTimeout: withinMs });
     return new Client({ connection, namespace, dataConverter: dataConverterOf(payloadKeys) });
   } catch (error) {
     throw new UnreachableError('Temporal', `${address} (namespace ${namespace})`, error);

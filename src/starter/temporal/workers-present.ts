@@ -35,15 +35,26 @@ const LOOK_EVERY_MS = 5_000;
 /** Looks without a worker before the call is given up: one may be starting at this moment. */
 const LOOKS = 6;
 
+/** Where a worker is looked for while a call waits for one. */
+export interface WorkerWatch {
+  temporal: Client;
+  taskQueue: string;
+  /** Time between two looks; default 5 s. */
+  lookForWorkerEveryMs?: number;
+}
+
 /**
  * Makes a call that only a worker can answer, and gives it up once it is plain that none runs: without this the caller would wait in
  * silence. @throws NoWorkerError
  */
-export async function answeredByWorker<T>(client: Client, taskQueue: string, call: () => Promise<T>): Promise<T> {
+export async function answeredByWorker<T>(
+  { temporal: client, taskQueue, lookForWorkerEveryMs = LOOK_EVERY_MS }: WorkerWatch,
+  call: () => Promise<T>,
+): Promise<T> {
   const stop = new AbortController();
   const watch = async (): Promise<never> => {
     for (let missing = 0; missing < LOOKS;) {
-      await sleep(LOOK_EVERY_MS, undefined, { signal: stop.signal });
+      await sleep(lookForWorkerEveryMs, undefined, { signal: stop.signal });
       missing = (await workersPresent(client, taskQueue)) === false ? missing + 1 : 0;
     }
     throw new NoWorkerError(taskQueue);

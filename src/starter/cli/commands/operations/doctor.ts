@@ -20,7 +20,7 @@ export function addDoctorCommand(program: Command, bind: Bind): void {
     .action(
       bind(async (cli) => {
         const { examine } = await import('../../../doctor/doctor.js');
-        const results = await examine(cli.env, () => cli.api());
+        const results = await examine(cli.env, () => cli.api(), cli.connectWithinMs);
         cli.terminal.result(results, () =>
           table(
             ['Check', '', 'Found', 'What to do'],
