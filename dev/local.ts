@@ -12,6 +12,7 @@ const DIST = join(__dirname, '..', 'dist');
 const WORKER = join(DIST, 'worker.js');
 export const COMMAND_LINE = join(DIST, 'starter', 'cli.js');
 
+const SANDBOX_EXTRACTION_KEY = 'extract_sandbox_key';
 const SANDBOX_KEY = 'dev_sandbox_key';
 
 export interface LocalOptions {
@@ -61,12 +62,14 @@ export async function startLocal({ folder, sandbox, log }: LocalOptions): Promis
       `starting the sandbox of the filing service (access ${sandbox.activationDelay} after validation, acknowledgement after ${sandbox.ackDelay}) …`,
     );
     const service = keep(await startSandbox(folder, sandbox));
-    const { url: sandboxUrl } = JSON.parse(service.firstLine) as { url: string };
+    const { url: sandboxUrl, extractionUrl } = JSON.parse(service.firstLine) as { url: string; extractionUrl: string };
     log(`the sandbox is at ${sandboxUrl}`);
     const env = {
       ...stack.env,
       EBRC_API_URL: sandboxUrl,
       EBRC_API_KEY: SANDBOX_KEY,
+      EBRC_EXTRACTION_URL: extractionUrl,
+      EBRC_EXTRACTION_KEY: SANDBOX_EXTRACTION_KEY,
       // Good for this run alone, like all that it encrypts.
       EBRC_ENCRYPTION_KEY: `local:${randomBytes(32).toString('base64')}`,
       // For answers within seconds, which no real service gives.
