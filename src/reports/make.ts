@@ -1,7 +1,7 @@
 /** The daily report and the ageing report, from the ledger alone. */
-import { BUCKETS, realisationAgeing, type BucketId, type RealisationRule } from '../ledger/reports/ageing';
+import { BUCKETS, realisationAgeing, type Ageing, type BucketId, type RealisationRule } from '../ledger/reports/ageing';
 import type { ReportScope } from '../ledger/reports/scope';
-import { ageingGroup, irmGroup } from './groups/balances';
+import { ageingGroup, ageingGroupOf, irmGroup } from './groups/balances';
 import { funnelGroup, latencyGroup, rejectionsGroup, unknownGroup } from './groups/filings';
 import { archiveGroup, breaksGroup, credentialsGroup, quotaGroup } from './groups/operations';
 import { sumAmounts } from '../domain/money';
@@ -49,11 +49,8 @@ export async function dailyReport(db: Queryable, request: ReportRequest): Promis
 export async function ageingReport(db: Queryable, request: ReportRequest): Promise<Report> {
   const scope = scopeOf(request);
   const { mode, on, now, rules } = request;
-  const groups = [
-    await ageingGroup(db, scope, request, rules),
-    await exporterGroup(db, scope, request),
-    rulesGroup(request),
-  ];
+  const ageing = await realisationAgeing(db, scope, rules);
+  const groups = [ageingGroupOf(ageing, request), exporterGroup(ageing, request), rulesGroup(request)];
   return {
     report: 'ageing',
     title: `Realisation ageing on ${on}`,
@@ -81,8 +78,7 @@ function notesOf({ now, on }: ReportRequest): string[] {
       ];
 }
 
-async function exporterGroup(db: Queryable, scope: ReportScope, request: ReportRequest): Promise<Group> {
-  const { byExporter } = await realisationAgeing(db, scope, request.rules);
+function exporterGroup({ byExporter }: Ageing, request: ReportRequest): Group {
   const keys = [...new Set(byExporter.map(({ exporter, currency }) => JSON.stringify([exporter, currency])))];
   const rows = keys.map((key) => {
     const [exporter = '', currency = ''] = JSON.parse(key) as [string, string];

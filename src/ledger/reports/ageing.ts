@@ -1,6 +1,6 @@
 /** Export documents against what of them was certified, by the day until which they have to be realised. */
 import type { Queryable } from '../pool';
-import { inScope, oneInScope, type DayCount, type ReportScope } from './scope';
+import { oneInScope, stepsOf, type DayCount, type ReportScope } from './scope';
 
 /** A dated rule of realisation-rules.yaml. Dates are YYYY-MM-DD. */
 export interface RealisationRule {
@@ -111,68 +111,54 @@ export interface AgeingBucket {
   outstanding: string;
 }
 
-/** Open documents: what of their value no certificate covers. */
-export async function realisationAgeing(db: Queryable, scope: ReportScope, rules: readonly RealisationRule[]) {
-  const more = [JSON.stringify(rules)];
-  const sums = 'count(*)::int AS documents, sum(outstanding)::text AS outstanding';
-  return {
-    totals: await oneInScope<{
-      documents: number;
-      overdue: number;
-      overYear: number;
-      restricted: number;
-      withoutRule: number;
-    }>(
-      db,
-      scope,
-      `${DOCUMENTS} SELECT count(*)::int AS documents, count(*) FILTER (WHERE days_to_due < 0)::int AS overdue,
-         count(*) FILTER (WHERE days_to_due < -365)::int AS "overYear", count(*) FILTER (WHERE restricted)::int AS restricted,
-         (SELECT count(*)::int FROM due WHERE due_on IS NULL AND outstanding > 0) AS "withoutRule" FROM ageing`,
-      more,
-    ),
-    byCurrency: await inScope<{
-      currency: string;
-      documents: number;
-      outstanding: string;
-      overdue: string;
-      overYear: string;
-    }>(
-      db,
-      scope,
-      `${DOCUMENTS} SELECT currency, ${sums}, coalesce(sum(outstanding) FILTER (WHERE days_to_due < 0), 0)::text AS overdue,
-         coalesce(sum(outstanding) FILTER (WHERE days_to_due < -365), 0)::text AS "overYear"
-         FROM ageing GROUP BY currency ORDER BY sum(outstanding) DESC, currency`,
-      more,
-    ),
-    byBucket: await inScope<AgeingBucket>(
-      db,
-      scope,
-      `${DOCUMENTS} SELECT ${BUCKET} AS bucket, currency, ${sums} FROM ageing GROUP BY 1, 2 ORDER BY 2`,
-      more,
-    ),
-    byExporter: await inScope<AgeingBucket & { exporter: string }>(
-      db,
-      scope,
-      `${DOCUMENTS} SELECT exporter, ${BUCKET} AS bucket, currency, ${sums} FROM ageing GROUP BY 1, 2, 3 ORDER BY 1, 3`,
-      more,
-    ),
-    /** Documents that were past due at the end of each day, by the rules that the last day has. */
-    trend: await inScope<DayCount>(
-      db,
-      scope,
-      `${DOCUMENTS} SELECT d.name AS day, count(u.key)::int AS n FROM days d
-         LEFT JOIN due u ON u.due_on < d.day AND (u.settled_on IS NULL OR u.settled_on > d.day)
-        GROUP BY d.name ORDER BY d.name`,
-      more,
-    ),
-    documents: await inScope<OpenDocument>(
-      db,
-      scope,
-      `${DOCUMENTS} SELECT exporter, document, to_char(dated, 'YYYY-MM-DD') AS "documentDate", type, buyer, currency, value::text,
-         certified::text, other AS "otherCurrency", outstanding::text, to_char(due_on, 'YYYY-MM-DD') AS "dueOn",
-         days_to_due AS "daysToDue", rule, restricted
-         FROM ageing ORDER BY due_on, exporter, document LIMIT (SELECT row_limit FROM scope)`,
-      more,
-    ),
-  };
+export interface Ageing {
+  totals: { documents: number; overdue: number; overYear: number; restricted: number; withoutRule: number };
+  byCurrency: { currency: string; documents: number; outstanding: string; overdue: string; overYear: string }[];
+  byBucket: AgeingBucket[];
+  byExporter: (AgeingBucket & { exporter: string })[];
+  /** Documents that were past due at the end of each day, by the rules that the last day has. */
+  trend: DayCount[];
+  documents: OpenDocument[];
+}
+
+const SUMS = 'count(*)::int AS documents, sum(outstanding)::text AS outstanding';
+const PARTS: Readonly<Record<Exclude<keyof Ageing, 'totals'>, string>> = {
+  byCurrency: `SELECT currency, ${SUMS}, coalesce(sum(outstanding) FILTER (WHERE days_to_due < 0), 0)::text AS overdue,
+      coalesce(sum(outstanding) FILTER (WHERE days_to_due < -365), 0)::text AS "overYear"
+      FROM ageing GROUP BY currency ORDER BY sum(outstanding) DESC, currency`,
+  byBucket: `SELECT ${BUCKET} AS bucket, currency, ${SUMS} FROM ageing GROUP BY 1, 2 ORDER BY 2`,
+  byExporter: `SELECT exporter, ${BUCKET} AS bucket, currency, ${SUMS} FROM ageing GROUP BY 1, 2, 3 ORDER BY 1, 3`,
+  trend: `SELECT d.name AS day, coalesce(sum(s.n), 0)::int AS n FROM numbered d LEFT JOIN steps s ON s.k < d.no
+      GROUP BY d.name ORDER BY d.name`,
+  documents: `SELECT exporter, document, to_char(dated, 'YYYY-MM-DD') AS "documentDate", type, buyer, currency, value::text AS value,
+      certified::text AS certified, other AS "otherCurrency", outstanding::text AS outstanding,
+      to_char(due_on, 'YYYY-MM-DD') AS "dueOn", days_to_due AS "daysToDue", rule, restricted
+      FROM ageing ORDER BY due_on, exporter, document LIMIT (SELECT row_limit FROM scope)`,
+};
+
+/** A document is overdue from the day after its due day on, until the day on which certificates cover it. */
+const OVERDUE = `overdue AS (
+    SELECT (due_on + 1)::timestamp AT TIME ZONE 'Asia/Kolkata' AS since, settled_on::timestamp AT TIME ZONE 'Asia/Kolkata' AS until
+      FROM due WHERE due_on IS NOT NULL AND (settled_on IS NULL OR settled_on > due_on + 1))`;
+
+/** Open documents: what of their value no certificate covers. One statement: the documents are put together once. */
+export async function realisationAgeing(
+  db: Queryable,
+  scope: ReportScope,
+  rules: readonly RealisationRule[],
+): Promise<Ageing> {
+  const lists = Object.entries(PARTS).map(
+    ([name, sql]) => `(SELECT coalesce(jsonb_agg(to_jsonb(part)), '[]') FROM (${sql}) part) AS "${name}"`,
+  );
+  return oneInScope<Ageing>(
+    db,
+    scope,
+    `${DOCUMENTS}, ${OVERDUE}, ${stepsOf('overdue')}
+     SELECT (SELECT to_jsonb(part) FROM (
+        SELECT count(*)::int AS documents, count(*) FILTER (WHERE days_to_due < 0)::int AS overdue,
+               count(*) FILTER (WHERE days_to_due < -365)::int AS "overYear", count(*) FILTER (WHERE restricted)::int AS restricted,
+               (SELECT count(*)::int FROM due WHERE due_on IS NULL AND outstanding > 0) AS "withoutRule" FROM ageing) part) AS totals,
+       ${lists.join(',\n')}`,
+    [JSON.stringify(rules)],
+  );
 }

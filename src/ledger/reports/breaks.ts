@@ -1,6 +1,6 @@
 /** Where the ledger and the authority disagree, and certificates without a PDF that was verified. */
 import type { Queryable } from '../pool';
-import { inScope, oneInScope, type DayCount, type ReportScope } from './scope';
+import { inScope, oneInScope, openByDay, type DayCount, type ReportScope } from './scope';
 
 const OPEN = `, open_findings AS (
     SELECT f.* , extract(epoch FROM scope.until - f.first_seen_at)::float8 / 86400 AS days
@@ -25,9 +25,8 @@ export async function reconciliationBreaks(db: Queryable, scope: ReportScope) {
     trend: await inScope<DayCount>(
       db,
       scope,
-      `SELECT d.name AS day, count(f.finding_id)::int AS n FROM days d CROSS JOIN scope
-         LEFT JOIN findings f ON f.mode = scope.mode AND f.first_seen_at < d.ends
-          AND (f.closed_at IS NULL OR f.closed_at >= d.ends) GROUP BY d.name ORDER BY d.name`,
+      `, found AS (SELECT f.first_seen_at AS since, f.closed_at AS until FROM findings f JOIN scope ON scope.mode = f.mode),
+       ${openByDay('found')}`,
     ),
     findings: await inScope<{
       id: string;
@@ -83,9 +82,7 @@ export async function archiveGaps(db: Queryable, scope: ReportScope) {
     trend: await inScope<DayCount>(
       db,
       scope,
-      `${OURS} SELECT d.name AS day, count(o.ebrc_number)::int AS n FROM days d
-         LEFT JOIN ours o ON o.settled_at < d.ends AND (o.archived_at IS NULL OR o.archived_at >= d.ends)
-        GROUP BY d.name ORDER BY d.name`,
+      `${OURS}, unstored AS (SELECT settled_at AS since, greatest(archived_at, settled_at) AS until FROM ours), ${openByDay('unstored')}`,
     ),
     gaps: await inScope<{
       eBRCNumber: string;

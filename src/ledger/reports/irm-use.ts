@@ -1,5 +1,5 @@
 import type { Queryable } from '../pool';
-import { inScope, type ReportScope } from './scope';
+import { inScope, stepsOf, type ReportScope } from './scope';
 
 /** Balances of a currency. `free` is what is available and no filing of ours holds, by the age of its remittance. */
 export interface IrmUse {
@@ -62,13 +62,13 @@ export async function irmUse(db: Queryable, scope: ReportScope) {
       db,
       scope,
       `, changes AS (
-         SELECT e.party_id, h.irm_number, h.ad_code, h.ifsc_code, h.issue_date, coalesce(h.currency, '') AS currency, h.available, h.seen_at,
+         SELECT coalesce(h.currency, '') AS currency, coalesce(h.available, 0) AS available, h.seen_at AS since,
                 lead(h.seen_at) OVER (PARTITION BY e.party_id, h.irm_number, h.ad_code, h.ifsc_code, h.issue_date
                                       ORDER BY h.seen_at, h.change_id) AS until
-           FROM irm_changes h JOIN exporters e USING (exporter_id) JOIN scope ON scope.mode = e.mode)
-       SELECT d.name AS day, c.currency, sum(c.available)::text AS available
-         FROM days d JOIN changes c ON c.seen_at < d.ends AND (c.until IS NULL OR c.until >= d.ends)
-        GROUP BY d.name, c.currency ORDER BY d.name, c.currency`,
+           FROM irm_changes h JOIN exporters e USING (exporter_id) JOIN scope ON scope.mode = e.mode),
+       ${stepsOf('changes', { amount: 'available', by: 'currency' })}
+       SELECT d.name AS day, s.currency, sum(s.n)::text AS available FROM numbered d JOIN steps s ON s.k < d.no
+        GROUP BY d.name, s.currency ORDER BY d.name, s.currency`,
     ),
     oldest: await inScope<{
       exporter: string;

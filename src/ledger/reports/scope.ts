@@ -66,10 +66,25 @@ export function stateSpans(...states: readonly string[]): string {
     spans AS (SELECT filing_id, at AS since, until FROM edges WHERE inside)`;
 }
 
-/** How many spans were open at the end of each day. Wants `spans`. */
-export const OPEN_BY_DAY = `SELECT d.name AS day, count(s.filing_id)::int AS n
-    FROM days d LEFT JOIN spans s ON s.since < d.ends AND (s.until IS NULL OR s.until >= d.ends)
-   GROUP BY d.name ORDER BY d.name`;
+/**
+ * CTEs `steps` and `numbered`: what opens (`since`) and what closes (`until`, null: not yet) of a relation, summed up by the first day
+ * whose end is behind it. One pass over the relation, however many days a trend has; `steps.k < numbered.no` is what counts for a day.
+ */
+export function stepsOf(relation: string, { amount = '1', by }: { amount?: string; by?: string } = {}): string {
+  const also = by === undefined ? '' : `, ${by}`;
+  return `steps AS (
+      SELECT width_bucket(e.at, (SELECT array_agg(ends ORDER BY ends) FROM days)) AS k, sum(e.delta) AS n${also}
+        FROM (SELECT since AS at, ${amount} AS delta${also} FROM ${relation}
+              UNION ALL SELECT until, -(${amount})${also} FROM ${relation} WHERE until IS NOT NULL) e GROUP BY 1${also}),
+    numbered AS (SELECT name, row_number() OVER (ORDER BY ends) AS no FROM days)`;
+}
+
+/** How many spans of a relation were open at the end of each day. */
+export function openByDay(relation: string): string {
+  return `${stepsOf(relation)}
+    SELECT d.name AS day, coalesce(sum(s.n), 0)::int AS n FROM numbered d LEFT JOIN steps s ON s.k < d.no
+     GROUP BY d.name ORDER BY d.name`;
+}
 
 /** Spans that are open at the end of the scope. Wants `spans`. */
 export const OPEN_SPANS = `open_spans AS (

@@ -2,7 +2,7 @@
 import { OPERATIONS, OPERATION_NAMES } from '../../domain/service/operations';
 import { RATE_LIMITS } from '../../domain/names';
 import type { Queryable } from '../pool';
-import { inScope, oneInScope, OPEN_BY_DAY, OPEN_SPANS, stateSpans, type DayCount, type ReportScope } from './scope';
+import { inScope, oneInScope, openByDay, OPEN_SPANS, stateSpans, type DayCount, type ReportScope } from './scope';
 
 /** Where each exporter stands today: what the service said last, and what became of its newest credentials. */
 const STANDING = `, standing AS (
@@ -34,7 +34,7 @@ export async function credentialStanding(db: Queryable, scope: ReportScope) {
         `, ${waiting}, ${OPEN_SPANS} SELECT count(*)::int AS n FROM open_spans`,
       )
     ).n,
-    trend: await inScope<DayCount>(db, scope, `, ${waiting} ${OPEN_BY_DAY}`),
+    trend: await inScope<DayCount>(db, scope, `, ${waiting}, ${openByDay('spans')}`),
     exporters: await inScope<{
       name: string;
       email: string;

@@ -1,5 +1,5 @@
 import type { Queryable } from '../pool';
-import { inScope, oneInScope, OPEN_BY_DAY, OPEN_SPANS, stateSpans, type DayCount, type ReportScope } from './scope';
+import { inScope, oneInScope, openByDay, OPEN_SPANS, stateSpans, type DayCount, type ReportScope } from './scope';
 
 export interface UnknownOutcomes {
   totals: { filings: number; olderThanDay: number; oldestHours: number | null };
@@ -40,7 +40,7 @@ export async function unknownOutcomes(db: Queryable, scope: ReportScope): Promis
       `${UNKNOWN} SELECT r.currency, sum(r.mapped_amount)::text AS value
          FROM open_spans o CROSS JOIN scope JOIN filing_rows r ON ${SENT} GROUP BY r.currency ORDER BY r.currency`,
     ),
-    trend: await inScope(db, scope, `, ${stateSpans('outcome_unknown')} ${OPEN_BY_DAY}`),
+    trend: await inScope(db, scope, `, ${stateSpans('outcome_unknown')}, ${openByDay('spans')}`),
     filings: await inScope(
       db,
       scope,

@@ -1,5 +1,5 @@
 /** Groups about money: what of the remittances is used, and what of the exports is realised. */
-import { BUCKETS, realisationAgeing, type RealisationRule } from '../../ledger/reports/ageing';
+import { BUCKETS, realisationAgeing, type Ageing, type RealisationRule } from '../../ledger/reports/ageing';
 import { irmUse } from '../../ledger/reports/irm-use';
 import type { ReportScope } from '../../ledger/reports/scope';
 import { perCurrency, table, trendOf, type Chart, type Group, type ReportOptions } from '../report';
@@ -98,7 +98,11 @@ export async function ageingGroup(
   options: ReportOptions,
   rules: readonly RealisationRule[],
 ): Promise<Group> {
-  const { totals, byCurrency, byBucket, trend, documents } = await realisationAgeing(db, scope, rules);
+  return ageingGroupOf(await realisationAgeing(db, scope, rules), options);
+}
+
+export function ageingGroupOf(ageing: Ageing, options: ReportOptions): Group {
+  const { totals, byCurrency, byBucket, trend, documents } = ageing;
   return {
     id: 'ageing',
     title: 'Realisation ageing',
