@@ -73,6 +73,7 @@ async function run(config: Config, logger: Logger): Promise<void> {
     deps,
     budget,
     metrics,
+    deployment: config.deployment,
   });
   const postgresql = postgresqlProbe(config.databaseUrl);
   health?.watch([postgresql, temporalProbe(connection), pollersProbe(workers)]);

@@ -39,6 +39,8 @@ export interface Config {
   codecServer: { token?: string; origins: readonly string[] };
   /** Where metrics and health are served; absent: not at all. */
   observability: { metrics?: values.ListenAddress; health?: values.ListenAddress };
+  /** The worker deployment version; absent: workers have no version. `buildId` is needed by workers alone. */
+  deployment?: { name: string; buildId?: string };
   taskQueue: string;
   /** The current key first. */
   encryptionKeys: readonly [EncryptionKey, ...EncryptionKey[]];
@@ -74,6 +76,7 @@ const SECTIONS = {
   reports: ['temporalUi'],
   filing: ['poll', 'overdueAfterMs', 'settleAfterMs'],
   observability: ['observability'],
+  deployment: ['deployment'],
   log: ['logLevel'],
 } as const satisfies Record<string, readonly (keyof Config)[]>;
 
@@ -124,6 +127,7 @@ export function loadConfig(env: Environment = process.env, options?: { need: rea
   if (needed.has('reports')) Object.assign(config, { temporalUi: read.optional('EBRC_TEMPORAL_UI') });
   if (needed.has('filing')) Object.assign(config, readFiling(read));
   if (needed.has('observability')) Object.assign(config, { observability: readObservability(read) });
+  if (needed.has('deployment')) Object.assign(config, readDeployment(read, { whole: options === undefined }));
   if (needed.has('log')) Object.assign(config, { logLevel: read.required('LOG_LEVEL') });
   if (read.problems().length > 0) throw new ConfigError(read.problems());
   return config;
@@ -276,6 +280,17 @@ function readFiling(read: Reader) {
   }
   const overdueAfterMs = read.required('EBRC_OVERDUE_AFTER');
   return { poll: { firstMs, minMs, maxMs }, overdueAfterMs, settleAfterMs: read.required('EBRC_SETTLE_AFTER') };
+}
+
+/** Both or neither for a worker, which reads the whole configuration; the command line may name another version. */
+function readDeployment(read: Reader, { whole }: { whole: boolean }) {
+  const name = read.optional('EBRC_DEPLOYMENT');
+  const buildId = read.optional('EBRC_BUILD_ID');
+  if (whole && (name === undefined) !== (buildId === undefined)) {
+    const missing = name === undefined ? 'EBRC_DEPLOYMENT' : 'EBRC_BUILD_ID';
+    read.report(missing, hints.DEPLOYMENT_HINT);
+  }
+  return name === undefined ? {} : { deployment: { name, buildId } };
 }
 
 function readObservability(read: Reader) {

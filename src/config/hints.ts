@@ -9,3 +9,5 @@ export const MISSING_LIVE_KEY =
 export const DATABASE_HINT = 'is missing; allowed: postgres://USER:PASSWORD@HOST:PORT/DATABASE';
 export const EXTRACTION_HINT =
   'is missing, but the other of EBRC_EXTRACTION_URL and EBRC_EXTRACTION_KEY is set; allowed: both or neither';
+export const DEPLOYMENT_HINT =
+  'is missing, but the other of EBRC_DEPLOYMENT and EBRC_BUILD_ID is set; allowed: both or neither';

@@ -18,6 +18,8 @@ export const VARIABLES = {
   EBRC_DOCUMENTS: { value: values.documents, default: './documents' },
   EBRC_METRICS: { value: values.listenAddress },
   EBRC_HEALTH: { value: values.listenAddress },
+  EBRC_DEPLOYMENT: { value: values.word },
+  EBRC_BUILD_ID: { value: values.word },
   EBRC_CODEC_TOKEN: { value: values.headerKey },
   EBRC_CODEC_ORIGINS: { value: values.origins, default: '' },
   EBRC_POLL_FIRST: { value: values.duration(0, 7 * DAY), default: '15m' },

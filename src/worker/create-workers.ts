@@ -24,6 +24,8 @@ export interface WorkersOptions {
   deps: ActivityDependencies;
   budget: StoppableBudget;
   metrics: Metrics;
+  /** The worker deployment version; left out: none. */
+  deployment?: { name: string; buildId?: string };
 }
 
 /**
@@ -31,13 +33,15 @@ export interface WorkersOptions {
  * the last one holds its slot; one more for extraction, where it is configured.
  */
 export async function createWorkers(options: WorkersOptions): Promise<Worker[]> {
-  const { connection, namespace, taskQueue, workflowBundle, dataConverter, deps, budget, metrics } = options;
+  const { connection, namespace, taskQueue, workflowBundle, dataConverter, deps, budget, metrics, deployment } =
+    options;
   const { graceMs, forceMs } = shutdownTimes(deps.settings.httpTimeoutMs);
   const common: Omit<WorkerOptions, 'taskQueue'> = {
     connection,
     namespace,
     dataConverter,
     activities: createActivities(deps),
+    ...versionOf(deployment),
     shutdownGraceTime: graceMs,
     shutdownForceTime: forceMs,
     interceptors: {
@@ -69,4 +73,16 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
     }),
   ];
   return Promise.all([main, ...classes, ...(extraction ?? [])]);
+}
+
+/** On all queues alike: the activities of a version's workflows go to its workers (docs/decisions/0013-worker-versions.md). */
+function versionOf(deployment: WorkersOptions['deployment']): Pick<WorkerOptions, 'workerDeploymentOptions'> {
+  if (deployment?.buildId === undefined) return {};
+  return {
+    workerDeploymentOptions: {
+      version: { deploymentName: deployment.name, buildId: deployment.buildId },
+      useWorkerVersioning: true,
+      defaultVersioningBehavior: 'AUTO_UPGRADE',
+    },
+  };
 }

@@ -7,6 +7,7 @@ import { addCheckCommand } from './commands/filings/check';
 import { addCodecServerCommand } from './commands/operations/codec-server';
 import { addCorrectCommand } from './commands/filings/correct';
 import { addCredentialsCommand } from './commands/exporters/credentials';
+import { addDeployCommand } from './commands/operations/deploy';
 import { addDoctorCommand } from './commands/operations/doctor';
 import { addExporterCommands } from './commands/exporters/exporters';
 import { addDraftCommand } from './commands/documents/draft';
@@ -139,6 +140,7 @@ const COMMANDS: readonly ((program: Command, bind: Bind) => void)[] = [
   addInvoiceCommands,
   addSchedulesCommand,
   addVaultCommand,
+  addDeployCommand,
   addDoctorCommand,
   addLedgerCommands,
   addProposeCommand,

@@ -1,0 +1,102 @@
+/** A change of the worker version while an onboarding is under way: it goes on on the new one. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { KeptProcess } from '../../dev/kept-process';
+import { startProgram } from '../../dev/program';
+import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
+import type { DeployedVersion } from '../../src/starter/temporal/deployment';
+import { builtPackage } from '../support/built-package';
+import { cleanEnvironment, ebrc } from '../support/command-line';
+import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { eventually } from '../support/processes';
+import { devServer, type DevServer } from '../support/temporal';
+
+let folder: string;
+let temporal: DevServer;
+let database: TestDatabase;
+let sandbox: Sandbox;
+let env: Record<string, string>;
+const workers: KeptProcess[] = [];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'ebrc-deploy-'));
+  [temporal, database, sandbox] = await Promise.all([
+    devServer(),
+    createTestDatabase(),
+    createSandbox({ activationDelayMs: 3_000 }),
+  ]);
+  env = {
+    DATABASE_URL: database.url,
+    TEMPORAL_ADDRESS: temporal.address,
+    EBRC_API_URL: sandbox.url,
+    EBRC_API_KEY: 'dev_sandbox_key',
+    EBRC_DOCUMENTS: join(folder, 'documents'),
+    EBRC_HTTP_TIMEOUT: '1s',
+    EBRC_DEPLOYMENT: 'ebrc-test',
+  };
+}, 300_000);
+
+afterAll(async () => {
+  await Promise.all(workers.map((worker) => worker.stop()));
+  await temporal?.stop();
+  await sandbox?.close();
+  await database?.drop();
+  if (folder) await rm(folder, { recursive: true, force: true });
+}, 200_000);
+
+async function start(buildId: string): Promise<KeptProcess> {
+  const worker = await startProgram({
+    name: `The worker ${buildId}`,
+    command: process.execPath,
+    args: [(await builtPackage()).worker],
+    log: join(folder, `${buildId}.log`),
+    env: cleanEnvironment({ ...env, EBRC_BUILD_ID: buildId }),
+    stopWithinMs: 60_000,
+  });
+  workers.push(worker);
+  return worker;
+}
+
+async function makeCurrent(buildId: string): Promise<DeployedVersion[]> {
+  let versions: DeployedVersion[] = [];
+  // The version is there once its worker has polled every queue.
+  await eventually(async () => {
+    const { code, json } = await ebrc(['deploy', 'current', '--build-id', buildId, '--json'], { env });
+    if (code === 0) versions = json();
+    return code === 0;
+  });
+  return versions;
+}
+
+it('refuses a version that no worker has, and a configuration with half of it', async () => {
+  const unknown = await ebrc(['deploy', 'current', '--build-id', 'nobody'], { env });
+  expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('has polled yet')]);
+  const unnamed = await ebrc(['deploy', 'status'], { env: { ...env, EBRC_DEPLOYMENT: '' } });
+  expect([unnamed.code, unnamed.stderr]).toEqual([2, expect.stringContaining('EBRC_DEPLOYMENT')]);
+});
+
+it('moves an open workflow to the new version', async () => {
+  const first = await start('one');
+  expect(await makeCurrent('one')).toMatchObject([{ buildId: 'one', current: true, state: 'current' }]);
+  const onboarding = await ebrc(
+    [
+      ...['onboard', '--name', 'Kaveri Softworks', '--email', 'accounts@kaveri.example', '--iec', 'AAKCK7719P'],
+      ...['--username', 'kaveri.softworks', '--password-stdin', '--json'],
+    ],
+    { env, input: 'Kaveri@Soft9' },
+  );
+  expect([onboarding.code, onboarding.stderr]).toEqual([0, onboarding.stderr]);
+  await start('two');
+  expect(await makeCurrent('two')).toMatchObject([
+    { buildId: 'one', current: false },
+    { buildId: 'two', current: true },
+  ]);
+  await first.stop();
+  await eventually(async () => {
+    const { json } = await ebrc(['exporters', '--json'], { env });
+    return json<{ state?: string; readiness?: string }[]>().some((each) => JSON.stringify(each).includes('"ready"'));
+  });
+  const { json } = await ebrc(['deploy', 'status', '--json'], { env });
+  expect(json<DeployedVersion[]>().filter(({ current }) => current)).toMatchObject([{ buildId: 'two' }]);
+});
