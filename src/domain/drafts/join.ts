@@ -2,6 +2,7 @@ import { compareFilingDates, isFilingDate } from '../dates';
 import type { DocumentKind } from '../extraction/contracts';
 import type { DocumentField, MappedDocument } from '../extraction/mapping';
 import type { MappingField } from '../filing/mapping';
+import { groupBy } from '../group-by';
 import { comparableText } from '../identity';
 import { compareAmounts, sumAmounts } from '../money';
 import type { CellMark, DocumentFacts, DraftCell, DraftCells } from './cells';
@@ -105,12 +106,12 @@ function billNoOf(
   bill: ReadDocument,
   joined: readonly { invoice: ReadDocument; guess: boolean }[],
 ): DraftCell | undefined {
-  const numbers = [
-    ...new Set([
-      ...(bill.values.invoiceNumbers ?? []),
-      ...joined.flatMap(({ invoice }) => invoice.values.number ?? []),
-    ]),
+  const named = [
+    ...(bill.values.invoiceNumbers ?? []),
+    ...joined.flatMap(({ invoice }) => invoice.values.number ?? []),
   ];
+  // One spelling of each: the same number written in two ways is one invoice.
+  const numbers = [...groupBy(named, comparableText).values()].map(([first]) => first);
   const [number] = numbers;
   if (number === undefined) return undefined;
   const short = number.slice(0, LONGEST_BILL_NO);

@@ -73,6 +73,7 @@ export async function noteTrouble(
   },
 ): Promise<{ faults: number; rateLimits: number; pauseMs: number }> {
   return withTransaction(pool, async (client) => {
+    await client.query('INSERT INTO extraction_pace (service) VALUES ($1) ON CONFLICT DO NOTHING', [service]);
     const { rows: paces } = await client.query<{ pauseMs: number }>(
       `WITH before AS (SELECT service, least($2 * 2 ^ least(faults, 30), $3)::float8 AS pause FROM extraction_pace
                         WHERE service = $1 FOR UPDATE)
