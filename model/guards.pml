@@ -4,14 +4,20 @@
 #define NUMBER (sends[2] != 0 -> 2 : (sends[1] != 0 -> 1 : 0))
 #define ALL(P) (P(1) && P(2))
 #define COUNTX(P) (P(0) + P(1))
+#define ANY_NUMBER(P, a) (P(1, a) || P(2, a))
+#define ANY_NUMBER3(P, a, s) (P(1, a, s) || P(2, a, s))
 #elif NE == 3
 #define NUMBER (sends[3] != 0 -> 3 : (sends[2] != 0 -> 2 : (sends[1] != 0 -> 1 : 0)))
 #define ALL(P) (P(1) && P(2) && P(3))
 #define COUNTX(P) (P(0) + P(1) + P(2))
+#define ANY_NUMBER(P, a) (P(1, a) || P(2, a) || P(3, a))
+#define ANY_NUMBER3(P, a, s) (P(1, a, s) || P(2, a, s) || P(3, a, s))
 #else
 #define NUMBER (sends[4] != 0 -> 4 : (sends[3] != 0 -> 3 : (sends[2] != 0 -> 2 : (sends[1] != 0 -> 1 : 0))))
 #define ALL(P) (P(1) && P(2) && P(3) && P(4))
 #define COUNTX(P) (P(0) + P(1) + P(2) + P(3))
+#define ANY_NUMBER(P, a) (P(1, a) || P(2, a) || P(3, a) || P(4, a))
+#define ANY_NUMBER3(P, a, s) (P(1, a, s) || P(2, a, s) || P(3, a, s) || P(4, a, s))
 #endif
 
 /* Whether the ledger holds what the files say. */
@@ -37,7 +43,7 @@
 #define CERT0(e) (FILED(e) && OF(xa[e]) == 0 -> 1 : 0)
 #define CERTIFICATES0 (COUNTX(CERT0))
 
-/* FILING_TRANSITIONS of src/domain/filing/states.ts, for the states that the model has */
+/* FILING_TRANSITIONS of src/domain/filing-states.ts, for the states that the model has */
 #define MAY_FOLLOW(s, t) ( \
   (s == F_CHECKING && (t == F_SUBMITTING || t == F_NEEDS_CORRECTION || t == F_ABANDONED)) || \
   (s == F_SUBMITTING && (t == F_PROCESSING || t == F_COLLECTING || t == F_UNKNOWN || t == F_NEEDS_CORRECTION || t == F_REJECTED || t == F_ABANDONED)) || \
@@ -76,24 +82,24 @@ inline move(f, t) {
 
 /* ---- Guards; a -D switch removes one (a mutant) ---- */
 
-#ifdef NO_VOID
-#define VOID_MISSING true
-#else
-#define VOID_MISSING false
-#endif
-
 /*
  * Time. Nobody sees a clock tick but who concludes from it, so time passes when somebody needs it to: the one who judges
- * attempt a waits until its sender is past the HTTP time-out (tooLate), and a sender may find itself too late at any
+ * attempt a waits until its senders are past the HTTP time-out (tooLate), the newest mark's too, and a sender may find itself too late at any
  * time. The settle window is over when nothing of the attempt travels any more and its senders are too late.
  */
 #define OF_ATTEMPT(e, a) (ex[e] != X_FREE && (xa[e] == (a) || att[a] == A_SENDING && snd[a] == 0 && OF(xa[e]) == OF(a)))
 #define STILL_TRAVELLING(e, a) (OF_ATTEMPT(e, a) && net[e] == N_TRAVELLING)
 #define MAY_WRITE(e, a) (OF_ATTEMPT(e, a) && xn[e] != 0 && ex[e] < X_SENT)
+#define IS_SEND(n, s) (sends[n] == (s))
+#ifdef WAIT_FOR_ONE
+#define WAITED_FOR(a, s) (snd[a] == (s))
+#else
+#define WAITED_FOR(a, s) (ANY_NUMBER(IS_SEND, s))
+#endif
 inline tooLate(a) {
   i = 0;
   do
-  :: i < NE -> if :: MAY_WRITE(i, a) && (snd[a] == 0 || snd[a] == i + 1) -> late[i] = 1 :: else fi; i++
+  :: i < NE -> if :: MAY_WRITE(i, a) && (snd[a] == 0 || WAITED_FOR(a, i + 1)) -> late[i] = 1 :: else fi; i++
   :: else -> break
   od; i = 0
 }
@@ -110,10 +116,12 @@ inline tooLate(a) {
 #define ANY(P, a) (P(0, a) || P(1, a) || P(2, a) || P(3, a))
 #endif
 
+#define MAY_STAND(f) (!LIVE(1 - (f)) || PERMITTED > 0 && (f) == 1)
+/* Nobody else holds the rows' fingerprint, permitted duplicates apart; an import can make two holders. */
 #ifdef NO_COLLISION_CHECK
 #define HOLDS(f) true
 #else
-#define HOLDS(f) (!LIVE(1 - (f)) || PERMITTED > 0 && (f) == 1)           /* nobody else holds the rows' fingerprint (an import can make two) */
+#define HOLDS(f) (!LIVE(1 - (f)) || PERMITTED_BESIDE)
 #endif
 #ifdef NO_ROW_CHECK
 #define ROWS_PLANNED(a) true
@@ -154,7 +162,33 @@ inline tooLate(a) {
 #ifdef CLOSE_ANY_SENDER
 #define OWN_SENDER true
 #else
-#define OWN_SENDER (snd[xa[e]] == e + 1)
+#define OWN_SENDER (snd[xa[e]] == e + 1 && ONLY_SEND(xa[e], e + 1))
+#endif
+
+/* The sends of attempt a that the ledger holds. */
+#define SEND_OF(n, a) (sends[n] != 0 && sends[n] != VOID && xa[sends[n] - 1] == (a))
+#define OTHERS_SEND(n, a, s) (SEND_OF(n, a) && sends[n] != (s))
+#define VOIDABLE(n, a) (SEND_OF(n, a) && file[n] == 0)
+#ifdef NO_VOID
+#define TO_VOID(f, a) false
+#else
+#define TO_VOID(f, a) (!ENDED(f) && att[a] == A_SENDING && armed[a] && ANY_NUMBER(VOIDABLE, a))
+#endif
+#define MAYBE_WRITTEN(n, a) (SEND_OF(n, a) && file[n] != VOID)
+#ifdef CLOSE_BESIDE_SEND
+#define ONLY_SEND(a, s) true
+#else
+#define ONLY_SEND(a, s) (!(ANY_NUMBER3(OTHERS_SEND, a, s)))
+#endif
+#ifdef GIVE_UP_SENT
+#define NO_SENDS(a) true
+#else
+#define NO_SENDS(a) (!(ANY_NUMBER(SEND_OF, a)))
+#endif
+#ifdef NO_VOID
+#define PROVEN_UNSENT(a) (armed[a] && snd[a] != 0 && file[xn[snd[a] - 1]] == 0)
+#else
+#define PROVEN_UNSENT(a) (armed[a] && ANY_NUMBER(SEND_OF, a) && !(ANY_NUMBER(MAYBE_WRITTEN, a)))
 #endif
 
 #ifdef NO_LATE_WAIT

@@ -12,48 +12,68 @@ inline closeOpenAttempts(f) {
 
 inline freeRows(f) { row[f] = R_FREED; closeOpenAttempts(f) }
 
+/* Rows of the other filing that map the same and are not sent yet: it learns when it opens its next attempt. */
+inline stopTwin(f) {
+#ifndef TWIN_GOES_ON
+  if :: row[1 - f] == R_PLANNED -> freeRows(1 - f) :: else fi
+#else
+  skip
+#endif
+}
+
 /* The attempt turned out not to be sent: its rows are to be sent again. */
 inline unsubmit(f) {
   if
-  :: row[f] == R_SUBMITTED && att[FIRST(f)] != A_SENDING && att[FIRST(f) + 1] != A_SENDING &&
-     att[FIRST(f)] != A_ACCEPTED && att[FIRST(f) + 1] != A_ACCEPTED -> row[f] = R_PLANNED
+  :: row[f] == R_SUBMITTED && !ONE_SENDING(f) && !ONE_ACCEPTED(f) -> row[f] = R_PLANNED
   :: else
   fi
 }
 
-/* An acceptance is a fact: recorded whatever the attempt's state. It closes an open sister. */
+/*
+ * An acceptance is a fact: recorded whatever the attempt's state. It closes an open sister. Where nobody expected it any more,
+ * its rows are at the service all the same: live again, and nobody else's of the same mapping are sent.
+ */
 inline recordAcceptance(a) {
+  if
+  :: att[a] == A_ERRORED          /* what came of it is recorded since */
+  :: else -> acceptNow(a)
+  fi
+}
+
+inline acceptNow(a) {
+  if
+  :: att[a] != A_SENDING && att[a] != A_ACCEPTED ->
+     stopTwin(OF(a));
+     if
+#ifndef ACCEPTANCE_KEEPS_PLANNED
+     :: row[OF(a)] == R_PLANNED -> row[OF(a)] = R_SUBMITTED
+#endif
+#ifndef ACCEPTANCE_LEAVES_ROWS_FREED
+     :: row[OF(a)] == R_FREED -> row[OF(a)] = (ENDED(OF(a)) -> R_ABANDONED : R_SUBMITTED)
+#endif
+     :: else
+     fi
+  :: else
+  fi;
   att[a] = A_ACCEPTED;
 #ifndef LATE_ANSWER_KEEPS_SISTER
   if :: att[SISTER(a)] == A_OPEN -> att[SISTER(a)] = A_NOT_SENT :: else fi;
 #endif
   if
-#ifdef ACCEPTANCE_KEEPS_PLANNED
-  :: row[OF(a)] == R_NONE -> row[OF(a)] = R_SUBMITTED
-#else
-  :: row[OF(a)] == R_NONE || row[OF(a)] == R_PLANNED -> row[OF(a)] = R_SUBMITTED
-#endif
-#ifndef ACCEPTANCE_LEAVES_ROWS_FREED
-  :: row[OF(a)] == R_FREED -> row[OF(a)] = R_ABANDONED      /* they are at the service: live again */
-#endif
-  :: else
-  fi;
-  if
-  :: fst[OF(a)] == F_NONE -> fst[OF(a)] = F_PROCESSING
   :: fst[OF(a)] == F_CHECKING -> move(OF(a), F_SUBMITTING); move(OF(a), F_PROCESSING)
   :: fst[OF(a)] == F_SUBMITTING || fst[OF(a)] == F_UNKNOWN -> move(OF(a), F_PROCESSING)
   :: else
   fi
 }
 
-/* A run opens attempt a (or finds that it exists). */
-inline openAttempt(a) {
+/* A run opens the submission's next attempt, or finds the one that stands. */
+inline openAttempt(f) {
   if
-  :: att[a] == A_NONE && (a == FIRST(OF(a)) || att[SISTER(a)] != A_NONE) && !(UNDER_WAY(SISTER(a))) &&
-     row[OF(a)] == R_PLANNED && (fst[OF(a)] == F_CHECKING || fst[OF(a)] == F_SUBMITTING) ->
+  :: NONE_UNDER_WAY(f) && (fst[f] == F_CHECKING || fst[f] == F_SUBMITTING) ->
      if
-     :: HOLDS(OF(a)) -> att[a] = A_OPEN; snd[a] = 0; move(OF(a), F_SUBMITTING)
-     :: else -> freeRows(OF(a)); move(OF(a), F_NEEDS_CORRECTION)
+     :: row[f] == R_PLANNED && HOLDS(f) && HAS_NEXT(f) -> j = NEXT(f); att[j] = A_OPEN; j = 0; move(f, F_SUBMITTING)
+     :: row[f] == R_PLANNED && !HOLDS(f) || row[f] == R_FREED -> freeRows(f); move(f, F_NEEDS_CORRECTION)
+     :: else
      fi
   :: else
   fi
@@ -71,24 +91,25 @@ inline readAttempt(a) {
      :: att[a] == A_OPEN -> att[a] = A_NOT_SENT
 #endif
      :: att[a] == A_NONE && fst[OF(a)] != F_NONE && (a == FIRST(OF(a)) || att[SISTER(a)] != A_NONE) && !(UNDER_WAY(SISTER(a))) ->
-        /* an attempt that the ledger does not hold is unknown */
-        att[a] = A_SENDING; snd[a] = 0;
+        /* an attempt that the ledger does not hold is unknown, unless its rows have been stopped */
+        if :: row[OF(a)] != R_FREED -> att[a] = A_SENDING :: else fi;
         if :: row[OF(a)] == R_PLANNED -> row[OF(a)] = R_SUBMITTED :: else fi;
         if :: fst[OF(a)] == F_CHECKING -> move(OF(a), F_SUBMITTING) :: else fi;
         move(OF(a), F_UNKNOWN)
-     :: att[a] == A_SENDING && snd[a] != 0 && file[xn[snd[a] - 1]] != snd[a] &&
-        (file[xn[snd[a] - 1]] != 0 || VOID_MISSING) ->
-        att[a] = A_NOT_SENT; unsubmit(OF(a));
-        if :: fst[OF(a)] == F_UNKNOWN && !(att[SISTER(a)] == A_SENDING) -> move(OF(a), F_SUBMITTING) :: else fi
-     :: att[a] == A_SENDING && (snd[a] == 0 || file[xn[snd[a] - 1]] == snd[a]) && fst[OF(a)] != F_UNKNOWN -> WAIT_LATE(a); move(OF(a), F_UNKNOWN)
+     :: att[a] == A_SENDING && PROVEN_UNSENT(a) -> att[a] = A_NOT_SENT; unsubmit(OF(a)); notSentAfterAll(a)
+     :: att[a] == A_SENDING && !PROVEN_UNSENT(a) && fst[OF(a)] != F_UNKNOWN -> WAIT_LATE(a); move(OF(a), F_UNKNOWN)
      :: att[a] == A_REFUSED && LATEST(OF(a)) == a && !(UNDER_WAY(SISTER(a))) ->
         freeRows(OF(a)); move(OF(a), F_NEEDS_CORRECTION)
-     :: att[a] == A_NOT_SENT && att[SISTER(a)] == A_ERRORED && (row[OF(a)] == R_PLANNED || row[OF(a)] == R_SUBMITTED) ->
-        freeRows(OF(a)); move(OF(a), F_REJECTED)
+     :: att[a] == A_NOT_SENT -> notSentAfterAll(a)
      :: att[a] == A_ACCEPTED && (fst[OF(a)] == F_SUBMITTING || fst[OF(a)] == F_UNKNOWN) -> move(OF(a), F_PROCESSING)
      :: else
      fi
   fi
+}
+
+/* Attempt a is not sent after all, and no other one is in doubt: the filing goes on. */
+inline notSentAfterAll(a) {
+  if :: fst[OF(a)] == F_UNKNOWN && att[SISTER(a)] != A_SENDING && att[SISTER(a)] != A_ACCEPTED -> move(OF(a), F_SUBMITTING) :: else fi
 }
 
 /* A person says that attempt a, as marked by s, was not filed. */
@@ -104,8 +125,8 @@ inline notFiled(a, s) {
   j = a;
 #endif
   if
-  :: att[j] == A_SENDING && fst[OF(a)] == F_UNKNOWN && SAME_MARK(j, s) -> att[j] = A_NOT_SENT; unsubmit(OF(a));
-     if :: att[SISTER(j)] != A_SENDING -> move(OF(a), F_SUBMITTING) :: else fi
+  :: att[j] == A_SENDING && fst[OF(a)] == F_UNKNOWN && att[SISTER(j)] != A_ACCEPTED && SAME_MARK(j, s) ->
+     att[j] = A_NOT_SENT; unsubmit(OF(a)); notSentAfterAll(j)
 #ifdef RESOLVE_UNCONDITIONAL
   :: att[j] != A_SENDING && att[j] != A_NONE && att[j] != A_ACCEPTED -> att[j] = A_NOT_SENT;
      if :: row[OF(a)] == R_SUBMITTED -> row[OF(a)] = R_PLANNED :: else fi
@@ -131,7 +152,7 @@ inline abandonFiling(f) {
 /* The authority has processed the request of attempt a. */
 inline settle(a) {
   if
-  :: ENDED(OF(a))
+  :: ENDED(OF(a)) || fst[OF(a)] == F_NONE
   :: else ->
      if
      :: ANY(SEEN_OF, a) ->
@@ -157,6 +178,9 @@ inline settle(a) {
 
 #if RESTORES > 0
 inline copyLedger() {
+#if PERMITTED > 0
+    oBeside = beside;
+#endif
     for (i : 0 .. FILINGS - 1) { oFst[i] = fst[i]; oRow[i] = row[i] }
     for (i : 0 .. ATTEMPTS - 1) { oAtt[i] = att[i]; oSnd[i] = snd[i]; oArmed[i] = armed[i] }
     for (i : 1 .. NE) { oSends[i] = sends[i] }
@@ -167,6 +191,9 @@ inline copyLedger() {
 }
 
 inline putBack() {
+#if PERMITTED > 0
+    beside = oBeside; oBeside = 0;
+#endif
     for (i : 0 .. FILINGS - 1) { fst[i] = oFst[i]; row[i] = oRow[i]; oFst[i] = 0; oRow[i] = 0 }
     for (i : 0 .. ATTEMPTS - 1) { att[i] = oAtt[i]; snd[i] = oSnd[i]; oAtt[i] = 0; oSnd[i] = 0; armed[i] = oArmed[i]; oArmed[i] = 0 }
     for (i : 1 .. NE) { sends[i] = oSends[i]; oSends[i] = 0 }
@@ -199,31 +226,7 @@ inline importFiles() {
   do
   :: i <= NE ->
      if
-     :: file[i] != 0 && file[i] != VOID && file[i] != sends[i] ->
-        if
-        :: sends[i] != 0 && sends[i] != VOID && snd[xa[sends[i] - 1]] == sends[i] && att[xa[sends[i] - 1]] == A_SENDING ->
-           /* its number is another's: it can never create its file */
-           j = xa[sends[i] - 1]; att[j] = A_NOT_SENT; unsubmit(OF(j))
-        :: else
-        fi;
-        sends[i] = file[i];
-        j = xa[file[i] - 1];
-        if
-        :: att[j] == A_SENDING && snd[j] != 0 && file[xn[snd[j] - 1]] == snd[j] -> snd[j] = 0   /* more than one may have sent it */
-        :: att[j] == A_SENDING && snd[j] == 0
-        :: att[j] != A_ACCEPTED && att[j] != A_REFUSED && att[j] != A_ERRORED && att[j] != A_SENDING -> att[j] = A_SENDING; snd[j] = file[i]
-        :: att[j] == A_SENDING && snd[j] != 0 && file[xn[snd[j] - 1]] != snd[j] -> snd[j] = file[i]
-        :: else
-        fi;
-        if :: att[SISTER(j)] == A_OPEN -> att[SISTER(j)] = A_NOT_SENT :: else fi;
-        if
-        :: ENDED(OF(j)) && row[OF(j)] == R_FREED && att[j] == A_SENDING -> row[OF(j)] = R_ABANDONED
-        :: !ENDED(OF(j)) && att[j] == A_SENDING ->
-           row[OF(j)] = R_SUBMITTED;
-           if :: fst[OF(j)] == F_NONE -> fst[OF(j)] = F_SUBMITTING :: fst[OF(j)] == F_CHECKING -> move(OF(j), F_SUBMITTING) :: else fi;
-           move(OF(j), F_UNKNOWN)
-        :: else
-        fi
+     :: file[i] != 0 && file[i] != VOID && file[i] != sends[i] -> importFile(i)
      :: else
      fi;
      i++
@@ -232,7 +235,64 @@ inline importFiles() {
 #ifndef IMPORT_KEEPS_MARKS
   i = 0; do :: i < ATTEMPTS -> armed[i] = 0; i++ :: else -> break od;
 #endif
+#ifndef IMPORT_LEAVES_GAPS
+  fillGaps();
+#endif
   i = 0; j = 0
+}
+
+inline importFile(n) {
+  if
+  :: sends[n] != 0 && sends[n] != VOID ->
+     /* its number is another's: it can never create its file */
+     j = xa[sends[n] - 1]; sends[n] = 0;
+     if :: att[j] == A_SENDING && NO_SENDS(j) -> att[j] = A_NOT_SENT; unsubmit(OF(j)) :: else fi
+  :: else
+  fi;
+  sends[n] = file[n];
+  j = xa[file[n] - 1];
+  if :: att[SISTER(j)] == A_OPEN -> att[SISTER(j)] = A_NOT_SENT :: else fi;
+#ifdef IMPORT_CLOSES_EARLIER
+  if :: j != FIRST(OF(j)) && att[SISTER(j)] == A_SENDING -> att[SISTER(j)] = A_NOT_SENT :: else fi;
+#endif
+  if
+  :: att[j] == A_ACCEPTED || att[j] == A_ERRORED && ENDED(OF(j))     /* its answer came meanwhile */
+  :: else -> att[j] = A_SENDING; snd[j] = file[n]; armed[j] = 0
+  fi;
+  stopTwin(OF(j));
+  if
+  :: row[OF(j)] == R_NONE || row[OF(j)] == R_PLANNED -> row[OF(j)] = R_SUBMITTED
+  :: row[OF(j)] == R_FREED -> row[OF(j)] = (ENDED(OF(j)) -> R_ABANDONED : R_SUBMITTED)
+  :: else
+  fi;
+  if
+  :: ENDED(OF(j))
+  :: else ->
+     if :: fst[OF(j)] == F_NONE -> fst[OF(j)] = F_SUBMITTING :: fst[OF(j)] == F_CHECKING -> move(OF(j), F_SUBMITTING) :: else fi;
+     move(OF(j), F_UNKNOWN)
+  fi
+}
+
+/* Numbers without a file are given up: whoever took one, in this state of the ledger or in the lost one, writes nothing. */
+inline fillGaps() {
+  i = NE; do :: i > 0 && file[i] == 0 && sends[i] == 0 -> i-- :: else -> break od;
+  do
+  :: i > 0 ->
+     if
+     :: file[i] == 0 ->
+        file[i] = VOID;
+        if
+        :: sends[i] == 0 -> sends[i] = VOID
+        :: sends[i] != 0 && sends[i] != VOID ->
+           j = xa[sends[i] - 1];
+           if :: att[j] == A_SENDING && snd[j] == sends[i] && ONLY_SEND(j, sends[i]) -> att[j] = A_NOT_SENT; unsubmit(OF(j)) :: else fi
+        :: else
+        fi
+     :: else
+     fi;
+     i--
+  :: else -> break
+  od
 }
 
 #ifdef RESTORE_BOTH

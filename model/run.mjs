@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { DEEP, MUTANTS, QUESTIONED, RUNS } from './runs.mjs';
 import { check, findTools, INSTALL, walk } from './spin.mjs';
-import { toSteps, toText } from './traces.mjs';
+import { toCompact, toSteps, toText } from './traces.mjs';
 
 const HELP = `npm run model -- [options]
 
@@ -21,6 +21,8 @@ ${[...MUTANTS, ...QUESTIONED].map(({ name, guard }) => `                      ${
   --write           write the counterexamples to docs/protocol-counterexamples.md
   --traces N        print N random traces as JSON and check nothing
   --seed S          the first trace's seed (default: 1)
+  --sample FILE     write traces for test/conformance: every mutant's counterexample, and random walks
+  --walks N         how many random walks a sample has (default: 150)
   --help
 `;
 
@@ -34,6 +36,8 @@ const { values } = parseArgs({
     write: { type: 'boolean', default: false },
     traces: { type: 'string' },
     seed: { type: 'string', default: '1' },
+    sample: { type: 'string' },
+    walks: { type: 'string', default: '150' },
     help: { type: 'boolean', default: false },
   },
 });
@@ -49,6 +53,7 @@ async function main() {
     return;
   }
   if (values.traces !== undefined) return void (await printTraces());
+  if (values.sample !== undefined) return void (await writeSample(values.sample, compiler));
   const chosen = choose();
   if (chosen.length === 0) {
     process.stderr.write(`There is no such run or mutant. ${HELP}`);
@@ -163,6 +168,39 @@ async function printTraces() {
   }
   print(JSON.stringify(traces, null, 2));
 }
+
+/** Walks that are looked at for each one of a sample. */
+const WALKS_TRIED = 8;
+
+/**
+ * The sample that test/conformance drives through the code. Walks that say nothing new are left out: each has a pair of
+ * neighbouring actions that none before it has, as long as there are any.
+ */
+async function writeSample(file, compiler) {
+  const traces = [];
+  for (const run of MUTANTS.filter(({ liveness, permitted }) => !liveness && !permitted)) {
+    const { trace } = await check(run, compiler, { shortest: run.depthLimit === undefined });
+    traces.push({ name: run.name, without: run.guard, ...boundsOf(run), refusedAt: null, steps: toCompact(trace) });
+  }
+  const wanted = Number(values.walks);
+  const seen = new Set();
+  const first = Number(values.seed);
+  for (let seed = first; seed < first + wanted * WALKS_TRIED; seed++) {
+    if (traces.filter(({ without }) => without === undefined).length >= wanted) break;
+    const run = walkBounds(seed);
+    const steps = toCompact(await walk(run, seed));
+    const words = steps.map(([actor, action]) =>
+      `${actor}: ${action}`.replace(/[0-9]+/g, 'N').replace(/: \S+, filing.*/, ''),
+    );
+    const pairs = words.map((word, at) => `${word} > ${words[at + 1]}`).filter((pair) => !seen.has(pair));
+    if (pairs.length === 0) continue;
+    for (const pair of pairs) seen.add(pair);
+    traces.push({ name: `walk ${seed}`, ...boundsOf(run), steps });
+  }
+  await writeFile(file, `[\n${traces.map((trace) => JSON.stringify(trace)).join(',\n')}\n]\n`);
+}
+
+const boundsOf = ({ executions, attempts }) => ({ executions, attempts });
 
 async function writeCounterexamples(results) {
   const sections = results

@@ -6,7 +6,17 @@
  * mapping, `operators` (actions of persons: terminate, reset, resume, abandon, resolve), `repeats` (steps of a run that a
  * stale worker does once more at any later time), `restores` (times that the ledger goes back), `permitted` (duplicates).
  */
-const base = { executions: 2, attempts: [2, 1], operators: 0, repeats: 0, restores: 0, permitted: 0, defines: [] };
+/** `memoryMb`: what a search may take. One that needs more is incomplete and fails. */
+const base = {
+  executions: 2,
+  attempts: [2, 1],
+  operators: 0,
+  repeats: 0,
+  restores: 0,
+  permitted: 0,
+  memoryMb: 6_000,
+  defines: [],
+};
 
 const holds = (name, summary, bounds) => ({ name, summary, expect: 'holds', ...base, ...bounds });
 
@@ -15,6 +25,11 @@ export const RUNS = [
   holds('safety-operators', 'operators and late repeats', { operators: 2, repeats: 1 }),
   holds('safety-repeat-restore', 'late repeats over a restore', { repeats: 1, restores: 1 }),
   holds('safety-three', 'three executions over a restore', { executions: 3, restores: 1 }),
+  holds('safety-three-operators', 'three executions, a person, and a restore', {
+    executions: 3,
+    operators: 1,
+    restores: 1,
+  }),
   holds('safety-duplicate', 'the other filing is permitted beside the first', { operators: 1, permitted: 1 }),
   holds('liveness', 'a filing ends or asks for attention', { attempts: [2, 0], operators: 1, liveness: true }),
   holds('restored-together', 'ledger and documents go back, `--documents restored`', {
@@ -37,6 +52,7 @@ export const DEEP = ['open-attempt', 'read-attempt', 'not-filed', 'abandon', 'se
     operators: 2,
     repeats: 1,
     restores: 1,
+    memoryMb: 12_000,
     defines: [`REPEAT_ONLY=${at + 1}`],
   }),
 );
@@ -58,10 +74,6 @@ const restore = (depthLimit, bounds = {}) => ({ restores: 1, depthLimit, ...boun
 /** Guards whose removal alone breaks an invariant. */
 const NEEDED = [
   mutant('no-fence', 'The mark requires an open attempt'),
-  mutant('no-row-check', 'The mark requires rows that are live and planned, of a filing that has not ended', {
-    ...restore(160),
-    ...person,
-  }),
   mutant('unconditional-close', 'Recovery closes an attempt only while it is open'),
   mutant('free-keeps-attempts', 'Whoever frees rows closes their open attempts', person),
   mutant('close-any-sender', 'An activity closes only what it marked itself', person),
@@ -69,10 +81,13 @@ const NEEDED = [
   mutant('files-overwritten', 'A send file is created exclusively', { restores: 1 }),
   mutant('no-listing', 'The files are held against the ledger before every send', restore(200, { executions: 3 })),
   mutant('by-number-only', 'They are compared by sender, and not by number alone', restore(200, { executions: 3 })),
-  mutant('no-own-mark', 'The sender reads its own mark again after its file is there', restore(200, { executions: 3 })),
+  mutant('no-own-mark', 'The sender reads its own mark again after its file is there', restore(370, { executions: 3 })),
   mutant('import-keeps-marks', 'An import lets no earlier mark count', restore(200, { executions: 3 })),
-  mutant('no-collision-check', 'Nothing is sent while another live row holds the fingerprint', { restores: 1 }),
-  mutant('acceptance-leaves-rows-freed', 'An acceptance makes freed rows live again', restore(250, { operators: 2 })),
+  mutant(
+    'import-closes-earlier',
+    'An import closes no attempt that is sending because a later one was sent',
+    restore(420, { executions: 3 }),
+  ),
   mutant('errored-frees-all', 'Rows are freed only when no attempt of them may still be a certificate', person),
   mutant('resolve-unnamed', 'resolve names the attempt that it answers', { operators: 1, repeats: 1 }),
   mutant('resolve-names-no-mark', 'resolve names the mark too', {
@@ -85,6 +100,9 @@ const NEEDED = [
     attempts: [2, 0],
     operators: 2,
     repeats: 1,
+  }),
+  mutant('wait-for-one', 'A wait since the mark is counted from the newest mark of the attempt', {
+    ...restore(230, { executions: 3, attempts: [2, 0], ...person }),
   }),
   mutant('no-settle-window', 'not-filed waits for the settle window', person),
   mutant('no-sweep', 'A sweep follows a filing whose run somebody ended after the send', {
@@ -104,6 +122,12 @@ const TOGETHER = [
     person,
     ['NO_SISTER_CHECK', 'LATE_ANSWER_KEEPS_SISTER', 'ACCEPTANCE_KEEPS_PLANNED'],
   ),
+  mutant(
+    'no-row-guards',
+    'The mark looks at the rows; rows of the same mapping are stopped when another send of it turns up',
+    { restores: 1, depthLimit: 300, ...person },
+    ['NO_ROW_CHECK', 'TWIN_GOES_ON'],
+  ),
   mutant('no-void-guards', 'A missing file is made void; the sender reads its own mark again', {}, [
     'NO_VOID',
     'NO_OWN_MARK',
@@ -120,10 +144,41 @@ const questioned = (name, guard, bounds = {}) => ({ ...mutant(name, guard, bound
 
 /** Guards whose removal alone breaks nothing within these bounds: docs/decisions/0011-protocol-model.md says why they stay. */
 export const QUESTIONED = [
+  questioned('no-row-check', 'The mark requires rows that are live and planned, of a filing that has not ended', {
+    ...person,
+    restores: 1,
+  }),
+  questioned(
+    'give-up-sent',
+    'An attempt whose number is another’s send is closed only where no other send of it is known',
+    {
+      executions: 3,
+      restores: 1,
+    },
+  ),
+  questioned('no-collision-check', 'Nothing is sent while another live row holds the fingerprint', { restores: 1 }),
+  questioned('acceptance-leaves-rows-freed', 'A late acceptance makes freed rows live again', {
+    ...person,
+    attempts: [1, 1],
+    restores: 1,
+  }),
   questioned('no-sister-check', 'The mark looks at the sister attempts', person),
   questioned('late-answer-keeps-sister', 'A late acceptance closes an open sister', person),
   questioned('no-late-wait', 'Recovery waits until the sender is past the HTTP time-out', person),
   questioned('no-void', 'A missing file is made void before the attempt counts as not sent', person),
   questioned('no-unique-index', 'A live fingerprint refuses another filing', person),
+  questioned(
+    'twin-goes-on',
+    'Rows of the same mapping that are not sent yet are stopped by a late acceptance or an import',
+    {
+      ...person,
+      restores: 1,
+    },
+  ),
+  questioned('import-leaves-gaps', 'An import gives up the numbers that have no file', { executions: 3, restores: 1 }),
+  questioned('close-beside-send', 'An activity closes its attempt only where no other send of it is known', {
+    executions: 3,
+    restores: 1,
+  }),
   questioned('judge-without-listing', 'The files are held against the ledger before a judgement too', { restores: 1 }),
 ];

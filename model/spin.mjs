@@ -78,7 +78,7 @@ export function check(run, compiler, { shortest = false } = {}) {
     // What is to be replayed is built with the states printed: a replay must have the same statements as its search.
     const defines = [...definesOf(run), ...(run.expect === 'breaks' ? ['-DTRACES'] : [])];
     const generated = await runProgram('spin', ['-a', ...defines, MODEL], folder);
-    const options = ['-DNOREDUCE', '-DMEMLIM=12000'];
+    const options = ['-DNOREDUCE', `-DMEMLIM=${run.memoryMb}`];
     if (run.liveness) options.push('-DNFAIR=3');
     else options.push('-DSAFETY', ...(shortest ? ['-DBFS'] : []));
     const compiled = await runProgram(compiler, ['-O2', '-w', ...options, '-o', 'pan', 'pan.c'], folder);

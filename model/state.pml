@@ -6,7 +6,7 @@
 #define FIRST(f) ((f) * 2)
 #define SISTER(a) ((a) ^ 1)           /* the other attempt of the same submission */
 
-/* filings.state; the names of src/domain/filing/states.ts */
+/* filings.state; the names of src/domain/filing-states.ts */
 #define F_NONE 0
 #define F_CHECKING 1
 #define F_SUBMITTING 2
@@ -38,6 +38,9 @@
 #define A_ERRORED 6                   /* accepted, and the authority processed it as Errored */
 #define UNDER_WAY(a) (att[a] == A_OPEN || att[a] == A_SENDING || att[a] == A_ACCEPTED)
 #define LATEST(f) (att[FIRST(f) + 1] != A_NONE -> FIRST(f) + 1 : FIRST(f))
+#define NONE_UNDER_WAY(f) (!(UNDER_WAY(FIRST(f))) && !(UNDER_WAY(FIRST(f) + 1)))
+#define ONE_SENDING(f) (att[FIRST(f)] == A_SENDING || att[FIRST(f) + 1] == A_SENDING)
+#define ONE_ACCEPTED(f) (att[FIRST(f)] == A_ACCEPTED || att[FIRST(f) + 1] == A_ACCEPTED)
 
 /* an execution of the submit activity */
 #define X_FREE 0
@@ -78,10 +81,19 @@
 #define VOID (NE + 1)                 /* a file that says: this number was never sent */
 
 #define LASTA(f) (f == 0 -> ATTEMPTS0 - 1 : 1 + ATTEMPTS1)
+/* the number above the latest attempt's, as long as the model's bound has one */
+#define NEXT(f) (att[FIRST(f) + 1] != A_NONE -> FIRST(f) + 2 : (att[FIRST(f)] != A_NONE -> FIRST(f) + 1 : FIRST(f)))
+#define HAS_NEXT(f) (NEXT(f) <= LASTA(f))
 
 /* ---- State ---------------------------------------------------------------------------------------------------- */
 
 /* The ledger. */
+#if PERMITTED > 0
+bit beside;                           /* filing 1 was permitted beside filing 0 */
+#define PERMITTED_BESIDE beside
+#else
+#define PERMITTED_BESIDE false
+#endif
 byte fst[FILINGS];
 byte row[FILINGS];
 byte att[ATTEMPTS];
@@ -89,6 +101,9 @@ byte snd[ATTEMPTS];                   /* the mark's sender: execution + 1, 0 non
 bit armed[ATTEMPTS];                  /* the mark still counts for its sender */
 byte sends[NE + 1];                   /* sends[n]: who took number n (execution + 1), 0 nobody */
 #if RESTORES > 0
+#if PERMITTED > 0
+bit oBeside;
+#endif
 byte oFst[FILINGS]; byte oRow[FILINGS]; byte oAtt[ATTEMPTS]; byte oSnd[ATTEMPTS]; bit oArmed[ATTEMPTS]; byte oSends[NE + 1];
 #endif
 #ifdef RESTORE_BOTH

@@ -51,31 +51,36 @@ end:
        keepCopy();
        if
 #ifdef NO_UNIQUE_INDEX
-       :: fst[f] == F_NONE -> fst[f] = F_CHECKING; row[f] = R_PLANNED; rp[f] = W_OPEN_ATTEMPT; ra[f] = FIRST(f)
+       :: fst[f] == F_NONE -> fst[f] = F_CHECKING; row[f] = R_PLANNED; rp[f] = W_OPEN_ATTEMPT; ra[f] = LATEST(f)
 #else
-       :: fst[f] == F_NONE && HOLDS(f) && !AUTHORITY_HAS_IT -> fst[f] = F_CHECKING; row[f] = R_PLANNED; rp[f] = W_OPEN_ATTEMPT; ra[f] = FIRST(f)
-       :: fst[f] == F_NONE && (!HOLDS(f) || AUTHORITY_HAS_IT) -> rp[f] = W_CLOSED
+       :: fst[f] == F_NONE && MAY_STAND(f) && !AUTHORITY_HAS_IT ->
+#if PERMITTED > 0
+          beside = LIVE(1 - f);
 #endif
-       :: fst[f] != F_NONE && !ENDED(f) -> rp[f] = W_OPEN_ATTEMPT; ra[f] = FIRST(f)
+          fst[f] = F_CHECKING; row[f] = R_PLANNED; rp[f] = W_OPEN_ATTEMPT; ra[f] = LATEST(f)
+       :: fst[f] == F_NONE && (!MAY_STAND(f) || AUTHORITY_HAS_IT) -> rp[f] = W_CLOSED
+#endif
+       :: fst[f] != F_NONE && !ENDED(f) -> rp[f] = W_OPEN_ATTEMPT; ra[f] = LATEST(f)
        :: ENDED(f) -> rp[f] = W_CLOSED
        fi;
        printf("@ run %d | open filing: fst=%d, rows row=%d\n", f, fst[f], row[f]); SHOW }
   :: atomic { rp[f] == W_OPEN_ATTEMPT ->
        keepCopy();
-       openAttempt(ra[f]);
-       remember(G_OPEN_ATTEMPT, ra[f]);
+       openAttempt(f);
+       ra[f] = (att[LATEST(f)] != A_ACCEPTED && att[FIRST(f)] == A_ACCEPTED || !(UNDER_WAY(LATEST(f))) && UNDER_WAY(FIRST(f)) -> FIRST(f) : LATEST(f));
+       remember(G_OPEN_ATTEMPT, f);
        if
        :: ENDED(f) -> rp[f] = W_CLOSED
        :: fst[f] == F_NONE -> rp[f] = W_OPEN_FILING
        :: !ENDED(f) && fst[f] != F_NONE && att[ra[f]] == A_OPEN -> rp[f] = W_DISPATCH
        :: !ENDED(f) && fst[f] != F_NONE && att[ra[f]] != A_OPEN -> rp[f] = W_READ_ATTEMPT
        fi;
-       printf("@ run %d | open attempt %d: att=%d\n", f, ra[f], att[ra[f]]); SHOW }
+       printf("@ run %d | open the next attempt of filing %d: attempt %d is att=%d\n", f, f, ra[f], att[ra[f]]); SHOW }
   :: atomic { rp[f] == W_DISPATCH && ex[NE - 1] == X_FREE ->
        i = 0; do :: ex[i] != X_FREE -> i++ :: else -> break od;
        ex[i] = X_CONNECTED; xa[i] = ra[f]; re[f] = i + 1; rp[f] = W_SUBMITTING;
        printf("@ run %d | schedule submit of attempt %d as execution %d\n", f, ra[f], i); i = 0; SHOW }
-  :: atomic { rp[f] == W_SUBMITTING && ex[re[f] - 1] == X_DONE_ANSWER && net[re[f] - 1] != N_REFUSED ->
+  :: atomic { rp[f] == W_SUBMITTING && ex[re[f] - 1] == X_DONE_ANSWER && net[re[f] - 1] != N_REFUSED && fst[f] != F_NONE ->
        /* the answer came back as the activity's result too */
        if :: !ENDED(f) -> keepCopy(); recordAcceptance(ra[f]) :: else fi;
        rp[f] = W_FOLLOW; re[f] = 0;
@@ -85,16 +90,15 @@ end:
        rp[f] = W_READ_ATTEMPT; re[f] = 0;
        printf("@ run %d | submit is over or given up on\n", f); SHOW }
 #ifndef NO_VOID
-  :: atomic { rp[f] == W_READ_ATTEMPT && WHOLE && att[ra[f]] == A_SENDING && snd[ra[f]] != 0 && file[xn[snd[ra[f]] - 1]] == 0 ->
-       file[xn[snd[ra[f]] - 1]] = VOID;
-       printf("@ run %d | void file %d for attempt %d\n", f, xn[snd[ra[f]] - 1], ra[f]); SHOW }
+  :: atomic { rp[f] == W_READ_ATTEMPT && WHOLE && TO_VOID(f, ra[f]) ->
+       i = 1; do :: !(VOIDABLE(i, ra[f])) -> i++ :: else -> break od; file[i] = VOID;
+       printf("@ run %d | void file %d for attempt %d\n", f, i, ra[f]); i = 0; SHOW }
 #endif
-  :: atomic { rp[f] == W_READ_ATTEMPT && WHOLE &&
-       !(!ENDED(f) && att[ra[f]] == A_SENDING && snd[ra[f]] != 0 && file[xn[snd[ra[f]] - 1]] == 0 && !VOID_MISSING) ->
+  :: atomic { rp[f] == W_READ_ATTEMPT && WHOLE && !(TO_VOID(f, ra[f])) ->
        keepCopy();
        readAttempt(ra[f]);
-       printf("@ run %d | read attempt %d: att=%d, filing fst=%d, rows row=%d\n", f, ra[f], att[ra[f]], fst[f], row[f]);
        remember(G_READ_ATTEMPT, ra[f]);
+       printf("@ run %d | read attempt %d: att=%d, filing fst=%d, rows row=%d\n", f, ra[f], att[ra[f]], fst[f], row[f]);
        if
        :: ENDED(f) -> rp[f] = W_CLOSED
        :: fst[f] == F_NONE -> rp[f] = W_OPEN_FILING
@@ -108,9 +112,8 @@ end:
              :: att[ra[f]] != A_SENDING && att[SISTER(ra[f])] == A_SENDING -> ra[f] = SISTER(ra[f])
              :: att[ra[f]] != A_SENDING && att[SISTER(ra[f])] != A_SENDING ->
                 if
-                :: ra[f] == LATEST(f) && ra[f] == FIRST(f) && LASTA(f) > FIRST(f) && att[ra[f]] == A_NOT_SENT -> ra[f] = ra[f] + 1; rp[f] = W_OPEN_ATTEMPT
-                :: ra[f] == LATEST(f) && ra[f] == FIRST(f) && LASTA(f) > FIRST(f) && att[ra[f]] == A_NONE -> rp[f] = W_OPEN_ATTEMPT
-                :: ra[f] == LATEST(f) && ra[f] == LASTA(f) -> rp[f] = W_CLOSED /* out of attempts: the model's bound */
+                :: ra[f] == LATEST(f) && HAS_NEXT(f) -> rp[f] = W_OPEN_ATTEMPT
+                :: ra[f] == LATEST(f) && !HAS_NEXT(f) -> rp[f] = W_CLOSED /* out of attempts: the model's bound */
                 :: ra[f] != LATEST(f) -> ra[f] = LATEST(f)
                 fi
              fi
@@ -122,7 +125,7 @@ end:
        keepCopy(); settle(ra[f]); remember(G_SETTLE, ra[f]);
        if :: ENDED(f) -> rp[f] = W_CLOSED :: else -> rp[f] = W_READ_ATTEMPT fi;
        printf("@ run %d | settle attempt %d: filing fst=%d, rows row=%d\n", f, ra[f], fst[f], row[f]); SHOW }
-  :: atomic { rp[f] == W_FOLLOW && ENDED(f) -> rp[f] = W_CLOSED; SHOW }
+  :: atomic { rp[f] == W_FOLLOW && ENDED(f) -> rp[f] = W_CLOSED; printf("@ run %d | the filing has ended\n", f); SHOW }
 #ifndef NO_SWEEP
   :: atomic { rp[f] == W_GONE && !ENDED(f) && MAY_BE_SENT(f) ->
        ra[f] = LATEST(f); rp[f] = W_READ_ATTEMPT; printf("@ sweep | a new run follows filing %d\n", f); SHOW }
@@ -150,7 +153,8 @@ end:
           :: ex[e] = X_MARKED; printf("@ exec %d | mark attempt %d as sending, number %d\n", e, xa[e], xn[e])
           :: !CALM -> NOTHING_WRITTEN(e); printf("@ exec %d | mark attempt %d as sending, number %d; the commit is not acknowledged\n", e, xa[e], xn[e])
           fi; i = 0
-       :: !(CALM && MARK_ALLOWED(xa[e])) -> NOTHING_WRITTEN(e); printf("@ exec %d | mark of attempt %d refused or aborted\n", e, xa[e])
+       :: !(MARK_ALLOWED(xa[e])) -> NOTHING_WRITTEN(e); printf("@ exec %d | mark of attempt %d refused\n", e, xa[e])
+       :: !CALM && MARK_ALLOWED(xa[e]) -> NOTHING_WRITTEN(e); printf("@ exec %d | mark of attempt %d aborted\n", e, xa[e])
        fi; SHOW }
 #ifdef CRASHES
   :: atomic { ex[e] != X_FREE && ex[e] < X_DONE_ANSWER -> ex[e] = X_DONE; seen[e] = 0; late[e] = 0; printf("@ exec %d | the worker dies\n", e); SHOW }
@@ -184,15 +188,15 @@ end:
        fi; SHOW }
   :: atomic { ex[e] == X_ANSWERED ->
        if
-       :: net[e] != N_REFUSED -> keepCopy(); recordAcceptance(xa[e]); printf("@ exec %d | store the acceptance of attempt %d\n", e, xa[e]); RETURN_ANSWER(e)
-       :: net[e] == N_REFUSED && att[xa[e]] == A_SENDING && snd[xa[e]] == e + 1 -> keepCopy(); att[xa[e]] = A_REFUSED; printf("@ exec %d | store the refusal of attempt %d\n", e, xa[e]); RETURN(e)
-       :: net[e] == N_REFUSED && !(att[xa[e]] == A_SENDING && snd[xa[e]] == e + 1) -> RETURN(e); printf("@ exec %d | return the refusal\n", e)
+       :: net[e] != N_REFUSED && fst[OF(xa[e])] != F_NONE -> keepCopy(); recordAcceptance(xa[e]); printf("@ exec %d | store the acceptance of attempt %d\n", e, xa[e]); RETURN_ANSWER(e)
+       :: net[e] == N_REFUSED && att[xa[e]] == A_SENDING && OWN_SENDER ->
+          keepCopy(); att[xa[e]] = A_REFUSED; unsubmit(OF(xa[e])); printf("@ exec %d | store the refusal of attempt %d\n", e, xa[e]); RETURN(e)
+       :: net[e] == N_REFUSED && !(att[xa[e]] == A_SENDING && OWN_SENDER) -> RETURN(e); printf("@ exec %d | return the refusal\n", e)
        :: net[e] != N_REFUSED -> RETURN_ANSWER(e); printf("@ exec %d | return the answer; it could not be stored\n", e)
        fi; SHOW }
   :: atomic { ex[e] == X_NOTHING_WRITTEN ->
        if
-       :: att[xa[e]] == A_OPEN || att[xa[e]] == A_SENDING && OWN_SENDER -> keepCopy(); att[xa[e]] = A_NOT_SENT; unsubmit(OF(xa[e]));
-          if :: fst[OF(xa[e])] == F_UNKNOWN && att[SISTER(xa[e])] != A_SENDING -> move(OF(xa[e]), F_SUBMITTING) :: else fi;
+       :: att[xa[e]] == A_OPEN || att[xa[e]] == A_SENDING && OWN_SENDER -> keepCopy(); att[xa[e]] = A_NOT_SENT; unsubmit(OF(xa[e])); notSentAfterAll(xa[e]);
           printf("@ exec %d | close own attempt %d as not sent\n", e, xa[e])
        :: else -> printf("@ exec %d | attempt %d is not its to close\n", e, xa[e])
        fi;
@@ -268,7 +272,7 @@ proctype Ghost() {
   byte a;
 end:
   do
-  :: atomic { ghost == G_OPEN_ATTEMPT -> a = ghostArg; keepCopy(); openAttempt(a); printf("@ ghost | open attempt %d late: att=%d\n", a, att[a]);
+  :: atomic { ghost == G_OPEN_ATTEMPT -> a = ghostArg; keepCopy(); openAttempt(a); printf("@ ghost | open the next attempt of filing %d late\n", a);
        ghost = G_USED; ghostArg = 0; ghostOf = 0; a = 0; SHOW }
   :: atomic { ghost == G_READ_ATTEMPT && WHOLE -> a = ghostArg; keepCopy(); readAttempt(a); printf("@ ghost | read attempt %d late: att=%d\n", a, att[a]);
        ghost = G_USED; ghostArg = 0; ghostOf = 0; a = 0; SHOW }

@@ -64,6 +64,30 @@ export function toSteps(lines, { executions }) {
   return steps;
 }
 
+/** A trace in the form in which test/conformance keeps it: actor, action, and the state as one base-36 digit a variable. */
+export function toCompact(lines) {
+  const steps = [];
+  let repeated = false;
+  for (const line of lines) {
+    if (line.startsWith('@=')) {
+      const digits = line
+        .slice(2)
+        .trim()
+        .split(' ')
+        .map((value) => Number(value).toString(36));
+      if (steps.length > 0) steps.at(-1)[2] = digits.join('');
+      continue;
+    }
+    const { actor, action } = readLine(line);
+    if (actor === 'ghost' && action.startsWith('the next step')) repeated = true;
+    else {
+      steps.push([actor, action, '', ...(repeated ? [1] : [])]);
+      repeated = false;
+    }
+  }
+  return steps;
+}
+
 /** A trace as a person reads it. */
 export function toText(lines) {
   const steps = toSteps(lines, { executions: 0 });
