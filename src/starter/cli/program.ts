@@ -1,4 +1,6 @@
 import { Command, CommanderError } from 'commander';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { printableLines } from '../../domain/text';
 import { createCli, WAIT_FOR_LEDGER_MS, type Cli, type CliOptions } from './context';
@@ -108,6 +110,7 @@ function endQuietly(stream: Streams['stdout']): void {
 function buildProgram(bind: Bind, { stdout, stderr }: Streams): Command {
   const program = new Command('ebrc')
     .description(ABOUT)
+    .version(packageVersion(), '--version', 'print the version')
     .option('--json', 'print one JSON document on standard output, and nothing else there')
     .addHelpText('after', EXAMPLES)
     .configureHelp({ showGlobalOptions: true })
@@ -149,3 +152,9 @@ const COMMANDS: readonly ((program: Command, bind: Bind) => void)[] = [
   addSandboxCommand,
   addCodecServerCommand,
 ];
+
+/** The package's own version; its file lies three folders up from the sources and from what is built alike. */
+function packageVersion(): string {
+  const text = readFileSync(join(__dirname, '..', '..', '..', 'package.json'), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
+}

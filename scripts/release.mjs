@@ -1,0 +1,70 @@
+// Makes a release: `npm run release -- 0.2.0 [--dry-run]`. Moves what stands under "Unreleased" in the CHANGELOG under the version and
+// today's date, writes the version, records the histories of the workflows that it runs (released histories are kept: later versions
+// replay them), commits and tags. Pushing is left to a person. A dry run says what would be done, and changes nothing.
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
+const CHANGELOG = join(ROOT, 'CHANGELOG.md');
+const UNRELEASED = /^## Unreleased.*$/mu;
+
+const [version, option] = process.argv.slice(2);
+const dryRun = option === '--dry-run';
+if (!/^\d+\.\d+\.\d+$/u.test(version ?? '') || (option !== undefined && !dryRun)) {
+  fail('Usage: npm run release -- MAJOR.MINOR.PATCH [--dry-run]', 2);
+}
+
+const changes = readFileSync(CHANGELOG, 'utf8');
+const today = new Date().toISOString().slice(0, 10);
+checkBefore();
+
+step(`CHANGELOG.md: "Unreleased" becomes "${version} (${today})"`, () =>
+  writeFileSync(CHANGELOG, changes.replace(UNRELEASED, `## Unreleased\n\n## ${version} (${today})`)),
+);
+step(`package.json and package-lock.json: ${version}`, () =>
+  run('npm', ['version', version, '--no-git-tag-version', '--allow-same-version']),
+);
+step('build, and record the histories of this version', () => {
+  run('npm', ['run', '--silent', 'build']);
+  run('npm', ['run', '--silent', 'histories:record', '--', '--all', '--replace']);
+});
+step('commit', () => {
+  run('git', ['add', 'CHANGELOG.md', 'package.json', 'package-lock.json', 'test/replay/histories']);
+  run('git', ['commit', '--quiet', '--message', `Release ${version}`]);
+});
+step(`tag v${version}`, () => run('git', ['tag', '--annotate', `v${version}`, '--message', `Release ${version}`]));
+process.stdout.write(
+  dryRun ? 'Nothing was changed.\n' : `Run .ci/run, then: git push --follow-tags; npm pack makes the package.\n`,
+);
+
+function checkBefore() {
+  if (output('git', ['status', '--porcelain']) !== '') fail('The checkout has changes: commit them first.');
+  if (output('git', ['tag', '--list', `v${version}`]) !== '') fail(`v${version} has been released.`);
+  const [, after] = changes.split(UNRELEASED);
+  const entries = after?.split(/^## /mu)[0]?.trim() ?? '';
+  if (entries === '') fail('CHANGELOG.md says nothing under "## Unreleased": what would users learn of this release?');
+  process.stdout.write(
+    `${entries.split('\n').filter((line) => line.startsWith('- ')).length} changes since the last release\n`,
+  );
+}
+
+function step(what, make) {
+  process.stdout.write(`• ${what}\n`);
+  if (!dryRun) make();
+}
+
+function run(command, args) {
+  const { status } = spawnSync(command, args, { cwd: ROOT, stdio: ['ignore', 'ignore', 'inherit'] });
+  if (status !== 0) fail(`${command} ${args.join(' ')} failed`);
+}
+
+function output(command, args) {
+  return spawnSync(command, args, { cwd: ROOT, encoding: 'utf8' }).stdout.trim();
+}
+
+function fail(message, code = 1) {
+  process.stderr.write(`${message}\n`);
+  process.exit(code);
+}
