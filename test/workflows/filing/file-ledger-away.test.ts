@@ -1,4 +1,5 @@
 /** Filings while PostgreSQL is not itself, and while what only helps does not work. */
+import { eventually } from '../../support/processes';
 import type { FilingStage } from './filing-stage';
 import { QUICK_AUTHORITY, useFilingStage } from './use-filing-stage';
 
@@ -25,19 +26,26 @@ useFilingStage((opened) => (stage = opened), {
 async function readOnly(on: boolean): Promise<void> {
   const { pool, url } = stage.ledger;
   const name = new URL(url).pathname.slice(1);
-  await pool.query(
+  // One connection for both, and not used again: no other is left that was opened before the change.
+  const client = await pool.connect();
+  await client.query(
     `BEGIN READ WRITE; ALTER DATABASE ${name} ${on ? 'SET default_transaction_read_only TO on' : 'RESET default_transaction_read_only'}; COMMIT`,
   );
-  await pool.query(
+  await client.query(
     'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
   );
+  client.release(true);
 }
 
 it('waits while the ledger is read-only, and then goes on without asking anybody', async () => {
   const exporter = await stage.exporter();
   await readOnly(true);
   const filing = await stage.file(exporter, [stage.mapping(exporter)]);
-  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  // It has been refused by then, and is tried again.
+  await eventually(async () => {
+    const { pendingActivities } = (await filing.describe()).raw;
+    return pendingActivities?.some(({ attempt }) => Number(attempt) > 1) ?? false;
+  });
   expect(stage.pushes(exporter)).toBe(0);
   await readOnly(false);
   expect(await filing.result()).toMatchObject({ state: 'certified', asked: false });
