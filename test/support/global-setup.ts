@@ -1,14 +1,17 @@
 import { randomBytes } from 'node:crypto';
+import { rmSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { migrate } from '../../src/ledger/migrate';
 import { startEmbeddedPostgres } from '../../dev/postgres';
+import { leftOpen, OPEN_FOLDER_VARIABLE } from './left-open';
 import { ADMIN_URL_VARIABLE, TEMPLATE_VARIABLE, withDatabase } from './test-postgres';
 
 declare global {
   var stopTestPostgres: (() => Promise<void>) | undefined;
+  var whatTestsLeftOpen: (() => string[]) | undefined;
 }
 
 /**
@@ -39,6 +42,13 @@ export default async function globalSetup(): Promise<void> {
     await globalThis.stopTestPostgres();
     throw error;
   }
+  const open = await mkdtemp(join(tmpdir(), 'ebrc-test-open-'));
+  globalThis.whatTestsLeftOpen = () => {
+    const left = leftOpen(open);
+    rmSync(open, { recursive: true });
+    return left;
+  };
+  process.env[OPEN_FOLDER_VARIABLE] = open;
   process.env[ADMIN_URL_VARIABLE] = adminUrl;
   process.env[TEMPLATE_VARIABLE] = template;
 }

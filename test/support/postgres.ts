@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { createPool } from '../../src/ledger/pool';
+import { noteOpen } from './left-open';
 import { ADMIN_URL_VARIABLE, TEMPLATE_VARIABLE, withDatabase } from './test-postgres';
 
 export interface TestDatabase {
@@ -29,10 +30,12 @@ export async function createEmptyDatabase(): Promise<TestDatabase> {
 function openDatabase(adminUrl: string, name: string): TestDatabase {
   const url = withDatabase(adminUrl, name);
   const pool = createPool({ url, applicationName: 'ebrc-test' });
+  const closed = noteOpen('a database and its pool');
   const drop = async () => {
     await pool.end();
     // Forced: a test may leave connections of its own, and its database must go all the same.
     await runAsAdmin(adminUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+    closed();
   };
   return { url, pool, drop };
 }

@@ -5,6 +5,7 @@ import { Client, Connection } from '@temporalio/client';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { NativeConnection } from '@temporalio/worker';
 import { SEARCH_ATTRIBUTES } from '../../src/domain/names';
+import { noteOpen } from './left-open';
 import { findServer } from '../../dev/servers';
 import { startTemporalServer, type TemporalServerOptions } from '../../dev/temporal-server';
 
@@ -22,6 +23,9 @@ export async function timeSkippingEnvironment(): Promise<TestWorkflowEnvironment
     Object.entries(SEARCH_ATTRIBUTES).map(([name, type]) => [name, INDEXED_VALUE_TYPES[type]]),
   );
   await env.connection.operatorService.addSearchAttributes({ namespace: env.namespace ?? 'default', searchAttributes });
+  const closed = noteOpen('a time-skipping server');
+  const teardown = env.teardown.bind(env);
+  env.teardown = () => teardown().finally(closed);
   return env;
 }
 
@@ -89,6 +93,7 @@ export interface DevServer {
 export async function devServer(options: TemporalServerOptions = {}): Promise<DevServer> {
   const server = await startTemporalServer({ headless: true, ...options });
   const { address, namespace } = server;
+  const closed = noteOpen('a Temporal server');
   const open: { close(): Promise<void> }[] = [];
   const kept = <T extends { close(): Promise<void> }>(connection: T): T => {
     open.push(connection);
@@ -104,6 +109,7 @@ export async function devServer(options: TemporalServerOptions = {}): Promise<De
     stop: async () => {
       await Promise.all(open.map((connection) => connection.close()));
       await server.stop();
+      closed();
     },
   };
 }

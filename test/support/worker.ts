@@ -14,6 +14,7 @@ import { createDocumentStore } from '../../src/documents/document-store';
 import { EXTRACTION, modeOfKey, queueOfClass, RATE_CLASSES, SEARCH_ATTRIBUTES } from '../../src/domain/names';
 import { createVault } from '../../src/ledger/vault/vault';
 import { workbooksInProcess } from '../../src/workbook/workbooks';
+import { noteOpen } from './left-open';
 import type { TestDatabase } from './postgres';
 import { workflowBundle } from './workflow-bundle';
 
@@ -156,6 +157,7 @@ export async function startTestWorker(options: TestWorkerOptions): Promise<TestW
   }
 
   await start();
+  const closed = noteOpen('a worker');
   return {
     taskQueue,
     deps,
@@ -166,6 +168,7 @@ export async function startTestWorker(options: TestWorkerOptions): Promise<TestW
       await stop();
       await api.close();
       await rm(documents, { recursive: true, force: true });
+      closed();
     },
   };
 }
