@@ -1,6 +1,6 @@
 # syntax=docker/dockerfile:1.7
 
-FROM node:22.21.1-bookworm-slim AS build
+FROM node:24.11.1-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --no-audit --no-fund
@@ -11,7 +11,7 @@ RUN npm run build
 # What runs needs neither compiler nor tests. The source maps stay, so that stack traces name the source.
 RUN npm prune --omit=dev --no-audit --no-fund
 
-FROM node:22.21.1-bookworm-slim
+FROM node:24.11.1-bookworm-slim
 ENV NODE_ENV=production NODE_OPTIONS=--enable-source-maps
 # The roots that gRPC over TLS is checked against; the slim image has none.
 RUN apt-get update \

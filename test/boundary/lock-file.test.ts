@@ -1,4 +1,9 @@
-import { readProject } from './project';
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { ROOT, readProject } from './project';
 
 interface Locked {
   version?: string;
@@ -47,4 +52,25 @@ it('pins what the project itself depends on', () => {
   for (const [name, version] of Object.entries({ ...dependencies, ...devDependencies })) {
     expect([name, version]).toEqual([name, packages[`node_modules/${name}`]?.version]);
   }
+});
+
+it('ships nothing under a licence that nobody agreed to, and would say so', async () => {
+  const run = promisify(execFile);
+  const script = join(ROOT, 'scripts/check-licences.mjs');
+  expect((await run(process.execPath, [script])).stdout).toMatch(/^\d{3} packages are shipped, 0 under/);
+  const folder = await mkdtemp(join(tmpdir(), 'ebrc-licences-'));
+  const lock = join(folder, 'package-lock.json');
+  const of = (license?: string) => ({ 'node_modules/a/node_modules/b': { version: '1.0.0', license } });
+  const judged = async (license?: string) => {
+    await writeFile(lock, JSON.stringify({ packages: { '': {}, ...of(license) } }));
+    return run(process.execPath, [script, lock]).then(
+      () => 'allowed',
+      ({ stderr }: { stderr: string }) => stderr,
+    );
+  };
+  expect(await judged('(MIT OR GPL-3.0-only)')).toBe('allowed');
+  expect(await judged('MIT AND ISC')).toBe('allowed');
+  expect(await judged('MIT AND GPL-3.0-only')).toBe('b@1.0.0: MIT AND GPL-3.0-only\n');
+  expect(await judged()).toBe('b@1.0.0: no licence is declared\n');
+  await rm(folder, { recursive: true });
 });
