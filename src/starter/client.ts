@@ -14,6 +14,7 @@ import { createFilingOperations, type FilingOperations } from './filings/operate
 import type { FilingOutcome } from './filings/outcome';
 import type { WaitOptions } from './filings/start';
 import { proposeMappings, type ProposeOutcome, type ProposeRequest } from './proposals/propose';
+import { importInvoices, type InvoiceImport, type InvoiceImportOutcome } from './invoices/import';
 import { createEbrcReader, type EbrcReader } from './reader';
 import { acknowledgeFinding, type Acknowledgement } from './reconciliation/findings';
 import {
@@ -52,6 +53,8 @@ export interface EbrcClient extends EbrcReader, ExporterOperations, FilingOperat
   draft(request: DraftRequest, wait?: ExtractWait): Promise<DraftOutcome>;
   /** Proposes mappings of free balances to open documents, as a workbook; nothing is filed. */
   propose(request: ProposeRequest): Promise<ProposeOutcome>;
+  /** Brings the exporters' own documents into the ledger, for the ageing report. */
+  importInvoices(list: InvoiceImport): Promise<InvoiceImportOutcome>;
   /** Compares the ledger with the authority; a run of the same scope that is under way is joined. */
   reconcile(request?: ReconcileRequest, wait?: ReconcileWait): Promise<ReconcileOutcome>;
   /** Quiets a finding without closing it. @throws RefusedError when there is no such finding, or the note is empty */
@@ -83,6 +86,7 @@ export function createEbrcClient(deps: EbrcClientDependencies): EbrcClient {
     extract: (request, wait) => extractFiles(deps, request, wait),
     draft: (request, wait) => draftFiling(deps, request, wait),
     propose: (request) => proposeMappings(deps, request),
+    importInvoices: (list) => importInvoices(deps, list),
     reconcile: (request, wait) => reconcile(deps, request, wait),
     acknowledge: (finding) => acknowledgeFinding(deps, finding),
     schedules: {

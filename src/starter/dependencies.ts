@@ -13,6 +13,8 @@ export interface EbrcReaderDependencies {
   documents: Pick<DocumentStore, 'pathOf'>;
   /** test for a `dev_` key, live for a `prod_` key; the mode of the workers' key. */
   mode: Mode;
+  /** Root of the Temporal UI and the namespace, for links in reports; left out: no links. */
+  temporalUi?: { address: string; namespace: string };
 }
 
 /** What the typed client stands on. All of it is opened, and closed, by the caller. */

@@ -10,6 +10,7 @@ import type { EbrcReaderDependencies } from './dependencies';
 import { exporterIdOf } from './exporters/lookup';
 import { exporterView, irmView, type ExporterView, type IrmView } from './exporters/views';
 import { filingOf, withPaths } from './filings/lookup';
+import { makeReport, type ReportOutcome, type ReportRequest } from './reports/report';
 import { findings, type FindingsRequest } from './reconciliation/findings';
 import type { FindingView } from '../domain/reconciliation/reconciliation';
 
@@ -32,6 +33,8 @@ export interface EbrcReader {
   exporter(exporter: string): Promise<ExporterView>;
   /** Balances as last read from the authority, and what our own filings hold of them. */
   irms(exporter: string): Promise<IrmView[]>;
+  /** Writes the daily or the ageing report. @throws UsageError for a file name or a day that is none */
+  report(request: ReportRequest): Promise<ReportOutcome>;
   /** What the reconciliations found, oldest first. */
   findings(request?: FindingsRequest): Promise<FindingView[]>;
 }
@@ -59,6 +62,7 @@ export function createEbrcReader(deps: EbrcReaderDependencies): EbrcReader {
       return all.map((each) => ({ ...each, document: each.document && documents.pathOf(each.document) }));
     },
     findings: (request) => findings(deps, request),
+    report: (request) => makeReport(deps, request),
     exporters: async () => (await listExporters(pool, mode)).map(exporterView),
     async exporter(idOrEmail) {
       const row = await getExporter(pool, await exporterIdOf(pool, mode, idOrEmail));

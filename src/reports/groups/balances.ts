@@ -107,7 +107,7 @@ export function ageingGroupOf(ageing: Ageing, options: ReportOptions): Group {
     id: 'ageing',
     title: 'Realisation ageing',
     definition:
-      'Documents (from filed rows and from `ebrc invoices import`) whose value is more than the certificates issued for them by the end of the day, by the days left until their proceeds have to be realised. The period is what the dated rules say on that day, or the due date that the invoice list names.',
+      'Documents (from filed rows and from imported invoices) whose value is more than the certificates issued for them by the end of the day, by the days left until their proceeds have to be realised. The period is what the dated rules say on that day, or the due date that the invoice list names.',
     figures: [
       { id: 'documents', label: 'Open documents', value: totals.documents, kind: 'count' },
       { id: 'overdue', label: 'Overdue', value: totals.overdue, kind: 'count', alarm: totals.overdue > 0 },
@@ -195,7 +195,7 @@ function bucketChart(
   const of = (id: string) =>
     entries.find((each) => each.bucket === id && each.currency === currency)?.outstanding ?? '0';
   return {
-    title: `Outstanding in ${currency}`,
+    title: 'Outstanding',
     type: 'bar',
     categories: BUCKETS.map(({ label }) => label.replace(/^(Overdue), (.*)$/u, '$1 $2')),
     series: [{ label: currency, values: BUCKETS.map(({ id }) => Number(of(id))) }],

@@ -51,7 +51,8 @@ function lines({ categories, series, unit }: Chart, grouping: Grouping): ECharts
 
 function bars({ categories, series, unit }: Chart, grouping: Grouping): EChartsOption {
   return {
-    ...common(8),
+    // Text is measured without a browser here, and comes out wider there.
+    ...common(8, 26),
     xAxis: valueAxis(grouping, unit),
     yAxis: {
       type: 'category',
@@ -77,11 +78,11 @@ function bars({ categories, series, unit }: Chart, grouping: Grouping): EChartsO
   };
 }
 
-function common(top: number): EChartsOption {
+function common(top: number, left = 6): EChartsOption {
   return {
     animation: false,
     legend: { show: top > 20, top: 0, textStyle: MUTED, itemWidth: 14, itemHeight: 8 },
-    grid: { left: 4, right: 40, top, bottom: 4, containLabel: true },
+    grid: { left, right: 40, top, bottom: 4, containLabel: true },
   };
 }
 

@@ -1,10 +1,10 @@
 import { extname } from 'node:path';
-import type pg from 'pg';
 import { filingDateFromIso, filingDateInKolkata, isoFromFilingDate } from '../../domain/dates';
 import type { Mode } from '../../domain/names';
 import { writeOutputFile } from '../../documents/output-file';
 import type { Grouping } from '../../reports/format';
 import type { Chart, Figure, Report } from '../../reports/report';
+import type { EbrcReaderDependencies } from '../dependencies';
 import { UsageError } from '../errors';
 import { readRealisationRules } from './read-rules';
 
@@ -38,12 +38,7 @@ export interface ReportOutcome {
   }[];
 }
 
-export interface ReportDependencies {
-  pool: pg.Pool;
-  mode: Mode;
-  /** Address of the Temporal UI and the namespace, for links. */
-  temporalUi?: { address: string; namespace: string };
-}
+export type ReportDependencies = Pick<EbrcReaderDependencies, 'pool' | 'mode' | 'temporalUi'>;
 
 /** More rows than a person scrolls through belong into a workbook. */
 const ROWS = { html: 500, xlsx: 20_000 } as const;
