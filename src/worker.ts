@@ -69,6 +69,7 @@ async function run(config: Config, logger: Logger): Promise<void> {
     namespace,
     taskQueue: config.taskQueue,
     workflowBundle: { codePath },
+    cachedWorkflows: config.cachedWorkflows,
     dataConverter,
     deps,
     budget,

@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { BudgetStoppedError } from '../budget/budget-port';
 import { ApiError } from '../api/errors/api-error';
 import { decide, delayMs, type Decision, type Schedule } from '../domain/service/retry-table';
+import { withStepDeadline } from '../ledger/step-deadline';
 import { LedgerUnavailableError } from '../ledger/unavailable';
 import { failureOf, isTemporalFailure, ledgerUnavailable, type RetryAdvice } from './application-failure';
 import type { WorkerSettings } from './dependencies';
@@ -22,7 +23,7 @@ export class FailureInterceptor implements ActivityInboundCallsInterceptor {
 
   async execute(input: ActivityExecuteInput, next: Next<ActivityInboundCallsInterceptor, 'execute'>): Promise<unknown> {
     try {
-      return await next(input);
+      return await (Context.current().info.isLocal ? withStepDeadline(() => next(input)) : next(input));
     } catch (error) {
       throw this.cast(error);
     }

@@ -1,7 +1,16 @@
 import { Context } from '@temporalio/activity';
+import { NOT_LOCAL, ROWS_IN_A_LOCAL_STEP } from '../domain/names';
+import { refusal } from './application-failure';
 
 /** Names the step that an activity carries out: the same for each of its tries, another one in another run. */
 export function stepId(): string {
   const { workflowExecution, activityId } = Context.current().info;
   return `${workflowExecution?.runId ?? ''}/${activityId}`;
+}
+
+/** A step on many rows is no local activity: it would hold its workflow task up. @throws where this one runs locally */
+export function needFewRows(rows: number): void {
+  if (rows > ROWS_IN_A_LOCAL_STEP && Context.current().info.isLocal) {
+    throw refusal(NOT_LOCAL, `${rows} rows are for a normal activity.`);
+  }
 }

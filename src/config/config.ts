@@ -42,6 +42,8 @@ export interface Config {
   /** The worker deployment version; absent: workers have no version. `buildId` is needed by workers alone. */
   deployment?: { name: string; buildId?: string };
   taskQueue: string;
+  /** Workflows that the worker keeps in memory; the others are replayed when something happens to them. */
+  cachedWorkflows: number;
   /** The current key first. */
   encryptionKeys: readonly [EncryptionKey, ...EncryptionKey[]];
   /** Absolute path of the folder, or `s3://bucket/prefix?…`. */
@@ -77,6 +79,7 @@ const SECTIONS = {
   filing: ['poll', 'overdueAfterMs', 'settleAfterMs'],
   observability: ['observability'],
   deployment: ['deployment'],
+  memory: ['cachedWorkflows'],
   log: ['logLevel'],
 } as const satisfies Record<string, readonly (keyof Config)[]>;
 
@@ -128,6 +131,7 @@ export function loadConfig(env: Environment = process.env, options?: { need: rea
   if (needed.has('filing')) Object.assign(config, readFiling(read));
   if (needed.has('observability')) Object.assign(config, { observability: readObservability(read) });
   if (needed.has('deployment')) Object.assign(config, readDeployment(read, { whole: options === undefined }));
+  if (needed.has('memory')) Object.assign(config, { cachedWorkflows: read.required('EBRC_CACHED_WORKFLOWS') });
   if (needed.has('log')) Object.assign(config, { logLevel: read.required('LOG_LEVEL') });
   if (read.problems().length > 0) throw new ConfigError(read.problems());
   return config;

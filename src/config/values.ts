@@ -153,6 +153,23 @@ export const origins = z.string().transform((text, context) => {
   );
 });
 
+/**
+ * Workflow tasks that a worker works on at once. Fewer cached workflows would drop a run in the middle of its task, and its local
+ * activities with it.
+ */
+export const CONCURRENT_WORKFLOW_TASKS = 20;
+
+/** A whole number between two bounds, both included. */
+function wholeNumber(atLeast: number, atMost: number) {
+  return z.string().transform((text, context) => {
+    const number = Number(text);
+    if (/^\d+$/.test(text) && number >= atLeast && number <= atMost) return number;
+    return wrong(context, `"${text}" cannot be used; allowed: a whole number from ${atLeast} to ${atMost}`);
+  });
+}
+
+export const cachedWorkflows = wholeNumber(CONCURRENT_WORKFLOW_TASKS, 100_000);
+
 /** A word without white space. */
 export const word = z
   .string()

@@ -62,3 +62,9 @@ export const SEARCH_ATTRIBUTES = {
   EbrcReference: 'Keyword',
   EbrcNeedsAttention: 'Bool',
 } as const;
+
+/** Above this many rows a step is no local activity: it would hold the workflow task up. */
+export const ROWS_IN_A_LOCAL_STEP = 100;
+
+/** Type of the failure with which a step that runs locally says that it is one for a normal activity. */
+export const NOT_LOCAL = 'not_local';

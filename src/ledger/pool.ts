@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { beginStatement, timeLeft } from './step-deadline';
 import { connectFailure, LedgerUnavailableError, translated } from './unavailable';
 
 /** What a statement needs: a pool, or a client inside a transaction. */
@@ -108,6 +109,8 @@ function rethrowTranslated(error: unknown): never {
 class LedgerPool extends pg.Pool {
   /** Connections made before this are to a server that has become read-only. */
   private staleBefore = 0;
+  /** Until then a step with a deadline is not even tried. */
+  private awayUntil = 0;
 
   constructor(config: pg.PoolConfig) {
     super(config);
@@ -121,16 +124,26 @@ class LedgerPool extends pg.Pool {
 
   /** After a failover the connections that are left all lead to the old server: they are replaced, not tried one by one. */
   private async freshClient(checkOut: () => Promise<pg.PoolClient>): Promise<pg.PoolClient> {
+    const left = timeLeft();
+    if (left !== undefined && performance.now() < this.awayUntil) {
+      throw new LedgerUnavailableError('away', false, new Error('no connection could be made a moment ago'));
+    }
     for (;;) {
-      const client = await checkOut().catch((error: unknown) => {
+      const client = await within(left, checkOut()).catch((error: unknown) => {
+        this.awayUntil = performance.now() + AWAY_MS;
         throw connectFailure(error);
       });
+      this.awayUntil = 0;
       if (!(client instanceof LedgerClient) || client.openedAt > this.staleBefore) return client;
       client.release(true);
     }
   }
 
   private async queryOnce(args: unknown[]): Promise<unknown> {
+    // A write of a step with a deadline must not wait for a lock beyond it.
+    if (timeLeft() !== undefined && !isRead(args[0])) {
+      return withTransaction(this, (bounded) => (bounded.query as AnyQuery)(...args));
+    }
     const client = await this.connect();
     let broken: Error | undefined;
     try {
@@ -144,8 +157,29 @@ class LedgerPool extends pg.Pool {
   }
 }
 
+/** The connection, or the failure that none was there in time; one that comes later goes back to the pool. */
+async function within(ms: number | undefined, connecting: Promise<pg.PoolClient>): Promise<pg.PoolClient> {
+  if (ms === undefined) return connecting;
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => {
+      connecting.then(
+        (client) => client.release(),
+        () => undefined,
+      );
+      reject(new LedgerUnavailableError('timeout', false, new Error('no connection within the time of the step')));
+    }, ms);
+  });
+  return Promise.race([connecting, late]).finally(() => clearTimeout(timer));
+}
+
+/** After a connection that could not be made, steps that could only wait for the next one are not tried for this long. */
+const AWAY_MS = 5_000;
+
 /** SQLSTATE `read_only_sql_transaction`. */
 const READ_ONLY = '25006';
+
+const isRead = (statement: unknown): boolean => typeof statement === 'string' && /^\s*SELECT\b/i.test(statement);
 
 /** The error where the connection is not to be used after it. */
 function brokenBy(error: unknown): Error | undefined {
@@ -160,8 +194,9 @@ export async function withTransaction<T>(pool: pg.Pool, work: (client: pg.PoolCl
   const client = await pool.connect();
   let broken: Error | undefined;
   try {
-    await client.query('BEGIN');
+    await client.query(beginStatement());
     const result = await work(client);
+    timeLeft();
     await client.query('COMMIT');
     return result;
   } catch (error) {

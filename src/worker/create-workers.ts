@@ -4,21 +4,23 @@ import { createActivities } from '../activities/create-activities';
 import { FailureInterceptor } from '../activities/interceptor';
 import type { ActivityDependencies } from '../activities/dependencies';
 import type { StoppableBudget } from '../budget/budget';
+import { CONCURRENT_WORKFLOW_TASKS } from '../config/values';
 import { createGatedTuner } from './slot-supplier';
 import { EXTRACTION, queueOfClass, RATE_CLASSES } from '../domain/names';
 import type { Metrics } from './metrics/metrics';
 import { PollLagInterceptor } from './metrics/observe';
 import { shutdownTimes } from './shutdown';
 
-/** Local work (ledger, documents) of the main queue at once. */
+/** Local work (ledger, documents) of the main queue at once; as many again as local activities. */
 const LOCAL_ACTIVITIES = 20;
-const WORKFLOW_TASKS = 20;
 
 export interface WorkersOptions {
   connection: NativeConnection;
   namespace: string;
   taskQueue: string;
   workflowBundle: { codePath: string };
+  /** Workflows kept in memory; at least as many as are worked on at once. */
+  cachedWorkflows: number;
   /** Encrypts payloads; left out: they are not encrypted. */
   dataConverter?: DataConverter;
   deps: ActivityDependencies;
@@ -33,8 +35,18 @@ export interface WorkersOptions {
  * the last one holds its slot; one more for extraction, where it is configured.
  */
 export async function createWorkers(options: WorkersOptions): Promise<Worker[]> {
-  const { connection, namespace, taskQueue, workflowBundle, dataConverter, deps, budget, metrics, deployment } =
-    options;
+  const {
+    connection,
+    namespace,
+    taskQueue,
+    workflowBundle,
+    cachedWorkflows,
+    dataConverter,
+    deps,
+    budget,
+    metrics,
+    deployment,
+  } = options;
   const { graceMs, forceMs } = shutdownTimes(deps.settings.httpTimeoutMs);
   const common: Omit<WorkerOptions, 'taskQueue'> = {
     connection,
@@ -56,7 +68,9 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
     taskQueue,
     workflowBundle,
     maxConcurrentActivityTaskExecutions: LOCAL_ACTIVITIES,
-    maxConcurrentWorkflowTaskExecutions: WORKFLOW_TASKS,
+    maxConcurrentWorkflowTaskExecutions: CONCURRENT_WORKFLOW_TASKS,
+    maxConcurrentLocalActivityExecutions: LOCAL_ACTIVITIES,
+    maxCachedWorkflows: cachedWorkflows,
   });
   const classes = RATE_CLASSES.map((rateClass) =>
     Worker.create({

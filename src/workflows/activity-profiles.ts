@@ -2,9 +2,17 @@
  * Time-outs and retries of every activity call, as named and complete profiles. A profile is never overridden in part:
  * a retry policy that is given in part silently restores unlimited retries for what it leaves out.
  */
-import { proxyActivities, workflowInfo, type ActivityOptions } from '@temporalio/workflow';
+import {
+  CancellationScope,
+  proxyActivities,
+  proxyLocalActivities,
+  workflowInfo,
+  type ActivityInterfaceFor,
+  type ActivityOptions,
+  type LocalActivityOptions,
+} from '@temporalio/workflow';
 import type { Activities } from '../activities/create-activities';
-import { queueOfClass, type EXTRACTION, type RateClass } from '../domain/names';
+import { queueOfClass, ROWS_IN_A_LOCAL_STEP, type EXTRACTION, type RateClass } from '../domain/names';
 import { summaryText } from '../domain/text';
 
 interface Profile extends ActivityOptions {
@@ -102,5 +110,49 @@ export function calls(profile: ProfileName, { summary, rateClass, exporterId, pr
     // Names, ids and words of others are in some of them.
     summary: summaryText(summary),
     priority: { ...(exporterId && { fairnessKey: exporterId.slice(0, 64) }), ...(priorityKey && { priorityKey }) },
+  });
+}
+
+/**
+ * A local activity repeats with its workflow task, perhaps on another worker, so it is tried once, and its time is more than the
+ * activity's own bound (`STEP_DEADLINE`): the transaction has ended before the normal activity starts.
+ */
+const LOCAL_STEP = {
+  scheduleToCloseTimeout: '6s',
+  retry: { maximumAttempts: 1 },
+} as const satisfies LocalActivityOptions;
+
+type AnyActivity = (...args: unknown[]) => Promise<unknown>;
+
+/**
+ * A step on the ledger, as a local activity: no task, no round through the server. Where it cannot be made within seconds, because
+ * PostgreSQL is away, say, or the step is a large one, a normal activity of the same code waits as long as it takes.
+ */
+export function steps({
+  summary,
+  rows = 0,
+  profile = 'ledger',
+}: {
+  summary: string;
+  /** How many rows the step opens or settles. */
+  rows?: number;
+  /** Of the normal activity. */
+  profile?: 'ledger' | 'note';
+}): ActivityInterfaceFor<Activities> {
+  const normal = calls(profile, { summary });
+  if (rows > ROWS_IN_A_LOCAL_STEP) return normal;
+  const local = proxyLocalActivities<Activities>({ ...LOCAL_STEP, summary: summaryText(summary) });
+  return new Proxy(normal, {
+    get(_target, name: keyof Activities) {
+      return async (...args: unknown[]): Promise<unknown> => {
+        try {
+          // A cancelled local activity would be given up in the middle of its transaction.
+          return await CancellationScope.nonCancellable(() => (local[name] as AnyActivity)(...args));
+        } catch {
+          // Whatever stood in its way, the normal activity waits it out or fails with it where people look.
+          return (normal[name] as AnyActivity)(...args);
+        }
+      };
+    },
   });
 }

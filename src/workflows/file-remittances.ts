@@ -18,8 +18,8 @@ import { followRequest } from './filing/follow-request';
 import { onceLedgerIsWhole } from './filing/ledger-waits';
 import { needInput } from './need-input';
 import { throughPauses } from './filing/pauses';
-import { awaitApproval, FilingRefused, prepareFiling } from './filing/prepare-filing';
-import { submitOne } from './filing/submit-filing';
+import { awaitApproval, FilingRefused, prepareFiling, waitsForApproval } from './filing/prepare-filing';
+import { submitOne, submitting } from './filing/submit-filing';
 import { watch } from './filing/watchdog';
 import { dropResolutions } from './filing/wishes';
 
@@ -64,7 +64,6 @@ async function tellFailure(run: FilingRun, error: TemporalFailure): Promise<void
 }
 
 async function file(run: FilingRun): Promise<void> {
-  run.settings = await calls('ledger', { summary: 'Read the settings' }).readSettings();
   let input = run.input;
   for (let again = 0; ; again += 1) {
     try {
@@ -112,7 +111,8 @@ const MOST_ADOPTIONS = 2;
 async function open(run: FilingRun, input: FileInput): Promise<boolean> {
   const { workflowId } = workflowInfo();
   for (let adoptions = 0; ; adoptions += 1) {
-    const opened = await calls('ledger', { summary: 'Record what is to be filed' }).openFiling({ input, workflowId });
+    const opened = await run.steps('Record what is to be filed').openFiling({ input, workflowId });
+    run.settings = opened.settings;
     run.reading = false;
     if (opened.outcome === 'exporter_unknown') {
       if (adoptions === MOST_ADOPTIONS)
@@ -127,6 +127,8 @@ async function open(run: FilingRun, input: FileInput): Promise<boolean> {
       return false;
     }
     run.adopt(opened.filing);
+    run.readiness = opened.readiness;
+    run.checking = opened.outcome === 'opened';
     return opened.outcome !== 'recorded';
   }
 }
@@ -154,9 +156,11 @@ function refuseExporter(run: FilingRun, why: string): false {
 
 async function checkAndApprove(run: FilingRun): Promise<void> {
   try {
-    if (run.state === 'checking')
+    if (run.state === 'checking' && !run.checking)
       await run.move('checking', { kind: 'checking', text: 'rules hold; balances are checked' });
-    await prepareFiling(run);
+    const first = run.filing?.submissions.find((stage) => stage.state === 'planned');
+    const goesOut = run.state === 'checking' && !waitsForApproval(run);
+    await prepareFiling(run, goesOut && first ? submitting(run, first) : undefined);
     await awaitApproval(run);
   } catch (error) {
     if (!(error instanceof FilingRefused)) throw error;
@@ -193,7 +197,7 @@ async function follow(run: FilingRun, submission: number): Promise<void> {
 /** Nothing of the refused part was accepted, and what was to be sent after it stays here; the rest goes on. */
 async function refuse(run: FilingRun, { submission, answer, errors }: FilingRefused): Promise<void> {
   const freed = await onceLedgerIsWhole(run, () =>
-    calls('ledger', { summary: 'Free the refused rows' }).refuseFiling({ ...run.held, submission, answer, errors }),
+    run.steps('Free the refused rows').refuseFiling({ ...run.held, submission, answer, errors }),
   );
   const refused = run.agreed(freed);
   run.errors = refused.errors;
@@ -214,7 +218,7 @@ async function giveUp(run: FilingRun): Promise<void> {
   const by = run.abandon?.by ?? 'Temporal';
   const note = run.abandon?.note ?? 'cancelled before anything was sent';
   const about = { summary: `Given up by ${by}` };
-  run.agreed(await onceLedgerIsWhole(run, () => calls('ledger', about).giveUpFiling({ ...run.held, by, note })));
+  run.agreed(await onceLedgerIsWhole(run, () => run.steps(about.summary).giveUpFiling({ ...run.held, by, note })));
   await end(run, 'abandoned', by);
   await collectAlone(run);
 }

@@ -110,11 +110,12 @@ export const FILING_SCENARIOS: readonly FilingScenario[] = [
   {
     name: 'collect-certificates',
     workflow: 'collectCertificates',
-    ends: { archived: 2, failure: null },
+    ends: { archived: 6, failure: null },
     play: async (stage) => {
       const exporter = await stage.exporter();
-      const filing = await stage.file(exporter, [stage.mapping(exporter), stage.mapping(exporter)]);
-      const { workflowId } = await filing.result();
+      // A few PDFs would be collected without a child.
+      const rows = Array.from({ length: 6 }, () => stage.mapping(exporter));
+      const { workflowId } = await (await stage.file(exporter, rows)).result();
       return stage.env.client.workflow.getHandle(`${workflowId}/certificates/1`);
     },
   },

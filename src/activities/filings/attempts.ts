@@ -16,6 +16,8 @@ import { adoptAnswer, needSubmission } from '../../ledger/submissions/submission
 import { closeUnknownRequest } from '../../ledger/submissions/sisters';
 import { voidUnsent } from '../../ledger/sends/sends';
 import type { ActivityDependencies } from '../dependencies';
+import { stepId } from '../step-id';
+import { NOT_MOVED, recordMove, type Moved, type MoveArgs } from './moves';
 import { onWholeLedger } from './whole-ledger';
 
 export interface AdoptedAnswer {
@@ -49,41 +51,48 @@ export function createAttemptActivities(deps: ActivityDependencies) {
 
     /**
      * Takes an answer over into the ledger, the whole of it where it is stored already; `answer` is the sample that travelled.
-     * Repeating it changes nothing.
+     * Repeating it changes nothing. With `move`, the filing goes there in the same transaction, where there is a request to follow and
+     * nothing to look at.
      */
     async adoptAnswer(args: {
       filingId: string;
       submission: number;
       attemptId: string;
       answer: StoredAnswer;
-    }): Promise<AdoptedAnswer> {
-      const { filingId, submission, attemptId } = args;
+      move?: MoveArgs;
+    }): Promise<AdoptedAnswer & Moved> {
+      const { filingId, submission, attemptId, move } = args;
       const at = now();
-      const { adopted, answer } = await withTransaction(pool, async (client) => {
+      return withTransaction(pool, async (client) => {
         await storeAnswer(client, { attemptId, answer: args.answer, at });
         const answer = (await storedAnswer(client, attemptId)) ?? args.answer;
         await adoptAnswer(client, { filingId, submission, attemptId, answer, at });
-        return { adopted: await needSubmission(client, filingId, submission), answer };
-      });
-      const mismatch = reconcileUpload(await readRows(pool, filingId, submission), answer);
-      if (mismatch) {
-        logger.warn({ filingId, submission, mismatch }, 'the service read other rows than were sent');
-        await addEvent(pool, { filingId, at, kind: 'upload_mismatch', text: mismatch });
-      }
-      return {
-        requestId: adopted.requestId,
-        dgftAckId: answer.dgftAckId ?? null,
-        ackStatus: answer.ackStatus ?? null,
-        submittedAt: (adopted.submittedAt ?? at).getTime(),
-        errors: errorsInShort(answer.errorDetails ?? []),
-        standing:
+        const adopted = await needSubmission(client, filingId, submission);
+        const mismatch = reconcileUpload(await readRows(client, filingId, submission), answer);
+        if (mismatch) {
+          logger.warn({ filingId, submission, mismatch }, 'the service read other rows than were sent');
+          const step = `${stepId()}/mismatch`;
+          await addEvent(client, { filingId, step, at, kind: 'upload_mismatch', text: mismatch });
+        }
+        const standing =
           [
             mismatch && `The service read other rows than were sent: ${mismatch}. Compare the filing with the service.`,
-            await unexpectedAcceptances(pool, filingId),
+            await unexpectedAcceptances(client, filingId),
           ]
             .filter(Boolean)
-            .join(' ') || null,
-      };
+            .join(' ') || null;
+        // What somebody should look at is part of the move: the run makes one of its own then.
+        const plain = adopted.requestId !== null && standing === null;
+        return {
+          requestId: adopted.requestId,
+          dgftAckId: answer.dgftAckId ?? null,
+          ackStatus: answer.ackStatus ?? null,
+          submittedAt: (adopted.submittedAt ?? at).getTime(),
+          errors: errorsInShort(answer.errorDetails ?? []),
+          standing,
+          ...(move && plain ? await recordMove(client, move, at) : NOT_MOVED),
+        };
+      });
     },
 
     /** A person found the request of an attempt at the service. `doubt` says why it cannot be taken over. */

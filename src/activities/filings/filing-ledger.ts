@@ -1,12 +1,12 @@
 import type pg from 'pg';
-import { endOf, type FilingState } from '../../domain/filing/states';
+import { endNote } from '../../domain/filing/end-note';
+import { endOf, mayFollow, type FilingState } from '../../domain/filing/states';
 import type { FilingCounts } from '../../domain/contracts';
 import type { Finding } from '../../domain/rules/finding';
-import { comparableText } from '../../domain/identity';
-import { heldIrms } from '../../ledger/exporters/irms';
-import { reserveBalances, readRowsToSend } from '../../ledger/rows/balance-reservation';
+import { reserveBalances } from '../../ledger/rows/balance-reservation';
 import { saveApproval, saveBalanceFindings, saveErrors, saveNote } from '../../ledger/filings/filing-notes';
-import { addEvent, holdFiling, recordProgress, type ProgressNote } from '../../ledger/filings/filing-progress';
+import { lockFiling } from '../../ledger/filings/filing-lock';
+import { addEvent, holdFiling } from '../../ledger/filings/filing-progress';
 import {
   countRows,
   moveRows,
@@ -17,7 +17,6 @@ import {
   saveRowErrors,
 } from '../../ledger/rows/filing-rows';
 import { registerWaiter, removeWaiter } from '../../ledger/vault/credentials';
-import { getExporter } from '../../ledger/exporters/exporters';
 import { dropWish, keepWish, type WishKind, type Wishes } from '../../ledger/filings/filing-wishes';
 import { needFiling } from '../../ledger/filings/filings';
 import { tellRunProblem } from '../../ledger/filings/open-filings';
@@ -25,28 +24,18 @@ import { withTransaction } from '../../ledger/pool';
 import { releaseSubmissions } from '../../ledger/submissions/submissions';
 import type { StoredAnswer } from '../../domain/filing/attempt';
 import { lastRefusal } from '../../ledger/submissions/answers';
-import { refusal } from '../application-failure';
 import { cutText } from '../../domain/text';
 import { fieldErrorsOf } from './refusal-errors';
 import type { ActivityDependencies } from '../dependencies';
 import { stepId } from '../step-id';
+import { NOT_MOVED, recordMove, type Moved, type MoveArgs } from './moves';
+import { readReadiness, type Readiness } from './readiness';
 import { onWholeLedger } from './whole-ledger';
 
 /** Findings beyond this number stay in the ledger: a payload has limits. */
 const FINDINGS_IN_RESULT = 50;
 
-export interface Readiness {
-  /** Of the oldest balance among the filing's IRMs, ms since the epoch; null when one was never read. */
-  balancesReadAt: number | null;
-  apiState: string | null;
-  /** ms since the epoch. */
-  activatesAt: number | null;
-}
-
 export type { WishKind, Wishes };
-
-/** A move of a filing; `dueAt` in ms since the epoch. */
-export type MoveArgs = Omit<ProgressNote, 'at' | 'step' | 'dueAt'> & { dueAt?: number | null };
 
 /** A write that a run decided on when it knew of `seq` moves of the filing. */
 export interface Held {
@@ -57,6 +46,12 @@ export interface Held {
 export interface HeldResult {
   /** The ledger knows of other moves than the run: nothing was written. */
   differs: boolean;
+}
+
+export interface FilingEnd extends HeldResult {
+  state: FilingState | null;
+  counts: FilingCounts;
+  moved: boolean;
 }
 
 /** Writes of a filing's progress. Local work, each idempotent. */
@@ -85,45 +80,37 @@ export function createFilingLedgerActivities(deps: ActivityDependencies) {
      * Where the filing stands, with one line of its story. `differs`: the ledger knows of other moves than the run; nothing was
      * written. A state that does not follow fails for good: it is a defect, and no repeat mends it.
      */
-    async recordProgress({ dueAt, ...args }: MoveArgs): Promise<{ counts: FilingCounts; differs: boolean }> {
-      const step = stepId();
-      const due = typeof dueAt === 'number' ? new Date(dueAt) : null;
-      const recorded = await withTransaction(pool, (client) =>
-        recordProgress(client, { ...args, step, dueAt: due, at: now() }),
-      ).catch((error: unknown) => {
-        throw error instanceof RangeError ? refusal('unexpected', error.message) : error;
-      });
-      if (recorded === 'recorded')
-        logger.info({ filingId: args.filingId, state: args.state, event: args.event.kind }, args.event.text);
-      return { counts: await countRows(pool, args.filingId), differs: recorded === 'differs' };
+    async recordProgress(move: MoveArgs): Promise<Moved> {
+      const { filingId, state, event } = move;
+      const recorded = await withTransaction(pool, (client) => recordMove(client, move, now()));
+      if (!recorded.differs) logger.info({ filingId, state, event: event.kind }, event.text);
+      return recorded;
     },
 
     /** How fresh the balances are and whether the exporter may file yet. */
-    async readReadiness({ filingId, exporterId }: { filingId: string; exporterId: string }): Promise<Readiness> {
-      const rows = await readRowsToSend(pool, filingId);
-      const numbers = [...new Set(rows.map((row) => row.mapping.irmNumber))];
-      const held = await heldIrms(pool, exporterId, numbers);
-      const known = new Set(held.map((irm) => comparableText(irm.irmNumber)));
-      const complete = numbers.every((number) => known.has(comparableText(number)));
-      const exporter = await getExporter(pool, exporterId);
-      return {
-        balancesReadAt: complete && held.length > 0 ? Math.min(...held.map((irm) => irm.readAt)) : null,
-        apiState: exporter?.apiState ?? null,
-        activatesAt: exporter?.activatesAt ? new Date(exporter.activatesAt).getTime() : null,
-      };
-    },
+    readReadiness: (filing: { filingId: string; exporterId: string }): Promise<Readiness> =>
+      readReadiness(pool, filing),
 
-    /** Checks the balances under the IRMs' locks and reserves them; errors are recorded with the filing. */
-    async reserveBalances({
+    /**
+     * Checks the balances under the IRMs' locks and reserves them; errors are recorded with the filing. With `move`, the filing goes
+     * there in the same transaction where they hold.
+     */
+    reserveBalances({
       filingId,
       exporterId,
+      move,
     }: {
       filingId: string;
       exporterId: string;
-    }): Promise<{ errors: Finding[] }> {
-      const findings = await reserveBalances(pool, { filingId, exporterId, at: now() });
-      await saveBalanceFindings(pool, filingId, findings);
-      return { errors: findings.filter((finding) => finding.severity === 'error').slice(0, FINDINGS_IN_RESULT) };
+      move?: MoveArgs;
+    }): Promise<Moved & { errors: Finding[] }> {
+      const at = now();
+      return reserveBalances(pool, { filingId, exporterId, at }, async (client, findings) => {
+        await saveBalanceFindings(client, filingId, findings);
+        const errors = findings.filter((finding) => finding.severity === 'error');
+        const moved = move && errors.length === 0 ? await recordMove(client, move, at) : NOT_MOVED;
+        return { ...moved, errors: errors.slice(0, FINDINGS_IN_RESULT) };
+      });
     },
 
     /**
@@ -170,9 +157,26 @@ export function createFilingLedgerActivities(deps: ActivityDependencies) {
       });
     },
 
-    /** Which end the rows amount to; null while one has no outcome. */
-    async readEnd({ filingId }: { filingId: string }): Promise<{ state: FilingState | null; counts: FilingCounts }> {
-      return { state: endOf(await rowStates(pool, filingId)), counts: await countRows(pool, filingId) };
+    /**
+     * Ends the filing as its rows amount to, in the transaction that reads them. `state` is null while one has no outcome; `moved` is
+     * false also where the end does not follow from the filing's state.
+     */
+    async endFiling({ filingId, seq }: Held): Promise<FilingEnd> {
+      const at = now();
+      return withTransaction(pool, async (client) => {
+        const filing = await lockFiling(client, filingId);
+        const state = endOf(await rowStates(client, filingId));
+        const counts = await countRows(client, filingId);
+        if (!filing || state === null || !mayFollow(filing.state, state)) {
+          return { state, counts, moved: false, differs: false };
+        }
+        const { differs } = await recordMove(
+          client,
+          { filingId, seq: seq + 1, state, ...endNote(filingId, state, counts) },
+          at,
+        );
+        return { state, counts, moved: !differs, differs };
+      });
     },
 
     /** Who approved, kept with the hash of exactly what is filed. */

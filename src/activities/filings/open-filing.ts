@@ -2,6 +2,7 @@ import type { AttemptState } from '../../domain/filing/attempt';
 import { fileInput, type FileInput, type FilingCounts } from '../../domain/contracts';
 import { permittedRows, type PermittedDuplicate } from '../../domain/rules/duplicates';
 import { isEnd, type FilingState } from '../../domain/filing/states';
+import { explainedMs } from '../../domain/service/due';
 import { hasErrors, type Finding } from '../../domain/rules/finding';
 import { sameId } from '../../domain/identity';
 import type { MappingRow } from '../../domain/filing/mapping';
@@ -11,7 +12,7 @@ import { parsePushMessage } from '../../domain/rules/push-message';
 import { latestAttempt } from '../../ledger/submissions/attempts';
 import { getExporter } from '../../ledger/exporters/exporters';
 import { contentHashOf, referenceOf } from '../../ledger/filings/filing-content';
-import { readInput, saveInput } from '../../ledger/filings/filing-inputs';
+import { hasSourceDocument, readInput, saveInput } from '../../ledger/filings/filing-inputs';
 import { recordIntent } from '../../ledger/filings/filing-intent';
 import { firstEventAt } from '../../ledger/filings/filing-progress';
 import { countRows } from '../../ledger/rows/filing-rows';
@@ -23,8 +24,10 @@ import type { SubmissionState } from '../../domain/filing/states';
 import { readSubmissions } from '../../ledger/submissions/submissions';
 import { refusal } from '../application-failure';
 import { chooseChannel } from './channel';
+import { readReadiness, type Readiness } from './readiness';
+import { settingsOf, type ReadSettingsResult } from './settings';
 import type { ActivityDependencies } from '../dependencies';
-import { stepId } from '../step-id';
+import { needFewRows, stepId } from '../step-id';
 
 /** How far one submission is, as a workflow needs to know it. */
 export interface SubmissionStage {
@@ -66,17 +69,21 @@ export interface OpenedFiling {
   submissions: SubmissionStage[];
 }
 
-export type OpenFilingResult =
-  | { outcome: 'opened' | 'resumed' | 'recorded'; filing: OpenedFiling }
+type Opening =
+  | { outcome: 'opened' | 'resumed' | 'recorded'; filing: OpenedFiling; readiness: Readiness }
   | { outcome: 'refused'; errors: Finding[] }
   /** The ledger does not know the exporter: it has to be read from the service first. */
   | { outcome: 'exporter_unknown' };
+
+/** With the settings that the filing lives by: opening it is its workflow's first activity. */
+export type OpenFilingResult = Opening & { settings: ReadSettingsResult };
 
 /** Findings beyond this number are counted, not carried: a payload has limits. */
 const FINDINGS_IN_RESULT = 50;
 
 export function createOpenFilingActivities(deps: ActivityDependencies) {
   const { pool, mode, clock, logger } = deps;
+  const settings = settingsOf(deps);
 
   async function readRows(input: FileInput): Promise<{
     rows: MappingRow[];
@@ -154,75 +161,87 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
      * Records what is to be filed before anything is sent: rules, the reference, the mapping fingerprints. Idempotent: the
      * same workflow asking again gets the same filing.
      */
-    async openFiling(args: { input: FileInput; workflowId: string }): Promise<OpenFilingResult> {
-      const parsed = fileInput.safeParse(args.input);
-      if (!parsed.success) {
-        const errors = parsed.error.issues.map((issue) =>
-          finding('invalid_input', issue.path.join('.') || null, issue.message),
-        );
-        return { outcome: 'refused', errors };
-      }
-      const input = parsed.data;
-      if (input.mode !== mode) {
-        const text = `The filing is for ${input.mode} mode, but this worker's key works in ${mode} mode.`;
-        return { outcome: 'refused', errors: [finding('wrong_mode', 'mode', text)] };
-      }
-      if (input.resume) return resume(input.resume, args.workflowId);
-      const read = await readRows(input);
-      const { uploadType, declaration, findings } = judge(input, read);
-      if (hasErrors(findings) || !uploadType || !declaration) return refused(findings);
-      const exporter = await getExporter(pool, input.exporterId);
-      if (!exporter) return { outcome: 'exporter_unknown' };
-
-      const inputRef = read.inputRef ?? (await saveInput(pool, { rows: read.rows, sourceKind: 'json' }));
-      const { exporterId } = exporter;
-      const contentHash = contentHashOf({ exporterId, uploadType, declaration, rows: read.rows });
-      const reference = input.reference ?? referenceOf(contentHash, read.allowDuplicate);
-      const { channel, warnings } = chooseChannel(input.channel, read.rows, await deps.queueing());
-      const outcome = await recordIntent(pool, {
-        mode,
-        exporterId,
-        reference,
-        correction: input.correction,
-        corrects: input.corrects ?? null,
-        workflowId: args.workflowId,
-        contentHash,
-        inputRef,
-        rows: read.rows,
-        uploadType,
-        declaration,
-        channel,
-        warnings: withoutRepeats([...findings, ...warnings]),
-        madeBy: input.madeBy,
-        // Either asks for it: a request cannot switch the exporter's policy off.
-        approvalNeeded: exporter.requiresApproval || input.approval === true,
-        permitted: read.allowDuplicate,
-        at: new Date(clock()),
-      });
-      if (outcome.outcome === 'refused') return refused(outcome.findings);
-      logger.info({ filingId: outcome.filingId, outcome: outcome.outcome, rows: read.rows.length }, 'filing recorded');
-      if (args.workflowId !== filingWorkflowId(mode, reference, input.correction)) {
-        logger.warn(
-          { workflowId: args.workflowId, reference },
-          'the workflow id is not the one that names its reference',
-        );
-      }
-      if (outcome.outcome === 'resumed') await takeUp(outcome.filingId);
-      return { outcome: outcome.outcome, filing: await describe(outcome.filingId) };
-    },
+    openFiling: async (args: { input: FileInput; workflowId: string }): Promise<OpenFilingResult> => ({
+      ...(await open(args)),
+      settings,
+    }),
   };
 
+  async function open(args: { input: FileInput; workflowId: string }): Promise<Opening> {
+    const parsed = fileInput.safeParse(args.input);
+    if (!parsed.success) {
+      const errors = parsed.error.issues.map((issue) =>
+        finding('invalid_input', issue.path.join('.') || null, issue.message),
+      );
+      return { outcome: 'refused', errors };
+    }
+    const input = parsed.data;
+    if (input.mode !== mode) {
+      const text = `The filing is for ${input.mode} mode, but this worker's key works in ${mode} mode.`;
+      return { outcome: 'refused', errors: [finding('wrong_mode', 'mode', text)] };
+    }
+    if (input.resume) return resume(input.resume, args.workflowId);
+    const read = await readRows(input);
+    needFewRows(read.rows.length);
+    const { uploadType, declaration, findings } = judge(input, read);
+    if (hasErrors(findings) || !uploadType || !declaration) return refused(findings);
+    const exporter = await getExporter(pool, input.exporterId);
+    if (!exporter) return { outcome: 'exporter_unknown' };
+
+    const inputRef = read.inputRef ?? (await saveInput(pool, { rows: read.rows, sourceKind: 'json' }));
+    const { exporterId } = exporter;
+    const contentHash = contentHashOf({ exporterId, uploadType, declaration, rows: read.rows });
+    const reference = input.reference ?? referenceOf(contentHash, read.allowDuplicate);
+    const { channel, warnings } = chooseChannel(input.channel, read.rows, await deps.queueing());
+    const outcome = await recordIntent(pool, {
+      mode,
+      exporterId,
+      reference,
+      correction: input.correction,
+      corrects: input.corrects ?? null,
+      workflowId: args.workflowId,
+      contentHash,
+      inputRef,
+      rows: read.rows,
+      uploadType,
+      declaration,
+      channel,
+      warnings: withoutRepeats([...findings, ...warnings]),
+      madeBy: input.madeBy,
+      // Either asks for it: a request cannot switch the exporter's policy off.
+      approvalNeeded: exporter.requiresApproval || input.approval === true,
+      permitted: read.allowDuplicate,
+      at: new Date(clock()),
+      checkedBy: new Date(clock() + (explainedMs('checking', settings, 0) ?? 0)),
+    });
+    if (outcome.outcome === 'refused') return refused(outcome.findings);
+    logger.info({ filingId: outcome.filingId, outcome: outcome.outcome, rows: read.rows.length }, 'filing recorded');
+    if (args.workflowId !== filingWorkflowId(mode, reference, input.correction)) {
+      logger.warn(
+        { workflowId: args.workflowId, reference },
+        'the workflow id is not the one that names its reference',
+      );
+    }
+    if (outcome.outcome === 'resumed') await takeUp(outcome.filingId);
+    return opened(outcome.outcome, outcome.filingId);
+  }
+
+  async function opened(outcome: 'opened' | 'resumed' | 'recorded', filingId: string): Promise<Opening> {
+    const filing = await describe(filingId);
+    return { outcome, filing, readiness: await readReadiness(pool, filing) };
+  }
+
   /** Two workflows on one filing would each tell its story: only the one that recorded it may go on with it. */
-  async function resume(filingId: string, workflowId: string): Promise<OpenFilingResult> {
+  async function resume(filingId: string, workflowId: string): Promise<Opening> {
     const filing = await getFiling(pool, filingId);
     if (!filing) {
       const text = `Filing ${filingId} is not in this ledger, so nothing can be taken up. Is DATABASE_URL the one it was made with?`;
       throw refusal('unknown_filing', text);
     }
     if (filing.workflowId === workflowId) {
-      if (isEnd(filing.state)) return { outcome: 'recorded', filing: await describe(filingId) };
+      if (isEnd(filing.state)) return opened('recorded', filingId);
       await takeUp(filingId);
-      return { outcome: 'resumed', filing: await describe(filingId) };
+      return opened('resumed', filingId);
     }
     const text = `Filing ${filingId} is the one of workflow ${filing.workflowId}: start that one again.`;
     return { outcome: 'refused', errors: [{ ...finding('resume_differs', 'resume', text), filingId }] };
@@ -231,7 +250,6 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
   async function describe(filingId: string): Promise<OpenedFiling> {
     const filing = await needFiling(pool, filingId);
     const submissions = await readSubmissions(pool, filingId);
-    const input = await readInput(pool, filing.inputRef);
     const stages: SubmissionStage[] = [];
     for (const each of submissions) {
       const last = await latestAttempt(pool, filingId, each.submission);
@@ -261,7 +279,7 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
       approvalNeeded: filing.approvalNeeded,
       approvedBy: filing.approvedBy,
       madeBy: filing.madeBy,
-      hasWorkbook: Boolean(input?.sourceDocument),
+      hasWorkbook: await hasSourceDocument(pool, filing.inputRef),
       counts: await countRows(pool, filingId),
       submissions: stages,
     };
@@ -279,7 +297,7 @@ function withoutRepeats(findings: readonly Finding[]): Finding[] {
   });
 }
 
-function refused(findings: Finding[]): OpenFilingResult {
+function refused(findings: Finding[]): Opening {
   const errors = findings.filter((each) => each.severity === 'error');
   return { outcome: 'refused', errors: errors.slice(0, FINDINGS_IN_RESULT) };
 }

@@ -6,9 +6,12 @@ import { agreedIec } from '../../domain/identity';
 import { nextPollDelayMs } from '../../domain/filing/poll-cadence';
 import { errorsInShort, judgeStatus, type StatusVerdict } from '../../domain/service/request-status';
 import { decide } from '../../domain/service/retry-table';
+import type { FilingCounts } from '../../domain/contracts';
+import type { FilingState } from '../../domain/filing/states';
+import { moveOn } from '../../ledger/filings/filing-progress';
 import { learnIec } from '../../ledger/exporters/exporters';
-import { readRows, settleRows } from '../../ledger/rows/filing-rows';
-import { withTransaction } from '../../ledger/pool';
+import { countRows, readRows, settleRows } from '../../ledger/rows/filing-rows';
+import { withTransaction, type Queryable } from '../../ledger/pool';
 import {
   countOpenRequests,
   moveSubmission,
@@ -23,6 +26,7 @@ import { failureOf, notYet } from '../application-failure';
 import { withHeartbeat, withStepHeartbeat } from '../call-context';
 import { withCredentials } from '../exporters/credential-guard';
 import type { ActivityDependencies } from '../dependencies';
+import { stepId } from '../step-id';
 
 export interface PollArgs {
   filingId: string;
@@ -35,6 +39,17 @@ export interface PollArgs {
   failedAck: boolean;
   /** What the acknowledgement complained of; it stands in where the status gives no reason. */
   ackErrors: string[];
+  /** Where the filing goes once every row of this submission has its outcome; left out while others of it have none. */
+  move?: SettledMove;
+}
+
+/** The move that a settled submission causes. */
+export interface SettledMove {
+  from: readonly FilingState[];
+  state: FilingState;
+  event: { kind: string; text: string };
+  /** When the next move is due, in ms after this one. */
+  dueInMs: number;
 }
 
 export interface PollResult {
@@ -44,6 +59,8 @@ export interface PollResult {
    * that said Failed. `sister`: rejected, but another attempt of the submission was sent too, whose outcome is looked into now.
    */
   outcome: 'terminal' | 'incomplete' | 'unknown_request' | 'sister';
+  /** The move that was recorded with it; null or left out: none. `dueAt` in ms since the epoch. */
+  moved?: { seq: number; dueAt: number; counts: FilingCounts } | null;
   processingStatus: string | null;
   errors: string[];
 }
@@ -164,6 +181,7 @@ export function createPollActivities(deps: ActivityDependencies) {
       }
       const at = new Date(clock());
       const { requestId } = args;
+      let moved: PollResult['moved'] = null;
       const waitsForSister = await withStepHeartbeat(() =>
         withTransaction(pool, async (client) => {
           const errored = verdict.rows.some((row) => row.outcome === 'errored');
@@ -177,12 +195,14 @@ export function createPollActivities(deps: ActivityDependencies) {
           const state = result === 'incomplete' ? 'acknowledged' : 'terminal';
           await moveSubmission(client, { filingId, submission, state, processingStatus: record.processingStatus, at });
           await recordAcknowledgementTime(client, { filingId, submission, mode, tookMs: age, at });
+          if (args.move && result !== 'incomplete') moved = await moveAfter(client, args.move, { filingId, at });
           return false;
         }),
       );
       if (waitsForSister) return { outcome: 'sister', processingStatus: record.processingStatus, errors: [] };
       return {
         outcome: result === 'incomplete' ? 'incomplete' : 'terminal',
+        moved,
         processingStatus: record.processingStatus,
         errors: errorsInShort(record.errorDetails ?? []),
       };
@@ -195,6 +215,16 @@ export function createPollActivities(deps: ActivityDependencies) {
     const collisions = await learnIec(pool, { exporterId, iec, source: 'status', at: new Date(clock()) });
     for (const collision of collisions)
       logger.warn({ exporterId, ...collision }, 'two clients turned out to be one exporter');
+  }
+
+  async function moveAfter(
+    client: Queryable,
+    { dueInMs, ...move }: SettledMove,
+    { filingId, at }: { filingId: string; at: Date },
+  ): Promise<PollResult['moved']> {
+    const dueAt = new Date(at.getTime() + dueInMs);
+    const seq = await moveOn(client, { ...move, filingId, attention: null, step: stepId(), dueAt, at });
+    return seq === null ? null : { seq, dueAt: dueAt.getTime(), counts: await countRows(client, filingId) };
   }
 
   async function sentRows(filingId: string, submission: number) {

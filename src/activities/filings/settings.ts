@@ -19,14 +19,16 @@ export interface StartedWorkflow {
 }
 
 /** Settings reach a workflow through its history: it cannot read the environment, and a replay has to see the same. */
-export function createSettingsActivities({ settings, searchAttributes, mode }: ActivityDependencies) {
+export function settingsOf({ settings, searchAttributes, mode }: ActivityDependencies): ReadSettingsResult {
+  return { ...settings, searchAttributes, mode };
+}
+
+export function createSettingsActivities(deps: ActivityDependencies) {
   return {
     /** The settings; with `started`, also what is wrong with the workflow's input, which workflow code cannot check by schema. */
     readSettings: (started?: StartedWorkflow): Promise<ReadSettingsResult> =>
       Promise.resolve({
-        ...settings,
-        searchAttributes,
-        mode,
+        ...settingsOf(deps),
         ...(started && { inputProblems: problemsOf(INPUTS[started.workflow], started.input) }),
       }),
   };

@@ -8,7 +8,7 @@ import type { Mapping, MappingRow } from '../../domain/filing/mapping';
 import { canonicalAmount } from '../../domain/money';
 import type { Mode } from '../../domain/names';
 import { lockFiling } from './filing-lock';
-import { addEvent } from './filing-progress';
+import { addEvent, writeMove } from './filing-progress';
 import { latestRevision, type FilingRecord } from './filings';
 import { reserve } from '../rows/balance-reservation';
 import { lockIrms } from '../exporters/irm-locks';
@@ -39,6 +39,8 @@ export interface Intent {
   /** Rows whose mapping may be filed although it is live. */
   permitted: readonly PermittedDuplicate[];
   at: Date;
+  /** When the checks before the send are over at the latest; left out: whoever records the intent tells of them. */
+  checkedBy?: Date;
 }
 
 export type IntentOutcome =
@@ -88,6 +90,17 @@ export async function recordIntent(pool: pg.Pool, intent: Intent): Promise<Inten
       text: `${intent.rows.length} rows recorded, declaration ${intent.declaration}`,
       data: { contentHash: intent.contentHash, allowDuplicate: intent.permitted },
     });
+    if (intent.checkedBy) {
+      await writeMove(client, {
+        filingId,
+        seq: 1,
+        state: 'checking',
+        attention: null,
+        dueAt: intent.checkedBy,
+        at: intent.at,
+        event: { kind: 'checking', text: 'rules hold; balances are checked' },
+      });
+    }
     return { outcome: 'opened', filingId };
   }).catch((error: unknown): IntentOutcome => {
     // Thrown, not returned, so that the transaction rolls back what it had written.

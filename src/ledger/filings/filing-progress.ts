@@ -47,6 +47,27 @@ export async function recordProgress(db: Queryable, note: ProgressNote): Promise
   return 'recorded';
 }
 
+/**
+ * Moves a filing on because of a fact that the service told, whatever moves a run knows of: only from one of the states `from`. Must
+ * run in a transaction. @returns the number of the move, that of an earlier try of the same step too; null where none was made
+ */
+export async function moveOn(
+  db: Queryable,
+  { from, ...note }: Omit<ProgressNote, 'seq'> & { from: readonly FilingState[]; step: string },
+): Promise<number | null> {
+  const { rows } = await db.query<{ state: FilingState; seq: number; before: number | null }>(
+    `SELECT state, seq::int AS seq, (SELECT e.seq::int FROM filing_events e WHERE e.filing_id = $1 AND e.step = $2) AS before
+       FROM filings WHERE filing_id = $1 FOR UPDATE`,
+    [note.filingId, note.step],
+  );
+  const current = rows[0];
+  if (!current) throw new Error(`Filing ${note.filingId} is not in this ledger.`);
+  if (current.before !== null) return current.before;
+  if (!from.includes(current.state)) return null;
+  await writeMove(db, { ...note, seq: current.seq + 1 });
+  return current.seq + 1;
+}
+
 async function isRecorded(db: Queryable, filingId: string, step: string): Promise<boolean> {
   const { rowCount } = await db.query('SELECT 1 FROM filing_events WHERE filing_id = $1 AND step = $2', [
     filingId,

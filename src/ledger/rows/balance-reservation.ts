@@ -65,12 +65,14 @@ export async function holdsOn(
 /**
  * Checks the balances of a filing's IRMs, less what other filings hold, and reserves its amounts, under one lock: two
  * filings of 8,000 on a balance of 10,000 cannot both pass. Called again after every wait; a filing's own reservation
- * never stands in its way. A mapping that another filing holds since two parties turned out to be one is refused as well.
+ * never stands in its way. A mapping that another filing holds since two parties turned out to be one is refused as well. What
+ * follows from the findings is recorded by `record` in the same transaction.
  */
-export async function reserveBalances(
+export async function reserveBalances<T>(
   pool: pg.Pool,
   { filingId, exporterId, at }: { filingId: string; exporterId: string; at: Date },
-): Promise<Finding[]> {
+  record: (client: pg.PoolClient, findings: Finding[]) => Promise<T>,
+): Promise<T> {
   return withTransaction(pool, async (client) => {
     const { mode } = await needFiling(client, filingId);
     const rows = await readRowsToSend(client, filingId);
@@ -81,7 +83,7 @@ export async function reserveBalances(
     );
     await lockFiling(client, filingId);
     await lockParty(client, exporterId);
-    return reserve(client, { filingId, exporterId, at });
+    return record(client, await reserve(client, { filingId, exporterId, at }));
   });
 }
 

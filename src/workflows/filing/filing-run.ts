@@ -7,7 +7,11 @@ import {
   log,
   workflowInfo,
 } from '@temporalio/workflow';
+import type { FilingEnd } from '../../activities/filings/filing-ledger';
+import type { Moved, MoveArgs } from '../../activities/filings/moves';
 import type { OpenedFiling } from '../../activities/filings/open-filing';
+import type { PollResult } from '../../activities/filings/poll-status';
+import type { Readiness } from '../../activities/filings/readiness';
 import type { ReadSettingsResult } from '../../activities/filings/settings';
 import type {
   AbandonArgs,
@@ -21,12 +25,15 @@ import { isEnd, isPause, needsAttention, type FilingState } from '../../domain/f
 import type { Finding } from '../../domain/rules/finding';
 import { explainedMs } from '../../domain/service/due';
 import { resumeInput } from '../../domain/filing/resume-input';
+import { endNote } from '../../domain/filing/end-note';
 import { summaryText } from '../../domain/text';
-import { calls } from '../activity-profiles';
+import { steps } from '../activity-profiles';
 import { FilingEnded, FilingGivenUp, FilingMovedOn } from './filing-ends';
 import { showFiling } from './show-filing';
 
 export { FilingEnded, FilingGivenUp, FilingMovedOn };
+
+type Move = MoveArgs & { needsAttention: boolean; dueAt: number | null };
 
 const NO_ROWS: FilingCounts = { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 };
 
@@ -79,8 +86,16 @@ export class FilingRun {
   dueAt: number | null = null;
   /** Whether the ledger has still to be read: until then nothing can be said of the filing. */
   reading = true;
+  /** Whether the poll that settled the last rows moved the filing on to its certificates. */
+  collecting = false;
+  /** The submission whose acknowledgement moved the filing on to its processing. */
+  processing: number | null = null;
   /** Whether a request is being asked about, so that a person may name another one. */
   following = false;
+  /** Whether the ledger recorded with the intent that the filing is being checked. */
+  checking = false;
+  /** What opening the filing read of its exporter and balances, until something was waited for. */
+  readiness: Readiness | null = null;
   /** The state that a pause interrupts, and leads back to. */
   working: FilingState = 'checking';
   /** The ledger knows of other moves than this run. */
@@ -98,6 +113,8 @@ export class FilingRun {
     this.state = filing.state;
     this.working = isPause(filing.state) ? 'checking' : filing.state;
     this.movedOn = false;
+    this.collecting = false;
+    this.processing = null;
     this.abandon ??= filing.wishes.abandon ?? null;
     this.approval ??= filing.wishes.approve ?? null;
     this.resolution ??= filing.wishes.resolve ?? null;
@@ -135,6 +152,11 @@ export class FilingRun {
   /** Whether the ledger was read, and nothing is known to have moved since. */
   get upToDate(): boolean {
     return !this.reading && !this.movedOn;
+  }
+
+  /** Steps on the ledger, under a summary for the Temporal UI. */
+  steps(summary: string) {
+    return steps({ summary, rows: this.counts.rows });
   }
 
   /** Waits until the ledger was read, so that what people ask is judged by what it says. */
@@ -213,10 +235,51 @@ export class FilingRun {
   }
 
   /** One write at a time, in the order in which they were asked for. */
-  inTurn(write: () => Promise<void>): Promise<void> {
+  inTurn<T>(write: () => Promise<T>): Promise<T> {
     const next = this.moving.then(write);
-    this.moving = next.catch(() => undefined);
+    this.moving = next.then(
+      () => undefined,
+      () => undefined,
+    );
     return next;
+  }
+
+  /**
+   * Makes a step that records a fact and, with it, the move that the fact causes. Where the step records no move, the filing stays
+   * where it is. @throws FilingMovedOn when the ledger knows of other moves: the fact is recorded all the same
+   */
+  stepTo<T extends Moved>(state: FilingState, event: Event, step: (move: MoveArgs) => Promise<T>): Promise<T> {
+    return this.inTurn(async () => {
+      if (this.movedOn) throw new FilingMovedOn('the ledger knows of other moves');
+      const move = this.moveArgs(state, event, {});
+      const result = this.agreed(await step(move));
+      if (result.counts) this.took(move, result.counts);
+      return result;
+    });
+  }
+
+  /** Takes over a move that an activity recorded by itself, with the fact that caused it. */
+  tookOver(state: FilingState, event: Event, { seq, dueAt, counts }: NonNullable<PollResult['moved']>): Promise<void> {
+    return this.inTurn(() => {
+      // Another move of this run came between: the ledger refuses it, or has it already.
+      this.agreed({ differs: seq !== this.seq + 1 });
+      this.took({ ...this.moveArgs(state, event, {}), seq, dueAt, attention: null }, counts);
+      return Promise.resolve();
+    });
+  }
+
+  /** Ends the filing as its rows amount to, where they all have an outcome. @returns whether it ended, and as what it would */
+  endIfSettled(): Promise<FilingEnd> {
+    return this.inTurn(async () => {
+      if (this.movedOn) throw new FilingMovedOn('the ledger knows of other moves');
+      const end = this.agreed(await this.steps('Read the filing’s outcome, and end it').endFiling(this.held));
+      this.counts = end.counts;
+      if (end.moved && end.state) {
+        const { event, attention } = endNote(this.filingId, end.state, end.counts);
+        this.took({ ...this.moveArgs(end.state, event, {}), attention }, end.counts);
+      }
+      return end;
+    });
   }
 
   /** Says that the filing does not move, unless it has moved meanwhile. */
@@ -229,28 +292,40 @@ export class FilingRun {
 
   private async moveNow(state: FilingState, event: Event, asked: Attention): Promise<void> {
     if (this.movedOn) throw new FilingMovedOn('the ledger knows of other moves');
-    this.state = state;
-    if (!isPause(state)) this.working = state;
-    this.shownSeq = this.seq + 1;
-    const standing = isEnd(state) ? null : this.standing;
-    this.attention = [asked.attention, standing].filter(Boolean).join(' ') || null;
-    const attentionNeeded = standing !== null || (asked.needsAttention ?? needsAttention(state));
-    this.show(event.text, attentionNeeded);
-    const explained = explainedMs(state, this.settings, this.counts.certified);
-    this.dueAt = explained === null ? null : Date.now() + explained + (asked.waitMs ?? 0);
+    const move = this.moveArgs(state, event, asked);
+    this.stand(move);
     if (!this.filing) return;
-    const recorded = await calls('ledger', { summary: `${state}: ${event.kind}` }).recordProgress({
-      filingId: this.filing.filingId,
+    const { counts } = this.agreed(await this.steps(`${state}: ${event.kind}`).recordProgress(move));
+    this.took(move, counts ?? this.counts);
+  }
+
+  /** A move as the ledger records it. */
+  private moveArgs(state: FilingState, event: Event, asked: Attention): Move {
+    const standing = isEnd(state) ? null : this.standing;
+    const explained = explainedMs(state, this.settings, this.counts.certified);
+    return {
+      filingId: this.filing?.filingId ?? '',
       seq: this.seq + 1,
       state,
-      attention: this.attention,
-      needsAttention: attentionNeeded,
-      dueAt: this.dueAt,
+      attention: [asked.attention, standing].filter(Boolean).join(' ') || null,
+      needsAttention: standing !== null || (asked.needsAttention ?? needsAttention(state)),
+      dueAt: explained === null ? null : Date.now() + explained + (asked.waitMs ?? 0),
       event,
-    });
-    this.agreed(recorded);
-    this.seq += 1;
-    this.counts = recorded.counts;
+    };
+  }
+
+  private took(move: Move, counts: FilingCounts): void {
+    this.seq = move.seq;
+    this.counts = counts;
+    this.stand(move);
+  }
+
+  private stand({ state, seq, attention, needsAttention: attentionNeeded, dueAt, event }: Move): void {
+    this.state = state;
+    if (!isPause(state)) this.working = state;
+    this.shownSeq = seq;
+    this.attention = attention;
+    this.dueAt = dueAt;
     this.show(event.text, attentionNeeded);
   }
 
@@ -258,7 +333,7 @@ export class FilingRun {
   async note(event: Event): Promise<void> {
     if (!this.filing) return;
     const { filingId } = this.filing;
-    await this.tryTo(() => calls('note', { summary: event.kind }).noteEvent({ filingId, ...event }));
+    await this.tryTo(() => steps({ summary: event.kind, profile: 'note' }).noteEvent({ filingId, ...event }));
   }
 
   /** Says, where people look, that the workflow is about to fail. */
@@ -267,7 +342,9 @@ export class FilingRun {
     if (!this.filing) return;
     this.show(problem, true);
     const { filingId } = this.filing;
-    await this.tryTo(() => calls('note', { summary: 'The workflow fails' }).tellRunProblem({ filingId, problem }));
+    await this.tryTo(() =>
+      steps({ summary: 'The workflow fails', profile: 'note' }).tellRunProblem({ filingId, problem }),
+    );
   }
 
   /** Makes a write that only helps: where it cannot be made for a while, the filing goes on. */

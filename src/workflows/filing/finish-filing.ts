@@ -1,12 +1,13 @@
 /** From settled rows to the end: certificate details, PDFs, and how it all came out. */
 import { executeChild, startChild, TemporalFailure, workflowInfo } from '@temporalio/workflow';
-import type { FilingCounts } from '../../domain/contracts';
+import { endNote } from '../../domain/filing/end-note';
 import { mayFollow, type FilingState } from '../../domain/filing/states';
 import { ACCESS, delayMs, pauseReasonOf } from '../../domain/service/retry-table';
 import { calls } from '../activity-profiles';
 import type { collectCertificates } from '../collect-certificates';
 import { readFailure, type ReadFailure } from '../failures';
 import type { FilingRun } from './filing-run';
+import { downloadAll } from './download-pdfs';
 import { interruptible } from './interruptible';
 import { recordFailureAndContinue } from './record-failure';
 import { untilOverdue, type OverdueMark } from './overdue';
@@ -17,25 +18,24 @@ const DETAIL_ROUNDS = 5;
 const FIRST_DETAIL_PAUSE_MS = 60_000;
 const OPEN_ROWS_LOOK_MS = 60 * 60_000;
 
+/** The move to the collection of certificates. */
+export const COLLECTING = { kind: 'collecting', text: 'the rows are settled; certificates are collected' };
+
 /** Collects what the certified rows have coming and moves the filing to its end. */
 export async function finishFiling(run: FilingRun): Promise<void> {
   if (run.filing) run.filing.collectingSince ??= Date.now();
-  await run.move('collecting', { kind: 'collecting', text: 'the rows are settled; certificates are collected' });
+  // The poll that settled the last rows moved it already.
+  if (!run.collecting) await run.move('collecting', COLLECTING);
   for (;;) {
     if (run.counts.certified > 0 || run.counts.open > 0) {
       const complete = await fetchDetails(run);
       await untilOverdue(run, pdfsOverdue(run), () => archivePdfs(run));
       if (!complete) await fetchMissingDetails(run);
     }
-    const { state, counts } = await readEnd(run);
-    run.counts = counts;
-    if (state !== null) return end(run, state);
+    const { state, moved } = await run.endIfSettled();
+    if (state !== null) return moved ? annotate(run) : end(run, state);
     await waitForOpenRows(run);
   }
-}
-
-function readEnd({ filingId }: FilingRun): Promise<{ state: FilingState | null; counts: FilingCounts }> {
-  return calls('ledger', { summary: 'Read the filing’s outcome' }).readEnd({ filingId });
 }
 
 /** The authority answered for a row in a way that settles nothing: what is not known must not be called rejected. */
@@ -56,20 +56,9 @@ export async function end(run: FilingRun, state: FilingState, who?: string): Pro
   if (run.state === 'overdue' && !mayFollow('overdue', state)) {
     await run.move('collecting', { kind: 'collected', text: 'the certificates are collected' });
   }
-  const text: Partial<Record<FilingState, string>> = {
-    certified: 'every row has its certificate',
-    partly_certified: 'some rows have their certificate, the others need a correction',
-    rejected: 'the authority rejected every row',
-    needs_correction: 'refused before anything was accepted',
-    abandoned: 'given up',
-  };
-  const { errored } = run.counts;
-  const attention =
-    state === 'partly_certified' || state === 'rejected' || state === 'needs_correction'
-      ? `${errored > 0 ? `${errored} rows` : 'It'} can be corrected and filed again: ebrc correct ${run.filingId} FILE`
-      : null;
-  await run.move(state, { kind: state, text: text[state] ?? state, who }, { attention });
-  if (state !== 'abandoned' && run.counts.errored > 0) await annotate(run);
+  const { event, attention } = endNote(run.filingId, state, run.counts);
+  await run.move(state, { ...event, who }, { attention });
+  if (state !== 'abandoned') await annotate(run);
 }
 
 /** @returns whether every certified row has its details now. */
@@ -99,7 +88,7 @@ async function fetchMissingDetails(run: FilingRun): Promise<void> {
 }
 
 /**
- * A child collects the PDFs, for hours where there are many. What needs a person comes back here and is waited out; a child that
+ * Many PDFs are collected by a child, for hours. What needs a person comes back here and is waited out; a child that
  * somebody ended is started again.
  */
 async function archivePdfs(run: FilingRun): Promise<void> {
@@ -133,8 +122,28 @@ export async function collectAlone(run: FilingRun): Promise<void> {
   }
 }
 
+/** A few PDFs are downloaded by the filing's own run: a child costs more than they do. */
+const PDFS_WITHOUT_A_CHILD = 5;
+
 /** One collection. @returns why it stopped before the end, or null */
-async function collect(run: FilingRun, round: number): Promise<ReadFailure | null> {
+function collect(run: FilingRun, round: number): Promise<ReadFailure | null> {
+  const { certified, archived } = run.counts;
+  return certified - archived <= PDFS_WITHOUT_A_CHILD ? collectFew(run) : collectMany(run, round);
+}
+
+async function collectFew(run: FilingRun): Promise<ReadFailure | null> {
+  const { filingId, exporterId } = run;
+  for (;;) {
+    const summary = 'Which certificates have no PDF yet?';
+    const { due, nextInMs } = await run.steps(summary).listToArchive({ filingId, limit: PDFS_WITHOUT_A_CHILD });
+    if (due.length === 0 && nextInMs === null) return null;
+    if (nextInMs !== null) await run.wait(nextInMs, 'Refused PDFs are asked for again');
+    const failure = await interruptible(run, () => downloadAll(due, exporterId, () => undefined));
+    if (failure) return failure;
+  }
+}
+
+async function collectMany(run: FilingRun, round: number): Promise<ReadFailure | null> {
   const { filingId, exporterId } = run;
   const workflowId = `${workflowInfo().workflowId}/certificates/${round}`;
   try {
@@ -171,7 +180,7 @@ function pdfsOverdue(run: FilingRun): OverdueMark {
 
 /** The caller's own workbook, with what went wrong in its cells. It only helps: the filing has ended without it. */
 async function annotate(run: FilingRun): Promise<void> {
-  if (!run.filing?.hasWorkbook) return;
+  if (!run.filing?.hasWorkbook || run.counts.errored === 0) return;
   const { filingId } = run;
   await recordFailureAndContinue(
     run,

@@ -2,12 +2,14 @@
 import { ActivityFailure } from '@temporalio/workflow';
 import type { FetchedCertificates } from '../../activities/certificates/certificates';
 import type { SubmissionStage } from '../../activities/filings/open-filing';
-import type { PollResult } from '../../activities/filings/poll-status';
+import type { PollResult, SettledMove } from '../../activities/filings/poll-status';
 import { attemptIdOf } from '../../domain/filing/attempt';
+import { explainedMs } from '../../domain/service/due';
 import { ACCESS, delayMs } from '../../domain/service/retry-table';
 import { calls } from '../activity-profiles';
 import { readFailure, type ReadFailure } from '../failures';
 import { FilingMovedOn, type FilingRun } from './filing-run';
+import { COLLECTING } from './finish-filing';
 import { interruptible, Interrupted } from './interruptible';
 import { recordFailureAndContinue } from './record-failure';
 import { untilOverdue } from './overdue';
@@ -19,8 +21,9 @@ import { settleUnknownRequest } from './unknown-request';
 export async function followRequest(run: FilingRun, stage: SubmissionStage): Promise<void> {
   const due = (stage.submittedAt ?? Date.now()) + run.settings.overdueAfterMs;
   // A run that takes up an overdue request leaves the filing as it is; another submission of it may be in time.
-  if (run.state !== 'overdue' || due > Date.now()) {
-    await run.move('processing', { kind: 'processing', text: `request ${stage.requestId} is with the authority` });
+  const moved = run.processing === stage.submission && run.state === 'processing';
+  if (!moved && (run.state !== 'overdue' || due > Date.now())) {
+    await run.move('processing', processing(stage.requestId));
   }
   const mark = {
     afterMs: Math.max(1, due - Date.now()),
@@ -40,6 +43,11 @@ export async function followRequest(run: FilingRun, stage: SubmissionStage): Pro
     // A resolve that came with the last look has nothing left to say; kept, it would hold the end up for ever.
     run.resolution = null;
   }
+}
+
+/** The move to the processing of a request. */
+export function processing(requestId: string | null) {
+  return { kind: 'processing', text: `request ${requestId} is with the authority` };
 }
 
 async function poll(run: FilingRun, stage: SubmissionStage): Promise<void> {
@@ -74,6 +82,10 @@ async function poll(run: FilingRun, stage: SubmissionStage): Promise<void> {
       polled = known;
     }
     if (polled.outcome === 'sister') throw new FilingMovedOn('another attempt of the submission is looked into');
+    if (polled.moved) {
+      await run.tookOver('collecting', COLLECTING, polled.moved);
+      run.collecting = true;
+    }
     if (polled.outcome === 'terminal' || (await filledByDetails(run, stage))) {
       stage.state = 'terminal';
       return;
@@ -109,7 +121,21 @@ function look(run: FilingRun, stage: SubmissionStage): Promise<PollResult> {
     submittedAt: stage.submittedAt ?? Date.now(),
     failedAck: stage.ackStatus?.trim().toLowerCase() === 'failed',
     ackErrors: stage.ackErrors ?? [],
+    ...(isLast(run, stage) && { move: collectingMove(run) }),
   });
+}
+
+/** Whether every other submission of the filing has its outcome. */
+function isLast(run: FilingRun, { submission }: SubmissionStage): boolean {
+  const settled: SubmissionStage['state'][] = ['terminal', 'settled', 'released'];
+  return (
+    run.filing?.submissions.every((each) => each.submission === submission || settled.includes(each.state)) ?? false
+  );
+}
+
+function collectingMove({ settings, counts }: FilingRun): SettledMove {
+  const dueInMs = explainedMs('collecting', settings, counts.rows) ?? 0;
+  return { from: ['processing', 'overdue'], state: 'collecting', event: COLLECTING, dueInMs };
 }
 
 /** The authority is done but did not say for which rows: fetch-details may. */

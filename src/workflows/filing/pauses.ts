@@ -58,7 +58,7 @@ async function waitForCredentials(run: FilingRun, failure: ReadFailure): Promise
     );
   }
   // Registered with the version that was seen: credentials that came in between are not missed.
-  const { retryNow } = await calls('ledger', { summary: 'Wait for credentials' }).awaitCredentials({
+  const { retryNow } = await run.steps('Wait for credentials').awaitCredentials({
     workflowId,
     exporterId,
     versionSeen,
@@ -68,7 +68,7 @@ async function waitForCredentials(run: FilingRun, failure: ReadFailure): Promise
       await run.wait(LOOK_AGAIN_MS, 'Look again at the credentials', () => run.renewedCredentials > versionSeen);
     }
   } finally {
-    await calls('ledger', { summary: 'Credentials are looked at again' }).stopAwaitingCredentials({ workflowId });
+    await run.steps('Credentials are looked at again').stopAwaitingCredentials({ workflowId });
   }
 }
 

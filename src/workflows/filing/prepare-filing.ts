@@ -1,8 +1,9 @@
 /** Everything before the submission: activation, fresh balances, their reservation, approval. */
 import type { StoredAnswer } from '../../domain/filing/attempt';
 import type { Finding } from '../../domain/rules/finding';
+import type { MoveArgs } from '../../activities/filings/moves';
 import { calls } from '../activity-profiles';
-import type { FilingRun } from './filing-run';
+import type { Event, FilingRun } from './filing-run';
 import { interruptible } from './interruptible';
 import { recordFailureAndContinue } from './record-failure';
 import { throughPauses, waitForActivation } from './pauses';
@@ -23,21 +24,21 @@ export class FilingRefused extends Error {
 }
 
 /**
- * Makes sure that the filing may go out now. Called before the first submission and again after every wait.
+ * Makes sure that the filing may go out now. Called before the first submission and again after every wait. With `next`, the filing
+ * is being submitted from the moment on that its balances are reserved.
  * @throws FilingRefused when the balances do not allow it.
  */
-export async function prepareFiling(run: FilingRun): Promise<void> {
+export async function prepareFiling(run: FilingRun, next?: Event): Promise<void> {
   const { filingId, exporterId } = run;
-  const ready = await calls('ledger', { summary: 'Is the exporter ready, are the balances fresh?' }).readReadiness({
-    filingId,
-    exporterId,
-  });
+  const ready =
+    run.readiness ??
+    (await run.steps('Is the exporter ready, are the balances fresh?').readReadiness({ filingId, exporterId }));
+  run.readiness = null;
   if (ready.apiState?.trim().toLowerCase() === 'activation_pending') await waitForActivation(run, ready.activatesAt);
   if (ready.balancesReadAt === null || Date.now() - ready.balancesReadAt > FRESH_BALANCE_MS) await freshenBalances(run);
-  const { errors } = await calls('ledger', { summary: 'Check and reserve the balances' }).reserveBalances({
-    filingId,
-    exporterId,
-  });
+  const reserve = (move?: MoveArgs) =>
+    run.steps('Check and reserve the balances').reserveBalances({ filingId, exporterId, ...(move && { move }) });
+  const { errors } = next ? await run.stepTo('submitting', next, reserve) : await reserve();
   if (errors.length > 0) throw new FilingRefused(null, null, errors);
 }
 
@@ -55,15 +56,20 @@ export async function freshenBalances(run: FilingRun): Promise<void> {
   );
 }
 
+/** Whether a second person has still to approve the filing. */
+export function waitsForApproval({ filing }: FilingRun): boolean {
+  return filing !== null && filing.approvalNeeded && !filing.approvedBy;
+}
+
 /** Waits for a second person, where the exporter or the filing asks for one. */
 export async function awaitApproval(run: FilingRun): Promise<void> {
   const { filing } = run;
-  if (!filing?.approvalNeeded || filing.approvedBy) return;
+  if (!filing || !waitsForApproval(run)) return;
   const attention = `Waits for approval by somebody other than ${filing.madeBy}: ebrc approve ${filing.filingId}`;
   await run.move('awaiting_approval', { kind: 'awaiting_approval', text: 'waits for approval' }, { attention });
   while (!run.approval) await run.wait(24 * 3_600_000, 'Wait for approval', () => run.approval !== null);
   const { by, note } = run.approval;
-  const record = calls('ledger', { summary: `Approved by ${by}` });
+  const record = run.steps(`Approved by ${by}`);
   run.agreed(await record.recordApproval({ ...run.held, by, note }));
   filing.approvedBy = by;
   await run.move('checking', { kind: 'approved', text: `approved by ${by}`, who: by });

@@ -11,7 +11,7 @@ export async function adoptSaidRequest(
 ): Promise<{ doubt: string } | { doubt: null; submittedAt: number }> {
   const doubt = await doubtAbout(run, requestId);
   if (doubt !== null) return { doubt };
-  return calls('ledger', { summary: `Filed as ${requestId}, says ${by}` }).adoptRequestId({ attemptId, requestId });
+  return run.steps(`Filed as ${requestId}, says ${by}`).adoptRequestId({ attemptId, requestId });
 }
 
 /** Why a request id that a person gave cannot be taken, or null. One that cannot be checked now is not believed. */

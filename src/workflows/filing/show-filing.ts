@@ -1,5 +1,5 @@
 /** What a filing shows of itself in the Temporal UI and in its lists. */
-import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
+import { setCurrentDetails, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
 import type { ReadSettingsResult } from '../../activities/filings/settings';
 import type { FilingCounts } from '../../domain/contracts';
 import type { FilingState } from '../../domain/filing/states';
@@ -27,6 +27,8 @@ export function showFiling(run: Shown, reference: string | undefined, text: stri
   ];
   setCurrentDetails(lines.join('\n\n'));
   const known = new Set(run.settings.searchAttributes);
+  // Those that the workflow was started with count as well: an attribute is written only when it changes.
+  const { typedSearchAttributes: shown } = workflowInfo();
   // An attribute that the server does not know would fail the whole workflow task.
   const pairs = searchAttributes({
     exporterId: run.exporterId,
@@ -35,6 +37,6 @@ export function showFiling(run: Shown, reference: string | undefined, text: stri
     mode: run.settings.mode,
     reference,
     needsAttention,
-  }).filter((pair) => known.has(pair.key.name));
+  }).filter(({ key, value }) => known.has(key.name) && shown.get(key as never) !== value);
   if (pairs.length > 0) upsertSearchAttributes(pairs);
 }

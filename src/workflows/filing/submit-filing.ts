@@ -9,9 +9,11 @@ import {
 } from '../../domain/filing/attempt';
 import { decide, delayMs, pauseReasonOf } from '../../domain/service/retry-table';
 import type { ErrorKind } from '../../domain/service/error-kinds';
+import type { MoveArgs } from '../../activities/filings/moves';
 import { calls } from '../activity-profiles';
 import { readFailure, type ReadFailure } from '../failures';
 import { FilingEnded, type FilingRun } from './filing-run';
+import { processing } from './follow-request';
 import { onceLedgerIsWhole } from './ledger-waits';
 import { recordFailureAndContinue } from './record-failure';
 import { throughPauses, waitOut } from './pauses';
@@ -67,18 +69,13 @@ async function openNext(
   run.stopIfGivenUp();
   run.refuseResolution('The last attempt was proven not to be sent, so there is nothing to resolve.');
   if (again) await prepareFiling(run);
-  if (run.state !== 'submitting') {
-    const text = `submission ${stage.submission} of ${run.filing?.submissions.length ?? 1} with ${stage.rowCount} rows`;
-    await run.move('submitting', { kind: 'submitting', text });
-  }
+  if (run.state !== 'submitting') await run.move('submitting', submitting(run, stage));
   await snapshot(run, stage);
   run.stopIfGivenUp();
   const { filingId } = run;
   const { submission } = stage;
   const open = () =>
-    onceLedgerIsWhole(run, () =>
-      calls('ledger', { summary: 'Open the next attempt' }).openAttempt({ filingId, submission }),
-    );
+    onceLedgerIsWhole(run, () => run.steps('Open the next attempt').openAttempt({ filingId, submission }));
   let opened = await open();
   for (; opened.outcome === 'wait'; opened = await open()) await readCertificatesFirst(run, opened);
   if (opened.outcome === 'ended') throw new FilingEnded(`The filing has ended as ${opened.state}.`);
@@ -86,7 +83,7 @@ async function openNext(
   if (opened.outcome === 'rows_gone') {
     throw new FilingRefused(submission, { kind: 'rows_gone', message: opened.reason }, []);
   }
-  const filing = await calls('ledger', { summary: 'Read where the filing stands' }).readFiling({ filingId });
+  const filing = await run.steps('Read where the filing stands').readFiling({ filingId });
   Object.assign(
     stage,
     filing.submissions.find((each) => each.submission === submission),
@@ -94,6 +91,12 @@ async function openNext(
   run.sent ||= stage.state !== 'planned' && stage.state !== 'released';
   if (submission === 1) run.requestId = stage.requestId;
   return null;
+}
+
+/** The move to the sending of a submission. */
+export function submitting(run: FilingRun, { submission, rowCount }: SubmissionStage) {
+  const of = run.filing?.submissions.length ?? 1;
+  return { kind: 'submitting', text: `submission ${submission} of ${of} with ${rowCount} rows` };
 }
 
 /** After a restore of ledger and documents alike: what was sent in the time that is lost has to show first. */
@@ -151,7 +154,7 @@ async function readMarks(run: FilingRun, attempt: Attempt, failure: ReadFailure 
   const { attemptId } = attempt;
   const about = { summary: 'Read what became of the attempt' };
   const read = () =>
-    onceLedgerIsWhole(run, () => calls('ledger', about).readAttempt({ attemptId, ...(refusal ? { refusal } : {}) }));
+    onceLedgerIsWhole(run, () => run.steps(about.summary).readAttempt({ attemptId, ...(refusal ? { refusal } : {}) }));
   let reading = await read();
   // The exchange is over when its own activity says so; otherwise the request may still be under way somewhere.
   if (reading.verdict === 'sending' && failure?.kind !== 'outcome_unknown') {
@@ -183,12 +186,13 @@ function wasRefused({ kind, details }: ReadFailure): boolean {
 async function adopt(run: FilingRun, stage: SubmissionStage, attempt: Attempt, answer: StoredAnswer): Promise<boolean> {
   run.sent = true;
   const { filingId } = run;
-  const adopted = await calls('ledger', { summary: 'Take the acknowledgement over' }).adoptAnswer({
-    filingId,
-    submission: stage.submission,
-    attemptId: attempt.attemptId,
-    answer,
-  });
+  const args = { filingId, submission: stage.submission, attemptId: attempt.attemptId, answer };
+  const take = (move?: MoveArgs) =>
+    run.steps('Take the acknowledgement over').adoptAnswer({ ...args, ...(move && { move }) });
+  // Where others are to be sent first, the filing is not yet being processed.
+  const single = run.filing?.submissions.length === 1;
+  const adopted = single ? await run.stepTo('processing', processing(answer.requestId ?? null), take) : await take();
+  if (adopted.counts) run.processing = stage.submission;
   stage.state = 'acknowledged';
   stage.lastAttempt = { ...partsOfAttemptId(attempt.attemptId), attemptId: attempt.attemptId, state: 'answered' };
   stage.requestId = adopted.requestId;

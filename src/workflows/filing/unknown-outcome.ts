@@ -78,7 +78,7 @@ async function gatherUntilSettled(
   const { settleAfterMs } = run.settings;
   // Of the attempt before, if a person was asked about that one.
   run.asked = false;
-  await calls('ledger', { summary: 'The outcome is unknown' }).markRowsUnknown({ attemptId });
+  await run.steps('The outcome is unknown').markRowsUnknown({ attemptId });
   const first = await readAgain(run, attempt);
   // The window counts from the mark: a run that takes the question over does not start it again.
   const since = first.markedAt ?? Date.now();
@@ -115,9 +115,7 @@ async function gatherUntilSettled(
 }
 
 function readAgain(run: FilingRun, { attemptId }: Attempt): Promise<AttemptReading> {
-  return onceLedgerIsWhole(run, () =>
-    calls('ledger', { summary: 'Has a late answer come?' }).readAttempt({ attemptId }),
-  );
+  return onceLedgerIsWhole(run, () => run.steps('Has a late answer come?').readAttempt({ attemptId }));
 }
 
 /** The input with which a filing goes on in a new run: everything else is in the ledger. */
@@ -209,7 +207,7 @@ async function notFiled(
   const { attemptId, markedAt } = attempt;
   const lookFailed = evidence?.looked ? null : (evidence?.problem ?? 'its certificates could not be read');
   const said = await onceLedgerIsWhole(run, () =>
-    calls('ledger', about).closeByPerson({ attemptId, markedAt, by, note, unseen, lookFailed }),
+    run.steps(about.summary).closeByPerson({ attemptId, markedAt, by, note, unseen, lookFailed }),
   );
   if (said.outcome === 'contradicted') return { outcome: 'contradicted', why: said.why, settled: null };
   const data = { as, requestId: null, attemptId, unseen };

@@ -2,7 +2,6 @@
 import type { FetchedCertificates } from '../../activities/certificates/certificates';
 import type { SubmissionStage } from '../../activities/filings/open-filing';
 import type { PollResult } from '../../activities/filings/poll-status';
-import { calls } from '../activity-profiles';
 import { FilingMovedOn, type FilingRun } from './filing-run';
 import { onceLedgerIsWhole } from './ledger-waits';
 import { FilingRefused } from './prepare-filing';
@@ -46,7 +45,7 @@ export async function settleUnknownRequest(
     if (Date.now() >= until && seen?.problem === null && seen.open === rowCount) {
       const about = { summary: 'Nothing was filed under the request' };
       const closed = await onceLedgerIsWhole(run, () =>
-        calls('ledger', about).closeUnknownRequest({ filingId, submission, requestId }),
+        run.steps(about.summary).closeUnknownRequest({ filingId, submission, requestId }),
       );
       if (closed === 'sister') throw new FilingMovedOn('another attempt of the submission is looked into');
       if (closed === 'closed') {

@@ -1,7 +1,6 @@
 /** What people ask of a filing stands in the ledger until it is carried out, so that it outlives the run that was asked. */
 import { condition } from '@temporalio/workflow';
 import type { WishKind, Wishes } from '../../activities/filings/filing-ledger';
-import { calls } from '../activity-profiles';
 import type { FilingRun } from './filing-run';
 
 /** Keeps what a person asked. */
@@ -11,13 +10,13 @@ export async function keepWish<K extends WishKind>(
   args: NonNullable<Wishes[K]>,
 ): Promise<void> {
   if (!run.filing) return;
-  await calls('ledger', { summary: `Keep: ${kind}` }).keepWish({ filingId: run.filingId, kind, args });
+  await run.steps(`Keep: ${kind}`).keepWish({ filingId: run.filingId, kind, args });
 }
 
 /** What a person asked was carried out or refused. */
 export async function dropWish(run: FilingRun, kind: WishKind): Promise<void> {
   if (!run.filing) return;
-  await calls('ledger', { summary: `Answered: ${kind}` }).dropWish({ filingId: run.filingId, kind });
+  await run.steps(`Answered: ${kind}`).dropWish({ filingId: run.filingId, kind });
 }
 
 /** Takes every resolve out of the ledger once it was carried out or refused, whichever run was asked. Never ends. */

@@ -53,14 +53,13 @@ const operations = () =>
 /** Keeps the exporter's filings in `processing` until the faults are cleared. */
 const holdStatus = (exporter: TestExporter) => stage.fault(exporter, 'status', 'stale-status', { every: 1 });
 
-/** Resets a filing's workflow to the workflow task that scheduled an activity of this summary, as the UI does. */
+/** Resets a filing's workflow to the workflow task that scheduled the activity or timer of this summary, as the UI does. */
 async function resetBefore(filing: Filing, summary: (text: string) => boolean): Promise<Filing> {
   const { events } = await filing.fetchHistory();
-  const scheduled = (events ?? []).find(
-    (event) => event.activityTaskScheduledEventAttributes && summary(summaryOf(event)),
-  );
-  if (!scheduled) throw new Error('no such activity');
-  const { workflowTaskCompletedEventId } = scheduled.activityTaskScheduledEventAttributes ?? {};
+  const ofTask = (event: Event) => event.activityTaskScheduledEventAttributes ?? event.timerStartedEventAttributes;
+  const scheduled = (events ?? []).find((event) => ofTask(event) && summary(summaryOf(event)));
+  if (!scheduled) throw new Error('no such activity or timer');
+  const { workflowTaskCompletedEventId } = ofTask(scheduled) ?? {};
   const { runId } = await filing.describe();
   await stage.env.connection.workflowService.resetWorkflowExecution({
     namespace: server.namespace,
@@ -83,7 +82,7 @@ describe('a run that was reset to before its send', () => {
     holdStatus(exporter);
     const filing = await stage.file(exporter, [stage.mapping(exporter)]);
     await stage.until(filing, 'processing');
-    const reset = await resetBefore(filing, (summary) => summary.startsWith('submitting'));
+    const reset = await resetBefore(filing, (summary) => summary.startsWith('Push submission'));
     stage.sandbox.clearFaults();
     const result = await reset.result();
     expect(result).toMatchObject({ state: 'certified', counts: { certified: 1, archived: 1 } });
@@ -97,7 +96,7 @@ describe('a run that was reset to before its send', () => {
     await stage.until(filing, 'awaiting_approval');
     expect(await stage.abandon(filing)).toMatchObject({ state: 'abandoned' });
     await filing.result();
-    const reset = await resetBefore(filing, (summary) => summary.startsWith('awaiting_approval'));
+    const reset = await resetBefore(filing, (summary) => summary.startsWith('Wait for approval'));
     expect(await reset.result()).toMatchObject({ state: 'abandoned' });
     expect(stage.pushes(exporter)).toBe(0);
   });
@@ -162,14 +161,16 @@ it('is given up when it is cancelled while its exporter is still read from the s
 it('collects the certificates again when somebody terminates the collection', async () => {
   const exporter = await stage.exporter();
   stage.fault(exporter, 'download-pdf', 'slow', { delayMs: 2_500, every: 1 });
-  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  // A few PDFs would be collected without a child.
+  const rows = Array.from({ length: 6 }, () => stage.mapping(exporter));
+  const filing = await stage.file(exporter, rows);
   await stage.until(filing, 'collecting');
   const child = stage.env.client.workflow.getHandle(`${filing.workflowId}/certificates/1`);
   const running = async () => (await child.describe()).status.name === 'RUNNING';
   await eventually(() => running().catch(() => false));
   stage.sandbox.clearFaults();
   await child.terminate('an operator');
-  expect(await filing.result()).toMatchObject({ state: 'certified', counts: { archived: 1 } });
+  expect(await filing.result()).toMatchObject({ state: 'certified', counts: { archived: 6 } });
 });
 
 it('continues as new while it waits, and goes on waiting for the same', async () => {

@@ -1,0 +1,72 @@
+/** What a filing costs the server: its normal activities, events and upserts. */
+import type { temporal } from '@temporalio/proto';
+import { searchAttributes } from '../../../src/workflows/search-attributes';
+import type { fileRemittances } from '../../../src/workflows/file-remittances';
+import type { FilingStage } from './filing-stage';
+import { useFilingStage } from './use-filing-stage';
+
+let stage: FilingStage;
+
+useFilingStage((opened) => (stage = opened));
+
+type Events = temporal.api.history.v1.IHistoryEvent[];
+
+const activities = (events: Events) =>
+  events.flatMap((event) => event.activityTaskScheduledEventAttributes?.activityType?.name ?? []);
+
+it('calls the service in normal activities and takes every other step locally', async () => {
+  const exporter = await stage.exporter();
+  // The second filing finds the exporter and its balances in the ledger.
+  await (await stage.file(exporter, [stage.mapping(exporter)])).result();
+  // The skipping server's clock may be years ahead.
+  await stage.ledger.pool.query("UPDATE irms SET read_at = now() + interval '100 years'");
+  const mapping = stage.mapping(exporter);
+  const filing = await stage.env.client.workflow.start<typeof fileRemittances>('fileRemittances', {
+    taskQueue: stage.worker.taskQueue,
+    workflowId: 'file/test/LEAN-1',
+    typedSearchAttributes: searchAttributes({
+      exporterId: exporter.exporterId,
+      state: 'checking',
+      mode: 'test',
+      reference: 'LEAN-1',
+      needsAttention: false,
+    }),
+    args: [
+      {
+        mode: 'test',
+        exporterId: exporter.exporterId,
+        reference: 'LEAN-1',
+        madeBy: 'asha',
+        message: { recordResCount: 1, uploadType: '101', decalarationFlag: 'Y', ebrcBulkGenDtos: [mapping] },
+      },
+    ],
+  });
+  expect(await filing.result()).toMatchObject({ state: 'certified', counts: { archived: 1 } });
+  const { events } = await filing.fetchHistory();
+  expect(activities(events ?? [])).toEqual([
+    'takeSnapshot',
+    'submitPush',
+    'pollStatus',
+    'fetchCertificates',
+    'downloadCertificate',
+  ]);
+  expect(events?.length).toBeLessThanOrEqual(70);
+  const upserts = events?.filter((event) => event.upsertWorkflowSearchAttributesEventAttributes) ?? [];
+  expect(upserts.length).toBeLessThanOrEqual(4);
+});
+
+it('takes a step with many rows, and every step while PostgreSQL is away, in a normal activity', async () => {
+  const exporter = await stage.exporter({ irmAmount: 1_000_000 });
+  const rows = Array.from({ length: 101 }, () =>
+    stage.mapping(exporter, { mappedIRMAmountFCC: 10, irmRemitAmtFCC: 1_000_000 }),
+  );
+  const large = await stage.file(exporter, rows);
+  await stage.until(large, 'processing');
+  expect(activities((await large.fetchHistory()).events ?? [])).toContain('openFiling');
+  stage.database.down = true;
+  const small = await stage.file(await stage.exporter(), [stage.mapping(exporter)]);
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  stage.database.down = false;
+  await small.result();
+  expect(activities((await small.fetchHistory()).events ?? [])).toContain('openFiling');
+});
