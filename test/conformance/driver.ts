@@ -4,7 +4,7 @@ import { attemptIdOf } from '../../src/domain/filing/attempt';
 import type { PoolClient } from 'pg';
 import { withTransaction } from '../../src/ledger/pool';
 import { importSends } from '../../src/ledger/sends/send-import';
-import { assertWhole, voidUnsent } from '../../src/ledger/sends/sends';
+import { assertWhole, LedgerPutBack, voidUnsent } from '../../src/ledger/sends/sends';
 import { markSending } from '../../src/ledger/submissions/sending-mark';
 import { storeAnswer } from '../../src/ledger/submissions/answers';
 import { closeNotSent } from '../../src/ledger/submissions/attempts';
@@ -58,7 +58,13 @@ export async function drive(ledger: TestDatabase, trace: Trace): Promise<Drive> 
   try {
     for (const [at, step] of steps.entries()) {
       world.now = new Date(BEGIN + at * MINUTE);
-      await take(step, steps[at - 1] ?? null);
+      const refused = await take(step, steps[at - 1] ?? null).then(() => null, refusalOf);
+      if (refused !== null) {
+        return {
+          followed: at,
+          stopped: { at, step: `${step.actor}: ${step.action}`, model: 'goes on', code: refused },
+        };
+      }
       const code = comparable(await abstractionOf(ledger.pool, world.store, names, trace.executions), step);
       const model = comparable(step.state, step);
       if (JSON.stringify(code) !== JSON.stringify(model)) {
@@ -69,6 +75,14 @@ export async function drive(ledger: TestDatabase, trace: Trace): Promise<Drive> 
   } finally {
     for (const { send } of world.executions.values()) await send?.finish();
   }
+}
+
+/** The code holds the ledger against the files and does not go on where the model does. */
+class NotWritten extends Error {}
+
+function refusalOf(error: unknown): string {
+  if (error instanceof NotWritten || error instanceof LedgerPutBack) return error.message;
+  throw error;
 }
 
 function newWorld(ledger: TestDatabase, store: Store, trace: Trace, drive: number): World {
@@ -142,10 +156,15 @@ function createSteps(world: World): (step: Step, before: Step | null) => Promise
     [
       /^exec (\d): the ledger holds the listing/,
       async ([e = 0]) => {
-        if (!(await at(e).send?.finish())) executions.set(e, { ...at(e), send: null });
+        if (!(await at(e).send?.finish())) throw new NotWritten('nothing may be written');
       },
     ],
-    [/^exec (\d): the ledger has gone back/, async ([e = 0]) => void (await at(e).send?.finish())],
+    [
+      /^exec (\d): the ledger has gone back/,
+      async ([e = 0]) => {
+        if (await at(e).send?.finish()) throw new NotWritten('the code would write');
+      },
+    ],
     [
       /^exec (\d): store the acceptance/,
       ([e = 0]) =>
