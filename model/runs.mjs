@@ -84,6 +84,11 @@ const NEEDED = [
   mutant('no-own-mark', 'The sender reads its own mark again after its file is there', restore(370, { executions: 3 })),
   mutant('import-keeps-marks', 'An import lets no earlier mark count', restore(200, { executions: 3 })),
   mutant(
+    'close-beside-send',
+    'An activity closes its attempt only where no other send of it is known',
+    restore(400, { executions: 3 }),
+  ),
+  mutant(
     'import-closes-earlier',
     'An import closes no attempt that is sending because a later one was sent',
     restore(420, { executions: 3 }),
@@ -176,9 +181,5 @@ export const QUESTIONED = [
     },
   ),
   questioned('import-leaves-gaps', 'An import gives up the numbers that have no file', { executions: 3, restores: 1 }),
-  questioned('close-beside-send', 'An activity closes its attempt only where no other send of it is known', {
-    executions: 3,
-    restores: 1,
-  }),
   questioned('judge-without-listing', 'The files are held against the ledger before a judgement too', { restores: 1 }),
 ];
