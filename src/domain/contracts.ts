@@ -237,12 +237,12 @@ export interface RowView {
   document: string | null;
   sha256: string | null;
   errors: string[];
-  /** What stands behind a row that was drafted, as `ebrc show` reads it; null for any other. */
+  /** What stands behind a row that was drafted, as `ebrc show` reads it; any other row has none. */
   origin?: {
     draftId: string;
     documents: string[];
     edits: { field: string; drafted: unknown; filed: unknown }[];
-  } | null;
+  };
 }
 
 /** Arguments of the updates `approve`, `resolve` and `abandon` on a filing. */

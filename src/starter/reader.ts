@@ -50,7 +50,10 @@ export function createEbrcReader(deps: EbrcReaderDependencies): EbrcReader {
       const view = await readFilingView(pool, filingId);
       if (!view) throw new Error(`Filing ${filingId} went away while it was read.`);
       const origins = new Map((await readRowOrigins(pool, filingId)).map((each) => [each.row, each]));
-      const rows = view.rows.map((row) => ({ ...row, origin: origins.get(row.row) ?? null }));
+      const rows = view.rows.map((row) => {
+        const origin = origins.get(row.row);
+        return origin ? { ...row, origin } : row;
+      });
       return withPaths(deps, { ...view, rows });
     },
     async list({ state, exporter, attention } = {}) {
