@@ -1,9 +1,12 @@
 /**
- * Directions, doors and circles of the source, type imports counted. `docs/how-it-works.md` draws the same picture.
- * A folder is a room: other rooms import what stands at its top, or in the sub-folders that a rule below does not close.
+ * Directions, doors and circles of the source, type imports counted. `docs/how-it-works.md` draws the same picture. A
+ * folder is a room: other rooms import what stands at its top, or in the sub-folders that a rule below does not close.
  */
 
-/** What a room of `src/` may import besides itself. A room that is not listed composes the others, and may import all of them. */
+/**
+ * What a room of `src/` may import besides itself. A room that is not listed composes the others, and may import all of
+ * them.
+ */
 const ALLOWED = {
   domain: [],
   keys: [],

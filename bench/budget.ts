@@ -1,9 +1,10 @@
 /**
- * Drains 30 PDF downloads, 40 status calls and 20 pushes of one key with two worker processes (and, for comparison, with
- * one) against a service that enforces its limits over a shortened window: fast answers first, then slow ones.
+ * Drains 30 PDF downloads, 40 status calls and 20 pushes of one key with two worker processes (and, for comparison,
+ * with one) against a service that enforces its limits over a shortened window: fast answers first, then slow ones.
  *
- * Ratio: from the calls being handed to Temporal to the last answer, by what the limits allow (whole windows that the fullest
- * class must wait, and one answer). Lateness: how much later than its place allows the worst call reached the service.
+ * Ratio: from the calls being handed to Temporal to the last answer, by what the limits allow (whole windows that the
+ * fullest class must wait, and one answer). Lateness: how much later than its place allows the worst call reached the
+ * service.
  */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';

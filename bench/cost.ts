@@ -1,6 +1,6 @@
 /**
- * What a one-row push filing costs Temporal's server, over the two hours that the authority takes, on the time-skipping server with the
- * whole worker, a real ledger and the sandbox.
+ * What a one-row push filing costs Temporal's server, over the two hours that the authority takes, on the time-skipping
+ * server with the whole worker, a real ledger and the sandbox.
  *
  * Targets: 5 normal activities with fresh balances and 7 with a refresh; 70 events; 4 upserts of search attributes.
  */

@@ -1,7 +1,7 @@
 /**
- * One exporter's single PDF behind another's 200, with one worker process: how many of the 200 reach the service between the
- * single one being put into its queue and its turn. It comes at various points of the window. Fast answers, and answers so slow that
- * calls overlap.
+ * One exporter's single PDF behind another's 200, with one worker process: how many of the 200 reach the service
+ * between the single one being put into its queue and its turn. It comes at various points of the window. Fast answers,
+ * and answers so slow that calls overlap.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';

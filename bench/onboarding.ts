@@ -1,9 +1,9 @@
 /**
- * Onboards 300 exporters of one list with the command of a user, `ebrc onboard --file`, with two worker processes, against the
- * sandbox with its limits on (4 credential checks a window, shortened to 1 s).
+ * Onboards 300 exporters of one list with the command of a user, `ebrc onboard --file`, with two worker processes,
+ * against the sandbox with its limits on (4 credential checks a window, shortened to 1 s).
  *
- * Target: every exporter ready, one portal login each, no 429. Ratio: the time until all are ready, by what the narrowest class
- * allows (the credential checks).
+ * Target: every exporter ready, one portal login each, no 429. Ratio: the time until all are ready, by what the
+ * narrowest class allows (the credential checks).
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

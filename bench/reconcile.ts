@@ -8,9 +8,9 @@ import { createPool } from '../src/ledger/pool';
 import { compareParty } from '../src/ledger/reconciliation/compare';
 
 /**
- * Comparing a party's certificates with its rows, by SQL in the ledger and in the plain way: everything read into this process, nested
- * maps. Both sides have as many entries as the first column says; one in a hundred differs in one of six ways. The second run on the same
- * data changes nothing.
+ * Comparing a party's certificates with its rows, by SQL in the ledger and in the plain way: everything read into this
+ * process, nested maps. Both sides have as many entries as the first column says; one in a hundred differs in one of
+ * six ways. The second run on the same data changes nothing.
  *
  * Run through `npm run bench`.
  */
@@ -78,7 +78,9 @@ const compare = (pool: pg.Pool, partyId: number) =>
     at: new Date('2026-02-20T01:00:00Z'),
   });
 
-/** Filings of 999 certified rows, and the certificates as a reading of today left them; of a hundred, one is changed. */
+/**
+ * Filings of 999 certified rows, and the certificates as a reading of today left them; of a hundred, one is changed.
+ */
 async function seed(pool: pg.Pool, size: number): Promise<number> {
   const { rows } = await pool.query<{ id: number }>(
     `INSERT INTO parties (mode, iec) VALUES ('test', lpad($1::text, 10, 'B')) RETURNING party_id AS id`,

@@ -1,4 +1,6 @@
-/** Runs the benches of this folder, one after the other, each in a process of its own; fails when one misses its target. */
+/**
+ * Runs the benches of this folder, one after the other, each in a process of its own; fails when one misses its target.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';

@@ -13,9 +13,9 @@ import { writeBulkWorkbook } from '../src/workbook/write';
 import { mapping } from '../dev/sample-mapping';
 
 /**
- * What reading, checking and annotating cost beside a bare exceljs load (and save) of the same file, as medians of rounds in
- * one process, in turn, so that the machine's mood meets all of them alike; and the memory that a 5 MB workbook takes, in
- * a process of its own.
+ * What reading, checking and annotating cost beside a bare exceljs load (and save) of the same file, as medians of
+ * rounds in one process, in turn, so that the machine's mood meets all of them alike; and the memory that a 5 MB
+ * workbook takes, in a process of its own.
  *
  * Run through `npm run bench`.
  */

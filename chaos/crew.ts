@@ -13,7 +13,10 @@ export interface Crew {
   /** Kills (`SIGKILL`) or stops (`SIGTERM`) one worker and starts it again; resolves when it runs again. */
   restart(nth: number, signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
   size: number;
-  /** Workers that ended by themselves (they were started again), and those that did not stop in order when they were told to. */
+  /**
+   * Workers that ended by themselves (they were started again), and those that did not stop in order when they were
+   * told to.
+   */
   problems: readonly string[];
   stop(): Promise<void>;
 }

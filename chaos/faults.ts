@@ -7,8 +7,8 @@ export const LOST_ANSWERS: readonly FaultInput[] = [
 ];
 
 /**
- * Submissions that take a while, so that a worker's death meets some in the middle: after they took effect, and before, when they
- * still take effect although nobody waits for them any more.
+ * Submissions that take a while, so that a worker's death meets some in the middle: after they took effect, and before,
+ * when they still take effect although nobody waits for them any more.
  */
 export const SLOW_SUBMISSIONS: readonly FaultInput[] = [
   { operation: 'push-irm', kind: 'slow', delayMs: 1_500, probability: 0.3, rngSeed: 31 },

@@ -17,8 +17,8 @@ const ODD = 'odd \u0000 \ud800 \udc00 \u0007 \u202e \ufffe text';
 const EVERY = 2;
 
 /**
- * The sandbox behind an address of its own, whose JSON answers carry texts that the specification does not name: NUL, halves of
- * surrogates, control and bidi characters, a megabyte. What the specification names stays as it is.
+ * The sandbox behind an address of its own, whose JSON answers carry texts that the specification does not name: NUL,
+ * halves of surrogates, control and bidi characters, a megabyte. What the specification names stays as it is.
  */
 export async function startOddTexts(sandboxUrl: string): Promise<OddTexts> {
   const { host, pathname } = new URL(sandboxUrl);

@@ -49,7 +49,8 @@ async function reset(temporal: Client, workflowId: string, random: Random): Prom
 }
 
 /**
- * Whoever filed looks after it: where a filing is not at its end and nothing works on it any more, the same command is given again.
+ * Whoever filed looks after it: where a filing is not at its end and nothing works on it any more, the same command is
+ * given again.
  * @returns how often, once `signal` is aborted
  */
 export async function careForFilings(options: {

@@ -5,14 +5,18 @@ import { mapping } from '../dev/sample-mapping';
 
 const EXPORT_OF_SERVICES = 103;
 const IRMS_OF_AN_EXPORTER = 6;
-/** So much that no balance ever stands in the way: what is looked for here is filings made twice, not filings refused. */
+/**
+ * So much that no balance ever stands in the way: what is looked for here is filings made twice, not filings refused.
+ */
 const REMITTANCE = 5_000_000;
 const REMITTED_ON = '12052026';
 const INVOICED_ON = '15052026';
 const IFSC = 'HDFC0000060';
 const AD_CODE = '0510060';
 const PURPOSE = 'P0802';
-/** Of every so many filings, one settles the same part of the same invoice as the one before, out of another remittance. */
+/**
+ * Of every so many filings, one settles the same part of the same invoice as the one before, out of another remittance.
+ */
 const TWIN_EVERY = 14;
 
 /** Every so many filings go out as a workbook. */
@@ -43,7 +47,8 @@ export interface Plan {
 
 /**
  * Exporters with plenty of money and filings of one to three rows. A few of the filings cannot be told from another by
- * anything that fetch-details shows (document, date, amount, currency): a settlement that guessed would be found out by them.
+ * anything that fetch-details shows (document, date, amount, currency): a settlement that guessed would be found out by
+ * them.
  */
 export function makePlan({ filings, exporters, seed }: { filings: number; exporters: number; seed: number }): Plan {
   const random = seededRandom(seed);

@@ -24,8 +24,8 @@ export async function endConnections(pool: pg.Pool): Promise<void> {
 }
 
 /**
- * Kills one of PostgreSQL's processes: it takes that for a crash, throws every connection out, and starts again from its log on the
- * same port.
+ * Kills one of PostgreSQL's processes: it takes that for a crash, throws every connection out, and starts again from
+ * its log on the same port.
  */
 export async function crashPostgres(pool: pg.Pool): Promise<void> {
   const { rows } = await pool.query<{ pid: number }>(
@@ -53,8 +53,8 @@ async function setReadOnly(pool: pg.Pool, on: boolean): Promise<void> {
 }
 
 /**
- * A failover: the server crashes, comes back as a standby that can only be read, and is promoted. It is a new timeline then, as after
- * the switch to a replica that had everything.
+ * A failover: the server crashes, comes back as a standby that can only be read, and is promoted. It is a new timeline
+ * then, as after the switch to a replica that had everything.
  */
 export async function failOver(pool: pg.Pool): Promise<void> {
   const { rows } = await pool.query<{ folder: string }>(
@@ -80,7 +80,8 @@ export async function silenceForAWhile(proxy: TcpProxy, crew: Crew, nth: number)
 }
 
 /**
- * Keeps every submission waiting for its slot, as a 429 does, while `work` goes on: they stand in line, with all reads before the send done.
+ * Keeps every submission waiting for its slot, as a 429 does, while `work` goes on: they stand in line, with all reads
+ * before the send done.
  */
 export async function withSubmissionsInLine(pool: pg.Pool, apiKey: string, work: () => Promise<void>): Promise<void> {
   const close = (until: string) =>
@@ -97,8 +98,8 @@ export async function withSubmissionsInLine(pool: pg.Pool, apiKey: string, work:
 }
 
 /**
- * The ledger alone is put back to how it was a while ago, as from a backup; documents and Temporal stay. `onRestored` is what its
- * operator does then.
+ * The ledger alone is put back to how it was a while ago, as from a backup; documents and Temporal stay. `onRestored`
+ * is what its operator does then.
  */
 export async function restoreLedger(databaseUrl: string, onRestored: () => Promise<void>): Promise<void> {
   const name = new URL(databaseUrl).pathname.slice(1);

@@ -1,4 +1,7 @@
-/** A reproducible source of numbers from 0 (inclusive) to 1 (mulberry32): the same seed gives the same plan and the same order of troubles. */
+/**
+ * A reproducible source of numbers from 0 (inclusive) to 1 (mulberry32): the same seed gives the same plan and the same
+ * order of troubles.
+ */
 export type Random = () => number;
 
 export function seededRandom(seed: number): Random {

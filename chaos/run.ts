@@ -1,4 +1,7 @@
-/** `npm run chaos`: files many remittances while answers are lost, workers killed and servers restarted, and counts what was filed twice or lost. */
+/**
+ * `npm run chaos`: files many remittances while answers are lost, workers killed and servers restarted, and counts what
+ * was filed twice or lost.
+ */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { FaultInput } from '../src/sandbox/faults/fault-schema';
 import { faultSchema } from '../src/sandbox/faults/fault-schema';

@@ -28,8 +28,8 @@ interface LedgerRow {
 }
 
 /**
- * Holds the sandbox's books against the ledger's: no mapping filed twice, no filing without an end or a stated unknown outcome,
- * every certificate with the one row that it was filed for, every archived PDF as it was hashed.
+ * Holds the sandbox's books against the ledger's: no mapping filed twice, no filing without an end or a stated unknown
+ * outcome, every certificate with the one row that it was filed for, every archived PDF as it was hashed.
  */
 export async function judge(
   stage: Stage,

@@ -13,7 +13,9 @@ export interface Standing {
   asked: boolean;
 }
 
-/** Whether nothing more is to be expected of a filing: it ended, or a person has been asked with the evidence in hand. */
+/**
+ * Whether nothing more is to be expected of a filing: it ended, or a person has been asked with the evidence in hand.
+ */
 export function isSettled({ state, asked }: Standing): boolean {
   if (state === 'outcome_unknown') return asked;
   return isKnown(state) && isEnd(state);

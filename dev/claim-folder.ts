@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
 /**
- * Claims a folder for this process until it ends, however it ends: whoever empties a folder that another run works in deletes the data
- * under its servers. The claim is a socket that this process listens on; nobody listens on one that a dead process left.
+ * Claims a folder for this process until it ends, however it ends: whoever empties a folder that another run works in
+ * deletes the data under its servers. The claim is a socket that this process listens on; nobody listens on one that a
+ * dead process left.
  * @throws Error where another process has claimed it
  */
 export async function claimFolder(folder: string): Promise<{ stop(): Promise<void> }> {

@@ -13,7 +13,10 @@ export interface DemoIrm {
   amount: string;
 }
 
-/** Documents of the demonstration: service invoices, one of them settled by two remittances (0 is the largest in dollars). */
+/**
+ * Documents of the demonstration: service invoices, one of them settled by two remittances (0 is the largest in
+ * dollars).
+ */
 const PLAN = [
   { irm: 0, document: 'KVR/2026/117', value: 120_000, mapped: 120_000 },
   { irm: 0, document: 'KVR/2026/118', value: 200_000, mapped: 150_000 },
@@ -22,7 +25,10 @@ const PLAN = [
 
 const EXPORT_OF_SERVICES = 103;
 
-/** A push message that maps remittances of the sandbox's exporter to three invoice parts; `platformCustomerId` is left out. */
+/**
+ * A push message that maps remittances of the sandbox's exporter to three invoice parts; `platformCustomerId` is left
+ * out.
+ */
 export function demoMessage(irms: readonly DemoIrm[]) {
   const dollars = irms.filter(({ currency }) => currency === 'USD').sort((a, b) => compareAmounts(b.amount, a.amount));
   const rows = PLAN.map((each, index) => mappingOf(dollars[each.irm], each, index + 1));

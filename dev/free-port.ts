@@ -1,6 +1,9 @@
 import { createServer, type AddressInfo } from 'node:net';
 
-/** A port of 127.0.0.1 that nobody listens on now. Somebody may take it before it is used: who starts a server on it tries again. */
+/**
+ * A port of 127.0.0.1 that nobody listens on now. Somebody may take it before it is used: who starts a server on it
+ * tries again.
+ */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer();

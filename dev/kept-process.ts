@@ -10,7 +10,9 @@ export interface KeptProcess {
   exited: Promise<number | null>;
   /** Rejects, with the end of its error output, when the process ends without having been asked to. Never resolves. */
   failed: Promise<never>;
-  /** Closes its standard input, which is how it is asked to stop, and waits for its end; kills it after `stopWithinMs`. */
+  /**
+   * Closes its standard input, which is how it is asked to stop, and waits for its end; kills it after `stopWithinMs`.
+   */
   stop(): Promise<void>;
 }
 
@@ -27,10 +29,10 @@ export interface KeepOptions {
 }
 
 /**
- * Starts `node script …args` and resolves with the first line that it prints. Our end of its standard input closes when this
- * process ends in whatever way, a crash or SIGKILL too, so the server stops with us. It has a process group of its own: Ctrl-C in
- * the terminal reaches us alone, and the servers go last. Throws with the end of its error output when it ends or stays
- * silent instead.
+ * Starts `node script …args` and resolves with the first line that it prints. Our end of its standard input closes when
+ * this process ends in whatever way, a crash or SIGKILL too, so the server stops with us. It has a process group of its
+ * own: Ctrl-C in the terminal reaches us alone, and the servers go last. Throws with the end of its error output when
+ * it ends or stays silent instead.
  */
 export async function keepProcess(options: KeepOptions): Promise<KeptProcess> {
   const { script, args, name, env, startWithinMs, stopWithinMs = 20_000 } = options;

@@ -40,7 +40,8 @@ export interface Local {
 
 /**
  * Starts the whole of it on free ports. All of it ends with this process, however that ends.
- * @throws Error where another run has the folder; or with the end of the log of the part that did not start, the others are stopped then
+ * @throws Error where another run has the folder; or with the end of the log of the part that did not start, the others
+ * are stopped then
  */
 export async function startLocal({ folder, sandbox, log }: LocalOptions): Promise<Local> {
   const started: { stop(): Promise<void> }[] = [];

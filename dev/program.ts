@@ -13,8 +13,8 @@ export interface ProgramOptions {
   /** The whole environment; this process's own where left out. */
   env?: Record<string, string | undefined>;
   /**
-   * `spawned` (default): it is ready as soon as it runs, and `firstLine` is its process id. `first-line`: it is ready when it has
-   * printed a line, which is `firstLine`; only its error output goes to the log then.
+   * `spawned` (default): it is ready as soon as it runs, and `firstLine` is its process id. `first-line`: it is ready
+   * when it has printed a line, which is `firstLine`; only its error output goes to the log then.
    */
   readyWhen?: 'spawned' | 'first-line';
   /** How long until it is ready; default 30 s. */
@@ -24,8 +24,8 @@ export interface ProgramOptions {
 }
 
 /**
- * Starts a program that ends with this process, however that ends, and that Ctrl-C in the terminal does not reach. Throws, with the end of
- * its log, when it ends by itself before it is ready.
+ * Starts a program that ends with this process, however that ends, and that Ctrl-C in the terminal does not reach.
+ * Throws, with the end of its log, when it ends by itself before it is ready.
  */
 export function startProgram(options: ProgramOptions): Promise<KeptProcess> {
   const {

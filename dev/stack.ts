@@ -28,9 +28,9 @@ interface Stoppable {
 }
 
 /**
- * Starts a real Temporal server with its UI and a real PostgreSQL, at the same time and on free ports. Both end with this process, however
- * that ends; their data stays in the folder, so that the next start goes on where this one left. Where one does not start, the other is
- * stopped and the error says why.
+ * Starts a real Temporal server with its UI and a real PostgreSQL, at the same time and on free ports. Both end with
+ * this process, however that ends; their data stays in the folder, so that the next start goes on where this one left.
+ * Where one does not start, the other is stopped and the error says why.
  */
 export async function startStack({
   folder,

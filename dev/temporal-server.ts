@@ -48,9 +48,9 @@ export interface TemporalServerOptions {
 }
 
 /**
- * Starts Temporal's development server on free ports of 127.0.0.1 with the search attributes and the fairness settings that the worker is
- * made for, and waits until it answers with them. It ends with this process, however that ends. Throws, with the end of the
- * server's log, when it ends by itself or does not answer in time.
+ * Starts Temporal's development server on free ports of 127.0.0.1 with the search attributes and the fairness settings
+ * that the worker is made for, and waits until it answers with them. It ends with this process, however that ends.
+ * Throws, with the end of the server's log, when it ends by itself or does not answer in time.
  */
 export async function startTemporalServer(options: TemporalServerOptions = {}): Promise<TemporalServer> {
   const { folder, headless = false, startWithinMs = 60_000 } = options;
@@ -139,7 +139,9 @@ async function waitUntilServing(address: string, kept: KeptProcess, withinMs: nu
   }
 }
 
-/** Why the server cannot be used yet, or null. The search attributes are registered a moment after it starts to answer. */
+/**
+ * Why the server cannot be used yet, or null. The search attributes are registered a moment after it starts to answer.
+ */
 async function whatIsMissing(address: string): Promise<string | null> {
   // A gRPC channel that was refused once waits a second before it tries again; a plain socket does not.
   if (!(await accepts(address))) return 'nothing listens there';

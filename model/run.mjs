@@ -145,7 +145,9 @@ function report(results) {
   print(wrong.length === 0 ? '\nEvery run holds, every mutant is found.' : `\nNot as expected: ${wrong.join(', ')}`);
 }
 
-/** Seeds take turns: with and without trouble of each kind, and with runs that wait for their submit or give up early. */
+/**
+ * Seeds take turns: with and without trouble of each kind, and with runs that wait for their submit or give up early.
+ */
 function walkBounds(seed) {
   return {
     ...RUNS[0],

@@ -1,10 +1,11 @@
 /**
- * What is checked, and within which bounds. A run that holds must visit every state; a mutant removes a guard and must be
- * found.
+ * What is checked, and within which bounds. A run that holds must visit every state; a mutant removes a guard and must
+ * be found.
  *
  * Bounds: `executions` of the submit activity over all filings, `attempts` of the filing and of the other filing of its
- * mapping, `operators` (actions of persons: terminate, reset, resume, abandon, resolve), `repeats` (steps of a run that a
- * stale worker does once more at any later time), `restores` (times that the ledger goes back), `permitted` (duplicates).
+ * mapping, `operators` (actions of persons: terminate, reset, resume, abandon, resolve), `repeats` (steps of a run that
+ * a stale worker does once more at any later time), `restores` (times that the ledger goes back), `permitted`
+ * (duplicates).
  */
 /** `memoryMb`: what a search may take. One that needs more is incomplete and fails. */
 const base = {
@@ -147,7 +148,10 @@ export const MUTANTS = [...NEEDED, ...TOGETHER];
 
 const questioned = (name, guard, bounds = {}) => ({ ...mutant(name, guard, bounds), expect: 'holds' });
 
-/** Guards whose removal alone breaks nothing within these bounds: docs/decisions/0011-protocol-model.md says why they stay. */
+/**
+ * Guards whose removal alone breaks nothing within these bounds: docs/decisions/0011-protocol-model.md says why they
+ * stay.
+ */
 export const QUESTIONED = [
   questioned('no-row-check', 'The mark requires rows that are live and planned, of a filing that has not ended', {
     ...person,

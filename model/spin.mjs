@@ -13,7 +13,9 @@ export const INSTALL = `The model is checked with Spin and a C compiler:
   macOS            brew install spin
 `;
 
-/** Runs a program to its end. @returns its exit code and everything that it printed. Rejects where it cannot be started. */
+/**
+ * Runs a program to its end. @returns its exit code and everything that it printed. Rejects where it cannot be started.
+ */
 export function runProgram(command, args, cwd) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'] });

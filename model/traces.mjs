@@ -1,6 +1,6 @@
 /**
- * The model's traces in the form that docs/protocol.md describes: a list of steps, each with its actor, its action and the
- * state that it leads to.
+ * The model's traces in the form that docs/protocol.md describes: a list of steps, each with its actor, its action and
+ * the state that it leads to.
  */
 const FILING = [
   'none',
@@ -64,7 +64,9 @@ export function toSteps(lines, { executions }) {
   return steps;
 }
 
-/** A trace in the form in which test/conformance keeps it: actor, action, and the state as one base-36 digit a variable. */
+/**
+ * A trace in the form in which test/conformance keeps it: actor, action, and the state as one base-36 digit a variable.
+ */
 export function toCompact(lines) {
   const steps = [];
   let repeated = false;

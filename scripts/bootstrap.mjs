@@ -2,7 +2,8 @@
 //
 //   node scripts/bootstrap.mjs [temporal] [test-server]
 //
-// Plain Node without a dependency, because nothing is installed yet when it runs first. Everything is fetched at the same time.
+// Plain Node without a dependency, because nothing is installed yet when it runs first. Everything is fetched at the
+// same time.
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { installDependencies } from './lib/dependencies.mjs';
@@ -32,7 +33,8 @@ const report = createReport();
 try {
   await Promise.all([installDependencies(ROOT, report), ...wanted.map((name) => SERVERS[name](report))]);
 } catch (error) {
-  // Leaving stops what else is under way: without this one thing nothing can start, and a build goes on where it was the next time.
+  // Leaving stops what else is under way: without this one thing nothing can start, and a build goes on where it was
+  // the next time.
   report.line(`\n${error.message}`);
   process.exit(1);
 }

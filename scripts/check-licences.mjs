@@ -1,4 +1,5 @@
-// Refuses packages that are shipped under a licence nobody has agreed to. Reads the lock file alone: the licence that each package declares.
+// Refuses packages that are shipped under a licence nobody has agreed to. Reads the lock file alone: the licence that
+// each package declares.
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -20,7 +21,10 @@ const ALLOWED = new Set([
   'Zlib',
 ]);
 
-/** Packages whose licence was read by a person, by name: the lock file does not say it, or it asks for more than a notice. */
+/**
+ * Packages whose licence was read by a person, by name: the lock file does not say it, or it asks for more than a
+ * notice.
+ */
 const READ = {
   'caniuse-lite': 'CC-BY-4.0: data of a build tool, named as its source in the package',
   'png-js': 'MIT, in its LICENSE file',

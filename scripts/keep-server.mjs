@@ -2,9 +2,10 @@
 //
 //   node scripts/keep-server.mjs '{"log": "/path", "announce": "pid" | "output", "killAfterMs": 10000}' COMMAND …ARGS
 //
-// What the program prints goes to the log file; its process id is printed here as a first line, or, with "output", its standard output is
-// passed on here instead. When standard input ends (the parent asks for it, or crashed, or was killed) the program is asked to stop by
-// SIGTERM, and killed after `killAfterMs`. Ends with the program's exit code, and with the end of its log on stderr when it ended by itself.
+// What the program prints goes to the log file; its process id is printed here as a first line, or, with "output", its
+// standard output is passed on here instead. When standard input ends (the parent asks for it, or crashed, or was
+// killed) the program is asked to stop by SIGTERM, and killed after `killAfterMs`. Ends with the program's exit code,
+// and with the end of its log on stderr when it ended by itself.
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 

@@ -1,6 +1,7 @@
-// Makes a release: `npm run release -- 0.2.0 [--dry-run]`. Moves what stands under "Unreleased" in the CHANGELOG under the version and
-// today's date, writes the version, records the histories of the workflows that it runs (released histories are kept: later versions
-// replay them), commits and tags. Pushing is left to a person. A dry run says what would be done, and changes nothing.
+// Makes a release: `npm run release -- 0.2.0 [--dry-run]`. Moves what stands under "Unreleased" in the CHANGELOG under
+// the version and today's date, writes the version, records the histories of the workflows that it runs (released
+// histories are kept: later versions replay them), commits and tags. Pushing is left to a person. A dry run says what
+// would be done, and changes nothing.
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

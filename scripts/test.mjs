@@ -1,6 +1,6 @@
-// The whole suite once in Asia/Kolkata, then the files about dates again in America/Los_Angeles: a filing date that passes through a
-// time zone comes out wrong in one of them. With arguments (`npm test -- test/api`) those tests alone, once.
-// The last line on standard output is the sum of both runs: `N passed, N failed`.
+// The whole suite once in Asia/Kolkata, then the files about dates again in America/Los_Angeles: a filing date that
+// passes through a time zone comes out wrong in one of them. With arguments (`npm test -- test/api`) those tests alone,
+// once. The last line on standard output is the sum of both runs: `N passed, N failed`.
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';

@@ -27,7 +27,10 @@ export interface LoggerOptions {
   destination?: DestinationStream;
 }
 
-/** One JSON line per event. Passwords and keys are replaced by `[redacted]`, also when somebody logs a whole request by mistake. */
+/**
+ * One JSON line per event. Passwords and keys are replaced by `[redacted]`, also when somebody logs a whole request by
+ * mistake.
+ */
 export function createLogger({ level, name = 'ebrc', stderr = false, destination }: LoggerOptions): Logger {
   const options = { name, level, redact: { paths: SECRET_PATHS, censor: '[redacted]' } };
   // Synchronous: the last lines before an exit are the ones that matter most.

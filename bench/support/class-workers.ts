@@ -39,7 +39,10 @@ function createCallActivities({ budget, serviceUrl }: { budget: StoppableBudget;
   };
 }
 
-/** The class workers of one worker process, as the service's worker runs them: one for each rate class, each behind its gate. */
+/**
+ * The class workers of one worker process, as the service's worker runs them: one for each rate class, each behind its
+ * gate.
+ */
 export async function startClassWorkers(options: ClassWorkersOptions) {
   const { temporalAddress, databaseUrl, serviceUrl, apiKey, windowMs, guardMs, rateClasses } = options;
   const connection = await NativeConnection.connect({ address: temporalAddress });

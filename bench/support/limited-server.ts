@@ -31,8 +31,8 @@ export interface LimitedServerOptions {
 }
 
 /**
- * A service that does nothing but count: `GET /<class>/<name>` answers 200, or 429 where the class had its number of calls
- * in the sliding window before. A refused call is not counted.
+ * A service that does nothing but count: `GET /<class>/<name>` answers 200, or 429 where the class had its number of
+ * calls in the sliding window before. A refused call is not counted.
  */
 export async function startLimitedServer(options: LimitedServerOptions): Promise<LimitedServer> {
   const { windowMs, limits = RATE_LIMITS, delayMs = () => 0, answerMs = () => 0 } = options;

@@ -10,8 +10,8 @@ export function cacheFolder(env = process.env) {
 }
 
 /**
- * Builds something in a draft folder beside its place and moves it there in one rename, so that nobody ever sees half of it. `build`
- * gets the draft folder and answers the path in it that is to become `target`.
+ * Builds something in a draft folder beside its place and moves it there in one rename, so that nobody ever sees half
+ * of it. `build` gets the draft folder and answers the path in it that is to become `target`.
  */
 export async function installInto(target, build) {
   await mkdir(dirname(target), { recursive: true });
@@ -31,8 +31,8 @@ export async function installInto(target, build) {
 }
 
 /**
- * Lets one process at a time fetch a thing; the others wait, and find it in the cache afterwards. A lock whose process is gone is taken
- * over. The lock only saves work: `installInto` is what keeps the cache whole.
+ * Lets one process at a time fetch a thing; the others wait, and find it in the cache afterwards. A lock whose process
+ * is gone is taken over. The lock only saves work: `installInto` is what keeps the cache whole.
  */
 export async function withLock(name, onWaiting, work) {
   const path = join(cacheFolder(), `${name}.lock`);

@@ -15,9 +15,10 @@ const ARCH = { x64: 'amd64', arm64: 'arm64' };
 const PLATFORM = { linux: 'linux', darwin: 'darwin', win32: 'windows' };
 
 /**
- * The download that the Temporal SDK's testing package uses: an address that names the archive for this platform, then the archive.
- * Unpacks it into `folder` and answers the path of the executable. Bounded: 15 s for each answer, 20 s without a byte, 10 minutes in all.
- * `TEMPORAL_DOWNLOAD_URL` may name a mirror with the same two-step protocol. Nothing is unpacked whose hash is not the pinned one.
+ * The download that the Temporal SDK's testing package uses: an address that names the archive for this platform, then
+ * the archive. Unpacks it into `folder` and answers the path of the executable. Bounded: 15 s for each answer, 20 s
+ * without a byte, 10 minutes in all. `TEMPORAL_DOWNLOAD_URL` may name a mirror with the same two-step protocol. Nothing
+ * is unpacked whose hash is not the pinned one.
  */
 export async function downloadExecutable({ artifact, version, folder, onProgress, env = process.env }) {
   const arch = ARCH[process.arch];

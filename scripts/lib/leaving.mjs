@@ -1,6 +1,6 @@
 /**
- * What has to be undone when this process leaves before its work is finished: children stopped, drafts and locks removed. Synchronous, because
- * it also runs when the process is on its way out.
+ * What has to be undone when this process leaves before its work is finished: children stopped, drafts and locks
+ * removed. Synchronous, because it also runs when the process is on its way out.
  */
 const pending = new Set();
 

@@ -1,4 +1,7 @@
-/** Prints progress to stderr, so that standard output stays the command's own; plain lines, because several tasks speak at once. */
+/**
+ * Prints progress to stderr, so that standard output stays the command's own; plain lines, because several tasks speak
+ * at once.
+ */
 export function createReport(write = (line) => process.stderr.write(`${line}\n`)) {
   const running = new Map();
   let ticker;
@@ -15,7 +18,10 @@ export function createReport(write = (line) => process.stderr.write(`${line}\n`)
     /** A line said by one task. */
     say: (name, message) => write(`  ${name}: ${message}`),
     line: write,
-    /** Runs a slow piece of work and says every 10 s that it is being waited for, with the progress that the work last told of. */
+    /**
+     * Runs a slow piece of work and says every 10 s that it is being waited for, with the progress that the work last
+     * told of.
+     */
     async during(name, work) {
       const task = { since: Date.now(), progress: '' };
       running.set(name, task);

@@ -4,8 +4,9 @@ import { delimiter, join } from 'node:path';
 import { undoOnLeaving } from './leaving.mjs';
 
 /**
- * Runs a program to its end and answers its standard output. Fails with the end of its error output when it exits with another code
- * than 0, is not there, or takes longer than `withinMs`. `onLine` hears each line of its error output as it comes.
+ * Runs a program to its end and answers its standard output. Fails with the end of its error output when it exits with
+ * another code than 0, is not there, or takes longer than `withinMs`. `onLine` hears each line of its error output as
+ * it comes.
  */
 export function run(command, args, { cwd, env, withinMs = 30_000, onLine } = {}) {
   return new Promise((resolve, reject) => {

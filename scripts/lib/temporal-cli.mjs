@@ -5,7 +5,10 @@ import { GO_MODULES } from './checksums.mjs';
 import { downloadExecutable } from './download.mjs';
 import { isExecutable, run, which } from './run.mjs';
 
-/** The newest release whose Go module installs (later ones carry a `replace`); the download takes the same, so that all have one server. */
+/**
+ * The newest release whose Go module installs (later ones carry a `replace`); the download takes the same, so that all
+ * have one server.
+ */
 const VERSION = 'v1.5.1';
 const MODULE = 'github.com/temporalio/cli';
 const PROGRAM = `${MODULE}/cmd/temporal@${VERSION}`;
@@ -36,7 +39,10 @@ async function examine(path) {
   return { problem: null, version: found[0] };
 }
 
-/** The binary that is at hand without fetching anything: `{path, version}` or null; `say` hears why a place was passed over. */
+/**
+ * The binary that is at hand without fetching anything: `{path, version}` or null; `say` hears why a place was passed
+ * over.
+ */
 export async function findCli({ say = () => undefined, env = process.env } = {}) {
   const places = [
     ['TEMPORAL_CLI', env.TEMPORAL_CLI || null],
@@ -53,7 +59,9 @@ export async function findCli({ say = () => undefined, env = process.env } = {})
   return null;
 }
 
-/** Finds or fetches Temporal's command line with its development server. Throws an error that lists the ways to get it. */
+/**
+ * Finds or fetches Temporal's command line with its development server. Throws an error that lists the ways to get it.
+ */
 export async function obtainCli(report) {
   const { say } = report;
   const found = await findCli({ say });
@@ -94,7 +102,10 @@ function download(onProgress) {
   });
 }
 
-/** Go checks modules against its public database, which a setting can switch off: what is built is the module that is pinned here. */
+/**
+ * Go checks modules against its public database, which a setting can switch off: what is built is the module that is
+ * pinned here.
+ */
 async function checkModule() {
   const name = `${MODULE}@${VERSION}`;
   const found = await run('go', ['mod', 'download', '-json', name], { env: { GOFLAGS: '' }, withinMs: 10 * 60_000 });

@@ -94,8 +94,8 @@ async function copyFromMaven() {
     );
     await checkJars(join(folder, 'lib'));
     const script = join(folder, ARTIFACT);
-    // Its own place is looked up at each start: the folder is renamed after this is written. The flags save a quarter of what a
-    // start costs; a server lives for one test file.
+    // Its own place is looked up at each start: the folder is renamed after this is written. The flags save a quarter
+    // of what a start costs; a server lives for one test file.
     await writeFile(
       script,
       '#!/bin/sh\nexec java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -cp "$(dirname "$0")/lib/*" io.temporal.testserver.TestServer "$@"\n',

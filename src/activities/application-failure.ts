@@ -88,12 +88,16 @@ export function refusal(type: string, message: string, details: Record<string, u
   return ApplicationFailure.nonRetryable(cutText(message, MESSAGE_BYTES), type, { kind: type, ...details });
 }
 
-/** Beyond this many attempts (a poll has dozens) the policy's next interval would be its longest, a quarter of an hour for a poll. */
+/**
+ * Beyond this many attempts (a poll has dozens) the policy's next interval would be its longest, a quarter of an hour
+ * for a poll.
+ */
 const FEW_ATTEMPTS = 10;
 const LONGEST_PAUSE_MS = 30_000;
 
 /**
- * PostgreSQL is not itself. Repeated on the profile's schedule: without end by what must happen, a few times by what only helps.
+ * PostgreSQL is not itself. Repeated on the profile's schedule: without end by what must happen, a few times by what
+ * only helps.
  */
 export function ledgerUnavailable(error: LedgerUnavailableError, attempt: number): ApplicationFailure {
   const message = `${error.message} The work is repeated until it can.`;

@@ -34,14 +34,14 @@ export interface StoppableBudget extends Budget {
   /** The gate of a class, for the slot supplier of its worker. */
   gate(rateClass: RateClass): BudgetGate;
   /**
-   * Sends all waiting callers away with {@link BudgetStoppedError}, now and from now on, and shuts the gates. Calls under way
-   * go on. Meant for SIGTERM, ahead of the workers' own shutdown: Temporal tells activities only after its grace time. The callers are
-   * gone at once; the store is told within {@link STOP_WITHIN_MS}, or the leases tell it.
+   * Sends all waiting callers away with {@link BudgetStoppedError}, now and from now on, and shuts the gates. Calls
+   * under way go on. Meant for SIGTERM, ahead of the workers' own shutdown: Temporal tells activities only after its
+   * grace time. The callers are gone at once; the store is told within {@link STOP_WITHIN_MS}, or the leases tell it.
    */
   stop(): Promise<void>;
   /**
-   * {@link stop}, then waits until what became of the calls is stored, at most {@link CLOSE_WITHIN_MS}: what a silent store was not told
-   * counts as used until its guard runs out. Call it when no call is under way any more.
+   * {@link stop}, then waits until what became of the calls is stored, at most {@link CLOSE_WITHIN_MS}: what a silent
+   * store was not told counts as used until its guard runs out. Call it when no call is under way any more.
    */
   close(): Promise<void>;
 }
@@ -59,9 +59,9 @@ export function hashOfKey(apiKey: string): string {
 }
 
 /**
- * The budget of one API key, shared by all processes that use the same store: never more calls of a class in any window, at
- * the service's clock, than its limit (spec: "Limits"). Slots are granted in the order in which the callers came, over all
- * processes, and as fast as the window has room.
+ * The budget of one API key, shared by all processes that use the same store: never more calls of a class in any
+ * window, at the service's clock, than its limit (spec: "Limits"). Slots are granted in the order in which the callers
+ * came, over all processes, and as fast as the window has room.
  */
 export function createBudget(options: BudgetOptions): StoppableBudget {
   const { store, limits = RATE_LIMITS, maxTasks = {}, metrics, onLostReport = () => undefined } = options;

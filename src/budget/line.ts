@@ -23,8 +23,8 @@ interface Waiter {
 }
 
 /**
- * This process's callers in the line of one rate class. One loop serves them all: a step in the store, then sleep until the
- * first of them can expect its slot, within bounds. No connection is held in between.
+ * This process's callers in the line of one rate class. One loop serves them all: a step in the store, then sleep until
+ * the first of them can expect its slot, within bounds. No connection is held in between.
  */
 export function createBudgetLine({ store, timing, rateClass, limit, onUnclaimed }: LineOptions) {
   const waiters = new Map<string, Waiter>();
@@ -72,8 +72,8 @@ export function createBudgetLine({ store, timing, rateClass, limit, onUnclaimed 
         const nextIn = settle(states);
         if (waiters.size > 0) await pause(Math.min(nextIn, timing.lookMs));
       } catch (error) {
-        // A short interruption keeps the place in the line. Once the lease is gone so is the place, and trying again is for
-        // whoever runs the task.
+        // A short interruption keeps the place in the line. Once the lease is gone so is the place, and trying again is
+        // for whoever runs the task.
         if (performance.now() >= placeKeptUntil) failAll(new BudgetUnavailableError(error));
         else {
           tellPlaces();

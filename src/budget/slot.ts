@@ -17,9 +17,10 @@ export interface SlotReporterOptions {
 const RETRY_PART = 1 / 10;
 
 /**
- * Hands out the slots of this process and stores what becomes of them. A report never rejects: bookkeeping must not turn an
- * answered call into an error. Its promise settles after the first try; what failed is tried again in the background for one
- * lease. While a slot is taken and not written its lease is renewed, all slots of the process in one statement.
+ * Hands out the slots of this process and stores what becomes of them. A report never rejects: bookkeeping must not
+ * turn an answered call into an error. Its promise settles after the first try; what failed is tried again in the
+ * background for one lease. While a slot is taken and not written its lease is renewed, all slots of the process in one
+ * statement.
  */
 export function createSlotReporter({ store, timing, onLostReport }: SlotReporterOptions) {
   const held = new Set<string>();

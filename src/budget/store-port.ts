@@ -11,8 +11,8 @@ export interface TicketState {
 }
 
 /**
- * The shared memory of a budget, for one API key and one process. Every call may be repeated without harm, and every time
- * in it is the store's own clock at the moment of the call.
+ * The shared memory of a budget, for one API key and one process. Every call may be repeated without harm, and every
+ * time in it is the store's own clock at the moment of the call.
  */
 export interface BudgetStore {
   /** Enters new tickets at the end of the line, renews the leases of the others and grants what is due. */

@@ -31,8 +31,8 @@ export interface StepOptions {
 }
 
 /**
- * The budget's statements (migration 003). Each is one round trip on a connection of the pool, none waits for a slot, and
- * each may be repeated: an answer that was lost changes nothing.
+ * The budget's statements (migration 003). Each is one round trip on a connection of the pool, none waits for a slot,
+ * and each may be repeated: an answer that was lost changes nothing.
  */
 export function createBudgetStore({ pool, keyHash, owner }: BudgetScope & { pool: Queryable }) {
   /** The answer's headers are here, so the service counted the call before now. */
@@ -77,8 +77,8 @@ export function createBudgetStore({ pool, keyHash, owner }: BudgetScope & { pool
     },
 
     /**
-     * The call's headers are on the wire. A row that has gone (this process was stopped for longer than its lease) is put
-     * back: late as it is, the call counts.
+     * The call's headers are on the wire. A row that has gone (this process was stopped for longer than its lease) is
+     * put back: late as it is, the call counts.
      */
     async written(ticket: string, rateClass: RateClass, holdMs: number): Promise<void> {
       await pool.query(

@@ -1,6 +1,10 @@
-/** All durations of a budget, in milliseconds. They follow from the window, so that a short test window is quick in all. */
+/**
+ * All durations of a budget, in milliseconds. They follow from the window, so that a short test window is quick in all.
+ */
 export interface BudgetTiming {
-  /** How long a call that was answered counts: the service's window and a little for two clocks that never run alike. */
+  /**
+   * How long a call that was answered counts: the service's window and a little for two clocks that never run alike.
+   */
   windowMs: number;
   /** How long a call that was written counts when no answer comes: {@link windowMs} and the guard. */
   holdMs: number;
@@ -9,8 +13,8 @@ export interface BudgetTiming {
   /** How often leases of unwritten slots are renewed. */
   renewMs: number;
   /**
-   * The longest that a waiting caller sleeps before it looks again, renews its place and hears of it. When it last looked, a
-   * slot may have been taken and not answered yet, and will be free earlier than it seemed.
+   * The longest that a waiting caller sleeps before it looks again, renews its place and hears of it. When it last
+   * looked, a slot may have been taken and not answered yet, and will be free earlier than it seemed.
    */
   lookMs: number;
 }
@@ -18,7 +22,9 @@ export interface BudgetTiming {
 /** Clocks that are being corrected run up to 0.05 % fast or slow, and both sides read whole milliseconds. */
 const DRIFT = 0.001;
 
-/** The most time from the headers being written to the service counting the call, as a part of the window: 2 s of 60 s. */
+/**
+ * The most time from the headers being written to the service counting the call, as a part of the window: 2 s of 60 s.
+ */
 const GUARD_PART = 1 / 30;
 const GUARD_MIN_MS = 250;
 
@@ -29,8 +35,8 @@ const LEASE_MAX_MS = 15_000;
 const LOOK_PART = 1 / 12;
 
 /**
- * `guardMs` matters for slow answers alone: a call answered within it is free one window after its answer. Calls that take
- * longer than that to *reach* the service can meet a 429; a longer guard lowers what slow classes get through.
+ * `guardMs` matters for slow answers alone: a call answered within it is free one window after its answer. Calls that
+ * take longer than that to *reach* the service can meet a 429; a longer guard lowers what slow classes get through.
  */
 export function budgetTiming({ windowMs, guardMs }: { windowMs: number; guardMs?: number }): BudgetTiming {
   const guard = guardMs ?? Math.max(windowMs * GUARD_PART, GUARD_MIN_MS);

@@ -20,9 +20,9 @@ export interface PayloadCodecOptions {
 }
 
 /**
- * Encrypts every payload that goes to Temporal: inputs, results, memos, failures, summaries. AES-256-GCM under the first
- * key, whose id stands in the payload's metadata; payloads under the other keys are read. What was never encrypted (older
- * histories, callers without a codec) is read as it is.
+ * Encrypts every payload that goes to Temporal: inputs, results, memos, failures, summaries. AES-256-GCM under the
+ * first key, whose id stands in the payload's metadata; payloads under the other keys are read. What was never
+ * encrypted (older histories, callers without a codec) is read as it is.
  * @throws EncryptionError for keys that cannot be used
  */
 export function createPayloadCodec({ keys, onUnreadable }: PayloadCodecOptions): PayloadCodec {

@@ -99,8 +99,8 @@ export class ConfigError extends Error {
 }
 
 /**
- * Reads the configuration, or the named sections of it: a command that needs no API key is not refused for want of one. An empty value
- * counts as unset. Throws `ConfigError` with every problem of those sections.
+ * Reads the configuration, or the named sections of it: a command that needs no API key is not refused for want of one.
+ * An empty value counts as unset. Throws `ConfigError` with every problem of those sections.
  */
 export function loadConfig(env?: Environment): Config;
 export function loadConfig<S extends Section>(
@@ -199,7 +199,9 @@ function readExtraction(read: Reader) {
   return { extraction: { url, key, version: read.required('EBRC_EXTRACTION_VERSION') }, extractionMapping };
 }
 
-/** Of an object store the AWS SDK reads credentials, region and endpoint itself; here only what it has no variable for. */
+/**
+ * Of an object store the AWS SDK reads credentials, region and endpoint itself; here only what it has no variable for.
+ */
 function readDocuments(env: Environment, read: Reader): string | undefined {
   const documents = read.required('EBRC_DOCUMENTS');
   const endpoint = env['AWS_ENDPOINT_URL_S3']?.trim() || env['AWS_ENDPOINT_URL']?.trim();
@@ -244,7 +246,10 @@ function readTemporal(env: Environment, read: Reader) {
   }
 }
 
-/** Payloads are encrypted whenever a key is given, and always with a prod_ key: workflow inputs and results name exporters and amounts. */
+/**
+ * Payloads are encrypted whenever a key is given, and always with a prod_ key: workflow inputs and results name
+ * exporters and amounts.
+ */
 function readPayloadKeys(read: Reader): readonly EncryptionKey[] {
   if (read.isSet('EBRC_ENCRYPTION_KEY')) return read.optional('EBRC_ENCRYPTION_KEY') ?? [];
   if (modeOf(read) === 'live') read.report('EBRC_ENCRYPTION_KEY', hints.MISSING_LIVE_KEY);
@@ -252,8 +257,9 @@ function readPayloadKeys(read: Reader): readonly EncryptionKey[] {
 }
 
 /**
- * A live key needs a key of its own: losing the API key must not open the vault. A dev_ key may go without; the key is then derived from
- * the API key, so that command line and worker agree wherever they run and the vault is never in clear.
+ * A live key needs a key of its own: losing the API key must not open the vault. A dev_ key may go without; the key is
+ * then derived from the API key, so that command line and worker agree wherever they run and the vault is never in
+ * clear.
  */
 function readEncryption(read: Reader, warnings: string[]) {
   if (read.isSet('EBRC_ENCRYPTION_KEY')) {
@@ -312,8 +318,9 @@ export function databaseOfEnvironment(env: Environment = process.env): string | 
 }
 
 /**
- * The environment for a program that this one starts: its own without any variable of this project, of Temporal, of PostgreSQL or of
- * OpenTelemetry, then `variables`. The demo must not file with a key that happens to be set in the terminal it is tried in.
+ * The environment for a program that this one starts: its own without any variable of this project, of Temporal, of
+ * PostgreSQL or of OpenTelemetry, then `variables`. The demo must not file with a key that happens to be set in the
+ * terminal it is tried in.
  */
 export function environmentFor(
   variables: Record<string, string>,

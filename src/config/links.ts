@@ -2,8 +2,8 @@ import { isLoopback } from './values';
 import type { EncryptionKey } from '../keys/sub-keys';
 
 /**
- * What a `prod_` key asks of the links that its data travels over and of the keys that it is stored under. Each check answers
- * the sentence about what is wrong and what is allowed, or null. No secret is repeated.
+ * What a `prod_` key asks of the links that its data travels over and of the keys that it is stored under. Each check
+ * answers the sentence about what is wrong and what is allowed, or null. No secret is repeated.
  */
 
 type Environment = Readonly<Record<string, string | undefined>>;

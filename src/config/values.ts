@@ -7,8 +7,8 @@ import { modeOfKey, type Mode } from '../domain/names';
 import type { EncryptionKey } from '../keys/sub-keys';
 
 /**
- * How each kind of value is read. A message says what was wrong and what is allowed; the variable's name is put before it. A value that
- * may be secret, or hold a password, is never repeated.
+ * How each kind of value is read. A message says what was wrong and what is allowed; the variable's name is put before
+ * it. A value that may be secret, or hold a password, is never repeated.
  */
 
 /** In ms. */
@@ -154,8 +154,8 @@ export const origins = z.string().transform((text, context) => {
 });
 
 /**
- * Workflow tasks that a worker works on at once. Fewer cached workflows would drop a run in the middle of its task, and its local
- * activities with it.
+ * Workflow tasks that a worker works on at once. Fewer cached workflows would drop a run in the middle of its task, and
+ * its local activities with it.
  */
 export const CONCURRENT_WORKFLOW_TASKS = 20;
 

@@ -35,7 +35,10 @@ class WorkbookScan implements Scan {
   }
 }
 
-/** Passes a document through, and knows its length, its hash and whether it is whole when it has passed. Holds 64 KB at most. */
+/**
+ * Passes a document through, and knows its length, its hash and whether it is whole when it has passed. Holds 64 KB at
+ * most.
+ */
 export class ContentCheck extends Transform {
   bytes = 0;
   private readonly hash = createHash('sha256');

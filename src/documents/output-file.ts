@@ -8,12 +8,13 @@ const PERMISSION_BITS = 0o777;
 const PRIVATE = 0o600;
 
 /**
- * Writes a file that a person asked for, whole or not at all. It is readable by its owner alone; a file of ours that is there is
- * replaced in one step and keeps its permissions. The text goes to a name that nobody can guess beside it first, which a
- * failure takes away again. A symbolic link is replaced, never followed: in a shared folder somebody else may have put it there. Where the
- * path is a terminal or a pipe of ours it is written to directly.
+ * Writes a file that a person asked for, whole or not at all. It is readable by its owner alone; a file of ours that is
+ * there is replaced in one step and keeps its permissions. The text goes to a name that nobody can guess beside it
+ * first, which a failure takes away again. A symbolic link is replaced, never followed: in a shared folder somebody
+ * else may have put it there. Where the path is a terminal or a pipe of ours it is written to directly.
  *
- * @throws RangeError where the path is a device or a pipe of somebody else; errors of the file system, such as a folder that does not exist
+ * @throws RangeError where the path is a device or a pipe of somebody else; errors of the file system, such as a folder
+ * that does not exist
  */
 export async function writeOutputFile(path: string, content: Buffer | string): Promise<void> {
   const before = await statsOf(lstat, path);

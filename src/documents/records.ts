@@ -3,13 +3,13 @@ import { link, mkdir, open, readFile, readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 /**
- * Small objects that are written once and never changed, beside the documents: what the sends of a ledger are counted by.
- * A name is a path of plain segments, such as `sent/<ledger>/000000000042`; names sort as text.
+ * Small objects that are written once and never changed, beside the documents: what the sends of a ledger are counted
+ * by. A name is a path of plain segments, such as `sent/<ledger>/000000000042`; names sort as text.
  */
 export interface Records {
   /**
-   * Writes a record, whole and on the disk when it returns. @returns false when the name is taken, whatever it holds. Rejects
-   * with the system's error (away, full); then the name may be taken all the same, by a whole record.
+   * Writes a record, whole and on the disk when it returns. @returns false when the name is taken, whatever it holds.
+   * Rejects with the system's error (away, full); then the name may be taken all the same, by a whole record.
    */
   createRecord(name: string, content: Buffer): Promise<boolean>;
   /** The content of a record; null if there is none. */
@@ -108,7 +108,9 @@ async function writeExclusively(path: string, content: Buffer): Promise<void> {
   }
 }
 
-/** Gives a whole file its name, unless the name is taken; where the file system has no links, the name is taken first. */
+/**
+ * Gives a whole file its name, unless the name is taken; where the file system has no links, the name is taken first.
+ */
 async function claim(temporary: string, path: string, content: Buffer): Promise<boolean> {
   try {
     await link(temporary, path);

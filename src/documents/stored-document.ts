@@ -26,19 +26,26 @@ interface DocumentDescription {
   expectedBytes?: number;
 }
 
-/** Keeps certificates and workbooks, as files of a folder or objects of a bucket. Whatever is under a name is whole and checked. Records stand beside them. */
+/**
+ * Keeps certificates and workbooks, as files of a folder or objects of a bucket. Whatever is under a name is whole and
+ * checked. Records stand beside them.
+ */
 export interface DocumentStore extends Records {
   /**
    * Checks and stores a document, all or nothing. The same content again is fine; another content under a name that is
-   * taken is refused, unless what is there is damaged: then it is replaced. A certificate may come out differently each time it is fetched, so ask `find` before fetching.
-   * Rejects with {@link DocumentError}, with what the stream failed with, or with the system's error (disk full).
+   * taken is refused, unless what is there is damaged: then it is replaced. A certificate may come out differently each
+   * time it is fetched, so ask `find` before fetching. Rejects with {@link DocumentError}, with what the stream failed
+   * with, or with the system's error (disk full).
    */
   put(input: DocumentInput): Promise<StoredDocument>;
   /** What is stored whole for a certificate or workbook of this name; null if nothing is, or something damaged. */
   find(input: { name: string; kind: DocumentKind; mode?: Mode }): Promise<StoredDocument | null>;
   read(name: string): Promise<Buffer>;
   exists(name: string): Promise<boolean>;
-  /** Where a stored name is: an absolute path, or `s3://bucket/prefix/name`. Throws a RangeError for anything that is not one. */
+  /**
+   * Where a stored name is: an absolute path, or `s3://bucket/prefix/name`. Throws a RangeError for anything that is
+   * not one.
+   */
   pathOf(name: string): string;
   /** SHA-256 of what is stored now, hex. */
   sha256Of(name: string): Promise<string>;

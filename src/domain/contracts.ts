@@ -200,7 +200,9 @@ export interface FilingView {
   declaration: string | null;
   madeBy: string | null;
   madeAt: string | null;
-  /** The attempt of unknown outcome that `resolve` answers, or the one that was accepted last; null: nothing was sent. */
+  /**
+   * The attempt of unknown outcome that `resolve` answers, or the one that was accepted last; null: nothing was sent.
+   */
   attempt: string | null;
   corrects: string | null;
   correctedBy: string[];
@@ -254,7 +256,10 @@ export interface ResolveArgs {
   as: 'filed' | 'not-filed';
   /** The attempt that is answered for, as the filing shows it in `attempt`; refused for any other. */
   attemptId?: string;
-  /** `not-filed` although the service cannot be looked at: by somebody else than who said it first, after the settle window. */
+  /**
+   * `not-filed` although the service cannot be looked at: by somebody else than who said it first, after the settle
+   * window.
+   */
   unseen?: boolean;
   requestId?: string;
   note: string;

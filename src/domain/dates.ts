@@ -1,6 +1,6 @@
 /**
- * Calendar dates of a filing. A filing date is a day in Asia/Kolkata, written DDMMYYYY (spec: "Conventions"), and never an
- * instant: nothing here reads the machine's time zone, so the same text gives the same day on every machine. All
+ * Calendar dates of a filing. A filing date is a day in Asia/Kolkata, written DDMMYYYY (spec: "Conventions"), and never
+ * an instant: nothing here reads the machine's time zone, so the same text gives the same day on every machine. All
  * arithmetic runs on UTC midnights, which stand for days and have no daylight saving.
  */
 
@@ -76,9 +76,10 @@ export function filingDateFromIso(iso: string): FilingDate {
 }
 
 /**
- * Reads a date the way the service may write it in a saved record: any form of {@link parseFilingDate}, another one that
- * names one day only (12.05.2026, 12-May-2026, 20260512), or an ISO timestamp. A timestamp with an offset is the day it is in Asia/Kolkata (Indian midnight and UTC midnight both give the
- * day that was meant); one without an offset is the day that it shows. Anything else gives null, never an exception.
+ * Reads a date the way the service may write it in a saved record: any form of {@link parseFilingDate}, another one
+ * that names one day only (12.05.2026, 12-May-2026, 20260512), or an ISO timestamp. A timestamp with an offset is the
+ * day it is in Asia/Kolkata (Indian midnight and UTC midnight both give the day that was meant); one without an offset
+ * is the day that it shows. Anything else gives null, never an exception.
  */
 export function filingDateFromAnything(value: unknown): FilingDate | null {
   if (typeof value !== 'string') return null;
@@ -116,7 +117,9 @@ export function isoFromFilingDate(date: FilingDate): string {
   return new Date(utcMidnight(date)).toISOString().slice(0, 10);
 }
 
-/** Negative when `a` is the earlier day, positive when the later, 0 when the same. @throws RangeError for a non-date. */
+/**
+ * Negative when `a` is the earlier day, positive when the later, 0 when the same. @throws RangeError for a non-date.
+ */
 export function compareFilingDates(a: FilingDate, b: FilingDate): number {
   return Math.sign(utcMidnight(a) - utcMidnight(b));
 }
@@ -127,8 +130,8 @@ export function addDays(date: FilingDate, days: number): FilingDate {
 }
 
 /**
- * The same day of the month `months` calendar months later (or earlier, when negative); where that month is shorter, its
- * last day: 30 November plus three months is 28 or 29 February.
+ * The same day of the month `months` calendar months later (or earlier, when negative); where that month is shorter,
+ * its last day: 30 November plus three months is 28 or 29 February.
  */
 export function addMonths(date: FilingDate, months: number): FilingDate {
   const start = new Date(utcMidnight(date));

@@ -1,18 +1,22 @@
 /**
- * Every identity of the project is made here: of texts, exporters, IRMs and mappings. Rules, fingerprints, holds, locks, status
- * matching, settling and reconciliation compare by these and by nothing else; what is sent keeps the spelling that was given.
+ * Every identity of the project is made here: of texts, exporters, IRMs and mappings. Rules, fingerprints, holds,
+ * locks, status matching, settling and reconciliation compare by these and by nothing else; what is sent keeps the
+ * spelling that was given.
  */
 import { filingDateFromAnything } from './dates';
 import type { Mapping } from './filing/mapping';
 import { canonicalAmount, isAmount } from './money';
 
-/** Blanks, control and format characters, and what is drawn as nothing (zero-width characters, fillers, half a surrogate). */
+/**
+ * Blanks, control and format characters, and what is drawn as nothing (zero-width characters, fillers, half a
+ * surrogate).
+ */
 const UNSEEN = /[\p{White_Space}\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu;
 
 /**
- * A text as it is compared: Unicode NFKC (full-width forms become plain ones), without blanks, control and format characters,
- * upper-cased; leading zeros are dropped only in a text that is digits throughout, because spreadsheets drop those. Two texts
- * that differ in nothing else are taken for one: refusing to file is the safe mistake.
+ * A text as it is compared: Unicode NFKC (full-width forms become plain ones), without blanks, control and format
+ * characters, upper-cased; leading zeros are dropped only in a text that is digits throughout, because spreadsheets
+ * drop those. Two texts that differ in nothing else are taken for one: refusing to file is the safe mistake.
  */
 export function comparableText(text: string): string {
   const plain = seen(seen(text.normalize('NFKC')).toUpperCase().normalize('NFKC'));
@@ -37,8 +41,8 @@ export function sameId(a: string, b: string): boolean {
 }
 
 /**
- * An IEC as the service stores it: exactly ten letters and digits, upper-cased (spec: "Platform customer"). Null for anything
- * else, such as a placeholder in an IRM's `iecCode`: no party is made of it.
+ * An IEC as the service stores it: exactly ten letters and digits, upper-cased (spec: "Platform customer"). Null for
+ * anything else, such as a placeholder in an IRM's `iecCode`: no party is made of it.
  */
 export function readIec(text: string | null | undefined): string | null {
   const iec = text?.trim().toUpperCase() ?? '';
@@ -56,8 +60,9 @@ export function agreedIec(texts: readonly (string | null)[]): string | null {
 export type IrmNames = Pick<Mapping, 'irmNumber' | 'irmAdCode'>;
 
 /**
- * An IRM: its number and AD code, with a blank between them that neither can hold. Its IFSC is no part of it (spec: "The same
- * number can recur under a different AD code or date"), and its date is not, because it has two, and either may be given.
+ * An IRM: its number and AD code, with a blank between them that neither can hold. Its IFSC is no part of it (spec:
+ * "The same number can recur under a different AD code or date"), and its date is not, because it has two, and either
+ * may be given.
  */
 export function irmIdentity({ irmNumber, irmAdCode }: IrmNames): string {
   return `${comparableText(irmNumber)} ${comparableText(irmAdCode)}`;
@@ -69,8 +74,8 @@ export function comparableDate(date: string): string {
 }
 
 /**
- * What a certificate of fetch-details is matched to a row by: document, its date, amount and currency (an entry names no IRM).
- * Null where not all of them are told.
+ * What a certificate of fetch-details is matched to a row by: document, its date, amount and currency (an entry names
+ * no IRM). Null where not all of them are told.
  */
 export function certificateIdentity({
   document,
@@ -92,8 +97,8 @@ export function certificateIdentity({
 export type MappingNames = IrmNames & Pick<Mapping, 'sbCumInvoiceNumber' | 'sbCumInvoiceDate' | 'mappedIRMAmountFCC'>;
 
 /**
- * A mapping of one party: IRM, document (number and date) and mapped amount, as text. The ledger puts the party before its hash
- * and keeps that fingerprint unique among live rows.
+ * A mapping of one party: IRM, document (number and date) and mapped amount, as text. The ledger puts the party before
+ * its hash and keeps that fingerprint unique among live rows.
  */
 export function mappingIdentity(mapping: MappingNames): string {
   return JSON.stringify([

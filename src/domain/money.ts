@@ -1,7 +1,7 @@
 /**
- * Money. Amounts are decimal numbers in the currency beside them and are added, subtracted and compared with decimal.js;
- * as binary floats ten rows of 0.1 do not make 1, and a balance check would be wrong by a paisa.
- * Results are plain decimal text (`1234.5`, never `1e3`): exact, safe in JSON and in PostgreSQL's numeric.
+ * Money. Amounts are decimal numbers in the currency beside them and are added, subtracted and compared with
+ * decimal.js; as binary floats ten rows of 0.1 do not make 1, and a balance check would be wrong by a paisa. Results
+ * are plain decimal text (`1234.5`, never `1e3`): exact, safe in JSON and in PostgreSQL's numeric.
  */
 import { Decimal } from 'decimal.js';
 

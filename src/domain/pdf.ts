@@ -11,8 +11,9 @@ const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 const BLANKS: readonly number[] = [0x00, 0x09, 0x0a, 0x0c, 0x0d, 0x20];
 
 /**
- * Whether what passes is a whole PDF. Something may stand in front of it (a line end, a byte order mark) and anything behind
- * its end marker, however much; where an object begins behind the last end marker, the rest is missing. Holds 1 KB at most.
+ * Whether what passes is a whole PDF. Something may stand in front of it (a line end, a byte order mark) and anything
+ * behind its end marker, however much; where an object begins behind the last end marker, the rest is missing. Holds 1
+ * KB at most.
  */
 export class PdfScan {
   private head = Buffer.alloc(0);

@@ -43,7 +43,9 @@ function bytesOf(character: string): number {
   return code < 0x10000 ? 3 : 4;
 }
 
-/** For a terminal or a cell: one line, nothing that steers a terminal, and shown in the order in which it is written. */
+/**
+ * For a terminal or a cell: one line, nothing that steers a terminal, and shown in the order in which it is written.
+ */
 export function printable(text: string): string {
   return cleanText(text).replace(BIDI, '').replace(INVISIBLE, '');
 }
@@ -75,7 +77,10 @@ export function summaryText(text: string): string {
   return cutText(markdownText(text), SUMMARY_BYTES);
 }
 
-/** A JSON document that steers no terminal: what JSON itself does not escape is escaped too, so that its value is the same. */
+/**
+ * A JSON document that steers no terminal: what JSON itself does not escape is escaped too, so that its value is the
+ * same.
+ */
 export function printableJson(document: unknown): string {
   return JSON.stringify(document, null, 2).replace(
     /[\u007f-\u009f\u00ad\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufff9-\ufffb]/gu,

@@ -3,8 +3,8 @@ export class EncryptionError extends Error {
   override readonly name: string = 'EncryptionError';
 
   /**
-   * @param code `keys_invalid`: no usable keys; `key_missing`: encrypted under a key that is not there; `unreadable`: another key of that id,
-   * or changed. Stores add their own.
+   * @param code `keys_invalid`: no usable keys; `key_missing`: encrypted under a key that is not there; `unreadable`:
+   * another key of that id, or changed. Stores add their own.
    */
   constructor(
     readonly code: string,

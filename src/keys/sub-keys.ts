@@ -10,8 +10,9 @@ export interface EncryptionKey {
 }
 
 /**
- * What the keys of EBRC_ENCRYPTION_KEY are used for, each with a key of its own: who holds the one for payloads (a codec server) opens no
- * password with it. A text here is part of the key: changed, nothing that was encrypted opens any more.
+ * What the keys of EBRC_ENCRYPTION_KEY are used for, each with a key of its own: who holds the one for payloads (a
+ * codec server) opens no password with it. A text here is part of the key: changed, nothing that was encrypted opens
+ * any more.
  */
 const PURPOSES = {
   vault: 'ebrc/1/vault',

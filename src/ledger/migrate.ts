@@ -17,9 +17,10 @@ export interface MigrateOptions {
 }
 
 /**
- * Brings the ledger's schema up to date and answers the names of the migrations that it applied, in order. Forward only, all
- * or nothing. Workers that start at once wait for each other (node-pg-migrate's own lock would make all but one fail), so it
- * is safe to call at every start. Throws when a migration fails, or when the lock is not free within five minutes.
+ * Brings the ledger's schema up to date and answers the names of the migrations that it applied, in order. Forward
+ * only, all or nothing. Workers that start at once wait for each other (node-pg-migrate's own lock would make all but
+ * one fail), so it is safe to call at every start. Throws when a migration fails, or when the lock is not free within
+ * five minutes.
  */
 export async function migrate(target: pg.Pool | string, options: MigrateOptions = {}): Promise<string[]> {
   const url = typeof target === 'string' ? target : target.options.connectionString;
@@ -95,7 +96,9 @@ async function grantRights(client: Queryable): Promise<void> {
   if (rows[0]?.there) await client.query('SELECT grant_ledger_rights()');
 }
 
-/** The library prints every statement, and complains that `001` is no timestamp; what went wrong is in the error anyway. */
+/**
+ * The library prints every statement, and complains that `001` is no timestamp; what went wrong is in the error anyway.
+ */
 function quietLogger() {
   const silent = () => undefined;
   return { debug: silent, info: silent, warn: silent, error: silent };

@@ -20,7 +20,8 @@ export interface PoolTimeouts {
 }
 
 /**
- * A step on the ledger has 30 s in all. The server speaks first, so that its reason is known; `queryMs` ends what it cannot end.
+ * A step on the ledger has 30 s in all. The server speaks first, so that its reason is known; `queryMs` ends what it
+ * cannot end.
  */
 export const POOL_TIMEOUTS: PoolTimeouts = {
   connectMs: 10_000,
@@ -47,10 +48,10 @@ export interface PoolOptions {
 }
 
 /**
- * A pool whose values read as this project means them: `date` stays the text `YYYY-MM-DD` (a filing date passes through no
- * time zone; the driver's default would make a local midnight of it), `numeric` stays text (money is never a binary float),
- * `bigint` stays text too, `timestamptz` becomes a `Date`. Every statement and every wait is bounded, and every trouble that
- * passes rejects with {@link LedgerUnavailableError}.
+ * A pool whose values read as this project means them: `date` stays the text `YYYY-MM-DD` (a filing date passes through
+ * no time zone; the driver's default would make a local midnight of it), `numeric` stays text (money is never a binary
+ * float), `bigint` stays text too, `timestamptz` becomes a `Date`. Every statement and every wait is bounded, and every
+ * trouble that passes rejects with {@link LedgerUnavailableError}.
  */
 export function createPool({ url, applicationName = 'ebrc', max = 10, onIdleError, ...options }: PoolOptions): pg.Pool {
   const timeouts = { ...POOL_TIMEOUTS, ...options.timeouts };
@@ -122,7 +123,9 @@ class LedgerPool extends pg.Pool {
     });
   }
 
-  /** After a failover the connections that are left all lead to the old server: they are replaced, not tried one by one. */
+  /**
+   * After a failover the connections that are left all lead to the old server: they are replaced, not tried one by one.
+   */
   private async freshClient(checkOut: () => Promise<pg.PoolClient>): Promise<pg.PoolClient> {
     const left = timeLeft();
     if (left !== undefined && performance.now() < this.awayUntil) {
@@ -173,7 +176,9 @@ async function within(ms: number | undefined, connecting: Promise<pg.PoolClient>
   return Promise.race([connecting, late]).finally(() => clearTimeout(timer));
 }
 
-/** After a connection that could not be made, steps that could only wait for the next one are not tried for this long. */
+/**
+ * After a connection that could not be made, steps that could only wait for the next one are not tried for this long.
+ */
 const AWAY_MS = 5_000;
 
 /** SQLSTATE `read_only_sql_transaction`. */
@@ -187,8 +192,8 @@ function brokenBy(error: unknown): Error | undefined {
 }
 
 /**
- * Runs `work` in one transaction: committed when it returns, rolled back when it throws (the error comes through as it was).
- * A connection that is lost or leads to the wrong server is thrown away, and so is one whose rollback fails.
+ * Runs `work` in one transaction: committed when it returns, rolled back when it throws (the error comes through as it
+ * was). A connection that is lost or leads to the wrong server is thrown away, and so is one whose rollback fails.
  */
 export async function withTransaction<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect();

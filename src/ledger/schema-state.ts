@@ -14,7 +14,10 @@ export interface SchemaState {
   unknown: string[];
 }
 
-/** Which migrations the ledger has, without the library that applies them: the command line loads this for every command. */
+/**
+ * Which migrations the ledger has, without the library that applies them: the command line loads this for every
+ * command.
+ */
 export async function readSchemaState(db: Queryable): Promise<SchemaState> {
   const known = (await readdir(MIGRATIONS)).filter((name) => name.endsWith('.sql')).map((name) => name.slice(0, -4));
   const { rows: tables } = await db.query<{ there: boolean }>(

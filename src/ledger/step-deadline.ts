@@ -2,19 +2,24 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { LedgerUnavailableError } from './unavailable';
 
 /**
- * The bounds of a step that must end within seconds, in milliseconds. Nothing starts after `totalMs`, and what has started then ends
- * within `statementMs`: the transaction is over before anybody makes the step again.
+ * The bounds of a step that must end within seconds, in milliseconds. Nothing starts after `totalMs`, and what has
+ * started then ends within `statementMs`: the transaction is over before anybody makes the step again.
  */
 export const STEP_DEADLINE = { totalMs: 3_000, statementMs: 1_500, lockMs: 1_000 };
 
 const current = new AsyncLocalStorage<{ endsAt: number }>();
 
-/** Runs a step whose statements, connections and commits are refused once its time is over, as if PostgreSQL were away. */
+/**
+ * Runs a step whose statements, connections and commits are refused once its time is over, as if PostgreSQL were away.
+ */
 export function withStepDeadline<T>(step: () => Promise<T>): Promise<T> {
   return current.run({ endsAt: performance.now() + STEP_DEADLINE.totalMs }, step);
 }
 
-/** Milliseconds that are left of the step; undefined where it has no deadline. @throws LedgerUnavailableError when it is over */
+/**
+ * Milliseconds that are left of the step; undefined where it has no deadline. @throws LedgerUnavailableError when it is
+ * over
+ */
 export function timeLeft(): number | undefined {
   const step = current.getStore();
   if (!step) return undefined;

@@ -1,8 +1,9 @@
 import pg from 'pg';
 
 /**
- * PostgreSQL cannot do this work right now, and the same work may succeed later: a statement is not to blame. Thrown by everything that
- * goes through the ledger's pool. What must happen waits it out without end; what only helps is given up.
+ * PostgreSQL cannot do this work right now, and the same work may succeed later: a statement is not to blame. Thrown by
+ * everything that goes through the ledger's pool. What must happen waits it out without end; what only helps is given
+ * up.
  */
 export class LedgerUnavailableError extends Error {
   override readonly name = 'LedgerUnavailableError';
@@ -25,8 +26,8 @@ interface Passing {
 }
 
 /**
- * Every class of PostgreSQL's errors that says "not now" instead of "not like this". What is not in the table is a defect, or a rule of
- * the ledger that was broken: integrity violations (23), data (22), syntax and rights (42).
+ * Every class of PostgreSQL's errors that says "not now" instead of "not like this". What is not in the table is a
+ * defect, or a rule of the ledger that was broken: integrity violations (23), data (22), syntax and rights (42).
  */
 export const PASSING_SQLSTATES: readonly Passing[] = [
   // Connection exceptions.

@@ -1,10 +1,13 @@
-/** A report as data: groups of figures with their definition, a trend, charts and tables. Both writers render nothing else. */
+/**
+ * A report as data: groups of figures with their definition, a trend, charts and tables. Both writers render nothing
+ * else.
+ */
 
 export type Mode = 'test' | 'live';
 
 /**
- * How a value is to be read: `money` is exact decimal text in a currency, `day` YYYY-MM-DD, `instant` a Date, `share` 0 to 1,
- * `hours` and `days` decimal numbers.
+ * How a value is to be read: `money` is exact decimal text in a currency, `day` YYYY-MM-DD, `instant` a Date, `share` 0
+ * to 1, `hours` and `days` decimal numbers.
  */
 export type ValueKind = 'text' | 'count' | 'money' | 'day' | 'instant' | 'hours' | 'days' | 'share';
 

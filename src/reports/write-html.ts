@@ -10,8 +10,8 @@ import type { Chart, Figure, Group, Linked, Report, Table, Value, ValueKind } fr
 const POLICY = `default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-${createHash('sha256').update(SORT_SCRIPT).digest('base64')}'`;
 
 /**
- * The report as one page that needs nothing else: styles, charts and the few lines that sort tables stand in it. What others wrote
- * (names, references, errors) is escaped.
+ * The report as one page that needs nothing else: styles, charts and the few lines that sort tables stand in it. What
+ * others wrote (names, references, errors) is escaped.
  */
 export function writeReportHtml(report: Report, { grouping }: { grouping: Grouping }): string {
   const made = formatValue(report.madeAt, 'instant', grouping);

@@ -20,8 +20,9 @@ const LONGEST = 2_000;
 const WIDEST = 60;
 
 /**
- * The report as a workbook: an overview with every figure, and a sheet for each group with its figures, its trend and its tables.
- * Numbers are numbers, dates are dates (instants by the clock of Asia/Kolkata), and every table has its filters.
+ * The report as a workbook: an overview with every figure, and a sheet for each group with its figures, its trend and
+ * its tables. Numbers are numbers, dates are dates (instants by the clock of Asia/Kolkata), and every table has its
+ * filters.
  * @returns the bytes of an .xlsx
  */
 export async function writeReportWorkbook(report: Report, { grouping }: { grouping: Grouping }): Promise<Buffer> {

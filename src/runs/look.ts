@@ -24,8 +24,8 @@ export interface Look {
 }
 
 /**
- * What was, or may have been, sent is followed by a new run; a filing of which nothing was sent waits for somebody, because somebody may
- * have stopped it on purpose. Several may look at once.
+ * What was, or may have been, sent is followed by a new run; a filing of which nothing was sent waits for somebody,
+ * because somebody may have stopped it on purpose. Several may look at once.
  * @throws when Temporal cannot be asked: then nothing is concluded
  */
 export async function lookAtRun(deps: LookDependencies, filing: OpenFilingRun): Promise<Look> {

@@ -18,8 +18,9 @@ export interface Swept {
 const PAGE = 100;
 
 /**
- * Looks at the run of every filing that has not ended. What was, or may have been, sent is followed by a new run; a filing of which
- * nothing was sent waits for somebody, because somebody may have stopped it on purpose. Several workers may sweep at once.
+ * Looks at the run of every filing that has not ended. What was, or may have been, sent is followed by a new run; a
+ * filing of which nothing was sent waits for somebody, because somebody may have stopped it on purpose. Several workers
+ * may sweep at once.
  * @throws when Temporal cannot be asked: then nothing is concluded of any run
  */
 export async function sweepFilings(deps: SweepDependencies, signal?: AbortSignal): Promise<Swept> {

@@ -26,7 +26,9 @@ export interface SandboxOptions {
   rateLimits?: boolean;
   /** Length of the sliding rate window in real time. Default 60 s. */
   rateWindowMs?: number;
-  /** Milliseconds since 1970 that all dates and delays follow; rate limits keep real time. Default the machine's clock. */
+  /**
+   * Milliseconds since 1970 that all dates and delays follow; rate limits keep real time. Default the machine's clock.
+   */
   clock?: () => number | Promise<number>;
   /** World and faults, as an object or the path of a JSON file. Parts that it leaves out are the default world's. */
   seed?: Seed | string;

@@ -18,7 +18,8 @@ export interface OpenOptions {
 }
 
 /**
- * A pool on the ledger; one that has no tables yet gets them, so that the command line works before the first worker ran.
+ * A pool on the ledger; one that has no tables yet gets them, so that the command line works before the first worker
+ * ran.
  * @throws UnreachableError that names the address, without user and password
  */
 export async function openLedger(databaseUrl: string, { waitMs, onWait }: OpenOptions): Promise<pg.Pool> {

@@ -28,10 +28,10 @@ const STYLES_TYPE = 'application/vnd.openxmlformats-officedocument.spreadsheetml
 const SHEET_TYPE = 'application/vnd.openxmlformats-officedocument.spreadsheetml.worksheet+xml';
 
 /**
- * Hands the caller's own workbook back with the findings in it: failing cells are filled and carry a note, a Status and an
- * Errors column stand behind the last column, a summary sheet counts. Only the parts of the file that hold these are
- * written anew, and in them only what changes; everything else stays byte for byte. Marks of an earlier run are replaced.
- * The result can be corrected and read again like any workbook.
+ * Hands the caller's own workbook back with the findings in it: failing cells are filled and carry a note, a Status and
+ * an Errors column stand behind the last column, a summary sheet counts. Only the parts of the file that hold these are
+ * written anew, and in them only what changes; everything else stays byte for byte. Marks of an earlier run are
+ * replaced. The result can be corrected and read again like any workbook.
  *
  * @returns the bytes of the annotated workbook
  * @throws WorkbookRefused for a file that is not read at all (its sentence says what to do)
@@ -96,8 +96,8 @@ async function earlierSummary(
 }
 
 /**
- * Puts the summary in the place of an earlier one, or behind the other sheets: the first sheet stays the one that is read,
- * and names that count sheets keep their meaning.
+ * Puts the summary in the place of an earlier one, or behind the other sheets: the first sheet stays the one that is
+ * read, and names that count sheets keep their meaning.
  */
 async function placeSummary(
   editor: PackageEditor,

@@ -19,8 +19,8 @@ export interface CheckedWorkbook {
 }
 
 /**
- * Reads a workbook and checks it with the rule table that JSON messages are checked with. Nothing is looked up; balances
- * are preflight's.
+ * Reads a workbook and checks it with the rule table that JSON messages are checked with. Nothing is looked up;
+ * balances are preflight's.
  *
  * @param file a path, or the bytes of the file
  * @throws errors of the file system only

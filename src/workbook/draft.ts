@@ -48,9 +48,9 @@ export interface DraftWorkbook {
 }
 
 /**
- * Drafted rows in the form of the upload template: each cell's source in its note, gaps and guesses in colours that the legend
- * explains, other IRMs in a list where more than one fits. Choosing another one from the list changes the cells of the IRM
- * with it. It can be edited and filed as it is.
+ * Drafted rows in the form of the upload template: each cell's source in its note, gaps and guesses in colours that the
+ * legend explains, other IRMs in a list where more than one fits. Choosing another one from the list changes the cells
+ * of the IRM with it. It can be edited and filed as it is.
  *
  * @returns the bytes of the workbook
  */
@@ -98,7 +98,9 @@ function cellValue(field: MappingField, value: string | number | null): CellValu
   return typeof value === 'string' && isDate(field) ? new Date(`${isoFromFilingDate(value)}T00:00:00Z`) : value;
 }
 
-/** The IRMs of rows that have a choice, one a number: the list looks them up by it. @returns the last row of each number */
+/**
+ * The IRMs of rows that have a choice, one a number: the list looks them up by it. @returns the last row of each number
+ */
 function writeIrms(workbook: Workbook, rows: readonly DraftRow[]): { known: ReadonlySet<string>; last: number } {
   const offered = new Map<string, OpenIrm>();
   const doubled = new Set<string>();

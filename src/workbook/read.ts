@@ -49,9 +49,9 @@ export interface ReadOptions {
 }
 
 /**
- * Reads the first worksheet of a bulk workbook (spec: "POST /genebrc/bulk-upload", validation rules): headers by name in
- * row 1, blank rows skipped, each failing cell once. A file that cannot be read, or should not be, is one finding without a
- * row. Bounded in memory and time for any input.
+ * Reads the first worksheet of a bulk workbook (spec: "POST /genebrc/bulk-upload", validation rules): headers by name
+ * in row 1, blank rows skipped, each failing cell once. A file that cannot be read, or should not be, is one finding
+ * without a row. Bounded in memory and time for any input.
  *
  * @param source a path, or the bytes of the file
  * @throws errors of the file system only, such as a path that does not exist

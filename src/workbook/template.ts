@@ -29,9 +29,9 @@ const HEADER_FILLS = { mandatory: 'FFDDEBF7', conditional: 'FFFFF2CC', optional:
 const LAST_ROW = ROWS_PER_UPLOAD + 1;
 
 /**
- * Makes the service's template (spec: "GET /irm/bulk-template") pleasant to fill in: drop-downs for Y/N and upload type,
- * date, number and text formats, a frozen header, help on every header. The values of its first worksheet stay as they
- * came, so that it can be uploaded back; nothing else of it is taken over.
+ * Makes the service's template (spec: "GET /irm/bulk-template") pleasant to fill in: drop-downs for Y/N and upload
+ * type, date, number and text formats, a frozen header, help on every header. The values of its first worksheet stay as
+ * they came, so that it can be uploaded back; nothing else of it is taken over.
  *
  * @returns the bytes of the workbook
  * @throws WorkbookRefused when the source is no workbook
@@ -108,7 +108,10 @@ export async function buildTemplate(irms: readonly HeldIrm[]): Promise<Buffer> {
   return finishBulkSheet(workbook, sheet);
 }
 
-/** Formats, drop-downs, help on the headers and a frozen header row for a sheet of bulk columns. @returns the bytes of the workbook */
+/**
+ * Formats, drop-downs, help on the headers and a frozen header row for a sheet of bulk columns. @returns the bytes of
+ * the workbook
+ */
 export async function finishBulkSheet(workbook: Workbook, sheet: Worksheet): Promise<Buffer> {
   const texts: string[] = [];
   sheet.getRow(1).eachCell((cell, index) => {

@@ -13,8 +13,8 @@ export interface TextRow {
 }
 
 /**
- * The first worksheet of any workbook as texts, for lists that are no bulk workbooks; rows that show nothing are left out.
- * Bounded like every workbook that is read.
+ * The first worksheet of any workbook as texts, for lists that are no bulk workbooks; rows that show nothing are left
+ * out. Bounded like every workbook that is read.
  * @throws WorkbookRefused with what to do
  */
 export async function readTexts(

@@ -5,7 +5,10 @@ import type { Job, JobResult } from './thread';
 import type { Workbooks } from './workbooks';
 
 export interface WorkbookThreads {
-  /** A job that takes longer is ended with its thread; default a minute, where the largest honest workbook takes seconds. */
+  /**
+   * A job that takes longer is ended with its thread; default a minute, where the largest honest workbook takes
+   * seconds.
+   */
   timeoutMs?: number;
   /** Heap of a thread in MB; bytes of files come on top, within the limits of what is read. */
   memoryMb?: number;
@@ -19,8 +22,8 @@ const THREADS = 1;
 const IDLE_MS = 30_000;
 
 /**
- * Workbooks in a thread of their own, with a bound on time and memory: whatever a file holds, it can neither hold up nor
- * end the worker. The thread sees nothing of the environment.
+ * Workbooks in a thread of their own, with a bound on time and memory: whatever a file holds, it can neither hold up
+ * nor end the worker. The thread sees nothing of the environment.
  */
 export function createWorkbookThreads({
   timeoutMs = 60_000,

@@ -8,17 +8,21 @@ import type { ExtraValues, MappingRow } from '../domain/filing/mapping';
 import { UNWRITABLE } from '../domain/rules/words';
 import { ROWS_PER_UPLOAD } from './ooxml/limits';
 
-/** The sheet name of the service's template (spec: "Bulk Excel row columns"); it reads the first sheet whatever its name. */
+/**
+ * The sheet name of the service's template (spec: "Bulk Excel row columns"); it reads the first sheet whatever its
+ * name.
+ */
 export const BULK_SHEET = 'the service Bulk Upload';
 
 const TEXT: Partial<Style> = { numFmt: '@' };
 const DATE: Partial<Style> = { numFmt: 'dd/mm/yyyy' };
 
 /**
- * The workbook that is uploaded for one submission: the columns of the template under its labels and in its order, dates as
- * DDMMYYYY text, amounts as number cells, every other value as a text cell, optional columns as their cells were. Text is
- * filed exactly as it is, also where it begins like a formula: a text cell never runs, and changing it would file something
- * else than was checked. Is Third Party Export is N where the row does not say, as in the service's own template.
+ * The workbook that is uploaded for one submission: the columns of the template under its labels and in its order,
+ * dates as DDMMYYYY text, amounts as number cells, every other value as a text cell, optional columns as their cells
+ * were. Text is filed exactly as it is, also where it begins like a formula: a text cell never runs, and changing it
+ * would file something else than was checked. Is Third Party Export is N where the row does not say, as in the
+ * service's own template.
  *
  * @param rows at most 999; their order is the order of the file
  * @param template the service's; left out: our own reading of it
@@ -68,7 +72,10 @@ function cellOf({ mapping }: MappingRow, label: string, extra: ReadonlyMap<strin
   return typeof value === 'object' ? new Date(`${isoFromFilingDate(value.date)}T00:00:00Z`) : value;
 }
 
-/** Text as the format stores it: what looks like one of its escapes (`_x0041_`) is escaped, or it would change when read. */
+/**
+ * Text as the format stores it: what looks like one of its escapes (`_x0041_`) is escaped, or it would change when
+ * read.
+ */
 function storable(text: string, label: string, row: number): string {
   // XML cannot hold these (a lone half of a surrogate pair neither), and exceljs would drop them silently.
   if (UNWRITABLE.test(text)) {

@@ -9,8 +9,8 @@ export interface BackgroundJob {
   name: string;
   everyMs: number;
   /**
-   * One run. Every worker process runs it: where two at once would do harm, the job takes a lock of its own. `signal` is
-   * aborted when the worker stops; a run that ignores it is left behind after {@link STOP_WITHIN_MS}.
+   * One run. Every worker process runs it: where two at once would do harm, the job takes a lock of its own. `signal`
+   * is aborted when the worker stops; a run that ignores it is left behind after {@link STOP_WITHIN_MS}.
    */
   run: (signal: AbortSignal) => Promise<void>;
 }
@@ -30,8 +30,8 @@ export interface JobOutcome {
 export const STOP_WITHIN_MS = 5_000;
 
 /**
- * Runs each job now and every `everyMs` after its last run ended, never twice at a time in this process. A run that fails is
- * logged and comes again at its next time.
+ * Runs each job now and every `everyMs` after its last run ended, never twice at a time in this process. A run that
+ * fails is logged and comes again at its next time.
  */
 export function startBackgroundJobs(
   jobs: readonly BackgroundJob[],

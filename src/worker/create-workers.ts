@@ -31,8 +31,8 @@ export interface WorkersOptions {
 }
 
 /**
- * One worker for workflows and local work, and one for each rate class, whose next task is taken from the server only when
- * the last one holds its slot; one more for extraction, where it is configured.
+ * One worker for workflows and local work, and one for each rate class, whose next task is taken from the server only
+ * when the last one holds its slot; one more for extraction, where it is configured.
  */
 export async function createWorkers(options: WorkersOptions): Promise<Worker[]> {
   const {
@@ -89,7 +89,10 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
   return Promise.all([main, ...classes, ...(extraction ?? [])]);
 }
 
-/** On all queues alike: the activities of a version's workflows go to its workers (docs/decisions/0013-worker-versions.md). */
+/**
+ * On all queues alike: the activities of a version's workflows go to its workers
+ * (docs/decisions/0013-worker-versions.md).
+ */
 function versionOf(deployment: WorkersOptions['deployment']): Pick<WorkerOptions, 'workerDeploymentOptions'> {
   if (deployment?.buildId === undefined) return {};
   return {

@@ -5,8 +5,8 @@ import { createMetrics, metricsOptions, type Metrics } from './metrics/metrics';
 import { temporalLogger } from './temporal-logger';
 
 /**
- * Makes Temporal's runtime of this process: its log lines come through `logger`, and its metrics and ours are served where
- * EBRC_METRICS says. Before anything else of the SDK, which would make one of its own.
+ * Makes Temporal's runtime of this process: its log lines come through `logger`, and its metrics and ours are served
+ * where EBRC_METRICS says. Before anything else of the SDK, which would make one of its own.
  * @throws Error when the address of EBRC_METRICS cannot be listened on
  */
 export function installRuntime({ observability, mode }: Config, logger: Logger): Metrics {

@@ -45,8 +45,8 @@ export function once<T>(work: () => Promise<T>): () => Promise<T> {
 }
 
 /**
- * Runs all workers until they have ended. When one ends, by itself or by a fatal error, `stop` is called and the others finish what they
- * have under way: a worker process with some of its queues served is worse than one that is restarted.
+ * Runs all workers until they have ended. When one ends, by itself or by a fatal error, `stop` is called and the others
+ * finish what they have under way: a worker process with some of its queues served is worse than one that is restarted.
  * @throws what the first worker failed with, once all have ended
  */
 export async function runAll(workers: readonly Pick<Worker, 'run'>[], stop: () => Promise<void>): Promise<void> {

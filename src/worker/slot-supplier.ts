@@ -5,8 +5,9 @@ import type { BudgetGate, GatePass } from '../budget/gate';
 type GatedPermit = SlotPermit & { pass?: GatePass };
 
 /**
- * Slots for the activity worker of one rate class: the worker polls for its next task only when the gate of the class is
- * open. Nothing here throws but the abort of a reservation, because the SDK answers any other error with a second's pause.
+ * Slots for the activity worker of one rate class: the worker polls for its next task only when the gate of the class
+ * is open. Nothing here throws but the abort of a reservation, because the SDK answers any other error with a second's
+ * pause.
  */
 export function createGatedSlotSupplier(gate: BudgetGate): CustomSlotSupplier<ActivitySlotInfo> {
   const passOf = (permit: SlotPermit) => (permit as GatedPermit).pass;

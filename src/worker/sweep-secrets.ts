@@ -16,7 +16,10 @@ export interface SecretSweep {
   logger: Logger;
 }
 
-/** Removes passwords that nobody will ask for any more: handed to an onboarding that was refused, say, or that never began. */
+/**
+ * Removes passwords that nobody will ask for any more: handed to an onboarding that was refused, say, or that never
+ * began.
+ */
 export function secretSweepJob(sweep: SecretSweep): BackgroundJob {
   return {
     id: 'sweep_secrets',

@@ -9,8 +9,9 @@ const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
 /**
- * Reads the labels of the bulk workbook from the service's own template once a day (spec: "GET /irm/bulk-template"): the
- * specification shows 22 of the 37. A template that lacks one of these is not taken over, and what was read before stays.
+ * Reads the labels of the bulk workbook from the service's own template once a day (spec: "GET /irm/bulk-template"):
+ * the specification shows 22 of the 37. A template that lacks one of these is not taken over, and what was read before
+ * stays.
  */
 export function templateReading(
   deps: Pick<ActivityDependencies, 'pool' | 'mode' | 'api' | 'workbooks' | 'clock' | 'logger'>,

@@ -11,8 +11,8 @@ export interface WaitOptions {
 }
 
 /**
- * Repeats `connect` until it succeeds, saying what is waited for. An error that does not pass (`passes`; default: all do) comes through at
- * once. @throws Error after {@link START_PATIENCE_MS} that names what was tried and what to do.
+ * Repeats `connect` until it succeeds, saying what is waited for. An error that does not pass (`passes`; default: all
+ * do) comes through at once. @throws Error after {@link START_PATIENCE_MS} that names what was tried and what to do.
  */
 export async function waitFor<T>(
   what: { name: string; address: string; hint: string },

@@ -4,8 +4,8 @@ import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import { FAILURE_CONVERTER } from '../codec/data-converter';
 
 /**
- * The built bundles, beside the compiled program: the failure converter is part of a bundle, so that workers that encrypt
- * their payloads have one of their own.
+ * The built bundles, beside the compiled program: the failure converter is part of a bundle, so that workers that
+ * encrypt their payloads have one of their own.
  */
 const BUNDLES = {
   plain: join(__dirname, '..', 'workflow-bundle.js'),
@@ -17,7 +17,9 @@ export function workflowBundlePath({ encrypted }: { encrypted: boolean }): strin
   return encrypted ? BUNDLES.encrypted : BUNDLES.plain;
 }
 
-/** Builds the workflow bundles ahead of time, so that a worker starts fast and every worker of a release runs the same. */
+/**
+ * Builds the workflow bundles ahead of time, so that a worker starts fast and every worker of a release runs the same.
+ */
 async function build(): Promise<void> {
   for (const encrypted of [false, true]) {
     const { code } = await bundleWorkflowCode({

@@ -114,8 +114,8 @@ export function calls(profile: ProfileName, { summary, rateClass, exporterId, pr
 }
 
 /**
- * A local activity repeats with its workflow task, perhaps on another worker, so it is tried once, and its time is more than the
- * activity's own bound (`STEP_DEADLINE`): the transaction has ended before the normal activity starts.
+ * A local activity repeats with its workflow task, perhaps on another worker, so it is tried once, and its time is more
+ * than the activity's own bound (`STEP_DEADLINE`): the transaction has ended before the normal activity starts.
  */
 const LOCAL_STEP = {
   scheduleToCloseTimeout: '6s',
@@ -125,8 +125,9 @@ const LOCAL_STEP = {
 type AnyActivity = (...args: unknown[]) => Promise<unknown>;
 
 /**
- * A step on the ledger, as a local activity: no task, no round through the server. Where it cannot be made within seconds, because
- * PostgreSQL is away, say, or the step is a large one, a normal activity of the same code waits as long as it takes.
+ * A step on the ledger, as a local activity: no task, no round through the server. Where it cannot be made within
+ * seconds, because PostgreSQL is away, say, or the step is a large one, a normal activity of the same code waits as
+ * long as it takes.
  */
 export function steps({
   summary,

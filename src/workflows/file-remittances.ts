@@ -14,12 +14,12 @@ import { readFailure } from './failures';
 import { handleFilingMessages } from './filing/filing-handlers';
 import { FilingGivenUp, FilingMovedOn, FilingRun } from './filing/filing-run';
 import { collectAlone, end, finishFiling } from './filing/finish-filing';
-import { followRequest } from './filing/follow-request';
+import { followRequest } from './filing/submission/follow-request';
 import { onceLedgerIsWhole } from './filing/ledger-waits';
 import { needInput } from './need-input';
 import { throughPauses } from './filing/pauses';
 import { awaitApproval, FilingRefused, prepareFiling, waitsForApproval } from './filing/prepare-filing';
-import { submitOne, submitting } from './filing/submit-filing';
+import { submitOne, submitting } from './filing/submission/submit-filing';
 import { watch } from './filing/watchdog';
 import { dropResolutions } from './filing/wishes';
 
@@ -27,8 +27,8 @@ import { dropResolutions } from './filing/wishes';
 const MOVED_ON: Schedule = { initialMs: 1_000, factor: 2, maxMs: 5 * 60_000 };
 
 /**
- * Files remittances. Ends normally with every outcome, a refusal too; fails only on a defect. Cancelling it becomes a flag:
- * before the submission nothing is left behind, after it the filing goes on, because certificates may come of it.
+ * Files remittances. Ends normally with every outcome, a refusal too; fails only on a defect. Cancelling it becomes a
+ * flag: before the submission nothing is left behind, after it the filing goes on, because certificates may come of it.
  */
 export async function fileRemittances(input: FileInput): Promise<FilingResult> {
   needInput('fileRemittances', input);

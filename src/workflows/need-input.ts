@@ -1,8 +1,9 @@
 import { ApplicationFailure } from '@temporalio/workflow';
 
 /**
- * Fails a workflow that was started with nothing, or with something that is no object: callers in any SDK start workflows by name.
- * Without this the first read of a property would fail the workflow task, and Temporal would repeat that for ever.
+ * Fails a workflow that was started with nothing, or with something that is no object: callers in any SDK start
+ * workflows by name. Without this the first read of a property would fail the workflow task, and Temporal would repeat
+ * that for ever.
  * @throws ApplicationFailure of type `invalid_input`
  */
 export function needInput(workflow: string, input: unknown): void {

@@ -19,8 +19,9 @@ import { retryUntilFixed } from './exporter/retry-until-fixed';
 const LONG_HISTORY = 2_000;
 
 /**
- * The first day of an exporter's life: created or adopted, validated, active, its IRMs read. Ends `ready`, or `refused` with what to
- * do. Running it again for the same e-mail is safe: the client is adopted, and what is done already is found done.
+ * The first day of an exporter's life: created or adopted, validated, active, its IRMs read. Ends `ready`, or `refused`
+ * with what to do. Running it again for the same e-mail is safe: the client is adopted, and what is done already is
+ * found done.
  */
 export async function onboardExporter(input: OnboardInput): Promise<ExporterProgress> {
   needInput('onboardExporter', input);

@@ -19,9 +19,9 @@ export interface RefreshIrmsResume {
 }
 
 /**
- * Refreshes IRMs live and reads them into the ledger: of one exporter, or of every exporter that is ready. How fast is the budget's
- * business (spec: "Limits", 6 a minute). An exporter that cannot be refreshed is skipped with the reason and never stops the
- * others.
+ * Refreshes IRMs live and reads them into the ledger: of one exporter, or of every exporter that is ready. How fast is
+ * the budget's business (spec: "Limits", 6 a minute). An exporter that cannot be refreshed is skipped with the reason
+ * and never stops the others.
  */
 export async function refreshIrms(
   input: RefreshIrmsInput & { resume?: RefreshIrmsResume },

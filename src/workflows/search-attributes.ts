@@ -18,7 +18,10 @@ export interface Indexed {
   needsAttention?: boolean;
 }
 
-/** Longest keyword that every visibility store takes, in characters; a longer one would keep the workflow out of all lists. */
+/**
+ * Longest keyword that every visibility store takes, in characters; a longer one would keep the workflow out of all
+ * lists.
+ */
 const KEYWORD_LENGTH = 250;
 
 /** The typed pairs for `upsertSearchAttributes` and for starts. */

@@ -18,9 +18,9 @@ const LONG_HISTORY = 2_000;
 const UNKNOWN_CLIENT: readonly ErrorKind[] = ['customer_not_found', 'validation_failed'];
 
 /**
- * New credentials for an exporter, at any time after its onboarding: checked by the service, and every filing that waits for better
- * ones is told. Submissions are checked in the order in which they come; the workflow ends when none is left, with the
- * outcome of the last. A later submission starts it again.
+ * New credentials for an exporter, at any time after its onboarding: checked by the service, and every filing that
+ * waits for better ones is told. Submissions are checked in the order in which they come; the workflow ends when none
+ * is left, with the outcome of the last. A later submission starts it again.
  */
 export async function updateCredentials(input: UpdateCredentialsInput): Promise<ExporterProgress> {
   needInput('updateCredentials', input);

@@ -1,4 +1,7 @@
-/** Answers of the extraction service: `status: error` in whatever HTTP status, and shapes that the specification does not show. */
+/**
+ * Answers of the extraction service: `status: error` in whatever HTTP status, and shapes that the specification does
+ * not show.
+ */
 import { createExtractionApi } from '../../src/api/endpoints/extraction';
 import type { ApiError } from '../../src/api/errors/api-error';
 import { scriptedPdf } from '../../src/sandbox/endpoints/document-script';

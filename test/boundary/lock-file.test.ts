@@ -21,8 +21,8 @@ const locked = new Set(
   Object.keys(packages).map((path) => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)),
 );
 
-// `npm ci` refuses a lock file that lacks them, on every machine. They go missing when `npm install` runs against a registry that does not
-// serve the packages of other platforms.
+// `npm ci` refuses a lock file that lacks them, on every machine. They go missing when `npm install` runs against a
+// registry that does not serve the packages of other platforms.
 it('lists every package that another one needs, those of other platforms too', () => {
   const missing = Object.entries(packages).flatMap(([path, { dependencies, optionalDependencies }]) =>
     Object.keys({ ...dependencies, ...optionalDependencies })
@@ -32,8 +32,8 @@ it('lists every package that another one needs, those of other platforms too', (
   expect(missing).toEqual([]);
 });
 
-// Without it npm takes whatever it is sent. Only binaries for other platforms may lack it: the registries that this file is made with do
-// not serve all of those.
+// Without it npm takes whatever it is sent. Only binaries for other platforms may lack it: the registries that this
+// file is made with do not serve all of those.
 it('knows the hash of every package that a platform of CI and of the image installs', () => {
   const fits = (wanted: string[] | undefined, ours: string) => wanted === undefined || wanted.includes(ours);
   const unknown = Object.entries(packages)

@@ -13,7 +13,10 @@ export interface ProcessOrder {
   calls: number;
 }
 
-/** A worker process of its own: makes its calls as fast as the budget lets it, then ends. Its order is its first argument. */
+/**
+ * A worker process of its own: makes its calls as fast as the budget lets it, then ends. Its order is its first
+ * argument.
+ */
 async function main({ databaseUrl, serviceUrl, keyHash, windowMs, limit, calls }: ProcessOrder): Promise<void> {
   const pool = createPool({ url: databaseUrl });
   const store = createBudgetStore({ pool, keyHash, owner: randomUUID() });

@@ -106,7 +106,9 @@ function attemptOf(of: {
   return { state: state(), sender, markCounts };
 }
 
-/** The ledger has no line for an attempt that it lost: its rows are of unknown outcome, and nothing else is under way. */
+/**
+ * The ledger has no line for an attempt that it lost: its rows are of unknown outcome, and nothing else is under way.
+ */
 function isLostInDoubt(filing: LedgerRow | null, attempts: LedgerAttempt[], number: number): boolean {
   if (!filing?.live || filing.row !== 'unknown') return false;
   if (attempts.some(({ state }) => state !== 'not_sent')) return false;
@@ -114,8 +116,8 @@ function isLostInDoubt(filing: LedgerRow | null, attempts: LedgerAttempt[], numb
 }
 
 /**
- * What is compared of a state. The move of a filing follows an acceptance, and a certificate says what an attempt still in
- * doubt became; a sender matters while its attempt is in doubt, a mark while its sender may still write.
+ * What is compared of a state. The move of a filing follows an acceptance, and a certificate says what an attempt still
+ * in doubt became; a sender matters while its attempt is in doubt, a mark while its sender may still write.
  */
 export function comparable({ filings, attempts, sends, files }: ModelState, { executions }: Step): unknown {
   return {

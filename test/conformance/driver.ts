@@ -138,7 +138,8 @@ function createSteps(world: World): (step: Step, before: Step | null) => Promise
     [
       /^run \d: open filing/,
       async ([f = 0], _, before) => {
-        // A filing that has ended and holds nothing is made anew as another revision, which is another filing to the model.
+        // A filing that has ended and holds nothing is made anew as another revision, which is another filing to the
+        // model.
         if (!ENDS.has(before?.state.filings[f]?.state ?? 'none')) await openFiling(world, f);
       },
     ],

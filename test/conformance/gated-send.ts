@@ -1,4 +1,7 @@
-/** A send as an execution of the submit activity makes it, stopped at each arrow of the protocol until it is told to go on. */
+/**
+ * A send as an execution of the submit activity makes it, stopped at each arrow of the protocol until it is told to go
+ * on.
+ */
 import type pg from 'pg';
 import { countSend, type SendStore } from '../../src/ledger/sends/sends';
 import { gate } from '../support/gate';

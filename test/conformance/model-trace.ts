@@ -1,7 +1,7 @@
 /**
- * Traces of the submit protocol's model (`npm run model -- --sample`), in the form in which they are checked in: each step has
- * its actor, its action and the state that it leads to, one base-36 digit for each variable in the order that `SHOW` of
- * model/guards.pml prints.
+ * Traces of the submit protocol's model (`npm run model -- --sample`), in the form in which they are checked in: each
+ * step has its actor, its action and the state that it leads to, one base-36 digit for each variable in the order that
+ * `SHOW` of model/guards.pml prints.
  */
 const FILING = [
   'none',
@@ -62,7 +62,10 @@ export interface Trace {
   without?: string;
   executions: number;
   attempts: [number, number];
-  /** Of a trace without a guard: the step (from 0) that the code does not follow; null: the guard stands above the ledger. */
+  /**
+   * Of a trace without a guard: the step (from 0) that the code does not follow; null: the guard stands above the
+   * ledger.
+   */
   refusedAt?: number | null;
   steps: [actor: string, action: string, state: string, repeatedLater?: 1][];
 }

@@ -1,6 +1,6 @@
 /**
- * The steps of a filing's run and of persons: the ledger's functions that an activity calls, and the moves of the filing that its
- * workflow makes of their results.
+ * The steps of a filing's run and of persons: the ledger's functions that an activity calls, and the moves of the
+ * filing that its workflow makes of their results.
  */
 import type { StoredAnswer } from '../../src/domain/filing/attempt';
 import { isEnd, mayFollow, type FilingState } from '../../src/domain/filing/states';

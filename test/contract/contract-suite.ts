@@ -1,4 +1,7 @@
-/** The names that users rely on, through the command line and a built worker. Which service is behind them must make no difference. */
+/**
+ * The names that users rely on, through the command line and a built worker. Which service is behind them must make no
+ * difference.
+ */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * A second, small reading of the filing service, which decides otherwise than the sandbox wherever the specification is silent: what works
- * against both depends on neither. It shares no code with the worker or the sandbox.
+ * A second, small reading of the filing service, which decides otherwise than the sandbox wherever the specification is
+ * silent: what works against both depends on neither. It shares no code with the worker or the sandbox.
  */
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';

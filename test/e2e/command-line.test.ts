@@ -1,4 +1,7 @@
-/** The whole job through the command line: a built worker, a real Temporal server, a real PostgreSQL, the sandbox over HTTP. */
+/**
+ * The whole job through the command line: a built worker, a real Temporal server, a real PostgreSQL, the sandbox over
+ * HTTP.
+ */
 import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

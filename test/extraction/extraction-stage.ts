@@ -1,4 +1,6 @@
-/** A real Temporal server, a database, the sandbox and a worker in this process, for the commands that read documents. */
+/**
+ * A real Temporal server, a database, the sandbox and a worker in this process, for the commands that read documents.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

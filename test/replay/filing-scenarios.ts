@@ -69,7 +69,9 @@ async function expireAndRenew(stage: FilingStage) {
   return { filing, renewal };
 }
 
-/** More rows than a submission takes; all but the last are Errored, so that the recording needs one certificate only. */
+/**
+ * More rows than a submission takes; all but the last are Errored, so that the recording needs one certificate only.
+ */
 async function fileThousand(stage: FilingStage) {
   const exporter = await stage.exporter();
   const rows = Array.from({ length: 1_000 }, (_, index) => ({

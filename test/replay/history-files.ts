@@ -21,8 +21,8 @@ export interface RecordedEvent {
 }
 
 /**
- * Every `<version>-<scenario>.json` of a folder, by name. Throws on a file that is named otherwise, which would never be replayed, and where
- * there is none: a replay of nothing finds nothing wrong.
+ * Every `<version>-<scenario>.json` of a folder, by name. Throws on a file that is named otherwise, which would never
+ * be replayed, and where there is none: a replay of nothing finds nothing wrong.
  */
 export async function readHistories(folder = HISTORIES): Promise<RecordedHistory[]> {
   const files = (await readdir(folder)).sort();

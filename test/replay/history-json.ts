@@ -1,6 +1,7 @@
 /**
- * Histories as the JSON that Temporal's own tools print, and back. The SDK's functions for it fail where npm installs more than one copy of
- * protobufjs ("type must be a Type"), which it does here: the codec has to be of the same copy as the types.
+ * Histories as the JSON that Temporal's own tools print, and back. The SDK's functions for it fail where npm installs
+ * more than one copy of protobufjs ("type must be a Type"), which it does here: the codec has to be of the same copy as
+ * the types.
  */
 import { createRequire } from 'node:module';
 import type { History } from '@temporalio/common/lib/proto-utils';

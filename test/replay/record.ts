@@ -1,6 +1,6 @@
 /**
- * Records the histories that the tests replay: `npm run histories:record -- --scenario file-certified`, or `--all`. What is recorded
- * already stays unless `--replace` is given.
+ * Records the histories that the tests replay: `npm run histories:record -- --scenario file-certified`, or `--all`.
+ * What is recorded already stays unless `--replace` is given.
  */
 import { parseArgs } from 'node:util';
 import globalSetup from '../support/global-setup';

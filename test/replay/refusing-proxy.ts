@@ -1,7 +1,10 @@
 import { createServer, request, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A push with this invoice reference is refused at the door. Nothing that the checks before a filing let through would be. */
+/**
+ * A push with this invoice reference is refused at the door. Nothing that the checks before a filing let through would
+ * be.
+ */
 export const REFUSED_BILL = 'REFUSED-AT-THE-DOOR';
 
 export interface RefusingProxy {

@@ -1,4 +1,7 @@
-/** Workflows that are open while a new version is deployed go on in it: what was recorded has to replay on the workflows of now. */
+/**
+ * Workflows that are open while a new version is deployed go on in it: what was recorded has to replay on the workflows
+ * of now.
+ */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -52,7 +52,8 @@ beforeAll(async () => {
   });
   await tell(ledger, { reference: EVIL, madeAt: before(2), rows: [row(5, 700)] });
   await readBalance(ledger, 8_200, before(1));
-  // The ledger as a reconciliation that read no certificate of these days leaves it: three are missing at the authority.
+  // The ledger as a reconciliation that read no certificate of these days leaves it: three are missing at the
+  // authority.
   const { rows } = await ledger.pool.query<{ party_id: number }>('SELECT party_id FROM parties');
   const readAt = new Date(Date.now() + HOUR_MS);
   await compareParty(ledger.pool, {

@@ -121,11 +121,11 @@ it.each<[string, Record<string, string>, RegExp]>([
 it('names a database without tables, and one whose user may not write', async () => {
   const empty = await createEmptyDatabase();
   const user = `reader_${randomBytes(4).toString('hex')}`;
+  await database.pool.query(`CREATE ROLE ${user} LOGIN PASSWORD 'hunter2'`);
   try {
     expect((await wrongOnes({ DATABASE_URL: empty.url })).map(({ check }) => check)).toEqual(['schema']);
     // Looking changes nothing.
     expect((await wrongOnes({ DATABASE_URL: empty.url })).map(({ check }) => check)).toEqual(['schema']);
-    await database.pool.query(`CREATE ROLE ${user} LOGIN PASSWORD 'hunter2'`);
     await database.pool.query(`GRANT SELECT ON ALL TABLES IN SCHEMA public TO ${user}`);
     const url = new URL(database.url);
     [url.username, url.password] = [user, 'hunter2'];

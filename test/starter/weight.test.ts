@@ -1,4 +1,7 @@
-/** What commands load: a command that loads what it does not use is slow for everybody. Counted in packages, because times differ. */
+/**
+ * What commands load: a command that loads what it does not use is slow for everybody. Counted in packages, because
+ * times differ.
+ */
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import { join } from 'node:path';

@@ -15,8 +15,8 @@ declare global {
 }
 
 /**
- * One PostgreSQL for the whole run: the server of DATABASE_URL where that is set, an embedded one otherwise. A template database is
- * migrated once; each test clones it.
+ * One PostgreSQL for the whole run: the server of DATABASE_URL where that is set, an embedded one otherwise. A template
+ * database is migrated once; each test clones it.
  */
 export default async function globalSetup(): Promise<void> {
   const given = process.env['DATABASE_URL'];

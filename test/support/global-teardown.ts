@@ -1,4 +1,6 @@
-/** Stops what the set-up started. @throws when a test file left something open: that fails the run, and says which file */
+/**
+ * Stops what the set-up started. @throws when a test file left something open: that fails the run, and says which file
+ */
 export default async function globalTeardown(): Promise<void> {
   await globalThis.stopTestPostgres?.();
   const left = globalThis.whatTestsLeftOpen?.() ?? [];

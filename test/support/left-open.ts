@@ -8,8 +8,8 @@ export const OPEN_FOLDER_VARIABLE = 'EBRC_TEST_OPEN';
 const ROOT = join(__dirname, '..', '..');
 
 /**
- * Notes that the current test file has something open, and answers what takes the note back. What is left at the end of a run fails it:
- * a server, worker or pool that nobody closed slows down whatever runs after it.
+ * Notes that the current test file has something open, and answers what takes the note back. What is left at the end of
+ * a run fails it: a server, worker or pool that nobody closed slows down whatever runs after it.
  */
 export function noteOpen(what: string): () => void {
   const folder = process.env[OPEN_FOLDER_VARIABLE];

@@ -12,7 +12,9 @@ import { eventually } from './processes';
 
 const KEYS = { AWS_ACCESS_KEY_ID: 'test-access', AWS_SECRET_ACCESS_KEY: 'test-secret-key', AWS_REGION: 'us-east-1' };
 
-/** A real server that speaks S3, where one is installed: `versitygw` (a Go program), or `moto_server` (a Python one). */
+/**
+ * A real server that speaks S3, where one is installed: `versitygw` (a Go program), or `moto_server` (a Python one).
+ */
 export function findS3Server(): { program: string; kind: 'versitygw' | 'moto' } | null {
   const folders = [...(process.env['PATH'] ?? '').split(delimiter), join(homedir(), 'go', 'bin')];
   for (const [name, kind] of [

@@ -7,8 +7,8 @@ export interface TcpProxy {
   /** The given address with this proxy's host and port in it. */
   inFrontOf(url: string): string;
   /**
-   * While true nothing is passed on in either direction and nothing is closed: both sides wait for what never comes. New connections
-   * are accepted and hear nothing. What came meanwhile is passed on afterwards.
+   * While true nothing is passed on in either direction and nothing is closed: both sides wait for what never comes.
+   * New connections are accepted and hear nothing. What came meanwhile is passed on afterwards.
    */
   swallow(silent: boolean): void;
   /** Breaks every connection. */

@@ -13,9 +13,9 @@ import { startTemporalServer, type TemporalServerOptions } from '../../dev/tempo
 const INDEXED_VALUE_TYPES = { Keyword: 2, Bool: 5 } as const;
 
 /**
- * A workflow environment on the time-skipping test server, with the project's search attributes registered (a workflow that sets
- * an unregistered one would never finish a task). Its time is one clock for all its workflows: `env.currentTimeMs()` is what activities
- * and the sandbox take as theirs. Call `teardown` in `afterAll`.
+ * A workflow environment on the time-skipping test server, with the project's search attributes registered (a workflow
+ * that sets an unregistered one would never finish a task). Its time is one clock for all its workflows:
+ * `env.currentTimeMs()` is what activities and the sandbox take as theirs. Call `teardown` in `afterAll`.
  */
 export async function timeSkippingEnvironment(): Promise<TestWorkflowEnvironment> {
   const env = await startTimeSkipping(await findServer('testServer'));
@@ -29,7 +29,10 @@ export async function timeSkippingEnvironment(): Promise<TestWorkflowEnvironment
   return env;
 }
 
-/** The SDK gives a server five seconds to start, which is little for a Java program on a busy machine: it is started again. */
+/**
+ * The SDK gives a server five seconds to start, which is little for a Java program on a busy machine: it is started
+ * again.
+ */
 const STARTS = 6;
 
 async function startTimeSkipping(server: string): Promise<TestWorkflowEnvironment> {
@@ -61,7 +64,9 @@ async function endStarted(folder: string): Promise<void> {
   }
 }
 
-/** The server behind a script that ends it with this process: the SDK leaves it running when jest kills a test process. */
+/**
+ * The server behind a script that ends it with this process: the SDK leaves it running when jest kills a test process.
+ */
 async function endingWithUs(server: string, folder: string): Promise<string> {
   if (process.platform === 'win32') return server;
   const script = join(folder, 'temporal-test-server');
@@ -87,8 +92,8 @@ export interface DevServer {
 }
 
 /**
- * A development server of its own for a test file: the real server, headless, in memory, with the fairness settings and search
- * attributes that the worker is made for. Call `stop` in `afterAll`, after the workers ended.
+ * A development server of its own for a test file: the real server, headless, in memory, with the fairness settings and
+ * search attributes that the worker is made for. Call `stop` in `afterAll`, after the workers ended.
  */
 export async function devServer(options: TemporalServerOptions = {}): Promise<DevServer> {
   const server = await startTemporalServer({ headless: true, ...options });

@@ -1,4 +1,6 @@
-/** How jest's global set-up tells the test processes where the database server is: environment variables reach them all. */
+/**
+ * How jest's global set-up tells the test processes where the database server is: environment variables reach them all.
+ */
 export const ADMIN_URL_VARIABLE = 'EBRC_TEST_ADMIN_URL';
 export const TEMPLATE_VARIABLE = 'EBRC_TEST_TEMPLATE';
 

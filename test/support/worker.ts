@@ -47,8 +47,9 @@ export interface TestWorkerOptions {
   /** Default: silent. */
   logger?: Logger;
   /**
-   * No workflow stays in memory, so that every task replays its history: what is not deterministic shows. Costs more than everything
-   * else in a filing's test. Needed where workers restart on the time-skipping server: it keeps tasks for the worker that has gone.
+   * No workflow stays in memory, so that every task replays its history: what is not deterministic shows. Costs more
+   * than everything else in a filing's test. Needed where workers restart on the time-skipping server: it keeps tasks
+   * for the worker that has gone.
    */
   replayEveryTask?: boolean;
   /** Replaces dependencies that were made. */
@@ -88,8 +89,8 @@ export const openBudget: Budget = {
 };
 
 /**
- * The whole worker in this process: one worker for workflows and local work, one for each rate class, real activities on a real
- * API client against the sandbox. Time is the server's: each activity begins with the clock set to it.
+ * The whole worker in this process: one worker for workflows and local work, one for each rate class, real activities
+ * on a real API client against the sandbox. Time is the server's: each activity begins with the clock set to it.
  */
 export async function startTestWorker(options: TestWorkerOptions): Promise<TestWorker> {
   const { env, sandbox, ledger, apiKey = 'dev_sandbox_key' } = options;

@@ -10,8 +10,8 @@ import { book, cells, columnIndex } from './fixtures';
 
 /**
  * What this check refuses and the service's upload does not, by the specification: two mappings alike would mint two
- * certificates, and cells whose text is not what was typed (a date that Excel made of `1-2`, an error word) would be filed
- * as something else.
+ * certificates, and cells whose text is not what was typed (a date that Excel made of `1-2`, an error word) would be
+ * filed as something else.
  */
 const STRICTER = new Set(['duplicate_mapping', 'duplicate_serial', 'upload_type_differs', 'invalid_text']);
 
@@ -137,7 +137,8 @@ test('the check and the service’s bulk validation agree cell by cell on 1,000 
       expect(checked.reading.drafts.map((draft) => draft.row)).toEqual(sheetRows?.map((one) => one.row));
       if (sheetRows === null || sheetRows.length === 0) return;
       const theirs = validateBulk(sheetRows, String(uploadType), []);
-      // Sums are by number and AD code here and by the whole key there: the row that is named may differ, the refusal not.
+      // Sums are by number and AD code here and by the whole key there: the row that is named may differ, the refusal
+      // not.
       const overThere = theirs.errors.filter(({ message }) => message.startsWith('Mapped amounts of IRM'));
       if (overThere.length > 0) expect(checked.ok).toBe(false);
       const stricter = checked.errors.filter(({ code }) => STRICTER.has(code));

@@ -7,7 +7,9 @@ import { HEADERS, book, brief, cells, columnIndex } from './fixtures';
 
 const OPENING = 'vostroType';
 
-/** The service's template as it may be: its own word for one optional column, one that we never heard of, another order. */
+/**
+ * The service's template as it may be: its own word for one optional column, one that we never heard of, another order.
+ */
 const LABELS = [
   ...HEADERS.map((header) => (header === 'Vostro Type' ? 'Vostro A/c Type' : header)),
   'Drawback Date',

@@ -226,7 +226,9 @@ describe('what is unlike any spreadsheet program is refused', () => {
   });
 });
 
-/** A check and an annotation of these parts end, and cost no more than their length: a quadratic step would take hours. */
+/**
+ * A check and an annotation of these parts end, and cost no more than their length: a quadratic step would take hours.
+ */
 describe('what costs a careless reader hours costs no more than its length', () => {
   const through = async (parts: Record<string, string>) => {
     // Stored: packed as small as in a real attack, most of these would be refused for their ratio alone.

@@ -1,4 +1,6 @@
-/** Serves health, prints its port, and freezes its event loop for the milliseconds that it reads from standard input. */
+/**
+ * Serves health, prints its port, and freezes its event loop for the milliseconds that it reads from standard input.
+ */
 import { join } from 'node:path';
 import { startHealthServer } from '../../src/worker/health/health-server';
 

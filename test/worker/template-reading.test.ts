@@ -14,6 +14,7 @@ import { checkFile } from '../../src/starter/filings/check';
 import { templateReading } from '../../src/worker/template-reading';
 import { workbooksInProcess } from '../../src/workbook/workbooks';
 import { writeBulkWorkbook } from '../../src/workbook/write';
+import { TEST_SETTINGS } from '../support/worker';
 import { mappingRow } from '../../dev/sample-mapping';
 import { EXPORTER, NOW, knowExporter, minutesLater } from '../ledger/filing-support';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
@@ -113,6 +114,8 @@ test('what the check of a file warned of is kept with the filing, each warning o
   const inputRef = await saveInput(ledger.pool, { rows, sourceKind: 'workbook', warnings: [own, byRule] });
   const activities = createOpenFilingActivities({
     ...deps,
+    settings: TEST_SETTINGS,
+    searchAttributes: [],
     queueing: () => Promise.resolve(new Map()),
   } as unknown as ActivityDependencies);
   const input = {

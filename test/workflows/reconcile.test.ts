@@ -1,4 +1,6 @@
-/** Reconciliation against the sandbox: every kind of finding is seen, healed where it heals, and closed when it is gone. */
+/**
+ * Reconciliation against the sandbox: every kind of finding is seen, healed where it heals, and closed when it is gone.
+ */
 import { randomUUID } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import { Client } from '@temporalio/client';
@@ -15,8 +17,8 @@ let stage: FilingStage;
 useFilingStage((opened) => (stage = opened), QUICK_AUTHORITY);
 
 /**
- * A client of its own: while the environment's client waits, the server may skip to the end of a workflow that has no timer,
- * ten years ahead, and a reconciliation has none.
+ * A client of its own: while the environment's client waits, the server may skip to the end of a workflow that has no
+ * timer, ten years ahead, and a reconciliation has none.
  */
 const run = (input: Partial<ReconcileInput> = {}): Promise<ReconcileResult> =>
   new Client({ connection: stage.env.connection }).workflow.execute<typeof reconcile>('reconcile', {

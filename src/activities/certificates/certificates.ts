@@ -85,8 +85,8 @@ export function createCertificateActivities(deps: ActivityDependencies) {
       certificatesToArchive(pool, { filingId, limit, at: new Date(clock()) }),
 
     /**
-     * GET /genebrc/download-pdf/{eBRCNumber} into the document store: checked, hashed, and never fetched twice. `sha256` is
-     * null where what came is no whole PDF; the certificate is asked for again, with growing pauses.
+     * GET /genebrc/download-pdf/{eBRCNumber} into the document store: checked, hashed, and never fetched twice.
+     * `sha256` is null where what came is no whole PDF; the certificate is asked for again, with growing pauses.
      */
     async downloadCertificate(args: { exporterId: string; eBRCNumber: string }): Promise<{ sha256: string | null }> {
       const { exporterId, eBRCNumber } = args;

@@ -83,7 +83,10 @@ const SAYS_NOTHING: ReadonlySet<string> = new Set(['refused', 'conflict', 'crede
 /** Kinds under which the portal itself refuses a login, spoken by other endpoints. */
 const SAME_AS: Readonly<Record<string, string>> = { credentials_invalid: 'credentials_rejected' };
 
-/** The outcome of a kind of refusal; null for a failure that may pass. Without an error, a kind that was recorded earlier. */
+/**
+ * The outcome of a kind of refusal; null for a failure that may pass. Without an error, a kind that was recorded
+ * earlier.
+ */
 export function outcomeOf(reason: string): CheckRefusal;
 export function outcomeOf(reason: string, error: ApiError): CheckRefusal | null;
 export function outcomeOf(reason: string, error?: ApiError): CheckRefusal | null {

@@ -107,8 +107,8 @@ export function createCredentialActivities(deps: ActivityDependencies) {
 
   return {
     /**
-     * Takes a submission on record: the consent first (spec: "Submission is recorded as consent evidence"), then the version.
-     * `at` is ISO 8601 and comes from the workflow, so that a repeat records the same consent.
+     * Takes a submission on record: the consent first (spec: "Submission is recorded as consent evidence"), then the
+     * version. `at` is ISO 8601 and comes from the workflow, so that a repeat records the same consent.
      */
     async acceptCredentials(args: {
       exporterId: string;
@@ -145,9 +145,9 @@ export function createCredentialActivities(deps: ActivityDependencies) {
     },
 
     /**
-     * Has the service log in at the portal with a submitted version (spec: "Validate credentials"). Every refusal of the
-     * table is an outcome; what may pass (500, 502, time-out, 429, the fuse) fails and is repeated. A version that was
-     * refused is never sent again.
+     * Has the service log in at the portal with a submitted version (spec: "Validate credentials"). Every refusal of
+     * the table is an outcome; what may pass (500, 502, time-out, 429, the fuse) fails and is repeated. A version that
+     * was refused is never sent again.
      */
     async checkCredentials({ exporterId, version }: { exporterId: string; version: number }): Promise<CheckResult> {
       return withHeartbeat(exporterId, (call) => check(exporterId, version, call));

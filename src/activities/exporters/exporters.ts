@@ -104,8 +104,9 @@ export function createExporterActivities({ api, pool, mode, clock, logger }: Act
     },
 
     /**
-     * Creates the client, or adopts the one that has the e-mail when name and IEC agree (spec: "POST /platform-customers").
-     * A repeat looks for the client before it creates one: the answer of the create before it may have been lost.
+     * Creates the client, or adopts the one that has the e-mail when name and IEC agree (spec: "POST
+     * /platform-customers"). A repeat looks for the client before it creates one: the answer of the create before it
+     * may have been lost.
      */
     async createExporter({ input }: { input: OnboardInput }): Promise<CreateExporterResult> {
       return withHeartbeat('', async (call) => {

@@ -54,8 +54,8 @@ export function createIrmActivities(deps: ActivityDependencies) {
 
   return {
     /**
-     * Has the service read the exporter's IRMs from the portal (spec: "POST /irm/refresh"). Fails with `activation_pending`
-     * while access is not open, and with a credential kind where the portal does not let it in.
+     * Has the service read the exporter's IRMs from the portal (spec: "POST /irm/refresh"). Fails with
+     * `activation_pending` while access is not open, and with a credential kind where the portal does not let it in.
      */
     async refreshIrms({ exporterId }: { exporterId: string }): Promise<void> {
       const startedAt = new Date(clock());

@@ -124,7 +124,9 @@ function refusedBy(extractionId: string, { code, message }: { code: string; mess
   return { extractionId, state: 'refused', errorCode: code, error: message };
 }
 
-/** What a failed call comes to. @throws ApplicationFailure where a repeat may mend it; anything that no call failed with */
+/**
+ * What a failed call comes to. @throws ApplicationFailure where a repeat may mend it; anything that no call failed with
+ */
 async function failed({
   row: { extractionId, service },
   error,

@@ -50,9 +50,9 @@ export function createAttemptActivities(deps: ActivityDependencies) {
     },
 
     /**
-     * Takes an answer over into the ledger, the whole of it where it is stored already; `answer` is the sample that travelled.
-     * Repeating it changes nothing. With `move`, the filing goes there in the same transaction, where there is a request to follow and
-     * nothing to look at.
+     * Takes an answer over into the ledger, the whole of it where it is stored already; `answer` is the sample that
+     * travelled. Repeating it changes nothing. With `move`, the filing goes there in the same transaction, where there
+     * is a request to follow and nothing to look at.
      */
     async adoptAnswer(args: {
       filingId: string;

@@ -67,7 +67,9 @@ export function createFilingLedgerActivities(deps: ActivityDependencies) {
       return { differs };
     });
 
-  /** As `held`, for a write that believes the ledger that rows were never sent: it waits while the ledger is not whole. */
+  /**
+   * As `held`, for a write that believes the ledger that rows were never sent: it waits while the ledger is not whole.
+   */
   const freeing = (hold: Held, write: (client: pg.PoolClient, step: string) => Promise<void>): Promise<HeldResult> =>
     onWholeLedger(deps, hold.filingId, async (client) => {
       const differs = !(await holdFiling(client, hold));
@@ -77,8 +79,8 @@ export function createFilingLedgerActivities(deps: ActivityDependencies) {
 
   return {
     /**
-     * Where the filing stands, with one line of its story. `differs`: the ledger knows of other moves than the run; nothing was
-     * written. A state that does not follow fails for good: it is a defect, and no repeat mends it.
+     * Where the filing stands, with one line of its story. `differs`: the ledger knows of other moves than the run;
+     * nothing was written. A state that does not follow fails for good: it is a defect, and no repeat mends it.
      */
     async recordProgress(move: MoveArgs): Promise<Moved> {
       const { filingId, state, event } = move;
@@ -92,8 +94,8 @@ export function createFilingLedgerActivities(deps: ActivityDependencies) {
       readReadiness(pool, filing),
 
     /**
-     * Checks the balances under the IRMs' locks and reserves them; errors are recorded with the filing. With `move`, the filing goes
-     * there in the same transaction where they hold.
+     * Checks the balances under the IRMs' locks and reserves them; errors are recorded with the filing. With `move`,
+     * the filing goes there in the same transaction where they hold.
      */
     reserveBalances({
       filingId,
@@ -114,8 +116,8 @@ export function createFilingLedgerActivities(deps: ActivityDependencies) {
     },
 
     /**
-     * The service refused one submission, or a check of ours what is still to be sent (`submission` null): nothing of it
-     * was accepted. Its rows are free, and so is whatever was to be sent after it; what is at the service stays.
+     * The service refused one submission, or a check of ours what is still to be sent (`submission` null): nothing of
+     * it was accepted. Its rows are free, and so is whatever was to be sent after it; what is at the service stays.
      */
     async refuseFiling(
       args: Held & { submission: number | null; answer: StoredAnswer | null; errors: Finding[] },
@@ -140,8 +142,9 @@ export function createFilingLedgerActivities(deps: ActivityDependencies) {
     },
 
     /**
-     * Gives a filing up. What was never sent is free again; what may still become a certificate stays live and is never filed
-     * again by accident. The ledger decides row by row: a send that began meanwhile is found here, or finds its rows gone.
+     * Gives a filing up. What was never sent is free again; what may still become a certificate stays live and is never
+     * filed again by accident. The ledger decides row by row: a send that began meanwhile is found here, or finds its
+     * rows gone.
      */
     giveUpFiling({ by, note, ...hold }: Held & { by: string; note: string }): Promise<HeldResult> {
       const { filingId } = hold;
@@ -158,8 +161,8 @@ export function createFilingLedgerActivities(deps: ActivityDependencies) {
     },
 
     /**
-     * Ends the filing as its rows amount to, in the transaction that reads them. `state` is null while one has no outcome; `moved` is
-     * false also where the end does not follow from the filing's state.
+     * Ends the filing as its rows amount to, in the transaction that reads them. `state` is null while one has no
+     * outcome; `moved` is false also where the end does not follow from the filing's state.
      */
     async endFiling({ filingId, seq }: Held): Promise<FilingEnd> {
       const at = now();

@@ -20,8 +20,8 @@ export interface Moved {
 export const NOT_MOVED: Moved = { differs: false, counts: null };
 
 /**
- * Records a move in the transaction of what causes it. A state that does not follow fails for good: it is a defect, and no repeat
- * mends it.
+ * Records a move in the transaction of what causes it. A state that does not follow fails for good: it is a defect, and
+ * no repeat mends it.
  */
 export async function recordMove(client: Queryable, { dueAt, ...move }: MoveArgs, at: Date): Promise<Moved> {
   const due = typeof dueAt === 'number' ? new Date(dueAt) : null;

@@ -158,8 +158,8 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
     readFiling: ({ filingId }: { filingId: string }): Promise<OpenedFiling> => describe(filingId),
 
     /**
-     * Records what is to be filed before anything is sent: rules, the reference, the mapping fingerprints. Idempotent: the
-     * same workflow asking again gets the same filing.
+     * Records what is to be filed before anything is sent: rules, the reference, the mapping fingerprints. Idempotent:
+     * the same workflow asking again gets the same filing.
      */
     openFiling: async (args: { input: FileInput; workflowId: string }): Promise<OpenFilingResult> => ({
       ...(await open(args)),

@@ -54,9 +54,10 @@ export interface SettledMove {
 
 export interface PollResult {
   /**
-   * `terminal`: every row has its outcome. `incomplete`: the authority is done but did not say which rows: fetch-details
-   * fills them. `unknown_request`: the service still does not know it at the end of the settle window, after an acknowledgement
-   * that said Failed. `sister`: rejected, but another attempt of the submission was sent too, whose outcome is looked into now.
+   * `terminal`: every row has its outcome. `incomplete`: the authority is done but did not say which rows:
+   * fetch-details fills them. `unknown_request`: the service still does not know it at the end of the settle window,
+   * after an acknowledgement that said Failed. `sister`: rejected, but another attempt of the submission was sent too,
+   * whose outcome is looked into now.
    */
   outcome: 'terminal' | 'incomplete' | 'unknown_request' | 'sister';
   /** The move that was recorded with it; null or left out: none. `dueAt` in ms since the epoch. */
@@ -68,7 +69,9 @@ export interface PollResult {
 /** The cadence bounds a "done, but not for every record" answer by this many of its longest intervals. */
 const INCOMPLETE_PATIENCE = 2;
 
-/** Looks after which a request that the service does not know is taken for mistyped; a new one may appear a little late. */
+/**
+ * Looks after which a request that the service does not know is taken for mistyped; a new one may appear a little late.
+ */
 const LOOKS_FOR_A_REQUEST = 3;
 const LOOK_FOR_A_REQUEST_MS = 5_000;
 

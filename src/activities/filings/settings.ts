@@ -25,7 +25,10 @@ export function settingsOf({ settings, searchAttributes, mode }: ActivityDepende
 
 export function createSettingsActivities(deps: ActivityDependencies) {
   return {
-    /** The settings; with `started`, also what is wrong with the workflow's input, which workflow code cannot check by schema. */
+    /**
+     * The settings; with `started`, also what is wrong with the workflow's input, which workflow code cannot check by
+     * schema.
+     */
     readSettings: (started?: StartedWorkflow): Promise<ReadSettingsResult> =>
       Promise.resolve({
         ...settingsOf(deps),

@@ -49,8 +49,8 @@ export function createSettleActivities(deps: ActivityDependencies) {
 
   return {
     /**
-     * Reads an exporter's certificates since `from` (ms since the epoch), for a ledger that lost sends together with the document
-     * store: what it filed meanwhile shows in them and in the balances.
+     * Reads an exporter's certificates since `from` (ms since the epoch), for a ledger that lost sends together with
+     * the document store: what it filed meanwhile shows in them and in the balances.
      */
     async readAfterRestore({ exporterId, from }: { exporterId: string; from: number }): Promise<void> {
       const at = clock();
@@ -63,8 +63,8 @@ export function createSettleActivities(deps: ActivityDependencies) {
     },
 
     /**
-     * Notes which certificates the exporter has of today and yesterday and what its IRMs' balances are, before a send: an unknown outcome is
-     * settled against it.
+     * Notes which certificates the exporter has of today and yesterday and what its IRMs' balances are, before a send:
+     * an unknown outcome is settled against it.
      */
     async takeSnapshot(args: {
       filingId: string;

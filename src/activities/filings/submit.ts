@@ -35,8 +35,9 @@ const TIME_TO_SPARE_MS = 15_000;
 const STORE_PATIENCE_MS = 20_000;
 
 /**
- * The submissions. One attempt each, never repeated here: budget slot → fresh connection → `sending` mark → its record in the
- * document store → write → raw answer stored. Whoever recovers from a lost activity reads the marks and knows what may have happened.
+ * The submissions. One attempt each, never repeated here: budget slot → fresh connection → `sending` mark → its record
+ * in the document store → write → raw answer stored. Whoever recovers from a lost activity reads the marks and knows
+ * what may have happened.
  */
 export function createSubmitActivities(deps: ActivityDependencies) {
   const { pool, api, documents, workbooks, clock, settings, logger } = deps;
@@ -92,7 +93,9 @@ export function createSubmitActivities(deps: ActivityDependencies) {
     }
   }
 
-  /** Stores the answer, trying while the process lives; returns after a while in any case, the result carries it too. */
+  /**
+   * Stores the answer, trying while the process lives; returns after a while in any case, the result carries it too.
+   */
   async function keepAnswer(args: SubmitArgs, answer: StoredAnswer): Promise<void> {
     const stored = keepTrying(
       () =>
@@ -122,7 +125,10 @@ export function createSubmitActivities(deps: ActivityDependencies) {
   }
 
   return {
-    /** POST /genebrc/push-irm for one submission. Fails with the kind as type; `outcome_unknown` is settled, not repeated. */
+    /**
+     * POST /genebrc/push-irm for one submission. Fails with the kind as type; `outcome_unknown` is settled, not
+     * repeated.
+     */
     async submitPush(args: SubmitArgs): Promise<StoredAnswer> {
       const filing = await needFiling(pool, args.filingId);
       const rows = await submissionRows(args);
@@ -136,7 +142,9 @@ export function createSubmitActivities(deps: ActivityDependencies) {
       return submit(args, sha256(JSON.stringify(message)), (context) => api.pushIrm(message, context));
     },
 
-    /** POST /genebrc/bulk-upload for one submission: its workbook is written, kept in the document store and uploaded. */
+    /**
+     * POST /genebrc/bulk-upload for one submission: its workbook is written, kept in the document store and uploaded.
+     */
     async submitBulk(args: SubmitArgs): Promise<StoredAnswer> {
       const filing = await needFiling(pool, args.filingId);
       const workbook = await workbooks.write(

@@ -15,8 +15,8 @@ type Needs = Pick<ActivityDependencies, 'pool' | 'documents' | 'clock' | 'logger
 
 /**
  * Runs a step on a filing in one transaction: lock, then list what the store has, then decide. The order matters: a
- * database that is put back in between takes the transaction with it. The few sends that a failover lost are brought back
- * here. Fails with ledger_put_back or documents_unavailable, which the workflow waits out.
+ * database that is put back in between takes the transaction with it. The few sends that a failover lost are brought
+ * back here. Fails with ledger_put_back or documents_unavailable, which the workflow waits out.
  */
 export async function onWholeLedger<T>(
   deps: Needs,

@@ -101,8 +101,8 @@ export function createReconciliationActivities(deps: ActivityDependencies) {
     },
 
     /**
-     * Cuts a span into windows that fetch-details takes (at most three months), and says which have to be read: windows that
-     * ended more than a week ago and hold no open finding are not read twice a day.
+     * Cuts a span into windows that fetch-details takes (at most three months), and says which have to be read: windows
+     * that ended more than a week ago and hold no open finding are not read twice a day.
      */
     async certificateWindows(args: {
       partyId: number;
@@ -200,7 +200,10 @@ export function createReconciliationActivities(deps: ActivityDependencies) {
     repairsOf: ({ partyId }: { partyId: number }): Promise<RepairableFinding[]> =>
       repairable(pool, { partyId, limit: REPAIRS_PER_RUN }),
 
-    /** Sets a damaged PDF aside, so that the certificate is fetched again. False where nothing is wrong with it any more. */
+    /**
+     * Sets a damaged PDF aside, so that the certificate is fetched again. False where nothing is wrong with it any
+     * more.
+     */
     async prepareRefetch({
       partyId,
       eBRCNumber,
@@ -217,8 +220,8 @@ export function createReconciliationActivities(deps: ActivityDependencies) {
     },
 
     /**
-     * Starts a new run for an open filing whose workflow has ended or is gone, where anything of it was sent; of another one it says
-     * what somebody has to do. @returns why a new run was started; null where none was
+     * Starts a new run for an open filing whose workflow has ended or is gone, where anything of it was sent; of
+     * another one it says what somebody has to do. @returns why a new run was started; null where none was
      */
     async followLostFiling({ filingId }: { filingId: string }): Promise<{ why: string | null }> {
       const filing = await openFiling(pool, filingId);
@@ -244,7 +247,10 @@ export function createReconciliationActivities(deps: ActivityDependencies) {
     },
   };
 
-  /** Open filings whose workflow has ended or is gone, by describe alone: lists lag, and an unreachable server says nothing. */
+  /**
+   * Open filings whose workflow has ended or is gone, by describe alone: lists lag, and an unreachable server says
+   * nothing.
+   */
   async function filingsWithoutWorkflow(partyId: number): Promise<string[]> {
     const lost: string[] = [];
     for (const { filingId, workflowId } of await openFilingsOf(pool, { mode, partyId })) {

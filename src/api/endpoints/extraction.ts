@@ -17,8 +17,8 @@ export interface ExtractionInput {
 }
 
 /**
- * Answer of the extraction service. The field contents of `data` are not specified; they are kept as they come. Where the
- * answer has another shape than the specification's, `problem` says so, `data` is null and `answer` has all of it.
+ * Answer of the extraction service. The field contents of `data` are not specified; they are kept as they come. Where
+ * the answer has another shape than the specification's, `problem` says so, `data` is null and `answer` has all of it.
  */
 export interface Extraction {
   status: string | null;
@@ -91,7 +91,10 @@ async function extractWith(
 /** Whatever these say, it is about the key or the number of calls, and not about the document. */
 const NOT_ABOUT_THE_DOCUMENT: readonly number[] = [401, 403, 429];
 
-/** `status: error`, in whatever HTTP status, is an answer: the document cannot be read, and a repeat would read the same. */
+/**
+ * `status: error`, in whatever HTTP status, is an answer: the document cannot be read, and a repeat would read the
+ * same.
+ */
 function refusalIn(answer: unknown, { operation, status }: { operation: Operation; status: number }): ApiError | null {
   if (!isObject(answer) || textOf(answer.status)?.toLowerCase() !== 'error') return null;
   const why = [answer.message, answer.error, answer.data].map(reasonIn).find((reason) => reason !== undefined);

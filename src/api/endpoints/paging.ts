@@ -11,9 +11,9 @@ export const MAX_PAGE_SIZE = 100;
 const MAX_PAGES = 10_000;
 
 /**
- * Reads a page: `{data, meta}`, a bare array, or an object in which one list stands under another name, because the shape of the
- * customer list is not shown; `null` and `""` where the list was meant are an empty one. Null if there is no list, or more
- * than one and none is `data`.
+ * Reads a page: `{data, meta}`, a bare array, or an object in which one list stands under another name, because the
+ * shape of the customer list is not shown; `null` and `""` where the list was meant are an empty one. Null if there is
+ * no list, or more than one and none is `data`.
  */
 export function readPage(value: unknown): Page | null {
   if (value === null || value === '') return { items: [], totalPages: null };
@@ -25,7 +25,9 @@ export function readPage(value: unknown): Page | null {
   return items && lists.length === 1 ? { items, totalPages: totalPagesOf(value) } : null;
 }
 
-/** As `meta` says it, or `pagination`, or the page itself; from the total and the page size where only those are there. */
+/**
+ * As `meta` says it, or `pagination`, or the page itself; from the total and the page size where only those are there.
+ */
 function totalPagesOf(page: Record<string, unknown>): number | null {
   const about = [page.meta, page.pagination].find(isObject) ?? page;
   const totalPages = countOf(about.totalPages);

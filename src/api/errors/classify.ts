@@ -83,7 +83,9 @@ const NOT_FOUND: Partial<Readonly<Record<Operation, ErrorKind>>> = {
   extractInvoice: 'not_found',
 };
 
-/** Refusals that the specification documents for a submission: with a readable body they prove that it was not taken. */
+/**
+ * Refusals that the specification documents for a submission: with a readable body they prove that it was not taken.
+ */
 const DOCUMENTED_REFUSALS: readonly number[] = [400, 401, 403, 404, 409, 422];
 
 /** The kind of an answer outside 2xx, from its error code, then its status, then (in one table) its message. */
@@ -110,7 +112,8 @@ function classifySubmission(operation: Operation, status: number, body: ErrorBod
 function kindOfAnswer(operation: Operation, status: number, body: ErrorBody): ErrorKind {
   const coded = body.errorCode === undefined ? undefined : KIND_OF_ERROR_CODE[body.errorCode.trim().toUpperCase()];
   if (coded !== undefined) return coded;
-  // A code that is new, or none: what the service says of the password is as plain (spec: "Credential and download errors").
+  // A code that is new, or none: what the service says of the password is as plain (spec: "Credential and download
+  // errors").
   if ((status === 409 || status === 422) && body.requiresPasswordUpdate === true) return 'credentials_invalid';
   const worded = BY_MESSAGE.find(
     (row) =>

@@ -5,7 +5,9 @@ import type { Redactor } from './redact';
 
 /** What could be read out of the body of an error answer (spec: "Errors"). */
 export interface ErrorBody {
-  /** Whether it is a JSON object with a message or a code, as every error of the service is, or speaks of the password. */
+  /**
+   * Whether it is a JSON object with a message or a code, as every error of the service is, or speaks of the password.
+   */
   wellFormed: boolean;
   message?: string;
   errorCode?: string;
@@ -19,8 +21,9 @@ export interface ErrorBody {
 
 /**
  * Reads an error body: `statusCode/message`, `code/message`, the same inside an `error` object, a message that is a
- * list, and anything else (HTML of a proxy, nothing, JSON cut short), which is not well-formed. Never throws. Every text
- * of it is cleaned and cut, and passes through `redact` after decoding: escapes could hide a secret from it before.
+ * list, and anything else (HTML of a proxy, nothing, JSON cut short), which is not well-formed. Never throws. Every
+ * text of it is cleaned and cut, and passes through `redact` after decoding: escapes could hide a secret from it
+ * before.
  */
 export function parseErrorBody(text: string, redact: Redactor): ErrorBody {
   const body = parseObject(text, redact);

@@ -14,7 +14,9 @@ import { TransportError } from '../http/transport-error';
 const MAX_ERROR_BYTES = 16 * 1024 * 1024;
 const EXCERPT_BYTES = 2_000;
 
-/** The error of an answer outside 2xx. Its body is read as far as it can be; where it breaks off, the status remains. */
+/**
+ * The error of an answer outside 2xx. Its body is read as far as it can be; where it breaks off, the status remains.
+ */
 export async function refusalOf(
   answer: TransportAnswer,
   context: {

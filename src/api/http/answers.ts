@@ -68,7 +68,8 @@ const REMARK_BYTES = 8_192;
 
 /**
  * The lists, records and texts of an answer that are not among the `known` names, empty ones left out. The observations
- * about an accepted filing come under a name that the specification leaves open; whoever looks at a filing should see them.
+ * about an accepted filing come under a name that the specification leaves open; whoever looks at a filing should see
+ * them.
  */
 export function unknownRemarks(answer: unknown, known: readonly string[]): unknown[] {
   if (!isObject(answer)) return [];

@@ -17,10 +17,11 @@ export function createConnector(options: ConnectionOptions): buildConnector.conn
 }
 
 /**
- * A connector for exactly one connection, which runs `ready` once the connection is up and hands it over only when
- * that succeeds, and when `inTime` does not throw in the very turn of the hand-over. The HTTP library writes the request in the same turn as the hand-over, so nothing can come between
- * `ready` and the first byte. It would also reconnect by itself after a connection that broke before the write; a
- * second connection is refused here, since `ready` has set a mark that stands for one write only.
+ * A connector for exactly one connection, which runs `ready` once the connection is up and hands it over only when that
+ * succeeds, and when `inTime` does not throw in the very turn of the hand-over. The HTTP library writes the request in
+ * the same turn as the hand-over, so nothing can come between `ready` and the first byte. It would also reconnect by
+ * itself after a connection that broke before the write; a second connection is refused here, since `ready` has set a
+ * mark that stands for one write only.
  */
 export function createSingleUseConnector(
   connect: buildConnector.connector,
@@ -64,7 +65,9 @@ export function createSingleUseConnector(
   };
 }
 
-/** Whether the peer left the connection open while `ready` ran; a write into a closed one may be lost without a sign. */
+/**
+ * Whether the peer left the connection open while `ready` ran; a write into a closed one may be lost without a sign.
+ */
 function isUsable(socket: Socket): boolean {
   return !socket.destroyed && socket.readyState === 'open';
 }

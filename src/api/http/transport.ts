@@ -49,7 +49,9 @@ export interface Transport {
   close(): Promise<void>;
 }
 
-/** How long an idle connection is kept; shorter than what common servers and proxies allow, so that they rarely race. */
+/**
+ * How long an idle connection is kept; shorter than what common servers and proxies allow, so that they rarely race.
+ */
 const KEEP_ALIVE_MS = 4_000;
 
 /** `origin` is scheme, host and port. One transport talks to one host. */
@@ -112,7 +114,9 @@ class Exchange {
     }
   }
 
-  /** Throws when nothing may be written any more: given up, or past the time that connection, marks and exchange share. */
+  /**
+   * Throws when nothing may be written any more: given up, or past the time that connection, marks and exchange share.
+   */
   readonly assertInTime = (): void => {
     this.stop.signal.throwIfAborted();
     // A process that was stopped and woken again runs this before its timers: the clocks say what they cannot yet.

@@ -6,7 +6,9 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
  * handed to the stream, even where the peer resets while reading.
  */
 export interface WriteMarker {
-  /** Runs `dispatch`, which has to hand its request to undici synchronously, and calls `onWritten` at its first byte. */
+  /**
+   * Runs `dispatch`, which has to hand its request to undici synchronously, and calls `onWritten` at its first byte.
+   */
   watch<T>(dispatch: () => T, onWritten: () => void): T;
   close(): void;
 }

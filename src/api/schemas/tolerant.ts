@@ -3,8 +3,8 @@ import { bounded, cutList } from '../http/answers';
 import { cleanWords } from './clean';
 
 /**
- * Building blocks for what the service sends. The specification leaves much unsaid, so an answer is never refused for
- * a detail: absent, null, `""`, `"NA"` and `"-"` are the same, numbers may come as text and text as numbers, and a value
+ * Building blocks for what the service sends. The specification leaves much unsaid, so an answer is never refused for a
+ * detail: absent, null, `""`, `"NA"` and `"-"` are the same, numbers may come as text and text as numbers, and a value
  * that fits nowhere becomes null instead of failing the whole record. Texts are cleaned before (`clean.ts`).
  */
 
@@ -102,8 +102,8 @@ export interface RecordList<T> {
 }
 
 /**
- * A list of records, of which one that cannot be read does not hide the others. Absent, `""` and `{}` are an empty list,
- * empty entries are nothing, and a record where a list was meant is a list of one.
+ * A list of records, of which one that cannot be read does not hide the others. Absent, `""` and `{}` are an empty
+ * list, empty entries are nothing, and a record where a list was meant is a list of one.
  */
 export function recordList<T>(entry: z.ZodType<T>) {
   return z

@@ -6,7 +6,10 @@ import type { S3Location } from '../s3-location';
 
 /** What the store does with objects; keys are below the location's prefix. */
 export interface S3Objects {
-  /** Writes an object unless its key is taken, whatever it holds; the server checks the content by its SHA-256. @returns whether it was free */
+  /**
+   * Writes an object unless its key is taken, whatever it holds; the server checks the content by its SHA-256. @returns
+   * whether it was free
+   */
   create(key: string, content: Buffer): Promise<boolean>;
   /** Replaces the version `etag` of an object. @returns false where it is another one by now */
   replace(key: string, content: Buffer, etag: string): Promise<boolean>;

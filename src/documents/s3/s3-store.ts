@@ -14,8 +14,9 @@ import { assertConditionalWrites, createS3Objects } from './objects';
 const LONGEST_BYTES = 64 * 1024 * 1024;
 
 /**
- * A document store in a bucket: `s3://bucket/prefix`, with credentials, region and endpoint as the AWS SDK reads them. Whatever is
- * under a name is whole and checked, because an object appears with its last byte; names are taken by conditional writes.
+ * A document store in a bucket: `s3://bucket/prefix`, with credentials, region and endpoint as the AWS SDK reads them.
+ * Whatever is under a name is whole and checked, because an object appears with its last byte; names are taken by
+ * conditional writes.
  * @throws RangeError where `root` is not such an address
  */
 export function createS3Store(root: string): DocumentStore {

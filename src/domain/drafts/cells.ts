@@ -4,8 +4,8 @@ import { isAmount } from '../money';
 import type { OpenDocument, OpenIrm } from '../proposals/score';
 
 /**
- * How sure a drafted cell is: `gap`: nothing is known, a person has to say it; `guess`: likely, to be looked at; `default`: what is
- * usual, and said by nobody; none of them: it was read from a document or an IRM.
+ * How sure a drafted cell is: `gap`: nothing is known, a person has to say it; `guess`: likely, to be looked at;
+ * `default`: what is usual, and said by nobody; none of them: it was read from a document or an IRM.
  */
 export type CellMark = 'gap' | 'guess' | 'default';
 

@@ -27,8 +27,8 @@ const VALUES_APART = 0.25;
 const LONGEST_BILL_NO = 20;
 
 /**
- * Joins shipping bills with their invoices: by the invoice numbers of the bill or the bill number of the invoice and, where no number
- * says it, by currency, value and date if they fit one bill alone; that is marked as a guess.
+ * Joins shipping bills with their invoices: by the invoice numbers of the bill or the bill number of the invoice and,
+ * where no number says it, by currency, value and date if they fit one bill alone; that is marked as a guess.
  */
 export function joinDocuments(documents: readonly ReadDocument[]): JoinedDocuments {
   const bills = documents.filter(({ kind }) => kind === 'shipping-bill');

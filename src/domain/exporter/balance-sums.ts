@@ -21,7 +21,10 @@ export interface Hold {
   certified: boolean;
 }
 
-/** What mapped amounts are taken from: a held IRM, several of them, or what rows state of one. Amounts are null where unknown. */
+/**
+ * What mapped amounts are taken from: a held IRM, several of them, or what rows state of one. Amounts are null where
+ * unknown.
+ */
 export interface Account {
   irmNumber: string;
   currency: string;
@@ -34,9 +37,10 @@ export interface Account {
 type Group = [MappingRow, ...MappingRow[]];
 
 /**
- * Checks what a filing's rows map of one account. A hold that cannot be in the balance yet (not submitted, of unknown outcome, or
- * submitted after the balance was read) blocks and is named; one submitted before the read may be in it already, so it only
- * warns. What is not known (an IRM without a remittance amount) is not taken for 0: there is nothing to check then, and it says so.
+ * Checks what a filing's rows map of one account. A hold that cannot be in the balance yet (not submitted, of unknown
+ * outcome, or submitted after the balance was read) blocks and is named; one submitted before the read may be in it
+ * already, so it only warns. What is not known (an IRM without a remittance amount) is not taken for 0: there is
+ * nothing to check then, and it says so.
  */
 export function checkSums(group: Group, irm: Account, holds: readonly Hold[]): Finding[] {
   const running = group.map(({ row, mapping }) => ({ row, amount: mapping.mappedIRMAmountFCC }));
@@ -94,8 +98,8 @@ export function checkSums(group: Group, irm: Account, holds: readonly Hold[]): F
 }
 
 /**
- * Only a filing that was submitted, with a known outcome, before the balance was read can be in that balance. What rows state of
- * an IRM without a record may be what is left of it: then the certified ones may be in it.
+ * Only a filing that was submitted, with a known outcome, before the balance was read can be in that balance. What rows
+ * state of an IRM without a record may be what is left of it: then the certified ones may be in it.
  */
 function mayBeInBalance(hold: Hold, { readAt }: Account): boolean {
   if (readAt === null) return hold.certified;
@@ -103,8 +107,8 @@ function mayBeInBalance(hold: Hold, { readAt }: Account): boolean {
 }
 
 /**
- * Holds that the balance may or may not show. A certified one is not doubtful where the utilised part of the remittance is
- * large enough to contain all certified ones; otherwise every later use of a partly used IRM would warn for ever.
+ * Holds that the balance may or may not show. A certified one is not doubtful where the utilised part of the remittance
+ * is large enough to contain all certified ones; otherwise every later use of a partly used IRM would warn for ever.
  */
 function doubtfulHolds(holds: readonly Hold[], irm: Account): Hold[] {
   const earlier = holds.filter((hold) => mayBeInBalance(hold, irm));

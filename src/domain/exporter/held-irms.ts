@@ -1,7 +1,10 @@
 /** The held records of IRMs, and which of them a mapping means. */
 import { comparableDate } from '../identity';
 
-/** An IRM as the ledger holds it. Dates are DDMMYYYY or null, amounts exact decimal text in `currency`, null where unknown. */
+/**
+ * An IRM as the ledger holds it. Dates are DDMMYYYY or null, amounts exact decimal text in `currency`, null where
+ * unknown.
+ */
 export interface HeldIrm {
   irmNumber: string;
   irmAdCode: string;
@@ -20,9 +23,9 @@ export interface HeldIrm {
 }
 
 /**
- * The held records that a mapping's IRM may be, among those of its number and AD code: `irmDt` is the issue date or, where no
- * issue date fits, the remittance date. Several where the records differ in nothing that is compared; none where no record has
- * the date.
+ * The held records that a mapping's IRM may be, among those of its number and AD code: `irmDt` is the issue date or,
+ * where no issue date fits, the remittance date. Several where the records differ in nothing that is compared; none
+ * where no record has the date.
  */
 export function recordsOf<T extends Pick<HeldIrm, 'issueDate' | 'remittanceDate'>>(
   irmDt: string,

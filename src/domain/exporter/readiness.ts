@@ -13,8 +13,8 @@ export interface ExporterFlags {
  * - `created`: (false, false), never validated.
  * - `unvalidated`: (false, true), on file but unverified, or deactivated: validate again.
  * - `activation_pending`: (true, true), and the authority has not opened access yet.
- * - `ready`: (true, true), and nothing says otherwise. Where the service said no state, or a word nobody knows, the next call
- *   tells: it answers DGFT_IP_ACTIVATION_PENDING where access is not open.
+ * - `ready`: (true, true), and nothing says otherwise. Where the service said no state, or a word nobody knows, the
+ *   next call tells: it answers DGFT_IP_ACTIVATION_PENDING where access is not open.
  */
 export type Readiness = 'created' | 'unvalidated' | 'activation_pending' | 'ready';
 

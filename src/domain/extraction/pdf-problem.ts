@@ -11,7 +11,10 @@ export type PdfProblemCode = 'empty' | 'too_large' | 'not_a_pdf' | 'encrypted';
  */
 const ENCRYPTED = /\/Encrypt\s*(?:\d+\s+\d+\s+R\b|<<)/;
 
-/** Why a file cannot go to the extraction service; null where it can. @param bytes its length, where it is longer than `content` */
+/**
+ * Why a file cannot go to the extraction service; null where it can. @param bytes its length, where it is longer than
+ * `content`
+ */
 export function pdfProblem(
   content: Buffer,
   bytes: number = content.length,

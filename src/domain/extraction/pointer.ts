@@ -1,6 +1,7 @@
 /**
- * Where a value lies in extracted data: a JSON Pointer (RFC 6901: `/invoice/number`, `~1` for a slash, `~0` for a tilde), in which
- * `*` stands for every entry of a list; or a bare name (`invoiceNumber`), which is looked for at every depth.
+ * Where a value lies in extracted data: a JSON Pointer (RFC 6901: `/invoice/number`, `~1` for a slash, `~0` for a
+ * tilde), in which `*` stands for every entry of a list; or a bare name (`invoiceNumber`), which is looked for at every
+ * depth.
  */
 
 /** A value with the pointer that leads to it. */

@@ -24,8 +24,8 @@ const TRAVELLING_ENTRIES = 20;
 const TRAVELLING_BYTES = 500;
 
 /**
- * What of an answer travels between activities and workflows: its ids and counts, and a sample of what it says. The whole
- * stands in the ledger; histories are kept for years, and payloads have limits.
+ * What of an answer travels between activities and workflows: its ids and counts, and a sample of what it says. The
+ * whole stands in the ledger; histories are kept for years, and payloads have limits.
  */
 export function answerInShort(answer: StoredAnswer): StoredAnswer {
   const { irms: _, warnings, errorDetails, fieldErrors, message, errorCode, ...ids } = answer;
@@ -60,8 +60,8 @@ export type AttemptState = 'open' | 'sending' | 'answered' | 'not_sent';
 
 export interface AttemptReading {
   /**
-   * `sending` alone may still be on its way. `unknown`: the ledger cannot vouch for what happened, because it does not hold
-   * the attempt, or the exchange is over without an answer.
+   * `sending` alone may still be on its way. `unknown`: the ledger cannot vouch for what happened, because it does not
+   * hold the attempt, or the exchange is over without an answer.
    */
   verdict: 'not_sent' | 'answered' | 'sending' | 'unknown';
   reason: string | null;
@@ -74,7 +74,10 @@ export interface AttemptReading {
   filingEnded: boolean;
 }
 
-/** Why an attempt was not allowed to be sent: it was closed, its filing ended, its rows are not its own any more, or another attempt stands in its place. */
+/**
+ * Why an attempt was not allowed to be sent: it was closed, its filing ended, its rows are not its own any more, or
+ * another attempt stands in its place.
+ */
 export type MarkRefusal = 'gone' | 'closed' | 'ended' | 'rows' | 'sister';
 
 /** The id of a filing's attempt; it comes from business keys. */

@@ -15,8 +15,8 @@ const FIELDS = Object.keys(MAPPING_FIELDS) as MappingField[];
 
 /**
  * The text that says what a filing files; its SHA-256 is the filing's content hash. The same filing gives the same text
- * however its JSON is ordered and in whatever order its rows stand: properties stand in the order of the specification's item
- * table, amounts in one spelling, rows sorted by their own text.
+ * however its JSON is ordered and in whatever order its rows stand: properties stand in the order of the
+ * specification's item table, amounts in one spelling, rows sorted by their own text.
  */
 export function canonicalContent({ exporterId, uploadType, declaration, rows }: FilingContent): string {
   const texts = rows.map(({ mapping, extra }) => JSON.stringify([canonicalMapping(mapping), canonicalExtra(extra)]));

@@ -57,10 +57,10 @@ export const MAPPING_FIELDS: Readonly<Record<MappingField, FieldKind>> = {
 };
 
 /**
- * A mapping as the caller handed it in, with where it came from.
- * `row` is the Excel row (header is 1) for a workbook and the `serialNo` for a JSON message: it names the row in every
- * finding. `extra` holds the filled optional workbook columns that the JSON items lack, by the label of the template; a row
- * that has any can only go through the bulk channel.
+ * A mapping as the caller handed it in, with where it came from. `row` is the Excel row (header is 1) for a workbook
+ * and the `serialNo` for a JSON message: it names the row in every finding. `extra` holds the filled optional workbook
+ * columns that the JSON items lack, by the label of the template; a row that has any can only go through the bulk
+ * channel.
  */
 export interface MappingRow {
   row: number;

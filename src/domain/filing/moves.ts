@@ -1,6 +1,7 @@
 /**
- * Every move that a filing's workflow makes, and where a run goes on that takes a filing up. The tests walk through all of them
- * from every state that a ledger can be in: a move that the transition table forbids would be repeated for ever.
+ * Every move that a filing's workflow makes, and where a run goes on that takes a filing up. The tests walk through all
+ * of them from every state that a ledger can be in: a move that the transition table forbids would be repeated for
+ * ever.
  */
 import { mayFollow, type FilingState } from './states';
 
@@ -66,8 +67,8 @@ export function phaseOf({ planned, doubtful, followed, settled }: FilingFacts): 
 }
 
 /**
- * The state in which a run takes up a filing that another run left in `state`: what is at the service decides. The recorded state is
- * kept where it agrees with that, so that a question which was asked stays asked.
+ * The state in which a run takes up a filing that another run left in `state`: what is at the service decides. The
+ * recorded state is kept where it agrees with that, so that a question which was asked stays asked.
  */
 export function resumesIn(state: FilingState, facts: FilingFacts): FilingState {
   switch (phaseOf(facts)) {

@@ -1,4 +1,7 @@
-/** What is to be done about the workflow of a filing that has not ended, as Temporal describes it. Pure: the sweep asks, and acts. */
+/**
+ * What is to be done about the workflow of a filing that has not ended, as Temporal describes it. Pure: the sweep asks,
+ * and acts.
+ */
 
 /** How Temporal describes the newest run of a filing's workflow; `gone`: it knows of none, past its retention, say. */
 export interface FilingRunStatus {

@@ -1,6 +1,6 @@
 /**
- * The life of a filing. One transition table serves the workflow (which owns the progress) and the ledger (which refuses
- * a state that does not follow).
+ * The life of a filing. One transition table serves the workflow (which owns the progress) and the ledger (which
+ * refuses a state that does not follow).
  */
 export const FILING_STATES = [
   'checking',
@@ -125,7 +125,9 @@ export function isLive(state: RowState): boolean {
 /** States of a row that has no outcome yet. */
 const OPEN_ROWS: ReadonlySet<RowState> = new Set(['planned', 'submitted', 'unknown']);
 
-/** How a filing ends, from its rows: all certified, some, or none. Null while a row has no outcome: then it cannot end. */
+/**
+ * How a filing ends, from its rows: all certified, some, or none. Null while a row has no outcome: then it cannot end.
+ */
 export function endOf(rows: readonly RowState[]): 'certified' | 'partly_certified' | 'rejected' | null {
   if (rows.some((state) => OPEN_ROWS.has(state))) return null;
   const certified = rows.filter((state) => ROW_STATES[state].certified).length;
@@ -135,7 +137,7 @@ export function endOf(rows: readonly RowState[]): 'certified' | 'partly_certifie
 
 /**
  * How far a submission is. `planned`: nothing is at the service. `acknowledged`: a request id is known. `settled`: an
- * unknown outcome was settled by certificates. `terminal`: the authority accounted for every record. `released`: refused,
- * nothing of it was accepted.
+ * unknown outcome was settled by certificates. `terminal`: the authority accounted for every record. `released`:
+ * refused, nothing of it was accepted.
  */
 export type SubmissionState = 'planned' | 'acknowledged' | 'terminal' | 'settled' | 'released';

@@ -14,8 +14,9 @@ export interface Flow {
 
 /**
  * Shares `supply` out over `demand` along `links` so that the sum of amount × worth is the greatest there is: the
- * transportation problem, solved by successive shortest paths with all paths of one length at a time (primal-dual). Worths are
- * small whole numbers, so there are at most as many rounds as the greatest worth. Amounts are whole numbers (minor units).
+ * transportation problem, solved by successive shortest paths with all paths of one length at a time (primal-dual).
+ * Worths are small whole numbers, so there are at most as many rounds as the greatest worth. Amounts are whole numbers
+ * (minor units).
  */
 export function bestFlow(supply: readonly number[], demand: readonly number[], links: readonly Link[]): Flow[] {
   const network = new Network(supply.length, demand.length);

@@ -40,8 +40,9 @@ const MOST_ALTERNATIVES = 5;
 const NEARLY = 0.15;
 
 /**
- * Maps open balances to open documents so that the whole is the likeliest: what one pair takes from another counts, so this
- * is a transportation problem and not the best pair first. Only pairs of one currency are made. Nothing is filed by it.
+ * Maps open balances to open documents so that the whole is the likeliest: what one pair takes from another counts, so
+ * this is a transportation problem and not the best pair first. Only pairs of one currency are made. Nothing is filed
+ * by it.
  */
 export function propose(irms: readonly OpenIrm[], documents: readonly OpenDocument[]): Proposals {
   const proposals: Proposal[] = [];

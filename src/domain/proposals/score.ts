@@ -44,7 +44,10 @@ export interface Score {
 /** Bank charges are taken out of what arrives. */
 export const CHARGES = 0.02;
 const DAY_MS = 86_400_000;
-/** Money that comes later than the longest realisation period, or an advance older than that, is hardly for this document. */
+/**
+ * Money that comes later than the longest realisation period, or an advance older than that, is hardly for this
+ * document.
+ */
 const LONGEST_GAP_DAYS = 540;
 const ADVANCE = 'P0103';
 /** Purpose codes that suit an upload type (public rules, so that they weigh and never decide). */
@@ -89,7 +92,10 @@ export const prepareDocument = (document: OpenDocument): Prepared<OpenDocument> 
   remarks: '',
 });
 
-/** Hundredths, rounded down: more than the balance is never proposed. 0 for what is no amount, or too large to be counted exactly. */
+/**
+ * Hundredths, rounded down: more than the balance is never proposed. 0 for what is no amount, or too large to be
+ * counted exactly.
+ */
 export function minorUnits(amount: string): number {
   const [, whole = '', part = ''] = /^(\d{1,13})(?:\.(\d+))?$/.exec(amount) ?? [];
   return whole === '' ? 0 : Number(whole) * 100 + Number(part.slice(0, 2).padEnd(2, '0'));

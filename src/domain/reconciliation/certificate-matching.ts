@@ -1,8 +1,8 @@
 /**
  * Which certificate belongs to which row, when only fetch-details can say (spec: "Certificate detail"). An entry has no
- * IRM number, so document, date, amount and currency must agree, and one certificate must fit one row alone. Where several
- * agree in all of that, the exporter's own bill number may tell them apart, and one that differs is never adopted: whatever
- * stays ambiguous is left open and named.
+ * IRM number, so document, date, amount and currency must agree, and one certificate must fit one row alone. Where
+ * several agree in all of that, the exporter's own bill number may tell them apart, and one that differs is never
+ * adopted: whatever stays ambiguous is left open and named.
  */
 import { compareFilingDates, filingDateFromAnything, type FilingDate } from '../dates';
 import { certificateIdentity, comparableText } from '../identity';
@@ -101,8 +101,8 @@ interface Group {
 }
 
 /**
- * Tells rows that agree in document, date, amount and currency apart by their bill numbers. Only where every one of them
- * and every certificate names its bill: a certificate without one could be any row's.
+ * Tells rows that agree in document, date, amount and currency apart by their bill numbers. Only where every one of
+ * them and every certificate names its bill: a certificate without one could be any row's.
  */
 function byBill(rows: OpenRow[], found: CertificateEntry[]): Group[] {
   if (rows.length <= 1 && found.length <= 1) return [{ rows, found }];

@@ -1,6 +1,6 @@
 /**
- * Near matches between our rows and the authority's certificates, for people: they explain a finding and settle nothing.
- * Exact matches on identities come first; what is left over on both sides is compared here.
+ * Near matches between our rows and the authority's certificates, for people: they explain a finding and settle
+ * nothing. Exact matches on identities come first; what is left over on both sides is compared here.
  */
 import { compareFilingDates, addDays, isFilingDate } from '../dates';
 import { compareAmounts, subtractAmounts, isAmount } from '../money';

@@ -56,8 +56,8 @@ export function warningAt(row: number | null, field: string | null, code: string
 }
 
 /**
- * Each failing cell once: the first error about a cell stays and later errors and all warnings about it go. Findings about
- * a row or the filing as a whole all stay. The result is in row order, those about the filing first.
+ * Each failing cell once: the first error about a cell stays and later errors and all warnings about it go. Findings
+ * about a row or the filing as a whole all stay. The result is in row order, those about the filing first.
  */
 export function oncePerCell(findings: readonly Finding[]): Finding[] {
   const failing = new Set<string>();

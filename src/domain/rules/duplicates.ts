@@ -1,6 +1,6 @@
 /**
- * Mappings that are filed once more on purpose: a number under another date, equal tranches, two invoices on one shipping bill, a
- * certificate cancelled at the authority. Exact by row: whatever is not named is refused.
+ * Mappings that are filed once more on purpose: a number under another date, equal tranches, two invoices on one
+ * shipping bill, a certificate cancelled at the authority. Exact by row: whatever is not named is refused.
  */
 
 /** One row that may be filed although its mapping is live. */
@@ -16,7 +16,10 @@ export interface PermittedDuplicate {
 /** A range of an option may name this many rows at most; a filing has far fewer. */
 const MOST_ROWS = 100_000;
 
-/** The value of `--allow-duplicate` that names these rows, ready to copy: `17,203=REASON`; three or more in a row as `17-19`. */
+/**
+ * The value of `--allow-duplicate` that names these rows, ready to copy: `17,203=REASON`; three or more in a row as
+ * `17-19`.
+ */
 export function allowDuplicate(rows: readonly number[]): string {
   const sorted = [...new Set(rows)].sort((a, b) => a - b);
   const runs: [number, number][] = [];

@@ -1,6 +1,7 @@
 /**
  * Something a check found in a filing before it is sent, or that the service or the authority said about it afterwards.
- * The same shape is printed by the command line (`errors[]`, `warnings[]`), written into workbooks and kept in the ledger.
+ * The same shape is printed by the command line (`errors[]`, `warnings[]`), written into workbooks and kept in the
+ * ledger.
  */
 export interface Finding {
   severity: 'error' | 'warning';

@@ -14,10 +14,11 @@ export type { Hold } from '../exporter/balance-sums';
 type Group = [MappingRow, ...MappingRow[]];
 
 /**
- * Checks the sums mapped of each IRM against its held record: the remittance, and the balance less what our own live filings
- * hold. A mapping and a hold mean the record that has their date as issue date or, where none has, as remittance date. Where
- * several fit, each has to bear it, with a warning; where none does, all of the IRM's number and AD code counts together.
- * Facts about the IRM that the authority may see otherwise (unknown here, cancelled, other currency) warn.
+ * Checks the sums mapped of each IRM against its held record: the remittance, and the balance less what our own live
+ * filings hold. A mapping and a hold mean the record that has their date as issue date or, where none has, as
+ * remittance date. Where several fit, each has to bear it, with a warning; where none does, all of the IRM's number and
+ * AD code counts together. Facts about the IRM that the authority may see otherwise (unknown here, cancelled, other
+ * currency) warn.
  */
 export function checkBalances(
   rows: readonly MappingRow[],
@@ -59,8 +60,8 @@ function checkIrm(
 }
 
 /**
- * The holds that count against a record: those that mean it, and those that mean no held record, because they may mean any of
- * their number and AD code.
+ * The holds that count against a record: those that mean it, and those that mean no held record, because they may mean
+ * any of their number and AD code.
  */
 export function holdsOf<R extends HeldIrm, H extends Pick<Hold, 'irmDt'>>(
   record: R,
@@ -77,7 +78,10 @@ function accountOf({ irmNumber, currency, amount, available, readAt }: HeldIrm):
   return { irmNumber, currency, amount, available, readAt };
 }
 
-/** What bears mappings that mean no held record: all records of the number and AD code, or what the rows state of the IRM. */
+/**
+ * What bears mappings that mean no held record: all records of the number and AD code, or what the rows state of the
+ * IRM.
+ */
 function togetherOf(group: Group, records: readonly HeldIrm[]): Account {
   const { irmNumber, irmFCC: currency } = group[0].mapping;
   const [first] = records;
@@ -176,7 +180,8 @@ function checkRecord(group: Group, irm: HeldIrm): Finding[] {
       ),
     );
   }
-  // Public readings differ on whether the authority wants the whole remittance here or what is left of it, so either passes.
+  // Public readings differ on whether the authority wants the whole remittance here or what is left of it, so either
+  // passes.
   const known = [irm.amount, irm.available].filter((amount) => amount !== null);
   if (known.length > 0 && known.every((amount) => compareAmounts(amount, mapping.irmRemitAmtFCC) !== 0)) {
     const [amount, available] = [said(irm.amount), said(irm.available)];

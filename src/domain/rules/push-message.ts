@@ -9,7 +9,9 @@ import { FIELD_NAMES, completeRow, emptyMapping, errorAt, hasValue, oncePerCell 
 import { invalidDate, invalidNumber, invalidText, invalidYesNo, missing, quoted } from './words';
 import { UPLOAD_TYPES } from './upload-type';
 
-/** A push message whose form is right; `platformCustomerId` may come from elsewhere (the command line's `--exporter`). */
+/**
+ * A push message whose form is right; `platformCustomerId` may come from elsewhere (the command line's `--exporter`).
+ */
 export interface ParsedPushMessage {
   platformCustomerId?: string;
   /** The top-level code as a number. */
@@ -33,9 +35,9 @@ const TOP_LEVEL = new Set([
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
- * Checks a JSON submission (spec: "Push message") whole: every wrong property, type and rule at once. `row` of a finding is
- * the item's `serialNo`, or its place in the list (from 1) where that is unusable. Never throws: anything that is not a
- * push message is a finding. `message` is there only when no finding is an error.
+ * Checks a JSON submission (spec: "Push message") whole: every wrong property, type and rule at once. `row` of a
+ * finding is the item's `serialNo`, or its place in the list (from 1) where that is unusable. Never throws: anything
+ * that is not a push message is a finding. `message` is there only when no finding is an error.
  *
  * @param json the parsed JSON, or its text
  * @param permitted rows that are allowed beside the message

@@ -13,7 +13,9 @@ const SOFTEX = 102;
 const IT_PURPOSES: ReadonlySet<string> = new Set(['P0802', 'P0803', 'P0807', 'P0103']);
 const ADVANCE = 'P0103';
 
-/** @param filingType the filing's own upload type: a Direct Export submission has the shipping bill rule in every row */
+/**
+ * @param filingType the filing's own upload type: a Direct Export submission has the shipping bill rule in every row
+ */
 export function checkRow(draft: DraftRow, filingType?: number): Finding[] {
   return [...checkGst(draft), ...checkDocument(draft, filingType), ...checkPurpose(draft), ...checkCurrencies(draft)];
 }

@@ -9,8 +9,8 @@ import { checkRow } from './row';
 
 /**
  * The rule table of a filing, the same for a JSON message and a workbook (spec: "Push message" and "POST
- * /genebrc/bulk-upload"). What the specification says is an error; what only public material says is a warning and never
- * blocks. Pure: nothing is looked up, balances are checked in preflight.ts.
+ * /genebrc/bulk-upload"). What the specification says is an error; what only public material says is a warning and
+ * never blocks. Pure: nothing is looked up, balances are checked in preflight.ts.
  *
  * @param context `uploadType` of the filing where it is known apart from the rows
  * @returns findings in row order, each failing cell once

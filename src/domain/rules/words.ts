@@ -41,8 +41,8 @@ export function listed(items: readonly (string | number)[], most = 8): string {
 }
 
 /**
- * Characters that no filing can carry: XML and the ledger's JSON have no room for most control characters, nor for one half of
- * a surrogate pair.
+ * Characters that no filing can carry: XML and the ledger's JSON have no room for most control characters, nor for one
+ * half of a surrogate pair.
  */
 export const UNWRITABLE = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\ufffe\uffff]|\p{Surrogate}/u;
 

@@ -1,8 +1,8 @@
 import { BULK_COLUMNS, columnOfHeader, normaliseHeader } from '../rules/columns';
 
 /**
- * The header labels of the bulk workbook in their order. The specification shows 22 of the 37; the service's own template
- * (spec: "GET /irm/bulk-template", "columns are identical to the bulk upload template") names all.
+ * The header labels of the bulk workbook in their order. The specification shows 22 of the 37; the service's own
+ * template (spec: "GET /irm/bulk-template", "columns are identical to the bulk upload template") names all.
  */
 export interface BulkTemplate {
   labels: readonly string[];
@@ -30,8 +30,8 @@ export function templateProblem(labels: readonly string[]): string | null {
 }
 
 /**
- * The label under which the value of an optional column travels; undefined for a column that the template does not name,
- * which is the user's own. Until the template is known, further spellings of our own reading count too.
+ * The label under which the value of an optional column travels; undefined for a column that the template does not
+ * name, which is the user's own. Until the template is known, further spellings of our own reading count too.
  */
 export function optionalLabel({ labels, learnedAt }: BulkTemplate, header: string): string | undefined {
   const name = normaliseHeader(header);

@@ -66,8 +66,9 @@ const word = (text: string | null): string => (text ?? '').trim().toLowerCase();
 const MESSAGE_FIELDS = ['errorMessage', 'message', 'errorDescription', 'description'] as const;
 
 /**
- * Texts of `errorDetails`, whose carrier is not documented: strings as they are, objects by their code and their message.
- * Where the message of a code goes by no name that is known, every other text is told: they are the authority's words.
+ * Texts of `errorDetails`, whose carrier is not documented: strings as they are, objects by their code and their
+ * message. Where the message of a code goes by no name that is known, every other text is told: they are the
+ * authority's words.
  */
 export function errorTexts(details: readonly unknown[]): string[] {
   return details.map((detail) => {
@@ -90,7 +91,9 @@ export function errorsInShort(details: readonly unknown[]): string[] {
   return errorTexts(details.slice(0, 20)).map((each) => cutText(each, 500));
 }
 
-/** IRM and document as they are compared; null where an entry does not say. Made once: a record has up to 999 of them. */
+/**
+ * IRM and document as they are compared; null where an entry does not say. Made once: a record has up to 999 of them.
+ */
 interface Names {
   irm: string | null;
   document: string | null;

@@ -4,7 +4,10 @@ import { certificateIdentity } from '../../domain/identity';
 import { isAmount } from '../../domain/money';
 import type { Queryable } from '../pool';
 
-/** The party of exporter $1: fetch-details answers per IEC, so two clients of one IEC see, and may claim, the same certificates. */
+/**
+ * The party of exporter $1: fetch-details answers per IEC, so two clients of one IEC see, and may claim, the same
+ * certificates.
+ */
 const PARTY = '(SELECT party_id FROM exporters WHERE exporter_id = $1)';
 
 /** A fetch-details entry (spec: "Certificate detail"); fields that are not read here are kept in `detail`. */
@@ -101,7 +104,10 @@ export async function countWithoutDetail(db: Queryable, filingId: string): Promi
   return rows[0]?.n ?? 0;
 }
 
-/** What of a filing's PDFs can be asked for now; where nothing can, in how many ms something can, and null where nothing is left. */
+/**
+ * What of a filing's PDFs can be asked for now; where nothing can, in how many ms something can, and null where nothing
+ * is left.
+ */
 export interface PdfsToArchive {
   due: string[];
   nextInMs: number | null;

@@ -26,7 +26,10 @@ export async function saveSnapshot(
   );
 }
 
-/** Balances of a submission's IRMs as they stand, as one jsonb value; $1 is the filing, $2 the submission, $3 the exporter. */
+/**
+ * Balances of a submission's IRMs as they stand, as one jsonb value; $1 is the filing, $2 the submission, $3 the
+ * exporter.
+ */
 const BALANCES = `coalesce((SELECT jsonb_agg(DISTINCT jsonb_build_object('irmKey', r.irm_key, 'available', i.available::text,
     'readAt', i.read_at)) FROM filing_rows r
     JOIN irms i ON i.exporter_id = r.exporter_id AND i.irm_key = r.irm_key
@@ -55,7 +58,10 @@ export async function snapshotOf(db: Queryable, attemptId: string): Promise<Snap
   return rows[0] ?? null;
 }
 
-/** The newest snapshot of the certificates of the exporter's party, whichever filing took it, that is not older than `since`. */
+/**
+ * The newest snapshot of the certificates of the exporter's party, whichever filing took it, that is not older than
+ * `since`.
+ */
 export async function recentCertificateSnapshot(
   db: Queryable,
   exporterId: string,

@@ -17,10 +17,10 @@ export interface Adoption {
 }
 
 /**
- * Gives rows of a submission that was sent the certificates that fetch-details shows for them, with positive evidence only:
- * numbers that no snapshot from before the attempt holds, dated on or after the send. A day before the send counts too where a
- * snapshot covers it, because the send may have crossed midnight. A submission whose every row has its outcome is settled.
- * Must run in a transaction: what is adopted and what follows from it are one step.
+ * Gives rows of a submission that was sent the certificates that fetch-details shows for them, with positive evidence
+ * only: numbers that no snapshot from before the attempt holds, dated on or after the send. A day before the send
+ * counts too where a snapshot covers it, because the send may have crossed midnight. A submission whose every row has
+ * its outcome is settled. Must run in a transaction: what is adopted and what follows from it are one step.
  */
 export async function adoptCertificates(
   client: Queryable,
@@ -51,7 +51,10 @@ export async function adoptCertificates(
   return { ...found, openRows };
 }
 
-/** When an attempt was sent, and the numbers that the party's snapshots held before it; null where none was taken for it. */
+/**
+ * When an attempt was sent, and the numbers that the party's snapshots held before it; null where none was taken for
+ * it.
+ */
 async function beforeAttempt(
   client: Queryable,
   attemptId: string,

@@ -58,9 +58,9 @@ const COLUMNS = `exporter_id AS "exporterId", party_id AS "partyId", mode, name,
   requires_approval AS "requiresApproval", irms_refreshed_at AS "irmsRefreshedAt", read_at AS "readAt"`;
 
 /**
- * Keeps what the service said about a client at `at`. What it did not say (the list has no `dgftApiStatus`, a get may leave
- * fields out) stays as it was known; what it said earlier than the ledger's knowledge changes nothing. An IEC that it says for
- * the first time attaches the client to that IEC's party.
+ * Keeps what the service said about a client at `at`. What it did not say (the list has no `dgftApiStatus`, a get may
+ * leave fields out) stays as it was known; what it said earlier than the ledger's knowledge changes nothing. An IEC
+ * that it says for the first time attaches the client to that IEC's party.
  */
 export async function saveExporter(
   pool: pg.Pool,
@@ -139,8 +139,8 @@ async function upsert(
 }
 
 /**
- * Notes an IEC that something else than the client object said, where none is known, and attaches the exporter to that IEC's
- * party. Doing it again changes nothing. @returns what the two parties both held; empty where nothing was learnt.
+ * Notes an IEC that something else than the client object said, where none is known, and attaches the exporter to that
+ * IEC's party. Doing it again changes nothing. @returns what the two parties both held; empty where nothing was learnt.
  */
 export async function learnIec(
   pool: pg.Pool,
@@ -216,8 +216,8 @@ export async function noteIrmsRefreshed(db: Queryable, exporterId: string, at: D
 }
 
 /**
- * The IEC that fetch-details needs: the client's own, as the client object, its IRMs or a status record said it, or that of its
- * party (the client was made anew without one); null where nobody said it yet.
+ * The IEC that fetch-details needs: the client's own, as the client object, its IRMs or a status record said it, or
+ * that of its party (the client was made anew without one); null where nobody said it yet.
  */
 export async function iecOf(db: Queryable, exporterId: string): Promise<string | null> {
   const { rows } = await db.query<{ iec: string | null }>(

@@ -29,7 +29,10 @@ export interface IrmChange extends IrmKey {
   after: IrmFacts;
 }
 
-/** The status words are not documented beyond `fresh`; whatever starts like "cancel", or is a bare C, reads as cancelled. */
+/**
+ * The status words are not documented beyond `fresh`; whatever starts like "cancel", or is a bare C, reads as
+ * cancelled.
+ */
 const CANCELLED = /^c(ancel|$)/iu;
 
 /** What changed between two readings of one IRM; null where nothing did. */

@@ -3,18 +3,20 @@ import type { Mode } from '../../domain/names';
 import type { Queryable } from '../pool';
 
 /**
- * Every transaction takes its locks in this order: the filing's IRMs in key order, then the filing, then the rest (its party,
- * rows, attempts). Two that need the same ones then never wait for each other in a ring.
+ * Every transaction takes its locks in this order: the filing's IRMs in key order, then the filing, then the rest (its
+ * party, rows, attempts). Two that need the same ones then never wait for each other in a ring.
  */
 const IRM_LOCKS = 2;
 
-/** IRMs share this many locks: PostgreSQL has room for a few thousand in all, and one filing may have a thousand IRMs. */
+/**
+ * IRMs share this many locks: PostgreSQL has room for a few thousand in all, and one filing may have a thousand IRMs.
+ */
 const STRIPES = 256;
 
 /**
- * Locks the IRMs of a filing until the transaction ends, so that two filings on one balance are checked one after the other.
- * Advisory locks, because an IRM that the ledger has not read yet has no row to lock; without the party, which may become
- * another while a filing waits.
+ * Locks the IRMs of a filing until the transaction ends, so that two filings on one balance are checked one after the
+ * other. Advisory locks, because an IRM that the ledger has not read yet has no row to lock; without the party, which
+ * may become another while a filing waits.
  */
 export async function lockIrms(client: Queryable, mode: Mode, irms: readonly IrmNames[]): Promise<void> {
   const keys = [...new Set(irms.map((irm) => `${mode} ${irmIdentity(irm)}`))];

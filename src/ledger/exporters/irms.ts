@@ -62,10 +62,10 @@ const COLUMNS = `exporter_id AS "exporterId", irm_number AS "irmNumber", ad_code
 const BATCH = 1_000;
 
 /**
- * Keeps an exporter's IRMs, by their full key (spec: "An IRM number alone is not unique"), with the history of their balances,
- * and notices what was amended or cancelled. `readAt` is the moment that the balances are from; a record that the ledger
- * has from a later moment stays as it is. One transaction; the same list again changes nothing. An exporter without a known IEC
- * takes the one that its IRMs agree on.
+ * Keeps an exporter's IRMs, by their full key (spec: "An IRM number alone is not unique"), with the history of their
+ * balances, and notices what was amended or cancelled. `readAt` is the moment that the balances are from; a record that
+ * the ledger has from a later moment stays as it is. One transaction; the same list again changes nothing. An exporter
+ * without a known IEC takes the one that its IRMs agree on.
  */
 export async function saveIrms(
   pool: pg.Pool,
@@ -125,8 +125,8 @@ export async function countIrms(db: Queryable, exporterId: string): Promise<numb
 }
 
 /**
- * The IRMs of these numbers, however they are spelled and under whichever bank, as the balance rules take them: those of all
- * clients of the exporter's party, each as it was read last.
+ * The IRMs of these numbers, however they are spelled and under whichever bank, as the balance rules take them: those
+ * of all clients of the exporter's party, each as it was read last.
  */
 export async function heldIrms(db: Queryable, exporterId: string, irmNumbers: readonly string[]): Promise<HeldIrm[]> {
   const { rows } = await db.query<IrmRow>(

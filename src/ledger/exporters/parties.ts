@@ -10,7 +10,9 @@ interface Party {
   iec: string | null;
 }
 
-/** Any fixed number will do: changes of parties come one after the other, because each may read all others of its mode. */
+/**
+ * Any fixed number will do: changes of parties come one after the other, because each may read all others of its mode.
+ */
 const PARTY_CHANGES = 4;
 
 /** Waits for other changes of a mode's parties; nobody makes one without it. */
@@ -19,8 +21,8 @@ export async function lockPartyChanges(client: Queryable, mode: Mode): Promise<v
 }
 
 /**
- * Waits for other changes of a mode's parties, and locks the filings of those that may become one: filings come before parties
- * in the order of locks (see irm-locks). Nobody changes a party without it.
+ * Waits for other changes of a mode's parties, and locks the filings of those that may become one: filings come before
+ * parties in the order of locks (see irm-locks). Nobody changes a party without it.
  */
 export async function lockForPartyChange(
   client: Queryable,
@@ -38,8 +40,8 @@ export async function lockForPartyChange(
 }
 
 /**
- * The party of an exporter, which stays its party until the transaction ends: an attachment to another party waits. Taken before
- * rows are written or locked ("the rest" in the order of locks).
+ * The party of an exporter, which stays its party until the transaction ends: an attachment to another party waits.
+ * Taken before rows are written or locked ("the rest" in the order of locks).
  * @throws Error when the ledger does not hold the exporter
  */
 export async function lockParty(client: Queryable, exporterId: string): Promise<number> {
@@ -52,8 +54,8 @@ export async function lockParty(client: Queryable, exporterId: string): Promise<
 }
 
 /**
- * The party for an exporter that the ledger does not hold yet: that of its IEC; without one that of the client which had its
- * e-mail before (it was deleted at the service and made anew), or a new one. Under {@link lockPartyChanges}.
+ * The party for an exporter that the ledger does not hold yet: that of its IEC; without one that of the client which
+ * had its e-mail before (it was deleted at the service and made anew), or a new one. Under {@link lockPartyChanges}.
  */
 export async function partyForNew(
   client: Queryable,
@@ -64,8 +66,9 @@ export async function partyForNew(
 }
 
 /**
- * Attaches an exporter to the party of an IEC that has become known, with what it filed; a party that had no IEC moves whole, or
- * takes the IEC where no other party has it. Under {@link lockForPartyChange}. @returns what the two parties both held.
+ * Attaches an exporter to the party of an IEC that has become known, with what it filed; a party that had no IEC moves
+ * whole, or takes the IEC where no other party has it. Under {@link lockForPartyChange}. @returns what the two parties
+ * both held.
  */
 export async function attachToIec(
   client: Queryable,

@@ -20,9 +20,9 @@ interface Move {
 }
 
 /**
- * Moves clients, and what they filed, to another party, under the locks of both: nothing is filed and nothing settled for either
- * meanwhile. A live mapping that both hold takes the next ordinal, and a certificate that both claim is marked as disputed; each is
- * kept with both filings and returned.
+ * Moves clients, and what they filed, to another party, under the locks of both: nothing is filed and nothing settled
+ * for either meanwhile. A live mapping that both hold takes the next ordinal, and a certificate that both claim is
+ * marked as disputed; each is kept with both filings and returned.
  */
 export async function movePartyOf(client: Queryable, move: Move): Promise<Collision[]> {
   const { from, to, exporterId } = move;
@@ -78,7 +78,10 @@ async function moveRows(client: Queryable, { from, to, exporterId }: Move): Prom
   ]);
 }
 
-/** A client that leaves a party whose IEC was another takes only the certificates of its own rows: the others are that IEC's. */
+/**
+ * A client that leaves a party whose IEC was another takes only the certificates of its own rows: the others are that
+ * IEC's.
+ */
 async function moveCertificates(client: Queryable, { from, to, exporterId }: Move): Promise<void> {
   const values = [from, to, exporterId];
   const mine = `f.party_id = $1

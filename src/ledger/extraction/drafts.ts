@@ -43,8 +43,8 @@ export async function saveDraft(
 const DRAFT_ROW = /^([0-9a-f-]{36})\/(\d{1,4})$/;
 
 /**
- * Records which documents and which edits stand behind the rows of what is handed in. What names no draft that the ledger has is
- * left out; the same content handed in again keeps its first record.
+ * Records which documents and which edits stand behind the rows of what is handed in. What names no draft that the
+ * ledger has is left out; the same content handed in again keeps its first record.
  * @param drafted what the column `Draft Row` says, by Excel row
  */
 export async function saveRowOrigins(

@@ -2,8 +2,8 @@ import type pg from 'pg';
 import { withTransaction } from '../pool';
 
 /**
- * How fast the extraction service is called, over all workers. Its limits are not documented ("not shown" in the spec), so
- * few calls run at once, and every 429, 5xx and lost answer closes it for everybody for a growing time.
+ * How fast the extraction service is called, over all workers. Its limits are not documented ("not shown" in the spec),
+ * so few calls run at once, and every 429, 5xx and lost answer closes it for everybody for a growing time.
  */
 export interface Pace {
   /** Calls at once, over all workers, while nothing is wrong; one at a time as long as something is. */
@@ -46,7 +46,10 @@ export async function takePlace(
   });
 }
 
-/** `document`: counts against the document; `rate`: a 429; `service`: the service was not reached, which no document can help. */
+/**
+ * `document`: counts against the document; `rate`: a 429; `service`: the service was not reached, which no document can
+ * help.
+ */
 export type Trouble = 'document' | 'rate' | 'service';
 
 /**

@@ -26,8 +26,8 @@ const COLUMNS = `exporter_id AS "exporterId", account_hash AS "accountHash", giv
   given_at AS "givenAt", statement, evidence_hash AS "evidenceHash"`;
 
 /**
- * Records the evidence of a consent: who, when, for which portal account, in which words, and a hash over all of it. The same
- * consent again is recorded once.
+ * Records the evidence of a consent: who, when, for which portal account, in which words, and a hash over all of it.
+ * The same consent again is recorded once.
  */
 export async function recordConsent(db: Queryable, consent: Consent): Promise<ConsentRow> {
   const { exporterId, givenBy, givenAt, statement } = consent;

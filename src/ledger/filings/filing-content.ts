@@ -2,14 +2,17 @@ import { createHash } from 'node:crypto';
 import { canonicalContent, type FilingContent } from '../../domain/filing/content-hash';
 import { permittedRows, type PermittedDuplicate } from '../../domain/rules/duplicates';
 
-/** SHA-256 of what a filing files; the ledger keeps it, and a running workflow of the same reference carries it in its memo. */
+/**
+ * SHA-256 of what a filing files; the ledger keeps it, and a running workflow of the same reference carries it in its
+ * memo.
+ */
 export function contentHashOf(content: FilingContent): string {
   return sha256(canonicalContent(content));
 }
 
 /**
- * The reference of a filing that was given none: made from its content, so that the same file finds the same filing. Rows that may
- * be filed once more make another one of it: the first filing's outcome is not what was asked for.
+ * The reference of a filing that was given none: made from its content, so that the same file finds the same filing.
+ * Rows that may be filed once more make another one of it: the first filing's outcome is not what was asked for.
  */
 export function referenceOf(contentHash: string, permitted: readonly PermittedDuplicate[] = []): string {
   const rows = [...permittedRows(permitted)].sort((a, b) => a - b);

@@ -51,9 +51,10 @@ export type IntentOutcome =
   | { outcome: 'refused'; findings: Finding[] };
 
 /**
- * Writes the intent of a filing: the filing, its rows and their fingerprints, in one transaction that holds the locks of
- * all its IRMs. From the commit on, no other filing, worker or machine can file one of these mappings, and its amounts count
- * against the balances where these allow them; where they do not, the check before the send refuses it, with fresh balances.
+ * Writes the intent of a filing: the filing, its rows and their fingerprints, in one transaction that holds the locks
+ * of all its IRMs. From the commit on, no other filing, worker or machine can file one of these mappings, and its
+ * amounts count against the balances where these allow them; where they do not, the check before the send refuses it,
+ * with fresh balances.
  */
 export async function recordIntent(pool: pg.Pool, intent: Intent): Promise<IntentOutcome> {
   return withTransaction(pool, async (client): Promise<IntentOutcome> => {

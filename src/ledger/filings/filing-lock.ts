@@ -10,8 +10,9 @@ export interface LockedFiling {
 }
 
 /**
- * Locks a filing until the transaction ends. Every transaction takes its locks in one order, so that none waits for another
- * in a ring: IRMs in key order, then the filing, then attempts and rows. Null when the ledger does not hold the filing.
+ * Locks a filing until the transaction ends. Every transaction takes its locks in one order, so that none waits for
+ * another in a ring: IRMs in key order, then the filing, then attempts and rows. Null when the ledger does not hold the
+ * filing.
  */
 export async function lockFiling(client: Queryable, filingId: string): Promise<LockedFiling | null> {
   const { rows } = await client.query<LockedFiling>(

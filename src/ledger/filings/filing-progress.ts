@@ -21,14 +21,14 @@ export interface ProgressNote {
 /**
  * - `recorded`: the filing stands where the note says.
  * - `repeated`: an earlier try of the same step recorded it.
- * - `differs`: the ledger knows of other moves than the run, which was reset or has lost its place to another one: nothing
- *   was written, and the run has to go on from the ledger.
+ * - `differs`: the ledger knows of other moves than the run, which was reset or has lost its place to another one:
+ *   nothing was written, and the run has to go on from the ledger.
  */
 export type Recorded = 'recorded' | 'repeated' | 'differs';
 
 /**
- * Writes where a filing stands, with one line of its story, under the filing's lock. A repeated activity, a late worker or a
- * replay changes nothing twice or backwards. Must run in a transaction.
+ * Writes where a filing stands, with one line of its story, under the filing's lock. A repeated activity, a late worker
+ * or a replay changes nothing twice or backwards. Must run in a transaction.
  * @throws RangeError when the state does not follow from the recorded one: that is a defect of the workflow.
  */
 export async function recordProgress(db: Queryable, note: ProgressNote): Promise<Recorded> {
@@ -48,8 +48,9 @@ export async function recordProgress(db: Queryable, note: ProgressNote): Promise
 }
 
 /**
- * Moves a filing on because of a fact that the service told, whatever moves a run knows of: only from one of the states `from`. Must
- * run in a transaction. @returns the number of the move, that of an earlier try of the same step too; null where none was made
+ * Moves a filing on because of a fact that the service told, whatever moves a run knows of: only from one of the states
+ * `from`. Must run in a transaction. @returns the number of the move, that of an earlier try of the same step too; null
+ * where none was made
  */
 export async function moveOn(
   db: Queryable,
@@ -77,8 +78,8 @@ async function isRecorded(db: Queryable, filingId: string, step: string): Promis
 }
 
 /**
- * Locks a filing for a write that a run decided on when it knew of `seq` moves. False when the ledger knows of others: then the
- * decision may be out of date, nothing may be written, and the run has to go on from the ledger.
+ * Locks a filing for a write that a run decided on when it knew of `seq` moves. False when the ledger knows of others:
+ * then the decision may be out of date, nothing may be written, and the run has to go on from the ledger.
  */
 export async function holdFiling(
   client: Queryable,

@@ -12,8 +12,9 @@ interface Standing {
 }
 
 /**
- * Lets a run take up a filing that another run left, or that stands elsewhere than the run knew: the filing is moved to where its
- * submissions say that it is. An ended one stays as it is. Must run in a transaction; a repeated `step` changes nothing.
+ * Lets a run take up a filing that another run left, or that stands elsewhere than the run knew: the filing is moved to
+ * where its submissions say that it is. An ended one stays as it is. Must run in a transaction; a repeated `step`
+ * changes nothing.
  */
 export async function takeUpFiling(
   db: Queryable,

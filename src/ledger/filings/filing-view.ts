@@ -98,7 +98,10 @@ async function readSubmissionViews(db: Queryable, filingId: string): Promise<Sub
   return rows.map((row) => ({ ...row, submittedAt: row.submittedAt?.toISOString() ?? null }));
 }
 
-/** The attempt that a person's word would be about: the first of unknown outcome, then the first whose request is followed. */
+/**
+ * The attempt that a person's word would be about: the first of unknown outcome, then the first whose request is
+ * followed.
+ */
 export async function attemptInQuestion(db: Queryable, filingId: string): Promise<string | null> {
   const { rows } = await db.query<{ id: string }>(
     `SELECT attempt_id AS id FROM attempts JOIN submissions s USING (filing_id, submission)
@@ -119,8 +122,8 @@ async function readCorrections(db: Queryable, filingId: string): Promise<string[
 }
 
 /**
- * Our own warnings, then what the answers to the accepted submissions said besides: rows that the service read otherwise than
- * they were sent, and its own observations, whose shape the specification does not show.
+ * Our own warnings, then what the answers to the accepted submissions said besides: rows that the service read
+ * otherwise than they were sent, and its own observations, whose shape the specification does not show.
  */
 async function warningsOf(db: Queryable, filing: FilingRecord): Promise<unknown[]> {
   const { rows: told } = await db.query<{ kind: string; text: string }>(

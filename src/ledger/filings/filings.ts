@@ -64,8 +64,8 @@ export async function needFiling(db: Queryable, filingId: string): Promise<Filin
 }
 
 /**
- * A filing by its id, its workflow's id, or the caller's reference (`REFERENCE`, or `REFERENCE/n` for the n-th correction, where
- * no filing has that very reference); the newest revision where there are several.
+ * A filing by its id, its workflow's id, or the caller's reference (`REFERENCE`, or `REFERENCE/n` for the n-th
+ * correction, where no filing has that very reference); the newest revision where there are several.
  */
 export async function findFiling(db: Queryable, mode: Mode, idOrReference: string): Promise<FilingRecord | null> {
   const { rows } = await db.query<FilingRecord>(

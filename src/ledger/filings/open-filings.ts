@@ -43,8 +43,8 @@ export async function openFiling(db: Queryable, filingId: string): Promise<OpenF
 }
 
 /**
- * Says what is wrong with the run of a filing, or that nothing is (null). The filing needs attention until its next move.
- * Changes nothing when the filing has moved since it was read, or when the same was said before.
+ * Says what is wrong with the run of a filing, or that nothing is (null). The filing needs attention until its next
+ * move. Changes nothing when the filing has moved since it was read, or when the same was said before.
  */
 export async function tellRunProblem(
   pool: pg.Pool,

@@ -18,8 +18,8 @@ export interface LedgerDocument {
 }
 
 /**
- * The documents of an exporter's party from its invoice list (`ebrc invoices import`) and from its filings; the list stands
- * above what rows say.
+ * The documents of an exporter's party from its invoice list (`ebrc invoices import`) and from its filings; the list
+ * stands above what rows say.
  */
 export async function ledgerDocuments(db: Queryable, exporterId: string): Promise<LedgerDocument[]> {
   const { rows } = await db.query<

@@ -145,8 +145,8 @@ async function findInCertificates(client: Queryable, args: CompareArgs): Promise
 }
 
 /**
- * Rows that turned out to hold the same mapping, or the same certificate, as another filing's when two clients turned out to be one
- * party: nobody permitted the second, and it may have, or get, a certificate of its own.
+ * Rows that turned out to hold the same mapping, or the same certificate, as another filing's when two clients turned
+ * out to be one party: nobody permitted the second, and it may have, or get, a certificate of its own.
  */
 async function findCollisions(client: Queryable, { partyId }: CompareArgs): Promise<void> {
   await client.query(

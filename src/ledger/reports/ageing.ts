@@ -16,7 +16,10 @@ export interface RealisationRule {
   uncertain?: string;
 }
 
-/** From the longest overdue to what is due last; `from` and `to` in days to the due date, both included, null without an end. */
+/**
+ * From the longest overdue to what is due last; `from` and `to` in days to the due date, both included, null without an
+ * end.
+ */
 export const BUCKETS = [
   { id: 'overdue_over_365', label: 'Overdue, more than 365 days', from: null, to: -366 },
   { id: 'overdue_181_365', label: 'Overdue, 181 to 365 days', from: -365, to: -181 },
@@ -52,8 +55,8 @@ export interface OpenDocument {
 const BUCKET = `CASE ${BUCKETS.map(({ id, to }) => (to === null ? `ELSE '${id}'` : `WHEN days_to_due <= ${to} THEN '${id}'`)).join(' ')} END`;
 
 /**
- * A document is one of a party: number and date in comparable form. The invoice list stands above what rows say of it. Certified is
- * what every certificate of the document is over that was issued by then, whoever filed it.
+ * A document is one of a party: number and date in comparable form. The invoice list stands above what rows say of it.
+ * Certified is what every certificate of the document is over that was issued by then, whoever filed it.
  */
 const DOCUMENTS = `, rules AS (
     SELECT r.*, r."inForceFrom"::date AS since, r."documentsFrom"::date AS documents_from

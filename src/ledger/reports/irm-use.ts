@@ -15,8 +15,8 @@ export interface IrmUse {
 }
 
 /**
- * An IRM is counted once for a party, however many of its clients see it; its balance is the one that was read last by then.
- * Dates are DDMMYYYY as the service writes them, or words that are none.
+ * An IRM is counted once for a party, however many of its clients see it; its balance is the one that was read last by
+ * then. Dates are DDMMYYYY as the service writes them, or words that are none.
  */
 const BALANCES = `, seen AS (
     SELECT DISTINCT ON (e.party_id, i.irm_key, i.ifsc_code, i.issue_date)

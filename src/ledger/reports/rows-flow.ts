@@ -105,8 +105,8 @@ export async function requestLatency(db: Queryable, scope: ReportScope) {
 }
 
 /**
- * Codes of the authority for what the check before filing looks at itself: a row that comes back with one of them should
- * not have been sent (docs/reports.md names them).
+ * Codes of the authority for what the check before filing looks at itself: a row that comes back with one of them
+ * should not have been sent (docs/reports.md names them).
  */
 export const CHECKED_BEFORE_FILING = 'ERR8 ERR11 ERR14 ERR25 ERR28 ERR29 ERR31 ERR32 ERR36 ERR37 ERR38'.split(' ');
 

@@ -51,7 +51,9 @@ export async function oneInScope<T extends pg.QueryResultRow>(
   return row;
 }
 
-/** CTEs that end in `spans`: from when to when each filing stood in one of these states; `until` null: it still does. */
+/**
+ * CTEs that end in `spans`: from when to when each filing stood in one of these states; `until` null: it still does.
+ */
 export function stateSpans(...states: readonly string[]): string {
   const names = states.map((state) => `'${state}'`).join(', ');
   return `moves AS (
@@ -67,8 +69,9 @@ export function stateSpans(...states: readonly string[]): string {
 }
 
 /**
- * CTEs `steps` and `numbered`: what opens (`since`) and what closes (`until`, null: not yet) of a relation, summed up by the first day
- * whose end is behind it. One pass over the relation, however many days a trend has; `steps.k < numbered.no` is what counts for a day.
+ * CTEs `steps` and `numbered`: what opens (`since`) and what closes (`until`, null: not yet) of a relation, summed up
+ * by the first day whose end is behind it. One pass over the relation, however many days a trend has; `steps.k <
+ * numbered.no` is what counts for a day.
  */
 export function stepsOf(relation: string, { amount = '1', by }: { amount?: string; by?: string } = {}): string {
   const also = by === undefined ? '' : `, ${by}`;

@@ -37,7 +37,10 @@ export async function readRows(db: Queryable, filingId: string, submission?: num
   return rows;
 }
 
-/** Moves the unsettled rows of a submission to another state, such as `submitted`. Rows that were given up stay so. @returns how many */
+/**
+ * Moves the unsettled rows of a submission to another state, such as `submitted`. Rows that were given up stay so.
+ * @returns how many
+ */
 export async function moveRows(
   db: Queryable,
   { filingId, submission, state }: { filingId: string; submission: number | null; state: RowState },
@@ -53,9 +56,9 @@ export async function moveRows(
 type Freed = 'needs_correction' | 'withdrawn';
 
 /**
- * Frees the rows of a submission of which the service accepted nothing: their mappings may be filed again, and rows that
- * were taken over from a corrected filing go back to it. Its open attempt is closed with it; a submission that is on its way,
- * or was accepted, keeps its rows. Must run in a transaction.
+ * Frees the rows of a submission of which the service accepted nothing: their mappings may be filed again, and rows
+ * that were taken over from a corrected filing go back to it. Its open attempt is closed with it; a submission that is
+ * on its way, or was accepted, keeps its rows. Must run in a transaction.
  */
 export async function releaseRows(
   db: Queryable,
@@ -73,8 +76,8 @@ export async function releaseRows(
 }
 
 /**
- * Frees the rows that were never sent and closes their open attempts; whatever is, or may be, at the service stays as it
- * is. Must run in a transaction.
+ * Frees the rows that were never sent and closes their open attempts; whatever is, or may be, at the service stays as
+ * it is. Must run in a transaction.
  */
 export async function releaseUnsent(
   db: Queryable,
@@ -145,8 +148,8 @@ export async function rowStates(db: Queryable, filingId: string): Promise<RowSta
 }
 
 /**
- * The rows of a filing, or of one of its submissions, that were sent and lack a certificate, and the sent rows of all other
- * filings of the party, which could claim the same ones.
+ * The rows of a filing, or of one of its submissions, that were sent and lack a certificate, and the sent rows of all
+ * other filings of the party, which could claim the same ones.
  */
 export async function openRowsOf(
   db: Queryable,

@@ -17,7 +17,9 @@ interface Holder {
   madeAt: Date;
 }
 
-/** What a row takes of its mapping: the fingerprint, its ordinal among the live rows, and why it may be a second one. */
+/**
+ * What a row takes of its mapping: the fingerprint, its ordinal among the live rows, and why it may be a second one.
+ */
 export interface MappingClaim {
   fingerprint: string;
   ordinal: number;
@@ -28,9 +30,10 @@ export interface MappingClaim {
 export type ClaimJudgement = { claims: MappingClaim[]; findings: [] } | { claims: null; findings: Finding[] };
 
 /**
- * Judges whether rows may claim their mappings. A second live row of a mapping has to be permitted by its row, and stands beside
- * the holders that were named and no others: those that the permission names, or those that a refusal has named before. A refusal
- * names the holders, remembers that it did, and says which option lets just the refused rows pass.
+ * Judges whether rows may claim their mappings. A second live row of a mapping has to be permitted by its row, and
+ * stands beside the holders that were named and no others: those that the permission names, or those that a refusal has
+ * named before. A refusal names the holders, remembers that it did, and says which option lets just the refused rows
+ * pass.
  */
 export async function judgeClaims(
   db: Queryable,
@@ -77,8 +80,8 @@ export async function judgeClaims(
 }
 
 /**
- * Rows of a filing that are still to be sent although another filing holds their mapping, and neither was permitted beside the
- * other: their parties turned out to be one after both were recorded.
+ * Rows of a filing that are still to be sent although another filing holds their mapping, and neither was permitted
+ * beside the other: their parties turned out to be one after both were recorded.
  */
 export async function collidingClaims(db: Queryable, filingId: string): Promise<Finding[]> {
   const { rows } = await db.query<Holder & Pick<MappingRow, 'row' | 'mapping'>>(
@@ -97,8 +100,9 @@ export async function collidingClaims(db: Queryable, filingId: string): Promise<
 }
 
 /**
- * The filing of a live row with the mapping of one of a submission's, where neither was permitted beside the other; null
- * where there is none. Such rows meet when parties turn out to be one, or when sends are brought back into a ledger.
+ * The filing of a live row with the mapping of one of a submission's, where neither was permitted beside the other;
+ * null where there is none. Such rows meet when parties turn out to be one, or when sends are brought back into a
+ * ledger.
  */
 export async function holderBeside(db: Queryable, filingId: string, submission: number): Promise<string | null> {
   const { rows } = await db.query<{ filingId: string }>(

@@ -1,9 +1,10 @@
 import type { Queryable } from '../pool';
 
 /**
- * Takes the freed rows of a submission back that turned out to have been sent: they hold their mappings again, each with
- * the next ordinal where another filing has filed its mapping meanwhile. Rows of a filing that goes on are submitted,
- * those of one that has ended stay as abandoned after the send. Rows that another filing corrects stay with it.
+ * Takes the freed rows of a submission back that turned out to have been sent: they hold their mappings again, each
+ * with the next ordinal where another filing has filed its mapping meanwhile. Rows of a filing that goes on are
+ * submitted, those of one that has ended stay as abandoned after the send. Rows that another filing corrects stay with
+ * it.
  */
 export async function reviveRows(
   client: Queryable,

@@ -7,8 +7,8 @@ export const UNSETTLED_STATES: RowState[] = ['planned', 'submitted', 'unknown', 
 
 /**
  * Settles rows as the authority said: certified with their certificate, or errored with its words. Rows left open stay
- * as they are; a row that is settled already never changes, so that a repeated or late write does nothing. Two statements for
- * however many rows. Must run in a transaction.
+ * as they are; a row that is settled already never changes, so that a repeated or late write does nothing. Two
+ * statements for however many rows. Must run in a transaction.
  */
 export async function settleRows(
   db: Queryable,
@@ -32,8 +32,9 @@ export async function settleRows(
 }
 
 /**
- * Claims the certificates first: who writes a number's claim holds it until the transaction ends, whichever filing or client of
- * the party it is. A number that belongs to another row already leaves its row open instead of being taken twice.
+ * Claims the certificates first: who writes a number's claim holds it until the transaction ends, whichever filing or
+ * client of the party it is. A number that belongs to another row already leaves its row open instead of being taken
+ * twice.
  */
 async function certify(
   db: Queryable,

@@ -10,14 +10,17 @@ import { NOBODY } from './send-record';
 import { askStore, createOrRead, readIdentity, voidRecord, type SendStore } from './sends';
 
 const REASON = 'the ledger and the document store were put back together: whether it was sent is not known';
-/** How far the authority's certificates are read back where the ledger does not say when it was copied: the widest window. */
+/**
+ * How far the authority's certificates are read back where the ledger does not say when it was copied: the widest
+ * window.
+ */
 const WIDEST_MS = 85 * 24 * 3_600_000;
 const DAY_MS = 24 * 3_600_000;
 
 /**
- * The ledger and the document store went back together, as in a snapshot of a whole machine: nothing local can tell what was
- * sent since. Everything that was on its way, open or planned is of unknown outcome, and a party's filings are sent again
- * only once its certificates were read `waitMs` after now. May be repeated.
+ * The ledger and the document store went back together, as in a snapshot of a whole machine: nothing local can tell
+ * what was sent since. Everything that was on its way, open or planned is of unknown outcome, and a party's filings are
+ * sent again only once its certificates were read `waitMs` after now. May be repeated.
  */
 export async function documentsRestored(
   pool: pg.Pool,

@@ -24,7 +24,9 @@ export interface ImportedSends {
 const UNDER_WAY = 'it was under way when sends were brought back into the ledger';
 /** Tells imports of one ledger to wait for each other. */
 const IMPORT_LOCK = 4_203_001;
-/** A worker that froze before it made its record may make it during the import; then there is one more to bring back. */
+/**
+ * A worker that froze before it made its record may make it during the import; then there is one more to bring back.
+ */
 const ROUNDS = 20;
 
 /**
@@ -50,7 +52,8 @@ export async function importSends(
       result.sends += 1;
       if (!result.filings.includes(filingId)) result.filings.push(filingId);
     }
-    // Whoever marked before the marks were made invalid writes nothing: what it has not counted is given up, up to the last number.
+    // Whoever marked before the marks were made invalid writes nothing: what it has not counted is given up, up to the
+    // last number.
     const { sendNumber } = await readIdentity(pool);
     await fillGaps(pool, store, { from: seen + 1, to: readable.length > 0 ? sendNumber : highest, at });
     if (readable.length === 0) return result;
@@ -59,8 +62,8 @@ export async function importSends(
 }
 
 /**
- * Numbers without a record: whoever marked one, in this state of the ledger or in the lost one, must not write any more.
- * What this ledger marked and nobody counted is proven not to be sent.
+ * Numbers without a record: whoever marked one, in this state of the ledger or in the lost one, must not write any
+ * more. What this ledger marked and nobody counted is proven not to be sent.
  */
 async function fillGaps(
   pool: pg.Pool,
@@ -103,8 +106,8 @@ async function closeVoided(
 }
 
 /**
- * No mark is valid after sends were brought back: whoever stands between its mark and its first byte writes nothing, because
- * what it was decided on is not what the ledger says now. Whoever has written has its record, and is settled.
+ * No mark is valid after sends were brought back: whoever stands between its mark and its first byte writes nothing,
+ * because what it was decided on is not what the ledger says now. Whoever has written has its record, and is settled.
  */
 async function invalidateMarks(pool: pg.Pool): Promise<void> {
   await pool.query(`UPDATE attempts SET reason = $1 WHERE state = 'sending' AND reason IS NULL`, [UNDER_WAY]);
@@ -152,8 +155,8 @@ async function importSend(
 }
 
 /**
- * A number that turns out to be another send's: whoever took it never writes under it. Its attempt is not sent then, unless
- * another send of it is known.
+ * A number that turns out to be another send's: whoever took it never writes under it. Its attempt is not sent then,
+ * unless another send of it is known.
  */
 async function giveNumberUp(
   client: Queryable,
@@ -171,9 +174,9 @@ async function giveNumberUp(
 }
 
 /**
- * The attempt is one of unknown outcome, marked by the sender that the store names; an answer that came meanwhile stays. An earlier
- * attempt that is sending stays so too: it may have been sent again since, by a run that did not know of this one. What is waited
- * for since a mark is waited for since the newest one.
+ * The attempt is one of unknown outcome, marked by the sender that the store names; an answer that came meanwhile
+ * stays. An earlier attempt that is sending stays so too: it may have been sent again since, by a run that did not know
+ * of this one. What is waited for since a mark is waited for since the newest one.
  */
 async function bringAttemptBack(
   client: Queryable,

@@ -11,8 +11,8 @@ interface Sent {
 }
 
 /**
- * Makes sure that the filing, the submission and the rows of a send are in the ledger, from what its record says. A filing
- * of the same id that was made anew with other content keeps its own; then the send gets a filing beside it.
+ * Makes sure that the filing, the submission and the rows of a send are in the ledger, from what its record says. A
+ * filing of the same id that was made anew with other content keeps its own; then the send gets a filing beside it.
  * @returns the attempt's id, which names the filing that it belongs to now.
  */
 export async function rebuildFiling(client: Queryable, { content, attemptId, known }: Sent): Promise<string> {

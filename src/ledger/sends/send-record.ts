@@ -2,8 +2,8 @@ import { z } from 'zod';
 import type { Queryable } from '../pool';
 
 /**
- * What the document store has for a send: enough to bring it back into a ledger that was put back to an earlier state. A void
- * record says that nothing was, or will be, sent under its number.
+ * What the document store has for a send: enough to bring it back into a ledger that was put back to an earlier state.
+ * A void record says that nothing was, or will be, sent under its number.
  */
 const sendRecord = z.object({
   version: z.literal(1),

@@ -78,7 +78,9 @@ export async function askStore<T>(call: () => Promise<T>, withinMs = STORE_ANSWE
   }
 }
 
-/** Why the store is not the one that has this ledger's sends; null when it is, or when the ledger has sent nothing yet. */
+/**
+ * Why the store is not the one that has this ledger's sends; null when it is, or when the ledger has sent nothing yet.
+ */
 export async function storeProblem(store: SendStore, { storeId }: Identity): Promise<string | null> {
   const found = await askStore(() => store.storeId());
   if (storeId === null || storeId === found) return null;
@@ -99,8 +101,8 @@ export interface Comparison {
 }
 
 /**
- * Lists what the store has above what was seen before, and reads the ledger after it: a send that the ledger does not know
- * by then, by its number and its sender, was made in a state of the ledger that is lost.
+ * Lists what the store has above what was seen before, and reads the ledger after it: a send that the ledger does not
+ * know by then, by its number and its sender, was made in a state of the ledger that is lost.
  * @throws StoreTrouble when the store is away, another one, or has lost a send that was seen
  */
 export async function compareSends(db: Queryable, store: SendStore): Promise<Comparison> {
@@ -157,8 +159,9 @@ async function sendersOf(db: Queryable, above: number): Promise<Map<number, stri
 }
 
 /**
- * Counts a marked send outside the database, before its first byte: creates its record, holds the ledger against the store,
- * and makes sure that the mark is still there and its own. @returns null when it may be written; else why it may not.
+ * Counts a marked send outside the database, before its first byte: creates its record, holds the ledger against the
+ * store, and makes sure that the mark is still there and its own. @returns null when it may be written; else why it may
+ * not.
  * @throws LedgerPutBack, StoreTrouble: then nothing may be written either
  */
 export async function countSend(

@@ -29,8 +29,8 @@ export interface ApiCallAuditOptions {
 const BATCH = 1_000;
 
 /**
- * The audit of calls. A call never waits for its row: rows are written together, a little later, and those that cannot be
- * written now are kept and tried again. `close` writes what is left, so an orderly shutdown loses none.
+ * The audit of calls. A call never waits for its row: rows are written together, a little later, and those that cannot
+ * be written now are kept and tried again. `close` writes what is left, so an orderly shutdown loses none.
  */
 export function createApiCallAudit({ pool, flushMs = 500, capacity = 10_000, onLost }: ApiCallAuditOptions) {
   const rows: ApiCallRow[] = [];

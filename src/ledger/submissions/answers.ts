@@ -16,10 +16,10 @@ interface Standing {
 }
 
 /**
- * Stores the answer to an attempt, whatever its state: an answer that comes late still ends every doubt. An acceptance of
- * an attempt that had been closed closes the open one beside it, so that the submission is not sent again, and takes its
- * rows back where they had been freed; where another attempt was sent as well, the filing asks for attention.
- * Doing it again changes nothing. Must run in a transaction.
+ * Stores the answer to an attempt, whatever its state: an answer that comes late still ends every doubt. An acceptance
+ * of an attempt that had been closed closes the open one beside it, so that the submission is not sent again, and takes
+ * its rows back where they had been freed; where another attempt was sent as well, the filing asks for attention. Doing
+ * it again changes nothing. Must run in a transaction.
  */
 export async function storeAnswer(
   client: Queryable,

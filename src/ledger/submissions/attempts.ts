@@ -17,7 +17,10 @@ export type OpenedAttempt =
   | { outcome: 'attempt'; attemptId: string; number: number; state: AttemptState }
   /** The submission is past sending: acknowledged, settled or given back. */
   | { outcome: 'passed'; state: SubmissionState }
-  /** Nothing of the exporter is sent before its certificates were read after `until`, from `from` on; ms since the epoch. */
+  /**
+   * Nothing of the exporter is sent before its certificates were read after `until`, from `from` on; ms since the
+   * epoch.
+   */
   | { outcome: 'wait'; until: number; from: number }
   /** Rows of it are not to be sent any more; why stands with them. */
   | { outcome: 'rows_gone'; reason: string }
@@ -25,8 +28,8 @@ export type OpenedAttempt =
   | { outcome: 'ended'; state: FilingState };
 
 /**
- * Opens a submission's next attempt, or answers the one that stands: open, sending or answered. A repeated step finds the
- * attempt that the first one opened. Must run in a transaction.
+ * Opens a submission's next attempt, or answers the one that stands: open, sending or answered. A repeated step finds
+ * the attempt that the first one opened. Must run in a transaction.
  */
 export async function openAttempt(
   client: Queryable,
@@ -59,8 +62,8 @@ export async function openAttempt(
 }
 
 /**
- * The newest snapshot of the submission is the one from before this attempt, unless another attempt had it: then none was taken. By
- * the order in which they were written, and by no worker's clock.
+ * The newest snapshot of the submission is the one from before this attempt, unless another attempt had it: then none
+ * was taken. By the order in which they were written, and by no worker's clock.
  */
 async function noteSnapshot(client: Queryable, attemptId: string): Promise<void> {
   await client.query(
@@ -72,7 +75,9 @@ async function noteSnapshot(client: Queryable, attemptId: string): Promise<void>
   );
 }
 
-/** What `ebrc ledger restored --documents restored` asks for before anything of a party is sent; null when it was done. */
+/**
+ * What `ebrc ledger restored --documents restored` asks for before anything of a party is sent; null when it was done.
+ */
 async function certificatesToRead(client: Queryable, exporterId: string): Promise<{ until: Date; from: Date } | null> {
   const { rows } = await client.query<{ until: Date; from: Date }>(
     `SELECT i.certificates_after AS until, i.certificates_from AS from FROM ledger_identity i, exporters e JOIN parties p USING (party_id)
@@ -149,8 +154,8 @@ export async function closeOpenAttempts(
 
 /**
  * Closes an attempt of which nothing was written or nothing was accepted, on the word of the execution that made it. A
- * mark that another execution set (after a workflow was reset, say) is not its to judge, nor an attempt that another one may
- * have sent as well; a stored answer stays.
+ * mark that another execution set (after a workflow was reset, say) is not its to judge, nor an attempt that another
+ * one may have sent as well; a stored answer stays.
  */
 export async function closeNotSent(
   client: Queryable,
@@ -173,8 +178,8 @@ export async function closeNotSent(
 }
 
 /**
- * Gives the rows of a closed attempt back to the next one: nothing of them is at the service. Where another attempt of the
- * submission is on its way or was accepted, or the rows have gone elsewhere meanwhile, they stay as they are.
+ * Gives the rows of a closed attempt back to the next one: nothing of them is at the service. Where another attempt of
+ * the submission is on its way or was accepted, or the rows have gone elsewhere meanwhile, they stay as they are.
  */
 export async function planAgain(client: Queryable, attemptId: string): Promise<void> {
   const { filingId, submission } = partsOfAttemptId(attemptId);
@@ -203,8 +208,8 @@ export async function noteUnknown(
 }
 
 /**
- * Shows the rows of an attempt of unknown outcome as such. An attempt that was closed as not sent, or that is not sent yet,
- * leaves them alone. Must run in a transaction.
+ * Shows the rows of an attempt of unknown outcome as such. An attempt that was closed as not sent, or that is not sent
+ * yet, leaves them alone. Must run in a transaction.
  */
 export async function markRowsUnknown(client: Queryable, attemptId: string): Promise<void> {
   const { filingId, submission } = partsOfAttemptId(attemptId);
@@ -221,8 +226,8 @@ export async function markRowsUnknown(client: Queryable, attemptId: string): Pro
 /**
  * Reads what became of an attempt, closing it first where it was never marked: from then on a worker that was given up
  * on and wakes late finds the fence closed. `refusal`: the kind of a documented refusal that the execution returned; it
- * was written and refused, so its mark is closed too, in case the execution could not do it. `unsent` proves of a mark that
- * nothing was or will be written under it, where that can be proven. Must run in a transaction.
+ * was written and refused, so its mark is closed too, in case the execution could not do it. `unsent` proves of a mark
+ * that nothing was or will be written under it, where that can be proven. Must run in a transaction.
  */
 export async function readAttempt(
   client: Queryable,

@@ -21,7 +21,10 @@ export type NotFiledOutcome =
 /** A person's word that nothing of an attempt was filed. */
 export interface NotFiledWord {
   attemptId: string;
-  /** The mark that the word is about, ms since the epoch: after a restore the same attempt can be sent once more. Null: none was seen. */
+  /**
+   * The mark that the word is about, ms since the epoch: after a restore the same attempt can be sent once more. Null:
+   * none was seen.
+   */
   markedAt: number | null;
   by: string;
   note: string;
@@ -35,11 +38,11 @@ export interface NotFiledWord {
 }
 
 /**
- * A person has looked and says that nothing of this attempt was filed. A submission is accepted or refused as a whole, so
- * where one of its rows has a certificate it was filed, and sending it again would file that row twice: then the word is
- * taken for the rows without one. The word is about one attempt: given again, or late, it touches no other one. It counts
- * after the settle window, and only while the service can be looked at; otherwise two different people have to say it.
- * Must run in a transaction.
+ * A person has looked and says that nothing of this attempt was filed. A submission is accepted or refused as a whole,
+ * so where one of its rows has a certificate it was filed, and sending it again would file that row twice: then the
+ * word is taken for the rows without one. The word is about one attempt: given again, or late, it touches no other one.
+ * It counts after the settle window, and only while the service can be looked at; otherwise two different people have
+ * to say it. Must run in a transaction.
  */
 export async function closeByPerson(client: Queryable, word: NotFiledWord): Promise<NotFiledOutcome> {
   const { attemptId, by, note, at } = word;
@@ -91,7 +94,10 @@ function tooEarly({ settleAfterMs, at }: NotFiledWord, markedAt: Date | null): s
   return `its certificates may still appear: wait for the end of the settle window at ${new Date(until).toISOString()}`;
 }
 
-/** Why a word is not enough while the service cannot be looked at; null when it can, or when another person said the same before. */
+/**
+ * Why a word is not enough while the service cannot be looked at; null when it can, or when another person said the
+ * same before.
+ */
 async function unlookedAt(client: Queryable, filingId: string, word: NotFiledWord): Promise<string | null> {
   const { attemptId, lookFailed, unseen, by } = word;
   if (lookFailed === null) return null;
@@ -108,7 +114,10 @@ async function unlookedAt(client: Queryable, filingId: string, word: NotFiledWor
   return `the service cannot be looked at now (${lookFailed}): ${second}`;
 }
 
-/** The rows without a certificate are to be corrected, where another row has one. @returns how many; null where none has. */
+/**
+ * The rows without a certificate are to be corrected, where another row has one. @returns how many; null where none
+ * has.
+ */
 async function freeBesideCertified(
   client: Queryable,
   {
@@ -131,8 +140,9 @@ async function freeBesideCertified(
 const contradicted = (why: string): NotFiledOutcome => ({ outcome: 'contradicted', why });
 
 /**
- * A person found the request of an attempt at the service, which knows it. The submission is followed under it from then on,
- * and rows that had been freed hold their mappings again. The same word again changes nothing. Must run in a transaction.
+ * A person found the request of an attempt at the service, which knows it. The submission is followed under it from
+ * then on, and rows that had been freed hold their mappings again. The same word again changes nothing. Must run in a
+ * transaction.
  * @returns why it cannot be so, or null
  */
 export async function adoptRequestId(

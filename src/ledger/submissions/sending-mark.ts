@@ -9,11 +9,11 @@ export type Mark =
   | { marked: false; why: MarkRefusal; reason: string };
 
 /**
- * The fence: marks an open attempt as being sent by `sender`, and its rows as submitted, and takes the ledger's next send
- * number. Refused unless all of this holds at once: the attempt is open, its filing has not ended, every row of its
- * submission is live and planned and holds its mapping alone, or beside those that it was permitted beside, and no other
- * attempt of the submission is open, on its way or accepted. Must run in a
- * transaction, of which a refusal changes nothing; the commit is waited for even where the database's default is not to.
+ * The fence: marks an open attempt as being sent by `sender`, and its rows as submitted, and takes the ledger's next
+ * send number. Refused unless all of this holds at once: the attempt is open, its filing has not ended, every row of
+ * its submission is live and planned and holds its mapping alone, or beside those that it was permitted beside, and no
+ * other attempt of the submission is open, on its way or accepted. Must run in a transaction, of which a refusal
+ * changes nothing; the commit is waited for even where the database's default is not to.
  */
 export async function markSending(
   client: Queryable,

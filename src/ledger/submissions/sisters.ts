@@ -22,7 +22,10 @@ export async function sisterInDoubt(
   return rows[0]?.attemptId ?? null;
 }
 
-/** The authority is done with one of two attempts: its rows without a certificate wait for what becomes of the other one. */
+/**
+ * The authority is done with one of two attempts: its rows without a certificate wait for what becomes of the other
+ * one.
+ */
 export async function turnToSister(
   client: Queryable,
   { filingId, submission, requestId, at }: { filingId: string; submission: number; requestId: string; at: Date },
@@ -50,10 +53,11 @@ export async function turnToSister(
 }
 
 /**
- * The service acknowledged a submission as Failed, and at the end of the settle window does not know its request and shows no
- * certificate: nothing was filed. Closes the attempt, so that its rows can be freed. Must run in a transaction.
- * @returns `kept` while the window is open, a row has its certificate, or the acknowledgement did not say Failed; `sister` when
- * another attempt of the submission is to be looked into
+ * The service acknowledged a submission as Failed, and at the end of the settle window does not know its request and
+ * shows no certificate: nothing was filed. Closes the attempt, so that its rows can be freed. Must run in a
+ * transaction.
+ * @returns `kept` while the window is open, a row has its certificate, or the acknowledgement did not say Failed;
+ * `sister` when another attempt of the submission is to be looked into
  */
 export async function closeUnknownRequest(
   client: Queryable,

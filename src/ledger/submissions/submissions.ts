@@ -59,7 +59,8 @@ export async function adoptAnswer(
   }: { filingId: string; submission: number; attemptId: string; answer: StoredAnswer; at: Date },
 ): Promise<void> {
   const { rowCount } = await db.query(
-    // Under the request id of another filing that one's outcome would be taken for this one's: it is settled by evidence.
+    // Under the request id of another filing that one's outcome would be taken for this one's: it is settled by
+    // evidence.
     `UPDATE submissions s SET state = 'acknowledged', dgft_ack_id = $4,
         request_id = CASE WHEN NOT EXISTS (SELECT FROM submissions o WHERE o.mode = s.mode AND o.request_id = $3) THEN $3 END,
         ack_status = $5, warnings = $6,
@@ -112,7 +113,10 @@ export async function moveSubmission(
   );
 }
 
-/** Marks the refused submission, and those that were never sent, as released; one that is on its way or was accepted stays. */
+/**
+ * Marks the refused submission, and those that were never sent, as released; one that is on its way or was accepted
+ * stays.
+ */
 export async function releaseSubmissions(
   db: Queryable,
   { filingId, refused, at }: { filingId: string; refused: number | null; at: Date },

@@ -1,7 +1,9 @@
 import type { Mode } from '../../domain/names';
 import type { Queryable } from '../pool';
 
-/** Spec, "Validate credentials": five failed checks within fifteen minutes are refused for a further fifteen minutes. */
+/**
+ * Spec, "Validate credentials": five failed checks within fifteen minutes are refused for a further fifteen minutes.
+ */
 const FAILURES = 5;
 const SPAN_MS = 15 * 60_000;
 const REFUSAL_MS = 15 * 60_000;
@@ -19,8 +21,9 @@ export interface FuseAnswer {
 }
 
 /**
- * Keeps a sixth check from being sent while the service would refuse it. `clock` is the time that the activities live by, in
- * milliseconds since 1970: a failure is noted when its answer came, which is never before the service counted it.
+ * Keeps a sixth check from being sent while the service would refuse it. `clock` is the time that the activities live
+ * by, in milliseconds since 1970: a failure is noted when its answer came, which is never before the service counted
+ * it.
  */
 export function createCredentialFuse({ pool, clock = Date.now }: { pool: Queryable; clock?: () => number }) {
   return {
@@ -59,8 +62,8 @@ export function createCredentialFuse({ pool, clock = Date.now }: { pool: Queryab
 export type CredentialFuse = ReturnType<typeof createCredentialFuse>;
 
 /**
- * The time of the latest failure that was the fifth within the span; null where none was. Any five in a row count, not only
- * the last five: a check that was under way when the fuse blew may fail later still.
+ * The time of the latest failure that was the fifth within the span; null where none was. Any five in a row count, not
+ * only the last five: a check that was under way when the fuse blew may fail later still.
  */
 function lastBlown(failedAt: number[]): number | null {
   let blownAt: number | null = null;

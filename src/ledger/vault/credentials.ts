@@ -17,9 +17,9 @@ export interface CredentialVersion {
 const COLUMNS = 'version, state, reason, secret_ref::text AS "secretRef"';
 
 /**
- * The credentials that the service works with, as far as this ledger knows: the newest submission that it took. Null where
- * it took none from us (a client that was onboarded elsewhere may have credentials all the same): calls are allowed then,
- * and so they are in every state but `bad`.
+ * The credentials that the service works with, as far as this ledger knows: the newest submission that it took. Null
+ * where it took none from us (a client that was onboarded elsewhere may have credentials all the same): calls are
+ * allowed then, and so they are in every state but `bad`.
  */
 export async function currentCredentials(db: Queryable, exporterId: string): Promise<CredentialVersion | null> {
   const { rows } = await db.query<CredentialVersion>(
@@ -42,7 +42,10 @@ export async function credentialVersion(
   return rows[0] ?? null;
 }
 
-/** The newest submission that is not known to be bad and whose secret is still in the vault: what could be checked again. */
+/**
+ * The newest submission that is not known to be bad and whose secret is still in the vault: what could be checked
+ * again.
+ */
 export async function checkableVersion(db: Queryable, exporterId: string): Promise<number | null> {
   const { rows } = await db.query<{ version: number }>(
     `SELECT version FROM credential_versions WHERE exporter_id = $1 AND secret_ref IS NOT NULL AND state <> 'bad'
@@ -62,8 +65,8 @@ export async function versionOfSecret(db: Queryable, exporterId: string, secretR
 }
 
 /**
- * Registers a submission and answers its version; the same secret again answers the version that it has. From then on the vault
- * opens it as that version alone.
+ * Registers a submission and answers its version; the same secret again answers the version that it has. From then on
+ * the vault opens it as that version alone.
  * @throws EncryptionError or VaultError where the vault does not open it as a submission; nothing is registered then
  */
 export async function addCredentials(
@@ -101,8 +104,8 @@ export async function markValid(pool: pg.Pool, exporterId: string, version: numb
 }
 
 /**
- * The service refused this submission; its secret is removed. What the service works with is what it was before, so the current
- * version stays. A version that it took before (a check that is made again) is bad from now on.
+ * The service refused this submission; its secret is removed. What the service works with is what it was before, so the
+ * current version stays. A version that it took before (a check that is made again) is bad from now on.
  */
 export async function markRejected(pool: pg.Pool, exporterId: string, version: number, reason: string): Promise<void> {
   await underLock(pool, exporterId, async (client) => {
@@ -120,9 +123,9 @@ export async function markRejected(pool: pg.Pool, exporterId: string, version: n
 }
 
 /**
- * A call found the credentials that it saw as `version` (0: none of ours) to be bad. False where another version is current
- * by now, which nothing is known against. A bad version 0 is put on record as a version of its own, so that the next
- * call does not try it again.
+ * A call found the credentials that it saw as `version` (0: none of ours) to be bad. False where another version is
+ * current by now, which nothing is known against. A bad version 0 is put on record as a version of its own, so that the
+ * next call does not try it again.
  */
 export async function markBad(pool: pg.Pool, exporterId: string, version: number, reason: string): Promise<boolean> {
   return underLock(pool, exporterId, async (client) => {
@@ -149,9 +152,9 @@ export interface Waiter {
 }
 
 /**
- * Registers a workflow that waits for better credentials than those it saw. `retryNow` where better ones are valid already,
- * and then it is not registered. Under the same lock as {@link markValid}: either this sees the new version, or whoever
- * marked it valid sees the waiter.
+ * Registers a workflow that waits for better credentials than those it saw. `retryNow` where better ones are valid
+ * already, and then it is not registered. Under the same lock as {@link markValid}: either this sees the new version,
+ * or whoever marked it valid sees the waiter.
  */
 export async function registerWaiter(
   pool: pg.Pool,
@@ -199,7 +202,9 @@ async function insertVersion(
   return rows[0]?.version ?? 0;
 }
 
-/** Everything about one exporter's credentials happens one after the other: a wake-up between two looks would be lost. */
+/**
+ * Everything about one exporter's credentials happens one after the other: a wake-up between two looks would be lost.
+ */
 function underLock<T>(pool: pg.Pool, exporterId: string, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   return withTransaction(pool, async (client) => {
     await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 4))', [`credentials/${exporterId}`]);

@@ -8,7 +8,9 @@ export interface LooseSecret {
   workflowId: string | null;
 }
 
-/** Between being stored and being on record, a secret is in the hands of a workflow: it may be needed however old it is. */
+/**
+ * Between being stored and being on record, a secret is in the hands of a workflow: it may be needed however old it is.
+ */
 export async function looseSecrets(db: Queryable, mode: Mode, olderThanMs: number): Promise<LooseSecret[]> {
   const { rows } = await db.query<LooseSecret>(
     `SELECT s.secret_ref::text AS "secretRef", CASE s.purpose WHEN 'submission' THEN s.submitted_to END AS "workflowId"

@@ -35,14 +35,15 @@ export interface RotationResult {
 /** Portal user names and passwords, encrypted at rest. What leaves the vault for workflows and logs is a reference. */
 export interface Vault {
   /**
-   * Stores credentials that are handed to a workflow, and answers their reference. They belong to no exporter until {@link assign}.
+   * Stores credentials that are handed to a workflow, and answers their reference. They belong to no exporter until
+   * {@link assign}.
    * @throws VaultError where one of them is empty
    */
   put(db: Queryable, credentials: PortalCredentials & { mode: Mode; workflowId: string }): Promise<string>;
   /**
    * Opens a secret for the use that the caller expects it for; under any other it does not open.
-   * @throws VaultError `secret_missing` for a reference that is unknown, removed or for another use; EncryptionError `key_missing`,
-   * `unreadable`
+   * @throws VaultError `secret_missing` for a reference that is unknown, removed or for another use; EncryptionError
+   * `key_missing`, `unreadable`
    */
   open(db: Queryable, secretRef: string, use: SecretUse): Promise<PortalCredentials>;
   /** Makes what was handed in a version of an exporter's credentials: from then on it opens as that alone. */
@@ -50,8 +51,8 @@ export interface Vault {
   /** Removes what was handed in and has not been assigned; answers whether there was one. */
   discard(db: Queryable, secretRef: string): Promise<boolean>;
   /**
-   * Encrypts everything under the first key and opens it again; safe to repeat, and while workers run. Goes on past secrets that do not
-   * open, and lists them.
+   * Encrypts everything under the first key and opens it again; safe to repeat, and while workers run. Goes on past
+   * secrets that do not open, and lists them.
    */
   rotate(db: Queryable): Promise<RotationResult>;
 }
@@ -78,9 +79,9 @@ const COLUMNS =
   'secret_ref AS "secretRef", purpose, mode, exporter_id AS "exporterId", version, key_id AS "keyId", nonce, ciphertext';
 
 /**
- * A vault over the given keys, or rather over their sub-keys for this purpose: the first encrypts, all decrypt, so that a key is changed by
- * putting the new one first and rotating. Reference, purpose, mode, exporter and version are authenticated with the ciphertext: a row that is
- * copied or changed to be another's does not open.
+ * A vault over the given keys, or rather over their sub-keys for this purpose: the first encrypts, all decrypt, so that
+ * a key is changed by putting the new one first and rotating. Reference, purpose, mode, exporter and version are
+ * authenticated with the ciphertext: a row that is copied or changed to be another's does not open.
  * @throws EncryptionError for no key, a key of another length, or two keys of one id
  */
 export function createVault({ keys }: { keys: readonly EncryptionKey[] }): Vault {

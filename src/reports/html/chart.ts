@@ -102,7 +102,10 @@ function valueAxis(grouping: Grouping, unit: string) {
 const short = (label: string): string =>
   label.length > LONGEST_LABEL ? `${label.slice(0, LONGEST_LABEL - 1)}…` : label;
 
-/** As wide as its place, with a name for those who cannot see it, and without the rules for a pointer that a still picture needs none of. */
+/**
+ * As wide as its place, with a name for those who cannot see it, and without the rules for a pointer that a still
+ * picture needs none of.
+ */
 function tidy(svg: string, name: string): string {
   const label = name.replace(/[&<>"']/gu, ' ');
   return svg

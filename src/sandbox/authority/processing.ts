@@ -7,8 +7,8 @@ import type { Filing, FilingRow, PortalAccount, PortalIrm, World } from './world
 
 export interface Processing {
   /**
-   * Does what the authority has done by `now` (sandbox clock, milliseconds): filings whose time has come are processed in
-   * the order of their times. Nothing happens by timers, so that a clock that jumps a day loses nothing.
+   * Does what the authority has done by `now` (sandbox clock, milliseconds): filings whose time has come are processed
+   * in the order of their times. Nothing happens by timers, so that a clock that jumps a day loses nothing.
    */
   advance(now: number): void;
 }
@@ -62,7 +62,9 @@ function scripted(item: PushItem, world: World): unknown[] | null {
   return errorDetails.length > 0 ? errorDetails : ['Rejected by the authority'];
 }
 
-/** The authority's own checks. The codes are those of its annexure; their carrier in `errorDetails` is not documented. */
+/**
+ * The authority's own checks. The codes are those of its annexure; their carrier in `errorDetails` is not documented.
+ */
 function judge(item: PushItem, account: PortalAccount | undefined, serialNos: ReadonlySet<number>): string[] {
   if (!account) return ['The exporter has no account at the portal any more'];
   if (serialNos.has(item.serialNo)) return ['ERR11: Duplicate serial number in the request'];

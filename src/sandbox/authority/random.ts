@@ -1,4 +1,6 @@
-/** A small seeded generator (mulberry32) of numbers in [0, 1): the same seed gives the same run of faults and delays. */
+/**
+ * A small seeded generator (mulberry32) of numbers in [0, 1): the same seed gives the same run of faults and delays.
+ */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -17,8 +17,8 @@ export interface SheetRow {
 }
 
 /**
- * Reads the first worksheet of an .xlsx file: headers in row 1, rows without any value left out. Null when the bytes are
- * no such workbook (an .xls file among them).
+ * Reads the first worksheet of an .xlsx file: headers in row 1, rows without any value left out. Null when the bytes
+ * are no such workbook (an .xls file among them).
  */
 export async function readSheet(file: Buffer): Promise<SheetRow[] | null> {
   const workbook = new Workbook();

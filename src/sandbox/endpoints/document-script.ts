@@ -5,8 +5,8 @@ const script = z.strictObject({
   /** The data that is answered, in the place of made-up values. */
   data: z.unknown().optional(),
   /**
-   * `error`: status error with a reason; `500`, `429`, `401`: these, unwrapped; `cut`: half an answer; `other-shape`: JSON
-   * that the specification does not show.
+   * `error`: status error with a reason; `500`, `429`, `401`: these, unwrapped; `cut`: half an answer; `other-shape`:
+   * JSON that the specification does not show.
    */
   answer: z.enum(['error', '500', '429', '401', 'cut', 'other-shape']).optional(),
   /** How often the answer is given, until the data is; without end where left out. */

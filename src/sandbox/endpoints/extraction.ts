@@ -15,9 +15,9 @@ const PATHS: readonly { operation: Operation; url: string; extract: (seed: numbe
 ];
 
 /**
- * The extraction service (spec: "Extraction service"). The contents of `data` are not documented, and nothing is read from
- * the PDF but a script (document-script.ts): the sandbox makes believable values up from a hash of the file, the same ones
- * for the same file.
+ * The extraction service (spec: "Extraction service"). The contents of `data` are not documented, and nothing is read
+ * from the PDF but a script (document-script.ts): the sandbox makes believable values up from a hash of the file, the
+ * same ones for the same file.
  */
 export function addExtractionRoutes(app: FastifyInstance, context: Context): void {
   const given = new Map<string, number>();

@@ -16,8 +16,8 @@ export function addIrmRoutes(app: FastifyInstance, context: Context): void {
 }
 
 /**
- * Takes the portal's IRMs into the client's saved ones. The request and the answer are not documented: the client's id is
- * read from the body or the query, and the answer lists the saved IRMs as GET /irm does, all on one page.
+ * Takes the portal's IRMs into the client's saved ones. The request and the answer are not documented: the client's id
+ * is read from the body or the query, and the answer lists the saved IRMs as GET /irm does, all on one page.
  */
 function refresh(call: Call) {
   const errors = new FieldErrors();

@@ -27,7 +27,8 @@ const WHOLE_NUMBERS = ['serialNo', 'branchSlNo'] as const;
 /**
  * Reads a push message (spec: "Push message (JSON submission)", Rules). Properties that the message does not have are
  * ignored.
- * @throws Problem 400 `Validation failed` with one text for each wrong field, items as `ebrcBulkGenDtos.<index>.<field>`.
+ * @throws Problem 400 `Validation failed` with one text for each wrong field, items as
+ * `ebrcBulkGenDtos.<index>.<field>`.
  */
 export function readPushMessage(body: Record<string, unknown>): PushMessage {
   const errors = new FieldErrors();

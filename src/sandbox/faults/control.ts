@@ -20,8 +20,8 @@ const certificateChange = z.strictObject({
 const keyChange = keySchema.partial().required({ key: true });
 
 /**
- * The control endpoints below `/__sandbox`: faults, portal accounts, keys, and what the sandbox saw. They are no part of
- * the service, need no key and count toward no limit.
+ * The control endpoints below `/__sandbox`: faults, portal accounts, keys, and what the sandbox saw. They are no part
+ * of the service, need no key and count toward no limit.
  */
 export function addControlRoutes(
   app: FastifyInstance,

@@ -113,7 +113,8 @@ export async function deliver(
       return send(asNoPdf(await run()));
     case 'close-after-answer': {
       const { socket } = request.raw;
-      // Later than the answer's last byte, and without a word of it in the headers: the caller finds out at its next use.
+      // Later than the answer's last byte, and without a word of it in the headers: the caller finds out at its next
+      // use.
       reply.raw.once('finish', () => setImmediate(() => socket.destroySoon()));
       return send(await run());
     }

@@ -14,7 +14,10 @@ const OWN_LIMITS: Partial<Record<Operation, number>> = {
 const OTHER_ENDPOINTS = { rateClass: 'other', limit: 100 };
 
 export interface RateLimiter {
-  /** Counts a call of `who` (a key, or a client address when unauthenticated). @throws Problem 429 when there is no room. */
+  /**
+   * Counts a call of `who` (a key, or a client address when unauthenticated). @throws Problem 429 when there is no
+   * room.
+   */
   admit(operation: Operation, who: string): void;
   /** How many calls were refused, by class. */
   refused(): Record<string, number>;

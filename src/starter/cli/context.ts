@@ -9,8 +9,8 @@ import type { EbrcReader } from '../reader';
 import type { Terminal } from './terminal';
 
 /**
- * What a command works with. Everything is loaded and opened when it is asked for first, and closed at the end: a command costs what it
- * uses, and needs the configuration of that alone.
+ * What a command works with. Everything is loaded and opened when it is asked for first, and closed at the end: a
+ * command costs what it uses, and needs the configuration of that alone.
  */
 export interface Cli {
   terminal: Terminal;
@@ -20,7 +20,10 @@ export interface Cli {
   connectWithinMs: number | undefined;
   /** @throws ConfigError with every wrong variable of these sections */
   config<S extends Section>(...need: S[]): Promise<ConfigOf<S>>;
-  /** As `config`, for what a command can do without: nothing where the variables are not set. @throws ConfigError where they are wrong */
+  /**
+   * As `config`, for what a command can do without: nothing where the variables are not set. @throws ConfigError where
+   * they are wrong
+   */
   optional<S extends Section>(need: S): Promise<Partial<ConfigOf<S>>>;
   pool(): Promise<pg.Pool>;
   documents(): Promise<DocumentStore>;
@@ -28,7 +31,10 @@ export interface Cli {
   vault(): Promise<Vault>;
   /** The filing service itself, within the budget that the workers share; for what is no workflow. */
   api(): Promise<FilingApi>;
-  /** The ledger, for commands that only read: no Temporal server, no encryption key, and `EBRC_MODE` in the place of an API key. */
+  /**
+   * The ledger, for commands that only read: no Temporal server, no encryption key, and `EBRC_MODE` in the place of an
+   * API key.
+   */
   reader(): Promise<EbrcReader>;
   client(): Promise<EbrcClient>;
   /** Whether nothing but reading was possible so far: no service, no Temporal server and no password was asked for. */

@@ -100,7 +100,10 @@ async function throughRestart<T>(
   }
 }
 
-/** A reader that has enough (`ebrc list | head`) is no error: what is written after that is dropped, and the command ends as it would. */
+/**
+ * A reader that has enough (`ebrc list | head`) is no error: what is written after that is dropped, and the command
+ * ends as it would.
+ */
 function endQuietly(stream: Streams['stdout']): void {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;

@@ -7,8 +7,8 @@ const NO_TERMINAL =
   'No terminal to ask for the password on. Give it on standard input with --password-stdin, for instance `… --password-stdin < password.txt`.';
 
 /**
- * A portal password: from standard input with `fromStdin` (without its line end), otherwise asked for without showing it.
- * Never from an argument, which every user of the machine can see.
+ * A portal password: from standard input with `fromStdin` (without its line end), otherwise asked for without showing
+ * it. Never from an argument, which every user of the machine can see.
  * @throws UsageError when there is none, or no terminal to ask on
  */
 export async function readSecret(

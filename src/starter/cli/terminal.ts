@@ -11,8 +11,8 @@ export interface Streams {
 }
 
 /**
- * The one place that writes for the user. In JSON mode stdout gets one document and nothing else. What others wrote is in most of
- * it, so nothing that steers a terminal gets through.
+ * The one place that writes for the user. In JSON mode stdout gets one document and nothing else. What others wrote is
+ * in most of it, so nothing that steers a terminal gets through.
  */
 export interface Terminal extends Streams {
   json: boolean;

@@ -7,7 +7,9 @@ import { checked, fine, wrong, type CheckResult } from './finding';
 
 const LEAST_FREE_BYTES = 500 * 1024 * 1024;
 
-/** The place of PDFs and workbooks: there, writable, with room or with the conditional writes that sends are counted by. */
+/**
+ * The place of PDFs and workbooks: there, writable, with room or with the conditional writes that sends are counted by.
+ */
 export function documentsCheck(root: string): Promise<CheckResult> {
   return isS3(root) ? checkBucket(root) : checkFolder(root);
 }

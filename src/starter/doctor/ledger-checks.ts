@@ -9,7 +9,10 @@ import { checked, clockResult, fine, wrong, type CheckResult } from './finding';
 
 const REACH = 'Start PostgreSQL, or set DATABASE_URL to where it runs; user, password and TLS are in it too.';
 
-/** The database: reached, writable, of this version, with the rights that a worker needs, its clock, and the keys of its vault. */
+/**
+ * The database: reached, writable, of this version, with the rights that a worker needs, its clock, and the keys of its
+ * vault.
+ */
 export async function ledgerChecks(
   databaseUrl: string,
   keys: readonly EncryptionKey[] | undefined,

@@ -10,7 +10,10 @@ const ADVICE: Readonly<Record<string, string>> = {
   forbidden: 'Check that the agreements are signed and that EBRC_API_KEY is a platform key.',
 };
 
-/** The filing service: reached, takes the key, its clock. `api` is within the budget that the workers share; without it the key is not tried. */
+/**
+ * The filing service: reached, takes the key, its clock. `api` is within the budget that the workers share; without it
+ * the key is not tried.
+ */
 export async function serviceChecks(apiUrl: string, api: (() => Promise<FilingApi>) | null): Promise<CheckResult[]> {
   const clock = await checkClock(apiUrl);
   // Without an answer there is nothing to spend a call of the budget on.

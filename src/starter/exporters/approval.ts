@@ -5,7 +5,10 @@ import { needExporter } from '../../ledger/exporters/exporters';
 import { exporterIdOf } from './lookup';
 import { exporterView, type ExporterView } from './views';
 
-/** Sets whether every filing of an exporter waits for approval, also one whose request does not ask for it. Ours alone: the service has no such thing. */
+/**
+ * Sets whether every filing of an exporter waits for approval, also one whose request does not ask for it. Ours alone:
+ * the service has no such thing.
+ */
 export async function requireApproval(
   { pool, mode }: { pool: pg.Pool; mode: Mode },
   exporter: string,

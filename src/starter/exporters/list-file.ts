@@ -53,8 +53,9 @@ export interface ExporterList {
 
 /**
  * Reads exporters to onboard from a CSV file, the first sheet of a workbook, or a JSON list; columns and properties are
- * name, email, iec, companyName, address, username and password. One bad row does not spoil the others. No message repeats what stands
- * in a cell or header besides an e-mail address: in a list whose header line is missing, or whose cells have slipped, it may be a password.
+ * name, email, iec, companyName, address, username and password. One bad row does not spoil the others. No message
+ * repeats what stands in a cell or header besides an e-mail address: in a list whose header line is missing, or whose
+ * cells have slipped, it may be a password.
  * @throws RefusedError for a list without its header line; UsageError when the file cannot be read
  */
 export async function readExporterList(path: string): Promise<ExporterList> {

@@ -6,8 +6,8 @@ import { refusal } from '../errors';
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
- * The id behind an EXPORTER argument (id or e-mail). An id that the ledger does not know is taken as it is: the exporter may have
- * been onboarded elsewhere, and the workflow adopts it.
+ * The id behind an EXPORTER argument (id or e-mail). An id that the ledger does not know is taken as it is: the
+ * exporter may have been onboarded elsewhere, and the workflow adopts it.
  * @throws RefusedError for an e-mail that the ledger does not know
  */
 export async function exporterIdOf(db: Queryable, mode: Mode, idOrEmail: string): Promise<string> {

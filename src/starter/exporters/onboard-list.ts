@@ -41,9 +41,9 @@ export interface ListOnboarding {
 type ListClient = Pick<ExporterOperations, 'onboard' | 'onboarding'> & Pick<EbrcReader, 'exporters'>;
 
 /**
- * Onboards a list of exporters (list-file.ts). A row that is onboarded already is left as it is, one that is under way is followed, and
- * one row's failure is its own: the same list can be given again at any time. What became of each row is written to the result
- * file, whatever happens.
+ * Onboards a list of exporters (list-file.ts). A row that is onboarded already is left as it is, one that is under way
+ * is followed, and one row's failure is its own: the same list can be given again at any time. What became of each row
+ * is written to the result file, whatever happens.
  * @param open the client; asked for once the list has been read
  * @throws RefusedError for a list without its header line; UsageError when it cannot be read; what `open` throws
  */

@@ -22,8 +22,8 @@ export interface Template {
 }
 
 /**
- * The service's bulk template (spec: "GET /irm/bulk-template") with drop-downs, formats and help; where the service cannot
- * give it, it is built from the IRMs that the ledger holds.
+ * The service's bulk template (spec: "GET /irm/bulk-template") with drop-downs, formats and help; where the service
+ * cannot give it, it is built from the IRMs that the ledger holds.
  * @throws RefusedError for an exporter that is not known
  */
 export async function makeTemplate(

@@ -43,7 +43,10 @@ export function exporterView(row: ExporterRow): ExporterView {
   };
 }
 
-/** An IRM as `ebrc irms` prints it: the service's balance, and what our own filings hold of it. Amounts are exact decimal text. */
+/**
+ * An IRM as `ebrc irms` prints it: the service's balance, and what our own filings hold of it. Amounts are exact
+ * decimal text.
+ */
 export interface IrmView {
   irmNumber: string;
   irmAdCode: string;
@@ -55,7 +58,10 @@ export interface IrmView {
   purposeCode: string | null;
   amount: string | null;
   available: string | null;
-  /** Mapped by live filings of ours that the balance cannot know yet: not sent, of unknown outcome, or sent after it was read. */
+  /**
+   * Mapped by live filings of ours that the balance cannot know yet: not sent, of unknown outcome, or sent after it was
+   * read.
+   */
   held: string;
   /** `available` less `held`. */
   free: string | null;
@@ -65,7 +71,9 @@ export interface IrmView {
   readAt: string;
 }
 
-/** @param all every IRM of the exporter: which of them a hold means depends on the others of the same number and AD code */
+/**
+ * @param all every IRM of the exporter: which of them a hold means depends on the others of the same number and AD code
+ */
 export function irmView(row: IrmRow, all: readonly IrmRow[], holds: readonly Hold[]): IrmView {
   const identity = identityOf(row);
   const records = all

@@ -47,8 +47,8 @@ const DIRECT_EXPORT = 101;
 const SERVICES = 103;
 
 /**
- * Makes a workbook in upload form of shipping bills and invoices and of the exporter's free balances: each cell with its
- * source, what nobody said marked, checked already. A person edits and files it.
+ * Makes a workbook in upload form of shipping bills and invoices and of the exporter's free balances: each cell with
+ * its source, what nobody said marked, checked already. A person edits and files it.
  * @throws RefusedError for an unknown exporter, and where nothing can be drafted
  */
 export async function draftFiling(

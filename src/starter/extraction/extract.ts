@@ -35,7 +35,10 @@ export interface ExtractWait {
 /** What came of one file. */
 export interface ExtractedFile {
   file: string;
-  /** refused: it cannot be sent, or the service says that it cannot read it; failed: no answer that can be used; waiting: none yet. */
+  /**
+   * refused: it cannot be sent, or the service says that it cannot read it; failed: no answer that can be used;
+   * waiting: none yet.
+   */
   state: 'extracted' | 'refused' | 'failed' | 'waiting';
   sha256: string | null;
   /** As the service gave it; null unless extracted. */
@@ -53,8 +56,8 @@ const WITHIN_MS = 15 * 60_000;
 const NOTICE_AFTER_MS = 10_000;
 
 /**
- * Has the extraction service read documents (spec: "Extraction service"), each in a workflow of its own: one file's failure
- * is its own, and a call that is broken off is given again without paying twice.
+ * Has the extraction service read documents (spec: "Extraction service"), each in a workflow of its own: one file's
+ * failure is its own, and a call that is broken off is given again without paying twice.
  * @throws UsageError for what is not there, `full` with an invoice, or workers without an extraction service
  */
 export async function extractFiles(
@@ -102,7 +105,10 @@ interface Started {
   input: ExtractDocumentInput;
 }
 
-/** Keeps the PDF where the workers find it and starts its workflow, or joins the one under way; null for one that cannot be sent. */
+/**
+ * Keeps the PDF where the workers find it and starts its workflow, or joins the one under way; null for one that cannot
+ * be sent.
+ */
 async function start(
   { temporal, taskQueue, documents }: EbrcClientDependencies,
   { name, sha256, content, problem }: PdfFile,

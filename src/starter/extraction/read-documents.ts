@@ -38,8 +38,8 @@ const BY_NAME: readonly (readonly [DocumentKind, RegExp])[] = [
 ];
 
 /**
- * Reads documents for a draft: what `ebrc extract` has read already is taken from the ledger, the rest is asked for if its
- * name or its folder's name says what it is. Each file's failure is its own.
+ * Reads documents for a draft: what `ebrc extract` has read already is taken from the ledger, the rest is asked for if
+ * its name or its folder's name says what it is. Each file's failure is its own.
  */
 export async function readDocuments(
   deps: EbrcClientDependencies,

@@ -62,7 +62,9 @@ export async function checkFile(ledger: CheckLedger, request: CheckRequest): Pro
   return { ok: errors.length === 0, rows: file.rowCount, errors, warnings, columns: file.sheet ?? null, annotated };
 }
 
-/** What the ledger says of balances and of mappings that are live; a warning in its place where there is none to ask. */
+/**
+ * What the ledger says of balances and of mappings that are live; a warning in its place where there is none to ask.
+ */
 async function againstLedger({ pool, mode }: CheckLedger, file: FilingFile, exporter: string): Promise<Finding[]> {
   if (pool === undefined) {
     return [

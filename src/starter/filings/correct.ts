@@ -26,8 +26,8 @@ export interface CorrectRequest {
 }
 
 /**
- * Files the errored rows of a filing again, as a new filing `file/<mode>/<reference>/<n>`. Rows of the file that are certified, or
- * still under way, are left out; the same corrected file again finds the correction that it made.
+ * Files the errored rows of a filing again, as a new filing `file/<mode>/<reference>/<n>`. Rows of the file that are
+ * certified, or still under way, are left out; the same corrected file again finds the correction that it made.
  * @throws RefusedError when the file has errors, or holds no row that waits for a correction
  */
 export async function correctFiling(

@@ -77,7 +77,8 @@ export async function fileFile(
 
 /**
  * Reads what is to be filed and checks it by the rules.
- * @throws RefusedError with every finding and, for a workbook, the path of the one with the errors in its cells (`annotated`)
+ * @throws RefusedError with every finding and, for a workbook, the path of the one with the errors in its cells
+ * (`annotated`)
  * @throws UsageError when it cannot be read at all
  */
 export async function readFileToFile(

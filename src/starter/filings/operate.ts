@@ -73,8 +73,9 @@ export function createFilingOperations(deps: EbrcClientDependencies): FilingOper
 }
 
 /**
- * The word is about the attempt that the ledger shows now, unless the caller names one. Its update is named by filing, attempt and
- * word: given twice, it is carried out once; after a refusal, or a move of the filing, it can be given again.
+ * The word is about the attempt that the ledger shows now, unless the caller names one. Its update is named by filing,
+ * attempt and word: given twice, it is carried out once; after a refusal, or a move of the filing, it can be given
+ * again.
  */
 async function prepareResolve(
   { pool, mode }: EbrcClientDependencies,
@@ -140,8 +141,8 @@ function resultOf(filing: FilingRecord): FilingResult {
 }
 
 /**
- * Sends the update; where the filing's run is gone (terminated, or past its retention) together with the start of one that takes the
- * filing up: the run judges the update by what the ledger says, and sends nothing before that.
+ * Sends the update; where the filing's run is gone (terminated, or past its retention) together with the start of one
+ * that takes the filing up: the run judges the update by what the ledger says, and sends nothing before that.
  */
 async function send<A>(
   deps: EbrcClientDependencies,

@@ -4,7 +4,10 @@ import { saveRowOrigins } from '../../ledger/extraction/drafts';
 import { DRAFT_ROW } from '../../workbook/draft-row';
 import type { FilingFile } from './read-file';
 
-/** Records what stands behind the rows of a drafted workbook: its documents, and what a person changed. Nothing for any other file. */
+/**
+ * Records what stands behind the rows of a drafted workbook: its documents, and what a person changed. Nothing for any
+ * other file.
+ */
 export async function recordOrigins(
   pool: pg.Pool,
   {

@@ -52,8 +52,8 @@ export async function viewOfResult(
 }
 
 /**
- * A workflow answers as soon as it has moved; the ledger, which is what is printed, hears of it a moment later. Gives up
- * waiting after a while: the answer is then what the ledger says so far.
+ * A workflow answers as soon as it has moved; the ledger, which is what is printed, hears of it a moment later. Gives
+ * up waiting after a while: the answer is then what the ledger says so far.
  */
 async function untilRecorded(pool: pg.Pool, { filingId, seq }: FilingResult): Promise<void> {
   if (filingId === null) return;

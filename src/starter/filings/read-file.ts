@@ -163,7 +163,10 @@ function contradiction(field: string, inFile: string, said: string): Finding {
   return { severity: 'error', code: 'contradiction', row: null, field, message };
 }
 
-/** A permission for a row that the file does not have is a slip: the row that was meant would be refused, or another one filed twice. */
+/**
+ * A permission for a row that the file does not have is a slip: the row that was meant would be refused, or another one
+ * filed twice.
+ */
 function unknownRows(rows: readonly MappingRow[], allowDuplicate: readonly PermittedDuplicate[]): Finding[] {
   const known = new Set(rows.map(({ row }) => row));
   return [...permittedRows(allowDuplicate)]

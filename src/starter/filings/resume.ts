@@ -20,7 +20,10 @@ export interface ResumedRun {
 
 const PAGE = 100;
 
-/** Starts a run for one filing that goes on from the ledger; an ended one, and one whose workflow runs, is left as it is. */
+/**
+ * Starts a run for one filing that goes on from the ledger; an ended one, and one whose workflow runs, is left as it
+ * is.
+ */
 export async function resumeFiling(deps: EbrcClientDependencies, idOrReference: string): Promise<ResumedRun> {
   const { filingId, workflowId, reference, state } = await filingOf(deps, idOrReference);
   const open = isEnd(state) ? null : await openFiling(deps.pool, filingId);

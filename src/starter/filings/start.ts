@@ -78,8 +78,8 @@ export async function startFiling(
 }
 
 /**
- * Starts the workflow with what it shows in lists, which costs nothing then. A server that does not know one of the attributes refuses
- * the start: it is made without them.
+ * Starts the workflow with what it shows in lists, which costs nothing then. A server that does not know one of the
+ * attributes refuses the start: it is made without them.
  */
 async function startWithAttributes(
   { temporal, mode }: EbrcClientDependencies,

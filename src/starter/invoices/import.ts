@@ -29,8 +29,8 @@ export interface InvoiceImportOutcome {
 const BATCH = 5_000;
 
 /**
- * Brings an exporter's own documents into the ledger, for the ageing report; all good rows or, where PostgreSQL fails, none. The same
- * list again changes nothing.
+ * Brings an exporter's own documents into the ledger, for the ageing report; all good rows or, where PostgreSQL fails,
+ * none. The same list again changes nothing.
  * @throws RefusedError for a list without its header line; UsageError when the file cannot be read
  */
 export async function importInvoices(

@@ -6,7 +6,10 @@ import { irmRemarks, remarksKey } from '../../ledger/proposals/open-documents';
 import { holdsOn } from '../../ledger/rows/balance-reservation';
 import { irmView } from '../exporters/views';
 
-/** Statuses that say that nothing can be mapped any more; the specification shows `fresh` alone, so a word decides only where it is plain. */
+/**
+ * Statuses that say that nothing can be mapped any more; the specification shows `fresh` alone, so a word decides only
+ * where it is plain.
+ */
 const CLOSED = /cancel|^c$/i;
 
 /** The IRMs of an exporter of which something is free, as the ledger read them last. */

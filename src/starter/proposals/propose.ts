@@ -46,8 +46,8 @@ export interface ProposeOutcome {
 const MOST_ROWS = 999;
 
 /**
- * Proposes which open balance pays for which open document, as a workbook in the form of the upload template. Documents come
- * from the invoice list and from filed rows of which something is open. Nothing is filed by it.
+ * Proposes which open balance pays for which open document, as a workbook in the form of the upload template. Documents
+ * come from the invoice list and from filed rows of which something is open. Nothing is filed by it.
  * @throws RefusedError for an unknown exporter, and where there is nothing to propose
  */
 export async function proposeMappings(

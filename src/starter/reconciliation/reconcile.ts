@@ -29,7 +29,10 @@ export type ReconcileOutcome = ReconcileResult & { findings: FindingView[] };
 
 const STARTED_WITHIN_MS = 10_000;
 
-/** Starts the workflow `reconcile`, or joins a run of the same scope that is under way. @throws RefusedError for wrong dates */
+/**
+ * Starts the workflow `reconcile`, or joins a run of the same scope that is under way. @throws RefusedError for wrong
+ * dates
+ */
 export async function reconcile(
   deps: EbrcClientDependencies,
   { exporter, from, to }: ReconcileRequest = {},

@@ -5,7 +5,10 @@ import { UnreachableError } from '../errors';
 
 const CONNECT_WITHIN_MS = 8_000;
 
-/** `withinMs`: how long a server that does not answer is tried; default 8 s. @throws UnreachableError that names the address */
+/**
+ * `withinMs`: how long a server that does not answer is tried; default 8 s. @throws UnreachableError that names the
+ * address
+ */
 export async function connectTemporal(
   { temporal: { address, namespace, connectionOptions }, payloadKeys }: Pick<Config, 'temporal' | 'payloadKeys'>,
   withinMs = CONNECT_WITHIN_MS,

@@ -27,8 +27,8 @@ export interface Followed<P> {
 }
 
 /**
- * Follows a workflow, over continued runs, by its query and its result: until it ends, `until` says so, or the time is up.
- * The result needs no worker, the query does.
+ * Follows a workflow, over continued runs, by its query and its result: until it ends, `until` says so, or the time is
+ * up. The result needs no worker, the query does.
  * @throws what the workflow failed with
  */
 export async function follow<P>(client: Client, workflowId: string, options: FollowOptions<P>): Promise<Followed<P>> {

@@ -44,8 +44,8 @@ export interface WorkerWatch {
 }
 
 /**
- * Makes a call that only a worker can answer, and gives it up once it is plain that none runs: without this the caller would wait in
- * silence. @throws NoWorkerError
+ * Makes a call that only a worker can answer, and gives it up once it is plain that none runs: without this the caller
+ * would wait in silence. @throws NoWorkerError
  */
 export async function answeredByWorker<T>(
   { temporal: client, taskQueue, lookForWorkerEveryMs = LOOK_EVERY_MS }: WorkerWatch,

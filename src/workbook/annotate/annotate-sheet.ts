@@ -12,7 +12,9 @@ import { notesDrawing, openFrame, withColumnWidths, withLastColumn, withNotesDra
 import { columnLetter, columnNumber } from '../sheet/addresses';
 import type { Survey } from '../sheet/survey';
 
-/** The words of the Status column that this file writes; `ebrc correct` files the rows that say {@link ERROR_STATUS}. */
+/**
+ * The words of the Status column that this file writes; `ebrc correct` files the rows that say {@link ERROR_STATUS}.
+ */
 const ERROR_STATUS = 'Error';
 const WARNING_STATUS = 'Warning';
 const OK_STATUS = 'OK';
@@ -58,8 +60,8 @@ export async function annotateSheet(editor: PackageEditor, annotation: SheetAnno
 }
 
 /**
- * Fills the cells that findings are about. An error about a row as a whole (a mapping filed twice, the authority's words)
- * marks the row's Status cell. @returns what their notes say, by address
+ * Fills the cells that findings are about. An error about a row as a whole (a mapping filed twice, the authority's
+ * words) marks the row's Status cell. @returns what their notes say, by address
  */
 function markCells(edits: RowEdits, { survey, findings, styles }: SheetAnnotation): ReadonlyMap<string, string> {
   const { headers, dataRows } = survey;

@@ -39,7 +39,10 @@ export class Notes {
     return this.notes.map(({ address }) => address);
   }
 
-  /** Cells that an earlier run may have filled: those with our words, or with a threaded comment, which we do not write in. */
+  /**
+   * Cells that an earlier run may have filled: those with our words, or with a threaded comment, which we do not write
+   * in.
+   */
   get marked(): string[] {
     return this.notes
       .filter(({ text, threaded }) => threaded || text.includes(NOTE_START))

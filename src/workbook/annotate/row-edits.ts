@@ -40,7 +40,8 @@ export class RowEdits {
   /**
    * Applies the changes. Rows that have none stay byte for byte.
    * @param xml rows and cells with their addresses (`addressed` in sheet-xml.ts)
-   * @returns the rows in pieces; when all were taken, {@link formulasGone} says whether a formula went with a changed cell
+   * @returns the rows in pieces; when all were taken, {@link formulasGone} says whether a formula went with a changed
+   * cell
    */
   *apply(xml: string): Generator<string> {
     const there = new Set<number>();
@@ -65,7 +66,10 @@ export class RowEdits {
     yield this.absentRows(absent, Number.POSITIVE_INFINITY);
   }
 
-  /** Rows of changes that the sheet lacks, up to one that it has; they stand in `absent` in falling order and go from it. */
+  /**
+   * Rows of changes that the sheet lacks, up to one that it has; they stand in `absent` in falling order and go from
+   * it.
+   */
   private absentRows(absent: number[], below: number): string {
     let rows = '';
     for (let row = absent.at(-1); row !== undefined && row < below; row = absent.at(-1)) {

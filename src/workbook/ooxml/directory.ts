@@ -18,7 +18,10 @@ export interface WorkbookDirectory {
   parts: { sharedStrings: string | undefined; styles: string | undefined };
 }
 
-/** Where a part refers to; the type is the last word of its address, which differs between the two dialects of the format. */
+/**
+ * Where a part refers to; the type is the last word of its address, which differs between the two dialects of the
+ * format.
+ */
 export interface Relation {
   type: string;
   part: string;

@@ -7,15 +7,20 @@ import type { ZipEntry } from './zip-reader';
 import { partKey, readZip, unpack } from './zip-reader';
 
 /**
- * A workbook file that passed the checks which need no parsing: kind of file, size, unpacked size, and nothing in it that
- * runs or reaches out. Parts are unpacked on demand.
+ * A workbook file that passed the checks which need no parsing: kind of file, size, unpacked size, and nothing in it
+ * that runs or reaches out. Parts are unpacked on demand.
  */
 export interface WorkbookPackage {
   /** Parts by `partKey` (zip-reader.ts). */
   entries: ReadonlyMap<string, ZipEntry>;
-  /** The bytes of a part that is to be read, or undefined where it is absent. @throws WorkbookRefused for an over-long part */
+  /**
+   * The bytes of a part that is to be read, or undefined where it is absent. @throws WorkbookRefused for an over-long
+   * part
+   */
   bytes(name: string): Promise<Buffer | undefined>;
-  /** The text of an XML part for changing it, or undefined where it is absent. @throws WorkbookRefused for entities too */
+  /**
+   * The text of an XML part for changing it, or undefined where it is absent. @throws WorkbookRefused for entities too
+   */
   xml(name: string): Promise<string | undefined>;
 }
 

@@ -18,8 +18,8 @@ const LONGEST_ATTRIBUTES = 200_000;
 const CHUNK = 64 * 1024;
 
 /**
- * Reads the bytes of an XML part once from front to back, at a cost that grows with its length alone. A handler may throw
- * to end the reading.
+ * Reads the bytes of an XML part once from front to back, at a cost that grows with its length alone. A handler may
+ * throw to end the reading.
  * @throws WorkbookRefused (`damaged`, `xml_entities`)
  */
 export function readXml(bytes: Buffer, handler: XmlHandler): void {
@@ -98,8 +98,8 @@ function* textPieces(bytes: Buffer): Generator<string> {
 }
 
 /**
- * The text of an XML part as a whole, in the encoding that it is in. A file that is not in the encoding it says would turn
- * letters of a bill number into others without a word, so it is refused.
+ * The text of an XML part as a whole, in the encoding that it is in. A file that is not in the encoding it says would
+ * turn letters of a bill number into others without a word, so it is refused.
  */
 export function decodeXml(bytes: Buffer): string {
   const decoder = decoderOf(bytes);

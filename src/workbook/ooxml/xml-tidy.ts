@@ -1,9 +1,10 @@
 import { damagedXml } from './xml-reader';
 
 /**
- * Brings XML into the form that nearly all spreadsheet programs write: no comments and processing instructions, CDATA as
- * escaped text, no blanks at the end of end tags, none that only lay tags out, and no `>` in attributes. Every change after this looks at tags and
- * text alone, so a comment can neither hide a row nor add one. Costs no more than the length of the text.
+ * Brings XML into the form that nearly all spreadsheet programs write: no comments and processing instructions, CDATA
+ * as escaped text, no blanks at the end of end tags, none that only lay tags out, and no `>` in attributes. Every
+ * change after this looks at tags and text alone, so a comment can neither hide a row nor add one. Costs no more than
+ * the length of the text.
  */
 export function tidyXml(source: string): string {
   let xml = source;

@@ -18,7 +18,9 @@ export interface ZipEntry {
 export const STORED = 0;
 export const DEFLATED = 8;
 
-/** A part of this size is unpacked sooner than a thread for it is found; a larger one must not hold up everything else. */
+/**
+ * A part of this size is unpacked sooner than a thread for it is found; a larger one must not hold up everything else.
+ */
 const UNPACKED_AT_ONCE = 4 * 1024 * 1024;
 
 const inflate = promisify(inflateRaw);

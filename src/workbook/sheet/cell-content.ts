@@ -83,8 +83,8 @@ function numberContent(value: number, { isDate, zeros }: NumberFormat, date1904:
   if (!Number.isFinite(value))
     return { kind: 'unusable', shown: String(value), hint: 'The cell holds no number. Write the value again.' };
   if (isDate) return dateContent(value + (date1904 ? DAYS_1904 : 0));
-  // Spreadsheets calculate and show 15 digits; the file holds the binary number behind them. Without this an amount from a
-  // formula (1234.5600000000001) would seem to have too many decimals.
+  // Spreadsheets calculate and show 15 digits; the file holds the binary number behind them. Without this an amount
+  // from a formula (1234.5600000000001) would seem to have too many decimals.
   const exact = Number.isSafeInteger(value) ? value : Number(value.toPrecision(15));
   return { kind: 'number', value: exact, zeros };
 }

@@ -104,7 +104,9 @@ function twice(field: string, label: string, earlier: string, letter: string): F
   return { ...errorAt(1, field, 'duplicate_header', message), column: letter };
 }
 
-/** A Status header directly followed by an Errors header; the last such pair is ours, as annotating writes at the end. */
+/**
+ * A Status header directly followed by an Errors header; the last such pair is ours, as annotating writes at the end.
+ */
 function statusColumn(texts: readonly string[]): number | undefined {
   let own: number | undefined;
   texts.forEach((header, index) => {

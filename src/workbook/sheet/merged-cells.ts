@@ -8,8 +8,8 @@ interface Range {
 }
 
 /**
- * Cells that are covered by another one. Only the first cell of a merged range holds a value; taking it for every row that
- * the range covers would count a mapped amount twice, so the covered cells are empty and the hint says why.
+ * Cells that are covered by another one. Only the first cell of a merged range holds a value; taking it for every row
+ * that the range covers would count a mapped amount twice, so the covered cells are empty and the hint says why.
  */
 export class MergedCells {
   private readonly ranges: Range[];

@@ -15,8 +15,8 @@ export interface OpenWorkbook {
 }
 
 /**
- * Opens a workbook by its first worksheet. Besides what is read now, the parts that findings are written into later are read
- * through once: a file that could not be handed back with its errors is refused here, where a person hears of it.
+ * Opens a workbook by its first worksheet. Besides what is read now, the parts that findings are written into later are
+ * read through once: a file that could not be handed back with its errors is refused here, where a person hears of it.
  * @throws WorkbookRefused; errors of the file system
  */
 export async function openWorkbook(source: string | Buffer, limits: WorkbookLimits): Promise<OpenWorkbook> {

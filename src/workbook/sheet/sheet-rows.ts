@@ -30,10 +30,10 @@ const CELL_ADDRESS = /^([A-Z]{1,3})([1-9]\d{0,6})$/;
 const MERGED_RANGE = /^[A-Z]{1,3}\d{1,7}:[A-Z]{1,3}\d{1,7}$/;
 
 /**
- * The filled rows of a worksheet, read from its bytes once and handed out as they come. Empty cells that only have a format,
- * formulas that have a stored result and everything around the rows cost nothing. Rows and cells without addresses get the
- * ones that follow from their places. What is neither row nor cell between them is refused, never skipped: it would be lost
- * without a word, and with it what somebody meant to file.
+ * The filled rows of a worksheet, read from its bytes once and handed out as they come. Empty cells that only have a
+ * format, formulas that have a stored result and everything around the rows cost nothing. Rows and cells without
+ * addresses get the ones that follow from their places. What is neither row nor cell between them is refused, never
+ * skipped: it would be lost without a word, and with it what somebody meant to file.
  */
 export class SheetRows {
   private readonly reading: RowHandler;
@@ -50,7 +50,9 @@ export class SheetRows {
     for (const _ of xmlSteps(this.bytes, this.reading)) yield* this.reading.take();
   }
 
-  /** Ranges of merged cells, such as `B2:B4`; the file names them behind the rows, so they are known once all were read. */
+  /**
+   * Ranges of merged cells, such as `B2:B4`; the file names them behind the rows, so they are known once all were read.
+   */
   get merged(): readonly string[] {
     return this.reading.merged;
   }

@@ -11,7 +11,10 @@ import {
 
 /** How often the main thread says that its event loop turns. */
 const BEAT_MS = 500;
-/** Without a beat for this long the event loop counts as frozen; with the supervisor's interval it shows within ten seconds. */
+/**
+ * Without a beat for this long the event loop counts as frozen; with the supervisor's interval it shows within ten
+ * seconds.
+ */
 const BEAT_LIMIT_MS = 5_000;
 const CHECK_EVERY_MS = 2_000;
 /** One check may take this long; then it has failed. */
@@ -35,7 +38,8 @@ export interface HealthServer {
 }
 
 /**
- * Serves `/healthz` (200 while the event loop of this thread turns) and `/readyz` (200 while every probe answers) as JSON.
+ * Serves `/healthz` (200 while the event loop of this thread turns) and `/readyz` (200 while every probe answers) as
+ * JSON.
  * @param address `host:port`; port 0 takes a free one
  * @throws Error when the address cannot be listened on
  */

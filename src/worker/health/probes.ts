@@ -9,8 +9,8 @@ const WITHIN_MS = 2_500;
 export type OpenProbe = HealthProbe & { close(): Promise<void> };
 
 /**
- * PostgreSQL answers and takes writes. On a connection of its own: a pool whose connections are all busy is under load, not
- * broken, and a worker that is taken out of service for that makes the load of the others larger.
+ * PostgreSQL answers and takes writes. On a connection of its own: a pool whose connections are all busy is under load,
+ * not broken, and a worker that is taken out of service for that makes the load of the others larger.
  */
 export function postgresqlProbe(databaseUrl: string): OpenProbe {
   const timeouts = { connectMs: WITHIN_MS, statementMs: WITHIN_MS, queryMs: WITHIN_MS };

@@ -1,6 +1,7 @@
 /**
- * Every metric of this project: the names are what dashboards and alerts are written with. Those of Temporal's SDK (`temporal_…`) stand
- * beside them at the same address. Labels hold classes, states and kinds, never names, numbers or ids of filings.
+ * Every metric of this project: the names are what dashboards and alerts are written with. Those of Temporal's SDK
+ * (`temporal_…`) stand beside them at the same address. Labels hold classes, states and kinds, never names, numbers or
+ * ids of filings.
  */
 
 interface Definition {

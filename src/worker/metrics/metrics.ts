@@ -20,8 +20,9 @@ export interface Metrics {
 }
 
 /**
- * How Temporal's SDK is to serve metrics: at one address, its own and those that are made with its meter. It answers from its own threads,
- * with a frozen event loop too. Undefined where no address is given; its meter records nothing then.
+ * How Temporal's SDK is to serve metrics: at one address, its own and those that are made with its meter. It answers
+ * from its own threads, with a frozen event loop too. Undefined where no address is given; its meter records nothing
+ * then.
  */
 export function metricsOptions(
   address: ListenAddress | undefined,

@@ -4,7 +4,10 @@ import { summaryText } from '../../domain/text';
 import type { ExporterStory } from './exporter-progress';
 
 const MINUTE_MS = 60_000;
-/** The first look comes this much after the time that was named (clocks differ), the next ones a minute later at the earliest. */
+/**
+ * The first look comes this much after the time that was named (clocks differ), the next ones a minute later at the
+ * earliest.
+ */
 const AFTER_THE_TIME_MS = 1_000;
 /** And after this at the latest: the time may have moved nearer. One wait covers the usual 24 hours. */
 const LATEST_MS = 25 * 60 * MINUTE_MS;
@@ -12,8 +15,9 @@ const LATEST_MS = 25 * 60 * MINUTE_MS;
 const OVERDUE_MS = [1, 2, 5, 15, 30].map((minutes) => minutes * MINUTE_MS);
 
 /**
- * Waits on a durable timer until the authority opens API access (spec: "dgftApiStatus.state"). The service is read again after
- * waking, since the time may have moved. Ends with the exporter as it is when it is pending no more, whatever it is then.
+ * Waits on a durable timer until the authority opens API access (spec: "dgftApiStatus.state"). The service is read
+ * again after waking, since the time may have moved. Ends with the exporter as it is when it is pending no more,
+ * whatever it is then.
  */
 export async function waitForActivation(
   story: ExporterStory,

@@ -19,8 +19,9 @@ export interface Patience {
 }
 
 /**
- * Makes a call until it succeeds. What Temporal does not repeat by itself, and the caller does not expect, is put right by
- * whoever runs the worker (a revoked key, a wrong address): it is shown, and tried again, every fifteen minutes in the end.
+ * Makes a call until it succeeds. What Temporal does not repeat by itself, and the caller does not expect, is put right
+ * by whoever runs the worker (a revoked key, a wrong address): it is shown, and tried again, every fifteen minutes in
+ * the end.
  */
 export async function retryUntilFixed<T>(
   story: ExporterStory,

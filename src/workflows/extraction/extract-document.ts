@@ -4,8 +4,8 @@ import { calls } from '../activity-profiles';
 import { needInput } from '../need-input';
 
 /**
- * Has the extraction service read a document (spec: "Extraction service"), once: an answer that the ledger has is not asked
- * for again, whoever asks. How fast is decided by what the service answers to all.
+ * Has the extraction service read a document (spec: "Extraction service"), once: an answer that the ledger has is not
+ * asked for again, whoever asks. How fast is decided by what the service answers to all.
  */
 export async function extractDocument(input: ExtractDocumentInput): Promise<ExtractDocumentResult> {
   needInput('extractDocument', input);

@@ -6,8 +6,8 @@ export class FilingGivenUp extends Error {
 }
 
 /**
- * The ledger knows of other moves of the filing than this run: somebody reset the workflow, or another run of it has been at work.
- * What the run decided is out of date; it reads the filing again and goes on from there.
+ * The ledger knows of other moves of the filing than this run: somebody reset the workflow, or another run of it has
+ * been at work. What the run decided is out of date; it reads the filing again and goes on from there.
  */
 export class FilingMovedOn extends Error {
   override readonly name: string = 'FilingMovedOn';

@@ -1,6 +1,6 @@
 /**
- * What people and other workflows may ask of a running filing. Validators look at what was asked alone; whether it fits the filing is
- * judged once the ledger was read, because a run may be started by the very update that it answers.
+ * What people and other workflows may ask of a running filing. Validators look at what was asked alone; whether it fits
+ * the filing is judged once the ledger was read, because a run may be started by the very update that it answers.
  */
 import { ApplicationFailure, CancellationScope, condition, setHandler } from '@temporalio/workflow';
 import type { AbandonArgs, ApproveArgs, FilingResult, ResolveArgs } from '../../domain/contracts';
@@ -45,7 +45,10 @@ export function handleFilingMessages(run: FilingRun): void {
   });
 }
 
-/** Judges and carries out what was asked, once the ledger was read. A cancel of the workflow does not take an answer away. */
+/**
+ * Judges and carries out what was asked, once the ledger was read. A cancel of the workflow does not take an answer
+ * away.
+ */
 function answering(run: FilingRun, answer: () => Promise<void>): Promise<FilingResult> {
   return CancellationScope.nonCancellable(async () => {
     await run.known();

@@ -199,8 +199,8 @@ export class FilingRun {
   }
 
   /**
-   * Waits until `until` holds or the time is over; ends early when the filing is given up. A history that has grown long continues in
-   * a new run from here: everything that a wait depends on stands in the ledger.
+   * Waits until `until` holds or the time is over; ends early when the filing is given up. A history that has grown
+   * long continues in a new run from here: everything that a wait depends on stands in the ledger.
    */
   async wait(ms: number, summary: string, until: () => boolean = () => false): Promise<void> {
     const over = () => until() || this.stopped;
@@ -229,7 +229,9 @@ export class FilingRun {
     return resumeInput({ filingId, mode, exporterId, reference, madeBy, correction });
   }
 
-  /** Moves the filing on, in the ledger, in the lists and in the UI. One move at a time: each has to follow the last. */
+  /**
+   * Moves the filing on, in the ledger, in the lists and in the UI. One move at a time: each has to follow the last.
+   */
   move(state: FilingState, event: Event, attention: Attention = {}): Promise<void> {
     return this.inTurn(() => this.moveNow(state, event, attention));
   }
@@ -245,8 +247,9 @@ export class FilingRun {
   }
 
   /**
-   * Makes a step that records a fact and, with it, the move that the fact causes. Where the step records no move, the filing stays
-   * where it is. @throws FilingMovedOn when the ledger knows of other moves: the fact is recorded all the same
+   * Makes a step that records a fact and, with it, the move that the fact causes. Where the step records no move, the
+   * filing stays where it is. @throws FilingMovedOn when the ledger knows of other moves: the fact is recorded all the
+   * same
    */
   stepTo<T extends Moved>(state: FilingState, event: Event, step: (move: MoveArgs) => Promise<T>): Promise<T> {
     return this.inTurn(async () => {
@@ -268,7 +271,10 @@ export class FilingRun {
     });
   }
 
-  /** Ends the filing as its rows amount to, where they all have an outcome. @returns whether it ended, and as what it would */
+  /**
+   * Ends the filing as its rows amount to, where they all have an outcome. @returns whether it ended, and as what it
+   * would
+   */
   endIfSettled(): Promise<FilingEnd> {
     return this.inTurn(async () => {
       if (this.movedOn) throw new FilingMovedOn('the ledger knows of other moves');
@@ -329,7 +335,10 @@ export class FilingRun {
     this.show(event.text, attentionNeeded);
   }
 
-  /** Keeps a line of the story without moving. It only helps: where it cannot be written for a while, the filing goes on. */
+  /**
+   * Keeps a line of the story without moving. It only helps: where it cannot be written for a while, the filing goes
+   * on.
+   */
   async note(event: Event): Promise<void> {
     if (!this.filing) return;
     const { filingId } = this.filing;

@@ -1,10 +1,15 @@
-/** Waiting for a ledger that was put back, or for a document store that cannot count sends. Nobody guesses meanwhile. */
+/**
+ * Waiting for a ledger that was put back, or for a document store that cannot count sends. Nobody guesses meanwhile.
+ */
 import { sleep } from '@temporalio/workflow';
 import { ACCESS, delayMs } from '../../domain/service/retry-table';
 import { readFailure } from '../failures';
 import type { FilingRun } from './filing-run';
 
-/** Makes a step, and makes it again until the ledger is whole and its store is there; meanwhile the filing asks for attention. */
+/**
+ * Makes a step, and makes it again until the ledger is whole and its store is there; meanwhile the filing asks for
+ * attention.
+ */
 export async function onceLedgerIsWhole<T>(run: FilingRun, step: () => Promise<T>): Promise<T> {
   const { attention } = run;
   for (let tries = 1; ; tries += 1) {

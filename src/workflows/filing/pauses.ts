@@ -14,8 +14,8 @@ const ACTIVATION_LOOK_MS = 60_000;
 const AFTER_THE_TIME_MS = 1_000;
 
 /**
- * Makes a call, waiting out every pause and making it again. Failures that are no pause come through. The filing is back
- * in the state that it was in before the pause.
+ * Makes a call, waiting out every pause and making it again. Failures that are no pause come through. The filing is
+ * back in the state that it was in before the pause.
  */
 export async function throughPauses<T>(run: FilingRun, call: () => Promise<T>): Promise<T> {
   for (;;) {

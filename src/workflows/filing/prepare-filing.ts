@@ -24,8 +24,8 @@ export class FilingRefused extends Error {
 }
 
 /**
- * Makes sure that the filing may go out now. Called before the first submission and again after every wait. With `next`, the filing
- * is being submitted from the moment on that its balances are reserved.
+ * Makes sure that the filing may go out now. Called before the first submission and again after every wait. With
+ * `next`, the filing is being submitted from the moment on that its balances are reserved.
  * @throws FilingRefused when the balances do not allow it.
  */
 export async function prepareFiling(run: FilingRun, next?: Event): Promise<void> {
@@ -42,7 +42,10 @@ export async function prepareFiling(run: FilingRun, next?: Event): Promise<void>
   if (errors.length > 0) throw new FilingRefused(null, null, errors);
 }
 
-/** Reads the balances live. A refresh that does not come about delays nothing: the known balances are used, and it is said. */
+/**
+ * Reads the balances live. A refresh that does not come about delays nothing: the known balances are used, and it is
+ * said.
+ */
 export async function freshenBalances(run: FilingRun): Promise<void> {
   const { exporterId } = run;
   await recordFailureAndContinue(run, { kind: 'balances_stale', text: 'The IRMs could not be refreshed' }, () =>

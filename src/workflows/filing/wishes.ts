@@ -1,4 +1,6 @@
-/** What people ask of a filing stands in the ledger until it is carried out, so that it outlives the run that was asked. */
+/**
+ * What people ask of a filing stands in the ledger until it is carried out, so that it outlives the run that was asked.
+ */
 import { condition } from '@temporalio/workflow';
 import type { WishKind, Wishes } from '../../activities/filings/filing-ledger';
 import type { FilingRun } from './filing-run';

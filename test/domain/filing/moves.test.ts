@@ -24,7 +24,9 @@ interface Place {
   before: FilingState;
 }
 
-/** Every place that a run can come to from a start, by all the moves that the workflow makes. @throws on a forbidden one */
+/**
+ * Every place that a run can come to from a start, by all the moves that the workflow makes. @throws on a forbidden one
+ */
 function walk(start: Place): Set<string> {
   const seen = new Set<string>();
   const open = [start];

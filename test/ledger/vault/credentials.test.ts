@@ -126,7 +126,8 @@ it('loses no wake-up: a waiter sees the new version, or whoever made it valid se
   await markValid(pool, exporterId, await add(exporterId));
   const next = await add(exporterId);
   const workflowId = randomUUID();
-  // Holds the registration between its look at the versions and its own row: the moment in which a wake-up could be lost.
+  // Holds the registration between its look at the versions and its own row: the moment in which a wake-up could be
+  // lost.
   const holder = await pool.connect();
   await holder.query('BEGIN; LOCK TABLE credential_waiters IN SHARE MODE');
   const registered = registerWaiter(pool, { workflowId, exporterId, versionSeen: 1 });

@@ -71,7 +71,8 @@ it('validates new credentials, keeps the consent, and tells every workflow that 
     (event) => event.workflowExecutionSignaledEventAttributes?.signalName ?? [],
   );
   expect(signals).toEqual(['credentialsRenewed']);
-  // Ended, not terminated: the skipping server's clock stands still for ever after an activity whose workflow was terminated.
+  // Ended, not terminated: the skipping server's clock stands still for ever after an activity whose workflow was
+  // terminated.
   await stage.until(waiter, 'needs_credentials');
   await stage.submit(waiter, await stage.secret(await stage.account({ activationDelayMs: 0 })));
   await waiter.result();

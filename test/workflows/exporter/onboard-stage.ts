@@ -30,7 +30,10 @@ export interface OnboardStage {
   logs: string[];
   /** Of every onboarding that was started. */
   workflowIds: string[];
-  /** The time that a workflow took, in ms on its own clock. (The server's clock runs on to its far time-outs once nothing is left to do.) */
+  /**
+   * The time that a workflow took, in ms on its own clock. (The server's clock runs on to its far time-outs once
+   * nothing is left to do.)
+   */
   lasted(handle: Onboarding | Update): Promise<number>;
   /** A portal account of its own at the sandbox, with two IRMs; answers its user name. */
   account(options?: { activationDelayMs?: number; irms?: number }): Promise<string>;

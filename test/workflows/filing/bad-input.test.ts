@@ -1,4 +1,6 @@
-/** Callers in any SDK start workflows by name: what they get wrong ends the workflow, and is never repeated for ever. */
+/**
+ * Callers in any SDK start workflows by name: what they get wrong ends the workflow, and is never repeated for ever.
+ */
 import { randomUUID } from 'node:crypto';
 import { WorkflowFailedError } from '@temporalio/client';
 import { openStage, type OnboardStage } from '../exporter/onboard-stage';

@@ -26,7 +26,10 @@ function scenes(faults: PushFault[]): Promise<Scene[]> {
   );
 }
 
-/** Lets the server's clock pass until an answer is there: the service is looked at a few times before, over half a minute. */
+/**
+ * Lets the server's clock pass until an answer is there: the service is looked at a few times before, over half a
+ * minute.
+ */
 async function passUntil<T>(answer: Promise<T>): Promise<T> {
   let waiting = true;
   const answered = answer.finally(() => (waiting = false));

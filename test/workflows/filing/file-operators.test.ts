@@ -1,4 +1,6 @@
-/** What Temporal's own UI offers may happen to a filing at any moment: it may cost a look, and never a second filing. */
+/**
+ * What Temporal's own UI offers may happen to a filing at any moment: it may cost a look, and never a second filing.
+ */
 import { Client, Connection } from '@temporalio/client';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { resumeInput } from '../../../src/domain/filing/resume-input';
@@ -53,7 +55,9 @@ const operations = () =>
 /** Keeps the exporter's filings in `processing` until the faults are cleared. */
 const holdStatus = (exporter: TestExporter) => stage.fault(exporter, 'status', 'stale-status', { every: 1 });
 
-/** Resets a filing's workflow to the workflow task that scheduled the activity or timer of this summary, as the UI does. */
+/**
+ * Resets a filing's workflow to the workflow task that scheduled the activity or timer of this summary, as the UI does.
+ */
 async function resetBefore(filing: Filing, summary: (text: string) => boolean): Promise<Filing> {
   const { events } = await filing.fetchHistory();
   const ofTask = (event: Event) => event.activityTaskScheduledEventAttributes ?? event.timerStartedEventAttributes;

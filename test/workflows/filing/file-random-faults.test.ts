@@ -67,7 +67,8 @@ async function look(started: Started): Promise<void> {
   const { state, attention } = await started.filing.query(filingQuery);
   if (state !== 'outcome_unknown') return;
   expect(attention).toBeTruthy();
-  // It may settle itself by certificates in this very moment: then there is nothing left to answer, and the answer is refused.
+  // It may settle itself by certificates in this very moment: then there is nothing left to answer, and the answer is
+  // refused.
   await settleTruly(started).catch((error: unknown) => expect(error).toBeInstanceOf(WorkflowUpdateFailedError));
 }
 

@@ -4,7 +4,8 @@ import { useFilingStage } from './use-filing-stage';
 
 let stage: FilingStage;
 
-// Here every workflow task replays its history, so that a step that is not deterministic fails; recorded histories cover the rest.
+// Here every workflow task replays its history, so that a step that is not deterministic fails; recorded histories
+// cover the rest.
 useFilingStage((opened) => (stage = opened), { worker: { replayEveryTask: true } });
 
 describe('a filing', () => {

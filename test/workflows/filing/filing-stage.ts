@@ -51,19 +51,20 @@ export interface FilingStage {
   mapping(exporter: TestExporter, more?: Partial<Mapping>): Mapping;
   file(exporter: TestExporter, rows: Mapping[], more?: Partial<FileInput>): Promise<Filing>;
   /**
-   * Waits in real time until the filing is in a state and the ledger has recorded the move that led there, and answers its progress.
-   * A run shows a move before the ledger knows of it: what is done to the run in between meets a filing that stands one move earlier.
-   * In `outcome_unknown` it waits until the round of evidence is over too (see `untilAsleep`).
+   * Waits in real time until the filing is in a state and the ledger has recorded the move that led there, and answers
+   * its progress. A run shows a move before the ledger knows of it: what is done to the run in between meets a filing
+   * that stands one move earlier. In `outcome_unknown` it waits until the round of evidence is over too (see
+   * `untilAsleep`).
    */
   until(filing: Filing, state: string | ((progress: FilingResult) => boolean)): Promise<FilingResult>;
   /**
-   * Waits in real time until no activity and no workflow task is under way. A workflow that is terminated, or cancels its calls, while
-   * an activity of its runs would stop the time-skipping server's clock for good.
+   * Waits in real time until no activity and no workflow task is under way. A workflow that is terminated, or cancels
+   * its calls, while an activity of its runs would stop the time-skipping server's clock for good.
    */
   untilAsleep(filing: Filing): Promise<void>;
   /**
-   * The results of filings that run at once. They are awaited one after the other: the server lets its clock skip for one
-   * waiting caller at a time, and fails the second.
+   * The results of filings that run at once. They are awaited one after the other: the server lets its clock skip for
+   * one waiting caller at a time, and fails the second.
    */
   results(filings: Filing[]): Promise<FilingResult[]>;
   view(filing: Filing | FilingResult): Promise<FilingView>;
@@ -97,7 +98,9 @@ export interface FilingStage {
   renewCredentials(exporter: TestExporter, password: string): Promise<void>;
   /** Lets hours pass on the server's clock, with everything that comes due in them. */
   pass(hours: number): Promise<void>;
-  /** Temporal gives the worker of an activity up, as after a lost heartbeat; the activity itself knows nothing of it. */
+  /**
+   * Temporal gives the worker of an activity up, as after a lost heartbeat; the activity itself knows nothing of it.
+   */
   giveUpOn(filing: Filing, activity: string): Promise<void>;
   /** Request ids under which the sandbox took the exporter's submissions in. */
   requestsOf(exporter: TestExporter): Promise<string[]>;

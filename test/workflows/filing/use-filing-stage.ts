@@ -17,13 +17,19 @@ export function useFilingStage(opened: (stage: FilingStage) => void, options: Fi
   afterAll(() => stage?.close());
 }
 
-/** An authority that answers within minutes: an unknown outcome is looked into every ten minutes, and each look costs the test real time. */
+/**
+ * An authority that answers within minutes: an unknown outcome is looked into every ten minutes, and each look costs
+ * the test real time.
+ */
 export const QUICK_AUTHORITY: FilingStageOptions = {
   sandbox: { ackDelayMs: 5 * 60_000 },
   worker: { settings: { httpTimeoutMs: 3_000, pollFirstMs: 5 * 60_000 } },
 };
 
-/** Acknowledgements after an hour, overdue after three. The settle window is short: every round of evidence costs the test real time. */
+/**
+ * Acknowledgements after an hour, overdue after three. The settle window is short: every round of evidence costs the
+ * test real time.
+ */
 export const SHORT_SETTLE: FilingStageOptions = {
   sandbox: { ackDelayMs: 60 * 60_000 },
   worker: { settings: { httpTimeoutMs: 3_000, settleAfterMs: 30_000, overdueAfterMs: 3 * 60 * 60_000 } },

@@ -70,7 +70,10 @@ export function printOutcome({ terminal }: Cli, outcome: FilingOutcome): ExitCod
   return exitCodeOf(outcome);
 }
 
-/** The exit code of a command that files: a filing that ended without all its certificates was refused, in part at least. */
+/**
+ * The exit code of a command that files: a filing that ended without all its certificates was refused, in part at
+ * least.
+ */
 function exitCodeOf({ filing, waitsForPerson: waits }: FilingOutcome): ExitCode {
   if (waits) return EXIT.waiting;
   if (filing.state === 'refused') return EXIT.refused;

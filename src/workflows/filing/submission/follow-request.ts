@@ -1,19 +1,19 @@
 /** From the acknowledgement to an outcome for every record: polling, however long the authority takes. */
 import { ActivityFailure } from '@temporalio/workflow';
-import type { FetchedCertificates } from '../../activities/certificates/certificates';
-import type { SubmissionStage } from '../../activities/filings/open-filing';
-import type { PollResult, SettledMove } from '../../activities/filings/poll-status';
-import { attemptIdOf } from '../../domain/filing/attempt';
-import { explainedMs } from '../../domain/service/due';
-import { ACCESS, delayMs } from '../../domain/service/retry-table';
-import { calls } from '../activity-profiles';
-import { readFailure, type ReadFailure } from '../failures';
-import { FilingMovedOn, type FilingRun } from './filing-run';
-import { COLLECTING } from './finish-filing';
-import { interruptible, Interrupted } from './interruptible';
-import { recordFailureAndContinue } from './record-failure';
-import { untilOverdue } from './overdue';
-import { throughPauses } from './pauses';
+import type { FetchedCertificates } from '../../../activities/certificates/certificates';
+import type { SubmissionStage } from '../../../activities/filings/open-filing';
+import type { PollResult, SettledMove } from '../../../activities/filings/poll-status';
+import { attemptIdOf } from '../../../domain/filing/attempt';
+import { explainedMs } from '../../../domain/service/due';
+import { ACCESS, delayMs } from '../../../domain/service/retry-table';
+import { calls } from '../../activity-profiles';
+import { readFailure, type ReadFailure } from '../../failures';
+import { FilingMovedOn, type FilingRun } from '../filing-run';
+import { COLLECTING } from '../finish-filing';
+import { interruptible, Interrupted } from '../interruptible';
+import { recordFailureAndContinue } from '../record-failure';
+import { untilOverdue } from '../overdue';
+import { throughPauses } from '../pauses';
 import { adoptSaidRequest } from './request-check';
 import { settleUnknownRequest } from './unknown-request';
 

@@ -1,23 +1,23 @@
 /** Sending a submission: one attempt after another, and only after the one before was proven not to be sent. */
 import { sleep } from '@temporalio/workflow';
-import type { SubmissionStage } from '../../activities/filings/open-filing';
+import type { SubmissionStage } from '../../../activities/filings/open-filing';
 import {
   partsOfAttemptId,
   type AttemptReading,
   type AttemptState,
   type StoredAnswer,
-} from '../../domain/filing/attempt';
-import { decide, delayMs, pauseReasonOf } from '../../domain/service/retry-table';
-import type { ErrorKind } from '../../domain/service/error-kinds';
-import type { MoveArgs } from '../../activities/filings/moves';
-import { calls } from '../activity-profiles';
-import { readFailure, type ReadFailure } from '../failures';
-import { FilingEnded, type FilingRun } from './filing-run';
+} from '../../../domain/filing/attempt';
+import { decide, delayMs, pauseReasonOf } from '../../../domain/service/retry-table';
+import type { ErrorKind } from '../../../domain/service/error-kinds';
+import type { MoveArgs } from '../../../activities/filings/moves';
+import { calls } from '../../activity-profiles';
+import { readFailure, type ReadFailure } from '../../failures';
+import { FilingEnded, type FilingRun } from '../filing-run';
 import { processing } from './follow-request';
-import { onceLedgerIsWhole } from './ledger-waits';
-import { recordFailureAndContinue } from './record-failure';
-import { throughPauses, waitOut } from './pauses';
-import { FilingRefused, prepareFiling } from './prepare-filing';
+import { onceLedgerIsWhole } from '../ledger-waits';
+import { recordFailureAndContinue } from '../record-failure';
+import { throughPauses, waitOut } from '../pauses';
+import { FilingRefused, prepareFiling } from '../prepare-filing';
 import { settleUnknown, type Attempt } from './unknown-outcome';
 
 type Sent =
@@ -32,8 +32,8 @@ const ATTEMPTS_UNTIL_ATTENTION = 4;
 
 /**
  * Brings one submission to the service: acknowledged (its stage says so afterwards), or settled by certificates.
- * @throws FilingRefused when the service refuses it at the door, FilingGivenUp when a person gives it up, FilingEnded when
- * the ledger says that the filing has ended.
+ * @throws FilingRefused when the service refuses it at the door, FilingGivenUp when a person gives it up, FilingEnded
+ * when the ledger says that the filing has ended.
  */
 export async function submitOne(run: FilingRun, stage: SubmissionStage): Promise<void> {
   let left = stage.lastAttempt && stage.lastAttempt.state !== 'not_sent' ? stage.lastAttempt : null;
@@ -58,8 +58,8 @@ export async function submitOne(run: FilingRun, stage: SubmissionStage): Promise
 }
 
 /**
- * The attempt to send with, or the one that the ledger says was sent already; null where the submission is past sending, as
- * for a run that was reset. @throws FilingEnded when the ledger says that the filing has ended
+ * The attempt to send with, or the one that the ledger says was sent already; null where the submission is past
+ * sending, as for a run that was reset. @throws FilingEnded when the ledger says that the filing has ended
  */
 async function openNext(
   run: FilingRun,
@@ -117,7 +117,9 @@ async function readCertificatesFirst(run: FilingRun, { until, from }: { until: n
   await run.move(run.state, { kind: 'resumed', text: 'going on' });
 }
 
-/** Notes what exists before the send. Without it an unknown outcome can only be settled by a person; it stops nothing. */
+/**
+ * Notes what exists before the send. Without it an unknown outcome can only be settled by a person; it stops nothing.
+ */
 async function snapshot(run: FilingRun, stage: SubmissionStage): Promise<void> {
   const { filingId, exporterId } = run;
   const about = { summary: 'Note the certificates from before the send', rateClass: 'details' as const, exporterId };
@@ -182,7 +184,10 @@ function wasRefused({ kind, details }: ReadFailure): boolean {
   return kind !== null && kind !== 'outcome_unknown' && kind !== 'unexpected' && typeof details.status === 'number';
 }
 
-/** Takes an answer over; one without a request id to ask about is settled like a lost answer. @returns false to send again. */
+/**
+ * Takes an answer over; one without a request id to ask about is settled like a lost answer. @returns false to send
+ * again.
+ */
 async function adopt(run: FilingRun, stage: SubmissionStage, attempt: Attempt, answer: StoredAnswer): Promise<boolean> {
   run.sent = true;
   const { filingId } = run;

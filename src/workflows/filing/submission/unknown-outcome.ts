@@ -1,16 +1,16 @@
 /** A submission whose answer was lost: evidence is gathered, nothing is guessed, and a person is asked in the end. */
 import { continueAsNew, workflowInfo } from '@temporalio/workflow';
-import type { SubmissionStage } from '../../activities/filings/open-filing';
-import type { Evidence } from '../../activities/filings/settle';
-import type { ResolveArgs } from '../../domain/contracts';
-import type { AttemptReading, StoredAnswer } from '../../domain/filing/attempt';
-import { calls } from '../activity-profiles';
-import { FilingEnded, type FilingRun } from './filing-run';
-import { interruptible } from './interruptible';
-import { onceLedgerIsWhole } from './ledger-waits';
-import { recordFailureAndContinue } from './record-failure';
-import { throughPauses } from './pauses';
-import { freshenBalances } from './prepare-filing';
+import type { SubmissionStage } from '../../../activities/filings/open-filing';
+import type { Evidence } from '../../../activities/filings/settle';
+import type { ResolveArgs } from '../../../domain/contracts';
+import type { AttemptReading, StoredAnswer } from '../../../domain/filing/attempt';
+import { calls } from '../../activity-profiles';
+import { FilingEnded, type FilingRun } from '../filing-run';
+import { interruptible } from '../interruptible';
+import { onceLedgerIsWhole } from '../ledger-waits';
+import { recordFailureAndContinue } from '../record-failure';
+import { throughPauses } from '../pauses';
+import { freshenBalances } from '../prepare-filing';
 import { adoptSaidRequest } from './request-check';
 
 export interface Attempt {
@@ -47,8 +47,8 @@ export function roundMs(settleAfterMs: number, asked: boolean): number {
 }
 
 /**
- * Gathers evidence until an answer, a certificate for every row, or a person settles the submission. `answered`: the attempt has
- * an answer already, without a request to ask about.
+ * Gathers evidence until an answer, a certificate for every row, or a person settles the submission. `answered`: the
+ * attempt has an answer already, without a request to ask about.
  */
 export async function settleUnknown(
   run: FilingRun,
@@ -62,7 +62,8 @@ export async function settleUnknown(
     return await gatherUntilSettled(run, stage, attempt, { reason, answered });
   } finally {
     run.inQuestion = null;
-    // A resolve that came while the last round settled it has nothing left to say; kept, it would hold the end up for ever.
+    // A resolve that came while the last round settled it has nothing left to say; kept, it would hold the end up for
+    // ever.
     run.resolution = null;
   }
 }
@@ -146,8 +147,8 @@ async function ask(run: FilingRun, stage: SubmissionStage, evidence: Evidence | 
 }
 
 /**
- * A worker that was given up on woke and closed its attempt, because nothing was written or the service refused it. That
- * is proof, so the rows are free to be sent again.
+ * A worker that was given up on woke and closed its attempt, because nothing was written or the service refused it.
+ * That is proof, so the rows are free to be sent again.
  */
 async function notSentAfterAll(run: FilingRun, reason: string | null): Promise<Settled> {
   const text = `nothing was sent after all (${reason ?? 'the attempt is closed'})`;

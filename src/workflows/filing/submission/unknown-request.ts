@@ -1,10 +1,12 @@
-/** A Failed acknowledgement whose request the service does not know: perhaps nothing was filed, perhaps it appears late. */
-import type { FetchedCertificates } from '../../activities/certificates/certificates';
-import type { SubmissionStage } from '../../activities/filings/open-filing';
-import type { PollResult } from '../../activities/filings/poll-status';
-import { FilingMovedOn, type FilingRun } from './filing-run';
-import { onceLedgerIsWhole } from './ledger-waits';
-import { FilingRefused } from './prepare-filing';
+/**
+ * A Failed acknowledgement whose request the service does not know: perhaps nothing was filed, perhaps it appears late.
+ */
+import type { FetchedCertificates } from '../../../activities/certificates/certificates';
+import type { SubmissionStage } from '../../../activities/filings/open-filing';
+import type { PollResult } from '../../../activities/filings/poll-status';
+import { FilingMovedOn, type FilingRun } from '../filing-run';
+import { onceLedgerIsWhole } from '../ledger-waits';
+import { FilingRefused } from '../prepare-filing';
 import { roundMs } from './unknown-outcome';
 
 interface Looks {
@@ -17,9 +19,9 @@ interface Looks {
 }
 
 /**
- * Looks for the request and for its certificates until the settle window since the send is over. Absence counts only then, when
- * both looks worked and showed nothing. @returns what the status says once the request is known, null once every row has its
- * certificate. @throws FilingRefused when nothing was filed
+ * Looks for the request and for its certificates until the settle window since the send is over. Absence counts only
+ * then, when both looks worked and showed nothing. @returns what the status says once the request is known, null once
+ * every row has its certificate. @throws FilingRefused when nothing was filed
  */
 export async function settleUnknownRequest(
   run: FilingRun,

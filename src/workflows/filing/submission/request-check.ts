@@ -1,7 +1,7 @@
 /** What a person says of a request, held against the service: a mistyped id would be polled for ever. */
-import { calls } from '../activity-profiles';
-import { readFailure } from '../failures';
-import type { FilingRun } from './filing-run';
+import { calls } from '../../activity-profiles';
+import { readFailure } from '../../failures';
+import type { FilingRun } from '../filing-run';
 
 /** Takes over a request id that a person gave for an attempt, unless there is a doubt about it. */
 export async function adoptSaidRequest(
