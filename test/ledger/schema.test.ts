@@ -1,6 +1,6 @@
 /**
- * The ledger's schema as it is after every migration, kept in docs/ledger-schema.txt: a change of a migration shows in a
- * review as what it does to the tables. `UPDATE_DOCS=1 npx jest test/ledger/schema` writes it anew.
+ * The ledger's schema as it is after every migration, kept in docs/ledger-schema.txt: a change of a migration shows in
+ * a review as what it does to the tables. `UPDATE_DOCS=1 npx jest test/ledger/schema` writes it anew.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

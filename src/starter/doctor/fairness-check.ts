@@ -12,8 +12,8 @@ const CROWD = 20;
 const FAIR_WITHIN = CROWD / 2;
 const POLL_WITHIN_MS = 10_000;
 /**
- * Tasks reach their queue a moment after their start was answered, and not in order. What a queue says of its backlog is
- * some seconds old, so a short wait it is.
+ * Tasks reach their queue a moment after their start was answered, and not in order. What a queue says of its backlog
+ * is some seconds old, so a short wait it is.
  */
 const QUEUED_AFTER_MS = 300;
 
