@@ -3,6 +3,7 @@ import { fileAll, fileOnceMore, onboardAll } from './filer';
 import { careForFilings } from './operators';
 import { makePlan } from './plan';
 import { seededRandom } from './random';
+import { reconcileAll } from './reconciliation';
 import { openStage } from './stage';
 import type { Scenario } from './scenarios';
 import { makeTroubles } from './troubles';
@@ -93,10 +94,11 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
       caring.abort();
       const again = await care;
       const verdict = await judge(stage, plan, report, { asksNobody: scenario.asksNobody ?? false });
+      const reconciled = await reconcileAll(stage);
       // Stopping them is part of what is judged.
       stopped = true;
       await crew.stop();
-      const problems = [...verdict.problems, ...crew.problems];
+      const problems = [...verdict.problems, ...reconciled.problems, ...crew.problems];
       keep = problems.length > 0;
       if (keep) say(`logs and data are kept in ${stage.folder}`);
       const odd = stage.oddAnswers();
@@ -105,7 +107,11 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
         ...(again > 0 ? { 'commands given again for lost workflows': again } : {}),
         ...(odd === null ? {} : { 'answers with odd texts': odd }),
       });
-      const figures: Verdict['figures'] = [...verdict.figures, ['workers that ended unasked', crew.problems.length]];
+      const figures: Verdict['figures'] = [
+        ...verdict.figures,
+        ...reconciled.figures,
+        ['workers that ended unasked', crew.problems.length],
+      ];
       return { problems, figures: [...figures, ...made], name, tookMs };
     } catch (error) {
       // Said before everything is taken down, which may fail in turn.

@@ -1,0 +1,30 @@
+/** The worker's own reconciliation, held against what the run is known to have left. */
+import type { FindingView } from '../src/domain/reconciliation/reconciliation';
+import type { Stage } from './stage';
+import { readStandings } from './watch';
+import type { Verdict } from './verdict';
+
+/**
+ * Reconciles every exporter. What is settled has no finding; a filing of unknown outcome has one, and certificates that
+ * may be its own are somebody else's until a person has answered.
+ */
+export async function reconcileAll({ client, pool }: Stage): Promise<Verdict> {
+  const { findings, skipped } = await client.reconcile({}, { wait: true });
+  const standings = await readStandings(pool);
+  const unknown = new Set(standings.filter(({ state }) => state === 'outcome_unknown').map(({ filingId }) => filingId));
+  const explained = ({ kind, filingId }: FindingView) =>
+    filingId === null ? kind === 'theirs_not_ours' && unknown.size > 0 : unknown.has(filingId);
+  const unexpected = findings.filter((finding) => !explained(finding));
+  return {
+    figures: [
+      ['findings of a reconciliation', findings.length],
+      ['… that no unknown outcome explains', unexpected.length],
+    ],
+    problems: [
+      ...skipped.map(({ exporterId }) => `not reconciled: exporter ${exporterId}`),
+      ...unexpected.map(({ kind, filingId, eBRCNumber, irmNumber, reason }) =>
+        ['finding', kind, filingId, eBRCNumber, irmNumber, reason].filter(Boolean).join(' '),
+      ),
+    ],
+  };
+}
