@@ -8,7 +8,7 @@ import { openStage } from './stage';
 import type { Scenario } from './scenarios';
 import { makeTroubles } from './troubles';
 import { judge, type Verdict } from './verdict';
-import { watchFilings } from './watch';
+import { readQuestions, watchFilings } from './watch';
 
 export interface RunOptions {
   filings: number;
@@ -94,6 +94,7 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
       caring.abort();
       const again = await care;
       const verdict = await judge(stage, plan, report, { asksNobody: scenario.asksNobody ?? false });
+      for (const { reference, attention } of await readQuestions(pool)) say(`${reference}: ${attention}`);
       const reconciled = await reconcileAll(stage);
       // Stopping them is part of what is judged.
       stopped = true;

@@ -62,3 +62,11 @@ function textOf(standings: readonly Standing[]): string {
   const parts = FILING_STATES.flatMap((state) => (counts.has(state) ? [`${counts.get(state)} ${state}`] : []));
   return `${standings.length} filings: ${parts.join(', ')}`;
 }
+
+/** What people are asked about filings of unknown outcome. */
+export async function readQuestions(pool: pg.Pool): Promise<{ reference: string; attention: string }[]> {
+  const { rows } = await pool.query<{ reference: string; attention: string }>(
+    `SELECT reference, coalesce(attention, '') AS attention FROM filings WHERE state = 'outcome_unknown' ORDER BY 1`,
+  );
+  return rows;
+}
