@@ -67,6 +67,8 @@ export async function fileAll(
 
   async function fileRival(filing: PlannedFiling): Promise<void> {
     await sleep(random() * AGAIN_WITHIN_MS);
+    // While the ledger is away neither is in it, and the one that it meets first is filed.
+    await showing(client, filing.reference, deadline);
     const reference = filing.reference.replace('CHAOS', 'RIVAL');
     const outcome = await file(client, filing, reference, deadline);
     report.rivals += 1;
