@@ -3,6 +3,7 @@ import type { EbrcClient } from '../src/starter/client';
 import { RefusedError, UsageError } from '../src/starter/errors';
 import type { PlannedExporter, PlannedFiling } from './plan';
 import type { Random } from './random';
+import { eachOf } from '../src/starter/lists/each-of';
 
 const AT_ONCE = 12;
 /** Every so many filings, somebody gives the same command again. */
@@ -26,7 +27,7 @@ export interface FilerReport {
 
 /** Onboards the exporters of a plan and waits until each is ready. */
 export async function onboardAll(client: EbrcClient, exporters: readonly PlannedExporter[]): Promise<void> {
-  await eachOf(exporters, async ({ name, email, iec, username, password }) => {
+  await eachOf(exporters, AT_ONCE, async ({ name, email, iec, username, password }) => {
     const credentials = { username, password };
     const outcome = await client.onboard({ name, email, iec, credentials, by: 'chaos' }, { wait: true });
     if (outcome.state !== 'ready') throw new Error(`${email} is ${outcome.state}: ${outcome.message ?? ''}`);
@@ -41,7 +42,7 @@ export async function fileAll(
 ): Promise<FilerReport> {
   const report: FilerReport = { started: 0, again: 0, wrongAgain: [], rivals: 0, acceptedRivals: [], refused: [] };
   const late: Promise<void>[] = [];
-  await eachOf([...filings.entries()], async ([nth, filing]) => {
+  await eachOf([...filings.entries()], AT_ONCE, async ([nth, filing]) => {
     const first = await file(client, filing, filing.reference, deadline);
     if ('refused' in first) {
       report.refused.push(`${filing.reference}: ${first.refused}`);
@@ -111,12 +112,4 @@ async function retryUntilFixed<T>(deadline: number, work: () => Promise<T>): Pro
       await sleep(PAUSE_MS);
     }
   }
-}
-
-async function eachOf<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
-  const queue = [...items];
-  const lane = async () => {
-    for (let item = queue.shift(); item !== undefined; item = queue.shift()) await work(item);
-  };
-  await Promise.all(Array.from({ length: Math.min(AT_ONCE, queue.length) }, lane));
 }

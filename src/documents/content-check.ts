@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { Transform, type TransformCallback } from 'node:stream';
+import { Transform, Writable, type Readable, type TransformCallback } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { PdfScan } from '../domain/pdf';
 import type { DocumentKind } from './document-name';
 
@@ -69,4 +70,11 @@ export class ContentCheck extends Transform {
     }
     return this.scan.problem();
   }
+}
+
+/** Reads a stored document to its end, and answers what its check then knows. */
+export async function checkContent(source: Readable, kind: DocumentKind): Promise<ContentCheck> {
+  const check = new ContentCheck(kind);
+  await pipeline(source, check, new Writable({ write: (_piece, _encoding, done) => done() }));
+  return check;
 }

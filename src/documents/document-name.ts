@@ -30,3 +30,8 @@ export function documentName(name: string, kind: DocumentKind, mode?: Mode): str
 export function isDocumentName(text: string): boolean {
   return STORED.test(text);
 }
+
+/** @throws RangeError for a text that {@link documentName} cannot have made */
+export function assertDocumentName(text: string): void {
+  if (!isDocumentName(text)) throw new RangeError(`${JSON.stringify(text)} is not the name of a stored document.`);
+}

@@ -2,12 +2,12 @@ import { createHash, randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { access, link, mkdir, open, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { Readable, Writable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
-import { ContentCheck } from './content-check';
+import { checkContent, ContentCheck } from './content-check';
 import { assertSameContent, DocumentError } from './document-error';
-import { documentName, isDocumentName, type DocumentKind } from './document-name';
+import { assertDocumentName, documentName, type DocumentKind } from './document-name';
 import { createRecordFiles, syncFolder } from './records';
 import type { DocumentStore, StoredDocument } from './stored-document';
 
@@ -30,15 +30,14 @@ export function createFolderStore(root: string): DocumentStore {
   }
 
   function pathOf(name: string): string {
-    if (!isDocumentName(name)) throw new RangeError(`${JSON.stringify(name)} is not the name of a stored document.`);
+    assertDocumentName(name);
     return join(folder, name);
   }
 
   async function existing(name: string, kind: DocumentKind): Promise<StoredDocument | null> {
     const path = pathOf(name);
     if (!(await fileExists(path))) return null;
-    const check = new ContentCheck(kind);
-    await pipeline(createReadStream(path), check, new Writable({ write: (_piece, _encoding, done) => done() }));
+    const check = await checkContent(createReadStream(path), kind);
     return check.problem() === null ? { name, path, sha256: check.sha256(), bytes: check.bytes } : null;
   }
 

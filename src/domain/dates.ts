@@ -11,7 +11,7 @@ export type ParsedFilingDate = { ok: true; date: FilingDate } | { ok: false; rea
 
 const DAY_MS = 86_400_000;
 /** Asia/Kolkata is UTC+05:30 all year round. */
-const KOLKATA_OFFSET_MS = 19_800_000;
+export const KOLKATA_OFFSET_MS = 19_800_000;
 
 /** Years outside this range are typing errors (`0226`) and would otherwise pass as dates. */
 const FIRST_YEAR = 1900;

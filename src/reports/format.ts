@@ -1,3 +1,4 @@
+import { KOLKATA_OFFSET_MS } from '../domain/dates';
 import { printable } from '../domain/text';
 import type { Value, ValueKind } from './report';
 
@@ -6,12 +7,10 @@ export type Grouping = 'western' | 'indian';
 
 const LOCALES: Readonly<Record<Grouping, string>> = { western: 'en-US', indian: 'en-IN' };
 
-/** Instants are shown as clocks in India show them. */
-export const KOLKATA_OFFSET_MS = 5.5 * 3_600_000;
-
 /** A value as a person reads it; empty for none. Money keeps every digit it has, and at least two decimals. */
 export function formatValue(value: Value, kind: ValueKind, grouping: Grouping): string {
   if (value === null || value === '') return '';
+  // As clocks in India show it.
   if (value instanceof Date)
     return new Date(value.getTime() + KOLKATA_OFFSET_MS).toISOString().slice(0, 16).replace('T', ' ');
   const decimals = (minimumFractionDigits: number, maximumFractionDigits: number) =>

@@ -4,10 +4,11 @@ import type { ReportScope } from '../ledger/reports/scope';
 import { ageingGroup, ageingGroupOf, irmGroup } from './groups/balances';
 import { funnelGroup, latencyGroup, rejectionsGroup, unknownGroup } from './groups/filings';
 import { archiveGroup, breaksGroup, credentialsGroup, quotaGroup } from './groups/operations';
+import { filingDateInKolkata, isoFromFilingDate, KOLKATA_OFFSET_MS } from '../domain/dates';
 import { sumAmounts } from '../domain/money';
-import { table, type Group, type Mode, type Report, type ReportOptions } from './report';
-
-type Queryable = Parameters<typeof irmGroup>[0];
+import type { Mode } from '../domain/names';
+import type { Queryable } from '../ledger/pool';
+import { table, type Group, type Report, type ReportOptions } from './report';
 
 export interface ReportRequest extends ReportOptions {
   mode: Mode;
@@ -20,8 +21,6 @@ export interface ReportRequest extends ReportOptions {
 /** Days of a trend, this one included. */
 const TREND_DAYS = 30;
 const DAY_MS = 86_400_000;
-/** Asia/Kolkata has no daylight saving time. */
-const KOLKATA = '+05:30';
 
 /** The ten groups that an operator looks at every morning. */
 export async function dailyReport(db: Queryable, request: ReportRequest): Promise<Report> {
@@ -65,12 +64,12 @@ export async function ageingReport(db: Queryable, request: ReportRequest): Promi
 function scopeOf({ mode, on, now, rows }: ReportRequest): ReportScope {
   const midnight = Date.parse(`${on}T00:00:00Z`);
   const from = new Date(midnight - (TREND_DAYS - 1) * DAY_MS).toISOString().slice(0, 10);
-  const ends = Date.parse(`${on}T00:00:00${KOLKATA}`) + DAY_MS;
+  const ends = midnight - KOLKATA_OFFSET_MS + DAY_MS;
   return { mode, from, to: on, until: new Date(Math.min(ends, now.getTime())), rows };
 }
 
 function notesOf({ now, on }: ReportRequest): string[] {
-  const today = new Date(now.getTime() + 5.5 * 3_600_000).toISOString().slice(0, 10);
+  const today = isoFromFilingDate(filingDateInKolkata(now.getTime()));
   return on === today
     ? ['The day is not over: the figures are those of the moment at which the report was made.']
     : [

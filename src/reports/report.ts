@@ -2,8 +2,7 @@
  * A report as data: groups of figures with their definition, a trend, charts and tables. Both writers render nothing
  * else.
  */
-
-export type Mode = 'test' | 'live';
+import type { Mode } from '../domain/names';
 
 /**
  * How a value is to be read: `money` is exact decimal text in a currency, `day` YYYY-MM-DD, `instant` a Date, `share` 0

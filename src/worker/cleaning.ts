@@ -1,11 +1,9 @@
 import type pg from 'pg';
 import type { Logger } from 'pino';
-import { pruneApiCalls } from '../ledger/service/api-calls';
+import { API_CALL_DAYS, pruneApiCalls } from '../ledger/service/api-calls';
 import { createCredentialFuse } from '../ledger/vault/credential-fuse';
 import type { BackgroundJob } from './background-jobs';
 
-/** Calls are kept for audits for this long. */
-const AUDIT_DAYS = 180;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
@@ -14,9 +12,9 @@ export function cleaningJobs(pool: pg.Pool, logger: Logger): BackgroundJob[] {
   return [
     {
       id: 'prune_audit',
-      name: 'remove audit rows that are older than 180 days',
+      name: `remove audit rows that are older than ${API_CALL_DAYS} days`,
       everyMs: DAY_MS,
-      run: async () => told(await pruneApiCalls(pool, new Date(Date.now() - AUDIT_DAYS * DAY_MS)), 'audit rows'),
+      run: async () => told(await pruneApiCalls(pool, new Date(Date.now() - API_CALL_DAYS * DAY_MS)), 'audit rows'),
     },
     {
       id: 'prune_credential_failures',

@@ -1,10 +1,8 @@
-import { pruneApiCalls } from '../../ledger/service/api-calls';
+import { API_CALL_DAYS, pruneApiCalls } from '../../ledger/service/api-calls';
 import { pruneReconciliation } from '../../ledger/reconciliation/prune';
 import type { ActivityDependencies } from '../dependencies';
 
 const DAY_MS = 24 * 3_600_000;
-/** Calls are kept for audits for this long. */
-const AUDIT_DAYS = 180;
 /** Closed findings and ended runs: a financial year and the audit after it. */
 const RECONCILIATION_DAYS = 730;
 
@@ -14,7 +12,7 @@ export function createMaintenanceActivities({ pool, clock }: ActivityDependencie
     async pruneLedger(): Promise<Record<string, number>> {
       const before = (days: number) => new Date(clock() - days * DAY_MS);
       return {
-        apiCalls: await pruneApiCalls(pool, before(AUDIT_DAYS)),
+        apiCalls: await pruneApiCalls(pool, before(API_CALL_DAYS)),
         ...(await pruneReconciliation(pool, before(RECONCILIATION_DAYS))),
       };
     },

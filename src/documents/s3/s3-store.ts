@@ -1,13 +1,13 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { Readable, Writable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
-import { ContentCheck } from '../content-check';
+import { checkContent, ContentCheck } from '../content-check';
 import { assertSameContent, DocumentError } from '../document-error';
-import { documentName, isDocumentName, type DocumentKind } from '../document-name';
+import { assertDocumentName, documentName, type DocumentKind } from '../document-name';
 import { assertRecordName, STORE_ID } from '../records';
 import type { DocumentStore, StoredDocument } from '../stored-document';
-import { parseS3Location, S3_FORM } from '../s3-location';
+import { parseS3Location, S3_FORM, type S3Location } from '../s3-location';
 import { assertConditionalWrites, createS3Objects } from './objects';
 
 /** A certificate is some hundred KB, a workbook of 999 rows less than one MB; it is held whole until it was checked. */
@@ -20,8 +20,7 @@ const LONGEST_BYTES = 64 * 1024 * 1024;
  * @throws RangeError where `root` is not such an address
  */
 export function createS3Store(root: string): DocumentStore {
-  const location = parseS3Location(root);
-  if (!location) throw new RangeError(`${JSON.stringify(root)} is not the address of a bucket; allowed: ${S3_FORM}.`);
+  const location = locationOf(root);
   const objects = createS3Objects(location);
   const base = `s3://${location.bucket}/${location.prefix}`;
   let prepared: Promise<void> | null = null;
@@ -36,7 +35,7 @@ export function createS3Store(root: string): DocumentStore {
   }
 
   function keyOf(name: string): string {
-    if (!isDocumentName(name)) throw new RangeError(`${JSON.stringify(name)} is not the name of a stored document.`);
+    assertDocumentName(name);
     return name;
   }
 
@@ -50,8 +49,7 @@ export function createS3Store(root: string): DocumentStore {
   async function look(name: string, kind: DocumentKind) {
     const found = await objects.read(keyOf(name));
     if (!found) return null;
-    const check = new ContentCheck(kind);
-    await pipeline(found.body, check, new Writable({ write: (_piece, _encoding, done) => done() }));
+    const check = await checkContent(found.body, kind);
     const whole = { name, path: base + name, sha256: check.sha256(), bytes: check.bytes };
     return { etag: found.etag, stored: check.problem() === null ? (whole satisfies StoredDocument) : null };
   }
@@ -129,9 +127,14 @@ export function createS3Store(root: string): DocumentStore {
  * @throws what is wrong with it
  */
 export async function probeS3Store(root: string): Promise<void> {
+  await assertConditionalWrites(createS3Objects(locationOf(root)));
+}
+
+/** @throws RangeError where a text is not the address of a bucket */
+function locationOf(root: string): S3Location {
   const location = parseS3Location(root);
   if (!location) throw new RangeError(`${JSON.stringify(root)} is not the address of a bucket; allowed: ${S3_FORM}.`);
-  await assertConditionalWrites(createS3Objects(location));
+  return location;
 }
 
 /** Reads a stream through its check into memory. @throws DocumentError where it is longer than any document of ours */

@@ -4,6 +4,7 @@
  */
 import { compareFilingDates, addDays, isFilingDate } from '../dates';
 import { compareAmounts, subtractAmounts, isAmount } from '../money';
+import { groupBy } from '../group-by';
 
 /** One side of a comparison. Dates are DDMMYYYY, amounts exact decimal text. */
 export interface NearSide {
@@ -35,8 +36,8 @@ export function looseDocument(text: string | null): string {
 
 /** An index over one side, to be asked for each entry of the other. */
 export function nearMatcher(candidates: readonly NearSide[]): (entry: NearSide) => NearMatch[] {
-  const byDocument = groupBy(candidates, (each) => looseDocument(each.document));
-  const byAmount = groupBy(candidates, (each) => amountKey(each));
+  const byDocument = groupBy(candidates, (each) => looseDocument(each.document) || undefined);
+  const byAmount = groupBy(candidates, (each) => amountKey(each) || undefined);
   return (entry) => {
     const found = new Map<string, NearMatch>();
     const document = looseDocument(entry.document);
@@ -78,16 +79,4 @@ function isNextTo(a: string, b: string): boolean {
 
 function amountKey({ amount, currency, date }: NearSide): string {
   return amount === null ? '' : `${Number(amount)}|${currency ?? ''}|${date ?? ''}`;
-}
-
-function groupBy(entries: readonly NearSide[], key: (entry: NearSide) => string): Map<string, NearSide[]> {
-  const groups = new Map<string, NearSide[]>();
-  for (const entry of entries) {
-    const at = key(entry);
-    if (!at) continue;
-    const group = groups.get(at);
-    if (group) group.push(entry);
-    else groups.set(at, [entry]);
-  }
-  return groups;
 }

@@ -131,6 +131,9 @@ function storable(value: ApiCallRow[keyof ApiCallRow]): ApiCallRow[keyof ApiCall
 /** Rows deleted in one statement, so that pruning a year's rows does not hold one long transaction. */
 const PRUNE_BATCH = 10_000;
 
+/** Calls are kept for audits for this many days. */
+export const API_CALL_DAYS = 180;
+
 /** Deletes calls older than `olderThan`; answers how many. */
 export async function pruneApiCalls(pool: Queryable, olderThan: Date): Promise<number> {
   let deleted = 0;

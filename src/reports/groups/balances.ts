@@ -1,10 +1,9 @@
 /** Groups about money: what of the remittances is used, and what of the exports is realised. */
+import type { Queryable } from '../../ledger/pool';
 import { BUCKETS, realisationAgeing, type Ageing, type RealisationRule } from '../../ledger/reports/ageing';
 import { irmUse } from '../../ledger/reports/irm-use';
 import type { ReportScope } from '../../ledger/reports/scope';
 import { perCurrency, table, trendOf, type Chart, type Group, type ReportOptions } from '../report';
-
-type Queryable = Parameters<typeof irmUse>[0];
 
 /** More lines than this tell nobody anything. */
 const CURRENCIES_IN_CHART = 4;

@@ -1,10 +1,9 @@
 /** Groups about filings and their rows: unknown outcomes, the funnel, latency, rejections. */
+import type { Queryable } from '../../ledger/pool';
 import { LATENCY_EDGES, rejections, requestLatency, rowFunnel } from '../../ledger/reports/rows-flow';
 import type { ReportScope } from '../../ledger/reports/scope';
 import { unknownOutcomes } from '../../ledger/reports/unknown';
 import { linked, perCurrency, share, table, trendOf, type Group, type ReportOptions } from '../report';
-
-type Queryable = Parameters<typeof unknownOutcomes>[0];
 
 export async function unknownGroup(db: Queryable, scope: ReportScope, options: ReportOptions): Promise<Group> {
   const { totals, atRisk, trend, filings } = await unknownOutcomes(db, scope);

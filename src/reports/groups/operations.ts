@@ -1,10 +1,9 @@
 /** Groups about running the installation: breaks, credentials, quota, archive. */
+import type { Queryable } from '../../ledger/pool';
 import { archiveGaps, reconciliationBreaks } from '../../ledger/reports/breaks';
 import type { ReportScope } from '../../ledger/reports/scope';
 import { credentialStanding, serviceUse } from '../../ledger/reports/service-use';
 import { linked, perCurrency, share, table, trendOf, type Group, type ReportOptions } from '../report';
-
-type Queryable = Parameters<typeof archiveGaps>[0];
 
 /** Free general use (spec: "Limits"): production certificates a month, exporter entities. */
 const FREE_CERTIFICATES = 250;

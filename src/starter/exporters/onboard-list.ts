@@ -6,6 +6,7 @@ import type { EbrcReader } from '../reader';
 import { csvOf } from './csv';
 import { readExporterList, type ListedExporter } from './list-file';
 import type { ExporterOperations } from './operations';
+import { eachOf } from '../lists/each-of';
 
 /** How many starts, or looks at progress, are under way at once. */
 const AT_ONCE = 8;
@@ -87,7 +88,7 @@ async function startRows(
 ): Promise<void> {
   const known = new Map((await client.exporters()).map((exporter) => [exporter.email.toLowerCase(), exporter]));
   const place = new Map(outcomes.map(({ row }, index) => [row, index]));
-  await eachOf(rows, async ({ row, email, username, password, ...customer }) => {
+  await eachOf(rows, AT_ONCE, async ({ row, email, username, password, ...customer }) => {
     const before = known.get(email.toLowerCase());
     const credentials = username !== undefined && password !== undefined ? { username, password } : undefined;
     outcomes[place.get(row) ?? 0] =
@@ -106,7 +107,7 @@ async function followRows(
   while (wait && outcomes.some(isUnderWay)) {
     await sleep(LOOK_EVERY_MS);
     const open = outcomes.flatMap((outcome, index) => (isUnderWay(outcome) ? [{ ...outcome, index }] : []));
-    await eachOf(open, async ({ row, email, index }) => {
+    await eachOf(open, AT_ONCE, async ({ row, email, index }) => {
       outcomes[index] = await attempt(row, email, () => client.onboarding(email ?? ''));
     });
     onProgress?.(outcomes);
@@ -155,12 +156,3 @@ async function attempt(
 }
 
 const sentence = (problems: readonly Problem[]) => problems.map(({ message }) => message).join('; ');
-
-/** Works through a list with a few at once. */
-async function eachOf<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
-  const queue = [...items];
-  const worker = async () => {
-    for (let item = queue.shift(); item !== undefined; item = queue.shift()) await work(item);
-  };
-  await Promise.all(Array.from({ length: Math.min(AT_ONCE, items.length) }, worker));
-}

@@ -14,6 +14,7 @@ import type { EbrcClientDependencies } from '../dependencies';
 import { UsageError } from '../errors';
 import { silenceNotice } from '../temporal/workers-present';
 import { pdfPaths, readPdf, type PdfFile } from './pdf-files';
+import { eachOf } from '../lists/each-of';
 
 export interface ExtractRequest {
   kind: DocumentKind;
@@ -79,20 +80,17 @@ export async function extractFiles(
     },
     () => undefined,
   );
-  const queue = files.map((file, index) => ({ file, index }));
-  const lane = async (): Promise<void> => {
-    for (let next = queue.shift(); next; next = queue.shift()) {
-      const pdf = await readPdf(next.file);
-      const started = await start(deps, pdf, { kind, full, again });
-      const result = started === null ? Promise.resolve(refused(pdf)) : finish(deps, pdf, started, deadline, stop);
-      // Looked at below; a rejection before that is not an unhandled one.
-      result.then(() => onProgress?.({ done: (done += 1), of: files.length })).catch(() => undefined);
-      results[next.index] = result;
-    }
+  const read = async ([index, file]: [number, string]): Promise<void> => {
+    const pdf = await readPdf(file);
+    const started = await start(deps, pdf, { kind, full, again });
+    const result = started === null ? Promise.resolve(refused(pdf)) : finish(deps, pdf, started, deadline, stop);
+    // Looked at below; a rejection before that is not an unhandled one.
+    result.then(() => onProgress?.({ done: (done += 1), of: files.length })).catch(() => undefined);
+    results[index] = result;
   };
   try {
     onProgress?.({ done, of: files.length });
-    await Promise.all(Array.from({ length: READ_AT_ONCE }, lane));
+    await eachOf([...files.entries()], READ_AT_ONCE, read);
     return await Promise.all(results);
   } finally {
     stop.abort();

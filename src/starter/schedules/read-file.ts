@@ -1,7 +1,5 @@
-import { readFile } from 'node:fs/promises';
-import { LineCounter, parseDocument } from 'yaml';
 import { z } from 'zod';
-import { UsageError } from '../errors';
+import { readYamlFile } from '../yaml-file';
 
 const duration = z.string().regex(/^\d+(ms|s|m|h|d)$/u, 'a duration is a number with ms, s, m, h or d');
 
@@ -29,25 +27,14 @@ export type PlannedSchedule = Required<z.output<typeof schedule>>;
  * @throws UsageError that names the file and the line of every problem
  */
 export async function readScheduleFile(path: string): Promise<PlannedSchedule[]> {
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new UsageError(`The schedules cannot be read from ${path} (${error.code}). Set EBRC_SCHEDULES to the file.`);
+  const { value, lineOf, fail } = await readYamlFile(path, {
+    what: 'schedules',
+    advice: 'Set EBRC_SCHEDULES to the file.',
   });
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
-  const fail = (problems: string[]) => {
-    throw new UsageError(`The schedules in ${path} cannot be used:\n${problems.map((each) => `  ${each}`).join('\n')}`);
-  };
-  if (document.errors.length > 0) {
-    fail(document.errors.map(({ pos, message }) => `line ${lines.linePos(pos[0]).line}: ${message}`));
-  }
-  const parsed = scheduleFile.safeParse(document.toJS());
+  const parsed = scheduleFile.safeParse(value);
   if (!parsed.success) {
     return fail(
-      parsed.error.issues.map(({ path: at, message }) => {
-        const node = document.getIn(at.slice(0, -1), true) as { range?: [number, number, number] } | undefined;
-        const line = node?.range ? `line ${lines.linePos(node.range[0]).line}: ` : '';
-        return `${line}${at.join('.')}: ${message}`;
-      }),
+      parsed.error.issues.map(({ path: at, message }) => `${lineOf(at.slice(0, -1))}${at.join('.')}: ${message}`),
     );
   }
   const { schedules, timezone } = parsed.data;

@@ -33,8 +33,9 @@ export async function throughPauses<T>(run: FilingRun, call: () => Promise<T>): 
 export async function waitOut(run: FilingRun, failure: ReadFailure): Promise<void> {
   const back = run.working;
   const attention = run.attention;
-  if (pauseReasonOf(failure.kind) === 'credentials') await waitForCredentials(run, failure);
-  else if (pauseReasonOf(failure.kind) === 'access') await waitForAccess(run, failure);
+  const reason = pauseReasonOf(failure.kind);
+  if (reason === 'credentials') await waitForCredentials(run, failure);
+  else if (reason === 'access') await waitForAccess(run, failure);
   else await waitForActivation(run, null);
   await resume(run, back, attention);
 }
