@@ -20,7 +20,7 @@ const ALLOWED = {
   api: ['domain', 'budget'],
   reports: ['domain', 'ledger'],
   runs: ['domain', 'ledger', 'worker'],
-  activities: ['domain', 'api', 'budget', 'ledger', 'documents', 'workbook', 'runs'],
+  activities: ['domain', 'api', 'budget', 'ledger', 'documents', 'workbook', 'runs', 'reports'],
   workflows: ['domain'],
 };
 

@@ -11,6 +11,7 @@ import { createOpenFilingActivities } from './filings/open-filing';
 import { createPollActivities } from './filings/poll-status';
 import { createMaintenanceActivities } from './reconciliation/maintenance';
 import { createReconciliationActivities } from './reconciliation/reconciliation';
+import { createReportActivities } from './reports/daily-report';
 import { createSettingsActivities } from './filings/settings';
 import { createSettleActivities } from './filings/settle';
 import { createSubmitActivities } from './filings/submit';
@@ -33,6 +34,7 @@ export function createActivities(deps: ActivityDependencies) {
     ...createReconciliationActivities(deps),
     ...createMaintenanceActivities(deps),
     ...createExtractionActivities(deps),
+    ...createReportActivities(deps),
   };
 }
 

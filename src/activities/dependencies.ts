@@ -7,6 +7,7 @@ import type { DocumentStore } from '../documents/document-store';
 import type { Mode } from '../domain/names';
 import type { Pace } from '../ledger/extraction/pace';
 import type { Vault } from '../ledger/vault/vault';
+import type { ReportRenderer } from '../reports/render';
 import type { Workbooks } from '../workbook/workbooks';
 import type { Queueing } from './filings/channel';
 
@@ -40,6 +41,10 @@ export interface ActivityDependencies {
   documents: DocumentStore;
   /** Away from the worker's own thread, bounded in time and memory. */
   workbooks: Workbooks;
+  /** Away from the worker's own thread too. */
+  reports: ReportRenderer;
+  /** Root of the Temporal UI and the namespace, for links in reports; left out: no links. */
+  temporalUi?: { address: string; namespace: string };
   /** Milliseconds since the epoch; tests pass the clock of the time-skipping server. */
   clock: () => number;
   logger: Logger;

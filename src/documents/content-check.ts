@@ -36,6 +36,34 @@ class WorkbookScan implements Scan {
   }
 }
 
+const PAGE_START = '<!doctype html>';
+const PAGE_END = '</html>';
+
+/** A page begins with its document type and ends with its root element. */
+class PageScan implements Scan {
+  private head = '';
+  private tail = '';
+
+  push(piece: Buffer): void {
+    // Both marks are ASCII: a character that is cut between two pieces does not matter.
+    const text = piece.toString('latin1');
+    if (this.head.length < PAGE_START.length) this.head = (this.head + text).slice(0, PAGE_START.length);
+    this.tail = (this.tail + text).slice(-PAGE_END.length - 2);
+  }
+
+  problem(): string | null {
+    if (this.head.length === 0) return 'the page is empty';
+    if (this.head.toLowerCase() !== PAGE_START) return 'it is not a page: its first bytes are something else';
+    return this.tail.trimEnd().endsWith(PAGE_END) ? null : 'the page is cut short: its end is missing';
+  }
+}
+
+const SCANS: Readonly<Record<DocumentKind, { what: string; make: () => Scan }>> = {
+  pdf: { what: 'PDF', make: () => new PdfScan() },
+  xlsx: { what: 'workbook', make: () => new WorkbookScan() },
+  html: { what: 'page', make: () => new PageScan() },
+};
+
 /**
  * Passes a document through, and knows its length, its hash and whether it is whole when it has passed. Holds 64 KB at
  * most.
@@ -47,7 +75,7 @@ export class ContentCheck extends Transform {
 
   constructor(private readonly kind: DocumentKind) {
     super();
-    this.scan = kind === 'pdf' ? new PdfScan() : new WorkbookScan();
+    this.scan = SCANS[kind].make();
   }
 
   override _transform(piece: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
@@ -65,8 +93,7 @@ export class ContentCheck extends Transform {
   /** What is wrong with the document that has passed; null when nothing is. */
   problem(expectedBytes?: number): string | null {
     if (expectedBytes !== undefined && this.bytes > 0 && this.bytes !== expectedBytes) {
-      const what = this.kind === 'pdf' ? 'PDF' : 'workbook';
-      return `the ${what} has ${this.bytes} bytes, ${expectedBytes} were announced`;
+      return `the ${SCANS[this.kind].what} has ${this.bytes} bytes, ${expectedBytes} were announced`;
     }
     return this.scan.problem();
   }

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { Mode } from '../domain/names';
 
-export type DocumentKind = 'pdf' | 'xlsx';
+/** Certificates are PDFs, filings and reports workbooks, and a report is a page too. */
+export type DocumentKind = 'pdf' | 'xlsx' | 'html';
 
 /** Short words of capitals are device names on some systems (`CON`, `COM1`); numbers that look like one get a hash. */
 const PLAIN = /^[A-Z0-9]{5,80}$/u;
-const STORED = /^(test\.)?[A-Z0-9_-]{1,80}(~[0-9a-f]{32})?\.(pdf|xlsx)$/u;
+const STORED = /^(test\.)?[A-Z0-9_-]{1,80}(~[0-9a-f]{32})?\.(pdf|xlsx|html)$/u;
 
 /**
  * The file name of a document, made from `name` (for a certificate its eBRC number) and nothing else, so that whoever

@@ -129,6 +129,13 @@ export function table(
   };
 }
 
+/** The same report with at most so many rows in a table: figures, trends and charts are those of the whole. */
+export function withRowsCut(report: Report, limit: number): Report {
+  const cut = (table: Table): Table =>
+    table.rows.length > limit ? { ...table, rows: table.rows.slice(0, limit), cut: true } : table;
+  return { ...report, groups: report.groups.map((group) => ({ ...group, tables: group.tables.map(cut) })) };
+}
+
 /** A trend over the days of the scope. */
 export function trendOf<T extends { day: string }>(
   days: readonly T[],

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import {
+  dailyReportInput,
+  dailyReportResult,
   exporterProgress,
   fileInput,
   filingResult,
@@ -22,6 +24,8 @@ const CONTRACTS = {
   'refreshIrms.result': { schema: refreshIrmsResult, io: 'output' },
   'reconcile.input': { schema: reconcileInput, io: 'input' },
   'reconcile.result': { schema: reconcileResult, io: 'output' },
+  'dailyReport.input': { schema: dailyReportInput, io: 'input' },
+  'dailyReport.result': { schema: dailyReportResult, io: 'output' },
   'extractDocument.input': { schema: extractDocumentInput, io: 'input' },
   'extractDocument.result': { schema: extractDocumentResult, io: 'output' },
   'fileRemittances.input': { schema: fileInput, io: 'input' },

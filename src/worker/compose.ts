@@ -16,6 +16,7 @@ import { createBudgetStore } from '../budget/store';
 import { readBudgetUsage } from '../budget/usage';
 import { createVault } from '../ledger/vault/vault';
 import { filingSweepJob } from '../runs/sweep';
+import { createReportThread } from '../reports/threads';
 import { createWorkbookThreads } from '../workbook/threads';
 import type { BackgroundJob } from './background-jobs';
 import { cleaningJobs } from './cleaning';
@@ -81,6 +82,7 @@ export function compose({
   });
   const extraction = extractionOf(config, (row) => audit.recordApiCall(row), logger);
   const workbooks = createWorkbookThreads();
+  const reports = createReportThread();
   const deps: ActivityDependencies = {
     mode: config.mode,
     pool,
@@ -88,6 +90,8 @@ export function compose({
     vault: countingVault(createVault({ keys: config.encryptionKeys }), metrics),
     documents: createDocumentStore({ root: config.documents }),
     workbooks,
+    reports,
+    temporalUi: config.temporalUi ? { address: config.temporalUi, namespace: config.temporal.namespace } : undefined,
     clock: Date.now,
     logger,
     settings: {
@@ -119,7 +123,7 @@ export function compose({
     ],
     deps,
     close: async () => {
-      await workbooks.close();
+      await Promise.all([workbooks.close(), reports.close()]);
       await api.close();
       await extraction?.api.close();
       await budget.close();

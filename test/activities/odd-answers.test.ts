@@ -21,6 +21,7 @@ import { openAttempt } from '../../src/ledger/submissions/attempts';
 import { storedAnswer } from '../../src/ledger/submissions/answers';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { withTransaction } from '../../src/ledger/pool';
+import { reportsInProcess } from '../../src/reports/render';
 import { createVault } from '../../src/ledger/vault/vault';
 import {
   acknowledgement,
@@ -57,6 +58,7 @@ describe('odd answers of the service, down to the ledger', () => {
       vault: createVault({ keys: [{ id: 'k', key: randomBytes(32) }] }),
       documents: createDocumentStore({ root: documents }),
       workbooks: workbooksInProcess,
+      reports: reportsInProcess,
       clock: Date.now,
       logger: pino({ level: 'silent' }),
       settings: { ...settings, pollFirstMs: 1, pollMinMs: 1, pollMaxMs: 1 },

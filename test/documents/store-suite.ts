@@ -141,6 +141,17 @@ export function storeSuite(make: () => Promise<StoreStage>): void {
     expect((await failure(store.put({ name: 'y', kind: 'xlsx', buffer: cut }))).message).toContain('cut short');
   });
 
+  test('checks pages by how they begin and end, in pieces of any size', async () => {
+    const page = Buffer.from(`<!doctype html>\n<p>${'₹'.repeat(300)}</p>\n</html>\n`);
+    const stored = await store.put({ name: 'page', kind: 'html', stream: inPieces(page, 7) });
+    expect(stored).toMatchObject({ name: expect.stringMatching(/\.html$/u) as string, bytes: page.length });
+    expect(await store.find({ name: 'page', kind: 'html' })).toEqual(stored);
+    const refused = (buffer: Buffer) => failure(store.put({ name: 'other', kind: 'html', buffer }));
+    expect((await refused(page.subarray(0, -10))).message).toContain('cut short');
+    expect((await refused(pdf())).message).toContain('not a page');
+    expect((await refused(Buffer.alloc(0))).message).toContain('empty');
+  });
+
   test('leaves nothing behind when its stream breaks off, and hands on why', async () => {
     const broken = new Error('connection reset');
     const stream = Readable.from(

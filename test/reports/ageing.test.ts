@@ -7,7 +7,7 @@ import type { RealisationRule } from '../../src/ledger/reports/ageing';
 import { ageingReport } from '../../src/reports/make';
 import type { Report, Value } from '../../src/reports/report';
 import type { InvoiceImportOutcome } from '../../src/starter/invoices/import';
-import { readRealisationRules } from '../../src/starter/reports/read-rules';
+import { readRealisationRules } from '../../src/reports/realisation-rules';
 import { knowExporter } from '../ledger/filing-support';
 import { ebrc } from '../support/command-line';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';

@@ -12,6 +12,7 @@ import type { Budget, BudgetSlot } from '../../src/budget/budget-port';
 import { createFilingApi } from '../../src/api/client';
 import { createDocumentStore } from '../../src/documents/document-store';
 import { EXTRACTION, modeOfKey, queueOfClass, RATE_CLASSES, SEARCH_ATTRIBUTES } from '../../src/domain/names';
+import { reportsInProcess } from '../../src/reports/render';
 import { createVault } from '../../src/ledger/vault/vault';
 import { workbooksInProcess } from '../../src/workbook/workbooks';
 import { noteOpen } from './left-open';
@@ -113,6 +114,7 @@ export async function startTestWorker(options: TestWorkerOptions): Promise<TestW
     vault: createVault({ keys: [{ id: 'test', key: randomBytes(32) }] }),
     documents: createDocumentStore({ root: documents }),
     workbooks: workbooksInProcess,
+    reports: reportsInProcess,
     clock: clock.now,
     logger,
     settings,

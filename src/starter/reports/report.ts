@@ -3,10 +3,10 @@ import { filingDateFromIso, filingDateInKolkata, isoFromFilingDate } from '../..
 import type { Mode } from '../../domain/names';
 import { writeOutputFile } from '../../documents/output-file';
 import type { Grouping } from '../../reports/format';
+import { reportsInProcess, ROWS_LISTED, workflowLinks, type ReportForm } from '../../reports/render';
 import type { Chart, Figure, Report } from '../../reports/report';
 import type { EbrcReaderDependencies } from '../dependencies';
 import { UsageError } from '../errors';
-import { readRealisationRules } from './read-rules';
 
 export type ReportKind = 'daily' | 'ageing';
 
@@ -40,9 +40,6 @@ export interface ReportOutcome {
 
 export type ReportDependencies = Pick<EbrcReaderDependencies, 'pool' | 'mode' | 'temporalUi'>;
 
-/** More rows than a person scrolls through belong into a workbook. */
-const ROWS = { html: 500, xlsx: 20_000 } as const;
-
 /**
  * Makes a report from the ledger and writes it; the service and the Temporal server are not asked.
  * @throws UsageError for a file name or a day that is none
@@ -54,19 +51,20 @@ export async function makeReport(deps: ReportDependencies, request: ReportReques
   const on = request.on ?? isoFromFilingDate(filingDateInKolkata(now.getTime()));
   refuseDay(on, now);
   const { dailyReport, ageingReport } = await import('../../reports/make.js');
+  const { readRealisationRules } = await import('../../reports/realisation-rules.js');
   const report = await (request.report === 'daily' ? dailyReport : ageingReport)(deps.pool, {
     mode: deps.mode,
     on,
     now,
     rules: await readRealisationRules(),
-    rows: ROWS[form],
-    workflowUrl: workflowUrlOf(deps.temporalUi),
+    rows: ROWS_LISTED[form],
+    workflowUrl: workflowLinks(deps.temporalUi),
   });
-  await writeOutputFile(path, await bytesOf(report, form, grouping));
+  await writeOutputFile(path, await reportsInProcess.render(report, { form, grouping }));
   return outcomeOf(path, report);
 }
 
-function formOf(path: string): 'html' | 'xlsx' {
+function formOf(path: string): ReportForm {
   const form = extname(path).toLowerCase();
   if (form === '.html') return 'html';
   if (form === '.xlsx') return 'xlsx';
@@ -83,17 +81,6 @@ function refuseDay(on: string, now: Date): void {
   if (on > isoFromFilingDate(filingDateInKolkata(now.getTime()))) {
     throw new UsageError(`${on} has not come yet; the last day that a report can be about is today.`);
   }
-}
-
-function workflowUrlOf(ui: ReportDependencies['temporalUi']): ((workflowId: string) => string) | null {
-  if (!ui) return null;
-  const root = `${ui.address}/namespaces/${encodeURIComponent(ui.namespace)}/workflows`;
-  return (workflowId) => `${root}/${encodeURIComponent(workflowId)}`;
-}
-
-async function bytesOf(report: Report, form: 'html' | 'xlsx', grouping: Grouping): Promise<Buffer | string> {
-  if (form === 'html') return (await import('../../reports/write-html.js')).writeReportHtml(report, { grouping });
-  return (await import('../../reports/write-workbook.js')).writeReportWorkbook(report, { grouping });
 }
 
 function outcomeOf(path: string, { report, mode, on, madeAt, groups }: Report): ReportOutcome {

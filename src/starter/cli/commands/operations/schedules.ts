@@ -20,7 +20,9 @@ export function addSchedulesCommand(program: Command, bind: Bind): void {
   program
     .command('schedules')
     .summary('make, show or remove what runs by itself')
-    .description('Make, show or remove the schedules on Temporal: IRM refresh, reconciliation, PDF healing, pruning.')
+    .description(
+      'Make, show or remove the schedules on Temporal: IRM refresh, reconciliation, PDF healing, the daily report, pruning.',
+    )
     .addArgument(new Argument('<action>').choices(['apply', 'list', 'delete']))
     .addHelpText('after', HELP)
     .action(

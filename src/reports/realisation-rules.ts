@@ -2,11 +2,11 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { filingDateFromIso } from '../../domain/dates';
-import type { RealisationRule } from '../../ledger/reports/ageing';
+import { filingDateFromIso } from '../domain/dates';
+import type { RealisationRule } from '../ledger/reports/ageing';
 
 /** Both `src` and `dist` lie in the package's root. */
-export const PACKAGED_RULES = join(__dirname, '..', '..', '..', 'realisation-rules.yaml');
+export const PACKAGED_RULES = join(__dirname, '..', '..', 'realisation-rules.yaml');
 
 const day = z.string().refine((text) => {
   try {

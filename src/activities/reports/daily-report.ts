@@ -1,0 +1,105 @@
+import { documentName } from '../../documents/document-name';
+import { DocumentError } from '../../documents/document-error';
+import type { StoredDocument } from '../../documents/document-store';
+import { dailyReportInput, type DailyReportInput, type DailyReportResult } from '../../domain/contracts';
+import { filingDateInKolkata, isoFromFilingDate } from '../../domain/dates';
+import { dailyReport } from '../../reports/make';
+import { readRealisationRules } from '../../reports/realisation-rules';
+import { ROWS_LISTED, workflowLinks, type ReportForm } from '../../reports/render';
+import { withRowsCut, type Report } from '../../reports/report';
+import { refusal } from '../application-failure';
+import type { ActivityDependencies } from '../dependencies';
+
+/** A worker's memory is small; `ebrc report daily` lists more. */
+const WORKBOOK_ROWS = 5_000;
+/** Each run of a day keeps its report; a schedule that made more of them in a day would be a mistake. */
+const VERSIONS_A_DAY = 100;
+
+/** Reports that a schedule writes into the document store. */
+export function createReportActivities({ mode, pool, documents, clock, logger, ...deps }: ActivityDependencies) {
+  const today = () => isoFromFilingDate(filingDateInKolkata(clock()));
+
+  /** The first version of a day's report of which neither the page nor the workbook is stored. */
+  async function freeVersion(on: string): Promise<number> {
+    for (let version = 1; version <= VERSIONS_A_DAY; version += 1) {
+      const name = nameOf(on, version);
+      const taken = await Promise.all([
+        documents.exists(documentName(name, 'html', mode)),
+        documents.exists(documentName(name, 'xlsx', mode)),
+      ]);
+      if (!taken.includes(true)) return version;
+    }
+    throw refusal('too_many_reports', `There are ${VERSIONS_A_DAY} reports of ${on} already.`);
+  }
+
+  /** Both documents under one name; a run that took the name meanwhile gets it, and this one takes the next. */
+  async function store(on: string, bytes: Record<ReportForm, Buffer>) {
+    for (;;) {
+      const name = nameOf(on, await freeVersion(on));
+      try {
+        const html = await documents.put({ name, kind: 'html', mode, buffer: bytes.html });
+        const xlsx = await documents.put({ name, kind: 'xlsx', mode, buffer: bytes.xlsx });
+        return { html: entryOf(html), xlsx: entryOf(xlsx) };
+      } catch (error) {
+        if (!(error instanceof DocumentError && error.kind === 'conflict')) throw error;
+      }
+    }
+  }
+
+  return {
+    /**
+     * Writes the daily report as a page and a workbook into the document store, under a name with its date. Another
+     * run of the same day writes the next version beside it.
+     */
+    async writeDailyReport({ input }: { input: DailyReportInput }): Promise<DailyReportResult> {
+      const { data: asked, error } = dailyReportInput.safeParse(input);
+      if (!asked) {
+        const problems = error.issues.map(({ path, message }) => `${path.join('.') || 'input'}: ${message}`);
+        throw refusal('invalid_input', problems.join('; '));
+      }
+      if (asked.mode !== mode) {
+        const message = `The report is for ${asked.mode} mode, but this worker's key works in ${mode} mode.`;
+        throw refusal('wrong_mode', message);
+      }
+      const { on = today(), grouping } = asked;
+      if (on > today()) throw refusal('invalid_input', `on: ${on} has not come yet.`);
+      const report = await dailyReport(pool, {
+        mode,
+        on,
+        now: new Date(clock()),
+        rules: await readRealisationRules(),
+        rows: WORKBOOK_ROWS,
+        workflowUrl: workflowLinks(deps.temporalUi),
+      });
+      const page = withRowsCut(report, ROWS_LISTED.html);
+      const html = await deps.reports.render(page, { form: 'html', grouping });
+      const xlsx = await deps.reports.render(report, { form: 'xlsx', grouping });
+      const stored = await store(on, { html, xlsx });
+      logger.info({ on, page: stored.html.document, workbook: stored.xlsx.document }, 'the daily report was written');
+      return {
+        on,
+        madeAt: report.madeAt.toISOString(),
+        page: stored.html,
+        workbook: stored.xlsx,
+        ...figuresOf(report),
+      };
+    },
+  };
+}
+
+const nameOf = (on: string, version: number) => `daily-report-${on}${version === 1 ? '' : `-${version}`}`;
+
+const entryOf = ({ name, path, sha256, bytes }: StoredDocument) => ({ document: name, path, sha256, bytes });
+
+function figuresOf({ groups }: Report): Pick<DailyReportResult, 'figures' | 'alarms'> {
+  const figures = groups.flatMap(({ id: group, figures }) =>
+    figures.map(({ id, value, currency, alarm = false }) => ({
+      group,
+      id,
+      value: value instanceof Date ? value.toISOString() : value,
+      ...(currency !== undefined && { currency }),
+      alarm,
+    })),
+  );
+  return { figures, alarms: figures.filter(({ alarm }) => alarm).length };
+}
