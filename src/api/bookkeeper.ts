@@ -1,11 +1,12 @@
 import type { BudgetSlot } from '../budget/budget-port';
-import type { Audit, AuditRow, Logger } from './ports';
+import type { ApiCall } from '../domain/service/api-call';
+import type { Audit, Logger } from './ports';
 
 /** Reports what became of calls, beside them: no call waits for it, and none fails because of it. */
 export interface Bookkeeper {
   /** Tells the budget; reports of one slot are made in order. */
   note(slot: BudgetSlot | null, event: keyof BudgetSlot): void;
-  audit(row: Omit<AuditRow, 'at'>): void;
+  audit(row: Omit<ApiCall, 'at'>): void;
   /** Resolves when everything reported so far has been kept or has failed. */
   settled(): Promise<void>;
 }

@@ -3,6 +3,7 @@
  * into `schemas/`. Workflow code imports the types alone; the starter and the first activity validate with the schemas.
  */
 import { z } from 'zod';
+import type { Mapping } from './filing/mapping';
 import { emailAddress } from './exporter/email';
 import { FINDING_KINDS, RECONCILE_CHECKS } from './reconciliation/reconciliation';
 
@@ -259,12 +260,8 @@ export interface SubmissionView {
   attempts: number;
 }
 
-export interface RowView {
+export interface RowView extends Pick<Mapping, 'serialNo' | 'irmNumber' | 'sbCumInvoiceNumber' | 'mappedIRMAmountFCC'> {
   row: number;
-  serialNo: number;
-  irmNumber: string;
-  sbCumInvoiceNumber: string;
-  mappedIRMAmountFCC: number;
   currency: string;
   state: string;
   eBRCNumber: string | null;

@@ -1,7 +1,6 @@
-import type { Finding } from '../domain/rules/finding';
+import { oncePerCell, type Finding } from '../domain/rules/finding';
 import type { MappingRow } from '../domain/filing/mapping';
-import { checkDrafts } from '../domain/rules/rules';
-import { oncePerCell } from '../domain/rules/draft';
+import { checkUncheckedRows } from '../domain/rules/rules';
 import type { FileContext } from '../domain/rules/file';
 import type { ReadOptions, WorkbookReading } from './read';
 import { readWorkbook, withColumns } from './read';
@@ -31,13 +30,13 @@ export async function checkWorkbook(
   options: ReadOptions = {},
 ): Promise<CheckedWorkbook> {
   const reading = await readWorkbook(file, options);
-  const ruled = withColumns(checkDrafts(reading.drafts, context), reading.columns);
+  const ruled = withColumns(checkUncheckedRows(reading.unchecked, context), reading.columns);
   const findings = oncePerCell([...reading.findings, ...ruled]);
   const errors = findings.filter(({ severity }) => severity === 'error');
   return {
     ok: errors.length === 0,
     rows: reading.rows,
-    rowCount: reading.drafts.length,
+    rowCount: reading.unchecked.length,
     errors,
     warnings: findings.filter(({ severity }) => severity === 'warning'),
     reading,

@@ -2,10 +2,9 @@ import type { ColumnField } from '../domain/rules/columns';
 import type { BulkTemplate } from '../domain/service/bulk-template';
 import { BUILT_IN_TEMPLATE } from '../domain/service/bulk-template';
 import { columnOfHeader, isExtraField } from '../domain/rules/columns';
-import type { Finding } from '../domain/rules/finding';
+import { errorAt, oncePerCell, warningAt, type Finding } from '../domain/rules/finding';
 import type { ExtraValues, MappingRow } from '../domain/filing/mapping';
-import type { DraftRow } from '../domain/rules/draft';
-import { completeRow, emptyMapping, errorAt, oncePerCell, warningAt } from '../domain/rules/draft';
+import { completeRow, emptyMapping, type UncheckedRow } from '../domain/rules/unchecked-row';
 import { listed, missing } from '../domain/rules/words';
 import type { CellContent, CellContext } from './sheet/cell-content';
 import { cellContent } from './sheet/cell-content';
@@ -30,7 +29,7 @@ export interface WorkbookReading {
   /** Rows whose every cell could be read. */
   rows: MappingRow[];
   /** All rows that are not blank, as far as they could be read; the rules run on these. */
-  drafts: DraftRow[];
+  unchecked: UncheckedRow[];
   /** About reading alone: cells that hold no such value, columns, the file. */
   findings: Finding[];
   columns: ReadonlyMap<ColumnField, ColumnAt>;
@@ -73,7 +72,7 @@ export async function readWorkbook(
 const NOTHING: WorkbookReading = {
   sheetName: null,
   rows: [],
-  drafts: [],
+  unchecked: [],
   findings: [],
   columns: new Map(),
   optionalColumns: [],
@@ -90,7 +89,7 @@ function readSheet({ name, sheet, context }: OpenSheet, template: BulkTemplate):
     return { ...NOTHING, findings: [errorAt(1, null, 'no_header', message)] };
   }
   const findings = [...headers.findings];
-  const drafts: DraftRow[] = [];
+  const unchecked: UncheckedRow[] = [];
   const hidden: number[] = [];
   const statuses = new Map<number, string>();
   const reader = new RowReader(headers, context);
@@ -98,16 +97,16 @@ function readSheet({ name, sheet, context }: OpenSheet, template: BulkTemplate):
     const row = next.value;
     const read = reader.read(row);
     if (!read) continue;
-    drafts.push(read.draft);
+    unchecked.push(read.unchecked);
     findings.push(...read.findings);
     if (read.status !== undefined) statuses.set(row.number, read.status);
     if (row.hidden) hidden.push(row.number);
   }
-  findings.push(...reader.mergedCells(new MergedCells(sheet.merged)), ...aboutRows(drafts, hidden));
-  findings.push(...aboutTemplate(drafts, template));
+  findings.push(...reader.mergedCells(new MergedCells(sheet.merged)), ...aboutRows(unchecked, hidden));
+  findings.push(...aboutTemplate(unchecked, template));
   return {
-    drafts,
-    rows: drafts.map(completeRow).filter((row) => row !== undefined),
+    unchecked,
+    rows: unchecked.map(completeRow).filter((row) => row !== undefined),
     findings: withColumns(oncePerCell(findings), headers.columns),
     columns: headers.columns,
     optionalColumns: headers.optional,
@@ -125,17 +124,17 @@ export function withColumns(findings: readonly Finding[], columns: ReadonlyMap<s
 }
 
 /** Labels of our own reading may be others in the service's template, which ignores columns that it does not know. */
-function aboutTemplate(drafts: readonly DraftRow[], { learnedAt }: BulkTemplate): Finding[] {
-  const labels = new Set(drafts.flatMap(({ extra = {} }) => Object.keys(extra)));
+function aboutTemplate(unchecked: readonly UncheckedRow[], { learnedAt }: BulkTemplate): Finding[] {
+  const labels = new Set(unchecked.flatMap(({ extra = {} }) => Object.keys(extra)));
   const guessed = [...labels].filter((label) => columnOfHeader(label)?.field !== 'isThirdPartyExport');
   if (learnedAt !== null || guessed.length === 0) return [];
   const message = `The labels ${listed(guessed)} are our own reading: the service's template has not been read yet, and a label that it lacks is ignored. Run a worker, or \`ebrc template\`, and check again.`;
   return [warningAt(null, null, 'template_unknown', message)];
 }
 
-function aboutRows(drafts: readonly DraftRow[], hidden: readonly number[]): Finding[] {
+function aboutRows(unchecked: readonly UncheckedRow[], hidden: readonly number[]): Finding[] {
   const findings: Finding[] = [];
-  if (drafts.length === 0) {
+  if (unchecked.length === 0) {
     findings.push(
       errorAt(
         null,
@@ -145,14 +144,14 @@ function aboutRows(drafts: readonly DraftRow[], hidden: readonly number[]): Find
       ),
     );
   }
-  if (drafts.length > ROWS_PER_UPLOAD) {
-    const uploads = Math.ceil(drafts.length / ROWS_PER_UPLOAD);
+  if (unchecked.length > ROWS_PER_UPLOAD) {
+    const uploads = Math.ceil(unchecked.length / ROWS_PER_UPLOAD);
     findings.push(
       warningAt(
         null,
         null,
         'several_submissions',
-        `${drafts.length} rows are more than the ${ROWS_PER_UPLOAD} of one upload: they will be filed in ${uploads} submissions of one filing.`,
+        `${unchecked.length} rows are more than the ${ROWS_PER_UPLOAD} of one upload: they will be filed in ${uploads} submissions of one filing.`,
       ),
     );
   }
@@ -167,7 +166,7 @@ function aboutRows(drafts: readonly DraftRow[], hidden: readonly number[]): Find
 }
 
 interface ReadRow {
-  draft: DraftRow;
+  unchecked: UncheckedRow;
   findings: Finding[];
   status?: string;
 }
@@ -188,7 +187,7 @@ class RowReader {
     );
   }
 
-  /** The row as a draft, or undefined for a blank one; our own Status and Errors columns do not count as filled. */
+  /** The row, or undefined for a blank one; our own Status and Errors columns do not count as filled. */
   read({ number, cells }: RawRow): ReadRow | undefined {
     const contents: CellContent[] = [];
     let blank = true;
@@ -217,7 +216,7 @@ class RowReader {
     });
   }
 
-  private readFields(contents: readonly CellContent[], row: number): { draft: DraftRow; findings: Finding[] } {
+  private readFields(contents: readonly CellContent[], row: number): { unchecked: UncheckedRow; findings: Finding[] } {
     const findings: Finding[] = [];
     const mapping = emptyMapping();
     const extra: ExtraValues = {};
@@ -243,6 +242,6 @@ class RowReader {
     }
     for (const { severity, field } of findings) if (severity === 'error' && field !== null) failed.add(field);
     // Each value was read by the kind that its field has in Mapping.
-    return { draft: { row, mapping, failed, ...(Object.keys(extra).length > 0 ? { extra } : {}) }, findings };
+    return { unchecked: { row, mapping, failed, ...(Object.keys(extra).length > 0 ? { extra } : {}) }, findings };
   }
 }

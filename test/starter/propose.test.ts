@@ -113,9 +113,9 @@ it('proposes what is free for what is open, as a workbook that passes the check'
 
   const checked = await ebrc(['check', path, '--exporter', EXPORTER, '--json'], { env });
   expect(checked.json()).toMatchObject({ ok: true, errors: [], rows: result.proposals.length });
-  const { drafts } = await readWorkbook(path);
+  const { unchecked } = await readWorkbook(path);
   expect(
-    drafts.map(({ mapping }) => [mapping.irmNumber, mapping.sbCumInvoiceNumber, String(mapping.mappedIRMAmountFCC)]),
+    unchecked.map(({ mapping }) => [mapping.irmNumber, mapping.sbCumInvoiceNumber, String(mapping.mappedIRMAmountFCC)]),
   ).toEqual(pairsOf(result));
 
   const book = new Workbook();

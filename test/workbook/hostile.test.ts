@@ -153,7 +153,7 @@ test('a million empty formatted cells and unclosed tags cost little and change n
     await zipOf(rawParts(`<sheetData><row r="1"><c r="A1" t="str"><v>Serial No</v></c></row>${empty}</sheetData>`)),
   );
   expect(reading.columns.size).toBe(1);
-  expect(reading.drafts).toEqual([]);
+  expect(reading.unchecked).toEqual([]);
   expect((await refusal(await zipOf(rawParts(`<sheetData>${'<c '.repeat(200_000)}</sheetData>`))))?.code).toBe(
     'damaged',
   );

@@ -10,8 +10,8 @@ import { HEADERS, book, brief, cells, columnIndex, rawParts, zipOf } from './fix
 const readOne = async (changes: CellValues) => {
   const reading = await readWorkbook(await book([cells(changes)]));
   return {
-    mapping: reading.drafts[0]?.mapping,
-    extra: reading.drafts[0]?.extra,
+    mapping: reading.unchecked[0]?.mapping,
+    extra: reading.unchecked[0]?.extra,
     findings: brief(reading.findings),
     messages: reading.findings.map(({ message }) => message),
   };
@@ -120,7 +120,7 @@ describe('dates', () => {
     async (words) => {
       const cell = `<c r="B2" t="d"><v>${words}</v></c>`;
       const sheet = `<sheetData><row r="1"><c r="A1" t="str"><v>Serial No</v></c><c r="B1" t="str"><v>IRM Date</v></c></row><row r="2"><c r="A2"><v>1</v></c>${cell}</row></sheetData>`;
-      expect((await readWorkbook(await zipOf(rawParts(sheet)))).drafts[0]?.mapping.irmDt).toBe('12052026');
+      expect((await readWorkbook(await zipOf(rawParts(sheet)))).unchecked[0]?.mapping.irmDt).toBe('12052026');
     },
   );
 
@@ -198,7 +198,7 @@ describe('numbers, flags and text', () => {
     const read = await readOne({ gstinInvoiceNumber: formula });
     expect(read.findings).toEqual([]);
     const blank = Object.fromEntries(Object.keys(cells()).map((field) => [field, formula]));
-    expect((await readWorkbook(await book([cells(), blank]))).drafts).toHaveLength(1);
+    expect((await readWorkbook(await book([cells(), blank]))).unchecked).toHaveLength(1);
   });
 
   test('a filled optional column is kept for the bulk channel; the preset N is not one', async () => {
@@ -222,7 +222,7 @@ describe('rows', () => {
         },
       ),
     );
-    expect(reading.drafts.map(({ row }) => row)).toEqual([2, 5]);
+    expect(reading.unchecked.map(({ row }) => row)).toEqual([2, 5]);
     expect(reading.findings).toEqual([]);
   });
 
@@ -233,7 +233,7 @@ describe('rows', () => {
         sheet.getRow(4).hidden = true;
       }),
     );
-    expect(reading.drafts).toHaveLength(3);
+    expect(reading.unchecked).toHaveLength(3);
     expect(reading.findings).toEqual([
       expect.objectContaining({
         severity: 'warning',

@@ -64,7 +64,7 @@ export function createCertificateActivities(deps: ActivityDependencies) {
       const submissions = await readSubmissions(pool, filingId);
       const sent = submissions.flatMap((each) => (each.submittedAt ? [each.submittedAt.getTime()] : []));
       const sentFrom = filingDateInKolkata(Math.min(clock(), ...sent));
-      const issued = rows.flatMap((row) => filingDateFromAnything(row.ebrcDate) ?? []).sort(compareFilingDates);
+      const issued = rows.flatMap((row) => filingDateFromAnything(row.eBRCDate) ?? []).sort(compareFilingDates);
       const open = openBefore > 0;
       const first = issued[0];
       const last = issued.at(-1);

@@ -138,12 +138,7 @@ export function createExporterActivities({ api, pool, mode, clock, logger }: Act
 export function exporterState(row: ExporterRow): ExporterState {
   return {
     exporterId: row.exporterId,
-    ...readinessOf({
-      isActive: row.isActive,
-      hasCredentials: row.hasCredentials,
-      apiState: row.apiState,
-      activatesAt: row.activatesAt?.toISOString() ?? null,
-    }),
+    ...readinessOf(row),
   };
 }
 

@@ -39,16 +39,15 @@ export function createIrmActivities(deps: ActivityDependencies) {
   const { api, pool, mode, clock, logger } = deps;
 
   async function candidate(exporter: ExporterRow): Promise<RefreshCandidate> {
-    const { exporterId, isActive, hasCredentials, apiState } = exporter;
-    const activatesAt = exporter.activatesAt?.toISOString() ?? null;
-    const { readiness } = readinessOf({ isActive, hasCredentials, apiState, activatesAt });
+    const { exporterId, activatesAt } = exporter;
+    const { readiness } = readinessOf(exporter);
     const credentials = await currentCredentials(pool, exporterId);
     const skipped = (skip: string): RefreshCandidate => ({ exporterId, skip, readFirst: false });
     if (readiness === 'created') return skipped('its portal credentials were never validated');
     if (readiness === 'unvalidated') return skipped('its portal credentials have to be validated again');
     if (credentials?.state === 'bad') return skipped(`its portal credentials are bad (${credentials.reason})`);
     if (readiness === 'ready') return { exporterId, skip: null, readFirst: false };
-    const stillPending = exporter.activatesAt !== null && exporter.activatesAt.getTime() > clock();
+    const stillPending = activatesAt !== null && Date.parse(activatesAt) > clock();
     return stillPending ? skipped(`API access opens at ${activatesAt}`) : { exporterId, skip: null, readFirst: true };
   }
 

@@ -21,7 +21,7 @@ export function createAnnotateActivities({ pool, documents, workbooks, logger }:
       const annotation = {
         source: await documents.read(input.sourceDocument),
         findings: findingsOf(filing.errors as Finding[], rows),
-        rowOutcomes: rows.map((row) => ({ row: row.sourceRow, status: row.ebrcNumber ?? row.state })),
+        rowOutcomes: rows.map((row) => ({ row: row.sourceRow, status: row.eBRCNumber ?? row.state })),
       };
       let stored = before;
       try {

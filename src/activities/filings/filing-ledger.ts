@@ -29,7 +29,7 @@ import { fieldErrorsOf } from './refusal-errors';
 import type { ActivityDependencies } from '../dependencies';
 import { stepId } from '../step-id';
 import { NOT_MOVED, recordMove, type Moved, type MoveArgs } from './moves';
-import { readReadiness, type Readiness } from './readiness';
+import { readReadiness, type FilingReadiness } from './readiness';
 import { onWholeLedger } from './whole-ledger';
 
 /** Findings beyond this number stay in the ledger: a payload has limits. */
@@ -90,7 +90,7 @@ export function createFilingLedgerActivities(deps: ActivityDependencies) {
     },
 
     /** How fresh the balances are and whether the exporter may file yet. */
-    readReadiness: (filing: { filingId: string; exporterId: string }): Promise<Readiness> =>
+    readReadiness: (filing: { filingId: string; exporterId: string }): Promise<FilingReadiness> =>
       readReadiness(pool, filing),
 
     /**

@@ -1,7 +1,7 @@
 import type { AttemptState } from '../../domain/filing/attempt';
 import { fileInput, type FileInput, type FilingCounts } from '../../domain/contracts';
 import { permittedRows, type PermittedDuplicate } from '../../domain/rules/duplicates';
-import { isEnd, type FilingState } from '../../domain/filing/states';
+import { isEnd } from '../../domain/filing/states';
 import { explainedMs } from '../../domain/service/due';
 import { hasErrors, type Finding } from '../../domain/rules/finding';
 import { sameId } from '../../domain/identity';
@@ -18,25 +18,21 @@ import { firstEventAt } from '../../ledger/filings/filing-progress';
 import { countRows } from '../../ledger/rows/filing-rows';
 import { takeUpFiling } from '../../ledger/filings/filing-takeup';
 import { openWishes, type Wishes } from '../../ledger/filings/filing-wishes';
-import { getFiling, needFiling } from '../../ledger/filings/filings';
+import { getFiling, needFiling, type FilingRecord } from '../../ledger/filings/filings';
 import { withTransaction } from '../../ledger/pool';
-import type { SubmissionState } from '../../domain/filing/states';
-import { readSubmissions } from '../../ledger/submissions/submissions';
+import { readSubmissions, type SubmissionRecord } from '../../ledger/submissions/submissions';
 import { refusal } from '../application-failure';
 import { chooseChannel } from './channel';
-import { readReadiness, type Readiness } from './readiness';
+import { readReadiness, type FilingReadiness } from './readiness';
 import { settingsOf, type ReadSettingsResult } from './settings';
 import type { ActivityDependencies } from '../dependencies';
 import { needFewRows, stepId } from '../step-id';
 
 /** How far one submission is, as a workflow needs to know it. */
-export interface SubmissionStage {
-  submission: number;
-  rowCount: number;
-  state: SubmissionState;
-  requestId: string | null;
-  dgftAckId: string | null;
-  ackStatus: string | null;
+export interface SubmissionStage extends Pick<
+  SubmissionRecord,
+  'submission' | 'rowCount' | 'state' | 'requestId' | 'dgftAckId' | 'ackStatus'
+> {
   /** ms since the epoch. */
   submittedAt: number | null;
   /** What the acknowledgement complained of. */
@@ -46,31 +42,32 @@ export interface SubmissionStage {
 }
 
 /** A filing as its workflow holds it: ids, counts and stages, never rows. */
-export interface OpenedFiling {
-  filingId: string;
-  exporterId: string;
-  reference: string;
-  state: FilingState;
-  seq: number;
-  attention: string | null;
-  needsAttention: boolean;
-  /** Whether a person has been asked about its unknown outcome. */
-  asked: boolean;
+export interface OpenedFiling extends Pick<
+  FilingRecord,
+  | 'filingId'
+  | 'exporterId'
+  | 'reference'
+  | 'state'
+  | 'seq'
+  | 'attention'
+  | 'needsAttention'
+  | 'asked'
+  | 'channel'
+  | 'approvalNeeded'
+  | 'approvedBy'
+  | 'madeBy'
+> {
   /** What people have asked of it and no run has carried out. */
   wishes: Wishes;
   /** When its certificates began to be collected, ms since the epoch. */
   collectingSince: number | null;
-  channel: 'push' | 'bulk';
-  approvalNeeded: boolean;
-  approvedBy: string | null;
-  madeBy: string;
   hasWorkbook: boolean;
   counts: FilingCounts;
   submissions: SubmissionStage[];
 }
 
 type Opening =
-  | { outcome: 'opened' | 'resumed' | 'recorded'; filing: OpenedFiling; readiness: Readiness }
+  | { outcome: 'opened' | 'resumed' | 'recorded'; filing: OpenedFiling; readiness: FilingReadiness }
   | { outcome: 'refused'; errors: Finding[] }
   /** The ledger does not know the exporter: it has to be read from the service first. */
   | { outcome: 'exporter_unknown' };

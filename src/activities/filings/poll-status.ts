@@ -232,14 +232,14 @@ export function createPollActivities(deps: ActivityDependencies) {
 
   async function sentRows(filingId: string, submission: number) {
     const rows = await readRows(pool, filingId, submission);
-    return rows.map(({ position, serialNo, mapping, ebrcNumber, ebrcDate }) => ({
+    return rows.map(({ position, serialNo, mapping, eBRCNumber, eBRCDate }) => ({
       position,
       serialNo,
       irmNumber: mapping.irmNumber,
       irmDt: mapping.irmDt,
       sbCumInvoiceNumber: mapping.sbCumInvoiceNumber,
       sbCumInvoiceDate: mapping.sbCumInvoiceDate,
-      ...(ebrcNumber === null ? {} : { certificate: { eBRCNumber: ebrcNumber, eBRCDate: ebrcDate } }),
+      ...(eBRCNumber === null ? {} : { certificate: { eBRCNumber, eBRCDate } }),
     }));
   }
 }

@@ -4,19 +4,19 @@ import { heldIrms } from '../../ledger/exporters/irms';
 import type { Queryable } from '../../ledger/pool';
 import { readRowsToSend } from '../../ledger/rows/balance-reservation';
 
-export interface Readiness {
+export interface FilingReadiness {
   /** Of the oldest balance among the filing's IRMs, ms since the epoch; null when one was never read. */
   balancesReadAt: number | null;
   apiState: string | null;
-  /** ms since the epoch. */
-  activatesAt: number | null;
+  /** ISO 8601. */
+  activatesAt: string | null;
 }
 
 /** How fresh the balances of a filing's IRMs are and whether its exporter may file yet. */
 export async function readReadiness(
   db: Queryable,
   { filingId, exporterId }: { filingId: string; exporterId: string },
-): Promise<Readiness> {
+): Promise<FilingReadiness> {
   const rows = await readRowsToSend(db, filingId);
   const numbers = [...new Set(rows.map((row) => row.mapping.irmNumber))];
   const held = await heldIrms(db, exporterId, numbers);
@@ -26,6 +26,6 @@ export async function readReadiness(
   return {
     balancesReadAt: complete && held.length > 0 ? Math.min(...held.map((irm) => irm.readAt)) : null,
     apiState: exporter?.apiState ?? null,
-    activatesAt: exporter?.activatesAt ? new Date(exporter.activatesAt).getTime() : null,
+    activatesAt: exporter?.activatesAt ?? null,
   };
 }

@@ -1,8 +1,7 @@
 /** Whether what a filing maps of an IRM fits into its balance beside what our other filings hold. */
-import type { Finding } from '../rules/finding';
+import { errorAt, warningAt, type Finding } from '../rules/finding';
 import type { MappingRow } from '../filing/mapping';
 import { compareAmounts, formatAmount, subtractAmounts, sumAmounts } from '../money';
-import { errorAt, warningAt } from '../rules/draft';
 import { rowThatExceeds } from '../rules/file';
 import { listed } from '../rules/words';
 

@@ -5,6 +5,7 @@
  * adopted: whatever stays ambiguous is left open and named.
  */
 import { compareFilingDates, filingDateFromAnything, type FilingDate } from '../dates';
+import type { Mapping } from '../filing/mapping';
 import { certificateIdentity, comparableText } from '../identity';
 
 export interface CertificateEntry {
@@ -18,15 +19,13 @@ export interface CertificateEntry {
 }
 
 /** A row without a certificate. `mine`: it is to be matched; a foreign row only competes for the certificate. */
-export interface OpenRow {
+export interface OpenRow extends Pick<Mapping, 'sbCumInvoiceNumber' | 'sbCumInvoiceDate' | 'billNo'> {
   filingId: string;
   position: number;
   mine: boolean;
-  sbCumInvoiceNumber: string;
-  sbCumInvoiceDate: string;
+  /** Exact decimal text from the ledger. */
   mappedIRMAmountFCC: number | string;
   currency: string;
-  billNo: string;
 }
 
 export interface Match {

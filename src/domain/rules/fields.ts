@@ -1,10 +1,9 @@
 import { isFilingDate } from '../dates';
-import type { Finding } from './finding';
+import { errorAt, warningAt, type Finding } from './finding';
 import type { MappingField } from '../filing/mapping';
 import { MAPPING_FIELDS } from '../filing/mapping';
 import { atMostTwoDecimals } from '../money';
-import type { DraftRow } from './draft';
-import { FIELD_NAMES, NULLABLE_FIELDS, errorAt, hasValue, warningAt } from './draft';
+import { FIELD_NAMES, NULLABLE_FIELDS, hasValue, type UncheckedRow } from './unchecked-row';
 import {
   UNWRITABLE,
   controlCharacter,
@@ -49,11 +48,11 @@ const FORMS: Partial<Record<MappingField, { fits: RegExp; say: string }>> = {
 const EXCLUDED_PURPOSES: ReadonlySet<string> = new Set(['P0101', 'P0108']);
 
 /** Presence, type and form of every field of a row. */
-export function checkFields(draft: DraftRow): Finding[] {
-  return FIELD_NAMES.filter((field) => !draft.failed.has(field)).flatMap((field) => {
-    const value = draft.mapping[field];
-    if (hasValue(value)) return checkValue(draft.row, field, value);
-    return NULLABLE_FIELDS.has(field) ? [] : [errorAt(draft.row, field, 'missing', missing(field))];
+export function checkFields(row: UncheckedRow): Finding[] {
+  return FIELD_NAMES.filter((field) => !row.failed.has(field)).flatMap((field) => {
+    const value = row.mapping[field];
+    if (hasValue(value)) return checkValue(row.row, field, value);
+    return NULLABLE_FIELDS.has(field) ? [] : [errorAt(row.row, field, 'missing', missing(field))];
   });
 }
 

@@ -1,11 +1,10 @@
-import type { Finding } from './finding';
+import { errorAt, warningAt, type Finding } from './finding';
 import { allowDuplicate } from './duplicates';
 import { groupBy } from '../group-by';
 import { comparableDate, comparableText, irmIdentity, mappingIdentity, type MappingNames } from '../identity';
 import type { Amount } from '../money';
 import { compareAmounts, formatAmount, isAmount, sumAmounts } from '../money';
-import type { DraftRow } from './draft';
-import { errorAt, hasValue, warningAt } from './draft';
+import { hasValue, type UncheckedRow } from './unchecked-row';
 import { listed } from './words';
 import { isUploadType } from './upload-type';
 
@@ -18,47 +17,45 @@ export interface FileContext {
   permitted?: ReadonlySet<number>;
 }
 
-export function checkFile(drafts: readonly DraftRow[], context: FileContext): Finding[] {
+export function checkFile(unchecked: readonly UncheckedRow[], context: FileContext): Finding[] {
   return [
-    ...checkUploadTypes(drafts, context),
-    ...checkSerials(drafts),
-    ...checkDuplicates(drafts, context),
-    ...checkRemittances(drafts),
-    ...checkDocuments(drafts),
+    ...checkUploadTypes(unchecked, context),
+    ...checkSerials(unchecked),
+    ...checkDuplicates(unchecked, context),
+    ...checkRemittances(unchecked),
+    ...checkDocuments(unchecked),
   ];
 }
 
-function checkUploadTypes(drafts: readonly DraftRow[], { uploadType }: FileContext): Finding[] {
-  const typed = drafts.filter(
-    (draft) => isUploadType(draft.mapping.uploadType ?? 0) && !draft.failed.has('uploadType'),
-  );
+function checkUploadTypes(unchecked: readonly UncheckedRow[], { uploadType }: FileContext): Finding[] {
+  const typed = unchecked.filter((row) => isUploadType(row.mapping.uploadType ?? 0) && !row.failed.has('uploadType'));
   const expected = uploadType ?? typed[0]?.mapping.uploadType;
   const reason = uploadType === undefined ? `row ${typed[0]?.row} has ${expected}` : `this filing is ${expected}`;
   return typed
-    .filter((draft) => draft.mapping.uploadType !== expected)
-    .map((draft) =>
+    .filter((row) => row.mapping.uploadType !== expected)
+    .map((row) =>
       errorAt(
-        draft.row,
+        row.row,
         'uploadType',
         'upload_type_differs',
-        `uploadType ${draft.mapping.uploadType} differs: ${reason}. File each upload type on its own.`,
+        `uploadType ${row.mapping.uploadType} differs: ${reason}. File each upload type on its own.`,
       ),
     );
 }
 
-function checkSerials(drafts: readonly DraftRow[]): Finding[] {
+function checkSerials(unchecked: readonly UncheckedRow[]): Finding[] {
   const first = new Map<number, number>();
-  return drafts.flatMap((draft) => {
-    const serial = draft.mapping.serialNo;
-    if (serial === undefined || draft.failed.has('serialNo')) return [];
+  return unchecked.flatMap((row) => {
+    const serial = row.mapping.serialNo;
+    if (serial === undefined || row.failed.has('serialNo')) return [];
     const holder = first.get(serial);
     if (holder === undefined) {
-      first.set(serial, draft.row);
+      first.set(serial, row.row);
       return [];
     }
     return [
       errorAt(
-        draft.row,
+        row.row,
         'serialNo',
         'duplicate_serial',
         `serialNo ${serial} is used already by row ${holder}. Give every row a number of its own.`,
@@ -68,25 +65,25 @@ function checkSerials(drafts: readonly DraftRow[]): Finding[] {
 }
 
 /** What makes a row the same mapping again; undefined while a part of it is not known. */
-function mappingKey(draft: DraftRow): string | undefined {
-  const { irmNumber, irmAdCode, sbCumInvoiceNumber, sbCumInvoiceDate, mappedIRMAmountFCC } = draft.mapping;
+function mappingKey(row: UncheckedRow): string | undefined {
+  const { irmNumber, irmAdCode, sbCumInvoiceNumber, sbCumInvoiceDate, mappedIRMAmountFCC } = row.mapping;
   const texts = [irmNumber, irmAdCode, sbCumInvoiceNumber, sbCumInvoiceDate];
   if (!texts.every(isFilled) || !isAmount(mappedIRMAmountFCC)) return undefined;
-  return mappingIdentity(draft.mapping as MappingNames);
+  return mappingIdentity(row.mapping as MappingNames);
 }
 
-function checkDuplicates(drafts: readonly DraftRow[], { permitted = new Set() }: FileContext): Finding[] {
-  const repeats = [...groupBy(drafts, mappingKey).values()].flatMap(([first, ...others]) =>
-    others.map((draft) => ({ draft, first })),
+function checkDuplicates(unchecked: readonly UncheckedRow[], { permitted = new Set() }: FileContext): Finding[] {
+  const repeats = [...groupBy(unchecked, mappingKey).values()].flatMap(([first, ...others]) =>
+    others.map((row) => ({ row, first })),
   );
-  const rows = repeats.map(({ draft }) => draft.row);
-  return repeats.map(({ draft, first }) => {
+  const rows = repeats.map(({ row }) => row.row);
+  return repeats.map(({ row, first }) => {
     const message = `This row maps the same IRM to the same document with the same amount as row ${first.row}, which mints a second certificate.`;
-    if (permitted.has(draft.row)) return warningAt(draft.row, null, 'duplicate_mapping', message);
+    if (permitted.has(row.row)) return warningAt(row.row, null, 'duplicate_mapping', message);
     const option = allowDuplicate(rows);
     return {
       ...errorAt(
-        draft.row,
+        row.row,
         null,
         'duplicate_mapping',
         `${message} Remove one of them, or correct the amount; where both are meant (two invoices on one shipping bill, equal tranches), give --allow-duplicate ${option}.`,
@@ -101,18 +98,18 @@ function isFilled(text: unknown): text is string {
 }
 
 /** The IRM of a row under the date that it gives: without the held records, another date may be another IRM. */
-function irmAndDate({ mapping: { irmNumber, irmAdCode, irmDt } }: DraftRow): string | undefined {
+function irmAndDate({ mapping: { irmNumber, irmAdCode, irmDt } }: UncheckedRow): string | undefined {
   if (!isFilled(irmNumber) || !isFilled(irmAdCode) || !isFilled(irmDt)) return undefined;
   return `${irmIdentity({ irmNumber, irmAdCode })} ${comparableDate(irmDt)}`;
 }
 
-function hasMappedAmount({ mapping }: DraftRow): boolean {
+function hasMappedAmount({ mapping }: UncheckedRow): boolean {
   return isAmount(mapping.mappedIRMAmountFCC);
 }
 
 /** The sum of the mapped amounts; a single one needs no adding. */
-function totalOf(group: readonly DraftRow[]): Amount {
-  const amounts = group.map((draft) => draft.mapping.mappedIRMAmountFCC ?? 0);
+function totalOf(group: readonly UncheckedRow[]): Amount {
+  const amounts = group.map((row) => row.mapping.mappedIRMAmountFCC ?? 0);
   return amounts.length === 1 ? (amounts[0] ?? 0) : sumAmounts(amounts);
 }
 
@@ -130,11 +127,11 @@ export function rowThatExceeds(
 }
 
 /** Mapped amounts per IRM against the remittance that the rows themselves state (spec: bulk-upload, Mapping). */
-function checkRemittances(drafts: readonly DraftRow[]): Finding[] {
-  return [...groupBy(drafts, irmAndDate).values()].flatMap((all) => {
+function checkRemittances(unchecked: readonly UncheckedRow[]): Finding[] {
+  return [...groupBy(unchecked, irmAndDate).values()].flatMap((all) => {
     const group = all.filter(hasMappedAmount);
     const stated = all
-      .map((draft) => draft.mapping.irmRemitAmtFCC)
+      .map((row) => row.mapping.irmRemitAmtFCC)
       .filter((amount) => amount !== undefined && isAmount(amount));
     const remittance = stated[0];
     if (remittance === undefined) return [];
@@ -155,7 +152,7 @@ function checkRemittances(drafts: readonly DraftRow[]): Finding[] {
     const largest = stated.reduce((a, b) => (compareAmounts(a, b) >= 0 ? a : b));
     const total = totalOf(group);
     if (compareAmounts(total, largest) > 0) {
-      const running = group.map((draft) => ({ row: draft.row, amount: draft.mapping.mappedIRMAmountFCC ?? 0 }));
+      const running = group.map((row) => ({ row: row.row, amount: row.mapping.mappedIRMAmountFCC ?? 0 }));
       findings.push(
         errorAt(
           rowThatExceeds(running, largest),
@@ -170,9 +167,9 @@ function checkRemittances(drafts: readonly DraftRow[]): Finding[] {
 }
 
 /** What rows that share one document should have in common; published rules, so warnings only. */
-function checkDocuments(drafts: readonly DraftRow[]): Finding[] {
+function checkDocuments(unchecked: readonly UncheckedRow[]): Finding[] {
   const groups = groupBy(
-    drafts.filter(hasMappedAmount),
+    unchecked.filter(hasMappedAmount),
     ({ mapping: { sbCumInvoiceNumber, sbCumInvoiceDate, portCode } }) =>
       sbCumInvoiceNumber && sbCumInvoiceDate
         ? JSON.stringify([
@@ -185,12 +182,12 @@ function checkDocuments(drafts: readonly DraftRow[]): Finding[] {
   return [...groups.values()].flatMap((group) => [...checkDocumentValue(group), ...checkClubbing(group)]);
 }
 
-function checkDocumentValue(group: readonly DraftRow[]): Finding[] {
+function checkDocumentValue(group: readonly UncheckedRow[]): Finding[] {
   const value = group[0]?.mapping.sbCumInvoiceValueinFCC;
   const sameCurrency = group.every(({ mapping }) => mapping.irmFCC === mapping.sbCumInvoiceFCC);
   const total = totalOf(group);
   if (!isAmount(value) || !sameCurrency || compareAmounts(total, value) <= 0) return [];
-  const running = group.map((draft) => ({ row: draft.row, amount: draft.mapping.mappedIRMAmountFCC ?? 0 }));
+  const running = group.map((row) => ({ row: row.row, amount: row.mapping.mappedIRMAmountFCC ?? 0 }));
   return [
     warningAt(
       rowThatExceeds(running, value),
@@ -201,7 +198,7 @@ function checkDocumentValue(group: readonly DraftRow[]): Finding[] {
   ];
 }
 
-function checkClubbing(group: readonly DraftRow[]): Finding[] {
+function checkClubbing(group: readonly UncheckedRow[]): Finding[] {
   const [first, ...others] = group;
   if (!first) return [];
   const differing = (field: 'irmFCC' | 'irmIfscCode') =>

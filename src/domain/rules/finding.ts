@@ -25,3 +25,29 @@ export interface Finding {
 export function hasErrors(findings: readonly Finding[]): boolean {
   return findings.some((finding) => finding.severity === 'error');
 }
+
+export function errorAt(row: number | null, field: string | null, code: string, message: string): Finding {
+  return { severity: 'error', code, row, field, message };
+}
+
+export function warningAt(row: number | null, field: string | null, code: string, message: string): Finding {
+  return { severity: 'warning', code, row, field, message };
+}
+
+/**
+ * Each failing cell once: the first error about a cell stays and later errors and all warnings about it go. Findings
+ * about a row or the filing as a whole all stay. The result is in row order, those about the filing first.
+ */
+export function oncePerCell(findings: readonly Finding[]): Finding[] {
+  const failing = new Set<string>();
+  const kept = findings.filter((finding) => {
+    if (finding.severity !== 'error' || finding.field === null || finding.row === null) return true;
+    const cell = `${finding.row}/${finding.field}`;
+    if (failing.has(cell)) return false;
+    failing.add(cell);
+    return true;
+  });
+  return kept
+    .filter((finding) => finding.severity === 'error' || !failing.has(`${finding.row}/${finding.field}`))
+    .sort((a, b) => (a.row ?? 0) - (b.row ?? 0));
+}

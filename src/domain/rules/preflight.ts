@@ -1,11 +1,10 @@
-import type { Finding } from './finding';
+import { warningAt, type Finding } from './finding';
 import { checkSums, type Account, type Hold } from '../exporter/balance-sums';
 import { groupBy } from '../group-by';
 import { recordsOf, type HeldIrm } from '../exporter/held-irms';
 import { comparableDate, irmIdentity, sameText } from '../identity';
 import type { MappingRow } from '../filing/mapping';
 import { compareAmounts, formatAmount, sumAmounts } from '../money';
-import { warningAt } from './draft';
 import { listed } from './words';
 
 export type { HeldIrm } from '../exporter/held-irms';

@@ -1,11 +1,10 @@
 import { permittedRows, type PermittedDuplicate } from './duplicates';
-import type { Finding } from './finding';
+import { errorAt, oncePerCell, type Finding } from './finding';
 import type { MappingField, MappingRow } from '../filing/mapping';
 import { MAPPING_FIELDS } from '../filing/mapping';
 import { isFilingDate } from '../dates';
-import { checkDrafts } from './rules';
-import type { DraftRow } from './draft';
-import { FIELD_NAMES, completeRow, emptyMapping, errorAt, hasValue, oncePerCell } from './draft';
+import { checkUncheckedRows } from './rules';
+import { FIELD_NAMES, completeRow, emptyMapping, hasValue, type UncheckedRow } from './unchecked-row';
 import { invalidDate, invalidNumber, invalidText, invalidYesNo, missing, quoted } from './words';
 import { UPLOAD_TYPES } from './upload-type';
 
@@ -63,14 +62,14 @@ export function parsePushMessage(
   const known = uploadType !== undefined && Object.hasOwn(UPLOAD_TYPES, uploadType);
   const items = Array.isArray(value.ebrcBulkGenDtos) ? (value.ebrcBulkGenDtos as unknown[]) : [];
   const read = items.map(readItem);
-  const drafts = read.map(({ draft }) => draft);
+  const unchecked = read.map(({ unchecked }) => unchecked);
   const own = readAllowDuplicate(value.allowDuplicate);
   const rows = permittedRows([...permitted, ...own.permitted]);
   const findings = oncePerCell([
     ...checkTopLevel(value, items.length),
     ...own.findings,
     ...read.flatMap((item) => item.findings),
-    ...checkDrafts(drafts, { permitted: rows, ...(known && { uploadType }) }),
+    ...checkUncheckedRows(unchecked, { permitted: rows, ...(known && { uploadType }) }),
   ]);
   if (findings.some(({ severity }) => severity === 'error')) return { findings };
   return {
@@ -79,7 +78,7 @@ export function parsePushMessage(
       ...(known ? { uploadType } : {}),
       decalarationFlag: value.decalarationFlag === 'Y' ? 'Y' : 'N',
       allowDuplicate: own.permitted,
-      rows: drafts.map(completeRow).filter((row) => row !== undefined),
+      rows: unchecked.map(completeRow).filter((row) => row !== undefined),
     },
     findings,
   };
@@ -167,12 +166,12 @@ function unknownProperties(object: JsonObject, known: ReadonlySet<string>, row: 
 
 const ITEM_FIELDS: ReadonlySet<string> = new Set(FIELD_NAMES);
 
-function readItem(item: unknown, index: number): { draft: DraftRow; findings: Finding[] } {
+function readItem(item: unknown, index: number): { unchecked: UncheckedRow; findings: Finding[] } {
   if (!isObject(item)) {
     const row = index + 1;
-    const draft: DraftRow = { row, mapping: {}, failed: ITEM_FIELDS };
+    const unchecked: UncheckedRow = { row, mapping: {}, failed: ITEM_FIELDS };
     return {
-      draft,
+      unchecked,
       findings: [
         errorAt(
           row,
@@ -199,7 +198,7 @@ function readItem(item: unknown, index: number): { draft: DraftRow; findings: Fi
     }
   }
   // Each value has just been checked against the type that its field has in Mapping.
-  return { draft: { row, mapping, failed }, findings };
+  return { unchecked: { row, mapping, failed }, findings };
 }
 
 function wrongType(field: MappingField, value: unknown): { code: string; say: string } | undefined {

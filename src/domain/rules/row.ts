@@ -1,8 +1,7 @@
 import { compareFilingDates } from '../dates';
-import type { Finding } from './finding';
+import { errorAt, warningAt, type Finding } from './finding';
 import type { MappingField } from '../filing/mapping';
-import type { DraftRow } from './draft';
-import { errorAt, hasValue, warningAt } from './draft';
+import { hasValue, type UncheckedRow } from './unchecked-row';
 import { missing, quoted } from './words';
 
 /** Rules between the fields of one row (spec: "Push message", Rules; domain facts as warnings). */
@@ -16,26 +15,26 @@ const ADVANCE = 'P0103';
 /**
  * @param filingType the filing's own upload type: a Direct Export submission has the shipping bill rule in every row
  */
-export function checkRow(draft: DraftRow, filingType?: number): Finding[] {
-  return [...checkGst(draft), ...checkDocument(draft, filingType), ...checkPurpose(draft), ...checkCurrencies(draft)];
+export function checkRow(row: UncheckedRow, filingType?: number): Finding[] {
+  return [...checkGst(row), ...checkDocument(row, filingType), ...checkPurpose(row), ...checkCurrencies(row)];
 }
 
 /** The field's value when it was readable, undefined when it is missing or was reported already. */
-function readable<F extends MappingField>(draft: DraftRow, field: F): DraftRow['mapping'][F] {
-  return draft.failed.has(field) ? undefined : draft.mapping[field];
+function readable<F extends MappingField>(row: UncheckedRow, field: F): UncheckedRow['mapping'][F] {
+  return row.failed.has(field) ? undefined : row.mapping[field];
 }
 
-function checkGst(draft: DraftRow): Finding[] {
-  const available = readable(draft, 'isGstAvail');
-  return GST_FIELDS.filter((field) => !draft.failed.has(field)).flatMap((field) => {
-    const filled = hasValue(draft.mapping[field]);
+function checkGst(row: UncheckedRow): Finding[] {
+  const available = readable(row, 'isGstAvail');
+  return GST_FIELDS.filter((field) => !row.failed.has(field)).flatMap((field) => {
+    const filled = hasValue(row.mapping[field]);
     if (available === 'Y' && !filled) {
-      return [errorAt(draft.row, field, 'gst_missing', missing(field, 'it is needed because isGstAvail is Y'))];
+      return [errorAt(row.row, field, 'gst_missing', missing(field, 'it is needed because isGstAvail is Y'))];
     }
     if (available === 'N' && filled) {
       return [
         errorAt(
-          draft.row,
+          row.row,
           field,
           'gst_not_empty',
           `${field} must be empty because isGstAvail is N. Clear it, or set isGstAvail to Y.`,
@@ -46,25 +45,25 @@ function checkGst(draft: DraftRow): Finding[] {
   });
 }
 
-function checkDocument(draft: DraftRow, filingType: number | undefined): Finding[] {
-  if (readable(draft, 'uploadType') !== DIRECT_EXPORT && filingType !== DIRECT_EXPORT) return [];
+function checkDocument(row: UncheckedRow, filingType: number | undefined): Finding[] {
+  if (readable(row, 'uploadType') !== DIRECT_EXPORT && filingType !== DIRECT_EXPORT) return [];
   const findings: Finding[] = [];
-  const number = readable(draft, 'sbCumInvoiceNumber');
+  const number = readable(row, 'sbCumInvoiceNumber');
   if (typeof number === 'string' && hasValue(number) && !/^\d{1,7}$/.test(number)) {
     findings.push(
       errorAt(
-        draft.row,
+        row.row,
         'sbCumInvoiceNumber',
         'not_a_shipping_bill_number',
         `sbCumInvoiceNumber ${quoted(number)} is not a shipping bill number: digits only, at most 7. Put the shipping bill number here and the exporter's invoice reference in billNo.`,
       ),
     );
   }
-  const port = readable(draft, 'portCode');
+  const port = readable(row, 'portCode');
   if (typeof port === 'string' && /^.{1,6}$/.test(port) && !/^IN[A-Z]{3}[12456B]$/.test(port)) {
     findings.push(
       warningAt(
-        draft.row,
+        row.row,
         'portCode',
         'unusual_port',
         `portCode ${quoted(port)} is not of the usual form, such as INNSA1 or INBOM4. Compare it with the shipping bill.`,
@@ -74,25 +73,25 @@ function checkDocument(draft: DraftRow, filingType: number | undefined): Finding
   return findings;
 }
 
-function checkPurpose(draft: DraftRow): Finding[] {
-  const purpose = readable(draft, 'irmPurposeCode');
+function checkPurpose(row: UncheckedRow): Finding[] {
+  const purpose = readable(row, 'irmPurposeCode');
   const findings: Finding[] = [];
-  if (purpose && readable(draft, 'uploadType') === SOFTEX && !IT_PURPOSES.has(purpose)) {
+  if (purpose && readable(row, 'uploadType') === SOFTEX && !IT_PURPOSES.has(purpose)) {
     findings.push(
       warningAt(
-        draft.row,
+        row.row,
         'irmPurposeCode',
         'purpose_for_softex',
         `Purpose ${quoted(purpose)} is unusual for Softex: ${[...IT_PURPOSES].join(', ')} are the published ones. Check it with the bank.`,
       ),
     );
   }
-  const documentDate = readable(draft, 'sbCumInvoiceDate');
-  const remittanceDate = readable(draft, 'irmDt');
+  const documentDate = readable(row, 'sbCumInvoiceDate');
+  const remittanceDate = readable(row, 'irmDt');
   if (purpose === ADVANCE && documentDate && remittanceDate && isBefore(documentDate, remittanceDate)) {
     findings.push(
       warningAt(
-        draft.row,
+        row.row,
         'sbCumInvoiceDate',
         'document_before_advance',
         `The document is dated before the remittance, but ${ADVANCE} is an advance. Check the date, or the purpose with the bank.`,
@@ -102,13 +101,13 @@ function checkPurpose(draft: DraftRow): Finding[] {
   return findings;
 }
 
-function checkCurrencies(draft: DraftRow): Finding[] {
-  const irm = readable(draft, 'irmFCC');
-  const document = readable(draft, 'sbCumInvoiceFCC');
+function checkCurrencies(row: UncheckedRow): Finding[] {
+  const irm = readable(row, 'irmFCC');
+  const document = readable(row, 'sbCumInvoiceFCC');
   if (!irm || !document || irm.trim() === document.trim()) return [];
   return [
     warningAt(
-      draft.row,
+      row.row,
       'sbCumInvoiceFCC',
       'cross_currency',
       `The document is in ${quoted(document)}, the IRM in ${quoted(irm)}. Check that this is a real cross-currency settlement.`,

@@ -1,7 +1,6 @@
-import type { Finding } from './finding';
+import { oncePerCell, type Finding } from './finding';
 import type { MappingRow } from '../filing/mapping';
-import type { DraftRow } from './draft';
-import { draftOf, oncePerCell } from './draft';
+import { uncheckedRow, type UncheckedRow } from './unchecked-row';
 import { checkFields } from './fields';
 import type { FileContext } from './file';
 import { checkFile } from './file';
@@ -16,13 +15,13 @@ import { checkRow } from './row';
  * @returns findings in row order, each failing cell once
  */
 export function checkRows(rows: readonly MappingRow[], context: FileContext = {}): Finding[] {
-  return checkDrafts(rows.map(draftOf), context);
+  return checkUncheckedRows(rows.map(uncheckedRow), context);
 }
 
 /** {@link checkRows} for rows of which some cells could not be read; those cells are not reported again. */
-export function checkDrafts(drafts: readonly DraftRow[], context: FileContext = {}): Finding[] {
+export function checkUncheckedRows(unchecked: readonly UncheckedRow[], context: FileContext = {}): Finding[] {
   return oncePerCell([
-    ...drafts.flatMap((draft) => [...checkFields(draft), ...checkRow(draft, context.uploadType)]),
-    ...checkFile(drafts, context),
+    ...unchecked.flatMap((row) => [...checkFields(row), ...checkRow(row, context.uploadType)]),
+    ...checkFile(unchecked, context),
   ]);
 }

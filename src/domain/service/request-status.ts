@@ -2,6 +2,7 @@
  * What a request status record says about the rows that were sent (spec: "Request status record"). Terminal means that
  * every record is accounted for; anything else, unknown words included, is "not yet".
  */
+import type { Mapping } from '../filing/mapping';
 import { groupBy } from '../group-by';
 import { comparableText } from '../identity';
 import { cutText } from '../text';
@@ -30,13 +31,11 @@ export interface StatusRecordEntry {
 }
 
 /** A row of the submission as it was sent. */
-export interface SentRow {
+export interface SentRow extends Pick<
+  Mapping,
+  'serialNo' | 'irmNumber' | 'irmDt' | 'sbCumInvoiceNumber' | 'sbCumInvoiceDate'
+> {
   position: number;
-  serialNo: number;
-  irmNumber: string;
-  irmDt: string;
-  sbCumInvoiceNumber: string;
-  sbCumInvoiceDate: string;
   /** The certificate that the row has already, from an earlier look or from fetch-details. */
   certificate?: { eBRCNumber: string; eBRCDate: string | null };
 }

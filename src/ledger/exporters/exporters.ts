@@ -43,7 +43,8 @@ export interface ExporterRow {
   hasCredentials: boolean;
   /** ready, activation_pending, another word of the service's, or null where it never said. */
   apiState: string | null;
-  activatesAt: Date | null;
+  /** ISO 8601. */
+  activatesAt: string | null;
   sharedCredentialsLikely: boolean | null;
   /** Whether its filings wait for a second person's approval. */
   requiresApproval: boolean;
@@ -54,7 +55,7 @@ export interface ExporterRow {
 
 const COLUMNS = `exporter_id AS "exporterId", party_id AS "partyId", mode, name, email, company_name AS "companyName", iec, address,
   is_active AS "isActive", has_credentials AS "hasCredentials", api_state AS "apiState",
-  activates_at AS "activatesAt", shared_credentials_likely AS "sharedCredentialsLikely",
+  to_char(activates_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS "activatesAt", shared_credentials_likely AS "sharedCredentialsLikely",
   requires_approval AS "requiresApproval", irms_refreshed_at AS "irmsRefreshedAt", read_at AS "readAt"`;
 
 /**

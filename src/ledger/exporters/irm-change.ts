@@ -9,10 +9,12 @@ export interface IrmFacts {
   status: string | null;
 }
 
+/** What tells the IRM records of an exporter apart (spec: "An IRM number alone is not unique"). */
 export interface IrmKey {
   irmNumber: string;
   adCode: string;
   ifscCode: string;
+  /** DDMMYYYY where it could be read. */
   issueDate: string;
 }
 

@@ -4,7 +4,7 @@ import { canonicalAmount, subtractAmounts } from '../../domain/money';
 import type { HeldIrm } from '../../domain/exporter/held-irms';
 import { comparableText, irmIdentity, readIec } from '../../domain/identity';
 import { learnIec } from './exporters';
-import { changeOf, type IrmChange } from './irm-change';
+import { changeOf, type IrmChange, type IrmFacts, type IrmKey } from './irm-change';
 import { withTransaction, type Queryable } from '../pool';
 
 /** What of a saved IRM record the ledger reads (spec: "Saved IRM record"); the rest is kept as it came. */
@@ -26,19 +26,10 @@ export interface IrmRecord {
 }
 
 /** An IRM as the ledger holds it. Dates are DDMMYYYY where they could be read, amounts exact text in `currency`. */
-export interface IrmRow {
+export interface IrmRow extends IrmKey, IrmFacts {
   exporterId: string;
-  irmNumber: string;
-  adCode: string;
-  ifscCode: string;
-  issueDate: string;
   remittanceDate: string | null;
-  currency: string | null;
-  purposeCode: string | null;
-  amount: string | null;
-  available: string | null;
   utilized: string | null;
-  status: string | null;
   remitterName: string | null;
   remitterCountry: string | null;
   iec: string | null;
@@ -189,7 +180,7 @@ function amountOf(value: number | null): string | null {
   return value === null ? null : canonicalAmount(value);
 }
 
-function keyOf({ irmNumber, adCode, ifscCode, issueDate }: IrmRow): string {
+function keyOf({ irmNumber, adCode, ifscCode, issueDate }: IrmKey): string {
   return JSON.stringify([irmNumber, adCode, ifscCode, issueDate]);
 }
 

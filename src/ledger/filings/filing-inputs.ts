@@ -3,7 +3,7 @@ import type { Finding } from '../../domain/rules/finding';
 import type { MappingRow } from '../../domain/filing/mapping';
 import type { Queryable } from '../pool';
 
-export interface FilingInput {
+export interface SavedInput {
   rows: MappingRow[];
   sourceKind: 'json' | 'workbook';
   /** The caller's file name, for people. */
@@ -18,7 +18,7 @@ export interface FilingInput {
  * Keeps what a caller handed in, once per content, and returns its reference: workflow inputs carry that and not the
  * rows, which are about 500 KB at 999 of them.
  */
-export async function saveInput(db: Queryable, input: FilingInput): Promise<string> {
+export async function saveInput(db: Queryable, input: SavedInput): Promise<string> {
   const rows = JSON.stringify(input.rows);
   const ref = createHash('sha256')
     .update(JSON.stringify([input.sourceKind, input.sourceDocument ?? null, rows]))
@@ -49,7 +49,7 @@ export async function hasSourceDocument(db: Queryable, inputRef: string): Promis
 }
 
 /** The input behind a reference, or null when this ledger does not hold it. */
-export async function readInput(db: Queryable, inputRef: string): Promise<FilingInput | null> {
+export async function readInput(db: Queryable, inputRef: string): Promise<SavedInput | null> {
   const { rows } = await db.query<{
     rows: MappingRow[];
     source_kind: 'json' | 'workbook';

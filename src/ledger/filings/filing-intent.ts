@@ -6,7 +6,6 @@ import type { Finding } from '../../domain/rules/finding';
 import { certificateIdentity, irmIdentity, sameId } from '../../domain/identity';
 import type { Mapping, MappingRow } from '../../domain/filing/mapping';
 import { canonicalAmount } from '../../domain/money';
-import type { Mode } from '../../domain/names';
 import { lockFiling } from './filing-lock';
 import { addEvent, writeMove } from './filing-progress';
 import { latestRevision, type FilingRecord } from './filings';
@@ -20,22 +19,24 @@ import { takeOverRows } from '../rows/row-takeover';
 /** Most rows of one submission, on either channel (spec: "Limits"). */
 export const ROWS_PER_SUBMISSION = 999;
 
-export interface Intent {
-  mode: Mode;
-  exporterId: string;
-  reference: string;
-  correction: number;
-  corrects: string | null;
-  workflowId: string;
-  contentHash: string;
-  inputRef: string;
+export interface Intent extends Pick<
+  FilingRecord,
+  | 'mode'
+  | 'exporterId'
+  | 'reference'
+  | 'correction'
+  | 'corrects'
+  | 'workflowId'
+  | 'contentHash'
+  | 'inputRef'
+  | 'uploadType'
+  | 'declaration'
+  | 'channel'
+  | 'madeBy'
+  | 'approvalNeeded'
+> {
   rows: MappingRow[];
-  uploadType: number;
-  declaration: 'Y' | 'N';
-  channel: 'push' | 'bulk';
   warnings: Finding[];
-  madeBy: string;
-  approvalNeeded: boolean;
   /** Rows whose mapping may be filed although it is live. */
   permitted: readonly PermittedDuplicate[];
   at: Date;

@@ -1,11 +1,8 @@
-import type { FilingState } from '../../domain/filing/states';
 import type { Queryable } from '../pool';
+import type { FilingRecord } from './filings';
 
 /** What every step on a filing is decided on, read under the filing's lock. */
-export interface LockedFiling {
-  filingId: string;
-  exporterId: string;
-  state: FilingState;
+export interface LockedFiling extends Pick<FilingRecord, 'filingId' | 'exporterId' | 'state'> {
   ended: boolean;
 }
 

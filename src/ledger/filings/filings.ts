@@ -1,14 +1,10 @@
 import type { FilingState } from '../../domain/filing/states';
+import type { ResumedFiling } from '../../domain/filing/resume-input';
 import type { Mode } from '../../domain/names';
 import type { Queryable } from '../pool';
 
 /** A filing as the ledger holds it. */
-export interface FilingRecord {
-  filingId: string;
-  mode: Mode;
-  exporterId: string;
-  reference: string;
-  correction: number;
+export interface FilingRecord extends ResumedFiling {
   revision: number;
   corrects: string | null;
   workflowId: string;
@@ -25,7 +21,6 @@ export interface FilingRecord {
   warnings: unknown[];
   evidence: unknown;
   note: string | null;
-  madeBy: string;
   madeAt: Date;
   approvalNeeded: boolean;
   approvedBy: string | null;

@@ -1,21 +1,15 @@
 import type pg from 'pg';
-import type { FilingState } from '../../domain/filing/states';
 import type { Mode } from '../../domain/names';
 import type { ResumedFiling } from '../../domain/filing/resume-input';
+import type { JudgedFiling } from '../../domain/filing/run-judgement';
 import { addEvent } from './filing-progress';
+import type { FilingRecord } from './filings';
 import { withTransaction, type Queryable } from '../pool';
 
 /** A filing that has not ended, as far as its run is concerned. */
-export interface OpenFilingRun extends ResumedFiling {
-  workflowId: string;
-  state: FilingState;
-  contentHash: string;
-  seq: number;
-  /** Whether anything of it was, or may have been, sent. */
-  sent: boolean;
-  /** When its next move is due at the latest; null where it waits for a person. */
-  dueAt: Date | null;
-}
+export type OpenFilingRun = ResumedFiling &
+  Pick<FilingRecord, 'workflowId' | 'state' | 'contentHash' | 'seq'> &
+  JudgedFiling;
 
 const OPEN = `SELECT f.filing_id AS "filingId", f.mode, f.exporter_id AS "exporterId", f.reference, f.made_by AS "madeBy",
     f.correction, f.state, f.workflow_id AS "workflowId", f.content_hash AS "contentHash", f.seq::int AS seq, f.due_at AS "dueAt",

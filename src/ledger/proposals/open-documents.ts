@@ -1,5 +1,6 @@
 import { filingDateFromIso } from '../../domain/dates';
 import type { Mapping } from '../../domain/filing/mapping';
+import type { IrmKey } from '../exporters/irm-change';
 import type { Queryable } from '../pool';
 
 /** A document of an exporter as its invoice list or its filed rows have it, with what is open of it. */
@@ -94,7 +95,7 @@ const NAMED = [
 
 /** Texts of the exporter's IRM records that the specification does not name, by {@link remarksKey}. */
 export async function irmRemarks(db: Queryable, exporterId: string): Promise<Map<string, string>> {
-  const { rows } = await db.query<{ irmNumber: string; adCode: string; issueDate: string; remarks: string }>(
+  const { rows } = await db.query<Omit<IrmKey, 'ifscCode'> & { remarks: string }>(
     `SELECT irm_number AS "irmNumber", ad_code AS "adCode", issue_date AS "issueDate", string_agg(t.value #>> '{}', ' ') AS remarks
        FROM irms, jsonb_each(record) AS t
       WHERE exporter_id = $1 AND jsonb_typeof(t.value) = 'string' AND t.key <> ALL($2)
@@ -104,12 +105,5 @@ export async function irmRemarks(db: Queryable, exporterId: string): Promise<Map
   return new Map(rows.map((row) => [remarksKey(row), row.remarks]));
 }
 
-export const remarksKey = ({
-  irmNumber,
-  adCode,
-  issueDate,
-}: {
-  irmNumber: string;
-  adCode: string;
-  issueDate: string;
-}) => JSON.stringify([irmNumber, adCode, issueDate]);
+export const remarksKey = ({ irmNumber, adCode, issueDate }: Omit<IrmKey, 'ifscCode'>) =>
+  JSON.stringify([irmNumber, adCode, issueDate]);

@@ -20,8 +20,8 @@ export interface FilingRow {
   mapping: Mapping;
   extra: ExtraValues | null;
   state: RowState;
-  ebrcNumber: string | null;
-  ebrcDate: string | null;
+  eBRCNumber: string | null;
+  eBRCDate: string | null;
   errors: string[];
   takenOverBy: string | null;
 }
@@ -30,7 +30,7 @@ export interface FilingRow {
 export async function readRows(db: Queryable, filingId: string, submission?: number): Promise<FilingRow[]> {
   const { rows } = await db.query<FilingRow>(
     `SELECT position, source_row AS "sourceRow", submission, serial_no AS "serialNo", mapping, extra, state,
-            ebrc_number AS "ebrcNumber", ebrc_date AS "ebrcDate", errors, taken_over_by AS "takenOverBy"
+            ebrc_number AS "eBRCNumber", ebrc_date AS "eBRCDate", errors, taken_over_by AS "takenOverBy"
        FROM filing_rows WHERE filing_id = $1 AND ($2::int IS NULL OR submission = $2) ORDER BY position`,
     [filingId, submission ?? null],
   );

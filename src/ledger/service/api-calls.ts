@@ -1,20 +1,5 @@
+import type { ApiCall } from '../../domain/service/api-call';
 import type { Queryable } from '../pool';
-
-/** One call to the service. No bodies and no secrets. */
-export interface ApiCallRow {
-  /** When the call ended. */
-  at: Date;
-  operation: string;
-  exporterId: string | null;
-  /** HTTP status; null where no answer came. */
-  status: number | null;
-  /** Kind of the error; null for a success. */
-  kind: string | null;
-  errorCode: string | null;
-  requestId: string | null;
-  latencyMs: number;
-  attempt: number | null;
-}
 
 export interface ApiCallAuditOptions {
   pool: Queryable;
@@ -33,7 +18,7 @@ const BATCH = 1_000;
  * be written now are kept and tried again. `close` writes what is left, so an orderly shutdown loses none.
  */
 export function createApiCallAudit({ pool, flushMs = 500, capacity = 10_000, onLost }: ApiCallAuditOptions) {
-  const rows: ApiCallRow[] = [];
+  const rows: ApiCall[] = [];
   let timer: NodeJS.Timeout | undefined;
   let writing: Promise<void> | undefined;
   let lastError: unknown;
@@ -70,7 +55,7 @@ export function createApiCallAudit({ pool, flushMs = 500, capacity = 10_000, onL
 
   return {
     /** Keeps a row; never throws and never waits. */
-    recordApiCall(row: ApiCallRow): void {
+    recordApiCall(row: ApiCall): void {
       rows.push(row);
       const excess = rows.length - capacity;
       if (excess > 0) {
@@ -100,8 +85,8 @@ export function createApiCallAudit({ pool, flushMs = 500, capacity = 10_000, onL
 
 export type ApiCallAudit = ReturnType<typeof createApiCallAudit>;
 
-async function insertApiCalls(pool: Queryable, rows: ApiCallRow[]): Promise<void> {
-  const column = (name: keyof ApiCallRow) => rows.map((row) => storable(row[name]));
+async function insertApiCalls(pool: Queryable, rows: ApiCall[]): Promise<void> {
+  const column = (name: keyof ApiCall) => rows.map((row) => storable(row[name]));
   await pool.query(
     `INSERT INTO api_calls (at, operation, exporter_id, status, kind, error_code, request_id, latency_ms, attempt)
      SELECT * FROM unnest($1::timestamptz[], $2::text[], $3::text[], $4::smallint[], $5::text[], $6::text[], $7::text[],
@@ -124,7 +109,7 @@ async function insertApiCalls(pool: Queryable, rows: ApiCallRow[]): Promise<void
 const LONGEST = 200;
 
 /** PostgreSQL refuses NUL characters, and one such row would keep its whole batch from being written. */
-function storable(value: ApiCallRow[keyof ApiCallRow]): ApiCallRow[keyof ApiCallRow] {
+function storable(value: ApiCall[keyof ApiCall]): ApiCall[keyof ApiCall] {
   return typeof value === 'string' ? value.replaceAll('\0', '').slice(0, LONGEST) : value;
 }
 

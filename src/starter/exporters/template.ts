@@ -32,7 +32,7 @@ export async function makeTemplate(
 ): Promise<Template> {
   const exporterId = await exporterIdOf(pool, mode, exporter);
   const made = await templateOf({ pool, mode, api }, exporterId);
-  return { ...made, rows: (await readWorkbook(made.bytes)).drafts.length };
+  return { ...made, rows: (await readWorkbook(made.bytes)).unchecked.length };
 }
 
 /** Its labels say which columns of a workbook are sent. */

@@ -26,7 +26,6 @@ export interface ExporterView {
 }
 
 export function exporterView(row: ExporterRow): ExporterView {
-  const activatesAt = row.activatesAt?.toISOString() ?? null;
   return {
     exporterId: row.exporterId,
     name: row.name,
@@ -36,7 +35,7 @@ export function exporterView(row: ExporterRow): ExporterView {
     address: row.address,
     isActive: row.isActive,
     hasDgftCredentials: row.hasCredentials,
-    ...readinessOf({ ...row, activatesAt }),
+    ...readinessOf(row),
     sharedCredentialsLikely: row.sharedCredentialsLikely,
     requiresApproval: row.requiresApproval,
     readAt: row.readAt.toISOString(),

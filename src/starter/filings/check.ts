@@ -1,8 +1,7 @@
 import type pg from 'pg';
-import { hasErrors, type Finding } from '../../domain/rules/finding';
+import { oncePerCell, hasErrors, type Finding } from '../../domain/rules/finding';
 import { sameId } from '../../domain/identity';
 import type { Mode } from '../../domain/names';
-import { oncePerCell } from '../../domain/rules/draft';
 import { balanceFindings } from '../../ledger/rows/balance-reservation';
 import { findExporter } from '../../ledger/exporters/exporters';
 import { judgeClaims } from '../../ledger/rows/live-mappings';

@@ -1,5 +1,4 @@
 import type { DocumentStore } from '../../documents/document-store';
-import type { PermittedDuplicate } from '../../domain/rules/duplicates';
 import type { Finding } from '../../domain/rules/finding';
 import { sameId } from '../../domain/identity';
 import type { EbrcClientDependencies } from '../dependencies';
@@ -8,23 +7,15 @@ import { exporterIdOf } from '../exporters/lookup';
 import { readByTemplate, readFilingFile, refuseErrors, type FilingFile, type FilingSource } from './read-file';
 import type { FilingOutcome } from './outcome';
 import { handBack } from './refused-workbook';
-import { startFiling, type WaitOptions } from './start';
+import { startFiling, type FilingTerms, type WaitOptions } from './start';
 
-export interface FileRequest {
+export interface FileRequest extends FilingTerms {
   source: FilingSource;
   /** Id or e-mail; may be left out where a push message names its `platformCustomerId`. */
   exporter?: string;
   uploadType?: number;
   /** A legal statement: it has no default. */
   declaration?: 'Y' | 'N';
-  /** The caller's own name of the filing; left out: made from its content. */
-  reference?: string;
-  channel?: 'auto' | 'push' | 'bulk';
-  madeBy: string;
-  /** Wait for `approve` by somebody else. */
-  approval?: boolean;
-  /** Rows that may be filed although their mapping is live; a push message may say it itself. */
-  allowDuplicate?: PermittedDuplicate[];
 }
 
 /**

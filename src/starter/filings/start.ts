@@ -23,19 +23,26 @@ import { silenceNotice } from '../temporal/workers-present';
 /** How long a caller who does not wait is kept until the filing is recorded and checked, or refused. */
 const RECORDED_WITHIN_MS = 20_000;
 
+/** How rows are to be filed, as the caller says it. */
+export interface FilingTerms {
+  /** The caller's own name of the filing; left out: made from its content. */
+  reference?: string;
+  channel?: 'auto' | 'push' | 'bulk';
+  madeBy: string;
+  /** Wait for `approve` by somebody else. */
+  approval?: boolean;
+  /** Rows that may be filed although their mapping is live; a push message may say it itself. */
+  allowDuplicate?: PermittedDuplicate[];
+}
+
 /** Rows and what is said about them, ready to be filed. */
-export interface PreparedFiling {
+export interface PreparedFiling extends FilingTerms {
   exporterId: string;
   rows: MappingRow[];
   uploadType: number;
   declaration: 'Y' | 'N';
   file: Pick<FilingFile, 'kind' | 'name' | 'bytes' | 'sheet'>;
   warnings: Finding[];
-  reference?: string;
-  channel?: 'auto' | 'push' | 'bulk';
-  madeBy: string;
-  approval?: boolean;
-  allowDuplicate?: PermittedDuplicate[];
   /** Filing that is corrected, and which correction of its reference this is (from 1). */
   corrects?: string;
   correction?: number;

@@ -2,8 +2,7 @@ import type { BulkTemplate } from '../../domain/service/bulk-template';
 import { BUILT_IN_TEMPLATE, optionalLabel } from '../../domain/service/bulk-template';
 import type { BulkColumn, ColumnField } from '../../domain/rules/columns';
 import { BULK_COLUMNS, columnOfHeader, normaliseHeader } from '../../domain/rules/columns';
-import type { Finding } from '../../domain/rules/finding';
-import { errorAt, warningAt } from '../../domain/rules/draft';
+import { errorAt, warningAt, type Finding } from '../../domain/rules/finding';
 import { quoted } from '../../domain/rules/words';
 import { columnLetter } from './addresses';
 

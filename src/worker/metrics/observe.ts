@@ -1,6 +1,6 @@
 import { Context } from '@temporalio/activity';
 import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from '@temporalio/worker';
-import type { AuditRow } from '../../api/ports';
+import type { ApiCall } from '../../domain/service/api-call';
 import type { BudgetMetrics } from '../../budget/budget';
 import type { Vault } from '../../ledger/vault/vault';
 import type { Swept } from '../../runs/sweep';
@@ -8,7 +8,7 @@ import type { JobOutcome } from '../background-jobs';
 import type { Metrics } from './metrics';
 
 /** One call to the service, as the audit has it. */
-export function observeCall(metrics: Metrics, { operation, kind, latencyMs }: AuditRow): void {
+export function observeCall(metrics: Metrics, { operation, kind, latencyMs }: ApiCall): void {
   metrics.count('ebrc_api_calls', { operation, kind: kind ?? 'ok' });
   metrics.observe('ebrc_api_call_seconds', latencyMs / 1_000, { operation });
 }

@@ -11,7 +11,7 @@ import type { FilingEnd } from '../../activities/filings/filing-ledger';
 import type { Moved, MoveArgs } from '../../activities/filings/moves';
 import type { OpenedFiling } from '../../activities/filings/open-filing';
 import type { PollResult } from '../../activities/filings/poll-status';
-import type { Readiness } from '../../activities/filings/readiness';
+import type { FilingReadiness } from '../../activities/filings/readiness';
 import type { ReadSettingsResult } from '../../activities/filings/settings';
 import type {
   AbandonArgs,
@@ -95,7 +95,7 @@ export class FilingRun {
   /** Whether the ledger recorded with the intent that the filing is being checked. */
   checking = false;
   /** What opening the filing read of its exporter and balances, until something was waited for. */
-  readiness: Readiness | null = null;
+  readiness: FilingReadiness | null = null;
   /** The state that a pause interrupts, and leads back to. */
   working: FilingState = 'checking';
   /** The ledger knows of other moves than this run. */

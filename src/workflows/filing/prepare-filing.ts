@@ -34,7 +34,10 @@ export async function prepareFiling(run: FilingRun, next?: Event): Promise<void>
     run.readiness ??
     (await run.steps('Is the exporter ready, are the balances fresh?').readReadiness({ filingId, exporterId }));
   run.readiness = null;
-  if (ready.apiState?.trim().toLowerCase() === 'activation_pending') await waitForActivation(run, ready.activatesAt);
+  if (ready.apiState?.trim().toLowerCase() === 'activation_pending') {
+    const opensAt = ready.activatesAt === null ? null : Date.parse(ready.activatesAt);
+    await waitForActivation(run, opensAt);
+  }
   if (ready.balancesReadAt === null || Date.now() - ready.balancesReadAt > FRESH_BALANCE_MS) await freshenBalances(run);
   const reserve = (move?: MoveArgs) =>
     run.steps('Check and reserve the balances').reserveBalances({ filingId, exporterId, ...(move && { move }) });

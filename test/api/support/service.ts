@@ -5,7 +5,7 @@ import { createFilingApi, type FilingApiOptions } from '../../../src/api/client'
 import type { Budget, BudgetSlot } from '../../../src/budget/budget-port';
 import type { FilingApi } from '../../../src/api/client-types';
 import { ApiError } from '../../../src/api/errors/api-error';
-import type { AuditRow } from '../../../src/api/ports';
+import type { ApiCall } from '../../../src/domain/service/api-call';
 import type { Mapping, PushMessage } from '../../../src/domain/filing/mapping';
 import type { RateClass } from '../../../src/domain/names';
 import { mapping as sample } from '../../../dev/sample-mapping';
@@ -155,7 +155,7 @@ export function recordingBudget(): Budget & { events: BudgetEvent[]; classes: Ra
 /** A client of `baseUrl` with short time-outs, and what it reported. */
 export function clientOf(baseUrl: string, options: Partial<FilingApiOptions> = {}) {
   const budget = recordingBudget();
-  const audited: AuditRow[] = [];
+  const audited: ApiCall[] = [];
   const api: FilingApi = createFilingApi({
     baseUrl,
     apiKey: API_KEY,

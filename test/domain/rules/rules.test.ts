@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import type { Finding } from '../../../src/domain/rules/finding';
 import type { Mapping, MappingRow } from '../../../src/domain/filing/mapping';
 import { MAPPING_FIELDS } from '../../../src/domain/filing/mapping';
-import { checkDrafts, checkRows } from '../../../src/domain/rules/rules';
+import { checkUncheckedRows, checkRows } from '../../../src/domain/rules/rules';
 import { parsePushMessage } from '../../../src/domain/rules/push-message';
 import { mapping, mappingRow } from '../../../dev/sample-mapping';
 
@@ -116,7 +116,7 @@ describe('rules between rows', () => {
 
   test('each failing cell once, and a failed cell is not called missing', () => {
     const draft = { row: 2, mapping: { ...mapping(), irmDt: undefined }, failed: new Set(['irmDt']) };
-    expect(checkDrafts([draft])).toEqual([]);
+    expect(checkUncheckedRows([draft])).toEqual([]);
     fc.assert(
       fc.property(fc.array(anyRow(), { maxLength: 12 }), (rows) => {
         const cells = checkRows(rows)

@@ -54,7 +54,7 @@ it('keeps what the service said', async () => {
     isActive: true,
     hasCredentials: true,
     apiState: 'activation_pending',
-    activatesAt: at(50),
+    activatesAt: at(50).toISOString(),
     sharedCredentialsLikely: true,
     requiresApproval: false,
     irmsRefreshedAt: null,

@@ -57,8 +57,8 @@ describe('settling rows', () => {
     // Position 1 was given the certificate of position 0, position 7 that of another filing.
     expect(await countRows(ledger.pool, filingId)).toMatchObject({ rows: 999, certified: 664, errored: 333, open: 2 });
     const [first, second] = await readRows(ledger.pool, filingId);
-    expect(first).toMatchObject({ state: 'certified', ebrcNumber: 'W-0', ebrcDate: '10022026' });
-    expect(second).toMatchObject({ state: 'planned', ebrcNumber: null });
+    expect(first).toMatchObject({ state: 'certified', eBRCNumber: 'W-0', eBRCDate: '10022026' });
+    expect(second).toMatchObject({ state: 'planned', eBRCNumber: null });
   });
 
   it('changes a settled row no more, whoever writes late or again', async () => {
@@ -68,7 +68,7 @@ describe('settling rows', () => {
     await settle(filingId, certified(0, 'S-3'));
     await moveRows(ledger.pool, { filingId, submission: null, state: 'unknown' });
     expect(await states(filingId)).toEqual(['certified', 'needs_correction']);
-    expect((await readRows(ledger.pool, filingId))[0]?.ebrcNumber).toBe('S-1');
+    expect((await readRows(ledger.pool, filingId))[0]?.eBRCNumber).toBe('S-1');
   });
 
   it('leaves a row open rather than give it the certificate of another', async () => {

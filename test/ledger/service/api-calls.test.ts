@@ -1,5 +1,6 @@
 import type { Queryable } from '../../../src/ledger/pool';
-import { createApiCallAudit, pruneApiCalls, type ApiCallRow } from '../../../src/ledger/service/api-calls';
+import { createApiCallAudit, pruneApiCalls } from '../../../src/ledger/service/api-calls';
+import type { ApiCall } from '../../../src/domain/service/api-call';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 
 let database: TestDatabase;
@@ -9,7 +10,7 @@ beforeEach(async () => {
 });
 afterEach(() => database.drop());
 
-const row: ApiCallRow = {
+const row: ApiCall = {
   at: new Date('2026-11-21T06:00:00Z'),
   operation: 'pushIrm',
   exporterId: 'exporter-1',
