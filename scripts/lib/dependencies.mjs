@@ -5,7 +5,7 @@ import { run } from './run.mjs';
 const NAME = 'packages';
 
 /** Why `npm ci` has to run, or null when node_modules is what package-lock.json says. */
-export async function whyInstall(root) {
+async function whyInstall(root) {
   const lock = join(root, 'package-lock.json');
   const installed = join(root, 'node_modules', '.package-lock.json');
   const [lockFile, installedFile] = await Promise.all([lock, installed].map((path) => stat(path).catch(() => null)));

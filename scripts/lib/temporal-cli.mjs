@@ -22,7 +22,7 @@ const HOW_TO_GET_IT = `Temporal's command line could not be obtained. Any one of
   2. set TEMPORAL_CLI to the path of such a binary;
   3. install Go 1.25 or newer (https://go.dev/dl) and run this again: it builds ${PROGRAM}.`;
 
-export function cachedCli(env = process.env) {
+function cachedCli(env = process.env) {
   return join(cacheFolder(env), 'bin', `temporal${EXE}`);
 }
 

@@ -47,11 +47,11 @@ export interface StoppableBudget extends Budget {
 }
 
 /** Slow calls overlap up to this many a class; beyond it more tasks would only hold memory. */
-export const DEFAULT_MAX_TASKS = 20;
+const DEFAULT_MAX_TASKS = 20;
 
 /** A stop waits this long for its tickets to be taken out of the line. */
-export const STOP_WITHIN_MS = 2_000;
-export const CLOSE_WITHIN_MS = 3_000;
+const STOP_WITHIN_MS = 2_000;
+const CLOSE_WITHIN_MS = 3_000;
 
 /** What a budget is kept by, in place of the key: SHA-256, hex. */
 export function hashOfKey(apiKey: string): string {

@@ -119,8 +119,6 @@ export function createSlotReporter({ store, timing, onLostReport }: SlotReporter
   };
 }
 
-export type SlotReporter = ReturnType<typeof createSlotReporter>;
-
 /** Whether a report adds anything: what was written cannot become unused, and an end is an end. */
 function follows(outcome: Outcome, last: Outcome): boolean {
   if (last === 'taken') return outcome !== 'taken';

@@ -112,5 +112,3 @@ export function createBudgetStore({ pool, keyHash, owner }: BudgetScope & { pool
     },
   };
 }
-
-export type BudgetStore = ReturnType<typeof createBudgetStore>;

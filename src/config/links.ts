@@ -9,7 +9,7 @@ import type { EncryptionKey } from '../keys/sub-keys';
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Loopback names and addresses, as they stand in a host name or in `host:port`. */
-export function isLoopbackHost(host: string): boolean {
+function isLoopbackHost(host: string): boolean {
   return /^(localhost|127(\.\d+){3}|\[?::1\]?)$/i.test(host);
 }
 

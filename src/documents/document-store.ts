@@ -3,7 +3,7 @@ import { createS3Store } from './s3/s3-store';
 import { isS3 } from './s3-location';
 import type { DocumentStore } from './stored-document';
 
-export type { DocumentInput, DocumentStore, StoredDocument } from './stored-document';
+export type { DocumentStore, StoredDocument } from './stored-document';
 
 /** `root` is what EBRC_DOCUMENTS says: a folder, a `file:` URL, or `s3://bucket/prefix`. */
 export function createDocumentStore({ root }: { root: string }): DocumentStore {

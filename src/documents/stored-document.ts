@@ -14,7 +14,7 @@ export interface StoredDocument {
 }
 
 /** The content comes as a stream, which is never held whole, or as a buffer. */
-export type DocumentInput = DocumentDescription & ({ stream: Readable } | { buffer: Buffer });
+type DocumentInput = DocumentDescription & ({ stream: Readable } | { buffer: Buffer });
 
 interface DocumentDescription {
   /** For a certificate its eBRC number; the file name is made from it alone. */

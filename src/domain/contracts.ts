@@ -33,7 +33,7 @@ export const onboardInput = z.strictObject({
 });
 export type OnboardInput = z.input<typeof onboardInput>;
 
-export const onboardState = z.enum(['started', 'needs_credentials', 'activation_pending', 'ready', 'refused']);
+const onboardState = z.enum(['started', 'needs_credentials', 'activation_pending', 'ready', 'refused']);
 export type OnboardState = z.infer<typeof onboardState>;
 
 /** Result and progress of onboarding and of a credential update; `activatesAt` is ISO 8601. */
@@ -71,7 +71,7 @@ export const refreshIrmsResult = z.object({
 export type RefreshIrmsResult = z.infer<typeof refreshIrmsResult>;
 
 /** One row that may be filed although its mapping is live. */
-export const permittedDuplicate = z.strictObject({
+const permittedDuplicate = z.strictObject({
   row: z.number().int().describe('the Excel row (header is 1) of a workbook, the serialNo of a push message'),
   besides: z
     .array(z.string().min(1))

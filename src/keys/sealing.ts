@@ -3,7 +3,7 @@ import { EncryptionError } from './encryption-error';
 import { subKeys, type EncryptionKey, type KeyPurpose } from './sub-keys';
 
 /** Encrypted bytes, with what is needed to open them besides the key. */
-export interface Sealed {
+interface Sealed {
   keyId: string;
   nonce: Buffer;
   /** The ciphertext with its 16-byte tag behind it. */

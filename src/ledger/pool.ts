@@ -6,7 +6,7 @@ import { connectFailure, LedgerUnavailableError, translated } from './unavailabl
 export type Queryable = Pick<pg.Pool, 'query'>;
 
 /** Each in milliseconds; 0 for none. */
-export interface PoolTimeouts {
+interface PoolTimeouts {
   /** From asking for a connection to having one, new or kept. */
   connectMs: number;
   /** One statement, at the server. */
@@ -23,7 +23,7 @@ export interface PoolTimeouts {
  * A step on the ledger has 30 s in all. The server speaks first, so that its reason is known; `queryMs` ends what it
  * cannot end.
  */
-export const POOL_TIMEOUTS: PoolTimeouts = {
+const POOL_TIMEOUTS: PoolTimeouts = {
   connectMs: 10_000,
   statementMs: 20_000,
   lockMs: 10_000,

@@ -29,7 +29,7 @@ interface Passing {
  * Every class of PostgreSQL's errors that says "not now" instead of "not like this". What is not in the table is a
  * defect, or a rule of the ledger that was broken: integrity violations (23), data (22), syntax and rights (42).
  */
-export const PASSING_SQLSTATES: readonly Passing[] = [
+const PASSING_SQLSTATES: readonly Passing[] = [
   // Connection exceptions.
   { code: /^08/u, connectionUsable: false },
   // Read-only transaction: a failover left us at a standby.

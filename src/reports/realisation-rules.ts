@@ -6,7 +6,7 @@ import { filingDateFromIso } from '../domain/dates';
 import type { RealisationRule } from '../ledger/reports/ageing';
 
 /** Both `src` and `dist` lie in the package's root. */
-export const PACKAGED_RULES = join(__dirname, '..', '..', 'realisation-rules.yaml');
+const PACKAGED_RULES = join(__dirname, '..', '..', 'realisation-rules.yaml');
 
 const day = z.string().refine((text) => {
   try {

@@ -29,7 +29,7 @@ export interface Figure {
   alarm?: boolean;
 }
 
-export interface Series {
+interface Series {
   label: string;
   values: (number | null)[];
 }

@@ -14,7 +14,7 @@ import { makeReport, type ReportOutcome, type ReportRequest } from './reports/re
 import { findings, type FindingsRequest } from './reconciliation/findings';
 import type { FindingView } from '../domain/reconciliation/reconciliation';
 
-export interface ListFilter {
+interface ListFilter {
   state?: string;
   /** Id or e-mail. */
   exporter?: string;

@@ -21,7 +21,7 @@ import { textsOf } from './sheet/survey';
 import { openWorkbook } from './sheet/open-workbook';
 
 export { WorkbookRefused } from './ooxml/refused';
-export type { ColumnAt, OptionalColumn } from './sheet/headers';
+export type { ColumnAt } from './sheet/headers';
 
 /** What a workbook says, before any rule looked at it. */
 export interface WorkbookReading {

@@ -9,7 +9,7 @@ type GatedPermit = SlotPermit & { pass?: GatePass };
  * is open. Nothing here throws but the abort of a reservation, because the SDK answers any other error with a second's
  * pause.
  */
-export function createGatedSlotSupplier(gate: BudgetGate): CustomSlotSupplier<ActivitySlotInfo> {
+function createGatedSlotSupplier(gate: BudgetGate): CustomSlotSupplier<ActivitySlotInfo> {
   const passOf = (permit: SlotPermit) => (permit as GatedPermit).pass;
   return {
     type: 'custom',

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 
 /** How long a server that is not up yet is waited for at start. */
-export const START_PATIENCE_MS = 120_000;
+const START_PATIENCE_MS = 120_000;
 const PAUSE_MS = 2_000;
 
 export interface WaitOptions {

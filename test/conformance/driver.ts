@@ -16,7 +16,7 @@ import { gateSend, type GatedSend } from './gated-send';
 import { stepsOf, type Step, type Trace } from './model-trace';
 import { createRunSteps } from './run-steps';
 
-export type Store = Awaited<ReturnType<typeof newStore>>;
+type Store = Awaited<ReturnType<typeof newStore>>;
 
 /** One trace's ledger, with what the model calls its parts by number. */
 export interface World {

@@ -41,7 +41,7 @@ export interface ModelState {
   files: Sender[];
 }
 
-export interface Execution {
+interface Execution {
   attempt: number;
   request: (typeof REQUEST)[number];
   beforeWrite: boolean;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { History } from '@temporalio/common/lib/proto-utils';
 import { historyToJson } from './history-json';
 
-export const HISTORIES = join(__dirname, 'histories');
+const HISTORIES = join(__dirname, 'histories');
 
 /** A recorded history, in the JSON that `temporal workflow show --output json` prints too. */
 export interface RecordedHistory {

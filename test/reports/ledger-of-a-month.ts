@@ -21,7 +21,7 @@ import { EXPORTER, open, rowsOf } from '../ledger/filing-support';
 import type { TestDatabase } from '../support/postgres';
 
 /** One row of a filing and what becomes of it. */
-export interface Row extends Partial<Mapping> {
+interface Row extends Partial<Mapping> {
   /** A certificate number, or the authority's words. */
   becomes?: { certificate: string; archived?: boolean } | { errors: string[] };
 }

@@ -28,7 +28,7 @@ Runtime.install({
 const HOUR = 3_600_000;
 
 /** What a test worker needs of a Temporal server; a `TestWorkflowEnvironment` is one. */
-export interface TestStage {
+interface TestStage {
   client: Client;
   nativeConnection: NativeConnection;
   namespace?: string;
@@ -81,7 +81,7 @@ export const TEST_SETTINGS: WorkerSettings = {
 };
 
 /** Grants everything at once; for tests that are not about rates. */
-export const openBudget: Budget = {
+const openBudget: Budget = {
   acquire: () => {
     const done = () => Promise.resolve();
     const slot: BudgetSlot = { written: done, answered: done, refused: done, unused: done };
@@ -177,7 +177,7 @@ export async function startTestWorker(options: TestWorkerOptions): Promise<TestW
 }
 
 /** The server's time for code that cannot wait for it: as it was when last asked, plus what has passed since. */
-export async function createTestClock(
+async function createTestClock(
   env: Pick<TestStage, 'currentTimeMs'>,
 ): Promise<{ now: () => number; refresh: () => Promise<void> }> {
   let known = { server: await env.currentTimeMs(), here: performance.now() };

@@ -25,7 +25,7 @@ import { exporterState, type ExporterState } from './exporters';
 import { keepTrying } from '../keep-trying';
 
 /** What whoever hands in the credentials agrees to; it is part of the evidence, so another text is another consent. */
-export const CONSENT_STATEMENT =
+const CONSENT_STATEMENT =
   'I am authorised to use this DGFT portal account and consent to its credentials being submitted to the filing service, which logs in with them on the exporter’s behalf.';
 
 export type AcceptResult = { outcome: 'accepted'; version: number } | { outcome: 'unknown'; message: string };

@@ -143,7 +143,7 @@ export function exporterState(row: ExporterRow): ExporterState {
 }
 
 /** What the service found wrong, field by field where it says so. */
-export function refusedBy(error: ApiError): Refusal {
+function refusedBy(error: ApiError): Refusal {
   const fields = error.fieldErrors.map(({ field, message }) =>
     field && !message.startsWith(field) ? `${field}: ${message}` : message,
   );

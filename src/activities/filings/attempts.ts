@@ -138,7 +138,7 @@ const filingOf = ({ attemptId }: { attemptId: string }): string => partsOfAttemp
  * Compares the rows that the service says it read from a workbook with those that were sent, by `irms` and never by
  * `irmNumbers` (spec: "POST /genebrc/bulk-upload"). Null when they agree or the answer does not say.
  */
-export function reconcileUpload(sent: readonly FilingRow[], answer: StoredAnswer): string | null {
+function reconcileUpload(sent: readonly FilingRow[], answer: StoredAnswer): string | null {
   const differences: string[] = [];
   const read = answer.parsedRowCount;
   if (typeof read === 'number' && read !== sent.length)

@@ -10,7 +10,7 @@ import { cleanAnswer, parseJson } from '../schemas/clean';
 import { createRedactor, type Redactor } from '../errors/redact';
 import { multipartBody, readUpload, unsendable } from './multipart';
 
-export interface ExtractionInput {
+interface ExtractionInput {
   /** Path of the PDF, or its content. */
   file: string | Readable | Buffer;
   fileName: string;

@@ -14,7 +14,7 @@ export interface Timeouts {
   totalMs: number;
 }
 
-export interface TransportRequest {
+interface TransportRequest {
   method: 'GET' | 'POST' | 'PATCH';
   /** From the root of the host, query included. */
   path: string;

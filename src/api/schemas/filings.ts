@@ -123,7 +123,6 @@ const statusEntry = record({
   processingStatus: text,
   errorDetails: anyList,
 });
-export type StatusEntry = z.output<typeof statusEntry>;
 
 /** Request status record (spec). `processingStatus` is null or any word until the authority has answered. */
 export const requestStatus = record({

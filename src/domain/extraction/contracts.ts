@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Operation } from '../service/operations';
 
 /** What a PDF is. */
-export const DOCUMENT_KINDS = ['shipping-bill', 'invoice'] as const;
+const DOCUMENT_KINDS = ['shipping-bill', 'invoice'] as const;
 export type DocumentKind = (typeof DOCUMENT_KINDS)[number];
 
 /** The endpoints of the extraction service (spec: "Extraction service"), and the operation that calls each. */

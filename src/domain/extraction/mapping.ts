@@ -5,7 +5,7 @@ import { CONVERTERS, convert, type Converter } from './convert';
 import { addressProblem, valuesAt, type Found } from './pointer';
 
 /** What we need of a document, by what it is; each with the way it is read where the mapping says nothing else. */
-export const DOCUMENT_FIELDS = {
+const DOCUMENT_FIELDS = {
   'shipping-bill': {
     number: 'digits',
     date: 'date',
@@ -63,7 +63,7 @@ const rule = z.union(
       'write an address, a list of addresses, or {from, as, codes, sum} with addresses that start with a slash or are names',
   },
 );
-export type FieldRule = { from: string[]; as?: Converter; codes?: Record<string, string>; sum?: boolean };
+type FieldRule = { from: string[]; as?: Converter; codes?: Record<string, string>; sum?: boolean };
 
 const rulesOf = (kind: DocumentKind) =>
   z
@@ -127,7 +127,7 @@ const BELIEVABLE: Record<DocumentKind, Partial<Record<DocumentField, string[]>>>
 };
 
 /** One address that was tried for a field. */
-export interface Tried {
+interface Tried {
   address: string;
   /** Where a value was; null where nothing was. */
   pointer: string | null;
@@ -150,7 +150,7 @@ export interface Explained {
   tried: Tried[];
 }
 
-export type DocumentValues = Partial<Record<DocumentField, string>> & { invoiceNumbers?: string[] };
+type DocumentValues = Partial<Record<DocumentField, string>> & { invoiceNumbers?: string[] };
 
 export interface MappedDocument {
   kind: DocumentKind;

@@ -10,7 +10,7 @@ export const PHASES = ['prepare', 'send', 'follow', 'collect'] as const;
 export type Phase = (typeof PHASES)[number];
 
 /** `same`: a line of the story without a new state. A pause leads back to the state that it interrupted. */
-export type MoveTarget = FilingState | 'same';
+type MoveTarget = FilingState | 'same';
 
 export interface FilingMove {
   to: MoveTarget;

@@ -96,7 +96,7 @@ export const prepareDocument = (document: OpenDocument): Prepared<OpenDocument> 
  * Hundredths, rounded down: more than the balance is never proposed. 0 for what is no amount, or too large to be
  * counted exactly.
  */
-export function minorUnits(amount: string): number {
+function minorUnits(amount: string): number {
   const [, whole = '', part = ''] = /^(\d{1,13})(?:\.(\d+))?$/.exec(amount) ?? [];
   return whole === '' ? 0 : Number(whole) * 100 + Number(part.slice(0, 2).padEnd(2, '0'));
 }

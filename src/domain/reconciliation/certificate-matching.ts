@@ -28,7 +28,7 @@ export interface OpenRow extends Pick<Mapping, 'sbCumInvoiceNumber' | 'sbCumInvo
   currency: string;
 }
 
-export interface Match {
+interface Match {
   position: number;
   eBRCNumber: string;
   eBRCDate: string | null;

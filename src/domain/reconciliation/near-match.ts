@@ -26,7 +26,7 @@ const AMOUNT_TOLERANCE = 0.02;
 const MOST_CANDIDATES = 3;
 
 /** Letters and digits alone: `INV/7` and `inv-7` are one document written in two ways. */
-export function looseDocument(text: string | null): string {
+function looseDocument(text: string | null): string {
   return (text ?? '')
     .normalize('NFKC')
     .toUpperCase()

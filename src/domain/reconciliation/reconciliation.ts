@@ -91,10 +91,6 @@ export const CHECK_OF_KIND: Readonly<Record<FindingKind, ReconcileCheck>> = {
   filing_without_workflow: 'filings',
 };
 
-export function isFindingKind(text: string): text is FindingKind {
-  return (FINDING_KINDS as readonly string[]).includes(text);
-}
-
 /** Counts of nothing, every kind named. */
 export function noFindings(): FindingCounts {
   return Object.fromEntries(FINDING_KINDS.map((kind) => [kind, 0])) as FindingCounts;

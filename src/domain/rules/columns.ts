@@ -115,8 +115,6 @@ const BY_NAME = new Map(
   ),
 );
 
-const BY_FIELD = new Map(BULK_COLUMNS.map((column) => [column.field as string, column]));
-
 /** A header with case, punctuation and blanks removed: `SB Cum. Invoice-No` gives `sbcuminvoiceno`. */
 export function normaliseHeader(text: string): string {
   return text.toLowerCase().replace(/[^a-z0-9]/g, '');
@@ -125,11 +123,6 @@ export function normaliseHeader(text: string): string {
 /** The column that a header names, or undefined for an unknown one (which the service ignores). */
 export function columnOfHeader(text: string): BulkColumn | undefined {
   return BY_NAME.get(normaliseHeader(text));
-}
-
-/** The column of a JSON field name, or undefined where the workbook has none. */
-export function columnOfField(field: string): BulkColumn | undefined {
-  return BY_FIELD.get(field);
 }
 
 /** Whether a field exists in the workbook only, not in the JSON items. */

@@ -17,10 +17,10 @@ export interface Schedule {
 }
 
 /** What a wait ends with. `activates_at` and `fuse` have a known time, the others are looked at again and again. */
-export type WaitFor = 'activates_at' | 'fuse' | 'rate_window' | 'certificate' | 'acknowledgement';
+type WaitFor = 'activates_at' | 'fuse' | 'rate_window' | 'certificate' | 'acknowledgement';
 
 /** Who has to act before a paused call can go on, and the attention state that shows it. */
-export type PauseFor = 'needs_credentials' | 'needs_access';
+type PauseFor = 'needs_credentials' | 'needs_access';
 
 /**
  * What is done about a failure:
@@ -39,8 +39,6 @@ export type Decision =
   | { action: 'refuse' }
   | { action: 'unknown' }
   | { action: 'resend'; schedule: Schedule };
-
-export type Action = Decision['action'];
 
 const SHORT: Schedule = { initialMs: 5 * SECOND, factor: 2, maxMs: 5 * MINUTE };
 const PORTAL: Schedule = { initialMs: 30 * SECOND, factor: 2, maxMs: 15 * MINUTE };

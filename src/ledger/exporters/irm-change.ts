@@ -23,7 +23,7 @@ export interface IrmKey {
  * - `amended`: the remittance itself is another: amount, currency or purpose.
  * - `cancelled`: the status reads as cancelled and did not before; `status`: it is another word.
  */
-export type IrmChangeWord = 'first_seen' | 'balance' | 'amended' | 'cancelled' | 'status';
+type IrmChangeWord = 'first_seen' | 'balance' | 'amended' | 'cancelled' | 'status';
 
 export interface IrmChange extends IrmKey {
   what: IrmChangeWord[];

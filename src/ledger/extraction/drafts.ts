@@ -8,7 +8,7 @@ interface KeptRow {
 }
 
 /** A cell that a person changed: what was drafted, and what is filed. */
-export interface Edit {
+interface Edit {
   field: MappingField;
   drafted: string | number | null;
   filed: string | number | null;

@@ -2,7 +2,7 @@ import type { ExtractionEndpoint } from '../../domain/extraction/contracts';
 import type { Queryable } from '../pool';
 
 /** `asking`: no answer yet; the other three are how it came out. */
-export type ExtractionState = 'asking' | 'extracted' | 'refused' | 'failed';
+type ExtractionState = 'asking' | 'extracted' | 'refused' | 'failed';
 
 export interface ExtractionRow {
   extractionId: string;

@@ -17,7 +17,7 @@ import { withTransaction, type Queryable } from '../pool';
 import { takeOverRows } from '../rows/row-takeover';
 
 /** Most rows of one submission, on either channel (spec: "Limits"). */
-export const ROWS_PER_SUBMISSION = 999;
+const ROWS_PER_SUBMISSION = 999;
 
 export interface Intent extends Pick<
   FilingRecord,

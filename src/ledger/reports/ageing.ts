@@ -34,7 +34,7 @@ export const BUCKETS = [
 
 export type BucketId = (typeof BUCKETS)[number]['id'];
 
-export interface OpenDocument {
+interface OpenDocument {
   exporter: string;
   document: string;
   documentDate: string;
@@ -107,7 +107,7 @@ const DOCUMENTS = `, rules AS (
            coalesce((SELECT to_date FROM scope) > (u.due_on + make_interval(months => u.restricted_after))::date, false) AS restricted
       FROM due u JOIN exporters e USING (exporter_id) WHERE u.outstanding > 0 AND u.due_on IS NOT NULL)`;
 
-export interface AgeingBucket {
+interface AgeingBucket {
   bucket: BucketId;
   currency: string;
   documents: number;

@@ -81,7 +81,7 @@ export async function askStore<T>(call: () => Promise<T>, withinMs = STORE_ANSWE
 /**
  * Why the store is not the one that has this ledger's sends; null when it is, or when the ledger has sent nothing yet.
  */
-export async function storeProblem(store: SendStore, { storeId }: Identity): Promise<string | null> {
+async function storeProblem(store: SendStore, { storeId }: Identity): Promise<string | null> {
   const found = await askStore(() => store.storeId());
   if (storeId === null || storeId === found) return null;
   return (

@@ -83,8 +83,6 @@ export function createApiCallAudit({ pool, flushMs = 500, capacity = 10_000, onL
   };
 }
 
-export type ApiCallAudit = ReturnType<typeof createApiCallAudit>;
-
 async function insertApiCalls(pool: Queryable, rows: ApiCall[]): Promise<void> {
   const column = (name: keyof ApiCall) => rows.map((row) => storable(row[name]));
   await pool.query(

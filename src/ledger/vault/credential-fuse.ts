@@ -59,8 +59,6 @@ export function createCredentialFuse({ pool, clock = Date.now }: { pool: Queryab
   };
 }
 
-export type CredentialFuse = ReturnType<typeof createCredentialFuse>;
-
 /**
  * The time of the latest failure that was the fifth within the span; null where none was. Any five in a row count, not
  * only the last five: a check that was under way when the fuse blew may fail later still.

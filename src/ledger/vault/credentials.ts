@@ -3,7 +3,7 @@ import type { Mode } from '../../domain/names';
 import { withTransaction, type Queryable } from '../pool';
 import type { Vault } from './vault';
 
-export type CredentialState = 'unverified' | 'valid' | 'bad';
+type CredentialState = 'unverified' | 'valid' | 'bad';
 
 export interface CredentialVersion {
   version: number;

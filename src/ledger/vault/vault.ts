@@ -8,13 +8,13 @@ import { contextOf, FORMAT, type SecretUse } from './vault-context';
 
 export type { SecretUse } from './vault-context';
 
-export interface PortalCredentials {
+interface PortalCredentials {
   username: string;
   password: string;
 }
 
 /** A secret that no key opens. */
-export interface UnreadableSecret {
+interface UnreadableSecret {
   secretRef: string;
   mode: string;
   exporterId: string | null;

@@ -24,7 +24,7 @@ export interface Terminal extends Streams {
 }
 
 /** What is going on, on stderr: a spinner on a terminal, a line for each change elsewhere. */
-export interface Progress {
+interface Progress {
   say(text: string): void;
   /** Removes the spinner; call it before anything else is written. */
   stop(): void;

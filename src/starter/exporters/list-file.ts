@@ -39,7 +39,7 @@ export type ListedExporter = z.output<typeof listRow> & {
 };
 
 /** A row that cannot be onboarded as it stands. */
-export interface RefusedRow {
+interface RefusedRow {
   row: number;
   /** Null where what stands in the place of the e-mail is none: it may be a password that slipped. */
   email: string | null;

@@ -14,12 +14,12 @@ import { answeredByWorker, silenceNotice } from '../temporal/workers-present';
 const STARTED_WITHIN_MS = 10_000;
 
 /** A portal account's user name and password; they go into the vault, and only their reference goes on. */
-export interface Credentials {
+interface Credentials {
   username: string;
   password: string;
 }
 
-export interface OnboardRequest {
+interface OnboardRequest {
   name: string;
   email: string;
   iec?: string;
@@ -58,7 +58,7 @@ export interface ExporterOperations {
 }
 
 /** `onboard/<mode>/<hash of the e-mail>`: the address itself stays out of workflow ids, which are never encrypted. */
-export function onboardingIdOf(mode: Mode, email: string): string {
+function onboardingIdOf(mode: Mode, email: string): string {
   const hash = createHash('sha256').update(email.trim().toLowerCase()).digest('hex');
   return onboardWorkflowId(mode, hash.slice(0, 32));
 }

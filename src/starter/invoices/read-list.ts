@@ -30,7 +30,7 @@ type Column = keyof typeof COLUMNS;
 const MANDATORY: readonly Column[] = ['document', 'date', 'value', 'currency'];
 
 /** An invoice as its row says; dates are YYYY-MM-DD. */
-export interface ListedInvoice {
+interface ListedInvoice {
   row: number;
   exporter: string | null;
   document: string;

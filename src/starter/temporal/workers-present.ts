@@ -16,7 +16,7 @@ export async function pollersOf(client: Client, name: string, type: keyof typeof
 }
 
 /** Whether a worker has polled the task queue in the last minutes; null when the server does not say. */
-export async function workersPresent(client: Client, taskQueue: string): Promise<boolean | null> {
+async function workersPresent(client: Client, taskQueue: string): Promise<boolean | null> {
   try {
     return (await pollersOf(client, taskQueue, 'workflow')) > 0;
   } catch {

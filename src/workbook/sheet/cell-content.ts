@@ -37,7 +37,7 @@ export function cellContext({
 const BLANK: CellContent = { kind: 'blank' };
 
 /** Blanks that programs and web pages put into cells: no-break and narrow spaces become plain, invisible ones go. */
-export function cleanText(text: string): string {
+function cleanText(text: string): string {
   return text
     .replace(/[\u00a0\u2007\u202f]/g, ' ')
     .replace(/[\u200b\u200c\u200d\u2060\ufeff]/g, '')

@@ -16,7 +16,7 @@ export async function keepWish<K extends WishKind>(
 }
 
 /** What a person asked was carried out or refused. */
-export async function dropWish(run: FilingRun, kind: WishKind): Promise<void> {
+async function dropWish(run: FilingRun, kind: WishKind): Promise<void> {
   if (!run.filing) return;
   await run.steps(`Answered: ${kind}`).dropWish({ filingId: run.filingId, kind });
 }

@@ -15,7 +15,7 @@ export const PASSWORD = 'Pa$$w0rd "quoted" & seen?';
 export const CUSTOMER_ID = '0b0a2a52-9c0f-4d57-9f3d-0d6bb3d9a001';
 
 /** A request as the service received it. */
-export interface Received {
+interface Received {
   method: string;
   url: string;
   headers: IncomingMessage['headers'];

@@ -17,7 +17,7 @@ export const PASSWORD = 'Right-Horse-1!';
 export const WRONG = 'Wrong-Battery-2!';
 export const HOUR_MS = 3_600_000;
 
-export type Onboarding = WorkflowHandle<typeof onboardExporter>;
+type Onboarding = WorkflowHandle<typeof onboardExporter>;
 export type Update = WorkflowHandle<typeof updateCredentials>;
 
 /** Everything an onboarding needs, with the real worker, the real sandbox and a real ledger on the skipping clock. */

@@ -120,7 +120,7 @@ function readAgain(run: FilingRun, { attemptId }: Attempt): Promise<AttemptReadi
 }
 
 /** The input with which a filing goes on in a new run: everything else is in the ledger. */
-export function resumeInput(run: FilingRun) {
+function resumeInput(run: FilingRun) {
   const { mode, exporterId, reference, madeBy, correction } = run.input;
   return { mode, exporterId, reference, madeBy, correction, resume: run.filingId };
 }
