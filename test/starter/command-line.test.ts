@@ -185,6 +185,8 @@ describe('a file that cannot be filed', () => {
   it.each([
     ['is no workbook', 'list.xlsx', 'Serial No,Upload Type', 'not_a_workbook'],
     ['is an .xls', 'old.xls', '\u00d0\u00cf\u0011\u00e0', 'xls_format'],
+    ['is an .xlsm', 'macros.xlsm', 'not a zip', 'not_a_workbook'],
+    ['is an .xlsb', 'binary.xlsb', 'not a zip', 'not_a_workbook'],
   ])('that %s is refused with -o too, and nothing is written', async (_what, name, content, code) => {
     const path = join(folder, name);
     await writeFile(path, content, 'latin1');

@@ -83,9 +83,18 @@ async function againstLedger({ pool, mode }: CheckLedger, file: FilingFile, expo
     const { partyId, exporterId } = known;
     const { rows, allowDuplicate: permitted } = file;
     const { findings } = await judgeClaims(pool, { partyId, rows, permitted });
-    return [...findings, ...(await balanceFindings(pool, { exporterId, rows, exceptFiling: null }))];
+    return [
+      ...findings.filter((finding) => !saidByFile(finding, file.findings)),
+      ...(await balanceFindings(pool, { exporterId, rows, exceptFiling: null })),
+    ];
   }
   throw unknownExporter(exporter, modes.join(' or '));
+}
+
+/** Whether the rules have said of the row already that its mapping stands in the file twice: no filing holds it. */
+function saidByFile({ row, code, filingId }: Finding, ofFile: readonly Finding[]): boolean {
+  if (code !== 'mapping_live' || filingId !== undefined) return false;
+  return ofFile.some((finding) => finding.code === 'duplicate_mapping' && finding.row === row);
 }
 
 function warning(code: string, message: string): Finding {

@@ -81,7 +81,10 @@ export async function readFilingFile(source: FilingSource, said: SaidBeside = {}
     case '.json':
       return readMessage(name, bytes, parseJson(bytes), said);
     case '.xlsx':
+    // Not taken, but read, so that the refusal says what to do with them.
     case '.xls':
+    case '.xlsm':
+    case '.xlsb':
       return readBook(name, bytes, said);
     default:
       throw new UsageError(`${name} is neither a push message (.json) nor a workbook (.xlsx).`, 'unknown_file_type');
