@@ -111,6 +111,7 @@ async function findInCertificates(client: Queryable, args: CompareArgs): Promise
         AND (c.amount <> r.mapped_amount OR upper(trim(c.currency)) <> upper(trim(r.currency)))`,
     [partyId],
   );
+  // Another spelling of the word (`ISSUED` for `Issued`) is no other status.
   await client.query(
     `INSERT INTO current_findings
      SELECT 'status_changed|' || c.ebrc_number, 'status_changed', coalesce(r.exporter_id, c.exporter_id), c.ebrc_number,
@@ -119,7 +120,7 @@ async function findInCertificates(client: Queryable, args: CompareArgs): Promise
             'the status was ' || c.first_status || ' and is ' || c.status
        FROM certificates c JOIN covered v ON v.ebrc_number = c.ebrc_number AND v.seen
        LEFT JOIN filing_rows r ON r.filing_id = c.filing_id AND r.position = c.position
-      WHERE c.party_id = $1 AND c.first_status IS NOT NULL AND c.status IS NOT NULL AND c.status <> c.first_status`,
+      WHERE c.party_id = $1 AND upper(trim(c.status)) <> upper(trim(c.first_status))`,
     [partyId],
   );
   // A certificate that no row claims: a second one for a mapping of ours, or one that somebody else filed. What an open

@@ -50,6 +50,13 @@ it('finds nothing in a settled ledger', async () => {
   expect(await reconcile(60)).toEqual({ opened: 0, closed: 0, open: 0 });
 });
 
+it('takes another spelling of a status for the same status', async () => {
+  const asRead = authority;
+  authority = asRead.map((detail) => ({ ...detail, eBRCStatus: ` ${detail.eBRCStatus?.toUpperCase() ?? ''} ` }));
+  expect(await reconcile(80)).toEqual({ opened: 0, closed: 0, open: 0 });
+  authority = asRead;
+});
+
 it('finds exactly the differences there are, and nothing new the second time', async () => {
   const [, changed, doubled] = authority;
   if (!changed || !doubled) throw new Error('no certificates');
