@@ -11,7 +11,10 @@ import { ConfigError, loadConfig, type Config } from './config/config';
 import { migrate } from './ledger/migrate';
 import { createPool } from './ledger/pool';
 import { LedgerUnavailableError } from './ledger/unavailable';
-import { createLogger } from './logger';
+import { loadTelemetry } from './telemetry/load';
+import { createLogger } from './telemetry/logger';
+import type { Telemetry } from './telemetry/open-telemetry';
+import { NO_TRACES, type Tracer } from './telemetry/tracer';
 import { startBackgroundJobs } from './worker/background-jobs';
 import { startHealthServer, type HealthServer } from './worker/health/health-server';
 import { pollersProbe, postgresqlProbe, temporalProbe } from './worker/health/probes';
@@ -26,8 +29,8 @@ import { workflowBundlePath } from './worker/workflows-bundle';
 
 const EXIT_CONFIGURATION = 2;
 
-async function run(config: Config, logger: Logger): Promise<void> {
-  const codePath = workflowBundlePath({ encrypted: config.payloadKeys.length > 0 });
+async function run(config: Config, logger: Logger, telemetry: Telemetry | null): Promise<void> {
+  const codePath = workflowBundlePath({ encrypted: config.payloadKeys.length > 0, traced: telemetry !== null });
   await access(codePath).catch(() => {
     throw new Error(`The workflow bundle is missing (${codePath}). Run: npm run build`);
   });
@@ -39,6 +42,7 @@ async function run(config: Config, logger: Logger): Promise<void> {
     url: config.databaseUrl,
     applicationName: 'ebrc-worker',
     max: 20,
+    tracer: telemetry?.tracer,
     onIdleError: (error) => logger.warn({ err: error }, 'a database connection was lost; it is replaced'),
   });
   const { address, namespace, connectionOptions } = config.temporal;
@@ -61,8 +65,9 @@ async function run(config: Config, logger: Logger): Promise<void> {
       logger.error({ code: error.code }, `a payload does not open: ${error.message}`);
     },
   });
-  const client = new Client({ connection, namespace, dataConverter });
-  const composition = compose({ config, pool, logger, searchAttributes, client, metrics });
+  const interceptors = { workflow: telemetry ? [telemetry.clientInterceptor] : [] };
+  const client = new Client({ connection, namespace, dataConverter, interceptors });
+  const composition = compose({ config, pool, logger, searchAttributes, client, metrics, tracer: telemetry?.tracer });
   const { deps, budget } = composition;
   const workers = await createWorkers({
     connection: native,
@@ -74,6 +79,7 @@ async function run(config: Config, logger: Logger): Promise<void> {
     deps,
     budget,
     metrics,
+    telemetry,
     deployment: config.deployment,
   });
   const postgresql = postgresqlProbe(config.databaseUrl);
@@ -98,6 +104,7 @@ async function run(config: Config, logger: Logger): Promise<void> {
     const closing = composition
       .close()
       .then(() => Promise.all([connection.close(), native.close(), pool.end(), postgresql.close(), health?.close()]))
+      .then(() => telemetry?.close())
       .catch((error: unknown) => logger.warn({ err: error }, 'not everything could be closed in order'));
     const inTime = await within(CLOSE_WITHIN_MS, closing);
     logger.info({ inTime }, 'worker stopped');
@@ -136,8 +143,24 @@ function main(): void {
     process.exitCode = EXIT_CONFIGURATION;
     return;
   }
-  const logger = createLogger({ level: config.logLevel, name: 'ebrc-worker' });
-  run(config, logger).then(
+  let tracer: Tracer = NO_TRACES;
+  const logger = createLogger({
+    level: config.logLevel,
+    name: 'ebrc-worker',
+    tracer: { current: () => tracer.current() },
+  });
+  const start = async () => {
+    const telemetry = await loadTelemetry(config.tracesEndpoint, {
+      service: 'ebrc-worker',
+      onLost: (reason) => logger.warn({ reason }, 'traces could not be sent'),
+    });
+    if (telemetry) {
+      tracer = telemetry.tracer;
+      logger.info({ url: config.tracesEndpoint }, 'traces are sent');
+    }
+    await run(config, logger, telemetry);
+  };
+  start().then(
     () => process.exit(0),
     (error: unknown) => {
       logger.fatal({ err: error }, error instanceof Error ? error.message : 'the worker failed');

@@ -39,6 +39,8 @@ export interface Config {
   codecServer: { token?: string; origins: readonly string[] };
   /** Where metrics and health are served; absent: not at all. */
   observability: { metrics?: values.ListenAddress; health?: values.ListenAddress };
+  /** Root of the receiver that traces are sent to, without a slash at the end; absent: there are none. */
+  tracesEndpoint?: string;
   /** The worker deployment version; absent: workers have no version. `buildId` is needed by workers alone. */
   deployment?: { name: string; buildId?: string };
   taskQueue: string;
@@ -78,6 +80,7 @@ const SECTIONS = {
   reports: ['temporalUi'],
   filing: ['poll', 'overdueAfterMs', 'settleAfterMs'],
   observability: ['observability'],
+  traces: ['tracesEndpoint'],
   deployment: ['deployment'],
   memory: ['cachedWorkflows'],
   log: ['logLevel'],
@@ -130,6 +133,7 @@ export function loadConfig(env: Environment = process.env, options?: { need: rea
   if (needed.has('reports')) Object.assign(config, { temporalUi: read.optional('EBRC_TEMPORAL_UI') });
   if (needed.has('filing')) Object.assign(config, readFiling(read));
   if (needed.has('observability')) Object.assign(config, { observability: readObservability(read) });
+  if (needed.has('traces')) Object.assign(config, { tracesEndpoint: read.optional('OTEL_EXPORTER_OTLP_ENDPOINT') });
   if (needed.has('deployment')) Object.assign(config, readDeployment(read, { whole: options === undefined }));
   if (needed.has('memory')) Object.assign(config, { cachedWorkflows: read.required('EBRC_CACHED_WORKFLOWS') });
   if (needed.has('log')) Object.assign(config, { logLevel: read.required('LOG_LEVEL') });

@@ -56,6 +56,9 @@ export const extractionUrl = webAddress;
 /** The root of the Temporal UI. */
 export const temporalUi = webAddress;
 
+/** The root of an OTLP/HTTP receiver. */
+export const otlpEndpoint = webAddress;
+
 /** The address, or the sentence that says what is wrong with it. */
 function httpUrl(text: string): URL | string {
   const allowed = 'allowed: an http or https address without user, query and fragment';

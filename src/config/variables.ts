@@ -19,6 +19,7 @@ export const VARIABLES = {
   EBRC_DOCUMENTS: { value: values.documents, default: './documents' },
   EBRC_METRICS: { value: values.listenAddress },
   EBRC_HEALTH: { value: values.listenAddress },
+  OTEL_EXPORTER_OTLP_ENDPOINT: { value: values.otlpEndpoint },
   EBRC_DEPLOYMENT: { value: values.word },
   EBRC_BUILD_ID: { value: values.word },
   EBRC_CODEC_TOKEN: { value: values.headerKey },

@@ -1,4 +1,6 @@
 import pg from 'pg';
+import { NO_TRACES, type Tracer } from '../telemetry/tracer';
+import { inStatementSpan } from './statement-span';
 import { beginStatement, timeLeft } from './step-deadline';
 import { connectFailure, LedgerUnavailableError, translated } from './unavailable';
 
@@ -43,6 +45,8 @@ export interface PoolOptions {
   max?: number;
   /** Default {@link POOL_TIMEOUTS}. */
   timeouts?: Partial<PoolTimeouts>;
+  /** Measures the statements of whatever is traced; left out: none. */
+  tracer?: Tracer;
   /** Told of connections that broke while idle (the server restarted, say); the pool replaces them by itself. */
   onIdleError?: (error: Error) => void;
 }
@@ -54,6 +58,7 @@ export interface PoolOptions {
  * trouble that passes rejects with {@link LedgerUnavailableError}.
  */
 export function createPool({ url, applicationName = 'ebrc', max = 10, onIdleError, ...options }: PoolOptions): pg.Pool {
+  const { tracer = NO_TRACES } = options;
   const timeouts = { ...POOL_TIMEOUTS, ...options.timeouts };
   const pool = new LedgerPool({
     connectionString: url,
@@ -67,7 +72,11 @@ export function createPool({ url, applicationName = 'ebrc', max = 10, onIdleErro
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     types: { getTypeParser },
-    Client: LedgerClient,
+    Client: class extends LedgerClient {
+      constructor(config?: pg.ClientConfig) {
+        super(config, tracer);
+      }
+    },
   });
   // Without a listener the driver throws it as an uncaught exception, and a restart of PostgreSQL would end the worker.
   pool.on('error', (error) => onIdleError?.(error));
@@ -91,13 +100,13 @@ type AnyQuery = (...args: unknown[]) => Promise<unknown>;
 class LedgerClient extends pg.Client {
   readonly openedAt = performance.now();
 
-  constructor(config?: pg.ClientConfig) {
+  constructor(config?: pg.ClientConfig, tracer: Tracer = NO_TRACES) {
     super(config);
     // The pool listens to idle connections only. Whoever holds this one learns of the loss from the next statement.
     this.on('error', () => undefined);
     const query = this.query.bind(this) as AnyQuery;
     this.query = ((...args: unknown[]) => {
-      const pending: unknown = query(...args);
+      const pending = inStatementSpan(tracer, args, () => query(...args));
       return pending instanceof Promise ? pending.catch(rethrowTranslated) : pending;
     }) as pg.Client['query'];
   }

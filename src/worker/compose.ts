@@ -8,7 +8,7 @@ import { accessOf } from '../activities/extraction/extraction';
 import { createBudget, hashOfKey, type StoppableBudget } from '../budget/budget';
 import { createFilingApi } from '../api/client';
 import { createExtractionApi } from '../api/endpoints/extraction';
-import type { Audit } from '../api/ports';
+import type { CallerOptions } from '../api/http/call';
 import type { Config } from '../config/config';
 import { createDocumentStore } from '../documents/document-store';
 import { createApiCallAudit } from '../ledger/service/api-calls';
@@ -17,6 +17,7 @@ import { readBudgetUsage } from '../budget/usage';
 import { createVault } from '../ledger/vault/vault';
 import { filingSweepJob } from '../runs/sweep';
 import { createReportThread } from '../reports/threads';
+import type { Tracer } from '../telemetry/tracer';
 import { createWorkbookThreads } from '../workbook/threads';
 import type { BackgroundJob } from './background-jobs';
 import { cleaningJobs } from './cleaning';
@@ -42,6 +43,7 @@ export function compose({
   searchAttributes,
   client,
   metrics,
+  tracer,
 }: {
   config: Config;
   pool: pg.Pool;
@@ -49,6 +51,8 @@ export function compose({
   searchAttributes: readonly string[];
   client: Client;
   metrics: Metrics;
+  /** Measures calls; left out: none. */
+  tracer?: Tracer;
 }): Composition {
   const audit = createApiCallAudit({
     pool,
@@ -79,8 +83,9 @@ export function compose({
       audit.recordApiCall(row);
     },
     logger,
+    tracer,
   });
-  const extraction = extractionOf(config, (row) => audit.recordApiCall(row), logger);
+  const extraction = extractionOf(config, { audit: (row) => audit.recordApiCall(row), logger, tracer });
   const workbooks = createWorkbookThreads();
   const reports = createReportThread();
   const deps: ActivityDependencies = {
@@ -135,11 +140,14 @@ export function compose({
 /** The service states no limits: few calls at once, over all workers. */
 const EXTRACTION_PACE = { atOnce: 3, pauseMs: 5_000 };
 
-function extractionOf(config: Config, audit: Audit, logger: Logger): ActivityDependencies['extraction'] {
+function extractionOf(
+  config: Config,
+  observers: Pick<CallerOptions, 'audit' | 'logger' | 'tracer'>,
+): ActivityDependencies['extraction'] {
   if (!config.extraction) return undefined;
   const { url, key, version } = config.extraction;
   return {
-    api: createExtractionApi({ url, key, httpTimeoutMs: config.httpTimeoutMs, audit, logger }),
+    api: createExtractionApi({ url, key, httpTimeoutMs: config.httpTimeoutMs, ...observers }),
     service: `${url} ${version}`,
     access: accessOf(url, key),
     pace: EXTRACTION_PACE,

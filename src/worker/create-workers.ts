@@ -7,6 +7,8 @@ import type { StoppableBudget } from '../budget/budget';
 import { CONCURRENT_WORKFLOW_TASKS } from '../config/values';
 import { createGatedTuner } from './slot-supplier';
 import { EXTRACTION, queueOfClass, RATE_CLASSES } from '../domain/names';
+import type { Telemetry } from '../telemetry/open-telemetry';
+import { ScopeInterceptor } from './activity-scope';
 import type { Metrics } from './metrics/metrics';
 import { PollLagInterceptor } from './metrics/observe';
 import { shutdownTimes } from './shutdown';
@@ -26,6 +28,8 @@ export interface WorkersOptions {
   deps: ActivityDependencies;
   budget: StoppableBudget;
   metrics: Metrics;
+  /** Traces; left out: none. The bundle has to be one that is made for it. */
+  telemetry?: Telemetry | null;
   /** The worker deployment version; left out: none. */
   deployment?: { name: string; buildId?: string };
 }
@@ -45,6 +49,7 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
     deps,
     budget,
     metrics,
+    telemetry,
     deployment,
   } = options;
   const { graceMs, forceMs } = shutdownTimes(deps.settings.httpTimeoutMs);
@@ -58,6 +63,8 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
     shutdownForceTime: forceMs,
     interceptors: {
       activity: [
+        ...(telemetry ? [telemetry.activityInterceptors] : []),
+        (activity) => ({ inbound: new ScopeInterceptor(activity, telemetry?.describeSpan) }),
         () => ({ inbound: new PollLagInterceptor(metrics) }),
         () => ({ inbound: new FailureInterceptor({ logger: deps.logger, settings: deps.settings }) }),
       ],
@@ -67,6 +74,7 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
     ...common,
     taskQueue,
     workflowBundle,
+    sinks: telemetry?.sinks,
     maxConcurrentActivityTaskExecutions: LOCAL_ACTIVITIES,
     maxConcurrentWorkflowTaskExecutions: CONCURRENT_WORKFLOW_TASKS,
     maxConcurrentLocalActivityExecutions: LOCAL_ACTIVITIES,

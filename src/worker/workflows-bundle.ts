@@ -1,33 +1,44 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
+import { bundleWorkflowCode, DefaultLogger, type BundleOptions } from '@temporalio/worker';
 import { FAILURE_CONVERTER } from '../codec/data-converter';
 
 /**
- * The built bundles, beside the compiled program: the failure converter is part of a bundle, so that workers that
- * encrypt their payloads have one of their own.
+ * What a worker does besides running workflows, and what is therefore part of its bundle: the failure converter of
+ * encrypted payloads, the interceptors of traces. A worker without either has nothing of it.
  */
-const BUNDLES = {
-  plain: join(__dirname, '..', 'workflow-bundle.js'),
-  encrypted: join(__dirname, '..', 'workflow-bundle-encrypted.js'),
-};
+export interface BundleVariant {
+  encrypted: boolean;
+  traced: boolean;
+}
 
-/** The bundle for a worker that encrypts its payloads, or does not. */
-export function workflowBundlePath({ encrypted }: { encrypted: boolean }): string {
-  return encrypted ? BUNDLES.encrypted : BUNDLES.plain;
+/** The built bundle, beside the compiled program. */
+export function workflowBundlePath({ encrypted, traced }: BundleVariant): string {
+  const name = ['workflow-bundle', ...(encrypted ? ['encrypted'] : []), ...(traced ? ['traced'] : [])].join('-');
+  return join(__dirname, '..', `${name}.js`);
+}
+
+/** What a variant adds to the options of a bundle. */
+export function bundleParts({ encrypted, traced }: BundleVariant): Partial<BundleOptions> {
+  return {
+    ...(encrypted && { failureConverterPath: FAILURE_CONVERTER }),
+    ...(traced && { workflowInterceptorModules: [require.resolve('../telemetry/workflow-interceptors')] }),
+  };
 }
 
 /**
  * Builds the workflow bundles ahead of time, so that a worker starts fast and every worker of a release runs the same.
  */
 async function build(): Promise<void> {
-  for (const encrypted of [false, true]) {
-    const { code } = await bundleWorkflowCode({
-      workflowsPath: join(__dirname, '..', 'workflows', 'index.js'),
-      logger: new DefaultLogger('WARN'),
-      ...(encrypted && { failureConverterPath: FAILURE_CONVERTER }),
-    });
-    await writeFile(workflowBundlePath({ encrypted }), code);
+  for (const traced of [false, true]) {
+    for (const encrypted of [false, true]) {
+      const { code } = await bundleWorkflowCode({
+        workflowsPath: join(__dirname, '..', 'workflows', 'index.js'),
+        logger: new DefaultLogger('WARN'),
+        ...bundleParts({ encrypted, traced }),
+      });
+      await writeFile(workflowBundlePath({ encrypted, traced }), code);
+    }
   }
 }
 

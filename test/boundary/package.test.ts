@@ -33,6 +33,8 @@ it('holds programs, types, schemas, migrations and rules, and nothing else', asy
       'dist/starter/client.d.ts',
       'dist/workflow-bundle.js',
       'dist/workflow-bundle-encrypted.js',
+      'dist/workflow-bundle-traced.js',
+      'dist/workflow-bundle-encrypted-traced.js',
       'schedules.yaml',
       'realisation-rules.yaml',
       'README.md',

@@ -1,7 +1,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
 import { join } from 'node:path';
-import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
+import { bundleWorkflowCode, DefaultLogger, type BundleOptions } from '@temporalio/worker';
+import { bundleParts } from '../../src/worker/workflows-bundle';
 import { ROOT } from './project';
 
 /** Folders of src that never get into the workflow sandbox, with what they would do there. */
@@ -18,14 +19,15 @@ const KEPT_OUT = [
   'budget',
   'config',
   'worker',
+  'telemetry',
 ];
 
 /** The bundler prints its whole report where a test wants it to fail. */
 const silent = new DefaultLogger('ERROR', () => undefined);
 
 /** The modules that a bundle holds, as paths relative to the project; a module of Node itself is `external <name>`. */
-async function modulesOf(workflowsPath: string): Promise<string[]> {
-  const { code } = await bundleWorkflowCode({ workflowsPath, logger: silent });
+async function modulesOf(workflowsPath: string, parts: Partial<BundleOptions> = {}): Promise<string[]> {
+  const { code } = await bundleWorkflowCode({ workflowsPath, logger: silent, ...parts });
   const modules = [...code.matchAll(/^\/\*\*\*\/ "([^"]+)":?$/gm)].map(([, name]) => name ?? '');
   return [...modules, ...[...code.matchAll(/require\("([^"]+)"\)/g)].map(([, name]) => `external ${name}`)];
 }
@@ -41,6 +43,15 @@ it('holds workflows, domain and pure libraries alone', async () => {
   expect(modules.filter((module) => module.startsWith('./src/workflows/')).length).toBeGreaterThan(3);
   expect(modules.filter((module) => module.startsWith('./src/domain/')).length).toBeGreaterThan(0);
   expect(intruders(modules)).toEqual([]);
+  expect(modules.filter((module) => module.includes('opentelemetry'))).toEqual([]);
+});
+
+it('holds the interceptors of traces where a worker is traced', async () => {
+  const modules = await modulesOf(
+    join(ROOT, 'src/workflows/index.ts'),
+    bundleParts({ encrypted: false, traced: true }),
+  );
+  expect(intruders(modules)).toEqual(['./src/telemetry/workflow-interceptors.ts']);
 });
 
 describe('a workflow that breaks the rule', () => {

@@ -1,9 +1,14 @@
-/** A filing's whole life with rejected, expired and renewed passwords; afterwards no secret may be found anywhere. */
+/**
+ * A filing's whole life with rejected, expired and renewed passwords, traced; afterwards no secret may be found
+ * anywhere, and nothing about an exporter in traces and logs.
+ */
 import { readdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Client } from '@temporalio/client';
+import { Worker } from '@temporalio/worker';
 import type { Payload, PayloadCodec } from '@temporalio/common';
+import { dataConverterOf } from '../../src/codec/data-converter';
 import { createPayloadCodec } from '../../src/codec/payload-codec';
 import type { ExporterProgress, FilingView } from '../../src/domain/contracts';
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
@@ -17,6 +22,7 @@ import { createTestDatabase, type TestDatabase } from '../support/postgres';
 import { expressionsOf, metricsIn } from '../support/ops-files';
 import { eventually } from '../support/processes';
 import { devServer, type DevServer } from '../support/temporal';
+import { namesUpward, startTraceReceiver, type ReceivedSpan, type TraceReceiver } from '../support/trace-receiver';
 
 const EXPORTER = 'accounts@kaveri.example';
 const API_KEY = 'dev_Gnu3Vq8LkeySecret';
@@ -28,8 +34,11 @@ let folder: string;
 let temporal: DevServer;
 let database: TestDatabase;
 let sandbox: Sandbox;
+let traces: TraceReceiver;
 let worker: KeptProcess;
 let program: string;
+/** The folder of the built programs. */
+let dist: string;
 let env: Record<string, string>;
 let metricsPort: number;
 /** Everything that the commands printed. */
@@ -48,9 +57,11 @@ const withPassword = (password: string) =>
 beforeAll(async () => {
   const built = await builtPackage();
   program = built.commandLine;
+  dist = dirname(built.worker);
   metricsPort = await freePort();
   folder = await mkdtemp(join(tmpdir(), 'ebrc-secrets-'));
-  [temporal, database, sandbox] = await Promise.all([
+  [traces, temporal, database, sandbox] = await Promise.all([
+    startTraceReceiver(),
     devServer(),
     createTestDatabase(),
     createSandbox({
@@ -75,6 +86,8 @@ beforeAll(async () => {
     EBRC_POLL_FIRST: '1s',
     EBRC_POLL_MIN: '500ms',
     EBRC_POLL_MAX: '2s',
+    OTEL_EXPORTER_OTLP_ENDPOINT: traces.url,
+    OTEL_BSP_SCHEDULE_DELAY: '200',
     // As much as the programs ever say.
     LOG_LEVEL: 'trace',
   };
@@ -92,6 +105,7 @@ afterAll(async () => {
   await worker?.stop();
   await temporal?.stop();
   await sandbox?.close();
+  await traces?.close();
   await database?.drop();
   if (folder) await rm(folder, { recursive: true, force: true });
 }, 200_000);
@@ -133,6 +147,89 @@ it('shows in its metrics what happened, and no word about anybody', async () => 
   for (const personal of ['Kaveri', EXPORTER, 'AAKCK7719P', 'SECRETS-1']) expect(scraped).not.toContain(personal);
 });
 
+/** What is about somebody: names, addresses, and what was filed. */
+async function personalWords(): Promise<string[]> {
+  const message = JSON.parse(await readFile(join(folder, 'remittances.json'), 'utf8')) as {
+    ebrcBulkGenDtos: Record<'irmNumber' | 'sbCumInvoiceNumber' | 'billNo', string>[];
+  };
+  const filed = message.ebrcBulkGenDtos.flatMap((row) => [row.irmNumber, row.sbCumInvoiceNumber, row.billNo]);
+  return ['Kaveri', EXPORTER, 'AAKCK7719P', 'kaveri.softworks', ...filed];
+}
+
+const wordsIn = (text: string, words: string[]) => words.filter((word) => text.includes(word));
+
+describe('traces', () => {
+  let trace: ReceivedSpan[];
+
+  beforeAll(async () => {
+    // The span of a workflow is sent when it has ended.
+    const filed = () => traces.spans().find(({ name }) => name === 'RunWorkflow:fileRemittances');
+    await eventually(() => filed() !== undefined);
+    trace = traces.spans().filter(({ traceId }) => traceId === filed()?.traceId);
+  });
+
+  const upward = (name: string) => {
+    const span = trace.find((each) => each.name === name);
+    return span ? namesUpward(trace, span) : [];
+  };
+
+  it('lead from the command through workflow and activity to the call and the statement', () => {
+    expect(upward('POST /genebrc/push-irm')).toEqual([
+      'POST /genebrc/push-irm',
+      'RunActivity:submitPush',
+      'StartActivity:submitPush',
+      'RunWorkflow:fileRemittances',
+      'StartWorkflow:fileRemittances',
+    ]);
+    expect(upward('UPDATE attempts')).toEqual(expect.arrayContaining(['StartWorkflow:fileRemittances']));
+    expect([...new Set(trace.map(({ service }) => service))].sort()).toEqual(['ebrc', 'ebrc-worker']);
+  });
+
+  it('say which filing and exporter a step is about, and how its call ended', () => {
+    const step = trace.find(({ name }) => name === 'RunActivity:submitPush');
+    expect(step?.attributes).toMatchObject({
+      'ebrc.filing_id': expect.stringMatching(/./) as string,
+      'ebrc.exporter_id': expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
+    });
+    const call = trace.find(({ name }) => name === 'POST /genebrc/push-irm');
+    expect(call?.attributes).toMatchObject({ 'ebrc.operation': 'pushIrm', 'ebrc.rate_class': 'push' });
+    const expired = trace.filter(({ name }) => name === 'POST /genebrc/status').map(({ attributes }) => attributes);
+    expect(expired).toContainEqual(expect.objectContaining({ 'error.type': 'credentials_invalid' }) as object);
+  });
+
+  it('hold no secret and nothing about an exporter', async () => {
+    expect(secretsIn(traces.raw())).toEqual([]);
+    expect(wordsIn(traces.raw(), await personalWords())).toEqual([]);
+  });
+
+  it('are no part of a history: a worker without them takes the filing over', async () => {
+    const client = new Client({ connection: await temporal.connect() });
+    const history = await client.workflow.getHandle('file/test/SECRETS-1').fetchHistory();
+    const replayed = Worker.runReplayHistory(
+      {
+        workflowBundle: { codePath: join(dist, 'workflow-bundle-encrypted.js') },
+        dataConverter: dataConverterOf([{ id: 'test', key: Buffer.from(ENCRYPTION_KEY, 'base64') }]),
+      },
+      history,
+    );
+    await expect(replayed).resolves.toBeUndefined();
+  });
+});
+
+it('writes logs that say which filing and trace they are about, and nothing about an exporter', async () => {
+  const log = await readFile(join(folder, 'worker.log'), 'utf8');
+  const lines = log.split('\n').filter((line) => line.startsWith('{'));
+  const facts = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+  const recorded = facts.find(({ msg }) => msg === 'filing recorded');
+  const { traceId } = traces.spans().find(({ name }) => name === 'RunWorkflow:fileRemittances') ?? {};
+  const about = { workflowId: 'file/test/SECRETS-1', filingId: expect.stringMatching(/./) as string, traceId };
+  expect(recorded).toMatchObject(about);
+  // Ours are all named; what Temporal's SDK says of payloads and tasks is dropped.
+  const ours = facts.filter(({ sdkComponent }) => sdkComponent === undefined);
+  expect(ours.filter(({ droppedFields }) => droppedFields !== undefined)).toEqual([]);
+  expect(wordsIn(log, await personalWords())).toEqual([]);
+});
+
 it('leaves no password and no key in any history, not even in what its payloads hold', async () => {
   const histories = await readHistories(codec);
   expect(histories.length).toBeGreaterThanOrEqual(3);
@@ -144,14 +241,8 @@ it('leaves no password and no key in any history, not even in what its payloads 
 it('leaves nothing about an exporter in clear on the Temporal server', async () => {
   const clear = (await readHistories(null)).join('\n');
   const decoded = (await readHistories(codec)).join('\n');
-  const message = JSON.parse(await readFile(join(folder, 'remittances.json'), 'utf8')) as {
-    ebrcBulkGenDtos: Record<'irmNumber' | 'sbCumInvoiceNumber' | 'billNo', string>[];
-  };
-  const filed = message.ebrcBulkGenDtos.flatMap((row) => [row.irmNumber, row.sbCumInvoiceNumber, row.billNo]);
   expect(clear).toContain('binary/encrypted');
-  for (const personal of ['Kaveri', EXPORTER, 'AAKCK7719P', 'kaveri.softworks', ...filed]) {
-    expect({ personal, found: clear.includes(personal) }).toEqual({ personal, found: false });
-  }
+  expect(wordsIn(clear, await personalWords())).toEqual([]);
   // The same look finds them once the payloads are decoded.
   expect(decoded).toContain('Kaveri');
   expect(decoded).toContain(EXPORTER);

@@ -65,6 +65,11 @@ it('replays every recorded history', async () => {
   expect(replayed).toEqual(histories.map(({ workflowId }) => ({ workflowId, error: null })));
 });
 
+it('replays every recorded history on the workflows of a traced worker', async () => {
+  const replayed = await replayOn({ workflowBundle: await workflowBundle({ traced: true }) }, histories);
+  expect(replayed).toEqual(histories.map(({ workflowId }) => ({ workflowId, error: null })));
+});
+
 describe.each(SCENARIOS)('$name', ({ name, workflow, ends }) => {
   it('tells the story that its name says, in few events', () => {
     const recording = recordingOf(name);

@@ -3,19 +3,22 @@ import { mkdir, readFile, readdir, rename, writeFile, access } from 'node:fs/pro
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
+import { bundleParts } from '../../src/worker/workflows-bundle';
 
 const ROOT = join(__dirname, '..', '..');
 const FOLDER = join(tmpdir(), 'ebrc-test-bundles');
 
-let bundle: Promise<{ codePath: string }> | undefined;
+const bundles = new Map<boolean, Promise<{ codePath: string }>>();
 
 /** The workflow bundle of the sources as they are now; built once and kept on disk under a hash of them. */
-export function workflowBundle(): Promise<{ codePath: string }> {
-  return (bundle ??= build());
+export function workflowBundle({ traced = false } = {}): Promise<{ codePath: string }> {
+  const bundle = bundles.get(traced) ?? build(traced);
+  bundles.set(traced, bundle);
+  return bundle;
 }
 
-async function build(): Promise<{ codePath: string }> {
-  const codePath = join(FOLDER, `${await hashOfSources()}.js`);
+async function build(traced: boolean): Promise<{ codePath: string }> {
+  const codePath = join(FOLDER, `${await hashOfSources()}${traced ? '-traced' : ''}.js`);
   const known = await access(codePath).then(
     () => true,
     () => false,
@@ -24,6 +27,7 @@ async function build(): Promise<{ codePath: string }> {
   const { code } = await bundleWorkflowCode({
     workflowsPath: join(ROOT, 'src', 'workflows', 'index.ts'),
     logger: new DefaultLogger('ERROR'),
+    ...bundleParts({ encrypted: false, traced }),
   });
   await mkdir(FOLDER, { recursive: true });
   // Renamed into place: another test process may be looking for it.

@@ -80,7 +80,7 @@ export function createIrmActivities(deps: ActivityDependencies) {
       const { count, changed } = await saveIrms(pool, exporterId, records, balancesAt);
       for (const change of changed) {
         if (!change.what.includes('amended') && !change.what.includes('cancelled')) continue;
-        logger.warn({ exporterId, irmNumber: change.irmNumber, what: change.what }, 'an IRM was amended or cancelled');
+        logger.warn({ exporterId, what: change.what }, 'an IRM was amended or cancelled');
       }
       return { irmCount: count, changed: changed.length };
     },

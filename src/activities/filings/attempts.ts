@@ -70,7 +70,7 @@ export function createAttemptActivities(deps: ActivityDependencies) {
         const adopted = await needSubmission(client, filingId, submission);
         const mismatch = reconcileUpload(await readRows(client, filingId, submission), answer);
         if (mismatch) {
-          logger.warn({ filingId, submission, mismatch }, 'the service read other rows than were sent');
+          logger.warn({ filingId, submission }, 'the service read other rows than were sent');
           const step = `${stepId()}/mismatch`;
           await addEvent(client, { filingId, step, at, kind: 'upload_mismatch', text: mismatch });
         }

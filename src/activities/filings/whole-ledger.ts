@@ -53,6 +53,9 @@ async function bringFailoverGapBack({ pool, documents, clock, logger }: Needs, e
   const moments = error.unknown.map(({ record }) => (record ? now - Date.parse(record.at) : Infinity));
   if (moments.some((age) => !(age < FAILOVER_GAP_MS))) return false;
   const imported = await importSends(pool, documents, { at: new Date(now), by: 'worker' });
-  logger.warn({ imported }, 'the database lost sends in a failover; they were brought back from the document store');
+  logger.warn(
+    { imported: imported.sends, filings: imported.filings.length },
+    'the database lost sends in a failover; they were brought back from the document store',
+  );
   return true;
 }

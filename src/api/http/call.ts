@@ -6,6 +6,7 @@ import type { CallContext } from '../client-types';
 import { ApiError } from '../errors/api-error';
 import { failureOf, refusalOf } from '../errors/failure';
 import type { Audit, Logger } from '../ports';
+import { NO_TRACES, type Span, type Tracer } from '../../telemetry/tracer';
 import { createRedactor } from '../errors/redact';
 import { createTransport, type Timeouts, type Transport, type TransportAnswer } from './transport';
 
@@ -19,6 +20,8 @@ export interface CallerOptions {
   budget?: Budget;
   audit?: Audit;
   logger?: Logger;
+  /** Measures calls; left out: none. */
+  tracer?: Tracer;
   /** ms since the epoch, for the audit. */
   clock?: () => number;
   /** Time-outs that differ from what `httpTimeoutMs` gives. */
@@ -103,7 +106,17 @@ class Call {
 
   async make<T>(consume: (answer: TransportAnswer) => Promise<T>): Promise<T> {
     if (this.context.signal?.aborted) throw this.ownError('cancelled', 'The call was cancelled before it was made.');
-    this.slot = await this.acquireSlot();
+    const { operation } = this.request;
+    const { tracer = NO_TRACES } = this.deps;
+    const { method, path, rateClass } = OPERATIONS[operation];
+    const about = { 'ebrc.operation': operation, 'ebrc.rate_class': rateClass ?? undefined };
+    this.slot = await tracer.span('wait for a slot', about, () => this.acquireSlot());
+    const { hostname } = new URL(this.deps.baseUrl);
+    const call = { ...about, 'http.request.method': method, 'url.template': path, 'server.address': hostname };
+    return tracer.span(`${method} ${path}`, call, (span) => this.perform(consume, span));
+  }
+
+  private async perform<T>(consume: (answer: TransportAnswer) => Promise<T>, span: Span): Promise<T> {
     this.context.onStarted?.(this.timeouts().totalMs);
     const startedAt = performance.now();
     try {
@@ -120,6 +133,8 @@ class Call {
       });
       this.audit(startedAt, failure instanceof ApiError ? failure : null);
       throw failure;
+    } finally {
+      span.set({ 'http.response.status_code': this.status ?? undefined });
     }
   }
 

@@ -108,7 +108,17 @@ export function createCli(
   const temporal = once(async () => {
     changes = true;
     const { connectTemporal } = await import('../temporal/connect.js');
-    const client = await connectTemporal(await config('temporal'), connectWithinMs);
+    const { loadTelemetry } = await import('../../telemetry/load.js');
+    const { tracesEndpoint } = await config('traces');
+    const telemetry = await loadTelemetry(tracesEndpoint, {
+      service: 'ebrc',
+      onLost: (reason) => terminal.note(`Note: traces could not be sent: ${reason}`),
+    });
+    if (telemetry) opened.push(() => telemetry.close());
+    const client = await connectTemporal(await config('temporal'), {
+      withinMs: connectWithinMs,
+      interceptors: telemetry ? [telemetry.clientInterceptor] : [],
+    });
     opened.push(() => client.connection.close());
     return client;
   });

@@ -21,7 +21,7 @@ export async function temporalChecks(
 ): Promise<CheckResult[]> {
   let client: Client;
   try {
-    client = await connectTemporal(config, connectWithinMs);
+    client = await connectTemporal(config, { withinMs: connectWithinMs });
   } catch (error) {
     return [wrong('temporal', firstLine(error), REACH)];
   }

@@ -1,21 +1,30 @@
-import { Client, Connection } from '@temporalio/client';
+import { Client, Connection, type WorkflowClientInterceptor } from '@temporalio/client';
 import { dataConverterOf } from '../../codec/data-converter';
 import type { Config } from '../../config/config';
 import { UnreachableError } from '../errors';
 
 const CONNECT_WITHIN_MS = 8_000;
 
-/**
- * `withinMs`: how long a server that does not answer is tried; default 8 s. @throws UnreachableError that names the
- * address
- */
+export interface ConnectOptions {
+  /** How long a server that does not answer is tried; default 8 s. */
+  withinMs?: number;
+  /** What sends the trace along. */
+  interceptors?: WorkflowClientInterceptor[];
+}
+
+/** @throws UnreachableError that names the address */
 export async function connectTemporal(
   { temporal: { address, namespace, connectionOptions }, payloadKeys }: Pick<Config, 'temporal' | 'payloadKeys'>,
-  withinMs = CONNECT_WITHIN_MS,
+  { withinMs = CONNECT_WITHIN_MS, interceptors = [] }: ConnectOptions = {},
 ): Promise<Client> {
   try {
     const connection = await Connection.connect({ ...connectionOptions, connectTimeout: withinMs });
-    return new Client({ connection, namespace, dataConverter: dataConverterOf(payloadKeys) });
+    return new Client({
+      connection,
+      namespace,
+      dataConverter: dataConverterOf(payloadKeys),
+      interceptors: { workflow: interceptors },
+    });
   } catch (error) {
     throw new UnreachableError('Temporal', `${address} (namespace ${namespace})`, error);
   }

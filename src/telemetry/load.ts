@@ -1,0 +1,17 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Telemetry, TelemetryOptions } from './open-telemetry';
+
+/** Telemetry where an endpoint is given; null, with nothing loaded, where none is. */
+export async function loadTelemetry(
+  endpoint: string | undefined,
+  options: Pick<TelemetryOptions, 'service' | 'onLost'>,
+): Promise<Telemetry | null> {
+  if (endpoint === undefined) return null;
+  const [{ startTelemetry }, text] = await Promise.all([
+    import('./open-telemetry.js'),
+    readFile(join(__dirname, '..', '..', 'package.json'), 'utf8'),
+  ]);
+  const { version } = JSON.parse(text) as { version: string };
+  return startTelemetry({ endpoint, version, ...options });
+}

@@ -1,0 +1,82 @@
+import { maskText } from './mask';
+
+/**
+ * The fields that may leave the process in a log line; every other one is dropped, so that a whole request or a record
+ * that somebody logs by mistake shows nothing. Words, ids and counts only: no name, number or amount of an exporter.
+ */
+export const LOG_FIELDS: ReadonlySet<string> = new Set([
+  // What it is about
+  ...['filingId', 'exporterId', 'partyId', 'attemptId', 'extractionId', 'eBRCNumber', 'reference', 'traceId', 'spanId'],
+  // Temporal's
+  ...['workflowId', 'workflowType', 'runId', 'taskQueue', 'namespace', 'activity', 'activityType', 'activityId'],
+  ...['attempt', 'isLocal', 'sdkComponent', 'timeToCompletionMs', 'taskFailureCause'],
+  // Calls and outcomes
+  ...['operation', 'rateClass', 'status', 'kind', 'code', 'outcome', 'reason', 'problem', 'retry', 'nextDelayMs'],
+  ...['nextInMs', 'benign', 'job', 'faults', 'state', 'event', 'submission', 'requestId', 'why', 'what', 'besides'],
+  // Counts
+  ...[
+    'count',
+    'rows',
+    'removed',
+    'labels',
+    'opened',
+    'closed',
+    'open',
+    'filings',
+    'resumed',
+    'told',
+    'version',
+    'imported',
+  ],
+  ...['inTime', 'boundMs', 'droppedFields'],
+  // The program itself
+  ...['address', 'host', 'port', 'url', 'apiUrl', 'mode', 'registered', 'missing'],
+]);
+
+/** Names that other programs give to a field of ours. */
+const ALIASES: Readonly<Record<string, string>> = { error: 'err', trace_id: 'traceId', span_id: 'spanId' };
+
+const MOST_ENTRIES = 50;
+const DEEPEST_CAUSE = 3;
+
+/** The fields of a log line that may be written; how many others there were stands in `droppedFields`. */
+export function allowedFields(fields: object): Record<string, unknown> {
+  const kept: Record<string, unknown> = {};
+  let droppedFields = 0;
+  for (const [given, value] of Object.entries(fields)) {
+    const name = ALIASES[given] ?? given;
+    const written = name === 'err' ? errorFields(value) : LOG_FIELDS.has(name) ? plain(value) : undefined;
+    if (written !== undefined) kept[name] = written;
+    else if (value !== undefined) droppedFields += 1;
+  }
+  return droppedFields === 0 ? kept : { ...kept, droppedFields };
+}
+
+/** A word, a number or a list of such; undefined for anything that has parts. */
+function plain(value: unknown): unknown {
+  if (typeof value === 'string') return maskText(value);
+  if (value === null || typeof value === 'number' || typeof value === 'boolean') return value;
+  if (!Array.isArray(value)) return undefined;
+  const entries = value.slice(0, MOST_ENTRIES).map(plain);
+  return entries.includes(undefined) ? undefined : entries;
+}
+
+/** Class, code, kind, message and stack of an error and its causes; its other fields hold statements and answers. */
+function errorFields(error: unknown, depth = 0): unknown {
+  if (!(error instanceof Error)) return maskText(String(error));
+  const { name, message, stack, cause } = error;
+  const { code, kind, type } = error as { code?: unknown; kind?: unknown; type?: unknown };
+  const words = Object.entries({ code, kind: kind ?? type }).filter(([, value]) => typeof value === 'string');
+  return {
+    type: name,
+    ...Object.fromEntries(words),
+    message: maskText(message),
+    stack: maskText(
+      (stack ?? '')
+        .split('\n')
+        .filter((line) => /^\s+at /u.test(line))
+        .join('\n'),
+    ),
+    ...(cause !== undefined && depth < DEEPEST_CAUSE && { cause: errorFields(cause, depth + 1) }),
+  };
+}

@@ -1,0 +1,119 @@
+/** Traces by OpenTelemetry. Loaded only where OTEL_EXPORTER_OTLP_ENDPOINT is set: programs without it start without. */
+import { context, propagation, SpanKind, SpanStatusCode, trace, type Span as OtelSpan } from '@opentelemetry/api';
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
+import { setGlobalErrorHandler, W3CTraceContextPropagator } from '@opentelemetry/core';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { detectResourcesSync, envDetectorSync, Resource } from '@opentelemetry/resources';
+import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
+import type { WorkflowClientInterceptor } from '@temporalio/client';
+import { OpenTelemetryWorkflowClientInterceptor } from '@temporalio/interceptors-opentelemetry/lib/client';
+import {
+  makeWorkflowExporter,
+  OpenTelemetryActivityInboundInterceptor,
+  OpenTelemetryActivityOutboundInterceptor,
+} from '@temporalio/interceptors-opentelemetry/lib/worker';
+import type { ActivityInterceptorsFactory, InjectedSinks } from '@temporalio/worker';
+import type { OpenTelemetrySinks } from '@temporalio/interceptors-opentelemetry/lib/workflow/definitions';
+import { createSpanFilter } from './span-fields';
+import type { SpanAttributes, Tracer } from './tracer';
+
+export interface TelemetryOptions {
+  /** Root of the OTLP/HTTP receiver, without a slash at the end; spans go to `/v1/traces` below it. */
+  endpoint: string;
+  /** `service.name`, where OTEL_SERVICE_NAME says no other. */
+  service: string;
+  version: string;
+  /** Told when spans could not be sent; nothing waits for them, and nothing fails because of it. */
+  onLost?: (reason: string) => void;
+}
+
+/** What a program is traced with. */
+export interface Telemetry {
+  tracer: Tracer;
+  /** For the client of Temporal: starts, signals and updates carry the trace with them. */
+  clientInterceptor: WorkflowClientInterceptor;
+  /** Says more of the span that the caller runs in. */
+  describeSpan: (attributes: SpanAttributes) => void;
+  /** For workers that run activities. */
+  activityInterceptors: ActivityInterceptorsFactory;
+  /** For workers that run workflows, with the bundle that is made for it (`workflows-bundle.ts`). */
+  sinks: InjectedSinks<OpenTelemetrySinks>;
+  /** Sends what is left. Does not reject. */
+  close(): Promise<void>;
+}
+
+/** Of a program there is one at a time: the context of OpenTelemetry is the process's. */
+export function startTelemetry({ endpoint, service, version, onLost }: TelemetryOptions): Telemetry {
+  setGlobalErrorHandler((error) => onLost?.(reasonOf(error)));
+  const resource = new Resource({ 'service.name': service, 'service.version': version }).merge(
+    // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES, as every program of OpenTelemetry reads them.
+    detectResourcesSync({ detectors: [envDetectorSync] }),
+  );
+  const processor = new BatchSpanProcessor(createSpanFilter(new OTLPTraceExporter({ url: `${endpoint}/v1/traces` })));
+  const provider = new BasicTracerProvider({ resource, spanProcessors: [processor] });
+  provider.register({
+    contextManager: new AsyncLocalStorageContextManager(),
+    propagator: new W3CTraceContextPropagator(),
+  });
+  const otel = provider.getTracer('ebrc-worker', version);
+  return {
+    tracer: {
+      span: (name, attributes, work) =>
+        otel.startActiveSpan(name, { kind: kindOf(attributes), attributes: known(attributes) }, (span) =>
+          ended(span, () => work({ set: (more) => void span.setAttributes(known(more)) })),
+        ),
+      current: () => {
+        const ids = trace.getActiveSpan()?.spanContext();
+        return ids ? { traceId: ids.traceId, spanId: ids.spanId } : null;
+      },
+    },
+    describeSpan: (attributes) => void trace.getActiveSpan()?.setAttributes(known(attributes)),
+    clientInterceptor: quietClientInterceptor(),
+    activityInterceptors: (activity) => ({
+      inbound: new OpenTelemetryActivityInboundInterceptor(activity),
+      outbound: new OpenTelemetryActivityOutboundInterceptor(activity),
+    }),
+    sinks: { exporter: makeWorkflowExporter(processor, resource) },
+    close: async () => {
+      await provider.shutdown().catch((error: unknown) => onLost?.(reasonOf(error)));
+      for (const api of [trace, context, propagation]) api.disable();
+    },
+  };
+}
+
+/** Commands look every few seconds: a trace for each look would hide the others. */
+function quietClientInterceptor(): WorkflowClientInterceptor {
+  const interceptor: WorkflowClientInterceptor = new OpenTelemetryWorkflowClientInterceptor();
+  interceptor.query = (input, next) => next(input);
+  interceptor.describe = (input, next) => next(input);
+  return interceptor;
+}
+
+async function ended<T>(span: OtelSpan, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const { kind } = error as { kind?: unknown };
+    const type = typeof kind === 'string' ? kind : error instanceof Error ? error.name : 'Error';
+    span.setAttribute('error.type', type);
+    span.setStatus({ code: SpanStatusCode.ERROR });
+    throw error;
+  } finally {
+    span.end();
+  }
+}
+
+/** A call that leaves the process, by the attributes that only such a one has. */
+function kindOf(attributes: SpanAttributes): SpanKind {
+  return 'http.request.method' in attributes || 'db.system.name' in attributes ? SpanKind.CLIENT : SpanKind.INTERNAL;
+}
+
+function known(attributes: SpanAttributes): Record<string, string | number | boolean> {
+  return Object.fromEntries(
+    Object.entries(attributes).filter((entry): entry is [string, string | number | boolean] => entry[1] !== undefined),
+  );
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,73 @@
+import { createLogger } from '../../src/telemetry/logger';
+import { withLogScope } from '../../src/telemetry/log-scope';
+
+let lines: string[];
+let logger: ReturnType<typeof createLogger>;
+
+beforeEach(() => {
+  lines = [];
+  const tracer = { current: () => ({ traceId: 'trace-1', spanId: 'span-1' }) };
+  logger = createLogger({ level: 'info', tracer, destination: { write: (line) => void lines.push(line) } });
+});
+
+const written = () => lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+
+const PERSONAL = {
+  password: 'hunter2',
+  'x-api-key': 'dev_hunter2',
+  iec: 'AAKCK7719P',
+  email: 'accounts@kaveri.example',
+  exporterName: 'Kaveri Softworks',
+  irmAvailableAmt: 91_234.56,
+};
+const SHOWS_SOMETHING = /hunter2|AAKCK7719P|kaveri|91234|91_234/i;
+
+it('writes only fields that are named, however deep the others stand', () => {
+  logger.info(PERSONAL, 'flat');
+  logger.info({ request: { headers: PERSONAL, body: JSON.stringify(PERSONAL) } }, 'a whole request');
+  logger.info({ kind: PERSONAL, filingId: 'F1' }, 'under a name that is allowed');
+  logger.info({ rows: [PERSONAL] }, 'in a list');
+  expect(lines.join('')).not.toMatch(SHOWS_SOMETHING);
+  expect(written()).toMatchObject([
+    { msg: 'flat', droppedFields: 6 },
+    { msg: 'a whole request', droppedFields: 1 },
+    { msg: 'under a name that is allowed', filingId: 'F1', droppedFields: 1 },
+    { msg: 'in a list', droppedFields: 1 },
+  ]);
+  expect(() => logger.child({ exporter: PERSONAL })).toThrow('withLogScope');
+});
+
+it('masks what names somebody or opens something in messages and errors, and drops what else an error carries', () => {
+  const cause = new Error('Key (email)=(accounts@kaveri.example) already exists for AAKCK7719P');
+  const error = Object.assign(new Error('postgres://kaveri:hunter2@db/ebrc refused dev_hunter2', { cause }), {
+    code: '23505',
+    detail: PERSONAL,
+    query: `INSERT … ${JSON.stringify(PERSONAL)}`,
+  });
+  logger.warn({ err: error }, 'no exporter accounts@kaveri.example with IEC %s and 27AAKCK7719P1Z5', 'AAKCK7719P');
+  logger.error(error);
+  expect(lines.join('')).not.toMatch(SHOWS_SOMETHING);
+  expect(written()[0]).toMatchObject({
+    msg: 'no exporter [email] with IEC [iec] and [gstin]',
+    err: {
+      type: 'Error',
+      code: '23505',
+      message: 'postgres://[credentials]@db/ebrc refused [key]',
+      stack: expect.stringContaining('logger.test') as string,
+      cause: { message: 'Key (email)=([email]) already exists for [iec]' },
+    },
+  });
+});
+
+it('says which filing, exporter and trace a line is about', () => {
+  withLogScope({ filingId: 'F1', exporterId: 'e-1', workflowId: 'file/test/R1', activity: 'submitPush' }, () =>
+    logger.info({ kind: 'timeout' }, 'not sent'),
+  );
+  logger.info('outside');
+  logger.debug('not at this level');
+  expect(written()).toMatchObject([
+    { filingId: 'F1', exporterId: 'e-1', workflowId: 'file/test/R1', traceId: 'trace-1', kind: 'timeout' },
+    { msg: 'outside', traceId: 'trace-1' },
+  ]);
+  expect(written()[1]).not.toHaveProperty('filingId');
+});
