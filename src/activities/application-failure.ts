@@ -92,8 +92,8 @@ export function refusal(type: string, message: string, details: Record<string, u
  * Beyond this many attempts (a poll has dozens) the policy's next interval would be its longest, a quarter of an hour
  * for a poll.
  */
-const FEW_ATTEMPTS = 10;
-const LONGEST_PAUSE_MS = 30_000;
+const ATTEMPTS_UNTIL_MAX_INTERVAL = 10;
+const MAX_PAUSE_MS = 30_000;
 
 /**
  * PostgreSQL is not itself. Repeated on the profile's schedule: without end by what must happen, a few times by what
@@ -105,7 +105,7 @@ export function ledgerUnavailable(error: LedgerUnavailableError, attempt: number
     message,
     type: 'ledger_unavailable',
     details: [{ kind: 'ledger_unavailable' }],
-    ...(attempt > FEW_ATTEMPTS ? { nextRetryDelay: LONGEST_PAUSE_MS } : {}),
+    ...(attempt > ATTEMPTS_UNTIL_MAX_INTERVAL ? { nextRetryDelay: MAX_PAUSE_MS } : {}),
     cause: error,
   });
 }

@@ -4,7 +4,7 @@ import type { CallContext } from '../api/client-types';
 /** A step on the ledger, and the wait between two looks at the budget, are over well within this. */
 const STEP_MS = 60_000;
 /** What a call may take beyond its own bound, on a busy machine. */
-const SPARE_MS = 30_000;
+const MARGIN_MS = 30_000;
 
 /** Whether an activity is getting on: it is, until the step that it last began should have ended. */
 export function createProgress(clock: () => number = () => performance.now()) {
@@ -13,7 +13,7 @@ export function createProgress(clock: () => number = () => performance.now()) {
     isAlive: () => clock() < dueAt,
     /** A step begins, or goes on, that is over within `ms`. */
     step: (ms = STEP_MS) => {
-      dueAt = clock() + Math.max(ms + SPARE_MS, STEP_MS);
+      dueAt = clock() + Math.max(ms + MARGIN_MS, STEP_MS);
     },
   };
 }

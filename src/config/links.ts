@@ -44,7 +44,7 @@ export function openTemporalLink({ address, tls }: { address: string; tls: boole
 }
 
 /** Fewer different bytes than any of a million random keys has (32 random bytes have 30 on average). */
-const LEAST_DIFFERENT_BYTES = 20;
+const MIN_DISTINCT_BYTES = 20;
 
 /** A key that was typed or counted instead of drawn, or that stands under two ids. */
 export function weakEncryptionKey(keys: readonly EncryptionKey[]): string | null {
@@ -58,7 +58,7 @@ export function weakEncryptionKey(keys: readonly EncryptionKey[]): string | null
 }
 
 function isTrivial(key: Buffer): boolean {
-  if (new Set(key).size < LEAST_DIFFERENT_BYTES) return true;
+  if (new Set(key).size < MIN_DISTINCT_BYTES) return true;
   // 00 01 02 … and the like: every byte as far from the last as the one before.
   const steps = [...key.subarray(1)].map((byte, nth) => (byte - (key[nth] ?? 0) + 256) % 256);
   return new Set(steps).size <= 2 || [...key].every((byte) => byte >= 0x20 && byte < 0x7f);

@@ -4,7 +4,7 @@ const HEADER = Buffer.from('%PDF-');
 const END = Buffer.from('%%EOF');
 const OBJECT = Buffer.from(' obj');
 /** As much of the last piece as a marker could begin in. */
-const CARRIED_BYTES = 16;
+const OVERLAP_BYTES = 16;
 
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 /** NUL, tab, line feed, form feed, carriage return, blank: white space to PDF itself. */
@@ -32,7 +32,7 @@ export class PdfScan {
     if (object >= 0) this.objectAt = from + object;
     this.bytes += piece.length;
     // Copied, so that the rest does not keep a large piece in memory.
-    this.carried = Buffer.from(seen.subarray(-CARRIED_BYTES));
+    this.carried = Buffer.from(seen.subarray(-OVERLAP_BYTES));
     return this;
   }
 

@@ -61,7 +61,7 @@ async function migrateWith(pool: pg.Pool, { folder = MIGRATIONS, log }: MigrateO
       logger: quietLogger(),
     });
     const applied = await apply.catch((error: unknown) => {
-      throw mayNot(error, missing) ?? error;
+      throw isPermissionError(error, missing) ?? error;
     });
     if (applied.length > 0) await grantRights(client);
     await client.query('SELECT pg_advisory_unlock($1)', [LOCK]);
@@ -79,7 +79,7 @@ async function migrateWith(pool: pg.Pool, { folder = MIGRATIONS, log }: MigrateO
 /** A folder of migrations that is not the package's is handed to the library as it is. */
 const UNREAD = { missing: ['?'], unknown: [] };
 
-function mayNot(error: unknown, missing: readonly string[]): Error | null {
+function isPermissionError(error: unknown, missing: readonly string[]): Error | null {
   // The library puts its own error around PostgreSQL's in some places, without its code.
   if (!(error instanceof Error) || !/permission denied|must be owner/.test(error.message)) return null;
   return new Error(

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { NO_TRACES, type Tracer } from '../telemetry/tracer';
 import { inStatementSpan } from './statement-span';
 import { beginStatement, timeLeft } from './step-deadline';
-import { connectFailure, LedgerUnavailableError, translated } from './unavailable';
+import { connectFailure, LedgerUnavailableError, asLedgerError } from './unavailable';
 
 /** What a statement needs: a pool, or a client inside a transaction. */
 export type Queryable = Pick<pg.Pool, 'query'>;
@@ -113,7 +113,7 @@ class LedgerClient extends pg.Client {
 }
 
 function rethrowTranslated(error: unknown): never {
-  throw translated(error);
+  throw asLedgerError(error);
 }
 
 class LedgerPool extends pg.Pool {

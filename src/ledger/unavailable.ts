@@ -51,13 +51,13 @@ const PASSING_SQLSTATES: readonly Passing[] = [
 ];
 
 /** What the driver says, without a code, of a connection that is lost, late or closed. */
-const DRIVER_SAYS: readonly [message: RegExp, code: string][] = [
+const DRIVER_MESSAGES: readonly [message: RegExp, code: string][] = [
   [/^Query read timeout|timeout exceeded when trying to connect|due to connection timeout/iu, 'timeout'],
   [/^Connection (terminated|ended)|is not queryable|after calling end on the pool/iu, 'connection'],
 ];
 
 /** The error as {@link LedgerUnavailableError} where it is one that passes; any other as it is. */
-export function translated(error: unknown): unknown {
+export function asLedgerError(error: unknown): unknown {
   if (error instanceof LedgerUnavailableError) return error;
   if (error instanceof pg.DatabaseError) {
     const code = error.code ?? '';
@@ -66,13 +66,13 @@ export function translated(error: unknown): unknown {
   }
   if (isSystemError(error)) return new LedgerUnavailableError(error.code, false, error);
   const said = messageOf(error);
-  const known = DRIVER_SAYS.find(([message]) => message.test(said));
+  const known = DRIVER_MESSAGES.find(([message]) => message.test(said));
   return known ? new LedgerUnavailableError(known[1], false, error) : error;
 }
 
 /** A connection that could not be made: whatever the reason, no statement is to blame. */
 export function connectFailure(error: unknown): LedgerUnavailableError {
-  const known = translated(error);
+  const known = asLedgerError(error);
   if (known instanceof LedgerUnavailableError) return known;
   return new LedgerUnavailableError(
     error instanceof pg.DatabaseError ? (error.code ?? '') : 'connection',

@@ -2,9 +2,9 @@
 import type { Mode } from '../domain/names';
 import { openFilingsAfter } from '../ledger/filings/open-filings';
 import type { BackgroundJob } from '../worker/background-jobs';
-import { lookAtRun, type LookDependencies } from './look';
+import { checkRun, type CheckRunDependencies } from './check-run';
 
-export interface SweepDependencies extends LookDependencies {
+export interface SweepDependencies extends CheckRunDependencies {
   mode: Mode;
 }
 
@@ -32,7 +32,7 @@ export async function sweepFilings(deps: SweepDependencies, signal?: AbortSignal
     for (const filing of page) {
       if (signal?.aborted) return swept;
       swept.filings += 1;
-      const { resumed, told } = await lookAtRun(deps, filing);
+      const { resumed, told } = await checkRun(deps, filing);
       if (resumed) swept.resumed.push(filing.filingId);
       if (told) swept.told.push(filing.filingId);
     }

@@ -8,7 +8,7 @@ import { UnreachableError } from './errors';
 const LOOK_EVERY_MS = 500;
 
 /** Reasons that a restart does not explain: rights, and a database or a host that is not there. */
-const LASTING = /^(28...|3D000|ENOTFOUND)$/;
+const PERMANENT_CODES = /^(28...|3D000|ENOTFOUND)$/;
 
 export interface OpenOptions {
   /** How long a server that restarts is waited for. */
@@ -28,7 +28,7 @@ export async function openLedger(databaseUrl: string, { waitMs, onWait }: OpenOp
     try {
       return await openOnce(databaseUrl);
     } catch (error) {
-      const passes = error instanceof LedgerUnavailableError && !LASTING.test(error.code);
+      const passes = error instanceof LedgerUnavailableError && !PERMANENT_CODES.test(error.code);
       if (passes && Date.now() < until) {
         if (!told) onWait(`PostgreSQL at ${addressOf(databaseUrl)} cannot be used yet (${error.code}); trying again …`);
         await sleep(LOOK_EVERY_MS);

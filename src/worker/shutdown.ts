@@ -9,7 +9,7 @@ const GRACE_EXTRA_MS = 10_000;
 const FORCE_EXTRA_MS = 10_000;
 /** For audit rows, budget reports and connections, once no activity runs any more. */
 export const CLOSE_WITHIN_MS = 10_000;
-const SPARE_MS = 5_000;
+const MARGIN_MS = 5_000;
 
 /** How long each part of a shutdown may take, in milliseconds. */
 export interface ShutdownTimes {
@@ -24,7 +24,7 @@ export interface ShutdownTimes {
 export function shutdownTimes(httpTimeoutMs: number): ShutdownTimes {
   const graceMs = GRACE_HTTP_TIMEOUTS * httpTimeoutMs + GRACE_EXTRA_MS;
   const forceMs = graceMs + FORCE_EXTRA_MS;
-  return { graceMs, forceMs, boundMs: JOBS_WITHIN_MS + forceMs + CLOSE_WITHIN_MS + SPARE_MS };
+  return { graceMs, forceMs, boundMs: JOBS_WITHIN_MS + forceMs + CLOSE_WITHIN_MS + MARGIN_MS };
 }
 
 /** Resolves when `work` is over, in whatever way, or the time is. @returns whether it ended well and in time */

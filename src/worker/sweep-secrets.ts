@@ -2,7 +2,7 @@ import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import type pg from 'pg';
 import type { Logger } from 'pino';
 import type { Mode } from '../domain/names';
-import { looseSecrets, removeLooseSecrets } from '../ledger/vault/vault-sweep';
+import { orphanedSecrets, removeOrphanedSecrets } from '../ledger/vault/vault-sweep';
 import type { BackgroundJob } from './background-jobs';
 
 const HOUR_MS = 3_600_000;
@@ -41,13 +41,13 @@ export async function sweepSecrets(
   olderThanMs = SETTLED_AFTER_MS,
 ): Promise<number> {
   const byWorkflow = new Map<string | null, string[]>();
-  for (const { workflowId, secretRef } of await looseSecrets(pool, mode, olderThanMs)) {
+  for (const { workflowId, secretRef } of await orphanedSecrets(pool, mode, olderThanMs)) {
     byWorkflow.set(workflowId, [...(byWorkflow.get(workflowId) ?? []), secretRef]);
   }
   let removed = 0;
   for (const [workflowId, secretRefs] of byWorkflow) {
     if (workflowId !== null && (await isRunning(client, workflowId))) continue;
-    removed += await removeLooseSecrets(pool, secretRefs);
+    removed += await removeOrphanedSecrets(pool, secretRefs);
   }
   return removed;
 }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 
 /** How long a server that is not up yet is waited for at start. */
-const START_PATIENCE_MS = 120_000;
+const START_WITHIN_MS = 120_000;
 const PAUSE_MS = 2_000;
 
 export interface WaitOptions {
@@ -12,13 +12,13 @@ export interface WaitOptions {
 
 /**
  * Repeats `connect` until it succeeds, saying what is waited for. An error that does not pass (`passes`; default: all
- * do) comes through at once. @throws Error after {@link START_PATIENCE_MS} that names what was tried and what to do.
+ * do) comes through at once. @throws Error after {@link START_WITHIN_MS} that names what was tried and what to do.
  */
 export async function waitFor<T>(
   what: { name: string; address: string; hint: string },
   connect: () => Promise<T>,
   logger: Logger,
-  { patienceMs = START_PATIENCE_MS, passes = () => true }: WaitOptions = {},
+  { patienceMs = START_WITHIN_MS, passes = () => true }: WaitOptions = {},
 ): Promise<T> {
   const until = Date.now() + patienceMs;
   for (;;) {

@@ -28,7 +28,7 @@ export async function collectCertificates({ filingId, exporterId, done = 0 }: Co
     const summary = 'Which certificates have no PDF yet?';
     const { due, nextInMs } = await steps({ summary }).listToArchive({ filingId, limit: BATCH });
     if (due.length === 0 && nextInMs === null) return { archived, failure: null };
-    if (nextInMs !== null) await sleep(Math.max(1, nextInMs), { summary: 'Refused PDFs are asked for again' });
+    if (nextInMs !== null) await sleep(Math.max(1, nextInMs), { summary: 'Retry PDFs that were not available' });
     const failure = await downloadAll(due, exporterId, () => {
       archived += 1;
       setCurrentDetails(`${archived} PDFs archived`);

@@ -38,7 +38,7 @@ export async function fileRemittances(input: FileInput): Promise<FilingResult> {
     run.cancelRequested = true;
   });
   return CancellationScope.nonCancellable(async () => {
-    answerLateCancel(run);
+    noteLateCancel(run);
     void dropResolutions(run);
     void watch(run);
     try {
@@ -67,22 +67,22 @@ async function file(run: FilingRun): Promise<void> {
   let input = run.input;
   for (let again = 0; ; again += 1) {
     try {
-      return await goOn(run, input);
+      return await continueFromLedger(run, input);
     } catch (error) {
       if (!(error instanceof FilingMovedOn)) throw error;
       // Whoever moved it may still be at it; a ledger that is always elsewhere is not asked without a pause.
-      await sleep(delayMs(MOVED_ON, again + 1), { summary: 'The ledger knows of other moves: read it again' });
+      await sleep(delayMs(MOVED_ON, again + 1), { summary: 'Read the ledger again' });
       input = run.resumeInput();
     }
   }
 }
 
 /** Goes on from where the ledger says that the filing is. @throws FilingMovedOn when it is elsewhere by now */
-async function goOn(run: FilingRun, input: FileInput): Promise<void> {
+async function continueFromLedger(run: FilingRun, input: FileInput): Promise<void> {
   try {
     if (!(await open(run, input))) return;
     run.stopIfGivenUp();
-    if (nothingLeft(run)) return await endUnsent(run);
+    if (nothingLeftToDo(run)) return await endUnsent(run);
     if (!run.sent) await checkAndApprove(run);
     await submitAll(run);
     for (const stage of run.filing?.submissions ?? []) {
@@ -96,7 +96,7 @@ async function goOn(run: FilingRun, input: FileInput): Promise<void> {
 }
 
 /** Whether an earlier run freed every row and was stopped before it could end the filing. */
-function nothingLeft(run: FilingRun): boolean {
+function nothingLeftToDo(run: FilingRun): boolean {
   return run.filing?.submissions.every((stage) => stage.state === 'released') ?? false;
 }
 
@@ -105,17 +105,17 @@ function endUnsent(run: FilingRun): Promise<void> {
 }
 
 /** How often an exporter that the ledger does not hold is read from the service before the filing is refused. */
-const MOST_ADOPTIONS = 2;
+const MAX_ADOPTIONS = 2;
 
 /** Records the intent. @returns false when there is nothing to do: it was refused, or its outcome is recorded. */
 async function open(run: FilingRun, input: FileInput): Promise<boolean> {
   const { workflowId } = workflowInfo();
   for (let adoptions = 0; ; adoptions += 1) {
-    const opened = await run.steps('Record what is to be filed').openFiling({ input, workflowId });
+    const opened = await run.steps('Record the filing').openFiling({ input, workflowId });
     run.settings = opened.settings;
     run.reading = false;
     if (opened.outcome === 'exporter_unknown') {
-      if (adoptions === MOST_ADOPTIONS)
+      if (adoptions === MAX_ADOPTIONS)
         return refuseExporter(run, 'the service names another client than was asked for');
       if (!(await adoptExporter(run))) return false;
       continue;
@@ -157,7 +157,7 @@ function refuseExporter(run: FilingRun, why: string): false {
 async function checkAndApprove(run: FilingRun): Promise<void> {
   try {
     if (run.state === 'checking' && !run.checking)
-      await run.move('checking', { kind: 'checking', text: 'rules hold; balances are checked' });
+      await run.move('checking', { kind: 'checking', text: 'rules passed; checking balances' });
     const first = run.filing?.submissions.find((stage) => stage.state === 'planned');
     const goesOut = run.state === 'checking' && !waitsForApproval(run);
     await prepareFiling(run, goesOut && first ? submitting(run, first) : undefined);
@@ -197,7 +197,7 @@ async function follow(run: FilingRun, submission: number): Promise<void> {
 /** Nothing of the refused part was accepted, and what was to be sent after it stays here; the rest goes on. */
 async function refuse(run: FilingRun, { submission, answer, errors }: FilingRefused): Promise<void> {
   const freed = await onceLedgerIsWhole(run, () =>
-    run.steps('Free the refused rows').refuseFiling({ ...run.held, submission, answer, errors }),
+    run.steps('Release the refused rows').refuseFiling({ ...run.held, submission, answer, errors }),
   );
   const refused = run.agreed(freed);
   run.errors = refused.errors;
@@ -217,17 +217,17 @@ async function giveUp(run: FilingRun): Promise<void> {
   }
   const by = run.abandon?.by ?? 'Temporal';
   const note = run.abandon?.note ?? 'cancelled before anything was sent';
-  const about = { summary: `Given up by ${by}` };
+  const about = { summary: `Abandon, requested by ${by}` };
   run.agreed(await onceLedgerIsWhole(run, () => run.steps(about.summary).giveUpFiling({ ...run.held, by, note })));
   await end(run, 'abandoned', by);
   await collectAlone(run);
 }
 
 /** A cancel that comes after the send is answered in the filing's story; certificates may come of it, so it goes on. */
-function answerLateCancel(run: FilingRun): void {
+function noteLateCancel(run: FilingRun): void {
   condition(() => run.cancelRequested && run.sent)
     .then(() =>
-      run.note({ kind: 'cancel_refused', text: 'a cancel came, but the filing is at the service: it goes on' }),
+      run.note({ kind: 'cancel_refused', text: 'cancellation requested after the send: the filing continues' }),
     )
     .catch(() => undefined);
 }

@@ -62,7 +62,7 @@ export async function updateCredentials(input: UpdateCredentialsInput): Promise<
     story.tell({ state: 'refused', message, errors: [{ code: 'wrong_mode', message }] });
     return story.view;
   }
-  await condition(() => submissions.size > 0, FIRST_SUBMISSION_WITHIN, { summary: 'A submission has to come' });
+  await condition(() => submissions.size > 0, FIRST_SUBMISSION_WITHIN, { summary: 'Wait for submitted credentials' });
   let outcome: Outcome = NOTHING_SUBMITTED;
   do {
     for (current = submissions.next(); current; current = submissions.next()) {
@@ -122,7 +122,9 @@ async function tellOutcome(story: ExporterStory, outcome: Outcome): Promise<void
     return;
   }
   const { exporterId, readiness, activatesAt } = outcome.exporter;
-  const { irmCount } = await calls('ledger', { summary: 'Read the ledger' }).exporterInLedger({ exporterId });
+  const { irmCount } = await calls('ledger', { summary: 'Read the exporter from the ledger' }).exporterInLedger({
+    exporterId,
+  });
   if (readiness === 'activation_pending') {
     const message = `The credentials are valid. The authority opens API access at ${activatesAt ?? 'a time it has not said'}.`;
     story.tell({ state: 'activation_pending', activatesAt, irmCount, message });

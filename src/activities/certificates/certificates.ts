@@ -32,8 +32,8 @@ export interface FetchedCertificates {
 }
 
 /** A body that is cut short or is no PDF is the portal misbehaving, soon over or not at all. */
-const FIRST_PAUSE_MS = 30_000;
-const LONGEST_PAUSE_MS = 6 * 60 * 60_000;
+const INITIAL_PAUSE_MS = 30_000;
+const MAX_PAUSE_MS = 6 * 60 * 60_000;
 
 /** Reading certificate details and archiving the PDFs. */
 export function createCertificateActivities(deps: ActivityDependencies) {
@@ -99,7 +99,7 @@ export function createCertificateActivities(deps: ActivityDependencies) {
         return { sha256 };
       } catch (error) {
         if (!(error instanceof DocumentError)) throw error;
-        const pause = { firstMs: FIRST_PAUSE_MS, longestMs: LONGEST_PAUSE_MS };
+        const pause = { firstMs: INITIAL_PAUSE_MS, longestMs: MAX_PAUSE_MS };
         const nextInMs = await postponePdf(pool, { exporterId, eBRCNumber, at: at(), ...pause });
         logger.warn({ eBRCNumber, nextInMs, err: error }, 'what came is not a whole PDF');
         return { sha256: null };

@@ -19,7 +19,7 @@ import {
   type ExtractionOutcome,
   type ExtractionRow,
 } from '../../ledger/extraction/extractions';
-import { leavePlace, noteTrouble, takePlace, type Pace, type Trouble } from '../../ledger/extraction/pace';
+import { releaseSlot, noteFailedCall, takeSlot, type Pace, type Trouble } from '../../ledger/extraction/pace';
 import { failureOf, notYet, refusal } from '../application-failure';
 import { withHeartbeat } from '../call-context';
 import type { ActivityDependencies, ExtractionDependencies } from '../dependencies';
@@ -79,11 +79,11 @@ export function createExtractionActivities({ pool, documents, settings, logger, 
       if (known) return known;
       const operation = EXTRACTION_OPERATIONS[row.endpoint];
       const callMs = callTimeoutMs(operation, settings.httpTimeoutMs);
-      const waitMs = await takePlace(pool, { extractionId, service, callMs, pace });
+      const waitMs = await takeSlot(pool, { extractionId, service, callMs, pace });
       if (waitMs > 0) throw notYet(row.error ?? 'Waiting for its turn at the extraction service.', waitMs);
       const file = await documents.read(row.document).catch(() => Buffer.alloc(0));
       if (createHash('sha256').update(file).digest('hex') !== row.sha256) {
-        await leavePlace(pool, extractionId);
+        await releaseSlot(pool, extractionId);
         throw refusal('unexpected', `${row.document} of the document store is not the document that was handed in.`);
       }
       const problem = pdfProblem(file);
@@ -141,7 +141,7 @@ async function failed({
   access: string;
 }): Promise<ExtractionOutcome> {
   if (!(error instanceof ApiError) || error.kind === 'cancelled') {
-    await leavePlace(pool, extractionId);
+    await releaseSlot(pool, extractionId);
     throw error;
   }
   const { kind, message, retryAfterMs } = error;
@@ -149,7 +149,7 @@ async function failed({
   const trouble = TROUBLES[kind];
   if (!trouble) return { extractionId, state: 'failed', errorCode: kind, error: message, access };
   const noted = { extractionId, service, trouble, reason: message, atLeastMs: retryAfterMs, pace };
-  const { faults, rateLimits, pauseMs } = await noteTrouble(pool, noted);
+  const { faults, rateLimits, pauseMs } = await noteFailedCall(pool, noted);
   const times = trouble === 'rate' ? rateLimits : faults;
   const last = trouble === 'rate' ? RATE_LIMIT_TRIES : DOCUMENT_TRIES;
   if (trouble !== 'service' && times >= last) {

@@ -5,7 +5,7 @@ import type { RateClass } from '../../domain/names';
 /** Rows from which one workbook is kinder to the service than one JSON message. */
 const ROWS_FOR_BULK = 200;
 /** Rows from which a workbook is worth making when pushes are queueing and uploads are not. */
-const ROWS_FOR_RELIEF = 20;
+const ROWS_FOR_BULK_WHEN_BUSY = 20;
 
 /** How busy a rate class is: calls waiting for a slot. */
 export type Queueing = ReadonlyMap<RateClass, number>;
@@ -32,6 +32,7 @@ export function chooseChannel(
     return { channel: 'bulk', warnings: asked === 'push' ? [forced] : [] };
   }
   if (asked !== 'auto') return { channel: asked, warnings: [] };
-  const relief = rows.length >= ROWS_FOR_RELIEF && (queueing.get('push') ?? 0) > 0 && (queueing.get('bulk') ?? 0) === 0;
+  const relief =
+    rows.length >= ROWS_FOR_BULK_WHEN_BUSY && (queueing.get('push') ?? 0) > 0 && (queueing.get('bulk') ?? 0) === 0;
   return { channel: relief || rows.length >= ROWS_FOR_BULK ? 'bulk' : 'push', warnings: [] };
 }

@@ -67,7 +67,7 @@ export interface PollResult {
 }
 
 /** The cadence bounds a "done, but not for every record" answer by this many of its longest intervals. */
-const INCOMPLETE_PATIENCE = 2;
+const INCOMPLETE_INTERVALS = 2;
 
 /**
  * Looks after which a request that the service does not know is taken for mistyped; a new one may appear a little late.
@@ -138,7 +138,7 @@ export function createPollActivities(deps: ActivityDependencies) {
     }
     if (verdict.verdict === 'incomplete') {
       const since = before.incompleteSince ?? at;
-      const patient = at - since < INCOMPLETE_PATIENCE * bounds.maxMs;
+      const patient = at - since < INCOMPLETE_INTERVALS * bounds.maxMs;
       return { result: patient ? null : 'incomplete', state: { incompleteSince: since } };
     }
     return { result: null, state: {} };
@@ -166,7 +166,7 @@ export function createPollActivities(deps: ActivityDependencies) {
         throw notYet('An acknowledgement is not expected yet.', await nextDelay(args));
       }
       const record = await ask(args);
-      if (record !== 'unknown_request') await learnFrom(record, exporterId);
+      if (record !== 'unknown_request') await learnIecFrom(record, exporterId);
       const { pollState } = await needSubmission(pool, filingId, submission);
       if (record === 'unknown_request') {
         const seen = pollState.unknownRequestSeen ?? 0;
@@ -213,7 +213,7 @@ export function createPollActivities(deps: ActivityDependencies) {
   };
 
   /** A record names the IEC that it was filed for, which an exporter may lack (spec: "Per-record entry"). */
-  async function learnFrom(record: RequestStatus, exporterId: string): Promise<void> {
+  async function learnIecFrom(record: RequestStatus, exporterId: string): Promise<void> {
     const iec = agreedIec(record.ebrcBulkGenStatusLst.map(({ iecNumber }) => iecNumber));
     const collisions = await learnIec(pool, { exporterId, iec, source: 'status', at: new Date(clock()) });
     for (const collision of collisions)

@@ -30,9 +30,9 @@ export interface SubmitArgs {
 }
 
 /** What must be left of the activity's time, beyond one HTTP time-out, for a mark to be set. */
-const TIME_TO_SPARE_MS = 15_000;
+const SEND_MARGIN_MS = 15_000;
 /** How long an activity holds on to an answer that PostgreSQL cannot take yet, before it returns it all the same. */
-const STORE_PATIENCE_MS = 20_000;
+const STORE_WITHIN_MS = 20_000;
 
 /**
  * The submissions. One attempt each, never repeated here: budget slot → fresh connection → `sending` mark → its record
@@ -46,7 +46,7 @@ export function createSubmitActivities(deps: ActivityDependencies) {
   async function mark(args: SubmitArgs, sender: string, payloadHash: string): Promise<void> {
     const { info } = Context.current();
     const left = info.currentAttemptScheduledTimestampMs + (info.startToCloseTimeoutMs ?? 0) - Date.now();
-    if (left < settings.httpTimeoutMs + TIME_TO_SPARE_MS) {
+    if (left < settings.httpTimeoutMs + SEND_MARGIN_MS) {
       throw attemptClosed(args, 'too little of the activity’s time is left');
     }
     const { attemptId } = args;
@@ -104,7 +104,7 @@ export function createSubmitActivities(deps: ActivityDependencies) {
         ),
       (error) => logger.warn({ attemptId: args.attemptId, err: error }, 'the answer could not be stored yet'),
     );
-    await Promise.race([stored, new Promise((resolve) => setTimeout(resolve, STORE_PATIENCE_MS).unref())]);
+    await Promise.race([stored, new Promise((resolve) => setTimeout(resolve, STORE_WITHIN_MS).unref())]);
   }
 
   /** Records what the failed exchange proves, and turns it into the failure that the workflow reads. */

@@ -12,7 +12,13 @@ import { nearMatcher } from '../../domain/reconciliation/near-match';
 import type { FindingCounts, FindingKind, ReconcileCheck } from '../../domain/reconciliation/reconciliation';
 import { saveCertificates } from '../../ledger/certificates/certificates';
 import { compareParty, type Compared } from '../../ledger/reconciliation/compare';
-import { forgetPdf, pdfProblem, saveLooks, storedPdfs, type PdfLook } from '../../ledger/reconciliation/documents';
+import {
+  markPdfMissing,
+  pdfProblem,
+  savePdfChecks,
+  storedPdfs,
+  type PdfCheck,
+} from '../../ledger/reconciliation/documents';
 import {
   countFindings,
   leftOver,
@@ -26,7 +32,7 @@ import { openFiling } from '../../ledger/filings/open-filings';
 import { endRun, startRun } from '../../ledger/reconciliation/runs';
 import { lastReadings, readingBegins, saveWindow, windowsWithFindings } from '../../ledger/reconciliation/windows';
 import { describeRun } from '../../runs/filing-runs';
-import { lookAtRun } from '../../runs/look';
+import { checkRun } from '../../runs/check-run';
 import { withHeartbeat } from '../call-context';
 import { withCredentials } from '../exporters/credential-guard';
 import type { ActivityDependencies } from '../dependencies';
@@ -162,13 +168,13 @@ export function createReconciliationActivities(deps: ActivityDependencies) {
     }): Promise<{ looked: number; problems: number; next: string | null }> {
       const { partyId, after } = args;
       const stored = await storedPdfs(pool, { partyId, after, limit: DOCUMENTS_PER_LOOK });
-      const looks: PdfLook[] = [];
+      const looks: PdfCheck[] = [];
       for (const { eBRCNumber, document, sha256 } of stored) {
         Context.current().heartbeat({ looked: looks.length });
         const found = (await documents.exists(document)) ? await documents.sha256Of(document) : null;
         looks.push({ eBRCNumber, found, problem: found === null ? 'missing' : found === sha256 ? null : 'damaged' });
       }
-      await saveLooks(pool, { partyId, looks, at: now() });
+      await savePdfChecks(pool, { partyId, looks, at: now() });
       const problems = looks.filter(({ problem }) => problem !== null).length;
       const next = stored.length < DOCUMENTS_PER_LOOK ? null : (stored.at(-1)?.eBRCNumber ?? null);
       return { looked: looks.length, problems, next };
@@ -215,7 +221,7 @@ export function createReconciliationActivities(deps: ActivityDependencies) {
       if (problem === null) return { fetch: false };
       // The file first: a download finds what lies under the name, and would take a damaged one for the certificate.
       if (problem === 'damaged') await documents.setAside({ name: eBRCNumber, kind: 'pdf', mode });
-      await forgetPdf(pool, partyId, eBRCNumber);
+      await markPdfMissing(pool, partyId, eBRCNumber);
       return { fetch: true };
     },
 
@@ -228,7 +234,7 @@ export function createReconciliationActivities(deps: ActivityDependencies) {
       if (!filing) return { why: null };
       // Filings run on the queue of this local work.
       const { taskQueue } = Context.current().info;
-      const { resumed, why } = await lookAtRun({ pool, temporal: deps.client(), taskQueue, logger, clock }, filing);
+      const { resumed, why } = await checkRun({ pool, temporal: deps.client(), taskQueue, logger, clock }, filing);
       return { why: resumed ? why : null };
     },
 

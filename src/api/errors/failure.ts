@@ -103,7 +103,7 @@ function excerpt(text: string): string | undefined {
 }
 
 /** Nothing that stands in front of the service knows better than our own schedules for longer than this. */
-const LONGEST_RETRY_AFTER_MS = 15 * 60_000;
+const MAX_RETRY_AFTER_MS = 15 * 60_000;
 
 /** Retry-After in seconds or as a date. The service sends none, something in front of it may. */
 function retryAfter(header: string | string[] | undefined): number | undefined {
@@ -111,5 +111,5 @@ function retryAfter(header: string | string[] | undefined): number | undefined {
   if (value === undefined || value.trim() === '') return undefined;
   const seconds = Number(value);
   const ms = Number.isFinite(seconds) ? seconds * 1_000 : Date.parse(value) - Date.now();
-  return Number.isFinite(ms) && ms >= 0 ? Math.min(Math.round(ms), LONGEST_RETRY_AFTER_MS) : undefined;
+  return Number.isFinite(ms) && ms >= 0 ? Math.min(Math.round(ms), MAX_RETRY_AFTER_MS) : undefined;
 }

@@ -3,7 +3,7 @@ import { isNativeError } from 'node:util/types';
 const REDACTED = '[redacted]';
 
 /** Shorter "secrets" would tear holes into every text; no real key or password is that short. */
-const SHORTEST_SECRET = 4;
+const MIN_SECRET_LENGTH = 4;
 
 /** Takes secrets out of a text, also in the forms they have inside JSON and inside a URL. */
 export type Redactor = (text: string) => string;
@@ -12,7 +12,7 @@ export type Redactor = (text: string) => string;
 export function createRedactor(secrets: readonly (string | undefined)[]): Redactor {
   const forms = new Set<string>();
   for (const secret of secrets) {
-    if (secret === undefined || secret.length < SHORTEST_SECRET) continue;
+    if (secret === undefined || secret.length < MIN_SECRET_LENGTH) continue;
     // JSON inside JSON occurs too: a proxy's error that quotes the body it could not deliver.
     const escaped = escapeJson(secret);
     for (const form of [secret, escaped, escapeJson(escaped), escapeUri(secret)]) forms.add(form);

@@ -14,7 +14,7 @@ const MAX_DEPTH = 20;
 /** Longest name of a field. */
 const NAME_BYTES = 200;
 /** A text is cut to this many units before it is cleaned: nothing of a text of megabytes is looked at in vain. */
-const UNITS_LOOKED_AT = 4;
+const UNITS_SCANNED = 4;
 
 /**
  * Cleans a parsed answer, every text of it and every name: nothing that PostgreSQL or Temporal refuses, and nothing of
@@ -26,7 +26,7 @@ export function cleanAnswer(value: unknown, options: CleanOptions = {}): unknown
 
 /** Cleans and cuts one text. */
 export function cleanWords(text: string, maxBytes = TEXT_BYTES): string {
-  return cutText(cleanText(text.slice(0, maxBytes * UNITS_LOOKED_AT)), maxBytes);
+  return cutText(cleanText(text.slice(0, maxBytes * UNITS_SCANNED)), maxBytes);
 }
 
 function clean(value: unknown, options: CleanOptions, depth: number): unknown {

@@ -75,13 +75,13 @@ const acknowledgementFields = {
  * Whether an answer can be trusted to say what became of a submission: an accepted one has to name its request,
  * a failed one has to say so. Anything else proves nothing.
  */
-function tellsTheOutcome(answer: { requestId: string | null; ackStatus: string | null }): boolean {
+function statesOutcome(answer: { requestId: string | null; ackStatus: string | null }): boolean {
   return Boolean(answer.requestId) || answer.ackStatus?.trim().toLowerCase() === 'failed';
 }
 const untold = { message: 'the answer has neither a requestId nor ackStatus Failed' };
 
 /** Acknowledgement of a push (spec: "Generation request"). */
-export const pushAnswer = record(acknowledgementFields).refine(tellsTheOutcome, untold);
+export const pushAnswer = record(acknowledgementFields).refine(statesOutcome, untold);
 export type PushAnswer = z.output<typeof pushAnswer>;
 
 const uploadedIrm = record({
@@ -100,7 +100,7 @@ export const bulkUploadAnswer = record({
   irmNumbers: anyList,
   irms: recordList(uploadedIrm),
 })
-  .refine(tellsTheOutcome, untold)
+  .refine(statesOutcome, untold)
   .transform((answer) => ({ ...answer, irms: answer.irms.records }));
 export type BulkUploadAnswer = z.output<typeof bulkUploadAnswer>;
 

@@ -11,7 +11,7 @@ import { parseS3Location, S3_FORM, type S3Location } from '../s3-location';
 import { assertConditionalWrites, createS3Objects } from './objects';
 
 /** A certificate is some hundred KB, a workbook of 999 rows less than one MB; it is held whole until it was checked. */
-const LONGEST_BYTES = 64 * 1024 * 1024;
+const MAX_BYTES = 64 * 1024 * 1024;
 
 /**
  * A document store in a bucket: `s3://bucket/prefix`, with credentials, region and endpoint as the AWS SDK reads them.
@@ -142,7 +142,7 @@ async function collect(source: Readable, check: ContentCheck, key: string, name:
   const pieces: Buffer[] = [];
   await pipeline(source, check, async (checked: AsyncIterable<Buffer>) => {
     for await (const piece of checked) {
-      if (check.bytes > LONGEST_BYTES) {
+      if (check.bytes > MAX_BYTES) {
         throw new DocumentError('bad_answer', name, `${key} was not stored: it is longer than any document.`);
       }
       pieces.push(piece);

@@ -106,14 +106,14 @@ export interface Drafted {
 }
 
 /** Below this a proposed IRM is marked as a guess. */
-const SURE = 0.8;
+const SURE_CONFIDENCE = 0.8;
 
 /** A row of the upload form, every cell with its source. */
 export function draftRow(
   { irm, document, amount, confidence, reasons, alternatives }: Drafted,
   serialNo: number,
 ): DraftRow {
-  const unsure = confidence !== null && (confidence < SURE || alternatives.length > 0);
+  const unsure = confidence !== null && (confidence < SURE_CONFIDENCE || alternatives.length > 0);
   const why = reasons.join('; ');
   const others = alternatives
     .map(({ irmNumber, free, currency }) => `${irmNumber} (${currency} ${free} free)`)

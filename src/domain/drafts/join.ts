@@ -24,7 +24,7 @@ const DAYS_APART = 60;
 const DAY_MS = 86_400_000;
 /** Freight and insurance stand in an invoice and not in its FOB value. */
 const VALUES_APART = 0.25;
-const LONGEST_BILL_NO = 20;
+const MAX_BILL_NO_LENGTH = 20;
 
 /**
  * Joins shipping bills with their invoices: by the invoice numbers of the bill or the bill number of the invoice and,
@@ -114,7 +114,7 @@ function billNoOf(
   const numbers = [...groupBy(named, comparableText).values()].map(([first]) => first);
   const [number] = numbers;
   if (number === undefined) return undefined;
-  const short = number.slice(0, LONGEST_BILL_NO);
+  const short = number.slice(0, MAX_BILL_NO_LENGTH);
   const said = bill.values.invoiceNumbers?.length
     ? `Shipping bill ${bill.file}`
     : `Invoice ${joined[0]?.invoice.file ?? ''}`;
@@ -148,7 +148,7 @@ function invoiceFacts(invoice: ReadDocument): DocumentFacts {
     sbCumInvoiceNumber: number,
     sbCumInvoiceDate: cellOf(invoice, 'date'),
     portCode: cellOf(invoice, 'portCode'),
-    billNo: number && { ...number, value: String(number.value).slice(0, LONGEST_BILL_NO) },
+    billNo: number && { ...number, value: String(number.value).slice(0, MAX_BILL_NO_LENGTH) },
     sbCumInvoiceFCC: cellOf(invoice, 'currency'),
     sbCumInvoiceValueinFCC: cellOf(invoice, 'value'),
     gstinInvoiceNumber: cellOf(invoice, 'gstInvoiceNumber'),

@@ -78,7 +78,7 @@ export const extractionMapping = z.strictObject({
 export type ExtractionMapping = z.output<typeof extractionMapping>;
 
 /** Names that such fields go by, as bare names, the likeliest first. */
-const BELIEVABLE: Record<DocumentKind, Partial<Record<DocumentField, string[]>>> = {
+const BUILT_IN_NAMES: Record<DocumentKind, Partial<Record<DocumentField, string[]>>> = {
   'shipping-bill': {
     number: ['shippingBillNumber', 'shippingBillNo', 'sbNumber', 'sbNo', 'shippingBill', 'billNumber'],
     date: ['shippingBillDate', 'sbDate', 'dateOfShippingBill'],
@@ -165,7 +165,7 @@ export function mapDocument(kind: DocumentKind, data: unknown, mapping: Extracti
   const own = (mapping[kind] ?? {}) as Record<string, FieldRule | undefined>;
   const explained = Object.entries(DOCUMENT_FIELDS[kind]).map(([name, usual]): Explained => {
     const field = name as DocumentField;
-    const chosen: FieldRule = own[field] ?? { from: BELIEVABLE[kind][field] ?? [] };
+    const chosen: FieldRule = own[field] ?? { from: BUILT_IN_NAMES[kind][field] ?? [] };
     const as = chosen.as ?? usual;
     return { field, as, by: own[field] ? 'mapping' : 'default', ...readField(field, data, { ...chosen, as }) };
   });

@@ -10,9 +10,9 @@ export interface Found {
   value: unknown;
 }
 
-const DEEPEST = 12;
+const MAX_DEPTH = 12;
 /** A list of ten thousand line items is not walked for a header field. */
-const MOST_FOUND = 1_000;
+const MAX_FOUND = 1_000;
 
 /** What is wrong with an address; null where it can be used. */
 export function addressProblem(address: string): string | null {
@@ -46,7 +46,7 @@ function byPointer(data: unknown, address: string): Found[] {
         const next = memberOf(value, step);
         return next === undefined ? [] : [{ pointer: `${pointer}/${escaped(step)}`, value: next }];
       })
-      .slice(0, MOST_FOUND);
+      .slice(0, MAX_FOUND);
   }
   return found;
 }
@@ -62,7 +62,7 @@ function byName(data: unknown, name: string): Found[] {
   const wanted = plainName(name);
   const found: Found[] = [];
   let level: Found[] = [{ pointer: '', value: data }];
-  for (let depth = 0; depth < DEEPEST && level.length > 0 && found.length === 0; depth += 1) {
+  for (let depth = 0; depth < MAX_DEPTH && level.length > 0 && found.length === 0; depth += 1) {
     const next: Found[] = [];
     for (const { pointer, value } of level) {
       for (const [key, part] of entriesOf(value)) {
@@ -71,7 +71,7 @@ function byName(data: unknown, name: string): Found[] {
         else if (typeof part === 'object' && part !== null) next.push(at);
       }
     }
-    level = next.slice(0, MOST_FOUND);
+    level = next.slice(0, MAX_FOUND);
   }
   return found;
 }

@@ -20,8 +20,8 @@ export interface StoredAnswer {
 }
 
 /** Entries of an answer's lists that travel. */
-const TRAVELLING_ENTRIES = 20;
-const TRAVELLING_BYTES = 500;
+const SAMPLE_ENTRIES = 20;
+const SAMPLE_BYTES = 500;
 
 /**
  * What of an answer travels between activities and workflows: its ids and counts, and a sample of what it says. The
@@ -31,28 +31,26 @@ export function answerInShort(answer: StoredAnswer): StoredAnswer {
   const { irms: _, warnings, errorDetails, fieldErrors, message, errorCode, ...ids } = answer;
   return {
     ...ids,
-    ...(message === undefined ? {} : { message: cutText(message, TRAVELLING_BYTES) }),
-    ...(errorCode === undefined ? {} : { errorCode: cutText(errorCode, TRAVELLING_BYTES) }),
-    ...(errorDetails === undefined
-      ? {}
-      : { errorDetails: errorDetails.slice(0, TRAVELLING_ENTRIES).map(entryInShort) }),
-    ...(warnings === undefined ? {} : { warnings: warnings.slice(0, TRAVELLING_ENTRIES).map(entryInShort) }),
+    ...(message === undefined ? {} : { message: cutText(message, SAMPLE_BYTES) }),
+    ...(errorCode === undefined ? {} : { errorCode: cutText(errorCode, SAMPLE_BYTES) }),
+    ...(errorDetails === undefined ? {} : { errorDetails: errorDetails.slice(0, SAMPLE_ENTRIES).map(entryInShort) }),
+    ...(warnings === undefined ? {} : { warnings: warnings.slice(0, SAMPLE_ENTRIES).map(entryInShort) }),
     ...(fieldErrors === undefined
       ? {}
       : {
-          fieldErrors: fieldErrors.slice(0, TRAVELLING_ENTRIES).map((each) => ({
+          fieldErrors: fieldErrors.slice(0, SAMPLE_ENTRIES).map((each) => ({
             ...each,
-            ...(each.field === undefined ? {} : { field: cutText(each.field, TRAVELLING_BYTES) }),
-            message: cutText(each.message, TRAVELLING_BYTES),
+            ...(each.field === undefined ? {} : { field: cutText(each.field, SAMPLE_BYTES) }),
+            message: cutText(each.message, SAMPLE_BYTES),
           })),
         }),
   };
 }
 
 function entryInShort(entry: unknown): unknown {
-  if (typeof entry === 'string') return cutText(entry, TRAVELLING_BYTES);
+  if (typeof entry === 'string') return cutText(entry, SAMPLE_BYTES);
   const json = JSON.stringify(entry) ?? '';
-  return json.length <= TRAVELLING_BYTES ? entry : cutText(json, TRAVELLING_BYTES);
+  return json.length <= SAMPLE_BYTES ? entry : cutText(json, SAMPLE_BYTES);
 }
 
 /** `open`: nothing is written. `sending`: marked, so it may be written. `not_sent`: nothing of it is at the service. */

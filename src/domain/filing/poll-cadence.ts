@@ -23,7 +23,7 @@ export interface PollSituation {
 /** What the specification says of a live acknowledgement, taken until the ledger has seen some. */
 const TYPICAL_MS = 2 * 3_600_000;
 /** Fewer samples than this say nothing about the next request. */
-const ENOUGH_SAMPLES = 3;
+const MIN_SAMPLES = 3;
 /** Dense from a little before the expected time until well after it. */
 const DENSE_FROM = 0.8;
 const DENSE_UNTIL = 1.5;
@@ -32,7 +32,7 @@ const POLLS_PER_WINDOW = 60;
 
 /** The age at which an answer is expected: the median of what was seen lately. */
 export function expectedAgeMs(recentMs: readonly number[], firstMs: number): number {
-  if (recentMs.length < ENOUGH_SAMPLES) return Math.max(TYPICAL_MS, firstMs);
+  if (recentMs.length < MIN_SAMPLES) return Math.max(TYPICAL_MS, firstMs);
   const sorted = [...recentMs].sort((a, b) => a - b);
   return Math.max(sorted[Math.floor(sorted.length / 2)] ?? TYPICAL_MS, firstMs);
 }

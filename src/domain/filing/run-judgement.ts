@@ -41,7 +41,7 @@ export function judgeRun(filing: JudgedFiling, run: FilingRunStatus, now: Date):
 
 function problemOfRunning({ dueAt }: JudgedFiling, { taskAttempt }: FilingRunStatus, now: Date): string | null {
   if (taskAttempt >= FAILING_FROM) {
-    return 'Its workflow cannot go on, because its tasks fail: see the workflow in the Temporal UI, and the log of the workers.';
+    return 'Its workflow tasks keep failing: see the workflow in the Temporal UI, and the log of the workers.';
   }
   if (dueAt && now.getTime() > dueAt.getTime() + LATE_MS) {
     return `It has not moved by ${dueAt.toISOString()}, when its next step was due at the latest: see its workflow in the Temporal UI.`;

@@ -32,12 +32,12 @@ export interface Proposals {
 }
 
 /** Below this a pair says nothing. */
-const LEAST_CONFIDENCE = 0.45;
+const MIN_CONFIDENCE = 0.45;
 /** Each side is compared with all of the other, and may be mapped to so many of it, the best. */
 const BEST = 12;
-const MOST_ALTERNATIVES = 5;
+const MAX_ALTERNATIVES = 5;
 /** How much less likely an alternative may be than what is proposed. */
-const NEARLY = 0.15;
+const ALTERNATIVE_MARGIN = 0.15;
 
 /**
  * Maps open balances to open documents so that the whole is the likeliest: what one pair takes from another counts, so
@@ -87,9 +87,9 @@ function proposeIn(irms: readonly OpenIrm[], documents: readonly OpenDocument[])
     if (others && amount <= document.units * CHARGES) return [];
     const score = explain(irm, document);
     const alternatives = (perDocument.get(String(to)) ?? [])
-      .filter((pair) => pair.irm !== from && pair.confidence >= score.confidence - NEARLY)
+      .filter((pair) => pair.irm !== from && pair.confidence >= score.confidence - ALTERNATIVE_MARGIN)
       .sort((a, b) => b.confidence - a.confidence)
-      .slice(0, MOST_ALTERNATIVES)
+      .slice(0, MAX_ALTERNATIVES)
       .flatMap((pair) => suppliers[pair.irm]?.entry ?? []);
     return [{ ...score, irm: irm.entry, document: document.entry, amount: decimalOf(amount), alternatives }];
   });
@@ -106,7 +106,7 @@ function bestPairs(
   suppliers.forEach((supplier, irm) =>
     consumers.forEach((consumer, document) => {
       const confidence = confidenceOf(supplier, consumer);
-      if (confidence < LEAST_CONFIDENCE) return;
+      if (confidence < MIN_CONFIDENCE) return;
       likely += 1;
       const pair = { irm, document, confidence };
       keepBest(perIrm[irm] ?? [], pair);

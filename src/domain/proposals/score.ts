@@ -48,7 +48,7 @@ const DAY_MS = 86_400_000;
  * Money that comes later than the longest realisation period, or an advance older than that, is hardly for this
  * document.
  */
-const LONGEST_GAP_DAYS = 540;
+const MAX_GAP_DAYS = 540;
 const ADVANCE = 'P0103';
 /** Purpose codes that suit an upload type (public rules, so that they weigh and never decide). */
 const PURPOSES: Readonly<Record<number, RegExp>> = {
@@ -180,7 +180,7 @@ function dates(irm: Prepared<OpenIrm>, document: Prepared<OpenDocument>, reasons
   if (after === 0) reasons?.push('remittance and document are of one day');
   else reasons?.push(`the remittance came ${days} days ${after > 0 ? 'after' : 'before'} the document`);
   if (after !== 0 && advance === after > 0) return 0.1;
-  if (days > LONGEST_GAP_DAYS) return 0.1;
+  if (days > MAX_GAP_DAYS) return 0.1;
   return days <= 90 ? 1 : days <= 270 ? 0.7 : 0.4;
 }
 

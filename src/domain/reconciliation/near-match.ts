@@ -23,7 +23,7 @@ export interface NearMatch {
 /** Bank charges are taken out of what arrives: an amount off by so much may be the same payment. */
 const AMOUNT_TOLERANCE = 0.02;
 /** More candidates than this say nothing to a person. */
-const MOST_CANDIDATES = 3;
+const MAX_CANDIDATES = 3;
 
 /** Letters and digits alone: `INV/7` and `inv-7` are one document written in two ways. */
 function looseDocument(text: string | null): string {
@@ -47,7 +47,7 @@ export function nearMatcher(candidates: readonly NearSide[]): (entry: NearSide) 
       const reasons = compare(entry, candidate);
       if (reasons) found.set(candidate.id, { id: candidate.id, reasons });
     }
-    return [...found.values()].sort((a, b) => a.reasons.length - b.reasons.length).slice(0, MOST_CANDIDATES);
+    return [...found.values()].sort((a, b) => a.reasons.length - b.reasons.length).slice(0, MAX_CANDIDATES);
   };
 }
 

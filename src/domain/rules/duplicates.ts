@@ -14,7 +14,7 @@ export interface PermittedDuplicate {
 }
 
 /** A range of an option may name this many rows at most; a filing has far fewer. */
-const MOST_ROWS = 100_000;
+const MAX_ROWS = 100_000;
 
 /**
  * The value of `--allow-duplicate` that names these rows, ready to copy: `17,203=REASON`; three or more in a row as
@@ -47,7 +47,7 @@ export function parseAllowDuplicate(text: string): PermittedDuplicate[] | null {
     const [, first, last] = /^\s*(\d{1,7})\s*(?:-\s*(\d{1,7})\s*)?$/u.exec(part) ?? [];
     if (first === undefined) return null;
     const [from, to] = [Number(first), Number(last ?? first)];
-    if (to < from || to - from >= MOST_ROWS) return null;
+    if (to < from || to - from >= MAX_ROWS) return null;
     for (let row = from; row <= to; row += 1) permitted.push({ row, reason });
   }
   return permitted;

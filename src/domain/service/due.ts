@@ -5,7 +5,7 @@ const HOUR_MS = 3_600_000;
 /**
  * Windows of the service's rate limits that a call may wait for its turn: hundreds of filings, at a few calls in each.
  */
-const WINDOWS_IN_LINE = 180;
+const QUEUED_WINDOWS = 180;
 /** Past the time after which a filing is overdue it says so by itself; this is for a run that does not. */
 const PAST_OVERDUE_MS = HOUR_MS;
 const PDFS_PER_WINDOW = 5;
@@ -27,5 +27,5 @@ export function explainedMs(
   if (isEnd(state) || needsAttention(state)) return null;
   if (state === 'processing') return overdueAfterMs + PAST_OVERDUE_MS;
   if (state === 'collecting') return overdueAfterMs + PAST_OVERDUE_MS + (certificates / PDFS_PER_WINDOW) * rateWindowMs;
-  return WINDOWS_IN_LINE * rateWindowMs;
+  return QUEUED_WINDOWS * rateWindowMs;
 }

@@ -12,14 +12,14 @@ export interface Pace {
   pauseMs: number;
 }
 
-const LONGEST_PAUSE_MS = 15 * 60_000;
+const MAX_PAUSE_MS = 15 * 60_000;
 /** A look again where all places are taken. */
 const TAKEN_MS = 1_000;
 /** What a call may take beyond its own bound before its place is given to another. */
-const SPARE_MS = 30_000;
+const MARGIN_MS = 30_000;
 
 /** Takes a place for one call, or says in how many milliseconds to ask again; 0: the place is taken. */
-export async function takePlace(
+export async function takeSlot(
   pool: pg.Pool,
   { extractionId, service, callMs, pace }: { extractionId: string; service: string; callMs: number; pace: Pace },
 ): Promise<number> {
@@ -40,7 +40,7 @@ export async function takePlace(
     if ((running[0]?.n ?? 0) >= (faults > 0 ? 1 : pace.atOnce)) return Math.min(TAKEN_MS, pace.pauseMs);
     await client.query(
       "UPDATE extractions SET lease_until = clock_timestamp() + $2 * interval '1 millisecond' WHERE extraction_id = $1",
-      [extractionId, callMs + SPARE_MS],
+      [extractionId, callMs + MARGIN_MS],
     );
     return 0;
   });
@@ -56,7 +56,7 @@ export type Trouble = 'document' | 'rate' | 'service';
  * Records a call that failed in a way that a repeat may mend: the service is closed for everybody for a growing time.
  * @returns the times that this document has met such trouble, and the milliseconds until the next look
  */
-export async function noteTrouble(
+export async function noteFailedCall(
   pool: pg.Pool,
   {
     extractionId,
@@ -83,7 +83,7 @@ export async function noteTrouble(
        UPDATE extraction_pace p SET faults = p.faults + 1,
               closed_until = greatest(closed_until, clock_timestamp() + greatest(b.pause, $4) * interval '1 millisecond')
          FROM before b WHERE p.service = b.service RETURNING greatest(b.pause, $4)::float8 AS "pauseMs"`,
-      [service, pace.pauseMs, LONGEST_PAUSE_MS, atLeastMs],
+      [service, pace.pauseMs, MAX_PAUSE_MS, atLeastMs],
     );
     const { rows } = await client.query<{ faults: number; rateLimits: number }>(
       `UPDATE extractions SET lease_until = NULL, error = $2, faults = faults + $3, rate_limits = rate_limits + $4
@@ -95,6 +95,6 @@ export async function noteTrouble(
 }
 
 /** Gives a place back that was taken for nothing. */
-export async function leavePlace(pool: pg.Pool, extractionId: string): Promise<void> {
+export async function releaseSlot(pool: pg.Pool, extractionId: string): Promise<void> {
   await pool.query('UPDATE extractions SET lease_until = NULL WHERE extraction_id = $1', [extractionId]);
 }

@@ -100,7 +100,7 @@ export async function recordIntent(pool: pg.Pool, intent: Intent): Promise<Inten
         attention: null,
         dueAt: intent.checkedBy,
         at: intent.at,
-        event: { kind: 'checking', text: 'rules hold; balances are checked' },
+        event: { kind: 'checking', text: 'rules passed; checking balances' },
       });
     }
     return { outcome: 'opened', filingId };

@@ -51,7 +51,7 @@ export async function tellRunProblem(
       [filingId, seq ?? null, problem],
     );
     if (!rowCount) return false;
-    const text = problem ?? 'its workflow goes on';
+    const text = problem ?? 'its workflow is running again';
     await addEvent(client, { filingId, at, kind: problem === null ? 'run_recovered' : 'run_problem', text });
     return true;
   });

@@ -22,16 +22,16 @@ export async function storedPdfs(
 }
 
 /** What a look at the document store found of a PDF; `problem` null: it is whole. */
-export interface PdfLook {
+export interface PdfCheck {
   eBRCNumber: string;
   problem: 'missing' | 'damaged' | null;
   /** SHA-256 of what is there, hex; null where nothing is. */
   found: string | null;
 }
 
-export async function saveLooks(
+export async function savePdfChecks(
   db: Queryable,
-  { partyId, looks, at }: { partyId: number; looks: readonly PdfLook[]; at: Date },
+  { partyId, looks, at }: { partyId: number; looks: readonly PdfCheck[]; at: Date },
 ): Promise<void> {
   await db.query(
     `UPDATE certificates c SET pdf_problem = l.problem, pdf_found = l.found, pdf_checked_at = $3
@@ -56,7 +56,7 @@ export async function pdfProblem(
 }
 
 /** Takes a PDF for not stored, so that it is fetched again. */
-export async function forgetPdf(db: Queryable, partyId: number, eBRCNumber: string): Promise<void> {
+export async function markPdfMissing(db: Queryable, partyId: number, eBRCNumber: string): Promise<void> {
   await db.query(
     `UPDATE certificates SET archived_at = NULL, pdf_document = NULL, pdf_sha256 = NULL, pdf_bytes = NULL,
         pdf_problem = NULL, pdf_found = NULL

@@ -65,7 +65,7 @@ export async function releaseRows(
   { filingId, submission, state, at }: { filingId: string; submission: number; state: Freed; at: Date },
 ): Promise<void> {
   await lockFiling(db, filingId);
-  await closeOpenAttempts(db, { filingId, submission, reason: 'its rows were freed', at });
+  await closeOpenAttempts(db, { filingId, submission, reason: 'its rows were released', at });
   await db.query(
     `UPDATE filing_rows SET state = $3, live = false, reserved_at = NULL, settled_at = $4
       WHERE filing_id = $1 AND submission = $2 AND state = ANY($5)
@@ -84,7 +84,7 @@ export async function releaseUnsent(
   { filingId, state, at }: { filingId: string; state: Freed; at: Date },
 ): Promise<void> {
   await lockFiling(db, filingId);
-  await closeOpenAttempts(db, { filingId, reason: 'its rows were freed', at });
+  await closeOpenAttempts(db, { filingId, reason: 'its rows were released', at });
   await db.query(
     `UPDATE filing_rows SET state = $2, live = false, reserved_at = NULL, settled_at = $3
       WHERE filing_id = $1 AND state = 'planned' AND submitted_at IS NULL`,

@@ -44,7 +44,7 @@ export async function takeOverRows(
       WHERE filing_id = $1 AND (mapping->>'serialNo')::int = ANY($3)`,
     [parent, filingId, rows.map((row) => row.mapping.serialNo)],
   );
-  await tellWhatIsLeft(client, parent);
+  await updateCorrectionAttention(client, parent);
   return [];
 }
 
@@ -55,11 +55,11 @@ export async function giveRowsBack(client: Queryable, filingId: string): Promise
       WHERE taken_over_by = $1 AND state = 'corrected' RETURNING filing_id AS parent`,
     [filingId],
   );
-  for (const parent of new Set(rows.map((row) => row.parent))) await tellWhatIsLeft(client, parent);
+  for (const parent of new Set(rows.map((row) => row.parent))) await updateCorrectionAttention(client, parent);
 }
 
 /** A filing that has ended needs somebody only while rows of it wait for a correction. */
-async function tellWhatIsLeft(client: Queryable, filingId: string): Promise<void> {
+async function updateCorrectionAttention(client: Queryable, filingId: string): Promise<void> {
   await client.query(
     `UPDATE filings SET needs_attention = waiting.n > 0,
         attention = CASE WHEN waiting.n > 0

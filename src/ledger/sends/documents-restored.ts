@@ -14,7 +14,7 @@ const REASON = 'the ledger and the document store were put back together: whethe
  * How far the authority's certificates are read back where the ledger does not say when it was copied: the widest
  * window.
  */
-const WIDEST_MS = 85 * 24 * 3_600_000;
+const MAX_READ_BACK_MS = 85 * 24 * 3_600_000;
 const DAY_MS = 24 * 3_600_000;
 
 /**
@@ -32,25 +32,25 @@ export async function documentsRestored(
   // A mark without a record proves nothing here: the copy may lie between the two.
   await pool.query(`UPDATE attempts SET reason = $1 WHERE state = 'sending' AND reason IS NULL`, [REASON]);
   const result = await importSends(pool, store, { at, by });
-  await goOnAbove(pool, store, at);
+  await raiseSendNumber(pool, store, at);
   await pool.query(
     `UPDATE ledger_identity SET certificates_after = $1, certificates_from = greatest($2::timestamptz,
        (SELECT max(t) - interval '1 day' FROM (SELECT max(sending_at) AS t FROM attempts WHERE sending_at < $3
           UNION ALL SELECT max(made_at) FROM filings WHERE made_at < $3) AS last))`,
-    [new Date(at.getTime() + waitMs), new Date(at.getTime() - WIDEST_MS), new Date(at.getTime() - DAY_MS / 24)],
+    [new Date(at.getTime() + waitMs), new Date(at.getTime() - MAX_READ_BACK_MS), new Date(at.getTime() - DAY_MS / 24)],
   );
   const { rows } = await pool.query<{ filingId: string }>(
     'SELECT filing_id AS "filingId" FROM filings WHERE closed_at IS NULL ORDER BY filing_id',
   );
   for (const { filingId } of rows) {
-    const doubted = await withTransaction(pool, (client) => doubtFiling(client, { filingId, at, by }));
+    const doubted = await withTransaction(pool, (client) => markFilingUnknown(client, { filingId, at, by }));
     if (doubted && !result.filings.includes(filingId)) result.filings.push(filingId);
   }
   return result;
 }
 
 /** A record above everything, which later looks begin at: what is missing below it is missing for good. */
-async function goOnAbove(pool: pg.Pool, store: SendStore, at: Date): Promise<void> {
+async function raiseSendNumber(pool: pg.Pool, store: SendStore, at: Date): Promise<void> {
   const { ledgerId } = await readIdentity(pool);
   const { rows } = await pool.query<{ n: string }>(
     'UPDATE ledger_identity SET send_number = send_number + 1 RETURNING send_number AS n',
@@ -62,7 +62,7 @@ async function goOnAbove(pool: pg.Pool, store: SendStore, at: Date): Promise<voi
 }
 
 /** @returns whether anything of the filing is in doubt now. */
-async function doubtFiling(
+async function markFilingUnknown(
   client: Queryable,
   { filingId, at, by }: { filingId: string; at: Date; by: string },
 ): Promise<boolean> {

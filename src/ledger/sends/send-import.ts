@@ -9,7 +9,7 @@ import { reviveRows } from '../rows/row-revival';
 import { rebuildFiling } from './send-rebuild';
 import { NOBODY, type SendRecord } from './send-record';
 import { compareSends, createOrRead, readIdentity, voidRecord, type SendStore } from './sends';
-import { stopPlannedTwins } from '../rows/twins';
+import { stopUnsentDuplicates } from '../rows/unsent-duplicates';
 
 export interface ImportedSends {
   /** Filings of which a send was brought back; their outcome is unknown until evidence settles it. */
@@ -125,7 +125,7 @@ async function importSend(
     [record.number],
   );
   if (rows[0]?.sender === record.sender) return null;
-  if (rows[0]) await giveNumberUp(client, { number: record.number, attemptId: rows[0].attemptId, at });
+  if (rows[0]) await releaseNumber(client, { number: record.number, attemptId: rows[0].attemptId, at });
   if (record.void || record.attemptId === null || record.content === null) {
     await client.query('INSERT INTO sends (number, sender) VALUES ($1, $2)', [record.number, record.sender]);
     return null;
@@ -137,8 +137,8 @@ async function importSend(
     known: known !== null,
   });
   const { filingId, submission } = partsOfAttemptId(attemptId);
-  await bringAttemptBack(client, { record, attemptId, at });
-  await stopPlannedTwins(client, { filingId, submission, at });
+  await restoreAttempt(client, { record, attemptId, at });
+  await stopUnsentDuplicates(client, { filingId, submission, at });
   const sentAt = new Date(record.at);
   await client.query(
     `UPDATE submissions SET state = 'planned', terminal_at = NULL
@@ -158,7 +158,7 @@ async function importSend(
  * A number that turns out to be another send's: whoever took it never writes under it. Its attempt is not sent then,
  * unless another send of it is known.
  */
-async function giveNumberUp(
+async function releaseNumber(
   client: Queryable,
   { number, attemptId, at }: { number: number; attemptId: string | null; at: Date },
 ): Promise<void> {
@@ -178,7 +178,7 @@ async function giveNumberUp(
  * stays. An earlier attempt that is sending stays so too: it may have been sent again since, by a run that did not know
  * of this one. What is waited for since a mark is waited for since the newest one.
  */
-async function bringAttemptBack(
+async function restoreAttempt(
   client: Queryable,
   { record, attemptId, at }: { record: SendRecord; attemptId: string; at: Date },
 ): Promise<void> {

@@ -3,7 +3,7 @@ import { lockFiling, type LockedFiling } from '../filings/filing-lock';
 import { addEvent } from '../filings/filing-progress';
 import type { Queryable } from '../pool';
 import { reviveRows } from '../rows/row-revival';
-import { stopPlannedTwins } from '../rows/twins';
+import { stopUnsentDuplicates } from '../rows/unsent-duplicates';
 
 /** Lines of a filing's story that go on asking for attention, whatever comes after them. */
 export const ACCEPTED_UNEXPECTEDLY = ['accepted_twice', 'accepted_after_end'] as const;
@@ -62,12 +62,12 @@ export async function storeAnswer(
         WHERE filing_id = $1 AND submission = $2 AND state = 'released'`,
       [filingId, submission],
     );
-    await stopPlannedTwins(client, { filingId, submission, at });
+    await stopUnsentDuplicates(client, { filingId, submission, at });
     await reviveRows(client, { filingId, submission, at: own?.markedAt ?? at });
   }
   const told = { filing, attemptId, answer, at };
-  if (sent.length > 0) await tellTwice(client, { ...told, sent });
-  else if (filing.ended && own?.state !== 'sending') await tellAfterTheEnd(client, told);
+  if (sent.length > 0) await reportAcceptedTwice(client, { ...told, sent });
+  else if (filing.ended && own?.state !== 'sending') await reportLateAcceptance(client, told);
 }
 
 interface Told {
@@ -77,7 +77,7 @@ interface Told {
   at: Date;
 }
 
-async function tellTwice(client: Queryable, { sent, ...told }: Told & { sent: Standing[] }): Promise<void> {
+async function reportAcceptedTwice(client: Queryable, { sent, ...told }: Told & { sent: Standing[] }): Promise<void> {
   const { attemptId, answer } = told;
   const others = sent.map((other) =>
     other.answer?.kind === 'accepted'
@@ -93,7 +93,7 @@ async function tellTwice(client: Queryable, { sent, ...told }: Told & { sent: St
   });
 }
 
-async function tellAfterTheEnd(client: Queryable, told: Told): Promise<void> {
+async function reportLateAcceptance(client: Queryable, told: Told): Promise<void> {
   await tell(client, {
     ...told,
     kind: 'accepted_after_end',

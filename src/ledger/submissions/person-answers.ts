@@ -7,7 +7,7 @@ import { moveRows, readRows, settleRows } from '../rows/filing-rows';
 import type { Queryable } from '../pool';
 import { reviveRows } from '../rows/row-revival';
 import { moveSubmission, submissionOfRequest } from './submissions';
-import { stopPlannedTwins } from '../rows/twins';
+import { stopUnsentDuplicates } from '../rows/unsent-duplicates';
 
 /** What came of a person's word that nothing of an attempt was filed. */
 export type NotFiledOutcome =
@@ -170,7 +170,7 @@ export async function adoptRequestId(
       WHERE filing_id = $1 AND submission = $2`,
     [filingId, submission, requestId, sentAt],
   );
-  await stopPlannedTwins(client, { filingId, submission, at });
+  await stopUnsentDuplicates(client, { filingId, submission, at });
   await reviveRows(client, { filingId, submission, at: sentAt });
   await moveRows(client, { filingId, submission, state: 'submitted' });
   return null;

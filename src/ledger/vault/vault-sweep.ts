@@ -2,7 +2,7 @@ import type { Mode } from '../../domain/names';
 import type { Queryable } from '../pool';
 
 /** A secret that no version of anybody's credentials names. */
-export interface LooseSecret {
+export interface OrphanedSecret {
   secretRef: string;
   /** Workflow that it was handed to; null for a version's secret that the version has lost. */
   workflowId: string | null;
@@ -11,8 +11,8 @@ export interface LooseSecret {
 /**
  * Between being stored and being on record, a secret is in the hands of a workflow: it may be needed however old it is.
  */
-export async function looseSecrets(db: Queryable, mode: Mode, olderThanMs: number): Promise<LooseSecret[]> {
-  const { rows } = await db.query<LooseSecret>(
+export async function orphanedSecrets(db: Queryable, mode: Mode, olderThanMs: number): Promise<OrphanedSecret[]> {
+  const { rows } = await db.query<OrphanedSecret>(
     `SELECT s.secret_ref::text AS "secretRef", CASE s.purpose WHEN 'submission' THEN s.submitted_to END AS "workflowId"
        FROM vault_secrets s
       WHERE s.mode = $1 AND s.created_at < now() - $2 * interval '1 millisecond'
@@ -24,7 +24,7 @@ export async function looseSecrets(db: Queryable, mode: Mode, olderThanMs: numbe
 }
 
 /** Removes secrets, except those that a version of credentials names by now. @returns how many */
-export async function removeLooseSecrets(db: Queryable, secretRefs: readonly string[]): Promise<number> {
+export async function removeOrphanedSecrets(db: Queryable, secretRefs: readonly string[]): Promise<number> {
   const { rowCount } = await db.query(
     `DELETE FROM vault_secrets s
       WHERE s.secret_ref = ANY ($1::uuid[])

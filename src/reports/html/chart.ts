@@ -6,7 +6,7 @@ import type { Chart } from '../report';
 const WIDTH = 420;
 const LINE_HEIGHT = 200;
 const BAR_HEIGHT = 26;
-const LONGEST_LABEL = 26;
+const MAX_LABEL_LENGTH = 26;
 
 /** Colours are those of the page, so that they follow its light or dark scheme. */
 const COLOURS = [1, 2, 3, 4].map((n) => `var(--c${n})`);
@@ -100,7 +100,7 @@ function valueAxis(grouping: Grouping, unit: string) {
 }
 
 const short = (label: string): string =>
-  label.length > LONGEST_LABEL ? `${label.slice(0, LONGEST_LABEL - 1)}…` : label;
+  label.length > MAX_LABEL_LENGTH ? `${label.slice(0, MAX_LABEL_LENGTH - 1)}…` : label;
 
 /**
  * As wide as its place, with a name for those who cannot see it, and without the rules for a pointer that a still

@@ -54,7 +54,7 @@ export async function runProgram(
   streams: Streams,
   options: CliOptions = {},
 ): Promise<ExitCode> {
-  for (const stream of [streams.stdout, streams.stderr]) endQuietly(stream);
+  for (const stream of [streams.stdout, streams.stderr]) ignoreBrokenPipe(stream);
   const terminal = createTerminal(streams, argv.includes('--json'));
   const cli = createCli(terminal, options);
   let code: ExitCode = EXIT.done;
@@ -65,7 +65,7 @@ export async function runProgram(
       const command = parameters.pop() as Command;
       parameters.pop();
       const run = () => handler(cli, parameters as string[], command.optsWithGlobals());
-      code = (await throughRestart(cli, run, options)) ?? EXIT.done;
+      code = (await retryThroughRestart(cli, run, options)) ?? EXIT.done;
     };
   try {
     await buildProgram(bind, terminal).parseAsync([...argv], { from: 'user' });
@@ -82,7 +82,7 @@ export async function runProgram(
 }
 
 /** A command that has only read is run again when PostgreSQL restarts under it; any other might do something twice. */
-async function throughRestart<T>(
+async function retryThroughRestart<T>(
   cli: Cli,
   run: () => Promise<T>,
   { waitForLedgerMs = WAIT_FOR_LEDGER_MS }: CliOptions,
@@ -104,7 +104,7 @@ async function throughRestart<T>(
  * A reader that has enough (`ebrc list | head`) is no error: what is written after that is dropped, and the command
  * ends as it would.
  */
-function endQuietly(stream: Streams['stdout']): void {
+function ignoreBrokenPipe(stream: Streams['stdout']): void {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;
   });

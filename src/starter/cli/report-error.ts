@@ -18,7 +18,7 @@ import { describeProblems } from './problem-text';
 import type { Terminal } from './terminal';
 
 /** Kinds of the service's refusals that the caller can mend in what was given. */
-const CALLER_CAN_MEND: ReadonlySet<string> = new Set([
+const FIXABLE_BY_CALLER: ReadonlySet<string> = new Set([
   'validation_failed',
   'customer_not_found',
   'email_taken',
@@ -26,14 +26,14 @@ const CALLER_CAN_MEND: ReadonlySet<string> = new Set([
   'refused',
 ]);
 
-const UNREACHED =
+const UNREACHABLE_KINDS =
   'The filing service did not answer: check EBRC_API_URL and that it can be reached from here, then try again.';
 
 /** What to do about a failed call that is nobody's input. */
 const ADVICE: Readonly<Partial<Record<ErrorKind, string>>> = {
-  not_sent: UNREACHED,
-  timeout: UNREACHED,
-  connection_lost: UNREACHED,
+  not_sent: UNREACHABLE_KINDS,
+  timeout: UNREACHABLE_KINDS,
+  connection_lost: UNREACHABLE_KINDS,
   unauthorized: 'Check EBRC_API_KEY.',
   forbidden: 'Check that the agreements are signed and that EBRC_API_KEY is a platform key.',
   not_found: 'Check EBRC_API_URL: nothing that the service knows is at this address.',
@@ -98,7 +98,7 @@ function isNamed(error: unknown, name: string): error is Error {
 function explainedCall(error: ApiError): Explained {
   if (error.kind === 'extraction_unconfigured')
     return { code: EXIT.usage, errors: [problem('configuration', error.message)] };
-  const code = CALLER_CAN_MEND.has(error.kind) ? EXIT.refused : EXIT.unexpected;
+  const code = FIXABLE_BY_CALLER.has(error.kind) ? EXIT.refused : EXIT.unexpected;
   const advice = ADVICE[error.kind];
   if (advice) return { code, errors: [problem(error.kind, `${error.message.replace(/\.$/, '')}. ${advice}`)] };
   const fields = error.fieldErrors.map(({ row, field, message }) => ({

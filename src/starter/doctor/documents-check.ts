@@ -5,7 +5,7 @@ import { probeS3Store } from '../../documents/document-store';
 import { isS3 } from '../../documents/s3-location';
 import { checked, fine, wrong, type CheckResult } from './finding';
 
-const LEAST_FREE_BYTES = 500 * 1024 * 1024;
+const MIN_FREE_BYTES = 500 * 1024 * 1024;
 
 /**
  * The place of PDFs and workbooks: there, writable, with room or with the conditional writes that sends are counted by.
@@ -33,7 +33,7 @@ function checkFolder(folder: string): Promise<CheckResult> {
     const { bavail, bsize } = await statfs(folder);
     const free = Number(bavail) * Number(bsize);
     const room = `${Math.round(free / 1024 / 1024)} MB free in ${folder}`;
-    return free < LEAST_FREE_BYTES
+    return free < MIN_FREE_BYTES
       ? wrong('documents', room, 'Make room: nothing is sent while the disk is full.')
       : fine('documents', room);
   });

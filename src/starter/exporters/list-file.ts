@@ -142,7 +142,7 @@ function underHeader(rows: readonly ListRow[], how: string): RawRecord[] {
     header.forEach((column, index) => {
       if (column !== null && column !== 'unknown') values[column] = texts[index] ?? '';
     });
-    return { row, values, problem: problem ?? misfit(texts, header, how) };
+    return { row, values, problem: problem ?? widthProblem(texts, header, how) };
   });
 }
 
@@ -167,7 +167,7 @@ function refuseHeader(header: readonly HeaderCell[], how: string): void {
 }
 
 /** Why a row does not fit under its header; a line of a CSV file that is too short or too long has slipped. */
-function misfit(
+function widthProblem(
   texts: readonly (string | undefined)[],
   header: readonly HeaderCell[],
   how: string,

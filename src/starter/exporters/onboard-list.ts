@@ -71,7 +71,7 @@ export async function onboardList(
       outcomes = error.errors.map(({ row, message }) => ({ ...outcomeOf(row ?? 1, null), state: 'refused', message }));
     }
     const message = firstLine(error);
-    outcomes = outcomes.map((each) => (isUnheard(each) ? { ...each, state: 'failed', message } : each));
+    outcomes = outcomes.map((each) => (isPending(each) ? { ...each, state: 'failed', message } : each));
     // A result file that cannot be written either hides nothing of the first failure.
     if (outcomes.length > 0) await write(outcomes).catch(() => undefined);
     throw error;
@@ -129,7 +129,7 @@ function outcomeOf(row: number, email: string | null): RowOutcome {
 }
 
 /** Nothing is known of it yet. */
-function isUnheard({ state, exporterId, message }: RowOutcome): boolean {
+function isPending({ state, exporterId, message }: RowOutcome): boolean {
   return state === 'started' && exporterId === null && message === null;
 }
 

@@ -42,7 +42,7 @@ export interface DraftOutcome {
 }
 
 /** Rows of one upload. */
-const MOST_ROWS = 999;
+const MAX_ROWS = 999;
 const DIRECT_EXPORT = 101;
 const SERVICES = 103;
 
@@ -62,11 +62,11 @@ export async function draftFiling(
   const { documents, files } = await readDocuments(deps, { paths, mapping, iec }, wait);
   const joined = joinDocuments(documents);
   const { type, facts, notes, out } = chooseType(joined, asked);
-  for (const { document, why } of out) leaveOut(files, document, why);
+  for (const { document, why } of out) omitDocument(files, document, why);
   const { open, settled } = await openOf(deps, exporterId, facts);
-  for (const document of settled) leaveOut(files, document, 'its whole value is mapped already');
+  for (const document of settled) omitDocument(files, document, 'its whole value is mapped already');
   const all = rowsOf(await openIrms(pool, exporterId), open);
-  const rows = all.slice(0, MOST_ROWS);
+  const rows = all.slice(0, MAX_ROWS);
   if (rows.length === 0) {
     const message = ['There is nothing to draft: no document of these can be used.', ...notes].join(' ');
     throw new RefusedError([{ code: 'nothing_to_draft', message }], { files });
@@ -135,7 +135,7 @@ function chooseType({ bills, invoices }: JoinedDocuments, asked: UploadType | un
   return { type, facts: typed, notes, out };
 }
 
-function leaveOut(files: DraftFile[], { documents }: DocumentFacts, why: string): void {
+function omitDocument(files: DraftFile[], { documents }: DocumentFacts, why: string): void {
   for (const file of files) {
     if (documents.includes(file.file)) file.error ??= { code: 'left_out', message: `It is not in the draft: ${why}.` };
   }

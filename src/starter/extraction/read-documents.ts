@@ -61,7 +61,7 @@ export async function readDocuments(
     if (!kind || !result) return { file, kind, state: 'refused', error: UNKNOWN_KIND };
     if (!result.data) return { file, kind, state: result.state, error: result.error };
     const document = { file, ...mapDocument(kind, result.data, mapping) };
-    const problem = strangeness(document, { iec, seen });
+    const problem = reasonToSkip(document, { iec, seen });
     if (!problem) documents.push(document);
     return { file, kind, state: result.state, error: problem };
   });
@@ -106,7 +106,7 @@ function kindByName(file: string): DocumentKind | null {
 }
 
 /** Why a document is not for this draft: another exporter's, or the second copy of one. */
-function strangeness(
+function reasonToSkip(
   { file, kind, values }: ReadDocument,
   { iec, seen }: { iec: string | null; seen: Map<string, string> },
 ): DraftFile['error'] {

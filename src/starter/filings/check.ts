@@ -11,9 +11,9 @@ import { WorkbookRefused } from '../../workbook/read';
 import { UsageError } from '../errors';
 import { unknownExporter } from '../exporters/lookup';
 import { readByTemplate, readFilingFile } from './read-file';
-import type { FilingFile, FilingSource, SaidBeside, SheetColumns } from './read-file';
+import type { FilingFile, FilingSource, StatedOptions, SheetColumns } from './read-file';
 
-export interface CheckRequest extends SaidBeside {
+export interface CheckRequest extends StatedOptions {
   source: FilingSource;
   /** Id or e-mail. */
   exporter: string;

@@ -6,7 +6,7 @@ import { refusal, UsageError } from '../errors';
 import { exporterIdOf } from '../exporters/lookup';
 import { readByTemplate, readFilingFile, refuseErrors, type FilingFile, type FilingSource } from './read-file';
 import type { FilingOutcome } from './outcome';
-import { handBack } from './refused-workbook';
+import { annotateRefused } from './refused-workbook';
 import { startFiling, type FilingTerms, type WaitOptions } from './start';
 
 export interface FileRequest extends FilingTerms {
@@ -62,7 +62,8 @@ export async function fileFile(
   const { filing } = outcome;
   // Refused by a worker before anything was recorded: nobody else hands the workbook back.
   const annotated =
-    filing.annotated ?? (filing.filingId ? null : await handBack(deps.documents, file, filing.errors as Finding[]));
+    filing.annotated ??
+    (filing.filingId ? null : await annotateRefused(deps.documents, file, filing.errors as Finding[]));
   return { ...outcome, filing: { ...filing, annotated } };
 }
 
@@ -88,7 +89,7 @@ export async function readFileToFile(
   const said = { uploadType, declaration, allowDuplicate };
   const read = await readFilingFile(source, said);
   const file = ledger ? await readByTemplate(ledger, read, said) : read;
-  const annotated = await handBack(documents, file, file.findings);
+  const annotated = await annotateRefused(documents, file, file.findings);
   refuseErrors(file.findings, { reference, annotated });
   return file;
 }

@@ -13,7 +13,7 @@ import type { ColumnAt, WorkbookReading } from '../../workbook/read';
 import { RefusedError, refusal, UsageError } from '../errors';
 
 /** What the caller says beside the file, where the file may leave it out. */
-export interface SaidBeside {
+export interface StatedOptions {
   uploadType?: number;
   declaration?: 'Y' | 'N';
   /** Rows that may be filed although their mapping is live, or stands in the file twice. */
@@ -73,7 +73,7 @@ export type FilingSource =
  * Reads a push message or a workbook and checks it by the rule table. What is wrong in it is in `findings`.
  * @throws UsageError when the file cannot be read at all
  */
-export async function readFilingFile(source: FilingSource, said: SaidBeside = {}): Promise<FilingFile> {
+export async function readFilingFile(source: FilingSource, said: StatedOptions = {}): Promise<FilingFile> {
   if ('read' in source) return source.read;
   if ('message' in source) return readMessage('message.json', Buffer.alloc(0), source.message, said);
   const { name, bytes } = 'path' in source ? await load(source.path) : source;
@@ -117,7 +117,7 @@ function parseJson(bytes: Buffer): unknown {
   }
 }
 
-function readMessage(name: string, bytes: Buffer, json: unknown, said: SaidBeside): FilingFile {
+function readMessage(name: string, bytes: Buffer, json: unknown, said: StatedOptions): FilingFile {
   const { allowDuplicate = [] } = said;
   const { message, findings } = parsePushMessage(completed(json, said), allowDuplicate);
   const items = isObject(json) && Array.isArray(json.ebrcBulkGenDtos) ? json.ebrcBulkGenDtos.length : 0;
@@ -141,7 +141,7 @@ function readMessage(name: string, bytes: Buffer, json: unknown, said: SaidBesid
 }
 
 /** What is said beside a message stands for what it leaves out. */
-function completed(json: unknown, { uploadType, declaration }: SaidBeside): unknown {
+function completed(json: unknown, { uploadType, declaration }: StatedOptions): unknown {
   if (!isObject(json)) return json;
   return {
     ...json,
@@ -150,7 +150,7 @@ function completed(json: unknown, { uploadType, declaration }: SaidBeside): unkn
   };
 }
 
-function contradictions(json: Record<string, unknown>, { uploadType, declaration }: SaidBeside): Finding[] {
+function contradictions(json: Record<string, unknown>, { uploadType, declaration }: StatedOptions): Finding[] {
   const findings: Finding[] = [];
   if (uploadType !== undefined && typeof json.uploadType === 'string' && json.uploadType !== String(uploadType)) {
     findings.push(contradiction('uploadType', json.uploadType, String(uploadType)));
@@ -186,7 +186,7 @@ function unknownRows(rows: readonly MappingRow[], allowDuplicate: readonly Permi
 async function readBook(
   name: string,
   bytes: Buffer,
-  { uploadType, declaration, allowDuplicate = [], template }: SaidBeside,
+  { uploadType, declaration, allowDuplicate = [], template }: StatedOptions,
 ): Promise<FilingFile> {
   const permitted = permittedRows(allowDuplicate);
   const checked = await checkWorkbook(
@@ -246,7 +246,7 @@ export function refuseErrors(findings: readonly Finding[], details: Record<strin
 export async function readByTemplate(
   { pool, mode }: { pool: Queryable; mode: Mode },
   file: FilingFile,
-  said: SaidBeside,
+  said: StatedOptions,
 ): Promise<FilingFile> {
   const template = file.kind === 'workbook' ? await readBulkTemplate(pool, mode) : null;
   return template ? readFilingFile({ name: file.name, bytes: file.bytes }, { ...said, template }) : file;

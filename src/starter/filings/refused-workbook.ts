@@ -9,7 +9,7 @@ import type { FilingFile } from './read-file';
  * The caller's own workbook with the errors in its cells, where a filing is refused before anything is recorded.
  * @returns the path of the annotated workbook; null for a message, for no errors, or for a file that is no workbook
  */
-export async function handBack(
+export async function annotateRefused(
   documents: DocumentStore,
   file: FilingFile,
   findings: readonly Finding[],

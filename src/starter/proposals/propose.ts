@@ -43,7 +43,7 @@ export interface ProposeOutcome {
 }
 
 /** Rows of one upload. */
-const MOST_ROWS = 999;
+const MAX_ROWS = 999;
 
 /**
  * Proposes which open balance pays for which open document, as a workbook in the form of the upload template. Documents
@@ -64,7 +64,7 @@ export async function proposeMappings(
   const { type, chosen, notes } = choose(proposals, asked);
   if (cut > 0) notes.push(`${cut} pairs were left out of account because both sides have likelier ones.`);
   if (chosen.length === 0) throw nothing(irms.length, documents.length, notes);
-  const rows = chosen.slice(0, MOST_ROWS).map((each, index) => rowOf(each, type, index + 1));
+  const rows = chosen.slice(0, MAX_ROWS).map((each, index) => rowOf(each, type, index + 1));
   if (chosen.length > rows.length)
     notes.push(
       `${chosen.length - rows.length} proposals do not fit into one workbook; propose again when these are filed.`,
@@ -76,7 +76,7 @@ export async function proposeMappings(
   return {
     workbook: findings.length > 0 ? await writeDraftWorkbook({ rows, title, findings }) : first,
     uploadType: type,
-    proposals: chosen.slice(0, MOST_ROWS).map((each) => viewOf(each, type)),
+    proposals: chosen.slice(0, MAX_ROWS).map((each) => viewOf(each, type)),
     gaps: gapsOf(rows),
     ok: checked.ok,
     notes,

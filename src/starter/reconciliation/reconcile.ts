@@ -56,7 +56,7 @@ export async function reconcile(
     onSilence: () => void silenceNotice(temporal, taskQueue).then(onNotice),
     ...(!wait && { withinMs: STARTED_WITHIN_MS }),
   });
-  const result = progress ?? notHeardOf(handle.firstExecutionRunId, workflowId, input);
+  const result = progress ?? notStartedYet(handle.firstExecutionRunId, workflowId, input);
   const known = exporter === undefined || result.skipped.every(({ exporterId: skipped }) => skipped !== exporterId);
   return { ...result, findings: known ? await findings(deps, { exporter }) : [] };
 }
@@ -73,7 +73,7 @@ function checkedInput(input: ReconcileInput): ReconcileInput {
   );
 }
 
-function notHeardOf(runId: string, workflowId: string, { from, to }: ReconcileInput): ReconcileResult {
+function notStartedYet(runId: string, workflowId: string, { from, to }: ReconcileInput): ReconcileResult {
   return {
     runId,
     workflowId,

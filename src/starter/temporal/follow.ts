@@ -4,8 +4,8 @@ import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const QUERY_WITHIN_MS = 5_000;
-const FIRST_PAUSE_MS = 150;
-const LONGEST_PAUSE_MS = 2_000;
+const INITIAL_PAUSE_MS = 150;
+const MAX_PAUSE_MS = 2_000;
 
 export interface FollowOptions<P> {
   /** The query that the workflow answers with the same shape as it returns. */
@@ -48,7 +48,7 @@ export async function follow<P>(client: Client, workflowId: string, options: Fol
   let progress: P | null = null;
   let told = false;
   try {
-    for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 1.5, LONGEST_PAUSE_MS)) {
+    for (let pause = INITIAL_PAUSE_MS; ; pause = Math.min(pause * 1.5, MAX_PAUSE_MS)) {
       const within = Math.min(QUERY_WITHIN_MS, Math.max(deadline - Date.now(), 100));
       const asked = client.workflow
         .withDeadline(Date.now() + within, () => handle.query(options.query))

@@ -20,7 +20,7 @@ const WARNING_STATUS = 'Warning';
 const OK_STATUS = 'OK';
 
 /** Longest text of a cell in the format, less room for our own words. */
-const LONGEST_TEXT = 32_000;
+const MAX_TEXT_LENGTH = 32_000;
 const LAST_COLUMN = 16_384;
 const STATUS_WIDTH = 12;
 const ERRORS_WIDTH = 80;
@@ -177,5 +177,5 @@ function statusOf(found: readonly Finding[], outcome: string | undefined): strin
 function explain(found: readonly Finding[]): string {
   const errors = found.filter(({ severity }) => severity === 'error').map(({ message }) => message);
   const warnings = found.filter(({ severity }) => severity === 'warning').map(({ message }) => `Warning: ${message}`);
-  return [...errors, ...warnings].join(' ').slice(0, LONGEST_TEXT);
+  return [...errors, ...warnings].join(' ').slice(0, MAX_TEXT_LENGTH);
 }

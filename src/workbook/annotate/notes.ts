@@ -7,7 +7,7 @@ const AUTHOR = 'eBRC check';
 /** The author that a threaded comment has in the part of plain notes; its text there is for old programs alone. */
 const THREADED = 'tc=';
 /** A note holds no more than a cell does. */
-const LONGEST_NOTE = 32_000;
+const MAX_NOTE_LENGTH = 32_000;
 
 export const NO_NOTES = (main: string): string => `<comments xmlns="${main}"><authors/><commentList/></comments>`;
 
@@ -93,7 +93,7 @@ function comment(attributes: string, runs: string): string {
 }
 
 function ourRun(message: string, behindOwn: boolean): string {
-  return `<r>${textElement(`${behindOwn ? '\n' : ''}${NOTE_START}${message}`.slice(0, LONGEST_NOTE))}</r>`;
+  return `<r>${textElement(`${behindOwn ? '\n' : ''}${NOTE_START}${message}`.slice(0, MAX_NOTE_LENGTH))}</r>`;
 }
 
 /** The runs of a note up to a length of text, with their formatting. */

@@ -7,7 +7,7 @@ import { textElement } from '../ooxml/xml-text';
 export const SUMMARY_TITLE = 'eBRC check';
 export const SUMMARY_NAME = 'eBRC Summary';
 /** Findings that are listed one by one; the rest stand in their cells. */
-const MOST_LISTED = 2000;
+const MAX_LISTED = 2000;
 const WIDTHS = [12, 10, 26, 26, 110];
 
 type Value = string | number | null;
@@ -36,9 +36,9 @@ export function summarySheet(
     add([count, ...what.split(' ')]);
   add([]);
   add(['Row', 'Column', 'Field', 'Code', 'Message'], styles.heading);
-  for (const { row, column, field, code, message } of findings.slice(0, MOST_LISTED))
+  for (const { row, column, field, code, message } of findings.slice(0, MAX_LISTED))
     add([row, column ?? null, field, code, harmless(message)]);
-  if (findings.length > MOST_LISTED) add([`… and ${findings.length - MOST_LISTED} more, in their cells.`]);
+  if (findings.length > MAX_LISTED) add([`… and ${findings.length - MAX_LISTED} more, in their cells.`]);
   const columns = WIDTHS.map((width, at) => `<col min="${at + 1}" max="${at + 1}" width="${width}" customWidth="1"/>`);
   return `<worksheet xmlns="${main}"><cols>${columns.join('')}</cols><sheetData>${rows.join('')}</sheetData></worksheet>`;
 }

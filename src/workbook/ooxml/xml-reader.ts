@@ -11,10 +11,10 @@ export interface XmlHandler {
 }
 
 /** No spreadsheet program nests or decorates elements anywhere near as much. */
-const DEEPEST = 100;
-const MOST_ATTRIBUTES = 500;
+const MAX_DEPTH = 100;
+const MAX_ATTRIBUTES = 500;
 /** Characters of all attributes of one tag; a list of 8,192 ranges has about 70,000. */
-const LONGEST_ATTRIBUTES = 200_000;
+const MAX_ATTRIBUTE_CHARACTERS = 200_000;
 const CHUNK = 64 * 1024;
 
 /**
@@ -63,11 +63,11 @@ function parserFor({ open, close, text }: XmlHandler): PlainParser {
   parser.on('attribute', ({ value }) => {
     attributes += 1;
     attributeText += value.length;
-    if (attributes > MOST_ATTRIBUTES || attributeText > LONGEST_ATTRIBUTES) throw damagedXml();
+    if (attributes > MAX_ATTRIBUTES || attributeText > MAX_ATTRIBUTE_CHARACTERS) throw damagedXml();
   });
   parser.on('opentag', (tag) => {
     depth += 1;
-    if (depth > DEEPEST) throw damagedXml();
+    if (depth > MAX_DEPTH) throw damagedXml();
     prefix ??= tag.name.slice(0, tag.name.indexOf(':') + 1);
     open?.(local(tag.name), tag.attributes);
   });

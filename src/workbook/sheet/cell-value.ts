@@ -23,10 +23,10 @@ const NUMBERS = { integer: /^\d+$/, amount: /^\d+(\.\d+)?$/ } as const;
 const EXACT_LIMIT = 1e15;
 
 /** Characters of a value; no field of a filing comes near. The rules cost more the longer a text is. */
-const LONGEST_VALUE = 1000;
+const MAX_VALUE_LENGTH = 1000;
 
 export function cellValue(field: string, kind: FieldKind, content: Filled): CellValue {
-  if (content.kind === 'text' && content.text.length > LONGEST_VALUE) {
+  if (content.kind === 'text' && content.text.length > MAX_VALUE_LENGTH) {
     const hint = `It has ${content.text.length} characters, more than any value of a filing. Shorten it.`;
     return { code: 'invalid_text', message: invalidText(field, content.text, hint) };
   }

@@ -40,7 +40,7 @@ export interface Headers {
 }
 
 /** Findings about columns of the user's own are said one by one up to this number. */
-const MOST_OWN = 50;
+const MAX_OWN_COLUMNS = 50;
 
 /**
  * Finds the columns in the header row, row 1 (spec: "Bulk Excel row columns": by name, case and punctuation ignored).
@@ -65,7 +65,7 @@ export function readHeaders(texts: readonly string[], template: BulkTemplate = B
       ),
     );
   }
-  const unsaid = headers.own.length - MOST_OWN;
+  const unsaid = headers.own.length - MAX_OWN_COLUMNS;
   if (unsaid > 0)
     headers.findings.push(warningAt(1, null, 'unknown_column', `${unsaid} more columns are not sent either.`));
   return headers;
@@ -88,7 +88,7 @@ function place(headers: Headers, header: string, index: number, template: BulkTe
     return;
   }
   headers.own.push({ letter, header });
-  if (headers.own.length > MOST_OWN) return;
+  if (headers.own.length > MAX_OWN_COLUMNS) return;
   const message = `Column ${letter} ${quoted(header)} is no column of the service's template: it stays in your workbook and is not sent.`;
   headers.findings.push({ ...warningAt(1, null, 'unknown_column', message), column: letter });
 }

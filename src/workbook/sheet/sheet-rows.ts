@@ -24,7 +24,7 @@ export interface RawRow {
 const LAST_COLUMN = 16_384;
 const LAST_ROW = 1_048_576;
 /** More ranges than a bulk workbook has any use for; the rest only lose their hint. */
-const MOST_MERGED = 2000;
+const MAX_MERGED_RANGES = 2000;
 
 const CELL_ADDRESS = /^([A-Z]{1,3})([1-9]\d{0,6})$/;
 const MERGED_RANGE = /^[A-Z]{1,3}\d{1,7}:[A-Z]{1,3}\d{1,7}$/;
@@ -245,7 +245,7 @@ class RowHandler {
   }
 
   private addMerged(reference: string): void {
-    if (this.merged.length < MOST_MERGED && MERGED_RANGE.test(reference)) this.merged.push(reference);
+    if (this.merged.length < MAX_MERGED_RANGES && MERGED_RANGE.test(reference)) this.merged.push(reference);
   }
 }
 

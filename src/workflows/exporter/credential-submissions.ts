@@ -69,7 +69,7 @@ export async function checkVersion(
     calls('api', about).checkCredentials({ exporterId, version }),
   );
   if (result.outcome === 'validated') {
-    await calls('ledger', { summary: 'Tell waiting filings' }).tellCredentialsRenewed({ exporterId, version });
+    await calls('ledger', { summary: 'Notify waiting filings' }).tellCredentialsRenewed({ exporterId, version });
   }
   return result;
 }

@@ -55,9 +55,9 @@ export class ExporterStory {
 }
 
 const TITLES: Record<ExporterProgress['state'], string> = {
-  started: 'Under way',
-  needs_credentials: 'Waits for portal credentials',
-  activation_pending: 'Waits for the authority to open API access',
+  started: 'In progress',
+  needs_credentials: 'Waiting for portal credentials',
+  activation_pending: 'Waiting for the authority to open API access',
   ready: 'Ready',
   refused: 'Refused',
 };

@@ -124,11 +124,15 @@ async function askForCredentials(context: ReadyContext, need: Need): Promise<Ste
   const { story, submissions } = context;
   const exporterId = idOf(story);
   const { workflowId } = workflowInfo();
-  const ledger = await calls('ledger', { summary: 'Read the ledger' }).exporterInLedger({ exporterId });
+  const ledger = await calls('ledger', { summary: 'Read the exporter from the ledger' }).exporterInLedger({
+    exporterId,
+  });
   const awaited = { workflowId, exporterId, versionSeen: need.versionSeen ?? ledger.currentVersion };
   const { code, message } = need;
   story.tell({ state: 'needs_credentials', activatesAt: null, message, errors: [{ code, message }] });
-  const { retryNow } = await calls('ledger', { summary: 'Wait for credentials' }).awaitCredentials(awaited);
+  const { retryNow } = await calls('ledger', { summary: 'Register as waiting for credentials' }).awaitCredentials(
+    awaited,
+  );
   let step: Step = { go: 'ask', need };
   for (let looks = 0; step.go === 'ask' && submissions.size === 0; looks += 1) {
     const newer = retryNow || context.takeRenewed();
@@ -139,14 +143,14 @@ async function askForCredentials(context: ReadyContext, need: Need): Promise<Ste
     else if (read.go === 'on' && isValidated(read.exporter) && (!isValidated(ledger) || code === NONE_ON_FILE))
       step = read;
   }
-  await calls('ledger', { summary: 'Wait no longer' }).stopAwaitingCredentials({ workflowId });
+  await calls('ledger', { summary: 'Stop waiting for credentials' }).stopAwaitingCredentials({ workflowId });
   return step;
 }
 
 /** Sleeps until something is submitted or renewed, at most as long as given. */
 async function rest({ beforeWait, submissions, isRenewed }: ReadyContext, ms: number): Promise<void> {
   await beforeWait();
-  await condition(() => submissions.size > 0 || isRenewed(), ms, { summary: 'Looked at again' });
+  await condition(() => submissions.size > 0 || isRenewed(), ms, { summary: 'Check the exporter again' });
 }
 
 /** Refreshes the IRMs live and reads them; `activation_pending` where the service is not open yet. */

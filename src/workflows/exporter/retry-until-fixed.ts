@@ -11,7 +11,7 @@ const OWN_KEY: Partial<Readonly<Record<ErrorKind, string>>> = {
     'The service refuses our account (403). Check that the agreements are signed and that the key is a platform key',
 };
 
-export interface Patience {
+export interface RetryUntilFixedOptions {
   /** Kinds that the caller has an answer to. */
   expected?: readonly ErrorKind[];
   /** Before each wait: the place to continue as new. */
@@ -25,7 +25,7 @@ export interface Patience {
  */
 export async function retryUntilFixed<T>(
   story: ExporterStory,
-  { expected = [], beforeWait }: Patience,
+  { expected = [], beforeWait }: RetryUntilFixedOptions,
   call: () => Promise<T>,
 ): Promise<T> {
   const before = story.view;
@@ -40,7 +40,7 @@ export async function retryUntilFixed<T>(
       const message = `${OWN_KEY[kind] ?? said}; it is tried again by itself, within 15 minutes.`;
       story.tell({ message, errors: [{ code: kind, message }], needsAttention: true });
       await beforeWait();
-      await sleep(delayMs(ACCESS, tries), { summary: `Tried again after ${kind}` });
+      await sleep(delayMs(ACCESS, tries), { summary: `Retry after ${kind}` });
     }
   }
 }

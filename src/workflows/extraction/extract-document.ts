@@ -9,12 +9,12 @@ import { needInput } from '../need-input';
  */
 export async function extractDocument(input: ExtractDocumentInput): Promise<ExtractDocumentResult> {
   needInput('extractDocument', input);
-  const opened = await calls('ledger', { summary: 'Look for a kept answer' }).openExtraction(input);
+  const opened = await calls('ledger', { summary: 'Find a stored extraction' }).openExtraction(input);
   if (opened.problems.length > 0) throw ApplicationFailure.nonRetryable(opened.problems.join('; '), 'invalid_input');
   if (opened.result) return opened.result;
-  setCurrentDetails('Asked for; it waits where the service is busy.');
+  setCurrentDetails('Waiting for the extraction service.');
   const { extractionId } = opened;
-  return calls('extraction', { summary: 'Have the document read', rateClass: 'extraction' }).askExtraction({
+  return calls('extraction', { summary: 'Extract the document', rateClass: 'extraction' }).askExtraction({
     extractionId,
   });
 }

@@ -278,7 +278,7 @@ export class FilingRun {
   endIfSettled(): Promise<FilingEnd> {
     return this.inTurn(async () => {
       if (this.movedOn) throw new FilingMovedOn('the ledger knows of other moves');
-      const end = this.agreed(await this.steps('Read the filing’s outcome, and end it').endFiling(this.held));
+      const end = this.agreed(await this.steps('End the filing').endFiling(this.held));
       this.counts = end.counts;
       if (end.moved && end.state) {
         const { event, attention } = endNote(this.filingId, end.state, end.counts);
@@ -352,7 +352,7 @@ export class FilingRun {
     this.show(problem, true);
     const { filingId } = this.filing;
     await this.tryTo(() =>
-      steps({ summary: 'The workflow fails', profile: 'note' }).tellRunProblem({ filingId, problem }),
+      steps({ summary: 'Record the workflow failure', profile: 'note' }).tellRunProblem({ filingId, problem }),
     );
   }
 

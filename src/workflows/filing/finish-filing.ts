@@ -15,11 +15,11 @@ import { throughPauses, waitOut } from './pauses';
 
 /** Details are asked for this often; they add to what the status says, so their absence stops nothing. */
 const DETAIL_ROUNDS = 5;
-const FIRST_DETAIL_PAUSE_MS = 60_000;
-const OPEN_ROWS_LOOK_MS = 60 * 60_000;
+const INITIAL_DETAIL_PAUSE_MS = 60_000;
+const OPEN_ROWS_CHECK_MS = 60 * 60_000;
 
 /** The move to the collection of certificates. */
-export const COLLECTING = { kind: 'collecting', text: 'the rows are settled; certificates are collected' };
+export const COLLECTING = { kind: 'collecting', text: 'the rows are settled; collecting certificates' };
 
 /** Collects what the certified rows have coming and moves the filing to its end. */
 export async function finishFiling(run: FilingRun): Promise<void> {
@@ -48,7 +48,7 @@ async function waitForOpenRows(run: FilingRun): Promise<void> {
   if (run.state !== 'overdue') {
     await run.move('overdue', { kind: 'rows_open', text: `${open} rows have no outcome` }, { attention });
   }
-  await run.wait(OPEN_ROWS_LOOK_MS, 'Look for the outcome of the open rows');
+  await run.wait(OPEN_ROWS_CHECK_MS, 'Check the rows without an outcome');
 }
 
 /** Ends the filing, from whatever state it is in, and hands its workbook back. */
@@ -80,8 +80,8 @@ async function fetchDetails(run: FilingRun): Promise<boolean> {
 
 async function fetchMissingDetails(run: FilingRun): Promise<void> {
   for (let round = 0; round < DETAIL_ROUNDS; round += 1) {
-    const pause = Math.min(FIRST_DETAIL_PAUSE_MS, run.settings.pollMinMs) * 2 ** round;
-    if (round > 0) await run.wait(pause, 'Look for the missing certificate details again');
+    const pause = Math.min(INITIAL_DETAIL_PAUSE_MS, run.settings.pollMinMs) * 2 ** round;
+    if (round > 0) await run.wait(pause, 'Retry missing certificate details');
     if (await fetchDetails(run)) return;
   }
   await run.note({ kind: 'details_missing', text: 'the service still shows no details for some certificates' });
@@ -98,7 +98,7 @@ async function archivePdfs(run: FilingRun): Promise<void> {
     if (pauseReasonOf(failure.kind) === null) {
       await run.note({ kind: 'collecting_again', text: failure.message });
       // As with a certificate that is not there yet, an operator who polls more often gets it sooner.
-      await run.wait(Math.min(delayMs(ACCESS, round), run.settings.pollMaxMs), 'Collect the certificates again');
+      await run.wait(Math.min(delayMs(ACCESS, round), run.settings.pollMaxMs), 'Retry the certificate downloads');
       continue;
     }
     await waitOut(run, failure);
@@ -123,21 +123,21 @@ export async function collectAlone(run: FilingRun): Promise<void> {
 }
 
 /** A few PDFs are downloaded by the filing's own run: a child costs more than they do. */
-const PDFS_WITHOUT_A_CHILD = 5;
+const MAX_PDFS_WITHOUT_CHILD = 5;
 
 /** One collection. @returns why it stopped before the end, or null */
 function collect(run: FilingRun, round: number): Promise<ReadFailure | null> {
   const { certified, archived } = run.counts;
-  return certified - archived <= PDFS_WITHOUT_A_CHILD ? collectFew(run) : collectMany(run, round);
+  return certified - archived <= MAX_PDFS_WITHOUT_CHILD ? collectFew(run) : collectMany(run, round);
 }
 
 async function collectFew(run: FilingRun): Promise<ReadFailure | null> {
   const { filingId, exporterId } = run;
   for (;;) {
     const summary = 'Which certificates have no PDF yet?';
-    const { due, nextInMs } = await run.steps(summary).listToArchive({ filingId, limit: PDFS_WITHOUT_A_CHILD });
+    const { due, nextInMs } = await run.steps(summary).listToArchive({ filingId, limit: MAX_PDFS_WITHOUT_CHILD });
     if (due.length === 0 && nextInMs === null) return null;
-    if (nextInMs !== null) await run.wait(nextInMs, 'Refused PDFs are asked for again');
+    if (nextInMs !== null) await run.wait(nextInMs, 'Retry PDFs that were not available');
     const failure = await interruptible(run, () => downloadAll(due, exporterId, () => undefined));
     if (failure) return failure;
   }
@@ -171,7 +171,7 @@ function pdfsOverdue(run: FilingRun): OverdueMark {
   return {
     // Counted from when the collection began, whichever run began it.
     afterMs: Math.max(1, since + within - Date.now()),
-    summary: 'Until the certificates are overdue',
+    summary: 'Certificates become overdue',
     during: 'collecting',
     text: 'PDFs are missing',
     attention: 'The authority certified the rows, but some PDFs cannot be had yet. They go on being asked for.',

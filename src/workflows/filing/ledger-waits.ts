@@ -15,14 +15,14 @@ export async function onceLedgerIsWhole<T>(run: FilingRun, step: () => Promise<T
   for (let tries = 1; ; tries += 1) {
     try {
       const result = await step();
-      if (tries > 1) await run.move(run.state, { kind: 'resumed', text: 'going on' }, { attention });
+      if (tries > 1) await run.move(run.state, { kind: 'resumed', text: 'resumed' }, { attention });
       return result;
     } catch (error) {
       const { kind, message } = readFailure(error);
       if (kind !== 'ledger_put_back' && kind !== 'documents_unavailable') throw error;
       const asked = `${message} It is looked at again by itself, within 15 minutes.`;
       if (tries === 1) await run.move(run.state, { kind, text: message }, { attention: asked, needsAttention: true });
-      await sleep(delayMs(ACCESS, tries), { summary: `Look again after ${kind}` });
+      await sleep(delayMs(ACCESS, tries), { summary: `Retry after ${kind}` });
     }
   }
 }

@@ -41,7 +41,7 @@ export async function waitOut(run: FilingRun, failure: ReadFailure): Promise<voi
 }
 
 async function resume(run: FilingRun, state: FilingState, attention: string | null): Promise<void> {
-  if (run.state !== state) await run.move(state, { kind: 'resumed', text: 'going on' }, { attention });
+  if (run.state !== state) await run.move(state, { kind: 'resumed', text: 'resumed' }, { attention });
 }
 
 async function waitForCredentials(run: FilingRun, failure: ReadFailure): Promise<void> {
@@ -66,10 +66,10 @@ async function waitForCredentials(run: FilingRun, failure: ReadFailure): Promise
   });
   try {
     if (!retryNow) {
-      await run.wait(LOOK_AGAIN_MS, 'Look again at the credentials', () => run.renewedCredentials > versionSeen);
+      await run.wait(LOOK_AGAIN_MS, 'Check the credentials again', () => run.renewedCredentials > versionSeen);
     }
   } finally {
-    await run.steps('Credentials are looked at again').stopAwaitingCredentials({ workflowId });
+    await run.steps('Stop waiting for credentials').stopAwaitingCredentials({ workflowId });
   }
 }
 
@@ -83,7 +83,7 @@ async function waitForAccess(run: FilingRun, failure: ReadFailure): Promise<void
   // Calls in between may have worked: it is one lack of access all the same, until none was met for a while.
   const lasting = Date.now() - run.access.triedAt <= ACCESS.maxMs;
   run.access.tries = lasting ? run.access.tries + 1 : 1;
-  await run.wait(delayMs(ACCESS, run.access.tries), 'Try our access again');
+  await run.wait(delayMs(ACCESS, run.access.tries), 'Retry API access');
   run.access.triedAt = Date.now();
 }
 

@@ -32,7 +32,7 @@ export async function prepareFiling(run: FilingRun, next?: Event): Promise<void>
   const { filingId, exporterId } = run;
   const ready =
     run.readiness ??
-    (await run.steps('Is the exporter ready, are the balances fresh?').readReadiness({ filingId, exporterId }));
+    (await run.steps('Check exporter readiness and balance age').readReadiness({ filingId, exporterId }));
   run.readiness = null;
   if (ready.apiState?.trim().toLowerCase() === 'activation_pending') {
     const opensAt = ready.activatesAt === null ? null : Date.parse(ready.activatesAt);
@@ -71,8 +71,8 @@ export function waitsForApproval({ filing }: FilingRun): boolean {
 export async function awaitApproval(run: FilingRun): Promise<void> {
   const { filing } = run;
   if (!filing || !waitsForApproval(run)) return;
-  const attention = `Waits for approval by somebody other than ${filing.madeBy}: ebrc approve ${filing.filingId}`;
-  await run.move('awaiting_approval', { kind: 'awaiting_approval', text: 'waits for approval' }, { attention });
+  const attention = `Waiting for approval by somebody other than ${filing.madeBy}: ebrc approve ${filing.filingId}`;
+  await run.move('awaiting_approval', { kind: 'awaiting_approval', text: 'waiting for approval' }, { attention });
   while (!run.approval) await run.wait(24 * 3_600_000, 'Wait for approval', () => run.approval !== null);
   const { by, note } = run.approval;
   const record = run.steps(`Approved by ${by}`);

@@ -11,7 +11,7 @@ export async function watch(run: FilingRun): Promise<void> {
     const left = (run.dueAt ?? 0) - Date.now();
     if (left > 0) {
       // Moves in between do not touch the timer: it looks when it fires, and waits for the rest.
-      if (await condition(() => run.over, left, { summary: 'Until the next step is overdue' })) return;
+      if (await condition(() => run.over, left, { summary: 'Next step becomes overdue' })) return;
       continue;
     }
     try {

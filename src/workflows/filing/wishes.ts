@@ -12,13 +12,13 @@ export async function keepWish<K extends WishKind>(
   args: NonNullable<Wishes[K]>,
 ): Promise<void> {
   if (!run.filing) return;
-  await run.steps(`Keep: ${kind}`).keepWish({ filingId: run.filingId, kind, args });
+  await run.steps(`Record the request: ${kind}`).keepWish({ filingId: run.filingId, kind, args });
 }
 
 /** What a person asked was carried out or refused. */
 async function dropWish(run: FilingRun, kind: WishKind): Promise<void> {
   if (!run.filing) return;
-  await run.steps(`Answered: ${kind}`).dropWish({ filingId: run.filingId, kind });
+  await run.steps(`Clear the request: ${kind}`).dropWish({ filingId: run.filingId, kind });
 }
 
 /** Takes every resolve out of the ledger once it was carried out or refused, whichever run was asked. Never ends. */

@@ -49,7 +49,7 @@ export async function reconcileParty(party: PartyToReconcile, scope: PartyScope)
     if (windows) made.push('certificates');
   }
   const compare = () =>
-    calls('document', { summary: 'Compare the ledger with what was read' }).compareLedger({
+    calls('document', { summary: 'Compare the ledger with the authority' }).compareLedger({
       partyId,
       checks: made,
       windows: windows ?? [],
@@ -86,7 +86,7 @@ async function readBalances({ callAs: exporterId }: PartyToReconcile): Promise<t
 
 async function readWindows(party: PartyToReconcile, { from, to }: PartyScope): Promise<WindowReading[]> {
   const { partyId, callAs: exporterId, iecCode } = party;
-  const planned = await calls('ledger', { summary: 'Find the days that have to be read' }).certificateWindows({
+  const planned = await calls('ledger', { summary: 'Choose the issue dates to read' }).certificateWindows({
     partyId,
     from,
     to,
@@ -134,7 +134,7 @@ async function fetchPdfAgain(
   { kind, exporterId, eBRCNumber }: RepairableFinding,
 ): Promise<string | null> {
   if (eBRCNumber === null) return null;
-  const { fetch } = await calls('ledger', { summary: `Set the PDF of ${eBRCNumber} aside` }).prepareRefetch({
+  const { fetch } = await calls('ledger', { summary: `Set aside the damaged PDF of ${eBRCNumber}` }).prepareRefetch({
     partyId,
     eBRCNumber,
   });
@@ -149,7 +149,11 @@ async function fetchPdfAgain(
 /** Through the filing's own settling path, with its evidence and its caution. */
 async function settleUnknown({ exporterId, filingId, lost }: RepairableFinding): Promise<string | null> {
   if (filingId === null) return null;
-  const about = { summary: 'Look for certificates of the lost submission', rateClass: 'details', exporterId } as const;
+  const about = {
+    summary: 'Look for certificates of the unknown submission',
+    rateClass: 'details',
+    exporterId,
+  } as const;
   let settled = 0;
   for (const { submission, attemptId } of lost) {
     const gather = calls('helpful', { ...about, priorityKey: PRIORITY }).gatherEvidence;
@@ -161,7 +165,9 @@ async function settleUnknown({ exporterId, filingId, lost }: RepairableFinding):
 /** By the judgement of the sweep: what was sent is followed, what was not waits for somebody. */
 async function followLost({ filingId }: RepairableFinding): Promise<string | null> {
   if (filingId === null) return null;
-  const { why } = await calls('ledger', { summary: `Look at the run of ${filingId}` }).followLostFiling({ filingId });
+  const { why } = await calls('ledger', { summary: `Check the workflow of ${filingId}` }).followLostFiling({
+    filingId,
+  });
   return why === null ? null : `a new run follows the filing: ${why}`;
 }
 

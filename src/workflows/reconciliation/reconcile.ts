@@ -43,7 +43,7 @@ export async function reconcile(input: ReconcileInput & { resume?: ReconcileResu
   };
   setHandler(reconciliationQuery, () => result);
   if (!resume) {
-    const plan = await calls('ledger', { summary: 'Check the input and settle the dates' }).planReconciliation({
+    const plan = await calls('ledger', { summary: 'Validate the input and its dates' }).planReconciliation({
       input: asked,
       runId,
       workflowId,

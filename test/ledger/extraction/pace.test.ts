@@ -1,6 +1,6 @@
 /** The pace of the extraction service, which all workers keep together. */
 import { openExtraction, readExtraction, settleExtraction } from '../../../src/ledger/extraction/extractions';
-import { leavePlace, noteTrouble, takePlace } from '../../../src/ledger/extraction/pace';
+import { releaseSlot, noteFailedCall, takeSlot } from '../../../src/ledger/extraction/pace';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 
 let ledger: TestDatabase;
@@ -28,9 +28,9 @@ async function document(sha256: string, access = 'key-1', again = false): Promis
 }
 
 const take = (extractionId: string, pace = PACE) =>
-  takePlace(ledger.pool, { extractionId, service, callMs: 1_000, pace });
+  takeSlot(ledger.pool, { extractionId, service, callMs: 1_000, pace });
 const trouble = (extractionId: string, more: object = {}) =>
-  noteTrouble(ledger.pool, { extractionId, service, trouble: 'document', reason: '500', pace: PACE, ...more });
+  noteFailedCall(ledger.pool, { extractionId, service, trouble: 'document', reason: '500', pace: PACE, ...more });
 
 it('lets few calls run at once, whoever makes them, and the next one when one has ended', async () => {
   const [a, b, c, d] = await Promise.all(['a', 'b', 'c', 'd'].map((name) => document(name)));
@@ -42,7 +42,7 @@ it('lets few calls run at once, whoever makes them, and the next one when one ha
   // The same document again, as after a worker's death: its own place is no hindrance.
   expect(await take(running)).toBe(0);
   expect(await take(waiting)).toBeGreaterThan(0);
-  await leavePlace(ledger.pool, running);
+  await releaseSlot(ledger.pool, running);
   expect(await take(waiting)).toBe(0);
 });
 

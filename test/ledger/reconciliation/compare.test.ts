@@ -2,7 +2,7 @@
 import { saveCertificates, type CertificateDetailRecord } from '../../../src/ledger/certificates/certificates';
 import { learnIec, saveExporter } from '../../../src/ledger/exporters/exporters';
 import { compareParty, type Compared } from '../../../src/ledger/reconciliation/compare';
-import { saveLooks } from '../../../src/ledger/reconciliation/documents';
+import { savePdfChecks } from '../../../src/ledger/reconciliation/documents';
 import { listFindings } from '../../../src/ledger/reconciliation/findings';
 import { partyOf } from '../../../src/ledger/reconciliation/parties';
 import { readingBegins } from '../../../src/ledger/reconciliation/windows';
@@ -66,7 +66,7 @@ it('finds exactly the differences there are, and nothing new the second time', a
     { ...doubled, eBRCNumber: 'EBDOUBLE' },
     { ...doubled, eBRCNumber: 'EBFOREIGN', sbCumInvoiceNumber: '999' },
   ];
-  await saveLooks(ledger.pool, {
+  await savePdfChecks(ledger.pool, {
     partyId,
     looks: [{ eBRCNumber: 'EB5', found: 'a'.repeat(64), problem: 'damaged' }],
     at: NOW,
@@ -90,7 +90,7 @@ it('finds exactly the differences there are, and nothing new the second time', a
 
 it('closes what is gone, and keeps the rest', async () => {
   authority = rowsOf(...ROWS).map(({ mapping }, index) => detailOf(`EB${index + 1}`, mapping, ISSUED));
-  await saveLooks(ledger.pool, {
+  await savePdfChecks(ledger.pool, {
     partyId,
     looks: [{ eBRCNumber: 'EB5', found: 'f'.repeat(64), problem: null }],
     at: NOW,

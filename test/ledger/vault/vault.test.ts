@@ -3,7 +3,7 @@ import { EncryptionError } from '../../../src/keys/encryption-error';
 import { createSealer } from '../../../src/keys/sealing';
 import { subKeys } from '../../../src/keys/sub-keys';
 import { createVault, type SecretUse } from '../../../src/ledger/vault/vault';
-import { looseSecrets, removeLooseSecrets } from '../../../src/ledger/vault/vault-sweep';
+import { orphanedSecrets, removeOrphanedSecrets } from '../../../src/ledger/vault/vault-sweep';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 
 const PASSWORD = 'S3cret-Password-42';
@@ -200,8 +200,8 @@ it('finds secrets that are nobody’s version, of one mode and of some age', asy
     `INSERT INTO credential_versions (exporter_id, version, secret_ref, state) VALUES ($1, 1, $2, 'unverified')`,
     [exporterId, version],
   );
-  expect(await looseSecrets(pool, 'test', 60_000)).toEqual([]);
-  expect(await looseSecrets(pool, 'test', 0)).toEqual([{ secretRef: loose, workflowId: 'onboard/test/asha' }]);
-  expect(await removeLooseSecrets(pool, [loose, version])).toBe(1);
+  expect(await orphanedSecrets(pool, 'test', 60_000)).toEqual([]);
+  expect(await orphanedSecrets(pool, 'test', 0)).toEqual([{ secretRef: loose, workflowId: 'onboard/test/asha' }]);
+  expect(await removeOrphanedSecrets(pool, [loose, version])).toBe(1);
   expect(await vault.open(pool, version, SUBMISSION)).toMatchObject({ password: PASSWORD });
 });

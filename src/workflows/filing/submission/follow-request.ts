@@ -27,7 +27,7 @@ export async function followRequest(run: FilingRun, stage: SubmissionStage): Pro
   }
   const mark = {
     afterMs: Math.max(1, due - Date.now()),
-    summary: 'Until the request is overdue',
+    summary: 'Request becomes overdue',
     during: 'processing' as const,
     text: 'no outcome in time',
     attention:
@@ -107,7 +107,7 @@ async function askAgainLater(
 ): Promise<void> {
   const attention = `Request ${stage.requestId} cannot be asked about: ${message} It is tried again by itself, within 15 minutes.`;
   await run.move(run.state, { kind: 'poll_refused', text: message }, { attention, needsAttention: true });
-  await run.wait(delayMs(ACCESS, refusals), 'Ask about the request again', () => run.resolution !== null);
+  await run.wait(delayMs(ACCESS, refusals), 'Poll the request again', () => run.resolution !== null);
   if (run.resolution) await takeRequestId(run, stage);
 }
 

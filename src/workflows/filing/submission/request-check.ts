@@ -11,13 +11,13 @@ export async function adoptSaidRequest(
 ): Promise<{ doubt: string } | { doubt: null; submittedAt: number }> {
   const doubt = await doubtAbout(run, requestId);
   if (doubt !== null) return { doubt };
-  return run.steps(`Filed as ${requestId}, says ${by}`).adoptRequestId({ attemptId, requestId });
+  return run.steps(`Record request ${requestId}, given by ${by}`).adoptRequestId({ attemptId, requestId });
 }
 
 /** Why a request id that a person gave cannot be taken, or null. One that cannot be checked now is not believed. */
 async function doubtAbout(run: FilingRun, requestId: string): Promise<string | null> {
   const { exporterId } = run;
-  const about = { summary: `Does the service know request ${requestId}?`, rateClass: 'api' as const, exporterId };
+  const about = { summary: `Check that the service has request ${requestId}`, rateClass: 'api' as const, exporterId };
   try {
     const { known } = await calls('helpful', about).knowsRequest({ exporterId, requestId });
     if (known) return null;

@@ -83,7 +83,7 @@ async function openNext(
   if (opened.outcome === 'rows_gone') {
     throw new FilingRefused(submission, { kind: 'rows_gone', message: opened.reason }, []);
   }
-  const filing = await run.steps('Read where the filing stands').readFiling({ filingId });
+  const filing = await run.steps('Read the filing').readFiling({ filingId });
   Object.assign(
     stage,
     filing.submissions.find((each) => each.submission === submission),
@@ -108,13 +108,13 @@ async function readCertificatesFirst(run: FilingRun, { until, from }: { until: n
   while (Date.now() < until) await run.wait(until - Date.now(), 'Wait for certificates after a restore');
   const { exporterId } = run;
   const about = {
-    summary: 'Read the certificates of the time that is lost',
+    summary: 'Read certificates issued since the backup',
     rateClass: 'details' as const,
     exporterId,
   };
   await throughPauses(run, () => calls('api', about).readAfterRestore({ exporterId, from }));
   await prepareFiling(run);
-  await run.move(run.state, { kind: 'resumed', text: 'going on' });
+  await run.move(run.state, { kind: 'resumed', text: 'resumed' });
 }
 
 /**
@@ -122,7 +122,7 @@ async function readCertificatesFirst(run: FilingRun, { until, from }: { until: n
  */
 async function snapshot(run: FilingRun, stage: SubmissionStage): Promise<void> {
   const { filingId, exporterId } = run;
-  const about = { summary: 'Note the certificates from before the send', rateClass: 'details' as const, exporterId };
+  const about = { summary: 'Snapshot the certificates before the send', rateClass: 'details' as const, exporterId };
   await recordFailureAndContinue(
     run,
     { kind: 'no_snapshot', text: 'Certificates from before the send could not be read' },
@@ -154,7 +154,7 @@ async function send(run: FilingRun, stage: SubmissionStage, attempt: Attempt): P
 async function readMarks(run: FilingRun, attempt: Attempt, failure: ReadFailure | null): Promise<Sent> {
   const refusal = failure && wasRefused(failure) ? (failure.kind ?? undefined) : undefined;
   const { attemptId } = attempt;
-  const about = { summary: 'Read what became of the attempt' };
+  const about = { summary: 'Read the attempt' };
   const read = () =>
     onceLedgerIsWhole(run, () => run.steps(about.summary).readAttempt({ attemptId, ...(refusal ? { refusal } : {}) }));
   let reading = await read();
@@ -193,7 +193,7 @@ async function adopt(run: FilingRun, stage: SubmissionStage, attempt: Attempt, a
   const { filingId } = run;
   const args = { filingId, submission: stage.submission, attemptId: attempt.attemptId, answer };
   const take = (move?: MoveArgs) =>
-    run.steps('Take the acknowledgement over').adoptAnswer({ ...args, ...(move && { move }) });
+    run.steps('Record the acknowledgement').adoptAnswer({ ...args, ...(move && { move }) });
   // Where others are to be sent first, the filing is not yet being processed.
   const single = run.filing?.submissions.length === 1;
   const adopted = single ? await run.stepTo('processing', processing(answer.requestId ?? null), take) : await take();

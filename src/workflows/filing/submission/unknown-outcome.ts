@@ -34,15 +34,15 @@ interface Contradicted {
 }
 
 const ROUNDS_IN_WINDOW = 24;
-const SHORTEST_ROUND_MS = 5_000;
-const LONGEST_ROUND_MS = 10 * 60_000;
+const MIN_ROUND_MS = 5_000;
+const MAX_ROUND_MS = 10 * 60_000;
 const ROUND_AFTER_ASKING_MS = 60 * 60_000;
 /** More certificates than these are in the evidence, not in the question. */
 const CANDIDATES_NAMED = 5;
 
 /** Between two rounds of evidence: closer while an answer may appear, hourly once a person has been asked. */
 export function roundMs(settleAfterMs: number, asked: boolean): number {
-  const within = Math.min(LONGEST_ROUND_MS, Math.max(SHORTEST_ROUND_MS, settleAfterMs / ROUNDS_IN_WINDOW));
+  const within = Math.min(MAX_ROUND_MS, Math.max(MIN_ROUND_MS, settleAfterMs / ROUNDS_IN_WINDOW));
   return asked ? Math.min(ROUND_AFTER_ASKING_MS, within * 6) : within;
 }
 
@@ -79,7 +79,7 @@ async function gatherUntilSettled(
   const { settleAfterMs } = run.settings;
   // Of the attempt before, if a person was asked about that one.
   run.asked = false;
-  await run.steps('The outcome is unknown').markRowsUnknown({ attemptId });
+  await run.steps('Mark the rows as unknown').markRowsUnknown({ attemptId });
   const first = await readAgain(run, attempt);
   // The window counts from the mark: a run that takes the question over does not start it again.
   const since = first.markedAt ?? Date.now();
@@ -116,7 +116,7 @@ async function gatherUntilSettled(
 }
 
 function readAgain(run: FilingRun, { attemptId }: Attempt): Promise<AttemptReading> {
-  return onceLedgerIsWhole(run, () => run.steps('Has a late answer come?').readAttempt({ attemptId }));
+  return onceLedgerIsWhole(run, () => run.steps('Check for a late answer').readAttempt({ attemptId }));
 }
 
 /** The input with which a filing goes on in a new run: everything else is in the ledger. */
@@ -143,7 +143,7 @@ async function ask(run: FilingRun, stage: SubmissionStage, evidence: Evidence | 
   const attention =
     `Was submission ${stage.submission} filed? ${found}. Look at the portal, then: ebrc resolve ${filingId} --as filed ` +
     `--request-id R --note TEXT, or ebrc resolve ${filingId} --as not-filed --note TEXT, ${otherwise}.`;
-  await run.move('outcome_unknown', { kind: 'asked', text: 'a person is asked', data: evidence }, { attention });
+  await run.move('outcome_unknown', { kind: 'asked', text: 'a person has been asked', data: evidence }, { attention });
 }
 
 /**
@@ -204,7 +204,7 @@ async function notFiled(
     const why = 'every row has its certificate by now, so it was filed';
     return { outcome: 'contradicted', why, settled: { outcome: 'settled' } };
   }
-  const about = { summary: `Not filed, says ${by}` };
+  const about = { summary: `Record “not filed”, stated by ${by}` };
   const { attemptId, markedAt } = attempt;
   const lookFailed = evidence?.looked ? null : (evidence?.problem ?? 'its certificates could not be read');
   const said = await onceLedgerIsWhole(run, () =>
@@ -229,7 +229,11 @@ async function gather(run: FilingRun, stage: SubmissionStage, attempt: Attempt):
 /** Adopts the certificates that are there. A look that fails is no evidence of anything: null. */
 async function lookForCertificates(run: FilingRun, stage: SubmissionStage, attempt: Attempt): Promise<Evidence | null> {
   const { filingId, exporterId } = run;
-  const about = { summary: 'Look for certificates of the lost submission', rateClass: 'details' as const, exporterId };
+  const about = {
+    summary: 'Look for certificates of the unknown submission',
+    rateClass: 'details' as const,
+    exporterId,
+  };
   const args = { filingId, submission: stage.submission, exporterId, attemptId: attempt.attemptId };
   return recordFailureAndContinue(run, { kind: 'no_evidence', text: 'No evidence could be gathered' }, () =>
     throughPauses(run, () => interruptible(run, () => calls('helpful', about).gatherEvidence(args))),

@@ -45,7 +45,7 @@ export async function settleUnknownRequest(
       return polled;
     }
     if (Date.now() >= until && seen?.problem === null && seen.open === rowCount) {
-      const about = { summary: 'Nothing was filed under the request' };
+      const about = { summary: 'Close the unknown request' };
       const closed = await onceLedgerIsWhole(run, () =>
         run.steps(about.summary).closeUnknownRequest({ filingId, submission, requestId }),
       );
@@ -58,7 +58,7 @@ export async function settleUnknownRequest(
     const left = until - Date.now();
     const round = roundMs(settleAfterMs, left <= 0);
     const wait = left > 0 ? Math.min(round, left) : round;
-    await run.wait(wait, 'Look for the request again', () => run.resolution !== null);
+    await run.wait(wait, 'Check the request again', () => run.resolution !== null);
     if (run.resolution) await answer();
   }
 }

@@ -6,7 +6,7 @@ import { judgeRun } from '../domain/filing/run-judgement';
 import { openFiling, tellRunProblem, type OpenFilingRun } from '../ledger/filings/open-filings';
 import { describeRun, resumeOptions } from './filing-runs';
 
-export interface LookDependencies {
+export interface CheckRunDependencies {
   pool: pg.Pool;
   temporal: Client;
   /** The main queue, on which filings run. */
@@ -28,7 +28,7 @@ export interface Look {
  * because somebody may have stopped it on purpose. Several may look at once.
  * @throws when Temporal cannot be asked: then nothing is concluded
  */
-export async function lookAtRun(deps: LookDependencies, filing: OpenFilingRun): Promise<Look> {
+export async function checkRun(deps: CheckRunDependencies, filing: OpenFilingRun): Promise<Look> {
   const { pool, temporal, taskQueue, logger, clock } = deps;
   const { filingId, seq } = filing;
   const now = new Date(clock());

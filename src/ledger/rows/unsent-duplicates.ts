@@ -5,7 +5,7 @@ import type { Queryable } from '../pool';
  * Stops the rows of other filings that map the same as these and are not sent yet: what these rows were sent for is
  * known only now, and must not be filed a second time. Their filings have to be corrected, without those rows.
  */
-export async function stopPlannedTwins(
+export async function stopUnsentDuplicates(
   client: Queryable,
   { filingId, submission, at }: { filingId: string; submission: number; at: Date },
 ): Promise<void> {
