@@ -14,21 +14,10 @@ export const LOG_FIELDS: ReadonlySet<string> = new Set([
   ...['operation', 'rateClass', 'status', 'kind', 'code', 'outcome', 'reason', 'problem', 'retry', 'nextDelayMs'],
   ...['nextInMs', 'benign', 'job', 'faults', 'state', 'event', 'submission', 'requestId', 'why', 'what', 'besides'],
   // Counts
-  ...[
-    'count',
-    'rows',
-    'removed',
-    'labels',
-    'opened',
-    'closed',
-    'open',
-    'filings',
-    'resumed',
-    'told',
-    'version',
-    'imported',
-  ],
-  ...['inTime', 'boundMs', 'droppedFields'],
+  ...['count', 'rows', 'row', 'removed', 'labels', 'opened', 'closed', 'open', 'filings', 'resumed', 'told', 'version'],
+  ...['imported', 'inTime', 'boundMs', 'droppedFields'],
+  // Reports
+  ...['on', 'page', 'workbook'],
   // The program itself
   ...['address', 'host', 'port', 'url', 'apiUrl', 'mode', 'registered', 'missing'],
 ]);
