@@ -5,13 +5,22 @@ import type { KeptProcess } from '../dev/kept-process';
 import { startProgram } from '../dev/program';
 
 const WORKER = join(__dirname, '..', 'dist', 'worker.js');
-/** A killed worker stays away for up to this long, as it would until its supervisor noticed. */
-const AWAY_MS = 2_000;
+
+type Env = Record<string, string | undefined>;
 
 /** The worker processes of a run. Each ends with this process, however that ends. */
 export interface Crew {
-  /** Kills (`SIGKILL`) or stops (`SIGTERM`) one worker and starts it again; resolves when it runs again. */
-  restart(nth: number, signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
+  /**
+   * Kills (`SIGKILL`) or stops (`SIGTERM`) one worker and starts it again after `awayMs`; resolves when it runs again.
+   */
+  restart(nth: number, signal: 'SIGKILL' | 'SIGTERM', awayMs?: number): Promise<void>;
+  /**
+   * Starts as many workers with further variables beside those that run, waits for `beside`, and stops the old ones one
+   * by one (`SIGTERM`).
+   */
+  replaceAll(variables: Env, beside: () => Promise<void>): Promise<void>;
+  /** Stops all workers (`SIGTERM`), waits for `work`, and starts them again. */
+  away(work: () => Promise<void>): Promise<void>;
   size: number;
   /**
    * Workers that ended by themselves (they were started again), and those that did not stop in order when they were
@@ -25,39 +34,48 @@ interface Member {
   process: KeptProcess;
   /** Its end has been asked for. */
   asked: boolean;
+  log: string;
   /** Where its part of the log begins. */
   logFrom: number;
 }
 
 export async function startCrew(options: {
   size: number;
-  env: Record<string, string | undefined>;
+  env: Env;
+  /** Further variables of one of them, the first being 0. */
+  envOf?: (nth: number) => Env;
   folder: string;
   /** What a worker runs; default the built one. */
   program?: string;
+  /** Preloaded into every worker. */
+  preload?: string;
 }): Promise<Crew> {
-  const { size, env, folder, program = WORKER } = options;
+  const { size, env, envOf = () => ({}), folder, program = WORKER, preload } = options;
+  let variables: Env = {};
   await access(program).catch(() => {
     throw new Error('The workers are not built. Run: npm run build');
   });
-  const logOf = (nth: number) => join(folder, `worker-${nth + 1}.log`);
-  const readLog = (nth: number) => readFile(logOf(nth), 'utf8').catch(() => '');
+  /** Of those that run beside each other each has a log of its own. */
+  let generation = 1;
+  const logOf = (nth: number) => join(folder, `worker-${nth + 1}${generation > 1 ? `-${generation}` : ''}.log`);
+  const readLog = (log: string) => readFile(log, 'utf8').catch(() => '');
   const members: Member[] = [];
   const busy = new Set<number>();
   const problems: string[] = [];
   let over = false;
 
   async function start(nth: number): Promise<void> {
-    const logFrom = (await readLog(nth)).length;
+    const log = logOf(nth);
+    const logFrom = (await readLog(log)).length;
     const started = await startProgram({
       name: `Worker ${nth + 1}`,
       command: process.execPath,
-      args: [program],
-      log: logOf(nth),
-      env,
+      args: [...(preload === undefined ? [] : ['--require', preload]), program],
+      log,
+      env: { ...env, ...envOf(nth), ...variables },
       stopWithinMs: 60_000,
     });
-    const member = { process: started, asked: false, logFrom };
+    const member = { process: started, asked: false, log, logFrom };
     members[nth] = member;
     void started.exited.then(() => replaceUnasked(nth, member));
   }
@@ -66,7 +84,7 @@ export async function startCrew(options: {
   async function replaceUnasked(nth: number, member: Member): Promise<void> {
     if (member.asked || over) return;
     member.asked = true;
-    const last = (await readLog(nth)).slice(member.logFrom).trimEnd().split('\n').at(-1) ?? '';
+    const last = (await readLog(member.log)).slice(member.logFrom).trimEnd().split('\n').at(-1) ?? '';
     problems.push(`worker ${nth + 1} ended by itself: ${last.slice(0, 400)}`);
     busy.add(nth);
     await start(nth).finally(() => busy.delete(nth));
@@ -78,27 +96,56 @@ export async function startCrew(options: {
     process.kill(Number(member.process.firstLine), signal);
     await member.process.exited;
     if (signal === 'SIGKILL') return;
-    const said = (await readLog(nth)).slice(member.logFrom);
+    const said = (await readLog(member.log)).slice(member.logFrom);
     // One that had not taken up work yet ends at once, and says nothing.
     if (said.includes('"worker started"') && !said.includes('"worker stopped"')) {
       problems.push(`worker ${nth + 1} did not stop in order`);
     }
   }
 
-  await Promise.all(Array.from({ length: size }, (_unused, nth) => start(nth)));
+  const everyone = Array.from({ length: size }, (_unused, nth) => nth);
+  const free = async () => {
+    while (busy.size > 0) await sleep(100);
+    everyone.forEach((nth) => busy.add(nth));
+  };
+  await Promise.all(everyone.map(start));
   return {
     size,
     problems,
-    async restart(nth, signal) {
+    async restart(nth, signal, awayMs = 0) {
       const member = members[nth];
       if (!member || member.asked || busy.has(nth) || over) return;
       busy.add(nth);
       try {
         await end(nth, member, signal);
-        if (signal === 'SIGKILL') await sleep(Math.random() * AWAY_MS);
+        await sleep(awayMs);
         await start(nth);
       } finally {
         busy.delete(nth);
+      }
+    },
+    async replaceAll(further, beside) {
+      await free();
+      try {
+        const old = members.slice();
+        variables = further;
+        generation += 1;
+        await Promise.all(everyone.map(start));
+        await beside().finally(async () => {
+          for (const [nth, member] of old.entries()) await end(nth, member, 'SIGTERM');
+        });
+      } finally {
+        busy.clear();
+      }
+    },
+    async away(work) {
+      await free();
+      try {
+        await Promise.all(members.map((member, nth) => end(nth, member, 'SIGTERM')));
+        await work();
+        await Promise.all(everyone.map(start));
+      } finally {
+        busy.clear();
       }
     },
     async stop() {

@@ -1,5 +1,5 @@
-import { chown, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { chown, cp, rename, stat, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { hashOfKey } from '../src/budget/budget';
@@ -14,7 +14,7 @@ const SILENT_MS = 35_000;
 const FAILOVER_MS = 15_000;
 const TRY_AGAIN_MS = 300;
 /** What happens in between is what the restored ledger does not know. */
-const SNAPSHOT_AGE_MS = 15_000;
+const COPY_AGE_MS = 15_000;
 
 /** Ends every connection but the one that says so, idle or in mid-statement. */
 export async function endConnections(pool: pg.Pool): Promise<void> {
@@ -97,29 +97,86 @@ export async function withSubmissionsInLine(pool: pg.Pool, apiKey: string, work:
   await work().finally(() => close('NULL'));
 }
 
+/** What the name of a ledger ends with that another one was put in the place of. */
+export const LOST = '_lost';
+
+/** A copy of the ledger's database beside it, as a backup is. */
+interface LedgerCopy {
+  /** `meanwhile` is done while nobody is connected. */
+  take(meanwhile?: () => Promise<void>): Promise<void>;
+  /** The ledger is as it was when the copy was taken; what it had become is kept under the name with {@link LOST}. */
+  putBack(meanwhile?: () => Promise<void>): Promise<void>;
+  close(): Promise<void>;
+}
+
+function copyOf(databaseUrl: string): LedgerCopy {
+  const name = new URL(databaseUrl).pathname.slice(1);
+  const admin = createPool({ url: Object.assign(new URL(databaseUrl), { pathname: '/postgres' }).href, max: 1 });
+  const allow = (database: string, connections: boolean) =>
+    admin.query(`ALTER DATABASE ${database} ALLOW_CONNECTIONS ${connections}`);
+  const alone = async (statement: string, meanwhile: () => Promise<void> = () => Promise.resolve()) => {
+    await allow(name, false);
+    await untilDone(async () => {
+      await admin.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [name]);
+      await admin.query(statement);
+    });
+    await meanwhile();
+    await allow(name, true);
+  };
+  return {
+    take: (meanwhile) => alone(`CREATE DATABASE ${name}_copy TEMPLATE ${name}`, meanwhile),
+    async putBack(meanwhile) {
+      const [is, copy, lost] = [name, `${name}_copy`, `${name}${LOST}`];
+      // The two in one transaction, so that they can be tried again.
+      await allow(copy, false);
+      await alone(`ALTER DATABASE ${is} RENAME TO ${lost}; ALTER DATABASE ${copy} RENAME TO ${is}`, meanwhile);
+      await allow(lost, true);
+    },
+    close: () => admin.end(),
+  };
+}
+
 /**
  * The ledger alone is put back to how it was a while ago, as from a backup; documents and Temporal stay. `onRestored`
  * is what its operator does then.
  */
 export async function restoreLedger(databaseUrl: string, onRestored: () => Promise<void>): Promise<void> {
-  const name = new URL(databaseUrl).pathname.slice(1);
-  const admin = createPool({ url: Object.assign(new URL(databaseUrl), { pathname: '/postgres' }).href, max: 1 });
-  const alone = async (statements: readonly string[]) => {
-    await admin.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
-    await untilDone(async () => {
-      await admin.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [name]);
-      for (const statement of statements) await admin.query(statement);
-    });
-    await admin.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS true`);
-  };
+  const copy = copyOf(databaseUrl);
   try {
-    await alone([`CREATE DATABASE ${name}_snapshot TEMPLATE ${name}`]);
-    await sleep(SNAPSHOT_AGE_MS);
-    await alone([`DROP DATABASE IF EXISTS ${name}`, `ALTER DATABASE ${name}_snapshot RENAME TO ${name}`]);
+    await copy.take();
+    await sleep(COPY_AGE_MS);
+    await copy.putBack();
   } finally {
-    await admin.end();
+    await copy.close();
   }
   await onRestored();
+}
+
+/**
+ * Ledger and documents are put back together, as with a snapshot of a whole machine, while no worker runs; `onRestored`
+ * comes before they start again. Temporal stays.
+ */
+export async function restoreTogether(
+  { databaseUrl, documentsRoot, crew }: { databaseUrl: string; documentsRoot: string; crew: Crew },
+  onRestored: () => Promise<void>,
+): Promise<void> {
+  const copy = copyOf(databaseUrl);
+  const documents = `${documentsRoot}-copy`;
+  try {
+    // What is being written has a name of its own, which may be gone a moment later.
+    const filter = (name: string) => !basename(name).startsWith('.incoming-');
+    await copy.take(() => cp(documentsRoot, documents, { recursive: true, filter }));
+    await sleep(COPY_AGE_MS);
+    await crew.away(async () => {
+      await copy.putBack(async () => {
+        await rename(documentsRoot, `${documentsRoot}-lost`);
+        await rename(documents, documentsRoot);
+      });
+      await onRestored();
+    });
+  } finally {
+    await copy.close();
+  }
 }
 
 /** PostgreSQL may be coming up, or end this very session. */

@@ -1,11 +1,11 @@
 /**
  * A reproducible source of numbers from 0 (inclusive) to 1 (mulberry32): the same seed gives the same plan and the same
- * order of troubles.
+ * order of troubles. Sources of different names are independent of each other.
  */
 export type Random = () => number;
 
-export function seededRandom(seed: number): Random {
-  let state = seed >>> 0;
+export function seededRandom(seed: number, name = ''): Random {
+  let state = [...name].reduce((hash, letter) => Math.imul(hash ^ letter.charCodeAt(0), 0x01000193), seed) >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;
     let mixed = Math.imul(state ^ (state >>> 15), state | 1);

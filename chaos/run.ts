@@ -5,10 +5,10 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { FaultInput } from '../src/sandbox/faults/fault-schema';
 import { faultSchema } from '../src/sandbox/faults/fault-schema';
-import { table } from '../src/starter/cli/terminal';
 import { BAD_NETWORK, LOST_ANSWERS, SLOW_SUBMISSIONS } from './faults';
+import { summaryOf, tableOf, writeDocs } from './report';
 import { runScenario, type ScenarioResult } from './scenario';
-import { SCENARIOS, type Scenario } from './scenarios';
+import { SCENARIOS, SMALL, type Scenario } from './scenarios';
 import { TROUBLES, type TroubleKind } from './troubles';
 
 const FILINGS = 200;
@@ -24,14 +24,18 @@ interface Flags {
   trouble: TroubleKind[];
   lost: boolean;
   fault: FaultInput[];
+  json: boolean;
+  writeDocs: boolean;
 }
+
+const ALL = [...SCENARIOS, SMALL];
 
 const lines = (entries: readonly (readonly [string, string])[]) =>
   entries.map(([name, text]) => `  ${name.padEnd(16)} ${text}`).join('\n');
 
 const EXAMPLES = `
-Without --trouble and --fault these scenarios run one after the other, or those that --scenario names:
-${lines(SCENARIOS.map(({ name, troubles, filings, faults }) => [name, [...troubles, `${faults.length} faults of the service`, ...(filings ? [`${filings} filings`] : [])].join(', ')]))}
+Without --trouble and --fault these scenarios run one after the other (the last one not), or those that --scenario names:
+${lines(ALL.map(({ name, troubles, filings, faults }) => [name, [...troubles, `${faults.length} faults of the service`, ...(filings ? [`${filings} filings`] : [])].join(', ')]))}
 With --trouble or --fault one scenario runs, with just these. Troubles:
 ${lines(Object.entries(TROUBLES))}
 
@@ -58,7 +62,7 @@ const program = new Command('chaos')
   .addOption(
     new Option('--scenario <name>', 'one of the scenarios below; may be given several times')
       .default([], 'all')
-      .argParser(among(SCENARIOS.map(({ name }) => name))),
+      .argParser(among(ALL.map(({ name }) => name))),
   )
   .addOption(
     new Option('--trouble <kind>', 'one of the troubles below; may be given several times')
@@ -71,40 +75,56 @@ const program = new Command('chaos')
       .default([], 'none')
       .argParser(fault),
   )
+  .option('--json', 'print the results as JSON on standard output, and the rest on standard error', false)
+  .option('--write-docs', 'put the summary into README.md and docs/reliability.md', false)
   .addHelpText('after', EXAMPLES);
 
 async function main(): Promise<void> {
   const flags = program.parse().opts<Flags>();
+  const print = flags.json ? (text: string) => void process.stderr.write(`${text}\n`) : console.log;
   const results: ScenarioResult[] = [];
   for (const scenario of chosen(flags)) {
-    const began = Date.now();
-    const say = (message: string) =>
-      process.stderr.write(`${String(Math.round((Date.now() - began) / 1_000)).padStart(4)} s  ${message}\n`);
     const filings = flags.filings ?? scenario.filings ?? FILINGS;
-    console.log(`\n== ${scenario.name}: ${filings} filings, ${flags.workers} workers, seed ${flags.seed}`);
-    const result = await runScenario(scenario, {
-      ...flags,
-      filings,
-      windowMs: flags.window,
-      withinMs: flags.within * 1_000,
-      say,
-    });
+    print(`\n== ${scenario.name}: ${filings} filings, ${flags.workers} workers, seed ${flags.seed}`);
+    const result = await tryScenario(scenario, filings, flags);
     results.push(result);
-    for (const problem of result.problems.slice(0, 20)) console.log(`  !! ${problem}`);
+    for (const problem of result.problems.slice(0, 20)) print(`  !! ${problem}`);
   }
-  console.log(`\n${tableOf(results)}`);
+  print(`\n${tableOf(results)}\n\n${summaryOf(results)}\n`);
+  if (flags.json) console.log(JSON.stringify({ seed: flags.seed, results }, null, 2));
+  if (flags.writeDocs) await writeDocs(results, flags);
   const bad = results.filter(({ problems }) => problems.length > 0);
-  console.log(
+  print(
     bad.length === 0
-      ? 'Nothing was filed twice, nothing was lost, no worker ended unasked.'
+      ? 'Nothing was filed twice, nothing was lost, no worker ended unasked, and the model has every step.'
       : `Failed: ${bad.map(({ name }) => name).join('; ')}`,
   );
   process.exit(bad.length === 0 ? 0 : 1);
 }
 
+/** One that cannot be run to its end is a failure, and the next one runs all the same. */
+async function tryScenario(scenario: Scenario, filings: number, flags: Flags): Promise<ScenarioResult> {
+  const began = Date.now();
+  const seconds = () => String(Math.round((Date.now() - began) / 1_000)).padStart(4);
+  const say = (message: string) => void process.stderr.write(`${seconds()} s  ${message}\n`);
+  try {
+    const withinMs = flags.within * 1_000;
+    return await runScenario(scenario, { ...flags, filings, windowMs: flags.window, withinMs, say });
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return {
+      name: scenario.name,
+      problems: [`given up: ${why}`],
+      figures: [],
+      troubles: [],
+      tookMs: Date.now() - began,
+    };
+  }
+}
+
 function chosen({ scenario: names, trouble: troubles, lost, fault: faults }: Flags): readonly Scenario[] {
   if (troubles.length === 0 && lost && faults.length === 0) {
-    return names.length === 0 ? SCENARIOS : SCENARIOS.filter(({ name }) => names.includes(name));
+    return names.length === 0 ? SCENARIOS : ALL.filter(({ name }) => names.includes(name));
   }
   const all = [
     ...(lost ? LOST_ANSWERS : []),
@@ -121,13 +141,6 @@ function among(allowed: readonly string[]) {
     if (allowed.includes(text)) return [...before, text];
     throw new InvalidArgumentError(`One of: ${allowed.join(', ')}.`);
   };
-}
-
-function tableOf(results: readonly ScenarioResult[]): string {
-  const names = [...new Set(results.flatMap(({ figures }) => figures.map(([name]) => name)))];
-  const rows = names.map((name) => [name, ...results.map(({ figures }) => new Map(figures).get(name) ?? '')]);
-  const took = ['seconds', ...results.map(({ tookMs }) => Math.round(tookMs / 1_000))];
-  return table(['', ...results.map(({ name }) => name)], [...rows, took]);
 }
 
 function count(text: string): number {

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { startCrew } from './crew';
 import { fileAll, fileOnceMore, onboardAll } from './filer';
 import { careForFilings } from './operators';
@@ -6,6 +7,8 @@ import { seededRandom } from './random';
 import { reconcileAll } from './reconciliation';
 import { openStage } from './stage';
 import type { Scenario } from './scenarios';
+import { FIRST_VERSION, makeCurrent, versionOf } from './server-troubles';
+import { tellStory } from './story/verdict';
 import { makeTroubles } from './troubles';
 import { judge, type Verdict } from './verdict';
 import { readQuestions, watchFilings } from './watch';
@@ -37,8 +40,14 @@ const VARIABLES = {
 
 export interface ScenarioResult extends Verdict {
   name: string;
+  /** What was done to the run, and how often. */
+  troubles: [name: string, count: number][];
   tookMs: number;
 }
+
+const SHIFT_CLOCK = join(__dirname, 'shift-clock.cjs');
+const CLOCKS_APART_MS = 5_000;
+const clockOf = (nth: number) => ({ CHAOS_CLOCK_AHEAD_MS: String((nth % 2) * CLOCKS_APART_MS) });
 
 /** Runs one scenario on servers of its own. Keeps their folder, and names it, when something must not be. */
 export async function runScenario(scenario: Scenario, options: RunOptions): Promise<ScenarioResult> {
@@ -51,28 +60,37 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
     windowMs,
     ackDelayMs: ACK_DELAY_MS,
     oddTexts: kinds.has('odd-texts'),
-    variables: VARIABLES,
+    durableTemporal: kinds.has('temporal'),
+    smallDisk: kinds.has('full-disk'),
+    variables: { ...VARIABLES, ...scenario.variables },
     say,
   });
   let keep = true;
   try {
-    const crew = await startCrew({ size: workers, env: stage.childEnv, folder: stage.folder });
+    const versions = kinds.has('versions');
+    const crew = await startCrew({
+      size: workers,
+      env: { ...stage.childEnv, ...(versions ? versionOf(FIRST_VERSION) : {}) },
+      folder: stage.folder,
+      ...(kinds.has('clocks') ? { preload: SHIFT_CLOCK, envOf: clockOf } : {}),
+    });
     let stopped = false;
     try {
+      if (versions) await makeCurrent(stage, FIRST_VERSION);
       say(`onboarding ${exporters} exporters`);
       await onboardAll(stage.client, plan.exporters);
       for (const fault of faults) stage.sandbox.addFault(fault);
       say(`starting ${filings} filings`);
       const began = Date.now();
       const deadline = began + withinMs;
-      const random = seededRandom(seed + 1);
       const { pool, client, temporal } = stage;
-      const forMs = withinMs * TROUBLE_PART;
-      const trouble = makeTroubles({ ...stage, kinds, crew, filings: plan.filings, random, forMs, say });
+      const forMs = scenario.troubleMs ?? withinMs * TROUBLE_PART;
+      const trouble = makeTroubles({ stage, kinds, crew, filings: plan.filings, seed, forMs, say });
       const operators = kinds.has('operators');
+      const restored = kinds.has('restore') || kinds.has('restore-both');
       const caring = new AbortController();
       const care =
-        operators || kinds.has('restore')
+        operators || restored
           ? careForFilings({
               temporal,
               pool,
@@ -85,7 +103,7 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
         fileAll(client, plan.filings, {
           deadline,
           random: seededRandom(seed + 2),
-          rivals: !operators && !kinds.has('restore'),
+          rivals: !operators && !restored,
         }),
         watchFilings({ pool, expected: filings, deadline, say }),
       ]);
@@ -95,11 +113,12 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
       const again = await care;
       const verdict = await judge(stage, plan, report, { asksNobody: scenario.asksNobody ?? false });
       for (const { reference, attention } of await readQuestions(pool)) say(`${reference}: ${attention}`);
+      const story = await tellStory(stage, { restored });
       const reconciled = await reconcileAll(stage);
       // Stopping them is part of what is judged.
       stopped = true;
       await crew.stop();
-      const problems = [...verdict.problems, ...reconciled.problems, ...crew.problems];
+      const problems = [...verdict.problems, ...story.problems, ...reconciled.problems, ...crew.problems];
       keep = problems.length > 0;
       if (keep) say(`logs and data are kept in ${stage.folder}`);
       const odd = stage.oddAnswers();
@@ -110,10 +129,11 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
       });
       const figures: Verdict['figures'] = [
         ...verdict.figures,
+        ...story.figures,
         ...reconciled.figures,
         ['workers that ended unasked', crew.problems.length],
       ];
-      return { problems, figures: [...figures, ...made], name, tookMs };
+      return { problems, figures: [...figures, ...made], troubles: made, name, tookMs };
     } catch (error) {
       // Said before everything is taken down, which may fail in turn.
       say(`given up: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}; see ${stage.folder}`);

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -15,13 +15,18 @@ import { createVault } from '../src/ledger/vault/vault';
 import { createSandbox, type Sandbox } from '../src/sandbox/sandbox';
 import type { Seed } from '../src/sandbox/authority/seed';
 import { startEmbeddedPostgres } from '../dev/postgres';
-import { startTemporalServer } from '../dev/temporal-server';
-import { startTcpProxy, type TcpProxy } from '../test/support/tcp-proxy';
 import { createEbrcClient, type EbrcClient } from '../src/starter/client';
+import { closeLinks, openLinks, type Links } from './links';
 import { startOddTexts } from './odd-texts';
+import { mountSmallDisk, type SmallDisk } from './small-disk';
+import { startRestartable, type RestartableTemporal } from './restartable-temporal';
+import { recordStory } from './story/recorder';
 
 const COMMAND_LINE = join(__dirname, '..', 'dist', 'starter', 'cli.js');
 const API_KEY = 'dev_sandbox_key';
+/** Room for the documents of a few hundred filings. */
+const DISK_MB = 24;
+const CALLS_OVER_MS = 60_000;
 
 export interface StageOptions {
   seed: Seed;
@@ -30,6 +35,10 @@ export interface StageOptions {
   ackDelayMs: number;
   /** Puts texts into the service's answers that it does not name. */
   oddTexts?: boolean;
+  /** Temporal keeps its histories in a file, so that it can be started again. */
+  durableTemporal?: boolean;
+  /** The documents lie on a disk that can be filled. */
+  smallDisk?: boolean;
   /** Further variables of the workers. */
   variables: Record<string, string>;
   say: (message: string) => void;
@@ -39,16 +48,18 @@ export interface StageOptions {
 export interface Stage {
   folder: string;
   sandbox: Sandbox;
-  /** Between the workers and PostgreSQL; everything else here goes straight to it. */
-  proxy: TcpProxy;
+  links: Links;
   apiKey: string;
   databaseUrl: string;
   pool: pg.Pool;
   /** Gives a command of `ebrc`, as built; rejects with what it printed unless it is done. */
-  command: (args: readonly string[]) => Promise<void>;
+  command: (args: readonly string[], variables?: Record<string, string>) => Promise<void>;
   temporal: Client;
+  temporalServer: RestartableTemporal;
   client: EbrcClient;
   documentsRoot: string;
+  /** What the documents lie on, where that can be filled. */
+  disk: SmallDisk | null;
   /** Answers of the service into which odd texts were put; null where none are to be. */
   oddAnswers: () => number | null;
   /** What workers and commands of this stage need. */
@@ -64,28 +75,37 @@ export async function openStage({
   windowMs,
   ackDelayMs,
   oddTexts = false,
+  durableTemporal = false,
+  smallDisk = false,
   variables,
   say,
 }: StageOptions): Promise<Stage> {
   const folder = await mkdtemp(join(tmpdir(), 'ebrc-chaos-'));
+  // Others may pass through, no more: PostgreSQL is another user where this process is root's.
+  await chmod(folder, 0o711);
   const documentsRoot = join(folder, 'documents');
   await mkdir(documentsRoot, { recursive: true });
+  const disk = smallDisk ? await mountSmallDisk(documentsRoot, DISK_MB) : null;
+  if (smallDisk && !disk) say('no disk is filled: mounting one is not permitted here');
   say('starting PostgreSQL and Temporal');
-  // Temporal keeps its histories in memory: it is not what is tested, and a disk would slow the rest down.
   const [postgres, temporal] = await Promise.all([
     startEmbeddedPostgres({ folder: join(folder, 'postgres') }),
-    startTemporalServer({ headless: true }),
+    startRestartable(durableTemporal ? join(folder, 'temporal') : undefined),
   ]);
   const databaseUrl = await postgres.createDatabase('ebrc');
   const sandbox = await createSandbox({ seed, rateWindowMs: windowMs, ackDelayMs, activationDelayMs: 0 });
   const odd = oddTexts ? await startOddTexts(sandbox.url) : null;
-  const proxy = await startTcpProxy(databaseUrl);
+  const links = await openLinks({
+    postgres: databaseUrl,
+    temporal: `tcp://${temporal.address}`,
+    service: odd?.url ?? sandbox.url,
+  });
   const key = randomBytes(32);
   const env = {
-    DATABASE_URL: proxy.inFrontOf(databaseUrl),
-    TEMPORAL_ADDRESS: temporal.address,
+    DATABASE_URL: links.postgres.inFrontOf(databaseUrl),
+    TEMPORAL_ADDRESS: `127.0.0.1:${links.temporal.port}`,
     TEMPORAL_NAMESPACE: temporal.namespace,
-    EBRC_API_URL: odd?.url ?? sandbox.url,
+    EBRC_API_URL: links.service.inFrontOf(odd?.url ?? sandbox.url),
     EBRC_API_KEY: API_KEY,
     EBRC_ENCRYPTION_KEY: `chaos:${key.toString('base64')}`,
     EBRC_DOCUMENTS: documentsRoot,
@@ -94,6 +114,7 @@ export async function openStage({
   };
   const pool = createPool({ url: databaseUrl, applicationName: 'ebrc-chaos' });
   await migrate(pool);
+  await recordStory(pool);
   const connection = await Connection.connect({ address: temporal.address });
   const { payloadKeys } = loadConfig(env, { need: ['payloads'] });
   const dataConverter = dataConverterOf(payloadKeys);
@@ -109,28 +130,33 @@ export async function openStage({
   return {
     folder,
     sandbox,
-    proxy,
+    links,
     apiKey: API_KEY,
     databaseUrl,
     pool,
-    command: async (args) => {
-      const environment = environmentFor({ ...env, DATABASE_URL: databaseUrl }) as NodeJS.ProcessEnv;
+    command: async (args, further = {}) => {
+      const straight = { ...env, DATABASE_URL: databaseUrl, TEMPORAL_ADDRESS: temporal.address };
+      const environment = environmentFor({ ...straight, ...further }) as NodeJS.ProcessEnv;
       await promisify(execFile)(process.execPath, [COMMAND_LINE, ...args], { env: environment });
     },
     temporal: temporalClient,
+    temporalServer: temporal,
     client,
     documentsRoot,
+    disk,
     oddAnswers: () => odd?.changed() ?? null,
     env,
     childEnv: environmentFor(env),
     async stop({ keep }) {
-      await connection.close();
+      // The SDK tries a call that nobody waits for any more once again, and throws from a timer on a closed connection.
+      setTimeout(() => void connection.close(), CALLS_OVER_MS).unref();
       await pool.end();
-      await proxy.close();
+      await closeLinks(links);
       await odd?.close();
       await sandbox.close();
       await temporal.stop();
       await postgres.stop();
+      await disk?.unmount(keep ? join(folder, 'documents-kept') : undefined);
       if (!keep) await rm(folder, { recursive: true, force: true });
     },
   };

@@ -1,9 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Client } from '@temporalio/client';
-import type pg from 'pg';
 import type { Sandbox } from '../src/sandbox/sandbox';
-import type { TcpProxy } from '../test/support/tcp-proxy';
 import type { Crew } from './crew';
+import { harm, LINK_NAMES } from './links';
 import { meddle } from './operators';
 import type { PlannedFiling } from './plan';
 import {
@@ -12,10 +10,13 @@ import {
   failOver,
   readOnlyForAWhile,
   restoreLedger,
+  restoreTogether,
   silenceForAWhile,
   withSubmissionsInLine,
 } from './postgres-troubles';
-import { between, type Random } from './random';
+import { between, seededRandom, type Random } from './random';
+import { fillDisk, FIRST_VERSION, restartTemporal, upgrade } from './server-troubles';
+import type { Stage } from './stage';
 import { readStandings } from './watch';
 
 /** What is done to the run while it goes on, beside the faults of the sandbox. */
@@ -28,6 +29,12 @@ export const TROUBLES = {
   failover: 'PostgreSQL crashes, is a standby for 15 s and is promoted, with every filing in line',
   operators: 'somebody resets, terminates and cancels workflows at random',
   restore: 'the ledger alone is put back to how it was 15 s ago, and `ebrc ledger restored` given',
+  'restore-both': 'ledger and documents are put back together, and `ebrc ledger restored --documents restored` given',
+  temporal: 'the Temporal server is killed or stopped and comes back at random',
+  links: 'the networks to PostgreSQL, Temporal and the service delay, swallow and cut at random',
+  'full-disk': 'the disk of the documents takes nothing more for seconds at random',
+  versions: 'new builds take over under load, and the old workers stop one by one',
+  clocks: 'the clock of every second worker is 5 s ahead',
   'odd-texts': 'NUL, halves of surrogates and a megabyte in texts of the service',
 } as const;
 
@@ -53,31 +60,30 @@ interface Trouble {
 export interface TroubleOptions {
   kinds: ReadonlySet<TroubleKind>;
   crew: Crew;
-  pool: pg.Pool;
-  apiKey: string;
-  /** Straight to PostgreSQL. */
-  databaseUrl: string;
-  /** Gives a command of `ebrc`; rejects unless it is done. */
-  command: (args: readonly string[]) => Promise<void>;
-  proxy: TcpProxy;
-  sandbox: Sandbox;
-  temporal: Client;
+  stage: Stage;
   filings: readonly PlannedFiling[];
-  random: Random;
+  /** Of the order of troubles: each kind has its own, whatever the others take. */
+  seed: number;
   /** No new trouble after this, so that a run comes to an end. */
   forMs: number;
   say: (message: string) => void;
 }
 
 export function makeTroubles(options: TroubleOptions): Troubles {
-  const { kinds, random, forMs, say } = options;
+  const { kinds, seed, forMs, say } = options;
   const troubles = (Object.keys(TROUBLES) as TroubleKind[])
     .filter((kind) => kinds.has(kind))
-    .flatMap((kind) => troublesOf(kind, options));
+    .flatMap((kind) => {
+      const random = seededRandom(seed, kind);
+      return troublesOf(kind, options, random).map((trouble) => ({
+        ...trouble,
+        random: seededRandom(seed, trouble.name),
+      }));
+    });
   const stop = new AbortController();
   const counts: Record<string, number> = {};
   const until = Date.now() + forMs;
-  const loops = troubles.map(async ({ name, every: [from, to], once, make }) => {
+  const loops = troubles.map(async ({ name, every: [from, to], once, make, random }) => {
     do {
       const pause = between(random, from * 1_000, to * 1_000);
       const paused = await sleep(pause, true, { signal: stop.signal }).catch(() => false);
@@ -101,12 +107,19 @@ export function makeTroubles(options: TroubleOptions): Troubles {
   };
 }
 
-function troublesOf(kind: TroubleKind, options: TroubleOptions): Trouble[] {
-  const { crew, pool, databaseUrl, command, proxy, sandbox, temporal, filings, random } = options;
+function troublesOf(kind: TroubleKind, options: TroubleOptions, random: Random): Trouble[] {
+  const { crew, stage, filings } = options;
+  const { pool, databaseUrl, command, links, sandbox, temporal } = stage;
   const anyWorker = () => between(random, 0, crew.size - 1);
   switch (kind) {
     case 'kill':
-      return [{ name: 'workers killed', every: [5, 12], make: () => crew.restart(anyWorker(), 'SIGKILL') }];
+      return [
+        {
+          name: 'workers killed',
+          every: [5, 12],
+          make: () => crew.restart(anyWorker(), 'SIGKILL', between(random, 0, AWAY_MS)),
+        },
+      ];
     case 'database':
       return [
         { name: 'workers stopped', every: [20, 35], make: () => crew.restart(anyWorker(), 'SIGTERM') },
@@ -123,7 +136,7 @@ function troublesOf(kind: TroubleKind, options: TroubleOptions): Trouble[] {
           name: 'PostgreSQL silent',
           every: [3, 6],
           once: true,
-          make: () => silenceForAWhile(proxy, crew, anyWorker()),
+          make: () => silenceForAWhile(links.postgres, crew, anyWorker()),
         },
       ];
     case 'failover':
@@ -148,15 +161,45 @@ function troublesOf(kind: TroubleKind, options: TroubleOptions): Trouble[] {
           make: () => restoreLedger(databaseUrl, () => command(['ledger', 'restored'])),
         },
       ];
+    case 'restore-both':
+      return [
+        {
+          name: 'ledgers and documents restored',
+          every: [4, 6],
+          once: true,
+          make: () =>
+            restoreTogether({ ...stage, crew }, () => command(['ledger', 'restored', '--documents', 'restored'])),
+        },
+      ];
+    case 'temporal':
+      return [{ name: 'Temporal restarts', every: [5, 12], make: () => restartTemporal(stage, random) }];
+    case 'links':
+      return LINK_NAMES.map((name) => ({
+        name: `links to ${name}`,
+        every: [3, 9],
+        make: () => harm(links[name], random),
+      }));
+    case 'full-disk': {
+      const { disk } = stage;
+      return disk ? [{ name: 'disks filled', every: [3, 8], make: () => fillDisk(disk, random) }] : [];
+    }
+    case 'versions': {
+      let version = FIRST_VERSION;
+      return [{ name: 'upgrades', every: [6, 12], make: () => upgrade(crew, stage, (version += 1)) }];
+    }
+    case 'clocks':
     case 'odd-texts':
-      // Between workers and sandbox from the start: see the stage.
+      // From the start: see the stage and the scenario.
       return [];
   }
 }
 
+/** A killed worker stays away for up to this long, as it would until its supervisor noticed. */
+const AWAY_MS = 2_000;
 const IN_LINE_WITHIN_MS = 150_000;
 
-async function failOverWithAllInLine({ pool, apiKey, filings, say }: TroubleOptions): Promise<void> {
+async function failOverWithAllInLine({ stage, filings, say }: TroubleOptions): Promise<void> {
+  const { pool, apiKey } = stage;
   await withSubmissionsInLine(pool, apiKey, async () => {
     const deadline = Date.now() + IN_LINE_WITHIN_MS;
     let inLine = 0;

@@ -13,6 +13,22 @@ export interface Verdict {
   problems: string[];
 }
 
+/** Figures that a summary shows, by the names that they have in the table. */
+export const FIGURES = {
+  filings: 'filings',
+  certified: '… certified',
+  unknown: '… outcome_unknown, with evidence',
+  otherStates: '… other states',
+  submissions: 'submissions that reached the service',
+  unanswered: '… that got no answer',
+  minted: 'certificates minted',
+  archived: 'PDFs archived, hashes checked',
+  twice: 'mappings filed twice',
+  lost: 'filings lost',
+  steps: 'steps of filings in the ledger',
+  unknownSteps: '… that the model does not have',
+} as const;
+
 interface LedgerRow {
   filingId: string;
   reference: string;
@@ -69,23 +85,23 @@ export async function judge(
   return {
     problems,
     figures: [
-      ['filings', standings.length],
-      ['… certified', count('certified')],
-      ['… outcome_unknown, with evidence', unknown.filter(({ asked }) => asked).length],
+      [FIGURES.filings, standings.length],
+      [FIGURES.certified, count('certified')],
+      [FIGURES.unknown, unknown.filter(({ asked }) => asked).length],
       ['    of these at the authority', [...unknownIds].filter((id) => filedUnknown.has(id)).length],
-      ['… other states', otherEnds],
+      [FIGURES.otherStates, otherEnds],
       ['rows', rows.length],
-      ['submissions that reached the service', submissions.length],
-      ['… that got no answer', submissions.filter(({ status }) => status === null).length],
-      ['certificates minted', certificates.length],
+      [FIGURES.submissions, submissions.length],
+      [FIGURES.unanswered, submissions.filter(({ status }) => status === null).length],
+      [FIGURES.minted, certificates.length],
       ['… with the row they were filed for', owners.owned],
       ['… that fit an outcome_unknown filing', owners.unowned.length],
-      ['PDFs archived, hashes checked', archived],
+      [FIGURES.archived, archived],
       ['the same command again, other filing', `${report.again}, ${report.wrongAgain.length}`],
       ['the same rows by another name, accepted', `${report.rivals}, ${report.acceptedRivals.length}`],
       ['calls / refused with 429', `${calls.length} / ${sum(Object.values(sandbox.refusedByRate()))}`],
-      ['mappings filed twice', doubles.length],
-      ['filings lost', lostFilings(plan, standings).length],
+      [FIGURES.twice, doubles.length],
+      [FIGURES.lost, lostFilings(plan, standings).length],
     ],
   };
 }

@@ -35,6 +35,8 @@ export interface TemporalServer {
 export interface TemporalServerOptions {
   /** Keeps its database and log here; without it everything is in memory, or thrown away at the end. */
   folder?: string;
+  /** Where it listens, for one that is started again; a free port otherwise. */
+  port?: number;
   /** No web UI. */
   headless?: boolean;
   /** Address of the codec server through which the UI reads encrypted payloads. */
@@ -61,7 +63,7 @@ export async function startTemporalServer(options: TemporalServerOptions = {}): 
   const forget = () => (folder === undefined ? rm(home, { recursive: true, force: true }) : Promise.resolve());
 
   for (let attempt = 1; ; attempt += 1) {
-    const port = await freePort();
+    const port = options.port ?? (await freePort());
     const uiPort = headless ? null : await freePort();
     const args = serverArguments({
       port,

@@ -76,6 +76,10 @@ inline move(f, t) {
   printf(" %d %d %d %d %d %d %d %d", EACH_NUMBER(sends), EACH_NUMBER(file)); \
   printf(" %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d", EACH_EXECUTION(ex), EACH_EXECUTION(xa), EACH_EXECUTION(xn), EACH_EXECUTION(net)); \
   printf(" %d %d %d %d %d\n", rp[0], rp[1], ra[0], ra[1], wrong)
+#elif defined(STEPS)
+/* In searches for the list of steps: what the ledger was before the step, and what it is after it. */
+#define BEFORE c_code { remember_ledger(); }
+#define SHOW c_code { note_step(); }
 #else
 #define SHOW
 #endif

@@ -5,8 +5,8 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { DEEP, MUTANTS, QUESTIONED, RUNS } from './runs.mjs';
-import { check, findTools, INSTALL, walk } from './spin.mjs';
-import { toCompact, toSteps, toText } from './traces.mjs';
+import { check, findTools, INSTALL, listSteps, walk } from './spin.mjs';
+import { toCompact, toSteps, toStepText, toText } from './traces.mjs';
 
 const HELP = `npm run model -- [options]
 
@@ -22,6 +22,7 @@ ${[...MUTANTS, ...QUESTIONED].map(({ name, guard }) => `                      ${
   --traces N        print N random traces as JSON and check nothing
   --seed S          the first trace's seed (default: 1)
   --sample FILE     write traces for test/conformance: every mutant's counterexample, and random walks
+  --steps FILE      write every step of a filing in the ledger that the model knows, for the check of a chaos run; some minutes
   --walks N         how many random walks a sample has (default: 150)
   --help
 `;
@@ -37,6 +38,7 @@ const { values } = parseArgs({
     traces: { type: 'string' },
     seed: { type: 'string', default: '1' },
     sample: { type: 'string' },
+    steps: { type: 'string' },
     walks: { type: 'string', default: '150' },
     help: { type: 'boolean', default: false },
   },
@@ -54,6 +56,7 @@ async function main() {
   }
   if (values.traces !== undefined) return void (await printTraces());
   if (values.sample !== undefined) return void (await writeSample(values.sample, compiler));
+  if (values.steps !== undefined) return void (await writeSteps(values.steps, compiler));
   const chosen = choose();
   if (chosen.length === 0) {
     process.stderr.write(`There is no such run or mutant. ${HELP}`);
@@ -200,6 +203,27 @@ async function writeSample(file, compiler) {
     traces.push({ name: `walk ${seed}`, ...boundsOf(run), steps });
   }
   await writeFile(file, `[\n${traces.map((trace) => JSON.stringify(trace)).join(',\n')}\n]\n`);
+}
+
+/** Runs that together have every step: larger bounds were tried and add none. */
+const LISTED = [
+  ...['safety-operators', 'safety-repeat-restore', 'safety-three', 'safety-duplicate', 'restored-together'].map(
+    (name) => RUNS.find((run) => run.name === name),
+  ),
+  { ...RUNS[0], name: 'operator-restore', operators: 1 },
+];
+
+/** The steps, and apart from them those that only a ledger that went back makes. */
+async function writeSteps(file, compiler) {
+  const always = new Set();
+  const restored = new Set();
+  for (const run of LISTED) {
+    const steps = await listSteps(run, compiler);
+    for (const step of steps) (run.restores > 0 ? restored : always).add(toStepText(step));
+    process.stderr.write(`${run.name}: ${steps.length} steps\n`);
+  }
+  const list = { always: [...always].sort(), restored: [...restored].filter((step) => !always.has(step)).sort() };
+  await writeFile(file, `${JSON.stringify(list, null, 2)}\n`);
 }
 
 const boundsOf = ({ executions, attempts }) => ({ executions, attempts });

@@ -1,6 +1,6 @@
 /** Spin: finding it, building a verifier from the model, running it, and replaying what it found. */
 import { spawn } from 'node:child_process';
-import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -64,6 +64,32 @@ async function inFolder(work) {
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** What is put into the model for the list of steps: see steps.pml. */
+const withSteps = (text) =>
+  text
+    .replace(/:: atomic \{ (.*?) ->/g, ':: atomic { $1 -> BEFORE;')
+    // What a restore does to a filing is no step of it.
+    .replace('putBack(); copied = 2;', 'putBack(); BEFORE; copied = 2;');
+
+/**
+ * Every step of the model that changes a filing, as the numbers that steps.pml prints. Throws where not all states were
+ * visited.
+ */
+export function listSteps(run, compiler) {
+  return inFolder(async (folder) => {
+    const main = join(folder, MODEL);
+    await writeFile(main, withSteps(await readFile(main, 'utf8')));
+    await runProgram('spin', ['-a', '-DSTEPS', ...definesOf(run), MODEL], folder);
+    const options = ['-DNOREDUCE', '-DSAFETY', `-DMEMLIM=${run.memoryMb}`];
+    const compiled = await runProgram(compiler, ['-O2', '-w', ...options, '-o', 'pan', 'pan.c'], folder);
+    if (compiled.code !== 0) throw new Error(`The verifier does not compile:\n${compiled.output}`);
+    const { output } = await runProgram('./pan', ['-n', '-m5000000', '-E'], folder);
+    if (!/errors: 0/.test(output) || /(max search depth too small|out of memory|Search not completed)/.test(output))
+      throw new Error(`The search of ${run.name} did not visit every state:\n${output}`);
+    return [...output.matchAll(/^@step (.*)$/gm)].map(([, numbers]) => numbers.split(' ').map(Number));
+  });
 }
 
 const number = (output, pattern) => {

@@ -9,6 +9,9 @@
  */
 
 #include "state.pml"
+#ifdef STEPS
+#include "steps.pml"
+#endif
 #include "guards.pml"
 #include "ledger.pml"
 

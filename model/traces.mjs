@@ -90,6 +90,19 @@ export function toCompact(lines) {
   return steps;
 }
 
+/**
+ * A step of the list of steps as text: `filing/row/attempt/attempt > …`, and behind a colon which attempt got another
+ * mark or a send. `sending!`: the mark counts.
+ * @param numbers as steps.pml prints them
+ */
+export function toStepText(numbers) {
+  const viewOf = ([fst, row, one, oneArmed, two, twoArmed]) =>
+    [FILING[fst], ROW[row], attempt(one, oneArmed), attempt(two, twoArmed)].join('/');
+  const attempt = (state, armed) => `${ATTEMPT[state]}${armed ? '!' : ''}`;
+  const said = ['marked 1', 'sent 1', 'marked 2', 'sent 2'].filter((_, at) => numbers[12 + at]);
+  return `${viewOf(numbers.slice(0, 6))} > ${viewOf(numbers.slice(6, 12))}${said.length > 0 ? `: ${said.join(', ')}` : ''}`;
+}
+
 /** A trace as a person reads it. */
 export function toText(lines) {
   const steps = toSteps(lines, { executions: 0 });

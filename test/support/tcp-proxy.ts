@@ -1,5 +1,9 @@
 import { connect, createServer, type Socket } from 'node:net';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** The way of what is sent: to the server, or back from it. */
+export type Direction = 'there' | 'back';
 
 /** A TCP proxy in front of a server, for a network that misbehaves. */
 export interface TcpProxy {
@@ -7,10 +11,13 @@ export interface TcpProxy {
   /** The given address with this proxy's host and port in it. */
   inFrontOf(url: string): string;
   /**
-   * While true nothing is passed on in either direction and nothing is closed: both sides wait for what never comes.
-   * New connections are accepted and hear nothing. What came meanwhile is passed on afterwards.
+   * While true nothing is passed on in either direction, or in the one given, and nothing is closed: whoever listens
+   * waits for what never comes. New connections are accepted and hear nothing. What came meanwhile is passed on
+   * afterwards.
    */
-  swallow(silent: boolean): void;
+  swallow(silent: boolean, direction?: Direction): void;
+  /** Passes everything on so many milliseconds late, in its order. */
+  delay(ms: number): void;
   /** Breaks every connection. */
   reset(): void;
   close(): Promise<void>;
@@ -19,29 +26,36 @@ export interface TcpProxy {
 /** Starts a proxy on a free port of 127.0.0.1 to the host and port of `target`, a URL. */
 export async function startTcpProxy(target: string): Promise<TcpProxy> {
   const { hostname, port } = new URL(target);
-  const sockets = new Set<Socket>();
-  let silent = false;
-  const keep = (socket: Socket) => {
-    sockets.add(socket);
-    socket.on('close', () => sockets.delete(socket));
-    // The other side of the pair is closed with it.
-    socket.on('error', () => undefined);
-    if (silent) socket.pause();
-  };
+  const sockets = new Map<Socket, Direction>();
+  const silent = { there: false, back: false };
+  let delayMs = 0;
   const server = createServer((near) => {
     const far = connect(Number(port), hostname);
-    for (const [from, to] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      from.on('data', (data) => to.write(data));
-      from.on('close', () => to.destroy());
-      keep(from);
-    }
+    passOn(near, far, 'there');
+    passOn(far, near, 'back');
   });
+
+  /** What `from` says is said to `to`. */
+  function passOn(from: Socket, to: Socket, direction: Direction): void {
+    sockets.set(from, direction);
+    let before: Promise<unknown> = Promise.resolve();
+    const inTurn = (work: () => void) => {
+      if (delayMs > 0) before = Promise.all([before, sleep(delayMs, undefined, { ref: false })]);
+      before = before.then(work);
+    };
+    from.on('data', (data) => inTurn(() => to.write(data)));
+    // The other side of the pair is closed with it.
+    from.on('error', () => undefined);
+    from.on('close', () => {
+      sockets.delete(from);
+      inTurn(() => to.destroySoon());
+    });
+    if (silent[direction]) from.pause();
+  }
+
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const own = (server.address() as AddressInfo).port;
-  const reset = () => sockets.forEach((socket) => socket.destroy());
+  const reset = () => sockets.forEach((_, socket) => socket.destroy());
   return {
     port: own,
     inFrontOf(url) {
@@ -50,12 +64,15 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
       proxied.port = String(own);
       return proxied.href;
     },
-    swallow(now) {
-      silent = now;
-      for (const socket of sockets) {
-        if (silent) socket.pause();
+    swallow(now, only) {
+      for (const direction of only ? [only] : (['there', 'back'] as const)) silent[direction] = now;
+      for (const [socket, direction] of sockets) {
+        if (silent[direction]) socket.pause();
         else socket.resume();
       }
+    },
+    delay(ms) {
+      delayMs = ms;
     },
     reset,
     close() {

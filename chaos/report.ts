@@ -1,0 +1,88 @@
+/** What came of a run, for a terminal and for the pages that show it. */
+import { readFile, writeFile } from 'node:fs/promises';
+import { arch, cpus, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { table } from '../src/starter/cli/terminal';
+import type { ScenarioResult } from './scenario';
+import { FIGURES } from './verdict';
+
+/** Every figure of every scenario. */
+export function tableOf(results: readonly ScenarioResult[]): string {
+  const names = [...new Set(results.flatMap(({ figures }) => figures.map(([name]) => name)))];
+  const rows = names.map((name) => [name, ...results.map((result) => figureOf(result, name))]);
+  const took = ['seconds', ...results.map(secondsOf)];
+  return table(['', ...results.map(({ name }) => name)], [...rows, took]);
+}
+
+const COLUMNS: readonly (readonly [head: string, value: (result: ScenarioResult) => string | number])[] = [
+  ['scenario', ({ name }) => name],
+  ['filings', (result) => figureOf(result, FIGURES.filings)],
+  ['certified', (result) => figureOf(result, FIGURES.certified)],
+  ['unknown, with evidence', (result) => figureOf(result, FIGURES.unknown)],
+  ['other', (result) => figureOf(result, FIGURES.otherStates)],
+  ['filed twice', (result) => figureOf(result, FIGURES.twice)],
+  ['lost', (result) => figureOf(result, FIGURES.lost)],
+  [
+    'submissions, without answer',
+    (result) => `${figureOf(result, FIGURES.submissions)}, ${figureOf(result, FIGURES.unanswered)}`,
+  ],
+  [
+    'certificates, PDFs checked',
+    (result) => `${figureOf(result, FIGURES.minted)}, ${figureOf(result, FIGURES.archived)}`,
+  ],
+  [
+    'steps in the ledger, not in the model',
+    (result) => `${figureOf(result, FIGURES.steps)}, ${figureOf(result, FIGURES.unknownSteps)}`,
+  ],
+  ['what was done', ({ troubles }) => troubles.map(([name, count]) => `${name}: ${count}`).join('; ')],
+  ['seconds', secondsOf],
+];
+
+/** One line for each scenario, as Markdown. */
+export function summaryOf(results: readonly ScenarioResult[], only: readonly string[] = []): string {
+  const columns = COLUMNS.filter(([head]) => only.length === 0 || only.includes(head));
+  const line = (cells: readonly (string | number)[]) => `| ${cells.join(' | ')} |`;
+  return [
+    line(columns.map(([head]) => head)),
+    `|${columns.map(() => '---|').join('')}`,
+    ...results.map((result) => line(columns.map(([, value]) => value(result)))),
+  ].join('\n');
+}
+
+/** A page, the columns of the summary that it shows (all where none is named), and the line above it. */
+const PAGES = [
+  { file: 'README.md', only: ['scenario', 'filings', 'certified', 'unknown, with evidence', 'filed twice', 'lost'] },
+  { file: join('docs', 'reliability.md'), only: [] },
+] as const;
+const BEGIN = '<!-- npm run chaos -- --write-docs -->';
+const END = '<!-- end -->';
+
+/** Puts the summary between the marks of README.md and docs/reliability.md. */
+export async function writeDocs(results: readonly ScenarioResult[], { seed }: { seed: number }): Promise<void> {
+  for (const { file, only } of PAGES) {
+    const path = join(__dirname, '..', file);
+    const text = await readFile(path, 'utf8');
+    const [from, to] = [text.indexOf(BEGIN), text.indexOf(END)];
+    if (from < 0 || to < from) throw new Error(`${file} has no place for the table: ${BEGIN} … ${END}`);
+    const machine = only.length > 0 ? '' : `${machineOf(seed)}\n\n`;
+    await writeFile(
+      path,
+      `${text.slice(0, from + BEGIN.length)}\n\n${machine}${summaryOf(results, only)}\n\n${text.slice(to)}`,
+    );
+  }
+}
+
+function machineOf(seed: number): string {
+  const [cpu] = cpus();
+  const day = new Date().toISOString().slice(0, 10);
+  const memory = Math.round(totalmem() / 2 ** 30);
+  return `${day}, seed ${seed}, ${cpus().length} cores (${cpu?.model ?? arch()}), ${memory} GB, Node ${process.versions.node}:`;
+}
+
+function figureOf({ figures }: ScenarioResult, name: string): string | number {
+  return new Map(figures).get(name) ?? '';
+}
+
+function secondsOf({ tookMs }: ScenarioResult): number {
+  return Math.round(tookMs / 1_000);
+}

@@ -1,0 +1,36 @@
+import { startTemporalServer, type TemporalServer } from '../dev/temporal-server';
+
+/** Temporal's development server, which comes back on its port. */
+export interface RestartableTemporal {
+  address: string;
+  namespace: string;
+  /** Ends it with `signal`, waits, and starts it again with the histories that it had. */
+  restart(signal: 'SIGKILL' | 'SIGTERM', away: () => Promise<unknown>): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** @param folder where it keeps its histories; without one they are in memory, and it cannot be started again */
+export async function startRestartable(folder?: string): Promise<RestartableTemporal> {
+  let server: TemporalServer = await startTemporalServer({ headless: true, folder });
+  const { address, namespace } = server;
+  const port = Number(address.split(':')[1]);
+  let restarting: Promise<void> = Promise.resolve();
+  return {
+    address,
+    namespace,
+    restart(signal, away) {
+      if (folder === undefined) throw new Error('This server keeps nothing: it cannot be started again.');
+      restarting = (async () => {
+        process.kill(server.pid, signal);
+        await server.stop();
+        await away();
+        server = await startTemporalServer({ headless: true, folder, port });
+      })();
+      return restarting;
+    },
+    async stop() {
+      await restarting.catch(() => undefined);
+      await server.stop();
+    },
+  };
+}

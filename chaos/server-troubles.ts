@@ -1,0 +1,49 @@
+/** Troubles of the servers beside PostgreSQL, of the disk, and of the workers' versions. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Crew } from './crew';
+import { between, pick, type Random } from './random';
+import type { SmallDisk } from './small-disk';
+import type { Stage } from './stage';
+
+/** Seconds for which Temporal is away. */
+const AWAY_S = [1, 8] as const;
+const FULL_MS = [5_000, 12_000] as const;
+const TRY_AGAIN_MS = 500;
+const CURRENT_WITHIN_MS = 60_000;
+
+/** Temporal's server is killed or stopped, and starts again on the same port with the same database. */
+export async function restartTemporal({ temporalServer }: Stage, random: Random): Promise<string> {
+  const signal = pick(random, ['SIGKILL', 'SIGTERM'] as const);
+  const awayMs = between(random, AWAY_S[0], AWAY_S[1]) * 1_000;
+  await temporalServer.restart(signal, () => sleep(awayMs));
+  return signal === 'SIGKILL' ? 'Temporal killed' : 'Temporal stopped';
+}
+
+/** The disk of the documents takes not one byte more for a while. */
+export async function fillDisk(disk: SmallDisk, random: Random): Promise<void> {
+  await disk.fill();
+  await sleep(between(random, ...FULL_MS));
+  await disk.free();
+}
+
+const DEPLOYMENT = 'ebrc-chaos';
+export const FIRST_VERSION = 1;
+export const versionOf = (nth: number) => ({ EBRC_DEPLOYMENT: DEPLOYMENT, EBRC_BUILD_ID: `build-${nth}` });
+
+/** The runbook's rolling upgrade: new workers beside the old ones, the new version current, the old ones stopped. */
+export async function upgrade(crew: Crew, stage: Stage, version: number): Promise<void> {
+  await crew.replaceAll(versionOf(version), () => makeCurrent(stage, version));
+}
+
+/** Waits until a worker of the version has polled every queue. */
+export async function makeCurrent({ command }: Stage, version: number): Promise<void> {
+  const deadline = Date.now() + CURRENT_WITHIN_MS;
+  for (;;) {
+    try {
+      return await command(['deploy', 'current'], versionOf(version));
+    } catch (error) {
+      if (Date.now() > deadline) throw error;
+      await sleep(TRY_AGAIN_MS);
+    }
+  }
+}

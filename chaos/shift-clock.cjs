@@ -1,0 +1,11 @@
+// Preloaded into a worker (`node --require`): its clock goes before everybody else's by CHAOS_CLOCK_AHEAD_MS. What
+// PostgreSQL, Temporal and the SDK's core take for the time stays as it is.
+const ahead = Number(process.env.CHAOS_CLOCK_AHEAD_MS ?? 0);
+const Real = Date;
+const now = () => Real.now() + ahead;
+
+globalThis.Date = new Proxy(Real, {
+  construct: (real, args, target) => Reflect.construct(real, args.length === 0 ? [now()] : args, target),
+  apply: () => new Real(now()).toString(),
+  get: (real, name, receiver) => (name === 'now' ? now : Reflect.get(real, name, receiver)),
+});

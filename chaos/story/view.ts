@@ -1,0 +1,33 @@
+/** A filing of the ledger in the words of the protocol's model, and what is the same to both. */
+
+/** `sending!`: its mark counts, so its sender may still write. */
+export interface View {
+  filing: string;
+  row: string;
+  attempts: readonly [string, string];
+}
+
+export const NOTHING: View = { filing: 'none', row: 'none', attempts: ['none', 'none'] };
+
+const ENDS = new Set(['certified', 'rejected', 'needs_correction', 'abandoned']);
+
+/**
+ * The same for what is the same: PDFs are collected after the protocol is over; the filing's move follows an acceptance
+ * in a transaction of its own; a certificate says what an attempt in doubt became.
+ */
+export function normalised({ filing, row, attempts }: View): View {
+  const certified = row === 'certified';
+  const shown = attempts.map((state) => (certified && state.startsWith('sending') ? 'accepted' : state));
+  const accepted = shown.includes('accepted');
+  const open = ['checking', 'submitting', 'outcome_unknown'].includes(filing);
+  // Said before the first attempt is opened, which is what the model knows of it.
+  const begins = filing === 'submitting' && row === 'planned' && attempts.every((state) => state === 'none');
+  const settled = filing === 'collecting' || (certified && !ENDS.has(filing));
+  return {
+    filing: settled ? 'certified' : begins ? 'checking' : accepted && open ? 'processing' : filing,
+    row,
+    attempts: [shown[0] ?? 'none', shown[1] ?? 'none'],
+  };
+}
+
+export const textOf = ({ filing, row, attempts }: View): string => [filing, row, ...attempts].join('/');

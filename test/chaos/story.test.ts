@@ -1,0 +1,140 @@
+/**
+ * What the ledger records of a filing is a behaviour of the protocol's model, or the check of a chaos run refuses it.
+ */
+import { checkStory, type StoryCheck } from '../../chaos/story/check';
+import { readStory, recordStory } from '../../chaos/story/recorder';
+import { knownSteps } from '../../chaos/story/steps';
+import { attemptIdOf } from '../../src/domain/filing/attempt';
+import { withTransaction } from '../../src/ledger/pool';
+import { storeAnswer } from '../../src/ledger/submissions/answers';
+import { closeNotSent, openAttempt, readAttempt } from '../../src/ledger/submissions/attempts';
+import { markSending } from '../../src/ledger/submissions/sending-mark';
+import { settleRows } from '../../src/ledger/rows/filing-rows';
+import { EXPORTER, knowExporter, move, NOW, open, rowsOf } from '../ledger/filing-support';
+import { createTestDatabase, type TestDatabase } from '../support/postgres';
+
+let ledger: TestDatabase;
+let filings = 0;
+
+beforeAll(async () => {
+  ledger = await createTestDatabase();
+  await knowExporter(ledger);
+  await recordStory(ledger.pool);
+});
+afterAll(() => ledger?.drop());
+beforeEach(() => ledger.pool.query('TRUNCATE story.changes'));
+
+const check = async (): Promise<StoryCheck> =>
+  checkStory(await readStory(ledger.pool), knownSteps({ restored: false }));
+
+/** A filing with an open attempt, and what can become of it. */
+async function filing() {
+  filings += 1;
+  const { pool } = ledger;
+  const rows = rowsOf({ sbCumInvoiceNumber: `30000${filings}`, mappedIRMAmountFCC: 1 });
+  const filingId = await open(ledger, `STORY-${filings}`, rows);
+  const attemptId = (number: number) => attemptIdOf(filingId, 1, number);
+  const inTurn = <T>(work: Parameters<typeof withTransaction<T>>[1]) => withTransaction(pool, work);
+  const openNext = () => inTurn((client) => openAttempt(client, { filingId, submission: 1 }));
+  await openNext();
+  await move(ledger, filingId, 'submitting');
+  return {
+    filingId,
+    openNext,
+    mark: (number: number) =>
+      inTurn((client) =>
+        markSending(client, { attemptId: attemptId(number), sender: `sender-${number}`, payloadHash: 'hash', at: NOW }),
+      ),
+    accept: (number: number) =>
+      inTurn((client) =>
+        storeAnswer(client, {
+          attemptId: attemptId(number),
+          answer: { kind: 'accepted', status: 200, requestId: `R-${filings}-${number}` },
+          at: NOW,
+        }),
+      ),
+    notSent: (number: number) =>
+      inTurn((client) =>
+        closeNotSent(client, { attemptId: attemptId(number), sender: `sender-${number}`, reason: 'not_sent', at: NOW }),
+      ),
+    read: (number: number) => inTurn((client) => readAttempt(client, { attemptId: attemptId(number), at: NOW })),
+    certify: () =>
+      inTurn((client) => {
+        const verdict = {
+          position: 0,
+          outcome: 'certified',
+          eBRCNumber: `EBRC${filings}`,
+          eBRCDate: '10022026',
+        } as const;
+        return settleRows(client, { filingId, exporterId: EXPORTER, verdicts: [verdict], at: NOW });
+      }),
+    forge: (sql: string) => pool.query(sql, [filingId]),
+  };
+}
+
+it('follows a filing from its first attempt to its certificate', async () => {
+  const { filingId, mark, accept, certify } = await filing();
+  await mark(1);
+  await accept(1);
+  await move(ledger, filingId, 'processing');
+  await certify();
+  await move(ledger, filingId, 'collecting', 'certified');
+  const { steps, refused } = await check();
+  expect({ steps: steps > 5, refused }).toEqual({ steps: true, refused: [] });
+});
+
+it('follows one that is sent by its fourth attempt, with a certificate in the place of an answer', async () => {
+  const { filingId, mark, notSent, read, openNext, certify } = await filing();
+  await mark(1);
+  await notSent(1);
+  await openNext();
+  await read(2);
+  await openNext();
+  await mark(3);
+  await notSent(3);
+  await openNext();
+  await mark(4);
+  await move(ledger, filingId, 'outcome_unknown');
+  await certify();
+  await move(ledger, filingId, 'collecting', 'certified');
+  expect((await check()).refused).toEqual([]);
+});
+
+it('refuses the mark of an attempt that was closed', async () => {
+  const { filingId, read, forge } = await filing();
+  await read(1);
+  await forge(
+    `WITH attempt AS (UPDATE attempts SET state = 'sending', sender = 'late', reason = NULL WHERE filing_id = $1 RETURNING attempt_id),
+          send AS (INSERT INTO sends SELECT 900, attempt_id, 'late' FROM attempt)
+     UPDATE filing_rows SET state = 'submitted' WHERE filing_id = $1`,
+  );
+  expect((await check()).refused).toEqual([
+    `${filingId}: the model has no step 5: submitting/planned/not_sent/none > submitting/submitted/sending!/none: marked 1, sent 1`,
+  ]);
+});
+
+it('refuses a second accepted send', async () => {
+  const { filingId, mark, accept, forge } = await filing();
+  await mark(1);
+  await accept(1);
+  await forge(
+    `WITH attempt AS (INSERT INTO attempts (attempt_id, filing_id, submission, number, state, sender, answer, late)
+            VALUES ($1 || '-1-2', $1, 1, 2, 'answered', 'other', '{"kind":"accepted","requestId":"R-other"}', true) RETURNING attempt_id)
+     INSERT INTO sends SELECT 901, attempt_id, 'other' FROM attempt`,
+  );
+  expect((await check()).refused).toEqual([expect.stringContaining(`${filingId}: the model has no step`)]);
+});
+
+it.each([
+  ['a mark without a send', `UPDATE attempts SET state = 'sending', sender = 'x' WHERE filing_id = $1`],
+  [
+    'rows that are freed while their attempt is open',
+    `UPDATE filing_rows SET live = false, state = 'withdrawn' WHERE filing_id = $1`,
+  ],
+  ['an end before anything was sent', `UPDATE filings SET state = 'certified' WHERE filing_id = $1`],
+  ['a certificate of what was never sent', `UPDATE filing_rows SET state = 'certified' WHERE filing_id = $1`],
+])('refuses %s', async (_what, sql) => {
+  const { forge } = await filing();
+  await forge(sql);
+  expect((await check()).refused).toHaveLength(1);
+});
