@@ -11,7 +11,10 @@ const CARE_EVERY_MS = 5_000;
 
 export type OperatorAct = 'reset' | 'terminated' | 'cancelled';
 
-/** Somebody in Temporal's UI does to some filing's workflow what it offers, whether or not it makes sense. */
+/**
+ * Does to some filing's workflow what Temporal's UI offers (reset, terminate, cancel, …), whether or not it makes
+ * sense.
+ */
 export async function meddle(
   temporal: Client,
   filings: readonly PlannedFiling[],
@@ -49,8 +52,7 @@ async function reset(temporal: Client, workflowId: string, random: Random): Prom
 }
 
 /**
- * Whoever filed looks after it: where a filing is not at its end and nothing works on it any more, the same command is
- * given again.
+ * Repeats the command of a filing that has not ended and whose workflow is gone.
  * @returns how often, once `signal` is aborted
  */
 export async function careForFilings(options: {

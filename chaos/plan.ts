@@ -5,9 +5,7 @@ import { mapping } from '../dev/sample-mapping';
 
 const EXPORT_OF_SERVICES = 103;
 const IRMS_OF_AN_EXPORTER = 6;
-/**
- * So much that no balance ever stands in the way: what is looked for here is filings made twice, not filings refused.
- */
+/** Large enough that no balance check refuses: the run looks for filings made twice, not for refusals. */
 const REMITTANCE = 5_000_000;
 const REMITTED_ON = '12052026';
 const INVOICED_ON = '15052026';

@@ -25,7 +25,7 @@ export interface RunOptions {
 }
 
 const ACK_DELAY_MS = 3_000;
-/** No new trouble in the last part of the time: whatever was hit needs some to recover. */
+/** No new fault in the last part of the time, so that everything can recover. */
 const TROUBLE_PART = 0.4;
 
 /** Hours of the real service in seconds. Everything else about the workers is as in production. */
@@ -115,7 +115,7 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
       for (const { reference, attention } of await readQuestions(pool)) say(`${reference}: ${attention}`);
       const story = await tellStory(stage, { restored });
       const reconciled = await reconcileAll(stage);
-      // Stopping them is part of what is judged.
+      // How the workers stop is judged too.
       stopped = true;
       await crew.stop();
       const problems = [...verdict.problems, ...story.problems, ...reconciled.problems, ...crew.problems];
@@ -135,7 +135,7 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
       ];
       return { problems, figures: [...figures, ...made], troubles: made, name, tookMs };
     } catch (error) {
-      // Said before everything is taken down, which may fail in turn.
+      // Printed before everything is stopped, which may fail in turn.
       say(`given up: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}; see ${stage.folder}`);
       throw error;
     } finally {

@@ -79,7 +79,7 @@ async function mainJob(local: Local): Promise<void> {
   await show({ title: 'The certificates, and where their PDFs are', args: ['certificates', '--exporter', EXPORTER] });
 }
 
-/** A demonstration that ends well without its PDFs would be a lie. */
+/** The demonstration fails where a PDF is missing. */
 async function checkPdfs(local: Local): Promise<void> {
   const env = { ...local.childEnv, LOG_LEVEL: 'silent' };
   const listed = await runCommand(['certificates', '--exporter', EXPORTER, '--json'], { env, capture: true });

@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
-/** A server that lives in a child process of ours and cannot outlive us. */
+/** A server in a child process, which ends with this process. */
 export interface KeptProcess {
   pid: number;
   /** The first line that it printed. */
@@ -58,7 +58,7 @@ export async function keepProcess(options: KeepOptions): Promise<KeptProcess> {
       if (!stopping) reject(new Error(`${name} ended with code ${code}${said ? `: ${said}` : ''}`));
     });
   });
-  // Whoever waits for it hears of it; nobody need.
+  // Handled here too, so that it is no unhandled rejection where nobody waits for it.
   failed.catch(() => undefined);
 
   try {

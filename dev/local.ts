@@ -50,7 +50,7 @@ export async function startLocal({ folder, sandbox, log }: LocalOptions): Promis
     return part;
   };
   const stop = async () => {
-    // What was started last stands on what was started first.
+    // In reverse order: later ones depend on earlier ones.
     for (let part = started.pop(); part; part = started.pop()) await part.stop();
   };
   keep(await claimFolder(folder));

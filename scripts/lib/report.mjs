@@ -15,7 +15,7 @@ export function createReport(write = (line) => process.stderr.write(`${line}\n`)
   };
 
   return {
-    /** A line said by one task. */
+    /** A line of one task. */
     say: (name, message) => write(`  ${name}: ${message}`),
     line: write,
     /**

@@ -96,8 +96,8 @@ const ATTEMPTS_UNTIL_MAX_INTERVAL = 10;
 const MAX_PAUSE_MS = 30_000;
 
 /**
- * PostgreSQL is not itself. Repeated on the profile's schedule: without end by what must happen, a few times by what
- * only helps.
+ * PostgreSQL is unavailable. Retried on the profile's schedule: without end by steps that must happen, a few times by
+ * those that only help.
  */
 export function ledgerUnavailable(error: LedgerUnavailableError, attempt: number): ApplicationFailure {
   const message = `${error.message} The work is repeated until it can.`;

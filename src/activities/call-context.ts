@@ -1,12 +1,12 @@
 import { Context } from '@temporalio/activity';
 import type { CallContext } from '../api/client-types';
 
-/** A step on the ledger, and the wait between two looks at the budget, are over well within this. */
+/** A step on the ledger, and the wait between two checks of the budget, end well within this. */
 const STEP_MS = 60_000;
 /** What a call may take beyond its own bound, on a busy machine. */
 const MARGIN_MS = 30_000;
 
-/** Whether an activity is getting on: it is, until the step that it last began should have ended. */
+/** Whether an activity makes progress: true until the step that it last began should have ended. */
 export function createProgress(clock: () => number = () => performance.now()) {
   let dueAt = clock() + STEP_MS;
   return {

@@ -15,8 +15,8 @@ type Cadence = Pick<WorkerSettings, 'rateWindowMs' | 'pollMinMs' | 'pollMaxMs'>;
 const AFTER_SHUTDOWN_MS = 1_000;
 
 /**
- * Casts every error of an activity once, at its edge: API errors by the retry table, a database that is not itself as
- * `ledger_unavailable`, and whatever else happens as the defect it is.
+ * Maps every error of an activity once, at its boundary: API errors by the retry table, an unavailable database to
+ * `ledger_unavailable`, and anything else to a defect.
  */
 export class FailureInterceptor implements ActivityInboundCallsInterceptor {
   constructor(private readonly options: { logger: Logger; settings: Cadence }) {}
@@ -80,7 +80,7 @@ export function adviceOf(decision: Decision, attempt: number, settings: Cadence,
   return { retry: true, nextDelayMs: Math.max(delay, retryAfterMs), benign: true };
 }
 
-/** Asking for a certificate that is not there yet is polling: an operator who polls more often gets it sooner. */
+/** A certificate that is not there yet is polled for: an operator who configures faster polls gets it sooner. */
 function scheduleOf(
   { until, schedule }: Extract<Decision, { action: 'wait' }>,
   { pollMinMs, pollMaxMs }: Cadence,

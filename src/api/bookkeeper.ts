@@ -2,7 +2,10 @@ import type { BudgetSlot } from '../budget/budget-port';
 import type { ApiCall } from '../domain/service/api-call';
 import type { Audit, Logger } from './ports';
 
-/** Reports what became of calls, beside them: no call waits for it, and none fails because of it. */
+/**
+ * Reports the outcome of calls to budget and audit in the background: no call waits for it, and none fails because of
+ * it.
+ */
 export interface Bookkeeper {
   /** Tells the budget; reports of one slot are made in order. */
   note(slot: BudgetSlot | null, event: keyof BudgetSlot): void;

@@ -9,7 +9,7 @@ type Outcome = 'taken' | 'written' | 'answered' | 'refused' | 'unused';
 export interface SlotReporterOptions {
   store: BudgetStore;
   timing: BudgetTiming;
-  /** A report that could not be stored at all; the slot then counts until its lease and guard have run out. */
+  /** Called for a report that could not be stored; the slot then counts until its lease and guard have run out. */
   onLostReport: (error: unknown) => void;
 }
 
@@ -78,7 +78,7 @@ export function createSlotReporter({ store, timing, onLostReport }: SlotReporter
 
       async function saveLater(outcome: Outcome, giveUpAt: number): Promise<void> {
         await sleep(timing.leaseMs * RETRY_PART);
-        // A later report says all that this one would.
+        // A later report contains everything that this one would.
         if (last !== outcome) return;
         try {
           await tryToSave(outcome);

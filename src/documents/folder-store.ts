@@ -12,7 +12,7 @@ import { createRecordFiles, syncFolder } from './records';
 import type { DocumentStore, StoredDocument } from './stored-document';
 
 const TEMPORARY = '.incoming-';
-/** Leftovers of a process that died in the middle; nobody writes one document for that long. */
+/** Temporary files older than this belong to a process that died; no document takes that long to write. */
 const LEFTOVER_AFTER_MS = 24 * 60 * 60 * 1_000;
 
 /** A document store in a folder, given as a path or a `file:` URL; it is made when it is not there. */
@@ -21,7 +21,7 @@ export function createFolderStore(root: string): DocumentStore {
   let prepared: Promise<void> | null = null;
 
   function prepare(): Promise<void> {
-    // A failure is not kept: the folder may come back.
+    // A failure is not cached: the folder may become available again.
     prepared ??= prepareFolder(folder).catch((error: unknown) => {
       prepared = null;
       throw error;

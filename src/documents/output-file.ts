@@ -4,7 +4,7 @@ import { lstat, open, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
 const PERMISSION_BITS = 0o777;
-/** What is written may hold names, account numbers and amounts: nobody but its owner reads it unless they say so. */
+/** The content may hold names, account numbers and amounts: readable by its owner alone unless they change it. */
 const PRIVATE = 0o600;
 
 /**

@@ -83,7 +83,7 @@ const permittedDuplicate = z.strictObject({
 const isoDate = z
   .string()
   .regex(/^\d{4}-\d{2}-\d{2}$/u, 'a date is YYYY-MM-DD')
-  // Date.parse makes the 2nd of March of the 30th of February.
+  // Date.parse turns 30 February into 2 March.
   .refine((text) => {
     const day = new Date(`${text}T00:00:00Z`);
     return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text);

@@ -21,7 +21,10 @@ const DAY_FIRST = /^(\d{2})(?:\/(\d{2})\/|-(\d{2})-|(\d{2}))(\d{4})$/;
 const ISO_DATE = /^(\d{4})-(\d{2})-(\d{2})$/;
 const ISO_TIMESTAMP = /^(\d{4}-\d{2}-\d{2})[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?$/i;
 
-/** 12.05.2026, 12-May-2026, 12 May 2026 and 20260512: unmistakable, and in nobody's documentation. */
+/**
+ * Forms that name one day only, though no documentation of the service mentions them: 12.05.2026, 12-May-2026, 12 May
+ * 2026, 20260512.
+ */
 const DOTTED = /^(\d{2})\.(\d{2})\.(\d{4})$/;
 const MONTH_NAMED = /^(\d{1,2})[ -]([A-Za-z]{3,9})[ -](\d{4})$/;
 const YEAR_FIRST = /^(\d{4})(\d{2})(\d{2})$/;

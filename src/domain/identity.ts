@@ -1,7 +1,6 @@
 /**
- * Every identity of the project is made here: of texts, exporters, IRMs and mappings. Rules, fingerprints, holds,
- * locks, status matching, settling and reconciliation compare by these and by nothing else; what is sent keeps the
- * spelling that was given.
+ * Identities of texts, exporters, IRMs and mappings. Rules, fingerprints, holds, locks, status matching, settling and
+ * reconciliation compare by these functions only; what is sent keeps the original spelling.
  */
 import { filingDateFromAnything } from './dates';
 import type { Mapping } from './filing/mapping';
@@ -42,7 +41,7 @@ export function sameId(a: string, b: string): boolean {
 
 /**
  * An IEC as the service stores it: exactly ten letters and digits, upper-cased (spec: "Platform customer"). Null for
- * anything else, such as a placeholder in an IRM's `iecCode`: no party is made of it.
+ * anything else, such as a placeholder in an IRM's `iecCode`, so that no party is created from it.
  */
 export function readIec(text: string | null | undefined): string | null {
   const iec = text?.trim().toUpperCase() ?? '';

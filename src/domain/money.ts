@@ -50,7 +50,7 @@ export function formatAmount(amount: Amount): string {
 
 /** Whether nothing is lost by writing the amount with two decimals, the annexure's scale. */
 export function atMostTwoDecimals(amount: Amount): boolean {
-  // Nearly every amount, without the cost of a decimal.
+  // Fast path for nearly every amount: no decimal is constructed.
   if (/^\d+(\.\d{1,2})?$/.test(String(amount))) return true;
   return new Money(amount).decimalPlaces() <= 2;
 }

@@ -1,18 +1,18 @@
 /**
- * Texts that others wrote: made fit to be stored, printed and put into Markdown. A control character, half a surrogate
- * pair or a bidi override in a name must not make a write fail, steer a terminal or show something else than it says.
+ * Makes texts from outside safe to store, to print and to put into Markdown. A control character, half a surrogate pair
+ * or a bidi override in a name must not make a write fail, control a terminal or disguise what is shown.
  */
 
 /** Longest text of an answer that is kept, in bytes of UTF-8. */
 export const TEXT_BYTES = 2_048;
 
-/** What ends a line somewhere: becomes a blank, so that words stay apart. */
+/** Line separators; each becomes a blank, so that words stay apart. */
 const LINE_ENDS = /[\t\n\v\f\r\u0085\u2028\u2029]+/gu;
 /** With the flag u, a surrogate is matched only where it stands alone. */
 const CONTROLS = /[\p{Cc}\p{Cs}]/gu;
-/** They turn the order of what is shown around; joiners stay, Indic scripts need them. */
+/** They reverse the display order; joiners stay, Indic scripts need them. */
 const BIDI = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
-/** Marks that show nothing and hide what they stand in. */
+/** Invisible characters that can hide in a text. */
 const INVISIBLE = /[\u00ad\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
 
 /** Without control characters and broken surrogates, which PostgreSQL and Temporal do not take. */
@@ -43,9 +43,7 @@ function bytesOf(character: string): number {
   return code < 0x10000 ? 3 : 4;
 }
 
-/**
- * For a terminal or a cell: one line, nothing that steers a terminal, and shown in the order in which it is written.
- */
+/** For a terminal or a cell: one line, without control sequences, shown in the order in which it is written. */
 export function printable(text: string): string {
   return cleanText(text).replace(BIDI, '').replace(INVISIBLE, '');
 }

@@ -1,6 +1,6 @@
 import type { Queryable } from './pool';
 
-/** What is looked at of a ledger that may be half set up: nothing here changes it, and nothing relies on its tables. */
+/** Read-only checks of a ledger that may not be fully set up; none relies on its tables. */
 export interface ServerState {
   /** PostgreSQL's clock. */
   now: Date;

@@ -4,7 +4,7 @@ import type pg from 'pg';
 import { createPool, type Queryable } from './pool';
 import { MIGRATIONS, readSchemaState } from './schema-state';
 
-/** Any fixed number will do, as long as nothing else in this database locks on it. */
+/** Any fixed number that nothing else in this database locks on. */
 const LOCK = 4_720_118_252_021;
 
 const LOCK_WAIT = '5min';
@@ -71,7 +71,7 @@ async function migrateWith(pool: pg.Pool, { folder = MIGRATIONS, log }: MigrateO
     for (const name of names) log?.(`applied migration ${name}`);
     return names;
   } finally {
-    // After a failure the session still holds the lock: closing it is what lets the next worker in.
+    // After a failure the session still holds the lock: closing it releases the lock for the next worker.
     client.release(broken);
   }
 }
@@ -96,9 +96,7 @@ async function grantRights(client: Queryable): Promise<void> {
   if (rows[0]?.there) await client.query('SELECT grant_ledger_rights()');
 }
 
-/**
- * The library prints every statement, and complains that `001` is no timestamp; what went wrong is in the error anyway.
- */
+/** The library logs every statement, and warns that `001` is no timestamp; the error itself holds what went wrong. */
 function quietLogger() {
   const silent = () => undefined;
   return { debug: silent, info: silent, warn: silent, error: silent };

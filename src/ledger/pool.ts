@@ -22,8 +22,8 @@ interface PoolTimeouts {
 }
 
 /**
- * A step on the ledger has 30 s in all. The server speaks first, so that its reason is known; `queryMs` ends what it
- * cannot end.
+ * A step on the ledger has 30 s in all. The server's time-outs are shorter, so that its reason is known; `queryMs`
+ * covers a server that does not answer.
  */
 const POOL_TIMEOUTS: PoolTimeouts = {
   connectMs: 10_000,
@@ -47,7 +47,7 @@ export interface PoolOptions {
   timeouts?: Partial<PoolTimeouts>;
   /** Measures the statements of whatever is traced; left out: none. */
   tracer?: Tracer;
-  /** Told of connections that broke while idle (the server restarted, say); the pool replaces them by itself. */
+  /** Called for connections that broke while idle (the server restarted, for instance); the pool replaces them. */
   onIdleError?: (error: Error) => void;
 }
 
@@ -102,7 +102,7 @@ class LedgerClient extends pg.Client {
 
   constructor(config?: pg.ClientConfig, tracer: Tracer = NO_TRACES) {
     super(config);
-    // The pool listens to idle connections only. Whoever holds this one learns of the loss from the next statement.
+    // The pool listens to idle connections only. The holder of this one sees the loss at its next statement.
     this.on('error', () => undefined);
     const query = this.query.bind(this) as AnyQuery;
     this.query = ((...args: unknown[]) => {
@@ -215,7 +215,7 @@ export async function withTransaction<T>(pool: pg.Pool, work: (client: pg.PoolCl
     return result;
   } catch (error) {
     broken = brokenBy(error);
-    // On a silent connection a rollback would wait for its own time-out; closing it does the same.
+    // On a connection that does not answer, a rollback would wait for its own time-out; closing it has the same effect.
     if (!broken) {
       await client.query('ROLLBACK').catch((rollbackError: unknown) => {
         broken = rollbackError instanceof Error ? rollbackError : new Error(String(rollbackError));

@@ -15,8 +15,7 @@ export interface SchemaState {
 }
 
 /**
- * Which migrations the ledger has, without the library that applies them: the command line loads this for every
- * command.
+ * Which migrations the ledger has, read without the migration library: every command of the command line loads this.
  */
 export async function readSchemaState(db: Queryable): Promise<SchemaState> {
   const known = (await readdir(MIGRATIONS)).filter((name) => name.endsWith('.sql')).map((name) => name.slice(0, -4));

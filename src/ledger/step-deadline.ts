@@ -3,7 +3,7 @@ import { LedgerUnavailableError } from './unavailable';
 
 /**
  * The bounds of a step that must end within seconds, in milliseconds. Nothing starts after `totalMs`, and what has
- * started then ends within `statementMs`: the transaction is over before anybody makes the step again.
+ * started then ends within `statementMs`: the transaction is over before the step is run again.
  */
 export const STEP_DEADLINE = { totalMs: 3_000, statementMs: 1_500, lockMs: 1_000 };
 

@@ -1,8 +1,8 @@
 import pg from 'pg';
 
 /**
- * PostgreSQL cannot do this work right now, and the same work may succeed later: a statement is not to blame. Thrown by
- * everything that goes through the ledger's pool. What must happen waits it out without end; what only helps is given
+ * PostgreSQL cannot do this work now, and the same work may succeed later: the statement is not at fault. Thrown by
+ * everything that goes through the ledger's pool. Steps that must happen wait without end; those that only help give
  * up.
  */
 export class LedgerUnavailableError extends Error {
@@ -26,8 +26,8 @@ interface Passing {
 }
 
 /**
- * Every class of PostgreSQL's errors that says "not now" instead of "not like this". What is not in the table is a
- * defect, or a rule of the ledger that was broken: integrity violations (23), data (22), syntax and rights (42).
+ * The classes of PostgreSQL's errors that are temporary. Any other is a defect, or a broken rule of the ledger:
+ * integrity violations (23), data (22), syntax and rights (42).
  */
 const PASSING_SQLSTATES: readonly Passing[] = [
   // Connection exceptions.
@@ -50,7 +50,7 @@ const PASSING_SQLSTATES: readonly Passing[] = [
   { code: /^58/u, connectionUsable: false },
 ];
 
-/** What the driver says, without a code, of a connection that is lost, late or closed. */
+/** Messages of the driver, without a code, about a connection that is lost, late or closed. */
 const DRIVER_MESSAGES: readonly [message: RegExp, code: string][] = [
   [/^Query read timeout|timeout exceeded when trying to connect|due to connection timeout/iu, 'timeout'],
   [/^Connection (terminated|ended)|is not queryable|after calling end on the pool/iu, 'connection'],
@@ -70,7 +70,7 @@ export function asLedgerError(error: unknown): unknown {
   return known ? new LedgerUnavailableError(known[1], false, error) : error;
 }
 
-/** A connection that could not be made: whatever the reason, no statement is to blame. */
+/** A connection that could not be made: whatever the reason, no statement is at fault. */
 export function connectFailure(error: unknown): LedgerUnavailableError {
   const known = asLedgerError(error);
   if (known instanceof LedgerUnavailableError) return known;

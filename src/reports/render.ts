@@ -4,7 +4,7 @@ import type { Report } from './report';
 /** A page, or a workbook. */
 export type ReportForm = 'html' | 'xlsx';
 
-/** More rows than a person scrolls through belong into a workbook. */
+/** Longer tables belong into a workbook. */
 export const ROWS_LISTED: Readonly<Record<ReportForm, number>> = { html: 500, xlsx: 20_000 };
 
 /** Draws reports; where it runs is the implementation's business. */

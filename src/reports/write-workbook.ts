@@ -16,7 +16,7 @@ const FORMATS: Readonly<Record<Exclude<ValueKind, 'money' | 'text'>, string>> = 
   days: '#,##0.0',
   share: '0.0%',
 };
-/** A cell takes 32,767 characters; nobody reads that many. */
+/** A cell may have 32,767 characters; this is as much as is useful. */
 const LONGEST = 2_000;
 const WIDEST = 60;
 

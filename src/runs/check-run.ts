@@ -1,4 +1,4 @@
-/** Looks at the run of an open filing, and follows what was sent with a new one. */
+/** Checks the run of an open filing, and starts a new one where something was sent and the run is lost. */
 import type { Client } from '@temporalio/client';
 import type pg from 'pg';
 import type { Logger } from 'pino';
@@ -15,7 +15,7 @@ export interface CheckRunDependencies {
   clock: () => number;
 }
 
-/** What came of a look: a new run was started, or something was said of the run that was not said before. */
+/** The result: a new run was started, or a new problem of the run was recorded. */
 export interface Look {
   resumed: boolean;
   told: boolean;
@@ -24,8 +24,8 @@ export interface Look {
 }
 
 /**
- * What was, or may have been, sent is followed by a new run; a filing of which nothing was sent waits for somebody,
- * because somebody may have stopped it on purpose. Several may look at once.
+ * Starts a new run for a filing of which something was, or may have been, sent; one of which nothing was sent waits for
+ * a person, who may have stopped it on purpose. Safe to run several times at once.
  * @throws when Temporal cannot be asked: then nothing is concluded
  */
 export async function checkRun(deps: CheckRunDependencies, filing: OpenFilingRun): Promise<Look> {

@@ -1,4 +1,4 @@
-/** Finds open filings whose workflow is closed, gone or stuck: what the workflow itself cannot say any more. */
+/** Finds open filings whose workflow is closed, gone or stuck, which the workflow itself cannot report. */
 import type { Mode } from '../domain/names';
 import { openFilingsAfter } from '../ledger/filings/open-filings';
 import type { BackgroundJob } from '../worker/background-jobs';
@@ -18,9 +18,8 @@ export interface Swept {
 const PAGE = 100;
 
 /**
- * Looks at the run of every filing that has not ended. What was, or may have been, sent is followed by a new run; a
- * filing of which nothing was sent waits for somebody, because somebody may have stopped it on purpose. Several workers
- * may sweep at once.
+ * Checks the run of every open filing. Starts a new run where something was, or may have been, sent; a filing of which
+ * nothing was sent waits for a person, who may have stopped it on purpose. Several workers may sweep at once.
  * @throws when Temporal cannot be asked: then nothing is concluded of any run
  */
 export async function sweepFilings(deps: SweepDependencies, signal?: AbortSignal): Promise<Swept> {

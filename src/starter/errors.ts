@@ -57,7 +57,7 @@ export class UnreachableError extends Error {
   }
 }
 
-/** Nobody is there to do what only a worker can do. */
+/** No worker runs that could do what was asked. */
 export class NoWorkerError extends Error {
   override readonly name = 'NoWorkerError';
   constructor(taskQueue: string) {
@@ -72,7 +72,7 @@ const ADVICE = {
   PostgreSQL: 'Start it, or set DATABASE_URL to where it runs (`npm run dev` starts everything on this machine).',
 };
 
-/** What an error says, in one line; a refused connection says it in its parts (one for each address tried). */
+/** The message of an error in one line; for a refused connection that of its parts (one for each address tried). */
 export function firstLine(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return firstLine(error.errors[0]);
   if (!(error instanceof Error)) return String(error);

@@ -23,7 +23,7 @@ import { openWorkbook } from './sheet/open-workbook';
 export { WorkbookRefused } from './ooxml/refused';
 export type { ColumnAt } from './sheet/headers';
 
-/** What a workbook says, before any rule looked at it. */
+/** The content of a workbook before any rule is applied. */
 export interface WorkbookReading {
   sheetName: string | null;
   /** Rows whose every cell could be read. */

@@ -60,8 +60,8 @@ const PROFILES = {
     retry: { initialInterval: '5s', backoffCoefficient: 2, maximumInterval: '30s', maximumAttempts: 4 },
   },
   /**
-   * A read right before a send, tried for about a minute and a half: while the portal cannot even be read, a submission
-   * would most likely end as an unknown outcome, and without this read nothing could prove it later.
+   * A read right before a send, tried for about a minute and a half: while the portal cannot be read, a submission
+   * would most likely end as an unknown outcome, and without this read nothing could settle it later.
    */
   beforeSend: {
     ...apiCall,
@@ -77,7 +77,7 @@ const PROFILES = {
     cancellationType: 'WAIT_CANCELLATION_COMPLETED',
     retry: { initialInterval: '1s', backoffCoefficient: 1, maximumInterval: '1s', maximumAttempts: 1 },
   },
-  /** A call to the extraction service: what stands in its way says itself when to look again. */
+  /** A call to the extraction service: each failure carries its own delay until the next attempt. */
   extraction: { ...apiCall, startToCloseTimeout: '15m' },
   /** Every failure of a poll carries its own next delay; the policy's intervals are only what is left without one. */
   poll: {
@@ -125,9 +125,9 @@ const LOCAL_STEP = {
 type AnyActivity = (...args: unknown[]) => Promise<unknown>;
 
 /**
- * A step on the ledger, as a local activity: no task, no round through the server. Where it cannot be made within
- * seconds, because PostgreSQL is away, say, or the step is a large one, a normal activity of the same code waits as
- * long as it takes.
+ * A step on the ledger, as a local activity: no task queue and no round trip to the server. Where it does not succeed
+ * within seconds (PostgreSQL is away, or the step is a large one), a normal activity of the same code waits as long as
+ * needed.
  */
 export function steps({
   summary,
@@ -150,7 +150,7 @@ export function steps({
           // A cancelled local activity would be given up in the middle of its transaction.
           return await CancellationScope.nonCancellable(() => (local[name] as AnyActivity)(...args));
         } catch {
-          // Whatever stood in its way, the normal activity waits it out or fails with it where people look.
+          // Whatever the cause, the normal activity waits for it to pass, or fails where operators see it.
           return (normal[name] as AnyActivity)(...args);
         }
       };

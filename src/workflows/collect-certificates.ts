@@ -13,7 +13,7 @@ export interface CollectArgs {
 
 export interface CollectResult {
   archived: number;
-  /** Why it stopped before the end; the filing waits that out and starts the collection again. */
+  /** Why it stopped before the end; the filing waits for the cause to pass and starts the collection again. */
   failure: ReadFailure | null;
 }
 

@@ -4,7 +4,7 @@ import type { FailureDetails } from '../activities/application-failure';
 import { isErrorKind, type ErrorKind } from '../domain/service/error-kinds';
 
 export interface ReadFailure {
-  /** Null when no activity code spoke: a lost worker, a lost heartbeat, a time-out. */
+  /** Null when the failure is not from activity code: a lost worker, a missed heartbeat, a time-out. */
   kind: ErrorKind | null;
   message: string;
   details: Partial<FailureDetails>;

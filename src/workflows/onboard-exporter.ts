@@ -15,13 +15,12 @@ import { makeReady } from './exporter/make-ready';
 import { needInput } from './need-input';
 import { retryUntilFixed } from './exporter/retry-until-fixed';
 
-/** A waiting onboarding may wait for months; it goes on in a new run well before its history is long. */
+/** An onboarding may wait for months; it continues as new well before its history is long. */
 const LONG_HISTORY = 2_000;
 
 /**
- * The first day of an exporter's life: created or adopted, validated, active, its IRMs read. Ends `ready`, or `refused`
- * with what to do. Running it again for the same e-mail is safe: the client is adopted, and what is done already is
- * found done.
+ * Onboards an exporter: created or adopted, validated, active, its IRMs read. Ends `ready`, or `refused` with what to
+ * do. Running it again for the same e-mail is safe: the client is adopted, and completed steps are not repeated.
  */
 export async function onboardExporter(input: OnboardInput): Promise<ExporterProgress> {
   needInput('onboardExporter', input);
@@ -83,7 +82,7 @@ export async function onboardExporter(input: OnboardInput): Promise<ExporterProg
   return story.view;
 }
 
-/** Whether it was refused; the story tells why, or which exporter it is. */
+/** Whether it was refused; the progress holds the reason, or the exporter's id. */
 async function createOrAdopt(
   story: ExporterStory,
   input: OnboardInput,

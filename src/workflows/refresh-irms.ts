@@ -7,7 +7,7 @@ import { needInput } from './need-input';
 
 /** Twelve events an exporter and more for what is repeated: a page stays well below 2,000. */
 const PAGE = 100;
-/** More would only wait in the queue, where one exporter cannot overtake another within a workflow. */
+/** More would only wait in the queue, which orders by exporter and not within one workflow. */
 const AT_ONCE = 8;
 /** The result is a payload with a limit; what is beyond is counted. */
 const SKIPPED_SHOWN = 1_000;

@@ -11,10 +11,10 @@ import { exporterQuery, submitCredentialsUpdate } from './messages';
 import { needInput } from './need-input';
 import { retryUntilFixed } from './exporter/retry-until-fixed';
 
-/** A start without a submission is a mistake of the caller's; the workflow does not stay for ever. */
+/** A workflow started without a submission is a mistake of the caller's and ends after this time. */
 const FIRST_SUBMISSION_WITHIN = '5m';
 const LONG_HISTORY = 2_000;
-/** Nobody's id, and what cannot be one (spec: "Invalid platform customer ID format"). */
+/** No client has the id, or the text cannot be an id (spec: "Invalid platform customer ID format"). */
 const UNKNOWN_CLIENT: readonly ErrorKind[] = ['customer_not_found', 'validation_failed'];
 
 /**
@@ -69,7 +69,7 @@ export async function updateCredentials(input: UpdateCredentialsInput): Promise<
       outcome = await checkOne({ story, exporterId, beforeWait }, current);
     }
     await condition(allHandlersFinished);
-    // Told last, in the same breath as the end: a submission that comes meanwhile is checked, not forgotten.
+    // Last, in the same workflow task as the end: a submission that arrives meanwhile is still checked.
     if (submissions.size === 0) await tellOutcome(story, outcome);
   } while (submissions.size > 0);
   return story.view;

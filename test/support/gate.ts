@@ -1,4 +1,4 @@
-/** Something to wait at until somebody opens it. */
+/** A promise that tests resolve by hand. */
 export interface Gate {
   passed: Promise<void>;
   open: () => void;

@@ -13,9 +13,11 @@ import { startTemporalServer, type TemporalServerOptions } from '../../dev/tempo
 const INDEXED_VALUE_TYPES = { Keyword: 2, Bool: 5 } as const;
 
 /**
- * A workflow environment on the time-skipping test server, with the project's search attributes registered (a workflow
- * that sets an unregistered one would never finish a task). Its time is one clock for all its workflows:
- * `env.currentTimeMs()` is what activities and the sandbox take as theirs. Call `teardown` in `afterAll`.
+ * A workflow environment on a time-skipping test server of its own, with the project's search attributes registered (a
+ * workflow that sets an unregistered one would never finish a task). Its time is one clock for all its workflows:
+ * `env.currentTimeMs()` is what activities and the sandbox take as theirs. Not shared between test files: a call that
+ * is cancelled as it is scheduled leaves the time of its server locked, which would hang every later file. Call
+ * `teardown` in `afterAll`.
  */
 export async function timeSkippingEnvironment(): Promise<TestWorkflowEnvironment> {
   const env = await startTimeSkipping(await findServer('testServer'));

@@ -31,7 +31,7 @@ export interface FetchedCertificates {
   problem: string | null;
 }
 
-/** A body that is cut short or is no PDF is the portal misbehaving, soon over or not at all. */
+/** A body that is cut short or is no PDF is a fault of the portal; it is requested again with growing pauses. */
 const INITIAL_PAUSE_MS = 30_000;
 const MAX_PAUSE_MS = 6 * 60 * 60_000;
 

@@ -35,7 +35,7 @@ export async function withCredentials<T>(
     return await call();
   } catch (error) {
     if (!(error instanceof ApiError) || !CREDENTIAL_KINDS.includes(error.kind)) throw error;
-    // What the service said is the outcome, whether or not it could be recorded; the next call meets it again.
+    // The service's answer is the outcome, whether or not it could be recorded; the next call gets the same answer.
     if (error.kind !== NONE_ON_FILE) {
       await markBad(pool, exporterId, version, error.kind).catch((cause: unknown) =>
         logger.warn({ exporterId, version, err: cause }, 'bad credentials could not be marked as such'),

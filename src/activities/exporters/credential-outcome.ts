@@ -11,7 +11,7 @@ import type { ApiError } from '../../api/errors/api-error';
  */
 export interface CheckRefusal {
   outcome: 'rejected' | 'username_differs' | 'incomplete' | 'username_taken' | 'undecided' | 'exporter_unknown';
-  /** Whether a person can go on by submitting other credentials. */
+  /** Whether submitting other credentials can help. */
   fixable: boolean;
   /** The kind of the error. */
   reason: string;
@@ -96,7 +96,7 @@ export function outcomeOf(reason: string, error?: ApiError): CheckRefusal | null
   return { ...(REFUSALS['credentials_rejected'] as Row), reason };
 }
 
-/** The service's own words say which of two meanings it is ("in use", "already aligned with another"). */
+/** The service's message tells the two meanings apart ("in use", "already aligned with another"). */
 function withServiceWords(message: string, error?: ApiError): string {
   const words = error?.message.trim();
   return words ? `${message} (The service: "${words}")` : message;

@@ -24,7 +24,10 @@ import type { ActivityDependencies } from '../dependencies';
 import { exporterState, type ExporterState } from './exporters';
 import { keepTrying } from '../keep-trying';
 
-/** What whoever hands in the credentials agrees to; it is part of the evidence, so another text is another consent. */
+/**
+ * The statement that the person who submits credentials agrees to; it is part of the evidence, so a changed text is a
+ * new consent.
+ */
 const CONSENT_STATEMENT =
   'I am authorised to use this DGFT portal account and consent to its credentials being submitted to the filing service, which logs in with them on the exporter’s behalf.';
 
@@ -43,7 +46,7 @@ export function createCredentialActivities(deps: ActivityDependencies) {
   const { api, pool, vault, mode, clock, logger } = deps;
   const fuse = createCredentialFuse({ pool, clock });
 
-  /** A blown fuse is waited for here: a sixth check would be refused, and might lock the account. */
+  /** Waits while the fuse is blown: a sixth check would be refused, and might lock the account. */
   async function waitForFuse(exporterId: string): Promise<void> {
     const { allowed, retryAt } = await fuse.mayCheck({ mode, exporterId });
     if (allowed || !retryAt) return;
@@ -82,7 +85,7 @@ export function createCredentialActivities(deps: ActivityDependencies) {
     } catch (error) {
       const refused = error instanceof ApiError ? outcomeOf(error.kind, error) : null;
       if (!refused) throw error;
-      // A refusal that is not on record would be sent again by a repeat of this activity, and burn the fuse.
+      // A refusal that is not recorded would be sent again by a retry of this activity, and count for the fuse.
       await keepTrying(
         async () => {
           if (refused.countsAgainstFuse) await fuse.recordFailure({ mode, exporterId });

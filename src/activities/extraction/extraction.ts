@@ -48,7 +48,7 @@ const TROUBLES: Readonly<Partial<Record<ErrorKind, Trouble>>> = {
   not_sent: 'service',
 };
 
-/** The document was looked at and refused; any other kind says something of the address or the key. */
+/** The service refused the document itself; any other kind is about the address or the key. */
 const REFUSALS: readonly ErrorKind[] = ['refused', 'validation_failed', 'conflict'];
 
 /** The hash by which a failure that address or key are to blame for is kept. */

@@ -6,7 +6,7 @@ import { needFiling } from '../../ledger/filings/filings';
 import { WorkbookRefused } from '../../workbook/read';
 import type { ActivityDependencies } from '../dependencies';
 
-/** Hands workbooks back with what went wrong in their own cells. */
+/** Writes a filing's errors into the cells of the workbook that it came from. */
 export function createAnnotateActivities({ pool, documents, workbooks, logger }: ActivityDependencies) {
   return {
     /** Writes a filing's errors, the service's and the authority's, into a copy of the workbook that it came from. */
@@ -27,7 +27,7 @@ export function createAnnotateActivities({ pool, documents, workbooks, logger }:
       try {
         stored ??= await documents.put({ name, kind: 'xlsx', buffer: await workbooks.annotate(annotation) });
       } catch (error) {
-        // Trying again would give the same: the errors stand in the ledger, and the filing has ended without this.
+        // A retry would give the same result: the errors are in the ledger, and the filing has ended without this.
         if (!(error instanceof WorkbookRefused)) throw error;
         logger.warn({ filingId, code: error.code }, 'the errors could not be written into the workbook');
         return { document: null };

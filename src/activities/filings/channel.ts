@@ -2,7 +2,7 @@ import type { Finding } from '../../domain/rules/finding';
 import type { MappingRow } from '../../domain/filing/mapping';
 import type { RateClass } from '../../domain/names';
 
-/** Rows from which one workbook is kinder to the service than one JSON message. */
+/** From this many rows one workbook loads the service less than one JSON message. */
 const ROWS_FOR_BULK = 200;
 /** Rows from which a workbook is worth making when pushes are queueing and uploads are not. */
 const ROWS_FOR_BULK_WHEN_BUSY = 20;

@@ -67,9 +67,7 @@ export function createFilingLedgerActivities(deps: ActivityDependencies) {
       return { differs };
     });
 
-  /**
-   * As `held`, for a write that believes the ledger that rows were never sent: it waits while the ledger is not whole.
-   */
+  /** As `held`, for a write that relies on rows not having been sent: it waits while the ledger is not whole. */
   const freeing = (hold: Held, write: (client: pg.PoolClient, step: string) => Promise<void>): Promise<HeldResult> =>
     onWholeLedger(deps, hold.filingId, async (client) => {
       const differs = !(await holdFiling(client, hold));
@@ -206,7 +204,7 @@ export function createFilingLedgerActivities(deps: ActivityDependencies) {
     tellRunProblem: (args: { filingId: string; problem: string }): Promise<boolean> =>
       tellRunProblem(pool, { ...args, at: now() }),
 
-    /** A line of a filing's story that moves nothing. */
+    /** An event of a filing without a move. */
     noteEvent: (args: { filingId: string; kind: string; text: string; who?: string; data?: unknown }): Promise<void> =>
       addEvent(pool, { ...args, step: stepId(), at: now() }),
 

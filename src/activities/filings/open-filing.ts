@@ -228,7 +228,7 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
     return { outcome, filing, readiness: await readReadiness(pool, filing) };
   }
 
-  /** Two workflows on one filing would each tell its story: only the one that recorded it may go on with it. */
+  /** Only the workflow that recorded a filing may continue it: two would record conflicting progress. */
   async function resume(filingId: string, workflowId: string): Promise<Opening> {
     const filing = await getFiling(pool, filingId);
     if (!filing) {

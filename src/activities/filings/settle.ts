@@ -16,7 +16,7 @@ import type { ActivityDependencies } from '../dependencies';
 import { iecOf } from '../../ledger/exporters/exporters';
 import { readDetails } from '../certificates/read-details';
 
-/** What speaks for and against an unknown submission, for the UI, `ebrc show` and the ledger. */
+/** Evidence about a submission of unknown outcome, for the UI, `ebrc show` and the ledger. */
 export interface Evidence {
   gatheredAt: string;
   sentAt: string | null;

@@ -118,8 +118,8 @@ export function createSubmitActivities(deps: ActivityDependencies) {
             withTransaction(pool, (client) =>
               closeNotSent(client, { attemptId, sender, reason: failure.kind, answer: failure.answer, at }),
             );
-    // The failure says the same, so the workflow does not depend on this write; it is there for people, and for a
-    // worker that dies right after it.
+    // The failure says the same, so the workflow does not depend on this write; it is for people, and for a worker that
+    // dies right after it.
     await write().catch((writeError: unknown) => logger.warn({ attemptId, err: writeError }, 'attempt not closed yet'));
     return failure.thrown;
   }
@@ -205,7 +205,7 @@ function attemptClosed({ attemptId }: SubmitArgs, why: string): ApiError {
   });
 }
 
-/** Before the first byte PostgreSQL was not itself: nothing was written. */
+/** PostgreSQL was unavailable before the first byte: nothing was written. */
 function withoutLedger(cause: LedgerUnavailableError): ApiError {
   return new ApiError({ kind: 'ledger_unavailable', operation: 'pushIrm', message: cause.message, cause });
 }

@@ -29,8 +29,8 @@ export interface ApiErrorDetails {
 }
 
 /**
- * A failed call, in the one shape everything above the client knows. Branch on `kind`. Texts that came from the
- * service are already redacted: neither the API key nor a portal password is in any property, nor in the cause.
+ * A failed call. Branch on `kind`. Texts that came from the service are already redacted: neither the API key nor a
+ * portal password is in any property, nor in the cause.
  */
 export class ApiError extends Error {
   override readonly name = 'ApiError';

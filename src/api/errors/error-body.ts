@@ -48,7 +48,7 @@ export function parseErrorBody(text: string, redact: Redactor): ErrorBody {
   };
 }
 
-/** More complaints than a workbook has rows are read by nobody. */
+/** More errors than a workbook can have rows. */
 const MAX_ERRORS = 1_000;
 const MAX_CAUSES = 20;
 

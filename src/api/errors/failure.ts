@@ -102,7 +102,7 @@ function excerpt(text: string): string | undefined {
   return text === '' ? undefined : cleanWords(text, EXCERPT_BYTES);
 }
 
-/** Nothing that stands in front of the service knows better than our own schedules for longer than this. */
+/** A proxy's Retry-After beyond this is cut: our own schedules apply. */
 const MAX_RETRY_AFTER_MS = 15 * 60_000;
 
 /** Retry-After in seconds or as a date. The service sends none, something in front of it may. */

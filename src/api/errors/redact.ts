@@ -2,7 +2,7 @@ import { isNativeError } from 'node:util/types';
 
 const REDACTED = '[redacted]';
 
-/** Shorter "secrets" would tear holes into every text; no real key or password is that short. */
+/** Shorter "secrets" would redact ordinary text; no real key or password is that short. */
 const MIN_SECRET_LENGTH = 4;
 
 /** Takes secrets out of a text, also in the forms they have inside JSON and inside a URL. */

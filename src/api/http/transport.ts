@@ -119,8 +119,8 @@ class Exchange {
    */
   readonly assertInTime = (): void => {
     this.stop.signal.throwIfAborted();
-    // A process that was stopped and woken again runs this before its timers: the clocks say what they cannot yet.
-    // The wall clock counts too, because the other one stands still while a machine sleeps.
+    // A process that was suspended and resumed runs this before its timers fire, so the clocks are checked. The wall
+    // clock counts too, because the monotonic one stands still while a machine sleeps.
     const elapsedMs = Math.max(performance.now() - this.startedAt.monotonic, Date.now() - this.startedAt.wall);
     if (elapsedMs >= this.request.timeouts.totalMs) {
       this.stop.abort(this.timeoutError());
@@ -152,7 +152,7 @@ class Exchange {
       });
       const answer = await this.orStopped(pending);
       received = answer.body;
-      // A body may break off while nobody reads it; whoever reads it sees the error all the same.
+      // A body may break off before it is read; its reader gets the error all the same.
       received.on('error', () => undefined);
       const body = Readable.from(this.guarded(received), { objectMode: false });
       return await this.orStopped(consume({ status: answer.statusCode, headers: answer.headers, body }));

@@ -13,7 +13,7 @@ const MAX_DEPTH = 20;
 
 /** Longest name of a field. */
 const NAME_BYTES = 200;
-/** A text is cut to this many units before it is cleaned: nothing of a text of megabytes is looked at in vain. */
+/** A text is cut to this many UTF-16 units before it is cleaned, to bound the work. */
 const UNITS_SCANNED = 4;
 
 /**
@@ -62,7 +62,7 @@ export function parseJson(text: string): unknown {
     try {
       return JSON.parse(attempt);
     } catch {
-      // Digits inside a text look the same, and quoting them breaks it: the body as it came has the last word.
+      // Digits inside a text look the same, and quoting them would break it: then the body is parsed as it came.
     }
   }
   return JSON.parse(body.replace(RAW_CONTROLS, ' '));

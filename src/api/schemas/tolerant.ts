@@ -8,7 +8,7 @@ import { cleanWords } from './clean';
  * that fits nowhere becomes null instead of failing the whole record. Texts are cleaned before (`clean.ts`).
  */
 
-/** What stands for "nothing" in systems that print a form. */
+/** Texts that mean "no value". */
 const ABSENT = /^\s*(-{0,3}|n\.?\/?a\.?|null|nil)\s*$/iu;
 
 function toText(value: unknown): string | null {

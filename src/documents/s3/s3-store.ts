@@ -123,7 +123,7 @@ export function createS3Store(root: string): DocumentStore {
 }
 
 /**
- * Writes and removes a probe, for who wants to know before the first document whether the bucket can be used.
+ * Writes and removes a probe, to check the bucket before the first document.
  * @throws what is wrong with it
  */
 export async function probeS3Store(root: string): Promise<void> {

@@ -1,7 +1,9 @@
 /** What is known of one try to send a submission; the ledger keeps it, workflows and activities pass it on. */
 import { cutText } from '../text';
 
-/** What the service said to a submission, or the refusal in its place; without secrets, with every list it gave. */
+/**
+ * The service's answer to a submission, or the refusal in its place; without secrets, with every list of the answer.
+ */
 export interface StoredAnswer {
   /** `accepted` for a 2xx that parses; otherwise the kind of the error. */
   kind: string;
@@ -19,13 +21,13 @@ export interface StoredAnswer {
   fieldErrors?: { row?: number; field?: string; message: string }[];
 }
 
-/** Entries of an answer's lists that travel. */
+/** Entries of each list of an answer that are passed between activities and workflows. */
 const SAMPLE_ENTRIES = 20;
 const SAMPLE_BYTES = 500;
 
 /**
- * What of an answer travels between activities and workflows: its ids and counts, and a sample of what it says. The
- * whole stands in the ledger; histories are kept for years, and payloads have limits.
+ * The part of an answer that is passed between activities and workflows: ids, counts and a sample of its lists. The
+ * whole is in the ledger; histories are kept for years, and payloads have limits.
  */
 export function answerInShort(answer: StoredAnswer): StoredAnswer {
   const { irms: _, warnings, errorDetails, fieldErrors, message, errorCode, ...ids } = answer;

@@ -9,7 +9,7 @@ const TEXTS: Partial<Record<FilingState, string>> = {
   abandoned: 'given up',
 };
 
-/** What the story of a filing says of its end, and what a person may do about it. */
+/** The event text of a filing's end, and what a person can do about it. */
 export function endNote(
   filingId: string,
   state: FilingState,

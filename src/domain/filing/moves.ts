@@ -1,7 +1,7 @@
 /**
- * Every move that a filing's workflow makes, and where a run goes on that takes a filing up. The tests walk through all
- * of them from every state that a ledger can be in: a move that the transition table forbids would be repeated for
- * ever.
+ * Every move that a filing's workflow makes, and the state in which a run takes up a filing that another run left. The
+ * tests try all of them from every state that a ledger can be in: a move that the transition table forbids would be
+ * retried for ever.
  */
 import { mayFollow, type FilingState } from './states';
 
@@ -9,7 +9,7 @@ import { mayFollow, type FilingState } from './states';
 export const PHASES = ['prepare', 'send', 'follow', 'collect'] as const;
 export type Phase = (typeof PHASES)[number];
 
-/** `same`: a line of the story without a new state. A pause leads back to the state that it interrupted. */
+/** `same`: an event without a new state. A pause leads back to the state that it interrupted. */
 type MoveTarget = FilingState | 'same';
 
 export interface FilingMove {
@@ -62,7 +62,7 @@ export interface FilingFacts {
 export function phaseOf({ planned, doubtful, followed, settled }: FilingFacts): Phase {
   if (planned || doubtful) return doubtful || followed || settled ? 'send' : 'prepare';
   if (followed) return 'follow';
-  // Nothing is left of it at all: the run only has to end it, as a refusal does.
+  // Nothing of it is left to do: the run only has to end it, as a refusal does.
   return settled ? 'collect' : 'prepare';
 }
 

@@ -1,9 +1,12 @@
 /**
- * What is to be done about the workflow of a filing that has not ended, as Temporal describes it. Pure: the sweep asks,
- * and acts.
+ * Decides what to do about the workflow of an open filing, from how Temporal describes it. Pure: the sweep asks
+ * Temporal and acts on the decision.
  */
 
-/** How Temporal describes the newest run of a filing's workflow; `gone`: it knows of none, past its retention, say. */
+/**
+ * How Temporal describes the newest run of a filing's workflow; `gone`: it knows of none, for instance past its
+ * retention.
+ */
 export interface FilingRunStatus {
   status: 'running' | 'gone' | 'completed' | 'failed' | 'cancelled' | 'terminated' | 'timed out';
   /** How often in a row a workflow task of it has been tried; above one, the tries before have failed. */
@@ -18,14 +21,14 @@ export interface JudgedFiling {
 }
 
 export type RunVerdict =
-  /** `problem` is what somebody should know of the run; null clears what was said before. */
+  /** `problem` is shown with the filing; null clears an earlier one. */
   | { action: 'tell'; problem: string | null }
-  /** Certificates may come of it, so a new run follows it. */
+  /** It was or may have been sent, so a new run follows it. */
   | { action: 'resume'; why: string };
 
-/** The time that a move may be late: its workflow asks for attention by itself before. */
+/** How late a move may be before the sweep reports it; the workflow itself asks for attention earlier. */
 export const LATE_MS = 15 * 60_000;
-/** From this try of a workflow task on it is no passing trouble. */
+/** From this attempt of a workflow task on, the failure is not taken for a temporary one. */
 const FAILING_FROM = 4;
 
 /** @returns what is to be done about a filing that is open in the ledger */

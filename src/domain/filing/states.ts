@@ -1,6 +1,6 @@
 /**
- * The life of a filing. One transition table serves the workflow (which owns the progress) and the ledger (which
- * refuses a state that does not follow).
+ * The states of a filing and of its rows. One transition table serves the workflow (which owns the progress) and the
+ * ledger (which refuses a state that does not follow).
  */
 export const FILING_STATES = [
   'checking',
@@ -40,7 +40,7 @@ const ATTENTION: ReadonlySet<FilingState> = new Set([
   'rejected',
 ]);
 
-/** What interrupts a filing wherever it is, and where it goes back to once that is over. */
+/** The states that interrupt a filing at any point, and where it returns afterwards. */
 const PAUSES: readonly FilingState[] = ['needs_credentials', 'needs_access'];
 const AFTER_SEND: readonly FilingState[] = ['processing', 'collecting', 'outcome_unknown', 'overdue'];
 
@@ -90,7 +90,7 @@ export function isPause(state: FilingState): boolean {
   return PAUSES.includes(state);
 }
 
-/** Whether the filing's story is over. */
+/** Whether the filing has ended. */
 export function isEnd(state: FilingState): boolean {
   return ENDS.has(state);
 }

@@ -1,4 +1,4 @@
-/** One side may give to the other, up to what both have, and each unit is worth `worth`. */
+/** A possible flow from a supplier to a consumer, up to what both have; each unit is worth `worth`. */
 export interface Link {
   from: number;
   to: number;

@@ -22,7 +22,7 @@ export interface NearMatch {
 
 /** Bank charges are taken out of what arrives: an amount off by so much may be the same payment. */
 const AMOUNT_TOLERANCE = 0.02;
-/** More candidates than this say nothing to a person. */
+/** More candidates than this do not help a person. */
 const MAX_CANDIDATES = 3;
 
 /** Letters and digits alone: `INV/7` and `inv-7` are one document written in two ways. */

@@ -19,8 +19,8 @@ import { UPLOAD_TYPES, isUploadType } from './upload-type';
 /** Rules about one value at a time (spec: "Push message", item fields). */
 
 /**
- * What the authority's annexure says about the form of a text. Public copies of it are second-hand, so these warn and
- * never block: a wrong guess here must not stop a filing that the authority would take.
+ * Forms of texts from the authority's annexure. Public copies of it are second-hand, so a mismatch warns and never
+ * blocks a filing that the authority would accept.
  */
 const FORMS: Partial<Record<MappingField, { fits: RegExp; say: string }>> = {
   irmIfscCode: {

@@ -24,7 +24,7 @@ export const NULLABLE_FIELDS: ReadonlySet<MappingField> = new Set(['gstinInvoice
 /** Every field of a mapping, in the spec's order. */
 export const FIELD_NAMES = Object.keys(MAPPING_FIELDS) as MappingField[];
 
-/** The draft as a mapping row when nothing failed and nothing is missing, otherwise undefined. */
+/** The mapping row, when nothing failed and nothing is missing; otherwise undefined. */
 export function completeRow({ row, mapping, failed, extra }: UncheckedRow): MappingRow | undefined {
   if (failed.size > 0 || !isWhole(mapping)) return undefined;
   return { row, mapping, ...(extra ? { extra } : {}) };

@@ -5,7 +5,7 @@ import { DATE_FORMS } from '../dates';
  * errors), so that a user meets one vocabulary whether the check ran here or there.
  */
 
-/** A value as it is quoted in a message: shortened, so that a cell with a novel in it does not fill the screen. */
+/** A value as it is quoted in a message, shortened. */
 export function quoted(value: unknown): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value));
   return JSON.stringify(text.length > 60 ? `${text.slice(0, 57)}...` : text);

@@ -2,11 +2,9 @@ import { isEnd, needsAttention, type FilingState } from '../filing/states';
 
 const HOUR_MS = 3_600_000;
 
-/**
- * Windows of the service's rate limits that a call may wait for its turn: hundreds of filings, at a few calls in each.
- */
+/** Rate windows that a call may wait in the queue: hundreds of filings, at a few calls each. */
 const QUEUED_WINDOWS = 180;
-/** Past the time after which a filing is overdue it says so by itself; this is for a run that does not. */
+/** The workflow reports an overdue filing itself; this margin is for one that does not. */
 const PAST_OVERDUE_MS = HOUR_MS;
 const PDFS_PER_WINDOW = 5;
 
@@ -16,8 +14,8 @@ export interface DueSettings {
 }
 
 /**
- * How long a state explains that a filing does not move, in ms; null where it waits for a person, or has ended. A
- * filing that stands longer asks for attention, and what cannot ask by itself is found by the sweep.
+ * How long a filing may stay in a state without a move, in ms; null where it waits for a person, or has ended. After
+ * that it needs attention; the sweep reports what the workflow cannot.
  */
 export function explainedMs(
   state: FilingState,

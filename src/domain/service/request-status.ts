@@ -141,7 +141,7 @@ function entriesByPosition(
 
 function verdictOf(row: SentRow, entry: StatusRecordEntry | undefined, taken: Set<string>): RowVerdict {
   const open: RowVerdict = { position: row.position, outcome: 'open' };
-  // What is certified stays so: the counts of a record without a list are read with it.
+  // A certificate stays recorded: the counts of a record without a list include it.
   if (row.certificate && !entry) return { position: row.position, outcome: 'certified', ...row.certificate };
   if (!entry) return open;
   const status = word(entry.processingStatus);

@@ -18,8 +18,8 @@ export interface CertificateDetailRecord extends Omit<CertificateEntry, 'eBRCNum
 }
 
 /**
- * Keeps every certificate that fetch-details names, whoever filed it. The first sighting is never moved: it tells what
- * existed before a send.
+ * Saves every certificate that fetch-details names, whoever filed it. The time of the first sighting never changes: it
+ * tells which certificates existed before a send.
  */
 export async function saveCertificates(
   db: Queryable,
@@ -63,7 +63,7 @@ export async function saveCertificates(
   );
 }
 
-/** What the authority says of a certificate now and said otherwise before; its words are kept as they come. */
+/** Records how the authority's description of a certificate changed; its texts are kept as they come. */
 async function noteChanges(db: Queryable, exporterId: string, rows: readonly object[], at: Date): Promise<void> {
   await db.query(
     `INSERT INTO certificate_changes (party_id, ebrc_number, field, before, after, seen_at)
@@ -129,7 +129,10 @@ export async function certificatesToArchive(
   return { due, nextInMs };
 }
 
-/** What came for a certificate was no whole PDF: it is asked for again, later each time. @returns in how many ms. */
+/**
+ * Schedules the next request for a certificate whose download was no whole PDF, later each time.
+ * @returns in how many ms
+ */
 export async function postponePdf(
   db: Queryable,
   args: { exporterId: string; eBRCNumber: string; at: Date; firstMs: number; longestMs: number },

@@ -1,6 +1,6 @@
 import type { Queryable } from '../pool';
 
-/** What was seen just before a send: an unknown outcome is settled against it. */
+/** Certificates and balances just before a send, against which an unknown outcome is settled. */
 export interface Snapshot {
   takenAt: Date;
   /** Certificate numbers issued that day; null when they could not be read. */
@@ -48,7 +48,7 @@ export async function balancesNow(
   return rows[0]?.balances ?? [];
 }
 
-/** What was seen just before an attempt; null where nothing was. */
+/** The snapshot from before an attempt; null where none was taken. */
 export async function snapshotOf(db: Queryable, attemptId: string): Promise<Snapshot | null> {
   const { rows } = await db.query<Snapshot>(
     `SELECT s.taken_at AS "takenAt", s.certificates, s.balances FROM snapshots s JOIN attempts a USING (snapshot_id)

@@ -30,7 +30,7 @@ export interface CustomerRecord {
 export interface ExporterRow {
   /** As the service spelled it; ids are compared lower-cased. */
   exporterId: string;
-  /** Whose filings its filings are: all clients of one IEC are one party. */
+  /** The party that its filings belong to: all clients of one IEC are one party. */
   partyId: number;
   mode: Mode;
   name: string;
@@ -81,7 +81,7 @@ export async function saveExporter(
     const before = placed ? known : await getExporter(client, customer.id);
     const party = before?.partyId ?? (await partyForNew(client, { mode, iec, email: customer.email }));
     const saved = await upsert(client, { customer, iec, party, mode, at });
-    // No row: the ledger knows something newer, and that is the answer.
+    // No row: the ledger has a newer state, which is the result.
     if (!saved) return needExporter(client, customer.id);
     if (placed || iec === null) return saved;
     const { exporterId, email } = saved;
@@ -140,8 +140,9 @@ async function upsert(
 }
 
 /**
- * Notes an IEC that something else than the client object said, where none is known, and attaches the exporter to that
- * IEC's party. Doing it again changes nothing. @returns what the two parties both held; empty where nothing was learnt.
+ * Records an IEC that comes from elsewhere than the client object, where none is known, and attaches the exporter to
+ * that IEC's party. Repeating it changes nothing.
+ * @returns what the two parties both held; empty where nothing was learnt
  */
 export async function learnIec(
   pool: pg.Pool,

@@ -4,7 +4,7 @@ import type { Queryable } from '../pool';
 
 /**
  * Every transaction takes its locks in this order: the filing's IRMs in key order, then the filing, then the rest (its
- * party, rows, attempts). Two that need the same ones then never wait for each other in a ring.
+ * party, rows, attempts). This rules out deadlocks between them.
  */
 const IRM_LOCKS = 2;
 

@@ -2,7 +2,7 @@ import type { Mode } from '../../domain/names';
 import { movePartyOf, type Collision } from './party-merge';
 import type { Queryable } from '../pool';
 
-/** Who said an exporter's IEC. What its client object says stands above what its IRMs or a status record say. */
+/** Where an exporter's IEC comes from. The client object takes precedence over IRMs and status records. */
 export type IecSource = 'client' | 'irms' | 'status';
 
 interface Party {
@@ -10,12 +10,10 @@ interface Party {
   iec: string | null;
 }
 
-/**
- * Any fixed number will do: changes of parties come one after the other, because each may read all others of its mode.
- */
+/** Any fixed number. Changes of parties run one after the other, because each may read all others of its mode. */
 const PARTY_CHANGES = 4;
 
-/** Waits for other changes of a mode's parties; nobody makes one without it. */
+/** Waits for other changes of a mode's parties; every change takes this lock. */
 export async function lockPartyChanges(client: Queryable, mode: Mode): Promise<void> {
   await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, $2))', [`parties/${mode}`, PARTY_CHANGES]);
 }

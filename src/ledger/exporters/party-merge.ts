@@ -105,7 +105,7 @@ async function moveCertificates(client: Queryable, { from, to, exporterId }: Mov
   await client.query(`UPDATE certificates f SET party_id = $2 WHERE ${mine}`, values);
 }
 
-/** Kept as a warning of both filings, and in the story of each. */
+/** Recorded as a warning and an event of both filings. */
 async function tell(client: Queryable, { filingId, row, besides, what }: Collision, at: Date): Promise<void> {
   const texts: [string, string, number | null][] = [
     [filingId, besides, row],

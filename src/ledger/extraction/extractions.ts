@@ -1,7 +1,7 @@
 import type { ExtractionEndpoint } from '../../domain/extraction/contracts';
 import type { Queryable } from '../pool';
 
-/** `asking`: no answer yet; the other three are how it came out. */
+/** `asking`: no answer yet; the other three are outcomes. */
 type ExtractionState = 'asking' | 'extracted' | 'refused' | 'failed';
 
 export interface ExtractionRow {
@@ -40,7 +40,7 @@ export interface ExtractionOutcome {
   answer?: unknown;
   errorCode?: string;
   error?: string;
-  /** Where the address or the key is to blame. */
+  /** Where the address or the key is at fault. */
   access?: string;
 }
 
@@ -78,7 +78,7 @@ export async function readExtraction(db: Queryable, extractionId: string): Promi
   return rows[0] ?? null;
 }
 
-/** What stands in the way of a document that is being asked for, as the last call told; null where nothing was told. */
+/** Why a document that was requested is still waiting, from the last call; null where nothing was recorded. */
 export async function readWaitingReason(
   db: Queryable,
   { endpoint, sha256 }: Pick<ExtractionRow, 'endpoint' | 'sha256'>,

@@ -13,12 +13,15 @@ export interface Pace {
 }
 
 const MAX_PAUSE_MS = 15 * 60_000;
-/** A look again where all places are taken. */
+/** Delay until the next try while all slots are taken. */
 const TAKEN_MS = 1_000;
-/** What a call may take beyond its own bound before its place is given to another. */
+/** How long a call may exceed its own bound before its slot is given to another. */
 const MARGIN_MS = 30_000;
 
-/** Takes a place for one call, or says in how many milliseconds to ask again; 0: the place is taken. */
+/**
+ * Takes a slot for one call.
+ * @returns 0 when it was taken, otherwise the milliseconds until the next try
+ */
 export async function takeSlot(
   pool: pg.Pool,
   { extractionId, service, callMs, pace }: { extractionId: string; service: string; callMs: number; pace: Pace },
@@ -94,7 +97,7 @@ export async function noteFailedCall(
   });
 }
 
-/** Gives a place back that was taken for nothing. */
+/** Releases a slot whose call was not made. */
 export async function releaseSlot(pool: pg.Pool, extractionId: string): Promise<void> {
   await pool.query('UPDATE extractions SET lease_until = NULL WHERE extraction_id = $1', [extractionId]);
 }

@@ -12,7 +12,7 @@ export function contentHashOf(content: FilingContent): string {
 
 /**
  * The reference of a filing that was given none: made from its content, so that the same file finds the same filing.
- * Rows that may be filed once more make another one of it: the first filing's outcome is not what was asked for.
+ * Permitted duplicates are part of it: such a file must not find the first filing.
  */
 export function referenceOf(contentHash: string, permitted: readonly PermittedDuplicate[] = []): string {
   const rows = [...permittedRows(permitted)].sort((a, b) => a - b);

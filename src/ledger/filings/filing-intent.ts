@@ -40,7 +40,7 @@ export interface Intent extends Pick<
   /** Rows whose mapping may be filed although it is live. */
   permitted: readonly PermittedDuplicate[];
   at: Date;
-  /** When the checks before the send are over at the latest; left out: whoever records the intent tells of them. */
+  /** When the checks before the send end at the latest; left out: the caller records the move itself. */
   checkedBy?: Date;
 }
 
@@ -130,7 +130,8 @@ function filingIdOf({ mode, reference, correction }: Intent, revision: number): 
 async function judgeEarlier(client: Queryable, before: FilingRecord, intent: Intent): Promise<IntentOutcome | null> {
   const same = before.contentHash === intent.contentHash && sameId(before.exporterId, intent.exporterId);
   if (!isEnd(before.state)) {
-    // One workflow id runs a filing, and Temporal runs one workflow of that id: if it asks, the run before it is lost.
+    // A filing belongs to one workflow id, and Temporal runs one workflow of that id at a time: if it asks again, the
+    // run before it is lost.
     if (same && before.workflowId === intent.workflowId) return { outcome: 'resumed', filingId: before.filingId };
     if (same) return { outcome: 'refused', findings: [runElsewhere(before)] };
     return { outcome: 'refused', findings: [referenceTaken(before, intent)] };

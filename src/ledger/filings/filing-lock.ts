@@ -1,15 +1,14 @@
 import type { Queryable } from '../pool';
 import type { FilingRecord } from './filings';
 
-/** What every step on a filing is decided on, read under the filing's lock. */
+/** What every step on a filing needs for its decision, read under the filing's lock. */
 export interface LockedFiling extends Pick<FilingRecord, 'filingId' | 'exporterId' | 'state'> {
   ended: boolean;
 }
 
 /**
- * Locks a filing until the transaction ends. Every transaction takes its locks in one order, so that none waits for
- * another in a ring: IRMs in key order, then the filing, then attempts and rows. Null when the ledger does not hold the
- * filing.
+ * Locks a filing until the transaction ends. Every transaction takes its locks in one order (IRMs in key order, then
+ * the filing, then attempts and rows), which rules out deadlocks. Null when the ledger does not hold the filing.
  */
 export async function lockFiling(client: Queryable, filingId: string): Promise<LockedFiling | null> {
   const { rows } = await client.query<LockedFiling>(

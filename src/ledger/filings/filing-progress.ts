@@ -5,7 +5,9 @@ export interface ProgressNote {
   filingId: string;
   /** One more than the number of the last move that the run knows of. */
   seq: number;
-  /** Run and activity that record the move, the same for a repeated activity; left out: none is told apart. */
+  /**
+   * Run and activity that record the move, the same for a retried activity; left out: every call counts as a new step.
+   */
   step?: string;
   state: FilingState;
   /** What a person should know or do; null when nothing. */
@@ -48,9 +50,9 @@ export async function recordProgress(db: Queryable, note: ProgressNote): Promise
 }
 
 /**
- * Moves a filing on because of a fact that the service told, whatever moves a run knows of: only from one of the states
- * `from`. Must run in a transaction. @returns the number of the move, that of an earlier try of the same step too; null
- * where none was made
+ * Moves a filing because of a fact that the service reported, whatever moves a run knows of, and only from one of the
+ * states `from`. Must run in a transaction.
+ * @returns the number of the move, also that of an earlier try of the same step; null where none was made
  */
 export async function moveOn(
   db: Queryable,
@@ -126,14 +128,14 @@ export interface FilingEvent {
   step?: string;
   at: Date;
   kind: string;
-  /** The state that a move led to; left out for a line that is no move. */
+  /** The state that a move led to; left out for an event without a move. */
   state?: FilingState;
   text: string;
   who?: string;
   data?: unknown;
 }
 
-/** Adds a line to a filing's story; with a `seq` or a `step` it is written once. */
+/** Adds an event to a filing; with a `seq` or a `step` it is written once. */
 export async function addEvent(db: Queryable, event: FilingEvent): Promise<void> {
   await db.query(
     `INSERT INTO filing_events (filing_id, seq, step, at, kind, who, text, data, state)
@@ -153,7 +155,7 @@ export async function addEvent(db: Queryable, event: FilingEvent): Promise<void>
   );
 }
 
-/** When a filing's story first had a line of this kind, or null. */
+/** When the first event of this kind was recorded for a filing, or null. */
 export async function firstEventAt(db: Queryable, filingId: string, kind: string): Promise<Date | null> {
   const { rows } = await db.query<{ at: Date | null }>(
     'SELECT min(at) AS at FROM filing_events WHERE filing_id = $1 AND kind = $2',
@@ -162,7 +164,7 @@ export async function firstEventAt(db: Queryable, filingId: string, kind: string
   return rows[0]?.at ?? null;
 }
 
-/** How many lines of this kind a filing's story has. */
+/** How many events of this kind a filing has. */
 export async function countEvents(db: Queryable, filingId: string, kind: string): Promise<number> {
   const { rows } = await db.query<{ n: number }>(
     'SELECT count(*)::int AS n FROM filing_events WHERE filing_id = $1 AND kind = $2',

@@ -34,7 +34,7 @@ export async function takeUpFiling(
   ]);
   if (rowCount) return;
   const same = state === before.state;
-  // An answer to a question that is not open any more must not be taken for one to the next question.
+  // An answer to a question that is no longer open must not be applied to the next question.
   if (!same || !(state === 'outcome_unknown' || state === 'overdue')) await dropWish(db, { filingId, kind: 'resolve' });
   await writeMove(db, {
     filingId,

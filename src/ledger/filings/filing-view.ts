@@ -64,7 +64,7 @@ function headOf(filing: FilingRecord): Omit<FilingSummary, 'counts' | 'warnings'
   };
 }
 
-/** What the authority said about single rows, in the shape of all other errors. */
+/** The authority's messages about single rows, in the shape of all other errors. */
 function authorityErrors(rows: readonly RowView[], known: readonly Finding[]): Finding[] {
   const said = new Set(known.map((finding) => `${finding.row}|${finding.message}`));
   return rows.flatMap(({ row, errors }) =>
@@ -99,7 +99,7 @@ async function readSubmissionViews(db: Queryable, filingId: string): Promise<Sub
 }
 
 /**
- * The attempt that a person's word would be about: the first of unknown outcome, then the first whose request is
+ * The attempt that `resolve` would be about: the first of unknown outcome, otherwise the first whose request is
  * followed.
  */
 export async function attemptInQuestion(db: Queryable, filingId: string): Promise<string | null> {

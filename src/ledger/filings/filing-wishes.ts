@@ -10,7 +10,10 @@ export interface Wishes {
 
 export type WishKind = keyof Wishes;
 
-/** Keeps what a person asked of a filing until it is carried out, so that it outlives the run that was asked. */
+/**
+ * Keeps a request of a person (approve, abandon, resolve) until it is carried out, so that it outlives the run that
+ * received it.
+ */
 export async function keepWish<K extends WishKind>(
   db: Queryable,
   wish: { filingId: string; kind: K; args: NonNullable<Wishes[K]>; at: Date },
@@ -28,7 +31,7 @@ export async function dropWish(db: Queryable, { filingId, kind }: { filingId: st
   await db.query('DELETE FROM filing_wishes WHERE filing_id = $1 AND kind = $2', [filingId, kind]);
 }
 
-/** What people have asked of a filing and nobody has carried out yet. */
+/** The requests of people that no run has carried out yet. */
 export async function openWishes(db: Queryable, filingId: string): Promise<Wishes> {
   const { rows } = await db.query<{ kind: WishKind; args: never }>(
     'SELECT kind, args FROM filing_wishes WHERE filing_id = $1',

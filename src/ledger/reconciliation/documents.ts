@@ -21,7 +21,7 @@ export async function storedPdfs(
   return rows;
 }
 
-/** What a look at the document store found of a PDF; `problem` null: it is whole. */
+/** The result of checking a stored PDF; `problem` null: it is whole. */
 export interface PdfCheck {
   eBRCNumber: string;
   problem: 'missing' | 'damaged' | null;
@@ -41,7 +41,7 @@ export async function savePdfChecks(
   );
 }
 
-/** What is wrong with a certificate's PDF, as far as was seen last: null where nothing is. */
+/** What was wrong with a certificate's PDF when it was last checked: null where nothing was. */
 export async function pdfProblem(
   db: Queryable,
   partyId: number,
@@ -55,7 +55,7 @@ export async function pdfProblem(
   return rows[0]?.problem ?? null;
 }
 
-/** Takes a PDF for not stored, so that it is fetched again. */
+/** Marks a PDF as not stored, so that it is downloaded again. */
 export async function markPdfMissing(db: Queryable, partyId: number, eBRCNumber: string): Promise<void> {
   await db.query(
     `UPDATE certificates SET archived_at = NULL, pdf_document = NULL, pdf_sha256 = NULL, pdf_bytes = NULL,

@@ -42,7 +42,7 @@ export async function listFindings(db: Queryable, filter: FindingFilter): Promis
   return rows.map(viewOf);
 }
 
-/** Open findings by kind, acknowledged ones included: they are quiet, not gone. */
+/** Open findings by kind, acknowledged ones included. */
 export async function countFindings(
   db: Queryable,
   { mode, partyId }: { mode: string; partyId?: number | null },
@@ -55,7 +55,7 @@ export async function countFindings(
   return { ...noFindings(), ...Object.fromEntries(rows.map(({ kind, n }) => [kind, n])) };
 }
 
-/** Quiets a finding without closing it. Null where there is no such finding. */
+/** Acknowledges a finding without closing it. Null where there is no such finding. */
 export async function acknowledgeFinding(
   db: Queryable,
   { mode, id, by, note, at }: { mode: string; id: string; by: string; note: string; at: Date },
@@ -69,7 +69,7 @@ export async function acknowledgeFinding(
   return rows[0] ? viewOf(rows[0]) : null;
 }
 
-/** What was done about an open finding; it stays in the finding's story when the finding is closed. */
+/** Records what was done about an open finding; the text stays with it after it is closed. */
 export async function noteHealed(
   db: Queryable,
   { partyId, kind, subject, healed }: { partyId: number; kind: FindingKind; subject: string; healed: string },

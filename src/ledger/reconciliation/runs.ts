@@ -19,7 +19,7 @@ export async function startRun(db: Queryable, run: RunStart): Promise<void> {
   );
 }
 
-/** Records how a reconciliation came out, once. */
+/** Records the result of a reconciliation, once. */
 export async function endRun(
   db: Queryable,
   { runId, result, at }: { runId: string; result: unknown; at: Date },

@@ -1,4 +1,4 @@
-/** What became of the rows that were uploaded: the funnel, how long requests took, and what the authority rejected. */
+/** Outcomes of the uploaded rows: the funnel, how long requests took, and what the authority rejected. */
 import type { Queryable } from '../pool';
 import { inScope, oneInScope, type ReportScope } from './scope';
 
@@ -134,7 +134,7 @@ export interface Rejections {
   escaped: number;
 }
 
-/** What the authority said no to, by the day on which it did. */
+/** Rejections by the authority, by the day of the rejection. */
 export async function rejections(db: Queryable, scope: ReportScope) {
   const pareto = (what: string) =>
     inScope<{ name: string; rows: number }>(

@@ -25,7 +25,7 @@ const UNKNOWN = `, ${stateSpans('outcome_unknown')}, ${OPEN_SPANS}`;
 const SENT = `r.filing_id = o.filing_id AND r.live AND r.submitted_at < scope.until
   AND (r.settled_at IS NULL OR r.settled_at >= scope.until)`;
 
-/** Filings whose outcome nobody knows. */
+/** Filings of unknown outcome. */
 export async function unknownOutcomes(db: Queryable, scope: ReportScope): Promise<UnknownOutcomes> {
   return {
     totals: await oneInScope(

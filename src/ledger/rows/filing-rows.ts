@@ -124,7 +124,7 @@ export async function countOpenRows(db: Queryable, filingId: string, submission?
   return rows[0]?.n ?? 0;
 }
 
-/** How many rows stand where. `open`: neither certified nor errored nor given up. */
+/** Rows by outcome. `open`: neither certified nor errored nor given up. */
 export async function countRows(db: Queryable, filingId: string): Promise<FilingCounts> {
   const { rows } = await db.query<FilingCounts>(
     `SELECT count(*)::int AS rows,

@@ -58,7 +58,7 @@ export async function giveRowsBack(client: Queryable, filingId: string): Promise
   for (const parent of new Set(rows.map((row) => row.parent))) await updateCorrectionAttention(client, parent);
 }
 
-/** A filing that has ended needs somebody only while rows of it wait for a correction. */
+/** An ended filing needs attention only while rows of it wait for a correction. */
 async function updateCorrectionAttention(client: Queryable, filingId: string): Promise<void> {
   await client.query(
     `UPDATE filings SET needs_attention = waiting.n > 0,

@@ -2,8 +2,8 @@ import { closeOpenAttempts } from '../submissions/attempts';
 import type { Queryable } from '../pool';
 
 /**
- * Stops the rows of other filings that map the same as these and are not sent yet: what these rows were sent for is
- * known only now, and must not be filed a second time. Their filings have to be corrected, without those rows.
+ * Stops rows of other filings that have the same mapping and are not sent yet: that these rows were sent is known only
+ * now, and the mapping must not be filed a second time. Their filings have to be corrected, without those rows.
  */
 export async function stopUnsentDuplicates(
   client: Queryable,

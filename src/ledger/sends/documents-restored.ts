@@ -11,7 +11,7 @@ import { askStore, createOrRead, readIdentity, voidRecord, type SendStore } from
 
 const REASON = 'the ledger and the document store were put back together: whether it was sent is not known';
 /**
- * How far the authority's certificates are read back where the ledger does not say when it was copied: the widest
+ * How far back the authority's certificates are read where the ledger does not record when it was copied: the widest
  * window.
  */
 const MAX_READ_BACK_MS = 85 * 24 * 3_600_000;
@@ -29,7 +29,7 @@ export async function documentsRestored(
 ): Promise<ImportedSends> {
   const storeId = await askStore(() => store.storeId());
   await pool.query('UPDATE ledger_identity SET store_id = $1, sends_seen = 0', [storeId]);
-  // A mark without a record proves nothing here: the copy may lie between the two.
+  // A mark without a record proves nothing here: the copy may have been taken between the two.
   await pool.query(`UPDATE attempts SET reason = $1 WHERE state = 'sending' AND reason IS NULL`, [REASON]);
   const result = await importSends(pool, store, { at, by });
   await raiseSendNumber(pool, store, at);

@@ -22,11 +22,9 @@ export interface ImportedSends {
 
 /** Of an attempt that stood between its mark and its answer when sends were brought back. */
 const UNDER_WAY = 'it was under way when sends were brought back into the ledger';
-/** Tells imports of one ledger to wait for each other. */
+/** Serialises imports of one ledger. */
 const IMPORT_LOCK = 4_203_001;
-/**
- * A worker that froze before it made its record may make it during the import; then there is one more to bring back.
- */
+/** A frozen worker may write its record during the import; then there is one more to import. */
 const ROUNDS = 20;
 
 /**
@@ -222,7 +220,7 @@ async function tell(
   );
   const { seq = 0, state = 'outcome_unknown', ended = false } = rows[0] ?? {};
   const event = { kind: 'imported', who: by, text, data: { attemptId, number: record.number } };
-  // As a move, so that a run which knows of another place goes on from here.
+  // As a move, so that a run with another state continues from here.
   const next = ended ? state : ('outcome_unknown' as const);
   await writeMove(client, { filingId, seq: seq + 1, state: next, attention: text, needsAttention: true, at, event });
 }

@@ -19,7 +19,7 @@ const sendRecord = z.object({
 });
 export type SendRecord = z.infer<typeof sendRecord>;
 
-/** The sender of a number that nobody sends under. */
+/** The sender of a void record. */
 export const NOBODY = 'none';
 
 /** Name of a send's record in the document store; names sort as numbers do. */

@@ -106,7 +106,7 @@ async function insertApiCalls(pool: Queryable, rows: ApiCall[]): Promise<void> {
 /** Longest text kept of what the service sent. */
 const LONGEST = 200;
 
-/** PostgreSQL refuses NUL characters, and one such row would keep its whole batch from being written. */
+/** PostgreSQL refuses NUL characters, and one such row would fail its whole batch. */
 function storable(value: ApiCall[keyof ApiCall]): ApiCall[keyof ApiCall] {
   return typeof value === 'string' ? value.replaceAll('\0', '').slice(0, LONGEST) : value;
 }

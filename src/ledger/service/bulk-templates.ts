@@ -21,8 +21,9 @@ export async function saveBulkTemplate(db: Queryable, mode: Mode, labels: readon
 }
 
 /**
- * Takes the reading of a template that is older than `maxAgeMs` upon oneself; one that failed is taken again after
- * `retryMs`. @returns the exporter to ask for; null where there is nothing to do, or nobody to ask for
+ * Claims the reading of a template that is older than `maxAgeMs`; a reading that failed may be claimed again after
+ * `retryMs`.
+ * @returns the exporter to ask for; null where there is nothing to do, or no exporter to ask for
  */
 export async function claimTemplateReading(
   db: Queryable,

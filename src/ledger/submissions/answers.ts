@@ -5,7 +5,7 @@ import type { Queryable } from '../pool';
 import { reviveRows } from '../rows/row-revival';
 import { stopUnsentDuplicates } from '../rows/unsent-duplicates';
 
-/** Lines of a filing's story that go on asking for attention, whatever comes after them. */
+/** Events of a filing that keep it in need of attention, whatever follows. */
 export const ACCEPTED_UNEXPECTEDLY = ['accepted_twice', 'accepted_after_end'] as const;
 
 interface Standing {
@@ -115,7 +115,7 @@ async function tell(
   await addEvent(client, { filingId: filing.filingId, at, kind, text, data });
 }
 
-/** What a filing's story says of acceptances that nobody expected; null where there were none. */
+/** The events about acceptances that nobody expected; null where there are none. */
 export async function unexpectedAcceptances(db: Queryable, filingId: string): Promise<string | null> {
   const { rows } = await db.query<{ text: string | null }>(
     `SELECT string_agg(text, ' ' ORDER BY event_id) AS text FROM filing_events WHERE filing_id = $1 AND kind = ANY($2)`,
@@ -124,7 +124,7 @@ export async function unexpectedAcceptances(db: Queryable, filingId: string): Pr
   return rows[0]?.text ?? null;
 }
 
-/** The whole of an attempt's answer, of which only a sample travels; null where none is stored. */
+/** The whole answer to an attempt, of which activities pass only a sample; null where none is stored. */
 export async function storedAnswer(db: Queryable, attemptId: string): Promise<StoredAnswer | null> {
   const { rows } = await db.query<{ answer: StoredAnswer | null }>(
     'SELECT answer FROM attempts WHERE attempt_id = $1',

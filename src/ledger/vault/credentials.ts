@@ -202,9 +202,7 @@ async function insertVersion(
   return rows[0]?.version ?? 0;
 }
 
-/**
- * Everything about one exporter's credentials happens one after the other: a wake-up between two looks would be lost.
- */
+/** Serialises everything about one exporter's credentials: a wake-up between two reads would be lost. */
 function underLock<T>(pool: pg.Pool, exporterId: string, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   return withTransaction(pool, async (client) => {
     await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 4))', [`credentials/${exporterId}`]);

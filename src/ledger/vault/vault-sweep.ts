@@ -1,7 +1,7 @@
 import type { Mode } from '../../domain/names';
 import type { Queryable } from '../pool';
 
-/** A secret that no version of anybody's credentials names. */
+/** A secret that no version of credentials refers to. */
 export interface OrphanedSecret {
   secretRef: string;
   /** Workflow that it was handed to; null for a version's secret that the version has lost. */

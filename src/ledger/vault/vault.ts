@@ -57,7 +57,7 @@ export interface Vault {
   rotate(db: Queryable): Promise<RotationResult>;
 }
 
-/** What the vault has to say besides its keys: `secret_missing`, `secret_empty`, `unreadable`. */
+/** Errors of the vault other than those of its keys: `secret_missing`, `secret_empty`, `unreadable`. */
 export class VaultError extends EncryptionError {
   override readonly name = 'VaultError';
 }
@@ -150,7 +150,7 @@ export function createVault({ keys }: { keys: readonly EncryptionKey[] }): Vault
 
     async assign(db, secretRef, { mode, exporterId, version }) {
       const row = await read(db, secretRef);
-      // What is somebody's already does not open as a submission.
+      // A secret that is already assigned does not open as a submission.
       const bytes = sealer.open(row, contextOf(row.secretRef, { purpose: 'submission', mode }));
       await replace(db, row, bytes, { purpose: 'portal-login', mode, exporterId, version });
     },
@@ -201,7 +201,7 @@ function readCredentials(bytes: Buffer): PortalCredentials {
     const { username, password } = JSON.parse(bytes.toString('utf8')) as PortalCredentials;
     if (typeof username === 'string' && typeof password === 'string') return { username, password };
   } catch {
-    // Said below, without the text.
+    // Reported below, without the text.
   }
   throw new VaultError('unreadable', 'The secret opened, but it does not hold a user name and a password.');
 }

@@ -92,7 +92,7 @@ function valueAxis(grouping: Grouping, unit: string) {
     type: 'value' as const,
     min: 0,
     splitNumber: 3,
-    // There is no half of a filing.
+    // Counts have no fractions.
     minInterval: unit === 'hours' ? 0 : 1,
     splitLine: LINE,
     axisLabel: { ...MUTED, formatter, hideOverlap: true },

@@ -156,7 +156,7 @@ export function createCli(
 
   const client = once(async () => {
     const { createEbrcClient } = await import('../client.js');
-    // All of it first: a person mends one configuration, not one variable at a time.
+    // All of it first, so that every wrong variable is reported at once.
     const { mode, taskQueue } = await config(...CLIENT_SECTIONS);
     return createEbrcClient({
       pool: await pool(),
@@ -185,7 +185,7 @@ export function createCli(
     client,
     onlyRead: () => !changes,
     async close() {
-      // What was opened last stands on what was opened first.
+      // In reverse order: later ones depend on earlier ones.
       for (const close of opened.reverse()) await close();
     },
   };

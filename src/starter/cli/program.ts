@@ -100,10 +100,7 @@ async function retryThroughRestart<T>(
   }
 }
 
-/**
- * A reader that has enough (`ebrc list | head`) is no error: what is written after that is dropped, and the command
- * ends as it would.
- */
+/** A closed pipe (`ebrc list | head`) is no error: later output is dropped, and the command ends normally. */
 function ignoreBrokenPipe(stream: Streams['stdout']): void {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;

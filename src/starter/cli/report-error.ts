@@ -17,7 +17,7 @@ import {
 import { describeProblems } from './problem-text';
 import type { Terminal } from './terminal';
 
-/** Kinds of the service's refusals that the caller can mend in what was given. */
+/** Kinds of refusals that the caller can fix in the input. */
 const FIXABLE_BY_CALLER: ReadonlySet<string> = new Set([
   'validation_failed',
   'customer_not_found',
@@ -29,7 +29,7 @@ const FIXABLE_BY_CALLER: ReadonlySet<string> = new Set([
 const UNREACHABLE_KINDS =
   'The filing service did not answer: check EBRC_API_URL and that it can be reached from here, then try again.';
 
-/** What to do about a failed call that is nobody's input. */
+/** Advice for failed calls that the input is not the cause of. */
 const ADVICE: Readonly<Partial<Record<ErrorKind, string>>> = {
   not_sent: UNREACHABLE_KINDS,
   timeout: UNREACHABLE_KINDS,
@@ -113,7 +113,7 @@ function problem(code: string, message: string): Problem {
   return { severity: 'error', code, row: null, field: null, message };
 }
 
-/** The innermost cause says what happened; what is around it says where. */
+/** The innermost cause names what happened; the errors around it, where. */
 function deepest(error: Error): string {
   let inner: Error = error;
   for (let depth = 0; depth < 10 && inner.cause instanceof Error; depth += 1) inner = inner.cause;

@@ -31,7 +31,7 @@ async function readAll(stdin: Streams['stdin']): Promise<string> {
 function askHidden({ stdin, stderr }: Pick<Streams, 'stdin' | 'stderr'>, question: string): Promise<string> {
   if (!stdin.isTTY) throw new UsageError(NO_TERMINAL, 'no_terminal');
   stderr.write(question);
-  // readline echoes what is typed to its output, so it gets one that swallows everything.
+  // readline echoes what is typed, so its output is discarded.
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const reader = createInterface({ input: stdin, output: nowhere, terminal: true });
   return new Promise((resolve, reject) => {

@@ -9,8 +9,8 @@ import { temporalChecks } from './temporal-checks';
 export type { CheckResult } from './finding';
 
 /**
- * Looks at everything that a worker needs, changes nothing but probes (in the document store, and workflows on a queue
- * of their own that are terminated again), and goes on past what is wrong. Costs one call of the service's 100 a
+ * Checks everything that a worker needs, changes nothing but probes (in the document store, and workflows on a queue of
+ * their own that are terminated again), and continues after a failed check. Costs one call of the service's 100 a
  * minute.
  * @param api the service, within the budget that the workers share
  */

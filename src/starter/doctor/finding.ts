@@ -18,7 +18,7 @@ export const wrong = (check: string, message: string, advice: string): CheckResu
   advice,
 });
 
-/** Runs a check; one that cannot be made is wrong by that, and the others go on. */
+/** Runs a check; one that throws counts as failed, and the others still run. */
 export async function checked(check: string, advice: string, run: () => Promise<CheckResult>): Promise<CheckResult> {
   try {
     return await run();

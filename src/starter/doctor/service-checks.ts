@@ -16,7 +16,7 @@ const ADVICE: Readonly<Record<string, string>> = {
  */
 export async function serviceChecks(apiUrl: string, api: (() => Promise<FilingApi>) | null): Promise<CheckResult[]> {
   const clock = await checkClock(apiUrl);
-  // Without an answer there is nothing to spend a call of the budget on.
+  // Without an answer no call of the budget is spent.
   if (!clock.reached) return [wrong('service', clock.why, 'Check EBRC_API_URL, and that it can be reached from here.')];
   const key = api ? await checkKey(api) : fine('service', 'reached; its key is tried once the ledger is in order');
   return [key, ...(clock.result ? [clock.result] : [])];
@@ -35,7 +35,10 @@ async function checkKey(api: () => Promise<FilingApi>): Promise<CheckResult> {
 
 type Clock = { reached: true; result: CheckResult | null } | { reached: false; why: string };
 
-/** Asked without the key, whose budget is not ours to spend: the refusal has a date too (spec: "Authentication"). */
+/**
+ * Asked without the key, so that no call of its budget is spent: the refusal has a Date header too (spec:
+ * "Authentication").
+ */
 async function checkClock(apiUrl: string): Promise<Clock> {
   try {
     const asked = Date.now();

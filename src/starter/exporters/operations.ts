@@ -84,10 +84,10 @@ export function createExporterOperations(deps: EbrcClientDependencies): Exporter
       memo: { credentialsRef: credentialsRef ?? null },
     });
     const { memo } = await temporal.workflow.getHandle(workflowId).describe();
-    // A run that was under way already has credentials of its own, and nobody will ever ask for these.
+    // A run that was already under way has credentials of its own, and these would never be read.
     if (credentialsRef && memo?.credentialsRef !== credentialsRef) await vault.discard(pool, credentialsRef);
     const outcome = await followExporter(workflowId, wait);
-    // Where nobody waits for the refusal, the worker's sweep removes it.
+    // Where the caller does not wait for the refusal, the worker's sweep removes it.
     if (credentialsRef && outcome.state === 'refused') await vault.discard(pool, credentialsRef);
     return outcome;
   }

@@ -50,7 +50,7 @@ async function templateOf(
     await learnLabels(pool, mode, original);
     return { bytes: await decorateTemplate(original), source: 'service', notice: null };
   } catch (error) {
-    // What came in its place may be no workbook at all, such as the page of a proxy.
+    // The answer may be no workbook at all, such as a proxy's error page.
     if (!(error instanceof ApiError || error instanceof WorkbookRefused)) throw error;
     const notice = `The service did not give its template (${error.message}); it is built from the ledger.`;
     const numbers = (await listIrms(pool, exporterId)).map(({ irmNumber }) => irmNumber);

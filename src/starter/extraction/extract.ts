@@ -84,7 +84,7 @@ export async function extractFiles(
     const pdf = await readPdf(file);
     const started = await start(deps, pdf, { kind, full, again });
     const result = started === null ? Promise.resolve(refused(pdf)) : finish(deps, pdf, started, deadline, stop);
-    // Looked at below; a rejection before that is not an unhandled one.
+    // Awaited below; until then a rejection must not count as unhandled.
     result.then(() => onProgress?.({ done: (done += 1), of: files.length })).catch(() => undefined);
     results[index] = result;
   };

@@ -39,7 +39,7 @@ export async function correctFiling(
   const said = { uploadType: parent.uploadType, declaration: parent.declaration, allowDuplicate };
   const file = await readByTemplate(deps, await readFilingFile(source, said), said);
   const { errored, taken, known } = await rowsOf(deps, parent);
-  // Only what is filed has to be right: a certified row of the same workbook is nobody's business any more.
+  // Only rows that are filed have to pass: a certified row of the same workbook is ignored.
   const concerned = new Set(file.rows.filter(({ mapping }) => errored.has(mapping.serialNo)).map(({ row }) => row));
   const strangers = file.rows.filter(({ mapping }) => !known.has(mapping.serialNo)).map((row) => stranger(row, parent));
   const findings = file.findings.filter(

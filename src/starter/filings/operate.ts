@@ -25,7 +25,7 @@ import { silenceNotice } from '../temporal/workers-present';
 /** An update is answered when it has been carried out; a filing that is given up first lets its calls end. */
 const ANSWERED_WITHIN_MS = 120_000;
 
-/** What an operator does to a filing, and the states of an ended filing in which it has happened already. */
+/** An operator's command on a filing, and the states of an ended filing in which it has already happened. */
 interface Command<A> {
   update: UpdateDefinition<FilingResult, [A]>;
   name: string;
@@ -73,9 +73,9 @@ export function createFilingOperations(deps: EbrcClientDependencies): FilingOper
 }
 
 /**
- * The word is about the attempt that the ledger shows now, unless the caller names one. Its update is named by filing,
- * attempt and word: given twice, it is carried out once; after a refusal, or a move of the filing, it can be given
- * again.
+ * The answer is about the attempt that the ledger shows now, unless the caller names one. The update id is made of
+ * filing, attempt and answer: given twice, it is carried out once; after a refusal, or a move of the filing, it can be
+ * given again.
  */
 async function prepareResolve(
   { pool, mode }: EbrcClientDependencies,
@@ -101,7 +101,7 @@ async function prepareResolve(
   return { args: { ...args, attemptId }, updateId: `resolve/${attemptId}/${as}/${word.slice(0, 16)}` };
 }
 
-/** An ended filing is answered from the ledger: its story is over, and what is asked for either happened or cannot. */
+/** Answers for an ended filing from the ledger: what is asked for either happened already or cannot happen. */
 async function ended<A>(
   deps: EbrcClientDependencies,
   { name, doneIn }: Command<A>,

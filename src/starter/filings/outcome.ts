@@ -4,7 +4,7 @@ import type { FilingResult, FilingView } from '../../domain/contracts';
 import { readFilingView } from '../../ledger/filings/filing-view';
 import { getFiling } from '../../ledger/filings/filings';
 
-/** How long, and how often, the ledger is looked at for a move that the workflow has made. */
+/** How long, and how often, the ledger is polled for a move that the workflow has made. */
 const RECORDED_WITHIN_MS = 10_000;
 const RECORDED_LOOK_MS = 100;
 
@@ -52,8 +52,8 @@ export async function viewOfResult(
 }
 
 /**
- * A workflow answers as soon as it has moved; the ledger, which is what is printed, hears of it a moment later. Gives
- * up waiting after a while: the answer is then what the ledger says so far.
+ * A workflow answers as soon as it has moved; the ledger, which is printed, records the move a moment later. After a
+ * while this stops waiting, and the ledger's state so far is printed.
  */
 async function untilRecorded(pool: pg.Pool, { filingId, seq }: FilingResult): Promise<void> {
   if (filingId === null) return;

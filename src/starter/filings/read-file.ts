@@ -12,7 +12,7 @@ import { checkWorkbook } from '../../workbook/check';
 import type { ColumnAt, WorkbookReading } from '../../workbook/read';
 import { RefusedError, refusal, UsageError } from '../errors';
 
-/** What the caller says beside the file, where the file may leave it out. */
+/** What the caller states besides the file, where the file may leave it out. */
 export interface StatedOptions {
   uploadType?: number;
   declaration?: 'Y' | 'N';
@@ -167,8 +167,8 @@ function contradiction(field: string, inFile: string, said: string): Finding {
 }
 
 /**
- * A permission for a row that the file does not have is a slip: the row that was meant would be refused, or another one
- * filed twice.
+ * A permission for a row that the file does not have is a mistake: the row that was meant would be refused, or another
+ * one filed twice.
  */
 function unknownRows(rows: readonly MappingRow[], allowDuplicate: readonly PermittedDuplicate[]): Finding[] {
   const known = new Set(rows.map(({ row }) => row));

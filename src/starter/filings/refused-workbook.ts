@@ -23,7 +23,7 @@ export async function annotateRefused(
     const buffer = await annotateWorkbook({ source: file.bytes, findings });
     return (await documents.put({ name, kind: 'xlsx', buffer })).path;
   } catch (error) {
-    // A file that is refused as a whole has no cells to write into; its one error says why.
+    // A file that is refused as a whole has no cells to annotate; its one error says why.
     if (error instanceof WorkbookRefused) return null;
     throw error;
   }

@@ -13,8 +13,8 @@ export interface ListRow {
 }
 
 /**
- * The lines of a CSV file. Where a quotation mark stands wrong, nobody can tell how far its damage goes: each line is
- * then read by itself, so that the bad one is named and the others are not swallowed.
+ * The lines of a CSV file. After a misplaced quotation mark the rest cannot be parsed reliably: each line is then
+ * parsed by itself, so that the bad one is named and the others are kept.
  */
 export function csvRows(bytes: Buffer): ListRow[] {
   const parsed = csvRecords(bytes);

@@ -7,8 +7,8 @@ import { holdsOn } from '../../ledger/rows/balance-reservation';
 import { irmView } from '../exporters/views';
 
 /**
- * Statuses that say that nothing can be mapped any more; the specification shows `fresh` alone, so a word decides only
- * where it is plain.
+ * Statuses under which nothing can be mapped any more; the specification documents `fresh` alone, so only an
+ * unambiguous word counts.
  */
 const CLOSED = /cancel|^c$/i;
 

@@ -1,4 +1,4 @@
-/** Bounds of what is read. The defaults leave room for any honest workbook and keep a hostile one cheap. */
+/** Bounds of what is read. The defaults accept any workbook of real use and keep a malicious one cheap. */
 export interface WorkbookLimits {
   /** Bytes of the file itself (spec: "Limits", 5 MB). */
   fileBytes: number;

@@ -1,4 +1,4 @@
-/** A file that is not read at all: not a workbook, too large, or made to do harm. `message` says what to do instead. */
+/** A file that is refused: not a workbook, too large, or malicious. `message` says what to do instead. */
 export class WorkbookRefused extends Error {
   override readonly name = 'WorkbookRefused';
 

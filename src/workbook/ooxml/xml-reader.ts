@@ -2,7 +2,7 @@ import { SaxesParser } from 'saxes';
 import { WorkbookRefused } from './refused';
 import { encodingOf } from './xml-encoding';
 
-/** What is told about a part while it is read. Names come without the prefix that the root element has. */
+/** Callbacks while a part is read. Names come without the prefix that the root element has. */
 export interface XmlHandler {
   open?: (name: string, attributes: Readonly<Record<string, string>>) => void;
   close?: (name: string) => void;
@@ -10,7 +10,7 @@ export interface XmlHandler {
   text?: (text: string) => void;
 }
 
-/** No spreadsheet program nests or decorates elements anywhere near as much. */
+/** Far beyond what spreadsheet programs write. */
 const MAX_DEPTH = 100;
 const MAX_ATTRIBUTES = 500;
 /** Characters of all attributes of one tag; a list of 8,192 ranges has about 70,000. */

@@ -1,4 +1,6 @@
-/** One party: what the service knows is read, the ledger is compared, and what needs nobody is put right. */
+/**
+ * Reconciles one party: reads what the service knows, compares the ledger with it, and repairs what needs no person.
+ */
 import { isCancellation } from '@temporalio/workflow';
 import type {
   PartyToReconcile,
@@ -20,7 +22,7 @@ export interface PartyOutcome {
   opened: number;
   closed: number;
   healed: number;
-  /** What could not be asked, and why; the rest was compared all the same. */
+  /** Reads that failed, and why; the rest was compared all the same. */
   skipped: string | null;
 }
 
@@ -141,12 +143,12 @@ async function fetchPdfAgain(
   if (!fetch) return null;
   const about = { summary: `Fetch the PDF of ${eBRCNumber} again`, rateClass: 'pdf', exporterId } as const;
   const download = calls('helpful', { ...about, priorityKey: PRIORITY }).downloadCertificate;
-  // What came may be no whole PDF: it stays missing, and is asked for again by the next run.
+  // The download may be no whole PDF: it stays missing, and the next run tries again.
   if ((await download({ exporterId, eBRCNumber })).sha256 === null) return null;
   return kind === 'pdf_missing' ? 'the PDF was fetched' : 'the damaged PDF was set aside and fetched again';
 }
 
-/** Through the filing's own settling path, with its evidence and its caution. */
+/** Settled as the filing itself does it, by the same evidence. */
 async function settleUnknown({ exporterId, filingId, lost }: RepairableFinding): Promise<string | null> {
   if (filingId === null) return null;
   const about = {
@@ -162,7 +164,7 @@ async function settleUnknown({ exporterId, filingId, lost }: RepairableFinding):
   return settled > 0 ? `${settled} rows were settled by their certificates` : null;
 }
 
-/** By the judgement of the sweep: what was sent is followed, what was not waits for somebody. */
+/** As the sweep decides: what was sent is followed, what was not waits for a person. */
 async function followLost({ filingId }: RepairableFinding): Promise<string | null> {
   if (filingId === null) return null;
   const { why } = await calls('ledger', { summary: `Check the workflow of ${filingId}` }).followLostFiling({

@@ -1,4 +1,4 @@
-/** Compares the ledger with the authority, party by party, and puts right what needs nobody. */
+/** Compares the ledger with the authority, party by party, and repairs what needs no person. */
 import { ApplicationFailure, continueAsNew, setCurrentDetails, setHandler, workflowInfo } from '@temporalio/workflow';
 import type { ReconcileInput, ReconcileResult } from '../../domain/contracts';
 import { noFindings, RECONCILE_CHECKS, type ReconcileCheck } from '../../domain/reconciliation/reconciliation';
@@ -9,7 +9,7 @@ import { reconcileParty } from './reconcile-party';
 
 /** About fifteen events a party and three more a repair: a page stays below 2,000. */
 const PAGE = 25;
-/** More would only wait in the queues, where one exporter cannot overtake another within a workflow. */
+/** More would only wait in the queues, which order by exporter and not within one workflow. */
 const AT_ONCE = 5;
 /** The result is a payload with a limit; what is beyond is in the log. */
 const SKIPPED_SHOWN = 1_000;
