@@ -1,0 +1,70 @@
+// `npm run histories:check [-- FOLDER]`: whether the workflows of now are held against what the last release left open.
+// Fails where a workflow has changed since the last tag `vMAJOR.MINOR.PATCH` and no history of that version is recorded,
+// and where a recording of a released version is not what the release recorded (test/replay/README.md).
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = resolve(process.argv[2] ?? dirname(dirname(fileURLToPath(import.meta.url))));
+const HISTORIES = 'test/replay/histories';
+/** What is in the workflow bundle. */
+const WORKFLOWS = ['src/workflows', 'src/domain'];
+
+if (git('rev-parse', '--is-inside-work-tree') !== 'true') pass('no git repository, so no release to hold it against');
+
+const released = lines(git('tag', '--list', 'v*'))
+  .filter((tag) => /^v\d+\.\d+\.\d+$/u.test(tag))
+  .sort(byVersion);
+const last = released.at(-1);
+if (!last) {
+  const shallow = git('rev-parse', '--is-shallow-repository') === 'true';
+  pass(shallow ? 'no tag of a release here: fetch them (`git fetch --unshallow --tags`)' : 'nothing is released yet');
+}
+
+const version = last.slice(1);
+const recorded = existsSync(join(ROOT, HISTORIES)) ? readdirSync(join(ROOT, HISTORIES)) : [];
+const changed = lines(git('diff', '--name-only', last, '--', ...WORKFLOWS));
+if (changed.length > 0 && !recorded.some((file) => file.startsWith(`${version}-`))) {
+  fail(
+    `${last} was released and its workflows have changed since (${changed.join(', ')}), but no history of ${version} is recorded:\n` +
+      `what is open when the next version is deployed is replayed by no test. Check out ${last} and run\n` +
+      `  npm run histories:record -- --all\n` +
+      `then bring ${HISTORIES}/${version}-*.json here.`,
+  );
+}
+
+const rewritten = released.flatMap((tag) => {
+  const files = recorded.filter((file) => file.startsWith(`${tag.slice(1)}-`)).map((file) => `${HISTORIES}/${file}`);
+  return files.length === 0 ? [] : lines(git('diff', '--name-only', '--diff-filter=M', tag, '--', ...files));
+});
+if (rewritten.length > 0) {
+  fail(
+    `Recordings of released versions have been rewritten: ${rewritten.join(', ')}.\n` +
+      'They are what open workflows of that version look like: restore them, and keep the old path behind `patched`.',
+  );
+}
+pass(`${changed.length} files of workflows changed since ${last}; its recordings are there, as they were released`);
+
+function byVersion(one, other) {
+  const [a, b] = [one, other].map((tag) => tag.slice(1).split('.').map(Number));
+  return a[0] - b[0] || a[1] - b[1] || a[2] - b[2];
+}
+
+function git(...args) {
+  return spawnSync('git', args, { cwd: ROOT, encoding: 'utf8' }).stdout?.trim() ?? '';
+}
+
+function lines(text) {
+  return text.split('\n').filter((line) => line !== '');
+}
+
+function pass(why) {
+  process.stdout.write(`histories: ${why}\n`);
+  process.exit(0);
+}
+
+function fail(why) {
+  process.stderr.write(`${why}\n`);
+  process.exit(1);
+}
