@@ -251,12 +251,15 @@ CREATE TABLE filing_wishes (
   PRIMARY KEY (filing_id, kind)
 );
 
--- How long the authority took lately, for the poll cadence.
+-- How long the authority took lately, for the poll cadence: the age of a request at the poll that found its answer, and
+-- at the one before, which found none (0: there was none).
 CREATE TABLE acknowledgement_times (
   filing_id  text NOT NULL,
   submission integer NOT NULL,
   mode       text NOT NULL,
+  after_ms   bigint NOT NULL DEFAULT 0,
   took_ms    bigint NOT NULL,
   at         timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (filing_id, submission)
 );
+CREATE INDEX acknowledgement_times_newest ON acknowledgement_times (mode, at);

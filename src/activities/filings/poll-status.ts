@@ -12,15 +12,8 @@ import { moveOn } from '../../ledger/filings/filing-progress';
 import { learnIec } from '../../ledger/exporters/exporters';
 import { countRows, readRows, settleRows } from '../../ledger/rows/filing-rows';
 import { withTransaction, type Queryable } from '../../ledger/pool';
-import {
-  countOpenRequests,
-  moveSubmission,
-  needSubmission,
-  recentAcknowledgementTimes,
-  recordAcknowledgementTime,
-  savePollState,
-  type PollState,
-} from '../../ledger/submissions/submissions';
+import { readOpenRequests, readSeenAnswers, recordSeenAnswer } from '../../ledger/submissions/answer-times';
+import { moveSubmission, needSubmission, savePollState, type PollState } from '../../ledger/submissions/submissions';
 import { sisterInDoubt, turnToSister } from '../../ledger/submissions/sisters';
 import { failureOf, notYet } from '../application-failure';
 import { withHeartbeat, withStepHeartbeat } from '../call-context';
@@ -84,11 +77,14 @@ export function createPollActivities(deps: ActivityDependencies) {
   const bounds = { firstMs: settings.pollFirstMs, minMs: settings.pollMinMs, maxMs: settings.pollMaxMs };
 
   async function nextDelay({ requestId, submittedAt }: PollArgs): Promise<number> {
+    const now = clock();
+    const { count, agesMs } = await readOpenRequests(pool, mode, new Date(now));
     return nextPollDelayMs(
       {
-        ageMs: Math.max(0, clock() - submittedAt),
-        recentMs: await recentAcknowledgementTimes(pool, mode),
-        openRequests: await countOpenRequests(pool),
+        ageMs: Math.max(0, now - submittedAt),
+        seen: await readSeenAnswers(pool, mode),
+        openAgesMs: agesMs,
+        openRequests: count,
         rateWindowMs: settings.rateWindowMs,
         spread: (createHash('sha256').update(requestId).digest()[0] ?? 0) / 256,
       },
@@ -160,7 +156,7 @@ export function createPollActivities(deps: ActivityDependencies) {
     /** POST /genebrc/status, until every record is accounted for (spec: "Request status record"). */
     async pollStatus(args: PollArgs): Promise<PollResult> {
       const { filingId, submission, exporterId } = args;
-      const age = clock() - args.submittedAt;
+      const age = Math.max(0, clock() - args.submittedAt);
       // The first look comes when an answer can be expected, not when the submission was made.
       if (age < bounds.firstMs && !args.failedAck && Context.current().info.attempt === 1) {
         throw notYet('An acknowledgement is not expected yet.', await nextDelay(args));
@@ -171,14 +167,15 @@ export function createPollActivities(deps: ActivityDependencies) {
       if (record === 'unknown_request') {
         const seen = pollState.unknownRequestSeen ?? 0;
         if (args.failedAck && seen > 0) return { outcome: 'unknown_request', processingStatus: null, errors: [] };
-        await savePollState(pool, { filingId, submission, pollState: { unknownRequestSeen: seen + 1 } });
+        const state = { unknownRequestSeen: seen + 1, polledAtAgeMs: age };
+        await savePollState(pool, { filingId, submission, pollState: state });
         throw notYet(`The service does not know request ${args.requestId} yet.`, await nextDelay(args));
       }
       const errorDetails = record.errorDetails?.length ? record.errorDetails : args.ackErrors;
       const verdict = judgeStatus(await sentRows(filingId, submission), { ...record, errorDetails });
       const { result, state } = conclude(verdict, pollState);
       if (result === null) {
-        await savePollState(pool, { filingId, submission, pollState: state });
+        await savePollState(pool, { filingId, submission, pollState: { ...state, polledAtAgeMs: age } });
         logger.debug({ filingId, submission, reason: verdict.reason }, 'not final yet');
         throw notYet(`${verdict.reason}; looked after ${Math.round(age / 60_000)} minutes.`, await nextDelay(args));
       }
@@ -197,7 +194,8 @@ export function createPollActivities(deps: ActivityDependencies) {
           await settleRows(client, { filingId, exporterId, verdicts: verdict.rows, at });
           const state = result === 'incomplete' ? 'acknowledged' : 'terminal';
           await moveSubmission(client, { filingId, submission, state, processingStatus: record.processingStatus, at });
-          await recordAcknowledgementTime(client, { filingId, submission, mode, tookMs: age, at });
+          const answer = { afterMs: pollState.polledAtAgeMs ?? 0, byMs: age };
+          await recordSeenAnswer(client, { filingId, submission, mode, answer, at });
           if (args.move && result !== 'incomplete') moved = await moveAfter(client, args.move, { filingId, at });
           return false;
         }),

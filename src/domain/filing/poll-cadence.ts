@@ -1,9 +1,10 @@
 /** When to ask for a request's status next. Pure: the same arguments give the same delay. */
+import { estimateAnswerTimes, type AnswerTimes, type SeenAnswer } from './acknowledgement-times';
 
 export interface PollBounds {
-  /** Age of the request at the first look. */
+  /** Age of the request before which it is not polled. */
   firstMs: number;
-  /** Shortest and longest time between two looks. */
+  /** Shortest and longest time between two polls. */
   minMs: number;
   maxMs: number;
 }
@@ -11,8 +12,10 @@ export interface PollBounds {
 export interface PollSituation {
   /** Time since the submission. */
   ageMs: number;
-  /** How long the authority took for recent requests, newest first; empty when nothing is known. */
-  recentMs: readonly number[];
+  /** Requests answered lately, newest first; empty when nothing is known. */
+  seen: readonly SeenAnswer[];
+  /** Ages of requests that have no answer yet. */
+  openAgesMs: readonly number[];
   /** Requests open for this key: each polls, and all of them share 100 calls a window with everything else. */
   openRequests: number;
   rateWindowMs: number;
@@ -20,38 +23,49 @@ export interface PollSituation {
   spread: number;
 }
 
-/** What the specification says of a live acknowledgement, taken until the ledger has seen some. */
-const TYPICAL_MS = 2 * 3_600_000;
-/** Fewer samples than this say nothing about the next request. */
-const MIN_SAMPLES = 3;
-/** Dense from a little before the expected time until well after it. */
-const DENSE_FROM = 0.8;
-const DENSE_UNTIL = 1.5;
 /** Polls may take at most 60 of the window's 100 calls. */
 const POLLS_PER_WINDOW = 60;
-
-/** The age at which an answer is expected: the median of what was seen lately. */
-export function expectedAgeMs(recentMs: readonly number[], firstMs: number): number {
-  if (recentMs.length < MIN_SAMPLES) return Math.max(TYPICAL_MS, firstMs);
-  const sorted = [...recentMs].sort((a, b) => a - b);
-  return Math.max(sorted[Math.floor(sorted.length / 2)] ?? TYPICAL_MS, firstMs);
-}
+/** Interval, as a share of the longest one, where answers come at the average rate of a request's life. */
+const AVERAGE_SHARE = 0.32;
+/** The first poll comes at most this many of the longest intervals after `firstMs`, whatever was learnt. */
+const FIRST_WITHIN = 5;
+/** Parts into which a wait is divided to sum up the poll rate over it. */
+const STEPS = 24;
 
 /**
- * Milliseconds until the next look: sparse before an answer can be expected, dense around the expected time, sparse
- * after, and never so often that the open requests together leave their share of the rate class.
+ * Milliseconds until the next poll. The product of polls and mean delay is least where the interval is proportional to
+ * the root of `survival / density`: sparse before an answer can be expected, dense where answers come, sparse after.
+ * Never so often that the open requests together leave their share of the rate class.
  */
 export function nextPollDelayMs(situation: PollSituation, bounds: PollBounds): number {
-  const { ageMs, recentMs, openRequests, rateWindowMs, spread } = situation;
-  if (ageMs < bounds.firstMs) return bounds.firstMs - ageMs + spread * bounds.minMs;
-  const expected = expectedAgeMs(recentMs, bounds.firstMs);
-  const share = (openRequests / POLLS_PER_WINDOW) * rateWindowMs;
-  const dense = Math.max(bounds.minMs, share);
-  const sparse = Math.max(bounds.maxMs, dense);
-  const denseFrom = expected * DENSE_FROM;
-  if (ageMs < denseFrom) return Math.max(dense, Math.min(sparse, denseFrom - ageMs)) + spread * bounds.minMs;
-  if (ageMs <= expected * DENSE_UNTIL) return dense * (1 + spread / 4);
-  // Past the expected time the wait grows with the age, so that a request that takes a day costs few calls.
-  const grown = dense + (ageMs - expected * DENSE_UNTIL) / 4;
-  return Math.min(sparse, grown) * (1 + spread / 4);
+  const { ageMs, seen, openAgesMs, openRequests, rateWindowMs, spread } = situation;
+  const times = estimateAnswerTimes(seen, openAgesMs);
+  const averageMs = bounds.maxMs * AVERAGE_SHARE;
+  if (ageMs < bounds.firstMs) {
+    const wait = {
+      fromMs: bounds.firstMs,
+      withinMs: FIRST_WITHIN * bounds.maxMs,
+      polls: 0.5 + 0.3 * spread,
+      averageMs,
+    };
+    return bounds.firstMs - ageMs + untilPollsAreDue(times, wait) + spread * bounds.minMs;
+  }
+  const shortest = Math.max(bounds.minMs, (openRequests / POLLS_PER_WINDOW) * rateWindowMs);
+  const longest = Math.max(bounds.maxMs, shortest);
+  return Math.max(shortest, untilPollsAreDue(times, { fromMs: ageMs, withinMs: longest, polls: 1, averageMs }));
+}
+
+/** The time after which the poll rate, summed up from an age on, makes `polls`; at most `withinMs`. */
+function untilPollsAreDue(
+  times: AnswerTimes,
+  { fromMs, withinMs, polls, averageMs }: { fromMs: number; withinMs: number; polls: number; averageMs: number },
+): number {
+  const step = withinMs / STEPS;
+  for (let [waited, due] = [0, polls]; waited < withinMs; waited += step) {
+    const { survival, density } = times.at(fromMs + waited + step / 2);
+    const rate = survival > 0 ? Math.sqrt((times.meanMs * density) / survival) / averageMs : 0;
+    if (rate * step >= due) return waited + due / rate;
+    due -= rate * step;
+  }
+  return withinMs;
 }

@@ -22,6 +22,8 @@ export interface PollState {
   erroredEmptySince?: number;
   incompleteSince?: number;
   unknownRequestSeen?: number;
+  /** Age of the request in ms at the last poll without an answer. */
+  polledAtAgeMs?: number;
 }
 
 const COLUMNS = `submission, row_count AS "rowCount", state, request_id AS "requestId", dgft_ack_id AS "dgftAckId",
@@ -151,40 +153,4 @@ export async function saveSubmissionDocument(
     submission,
     document,
   ]);
-}
-
-/** Requests that are being polled now, for the cadence. */
-export async function countOpenRequests(db: Queryable): Promise<number> {
-  const { rows } = await db.query<{ n: number }>(
-    `SELECT count(*)::int AS n FROM submissions s JOIN filings f USING (filing_id)
-      WHERE s.state = 'acknowledged' AND f.closed_at IS NULL`,
-  );
-  return rows[0]?.n ?? 0;
-}
-
-/** Records how long the authority took for a request, once. */
-export async function recordAcknowledgementTime(
-  db: Queryable,
-  {
-    filingId,
-    submission,
-    mode,
-    tookMs,
-    at,
-  }: { filingId: string; submission: number; mode: string; tookMs: number; at: Date },
-): Promise<void> {
-  await db.query(
-    `INSERT INTO acknowledgement_times (filing_id, submission, mode, took_ms, at) VALUES ($1, $2, $3, $4, $5)
-     ON CONFLICT (filing_id, submission) DO NOTHING`,
-    [filingId, submission, mode, Math.max(0, Math.round(tookMs)), at],
-  );
-}
-
-/** The newest acknowledgement times of a mode, in ms. */
-export async function recentAcknowledgementTimes(db: Queryable, mode: string): Promise<number[]> {
-  const { rows } = await db.query<{ took: number }>(
-    'SELECT took_ms::float8 AS took FROM acknowledgement_times WHERE mode = $1 ORDER BY at DESC LIMIT 20',
-    [mode],
-  );
-  return rows.map((row) => row.took);
 }

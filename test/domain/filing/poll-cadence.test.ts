@@ -1,60 +1,89 @@
 import fc from 'fast-check';
-import {
-  expectedAgeMs,
-  nextPollDelayMs,
-  type PollBounds,
-  type PollSituation,
-} from '../../../src/domain/filing/poll-cadence';
+import type { SeenAnswer } from '../../../src/domain/filing/acknowledgement-times';
+import { nextPollDelayMs, type PollBounds, type PollSituation } from '../../../src/domain/filing/poll-cadence';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-const bounds: PollBounds = { firstMs: 75 * MINUTE, minMs: 2 * MINUTE, maxMs: 15 * MINUTE };
+const bounds: PollBounds = { firstMs: 15 * MINUTE, minMs: 2 * MINUTE, maxMs: 15 * MINUTE };
 const situation = (more: Partial<PollSituation> = {}): PollSituation => ({
   ageMs: 0,
-  recentMs: [],
+  seen: [],
+  openAgesMs: [],
   openRequests: 1,
   rateWindowMs: MINUTE,
   spread: 0,
   ...more,
 });
 
+/** Answers between 90 and 150 minutes, as polls every 3 minutes find them. */
+const AROUND_TWO_HOURS: SeenAnswer[] = Array.from({ length: 200 }, (_, nth) => {
+  const byMs = (90 + ((nth * 7) % 60)) * MINUTE;
+  return { afterMs: byMs - 3 * MINUTE, byMs };
+});
+
 const anySituation = fc.record({
   ageMs: fc.integer({ min: 0, max: 30 * 24 * HOUR }),
-  recentMs: fc.array(fc.integer({ min: 0, max: 48 * HOUR }), { maxLength: 20 }),
+  seen: fc.array(
+    fc.integer({ min: 0, max: 48 * HOUR }).map((byMs) => ({ afterMs: Math.max(0, byMs - 5 * MINUTE), byMs })),
+    { maxLength: 20 },
+  ),
+  openAgesMs: fc.array(fc.integer({ min: 0, max: 48 * HOUR }), { maxLength: 20 }),
   openRequests: fc.integer({ min: 0, max: 5_000 }),
   rateWindowMs: fc.constantFrom(1_000, MINUTE),
   spread: fc.double({ min: 0, max: 1, noNaN: true }),
 });
 
-describe('the expected age', () => {
-  it('is two hours until enough was seen, then the median of what was seen', () => {
-    expect(expectedAgeMs([], bounds.firstMs)).toBe(2 * HOUR);
-    expect(expectedAgeMs([HOUR, HOUR], bounds.firstMs)).toBe(2 * HOUR);
-    expect(expectedAgeMs([9 * HOUR, 3 * HOUR, 4 * HOUR], bounds.firstMs)).toBe(4 * HOUR);
+/** Ages at which a request is polled that is never answered. */
+function pollAges(given: PollSituation, until: number): number[] {
+  const ages: number[] = [];
+  for (let ageMs = 0; ageMs < until;) {
+    ageMs += nextPollDelayMs({ ...given, ageMs }, bounds);
+    ages.push(ageMs);
+  }
+  return ages;
+}
+
+describe('the next poll', () => {
+  it('comes first when an answer can be expected, and never before the bound', () => {
+    const [first = 0] = pollAges(situation({ seen: AROUND_TWO_HOURS }), HOUR);
+    expect(first).toBeGreaterThan(3 * bounds.firstMs);
+    expect(first).toBeLessThan(95 * MINUTE);
+    const early = AROUND_TWO_HOURS.map(() => ({ afterMs: 0, byMs: MINUTE }));
+    expect(pollAges(situation({ seen: early }), 1)[0]).toBeGreaterThanOrEqual(bounds.firstMs);
   });
 
-  it('is never before the first look', () => {
-    expect(expectedAgeMs([1, 1, 1], bounds.firstMs)).toBe(bounds.firstMs);
-  });
-});
-
-describe('the next look', () => {
-  it('comes first when an answer can be expected at the earliest', () => {
-    expect(nextPollDelayMs(situation(), bounds)).toBe(bounds.firstMs);
-    expect(nextPollDelayMs(situation({ ageMs: 70 * MINUTE }), bounds)).toBe(5 * MINUTE);
+  it('is dense where answers come and grows rare after, up to the longest interval', () => {
+    const at = (ageMs: number) => nextPollDelayMs(situation({ ageMs, seen: AROUND_TWO_HOURS }), bounds);
+    expect(at(120 * MINUTE)).toBeLessThan(4 * MINUTE);
+    expect(at(20 * MINUTE)).toBe(bounds.maxMs);
+    expect(at(5 * HOUR)).toBeGreaterThan(1.5 * at(120 * MINUTE));
+    expect(at(48 * HOUR)).toBe(bounds.maxMs);
   });
 
-  it('is sparse before the expected time, dense around it, and sparse again long after', () => {
-    const at = (ageMs: number) => nextPollDelayMs(situation({ ageMs }), bounds);
-    expect(at(76 * MINUTE)).toBe(bounds.maxMs);
-    expect(at(2 * HOUR)).toBe(bounds.minMs);
-    expect(at(3 * HOUR)).toBe(bounds.minMs);
-    expect(at(24 * HOUR)).toBe(bounds.maxMs);
+  it('costs fewer polls than one every five minutes, and finds answers sooner', () => {
+    const ages = pollAges(situation({ seen: AROUND_TWO_HOURS, spread: 0.5 }), 12 * HOUR);
+    let polls = 0;
+    let delay = 0;
+    for (const { byMs } of AROUND_TWO_HOURS) {
+      const nth = ages.findIndex((age) => age >= byMs);
+      polls += nth + 1;
+      delay += (ages[nth] ?? Infinity) - byMs;
+    }
+    const mean = AROUND_TWO_HOURS.reduce((sum, { byMs }) => sum + byMs, 0) / AROUND_TWO_HOURS.length;
+    expect(polls / AROUND_TWO_HOURS.length).toBeLessThan((0.9 * mean) / (5 * MINUTE));
+    expect(delay / AROUND_TWO_HOURS.length).toBeLessThan(0.9 * 2.5 * MINUTE);
   });
 
-  it('does not sleep past the start of the dense time', () => {
-    // Dense from 96 minutes on: from 90 minutes there are six left.
-    expect(nextPollDelayMs(situation({ ageMs: 90 * MINUTE }), bounds)).toBe(6 * MINUTE);
+  it('grows rarer while many requests are overdue together', () => {
+    const at = (openAgesMs: number[]) =>
+      nextPollDelayMs(situation({ ageMs: 2 * HOUR, seen: AROUND_TWO_HOURS, openAgesMs }), bounds);
+    expect(at(Array.from({ length: 80 }, () => 6 * HOUR))).toBeGreaterThan(1.2 * at([]));
+  });
+
+  it('never stops, however old a request is', () => {
+    const ages = pollAges(situation({ seen: AROUND_TWO_HOURS }), 5 * 24 * HOUR);
+    const gaps = ages.slice(1).map((age, nth) => age - (ages[nth] ?? 0));
+    expect(Math.max(...gaps)).toBeLessThanOrEqual(bounds.maxMs);
   });
 
   it('spreads requests that were filed together', () => {
@@ -62,13 +91,13 @@ describe('the next look', () => {
     expect(new Set(delays).size).toBe(4);
   });
 
-  it('is never negative, never sooner than the shortest interval, and the same for the same arguments', () => {
+  it('is never sooner than the shortest interval, and the same for the same arguments', () => {
     fc.assert(
       fc.property(anySituation, (given) => {
         const delay = nextPollDelayMs(given, bounds);
         expect(Number.isFinite(delay)).toBe(true);
         expect(delay).toBe(nextPollDelayMs(given, bounds));
-        // Before the first look only what is left of it counts.
+        // Before the first poll only what is left of it counts.
         if (given.ageMs >= bounds.firstMs) expect(delay).toBeGreaterThanOrEqual(bounds.minMs);
         else expect(given.ageMs + delay).toBeGreaterThanOrEqual(bounds.firstMs);
       }),
@@ -85,12 +114,12 @@ describe('the next look', () => {
     );
   });
 
-  it('never waits much longer than the longest interval unless the share demands it', () => {
+  it('never waits longer than the longest interval unless the share demands it', () => {
     fc.assert(
       fc.property(anySituation, (given) => {
         fc.pre(given.ageMs >= bounds.firstMs);
         const share = (given.openRequests / 60) * given.rateWindowMs;
-        expect(nextPollDelayMs(given, bounds)).toBeLessThanOrEqual(Math.max(bounds.maxMs, share) * 1.25 + bounds.minMs);
+        expect(nextPollDelayMs(given, bounds)).toBeLessThanOrEqual(Math.max(bounds.maxMs, share) + 1e-6);
       }),
     );
   });

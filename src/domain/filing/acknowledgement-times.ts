@@ -1,0 +1,117 @@
+/** How long the authority takes: estimated from the requests that it answered lately and those that are still open. */
+
+/** When a request was answered, as far as polling can tell. Both are ages of the request in ms. */
+export interface SeenAnswer {
+  /** Age at the last poll without an answer; 0 where the first poll found one. */
+  afterMs: number;
+  /** Age at the poll that found the answer. */
+  byMs: number;
+}
+
+export interface AnswerTimes {
+  /** Mean of the answers that were seen: open requests, which an outage keeps open, do not raise it. */
+  meanMs: number;
+  /**
+   * At an age above 0 ms: the share of requests whose answer takes longer, and the share answered per ms at that age.
+   */
+  at: (ageMs: number) => { survival: number; density: number };
+}
+
+/** A log-logistic distribution: the share `1 / (1 + exp((ln age - centre) / width))` takes longer than an age. */
+interface Part {
+  /** Natural logarithm of an age in ms. */
+  centre: number;
+  width: number;
+  weight: number;
+}
+
+/** What the specification says of a live acknowledgement. */
+const TYPICAL = Math.log(2 * 3_600_000);
+/**
+ * Counts like a few answers. The wide part is what an outage is recognised by, and it stays however many answers are
+ * known: an answer may come at any age, so polls grow rare with the age of a request and never end.
+ */
+const PRIOR: readonly Part[] = [
+  { centre: TYPICAL, width: 0.25, weight: 4 },
+  { centre: TYPICAL + Math.log(4), width: 0.6, weight: 0.2 },
+];
+
+/** Answers that the estimate uses. */
+export const ANSWERS_USED = 200;
+/** Open requests that the estimate uses. */
+export const OPEN_USED = 100;
+/** Each answer has this much of the next newer one's weight: a change is learnt within some tens of requests. */
+const FADING = 0.99;
+const NARROWEST = 0.04;
+/** The width of an answer without enough neighbours. */
+const ALONE = 0.2;
+/** An answer that the first poll found is taken to have come between this share of that age and the age. */
+const EARLIEST_SHARE = 0.25;
+const CENSORING_ROUNDS = 5;
+
+/**
+ * The distribution of the time to an answer, as a mixture of one part for each answer and the prior. Pure.
+ *
+ * @param seen newest first
+ * @param openAgesMs ages in ms of requests without an answer: theirs takes longer
+ */
+export function estimateAnswerTimes(seen: readonly SeenAnswer[], openAgesMs: readonly number[] = []): AnswerTimes {
+  const known = [...PRIOR, ...partsOf(seen.slice(0, ANSWERS_USED))];
+  const parts = withOpenRequests(known, openAgesMs.slice(0, OPEN_USED));
+  const weights = known.reduce((sum, { weight }) => sum + weight, 0);
+  return {
+    meanMs: known.reduce((sum, { weight, centre }) => sum + weight * Math.exp(centre), 0) / weights,
+    at(ageMs) {
+      const age = Math.log(ageMs);
+      let survival = 0;
+      let density = 0;
+      for (const part of parts) {
+        const longer = shareLonger(part, age);
+        survival += part.weight * longer;
+        density += (part.weight * longer * (1 - longer)) / part.width;
+      }
+      return { survival, density: density / ageMs };
+    },
+  };
+}
+
+function partsOf(seen: readonly SeenAnswer[]): Part[] {
+  const answers = seen.map(({ afterMs, byMs }, index) => {
+    const latest = Math.log(Math.max(1, byMs));
+    const earliest = Math.min(latest, Math.max(Math.log(Math.max(1, afterMs)), latest + Math.log(EARLIEST_SHARE)));
+    return { centre: (earliest + latest) / 2, halfWidth: (latest - earliest) / 2, weight: FADING ** index };
+  });
+  answers.sort((a, b) => a.centre - b.centre);
+  // Where answers lie close together they tell the times there finely apart; a mode is not smoothed into the next one.
+  const reach = Math.ceil(0.6 * Math.sqrt(answers.length));
+  return answers.map(({ centre, halfWidth, weight }, index) => {
+    const from = Math.max(0, index - reach);
+    const to = Math.min(answers.length - 1, index + reach);
+    const perNeighbour = ((answers[to]?.centre ?? centre) - (answers[from]?.centre ?? centre)) / Math.max(1, to - from);
+    const alone = answers.length <= 2 * reach ? ALONE : 0;
+    return { centre, width: Math.max(NARROWEST, (perNeighbour * reach) / 2, halfWidth / 2, alone), weight };
+  });
+}
+
+/** The parts with weights that sum to 1, each open request's weight being spread over what may come after its age. */
+function withOpenRequests(parts: readonly Part[], openAgesMs: readonly number[]): Part[] {
+  const longer = openAgesMs
+    .filter((age) => age >= 1)
+    .map((age) => parts.map((part) => shareLonger(part, Math.log(age))));
+  let weights = parts.map((part) => part.weight);
+  for (let round = 0; round < CENSORING_ROUNDS && longer.length > 0; round += 1) {
+    const next = parts.map((part) => part.weight);
+    for (const shares of longer) {
+      const all = shares.reduce((sum, share, index) => sum + share * (weights[index] ?? 0), 0);
+      if (all === 0) continue;
+      shares.forEach((share, index) => (next[index] = (next[index] ?? 0) + (share * (weights[index] ?? 0)) / all));
+    }
+    weights = next;
+  }
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  return parts.map((part, index) => ({ ...part, weight: (weights[index] ?? 0) / total }));
+}
+
+function shareLonger({ centre, width }: Part, logAge: number): number {
+  return 1 / (1 + Math.exp((logAge - centre) / width));
+}

@@ -1,0 +1,77 @@
+import { ANSWERS_USED, OPEN_USED } from '../../../src/domain/filing/acknowledgement-times';
+import { readOpenRequests, readSeenAnswers, recordSeenAnswer } from '../../../src/ledger/submissions/answer-times';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres';
+import { knowExporter, minutesLater, NOW, open, rowsOf } from '../filing-support';
+
+const MINUTE = 60_000;
+let ledger: TestDatabase;
+
+beforeAll(async () => {
+  ledger = await createTestDatabase();
+  await knowExporter(ledger);
+});
+afterAll(() => ledger?.drop());
+
+const saw = (nth: number, afterMs: number, byMs: number, mode = 'test') => {
+  const answer = { afterMs, byMs };
+  return recordSeenAnswer(ledger.pool, { filingId: `F${nth}`, submission: 1, mode, answer, at: minutesLater(nth) });
+};
+
+describe('answers that polling saw', () => {
+  it('come newest first, those of the mode alone, each once', async () => {
+    await saw(1, 0, 20 * MINUTE);
+    await saw(2, 100 * MINUTE, 103.4 * MINUTE);
+    await saw(3, MINUTE, 2 * MINUTE, 'live');
+    await saw(1, 0, 999 * MINUTE);
+    expect(await readSeenAnswers(ledger.pool, 'test')).toEqual([
+      { afterMs: 100 * MINUTE, byMs: 103.4 * MINUTE },
+      { afterMs: 0, byMs: 20 * MINUTE },
+    ]);
+  });
+
+  it('never lie before the poll that found nothing', async () => {
+    await saw(4, 9 * MINUTE, 5 * MINUTE);
+    expect((await readSeenAnswers(ledger.pool, 'test'))[0]).toEqual({ afterMs: 5 * MINUTE, byMs: 5 * MINUTE });
+  });
+
+  it('are as many as the cadence uses', async () => {
+    for (let nth = 10; nth < 15 + ANSWERS_USED; nth += 1) await saw(nth, 0, nth * MINUTE);
+    const seen = await readSeenAnswers(ledger.pool, 'test');
+    expect(seen).toHaveLength(ANSWERS_USED);
+    expect(seen[0]?.byMs).toBe((14 + ANSWERS_USED) * MINUTE);
+  });
+});
+
+describe('open requests', () => {
+  const openNow = () => readOpenRequests(ledger.pool, 'test', minutesLater(100));
+
+  it('are those that were acknowledged and have no outcome, with their ages', async () => {
+    expect(await openNow()).toEqual({ count: 0, agesMs: [] });
+    const filingId = await open(ledger, 'OPEN-1', rowsOf({ sbCumInvoiceNumber: '1', mappedIRMAmountFCC: 1 }));
+    expect((await openNow()).count).toBe(0);
+    const become = (state: string) =>
+      ledger.pool.query('UPDATE submissions SET state = $2, submitted_at = $3 WHERE filing_id = $1', [
+        filingId,
+        state,
+        NOW,
+      ]);
+    await become('acknowledged');
+    expect(await openNow()).toEqual({ count: 1, agesMs: [100 * MINUTE] });
+    expect((await readOpenRequests(ledger.pool, 'live', NOW)).count).toBe(0);
+    await become('terminal');
+    expect((await openNow()).count).toBe(0);
+  });
+
+  it('are counted in full, while the ages are those of the youngest', async () => {
+    const filingId = await open(ledger, 'OPEN-2', rowsOf({ sbCumInvoiceNumber: '2', mappedIRMAmountFCC: 1 }));
+    await ledger.pool.query('DELETE FROM submissions');
+    await ledger.pool.query(
+      `INSERT INTO submissions (filing_id, submission, mode, row_count, state, submitted_at)
+       SELECT $1, n, 'test', 1, 'acknowledged', $2::timestamptz - n * interval '1 minute' FROM generate_series(1, $3) n`,
+      [filingId, minutesLater(100), OPEN_USED + 40],
+    );
+    const { count, agesMs } = await openNow();
+    expect(count).toBe(OPEN_USED + 40);
+    expect(agesMs).toEqual(Array.from({ length: OPEN_USED }, (_, nth) => (nth + 1) * MINUTE));
+  });
+});
