@@ -14,7 +14,7 @@ const BENCHES = readdirSync(__dirname)
 
 const HELP = `Usage: npm run bench -- [bench…]
 
-Runs all benches (about fifteen minutes) or the named ones: ${BENCHES.join(', ')}.
+Runs all benches (about half an hour) or the named ones: ${BENCHES.join(', ')}.
 Exits with 1 when one misses its target.
 
 Examples:

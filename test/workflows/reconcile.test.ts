@@ -162,6 +162,37 @@ it('fetches a missing and a damaged PDF again, and says so', async () => {
   }
 });
 
+it('goes on in a new run where one exporter needs more repairs than a history has room for', async () => {
+  const exporter = await stage.exporter();
+  const filing = await filed(exporter);
+  const account = await authority(exporter);
+  const [known] = account.certificates;
+  if (!known) throw new Error('there is no certificate');
+  // A hundred certificates more of the same filing, of whose PDFs the store has none.
+  const numbers = Array.from({ length: 100 }, (_, n) => `EBMANY${n}`);
+  account.certificates.push(...numbers.map((eBRCNumber) => ({ ...known, eBRCNumber })));
+  await stage.ledger.pool.query(
+    `INSERT INTO certificates (party_id, exporter_id, ebrc_number, status, first_status, document_no, document_date, amount, currency,
+        detail, filing_id, position, seen_at, claimed_at, issued_on, match_key)
+     SELECT c.party_id, c.exporter_id, n, c.status, c.first_status, c.document_no, c.document_date, c.amount, c.currency,
+        c.detail, c.filing_id, c.position, c.seen_at, c.claimed_at, c.issued_on, c.match_key
+       FROM certificates c, unnest($2::text[]) n WHERE c.filing_id = $1`,
+    [filing.filingId, numbers],
+  );
+  const result = await run({ exporterId: exporter.exporterId, checks: ['documents'] });
+  expect(result).toMatchObject({ parties: 1, healed: 100, opened: 100, closed: 100, counts: { pdf_missing: 0 } });
+  const { client } = stage.env;
+  const events: number[] = [];
+  let runId: string | null | undefined = result.runId;
+  while (runId) {
+    const { events: history } = await client.workflow.getHandle(result.workflowId, runId).fetchHistory();
+    events.push(history?.length ?? 0);
+    runId = history?.at(-1)?.workflowExecutionContinuedAsNewEventAttributes?.newExecutionRunId;
+  }
+  expect(events.length).toBeGreaterThan(1);
+  expect(Math.max(...events)).toBeLessThan(2_000);
+});
+
 it('asks no party that is not ready, names it, and reconciles the others', async () => {
   const ready = await stage.exporter();
   await filed(ready);

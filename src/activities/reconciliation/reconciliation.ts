@@ -60,6 +60,8 @@ const DEFAULT_MONTHS = 3;
 /** A window that ended longer ago than this changes rarely; it is read once a day. */
 const QUIET_AFTER_MS = 7 * DAY_MS;
 const DOCUMENTS_PER_LOOK = 200;
+/** Well below the time-out of the activity: a party of 100,000 PDFs needs a handful of them. */
+const CHECK_DOCUMENTS_MS = 60_000;
 /** Five PDFs a minute: twenty minutes of repairs a party and run; the next run goes on. */
 const REPAIRS_PER_RUN = 100;
 const NEAR_MATCHES = 2_000;
@@ -161,23 +163,28 @@ export function createReconciliationActivities(deps: ActivityDependencies) {
       return { from, to, readAt: readAt.getTime(), certificates: details.length };
     },
 
-    /** Hashes the next stored PDFs of a party. `next` is null after the last one. */
+    /** Hashes the next stored PDFs of a party, for about a minute. `next` is null after the last one. */
     async checkDocuments(args: {
       partyId: number;
       after: string;
     }): Promise<{ looked: number; problems: number; next: string | null }> {
-      const { partyId, after } = args;
-      const stored = await storedPdfs(pool, { partyId, after, limit: DOCUMENTS_PER_LOOK });
-      const looks: PdfCheck[] = [];
-      for (const { eBRCNumber, document, sha256 } of stored) {
-        Context.current().heartbeat({ looked: looks.length });
-        const found = (await documents.exists(document)) ? await documents.sha256Of(document) : null;
-        looks.push({ eBRCNumber, found, problem: found === null ? 'missing' : found === sha256 ? null : 'damaged' });
+      const { partyId } = args;
+      const until = performance.now() + CHECK_DOCUMENTS_MS;
+      const total = { looked: 0, problems: 0 };
+      for (let after: string | null = args.after; ;) {
+        const stored = await storedPdfs(pool, { partyId, after, limit: DOCUMENTS_PER_LOOK });
+        const looks: PdfCheck[] = [];
+        for (const { eBRCNumber, document, sha256 } of stored) {
+          Context.current().heartbeat({ looked: total.looked + looks.length });
+          const found = (await documents.exists(document)) ? await documents.sha256Of(document) : null;
+          looks.push({ eBRCNumber, found, problem: found === null ? 'missing' : found === sha256 ? null : 'damaged' });
+        }
+        await savePdfChecks(pool, { partyId, looks, at: now() });
+        total.looked += looks.length;
+        total.problems += looks.filter(({ problem }) => problem !== null).length;
+        after = stored.length < DOCUMENTS_PER_LOOK ? null : (stored.at(-1)?.eBRCNumber ?? null);
+        if (after === null || performance.now() > until) return { ...total, next: after };
       }
-      await savePdfChecks(pool, { partyId, looks, at: now() });
-      const problems = looks.filter(({ problem }) => problem !== null).length;
-      const next = stored.length < DOCUMENTS_PER_LOOK ? null : (stored.at(-1)?.eBRCNumber ?? null);
-      return { looked: looks.length, problems, next };
     },
 
     /** Compares a party and opens, renews and closes its findings. */

@@ -18,7 +18,7 @@ export interface PartyScope {
   checks: ReconcileCheck[];
 }
 
-export interface PartyOutcome {
+interface PartyOutcome {
   opened: number;
   closed: number;
   healed: number;
@@ -31,8 +31,18 @@ const PRIORITY = 5 as const;
 /** PDFs of one party that are fetched again at the same time. */
 const REPAIRS_AT_ONCE = 3;
 
-/** Reconciles one party. What cannot be read is left as it was found last, and said. */
-export async function reconcileParty(party: PartyToReconcile, scope: PartyScope): Promise<PartyOutcome> {
+/** A party that was compared, with the repairs that are still to be made; a continued run takes it up. */
+export interface ComparedParty {
+  party: PartyToReconcile;
+  outcome: PartyOutcome;
+  /** What was looked at and read, for the comparison after the repairs. */
+  checks: ReconcileCheck[];
+  windows: WindowReading[];
+  repairs: RepairableFinding[];
+}
+
+/** Compares one party. What cannot be read is left as it was found last, and said. */
+export async function compareParty(party: PartyToReconcile, scope: PartyScope): Promise<ComparedParty> {
   const { partyId } = party;
   const problems: string[] = [];
   const wants = (check: ReconcileCheck) => scope.checks.includes(check);
@@ -50,24 +60,37 @@ export async function reconcileParty(party: PartyToReconcile, scope: PartyScope)
     windows = await noted(problems, () => readWindows(reader, scope));
     if (windows) made.push('certificates');
   }
-  const compare = () =>
-    calls('document', { summary: 'Compare the ledger with the authority' }).compareLedger({
-      partyId,
-      checks: made,
-      windows: windows ?? [],
-    });
-  const first = await compare();
-  const outcome = { opened: first.opened, closed: first.closed, healed: 0, skipped: problems.join('; ') || null };
-  if (first.open === 0) return outcome;
-  outcome.healed = await repair(party, made);
-  if (outcome.healed > 0) {
-    if (made.includes('documents')) await checkAllDocuments(partyId);
-    const again = await compare();
-    outcome.opened += again.opened;
-    outcome.closed += again.closed;
-  }
-  return outcome;
+  const { opened, closed, open } = await compare(partyId, made, windows ?? []);
+  const outcome = { opened, closed, healed: 0, skipped: problems.join('; ') || null };
+  const repairs = open > 0 ? await repairsOf(partyId, made) : [];
+  return { party, outcome, checks: made, windows: windows ?? [], repairs };
 }
+
+/**
+ * Makes the repairs of a party while there is room for them in the history, and compares it again once all were made.
+ * @returns whether they are; `compared` holds what is left and what came of the others
+ */
+export async function repairParty(compared: ComparedParty, hasRoom: () => boolean): Promise<boolean> {
+  const { party, outcome, checks, windows, repairs } = compared;
+  const lane = async (): Promise<void> => {
+    while (hasRoom()) {
+      const next = repairs.shift();
+      if (!next) return;
+      if (await noted([], () => repairOne(party, next))) outcome.healed += 1;
+    }
+  };
+  await Promise.all(Array.from({ length: REPAIRS_AT_ONCE }, lane));
+  if (repairs.length > 0) return false;
+  if (outcome.healed === 0) return true;
+  // What was fetched was hashed when it was stored: the other documents are as they were a moment ago.
+  const { opened, closed } = await compare(party.partyId, checks, windows);
+  outcome.opened += opened;
+  outcome.closed += closed;
+  return true;
+}
+
+const compare = (partyId: number, checks: ReconcileCheck[], windows: WindowReading[]) =>
+  calls('document', { summary: 'Compare the ledger with the authority' }).compareLedger({ partyId, checks, windows });
 
 async function checkAllDocuments(partyId: number): Promise<void> {
   for (let after: string | null = ''; after !== null;) {
@@ -102,19 +125,9 @@ async function readWindows(party: PartyToReconcile, { from, to }: PartyScope): P
   return readings;
 }
 
-/** @returns how many findings something was done about. */
-async function repair(party: PartyToReconcile, made: readonly ReconcileCheck[]): Promise<number> {
-  const repairs = await calls('ledger', { summary: 'List what can be repaired' }).repairsOf({ partyId: party.partyId });
-  const queue = repairs.filter(({ kind }) => made.includes(kind.startsWith('pdf_') ? 'documents' : 'filings'));
-  let healed = 0;
-  const lane = async (): Promise<void> => {
-    for (let next = queue.shift(); next; next = queue.shift()) {
-      const one = next;
-      if (await noted([], () => repairOne(party, one))) healed += 1;
-    }
-  };
-  await Promise.all(Array.from({ length: REPAIRS_AT_ONCE }, lane));
-  return healed;
+async function repairsOf(partyId: number, made: readonly ReconcileCheck[]): Promise<RepairableFinding[]> {
+  const repairs = await calls('ledger', { summary: 'List what can be repaired' }).repairsOf({ partyId });
+  return repairs.filter(({ kind }) => made.includes(kind.startsWith('pdf_') ? 'documents' : 'filings'));
 }
 
 async function repairOne({ partyId }: PartyToReconcile, finding: RepairableFinding): Promise<boolean> {

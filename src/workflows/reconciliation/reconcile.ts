@@ -5,10 +5,15 @@ import { noFindings, RECONCILE_CHECKS, type ReconcileCheck } from '../../domain/
 import { calls } from '../activity-profiles';
 import { needInput } from '../need-input';
 import { reconciliationQuery } from '../messages';
-import { reconcileParty } from './reconcile-party';
+import { compareParty, repairParty, type ComparedParty } from './reconcile-party';
 
-/** About fifteen events a party and three more a repair: a page stays below 2,000. */
+/** Parties of a run, where none of them needs more than the comparison: some 35 events each. */
 const PAGE = 25;
+/**
+ * A run whose history is longer begins neither a party nor a repair: what is under way adds some 300 events at most, so
+ * that none comes near 2,000. A repair costs up to twenty.
+ */
+const LONG_HISTORY = 1_200;
 /** More would only wait in the queues, which order by exporter and not within one workflow. */
 const AT_ONCE = 5;
 /** The result is a payload with a limit; what is beyond is in the log. */
@@ -18,6 +23,8 @@ const SKIPPED_SHOWN = 1_000;
 export interface ReconcileResume {
   after: number;
   soFar: ReconcileResult;
+  /** Compared, but not repaired to the end. */
+  unrepaired: ComparedParty[];
 }
 
 /**
@@ -53,35 +60,45 @@ export async function reconcile(input: ReconcileInput & { resume?: ReconcileResu
     result.to = plan.to;
   }
   const { exporterId } = asked;
-  const page = await calls('ledger', { summary: 'List the parties to compare' }).partiesToReconcile({
-    exporterId,
-    after: resume?.after ?? 0,
-    limit: PAGE,
-  });
+  // One exporter's party is a run of its own, or what a continued run has left of it.
+  const page =
+    resume && exporterId !== undefined
+      ? { parties: [], next: null }
+      : await calls('ledger', { summary: 'List the parties to compare' }).partiesToReconcile({
+          exporterId,
+          after: resume?.after ?? 0,
+          limit: PAGE,
+        });
   const checks: ReconcileCheck[] = [...(asked.checks ?? RECONCILE_CHECKS)];
-  const queue = [...page.parties];
+  const hasRoom = () => workflowInfo().historyLength < LONG_HISTORY;
+  const toRepair = [...(resume?.unrepaired ?? [])];
+  const toCompare = [...page.parties];
+  const unrepaired: ComparedParty[] = [];
+  let after = resume?.after ?? 0;
+  const nextParty = async (): Promise<ComparedParty | null> => {
+    const begun = toRepair.shift();
+    if (begun) return begun;
+    const party = toCompare.shift();
+    if (!party) return null;
+    after = party.partyId;
+    return compareParty(party, { from: result.from, to: result.to, checks });
+  };
   const lane = async (): Promise<void> => {
-    for (let party = queue.shift(); party; party = queue.shift()) {
-      const outcome = await reconcileParty(party, { from: result.from, to: result.to, checks });
-      result.parties += 1;
-      result.opened += outcome.opened;
-      result.closed += outcome.closed;
-      result.healed += outcome.healed;
-      if (outcome.skipped && result.skipped.length < SKIPPED_SHOWN) {
-        result.skipped.push({ exporterId: party.callAs, reason: outcome.skipped });
-      }
-      setCurrentDetails(
-        `Parties compared: ${result.parties}. Findings opened ${result.opened}, closed ${result.closed}, healed ${result.healed}.`,
-      );
+    while (hasRoom()) {
+      const compared = await nextParty();
+      if (!compared) return;
+      if (await repairParty(compared, hasRoom)) note(result, compared);
+      else unrepaired.push(compared);
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, lane));
-  if (exporterId !== undefined && result.parties === 0) {
+  if (exporterId !== undefined && !resume && page.parties.length === 0) {
     const reason = 'the ledger does not know this exporter; onboard it, or give its id as `ebrc exporters` shows it';
     result.skipped.push({ exporterId, reason });
   }
-  if (page.next !== null) {
-    await continueAsNew<typeof reconcile>({ ...asked, resume: { after: page.next, soFar: result } });
+  unrepaired.push(...toRepair);
+  if (page.next !== null || toCompare.length > 0 || unrepaired.length > 0) {
+    await continueAsNew<typeof reconcile>({ ...asked, resume: { after, soFar: result, unrepaired } });
   }
   result.state = 'done';
   const { counts } = await calls('ledger', { summary: 'Record the outcome' }).endReconciliation({
@@ -91,4 +108,17 @@ export async function reconcile(input: ReconcileInput & { resume?: ReconcileResu
   });
   result.counts = counts;
   return result;
+}
+
+function note(result: ReconcileResult, { party, outcome }: ComparedParty): void {
+  result.parties += 1;
+  result.opened += outcome.opened;
+  result.closed += outcome.closed;
+  result.healed += outcome.healed;
+  if (outcome.skipped && result.skipped.length < SKIPPED_SHOWN) {
+    result.skipped.push({ exporterId: party.callAs, reason: outcome.skipped });
+  }
+  setCurrentDetails(
+    `Parties compared: ${result.parties}. Findings opened ${result.opened}, closed ${result.closed}, healed ${result.healed}.`,
+  );
 }
