@@ -8,10 +8,12 @@ import { ageingReport } from '../../src/reports/make';
 import type { Report, Value } from '../../src/reports/report';
 import type { InvoiceImportOutcome } from '../../src/starter/invoices/import';
 import { readRealisationRules } from '../../src/reports/realisation-rules';
-import { knowExporter } from '../ledger/filing-support';
+import { saveCertificates } from '../../src/ledger/certificates/certificates';
+import { saveInvoices } from '../../src/ledger/reports/invoices';
+import { EXPORTER, knowExporter, rowsOf } from '../ledger/filing-support';
 import { ebrc } from '../support/command-line';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
-import { tell } from './ledger-of-a-month';
+import { detailOf, tell } from './ledger-of-a-month';
 
 let ledger: TestDatabase;
 let folder: string;
@@ -52,8 +54,12 @@ async function imported(name: string, content: string | Workbook, ...args: strin
   return { code: result.code, ...result.json<InvoiceImportOutcome>() };
 }
 
-const ageingOn = (on: string, more: Partial<Parameters<typeof ageingReport>[1]> = {}): Promise<Report> =>
-  ageingReport(ledger.pool, {
+const ageingOn = (
+  on: string,
+  more: Partial<Parameters<typeof ageingReport>[1]> = {},
+  pool = ledger.pool,
+): Promise<Report> =>
+  ageingReport(pool, {
     mode: 'test',
     on,
     now: new Date('2028-12-01T06:00:00Z'),
@@ -183,4 +189,42 @@ it('takes the invoice list before what a filed row says, and closes what is cert
   const list = `${HEAD}exporter-1,777,03/01/2026,101,3000,USD,Northwind,,\n`;
   expect(await imported('settled.csv', list)).toMatchObject({ imported: 1 });
   expect(documents(await ageingOn('2026-09-30'))?.map(([name]) => name)).toEqual(['INV-3', 'INV-2', 'inv - 1']);
+});
+
+test('a party with thousands of documents and certificates is reported within the time-out of a statement', async () => {
+  const large = await createTestDatabase();
+  try {
+    await knowExporter(large);
+    const at = new Date('2026-02-10T06:00:00Z');
+    const numbers = Array.from({ length: 5_000 }, (_, n) => `L-${n}`);
+    await saveInvoices(large.pool, {
+      invoices: numbers.map((document) => ({
+        exporterId: EXPORTER,
+        document,
+        documentDate: '2026-01-05',
+        type: 103,
+        amount: '100',
+        currency: 'USD',
+        buyer: null,
+        dueDate: null,
+      })),
+      by: 'test',
+      at,
+    });
+    const [row] = rowsOf({ sbCumInvoiceDate: '05012026', mappedIRMAmountFCC: 60 });
+    if (!row) throw new Error('no row');
+    const details = numbers.map((document) =>
+      detailOf(`EB-${document}`, { ...row.mapping, sbCumInvoiceNumber: document }, at),
+    );
+    await saveCertificates(large.pool, { exporterId: EXPORTER, details, at });
+    const report = await ageingOn('2026-03-01', {}, large.pool);
+    expect(figures(report)).toMatchObject({ documents: 5_000 });
+    expect(
+      documents(report)
+        ?.map((row) => row[1])
+        .filter((outstanding) => outstanding !== '40'),
+    ).toEqual([]);
+  } finally {
+    await large.drop();
+  }
 });

@@ -77,7 +77,7 @@ const DOCUMENTS = `, rules AS (
        WHERE r.match_key IS NOT NULL AND f.made_at < scope.until
          AND to_date(r.match_key::jsonb->>1, 'DDMMYYYY') <= to_date) d
      ORDER BY party_id, key, dated, rank, at DESC),
-  issued AS (
+  certificates_then AS (
     SELECT c.party_id, coalesce(r.match_key, c.match_key)::jsonb AS m, coalesce(c.amount, r.mapped_amount) AS amount,
            upper(coalesce(c.currency, r.currency)) AS currency,
            coalesce(c.issued_on, (c.first_seen_at AT TIME ZONE 'Asia/Kolkata')::date) AS on_day, c.ebrc_number
@@ -85,11 +85,14 @@ const DOCUMENTS = `, rules AS (
       LEFT JOIN filing_rows r ON r.filing_id = c.filing_id AND r.position = c.position
      WHERE coalesce(r.match_key, c.match_key) IS NOT NULL
        AND coalesce(c.issued_on, (c.first_seen_at AT TIME ZONE 'Asia/Kolkata')::date) <= to_date),
+  issued AS MATERIALIZED (
+    SELECT party_id, m->>0 AS key, to_date(m->>1, 'DDMMYYYY') AS dated, amount, currency, on_day, ebrc_number
+      FROM certificates_then),
   running AS (
     SELECT d.party_id, d.key, d.dated, i.on_day, i.amount, i.currency = d.currency AS same,
            sum(i.amount) FILTER (WHERE i.currency = d.currency)
              OVER (PARTITION BY d.party_id, d.key, d.dated ORDER BY i.on_day, i.ebrc_number) >= d.value AS settled
-      FROM documents d JOIN issued i ON i.party_id = d.party_id AND i.m->>0 = d.key AND to_date(i.m->>1, 'DDMMYYYY') = d.dated),
+      FROM documents d JOIN issued i USING (party_id, key, dated)),
   certified AS (
     SELECT party_id, key, dated, coalesce(sum(amount) FILTER (WHERE same), 0) AS amount,
            count(*) FILTER (WHERE NOT same)::int AS other, min(on_day) FILTER (WHERE settled) AS settled_on
