@@ -11,7 +11,7 @@ import { runScenario, type ScenarioResult } from './scenario';
 import { SCENARIOS, SMALL, type Scenario } from './scenarios';
 import { TROUBLES, type TroubleKind } from './troubles';
 
-const FILINGS = 200;
+const FILINGS = 150;
 
 interface Flags {
   filings?: number;
