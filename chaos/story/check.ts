@@ -142,8 +142,7 @@ function attemptOf(row: Record<string, unknown>): Attempt {
   const word = () => {
     if (state === 'sending') return reason === null ? 'sending!' : 'sending';
     if (state === 'answered') return kind === 'accepted' ? 'accepted' : 'refused';
-    if (state === 'open' || kind === null) return state ?? 'none';
-    return kind === 'accepted' ? 'errored' : 'refused';
+    return state === 'not_sent' && kind === 'accepted' ? 'errored' : (state ?? 'none');
   };
   return { state: word(), sender: sender ?? null };
 }

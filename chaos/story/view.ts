@@ -17,7 +17,11 @@ const ENDS = new Set(['certified', 'rejected', 'needs_correction', 'abandoned'])
  */
 export function normalised({ filing, row, attempts }: View): View {
   const certified = row === 'certified';
-  const shown = attempts.map((state) => (certified && state.startsWith('sending') ? 'accepted' : state));
+  const shown = attempts.map((state) => {
+    if (certified && state.startsWith('sending')) return 'accepted';
+    // Nothing of either is at the service; whether the rows are freed or sent again is in the rows.
+    return state === 'refused' ? 'not_sent' : state;
+  });
   const accepted = shown.includes('accepted');
   const open = ['checking', 'submitting', 'outcome_unknown'].includes(filing);
   // Said before the first attempt is opened, which is what the model knows of it.
