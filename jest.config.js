@@ -12,7 +12,7 @@ module.exports = {
   maxWorkers: 2,
   // Ends a test that hangs; no measure of anything: a busy machine may be ten times slower than an idle one.
   testTimeout: 180_000,
-  setupFiles: ['<rootDir>/test/support/property-seed.ts'],
-  globalSetup: '<rootDir>/test/support/global-setup.ts',
-  globalTeardown: '<rootDir>/test/support/global-teardown.ts',
+  setupFiles: ['<rootDir>/test/support/jest/property-seed.ts'],
+  globalSetup: '<rootDir>/test/support/jest/global-setup.ts',
+  globalTeardown: '<rootDir>/test/support/jest/global-teardown.ts',
 };

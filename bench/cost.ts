@@ -5,8 +5,8 @@
  * Targets: 5 normal activities with fresh balances and 7 with a refresh; 70 events; 4 upserts of search attributes.
  */
 import type { WorkflowHandle } from '@temporalio/client';
-import globalSetup from '../test/support/global-setup';
-import globalTeardown from '../test/support/global-teardown';
+import globalSetup from '../test/support/jest/global-setup';
+import globalTeardown from '../test/support/jest/global-teardown';
 import { openFilingStage, type FilingStage, type TestExporter } from '../test/workflows/filing/filing-stage';
 import { searchAttributes } from '../src/workflows/search-attributes';
 

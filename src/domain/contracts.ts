@@ -3,7 +3,6 @@
  * into `schemas/`. Workflow code imports the types alone; the starter and the first activity validate with the schemas.
  */
 import { z } from 'zod';
-import type { Mapping } from './filing/mapping';
 import { emailAddress } from './exporter/email';
 import { FINDING_KINDS, RECONCILE_CHECKS } from './reconciliation/reconciliation';
 
@@ -215,67 +214,6 @@ export const filingResult = z.object({
   errors: z.array(finding).describe('the first 50; all of them are in the ledger'),
 });
 export type FilingResult = z.infer<typeof filingResult>;
-
-/** The whole of a filing as `ebrc file`, `ebrc show` and the other filing commands print it. */
-export interface FilingView {
-  filingId: string | null;
-  workflowId: string;
-  reference: string;
-  exporterId: string;
-  state: string;
-  needsAttention: boolean;
-  attention: string | null;
-  /** Whether a person has been asked about an unknown outcome. */
-  asked: boolean;
-  requestId: string | null;
-  dgftAckId: string | null;
-  uploadType: number | null;
-  channel: string | null;
-  declaration: string | null;
-  madeBy: string | null;
-  madeAt: string | null;
-  /**
-   * The attempt of unknown outcome that `resolve` answers, or the one that was accepted last; null: nothing was sent.
-   */
-  attempt: string | null;
-  corrects: string | null;
-  correctedBy: string[];
-  counts: FilingCounts;
-  submissions: SubmissionView[];
-  warnings: unknown[];
-  rows: RowView[];
-  errors: unknown[];
-  evidence: unknown;
-  annotated: string | null;
-}
-
-export interface SubmissionView {
-  submission: number;
-  rowCount: number;
-  state: string;
-  requestId: string | null;
-  dgftAckId: string | null;
-  ackStatus: string | null;
-  submittedAt: string | null;
-  attempts: number;
-}
-
-export interface RowView extends Pick<Mapping, 'serialNo' | 'irmNumber' | 'sbCumInvoiceNumber' | 'mappedIRMAmountFCC'> {
-  row: number;
-  currency: string;
-  state: string;
-  eBRCNumber: string | null;
-  eBRCDate: string | null;
-  document: string | null;
-  sha256: string | null;
-  errors: string[];
-  /** What stands behind a row that was drafted, as `ebrc show` reads it; any other row has none. */
-  origin?: {
-    draftId: string;
-    documents: string[];
-    edits: { field: string; drafted: unknown; filed: unknown }[];
-  };
-}
 
 /** Arguments of the updates `approve`, `resolve` and `abandon` on a filing. */
 export interface ApproveArgs {

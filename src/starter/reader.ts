@@ -1,4 +1,4 @@
-import type { FilingView } from '../domain/contracts';
+import type { FilingView } from '../domain/filing/view';
 import { holdsOn } from '../ledger/rows/balance-reservation';
 import { listCertificates, type CertificateView } from '../ledger/certificates/certificates';
 import { getExporter, listExporters } from '../ledger/exporters/exporters';

@@ -9,7 +9,7 @@ import {
 import type { ExporterProgress, OnboardInput } from '../domain/contracts';
 import { calls } from './activity-profiles';
 import { Submissions, validateSubmission, type Submission } from './exporter/credential-submissions';
-import { ExporterStory } from './exporter/exporter-progress';
+import { ExporterStatus } from './exporter/exporter-progress';
 import { credentialsRenewedSignal, exporterQuery, submitCredentialsUpdate } from './messages';
 import { makeReady } from './exporter/make-ready';
 import { needInput } from './need-input';
@@ -24,10 +24,10 @@ const LONG_HISTORY = 2_000;
  */
 export async function onboardExporter(input: OnboardInput): Promise<ExporterProgress> {
   needInput('onboardExporter', input);
-  const story = new ExporterStory(null);
+  const status = new ExporterStatus(null);
   const submissions = new Submissions();
   let renewed = false;
-  setHandler(exporterQuery, () => story.view);
+  setHandler(exporterQuery, () => status.view);
   setHandler(credentialsRenewedSignal, () => {
     renewed = true;
   });
@@ -35,13 +35,13 @@ export async function onboardExporter(input: OnboardInput): Promise<ExporterProg
     submitCredentialsUpdate,
     (submission) => {
       submissions.add(submission);
-      story.tell({ state: 'started', message: 'The submitted credentials are taken and will be checked.' });
-      return story.view;
+      status.update({ state: 'started', message: 'The submitted credentials are taken and will be checked.' });
+      return status.view;
     },
     {
       validator: (submission: Submission) => {
         validateSubmission(submission);
-        if (story.view.state === 'needs_credentials') return;
+        if (status.view.state === 'needs_credentials') return;
         const message = 'This onboarding does not wait for credentials. Submit them to updateCredentials.';
         throw ApplicationFailure.nonRetryable(message, 'not_waiting');
       },
@@ -57,17 +57,17 @@ export async function onboardExporter(input: OnboardInput): Promise<ExporterProg
     const { credentialsRef, ...rest } = input;
     // Before the client exists nothing was submitted yet; after that, what was submitted is in the ledger.
     await continueAsNew<typeof onboardExporter>(
-      story.view.exporterId === null && credentialsRef ? { ...rest, credentialsRef } : rest,
+      status.view.exporterId === null && credentialsRef ? { ...rest, credentialsRef } : rest,
     );
   };
 
   const settings = await calls('ledger', { summary: 'Read the settings' }).readSettings();
   // The worker's mode: what the input says is not checked yet, and what is no text would fail the workflow task.
-  story.index(settings.searchAttributes, settings.mode);
-  const refused = await createOrAdopt(story, input, beforeWait);
+  status.index(settings.searchAttributes, settings.mode);
+  const refused = await createOrAdopt(status, input, beforeWait);
   if (!refused) {
     await makeReady({
-      story,
+      status,
       submissions,
       beforeWait,
       takeRenewed: () => {
@@ -79,12 +79,12 @@ export async function onboardExporter(input: OnboardInput): Promise<ExporterProg
     });
   }
   await condition(allHandlersFinished);
-  return story.view;
+  return status.view;
 }
 
 /** Whether it was refused; the progress holds the reason, or the exporter's id. */
 async function createOrAdopt(
-  story: ExporterStory,
+  status: ExporterStatus,
   input: OnboardInput,
   beforeWait: () => Promise<void>,
 ): Promise<boolean> {
@@ -92,13 +92,13 @@ async function createOrAdopt(
   const result =
     checked.outcome === 'refused'
       ? checked
-      : await retryUntilFixed(story, { beforeWait }, () =>
+      : await retryUntilFixed(status, { beforeWait }, () =>
           calls('api', { summary: 'Create or adopt the client', rateClass: 'api' }).createExporter({ input }),
         );
   if (result.outcome === 'refused') {
-    story.tell({ state: 'refused', message: result.errors[0]?.message ?? null, errors: result.errors });
+    status.update({ state: 'refused', message: result.errors[0]?.message ?? null, errors: result.errors });
     return true;
   }
-  story.tell({ exporterId: result.exporter.exporterId });
+  status.update({ exporterId: result.exporter.exporterId });
   return false;
 }

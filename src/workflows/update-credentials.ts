@@ -5,7 +5,7 @@ import type { ExporterProgress, UpdateCredentialsInput } from '../domain/contrac
 import type { ErrorKind } from '../domain/service/error-kinds';
 import { calls } from './activity-profiles';
 import { checkSubmission, Submissions, validateSubmission, type Submission } from './exporter/credential-submissions';
-import { ExporterStory } from './exporter/exporter-progress';
+import { ExporterStatus } from './exporter/exporter-progress';
 import { readFailure } from './failures';
 import { exporterQuery, submitCredentialsUpdate } from './messages';
 import { needInput } from './need-input';
@@ -25,15 +25,15 @@ const UNKNOWN_CLIENT: readonly ErrorKind[] = ['customer_not_found', 'validation_
 export async function updateCredentials(input: UpdateCredentialsInput): Promise<ExporterProgress> {
   needInput('updateCredentials', input);
   const { exporterId, mode } = input;
-  const story = new ExporterStory(exporterId);
+  const status = new ExporterStatus(exporterId);
   const submissions = new Submissions();
-  setHandler(exporterQuery, () => story.view);
+  setHandler(exporterQuery, () => status.view);
   setHandler(
     submitCredentialsUpdate,
     (submission) => {
       submissions.add(submission);
-      story.tell({ state: 'started', message: 'The submitted credentials are taken and will be checked.' });
-      return story.view;
+      status.update({ state: 'started', message: 'The submitted credentials are taken and will be checked.' });
+      return status.view;
     },
     { validator: (submission: Submission) => validateSubmission(submission) },
   );
@@ -53,30 +53,30 @@ export async function updateCredentials(input: UpdateCredentialsInput): Promise<
   const problems = settings.inputProblems ?? [];
   if (problems.length > 0) {
     const errors = problems.map((message) => ({ code: 'invalid_input', message }));
-    story.tell({ exporterId: null, state: 'refused', message: problems.join('; '), errors });
-    return story.view;
+    status.update({ exporterId: null, state: 'refused', message: problems.join('; '), errors });
+    return status.view;
   }
-  story.index(settings.searchAttributes, settings.mode);
+  status.index(settings.searchAttributes, settings.mode);
   if (settings.mode !== mode) {
     const message = `The credentials are for ${mode} mode, but this worker's key works in ${settings.mode} mode.`;
-    story.tell({ state: 'refused', message, errors: [{ code: 'wrong_mode', message }] });
-    return story.view;
+    status.update({ state: 'refused', message, errors: [{ code: 'wrong_mode', message }] });
+    return status.view;
   }
   await condition(() => submissions.size > 0, FIRST_SUBMISSION_WITHIN, { summary: 'Wait for submitted credentials' });
   let outcome: Outcome = NOTHING_SUBMITTED;
   do {
     for (current = submissions.next(); current; current = submissions.next()) {
-      outcome = await checkOne({ story, exporterId, beforeWait }, current);
+      outcome = await checkOne({ status, exporterId, beforeWait }, current);
     }
     await condition(allHandlersFinished);
     // Last, in the same workflow task as the end: a submission that arrives meanwhile is still checked.
-    if (submissions.size === 0) await tellOutcome(story, outcome);
+    if (submissions.size === 0) await showOutcome(status, outcome);
   } while (submissions.size > 0);
-  return story.view;
+  return status.view;
 }
 
 interface Context {
-  story: ExporterStory;
+  status: ExporterStatus;
   exporterId: string;
   beforeWait: () => Promise<void>;
 }
@@ -96,9 +96,9 @@ const NOTHING_SUBMITTED: Outcome = {
 };
 
 async function checkOne(context: Context, submission: Submission): Promise<Outcome> {
-  const { story, exporterId, beforeWait } = context;
+  const { status, exporterId, beforeWait } = context;
   const readExporter = () =>
-    retryUntilFixed(story, { beforeWait, expected: UNKNOWN_CLIENT }, () =>
+    retryUntilFixed(status, { beforeWait, expected: UNKNOWN_CLIENT }, () =>
       calls('api', { summary: 'Read the client', rateClass: 'api', exporterId }).adoptExporter({ exporterId }),
     );
   try {
@@ -115,10 +115,10 @@ async function checkOne(context: Context, submission: Submission): Promise<Outco
   }
 }
 
-async function tellOutcome(story: ExporterStory, outcome: Outcome): Promise<void> {
+async function showOutcome(status: ExporterStatus, outcome: Outcome): Promise<void> {
   if (outcome.outcome !== 'validated') {
     const { reason: code, message, fixable } = outcome;
-    story.tell({ state: fixable ? 'needs_credentials' : 'refused', message, errors: [{ code, message }] });
+    status.update({ state: fixable ? 'needs_credentials' : 'refused', message, errors: [{ code, message }] });
     return;
   }
   const { exporterId, readiness, activatesAt } = outcome.exporter;
@@ -127,8 +127,8 @@ async function tellOutcome(story: ExporterStory, outcome: Outcome): Promise<void
   });
   if (readiness === 'activation_pending') {
     const message = `The credentials are valid. The authority opens API access at ${activatesAt ?? 'a time it has not said'}.`;
-    story.tell({ state: 'activation_pending', activatesAt, irmCount, message });
+    status.update({ state: 'activation_pending', activatesAt, irmCount, message });
   } else {
-    story.tell({ state: 'ready', activatesAt: null, irmCount, message: 'The credentials are valid.' });
+    status.update({ state: 'ready', activatesAt: null, irmCount, message: 'The credentials are valid.' });
   }
 }

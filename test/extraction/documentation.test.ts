@@ -1,7 +1,7 @@
 /** The commands of docs/extraction.md, as they stand there. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { FilingView } from '../../src/domain/contracts';
+import type { FilingView } from '../../src/domain/filing/view';
 import { startExtractionStage, type ExtractionStage } from './extraction-stage';
 
 const ROOT = join(__dirname, '..', '..');

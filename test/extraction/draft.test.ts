@@ -2,7 +2,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Workbook } from 'exceljs';
-import type { FilingView } from '../../src/domain/contracts';
+import type { FilingView } from '../../src/domain/filing/view';
 import { readRowOrigins } from '../../src/ledger/extraction/drafts';
 import { scriptedPdf } from '../../src/sandbox/endpoints/document-script';
 import type { DraftOutcome } from '../../src/starter/extraction/draft';

@@ -3,8 +3,8 @@
  * What is recorded already stays unless `--replace` is given.
  */
 import { parseArgs } from 'node:util';
-import globalSetup from '../support/global-setup';
-import globalTeardown from '../support/global-teardown';
+import globalSetup from '../support/jest/global-setup';
+import globalTeardown from '../support/jest/global-teardown';
 import { openFilingStage } from '../workflows/filing/filing-stage';
 import { openStage } from '../workflows/exporter/onboard-stage';
 import { FILING_SCENARIOS } from './filing-scenarios';

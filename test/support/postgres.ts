@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { createPool } from '../../src/ledger/pool';
-import { noteOpen } from './left-open';
-import { ADMIN_URL_VARIABLE, TEMPLATE_VARIABLE, withDatabase } from './test-postgres';
+import { noteOpen } from './jest/left-open';
+import { ADMIN_URL_VARIABLE, TEMPLATE_VARIABLE, withDatabase } from './jest/test-postgres';
 
 export interface TestDatabase {
   url: string;

@@ -15,7 +15,7 @@ import { EXTRACTION, modeOfKey, queueOfClass, RATE_CLASSES, SEARCH_ATTRIBUTES } 
 import { reportsInProcess } from '../../src/reports/render';
 import { createVault } from '../../src/ledger/vault/vault';
 import { workbooksInProcess } from '../../src/workbook/workbooks';
-import { noteOpen } from './left-open';
+import { noteOpen } from './jest/left-open';
 import type { TestDatabase } from './postgres';
 import { workflowBundle } from './workflow-bundle';
 

@@ -1,4 +1,4 @@
-import type { FilingView, RowView, SubmissionView } from '../../domain/contracts';
+import type { FilingView, RowView, SubmissionView } from '../../domain/filing/view';
 import type { Finding } from '../../domain/rules/finding';
 import type { Queryable } from '../pool';
 import { ACCEPTED_UNEXPECTEDLY } from '../submissions/answers';

@@ -1,4 +1,5 @@
-import type { FilingResult, FilingView, RowView } from '../../domain/contracts';
+import type { FilingResult } from '../../domain/contracts';
+import type { FilingView, RowView } from '../../domain/filing/view';
 import { isFilingDate, isoFromFilingDate } from '../../domain/dates';
 import { formatAmount } from '../../domain/money';
 import type { FilingSummary } from '../../ledger/filings/filing-view';

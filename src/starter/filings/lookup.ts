@@ -1,4 +1,4 @@
-import type { FilingView } from '../../domain/contracts';
+import type { FilingView } from '../../domain/filing/view';
 import { findFiling, type FilingRecord } from '../../ledger/filings/filings';
 import { refusal } from '../errors';
 import type { EbrcReaderDependencies } from '../dependencies';

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import type { FilingResult, FilingView } from '../../domain/contracts';
+import type { FilingResult } from '../../domain/contracts';
+import type { FilingView } from '../../domain/filing/view';
 import { readFilingView } from '../../ledger/filings/filing-view';
 import { getFiling } from '../../ledger/filings/filings';
 

@@ -1,7 +1,7 @@
 import { sleep } from '@temporalio/workflow';
 import type { ExporterState } from '../../activities/exporters/exporters';
 import { summaryText } from '../../domain/text';
-import type { ExporterStory } from './exporter-progress';
+import type { ExporterStatus } from './exporter-progress';
 
 const MINUTE_MS = 60_000;
 /**
@@ -20,7 +20,7 @@ const OVERDUE_MS = [1, 2, 5, 15, 30].map((minutes) => minutes * MINUTE_MS);
  * whatever it is then.
  */
 export async function waitForActivation(
-  story: ExporterStory,
+  status: ExporterStatus,
   exporter: ExporterState,
   readAgain: () => Promise<ExporterState>,
 ): Promise<ExporterState> {
@@ -31,7 +31,7 @@ export async function waitForActivation(
     const remainingMs = activatesAt === null ? 0 : Date.parse(activatesAt) - Date.now();
     const overdue = !(remainingMs > 0);
     const delayMs = overdue ? overdueDelay(overdueLooks) : Math.max(remainingMs + AFTER_THE_TIME_MS, soonestMs);
-    await showAndSleep(story, activatesAt, delayMs);
+    await showAndSleep(status, activatesAt, delayMs);
     overdueLooks = overdue ? overdueLooks + 1 : 0;
     current = await readAgain();
   }
@@ -43,11 +43,11 @@ export function overdueDelay(looks: number): number {
   return OVERDUE_MS[Math.min(looks, OVERDUE_MS.length - 1)] ?? LATEST_MS;
 }
 
-async function showAndSleep(story: ExporterStory, activatesAt: string | null, delayMs: number): Promise<void> {
+async function showAndSleep(status: ExporterStatus, activatesAt: string | null, delayMs: number): Promise<void> {
   const waitMs = Math.min(delayMs, LATEST_MS);
   const nextLook = new Date(Date.now() + waitMs).toISOString();
   const opens = activatesAt === null ? 'The service has not said when.' : `It opens at ${activatesAt}.`;
-  story.tell({ state: 'activation_pending', activatesAt, message: `${opens} The next look is at ${nextLook}.` });
+  status.update({ state: 'activation_pending', activatesAt, message: `${opens} The next look is at ${nextLook}.` });
   const summary = activatesAt === null ? 'API access is not open yet' : `API access opens at ${activatesAt}`;
   await sleep(waitMs, { summary: summaryText(summary) });
 }

@@ -1,7 +1,7 @@
 import { ApplicationFailure } from '@temporalio/workflow';
 import type { CheckResult } from '../../activities/exporters/credentials';
 import { calls } from '../activity-profiles';
-import type { ExporterStory } from './exporter-progress';
+import type { ExporterStatus } from './exporter-progress';
 import { retryUntilFixed } from './retry-until-fixed';
 
 export interface Submission {
@@ -40,7 +40,7 @@ export function validateSubmission({ credentialsRef, by }: Submission): void {
 }
 
 interface CheckContext {
-  story: ExporterStory;
+  status: ExporterStatus;
   exporterId: string;
   beforeWait: () => Promise<void>;
 }
@@ -60,12 +60,12 @@ export async function checkSubmission(context: CheckContext, { credentialsRef, b
 
 /** Has the service check a version; where it takes it, whoever waits for better credentials is told. */
 export async function checkVersion(
-  { story, exporterId, beforeWait }: CheckContext,
+  { status, exporterId, beforeWait }: CheckContext,
   version: number,
 ): Promise<CheckResult> {
-  story.tell({ state: 'started', message: 'The portal credentials are being checked.' });
+  status.update({ state: 'started', message: 'The portal credentials are being checked.' });
   const about = { summary: `Check credentials, version ${version}`, rateClass: 'credentials', exporterId } as const;
-  const result = await retryUntilFixed(story, { beforeWait }, () =>
+  const result = await retryUntilFixed(status, { beforeWait }, () =>
     calls('api', about).checkCredentials({ exporterId, version }),
   );
   if (result.outcome === 'validated') {

@@ -3,8 +3,8 @@ import type { ExporterProgress } from '../../domain/contracts';
 import { markdownText } from '../../domain/text';
 import { searchAttributes, type Indexed } from '../search-attributes';
 
-/** Where an onboarding or a credential update stands: what its query answers, its details in the UI, its attributes. */
-export class ExporterStory {
+/** Progress of an onboarding or a credential update: its query result, its details in the UI, its search attributes. */
+export class ExporterStatus {
   private progress: ExporterProgress;
   private available: readonly string[] = [];
   private shown: Indexed = {};
@@ -26,15 +26,15 @@ export class ExporterStory {
     return this.progress;
   }
 
-  /** From here on what is told is in the search attributes too, as far as the server knows them. */
+  /** From here on updates also set the search attributes that the server knows. */
   index(available: readonly string[], mode: string): void {
     this.available = available;
     this.show({ mode });
-    this.tell({});
+    this.update({});
   }
 
-  /** Changes what is given; the message and the errors are of the moment and go when they are not given again. */
-  tell(change: Partial<ExporterProgress> & { needsAttention?: boolean }): void {
+  /** Changes the given properties; message and errors are cleared unless they are given again. */
+  update(change: Partial<ExporterProgress> & { needsAttention?: boolean }): void {
     const { needsAttention, ...told } = change;
     this.progress = { ...this.progress, message: null, errors: [], ...told };
     const { exporterId, state, message } = this.progress;
@@ -42,7 +42,7 @@ export class ExporterStory {
     this.show({ exporterId, state, needsAttention: needsAttention ?? state === 'needs_credentials' });
   }
 
-  /** Only what differs from what is shown already: each upsert is billed and stands in the history. */
+  /** Sets only what changed: each upsert is billed and recorded in the history. */
   private show(values: Indexed): void {
     const changed = Object.fromEntries(
       Object.entries(values).filter(([name, value]) => this.shown[name as keyof Indexed] !== value),

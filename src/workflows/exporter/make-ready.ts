@@ -6,7 +6,7 @@ import { CREDENTIAL_KINDS } from '../../domain/service/retry-table';
 import { overdueDelay, waitForActivation } from './activation';
 import { calls } from '../activity-profiles';
 import { checkSubmission, checkVersion, type Submissions } from './credential-submissions';
-import type { ExporterStory } from './exporter-progress';
+import type { ExporterStatus } from './exporter-progress';
 import { readFailure } from '../failures';
 import { retryUntilFixed } from './retry-until-fixed';
 
@@ -20,7 +20,7 @@ const PENDING = 'activation_pending';
 const NONE_ON_FILE = 'credentials_missing';
 
 export interface ReadyContext {
-  story: ExporterStory;
+  status: ExporterStatus;
   submissions: Submissions;
   beforeWait: () => Promise<void>;
   /** Whether better credentials came by another way since it was last asked. */
@@ -39,12 +39,12 @@ type Step = { go: 'on'; exporter: ExporterState } | { go: 'ask'; need: Need } | 
 
 /** From a client that exists to one that can file: validated, active, its IRMs in the ledger. Ends refused or ready. */
 export async function makeReady(context: ReadyContext): Promise<void> {
-  const { story } = context;
+  const { status } = context;
   let step = await readExporter(context);
   for (let pendingAnswers = 0; step.go !== 'end';) {
     step = await validate(context, step);
     if (step.go !== 'on') continue;
-    const exporter = await waitForActivation(story, step.exporter, async () => {
+    const exporter = await waitForActivation(status, step.exporter, async () => {
       await context.beforeWait();
       const again = await readExporter(context);
       return again.go === 'on' ? again.exporter : { exporterId: '', readiness: 'created', activatesAt: null };
@@ -63,28 +63,28 @@ export async function makeReady(context: ReadyContext): Promise<void> {
     const waitMs = overdueDelay(pendingAnswers++);
     const nextLook = new Date(Date.now() + waitMs).toISOString();
     const message = `The service refuses the refresh because API access is not open yet. The next look is at ${nextLook}.`;
-    story.tell({ state: 'activation_pending', activatesAt: exporter.activatesAt, message });
+    status.update({ state: 'activation_pending', activatesAt: exporter.activatesAt, message });
     await rest(context, waitMs);
     step = await readExporter(context);
   }
 }
 
-async function readExporter({ story, beforeWait }: ReadyContext): Promise<Step> {
-  const exporterId = idOf(story);
+async function readExporter({ status, beforeWait }: ReadyContext): Promise<Step> {
+  const exporterId = idOf(status);
   try {
-    const exporter = await retryUntilFixed(story, { beforeWait, expected: [UNKNOWN_CLIENT] }, () =>
+    const exporter = await retryUntilFixed(status, { beforeWait, expected: [UNKNOWN_CLIENT] }, () =>
       calls('api', { summary: 'Read the client', rateClass: 'api', exporterId }).readExporter({ exporterId }),
     );
     return { go: 'on', exporter };
   } catch (error) {
-    return refuse(story, error);
+    return refuse(status, error);
   }
 }
 
 /** Has whatever was submitted checked, in order; asks for more where that does not do. */
 async function validate(context: ReadyContext, from: Step & { go: 'on' | 'ask' }): Promise<Step> {
-  const { story, submissions, beforeWait } = context;
-  const check = { story, exporterId: idOf(story), beforeWait };
+  const { status, submissions, beforeWait } = context;
+  const check = { status, exporterId: idOf(status), beforeWait };
   let step: Step = from;
   while (step.go !== 'end') {
     const submission = submissions.next();
@@ -115,21 +115,21 @@ async function stepOf(context: ReadyContext, result: CheckResult): Promise<Step>
   if (result.outcome === 'superseded') return readExporter(context);
   const need = { code: result.reason, message: result.message };
   if (result.fixable) return { go: 'ask', need };
-  context.story.tell({ state: 'refused', message: need.message, errors: [need] });
+  context.status.update({ state: 'refused', message: need.message, errors: [need] });
   return { go: 'end' };
 }
 
 /** Waits for a submission, for credentials that came by another way, or for a validation that was made elsewhere. */
 async function askForCredentials(context: ReadyContext, need: Need): Promise<Step> {
-  const { story, submissions } = context;
-  const exporterId = idOf(story);
+  const { status, submissions } = context;
+  const exporterId = idOf(status);
   const { workflowId } = workflowInfo();
   const ledger = await calls('ledger', { summary: 'Read the exporter from the ledger' }).exporterInLedger({
     exporterId,
   });
   const awaited = { workflowId, exporterId, versionSeen: need.versionSeen ?? ledger.currentVersion };
   const { code, message } = need;
-  story.tell({ state: 'needs_credentials', activatesAt: null, message, errors: [{ code, message }] });
+  status.update({ state: 'needs_credentials', activatesAt: null, message, errors: [{ code, message }] });
   const { retryNow } = await calls('ledger', { summary: 'Register as waiting for credentials' }).awaitCredentials(
     awaited,
   );
@@ -154,33 +154,33 @@ async function rest({ beforeWait, submissions, isRenewed }: ReadyContext, ms: nu
 }
 
 /** Refreshes the IRMs live and reads them; `activation_pending` where the service is not open yet. */
-async function refresh({ story, beforeWait }: ReadyContext, exporter: ExporterState): Promise<Step | typeof PENDING> {
+async function refresh({ status, beforeWait }: ReadyContext, exporter: ExporterState): Promise<Step | typeof PENDING> {
   const { exporterId } = exporter;
-  story.tell({ state: 'started', activatesAt: null, message: 'API access is open; the IRMs are being read.' });
+  status.update({ state: 'started', activatesAt: null, message: 'API access is open; the IRMs are being read.' });
   const expected: ErrorKind[] = [...CREDENTIAL_KINDS, UNKNOWN_CLIENT, PENDING];
   try {
-    await retryUntilFixed(story, { beforeWait, expected }, () =>
+    await retryUntilFixed(status, { beforeWait, expected }, () =>
       calls('api', { summary: 'Refresh the IRMs', rateClass: 'irm-refresh', exporterId }).refreshIrms({ exporterId }),
     );
-    const { irmCount } = await retryUntilFixed(story, { beforeWait, expected: [UNKNOWN_CLIENT] }, () =>
+    const { irmCount } = await retryUntilFixed(status, { beforeWait, expected: [UNKNOWN_CLIENT] }, () =>
       calls('api', { summary: 'Read the IRMs', rateClass: 'api', exporterId }).readIrms({ exporterId }),
     );
-    story.tell({ state: 'ready', irmCount });
+    status.update({ state: 'ready', irmCount });
     return { go: 'end' };
   } catch (error) {
     const { kind, message, details } = readFailure(error);
     if (kind === PENDING) return PENDING;
-    if (kind === null || !CREDENTIAL_KINDS.includes(kind)) return refuse(story, error);
+    if (kind === null || !CREDENTIAL_KINDS.includes(kind)) return refuse(status, error);
     return { go: 'ask', need: { code: kind, message, versionSeen: details.credentialsVersion } };
   }
 }
 
 /** Ends an onboarding whose client the service does not know; anything else is not ours to swallow. */
-function refuse(story: ExporterStory, error: unknown): Step {
+function refuse(status: ExporterStatus, error: unknown): Step {
   const { kind: code } = readFailure(error);
   if (code !== UNKNOWN_CLIENT) throw error;
   const message = 'The service has no such client in the mode of the API key any more. Onboard the exporter again.';
-  story.tell({ state: 'refused', message, errors: [{ code, message }] });
+  status.update({ state: 'refused', message, errors: [{ code, message }] });
   return { go: 'end' };
 }
 
@@ -188,8 +188,8 @@ function isValidated({ readiness }: Pick<ExporterState, 'readiness'>): boolean {
   return readiness === 'ready' || readiness === 'activation_pending';
 }
 
-function idOf(story: ExporterStory): string {
-  const { exporterId } = story.view;
+function idOf(status: ExporterStatus): string {
+  const { exporterId } = status.view;
   if (exporterId === null) throw new Error('The exporter is not created yet.');
   return exporterId;
 }

@@ -1,7 +1,7 @@
 import { isCancellation, sleep } from '@temporalio/workflow';
 import type { ErrorKind } from '../../domain/service/error-kinds';
 import { ACCESS, delayMs } from '../../domain/service/retry-table';
-import type { ExporterStory } from './exporter-progress';
+import type { ExporterStatus } from './exporter-progress';
 import { readFailure } from '../failures';
 
 /** What each refusal of our own key means for whoever runs the worker; the exporter is not to blame. */
@@ -24,21 +24,21 @@ export interface RetryUntilFixedOptions {
  * the end.
  */
 export async function retryUntilFixed<T>(
-  story: ExporterStory,
+  status: ExporterStatus,
   { expected = [], beforeWait }: RetryUntilFixedOptions,
   call: () => Promise<T>,
 ): Promise<T> {
-  const before = story.view;
+  const before = status.view;
   for (let tries = 1; ; tries += 1) {
     try {
       const result = await call();
-      if (story.view !== before && story.view.state === before.state) story.tell(before);
+      if (status.view !== before && status.view.state === before.state) status.update(before);
       return result;
     } catch (error) {
       const { kind, message: said } = readFailure(error);
       if (isCancellation(error) || kind === null || expected.includes(kind)) throw error;
       const message = `${OWN_KEY[kind] ?? said}; it is tried again by itself, within 15 minutes.`;
-      story.tell({ message, errors: [{ code: kind, message }], needsAttention: true });
+      status.update({ message, errors: [{ code: kind, message }], needsAttention: true });
       await beforeWait();
       await sleep(delayMs(ACCESS, tries), { summary: `Retry after ${kind}` });
     }

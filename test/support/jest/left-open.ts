@@ -5,7 +5,7 @@ import { join, relative } from 'node:path';
 /** How jest's global set-up tells the test processes where they note what they have open. */
 export const OPEN_FOLDER_VARIABLE = 'EBRC_TEST_OPEN';
 
-const ROOT = join(__dirname, '..', '..');
+const ROOT = join(__dirname, '..', '..', '..');
 
 /**
  * Notes that the current test file has something open, and answers what takes the note back. What is left at the end of

@@ -4,8 +4,8 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { migrate } from '../../src/ledger/migrate';
-import { startEmbeddedPostgres } from '../../dev/postgres';
+import { migrate } from '../../../src/ledger/migrate';
+import { startEmbeddedPostgres } from '../../../dev/postgres';
 import { leftOpen, OPEN_FOLDER_VARIABLE } from './left-open';
 import { ADMIN_URL_VARIABLE, TEMPLATE_VARIABLE, withDatabase } from './test-postgres';
 
