@@ -1,5 +1,5 @@
 /** The worker's own reconciliation, held against what the run is known to have left. */
-import type { FindingView } from '../src/domain/reconciliation/reconciliation';
+import type { FindingView } from '../src/domain/reconciliation/findings';
 import type { Stage } from './stage';
 import { readStandings } from './watch';
 import type { Verdict } from './verdict';

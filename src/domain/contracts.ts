@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { emailAddress } from './exporter/email';
-import { FINDING_KINDS, RECONCILE_CHECKS } from './reconciliation/reconciliation';
+import { FINDING_KINDS, RECONCILE_CHECKS } from './reconciliation/findings';
 
 const mode = z
   .enum(['test', 'live'])

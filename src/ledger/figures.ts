@@ -1,6 +1,6 @@
 /** The figures of a ledger that metrics show: a few aggregates, in one round of statements, without locks. */
 import type { FilingState } from '../domain/filing/states';
-import type { FindingKind } from '../domain/reconciliation/reconciliation';
+import type { FindingKind } from '../domain/reconciliation/findings';
 import type { Mode } from '../domain/names';
 import type { Queryable } from './pool';
 

@@ -25,7 +25,7 @@ import {
 } from './reconciliation/reconcile';
 import { applySchedules, deleteSchedules, listSchedules, type ScheduleView } from './schedules/operations';
 import { readScheduleFile } from './schedules/read-file';
-import type { FindingView } from '../domain/reconciliation/reconciliation';
+import type { FindingView } from '../domain/reconciliation/findings';
 import type { RotationResult } from '../ledger/vault/vault';
 
 /**

@@ -12,7 +12,7 @@ import { exporterView, irmView, type ExporterView, type IrmView } from './export
 import { filingOf, withPaths } from './filings/lookup';
 import { makeReport, type ReportOutcome, type ReportRequest } from './reports/report';
 import { findings, type FindingsRequest } from './reconciliation/findings';
-import type { FindingView } from '../domain/reconciliation/reconciliation';
+import type { FindingView } from '../domain/reconciliation/findings';
 
 interface ListFilter {
   state?: string;

@@ -8,7 +8,7 @@ import { parse } from 'yaml';
 import { FILING_STATES } from '../../src/domain/filing/states';
 import { ERROR_KIND_NAMES } from '../../src/domain/service/error-kinds';
 import { RATE_CLASSES } from '../../src/domain/names';
-import { FINDING_KINDS } from '../../src/domain/reconciliation/reconciliation';
+import { FINDING_KINDS } from '../../src/domain/reconciliation/findings';
 import { COUNTERS, HISTOGRAMS, LEDGER_GAUGES, PROCESS_GAUGES } from '../../src/worker/metrics/catalogue';
 import { expressionsOf, metricsIn, type AlertFile } from '../support/ops-files';
 import { ROOT, readProject } from './project';

@@ -6,7 +6,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { Client } from '@temporalio/client';
 import type { FilingResult, ReconcileInput, ReconcileResult } from '../../src/domain/contracts';
 import { isoFromFilingDate } from '../../src/domain/dates';
-import { noFindings, type FindingKind, type FindingView } from '../../src/domain/reconciliation/reconciliation';
+import { noFindings, type FindingKind, type FindingView } from '../../src/domain/reconciliation/findings';
 import { listFindings } from '../../src/ledger/reconciliation/findings';
 import { partyOf } from '../../src/ledger/reconciliation/parties';
 import type { reconcile } from '../../src/workflows/reconciliation/reconcile';

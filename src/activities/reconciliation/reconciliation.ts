@@ -9,7 +9,7 @@ import {
   splitWindow,
 } from '../../domain/dates';
 import { nearMatcher } from '../../domain/reconciliation/near-match';
-import type { FindingCounts, FindingKind, ReconcileCheck } from '../../domain/reconciliation/reconciliation';
+import type { FindingCounts, FindingKind, ReconcileCheck } from '../../domain/reconciliation/findings';
 import { saveCertificates } from '../../ledger/certificates/certificates';
 import { compareParty, type Compared } from '../../ledger/reconciliation/compare';
 import {

@@ -1,8 +1,8 @@
+import { BANK_CHARGES } from '../bank-charges';
 import { groupBy } from '../group-by';
 import { bestFlow } from './flow';
 import {
   byDate,
-  CHARGES,
   confidenceOf,
   explain,
   prepareDocument,
@@ -84,7 +84,7 @@ function proposeIn(irms: readonly OpenIrm[], documents: readonly OpenDocument[])
     if (!irm || !document) return [];
     // What bank charges left open is no reason for a row from another remittance.
     const others = (flowsPerDocument.get(String(to)) ?? []).length > 1;
-    if (others && amount <= document.units * CHARGES) return [];
+    if (others && amount <= document.units * BANK_CHARGES) return [];
     const score = explain(irm, document);
     const alternatives = (perDocument.get(String(to)) ?? [])
       .filter((pair) => pair.irm !== from && pair.confidence >= score.confidence - ALTERNATIVE_MARGIN)

@@ -1,3 +1,4 @@
+import { BANK_CHARGES } from '../bank-charges';
 import { compareFilingDates, isFilingDate, type FilingDate } from '../dates';
 import { formatAmount } from '../money';
 
@@ -41,8 +42,6 @@ export interface Score {
   reasons: string[];
 }
 
-/** Bank charges are taken out of what arrives. */
-export const CHARGES = 0.02;
 const DAY_MS = 86_400_000;
 /**
  * Money that comes later than the longest realisation period, or an advance older than that, is hardly for this
@@ -137,7 +136,7 @@ function amounts(irm: Prepared<OpenIrm>, document: Prepared<OpenDocument>, reaso
     reasons?.push(`the amounts agree: ${currency} ${formatAmount(irm.entry.free)}`);
     return 1;
   }
-  if (short > 0 && short <= document.units * CHARGES) {
+  if (short > 0 && short <= document.units * BANK_CHARGES) {
     reasons?.push(`the remittance is ${formatAmount(short / 100)} ${currency} short, as bank charges make it`);
     return 0.9;
   }

@@ -2,6 +2,7 @@
  * Near matches between our rows and the authority's certificates, for people: they explain a finding and settle
  * nothing. Exact matches on identities come first; what is left over on both sides is compared here.
  */
+import { BANK_CHARGES } from '../bank-charges';
 import { compareFilingDates, addDays, isFilingDate } from '../dates';
 import { compareAmounts, subtractAmounts, isAmount } from '../money';
 import { groupBy } from '../group-by';
@@ -20,8 +21,6 @@ export interface NearMatch {
   reasons: string[];
 }
 
-/** Bank charges are taken out of what arrives: an amount off by so much may be the same payment. */
-const AMOUNT_TOLERANCE = 0.02;
 /** More candidates than this do not help a person. */
 const MAX_CANDIDATES = 3;
 
@@ -60,7 +59,7 @@ function compare(a: NearSide, b: NearSide): string[] | null {
   if (isAmount(a.amount) && isAmount(b.amount)) {
     if (compareAmounts(a.amount, b.amount) !== 0) {
       const difference = Math.abs(Number(subtractAmounts(a.amount, b.amount)));
-      if (difference > AMOUNT_TOLERANCE * Math.max(Number(a.amount), Number(b.amount))) return null;
+      if (difference > BANK_CHARGES * Math.max(Number(a.amount), Number(b.amount))) return null;
       reasons.push(`amount off by ${difference.toFixed(2)}`);
     }
   } else reasons.push('amount not told');

@@ -3,7 +3,7 @@
  * were last seen to say. Every kind of finding is one statement over all rows at once; nothing is decided row by row.
  */
 import type pg from 'pg';
-import { CHECK_OF_KIND, FINDING_KINDS, type ReconcileCheck } from '../../domain/reconciliation/reconciliation';
+import { CHECK_OF_KIND, FINDING_KINDS, type ReconcileCheck } from '../../domain/reconciliation/findings';
 import { withTransaction, type Queryable } from '../pool';
 
 /** A span of days (YYYY-MM-DD, both included) whose certificates were read whole, beginning at `readAt`. */

@@ -4,7 +4,7 @@ import {
   type FindingCounts,
   type FindingKind,
   type FindingView,
-} from '../../domain/reconciliation/reconciliation';
+} from '../../domain/reconciliation/findings';
 import type { Queryable } from '../pool';
 
 export interface FindingFilter {

@@ -16,7 +16,8 @@ import { addDraftCommand } from './commands/documents/draft';
 import { addExtractCommand } from './commands/documents/extract';
 import { addProposeCommand } from './commands/documents/propose';
 import { addFileCommand } from './commands/filings/file';
-import { addFilingCommands } from './commands/filings/filings';
+import { addListCommand } from './commands/filings/list';
+import { addShowCommand } from './commands/filings/show';
 import { addIrmsCommand } from './commands/exporters/irms';
 import { addLedgerCommands } from './commands/operations/ledger';
 import { addOnboardCommand } from './commands/exporters/onboard';
@@ -133,7 +134,8 @@ const COMMANDS: readonly ((program: Command, bind: Bind) => void)[] = [
   addTemplateCommand,
   addCheckCommand,
   addFileCommand,
-  addFilingCommands,
+  addShowCommand,
+  addListCommand,
   addOperatorCommands,
   addResumeCommand,
   addCorrectCommand,

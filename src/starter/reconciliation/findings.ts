@@ -1,4 +1,4 @@
-import type { FindingKind, FindingView } from '../../domain/reconciliation/reconciliation';
+import type { FindingKind, FindingView } from '../../domain/reconciliation/findings';
 import { acknowledgeFinding as acknowledgeInLedger, listFindings } from '../../ledger/reconciliation/findings';
 import { partyOf } from '../../ledger/reconciliation/parties';
 import { refusal } from '../errors';

@@ -1,6 +1,6 @@
 import { WorkflowIdConflictPolicy, WorkflowIdReusePolicy } from '@temporalio/common';
 import { reconcileInput, type ReconcileInput, type ReconcileResult } from '../../domain/contracts';
-import { noFindings, type FindingView } from '../../domain/reconciliation/reconciliation';
+import { noFindings, type FindingView } from '../../domain/reconciliation/findings';
 import { reconciliationQuery } from '../../workflows/messages';
 import type { EbrcClientDependencies } from '../dependencies';
 import { RefusedError } from '../errors';

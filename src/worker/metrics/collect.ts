@@ -2,7 +2,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type pg from 'pg';
 import { FILING_STATES, isEnd } from '../../domain/filing/states';
 import { RATE_CLASSES, RATE_LIMITS, type Mode } from '../../domain/names';
-import { FINDING_KINDS } from '../../domain/reconciliation/reconciliation';
+import { FINDING_KINDS } from '../../domain/reconciliation/findings';
 import { readBudgetUsage } from '../../budget/usage';
 import { readFigures, type LedgerFigures } from '../../ledger/figures';
 import type { BackgroundJob } from '../background-jobs';

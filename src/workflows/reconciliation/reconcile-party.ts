@@ -7,7 +7,7 @@ import type {
   RepairableFinding,
   WindowReading,
 } from '../../activities/reconciliation/reconciliation';
-import type { ReconcileCheck } from '../../domain/reconciliation/reconciliation';
+import type { ReconcileCheck } from '../../domain/reconciliation/findings';
 import { calls } from '../activity-profiles';
 import { readFailure } from '../failures';
 

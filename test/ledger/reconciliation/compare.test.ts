@@ -6,7 +6,7 @@ import { savePdfChecks } from '../../../src/ledger/reconciliation/documents';
 import { listFindings } from '../../../src/ledger/reconciliation/findings';
 import { partyOf } from '../../../src/ledger/reconciliation/parties';
 import { readingBegins } from '../../../src/ledger/reconciliation/windows';
-import { RECONCILE_CHECKS } from '../../../src/domain/reconciliation/reconciliation';
+import { RECONCILE_CHECKS } from '../../../src/domain/reconciliation/findings';
 import { detailOf, HOUR_MS, tell } from '../../reports/ledger-of-a-month';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 import { EXPORTER, knowExporter, NOW, open, readBalance, rowsOf } from '../filing-support';

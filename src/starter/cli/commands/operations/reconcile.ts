@@ -1,5 +1,5 @@
 import { Option, type Command } from 'commander';
-import { FINDING_KINDS, type FindingKind, type FindingView } from '../../../../domain/reconciliation/reconciliation';
+import { FINDING_KINDS, type FindingKind, type FindingView } from '../../../../domain/reconciliation/findings';
 import type { ReconcileOutcome } from '../../../reconciliation/reconcile';
 import { UsageError } from '../../../errors';
 import type { Bind } from '../../bind';

@@ -1,6 +1,6 @@
 import { Option, type Command } from 'commander';
 import { FILING_STATES } from '../../../../domain/filing/states';
-import { filingsTable, filingText } from '../../filing-text';
+import { filingsTable } from '../../filing-text';
 import type { Bind } from '../../bind';
 
 interface ListOptions {
@@ -9,19 +9,7 @@ interface ListOptions {
   attention?: boolean;
 }
 
-/** `show` and `list`. */
-export function addFilingCommands(program: Command, bind: Bind): void {
-  program
-    .command('show')
-    .description('Show a filing: its state, rows, certificates, errors and what to do next.')
-    .argument('<filing>', 'filing id or reference (REFERENCE/n for its n-th correction)')
-    .addHelpText('after', '\nExample:\n  $ ebrc show JULY-2026')
-    .action(
-      bind(async (cli, [filing = '']) => {
-        const view = await (await cli.reader()).show(filing);
-        cli.terminal.result(view, () => filingText(view));
-      }),
-    );
+export function addListCommand(program: Command, bind: Bind): void {
   program
     .command('list')
     .description('List filings, newest first.')
