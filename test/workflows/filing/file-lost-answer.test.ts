@@ -98,6 +98,21 @@ describe('a submission that the service took, and whose answer was lost', () => 
     expect(stage.pushes(exporter)).toBe(1);
   });
 
+  it('tells a person at once that the service cannot be looked at, and does not wait for credentials first', async () => {
+    const exporter = await stage.exporter();
+    stage.fault(exporter, 'push-irm', 'drop-before-accept');
+    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+    await stage.until(filing, 'outcome_unknown');
+    await stage.settleWindowOver(filing);
+    stage.fault(exporter, 'fetch-details', 'account-locked');
+    const refused = expect(stage.resolve(filing, 'not-filed')).rejects.toMatchObject({
+      cause: { message: /cannot be looked at now .*locked.* a second person/u },
+    });
+    await passUntil(refused);
+    expect(await stage.abandon(filing)).toMatchObject({ state: 'abandoned' });
+    expect(stage.pushes(exporter)).toBe(1);
+  });
+
   it('ends although a person answers while its certificates are being found', async () => {
     const exporter = await stage.exporter();
     stage.fault(exporter, 'push-irm', 'accept-then-drop');

@@ -1,10 +1,11 @@
 /** A submission whose answer was lost: evidence is gathered, nothing is guessed, and a person is asked in the end. */
-import { continueAsNew, workflowInfo } from '@temporalio/workflow';
+import { ActivityFailure, continueAsNew, isCancellation, workflowInfo } from '@temporalio/workflow';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
 import type { Evidence } from '../../../activities/filings/settle';
 import type { ResolveArgs } from '../../../domain/contracts';
 import type { AttemptReading, StoredAnswer } from '../../../domain/filing/attempt';
 import { calls } from '../../activity-profiles';
+import { readFailure } from '../../failures';
 import { FilingEnded, type FilingRun } from '../filing-run';
 import { interruptible } from '../interruptible';
 import { onceLedgerIsWhole } from '../ledger-waits';
@@ -199,14 +200,13 @@ async function notFiled(
   { as, by, note, unseen = false }: ResolveArgs,
 ): Promise<Settled | Contradicted> {
   // The last look may be an hour old: what appeared since would be filed a second time.
-  const evidence = await lookForCertificates(run, stage, attempt);
+  const { evidence, lookFailed } = await lookOnce(run, stage, attempt);
   if (evidence?.openRows === 0) {
     const why = 'every row has its certificate by now, so it was filed';
     return { outcome: 'contradicted', why, settled: { outcome: 'settled' } };
   }
   const about = { summary: `Record “not filed”, stated by ${by}` };
   const { attemptId, markedAt } = attempt;
-  const lookFailed = evidence?.looked ? null : (evidence?.problem ?? 'its certificates could not be read');
   const said = await onceLedgerIsWhole(run, () =>
     run.steps(about.summary).closeByPerson({ attemptId, markedAt, by, note, unseen, lookFailed }),
   );
@@ -228,14 +228,35 @@ async function gather(run: FilingRun, stage: SubmissionStage, attempt: Attempt):
 
 /** Adopts the certificates that are there. A look that fails is no evidence of anything: null. */
 async function lookForCertificates(run: FilingRun, stage: SubmissionStage, attempt: Attempt): Promise<Evidence | null> {
-  const { filingId, exporterId } = run;
-  const about = {
-    summary: 'Look for certificates of the unknown submission',
-    rateClass: 'details' as const,
-    exporterId,
-  };
-  const args = { filingId, submission: stage.submission, exporterId, attemptId: attempt.attemptId };
   return recordFailureAndContinue(run, { kind: 'no_evidence', text: 'No evidence could be gathered' }, () =>
-    throughPauses(run, () => interruptible(run, () => calls('helpful', about).gatherEvidence(args))),
+    throughPauses(run, () => gatherEvidence(run, stage, attempt)),
   );
+}
+
+/**
+ * As `lookForCertificates`, for a person who waits for the answer: what a filing would wait out (bad credentials, our
+ * own access) is a look that failed too. `lookFailed`: why there is no evidence; null where there is.
+ */
+async function lookOnce(
+  run: FilingRun,
+  stage: SubmissionStage,
+  attempt: Attempt,
+): Promise<{ evidence: Evidence | null; lookFailed: string | null }> {
+  try {
+    const evidence = await gatherEvidence(run, stage, attempt);
+    return {
+      evidence,
+      lookFailed: evidence.looked ? null : (evidence.problem ?? 'its certificates could not be read'),
+    };
+  } catch (error) {
+    if (!(error instanceof ActivityFailure) || isCancellation(error)) throw error;
+    return { evidence: null, lookFailed: readFailure(error).message };
+  }
+}
+
+function gatherEvidence(run: FilingRun, { submission }: SubmissionStage, { attemptId }: Attempt): Promise<Evidence> {
+  const { filingId, exporterId } = run;
+  const about = { summary: 'Look for certificates of the lost submission', rateClass: 'details' as const, exporterId };
+  const args = { filingId, submission, exporterId, attemptId };
+  return interruptible(run, () => calls('helpful', about).gatherEvidence(args));
 }
