@@ -51,3 +51,33 @@ it('tells of a worker that had to be ended', async () => {
   await crewed.restart(0, 'SIGTERM');
   expect(problems).toEqual(['worker 1 did not stop in order']);
 });
+
+it('puts workers of another build in the place of the old ones, which stop when it is current', async () => {
+  const { problems, ...crewed } = await crewOf(
+    `console.log('build ' + process.env.BUILD);
+     setInterval(() => undefined, 1000);
+     process.once('SIGTERM', () => { console.log('{"msg":"worker stopped"}'); process.exit(0); });`,
+  );
+  await started(1);
+  const logOf = (name: string) => readFile(join(folder, name), 'utf8');
+  await crewed.replaceAll({ BUILD: 'two' }, async () => {
+    await eventually(async () => (await logOf('worker-1-2.log')).includes('worker started'));
+    expect(await logOf('worker-1.log')).not.toContain('worker stopped');
+  });
+  expect(await logOf('worker-1.log')).toContain('worker stopped');
+  expect(await logOf('worker-1-2.log')).toContain('build two');
+  expect(problems).toEqual([]);
+});
+
+it('has no worker while something is put back', async () => {
+  const { problems, ...crewed } = await crewOf(
+    `setInterval(() => undefined, 1000);
+     process.once('SIGTERM', () => { console.log('{"msg":"worker stopped"}'); process.exit(0); });`,
+  );
+  await started(1);
+  await crewed.away(async () => {
+    expect((await readFile(join(folder, 'worker-1.log'), 'utf8')).trimEnd()).toMatch(/worker stopped"\}$/);
+  });
+  await started(2);
+  expect(problems).toEqual([]);
+});

@@ -118,11 +118,14 @@ it('refuses a second accepted send', async () => {
   await mark(1);
   await accept(1);
   await forge(
-    `WITH attempt AS (INSERT INTO attempts (attempt_id, filing_id, submission, number, state, sender, answer, late)
-            VALUES ($1 || '-1-2', $1, 1, 2, 'answered', 'other', '{"kind":"accepted","requestId":"R-other"}', true) RETURNING attempt_id)
+    `WITH attempt AS (INSERT INTO attempts (attempt_id, filing_id, submission, number, state, sender, late)
+            VALUES ($1 || '-1-2', $1, 1, 2, 'sending', 'other', true) RETURNING attempt_id)
      INSERT INTO sends SELECT 901, attempt_id, 'other' FROM attempt`,
   );
-  expect((await check()).refused).toEqual([expect.stringContaining(`${filingId}: the model has no step`)]);
+  await accept(2);
+  expect((await check()).refused).toEqual([
+    expect.stringMatching(`${filingId}: the model has no step .*/accepted/sending!: marked 2, sent 2`),
+  ]);
 });
 
 it.each([
