@@ -5,7 +5,7 @@ export interface MaintainLedgerResult {
   removed: Record<string, number>;
 }
 
-/** Removes what the ledger no longer needs; runs on a schedule. What was filed, and its story, stays for ever. */
+/** Removes old findings and runs of reconciliations; runs on a schedule. Filings and their events are kept for ever. */
 export async function maintainLedger(): Promise<MaintainLedgerResult> {
   return { removed: await calls('document', { summary: 'Remove old ledger data' }).pruneLedger() };
 }

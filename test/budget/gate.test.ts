@@ -112,7 +112,7 @@ test('those who wait at the gate are let in one by one', async () => {
   expect(order).toEqual([1, 2]);
 });
 
-test('a gate that is shut lets nobody in any more', async () => {
+test('a shut gate admits no further task', async () => {
   const gate = createBudgetGate({ maxTasks: 5 });
   const task = await startTask(gate);
   gate.shut();

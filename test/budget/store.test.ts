@@ -66,7 +66,7 @@ test('the ticket of a process that fell silent leaves the line when its lease en
   expect(granted(await alive.step([next]))).toEqual([next]);
 });
 
-test('a slot that a process took before it fell silent may have been written: it counts for lease, window and guard', async () => {
+test('a slot that a process took before it stopped reporting may have been written: it counts for lease, window and guard', async () => {
   const [dead, alive] = [processStore(), processStore()];
   const [lost, next] = ticketsOf(2) as [string, string];
   await dead.step([lost], { leaseMs: LEASE_MS, holdMs: HOLD_MS });

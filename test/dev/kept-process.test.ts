@@ -57,7 +57,7 @@ it('fails with what a process printed when it ends by itself', async () => {
   await expect(starting).rejects.toThrow('The failing one ended with code 3: the disk is full');
 });
 
-it('gives up on a process that says nothing, and leaves none behind', async () => {
+it('gives up on a process that prints nothing, and leaves none behind', async () => {
   const script = join(folder, 'silent.mjs');
   await writeFile(script, `process.stdin.resume(); process.stdin.on('end', () => process.exit(0));`);
   const starting = keepProcess({ script, args: [], name: 'The silent one', startWithinMs: 200 });

@@ -56,7 +56,7 @@ it('lets a worker work, and change neither the schema nor what is known of it', 
   await expect(pool.query('DELETE FROM schema_migrations')).rejects.toThrow('permission denied');
 });
 
-it('lets the commands that look work, and write nothing and see no stored password', async () => {
+it('lets read-only commands work, and write nothing and see no stored password', async () => {
   const url = await login(database, 'ebrc_read');
   const env = { DATABASE_URL: url, EBRC_MODE: 'test', EBRC_DOCUMENTS: '/tmp' };
   for (const args of [

@@ -147,7 +147,7 @@ describe('a connection that is lost inside a transaction', () => {
     await pool.end();
   });
 
-  it('is survived by whoever holds a client of the pool for itself', async () => {
+  it('does not break the holder of a client of the pool', async () => {
     const pool = createPool({ url: database.url });
     const client = await pool.connect();
     await client.query('LISTEN anything');
@@ -208,14 +208,14 @@ describe('what takes too long', () => {
   });
 });
 
-describe('a PostgreSQL that falls silent', () => {
+describe('a PostgreSQL that stops answering', () => {
   let proxy: TcpProxy;
   beforeAll(async () => {
     proxy = await startTcpProxy(database.url);
   });
   afterAll(() => proxy.close());
 
-  it('is given up by every statement and transaction within the time-out, and used again when it speaks', async () => {
+  it('is given up by every statement and transaction within the time-out, and used again when it answers', async () => {
     const pool = createPool({ url: proxy.inFrontOf(database.url), timeouts: { queryMs: 300, connectMs: 300 } });
     await pool.query('SELECT 1');
     const commits = withTransaction(pool, async (client) => {

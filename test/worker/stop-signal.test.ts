@@ -67,7 +67,7 @@ async function hearsSigterm({ pid }: ChildProcess): Promise<boolean> {
   return (caught & (1n << 14n)) !== 0n;
 }
 
-it('hears it before anything is loaded, and while it waits for a server', async () => {
+it('handles it before anything is loaded, and while it waits for a server', async () => {
   const { child, said, ended } = start({ DATABASE_URL: 'postgres://u:p@127.0.0.1:1/ebrc' });
   await eventually(() => hearsSigterm(child));
   expect(said()).toBe('');
@@ -76,7 +76,7 @@ it('hears it before anything is loaded, and while it waits for a server', async 
   expect(await ended).toEqual({ code: 0, signal: null });
 });
 
-it('ends within its bound when PostgreSQL swallows every packet', async () => {
+it('ends within its bound when every packet to PostgreSQL is dropped', async () => {
   const { child, said, ended } = start({ DATABASE_URL: proxy.inFrontOf(database.url) });
   await eventually(() => said().includes('worker started'));
   proxy.swallow(true);

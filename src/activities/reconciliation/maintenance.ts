@@ -1,4 +1,3 @@
-import { API_CALL_DAYS, pruneApiCalls } from '../../ledger/service/api-calls';
 import { pruneReconciliation } from '../../ledger/reconciliation/prune';
 import type { ActivityDependencies } from '../dependencies';
 
@@ -8,13 +7,12 @@ const RECONCILIATION_DAYS = 730;
 
 export function createMaintenanceActivities({ pool, clock }: ActivityDependencies) {
   return {
-    /** Removes what is older than anybody needs. Filings, certificates and consents are never removed. */
-    async pruneLedger(): Promise<Record<string, number>> {
-      const before = (days: number) => new Date(clock() - days * DAY_MS);
-      return {
-        apiCalls: await pruneApiCalls(pool, before(API_CALL_DAYS)),
-        ...(await pruneReconciliation(pool, before(RECONCILIATION_DAYS))),
-      };
+    /**
+     * Removes closed findings and ended runs of reconciliations after two years. Filings, certificates and consents are
+     * never removed; old audit rows are, by a job of each worker (`src/worker/cleaning.ts`).
+     */
+    pruneLedger(): Promise<Record<string, number>> {
+      return pruneReconciliation(pool, new Date(clock() - RECONCILIATION_DAYS * DAY_MS));
     },
   };
 }

@@ -76,6 +76,7 @@ const UNKNOWN_KIND = {
 
 async function sourcesOf({ pool }: EbrcClientDependencies, files: readonly string[]): Promise<Source[]> {
   const hashes = new Map<string, string | null>();
+  // Read again when it is sent: the content of a folder of hundreds is not held meanwhile.
   for (const file of files) hashes.set(file, (await readPdf(file)).sha256);
   const known = await extractedEndpoints(
     pool,

@@ -69,7 +69,7 @@ it('never maps another currency, and hardly ever another name', () => {
   expect(pairs([irm('A', '5000', { remitter: 'Contoso GmbH' })], [document('1', '5000')])).toEqual([]);
 });
 
-it('believes the document number in the remarks of the bank, whatever the name', () => {
+it('prefers the document number in the remarks of the bank to the name', () => {
   const { proposals } = propose(
     [irm('A', '5000', { remitter: 'Contoso GmbH', remarks: 'payment of inv/26-117' })],
     [document('4512345', '5000', { billNo: 'INV/26/117' })],

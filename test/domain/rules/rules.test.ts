@@ -63,7 +63,7 @@ describe('rules of one row', () => {
     ]);
   });
 
-  test('every sentence says something and names the field', () => {
+  test('every message is a sentence that names the field', () => {
     const findings = checkRows([mappingRow({ irmNumber: '', isVostro: 'maybe', irmDt: 'soon' }, 2)]);
     expect(findings.map(({ message }) => message)).toEqual([
       'Required field irmNumber is missing: fill it in.',

@@ -197,7 +197,7 @@ describe('a record that is not final', () => {
     expect(outcomes([one, two], record({ ebrcBulkGenStatusLst: list }))).toEqual(['certified', 'open']);
   });
 
-  it('does not believe a serial number whose IRM or document is another row’s', () => {
+  it('ignores a serial number whose IRM or document is another row’s', () => {
     const list = [entry(two, { serialNo: '1' }), entry(two)];
     expect(outcomes([one, two], record({ ebrcBulkGenStatusLst: list }))).toEqual(['open', 'certified']);
   });

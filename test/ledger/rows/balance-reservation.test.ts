@@ -139,7 +139,7 @@ it('blocks on a filing of unknown outcome whenever the balance was read', async 
   expect(codes(await reserve(await filing('A', 8_000)))).toEqual(['balance_held']);
 });
 
-it('believes a balance that shows the certified filings', async () => {
+it('accepts a balance that shows the certified filings', async () => {
   const done = await filing('DONE', 8_000);
   await reserve(done);
   await send(done, minutesLater(1));

@@ -61,7 +61,7 @@ describe('settling rows', () => {
     expect(second).toMatchObject({ state: 'planned', eBRCNumber: null });
   });
 
-  it('changes a settled row no more, whoever writes late or again', async () => {
+  it('never changes a settled row, on a late or repeated write', async () => {
     const filingId = await filing('SETTLED', 2);
     await settle(filingId, certified(0, 'S-1'), errored(1));
     await settle(filingId, errored(0), certified(1, 'S-2'));

@@ -64,7 +64,7 @@ describe('a person who says that nothing was filed', () => {
     expect(await rows(filingId)).toMatchObject([sent]);
   });
 
-  it('is believed when the answer has no request id to ask about', async () => {
+  it('is accepted when the answer has no request id to ask about', async () => {
     const filingId = await filing();
     const attemptId = await opened(filingId);
     await mark(attemptId);
@@ -73,7 +73,7 @@ describe('a person who says that nothing was filed', () => {
     expect(await open(filingId)).toMatchObject({ number: 2, state: 'open' });
   });
 
-  it('is believed about an attempt that the ledger lost, and takes its number', async () => {
+  it('is accepted for an attempt that the ledger lost, and takes its number', async () => {
     const filingId = await filing();
     expect(await say(attemptIdOf(filingId, 1, 1))).toEqual({ outcome: 'resend' });
     expect(await open(filingId)).toMatchObject({ number: 2, state: 'open' });

@@ -184,7 +184,7 @@ it('has a key of its own for each purpose: the one for payloads opens no passwor
   expect(await codeOf(() => createSealer([old], 'payloads').open(sealed, 'another'))).toBe('unreadable');
 });
 
-it('finds secrets that are nobody’s version, of one mode and of some age', async () => {
+it('finds secrets of no credential version, of one mode and of some age', async () => {
   const { pool } = database;
   const vault = createVault({ keys: [old] });
   const loose = await vault.put(pool, credentials);

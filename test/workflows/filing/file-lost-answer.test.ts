@@ -165,7 +165,7 @@ describe('a submission whose answer was lost, and which never came to be', () =>
   });
 });
 
-describe('a person’s word that nothing was filed', () => {
+describe('a person’s statement that nothing was filed', () => {
   it('is about one attempt, and counts after the settle window', async () => {
     const exporter = await stage.exporter();
     stage.fault(exporter, 'push-irm', 'drop-before-accept', { times: 2 });

@@ -94,7 +94,7 @@ describe('a submission of which nothing was accepted', () => {
   });
 });
 
-it('asks the status before it believes a failed acknowledgement', async () => {
+it('checks the status before it accepts a failed acknowledgement', async () => {
   const exporter = await stage.exporter();
   stage.fault(exporter, 'push-irm', 'failed-ack', { statusKnown: true, outcome: 'Processed' });
   const filing = await stage.file(exporter, [stage.mapping(exporter)]);
@@ -131,7 +131,7 @@ describe('odd answers on the way', () => {
   });
 });
 
-it('ends as it came out, and says so, when its workbook cannot be handed back', async () => {
+it('keeps its outcome, and says so, when its workbook cannot be annotated', async () => {
   const exporter = await stage.exporter();
   stage.fault(exporter, 'status', 'errored-empty', { times: 9 });
   const mapping = stage.mapping(exporter);

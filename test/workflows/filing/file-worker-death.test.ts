@@ -112,7 +112,7 @@ describe('a worker that is lost', () => {
     expect(await attempts(filing)).toEqual(['not_sent', 'answered']);
   });
 
-  it('after the answer leaves the certificates to tell', async () => {
+  it('after the answer is settled by its certificates', async () => {
     const { freeze, reached, thaw } = freezer();
     const { exporter, filing } = await start(async (send, context) => {
       await send(untold(context));
