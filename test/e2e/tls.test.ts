@@ -1,5 +1,6 @@
 /** TLS to PostgreSQL and Temporal, with certificates made here: what is refused is refused before anything is said. */
 import { chmod, chown, copyFile, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { createSecureServer, type Http2SecureServer, type IncomingHttpHeaders } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -186,5 +187,77 @@ describe('Temporal', () => {
     await expect(reach(variables(other, client))).rejects.toThrow();
     await expect(reach(variables(ours))).rejects.toThrow();
     await expect(reach(variables(ours, stranger))).rejects.toThrow();
+  });
+});
+
+describe('Temporal with an API key', () => {
+  const API_KEY = 'temporal-cloud-key-of-this-test';
+  let server: Http2SecureServer;
+  let seen: IncomingHttpHeaders[];
+  let env: Record<string, string>;
+
+  beforeAll(async () => {
+    if (!openssl) return;
+    seen = [];
+    const [cert, key] = await Promise.all([readFile(serverCertificate.certificate), readFile(serverCertificate.key)]);
+    // As a Temporal server answers the first question of every client, to those who have the key.
+    server = createSecureServer({ cert, key });
+    server.on('stream', (stream, headers) => {
+      seen.push(headers);
+      const known = headers.authorization === `Bearer ${API_KEY}`;
+      stream.on('error', () => undefined);
+      stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
+      stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': known ? '0' : '16' }));
+      // An empty message: one byte for "not compressed", four for its length.
+      stream.end(known ? Buffer.alloc(5) : undefined);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    env = {
+      EBRC_API_KEY: 'prod_key',
+      EBRC_ENCRYPTION_KEY: `k1:${Buffer.from('a key of thirty-two bytes: 0123!').toString('base64')}`,
+      HOME: '/nonexistent',
+      TEMPORAL_ADDRESS: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+      TEMPORAL_NAMESPACE: 'exports.a1b2c',
+      TEMPORAL_API_KEY: API_KEY,
+      TEMPORAL_TLS_SERVER_CA_CERT_PATH: ours.certificate,
+      TEMPORAL_TLS_SERVER_NAME: 'localhost',
+    };
+  });
+  afterAll(() => server?.close());
+
+  it('shows the key to the server, over TLS, as client and as worker', async () => {
+    if (!openssl) return;
+    const { temporal } = loadConfig(env, { need: ['temporal'] });
+    const connection = await Connection.connect({ ...temporal.connectionOptions, connectTimeout: '10s' });
+    await connection.close();
+    const ofClient = seen.splice(0);
+    const native = await NativeConnection.connect(temporal.connectionOptions);
+    await native.close();
+    for (const requests of [ofClient, seen]) {
+      expect(requests.length).toBeGreaterThan(0);
+      expect([...new Set(requests.map(({ authorization }) => authorization))]).toEqual([`Bearer ${API_KEY}`]);
+    }
+  });
+
+  it('is not let in with another key, and does not repeat it', async () => {
+    if (!openssl) return;
+    const { temporal } = loadConfig({ ...env, TEMPORAL_API_KEY: 'another-key' }, { need: ['temporal'] });
+    const refused: unknown = await Connection.connect({ ...temporal.connectionOptions, connectTimeout: '2s' }).catch(
+      (error: unknown) => error,
+    );
+    expect(refused).toBeInstanceOf(Error);
+    expect(String(refused)).not.toContain('another-key');
+  });
+
+  it('sends no key to a server of another authority', async () => {
+    if (!openssl) return;
+    seen.splice(0);
+    const { temporal } = loadConfig(
+      { ...env, TEMPORAL_TLS_SERVER_CA_CERT_PATH: other.certificate },
+      { need: ['temporal'] },
+    );
+    await expect(Connection.connect({ ...temporal.connectionOptions, connectTimeout: '2s' })).rejects.toThrow();
+    await expect(NativeConnection.connect(temporal.connectionOptions)).rejects.toThrow();
+    expect(seen).toEqual([]);
   });
 });
