@@ -1,34 +1,16 @@
 /** The HTML report as a browser shows it: figures, sorting, width, colours, and no request to anywhere. */
-import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { promisify } from 'node:util';
-import { chromium, type Browser, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { dailyReport } from '../../src/reports/make';
 import type { Report } from '../../src/reports/report';
 import { writeReportHtml } from '../../src/reports/write-html';
 import { knowExporter } from '../ledger/filing-support';
+import { inBrowser, openBrowser } from '../support/chromium';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 import { HOUR_MS, tell } from './ledger-of-a-month';
-
-/** Debian's, where it is installed; otherwise the one that npm brings, which is for 64-bit Linux on Intel alone. */
-const INSTALLED = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
-const PACKAGED = process.platform === 'linux' && process.arch === 'x64';
-
-async function executable(): Promise<string> {
-  if (INSTALLED !== undefined) return INSTALLED;
-  // Its package is an ES module, which jest does not load.
-  const script = `import('@sparticuz/chromium').then(async ({ default: c }) => console.log(await c.executablePath()))`;
-  const { stdout } = await promisify(execFile)(process.execPath, ['-e', script], { cwd: join(__dirname, '..', '..') });
-  return stdout.trim();
-}
-
-const inBrowser = INSTALLED !== undefined || PACKAGED ? describe : describe.skip;
-if (inBrowser === describe.skip)
-  process.stderr.write('No Chromium for this machine: the page is not opened. Install chromium.\n');
 
 inBrowser('the page', () => {
   const NOON = new Date('2026-02-20T06:30:00Z');
@@ -58,7 +40,7 @@ inBrowser('the page', () => {
     folder = await mkdtemp(join(tmpdir(), 'ebrc-page-'));
     const path = join(folder, 'daily.html');
     await writeFile(path, writeReportHtml(report, { grouping: 'indian' }));
-    browser = await chromium.launch({ executablePath: await executable(), args: ['--no-sandbox'] });
+    browser = await openBrowser();
     page = await browser.newPage();
     page.on('request', (request) => requests.push(request.url()));
     page.on('pageerror', (error) => requests.push(`error: ${error.message}`));
