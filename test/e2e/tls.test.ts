@@ -1,6 +1,6 @@
 /** TLS to PostgreSQL and Temporal, with certificates made here: what is refused is refused before anything is said. */
 import { chmod, chown, copyFile, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
-import { createSecureServer, type Http2SecureServer, type IncomingHttpHeaders } from 'node:http2';
+import { createSecureServer, type Http2SecureServer, type Http2Session, type IncomingHttpHeaders } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -194,6 +194,7 @@ describe('Temporal with an API key', () => {
   const API_KEY = 'temporal-cloud-key-of-this-test';
   let server: Http2SecureServer;
   let seen: IncomingHttpHeaders[];
+  const sessions = new Set<Http2Session>();
   let env: Record<string, string>;
 
   beforeAll(async () => {
@@ -202,6 +203,7 @@ describe('Temporal with an API key', () => {
     const [cert, key] = await Promise.all([readFile(serverCertificate.certificate), readFile(serverCertificate.key)]);
     // As a Temporal server answers the first question of every client, to those who have the key.
     server = createSecureServer({ cert, key });
+    server.on('session', (session) => sessions.add(session));
     server.on('stream', (stream, headers) => {
       seen.push(headers);
       const known = headers.authorization === `Bearer ${API_KEY}`;
@@ -223,7 +225,10 @@ describe('Temporal with an API key', () => {
       TEMPORAL_TLS_SERVER_NAME: 'localhost',
     };
   });
-  afterAll(() => server?.close());
+  afterAll(() => {
+    for (const session of sessions) session.destroy();
+    server?.close();
+  });
 
   it('shows the key to the server, over TLS, as client and as worker', async () => {
     if (!openssl) return;
