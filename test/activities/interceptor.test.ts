@@ -1,4 +1,5 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
+import { DefaultLogger } from '@temporalio/worker';
 import pino from 'pino';
 import { adviceOf, FailureInterceptor } from '../../src/activities/interceptor';
 import { decide } from '../../src/domain/service/retry-table';
@@ -36,7 +37,7 @@ it('waits a rate window after a 429, whatever the polling', () => {
 
 describe('a database that is not itself', () => {
   const failing = (attempt: number): Promise<unknown> =>
-    new MockActivityEnvironment({ attempt })
+    new MockActivityEnvironment({ attempt }, { logger: new DefaultLogger('ERROR', () => undefined) })
       .run(() =>
         new FailureInterceptor({ logger: pino({ level: 'silent' }), settings: production }).execute(
           { args: [], headers: {} },

@@ -13,6 +13,9 @@ import { startTcpProxy } from '../support/tcp-proxy';
 import { budgetOfProcess, fullestWindow, limitsOf, type ProcessOptions } from './budget-support';
 
 const WINDOW_MS = 300;
+/** Longer than a test may take: a slot that comes has not waited for its window to pass. */
+const LONG_WINDOW_MS = 600_000;
+const FREE_WITHIN_MS = 60_000;
 
 let database: TestDatabase;
 let keyHash: string;
@@ -139,16 +142,18 @@ test('callers of one process keep the order in which they asked, also when they 
 });
 
 test('keys and classes have budgets of their own', async () => {
-  const budget = start({ limit: 1, windowMs: 60_000 });
-  const other = start({ limit: 1, windowMs: 60_000, keyHash: hashOfKey(`dev_${randomUUID()}`) });
-  await Promise.all([budget.acquire('pdf', {}), budget.acquire('push', {}), other.acquire('pdf', {})]);
+  const budget = start({ limit: 1, windowMs: LONG_WINDOW_MS });
+  const other = start({ limit: 1, windowMs: LONG_WINDOW_MS, keyHash: hashOfKey(`dev_${randomUUID()}`) });
+  const asked = [budget.acquire('pdf', {}), budget.acquire('push', {}), other.acquire('pdf', {})];
+  expect(await Promise.all(asked)).toHaveLength(3);
 });
 
 test('an unused slot is free at once', async () => {
-  const budget = start({ limit: 1, windowMs: 60_000 });
+  const budget = start({ limit: 1, windowMs: LONG_WINDOW_MS });
   const slot = await budget.acquire('pdf', {});
   await slot.unused();
-  await budget.acquire('pdf', {});
+  const signal = AbortSignal.timeout(FREE_WITHIN_MS);
+  await expect(budget.acquire('pdf', { signal })).resolves.toBeDefined();
 });
 
 test('a slot that was written cannot become unused', async () => {
@@ -174,9 +179,10 @@ test('a slot whose answer never comes counts for the window and the guard', asyn
 });
 
 test('a slot that was answered counts for the window alone', async () => {
-  const budget = start({ limit: 1, guardMs: 600_000 });
+  const budget = start({ limit: 1, guardMs: LONG_WINDOW_MS });
   await call(budget);
-  await budget.acquire('pdf', {});
+  const signal = AbortSignal.timeout(FREE_WITHIN_MS);
+  await expect(budget.acquire('pdf', { signal })).resolves.toBeDefined();
 });
 
 test('a slow answer does not hold its slot for longer than the guard', async () => {

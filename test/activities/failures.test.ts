@@ -1,0 +1,295 @@
+/** Activities as Temporal meets them: real PostgreSQL, the sandbox over HTTP, the interceptor of a worker. */
+import {
+  ApplicationFailure,
+  CancelledFailure,
+  DefaultFailureConverter,
+  defaultPayloadConverter,
+} from '@temporalio/common';
+import type { FaultInput, Operation } from '../../src/sandbox/faults/fault-schema';
+import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
+import type { Activities } from '../../src/activities/create-activities';
+import { saveExporter } from '../../src/ledger/exporters/exporters';
+import { addCredentials, currentCredentials, markValid } from '../../src/ledger/vault/credentials';
+import { withTransaction } from '../../src/ledger/pool';
+import { openAttempt } from '../../src/ledger/submissions/attempts';
+import { clientOf } from '../api/support/service';
+import { knowExporter, open, rowsOf } from '../ledger/filing-support';
+import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { eventually } from '../support/processes';
+import { openDoor, type ActivityDoor } from './door';
+
+const SECOND = 1_000;
+const ACCOUNT = { dgftUsername: 'meridian.exports', dgftPassword: 'Meridian#2026' };
+const IEC = 'AAGCM4521K';
+const DAYS = { from: '2026-01-01', to: '2026-03-31' };
+
+let ledger: TestDatabase;
+let sandbox: Sandbox;
+let client: ReturnType<typeof clientOf>;
+let door: ActivityDoor;
+let exporterId: string;
+let partyId: number;
+
+beforeAll(async () => {
+  [ledger, sandbox] = await Promise.all([
+    createTestDatabase(),
+    createSandbox({ rateLimits: false, activationDelayMs: 0, keys: [{ key: 'dev_key_that_nobody_may_see' }] }),
+  ]);
+  client = clientOf(sandbox.url, { httpTimeoutMs: 2_000 });
+  door = await openDoor(ledger, client.api);
+  const customer = await client.api.createCustomer({ name: 'Meridian', email: 'm@example.test', iec: IEC });
+  exporterId = customer.id;
+  const row = await saveExporter(
+    ledger.pool,
+    await client.api.checkCredentials(exporterId, ACCOUNT),
+    'test',
+    new Date(),
+  );
+  partyId = row.partyId;
+});
+afterEach(() => sandbox.clearFaults());
+afterAll(async () => {
+  await client?.api.close();
+  await door?.close();
+  await sandbox?.close();
+  await ledger?.drop();
+});
+
+const strike = (operation: Operation, kind: FaultInput['kind'], more: Partial<FaultInput> = {}) =>
+  sandbox.addFault({ operation, kind, ...more });
+const callsOf = (operation: Operation) => sandbox.calls({ operation }).length;
+
+type Call = [name: keyof Activities, operation: Operation, args: () => never];
+/** Every read that goes to the service, with what it is called with. */
+const READS: Call[] = [
+  ['readExporter', 'get-customer', () => ({ exporterId }) as never],
+  ['refreshIrms', 'refresh-irms', () => ({ exporterId }) as never],
+  ['readIrms', 'list-irms', () => ({ exporterId }) as never],
+  ['readCertificates', 'fetch-details', () => ({ partyId, exporterId, iecCode: IEC, ...DAYS }) as never],
+  ['downloadCertificate', 'download-pdf', () => ({ exporterId, eBRCNumber: 'EBNONE' }) as never],
+  ['knowsRequest', 'status', () => ({ exporterId, requestId: 'REQ-NONE' }) as never],
+];
+
+describe.each(READS)('%s', (name, operation, args) => {
+  it.each<[FaultInput['kind'], string, number]>([
+    ['502-with-code', 'portal_unavailable', 30 * SECOND],
+    ['500', 'server_error', 30 * SECOND],
+    ['reset-before-accept', 'connection_lost', 5 * SECOND],
+  ])('is repeated after %s, as %s', async (fault, type, nextRetryDelay) => {
+    strike(operation, fault, { process: false });
+    expect(await door.failure(name, args())).toMatchObject({ type, nonRetryable: false, nextRetryDelay });
+  });
+
+  it('waits for a window of the budget after a 429, without counting as a failure', async () => {
+    strike(operation, 'status-429');
+    const failure = await door.failure(name, args());
+    expect(failure).toMatchObject({ type: 'rate_limited', nextRetryDelay: 45 * SECOND, category: 'BENIGN' });
+  });
+});
+
+// A refresh is done with any 2xx: the specification shows no body of it.
+it.each(READS.filter(([name]) => name !== 'refreshIrms'))(
+  '%s is repeated slowly after a page in the place of an answer',
+  async (name, operation, args) => {
+    strike(operation, 'html-body', { status: 200 });
+    expect(await door.failure(name, args())).toMatchObject({ type: 'bad_answer', nextRetryDelay: 60 * SECOND });
+  },
+);
+
+describe('a submission', () => {
+  let sent = 0;
+  beforeAll(() => knowExporter(ledger, exporterId, IEC));
+
+  const submission = async () => {
+    sent += 1;
+    const document = { sbCumInvoiceNumber: String(7_000 + sent), mappedIRMAmountFCC: 10 };
+    const filingId = await open(ledger, `DOOR-${sent}`, rowsOf(document), { exporterId });
+    const opened = await withTransaction(ledger.pool, (db) => openAttempt(db, { filingId, submission: 1 }));
+    if (opened.outcome !== 'attempt') throw new Error(JSON.stringify(opened));
+    return { filingId, submission: 1, exporterId, attemptId: opened.attemptId };
+  };
+
+  it.each<[FaultInput['kind'], string]>([
+    ['502-with-code', 'outcome_unknown'],
+    ['500', 'outcome_unknown'],
+    ['accept-then-drop', 'outcome_unknown'],
+    ['reset-before-accept', 'outcome_unknown'],
+    ['truncated-json', 'outcome_unknown'],
+    ['status-429', 'rate_limited'],
+  ])('is never repeated by Temporal: after %s it fails for good, as %s', async (fault, type) => {
+    const args = await submission();
+    strike('push-irm', fault);
+    const before = callsOf('push-irm');
+    expect(await door.failure('submitPush', args)).toMatchObject({ type, nonRetryable: true });
+    // A second dispatch, as after a reset, meets the mark of the first one and sends nothing.
+    expect(await door.failure('submitPush', args)).toMatchObject({ nonRetryable: true });
+    expect(callsOf('push-irm') - before).toBe(1);
+  });
+});
+
+it('waits longer from try to try', async () => {
+  const delays: unknown[] = [];
+  for (const attempt of [1, 2, 3, 20]) {
+    strike('refresh-irms', '502-with-code');
+    delays.push(
+      ((await door.failure('refreshIrms', { exporterId }, { attempt })) as ApplicationFailure).nextRetryDelay,
+    );
+  }
+  expect(delays).toEqual([30 * SECOND, 60 * SECOND, 120 * SECOND, 900 * SECOND]);
+});
+
+it('does not repeat what the service refuses', async () => {
+  const wide = { partyId, exporterId, iecCode: IEC, from: '2026-01-01', to: '2026-12-31' };
+  expect(await door.failure('readCertificates', wide)).toMatchObject({ type: 'window_too_wide', nonRetryable: true });
+  const nobody = '00000000-0000-4000-8000-000000000000';
+  expect(await door.failure('readExporter', { exporterId: nobody })).toMatchObject({
+    type: 'customer_not_found',
+    nonRetryable: true,
+  });
+});
+
+it('heartbeats while the service takes its time', async () => {
+  strike('get-customer', 'slow', { delayMs: 900 });
+  const { outcome, heartbeats } = door.begin('readExporter', { exporterId });
+  await outcome;
+  expect(heartbeats.length).toBeGreaterThanOrEqual(2);
+});
+
+describe('a call that is cancelled', () => {
+  it('ends at once, as cancelled and not as a failure of the service', async () => {
+    strike('get-customer', 'hang');
+    const before = callsOf('get-customer');
+    const call = door.begin('readExporter', { exporterId });
+    const ended = call.outcome.catch((error: unknown) => error);
+    await eventually(() => callsOf('get-customer') > before);
+    call.cancel();
+    const failure = await ended;
+    expect(failure).toBeInstanceOf(CancelledFailure);
+    expect(failure).toMatchObject({ cause: { kind: 'cancelled' } });
+  });
+});
+
+describe('credentials that the portal rejects', () => {
+  let version: number;
+
+  beforeEach(async () => {
+    const secret = {
+      mode: 'test' as const,
+      workflowId: 'w',
+      username: ACCOUNT.dgftUsername,
+      password: 'Old-Secret-1!',
+    };
+    const secretRef = await door.deps.vault.put(ledger.pool, secret);
+    version = await addCredentials(ledger.pool, door.deps.vault, { mode: 'test', exporterId, secretRef });
+    await markValid(ledger.pool, exporterId, version);
+  });
+  // The next test begins with credentials that hold.
+  afterEach(() => ledger.pool.query(`DELETE FROM credential_versions WHERE exporter_id = $1`, [exporterId]));
+
+  it('fail for good, with the version that was tried; none of the calls behind it logs in again', async () => {
+    strike('refresh-irms', 'password-expired', { newPassword: 'Changed-2!' });
+    const failure = await door.failure('refreshIrms', { exporterId });
+    expect(failure).toMatchObject({
+      type: 'credentials_invalid',
+      nonRetryable: true,
+      details: [{ kind: 'credentials_invalid', credentialsVersion: version }],
+    });
+    expect(await currentCredentials(ledger.pool, exporterId)).toMatchObject({ version, state: 'bad' });
+    const before = callsOf('download-pdf');
+    expect(await door.failure('downloadCertificate', { exporterId, eBRCNumber: 'EB1' })).toMatchObject({
+      type: 'credentials_invalid',
+      nonRetryable: true,
+    });
+    expect(callsOf('download-pdf')).toBe(before);
+    const account = (await sandbox.state()).accounts.find(({ username }) => username === ACCOUNT.dgftUsername);
+    if (account) account.password = ACCOUNT.dgftPassword;
+    await client.api.checkCredentials(exporterId, ACCOUNT);
+  });
+});
+
+it('lets no secret into a failure or a log: not the key, not a password', async () => {
+  const password = 'Wr0ng "secret" & more';
+  const secret = { mode: 'test' as const, workflowId: 'w', username: ACCOUNT.dgftUsername, password };
+  const secretRef = await door.deps.vault.put(ledger.pool, secret);
+  const version = await addCredentials(ledger.pool, door.deps.vault, { mode: 'test', exporterId, secretRef });
+  strike('check-dgft-credentials', '500');
+  const failure = await door.failure('checkCredentials', { exporterId, version });
+  expect(failure).toMatchObject({ type: 'credential_check_failed', nonRetryable: false });
+  const result = await door.run('checkCredentials', { exporterId, version });
+  expect(result).toMatchObject({ outcome: 'rejected' });
+  const crossing = new DefaultFailureConverter().errorToFailure(failure, defaultPayloadConverter);
+  const said = [JSON.stringify(crossing), JSON.stringify(result), ...door.logs].join('\n');
+  expect(said).toContain('credential_check_failed');
+  for (const hidden of [password, JSON.stringify(password).slice(1, -1), 'dev_key_that_nobody_may_see']) {
+    expect(said).not.toContain(hidden);
+  }
+  await ledger.pool.query(`DELETE FROM credential_versions WHERE exporter_id = $1`, [exporterId]);
+});
+
+describe('a repeat', () => {
+  it('of a create whose answer was lost adopts the client that was made', async () => {
+    const input = { mode: 'test' as const, name: 'Twice', email: 'twice@example.test', startedBy: 'asha' };
+    strike('create-customer', 'accept-then-drop');
+    expect(await door.failure('createExporter', { input })).toMatchObject({
+      type: 'connection_lost',
+      nonRetryable: false,
+    });
+    const again = await door.run('createExporter', { input }, { attempt: 2 });
+    expect(again).toMatchObject({ outcome: 'adopted' });
+    expect(await door.run('createExporter', { input })).toEqual(again);
+    const made = [...(await sandbox.state()).customers.values()].filter(({ email }) => email === input.email);
+    expect(made).toHaveLength(1);
+  });
+
+  it('of a reading leaves the ledger as the first one did', async () => {
+    await door.run('refreshIrms', { exporterId });
+    const first = await door.run('readIrms', { exporterId });
+    expect(first.irmCount).toBeGreaterThan(0);
+    const held = () =>
+      ledger.pool.query('SELECT irm_number, available FROM irms ORDER BY 1, 2').then(({ rows }) => rows);
+    const before = await held();
+    expect(await door.run('readIrms', { exporterId })).toEqual({ ...first, changed: 0 });
+    expect(await held()).toEqual(before);
+  });
+
+  it('of a download asks the service once', async () => {
+    const account = (await sandbox.state()).accounts.find(({ username }) => username === ACCOUNT.dgftUsername);
+    account?.certificates.push({
+      eBRCNumber: 'EBDOOR1',
+      eBRCDate: '10022026',
+      irmNumber: '',
+      billNo: '',
+      sbCumInvoiceNumber: '1234567',
+      sbCumInvoiceDate: '03012026',
+      realisedValueFCC: 10,
+      currencyCode: 'USD',
+      realizationDt: '03012026',
+      eBRCStatus: 'Issued',
+      brcUtilStatus: '',
+      iec: IEC,
+      requestId: null,
+      serialNo: null,
+      gst: { isGstAvailed: 'N', gstInvoiceNo: '', gstInvoiceDate: '' },
+      detailsFrom: 0,
+      pdfFrom: 0,
+    });
+    expect(await door.run('readCertificates', { partyId, exporterId, iecCode: IEC, ...DAYS })).toMatchObject({
+      certificates: 1,
+    });
+    const before = callsOf('download-pdf');
+    const first = await door.run('downloadCertificate', { exporterId, eBRCNumber: 'EBDOOR1' });
+    expect(first.sha256).toMatch(/^[0-9a-f]{64}$/u);
+    // As after a crash between the file and the ledger.
+    await ledger.pool.query(`UPDATE certificates SET archived_at = NULL WHERE ebrc_number = 'EBDOOR1'`);
+    expect(await door.run('downloadCertificate', { exporterId, eBRCNumber: 'EBDOOR1' })).toEqual(first);
+    expect(await door.run('downloadCertificate', { exporterId, eBRCNumber: 'EBDOOR1' })).toEqual(first);
+    expect(callsOf('download-pdf') - before).toBe(1);
+  });
+});
+
+it('tells a defect from a failure of the service: it is logged, and passed on as it is', async () => {
+  const failure = await door.failure('downloadCertificate', null as never);
+  expect(failure).toBeInstanceOf(TypeError);
+  expect(failure).not.toBeInstanceOf(ApplicationFailure);
+  expect(door.logs.join('\n')).toContain('activity failed unexpectedly');
+});
