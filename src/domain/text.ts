@@ -36,6 +36,11 @@ export function cutText(text: string, maxBytes = TEXT_BYTES): string {
   return text;
 }
 
+/** With one full stop at its end, so that another sentence may follow. */
+export function asSentence(text: string): string {
+  return `${text.replace(/[\s.]+$/u, '')}.`;
+}
+
 function bytesOf(character: string): number {
   const code = character.codePointAt(0) ?? 0;
   if (code < 0x80) return 1;

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import {
+  asSentence,
   cleanText,
   cutText,
   markdownText,
@@ -82,4 +83,12 @@ describe('texts of others', () => {
     expect(markdownText('- item')).toBe('\\- item');
     expect(markdownText('Request 4f2-1, 10.50 USD.')).toBe('Request 4f2-1, 10.50 USD.');
   });
+});
+
+it('ends a text with one full stop, whatever stood there', () => {
+  expect(['Invalid API key', 'Try again later. ', 'Wait…'].map(asSentence)).toEqual([
+    'Invalid API key.',
+    'Try again later.',
+    'Wait….',
+  ]);
 });

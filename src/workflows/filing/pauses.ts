@@ -2,6 +2,7 @@
 import { workflowInfo } from '@temporalio/workflow';
 import type { FilingState } from '../../domain/filing/states';
 import { ACCESS, delayMs, pauseReasonOf } from '../../domain/service/retry-table';
+import { asSentence } from '../../domain/text';
 import { calls } from '../activity-profiles';
 import { readFailure, type ReadFailure } from '../failures';
 import type { FilingRun } from './filing-run';
@@ -49,7 +50,7 @@ async function waitForCredentials(run: FilingRun, failure: ReadFailure): Promise
   const { workflowId } = workflowInfo();
   const exporterId = run.exporterId;
   const attention =
-    `${failure.message} Submit working credentials: ebrc credentials ${exporterId} --username … --password-stdin. ` +
+    `${asSentence(failure.message)} Submit working credentials: ebrc credentials ${exporterId} --username … --password-stdin. ` +
     'The filing goes on by itself.';
   if (run.state !== 'needs_credentials') {
     await run.move(
@@ -75,7 +76,7 @@ async function waitForCredentials(run: FilingRun, failure: ReadFailure): Promise
 
 async function waitForAccess(run: FilingRun, failure: ReadFailure): Promise<void> {
   const attention =
-    `${failure.message} This is about our own API key or agreement, not about the exporter: check EBRC_API_KEY and the ` +
+    `${asSentence(failure.message)} This is about our own API key or agreement, not about the exporter: check EBRC_API_KEY and the ` +
     'agreements in the service’s console. It is tried again by itself, within 15 minutes.';
   if (run.state !== 'needs_access') {
     await run.move('needs_access', { kind: failure.kind ?? 'needs_access', text: failure.message }, { attention });

@@ -30,7 +30,7 @@ describe('the run of an open filing', () => {
     expect(late).toMatchObject({ problem: expect.stringContaining(dueAt.toISOString()) as string });
     expect(judgeRun({ sent: true, dueAt }, running, new Date(NOW.getTime() + LATE_MS))).toEqual(late);
     const failing = judgeRun({ sent: false, dueAt: null }, { status: 'running', taskAttempt: 4 }, NOW);
-    expect(failing).toMatchObject({ problem: expect.stringContaining('tasks fail') as string });
+    expect(failing).toMatchObject({ problem: expect.stringContaining('tasks keep failing') as string });
   });
 });
 

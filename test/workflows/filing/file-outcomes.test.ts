@@ -69,6 +69,21 @@ describe('a submission of which nothing was accepted', () => {
     expect(await again.result()).toMatchObject({ state: 'certified' });
   });
 
+  it('asks a person with the words of a failed acknowledgement that names no request', async () => {
+    const exporter = await stage.exporter();
+    stage.fault(exporter, 'push-irm', 'failed-ack');
+    stage.aroundPush(exporter, async (push, context) => {
+      const answer = await push(context);
+      const parsed = { ...answer.parsed, requestId: null, errorDetails: ['ERR08 record count'] };
+      return { ...answer, parsed };
+    });
+    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+    const words = 'the service acknowledged it as Failed (ERR08 record count)';
+    await stage.until(filing, ({ attention }) => attention?.includes(words) === true);
+    expect(await stage.abandon(filing)).toMatchObject({ state: 'abandoned' });
+    expect(stage.pushes(exporter)).toBe(1);
+  });
+
   it('frees its rows when the service refuses it at the door', async () => {
     const exporter = await stage.exporter();
     const rows = [stage.mapping(exporter)];

@@ -18,7 +18,7 @@ import { onceLedgerIsWhole } from '../ledger-waits';
 import { recordFailureAndContinue } from '../record-failure';
 import { throughPauses, waitOut } from '../pauses';
 import { FilingRefused, prepareFiling } from '../prepare-filing';
-import { settleUnknown, type Attempt } from './unknown-outcome';
+import { acknowledgedAs, settleUnknown, type Attempt } from './unknown-outcome';
 
 type Sent =
   | { verdict: 'answered'; answer: StoredAnswer; attemptId: string }
@@ -210,7 +210,7 @@ async function adopt(run: FilingRun, stage: SubmissionStage, attempt: Attempt, a
   }
   if (adopted.standing) run.standing = adopted.standing;
   if (adopted.requestId) return true;
-  const reason = 'the service acknowledged it without a request id of its own to ask about';
+  const reason = `${acknowledgedAs(stage)} without a request id of its own to ask about`;
   return settle(run, stage, attempt, { reason, answered: true });
 }
 

@@ -40,6 +40,8 @@ const MAX_ROUND_MS = 10 * 60_000;
 const ROUND_AFTER_ASKING_MS = 60 * 60_000;
 /** More certificates than these are in the evidence, not in the question. */
 const CANDIDATES_NAMED = 5;
+/** As many of the reasons of a failed acknowledgement. */
+const REASONS_NAMED = 5;
 
 /** Between two rounds of evidence: closer while an answer may appear, hourly once a person has been asked. */
 export function roundMs(settleAfterMs: number, asked: boolean): number {
@@ -126,12 +128,20 @@ function resumeInput(run: FilingRun) {
   return { mode, exporterId, reference, madeBy, correction, resume: run.filingId };
 }
 
+/** How the service acknowledged a submission, with its reasons where it did so as Failed. */
+export function acknowledgedAs({ ackStatus, ackErrors = [] }: SubmissionStage): string {
+  if (ackStatus === null || ackStatus === 'Validated') return 'the service acknowledged it';
+  const reasons = ackErrors.length > 0 ? ` (${ackErrors.slice(0, REASONS_NAMED).join('; ')})` : '';
+  return `the service acknowledged it as ${ackStatus}${reasons}`;
+}
+
 /** The settle window is over: what was found is shown and a person decides. */
 async function ask(run: FilingRun, stage: SubmissionStage, evidence: Evidence | null): Promise<void> {
   const { filingId } = run;
   const candidates = [...new Set(evidence?.ambiguous.flatMap((each) => each.candidates))].slice(0, CANDIDATES_NAMED);
   const moved = evidence?.balances.filter((balance) => balance.before !== balance.after).length ?? 0;
   const found = [
+    ...(stage.ackStatus ? [acknowledgedAs(stage)] : []),
     `${evidence?.openRows ?? stage.rowCount} of ${stage.rowCount} rows have no certificate`,
     `${moved} of ${evidence?.balances.length ?? 0} IRM balances changed since they were last read before the send (other filings may be why)`,
     ...(candidates.length > 0
