@@ -78,17 +78,17 @@ function stepOf(moments: readonly Moment[]): Step | string {
   const [first, last] = [moments[0]?.before, moments.at(-1)?.after];
   if (!first || !last) return 'nothing';
   const sent = moments.flatMap((moment) => moment.sent);
-  const numbers = [...new Set([...first.attempts.keys(), ...last.attempts.keys()])].sort((a, b) => a - b);
+  const numbers = [...new Set([first, last].flatMap(numbersOf))].sort((a, b) => a - b);
   const marked = numbers.filter((number) => {
     const sender = last.attempts.get(number)?.sender ?? null;
     return sender !== null && sender !== (first.attempts.get(number)?.sender ?? null);
   });
-  const stands = ({ attempts }: Filing, number: number) => !['none', 'not_sent'].includes(stateOf(attempts, number));
+  const stands = (filing: Filing, number: number) => !['none', 'not_sent'].includes(stateOf(filing, number));
   const involved = numbers.filter(
     (number) =>
       stands(first, number) ||
       stands(last, number) ||
-      stateOf(first.attempts, number) !== stateOf(last.attempts, number) ||
+      stateOf(first, number) !== stateOf(last, number) ||
       marked.includes(number) ||
       sent.includes(number),
   );
@@ -107,12 +107,25 @@ function pairOf(involved: readonly number[], numbers: readonly number[]): [numbe
   return [one, one + 1];
 }
 
-const stateOf = (attempts: Filing['attempts'], number: number) => attempts.get(number)?.state ?? 'none';
+const stateOf = (filing: Filing, number: number) =>
+  filing.attempts.get(number)?.state ?? (number === lostAttempt(filing) ? 'sending' : 'none');
+
+const numbersOf = (filing: Filing): number[] => [...filing.attempts.keys(), lostAttempt(filing) ?? []].flat();
+
+/**
+ * An attempt that a ledger which was put back does not hold: its rows are of unknown outcome, and no other of them is
+ * under way. @returns its number, null where there is none
+ */
+function lostAttempt({ rows, attempts }: Filing): number | null {
+  const doubted = [...rows.values()].some(({ state, live }) => live && state === 'unknown');
+  if (!doubted || [...attempts.values()].some(({ state }) => state !== 'not_sent')) return null;
+  return Math.max(0, ...attempts.keys()) + 1;
+}
 
 function viewOf(filing: Filing, pair: readonly [number, number]): View {
   const row = rowOf([...filing.rows.values()]);
   const shown = (number: number) => {
-    const state = stateOf(filing.attempts, number);
+    const state = stateOf(filing, number);
     // What the authority rejected was accepted before, and its rows are free again.
     return state === 'accepted' && row === 'freed' ? 'errored' : state;
   };

@@ -24,11 +24,11 @@ export function normalised({ filing, row, attempts }: View): View {
   });
   const accepted = shown.includes('accepted');
   const open = ['checking', 'submitting', 'outcome_unknown'].includes(filing);
-  // Said before the first attempt is opened, which is what the model knows of it.
-  const begins = filing === 'submitting' && row === 'planned' && attempts.every((state) => state === 'none');
+  // Said before or after the first attempt is opened, which is what the model knows of it.
+  const begins = filing === 'checking' && row !== 'none';
   const settled = filing === 'collecting' || (certified && !ENDS.has(filing));
   return {
-    filing: settled ? 'certified' : begins ? 'checking' : accepted && open ? 'processing' : filing,
+    filing: settled ? 'certified' : accepted && open ? 'processing' : begins ? 'submitting' : filing,
     row,
     attempts: [shown[0] ?? 'none', shown[1] ?? 'none'],
   };
