@@ -20,7 +20,7 @@ const ALLOWED = {
   budget: ['domain', 'ledger'],
   api: ['domain', 'budget', 'telemetry'],
   reports: ['domain', 'ledger'],
-  runs: ['domain', 'ledger', 'worker'],
+  runs: ['domain', 'ledger', 'worker', 'workflows'],
   activities: ['domain', 'api', 'budget', 'ledger', 'documents', 'workbook', 'runs', 'reports'],
   workflows: ['domain'],
 };

@@ -176,7 +176,10 @@ CREATE TABLE snapshots (
   party_id     integer NOT NULL REFERENCES parties,
   taken_at     timestamptz NOT NULL,
   certificates jsonb,
-  balances     jsonb NOT NULL DEFAULT '[]'
+  balances     jsonb NOT NULL DEFAULT '[]',
+  -- It came back with its send's record into a ledger that was put back to an earlier state: certificates has every
+  -- number from before the send, and its number says nothing of its order among the others.
+  brought_back boolean NOT NULL DEFAULT false
 );
 CREATE INDEX snapshots_filing ON snapshots (filing_id, submission);
 CREATE INDEX snapshots_party ON snapshots (party_id, taken_at);

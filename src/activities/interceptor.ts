@@ -4,9 +4,11 @@ import type { Logger } from 'pino';
 import { BudgetStoppedError } from '../budget/budget-port';
 import { ApiError } from '../api/errors/api-error';
 import { decide, delayMs, type Decision, type Schedule } from '../domain/service/retry-table';
+import { FILING_MISSING } from '../domain/names';
+import { FilingMissing } from '../ledger/filings/filing-missing';
 import { withStepDeadline } from '../ledger/step-deadline';
 import { LedgerUnavailableError } from '../ledger/unavailable';
-import { failureOf, isTemporalFailure, ledgerUnavailable, type RetryAdvice } from './application-failure';
+import { failureOf, isTemporalFailure, ledgerUnavailable, refusal, type RetryAdvice } from './application-failure';
 import type { WorkerSettings } from './dependencies';
 
 type Cadence = Pick<WorkerSettings, 'rateWindowMs' | 'pollMinMs' | 'pollMaxMs'>;
@@ -58,6 +60,7 @@ export class FailureInterceptor implements ActivityInboundCallsInterceptor {
         nextRetryDelay: AFTER_SHUTDOWN_MS,
       });
     }
+    if (error instanceof FilingMissing) return refusal(FILING_MISSING, error.message);
     if (error instanceof LedgerUnavailableError) {
       const { code, message } = error;
       this.options.logger.warn({ activity: info.activityType, attempt: info.attempt, code }, message);

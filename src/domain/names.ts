@@ -68,3 +68,6 @@ export const ROWS_IN_A_LOCAL_STEP = 100;
 
 /** Type of the failure with which a step that runs locally says that it is one for a normal activity. */
 export const NOT_LOCAL = 'not_local';
+
+/** What a step fails with whose filing the ledger does not hold. */
+export const FILING_MISSING = 'filing_missing';

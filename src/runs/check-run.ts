@@ -4,7 +4,7 @@ import type pg from 'pg';
 import type { Logger } from 'pino';
 import { judgeRun } from '../domain/filing/run-judgement';
 import { openFiling, tellRunProblem, type OpenFilingRun } from '../ledger/filings/open-filings';
-import { describeRun, resumeOptions } from './filing-runs';
+import { describeRun, resumeOptions, startFilingRun } from './filing-runs';
 
 export interface CheckRunDependencies {
   pool: pg.Pool;
@@ -42,6 +42,6 @@ export async function checkRun(deps: CheckRunDependencies, filing: OpenFilingRun
   // It may have moved or ended since it was read; then its run was not lost.
   if ((await openFiling(pool, filingId))?.seq !== seq) return { resumed: false, told: false, why: null };
   logger.warn({ filingId, workflowId: filing.workflowId, why: verdict.why }, 'a lost run is followed by a new one');
-  await temporal.workflow.start('fileRemittances', resumeOptions(filing, taskQueue));
+  await startFilingRun(temporal, filing, resumeOptions(filing, taskQueue));
   return { resumed: true, told: false, why: verdict.why };
 }

@@ -1,7 +1,10 @@
 /** The runs of filings in Temporal: how the newest one stands, and starting one that goes on from the ledger. */
-import { WorkflowNotFoundError, type Client } from '@temporalio/client';
+import { isGrpcServiceError, WorkflowNotFoundError, type Client, type WorkflowStartOptions } from '@temporalio/client';
 import { WorkflowIdConflictPolicy } from '@temporalio/common';
 import type { FilingRunStatus } from '../domain/filing/run-judgement';
+import { needsAttention, type FilingState } from '../domain/filing/states';
+import type { Mode } from '../domain/names';
+import { searchAttributes } from '../workflows/search-attributes';
 import { resumeInput, type ResumedFiling } from '../domain/filing/resume-input';
 
 /** Temporal's word for how a run ended, in ours. One that continued as new is not its workflow's newest run. */
@@ -30,6 +33,27 @@ export async function describeRun(temporal: Client, workflowId: string): Promise
     throw error;
   }
 }
+
+/**
+ * Starts a filing's workflow with what it shows in lists, which costs nothing then. A server that does not know one of
+ * the attributes refuses the start: it is made without them.
+ */
+export async function startFilingRun(
+  temporal: Client,
+  shown: { mode: Mode; exporterId: string; reference?: string; state: FilingState },
+  options: WorkflowStartOptions,
+): Promise<void> {
+  const typedSearchAttributes = searchAttributes({ ...shown, needsAttention: needsAttention(shown.state) });
+  try {
+    await temporal.workflow.start('fileRemittances', { ...options, typedSearchAttributes });
+  } catch (error) {
+    if (!isGrpcServiceError(error) || Number(error.code) !== INVALID_ARGUMENT) throw error;
+    await temporal.workflow.start('fileRemittances', options);
+  }
+}
+
+/** gRPC status `INVALID_ARGUMENT`. */
+const INVALID_ARGUMENT = 3;
 
 /** How a run that goes on from the ledger is started; where one is running, that one is meant. */
 export function resumeOptions(filing: ResumedFiling & { workflowId: string; contentHash: string }, taskQueue: string) {

@@ -1,6 +1,7 @@
 /** Reading what an activity failed with. Workflows branch on the failure's `type`, never on its message. */
 import { ActivityFailure, ApplicationFailure, ChildWorkflowFailure } from '@temporalio/workflow';
 import type { FailureDetails } from '../activities/application-failure';
+import { FILING_MISSING } from '../domain/names';
 import { isErrorKind, type ErrorKind } from '../domain/service/error-kinds';
 
 export interface ReadFailure {
@@ -8,6 +9,12 @@ export interface ReadFailure {
   kind: ErrorKind | null;
   message: string;
   details: Partial<FailureDetails>;
+}
+
+/** Whether a step failed because the ledger does not hold its filing. */
+export function isFilingMissing(error: unknown): boolean {
+  const cause = error instanceof ActivityFailure ? error.cause : error;
+  return cause instanceof ApplicationFailure && cause.type === FILING_MISSING;
 }
 
 /** How deep a chain of causes is followed. */

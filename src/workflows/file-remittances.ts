@@ -1,14 +1,16 @@
 /** One filing, from the caller's rows to its archived certificates: the order of its steps and nothing else. */
 import {
   allHandlersFinished,
+  ApplicationFailure,
   CancellationScope,
   condition,
   sleep,
   TemporalFailure,
   workflowInfo,
 } from '@temporalio/workflow';
+import type { OpenFilingResult } from '../activities/filings/open-filing';
 import type { FileInput, FilingResult } from '../domain/contracts';
-import { delayMs, type Schedule } from '../domain/service/retry-table';
+import { ACCESS, delayMs, type Schedule } from '../domain/service/retry-table';
 import { calls } from './activity-profiles';
 import { readFailure } from './failures';
 import { handleFilingMessages } from './filing/filing-handlers';
@@ -72,7 +74,8 @@ async function file(run: FilingRun): Promise<void> {
       if (!(error instanceof FilingMovedOn)) throw error;
       // Whoever moved it may still be at it; a ledger that is always elsewhere is not asked without a pause.
       await sleep(delayMs(MOVED_ON, again + 1), { summary: 'Read the ledger again' });
-      input = run.resumeInput();
+      // Nothing may be recorded of it yet: then it begins anew.
+      input = run.filing ? run.resumeInput() : run.input;
     }
   }
 }
@@ -108,15 +111,21 @@ function endUnsent(run: FilingRun): Promise<void> {
 const MAX_ADOPTIONS = 2;
 
 /** Records the intent. @returns false when there is nothing to do: it was refused, or its outcome is recorded. */
-async function open(run: FilingRun, input: FileInput): Promise<boolean> {
-  const { workflowId } = workflowInfo();
-  for (let adoptions = 0; ; adoptions += 1) {
-    const opened = await run.steps('Record the filing').openFiling({ input, workflowId });
+async function open(run: FilingRun, toOpen: FileInput): Promise<boolean> {
+  let input = toOpen;
+  for (let adoptions = 0; ;) {
+    const opened = await openFiling(run, input);
     run.settings = opened.settings;
-    run.reading = false;
+    run.hasRead();
+    if (opened.outcome === 'filing_unknown') {
+      input = madeFrom(run, input);
+      run.forget();
+      continue;
+    }
     if (opened.outcome === 'exporter_unknown') {
       if (adoptions === MAX_ADOPTIONS)
         return refuseExporter(run, 'the service names another client than was asked for');
+      adoptions += 1;
       if (!(await adoptExporter(run))) return false;
       continue;
     }
@@ -131,6 +140,33 @@ async function open(run: FilingRun, input: FileInput): Promise<boolean> {
     run.checking = opened.outcome === 'opened';
     return opened.outcome !== 'recorded';
   }
+}
+
+/** A ledger that was put back has to be whole before it can say that it does not hold a filing. */
+async function openFiling(run: FilingRun, input: FileInput): Promise<OpenFilingResult> {
+  const { workflowId } = workflowInfo();
+  const { sends } = run;
+  for (let tries = 1; ; tries += 1) {
+    try {
+      const args = { input, workflowId, ...(sends.length > 0 && { sends }) };
+      return await run.steps('Record the filing').openFiling(args);
+    } catch (error) {
+      const { kind, message } = readFailure(error);
+      if (kind !== 'ledger_put_back' && kind !== 'documents_unavailable') throw error;
+      run.showWaiting(`${message} It is looked at again by itself, within 15 minutes.`);
+      await sleep(delayMs(ACCESS, tries), { summary: `Look again after ${kind}` });
+    }
+  }
+}
+
+/**
+ * What the filing was made from: a ledger that was put back to a state from before it holds nothing of it, and nothing
+ * of it was sent.
+ */
+function madeFrom({ input: first }: FilingRun, { resume }: FileInput): FileInput {
+  if (resume !== undefined && first.resume === undefined) return first;
+  const text = `Filing ${resume} is not in this ledger, so nothing can be taken up. Is DATABASE_URL the one it was made with?`;
+  throw ApplicationFailure.nonRetryable(text, 'unknown_filing');
 }
 
 /** An exporter that was onboarded elsewhere is read from the service. */

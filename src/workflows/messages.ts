@@ -1,4 +1,4 @@
-/** Updates, queries and the one signal of the workflows. Handlers are set in the workflow files. */
+/** Updates, queries and the two signals of the workflows. Handlers are set in the workflow files. */
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import type {
   AbandonArgs,
@@ -29,6 +29,9 @@ export const submitCredentialsUpdate = defineUpdate<ExporterProgress, [{ credent
 
 /** Sent by an activity to every filing that waits for credentials, once newer ones are valid. */
 export const credentialsRenewedSignal = defineSignal<[{ version: number }]>('credentialsRenewed');
+
+/** Sent by the activity that stored the answer to a submission after the filing's run had given its call up. */
+export const answerStoredSignal = defineSignal<[{ attemptId: string }]>('answerStored');
 
 /** Query of `reconcile`: how far it is. */
 export const reconciliationQuery = defineQuery<ReconcileResult>('reconciliation');

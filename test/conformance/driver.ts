@@ -169,9 +169,10 @@ function createSteps(world: World): (step: Step, before: Step | null) => Promise
     [
       /^exec (\d): store the acceptance/,
       ([e = 0]) =>
-        transaction((client) =>
-          storeAnswer(client, { attemptId: world.attemptId(at(e).attempt), answer: run.acceptance(e), at: world.now }),
-        ),
+        transaction(async (client) => {
+          const answer = run.acceptance(e);
+          await storeAnswer(client, { attemptId: world.attemptId(at(e).attempt), answer, at: world.now });
+        }),
     ],
     [/^exec (\d): store the refusal/, ([e = 0]) => closeOwn(e, { kind: 'validation', status: 400 })],
     [/^exec (\d): (?:close own attempt|attempt \d is not its)/, ([e = 0]) => closeOwn(e)],

@@ -140,7 +140,7 @@ test('what the check of a file warned of is kept with the filing, each warning o
     inputRef,
   };
   const opened = await activities.openFiling({ input: { ...input, reference: 'R1' }, workflowId: 'file/test/R1' });
-  if (opened.outcome === 'refused' || opened.outcome === 'exporter_unknown') throw new Error(JSON.stringify(opened));
+  if (!('filing' in opened)) throw new Error(JSON.stringify(opened));
   const { warnings } = await needFiling(ledger.pool, opened.filing.filingId);
   expect(warnings).toContainEqual(own);
   expect(new Set(warnings.map((each) => JSON.stringify(each))).size).toBe(warnings.length);

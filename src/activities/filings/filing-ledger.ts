@@ -169,7 +169,7 @@ export function createFilingLedgerActivities(deps: ActivityDependencies) {
         const state = endOf(await rowStates(client, filingId));
         const counts = await countRows(client, filingId);
         if (!filing || state === null || !mayFollow(filing.state, state)) {
-          return { state, counts, moved: false, differs: false };
+          return { state, counts, moved: false, differs: filing?.seq !== seq };
         }
         const { differs } = await recordMove(
           client,

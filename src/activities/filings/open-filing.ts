@@ -1,6 +1,7 @@
 import type { AttemptState } from '../../domain/filing/attempt';
 import { fileInput, type FileInput, type FilingCounts } from '../../domain/contracts';
 import { permittedRows, type PermittedDuplicate } from '../../domain/rules/duplicates';
+import type { KnownSend } from '../../domain/filing/known-send';
 import { isEnd } from '../../domain/filing/states';
 import { explainedMs } from '../../domain/service/due';
 import { hasErrors, type Finding } from '../../domain/rules/finding';
@@ -20,13 +21,14 @@ import { takeUpFiling } from '../../ledger/filings/filing-takeup';
 import { openWishes, type Wishes } from '../../ledger/filings/filing-wishes';
 import { getFiling, needFiling, type FilingRecord } from '../../ledger/filings/filings';
 import { withTransaction } from '../../ledger/pool';
+import { handInSends, knownSends } from '../../ledger/submissions/hand-in';
 import { readSubmissions, type SubmissionRecord } from '../../ledger/submissions/submissions';
-import { refusal } from '../application-failure';
 import { chooseChannel } from './channel';
 import { readReadiness, type FilingReadiness } from './readiness';
 import { settingsOf, type ReadSettingsResult } from './settings';
 import type { ActivityDependencies } from '../dependencies';
 import { needFewRows, stepId } from '../step-id';
+import { onWholeLedger } from './whole-ledger';
 
 /** How far one submission is, as a workflow needs to know it. */
 export interface SubmissionStage extends Pick<
@@ -64,19 +66,30 @@ export interface OpenedFiling extends Pick<
   hasWorkbook: boolean;
   counts: FilingCounts;
   submissions: SubmissionStage[];
+  /** What was, or may have been, sent of it. */
+  sends: KnownSend[];
 }
 
 type Opening =
   | { outcome: 'opened' | 'resumed' | 'recorded'; filing: OpenedFiling; readiness: FilingReadiness }
   | { outcome: 'refused'; errors: Finding[] }
   /** The ledger does not know the exporter: it has to be read from the service first. */
-  | { outcome: 'exporter_unknown' };
+  | { outcome: 'exporter_unknown' }
+  /** The filing that is to go on is not in this ledger, and no send of it is in the document store. */
+  | { outcome: 'filing_unknown' };
 
 /** With the settings that the filing lives by: opening it is its workflow's first activity. */
 export type OpenFilingResult = Opening & { settings: ReadSettingsResult };
 
 /** Findings beyond this number are counted, not carried: a payload has limits. */
 const FINDINGS_IN_RESULT = 50;
+
+export interface OpenFilingArgs {
+  input: FileInput;
+  workflowId: string;
+  /** What a run that goes on knows of its filing's sends; the ledger may have been put back to a state that knows less. */
+  sends?: KnownSend[];
+}
 
 export function createOpenFilingActivities(deps: ActivityDependencies) {
   const { pool, mode, clock, logger } = deps;
@@ -116,8 +129,12 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
     return { rows, uploadType, declaration, allowDuplicate: allowed, findings };
   }
 
-  const takeUp = (filingId: string) =>
-    withTransaction(pool, (client) => takeUpFiling(client, { filingId, step: stepId(), at: new Date(clock()) }));
+  const takeUp = (filingId: string, sends: readonly KnownSend[] = []) =>
+    withTransaction(pool, async (client) => {
+      const at = new Date(clock());
+      await handInSends(client, { filingId, mode, sends, at });
+      await takeUpFiling(client, { filingId, step: stepId(), at });
+    });
 
   /** Everything that can be said without the ledger: all findings at once. */
   function judge(input: FileInput, read: Awaited<ReturnType<typeof readRows>>) {
@@ -158,13 +175,13 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
      * Records what is to be filed before anything is sent: rules, the reference, the mapping fingerprints. Idempotent:
      * the same workflow asking again gets the same filing.
      */
-    openFiling: async (args: { input: FileInput; workflowId: string }): Promise<OpenFilingResult> => ({
+    openFiling: async (args: OpenFilingArgs): Promise<OpenFilingResult> => ({
       ...(await open(args)),
       settings,
     }),
   };
 
-  async function open(args: { input: FileInput; workflowId: string }): Promise<Opening> {
+  async function open(args: OpenFilingArgs): Promise<Opening> {
     const parsed = fileInput.safeParse(args.input);
     if (!parsed.success) {
       const errors = parsed.error.issues.map((issue) =>
@@ -177,7 +194,7 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
       const text = `The filing is for ${input.mode} mode, but this worker's key works in ${mode} mode.`;
       return { outcome: 'refused', errors: [finding('wrong_mode', 'mode', text)] };
     }
-    if (input.resume) return resume(input.resume, args.workflowId);
+    if (input.resume) return resume(input.resume, args);
     const read = await readRows(input);
     needFewRows(read.rows.length);
     const { uploadType, declaration, findings } = judge(input, read);
@@ -219,29 +236,32 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
         'the workflow id is not the one that names its reference',
       );
     }
-    if (outcome.outcome === 'resumed') await takeUp(outcome.filingId);
-    return opened(outcome.outcome, outcome.filingId);
+    const { sends } = args;
+    if (outcome.outcome !== 'resumed' && !sends?.length) return opened(outcome.outcome, outcome.filingId);
+    await takeUp(outcome.filingId, sends);
+    return opened('resumed', outcome.filingId);
   }
 
   async function opened(outcome: 'opened' | 'resumed' | 'recorded', filingId: string): Promise<Opening> {
     const filing = await describe(filingId);
+    // Of one that was made just now nothing was sent.
+    if (outcome !== 'opened') filing.sends = await knownSends(pool, filingId);
     return { outcome, filing, readiness: await readReadiness(pool, filing) };
   }
 
   /** Only the workflow that recorded a filing may continue it: two would record conflicting progress. */
-  async function resume(filingId: string, workflowId: string): Promise<Opening> {
-    const filing = await getFiling(pool, filingId);
-    if (!filing) {
-      const text = `Filing ${filingId} is not in this ledger, so nothing can be taken up. Is DATABASE_URL the one it was made with?`;
-      throw refusal('unknown_filing', text);
+  async function resume(filingId: string, { workflowId, sends }: OpenFilingArgs): Promise<Opening> {
+    // Where the ledger was put back to a state from before it, what was sent of it has to be brought back first.
+    const filing =
+      (await getFiling(pool, filingId)) ??
+      (await onWholeLedger(deps, filingId, (client) => getFiling(client, filingId)));
+    if (!filing) return { outcome: 'filing_unknown' };
+    if (filing.workflowId !== workflowId) {
+      const text = `Filing ${filingId} is the one of workflow ${filing.workflowId}: start that one again.`;
+      return { outcome: 'refused', errors: [{ ...finding('resume_differs', 'resume', text), filingId }] };
     }
-    if (filing.workflowId === workflowId) {
-      if (isEnd(filing.state)) return opened('recorded', filingId);
-      await takeUp(filingId);
-      return opened('resumed', filingId);
-    }
-    const text = `Filing ${filingId} is the one of workflow ${filing.workflowId}: start that one again.`;
-    return { outcome: 'refused', errors: [{ ...finding('resume_differs', 'resume', text), filingId }] };
+    await takeUp(filingId, sends);
+    return opened(isEnd(filing.state) ? 'recorded' : 'resumed', filingId);
   }
 
   async function describe(filingId: string): Promise<OpenedFiling> {
@@ -279,6 +299,7 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
       hasWorkbook: await hasSourceDocument(pool, filing.inputRef),
       counts: await countRows(pool, filingId),
       submissions: stages,
+      sends: [],
     };
   }
 }

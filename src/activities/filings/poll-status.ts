@@ -7,13 +7,22 @@ import { nextPollDelayMs } from '../../domain/filing/poll-cadence';
 import { errorsInShort, judgeStatus, type StatusVerdict } from '../../domain/service/request-status';
 import { decide } from '../../domain/service/retry-table';
 import type { FilingCounts } from '../../domain/contracts';
+import type { KnownSend } from '../../domain/filing/known-send';
 import type { FilingState } from '../../domain/filing/states';
+import { lockFiling } from '../../ledger/filings/filing-lock';
 import { moveOn } from '../../ledger/filings/filing-progress';
 import { learnIec } from '../../ledger/exporters/exporters';
 import { countRows, readRows, settleRows } from '../../ledger/rows/filing-rows';
 import { withTransaction, type Queryable } from '../../ledger/pool';
 import { readOpenRequests, readSeenAnswers, recordSeenAnswer } from '../../ledger/submissions/answer-times';
-import { moveSubmission, needSubmission, savePollState, type PollState } from '../../ledger/submissions/submissions';
+import { handInSends } from '../../ledger/submissions/hand-in';
+import {
+  moveSubmission,
+  needSubmission,
+  savePollState,
+  type PollState,
+  type SubmissionRecord,
+} from '../../ledger/submissions/submissions';
 import { sisterInDoubt, turnToSister } from '../../ledger/submissions/sisters';
 import { failureOf, notYet } from '../application-failure';
 import { withHeartbeat, withStepHeartbeat } from '../call-context';
@@ -32,6 +41,8 @@ export interface PollArgs {
   failedAck: boolean;
   /** What the acknowledgement complained of; it stands in where the status gives no reason. */
   ackErrors: string[];
+  /** What the run knows of the submission's sends; a ledger that was put back may know less. */
+  sends?: readonly KnownSend[];
   /** Where the filing goes once every row of this submission has its outcome; left out while others of it have none. */
   move?: SettledMove;
 }
@@ -50,9 +61,10 @@ export interface PollResult {
    * `terminal`: every row has its outcome. `incomplete`: the authority is done but did not say which rows:
    * fetch-details fills them. `unknown_request`: the service still does not know it at the end of the settle window,
    * after an acknowledgement that said Failed. `sister`: rejected, but another attempt of the submission was sent too,
-   * whose outcome is looked into now.
+   * whose outcome is looked into now. `superseded`: the ledger does not follow the submission under this request any
+   * more.
    */
-  outcome: 'terminal' | 'incomplete' | 'unknown_request' | 'sister';
+  outcome: 'terminal' | 'incomplete' | 'unknown_request' | 'sister' | 'superseded';
   /** The move that was recorded with it; null or left out: none. `dueAt` in ms since the epoch. */
   moved?: { seq: number; dueAt: number; counts: FilingCounts } | null;
   processingStatus: string | null;
@@ -163,7 +175,7 @@ export function createPollActivities(deps: ActivityDependencies) {
       }
       const record = await ask(args);
       if (record !== 'unknown_request') await learnIecFrom(record, exporterId);
-      const { pollState } = await needSubmission(pool, filingId, submission);
+      const { pollState } = await submissionOf(args);
       if (record === 'unknown_request') {
         const seen = pollState.unknownRequestSeen ?? 0;
         if (args.failedAck && seen > 0) return { outcome: 'unknown_request', processingStatus: null, errors: [] };
@@ -182,14 +194,16 @@ export function createPollActivities(deps: ActivityDependencies) {
       const at = new Date(clock());
       const { requestId } = args;
       let moved: PollResult['moved'] = null;
-      const waitsForSister = await withStepHeartbeat(() =>
-        withTransaction(pool, async (client) => {
+      const turned = await withStepHeartbeat(() =>
+        withTransaction(pool, async (client): Promise<'sister' | 'superseded' | null> => {
+          await lockFiling(client, filingId);
+          if ((await needSubmission(client, filingId, submission)).requestId !== requestId) return 'superseded';
           const errored = verdict.rows.some((row) => row.outcome === 'errored');
           if (errored && (await sisterInDoubt(client, { filingId, submission, requestId })) !== null) {
             const verdicts = verdict.rows.filter((row) => row.outcome === 'certified');
             await settleRows(client, { filingId, exporterId, verdicts, at });
             await turnToSister(client, { filingId, submission, requestId, at });
-            return true;
+            return 'sister';
           }
           await settleRows(client, { filingId, exporterId, verdicts: verdict.rows, at });
           const state = result === 'incomplete' ? 'acknowledged' : 'terminal';
@@ -197,10 +211,10 @@ export function createPollActivities(deps: ActivityDependencies) {
           const answer = { afterMs: pollState.polledAtAgeMs ?? 0, byMs: age };
           await recordSeenAnswer(client, { filingId, submission, mode, answer, at });
           if (args.move && result !== 'incomplete') moved = await moveAfter(client, args.move, { filingId, at });
-          return false;
+          return null;
         }),
       );
-      if (waitsForSister) return { outcome: 'sister', processingStatus: record.processingStatus, errors: [] };
+      if (turned) return { outcome: turned, processingStatus: record.processingStatus, errors: [] };
       return {
         outcome: result === 'incomplete' ? 'incomplete' : 'terminal',
         moved,
@@ -216,6 +230,20 @@ export function createPollActivities(deps: ActivityDependencies) {
     const collisions = await learnIec(pool, { exporterId, iec, source: 'status', at: new Date(clock()) });
     for (const collision of collisions)
       logger.warn({ exporterId, ...collision }, 'two clients turned out to be one exporter');
+  }
+
+  /**
+   * The submission as it stands. Where the ledger does not know that it is followed under the request, it may be an
+   * older one than the run's: then it is told.
+   */
+  async function submissionOf({ filingId, submission, requestId, sends = [] }: PollArgs): Promise<SubmissionRecord> {
+    const known = await needSubmission(pool, filingId, submission);
+    if (known.requestId === requestId || sends.length === 0) return known;
+    const at = new Date(clock());
+    return withTransaction(pool, async (client) => {
+      await handInSends(client, { filingId, mode, sends, at });
+      return needSubmission(client, filingId, submission);
+    });
   }
 
   async function moveAfter(

@@ -31,6 +31,8 @@ export interface SubmitArgs {
 
 /** What must be left of the activity's time, beyond one HTTP time-out, for a mark to be set. */
 const SEND_MARGIN_MS = 15_000;
+/** Tells a filing's run that an answer came after the run had given its call up. */
+const ANSWER_STORED = 'answerStored';
 /** How long an activity holds on to an answer that PostgreSQL cannot take yet, before it returns it all the same. */
 const STORE_WITHIN_MS = 20_000;
 
@@ -101,10 +103,21 @@ export function createSubmitActivities(deps: ActivityDependencies) {
       () =>
         withTransaction(pool, (client) =>
           storeAnswer(client, { attemptId: args.attemptId, answer, at: new Date(clock()) }),
-        ),
+        ).then(({ late }) => (late ? wakeRun(args) : undefined)),
       (error) => logger.warn({ attemptId: args.attemptId, err: error }, 'the answer could not be stored yet'),
     );
     await Promise.race([stored, new Promise((resolve) => setTimeout(resolve, STORE_WITHIN_MS).unref())]);
+  }
+
+  /** The run looks by itself too, but it may be an hour until its next look. */
+  async function wakeRun({ attemptId }: SubmitArgs): Promise<void> {
+    const { workflowId } = Context.current().info.workflowExecution ?? {};
+    if (!workflowId) return;
+    await deps
+      .client()
+      .workflow.getHandle(workflowId)
+      .signal(ANSWER_STORED, { attemptId })
+      .catch((error: unknown) => logger.info({ attemptId, err: error }, 'a late answer waits for its run to look'));
   }
 
   /** Records what the failed exchange proves, and turns it into the failure that the workflow reads. */

@@ -8,6 +8,19 @@ export interface Snapshot {
   balances: { irmKey: string; available: string | null; readAt: string | null }[];
 }
 
+/**
+ * Every certificate number that the party's snapshots of the last days held up to snapshot `of`, as one jsonb value. A
+ * snapshot that was brought back with its send has them all in itself: of those that were taken since, some are younger
+ * than the send.
+ */
+export function certificatesBefore(of: string): string {
+  return `CASE WHEN ${of}.brought_back THEN ${of}.certificates ELSE
+    (SELECT coalesce(jsonb_agg(DISTINCT held.number), '[]')
+       FROM snapshots o, jsonb_array_elements_text(o.certificates) AS held (number)
+      WHERE o.party_id = ${of}.party_id AND o.snapshot_id <= ${of}.snapshot_id AND NOT o.brought_back
+        AND o.taken_at > ${of}.taken_at - interval '3 days') END`;
+}
+
 /** Keeps a snapshot for a submission, with the balances of its IRMs as they stand in the ledger. */
 export async function saveSnapshot(
   db: Queryable,

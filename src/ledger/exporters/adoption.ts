@@ -1,6 +1,7 @@
 import { matchCertificates, type Ambiguity } from '../../domain/reconciliation/certificate-matching';
 import { filingDateInKolkata } from '../../domain/dates';
 import { unclaimedCertificates } from '../certificates/certificates';
+import { certificatesBefore } from '../certificates/snapshots';
 import { lockFiling } from '../filings/filing-lock';
 import { countOpenRows, openRowsOf, settleRows } from '../rows/filing-rows';
 import type { Queryable } from '../pool';
@@ -59,14 +60,11 @@ async function beforeAttempt(
   client: Queryable,
   attemptId: string,
 ): Promise<{ sentAt: Date | null; excluded: Set<string> | null }> {
-  const { rows } = await client.query<{ sentAt: Date | null; numbers: string[] | null; taken: boolean }>(
-    `SELECT a.sending_at AS "sentAt", CASE WHEN s.certificates IS NOT NULL THEN
-        (SELECT array_agg(DISTINCT n) FROM snapshots o, jsonb_array_elements_text(o.certificates) AS n
-          WHERE o.party_id = s.party_id AND o.snapshot_id <= s.snapshot_id AND o.taken_at > s.taken_at - interval '3 days') END AS numbers,
-        s.certificates IS NOT NULL AS taken
+  const { rows } = await client.query<{ sentAt: Date | null; numbers: string[] | null }>(
+    `SELECT a.sending_at AS "sentAt", CASE WHEN s.certificates IS NOT NULL THEN ${certificatesBefore('s')} END AS numbers
        FROM attempts a LEFT JOIN snapshots s USING (snapshot_id) WHERE a.attempt_id = $1`,
     [attemptId],
   );
   const found = rows[0];
-  return { sentAt: found?.sentAt ?? null, excluded: found?.taken ? new Set(found.numbers ?? []) : null };
+  return { sentAt: found?.sentAt ?? null, excluded: found?.numbers ? new Set(found.numbers) : null };
 }

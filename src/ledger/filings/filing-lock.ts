@@ -2,7 +2,7 @@ import type { Queryable } from '../pool';
 import type { FilingRecord } from './filings';
 
 /** What every step on a filing needs for its decision, read under the filing's lock. */
-export interface LockedFiling extends Pick<FilingRecord, 'filingId' | 'exporterId' | 'state'> {
+export interface LockedFiling extends Pick<FilingRecord, 'filingId' | 'exporterId' | 'state' | 'seq'> {
   ended: boolean;
 }
 
@@ -12,7 +12,7 @@ export interface LockedFiling extends Pick<FilingRecord, 'filingId' | 'exporterI
  */
 export async function lockFiling(client: Queryable, filingId: string): Promise<LockedFiling | null> {
   const { rows } = await client.query<LockedFiling>(
-    `SELECT filing_id AS "filingId", exporter_id AS "exporterId", state, closed_at IS NOT NULL AS ended
+    `SELECT filing_id AS "filingId", exporter_id AS "exporterId", state, seq::int AS seq, closed_at IS NOT NULL AS ended
        FROM filings WHERE filing_id = $1 FOR UPDATE`,
     [filingId],
   );

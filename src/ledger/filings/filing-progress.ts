@@ -1,5 +1,13 @@
 import { isEnd, mayFollow, needsAttention, type FilingState } from '../../domain/filing/states';
 import type { Queryable } from '../pool';
+import { lockFiling } from './filing-lock';
+import { FilingMissing } from './filing-missing';
+
+/**
+ * How far the number of a move that brings lost sends back stands beyond the last one: a run may know of moves that the
+ * ledger has lost, and must not take this one for one of its own.
+ */
+export const LOST_MOVES = 1_000_000;
 
 export interface ProgressNote {
   filingId: string;
@@ -23,8 +31,9 @@ export interface ProgressNote {
 /**
  * - `recorded`: the filing stands where the note says.
  * - `repeated`: an earlier try of the same step recorded it.
- * - `differs`: the ledger knows of other moves than the run, which was reset or has lost its place to another one:
- *   nothing was written, and the run has to go on from the ledger.
+ * - `differs`: the ledger knows of other moves than the run, which was reset or has lost its place to another one, or
+ *   the ledger was put back to an earlier state, in which it may not even hold the filing: nothing was written, and the
+ *   run has to go on from the ledger.
  */
 export type Recorded = 'recorded' | 'repeated' | 'differs';
 
@@ -34,12 +43,8 @@ export type Recorded = 'recorded' | 'repeated' | 'differs';
  * @throws RangeError when the state does not follow from the recorded one: that is a defect of the workflow.
  */
 export async function recordProgress(db: Queryable, note: ProgressNote): Promise<Recorded> {
-  const { rows } = await db.query<{ state: FilingState; seq: number }>(
-    'SELECT state, seq::int AS seq FROM filings WHERE filing_id = $1 FOR UPDATE',
-    [note.filingId],
-  );
-  const current = rows[0];
-  if (!current) throw new Error(`Filing ${note.filingId} is not in this ledger.`);
+  const current = await lockFiling(db, note.filingId);
+  if (current === null) return 'differs';
   if (note.step !== undefined && (await isRecorded(db, note.filingId, note.step))) return 'repeated';
   if (note.seq !== current.seq + 1) return 'differs';
   if (!mayFollow(current.state, note.state)) {
@@ -64,7 +69,7 @@ export async function moveOn(
     [note.filingId, note.step],
   );
   const current = rows[0];
-  if (!current) throw new Error(`Filing ${note.filingId} is not in this ledger.`);
+  if (!current) throw new FilingMissing(note.filingId);
   if (current.before !== null) return current.before;
   if (!from.includes(current.state)) return null;
   await writeMove(db, { ...note, seq: current.seq + 1 });
@@ -80,18 +85,15 @@ async function isRecorded(db: Queryable, filingId: string, step: string): Promis
 }
 
 /**
- * Locks a filing for a write that a run decided on when it knew of `seq` moves. False when the ledger knows of others:
- * then the decision may be out of date, nothing may be written, and the run has to go on from the ledger.
+ * Locks a filing for a write that a run decided on when it knew of `seq` moves. False when the ledger knows of others,
+ * or does not hold the filing: then the decision may be out of date, nothing may be written, and the run has to go on
+ * from the ledger.
  */
 export async function holdFiling(
   client: Queryable,
   { filingId, seq }: { filingId: string; seq: number },
 ): Promise<boolean> {
-  const { rows } = await client.query<{ seq: number }>(
-    'SELECT seq::int AS seq FROM filings WHERE filing_id = $1 FOR UPDATE',
-    [filingId],
-  );
-  return rows[0]?.seq === seq;
+  return (await lockFiling(client, filingId))?.seq === seq;
 }
 
 /** Writes a move whose number and state have been checked under the filing's lock. */

@@ -1,6 +1,7 @@
 import type { FilingState } from '../../domain/filing/states';
 import type { ResumedFiling } from '../../domain/filing/resume-input';
 import type { Mode } from '../../domain/names';
+import { FilingMissing } from './filing-missing';
 import type { Queryable } from '../pool';
 
 /** A filing as the ledger holds it. */
@@ -51,10 +52,10 @@ export async function getFiling(db: Queryable, filingId: string): Promise<Filing
   return rows[0] ?? null;
 }
 
-/** As {@link getFiling}, for callers that cannot go on without it. @throws Error naming the id. */
+/** As {@link getFiling}, for callers that cannot go on without it. @throws FilingMissing naming the id. */
 export async function needFiling(db: Queryable, filingId: string): Promise<FilingRecord> {
   const filing = await getFiling(db, filingId);
-  if (!filing) throw new Error(`Filing ${filingId} is not in this ledger. Is DATABASE_URL the one it was made with?`);
+  if (!filing) throw new FilingMissing(filingId);
   return filing;
 }
 

@@ -1,4 +1,22 @@
 import type { Queryable } from '../pool';
+import { stopUnsentDuplicates } from './unsent-duplicates';
+
+/**
+ * Takes a submission that turns out to have been sent back into the ledger: it is not released any more, its freed rows
+ * hold their mappings again, and unsent rows of other filings that map the same are stopped.
+ */
+export async function holdAsSent(
+  client: Queryable,
+  { filingId, submission, sentAt, at }: { filingId: string; submission: number; sentAt: Date; at: Date },
+): Promise<void> {
+  await client.query(
+    `UPDATE submissions SET state = 'planned', terminal_at = NULL
+      WHERE filing_id = $1 AND submission = $2 AND state = 'released'`,
+    [filingId, submission],
+  );
+  await stopUnsentDuplicates(client, { filingId, submission, at });
+  await reviveRows(client, { filingId, submission, at: sentAt });
+}
 
 /**
  * Takes the freed rows of a submission back that turned out to have been sent: they hold their mappings again, each
@@ -6,7 +24,7 @@ import type { Queryable } from '../pool';
  * submitted, those of one that has ended stay as abandoned after the send. Rows that another filing corrects stay with
  * it.
  */
-export async function reviveRows(
+async function reviveRows(
   client: Queryable,
   { filingId, submission, at }: { filingId: string; submission: number; at: Date },
 ): Promise<void> {

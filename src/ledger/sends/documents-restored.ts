@@ -3,7 +3,7 @@ import { attemptIdOf } from '../../domain/filing/attempt';
 import type { FilingState } from '../../domain/filing/states';
 import { latestAttempt } from '../submissions/attempts';
 import { lockFiling } from '../filings/filing-lock';
-import { writeMove } from '../filings/filing-progress';
+import { LOST_MOVES, writeMove } from '../filings/filing-progress';
 import { withTransaction, type Queryable } from '../pool';
 import { importSends, type ImportedSends } from './send-import';
 import { NOBODY } from './send-record';
@@ -111,7 +111,7 @@ async function tell(
   const event = { kind: 'documents_restored', who: by, text: REASON };
   await writeMove(client, {
     filingId,
-    seq: (rows[0]?.seq ?? 0) + 1,
+    seq: (rows[0]?.seq ?? 0) + LOST_MOVES,
     state,
     attention,
     needsAttention: true,

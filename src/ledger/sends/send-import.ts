@@ -3,13 +3,12 @@ import { partsOfAttemptId } from '../../domain/filing/attempt';
 import type { FilingState } from '../../domain/filing/states';
 import { closeOpenAttempts, planAgain } from '../submissions/attempts';
 import { lockFiling } from '../filings/filing-lock';
-import { writeMove } from '../filings/filing-progress';
+import { LOST_MOVES, writeMove } from '../filings/filing-progress';
 import { withTransaction, type Queryable } from '../pool';
-import { reviveRows } from '../rows/row-revival';
-import { rebuildFiling } from './send-rebuild';
+import { holdAsSent } from '../rows/row-revival';
+import { rebuildFiling, rebuildSnapshot } from './send-rebuild';
 import { NOBODY, type SendRecord } from './send-record';
 import { compareSends, createOrRead, readIdentity, voidRecord, type SendStore } from './sends';
-import { stopUnsentDuplicates } from '../rows/unsent-duplicates';
 
 export interface ImportedSends {
   /** Filings of which a send was brought back; their outcome is unknown until evidence settles it. */
@@ -136,20 +135,32 @@ async function importSend(
   });
   const { filingId, submission } = partsOfAttemptId(attemptId);
   await restoreAttempt(client, { record, attemptId, at });
-  await stopUnsentDuplicates(client, { filingId, submission, at });
-  const sentAt = new Date(record.at);
-  await client.query(
-    `UPDATE submissions SET state = 'planned', terminal_at = NULL
-      WHERE filing_id = $1 AND submission = $2 AND state = 'released'`,
-    [filingId, submission],
-  );
-  await reviveRows(client, { filingId, submission, at: sentAt });
-  await client.query(
-    `UPDATE filing_rows SET state = 'unknown' WHERE filing_id = $1 AND submission = $2 AND state = 'submitted'`,
-    [filingId, submission],
-  );
+  await rebuildSnapshot(client, { content: record.content, attemptId });
+  if (!(await isJudged(client, { filingId, submission }))) {
+    await holdAsSent(client, { filingId, submission, sentAt: new Date(record.at), at });
+    await client.query(
+      `UPDATE filing_rows SET state = 'unknown' WHERE filing_id = $1 AND submission = $2 AND state = 'submitted'`,
+      [filingId, submission],
+    );
+  }
   await tell(client, { filingId, attemptId, record, at, by });
   return filingId;
+}
+
+/**
+ * Whether a run that knew more than the ledger has handed its request in: then the request says what becomes of the
+ * rows, or has said it.
+ */
+async function isJudged(
+  client: Queryable,
+  { filingId, submission }: { filingId: string; submission: number },
+): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `SELECT FROM submissions WHERE filing_id = $1 AND submission = $2
+        AND (state IN ('terminal', 'settled') OR (state = 'acknowledged' AND request_id IS NOT NULL))`,
+    [filingId, submission],
+  );
+  return (rowCount ?? 0) > 0;
 }
 
 /**
@@ -214,13 +225,16 @@ async function tell(
   const text =
     `Send ${record.number} (attempt ${attemptId}, ${record.at}) is in the document store, but the ledger had lost it: the ` +
     'ledger was put back to an earlier state. Whether it was filed is settled by its certificates.';
+  const { filingId: _, ...parts } = partsOfAttemptId(attemptId);
   const { rows } = await client.query<{ seq: number; state: FilingState; ended: boolean }>(
     'SELECT seq::int AS seq, state, closed_at IS NOT NULL AS ended FROM filings WHERE filing_id = $1',
     [filingId],
   );
   const { seq = 0, state = 'outcome_unknown', ended = false } = rows[0] ?? {};
   const event = { kind: 'imported', who: by, text, data: { attemptId, number: record.number } };
-  // As a move, so that a run with another state continues from here.
-  const next = ended ? state : ('outcome_unknown' as const);
-  await writeMove(client, { filingId, seq: seq + 1, state: next, attention: text, needsAttention: true, at, event });
+  const known = ended || (await isJudged(client, { filingId, submission: parts.submission }));
+  // As a move, so that a run which knows of another place goes on from here.
+  const next = known ? state : ('outcome_unknown' as const);
+  const note = { filingId, state: next, attention: text, needsAttention: true, at, event };
+  await writeMove(client, { ...note, seq: seq + LOST_MOVES });
 }

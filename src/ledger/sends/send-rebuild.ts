@@ -36,6 +36,28 @@ export async function rebuildFiling(client: Queryable, { content, attemptId, kno
   return attemptIdOf(filingId, parts.submission, parts.number);
 }
 
+/**
+ * Brings back what was seen before the send, where the attempt has lost it: without the list of earlier certificates
+ * only a person could say which ones came of the send.
+ */
+export async function rebuildSnapshot(
+  client: Queryable,
+  { content, attemptId }: { content: string; attemptId: string },
+): Promise<void> {
+  await client.query(
+    `WITH brought AS (
+       INSERT INTO snapshots (filing_id, submission, exporter_id, party_id, taken_at, certificates, balances, brought_back)
+       SELECT a.filing_id, a.submission, f.exporter_id, e.party_id, s.taken_at, s.certificates, coalesce(s.balances, '[]'), true
+         FROM attempts a JOIN filings f USING (filing_id) JOIN exporters e USING (exporter_id),
+              jsonb_populate_record(NULL::snapshots, nullif($1::jsonb -> 'snapshot', 'null')) AS s
+        WHERE a.attempt_id = $2 AND s.certificates IS NOT NULL
+          AND NOT EXISTS (SELECT FROM snapshots o WHERE o.snapshot_id = a.snapshot_id AND o.filing_id = a.filing_id)
+       RETURNING snapshot_id)
+     UPDATE attempts SET snapshot_id = brought.snapshot_id FROM brought WHERE attempt_id = $2`,
+    [content, attemptId],
+  );
+}
+
 /** The party of the send's exporter in this ledger: party numbers of the ledger that sent it may be another's here. */
 async function partyNow(client: Queryable, content: string): Promise<number> {
   const { rows } = await client.query<{ exporterId: string }>(

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { certificatesBefore } from '../certificates/snapshots';
 import type { Queryable } from '../pool';
 
 /**
@@ -54,6 +55,8 @@ export async function contentOfSend(db: Queryable, attemptId: string): Promise<s
   const { rows } = await db.query<{ content: string }>(
     `SELECT jsonb_build_object('attempt', to_jsonb(a), 'submission', to_jsonb(s), 'filing', to_jsonb(f),
             'exporter', to_jsonb(e), 'iec', p.iec, 'input', to_jsonb(i) - 'rows',
+            'snapshot', (SELECT to_jsonb(n) || jsonb_build_object('certificates', ${certificatesBefore('n')}) FROM snapshots n
+              WHERE n.snapshot_id = a.snapshot_id AND n.certificates IS NOT NULL),
             'rows', (SELECT jsonb_agg(to_jsonb(r) ORDER BY r.position) FROM filing_rows r
               WHERE r.filing_id = a.filing_id AND r.submission = a.submission))::text AS content
        FROM attempts a JOIN submissions s USING (filing_id, submission) JOIN filings f USING (filing_id)

@@ -1,9 +1,9 @@
 import { partsOfAttemptId, type AttemptState, type StoredAnswer } from '../../domain/filing/attempt';
 import { lockFiling, type LockedFiling } from '../filings/filing-lock';
+import { FilingMissing } from '../filings/filing-missing';
 import { addEvent } from '../filings/filing-progress';
 import type { Queryable } from '../pool';
-import { reviveRows } from '../rows/row-revival';
-import { stopUnsentDuplicates } from '../rows/unsent-duplicates';
+import { holdAsSent } from '../rows/row-revival';
 
 /** Events of a filing that keep it in need of attention, whatever follows. */
 export const ACCEPTED_UNEXPECTEDLY = ['accepted_twice', 'accepted_after_end'] as const;
@@ -20,24 +20,26 @@ interface Standing {
  * of an attempt that had been closed closes the open one beside it, so that the submission is not sent again, and takes
  * its rows back where they had been freed; where another attempt was sent as well, the filing asks for attention. Doing
  * it again changes nothing. Must run in a transaction.
+ * @returns whether the answer is late: its filing's run does not wait for the call that brought it any more
  */
 export async function storeAnswer(
   client: Queryable,
   { attemptId, answer, at }: { attemptId: string; answer: StoredAnswer; at: Date },
-): Promise<void> {
+): Promise<{ late: boolean }> {
   const { filingId, submission, number } = partsOfAttemptId(attemptId);
   const filing = await lockFiling(client, filingId);
-  if (!filing) throw new Error(`Filing ${filingId} is not in this ledger: its answer is kept until it is.`);
+  if (!filing) throw new FilingMissing(filingId);
   const { rows } = await client.query<Standing>(
     `SELECT attempt_id AS "attemptId", state, answer, sending_at AS "markedAt" FROM attempts
       WHERE filing_id = $1 AND submission = $2 ORDER BY number FOR UPDATE`,
     [filingId, submission],
   );
   const own = rows.find((row) => row.attemptId === attemptId);
-  if (own?.state === 'answered') return;
+  if (own?.state === 'answered') return { late: false };
   // The answer was stored, and what came of it closed the attempt since.
   if (own?.state === 'not_sent' && own.answer?.kind === answer.kind && own.answer.requestId === answer.requestId)
-    return;
+    return { late: false };
+  const late = own?.state !== 'sending' || filing.state !== 'submitting';
   const others = rows.filter((row) => row.attemptId !== attemptId);
   if (answer.kind === 'accepted') {
     await client.query(
@@ -55,19 +57,12 @@ export async function storeAnswer(
        late = $8, reason = NULL WHERE a.state <> 'answered'`,
     [attemptId, filingId, submission, number, JSON.stringify(answer), answer.status ?? null, at, sent.length > 0],
   );
-  if (answer.kind !== 'accepted') return;
-  if (own?.state !== 'sending') {
-    await client.query(
-      `UPDATE submissions SET state = 'planned', terminal_at = NULL
-        WHERE filing_id = $1 AND submission = $2 AND state = 'released'`,
-      [filingId, submission],
-    );
-    await stopUnsentDuplicates(client, { filingId, submission, at });
-    await reviveRows(client, { filingId, submission, at: own?.markedAt ?? at });
-  }
+  if (answer.kind !== 'accepted') return { late };
+  if (own?.state !== 'sending') await holdAsSent(client, { filingId, submission, sentAt: own?.markedAt ?? at, at });
   const told = { filing, attemptId, answer, at };
   if (sent.length > 0) await reportAcceptedTwice(client, { ...told, sent });
   else if (filing.ended && own?.state !== 'sending') await reportLateAcceptance(client, told);
+  return { late };
 }
 
 interface Told {

@@ -7,6 +7,7 @@ import {
 } from '../../domain/filing/attempt';
 import type { FilingState } from '../../domain/filing/states';
 import { lockFiling } from '../filings/filing-lock';
+import { FilingMissing } from '../filings/filing-missing';
 import { holderBeside } from '../rows/live-mappings';
 import type { Queryable } from '../pool';
 import type { SubmissionState } from '../../domain/filing/states';
@@ -36,7 +37,7 @@ export async function openAttempt(
   { filingId, submission }: { filingId: string; submission: number },
 ): Promise<OpenedAttempt> {
   const filing = await lockFiling(client, filingId);
-  if (!filing) throw new Error(`Filing ${filingId} is not in this ledger. Is DATABASE_URL the one it was made with?`);
+  if (!filing) throw new FilingMissing(filingId);
   if (filing.ended) return { outcome: 'ended', state: filing.state };
   const { state, requestId } = await submissionState(client, filingId, submission);
   // An acknowledgement without a request id to ask about is settled as a lost answer is.
@@ -136,7 +137,7 @@ async function submissionState(
     'SELECT state, request_id AS "requestId" FROM submissions WHERE filing_id = $1 AND submission = $2',
     [filingId, submission],
   );
-  if (!rows[0]) throw new Error(`Submission ${submission} of filing ${filingId} is not in this ledger.`);
+  if (!rows[0]) throw new FilingMissing(filingId, `Submission ${submission} of filing ${filingId}`);
   return rows[0];
 }
 
@@ -247,18 +248,21 @@ export async function readAttempt(
   );
   if (rowCount) await planAgain(client, attemptId);
   const read = await reading(client, attemptId);
-  const filingEnded = filing?.ended ?? false;
-  if (read.verdict !== 'sending' || !(await unsent())) return { ...read, filingEnded };
+  const standing = { filingEnded: filing?.ended ?? false, filingSeq: filing?.seq ?? null };
+  if (read.verdict !== 'sending' || !(await unsent())) return { ...read, ...standing };
   await client.query(
     `UPDATE attempts SET state = 'not_sent', reason = 'nothing was written: its send was never counted', closed_at = $2
       WHERE attempt_id = $1 AND state = 'sending'`,
     [attemptId, at],
   );
   await planAgain(client, attemptId);
-  return { ...(await reading(client, attemptId)), filingEnded };
+  return { ...(await reading(client, attemptId)), ...standing };
 }
 
-async function reading(client: Queryable, attemptId: string): Promise<Omit<AttemptReading, 'filingEnded'>> {
+async function reading(
+  client: Queryable,
+  attemptId: string,
+): Promise<Omit<AttemptReading, 'filingEnded' | 'filingSeq'>> {
   const { filingId, submission } = partsOfAttemptId(attemptId);
   const { rows } = await client.query<{
     attemptId: string;

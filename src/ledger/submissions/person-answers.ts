@@ -5,9 +5,8 @@ import { closeOpenAttempts, planAgain } from './attempts';
 import { lockFiling } from '../filings/filing-lock';
 import { moveRows, readRows, settleRows } from '../rows/filing-rows';
 import type { Queryable } from '../pool';
-import { reviveRows } from '../rows/row-revival';
+import { holdAsSent } from '../rows/row-revival';
 import { moveSubmission, submissionOfRequest } from './submissions';
-import { stopUnsentDuplicates } from '../rows/unsent-duplicates';
 
 /** What came of a person's word that nothing of an attempt was filed. */
 export type NotFiledOutcome =
@@ -170,8 +169,7 @@ export async function adoptRequestId(
       WHERE filing_id = $1 AND submission = $2`,
     [filingId, submission, requestId, sentAt],
   );
-  await stopUnsentDuplicates(client, { filingId, submission, at });
-  await reviveRows(client, { filingId, submission, at: sentAt });
+  await holdAsSent(client, { filingId, submission, sentAt, at });
   await moveRows(client, { filingId, submission, state: 'submitted' });
   return null;
 }

@@ -1,5 +1,6 @@
 import type { SubmissionState } from '../../domain/filing/states';
 import { moveRows } from '../rows/filing-rows';
+import { FilingMissing } from '../filings/filing-missing';
 import type { Queryable } from '../pool';
 import type { StoredAnswer } from '../../domain/filing/attempt';
 
@@ -39,13 +40,13 @@ export async function readSubmissions(db: Queryable, filingId: string): Promise<
   return rows;
 }
 
-/** One submission. @throws Error when the ledger does not hold it. */
+/** One submission. @throws FilingMissing when the ledger does not hold it. */
 export async function needSubmission(db: Queryable, filingId: string, submission: number): Promise<SubmissionRecord> {
   const { rows } = await db.query<SubmissionRecord>(
     `SELECT ${COLUMNS} FROM submissions WHERE filing_id = $1 AND submission = $2`,
     [filingId, submission],
   );
-  if (!rows[0]) throw new Error(`Submission ${submission} of filing ${filingId} is not in this ledger.`);
+  if (!rows[0]) throw new FilingMissing(filingId, `Submission ${submission} of filing ${filingId}`);
   return rows[0];
 }
 

@@ -1,7 +1,7 @@
 /** `ebrc resume`: lets filings go on whose workflow was ended, or is gone. */
 import { isEnd } from '../../domain/filing/states';
 import { openFiling, openFilingsAfter, type OpenFilingRun } from '../../ledger/filings/open-filings';
-import { describeRun, resumeOptions } from '../../runs/filing-runs';
+import { describeRun, resumeOptions, startFilingRun } from '../../runs/filing-runs';
 import type { EbrcClientDependencies } from '../dependencies';
 import { filingOf } from './lookup';
 
@@ -54,6 +54,6 @@ async function resume({ temporal, taskQueue }: EbrcClientDependencies, filing: O
   if (status === 'running') {
     return { filingId, workflowId, reference, state, resumed: false, message: 'Its workflow is running.' };
   }
-  await temporal.workflow.start('fileRemittances', resumeOptions(filing, taskQueue));
+  await startFilingRun(temporal, filing, resumeOptions(filing, taskQueue));
   return { filingId, workflowId, reference, state, resumed: true, message: null };
 }

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { isGrpcServiceError, type WorkflowStartOptions } from '@temporalio/client';
 import { WorkflowIdConflictPolicy, WorkflowIdReusePolicy } from '@temporalio/common';
 import { fileInput, type FileInput, type FilingResult } from '../../domain/contracts';
 import type { PermittedDuplicate } from '../../domain/rules/duplicates';
@@ -9,8 +8,8 @@ import { filingWorkflowId } from '../../domain/names';
 import { contentHashOf, referenceOf } from '../../ledger/filings/filing-content';
 import { saveInput } from '../../ledger/filings/filing-inputs';
 import { findFiling, getFiling } from '../../ledger/filings/filings';
+import { startFilingRun } from '../../runs/filing-runs';
 import { filingQuery } from '../../workflows/messages';
-import { searchAttributes } from '../../workflows/search-attributes';
 import type { EbrcClientDependencies } from '../dependencies';
 import { refusal, RefusedError } from '../errors';
 import type { FilingFile } from './read-file';
@@ -69,7 +68,8 @@ export async function startFiling(
   const reference = filing.reference ?? referenceOf(contentHash, filing.allowDuplicate);
   const workflowId = filingWorkflowId(deps.mode, reference, filing.correction);
   const input = await inputOf(deps, filing, reference);
-  await startWithAttributes(deps, input, {
+  const shown = { mode: deps.mode, exporterId: filing.exporterId, reference, state: 'checking' } as const;
+  await startFilingRun(deps.temporal, shown, {
     workflowId,
     taskQueue: deps.taskQueue,
     args: [input],
@@ -83,27 +83,6 @@ export async function startFiling(
   if (running !== contentHash) throw await referenceInUse(deps, reference, workflowId);
   return followFiling(deps, { workflowId, reference, exporterId: filing.exporterId }, options);
 }
-
-/**
- * Starts the workflow with what it shows in lists, which costs nothing then. A server that does not know one of the
- * attributes refuses the start: it is made without them.
- */
-async function startWithAttributes(
-  { temporal, mode }: EbrcClientDependencies,
-  { exporterId, reference }: FileInput,
-  options: WorkflowStartOptions,
-): Promise<void> {
-  const shown = { exporterId, state: 'checking', mode, reference, needsAttention: false };
-  try {
-    await temporal.workflow.start('fileRemittances', { ...options, typedSearchAttributes: searchAttributes(shown) });
-  } catch (error) {
-    if (!isGrpcServiceError(error) || Number(error.code) !== INVALID_ARGUMENT) throw error;
-    await temporal.workflow.start('fileRemittances', options);
-  }
-}
-
-/** gRPC status `INVALID_ARGUMENT`. */
-const INVALID_ARGUMENT = 3;
 
 /** The content hash of the filing that a running workflow has recorded; null where it records none within a while. */
 async function recordedHash(deps: EbrcClientDependencies, workflowId: string): Promise<string | null> {

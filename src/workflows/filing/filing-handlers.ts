@@ -6,7 +6,14 @@ import { ApplicationFailure, CancellationScope, condition, setHandler } from '@t
 import type { AbandonArgs, ApproveArgs, FilingResult, ResolveArgs } from '../../domain/contracts';
 import { isEnd } from '../../domain/filing/states';
 import { personKey } from '../../domain/person';
-import { abandonUpdate, approveUpdate, credentialsRenewedSignal, filingQuery, resolveUpdate } from '../messages';
+import {
+  abandonUpdate,
+  answerStoredSignal,
+  approveUpdate,
+  credentialsRenewedSignal,
+  filingQuery,
+  resolveUpdate,
+} from '../messages';
 import type { FilingRun } from './filing-run';
 import { keepWish } from './wishes';
 
@@ -22,6 +29,11 @@ export function handleFilingMessages(run: FilingRun): void {
   setHandler(credentialsRenewedSignal, (renewed: { version: number } | null | undefined) => {
     const version = renewed?.version;
     if (typeof version === 'number') run.renewedCredentials = Math.max(run.renewedCredentials, version);
+  });
+
+  // What the answer says stands in the ledger, which is read when a wait ends.
+  setHandler(answerStoredSignal, () => {
+    run.lateAnswers += 1;
   });
 
   setHandler(approveUpdate, (args) => answering(run, () => approve(run, args)), {

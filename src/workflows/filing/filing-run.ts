@@ -6,7 +6,9 @@ import {
   continueAsNew,
   log,
   workflowInfo,
+  type ActivityInterfaceFor,
 } from '@temporalio/workflow';
+import type { Activities } from '../../activities/create-activities';
 import type { FilingEnd } from '../../activities/filings/filing-ledger';
 import type { Moved, MoveArgs } from '../../activities/filings/moves';
 import type { OpenedFiling } from '../../activities/filings/open-filing';
@@ -21,6 +23,7 @@ import type {
   FilingResult,
   ResolveArgs,
 } from '../../domain/contracts';
+import { withSend, type KnownSend } from '../../domain/filing/known-send';
 import { isEnd, isPause, needsAttention, type FilingState } from '../../domain/filing/states';
 import type { Finding } from '../../domain/rules/finding';
 import { explainedMs } from '../../domain/service/due';
@@ -28,6 +31,7 @@ import { resumeInput } from '../../domain/filing/resume-input';
 import { endNote } from '../../domain/filing/end-note';
 import { summaryText } from '../../domain/text';
 import { steps } from '../activity-profiles';
+import { isFilingMissing } from '../failures';
 import { FilingEnded, FilingGivenUp, FilingMovedOn } from './filing-ends';
 import { showFiling } from './show-filing';
 
@@ -66,6 +70,8 @@ export class FilingRun {
   sent = false;
   /** What somebody should look at for as long as the filing is under way, whatever its state. */
   standing: string | null = null;
+  /** What the history says of the filing's sends: a ledger that was put back may know less. */
+  sends: KnownSend[] = [];
   /** Whether a person has been asked about an unknown outcome. */
   asked = false;
   cancelRequested = false;
@@ -80,6 +86,8 @@ export class FilingRun {
   readonly access = { tries: 0, triedAt: 0 };
   /** The newest credentials that were said to be valid. */
   renewedCredentials = 0;
+  /** How often it was told that an answer came late: whoever waits for one reads the ledger again. */
+  lateAnswers = 0;
   /** Whether the run has nothing left to do. */
   over = false;
   /** When the next move is due at the latest (ms since the epoch); null while the filing waits for a person. */
@@ -112,7 +120,6 @@ export class FilingRun {
     this.filing = filing;
     this.state = filing.state;
     this.working = isPause(filing.state) ? 'checking' : filing.state;
-    this.movedOn = false;
     this.collecting = false;
     this.processing = null;
     this.abandon ??= filing.wishes.abandon ?? null;
@@ -127,6 +134,7 @@ export class FilingRun {
     this.counts = filing.counts;
     this.requestId = filing.submissions[0]?.requestId ?? null;
     this.dgftAckId = filing.submissions[0]?.dgftAckId ?? null;
+    for (const send of filing.sends) this.noteSend(send);
     this.sent = filing.submissions.some(
       ({ state, lastAttempt }) =>
         (state !== 'planned' && state !== 'released') ||
@@ -134,6 +142,23 @@ export class FilingRun {
         lastAttempt?.state === 'answered',
     );
     this.show('taken up from the ledger', filing.needsAttention);
+  }
+
+  /** Keeps what became known of a send. */
+  noteSend(send: KnownSend): void {
+    this.sends = withSend(this.sends, send);
+  }
+
+  /** The ledger was read: what the run knew of other moves is out of date. */
+  hasRead(): void {
+    this.reading = false;
+    this.movedOn = false;
+  }
+
+  /** The ledger does not hold the filing any more: it is recorded once more, or refused. */
+  forget(): void {
+    this.filing = null;
+    this.state = 'checking';
   }
 
   private get recorded(): OpenedFiling {
@@ -154,9 +179,25 @@ export class FilingRun {
     return !this.reading && !this.movedOn;
   }
 
-  /** Steps on the ledger, under a summary for the Temporal UI. */
-  steps(summary: string) {
-    return steps({ summary, rows: this.counts.rows });
+  /**
+   * Steps on the ledger, under a summary for the Temporal UI. @throws FilingMovedOn when the ledger does not hold the
+   * filing
+   */
+  steps(summary: string): ActivityInterfaceFor<Activities> {
+    const made = steps({ summary, rows: this.counts.rows });
+    return new Proxy(made, {
+      get: (_target, name: keyof Activities) => {
+        const step = made[name] as (...args: unknown[]) => Promise<unknown>;
+        return async (...args: unknown[]): Promise<unknown> => {
+          try {
+            return await step(...args);
+          } catch (error) {
+            if (!isFilingMissing(error)) throw error;
+            return this.agreed({ differs: true });
+          }
+        };
+      },
+    });
   }
 
   /** Waits until the ledger was read, so that what people ask is judged by what it says. */
@@ -196,6 +237,15 @@ export class FilingRun {
     if (result.differs) this.movedOn = true;
     if (this.movedOn) throw new FilingMovedOn('the ledger knows of other moves');
     return result;
+  }
+
+  /** What a read under the filing's lock says. @throws FilingMovedOn when the ledger knows of other moves by then */
+  readInTurn<T extends { filingSeq: number | null }>(read: () => Promise<T>): Promise<T> {
+    return this.inTurn(async () => {
+      const result = await read();
+      this.agreed({ differs: result.filingSeq !== this.seq });
+      return result;
+    });
   }
 
   /**
@@ -384,6 +434,12 @@ export class FilingRun {
       seq: this.shownSeq,
       errors: this.errors,
     };
+  }
+
+  /** Says, where the ledger cannot be written, what is waited for. */
+  showWaiting(text: string): void {
+    this.attention = text;
+    this.show(text, true);
   }
 
   private show(text: string, attentionNeeded: boolean): void {

@@ -16,6 +16,8 @@ const TABLES = [
   'submissions',
   'attempts',
   'sends',
+  'certificates',
+  'irms',
 ] as const;
 
 /** A document store in a folder of its own. */

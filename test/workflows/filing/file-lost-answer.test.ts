@@ -188,6 +188,26 @@ describe('a person’s statement that nothing was filed', () => {
   });
 });
 
+it('is sent again on the word of two people while its certificates cannot be looked for', async () => {
+  const exporter = await stage.exporter();
+  stage.fault(exporter, 'push-irm', 'drop-before-accept', { times: 1 });
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  await stage.until(filing, 'outcome_unknown');
+  // A refusal that no repeat mends: a call that is repeated would wait for the server's clock, which stands still here.
+  stage.fault(exporter, 'fetch-details', 'html-body', { status: 413, every: 1 });
+  await stage.settleWindowOver(filing);
+  const refused = (message: RegExp) => ({ cause: { message: expect.stringMatching(message) as string } });
+  const say = (by: string, unseen: boolean) => stage.resolve(filing, 'not-filed', undefined, { by, unseen });
+  await expect(say('ravi', false)).rejects.toMatchObject(refused(/let a second person say it with --unseen/u));
+  await expect(say(' RAVI ', true)).rejects.toMatchObject(refused(/somebody else has to say it too/u));
+  expect(stage.pushes(exporter)).toBe(1);
+  await say('meera', true);
+  stage.sandbox.clearFaults();
+  expect(await filing.result()).toMatchObject({ state: 'certified' });
+  expect(stage.pushes(exporter)).toBe(2);
+  expect(await stage.requestsOf(exporter)).toHaveLength(1);
+});
+
 it('sends nothing again of a submission of which one row has its certificate, whatever a person says', async () => {
   const exporter = await stage.exporter();
   const rows = [stage.mapping(exporter), stage.mapping(exporter)];

@@ -2,7 +2,6 @@
  * What Temporal's own UI offers may happen to a filing at any moment: it may cost a look, and never a second filing.
  */
 import { Client, Connection } from '@temporalio/client';
-import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { resumeInput } from '../../../src/domain/filing/resume-input';
 import { findFiling } from '../../../src/ledger/filings/filings';
 import { requireApproval } from '../../../src/starter/exporters/approval';
@@ -11,35 +10,15 @@ import { createFilingOperations } from '../../../src/starter/filings/operate';
 import type { fileRemittances } from '../../../src/workflows/file-remittances';
 import { credentialsRenewedSignal } from '../../../src/workflows/messages';
 import { eventually } from '../../support/processes';
-import { devServer, type DevServer } from '../../support/temporal';
-import { openFilingStage, type Filing, type FilingStage, type TestExporter } from './filing-stage';
+import { type Filing, type FilingStage, type TestExporter } from './filing-stage';
+import { resetBefore } from './resets';
+import { useRealServerStage } from './use-filing-stage';
 
-type Event = NonNullable<Awaited<ReturnType<Filing['fetchHistory']>>['events']>[number];
-
-let server: DevServer;
 let stage: FilingStage;
 
-beforeAll(async () => {
-  // A history counts as long soon, so that a filing which waits can be made to continue as new.
-  server = await devServer({ dynamicConfig: { 'limit.historyCount.suggestContinueAsNew': 150 } });
-  stage = await openFilingStage({
-    env: await TestWorkflowEnvironment.createFromExistingServer({
-      address: server.address,
-      namespace: server.namespace,
-    }),
-    sandbox: { ackDelayMs: 300 },
-    worker: {
-      settings: { httpTimeoutMs: 3_000, pollFirstMs: 300, pollMinMs: 300, pollMaxMs: 600, rateWindowMs: 20 },
-    },
-  });
-});
-afterEach(() => {
-  stage.sandbox.clearFaults();
-  expect(stage.sandbox.doubleFilings()).toEqual([]);
-});
-afterAll(async () => {
-  await stage?.close();
-  await server?.stop();
+// A history counts as long soon, so that a filing which waits can be made to continue as new.
+useRealServerStage((opened) => (stage = opened), {
+  dynamicConfig: { 'limit.historyCount.suggestContinueAsNew': 150 },
 });
 
 const operations = () =>
@@ -55,38 +34,13 @@ const operations = () =>
 /** Keeps the exporter's filings in `processing` until the faults are cleared. */
 const holdStatus = (exporter: TestExporter) => stage.fault(exporter, 'status', 'stale-status', { every: 1 });
 
-/**
- * Resets a filing's workflow to the workflow task that scheduled the activity or timer of this summary, as the UI does.
- */
-async function resetBefore(filing: Filing, summary: (text: string) => boolean): Promise<Filing> {
-  const { events } = await filing.fetchHistory();
-  const ofTask = (event: Event) => event.activityTaskScheduledEventAttributes ?? event.timerStartedEventAttributes;
-  const scheduled = (events ?? []).find((event) => ofTask(event) && summary(summaryOf(event)));
-  if (!scheduled) throw new Error('no such activity or timer');
-  const { workflowTaskCompletedEventId } = ofTask(scheduled) ?? {};
-  const { runId } = await filing.describe();
-  await stage.env.connection.workflowService.resetWorkflowExecution({
-    namespace: server.namespace,
-    workflowExecution: { workflowId: filing.workflowId, runId },
-    workflowTaskFinishEventId: workflowTaskCompletedEventId,
-    reason: 'an operator',
-    requestId: crypto.randomUUID(),
-  });
-  return stage.env.client.workflow.getHandle<typeof fileRemittances>(filing.workflowId);
-}
-
-function summaryOf(event: Event): string {
-  const { data } = event.userMetadata?.summary ?? {};
-  return data ? String(JSON.parse(Buffer.from(data).toString())) : '';
-}
-
 describe('a run that was reset to before its send', () => {
   it('goes on from the ledger, and sends nothing again', async () => {
     const exporter = await stage.exporter();
     holdStatus(exporter);
     const filing = await stage.file(exporter, [stage.mapping(exporter)]);
     await stage.until(filing, 'processing');
-    const reset = await resetBefore(filing, (summary) => summary.startsWith('Push submission'));
+    const reset = await resetBefore(stage, filing, (summary) => summary.startsWith('Push submission'));
     stage.sandbox.clearFaults();
     const result = await reset.result();
     expect(result).toMatchObject({ state: 'certified', counts: { certified: 1, archived: 1 } });
@@ -100,7 +54,7 @@ describe('a run that was reset to before its send', () => {
     await stage.until(filing, 'awaiting_approval');
     expect(await stage.abandon(filing)).toMatchObject({ state: 'abandoned' });
     await filing.result();
-    const reset = await resetBefore(filing, (summary) => summary.startsWith('Wait for approval'));
+    const reset = await resetBefore(stage, filing, (summary) => summary.startsWith('Wait for approval'));
     expect(await reset.result()).toMatchObject({ state: 'abandoned' });
     expect(stage.pushes(exporter)).toBe(0);
   });
@@ -217,6 +171,15 @@ describe('a run that is started by hand', () => {
   });
 });
 
+/** The search attributes that a workflow was started with, which cost no write of their own. */
+async function startedWith(filing: Filing): Promise<Record<string, unknown>> {
+  const { events } = await filing.fetchHistory();
+  const fields = events?.[0]?.workflowExecutionStartedEventAttributes?.searchAttributes?.indexedFields ?? {};
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, { data }]) => [name, JSON.parse(Buffer.from(data ?? []).toString())]),
+  );
+}
+
 /** Our own API key at the sandbox. */
 async function revoke(revoked: boolean): Promise<void> {
   const answer = await fetch(`${stage.sandbox.controlUrl}/keys`, {
@@ -268,6 +231,7 @@ describe('the sweep', () => {
     const swept = await sweep();
     expect(swept.resumed).toEqual([filingId]);
     const followed = stage.env.client.workflow.getHandle<typeof fileRemittances>(lost.workflowId);
+    expect(await startedWith(followed)).toMatchObject({ EbrcState: 'processing', EbrcExporter: exporter.exporterId });
     expect(await followed.result()).toMatchObject({ state: 'certified', filingId });
     expect(stage.pushes(exporter)).toBe(1);
   });
@@ -286,6 +250,7 @@ describe('the sweep', () => {
     });
     const operator = operations();
     expect(await operator.resume(filingId ?? '')).toMatchObject({ resumed: true, state: 'awaiting_approval' });
+    expect(await startedWith(filing)).toMatchObject({ EbrcState: 'awaiting_approval', EbrcNeedsAttention: true });
     expect(await operator.resume(filingId ?? '')).toMatchObject({ resumed: false });
     expect(await operator.resumeAll()).toEqual([]);
     await stage.until(filing, 'awaiting_approval');

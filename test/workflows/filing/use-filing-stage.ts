@@ -1,3 +1,7 @@
+import { TestWorkflowEnvironment } from '@temporalio/testing';
+import type { WorkerSettings } from '../../../src/activities/dependencies';
+import type { TemporalServerOptions } from '../../../dev/temporal-server';
+import { devServer, type DevServer } from '../../support/temporal';
 import { openFilingStage, type FilingStage, type FilingStageOptions } from './filing-stage';
 
 /**
@@ -15,6 +19,45 @@ export function useFilingStage(opened: (stage: FilingStage) => void, options: Fi
     expect(stage?.sandbox.doubleFilings()).toEqual([]);
   });
   afterAll(() => stage?.close());
+}
+
+/**
+ * One stage for a whole test file on a real server, where time is real: an authority that answers within a third of a
+ * second. For what the time-skipping server cannot do: resets, terminations, calls that are cancelled under way.
+ */
+export function useRealServerStage(
+  opened: (stage: FilingStage, server: DevServer) => void,
+  { settings, ...server }: TemporalServerOptions & { settings?: Partial<WorkerSettings> } = {},
+): void {
+  let running: DevServer | undefined;
+  let stage: FilingStage | undefined;
+  beforeAll(async () => {
+    running = await devServer(server);
+    const { address, namespace } = running;
+    stage = await openFilingStage({
+      env: await TestWorkflowEnvironment.createFromExistingServer({ address, namespace }),
+      sandbox: { ackDelayMs: 300 },
+      worker: {
+        settings: {
+          httpTimeoutMs: 3_000,
+          pollFirstMs: 300,
+          pollMinMs: 300,
+          pollMaxMs: 600,
+          rateWindowMs: 20,
+          ...settings,
+        },
+      },
+    });
+    opened(stage, running);
+  });
+  afterEach(() => {
+    stage?.sandbox.clearFaults();
+    expect(stage?.sandbox.doubleFilings()).toEqual([]);
+  });
+  afterAll(async () => {
+    await stage?.close();
+    await running?.stop();
+  });
 }
 
 /**

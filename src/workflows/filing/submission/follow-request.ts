@@ -4,6 +4,7 @@ import type { FetchedCertificates } from '../../../activities/certificates/certi
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
 import type { PollResult, SettledMove } from '../../../activities/filings/poll-status';
 import { attemptIdOf } from '../../../domain/filing/attempt';
+import { sentAs } from '../../../domain/filing/known-send';
 import { explainedMs } from '../../../domain/service/due';
 import { ACCESS, delayMs } from '../../../domain/service/retry-table';
 import { calls } from '../../activity-profiles';
@@ -81,7 +82,8 @@ async function poll(run: FilingRun, stage: SubmissionStage): Promise<void> {
       }
       polled = known;
     }
-    if (polled.outcome === 'sister') throw new FilingMovedOn('another attempt of the submission is looked into');
+    if (polled.outcome === 'sister' || polled.outcome === 'superseded')
+      throw new FilingMovedOn('another attempt or another request of the submission is looked into');
     if (polled.moved) {
       await run.tookOver('collecting', COLLECTING, polled.moved);
       run.collecting = true;
@@ -121,6 +123,7 @@ function look(run: FilingRun, stage: SubmissionStage): Promise<PollResult> {
     submittedAt: stage.submittedAt ?? Date.now(),
     failedAck: stage.ackStatus?.trim().toLowerCase() === 'failed',
     ackErrors: stage.ackErrors ?? [],
+    sends: run.sends.filter(({ submission }) => submission === stage.submission),
     ...(isLast(run, stage) && { move: collectingMove(run) }),
   });
 }
@@ -174,6 +177,7 @@ async function takeRequestId(run: FilingRun, stage: SubmissionStage): Promise<vo
   }
   stage.requestId = requestId;
   stage.submittedAt = adopted.submittedAt;
+  run.noteSend(sentAs(attemptId, { requestId, sentAt: adopted.submittedAt, accepted: false }));
   if (stage.submission === 1) run.requestId = requestId;
   await run.move('processing', { kind: 'resolved', who: by, text: note, data: { requestId, attemptId } });
   run.resolution = null;

@@ -7,6 +7,7 @@ import {
   type AttemptState,
   type StoredAnswer,
 } from '../../../domain/filing/attempt';
+import { sentAs, withoutSend } from '../../../domain/filing/known-send';
 import { decide, delayMs, pauseReasonOf } from '../../../domain/service/retry-table';
 import type { ErrorKind } from '../../../domain/service/error-kinds';
 import type { MoveArgs } from '../../../activities/filings/moves';
@@ -156,7 +157,9 @@ async function readMarks(run: FilingRun, attempt: Attempt, failure: ReadFailure 
   const { attemptId } = attempt;
   const about = { summary: 'Read the attempt' };
   const read = () =>
-    onceLedgerIsWhole(run, () => run.steps(about.summary).readAttempt({ attemptId, ...(refusal ? { refusal } : {}) }));
+    onceLedgerIsWhole(run, () =>
+      run.readInTurn(() => run.steps(about.summary).readAttempt({ attemptId, ...(refusal ? { refusal } : {}) })),
+    );
   let reading = await read();
   // The exchange is over when its own activity says so; otherwise the request may still be under way somewhere.
   if (reading.verdict === 'sending' && failure?.kind !== 'outcome_unknown') {
@@ -196,6 +199,10 @@ async function adopt(run: FilingRun, stage: SubmissionStage, attempt: Attempt, a
     run.steps('Record the acknowledgement').adoptAnswer({ ...args, ...(move && { move }) });
   // Where others are to be sent first, the filing is not yet being processed.
   const single = run.filing?.submissions.length === 1;
+  const { requestId = null, dgftAckId, ackStatus } = answer;
+  // An answer comes within one HTTP time-out of its mark.
+  const sentAt = Date.now() - run.settings.httpTimeoutMs;
+  run.noteSend(sentAs(attempt.attemptId, { requestId, accepted: true, sentAt, dgftAckId, ackStatus }));
   const adopted = single ? await run.stepTo('processing', processing(answer.requestId ?? null), take) : await take();
   if (adopted.counts) run.processing = stage.submission;
   stage.state = 'acknowledged';
@@ -225,6 +232,7 @@ async function settle(
   const outcome = await settleUnknown(run, stage, attempt, reason, answered);
   if (outcome.outcome === 'answered') return adopt(run, stage, { attemptId: outcome.attemptId }, outcome.answer);
   if (outcome.outcome === 'resend') {
+    run.sends = withoutSend(run.sends, attempt.attemptId);
     run.sent =
       run.filing?.submissions.some((each) => each.submission < stage.submission && each.state !== 'released') ?? false;
     return false;
@@ -234,6 +242,8 @@ async function settle(
     stage.lastAttempt = { ...partsOfAttemptId(attempt.attemptId), attemptId: attempt.attemptId, state: 'sending' };
     stage.requestId = outcome.requestId;
     stage.submittedAt = outcome.submittedAt;
+    const { requestId, submittedAt } = outcome;
+    run.noteSend(sentAs(attempt.attemptId, { requestId, sentAt: submittedAt, accepted: false }));
     if (stage.submission === 1) run.requestId = outcome.requestId;
   } else {
     stage.state = 'settled';
@@ -263,5 +273,7 @@ async function notSent(
   const stuck = failures >= ATTEMPTS_UNTIL_ATTENTION;
   const attention = stuck ? `The submission has not got through ${failures} times: ${failure.message}` : null;
   await run.move('submitting', { kind: 'not_sent', text }, { attention, needsAttention: stuck });
-  await run.wait(wait, `Send again after: ${failure.message}`.slice(0, 200));
+  const { lateAnswers } = run;
+  const summary = `Send again after: ${failure.message}`.slice(0, 200);
+  await run.wait(wait, summary, () => run.lateAnswers !== lateAnswers);
 }

@@ -4,6 +4,7 @@ import type { SubmissionStage } from '../../../activities/filings/open-filing';
 import type { Evidence } from '../../../activities/filings/settle';
 import type { ResolveArgs } from '../../../domain/contracts';
 import type { AttemptReading, StoredAnswer } from '../../../domain/filing/attempt';
+import { sentAs } from '../../../domain/filing/known-send';
 import { calls } from '../../activity-profiles';
 import { readFailure } from '../../failures';
 import { FilingEnded, type FilingRun } from '../filing-run';
@@ -86,6 +87,7 @@ async function gatherUntilSettled(
   const first = await readAgain(run, attempt);
   // The window counts from the mark: a run that takes the question over does not start it again.
   const since = first.markedAt ?? Date.now();
+  if (!answered) run.noteSend(sentAs(attemptId, { requestId: null, sentAt: first.markedAt, accepted: false }));
   const until = new Date(since + settleAfterMs).toISOString();
   await run.move(
     'outcome_unknown',
@@ -95,6 +97,7 @@ async function gatherUntilSettled(
     },
   );
   for (let asked = false; ;) {
+    const { lateAnswers } = run;
     const late = await readAgain(run, attempt);
     if (late.filingEnded) throw new FilingEnded('The filing has ended.');
     const known = answered && late.attemptId === attemptId;
@@ -114,12 +117,18 @@ async function gatherUntilSettled(
       await ask(run, stage, evidence);
     }
     if (workflowInfo().continueAsNewSuggested && !run.resolution) await continueAsNew(resumeInput(run));
-    await run.wait(roundMs(settleAfterMs, asked), 'Gather evidence again', () => run.resolution !== null);
+    await run.wait(
+      roundMs(settleAfterMs, asked),
+      'Gather evidence again',
+      () => run.resolution !== null || run.lateAnswers !== lateAnswers,
+    );
   }
 }
 
 function readAgain(run: FilingRun, { attemptId }: Attempt): Promise<AttemptReading> {
-  return onceLedgerIsWhole(run, () => run.steps('Check for a late answer').readAttempt({ attemptId }));
+  return onceLedgerIsWhole(run, () =>
+    run.readInTurn(() => run.steps('Check for a late answer').readAttempt({ attemptId })),
+  );
 }
 
 /** The input with which a filing goes on in a new run: everything else is in the ledger. */

@@ -1,0 +1,122 @@
+import { attemptIdOf, type StoredAnswer } from '../../domain/filing/attempt';
+import type { KnownSend } from '../../domain/filing/known-send';
+import type { Mode } from '../../domain/names';
+import type { SubmissionState } from '../../domain/filing/states';
+import { lockFiling } from '../filings/filing-lock';
+import type { Queryable } from '../pool';
+import { holdAsSent } from '../rows/row-revival';
+import { storeAnswer } from './answers';
+import { closeOpenAttempts } from './attempts';
+import { adoptRequestId } from './person-answers';
+import { adoptAnswer } from './submissions';
+
+interface HandIn {
+  filingId: string;
+  mode: Mode;
+  sends: readonly KnownSend[];
+  at: Date;
+}
+
+/** Of an attempt that a ledger had lost and a run's history has. */
+const SENT_BEFORE = 'it was sent before the ledger was put back to an earlier state';
+
+/**
+ * Brings the ledger up to what a run's history knows of its filing's sends: the answer that an attempt got and the
+ * request that its submission is followed under, or that it was sent at all. What the ledger knows as well, or knows
+ * more of, stays as it is: a run that was reset knows less. Must run in a transaction.
+ */
+export async function handInSends(client: Queryable, { filingId, mode, sends, at }: HandIn): Promise<void> {
+  if (sends.length === 0 || (await lockFiling(client, filingId)) === null) return;
+  // Those with a request first: the others are doubt about the same submission.
+  const known = [...sends].sort((a, b) => Number(b.requestId !== null) - Number(a.requestId !== null));
+  for (const send of known) {
+    const state = await submissionState(client, filingId, send.submission);
+    if (state === null || state === 'terminal' || state === 'settled') continue;
+    const attemptId = attemptIdOf(filingId, send.submission, send.attempt);
+    const { requestId } = send;
+    if (requestId !== null && send.accepted) {
+      await handInAnswer(client, { filingId, attemptId, send, requestId, at });
+      continue;
+    }
+    await handInUnknown(client, { filingId, attemptId, send, at });
+    if (requestId !== null && state !== 'acknowledged') {
+      await adoptRequestId(client, { attemptId, requestId, mode, at });
+    }
+  }
+}
+
+async function submissionState(
+  client: Queryable,
+  filingId: string,
+  submission: number,
+): Promise<SubmissionState | null> {
+  const { rows } = await client.query<{ state: SubmissionState }>(
+    'SELECT state FROM submissions WHERE filing_id = $1 AND submission = $2',
+    [filingId, submission],
+  );
+  return rows[0]?.state ?? null;
+}
+
+interface HandedIn {
+  filingId: string;
+  attemptId: string;
+  send: KnownSend;
+  at: Date;
+}
+
+async function handInAnswer(
+  client: Queryable,
+  { filingId, attemptId, send, requestId, at }: HandedIn & { requestId: string },
+): Promise<void> {
+  const { submission, sentAt, dgftAckId, ackStatus } = send;
+  const answer: StoredAnswer = { kind: 'accepted', requestId, dgftAckId, ackStatus };
+  await storeAnswer(client, { attemptId, answer, at });
+  await client.query('UPDATE attempts SET sending_at = coalesce(sending_at, $2) WHERE attempt_id = $1', [
+    attemptId,
+    sentAt === null ? null : new Date(sentAt),
+  ]);
+  await adoptAnswer(client, { filingId, submission, attemptId, answer, at });
+}
+
+/**
+ * An attempt that the ledger does not hold although it was sent. One that it holds as open was marked in the state that
+ * is lost: where the ledger is whole, that mark was never counted.
+ */
+async function handInUnknown(client: Queryable, { filingId, attemptId, send, at }: HandedIn): Promise<void> {
+  const { submission, attempt } = send;
+  const sentAt = send.sentAt === null ? null : new Date(send.sentAt);
+  const { rowCount: held } = await client.query('SELECT FROM attempts WHERE attempt_id = $1', [attemptId]);
+  if (held) return;
+  await closeOpenAttempts(client, { filingId, submission, reason: `attempt ${attemptId} had been sent`, at });
+  await client.query(
+    `INSERT INTO attempts (attempt_id, filing_id, submission, number, state, sender, sending_at, reason, late)
+     VALUES ($1, $2, $3, $4, 'sending', 'unknown', $5, $6, EXISTS (SELECT FROM attempts WHERE filing_id = $2
+       AND submission = $3 AND state <> 'not_sent' AND NOT late))`,
+    [attemptId, filingId, submission, attempt, sentAt, SENT_BEFORE],
+  );
+  await holdAsSent(client, { filingId, submission, sentAt: sentAt ?? at, at });
+  await client.query(
+    `UPDATE filing_rows SET state = 'unknown' WHERE filing_id = $1 AND submission = $2 AND state = 'submitted'
+        AND NOT EXISTS (SELECT FROM submissions WHERE filing_id = $1 AND submission = $2 AND state = 'acknowledged')`,
+    [filingId, submission],
+  );
+}
+
+/**
+ * What the ledger knows of the sends of a filing, for the runs that go on with it: a later one of them may meet an older
+ * ledger.
+ */
+export async function knownSends(db: Queryable, filingId: string): Promise<KnownSend[]> {
+  const { rows } = await db.query<Omit<KnownSend, 'sentAt'> & { sentAt: Date | null }>(
+    `SELECT a.submission, a.number AS attempt, a.sending_at AS "sentAt", a.state = 'answered' AS accepted,
+            CASE WHEN a.state = 'answered' THEN a.answer ->> 'requestId'
+              WHEN NOT EXISTS (SELECT FROM attempts o WHERE o.filing_id = a.filing_id AND o.submission = a.submission
+                AND o.state = 'answered' AND o.answer ->> 'requestId' = s.request_id) THEN s.request_id END AS "requestId",
+            s.dgft_ack_id AS "dgftAckId", s.ack_status AS "ackStatus"
+       FROM attempts a JOIN submissions s USING (filing_id, submission)
+      WHERE a.filing_id = $1 AND a.state IN ('sending', 'answered')
+      ORDER BY a.submission, (a.answer ->> 'requestId' IS NOT DISTINCT FROM s.request_id) DESC, a.number`,
+    [filingId],
+  );
+  return rows.map((row) => ({ ...row, sentAt: row.sentAt?.getTime() ?? null }));
+}

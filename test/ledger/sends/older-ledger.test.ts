@@ -1,0 +1,219 @@
+import { certificatesBefore, saveSnapshot } from '../../../src/ledger/certificates/snapshots';
+import type { KnownSend } from '../../../src/domain/filing/known-send';
+import { holdFiling } from '../../../src/ledger/filings/filing-progress';
+import { needFiling } from '../../../src/ledger/filings/filings';
+import { settleRows } from '../../../src/ledger/rows/filing-rows';
+import { withTransaction } from '../../../src/ledger/pool';
+import { importSends } from '../../../src/ledger/sends/send-import';
+import { countSend } from '../../../src/ledger/sends/sends';
+import { handInSends, knownSends } from '../../../src/ledger/submissions/hand-in';
+import { adoptAnswer, moveSubmission, needSubmission } from '../../../src/ledger/submissions/submissions';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres';
+import { ACCEPTED, attemptSteps } from '../submissions/attempt-support';
+import { EXPORTER, knowExporter, minutesLater, move, NOW } from '../filing-support';
+import { newStore, remember, sender } from './put-back';
+
+let ledger: TestDatabase;
+let store: Awaited<ReturnType<typeof newStore>>;
+const { filing, opened, mark, answer, found, lose, say, rows, attempts } = attemptSteps(() => ledger);
+
+let clean: () => Promise<void>;
+
+beforeAll(async () => {
+  ledger = await createTestDatabase();
+  await knowExporter(ledger);
+  clean = await remember(ledger);
+});
+afterAll(() => ledger?.drop());
+beforeEach(async () => {
+  await clean();
+  store = await newStore();
+});
+
+/** Marked and counted by a sender of its own: from here on the bytes may be out. */
+async function sent(filingId: string): Promise<string> {
+  const attemptId = await opened(filingId);
+  const by = sender();
+  const set = await mark(attemptId, by);
+  if (!set.marked) throw new Error(set.reason);
+  const refused = await countSend(ledger.pool, store, { number: set.sendNumber, attemptId, sender: by, at: NOW });
+  expect(refused).toBeNull();
+  return attemptId;
+}
+
+async function acknowledged(filingId: string, requestId: string): Promise<void> {
+  const attemptId = await sent(filingId);
+  await answer(attemptId, { ...ACCEPTED, requestId });
+  const adopted = { filingId, submission: 1, attemptId, answer: { ...ACCEPTED, requestId }, at: NOW };
+  await withTransaction(ledger.pool, (client) => adoptAnswer(client, adopted));
+}
+
+const restored = () => importSends(ledger.pool, store, { at: minutesLater(60), by: 'ravi' });
+const handIn = (filingId: string, sends: readonly KnownSend[]) =>
+  withTransaction(ledger.pool, (client) =>
+    handInSends(client, { filingId, mode: 'test', sends, at: minutesLater(61) }),
+  );
+const submission = (filingId: string) => needSubmission(ledger.pool, filingId, 1);
+
+describe('a run that knows more than the ledger', () => {
+  it.each(['before its sends are brought back', 'after they are'])(
+    'hands the request of its submission in, %s',
+    async (when) => {
+      const filingId = await filing();
+      const back = await remember(ledger);
+      await acknowledged(filingId, 'R-1');
+      const known = await knownSends(ledger.pool, filingId);
+      expect(known).toEqual([
+        expect.objectContaining({ submission: 1, attempt: 1, requestId: 'R-1', accepted: true, sentAt: NOW.getTime() }),
+      ]);
+      await back();
+      if (when === 'after they are') await restored();
+      await handIn(filingId, known);
+      if (when !== 'after they are') await restored();
+      expect(await submission(filingId)).toMatchObject({
+        state: 'acknowledged',
+        requestId: 'R-1',
+        dgftAckId: 'A1',
+        submittedAt: NOW,
+      });
+      expect(await attempts(filingId)).toEqual(['answered']);
+      expect(await rows(filingId)).toEqual([{ state: 'submitted', live: true, sent: true, ordinal: 0 }]);
+      expect(await knownSends(ledger.pool, filingId)).toEqual(known);
+    },
+  );
+
+  it('hands in a request that a person named', async () => {
+    const filingId = await filing();
+    const back = await remember(ledger);
+    const attemptId = await sent(filingId);
+    expect(await found(attemptId, 'R-2')).toBeNull();
+    const known = await knownSends(ledger.pool, filingId);
+    expect(known).toMatchObject([{ requestId: 'R-2', accepted: false }]);
+    await back();
+    await restored();
+    await handIn(filingId, known);
+    expect(await submission(filingId)).toMatchObject({ state: 'acknowledged', requestId: 'R-2' });
+    expect(await attempts(filingId)).toEqual(['sending']);
+  });
+
+  it('says that an attempt was sent which neither the ledger nor the store holds any more', async () => {
+    const filingId = await filing();
+    const back = await remember(ledger);
+    const attemptId = await sent(filingId);
+    await lose(attemptId);
+    const known = await knownSends(ledger.pool, filingId);
+    await back();
+    expect(await attempts(filingId)).toEqual([]);
+    await handIn(filingId, known);
+    expect(await attempts(filingId)).toEqual(['sending']);
+    expect(await rows(filingId)).toEqual([{ state: 'unknown', live: true, sent: true, ordinal: 0 }]);
+    await expect(opened(filingId)).rejects.toThrow(/sending/u);
+  });
+
+  it('leaves what a person said of an attempt since, and what the authority said of its rows', async () => {
+    const filingId = await filing();
+    const attemptId = await sent(filingId);
+    await lose(attemptId);
+    const before = await knownSends(ledger.pool, filingId);
+    expect(await say(attemptId)).toEqual({ outcome: 'resend' });
+    await handIn(filingId, before);
+    expect(await attempts(filingId)).toEqual(['not_sent']);
+    expect(await rows(filingId)).toMatchObject([{ state: 'planned' }]);
+    const other = await filing();
+    await acknowledged(other, 'R-3');
+    const known = await knownSends(ledger.pool, other);
+    await withTransaction(ledger.pool, async (client) => {
+      const errored = { position: 0, outcome: 'errored' as const, errors: ['no'] };
+      const { position } = (
+        await client.query<{ position: number }>('SELECT position FROM filing_rows WHERE filing_id = $1', [other])
+      ).rows[0] ?? { position: 0 };
+      await settleRows(client, {
+        filingId: other,
+        exporterId: EXPORTER,
+        verdicts: [{ ...errored, position }],
+        at: NOW,
+      });
+      await moveSubmission(client, { filingId: other, submission: 1, state: 'terminal', at: NOW });
+    });
+    await handIn(other, known);
+    expect(await submission(other)).toMatchObject({ state: 'terminal' });
+    expect(await rows(other)).toMatchObject([{ state: 'needs_correction', live: false }]);
+  });
+});
+
+describe('sends that are brought back', () => {
+  it('leave rows alone that a poll has settled in the older ledger meanwhile', async () => {
+    const filingId = await filing();
+    const back = await remember(ledger);
+    await acknowledged(filingId, 'R-4');
+    const known = await knownSends(ledger.pool, filingId);
+    await back();
+    await handIn(filingId, known);
+    await withTransaction(ledger.pool, async (client) => {
+      await client.query(
+        `UPDATE filing_rows SET state = 'needs_correction', live = false, errors = '["no"]' WHERE filing_id = $1`,
+        [filingId],
+      );
+      await moveSubmission(client, { filingId, submission: 1, state: 'terminal', at: NOW });
+    });
+    await restored();
+    expect(await rows(filingId)).toMatchObject([{ state: 'needs_correction', live: false }]);
+    expect(await submission(filingId)).toMatchObject({ state: 'terminal' });
+  });
+
+  it('are told as a move that no run takes for one of its own', async () => {
+    const filingId = await filing();
+    const back = await remember(ledger);
+    await sent(filingId);
+    await move(ledger, filingId, 'submitting', 'processing');
+    const { seq } = await needFiling(ledger.pool, filingId);
+    await back();
+    await restored();
+    for (let own = 1; own <= seq + 3; own += 1) {
+      const held = await withTransaction(ledger.pool, (client) => holdFiling(client, { filingId, seq: own }));
+      expect(held).toBe(false);
+    }
+  });
+
+  it('bring the list of certificates back that was read before them', async () => {
+    const filingId = await filing();
+    const back = await remember(ledger);
+    const before = { filingId, submission: 1, exporterId: EXPORTER };
+    await saveSnapshot(ledger.pool, { ...before, certificates: ['E1', 'E2'], at: NOW });
+    const attemptId = await sent(filingId);
+    await back();
+    // What was read since then holds the certificate of the lost send itself.
+    const other = await filing();
+    await saveSnapshot(ledger.pool, {
+      ...before,
+      filingId: other,
+      certificates: ['E1', 'E2', 'E3'],
+      at: minutesLater(30),
+    });
+    await restored();
+    const { rows: lists } = await ledger.pool.query<{ numbers: string[] }>(
+      `SELECT ${certificatesBefore('s')} AS numbers FROM attempts JOIN snapshots s USING (snapshot_id) WHERE attempt_id = $1`,
+      [attemptId],
+    );
+    expect(lists).toEqual([{ numbers: ['E1', 'E2'] }]);
+  });
+});
+
+it('knows no filing of a lost state, whatever number its run has reached', async () => {
+  const back = await remember(ledger);
+  const filingId = await filing();
+  await back();
+  expect(await withTransaction(ledger.pool, (client) => holdFiling(client, { filingId, seq: 1 }))).toBe(false);
+  await handIn(filingId, [{ ...KNOWN, requestId: 'R-9' }]);
+  expect(await attempts(filingId)).toEqual([]);
+});
+
+const KNOWN: KnownSend = {
+  submission: 1,
+  attempt: 1,
+  sentAt: null,
+  requestId: null,
+  accepted: true,
+  dgftAckId: null,
+  ackStatus: null,
+};

@@ -1,0 +1,133 @@
+/** An operator resets, terminates or cancels a run at points around its send: one certificate each, one push. */
+import { createFilingOperations } from '../../../src/starter/filings/operate';
+import type { fileRemittances } from '../../../src/workflows/file-remittances';
+import { gate } from '../../support/gate';
+import { eventually } from '../../support/processes';
+import { type Filing, type FilingStage, type TestExporter } from './filing-stage';
+import { resetBefore, resetToLast } from './resets';
+import { useRealServerStage } from './use-filing-stage';
+
+let stage: FilingStage;
+
+useRealServerStage((opened) => (stage = opened), { settings: { settleAfterMs: 40_000 } });
+
+const operations = () =>
+  createFilingOperations({
+    temporal: stage.env.client,
+    pool: stage.ledger.pool,
+    vault: stage.worker.deps.vault,
+    documents: stage.worker.deps.documents,
+    mode: 'test',
+    taskQueue: stage.worker.taskQueue,
+  });
+
+interface Scene {
+  name: string;
+  exporter: TestExporter;
+  filing: Filing;
+  /** Lets the filing go on from the point that it stands still at. */
+  go: () => void;
+}
+
+/** A filing that stands still at a point of its life. */
+const POINTS: Record<
+  string,
+  (exporter: TestExporter) => { there: (filing: Filing) => Promise<unknown>; go: () => void }
+> = {
+  'before its send': (exporter) => {
+    const [held, reached] = [gate(), gate()];
+    stage.aroundPush(exporter, async (send, context) => {
+      reached.open();
+      await held.passed;
+      return send(context);
+    });
+    return { there: () => reached.passed, go: held.open };
+  },
+  'after its send': (exporter) => {
+    const [held, reached] = [gate(), gate()];
+    stage.aroundPush(exporter, async (send, context) => {
+      const answer = await send({ ...context, signal: undefined });
+      reached.open();
+      await held.passed;
+      return answer;
+    });
+    const there = async () => {
+      await reached.passed;
+      // A run that finds the mark waits until no answer can come any more, which is real time here.
+      await stage.ledger.pool.query(
+        `UPDATE attempts SET sending_at = sending_at - interval '5 minutes' FROM filings f
+            WHERE f.filing_id = attempts.filing_id AND f.exporter_id = $1`,
+        [exporter.exporterId],
+      );
+    };
+    return { there, go: held.open };
+  },
+  'after its answer': (exporter) => {
+    stage.fault(exporter, 'status', 'stale-status', { every: 1 });
+    return { there: (filing) => stage.until(filing, 'processing'), go: () => undefined };
+  },
+};
+
+async function sceneAt([name, pointOf]: [string, (typeof POINTS)[string]]): Promise<Scene> {
+  const exporter = await stage.exporter();
+  const { there, go } = pointOf(exporter);
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  await there(filing);
+  return { name, exporter, filing, go };
+}
+
+/** Filings at each of the points, one after the other: what stands still takes no time. */
+async function scenes(): Promise<Scene[]> {
+  const made: Scene[] = [];
+  for (const point of Object.entries(POINTS)) made.push(await sceneAt(point));
+  return made;
+}
+
+/** Lets all go on, and reads how they end: the state, what the service took, and how often it was pushed. */
+async function outcomes(made: Scene[]): Promise<Record<string, unknown>> {
+  for (const { go } of made) go();
+  stage.sandbox.clearFaults();
+  const ends = await Promise.all(
+    made.map(async ({ name, exporter, filing }) => {
+      const { state, counts } = await stage.env.client.workflow
+        .getHandle<typeof fileRemittances>(filing.workflowId)
+        .result();
+      const requests = await stage.requestsOf(exporter);
+      return [name, { state, archived: counts.archived, requests: requests.length, pushes: stage.pushes(exporter) }];
+    }),
+  );
+  return Object.fromEntries(ends) as Record<string, unknown>;
+}
+
+const ONCE = { state: 'certified', archived: 1, requests: 1, pushes: 1 };
+const EACH_ONCE = { 'before its send': ONCE, 'after its send': ONCE, 'after its answer': ONCE };
+
+it.each<[string, (filing: Filing) => Promise<unknown>]>([
+  ['to its beginning', (filing) => resetToLast(stage, filing, 1_000)],
+  ['to before its send', (filing) => resetBefore(stage, filing, (summary) => summary.startsWith('Push submission'))],
+  ['to its last task', (filing) => resetToLast(stage, filing)],
+])('is filed once by a run that is reset %s, wherever it was', async (_to, reset) => {
+  const made = await scenes();
+  await Promise.all(made.map(({ filing }) => reset(filing)));
+  expect(await outcomes(made)).toEqual(EACH_ONCE);
+});
+
+it('is filed once by a run that is terminated and resumed, wherever it was', async () => {
+  const made = await scenes();
+  for (const { filing } of made) {
+    const { filingId } = await stage.view(filing);
+    await filing.terminate('an operator');
+    await eventually(async () => (await operations().resume(filingId ?? '')).resumed);
+  }
+  expect(await outcomes(made)).toEqual(EACH_ONCE);
+});
+
+it('goes on after a cancel where it is at the service, and is given up where nothing was sent', async () => {
+  const made = await scenes();
+  for (const { filing } of made) await filing.cancel();
+  const nothing = { state: 'abandoned', archived: 0, requests: 0, pushes: 0 };
+  const ends = await outcomes(made);
+  expect(ends).toMatchObject({ 'after its send': ONCE, 'after its answer': ONCE });
+  // The cancel and the send may meet: whichever was first decides.
+  expect([ONCE, nothing]).toContainEqual(ends['before its send']);
+});
