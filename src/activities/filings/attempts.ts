@@ -1,6 +1,6 @@
 import { errorsInShort } from '../../domain/service/request-status';
 import { comparableText, irmIdentity } from '../../domain/identity';
-import { addEvent } from '../../ledger/filings/filing-progress';
+import { addEvent, holdFiling } from '../../ledger/filings/filing-progress';
 import { answerInShort, partsOfAttemptId, type AttemptReading, type StoredAnswer } from '../../domain/filing/attempt';
 import { storeAnswer, storedAnswer, unexpectedAcceptances } from '../../ledger/submissions/answers';
 import { markRowsUnknown, openAttempt, readAttempt, type OpenedAttempt } from '../../ledger/submissions/attempts';
@@ -37,8 +37,19 @@ export function createAttemptActivities(deps: ActivityDependencies) {
   const now = () => new Date(clock());
   return {
     /** Opens a submission's next attempt, or says why there is none: one stands, or nothing is to be sent any more. */
-    openAttempt: (args: { filingId: string; submission: number }): Promise<OpenedAttempt> =>
-      onWholeLedger(deps, args.filingId, (client) => openAttempt(client, args)),
+    openAttempt: ({
+      seq,
+      ...args
+    }: {
+      filingId: string;
+      seq: number;
+      submission: number;
+    }): Promise<OpenedAttempt | { outcome: 'differs' }> =>
+      onWholeLedger(deps, args.filingId, async (client) =>
+        (await holdFiling(client, { filingId: args.filingId, seq }))
+          ? openAttempt(client, args)
+          : { outcome: 'differs' },
+      ),
 
     /** Reads what became of an attempt after its activity failed, was lost or was cut off. */
     async readAttempt(args: { attemptId: string; refusal?: string }): Promise<AttemptReading> {

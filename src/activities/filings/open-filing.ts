@@ -87,7 +87,7 @@ const FINDINGS_IN_RESULT = 50;
 export interface OpenFilingArgs {
   input: FileInput;
   workflowId: string;
-  /** What a run that goes on knows of its filing's sends; the ledger may have been put back to a state that knows less. */
+  /** What a run knows of its filing’s sends; a ledger that was put back to an earlier state knows less. */
   sends?: KnownSend[];
 }
 

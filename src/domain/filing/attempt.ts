@@ -72,6 +72,8 @@ export interface AttemptReading {
   markedAt: number | null;
   /** Whether its filing has ended: then nothing more is sent of it, whatever became of the attempt. */
   filingEnded: boolean;
+  /** Whether the ledger holds the attempt; one that was put back to an earlier state may not. */
+  held: boolean;
   /** Number of the filing's last move; null where the ledger does not hold the filing. */
   filingSeq: number | null;
 }

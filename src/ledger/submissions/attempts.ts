@@ -278,20 +278,28 @@ async function reading(
   );
   const own = rows.find((row) => row.attemptId === attemptId);
   const markedAt = own?.markedAt?.getTime() ?? null;
+  const held = own !== undefined;
   // What the service said of this submission, on whichever attempt, is better than what is not known of this one.
   const answered = rows.find((row) => row.state === 'answered' && row.answer !== null);
   if (answered) {
     const { answer } = answered;
-    return { verdict: 'answered', reason: null, answer, attemptId: answered.attemptId, markedAt };
+    return { verdict: 'answered', reason: null, answer, attemptId: answered.attemptId, markedAt, held };
   }
   if (!own) {
-    return { verdict: 'unknown', reason: 'the ledger does not hold the attempt', answer: null, attemptId, markedAt };
+    return {
+      verdict: 'unknown',
+      reason: 'the ledger does not hold the attempt',
+      answer: null,
+      attemptId,
+      markedAt,
+      held,
+    };
   }
   if (own.state === 'not_sent') {
-    return { verdict: 'not_sent', reason: own.reason, answer: own.answer, attemptId, markedAt };
+    return { verdict: 'not_sent', reason: own.reason, answer: own.answer, attemptId, markedAt, held };
   }
   const verdict = own.reason === null ? 'sending' : 'unknown';
-  return { verdict, reason: own.reason, answer: null, attemptId, markedAt };
+  return { verdict, reason: own.reason, answer: null, attemptId, markedAt, held };
 }
 
 /** The newest attempt of a submission, for a run that takes a filing up again. */

@@ -103,7 +103,7 @@ async function handInUnknown(client: Queryable, { filingId, attemptId, send, at 
 }
 
 /**
- * What the ledger knows of the sends of a filing, for the runs that go on with it: a later one of them may meet an older
+ * What the ledger knows of the sends of a filing, for its run: a later step of it may meet an older
  * ledger.
  */
 export async function knownSends(db: Queryable, filingId: string): Promise<KnownSend[]> {

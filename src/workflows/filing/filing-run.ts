@@ -1,10 +1,8 @@
 /** One filing's run: where it stands, what people have asked of it, and the one place that moves it. */
 import {
-  ActivityFailure,
   allHandlersFinished,
   condition,
   continueAsNew,
-  log,
   workflowInfo,
   type ActivityInterfaceFor,
 } from '@temporalio/workflow';
@@ -31,31 +29,16 @@ import { resumeInput } from '../../domain/filing/resume-input';
 import { endNote } from '../../domain/filing/end-note';
 import { summaryText } from '../../domain/text';
 import { steps } from '../activity-profiles';
-import { isFilingMissing } from '../failures';
 import { FilingEnded, FilingGivenUp, FilingMovedOn } from './filing-ends';
+import { noteEvent, tellRunProblem, watched, type Attention, type Event } from './filing-steps';
 import { showFiling } from './show-filing';
 
 export { FilingEnded, FilingGivenUp, FilingMovedOn };
+export type { Attention, Event };
 
 type Move = MoveArgs & { needsAttention: boolean; dueAt: number | null };
 
 const NO_ROWS: FilingCounts = { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 };
-
-export interface Event {
-  kind: string;
-  text: string;
-  who?: string;
-  data?: unknown;
-}
-
-export interface Attention {
-  /** What a person should know or do. */
-  attention?: string | null;
-  /** For states that need nobody as such, but do now. */
-  needsAttention?: boolean;
-  /** How long the filing then waits on purpose, beyond what its state explains. */
-  waitMs?: number;
-}
 
 export class FilingRun {
   settings!: ReadSettingsResult;
@@ -184,20 +167,7 @@ export class FilingRun {
    * filing
    */
   steps(summary: string): ActivityInterfaceFor<Activities> {
-    const made = steps({ summary, rows: this.counts.rows });
-    return new Proxy(made, {
-      get: (_target, name: keyof Activities) => {
-        const step = made[name] as (...args: unknown[]) => Promise<unknown>;
-        return async (...args: unknown[]): Promise<unknown> => {
-          try {
-            return await step(...args);
-          } catch (error) {
-            if (!isFilingMissing(error)) throw error;
-            return this.agreed({ differs: true });
-          }
-        };
-      },
-    });
+    return watched(steps({ summary, rows: this.counts.rows }), () => this.agreed({ differs: true }));
   }
 
   /** Waits until the ledger was read, so that what people ask is judged by what it says. */
@@ -385,14 +355,9 @@ export class FilingRun {
     this.show(event.text, attentionNeeded);
   }
 
-  /**
-   * Keeps a line of the story without moving. It only helps: where it cannot be written for a while, the filing goes
-   * on.
-   */
+  /** Keeps a line of the story without moving. It only helps: where it cannot be written, the filing goes on. */
   async note(event: Event): Promise<void> {
-    if (!this.filing) return;
-    const { filingId } = this.filing;
-    await this.tryTo(() => steps({ summary: event.kind, profile: 'note' }).noteEvent({ filingId, ...event }));
+    if (this.filing) await noteEvent(this.filing.filingId, event);
   }
 
   /** Says, where people look, that the workflow is about to fail. */
@@ -400,20 +365,7 @@ export class FilingRun {
     this.attention = problem;
     if (!this.filing) return;
     this.show(problem, true);
-    const { filingId } = this.filing;
-    await this.tryTo(() =>
-      steps({ summary: 'Record the workflow failure', profile: 'note' }).tellRunProblem({ filingId, problem }),
-    );
-  }
-
-  /** Makes a write that only helps: where it cannot be made for a while, the filing goes on. */
-  private async tryTo(write: () => Promise<unknown>): Promise<void> {
-    try {
-      await write();
-    } catch (error) {
-      if (!(error instanceof ActivityFailure)) throw error;
-      log.warn('what only helps could not be written', { error });
-    }
+    await tellRunProblem(this.filing.filingId, problem);
   }
 
   get ended(): boolean {

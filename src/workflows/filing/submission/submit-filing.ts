@@ -13,7 +13,7 @@ import type { ErrorKind } from '../../../domain/service/error-kinds';
 import type { MoveArgs } from '../../../activities/filings/moves';
 import { calls } from '../../activity-profiles';
 import { readFailure, type ReadFailure } from '../../failures';
-import { FilingEnded, type FilingRun } from '../filing-run';
+import { FilingEnded, FilingMovedOn, type FilingRun } from '../filing-run';
 import { processing } from './follow-request';
 import { onceLedgerIsWhole } from '../ledger-waits';
 import { recordFailureAndContinue } from '../record-failure';
@@ -76,9 +76,10 @@ async function openNext(
   const { filingId } = run;
   const { submission } = stage;
   const open = () =>
-    onceLedgerIsWhole(run, () => run.steps('Open the next attempt').openAttempt({ filingId, submission }));
+    onceLedgerIsWhole(run, () => run.steps('Open the next attempt').openAttempt({ ...run.held, submission }));
   let opened = await open();
   for (; opened.outcome === 'wait'; opened = await open()) await readCertificatesFirst(run, opened);
+  if (opened.outcome === 'differs') throw new FilingMovedOn('the ledger knows of other moves');
   if (opened.outcome === 'ended') throw new FilingEnded(`The filing has ended as ${opened.state}.`);
   if (opened.outcome === 'attempt') return opened;
   if (opened.outcome === 'rows_gone') {
@@ -168,10 +169,10 @@ async function readMarks(run: FilingRun, attempt: Attempt, failure: ReadFailure 
     reading = await read();
   }
   if (reading.filingEnded) throw new FilingEnded('The filing has ended.');
-  return judge(reading, failure);
+  return judge(run, reading, failure);
 }
 
-function judge(reading: AttemptReading, failure: ReadFailure | null): Sent {
+function judge(run: FilingRun, reading: AttemptReading, failure: ReadFailure | null): Sent {
   if (reading.verdict === 'answered' && reading.answer) {
     return { verdict: 'answered', answer: reading.answer, attemptId: reading.attemptId };
   }
@@ -179,8 +180,13 @@ function judge(reading: AttemptReading, failure: ReadFailure | null): Sent {
     const lost: ReadFailure = { kind: null, message: reading.reason ?? 'nothing was sent', details: {} };
     return { verdict: 'not_sent', failure: failure ?? lost, answer: reading.answer };
   }
+  // The ledger was put back to a state from before the attempt, and is whole: no other execution of it has sent.
+  if (!reading.held && failure?.kind && decide(operationOf(run), failure.kind).action !== 'unknown')
+    return { verdict: 'not_sent', failure, answer: null };
   return { verdict: 'unknown', reason: failure?.message ?? reading.reason ?? 'the worker that sent it was lost' };
 }
+
+const operationOf = ({ filing }: FilingRun) => (filing?.channel === 'bulk' ? 'bulkUpload' : 'pushIrm');
 
 /** Whether the service itself refused the submission, readably: then nothing of it was accepted. */
 function wasRefused({ kind, details }: ReadFailure): boolean {
@@ -263,7 +269,7 @@ async function notSent(
     return;
   }
   const kind: ErrorKind = failure.kind ?? 'not_sent';
-  const decision = decide(run.filing?.channel === 'bulk' ? 'bulkUpload' : 'pushIrm', kind);
+  const decision = decide(operationOf(run), kind);
   if (decision.action === 'refuse') {
     throw new FilingRefused(stage.submission, answer ?? { kind, message: failure.message }, []);
   }
