@@ -166,7 +166,7 @@ describe('a run that is started by hand', () => {
       args: [...args],
     });
     await expect((await started).result()).rejects.toMatchObject({
-      cause: { cause: { type: 'unknown_filing', message: expect.stringContaining('FNOSUCH') as string } },
+      cause: { type: 'unknown_filing', message: expect.stringContaining('FNOSUCH') as string },
     });
   });
 });
