@@ -1,0 +1,76 @@
+/** `ebrc findings` and `findings acknowledge`, through the command line, on a ledger that a reconciliation has left. */
+import type { FindingView } from '../../src/domain/reconciliation/findings';
+import { compareParty } from '../../src/ledger/reconciliation/compare';
+import { knowExporter, NOW } from '../ledger/filing-support';
+import { tell } from '../reports/ledger-of-a-month';
+import { ebrc } from '../support/command-line';
+import { createTestDatabase, type TestDatabase } from '../support/postgres';
+
+const HOUR_MS = 3_600_000;
+
+let ledger: TestDatabase;
+let env: Record<string, string>;
+
+beforeAll(async () => {
+  ledger = await createTestDatabase();
+  env = { DATABASE_URL: ledger.url, EBRC_MODE: 'test' };
+  await knowExporter(ledger);
+  const row = (n: number) => ({ sbCumInvoiceNumber: String(100 + n), becomes: { certificate: `EB${n}` } });
+  await tell(ledger, { reference: 'GOOD', madeAt: NOW, hours: 1, rows: [row(1), row(2)] });
+  const { rows } = await ledger.pool.query<{ party_id: number }>('SELECT party_id FROM parties');
+  // A whole reading of those days that showed neither certificate.
+  await compareParty(ledger.pool, {
+    mode: 'test',
+    partyId: rows[0]?.party_id ?? 0,
+    checks: ['certificates'],
+    windows: [{ from: '2026-02-01', to: '2026-02-28', readAt: new Date(Date.now() + HOUR_MS) }],
+    withoutWorkflow: [],
+    overdueAfterMs: HOUR_MS,
+    at: new Date(),
+  });
+});
+afterAll(() => ledger?.drop());
+
+const findings = async (...args: string[]): Promise<FindingView[]> => {
+  const { code, json } = await ebrc(['findings', ...args, '--json'], { env });
+  expect(code).toBe(0);
+  return json<FindingView[]>();
+};
+
+it('lists open findings with what to do, quiets one with a note, and keeps it under --all', async () => {
+  const open = await findings();
+  expect(open).toMatchObject([
+    { kind: 'ours_not_theirs', eBRCNumber: 'EB1', ours: { eBRCNumber: 'EB1' }, theirs: null, closedAt: null },
+    { kind: 'ours_not_theirs', eBRCNumber: 'EB2' },
+  ]);
+  expect(open[0]?.advice).toMatch(/portal/u);
+  const id = open[0]?.id ?? '';
+
+  const { code, json } = await ebrc(
+    ['findings', 'acknowledge', id, '--note', 'cancelled by us', '--by', 'ravi', '--json'],
+    { env },
+  );
+  expect(code).toBe(0);
+  const quieted = { id, acknowledgedBy: 'ravi', note: 'cancelled by us', closedAt: null };
+  expect(json<FindingView>()).toMatchObject(quieted);
+  expect((await findings()).map(({ eBRCNumber }) => eBRCNumber)).toEqual(['EB2']);
+  const all = await findings('--all');
+  expect(all).toHaveLength(2);
+  expect(all.find((each) => each.id === id)).toMatchObject(quieted);
+});
+
+it('lists those of one kind and exporter alone', async () => {
+  expect(await findings('--kind', 'pdf_missing')).toEqual([]);
+  expect(await findings('--kind', 'ours_not_theirs', '--exporter', 'exporter-1@example.test')).not.toEqual([]);
+  const { code } = await ebrc(['findings', '--exporter', 'nobody@example.test', '--json'], { env });
+  expect(code).toBe(3);
+});
+
+it.each([
+  ['a finding that is not there', ['999999', '--note', 'x'], /no finding 999999/u],
+  ['an empty note', ['1', '--note', '  '], /in a note/u],
+])('refuses to acknowledge %s', async (_what, args, message) => {
+  const { code, json } = await ebrc(['findings', 'acknowledge', ...args, '--json'], { env });
+  expect(code).toBe(3);
+  expect(json<{ errors: { message: string }[] }>().errors[0]?.message).toMatch(message);
+});
