@@ -217,6 +217,43 @@ it.each([
   await expect(run(input)).rejects.toMatchObject({ cause: { message: expect.stringMatching(message) } });
 });
 
+it('finds a filing that is overdue and one whose answer was lost, with both sides, until each has its outcome', async () => {
+  const late = await stage.exporter();
+  const filing = await stage.file(late, [stage.mapping(late)]);
+  const { filingId, requestId } = await stage.until(filing, 'processing');
+  await stage.ledger.pool.query(
+    `UPDATE submissions SET submitted_at = submitted_at - interval '5 hours' WHERE filing_id = $1`,
+    [filingId],
+  );
+  const overdue = { exporterId: late.exporterId, checks: ['filings' as const] };
+  expect(await run(overdue)).toMatchObject({ opened: 1, closed: 0, counts: { filing_overdue: 1 } });
+  expect(await findingsOf(late)).toMatchObject([
+    {
+      kind: 'filing_overdue',
+      filingId,
+      amount: '1000',
+      currency: 'USD',
+      ours: { state: 'processing' },
+      theirs: { requestId },
+    },
+  ]);
+
+  const lost = await stage.exporter();
+  stage.fault(lost, 'push-irm', 'accept-then-drop');
+  const unknown = await stage.file(lost, [stage.mapping(lost)]);
+  await stage.until(unknown, 'outcome_unknown');
+  const input = { exporterId: lost.exporterId, checks: ['filings' as const] };
+  expect(await run(input)).toMatchObject({ opened: 1, counts: { outcome_unknown: 1 } });
+  expect(await findingsOf(lost)).toMatchObject([
+    { kind: 'outcome_unknown', amount: '1000', ours: { state: 'outcome_unknown' }, theirs: { requestId: null } },
+  ]);
+  expect(await run(input)).toMatchObject({ opened: 0, closed: 0 });
+
+  for (const { state } of await stage.results([filing, unknown])) expect(state).toBe('certified');
+  expect(await run(overdue)).toMatchObject({ opened: 0, closed: 1 });
+  expect(await run(input)).toMatchObject({ opened: 0, closed: 1 });
+});
+
 // The last one: a run that is terminated while it polls may stop the skipping server's clock.
 it('follows a filing with a new run whose workflow is gone, and leaves one of which nothing was sent to a person', async () => {
   const exporter = await stage.exporter();
