@@ -35,6 +35,8 @@ const SEND_MARGIN_MS = 15_000;
 const ANSWER_STORED = 'answerStored';
 /** How long an activity holds on to an answer that PostgreSQL cannot take yet, before it returns it all the same. */
 const STORE_WITHIN_MS = 20_000;
+/** How long it holds on to what it knows of an attempt that it did not send. */
+const CLOSE_WITHIN_MS = 2_000;
 
 /**
  * The submissions. One attempt each, never repeated here: budget slot → fresh connection → `sending` mark → its record
@@ -131,9 +133,11 @@ export function createSubmitActivities(deps: ActivityDependencies) {
             withTransaction(pool, (client) =>
               closeNotSent(client, { attemptId, sender, reason: failure.kind, answer: failure.answer, at }),
             );
-    // The failure says the same, so the workflow does not depend on this write; it is for people, and for a worker that
-    // dies right after it.
-    await write().catch((writeError: unknown) => logger.warn({ attemptId, err: writeError }, 'attempt not closed yet'));
+    // As an answer is stored: an attempt that stays marked looks as if it had been sent, and a person would be asked.
+    const written = keepTrying(write, (writeError) =>
+      logger.warn({ attemptId, err: writeError }, 'attempt not closed yet'),
+    );
+    await Promise.race([written, new Promise((resolve) => setTimeout(resolve, CLOSE_WITHIN_MS).unref())]);
     return failure.thrown;
   }
 

@@ -1,10 +1,14 @@
 /** Filings while PostgreSQL is not itself, and while what only helps does not work. */
 import { eventually } from '../../support/processes';
 import type { FilingStage } from './filing-stage';
+import { gatedPool, type Gate } from './gated-pool';
 import { QUICK_AUTHORITY, useFilingStage } from './use-filing-stage';
 
 let stage: FilingStage;
-const broken = { details: false };
+/** Longer than a step of the ledger is tried for before its activity fails. */
+const LEDGER_AWAY_MS = 300;
+const gate: Gate = { down: false };
+const broken = { details: false, ledgerAfterRecord: false };
 
 useFilingStage((opened) => (stage = opened), {
   ...QUICK_AUTHORITY,
@@ -12,6 +16,16 @@ useFilingStage((opened) => (stage = opened), {
     ...QUICK_AUTHORITY.worker,
     adjust: (deps) => ({
       ...deps,
+      pool: gatedPool(deps.pool, gate),
+      documents: {
+        ...deps.documents,
+        createRecord: async (name, content) => {
+          const created = await deps.documents.createRecord(name, content);
+          // The send is marked and counted; before its first byte the ledger goes away.
+          if (broken.ledgerAfterRecord) gate.down = true;
+          return created;
+        },
+      },
       api: {
         ...deps.api,
         fetchDetails: (...args) => {
@@ -48,6 +62,18 @@ it('waits while the ledger is read-only, and then goes on without asking anybody
   });
   expect(stage.pushes(exporter)).toBe(0);
   await readOnly(false);
+  expect(await filing.result()).toMatchObject({ state: 'certified', asked: false });
+  expect(stage.pushes(exporter)).toBe(1);
+});
+
+it('asks nobody where the ledger goes away between the mark and the first byte', async () => {
+  const exporter = await stage.exporter();
+  broken.ledgerAfterRecord = true;
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  await eventually(() => Promise.resolve(gate.down));
+  broken.ledgerAfterRecord = false;
+  await new Promise((resolve) => setTimeout(resolve, LEDGER_AWAY_MS));
+  gate.down = false;
   expect(await filing.result()).toMatchObject({ state: 'certified', asked: false });
   expect(stage.pushes(exporter)).toBe(1);
 });
