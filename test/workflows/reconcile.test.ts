@@ -162,6 +162,24 @@ it('fetches a missing and a damaged PDF again, and says so', async () => {
   }
 });
 
+it('settles an unknown outcome by the certificate that it finds, and says so', async () => {
+  const exporter = await stage.exporter();
+  stage.fault(exporter, 'push-irm', 'accept-then-drop');
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  await stage.until(filing, 'outcome_unknown');
+  // The authority is done with it before the filing looks again.
+  for (const pending of (await stage.sandbox.state()).pending) pending.processAt = pending.acceptedAt;
+  const input = { exporterId: exporter.exporterId, checks: ['filings' as const] };
+  expect(await run(input)).toMatchObject({ opened: 1, healed: 1 });
+  const [settled] = await stage.results([filing]);
+  expect(settled).toMatchObject({ state: 'certified' });
+  expect(stage.pushes(exporter)).toBe(1);
+  expect(await run(input)).toMatchObject({ opened: 0, closed: 1, counts: { outcome_unknown: 0 } });
+  expect(await findingsOf(exporter, true)).toMatchObject([
+    { kind: 'outcome_unknown', healed: '1 rows were settled by their certificates' },
+  ]);
+});
+
 it('goes on in a new run where one exporter needs more repairs than a history has room for', async () => {
   const exporter = await stage.exporter();
   const filing = await filed(exporter);
