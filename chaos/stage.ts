@@ -33,6 +33,8 @@ export interface StageOptions {
   /** Length of the rate window, at the sandbox and at the workers, in milliseconds. */
   windowMs: number;
   ackDelayMs: number;
+  /** Whether the service enforces its limits; default true. */
+  rateLimits?: boolean;
   /** Puts texts into the service's answers that it does not name. */
   oddTexts?: boolean;
   /** Temporal keeps its histories in a file, so that it can be started again. */
@@ -74,6 +76,7 @@ export async function openStage({
   seed,
   windowMs,
   ackDelayMs,
+  rateLimits = true,
   oddTexts = false,
   durableTemporal = false,
   smallDisk = false,
@@ -93,7 +96,7 @@ export async function openStage({
     startRestartable(durableTemporal ? join(folder, 'temporal') : undefined),
   ]);
   const databaseUrl = await postgres.createDatabase('ebrc');
-  const sandbox = await createSandbox({ seed, rateWindowMs: windowMs, ackDelayMs, activationDelayMs: 0 });
+  const sandbox = await createSandbox({ seed, rateWindowMs: windowMs, rateLimits, ackDelayMs, activationDelayMs: 0 });
   const odd = oddTexts ? await startOddTexts(sandbox.url) : null;
   const links = await openLinks({
     postgres: databaseUrl,

@@ -8,18 +8,26 @@ export interface PlannedCall {
   name: string;
   /** Decides the order among exporters. */
   exporter: string;
+  /** 1 comes first; default 3. */
+  priorityKey?: number;
 }
 
 /** Makes all calls at once and waits for them; answers when each was put into its queue. */
 export async function makeCalls(calls: PlannedCall[]): Promise<number[]> {
   return Promise.all(
-    calls.map(({ taskQueue, rateClass, name, exporter }) =>
+    calls.map(({ taskQueue, rateClass, name, exporter, priorityKey }) =>
       proxyActivities<CallActivities>({
         taskQueue,
         startToCloseTimeout: '10m',
         heartbeatTimeout: '1m',
-        priority: { fairnessKey: exporter },
+        priority: { fairnessKey: exporter, priorityKey },
       }).makeCall({ rateClass, name }),
     ),
   );
+}
+
+/** Six activities that do nothing, one after the other: the least that six steps cost. */
+export async function takeSixSteps(): Promise<void> {
+  const { doNothing } = proxyActivities<{ doNothing: () => Promise<void> }>({ startToCloseTimeout: '1m' });
+  for (let step = 0; step < 6; step += 1) await doNothing();
 }

@@ -58,7 +58,7 @@ type Refreshed = { irmCount: number } | { skip: string };
 async function refreshOne({ exporterId: asked, skip, readFirst }: RefreshCandidate): Promise<Refreshed> {
   if (skip !== null) return { skip };
   let exporterId = asked;
-  const about = { exporterId, rateClass: 'api' } as const;
+  const about = { exporterId, rateClass: 'api', priorityKey: 5 } as const;
   try {
     if (readFirst) {
       const { readiness, ...known } = await calls('helpful', { ...about, summary: 'Read the client' }).readExporter({
@@ -68,9 +68,11 @@ async function refreshOne({ exporterId: asked, skip, readFirst }: RefreshCandida
       exporterId = known.exporterId;
       if (readiness !== 'ready') return { skip: `the service says ${readiness}` };
     }
-    await calls('helpful', { summary: 'Refresh the IRMs', exporterId, rateClass: 'irm-refresh' }).refreshIrms({
-      exporterId,
-    });
+    await calls('helpful', { ...about, summary: 'Refresh the IRMs', exporterId, rateClass: 'irm-refresh' }).refreshIrms(
+      {
+        exporterId,
+      },
+    );
     return await calls('helpful', { ...about, summary: 'Read the IRMs' }).readIrms({ exporterId });
   } catch (error) {
     const { kind, message } = readFailure(error);

@@ -58,7 +58,7 @@ const CENSORING_ROUNDS = 5;
 export function estimateAnswerTimes(seen: readonly SeenAnswer[], openAgesMs: readonly number[] = []): AnswerTimes {
   const known = [...PRIOR, ...partsOf(seen.slice(0, ANSWERS_USED))];
   const parts = withOpenRequests(known, openAgesMs.slice(0, OPEN_USED));
-  const weights = known.reduce((sum, { weight }) => sum + weight, 0);
+  const weights = total(known.map(({ weight }) => weight));
   return {
     meanMs: known.reduce((sum, { weight, centre }) => sum + weight * Math.exp(centre), 0) / weights,
     at(ageMs) {
@@ -93,24 +93,34 @@ function partsOf(seen: readonly SeenAnswer[]): Part[] {
   });
 }
 
-/** The parts with weights that sum to 1, each open request's weight being spread over what may come after its age. */
+/**
+ * The parts with weights that sum to 1, each open request's weight being spread over what may come after its age. It
+ * counts the more the fewer answers take as long: the answers of a time are a fair sample of the usual ones already.
+ */
 function withOpenRequests(parts: readonly Part[], openAgesMs: readonly number[]): Part[] {
-  const longer = openAgesMs
-    .filter((age) => age >= 1)
-    .map((age) => parts.map((part) => shareLonger(part, Math.log(age))));
-  let weights = parts.map((part) => part.weight);
-  for (let round = 0; round < CENSORING_ROUNDS && longer.length > 0; round += 1) {
-    const next = parts.map((part) => part.weight);
-    for (const shares of longer) {
-      const all = shares.reduce((sum, share, index) => sum + share * (weights[index] ?? 0), 0);
-      if (all === 0) continue;
-      shares.forEach((share, index) => (next[index] = (next[index] ?? 0) + (share * (weights[index] ?? 0)) / all));
+  const known = parts.map((part) => part.weight);
+  const open = openAgesMs
+    .filter((ageMs) => ageMs >= 1)
+    .map((ageMs) => {
+      const longer = parts.map((part) => shareLonger(part, Math.log(ageMs)));
+      return { longer, counts: (1 - weightedSum(longer, known) / total(known)) ** 2 };
+    });
+  let weights = known;
+  for (let round = 0; round < CENSORING_ROUNDS && open.length > 0; round += 1) {
+    const next = [...known];
+    for (const { longer, counts } of open) {
+      const all = weightedSum(longer, weights);
+      longer.forEach((share, index) => (next[index]! += (counts * share * weights[index]!) / all));
     }
     weights = next;
   }
-  const total = weights.reduce((sum, weight) => sum + weight, 0);
-  return parts.map((part, index) => ({ ...part, weight: (weights[index] ?? 0) / total }));
+  const whole = total(weights);
+  return parts.map((part, index) => ({ ...part, weight: weights[index]! / whole }));
 }
+
+const total = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0);
+const weightedSum = (values: readonly number[], weights: readonly number[]) =>
+  values.reduce((sum, value, index) => sum + value * weights[index]!, 0);
 
 function shareLonger({ centre, width }: Part, logAge: number): number {
   return 1 / (1 + Math.exp((logAge - centre) / width));

@@ -64,7 +64,12 @@ export async function checkVersion(
   version: number,
 ): Promise<CheckResult> {
   status.update({ state: 'started', message: 'The portal credentials are being checked.' });
-  const about = { summary: `Check credentials, version ${version}`, rateClass: 'credentials', exporterId } as const;
+  const about = {
+    summary: `Check credentials, version ${version}`,
+    rateClass: 'credentials',
+    exporterId,
+    priorityKey: 1,
+  } as const;
   const result = await retryUntilFixed(status, { beforeWait }, () =>
     calls('api', about).checkCredentials({ exporterId, version }),
   );

@@ -54,9 +54,10 @@ export async function freshenBalances(run: FilingRun): Promise<void> {
   await recordFailureAndContinue(run, { kind: 'balances_stale', text: 'The IRMs could not be refreshed' }, () =>
     throughPauses(run, () =>
       interruptible(run, async () => {
-        const refresh = { summary: 'Refresh the IRMs', rateClass: 'irm-refresh' as const, exporterId };
+        const about = { exporterId, priorityKey: 2 } as const;
+        const refresh = { ...about, summary: 'Refresh the IRMs', rateClass: 'irm-refresh' as const };
         await calls('helpful', refresh).refreshIrms({ exporterId });
-        await calls('helpful', { summary: 'Read the IRMs', rateClass: 'api', exporterId }).readIrms({ exporterId });
+        await calls('helpful', { ...about, summary: 'Read the IRMs', rateClass: 'api' }).readIrms({ exporterId });
       }),
     ),
   );

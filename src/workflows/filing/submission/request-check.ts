@@ -17,7 +17,8 @@ export async function adoptSaidRequest(
 /** Why a request id that a person gave cannot be taken, or null. One that cannot be checked now is not believed. */
 async function doubtAbout(run: FilingRun, requestId: string): Promise<string | null> {
   const { exporterId } = run;
-  const about = { summary: `Check that the service has request ${requestId}`, rateClass: 'api' as const, exporterId };
+  const summary = `Check that the service has request ${requestId}`;
+  const about = { summary, rateClass: 'api', exporterId, priorityKey: 1 } as const;
   try {
     const { known } = await calls('helpful', about).knowsRequest({ exporterId, requestId });
     if (known) return null;

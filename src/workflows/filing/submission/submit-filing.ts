@@ -113,6 +113,7 @@ async function readCertificatesFirst(run: FilingRun, { until, from }: { until: n
     summary: 'Read certificates issued since the backup',
     rateClass: 'details' as const,
     exporterId,
+    priorityKey: 2 as const,
   };
   await throughPauses(run, () => calls('api', about).readAfterRestore({ exporterId, from }));
   await prepareFiling(run);
@@ -124,7 +125,8 @@ async function readCertificatesFirst(run: FilingRun, { until, from }: { until: n
  */
 async function snapshot(run: FilingRun, stage: SubmissionStage): Promise<void> {
   const { filingId, exporterId } = run;
-  const about = { summary: 'Snapshot the certificates before the send', rateClass: 'details' as const, exporterId };
+  const summary = 'Snapshot the certificates before the send';
+  const about = { summary, rateClass: 'details', exporterId, priorityKey: 2 } as const;
   await recordFailureAndContinue(
     run,
     { kind: 'no_snapshot', text: 'Certificates from before the send could not be read' },

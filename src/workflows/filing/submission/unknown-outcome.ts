@@ -275,7 +275,8 @@ async function lookOnce(
 
 function gatherEvidence(run: FilingRun, { submission }: SubmissionStage, { attemptId }: Attempt): Promise<Evidence> {
   const { filingId, exporterId } = run;
-  const about = { summary: 'Look for certificates of the lost submission', rateClass: 'details' as const, exporterId };
+  const summary = 'Look for certificates of the lost submission';
+  const about = { summary, rateClass: 'details', exporterId, priorityKey: 1 } as const;
   const args = { filingId, submission, exporterId, attemptId };
   return interruptible(run, () => calls('helpful', about).gatherEvidence(args));
 }

@@ -1,0 +1,121 @@
+import { join } from 'node:path';
+import { Client } from '@temporalio/client';
+import { bundleWorkflowCode, NativeConnection, Worker } from '@temporalio/worker';
+import { startCrew } from '../../chaos/crew';
+import { onboardAll } from '../../chaos/filer';
+import { makePlan } from '../../chaos/plan';
+import { openStage, type Stage } from '../../chaos/stage';
+import { eachOf } from '../../src/starter/lists/each-of';
+import { searchAttributes } from '../../src/workflows/search-attributes';
+
+/** So short that the budget does its work and its limits hardly keep a call waiting: 10 PDFs and 20 pushes a second. */
+const WINDOW_MS = 500;
+const EXPORTERS = 20;
+
+export interface FilingBenchOptions {
+  /** From a submission to its outcome at the sandbox. */
+  ackDelayMs: number;
+  /** Further variables of the worker. */
+  variables: Record<string, string>;
+}
+
+/**
+ * Real servers on this machine, the sandbox with its limits off, one built worker in a process of its own, and
+ * exporters that are ready to file.
+ */
+export async function openFilingBench({ ackDelayMs, variables }: FilingBenchOptions) {
+  const plan = makePlan({ filings: 0, exporters: EXPORTERS, seed: 1 });
+  const stage = await openStage({
+    seed: plan.seed,
+    windowMs: WINDOW_MS,
+    ackDelayMs,
+    rateLimits: false,
+    variables,
+    say: () => undefined,
+  });
+  const crew = await startCrew({ size: 1, env: stage.childEnv, folder: stage.folder });
+  await onboardAll(stage.client, plan.exporters);
+  const exporters = (await stage.client.exporters()).map(({ exporterId }) => exporterId);
+  const message = rowOf(plan.exporters.length);
+  let filed = 0;
+
+  /** Starts a one-row push filing, as the command line does. */
+  async function start() {
+    filed += 1;
+    const reference = `BENCH-${filed}`;
+    const exporterId = exporters[filed % exporters.length]!;
+    const attributes = {
+      exporterId,
+      state: 'checking' as const,
+      mode: 'test' as const,
+      reference,
+      needsAttention: false,
+    };
+    return stage.temporal.workflow.start('fileRemittances', {
+      taskQueue: 'ebrc',
+      workflowId: `file/test/${reference}`,
+      typedSearchAttributes: searchAttributes(attributes),
+      args: [{ mode: 'test', exporterId, reference, madeBy: 'bench', message: message(filed) }],
+    });
+  }
+
+  return {
+    stage,
+    crew,
+    start,
+    /** Files so many, some at once, and waits for their ends. @returns seconds */
+    fileToTheEnd: (count: number, atOnce: number) =>
+      timed(count, atOnce, async () => {
+        const { state } = (await (await start()).result()) as { state: string };
+        if (state !== 'certified') throw new Error(`a filing ended as ${state}`);
+      }),
+    async stop(): Promise<void> {
+      await crew.stop();
+      await stage.stop({ keep: false });
+    },
+  };
+}
+
+function rowOf(exporters: number) {
+  const [pattern] = makePlan({ filings: 1, exporters, seed: 1 }).filings;
+  const row = pattern!.rows[0]!;
+  return (nth: number) => ({
+    recordResCount: 1,
+    uploadType: String(row.uploadType),
+    decalarationFlag: 'Y',
+    ebrcBulkGenDtos: [{ ...row, serialNo: 1, sbCumInvoiceNumber: `BENCH/${nth}`, billNo: `BENCH/${nth}` }],
+  });
+}
+
+/** Runs workflows of six activities that do nothing on the same server, with a worker in this process. */
+export async function openBareWorker({ env, temporal }: Stage) {
+  const connection = await NativeConnection.connect({ address: env['TEMPORAL_ADDRESS']! });
+  const workflowBundle = await bundleWorkflowCode({
+    workflowsPath: join(__dirname, 'workflows.ts'),
+    logger: { log() {}, trace() {}, debug() {}, info() {}, warn() {}, error() {} },
+  });
+  const activities = { doNothing: () => Promise.resolve() };
+  const worker = await Worker.create({ connection, taskQueue: 'bare', workflowBundle, activities });
+  const running = worker.run();
+  const client = new Client({ connection: temporal.connection });
+  let started = 0;
+  return {
+    /** @returns seconds */
+    run: (count: number, atOnce: number) =>
+      timed(count, atOnce, async () => {
+        started += 1;
+        await client.workflow.execute('takeSixSteps', { taskQueue: 'bare', workflowId: `bare-${started}` });
+      }),
+    async stop(): Promise<void> {
+      worker.shutdown();
+      await running;
+      await connection.close();
+    },
+  };
+}
+
+async function timed(count: number, atOnce: number, work: () => Promise<void>): Promise<number> {
+  const from = performance.now();
+  await eachOf([...Array(count).keys()], atOnce, work);
+  return (performance.now() - from) / 1_000;
+}
