@@ -22,6 +22,8 @@ export interface Crew {
   /** Stops all workers (`SIGTERM`), waits for `work`, and starts them again. */
   away(work: () => Promise<void>): Promise<void>;
   size: number;
+  /** Process ids of the workers that run now. */
+  pids(): number[];
   /**
    * Workers that ended by themselves (they were started again), and those that did not stop in order when they were
    * told to.
@@ -112,6 +114,7 @@ export async function startCrew(options: {
   return {
     size,
     problems,
+    pids: () => members.map((member) => Number(member.process.firstLine)),
     async restart(nth, signal, awayMs = 0) {
       const member = members[nth];
       if (!member || member.asked || busy.has(nth) || over) return;

@@ -1,5 +1,6 @@
-import { proxyActivities } from '@temporalio/workflow';
+import { proxyActivities, sleep, upsertSearchAttributes } from '@temporalio/workflow';
 import type { RateClass } from '../../src/domain/names';
+import { searchAttributes } from '../../src/workflows/search-attributes';
 import type { CallActivities } from './class-workers';
 
 export interface PlannedCall {
@@ -29,5 +30,22 @@ export async function makeCalls(calls: PlannedCall[]): Promise<number[]> {
 /** Six activities that do nothing, one after the other: the least that six steps cost. */
 export async function takeSixSteps(): Promise<void> {
   const { doNothing } = proxyActivities<{ doNothing: () => Promise<void> }>({ startToCloseTimeout: '1m' });
+  for (let step = 0; step < 6; step += 1) await doNothing();
+}
+
+/**
+ * A filing in the plain way, its PDF apart: an activity for each of 16 steps, four moves of its state in the search
+ * attributes, and a timer and an activity for each poll, every 5 minutes over 2 hours.
+ */
+export async function fileInThePlainWay(): Promise<void> {
+  const { doNothing } = proxyActivities<{ doNothing: () => Promise<void> }>({ startToCloseTimeout: '1m' });
+  for (let step = 0; step < 10; step += 1) await doNothing();
+  for (const state of ['submitting', 'processing', 'collecting', 'certified']) {
+    upsertSearchAttributes(searchAttributes({ state }));
+  }
+  for (let poll = 0; poll < 24; poll += 1) {
+    await sleep('5m');
+    await doNothing();
+  }
   for (let step = 0; step < 6; step += 1) await doNothing();
 }

@@ -98,8 +98,8 @@ export interface CallAbout {
   /** The exporter, so that one exporter's many calls do not starve another's one. */
   exporterId?: string;
   /**
-   * 1 what a person waits for and last looks, 2 reads before a send, 3 filings (the default), 5 schedules, reconciliation
-   * and healing.
+   * 1 what a person waits for and last looks, 2 reads before a send, 3 filings (the default), 5 schedules,
+   * reconciliation and healing.
    */
   priorityKey?: 1 | 2 | 3 | 4 | 5;
 }

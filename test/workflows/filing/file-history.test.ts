@@ -50,6 +50,12 @@ it('calls the service in normal activities and takes every other step locally', 
     'fetchCertificates',
     'downloadCertificate',
   ]);
+  // A read before a send goes ahead of filings and schedules.
+  const snapshot = events?.find(
+    ({ activityTaskScheduledEventAttributes }) =>
+      activityTaskScheduledEventAttributes?.activityType?.name === 'takeSnapshot',
+  );
+  expect(snapshot?.activityTaskScheduledEventAttributes?.priority?.priorityKey).toBe(2);
   expect(events?.length).toBeLessThanOrEqual(70);
   const upserts = events?.filter((event) => event.upsertWorkflowSearchAttributesEventAttributes) ?? [];
   expect(upserts.length).toBeLessThanOrEqual(4);
