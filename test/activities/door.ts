@@ -20,7 +20,7 @@ import type { TestDatabase } from '../support/postgres';
 const QUIET = new DefaultLogger('ERROR', () => undefined);
 const MINUTE_MS = 60_000;
 
-export interface ActivityRun<R> {
+interface ActivityRun<R> {
   /** What it returns; rejects with what Temporal would be told. */
   outcome: Promise<R>;
   /** Details of every heartbeat so far. */

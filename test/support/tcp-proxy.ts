@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** The way of what is sent: to the server, or back from it. */
-export type Direction = 'there' | 'back';
+type Direction = 'there' | 'back';
 
 /** A TCP proxy in front of a server, for a network that misbehaves. */
 export interface TcpProxy {
