@@ -90,7 +90,7 @@ async function handInUnknown(client: Queryable, { filingId, attemptId, send, at 
   await closeOpenAttempts(client, { filingId, submission, reason: `attempt ${attemptId} had been sent`, at });
   await client.query(
     `INSERT INTO attempts (attempt_id, filing_id, submission, number, state, sender, sending_at, reason, late)
-     VALUES ($1, $2, $3, $4, 'sending', 'unknown', $5, $6, EXISTS (SELECT FROM attempts WHERE filing_id = $2
+     VALUES ($1, $2, $3, $4, 'sending', NULL, $5, $6, EXISTS (SELECT FROM attempts WHERE filing_id = $2
        AND submission = $3 AND state <> 'not_sent' AND NOT late))`,
     [attemptId, filingId, submission, attempt, sentAt, SENT_BEFORE],
   );
