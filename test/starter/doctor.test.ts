@@ -106,6 +106,11 @@ it.each<[string, Record<string, string>, RegExp]>([
   ['temporal', { TEMPORAL_ADDRESS: '127.0.0.1:9' }, /Temporal at 127\.0\.0\.1:9/],
   ['temporal', { TEMPORAL_NAMESPACE: 'nowhere' }, /nowhere/],
   ['workers', { EBRC_TASK_QUEUE: 'another' }, /no worker polls another/],
+  [
+    'workers',
+    { EBRC_EXTRACTION_URL: 'http://127.0.0.1:9', EBRC_EXTRACTION_KEY: 'k', EBRC_EXTRACTION_VERSION: '1' },
+    /no worker polls \S+-extraction$/,
+  ],
   ['documents', { EBRC_DOCUMENTS: '/dev/null/documents' }, /ENOTDIR/],
   ['configuration', { EBRC_DOCUMENTS: 's3://Bucket' }, /EBRC_DOCUMENTS .* is not the address of a bucket/],
   ['schedules', { EBRC_MODE: 'test', EBRC_SCHEDULES: '/nowhere/schedules.yaml' }, /schedules\.yaml/],

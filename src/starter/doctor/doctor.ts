@@ -22,6 +22,7 @@ export async function examine(
   const encryption = part(env, 'encryption')?.encryptionKeys;
   const { databaseUrl } = part(env, 'database') ?? {};
   const temporal = part(env, 'temporal');
+  const extraction = part(env, 'extraction')?.extraction;
   const { apiUrl } = part(env, 'api') ?? {};
   const { documents } = part(env, 'documents') ?? {};
   const { mode } = part(env, 'mode') ?? {};
@@ -29,7 +30,7 @@ export async function examine(
   const planned = mode && schedules ? { mode, schedules } : undefined;
   const ledger = databaseUrl === undefined ? [] : await ledgerChecks(databaseUrl, encryption);
   const links = await Promise.all([
-    temporal === undefined ? [] : temporalChecks(temporal, planned, connectWithinMs),
+    temporal === undefined ? [] : temporalChecks({ ...temporal, extraction }, planned, connectWithinMs),
     documents === undefined ? [] : documentsCheck(documents).then((result) => [result]),
   ]);
   // The budget is in the ledger: no call is made without it, and an empty ledger is not filled for it.

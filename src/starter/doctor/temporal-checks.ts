@@ -1,5 +1,5 @@
 import type { Client } from '@temporalio/client';
-import { queueOfClass, RATE_CLASSES, SEARCH_ATTRIBUTES } from '../../domain/names';
+import { EXTRACTION, queueOfClass, RATE_CLASSES, SEARCH_ATTRIBUTES } from '../../domain/names';
 import type { Config } from '../../config/config';
 import { firstLine } from '../errors';
 import type { Mode } from '../../domain/names';
@@ -15,7 +15,7 @@ const REACH = 'Start Temporal, or set TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE and i
 
 /** Temporal: reached, with the namespace, its search attributes, and workers on every queue. */
 export async function temporalChecks(
-  config: Pick<Config, 'temporal' | 'payloadKeys' | 'taskQueue'>,
+  config: Pick<Config, 'temporal' | 'payloadKeys' | 'taskQueue' | 'extraction'>,
   planned?: { mode: Mode; schedules: string },
   connectWithinMs?: number,
 ): Promise<CheckResult[]> {
@@ -35,7 +35,7 @@ export async function temporalChecks(
     return [
       link,
       await checked('search attributes', REACH, () => checkSearchAttributes(client, namespace)),
-      await checked('workers', REACH, () => checkWorkers(client, config.taskQueue)),
+      await checked('workers', REACH, () => checkWorkers(client, config)),
       await checked('fairness', REACH, () => checkFairness(client, namespace)),
       ...(planned ? [await checked('schedules', APPLY, () => checkSchedules(client, planned))] : []),
     ];
@@ -70,10 +70,14 @@ async function checkSchedules(client: Client, { mode, schedules }: { mode: Mode;
   );
 }
 
-async function checkWorkers(client: Client, taskQueue: string): Promise<CheckResult> {
+async function checkWorkers(
+  client: Client,
+  { taskQueue, extraction }: Pick<Config, 'taskQueue' | 'extraction'>,
+): Promise<CheckResult> {
+  const classes = [...RATE_CLASSES, ...(extraction ? ([EXTRACTION] as const) : [])];
   const queues = [
     { name: taskQueue, type: 'workflow' as const },
-    ...RATE_CLASSES.map((rateClass) => ({ name: queueOfClass(taskQueue, rateClass), type: 'activity' as const })),
+    ...classes.map((rateClass) => ({ name: queueOfClass(taskQueue, rateClass), type: 'activity' as const })),
   ];
   const polled = await Promise.all(queues.map(({ name, type }) => pollersOf(client, name, type)));
   const idle = queues.filter((_queue, index) => polled[index] === 0).map(({ name }) => name);

@@ -1,6 +1,7 @@
 /** From settled rows to the end: certificate details, PDFs, and how it all came out. */
 import { executeChild, startChild, TemporalFailure, workflowInfo } from '@temporalio/workflow';
 import { endNote } from '../../domain/filing/end-note';
+import { RATE_LIMITS } from '../../domain/names';
 import { mayFollow, type FilingState } from '../../domain/filing/states';
 import { ACCESS, delayMs, pauseReasonOf } from '../../domain/service/retry-table';
 import { calls } from '../activity-profiles';
@@ -165,8 +166,8 @@ async function collectMany(run: FilingRun, round: number): Promise<ReadFailure |
 /** Certificates that do not appear for long need attention; they go on being asked for. */
 function pdfsOverdue(run: FilingRun): OverdueMark {
   const { overdueAfterMs, rateWindowMs } = run.settings;
-  // Five PDFs a minute is what the service allows: a large filing is not overdue for being large.
-  const within = overdueAfterMs + (run.counts.certified / 5) * rateWindowMs;
+  // The service allows so many PDFs in a window: a large filing is not overdue for being large.
+  const within = overdueAfterMs + (run.counts.certified / RATE_LIMITS.pdf) * rateWindowMs;
   const since = run.filing?.collectingSince ?? Date.now();
   return {
     // Counted from when the collection began, whichever run began it.

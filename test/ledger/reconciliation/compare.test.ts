@@ -57,6 +57,21 @@ it('takes another spelling of a status for the same status', async () => {
   authority = asRead;
 });
 
+it('says of an overdue filing whether the outcome or only certificates are missing', async () => {
+  const set = (state: string, open: boolean) =>
+    ledger.pool.query(
+      `UPDATE filings SET state = $1, closed_at = CASE WHEN $2 THEN NULL ELSE now() END WHERE reference = 'SETTLED'`,
+      [state, open],
+    );
+  await set('overdue', true);
+  expect(await reconcile(90)).toEqual({ opened: 1, closed: 0, open: 1 });
+  expect(await findings()).toMatchObject([
+    { kind: 'filing_overdue', reason: expect.stringContaining('certificates cannot be fetched yet') as string },
+  ]);
+  await set('certified', false);
+  expect(await reconcile(95)).toEqual({ opened: 0, closed: 1, open: 0 });
+});
+
 it('finds exactly the differences there are, and nothing new the second time', async () => {
   const [, changed, doubled] = authority;
   if (!changed || !doubled) throw new Error('no certificates');
