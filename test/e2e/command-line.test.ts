@@ -283,7 +283,9 @@ it('takes new credentials for an exporter that is onboarded', async () => {
 });
 
 it('keeps its schedules on Temporal', async () => {
-  const ids = ['refresh-irms', 'reconcile', 'heal-pdfs', 'sweep', 'prune'].map((id) => `ebrc-test-${id}`);
+  const ids = ['refresh-irms', 'reconcile', 'heal-pdfs', 'sweep', 'daily-report', 'prune'].map(
+    (id) => `ebrc-test-${id}`,
+  );
   const applied = (await run(['schedules', 'apply', '--json'])).json<{ id: string; state: string; next: string[] }[]>();
   expect(applied.map(({ id, state }) => [id, state])).toEqual(ids.map((id) => [id, 'active']));
   for (const { next } of applied) expect(next.length).toBeGreaterThan(0);
