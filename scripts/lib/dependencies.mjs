@@ -4,8 +4,11 @@ import { run } from './run.mjs';
 
 const NAME = 'packages';
 
-/** Why `npm ci` has to run, or null when node_modules is what package-lock.json says. */
-async function whyInstall(root) {
+/**
+ * Why `npm ci` has to run, or null when node_modules is what package-lock.json says.
+ * @public its test runs it in a process of its own
+ */
+export async function whyInstall(root) {
   const lock = join(root, 'package-lock.json');
   const installed = join(root, 'node_modules', '.package-lock.json');
   const [lockFile, installedFile] = await Promise.all([lock, installed].map((path) => stat(path).catch(() => null)));

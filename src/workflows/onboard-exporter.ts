@@ -24,7 +24,7 @@ const LONG_HISTORY = 2_000;
  */
 export async function onboardExporter(input: OnboardInput): Promise<ExporterProgress> {
   needInput('onboardExporter', input);
-  const status = new ExporterStatus(null);
+  const status = new ExporterStatus(null, () => continueAsNewIfLong());
   const submissions = new Submissions();
   let renewed = false;
   setHandler(exporterQuery, () => status.view);
@@ -51,7 +51,7 @@ export async function onboardExporter(input: OnboardInput): Promise<ExporterProg
     submissions.add({ credentialsRef: input.credentialsRef, by: input.startedBy ?? 'unknown' });
   }
 
-  const beforeWait = async (): Promise<void> => {
+  const continueAsNewIfLong = async (): Promise<void> => {
     if (workflowInfo().historyLength < LONG_HISTORY || submissions.size > 0) return;
     await condition(allHandlersFinished);
     const { credentialsRef, ...rest } = input;
@@ -64,12 +64,11 @@ export async function onboardExporter(input: OnboardInput): Promise<ExporterProg
   const settings = await calls('ledger', { summary: 'Read the settings' }).readSettings();
   // The worker's mode: what the input says is not checked yet, and what is no text would fail the workflow task.
   status.index(settings.searchAttributes, settings.mode);
-  const refused = await createOrAdopt(status, input, beforeWait);
+  const refused = await createOrAdopt(status, input);
   if (!refused) {
     await makeReady({
       status,
       submissions,
-      beforeWait,
       takeRenewed: () => {
         const was = renewed;
         renewed = false;
@@ -83,16 +82,12 @@ export async function onboardExporter(input: OnboardInput): Promise<ExporterProg
 }
 
 /** Whether it was refused; the progress holds the reason, or the exporter's id. */
-async function createOrAdopt(
-  status: ExporterStatus,
-  input: OnboardInput,
-  beforeWait: () => Promise<void>,
-): Promise<boolean> {
+async function createOrAdopt(status: ExporterStatus, input: OnboardInput): Promise<boolean> {
   const checked = await calls('ledger', { summary: 'Check the input' }).checkOnboardInput({ input });
   const result =
     checked.outcome === 'refused'
       ? checked
-      : await retryUntilFixed(status, { beforeWait }, () =>
+      : await retryUntilFixed(status, [], () =>
           calls('api', { summary: 'Create or adopt the client', rateClass: 'api' }).createExporter({ input }),
         );
   if (result.outcome === 'refused') {

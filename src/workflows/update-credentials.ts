@@ -25,7 +25,7 @@ const UNKNOWN_CLIENT: readonly ErrorKind[] = ['customer_not_found', 'validation_
 export async function updateCredentials(input: UpdateCredentialsInput): Promise<ExporterProgress> {
   needInput('updateCredentials', input);
   const { exporterId, mode } = input;
-  const status = new ExporterStatus(exporterId);
+  const status = new ExporterStatus(exporterId, () => continueAsNewIfLong());
   const submissions = new Submissions();
   setHandler(exporterQuery, () => status.view);
   setHandler(
@@ -41,7 +41,7 @@ export async function updateCredentials(input: UpdateCredentialsInput): Promise<
   if (input.credentialsRef) {
     submissions.add({ credentialsRef: input.credentialsRef, by: input.startedBy ?? 'unknown' });
   }
-  const beforeWait = async (): Promise<void> => {
+  const continueAsNewIfLong = async (): Promise<void> => {
     if (workflowInfo().historyLength < LONG_HISTORY || submissions.size > 0) return;
     await condition(allHandlersFinished);
     const { credentialsRef, by } = current ?? {};
@@ -66,7 +66,7 @@ export async function updateCredentials(input: UpdateCredentialsInput): Promise<
   let outcome: Outcome = NOTHING_SUBMITTED;
   do {
     for (current = submissions.next(); current; current = submissions.next()) {
-      outcome = await checkOne({ status, exporterId, beforeWait }, current);
+      outcome = await checkOne({ status, exporterId }, current);
     }
     await condition(allHandlersFinished);
     // Last, in the same workflow task as the end: a submission that arrives meanwhile is still checked.
@@ -78,7 +78,6 @@ export async function updateCredentials(input: UpdateCredentialsInput): Promise<
 interface Context {
   status: ExporterStatus;
   exporterId: string;
-  beforeWait: () => Promise<void>;
 }
 
 type Outcome = Exclude<CheckResult, { outcome: 'superseded' } | { outcome: 'validated' }> | Validated;
@@ -96,9 +95,9 @@ const NOTHING_SUBMITTED: Outcome = {
 };
 
 async function checkOne(context: Context, submission: Submission): Promise<Outcome> {
-  const { status, exporterId, beforeWait } = context;
+  const { status, exporterId } = context;
   const readExporter = () =>
-    retryUntilFixed(status, { beforeWait, expected: UNKNOWN_CLIENT }, () =>
+    retryUntilFixed(status, UNKNOWN_CLIENT, () =>
       calls('api', { summary: 'Read the client', rateClass: 'api', exporterId }).adoptExporter({ exporterId }),
     );
   try {

@@ -43,12 +43,15 @@ export type Decision =
 const SHORT: Schedule = { initialMs: 5 * SECOND, factor: 2, maxMs: 5 * MINUTE };
 const PORTAL: Schedule = { initialMs: 30 * SECOND, factor: 2, maxMs: 15 * MINUTE };
 const ODD: Schedule = { initialMs: MINUTE, factor: 2, maxMs: 30 * MINUTE };
-const ATTENTION: Schedule = { initialMs: 15 * MINUTE, factor: 1, maxMs: 15 * MINUTE };
+/** A filing looks for better credentials this often, though it is told of them. */
+export const CREDENTIALS: Schedule = { initialMs: 15 * MINUTE, factor: 1, maxMs: 15 * MINUTE };
+/** An onboarding waits for a person; meanwhile the client may be validated elsewhere. */
+export const CREDENTIALS_OF_A_PERSON: Schedule = { initialMs: 15 * MINUTE, factor: 2, maxMs: 360 * MINUTE };
 /** An agreement that has just been signed is noticed soon, a revoked key is not asked about for ever. */
 export const ACCESS: Schedule = { initialMs: MINUTE, factor: 2, maxMs: 15 * MINUTE };
 const RESEND: Schedule = { initialMs: 30 * SECOND, factor: 2, maxMs: 15 * MINUTE };
 const RATE: Schedule = { initialMs: MINUTE, factor: 1, maxMs: MINUTE };
-const ACTIVATION: Schedule = { initialMs: MINUTE, factor: 2, maxMs: 30 * MINUTE };
+export const ACTIVATION: Schedule = { initialMs: MINUTE, factor: 2, maxMs: 30 * MINUTE };
 const FUSE: Schedule = { initialMs: 15 * MINUTE, factor: 1, maxMs: 15 * MINUTE };
 const CERTIFICATE: Schedule = { initialMs: 2 * MINUTE, factor: 2, maxMs: 30 * MINUTE };
 const ACKNOWLEDGEMENT: Schedule = { initialMs: 2 * MINUTE, factor: 2, maxMs: 15 * MINUTE };
@@ -58,7 +61,7 @@ const LOGIN: Schedule = { initialMs: MINUTE, factor: 2, maxMs: 15 * MINUTE };
 const refuse: Decision = { action: 'refuse' };
 const unknown: Decision = { action: 'unknown' };
 const resend: Decision = { action: 'resend', schedule: RESEND };
-const needsCredentials: Decision = { action: 'pause', state: 'needs_credentials', schedule: ATTENTION };
+const needsCredentials: Decision = { action: 'pause', state: 'needs_credentials', schedule: CREDENTIALS };
 const needsAccess: Decision = { action: 'pause', state: 'needs_access', schedule: ACCESS };
 
 /**

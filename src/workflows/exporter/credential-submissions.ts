@@ -42,7 +42,6 @@ export function validateSubmission({ credentialsRef, by }: Submission): void {
 interface CheckContext {
   status: ExporterStatus;
   exporterId: string;
-  beforeWait: () => Promise<void>;
 }
 
 /** Takes a submission on record with its consent, and has the service check it. */
@@ -59,10 +58,7 @@ export async function checkSubmission(context: CheckContext, { credentialsRef, b
 }
 
 /** Has the service check a version; where it takes it, whoever waits for better credentials is told. */
-export async function checkVersion(
-  { status, exporterId, beforeWait }: CheckContext,
-  version: number,
-): Promise<CheckResult> {
+export async function checkVersion({ status, exporterId }: CheckContext, version: number): Promise<CheckResult> {
   status.update({ state: 'started', message: 'The portal credentials are being checked.' });
   const about = {
     summary: `Check credentials, version ${version}`,
@@ -70,9 +66,7 @@ export async function checkVersion(
     exporterId,
     priorityKey: 1,
   } as const;
-  const result = await retryUntilFixed(status, { beforeWait }, () =>
-    calls('api', about).checkCredentials({ exporterId, version }),
-  );
+  const result = await retryUntilFixed(status, [], () => calls('api', about).checkCredentials({ exporterId, version }));
   if (result.outcome === 'validated') {
     await calls('ledger', { summary: 'Notify waiting filings' }).tellCredentialsRenewed({ exporterId, version });
   }

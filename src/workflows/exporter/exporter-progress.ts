@@ -1,15 +1,21 @@
-import { setCurrentDetails, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
+import { condition, setCurrentDetails, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
 import type { ExporterProgress } from '../../domain/contracts';
-import { markdownText } from '../../domain/text';
+import { markdownText, summaryText } from '../../domain/text';
 import { searchAttributes, type Indexed } from '../search-attributes';
+import { Waits, type Progress, type Wait } from '../waits';
 
 /** Progress of an onboarding or a credential update: its query result, its details in the UI, its search attributes. */
-export class ExporterStatus {
+export class ExporterStatus implements Progress {
+  readonly waits = new Waits();
   private progress: ExporterProgress;
   private available: readonly string[] = [];
   private shown: Indexed = {};
 
-  constructor(exporterId: string | null) {
+  /** `continueAsNewIfLong` is called before every wait. */
+  constructor(
+    exporterId: string | null,
+    private readonly continueAsNewIfLong: () => Promise<void>,
+  ) {
     const { workflowId } = workflowInfo();
     this.progress = {
       exporterId,
@@ -40,6 +46,23 @@ export class ExporterStatus {
     const { exporterId, state, message } = this.progress;
     setCurrentDetails([`**${TITLES[state]}**`, markdownText(message ?? '')].filter(Boolean).join('\n\n'));
     this.show({ exporterId, state, needsAttention: needsAttention ?? state === 'needs_credentials' });
+  }
+
+  showWait(wait: Wait): void {
+    if (wait.reason === 'access') {
+      const { kind: code, message } = wait;
+      this.update({ message, errors: [{ code, message }], needsAttention: true });
+      return;
+    }
+    const { activatesAt, text, ms } = wait;
+    const message = `${text}. The next look is at ${new Date(Date.now() + ms).toISOString()}.`;
+    this.update({ state: 'activation_pending', activatesAt, message });
+  }
+
+  /** Ends early once `over` holds. */
+  async rest(ms: number, summary: string, over: () => boolean = () => false): Promise<void> {
+    await this.continueAsNewIfLong();
+    await condition(over, ms, { summary: summaryText(summary) });
   }
 
   /** Sets only what changed: each upsert is billed and recorded in the history. */

@@ -1,18 +1,13 @@
-import { condition, workflowInfo } from '@temporalio/workflow';
 import type { CheckResult } from '../../activities/exporters/credentials';
 import type { ExporterState } from '../../activities/exporters/exporters';
 import type { ErrorKind } from '../../domain/service/error-kinds';
-import { CREDENTIAL_KINDS } from '../../domain/service/retry-table';
-import { overdueDelay, waitForActivation } from './activation';
+import { CREDENTIAL_KINDS, CREDENTIALS_OF_A_PERSON, delayMs } from '../../domain/service/retry-table';
 import { calls } from '../activity-profiles';
 import { checkSubmission, checkVersion, type Submissions } from './credential-submissions';
 import type { ExporterStatus } from './exporter-progress';
 import { readFailure } from '../failures';
+import { waitForActivation, whileAwaitingCredentials } from '../waits';
 import { retryUntilFixed } from './retry-until-fixed';
-
-const MINUTE_MS = 60_000;
-/** Without a submission the exporter is looked at again all the same: it may have been validated elsewhere. */
-const LOOKS_MS = [15, 30, 60, 120, 360].map((minutes) => minutes * MINUTE_MS);
 
 const UNKNOWN_CLIENT = 'customer_not_found';
 const PENDING = 'activation_pending';
@@ -22,7 +17,6 @@ const NONE_ON_FILE = 'credentials_missing';
 export interface ReadyContext {
   status: ExporterStatus;
   submissions: Submissions;
-  beforeWait: () => Promise<void>;
   /** Whether better credentials came by another way since it was last asked. */
   takeRenewed: () => boolean;
   isRenewed: () => boolean;
@@ -41,11 +35,10 @@ type Step = { go: 'on'; exporter: ExporterState } | { go: 'ask'; need: Need } | 
 export async function makeReady(context: ReadyContext): Promise<void> {
   const { status } = context;
   let step = await readExporter(context);
-  for (let pendingAnswers = 0; step.go !== 'end';) {
+  while (step.go !== 'end') {
     step = await validate(context, step);
     if (step.go !== 'on') continue;
-    const exporter = await waitForActivation(status, step.exporter, async () => {
-      await context.beforeWait();
+    const exporter = await waitForActivation(status, status.waits, step.exporter, async () => {
       const again = await readExporter(context);
       return again.go === 'on' ? again.exporter : { exporterId: '', readiness: 'created', activatesAt: null };
     });
@@ -60,19 +53,20 @@ export async function makeReady(context: ReadyContext): Promise<void> {
       continue;
     }
     // The service calls it ready and the refresh says otherwise: the refresh is right, and the time is not known.
-    const waitMs = overdueDelay(pendingAnswers++);
-    const nextLook = new Date(Date.now() + waitMs).toISOString();
-    const message = `The service refuses the refresh because API access is not open yet. The next look is at ${nextLook}.`;
-    status.update({ state: 'activation_pending', activatesAt: exporter.activatesAt, message });
-    await rest(context, waitMs);
+    const { activation } = status.waits;
+    const text = 'The service refuses the refresh because API access is not open yet';
+    const ms = activation.nextMs();
+    status.showWait({ reason: 'activation', activatesAt: exporter.activatesAt, text, ms });
+    await rest(context, ms);
+    activation.ended();
     step = await readExporter(context);
   }
 }
 
-async function readExporter({ status, beforeWait }: ReadyContext): Promise<Step> {
+async function readExporter({ status }: ReadyContext): Promise<Step> {
   const exporterId = idOf(status);
   try {
-    const exporter = await retryUntilFixed(status, { beforeWait, expected: [UNKNOWN_CLIENT] }, () =>
+    const exporter = await retryUntilFixed(status, [UNKNOWN_CLIENT], () =>
       calls('api', { summary: 'Read the client', rateClass: 'api', exporterId }).readExporter({ exporterId }),
     );
     return { go: 'on', exporter };
@@ -83,8 +77,8 @@ async function readExporter({ status, beforeWait }: ReadyContext): Promise<Step>
 
 /** Has whatever was submitted checked, in order; asks for more where that does not do. */
 async function validate(context: ReadyContext, from: Step & { go: 'on' | 'ask' }): Promise<Step> {
-  const { status, submissions, beforeWait } = context;
-  const check = { status, exporterId: idOf(status), beforeWait };
+  const { status, submissions } = context;
+  const check = { status, exporterId: idOf(status) };
   let step: Step = from;
   while (step.go !== 'end') {
     const submission = submissions.next();
@@ -123,46 +117,41 @@ async function stepOf(context: ReadyContext, result: CheckResult): Promise<Step>
 async function askForCredentials(context: ReadyContext, need: Need): Promise<Step> {
   const { status, submissions } = context;
   const exporterId = idOf(status);
-  const { workflowId } = workflowInfo();
   const ledger = await calls('ledger', { summary: 'Read the exporter from the ledger' }).exporterInLedger({
     exporterId,
   });
-  const awaited = { workflowId, exporterId, versionSeen: need.versionSeen ?? ledger.currentVersion };
+  const versionSeen = need.versionSeen ?? ledger.currentVersion;
   const { code, message } = need;
   status.update({ state: 'needs_credentials', activatesAt: null, message, errors: [{ code, message }] });
-  const { retryNow } = await calls('ledger', { summary: 'Register as waiting for credentials' }).awaitCredentials(
-    awaited,
-  );
-  let step: Step = { go: 'ask', need };
-  for (let looks = 0; step.go === 'ask' && submissions.size === 0; looks += 1) {
-    const newer = retryNow || context.takeRenewed();
-    if (!newer) await rest(context, LOOKS_MS[Math.min(looks, LOOKS_MS.length - 1)] ?? MINUTE_MS);
-    if (submissions.size > 0) break;
-    const read = await readExporter(context);
-    if (read.go === 'end' || newer || context.takeRenewed()) step = read;
-    else if (read.go === 'on' && isValidated(read.exporter) && (!isValidated(ledger) || code === NONE_ON_FILE))
-      step = read;
-  }
-  await calls('ledger', { summary: 'Stop waiting for credentials' }).stopAwaitingCredentials({ workflowId });
-  return step;
+  return whileAwaitingCredentials({ exporterId, versionSeen }, async (renewed) => {
+    for (let looks = 1; submissions.size === 0; looks += 1) {
+      const newer = renewed || context.takeRenewed();
+      if (!newer) await rest(context, delayMs(CREDENTIALS_OF_A_PERSON, looks));
+      if (submissions.size > 0) break;
+      const read = await readExporter(context);
+      if (read.go === 'end' || newer || context.takeRenewed()) return read;
+      if (read.go === 'on' && isValidated(read.exporter) && (!isValidated(ledger) || code === NONE_ON_FILE))
+        return read;
+    }
+    return { go: 'ask', need };
+  });
 }
 
 /** Sleeps until something is submitted or renewed, at most as long as given. */
-async function rest({ beforeWait, submissions, isRenewed }: ReadyContext, ms: number): Promise<void> {
-  await beforeWait();
-  await condition(() => submissions.size > 0 || isRenewed(), ms, { summary: 'Check the exporter again' });
+function rest({ status, submissions, isRenewed }: ReadyContext, ms: number): Promise<void> {
+  return status.rest(ms, 'Check the exporter again', () => submissions.size > 0 || isRenewed());
 }
 
 /** Refreshes the IRMs live and reads them; `activation_pending` where the service is not open yet. */
-async function refresh({ status, beforeWait }: ReadyContext, exporter: ExporterState): Promise<Step | typeof PENDING> {
+async function refresh({ status }: ReadyContext, exporter: ExporterState): Promise<Step | typeof PENDING> {
   const { exporterId } = exporter;
   status.update({ state: 'started', activatesAt: null, message: 'API access is open; the IRMs are being read.' });
   const expected: ErrorKind[] = [...CREDENTIAL_KINDS, UNKNOWN_CLIENT, PENDING];
   try {
-    await retryUntilFixed(status, { beforeWait, expected }, () =>
+    await retryUntilFixed(status, expected, () =>
       calls('api', { summary: 'Refresh the IRMs', rateClass: 'irm-refresh', exporterId }).refreshIrms({ exporterId }),
     );
-    const { irmCount } = await retryUntilFixed(status, { beforeWait, expected: [UNKNOWN_CLIENT] }, () =>
+    const { irmCount } = await retryUntilFixed(status, [UNKNOWN_CLIENT], () =>
       calls('api', { summary: 'Read the IRMs', rateClass: 'api', exporterId }).readIrms({ exporterId }),
     );
     status.update({ state: 'ready', irmCount });

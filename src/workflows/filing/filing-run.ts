@@ -29,6 +29,7 @@ import { resumeInput } from '../../domain/filing/resume-input';
 import { endNote } from '../../domain/filing/end-note';
 import { summaryText } from '../../domain/text';
 import { steps } from '../activity-profiles';
+import { Waits } from '../waits';
 import { FilingEnded, FilingGivenUp, FilingMovedOn } from './filing-ends';
 import { noteEvent, tellRunProblem, watched, type Attention, type Event } from './filing-steps';
 import { showFiling } from './show-filing';
@@ -65,8 +66,7 @@ export class FilingRun {
   resolution: ResolveArgs | null = null;
   /** The last resolve that the ledger or the service contradicted, and how. */
   refusedResolution: { args: ResolveArgs; message: string } | null = null;
-  /** How often our own access was tried again in a row, and when last (ms since the epoch). */
-  readonly access = { tries: 0, triedAt: 0 };
+  readonly waits = new Waits();
   /** The newest credentials that were said to be valid. */
   renewedCredentials = 0;
   /** How often it was told that an answer came late: whoever waits for one reads the ledger again. */

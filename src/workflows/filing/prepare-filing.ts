@@ -6,7 +6,7 @@ import { calls } from '../activity-profiles';
 import type { Event, FilingRun } from './filing-run';
 import { interruptible } from './interruptible';
 import { recordFailureAndContinue } from './record-failure';
-import { throughPauses, waitForActivation } from './pauses';
+import { throughPauses, waitUntilActive } from './pauses';
 
 /** A balance older than this is read again before it is relied on. */
 const FRESH_BALANCE_MS = 60 * 60_000;
@@ -35,8 +35,7 @@ export async function prepareFiling(run: FilingRun, next?: Event): Promise<void>
     (await run.steps('Check exporter readiness and balance age').readReadiness({ filingId, exporterId }));
   run.readiness = null;
   if (ready.apiState?.trim().toLowerCase() === 'activation_pending') {
-    const opensAt = ready.activatesAt === null ? null : Date.parse(ready.activatesAt);
-    await waitForActivation(run, opensAt);
+    await waitUntilActive(run, ready.activatesAt);
   }
   if (ready.balancesReadAt === null || Date.now() - ready.balancesReadAt > FRESH_BALANCE_MS) await freshenBalances(run);
   const reserve = (move?: MoveArgs) =>

@@ -1,0 +1,121 @@
+/** What onboarding and filing both wait for: API access that opens, our own access that works, better credentials. */
+import { workflowInfo } from '@temporalio/workflow';
+import type { ExporterState } from '../activities/exporters/exporters';
+import { ACCESS, ACTIVATION, delayMs, pauseReasonOf, type Schedule } from '../domain/service/retry-table';
+import { asSentence } from '../domain/text';
+import { steps } from './activity-profiles';
+import type { ReadFailure } from './failures';
+
+/** What is waited for, until it is looked at again in `ms`. */
+export type Wait =
+  | { reason: 'activation'; activatesAt: string | null; text: string; ms: number }
+  | { reason: 'access'; kind: string; text: string; message: string; ms: number };
+
+/** How a workflow shows what it waits for, and how it lets time pass. */
+export interface Progress {
+  showWait(wait: Wait): Promise<void> | void;
+  /** Lets the time pass on a durable timer. The place where a long history continues in a new run. */
+  rest(ms: number, summary: string): Promise<void>;
+}
+
+/**
+ * How often in a row the same was waited for. Calls in between may have worked: it is one series all the same, until
+ * nothing was waited for longer than its longest wait.
+ */
+class WaitSeries {
+  private count = 0;
+  private endedAt = 0;
+
+  constructor(private readonly schedule: Schedule) {}
+
+  /** The length of the next wait (ms). */
+  nextMs(): number {
+    this.count = Date.now() - this.endedAt <= this.schedule.maxMs ? this.count + 1 : 1;
+    return delayMs(this.schedule, this.count);
+  }
+
+  ended(): void {
+    this.endedAt = Date.now();
+  }
+}
+
+/** The series of waits of one workflow. */
+export class Waits {
+  readonly activation = new WaitSeries(ACTIVATION);
+  readonly access = new WaitSeries(ACCESS);
+}
+
+/** The look comes a little after the time that was named (clocks differ), the next ones a minute apart at least. */
+const AFTER_THE_TIME_MS = 1_000;
+const MIN_LOOK_MS = 60_000;
+/** And after this at the latest: the time may have moved nearer. One wait covers the usual 24 hours. */
+const MAX_LOOK_MS = 25 * 60 * MIN_LOOK_MS;
+
+type Activation = Pick<ExporterState, 'readiness' | 'activatesAt'>;
+
+/**
+ * Waits until the authority opens API access (spec: "dgftApiStatus.state"). The exporter is read again after waking,
+ * since the time may have moved; once it has passed, or where none is known, in growing intervals. Ends with the
+ * exporter as it is when it is pending no more, whatever it is then.
+ */
+export async function waitForActivation<E extends Activation>(
+  progress: Progress,
+  { activation }: Waits,
+  exporter: E,
+  readAgain: () => Promise<E>,
+): Promise<E> {
+  let current = exporter;
+  for (let soonestMs = 0; current.readiness === 'activation_pending'; soonestMs = MIN_LOOK_MS) {
+    const { activatesAt } = current;
+    const leftMs = activatesAt === null ? 0 : Date.parse(activatesAt) - Date.now();
+    const dueMs = leftMs > 0 ? Math.max(leftMs + AFTER_THE_TIME_MS, soonestMs) : activation.nextMs();
+    const ms = Math.min(dueMs, MAX_LOOK_MS);
+    const text = activatesAt === null ? 'API access is not open yet' : `API access opens at ${activatesAt}`;
+    await progress.showWait({ reason: 'activation', activatesAt, text, ms });
+    await progress.rest(ms, text);
+    if (leftMs <= 0) activation.ended();
+    current = await readAgain();
+  }
+  return current;
+}
+
+/**
+ * Waits before a refused call is made again that whoever runs the worker has to put right: a revoked key, an agreement
+ * that is not signed, a wrong address.
+ */
+export async function waitForAccess(progress: Progress, { access }: Waits, failure: ReadFailure): Promise<void> {
+  const ms = access.nextMs();
+  const kind = failure.kind ?? 'needs_access';
+  const ours =
+    'This is about our own API key or agreement, not about the exporter: check EBRC_API_KEY and the agreements in the ' +
+    'service’s console.';
+  const message = [
+    asSentence(failure.message),
+    ...(pauseReasonOf(failure.kind) === 'access' ? [ours] : []),
+    `It is tried again by itself, within ${ACCESS.maxMs / 60_000} minutes.`,
+  ].join(' ');
+  await progress.showWait({ reason: 'access', kind, text: failure.message, message, ms });
+  await progress.rest(ms, `Try again after ${kind}`);
+  access.ended();
+}
+
+/**
+ * Runs `wait` while the workflow is registered as one that waits for credentials newer than those that it saw, so that
+ * it is told of them. `renewed`: they are there already.
+ */
+export async function whileAwaitingCredentials<T>(
+  { exporterId, versionSeen }: { exporterId: string; versionSeen: number },
+  wait: (renewed: boolean) => Promise<T>,
+): Promise<T> {
+  const { workflowId } = workflowInfo();
+  const { retryNow } = await steps({ summary: 'Wait for credentials' }).awaitCredentials({
+    workflowId,
+    exporterId,
+    versionSeen,
+  });
+  try {
+    return await wait(retryNow);
+  } finally {
+    await steps({ summary: 'Stop waiting for credentials' }).stopAwaitingCredentials({ workflowId });
+  }
+}
