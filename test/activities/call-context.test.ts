@@ -1,5 +1,5 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { createProgress, withHeartbeat } from '../../src/activities/call-context';
+import { createProgress, withHeartbeat, withStepHeartbeat } from '../../src/activities/call-context';
 import type { CallContext } from '../../src/api/client-types';
 
 describe('what a heartbeat means', () => {
@@ -29,5 +29,13 @@ describe('what a heartbeat means', () => {
     );
     expect(beats[0]).toEqual({ waiting: true, ahead: 3 });
     expect(beats.length).toBeGreaterThan(1);
+  });
+
+  it('beats while a large step on the ledger is made', async () => {
+    const env = new MockActivityEnvironment({ heartbeatTimeoutMs: 1_000 });
+    let beats = 0;
+    const beaten = new Promise<void>((resolve) => env.on('heartbeat', () => (beats += 1) > 1 && resolve()));
+    await env.run(() => withStepHeartbeat(() => beaten));
+    expect(beats).toBe(2);
   });
 });

@@ -234,12 +234,16 @@ export class FilingRun {
   private get mayContinueAsNew(): boolean {
     const approving = this.approval !== null && this.state === 'awaiting_approval';
     const wish = this.abandon !== null || approving || this.resolution !== null;
-    return this.filing !== null && !wish && workflowInfo().continueAsNewSuggested && allHandlersFinished();
+    // A ledger that lost the filing may learn of its sends from this run alone.
+    const known = this.filing !== null || this.sends.length === 0;
+    return known && !wish && workflowInfo().continueAsNewSuggested && allHandlersFinished();
   }
 
+  /** Nothing may be recorded yet, while its exporter cannot be read: then the new run begins with the same input. */
   private async continueAsNew(): Promise<never> {
     await this.moving;
-    return continueAsNew<(input: FileInput) => Promise<FilingResult>>(this.resumeInput());
+    const input = this.filing === null ? this.input : this.resumeInput();
+    return continueAsNew<(input: FileInput) => Promise<FilingResult>>(input);
   }
 
   /** The input with which the filing goes on in a new run: everything else is in the ledger. */

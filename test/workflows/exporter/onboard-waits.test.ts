@@ -115,6 +115,17 @@ describe('credentials that die while an onboarding is under way', () => {
   });
 });
 
+it('looks again by itself where the service says that it has no credentials', async () => {
+  const message = 'DGFT_CREDENTIALS_MISSING';
+  const missing = new ApiError({ kind: 'credentials_missing', operation: 'refreshIrms', status: 422, message });
+  jest.spyOn(stage.worker.deps.api, 'refreshIrms').mockRejectedValueOnce(missing);
+  const credentialsRef = await stage.secret(await stage.account({ activationDelayMs: 0 }));
+  const handle = await stage.onboard({ email: 'missing@example.test', credentialsRef });
+  const { exporterId } = await stage.until(handle, 'needs_credentials');
+  expect(await currentCredentials(stage.ledger.pool, exporterId ?? '')).toMatchObject({ version: 1, state: 'valid' });
+  expect(await handle.result()).toMatchObject({ state: 'ready' });
+});
+
 describe('a key that the service refuses', () => {
   it('is shown as ours and tried again by itself', async () => {
     const [key] = (await stage.sandbox.state()).keys;

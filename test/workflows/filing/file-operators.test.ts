@@ -147,6 +147,25 @@ it('continues as new while it waits, and goes on waiting for the same', async ()
   expect(stage.pushes(exporter)).toBe(1);
 });
 
+it('continues as new before anything of it is recorded, and goes on waiting for our own access', async () => {
+  const exporter = await stage.exporter();
+  await revoke(true);
+  try {
+    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+    await stage.until(filing, 'needs_access');
+    const { runId } = await filing.describe();
+    await eventually(async () => {
+      await filing.signal(credentialsRenewedSignal, { version: 1 });
+      return (await filing.describe()).runId !== runId;
+    });
+    expect(await stage.until(filing, 'needs_access')).toMatchObject({ filingId: null });
+    await filing.cancel();
+    expect(await filing.result()).toMatchObject({ state: 'abandoned', filingId: null });
+  } finally {
+    await revoke(false);
+  }
+});
+
 describe('a run that is started by hand', () => {
   it('for a filing that has ended answers its recorded outcome', async () => {
     const exporter = await stage.exporter();

@@ -69,6 +69,20 @@ describe('a submission of which nothing was accepted', () => {
     expect(await again.result()).toMatchObject({ state: 'certified' });
   });
 
+  it('frees no row after a failed acknowledgement while its certificates cannot be looked for', async () => {
+    const exporter = await stage.exporter();
+    stage.fault(exporter, 'push-irm', 'failed-ack');
+    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+    await stage.until(filing, 'processing');
+    stage.fault(exporter, 'fetch-details', 'html-body', { status: 413, every: 1 });
+    // Far beyond the end of the settle window.
+    await stage.pass(0.3);
+    await stage.until(filing, 'outcome_unknown');
+    expect((await stage.view(filing)).rows).toMatchObject([{ state: 'submitted' }]);
+    stage.sandbox.clearFaults();
+    expect(await filing.result()).toMatchObject({ state: 'needs_correction', counts: { errored: 1 } });
+  });
+
   it('asks a person with the words of a failed acknowledgement that names no request', async () => {
     const exporter = await stage.exporter();
     stage.fault(exporter, 'push-irm', 'failed-ack');

@@ -69,6 +69,21 @@ it('may be given up while it is overdue; what was sent stays live', async () => 
   expect(stage.pushes(exporter)).toBe(1);
 });
 
+it('has nothing to resolve while only PDFs are missing, and says so instead of keeping the answer', async () => {
+  const exporter = await stage.exporter();
+  stage.fault(exporter, 'download-pdf', 'pdf-not-found', { every: 1 });
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  await stage.until(filing, 'processing');
+  await stage.pass(6);
+  const { filingId, requestId } = await stage.until(filing, 'overdue');
+  const named = { attemptId: `${filingId}-1-1` };
+  await expect(stage.resolve(filing, 'filed', requestId ?? '', named)).rejects.toMatchObject({
+    cause: { message: expect.stringContaining('only certificates are missing') as string },
+  });
+  stage.sandbox.clearFaults();
+  expect(await filing.result()).toMatchObject({ state: 'certified', counts: { archived: 1 } });
+});
+
 it('still gets the PDFs of what is certified when it is given up', async () => {
   const exporter = await stage.exporter();
   stage.fault(exporter, 'download-pdf', 'pdf-not-found', { every: 1 });
