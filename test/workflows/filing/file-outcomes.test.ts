@@ -75,8 +75,9 @@ describe('a submission of which nothing was accepted', () => {
     const filing = await stage.file(exporter, [stage.mapping(exporter)]);
     await stage.until(filing, 'processing');
     stage.fault(exporter, 'fetch-details', 'html-body', { status: 413, every: 1 });
-    // Far beyond the end of the settle window.
-    await stage.pass(0.3);
+    // Until the second look at the status, and then far beyond the end of the settle window.
+    while ((await stage.view(filing)).state === 'processing') await stage.pass(0.1);
+    await stage.pass(0.1);
     await stage.until(filing, 'outcome_unknown');
     expect((await stage.view(filing)).rows).toMatchObject([{ state: 'submitted' }]);
     stage.sandbox.clearFaults();
