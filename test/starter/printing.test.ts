@@ -1,4 +1,6 @@
 import { PassThrough } from 'node:stream';
+import type { FilingView } from '../../src/domain/filing/view';
+import { filingText } from '../../src/starter/cli/filing-text';
 import { createTerminal, fields, table } from '../../src/starter/cli/terminal';
 
 const HOSTILE = 'Asha\u001b[2J\u009b31m \u202egpj\u202c\r\nExports\u0000';
@@ -32,4 +34,18 @@ test('JSON keeps the value and escapes what steers', () => {
   program.result({ name: HOSTILE }, () => '');
   expect(written.stdout).not.toMatch(STEERS);
   expect(JSON.parse(written.stdout)).toEqual({ name: HOSTILE });
+});
+
+test('a filing shows the warnings of its check and the observations of the service beside its errors', () => {
+  const warning = { severity: 'warning', code: 'unknown_column', row: 1, field: null, message: 'Remarks stays here.' };
+  const filing = {
+    filingId: 'F1',
+    reference: 'R',
+    state: 'processing',
+    correctedBy: [],
+    rows: [],
+    errors: [],
+    warnings: [warning, 'The held amount differs.'],
+  } as unknown as FilingView;
+  expect(filingText(filing)).toMatch(/Remarks stays here\.[^]*The held amount differs\./u);
 });
