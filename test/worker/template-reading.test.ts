@@ -145,3 +145,27 @@ test('what the check of a file warned of is kept with the filing, each warning o
   expect(warnings).toContainEqual(own);
   expect(new Set(warnings.map((each) => JSON.stringify(each))).size).toBe(warnings.length);
 });
+
+test('a filled optional column goes by the bulk channel, whatever was asked for', async () => {
+  const row = mappingRow();
+  const { openFiling } = createOpenFilingActivities({
+    ...deps,
+    settings: TEST_SETTINGS,
+    searchAttributes: [],
+    queueing: () => Promise.resolve(new Map()),
+  } as unknown as ActivityDependencies);
+  const open = async (reference: string, extra: Record<string, string>) => {
+    const rows = [{ ...row, extra, mapping: { ...row.mapping, billNo: reference, sbCumInvoiceNumber: reference } }];
+    const inputRef = await saveInput(ledger.pool, { rows, sourceKind: 'workbook', warnings: [] });
+    const asked = { mode: 'test', exporterId: EXPORTER, declaration: 'Y', uploadType: 101, channel: 'push' } as const;
+    const opened = await openFiling({ input: { ...asked, reference, inputRef }, workflowId: `file/test/${reference}` });
+    if (!('filing' in opened)) throw new Error(JSON.stringify(opened));
+    const { channel, warnings } = await needFiling(ledger.pool, opened.filing.filingId);
+    return { channel, codes: (warnings as Finding[]).map(({ code }) => code) };
+  };
+  expect(await open('7654322', { 'Vostro Account': 'SVRA' })).toEqual({
+    channel: 'bulk',
+    codes: expect.arrayContaining(['bulk_forced']) as string[],
+  });
+  expect(await open('7654323', {})).toMatchObject({ channel: 'push' });
+});
