@@ -25,16 +25,20 @@ interface Part {
   weight: number;
 }
 
-/** What the specification says of a live acknowledgement. */
-const TYPICAL = Math.log(2 * 3_600_000);
+/** What the specification says of a live acknowledgement (ms). */
+export const TYPICAL_MS = 2 * 3_600_000;
+
 /**
- * Counts like a few answers. The wide part is what an outage is recognised by, and it stays however many answers are
- * known: an answer may come at any age, so polls grow rare with the age of a request and never end.
+ * What is taken for likely before answers are known. It counts like a few answers. The wide part is what an outage is
+ * recognised by, and it stays however many answers are known: an answer may come at any age, so polls grow rare with
+ * the age of a request and never end.
  */
-const PRIOR: readonly Part[] = [
-  { centre: TYPICAL, width: 0.25, weight: 4 },
-  { centre: TYPICAL + Math.log(4), width: 0.6, weight: 0.2 },
-];
+function prior(typicalMs: number): Part[] {
+  return [
+    { centre: Math.log(typicalMs), width: 0.25, weight: 4 },
+    { centre: Math.log(4 * typicalMs), width: 0.6, weight: 0.2 },
+  ];
+}
 
 /** Answers that the estimate uses. */
 export const ANSWERS_USED = 200;
@@ -54,9 +58,14 @@ const CENSORING_ROUNDS = 5;
  *
  * @param seen newest first
  * @param openAgesMs ages in ms of requests without an answer: theirs takes longer
+ * @param typicalMs age at which an answer is expected as long as none was seen, above 0
  */
-export function estimateAnswerTimes(seen: readonly SeenAnswer[], openAgesMs: readonly number[] = []): AnswerTimes {
-  const known = [...PRIOR, ...partsOf(seen.slice(0, ANSWERS_USED))];
+export function estimateAnswerTimes(
+  seen: readonly SeenAnswer[],
+  openAgesMs: readonly number[] = [],
+  typicalMs = TYPICAL_MS,
+): AnswerTimes {
+  const known = [...prior(typicalMs), ...partsOf(seen.slice(0, ANSWERS_USED))];
   const parts = withOpenRequests(known, openAgesMs.slice(0, OPEN_USED));
   const weights = total(known.map(({ weight }) => weight));
   return {

@@ -1,5 +1,5 @@
 /** When to ask for a request's status next. Pure: the same arguments give the same delay. */
-import { estimateAnswerTimes, type AnswerTimes, type SeenAnswer } from './acknowledgement-times';
+import { estimateAnswerTimes, TYPICAL_MS, type AnswerTimes, type SeenAnswer } from './acknowledgement-times';
 
 export interface PollBounds {
   /** Age of the request before which it is not polled. */
@@ -27,8 +27,13 @@ export interface PollSituation {
 const POLLS_PER_WINDOW = 60;
 /** Interval, as a share of the longest one, where answers come at the average rate of a request's life. */
 const AVERAGE_SHARE = 0.32;
-/** The first poll comes at most this many of the longest intervals after `firstMs`, whatever was learnt. */
+/** The first poll comes at most this many times `firstMs`, and of the longest intervals, after `firstMs`. */
 const FIRST_WITHIN = 5;
+/**
+ * As long as no answer was seen, one is expected at this many times `firstMs`, 2 h at most: a service whose answers
+ * come within seconds, such as a sandbox, is given bounds in seconds, and must not be polled as one that takes hours.
+ */
+const EXPECTED_AT = 8;
 /** Parts into which a wait is divided to sum up the poll rate over it. */
 const STEPS = 24;
 
@@ -39,12 +44,13 @@ const STEPS = 24;
  */
 export function nextPollDelayMs(situation: PollSituation, bounds: PollBounds): number {
   const { ageMs, seen, openAgesMs, openRequests, rateWindowMs, spread } = situation;
-  const times = estimateAnswerTimes(seen, openAgesMs);
+  const expectedMs = Math.min(TYPICAL_MS, EXPECTED_AT * Math.max(bounds.firstMs, bounds.minMs));
+  const times = estimateAnswerTimes(seen, openAgesMs, expectedMs);
   const averageMs = bounds.maxMs * AVERAGE_SHARE;
   if (ageMs < bounds.firstMs) {
     const wait = {
       fromMs: bounds.firstMs,
-      withinMs: FIRST_WITHIN * bounds.maxMs,
+      withinMs: FIRST_WITHIN * Math.min(bounds.firstMs, bounds.maxMs),
       polls: 0.5 + 0.3 * spread,
       averageMs,
     };

@@ -34,10 +34,10 @@ const anySituation = fc.record({
 });
 
 /** Ages at which a request is polled that is never answered. */
-function pollAges(given: PollSituation, until: number): number[] {
+function pollAges(given: PollSituation, until: number, within = bounds): number[] {
   const ages: number[] = [];
   for (let ageMs = 0; ageMs < until;) {
-    ageMs += nextPollDelayMs({ ...given, ageMs }, bounds);
+    ageMs += nextPollDelayMs({ ...given, ageMs }, within);
     ages.push(ageMs);
   }
   return ages;
@@ -50,6 +50,16 @@ describe('the next poll', () => {
     expect(first).toBeLessThan(95 * MINUTE);
     const early = AROUND_TWO_HOURS.map(() => ({ afterMs: 0, byMs: MINUTE }));
     expect(pollAges(situation({ seen: early }), 1)[0]).toBeGreaterThanOrEqual(bounds.firstMs);
+  });
+
+  it.each([0, 1])('comes within seconds where the bounds are seconds, before any answer was seen', (spread) => {
+    const seconds = { firstMs: 2_000, minMs: 1_000, maxMs: 10_000 };
+    const ages = pollAges(situation({ spread }), 60_000, seconds);
+    expect(ages[0]).toBeLessThanOrEqual(13_000);
+    for (const answered of [3_000, 10_000, 20_000]) {
+      const noticed = ages.find((age) => age >= answered) ?? Infinity;
+      expect(noticed - answered).toBeLessThanOrEqual(seconds.maxMs);
+    }
   });
 
   it('is dense where answers come and grows rare after, up to the longest interval', () => {
