@@ -1,7 +1,7 @@
 import type pg from 'pg';
-import { attemptIdOf } from '../../domain/filing/attempt';
 import type { FilingState } from '../../domain/filing/states';
 import { latestAttempt } from '../submissions/attempts';
+import { doubtAttempt, doubtRows, PUT_BACK_TOGETHER } from '../submissions/lost-time';
 import { lockFiling } from '../filings/filing-lock';
 import { LOST_MOVES, writeMove } from '../filings/filing-progress';
 import { withTransaction, type Queryable } from '../pool';
@@ -9,7 +9,6 @@ import { importSends, type ImportedSends } from './send-import';
 import { NOBODY } from './send-record';
 import { askStore, createOrRead, readIdentity, voidRecord, type SendStore } from './sends';
 
-const REASON = 'the ledger and the document store were put back together: whether it was sent is not known';
 /**
  * How far back the authority's certificates are read where the ledger does not record when it was copied: the widest
  * window.
@@ -30,7 +29,7 @@ export async function documentsRestored(
   const storeId = await askStore(() => store.storeId());
   await pool.query('UPDATE ledger_identity SET store_id = $1, sends_seen = 0', [storeId]);
   // A mark without a record proves nothing here: the copy may have been taken between the two.
-  await pool.query(`UPDATE attempts SET reason = $1 WHERE state = 'sending' AND reason IS NULL`, [REASON]);
+  await pool.query(`UPDATE attempts SET reason = $1 WHERE state = 'sending' AND reason IS NULL`, [PUT_BACK_TOGETHER]);
   const result = await importSends(pool, store, { at, by });
   await raiseSendNumber(pool, store, at);
   await pool.query(
@@ -70,7 +69,7 @@ async function markFilingUnknown(
   await client.query(
     `UPDATE attempts SET state = 'sending', sender = 'unknown', sending_at = $2, reason = $3
       WHERE filing_id = $1 AND state = 'open'`,
-    [filingId, at, REASON],
+    [filingId, at, PUT_BACK_TOGETHER],
   );
   const { rows } = await client.query<{ submission: number }>(
     `SELECT submission FROM submissions s WHERE filing_id = $1 AND state = 'planned'
@@ -83,18 +82,10 @@ async function markFilingUnknown(
     const last = await latestAttempt(client, filingId, submission);
     if (last && last.state !== 'not_sent') continue;
     const number = (last?.number ?? 0) + 1;
-    await client.query(
-      `INSERT INTO attempts (attempt_id, filing_id, submission, number, state, sender, sending_at, reason)
-       VALUES ($1, $2, $3, $4, 'sending', 'unknown', $5, $6)`,
-      [attemptIdOf(filingId, submission, number), filingId, submission, number, at, REASON],
-    );
+    await doubtAttempt(client, { filingId, submission, number, at });
   }
-  const { rowCount } = await client.query(
-    `UPDATE filing_rows SET state = 'unknown', submitted_at = coalesce(submitted_at, $2), reserved_at = coalesce(reserved_at, $2)
-      WHERE filing_id = $1 AND live AND state IN ('planned', 'submitted') AND submission = ANY($3)`,
-    [filingId, at, rows.map(({ submission }) => submission)],
-  );
-  if (!rowCount) return false;
+  const doubted = await doubtRows(client, { filingId, submissions: rows.map(({ submission }) => submission), at });
+  if (doubted === 0) return false;
   await tell(client, { filingId, at, by });
   return true;
 }
@@ -107,8 +98,8 @@ async function tell(
     filingId,
   ]);
   const state: FilingState = 'outcome_unknown';
-  const attention = `It is not known whether the filing was sent: ${REASON}. Evidence is gathered.`;
-  const event = { kind: 'documents_restored', who: by, text: REASON };
+  const attention = `It is not known whether the filing was sent: ${PUT_BACK_TOGETHER}. Evidence is gathered.`;
+  const event = { kind: 'documents_restored', who: by, text: PUT_BACK_TOGETHER };
   await writeMove(client, {
     filingId,
     seq: (rows[0]?.seq ?? 0) + LOST_MOVES,

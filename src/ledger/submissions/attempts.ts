@@ -10,6 +10,7 @@ import { lockFiling } from '../filings/filing-lock';
 import { FilingMissing } from '../filings/filing-missing';
 import { holderBeside } from '../rows/live-mappings';
 import type { Queryable } from '../pool';
+import { certifiedInLostTime, doubtAttempt, doubtRows } from './lost-time';
 import type { SubmissionState } from '../../domain/filing/states';
 
 /** Where a submission stands when a run wants to send it. */
@@ -53,6 +54,13 @@ export async function openAttempt(
   if (wait) return { outcome: 'wait', until: wait.until.getTime(), from: wait.from.getTime() };
   const last = await latestAttempt(client, filingId, submission);
   const number = (last?.number ?? 0) + 1;
+  // Only before the first attempt: a person may have said since that it was not filed.
+  const since = last === null ? await certifiedInLostTime(client, { filingId, submission }) : null;
+  if (since !== null) {
+    const doubted = { filingId, submission, number, at: since };
+    await doubtRows(client, { ...doubted, submissions: [submission] });
+    return { outcome: 'attempt', attemptId: await doubtAttempt(client, doubted), number, state: 'sending' };
+  }
   const attemptId = attemptIdOf(filingId, submission, number);
   await client.query(
     `INSERT INTO attempts (attempt_id, filing_id, submission, number, state) VALUES ($1, $2, $3, $4, 'open')`,

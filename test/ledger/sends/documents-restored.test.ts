@@ -1,9 +1,12 @@
 import { partsOfAttemptId } from '../../../src/domain/filing/attempt';
+import type { Mapping } from '../../../src/domain/filing/mapping';
+import { saveCertificates } from '../../../src/ledger/certificates/certificates';
 import { noteCertificatesRead } from '../../../src/ledger/submissions/attempts';
 import { documentsRestored } from '../../../src/ledger/sends/documents-restored';
 import { readFilingView } from '../../../src/ledger/filings/filing-view';
 import { readLedgerStatus } from '../../../src/ledger/sends/ledger-status';
 import { countSend } from '../../../src/ledger/sends/sends';
+import { detailOf } from '../../reports/ledger-of-a-month';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 import { attemptSteps } from '../submissions/attempt-support';
 import { EXPORTER, knowExporter, minutesLater, NOW } from '../filing-support';
@@ -11,7 +14,7 @@ import { newStore } from './put-back';
 
 let ledger: TestDatabase;
 let store: Awaited<ReturnType<typeof newStore>>;
-const { filing, opened, open, mark, read, answer, rows } = attemptSteps(() => ledger);
+const { filing, opened, open, mark, read, say, answer, rows } = attemptSteps(() => ledger);
 
 beforeEach(async () => {
   ledger = await createTestDatabase();
@@ -62,6 +65,29 @@ it('lets a new filing wait until its exporter’s certificates were read long en
   const opened = await open(filingId);
   expect(opened).toMatchObject({ outcome: 'attempt', state: 'open' });
   expect(partsOfAttemptId(opened.outcome === 'attempt' ? opened.attemptId : '')).toMatchObject({ filingId });
+});
+
+it('does not send again what was certified in the time that is lost', async () => {
+  await restored();
+  const filingId = await filing();
+  const [row] = (
+    await ledger.pool.query<{ mapping: Mapping }>('SELECT mapping FROM filing_rows WHERE filing_id = $1', [filingId])
+  ).rows;
+  if (!row) throw new Error('no row');
+  const until = minutesLater(60 + 8 * 60);
+  const details = [detailOf('EBLOST', row.mapping, minutesLater(30))];
+  await saveCertificates(ledger.pool, { exporterId: EXPORTER, details, at: until });
+  await noteCertificatesRead(ledger.pool, EXPORTER, until);
+  const doubted = await open(filingId);
+  expect(doubted).toMatchObject({ outcome: 'attempt', state: 'sending' });
+  expect(await open(filingId)).toEqual(doubted);
+  expect(await rows(filingId)).toMatchObject([{ state: 'unknown', live: true, sent: true }]);
+  const attemptId = doubted.outcome === 'attempt' ? doubted.attemptId : '';
+  expect(await mark(attemptId, 'a')).toMatchObject({ marked: false });
+  expect(await read(attemptId)).toMatchObject({ verdict: 'unknown' });
+  const said = await say(attemptId, { at: minutesLater(60 + 8 * 60) });
+  expect(said).toMatchObject({ outcome: 'resend' });
+  expect(await open(filingId)).toMatchObject({ outcome: 'attempt', state: 'open' });
 });
 
 it('makes a store that has lost sends, or is another one, the ledger’s store', async () => {
