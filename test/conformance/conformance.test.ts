@@ -5,9 +5,8 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
-import { knowExporter } from '../ledger/filing-support';
-import { remember } from '../ledger/sends/put-back';
+import type { TestDatabase } from '../support/postgres';
+import { useLedgerPutBack } from '../ledger/sends/put-back';
 import { drive } from './driver';
 import type { Trace } from './model-trace';
 
@@ -15,15 +14,7 @@ const file = process.env.EBRC_CONFORMANCE ?? join(__dirname, 'traces.json');
 const traces = JSON.parse(readFileSync(file, 'utf8')) as Trace[];
 
 let ledger: TestDatabase;
-let clean: () => Promise<void>;
-
-beforeAll(async () => {
-  ledger = await createTestDatabase();
-  await knowExporter(ledger);
-  clean = await remember(ledger);
-});
-afterAll(() => ledger?.drop());
-beforeEach(() => clean());
+useLedgerPutBack((opened) => (ledger = opened));
 
 describe('a behaviour of the model is one of the code', () => {
   for (const trace of traces.filter(({ without }) => without === undefined)) {

@@ -19,25 +19,17 @@ import {
 } from '../../../src/ledger/sends/sends';
 import { markSending } from '../../../src/ledger/submissions/sending-mark';
 import { gate } from '../../support/gate';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres';
+import type { TestDatabase } from '../../support/postgres';
 import { attemptSteps } from '../submissions/attempt-support';
 import { knowExporter, minutesLater, move, NOW, open as file, record, rowsOf } from '../filing-support';
-import { newStore, remember, sender } from './put-back';
+import { newStore, remember, sender, useLedgerPutBack } from './put-back';
 
 let ledger: TestDatabase;
 let store: Awaited<ReturnType<typeof newStore>>;
 const { filing, opened, mark, close, answer, rows, attempts } = attemptSteps(() => ledger);
 
-let clean: () => Promise<void>;
-
-beforeAll(async () => {
-  ledger = await createTestDatabase();
-  await knowExporter(ledger);
-  clean = await remember(ledger);
-});
-afterAll(() => ledger?.drop());
+useLedgerPutBack((opened) => (ledger = opened));
 beforeEach(async () => {
-  await clean();
   store = await newStore();
 });
 

@@ -8,25 +8,17 @@ import { importSends } from '../../../src/ledger/sends/send-import';
 import { countSend } from '../../../src/ledger/sends/sends';
 import { handInSends, knownSends } from '../../../src/ledger/submissions/hand-in';
 import { adoptAnswer, moveSubmission, needSubmission } from '../../../src/ledger/submissions/submissions';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres';
+import type { TestDatabase } from '../../support/postgres';
 import { ACCEPTED, attemptSteps } from '../submissions/attempt-support';
-import { EXPORTER, knowExporter, minutesLater, move, NOW } from '../filing-support';
-import { newStore, remember, sender } from './put-back';
+import { EXPORTER, minutesLater, move, NOW } from '../filing-support';
+import { newStore, remember, sender, useLedgerPutBack } from './put-back';
 
 let ledger: TestDatabase;
 let store: Awaited<ReturnType<typeof newStore>>;
 const { filing, opened, mark, answer, found, lose, say, rows, attempts } = attemptSteps(() => ledger);
 
-let clean: () => Promise<void>;
-
-beforeAll(async () => {
-  ledger = await createTestDatabase();
-  await knowExporter(ledger);
-  clean = await remember(ledger);
-});
-afterAll(() => ledger?.drop());
+useLedgerPutBack((opened) => (ledger = opened));
 beforeEach(async () => {
-  await clean();
   store = await newStore();
 });
 

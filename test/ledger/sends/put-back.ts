@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createDocumentStore, type DocumentStore } from '../../../src/documents/document-store';
 import { withTransaction } from '../../../src/ledger/pool';
-import type { TestDatabase } from '../../support/postgres';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres';
+import { knowExporter } from '../filing-support';
 
 /** Tables in an order in which they can be filled. */
 const TABLES = [
@@ -46,6 +47,20 @@ export async function remember({ pool }: TestDatabase): Promise<() => Promise<vo
         ]);
       }
     });
+}
+
+/** One ledger that knows an exporter for a whole test file; every test begins with it as it was at first. */
+export function useLedgerPutBack(opened: (ledger: TestDatabase) => void): void {
+  let ledger: TestDatabase | undefined;
+  let putBack: () => Promise<void>;
+  beforeAll(async () => {
+    ledger = await createTestDatabase();
+    await knowExporter(ledger);
+    putBack = await remember(ledger);
+    opened(ledger);
+  });
+  afterAll(() => ledger?.drop());
+  beforeEach(() => putBack());
 }
 
 export const sender = (): string => randomUUID();

@@ -6,13 +6,12 @@ import { resumeInput } from '../../../src/domain/filing/resume-input';
 import { findFiling } from '../../../src/ledger/filings/filings';
 import { requireApproval } from '../../../src/starter/exporters/approval';
 import { sweepFilings } from '../../../src/runs/sweep';
-import { createFilingOperations } from '../../../src/starter/filings/operate';
 import type { fileRemittances } from '../../../src/workflows/file-remittances';
 import { credentialsRenewedSignal } from '../../../src/workflows/messages';
 import { eventually } from '../../support/processes';
 import { type Filing, type FilingStage, type TestExporter } from './filing-stage';
 import { resetBefore } from './resets';
-import { useRealServerStage } from './use-filing-stage';
+import { operationsOf, useRealServerStage } from './use-filing-stage';
 
 let stage: FilingStage;
 
@@ -21,15 +20,7 @@ useRealServerStage((opened) => (stage = opened), {
   dynamicConfig: { 'limit.historyCount.suggestContinueAsNew': 150 },
 });
 
-const operations = () =>
-  createFilingOperations({
-    temporal: stage.env.client,
-    pool: stage.ledger.pool,
-    vault: stage.worker.deps.vault,
-    documents: stage.worker.deps.documents,
-    mode: 'test',
-    taskQueue: stage.worker.taskQueue,
-  });
+const operations = () => operationsOf(stage);
 
 /** Keeps the exporter's filings in `processing` until the faults are cleared. */
 const holdStatus = (exporter: TestExporter) => stage.fault(exporter, 'status', 'stale-status', { every: 1 });

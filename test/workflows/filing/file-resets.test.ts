@@ -1,25 +1,16 @@
 /** An operator resets, terminates or cancels a run at points around its send: one certificate each, one push. */
-import { createFilingOperations } from '../../../src/starter/filings/operate';
 import type { fileRemittances } from '../../../src/workflows/file-remittances';
 import { gate } from '../../support/gate';
 import { eventually } from '../../support/processes';
 import { type Filing, type FilingStage, type TestExporter } from './filing-stage';
 import { resetBefore, resetToLast } from './resets';
-import { useRealServerStage } from './use-filing-stage';
+import { operationsOf, useRealServerStage } from './use-filing-stage';
 
 let stage: FilingStage;
 
 useRealServerStage((opened) => (stage = opened), { settings: { settleAfterMs: 40_000 } });
 
-const operations = () =>
-  createFilingOperations({
-    temporal: stage.env.client,
-    pool: stage.ledger.pool,
-    vault: stage.worker.deps.vault,
-    documents: stage.worker.deps.documents,
-    mode: 'test',
-    taskQueue: stage.worker.taskQueue,
-  });
+const operations = () => operationsOf(stage);
 
 interface Scene {
   name: string;

@@ -1,8 +1,20 @@
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { WorkerSettings } from '../../../src/activities/dependencies';
 import type { TemporalServerOptions } from '../../../dev/temporal-server';
+import { createFilingOperations } from '../../../src/starter/filings/operate';
 import { devServer, type DevServer } from '../../support/temporal';
 import { openFilingStage, type FilingStage, type FilingStageOptions } from './filing-stage';
+
+/** What an operator can do with the filings of a stage. */
+export const operationsOf = ({ env, ledger, worker }: FilingStage) =>
+  createFilingOperations({
+    temporal: env.client,
+    pool: ledger.pool,
+    vault: worker.deps.vault,
+    documents: worker.deps.documents,
+    mode: 'test',
+    taskQueue: worker.taskQueue,
+  });
 
 /**
  * One stage for a whole test file. After each test its faults are gone, and nothing may have been filed twice.

@@ -1,5 +1,5 @@
 /** A submission whose answer was lost: evidence is gathered, nothing is guessed, and a person is asked in the end. */
-import { ActivityFailure, continueAsNew, isCancellation, workflowInfo } from '@temporalio/workflow';
+import { ActivityFailure, isCancellation } from '@temporalio/workflow';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
 import type { Evidence } from '../../../activities/filings/settle';
 import type { ResolveArgs } from '../../../domain/contracts';
@@ -116,7 +116,6 @@ async function gatherUntilSettled(
       run.asked = true;
       await ask(run, stage, evidence);
     }
-    if (workflowInfo().continueAsNewSuggested && !run.resolution) await continueAsNew(resumeInput(run));
     await run.wait(
       roundMs(settleAfterMs, asked),
       'Gather evidence again',
@@ -129,12 +128,6 @@ function readAgain(run: FilingRun, { attemptId }: Attempt): Promise<AttemptReadi
   return onceLedgerIsWhole(run, () =>
     run.readInTurn(() => run.steps('Check for a late answer').readAttempt({ attemptId })),
   );
-}
-
-/** The input with which a filing goes on in a new run: everything else is in the ledger. */
-function resumeInput(run: FilingRun) {
-  const { mode, exporterId, reference, madeBy, correction } = run.input;
-  return { mode, exporterId, reference, madeBy, correction, resume: run.filingId };
 }
 
 /** How the service acknowledged a submission, with its reasons where it did so as Failed. */
