@@ -12,7 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { queueOfClass, RATE_LIMITS, type RateClass } from '../src/domain/names';
 import { keepProcess } from '../dev/kept-process';
 import { startBenchStack, type BenchStack } from './support/bench-stack';
-import type { ClassWorkersOptions } from './support/class-workers';
+import { classWorkersOf, type ClassWorkersOptions } from './support/class-workers';
 import { startLimitedServer, type SeenCall } from './support/limited-server';
 import type { PlannedCall } from './support/workflows';
 
@@ -40,15 +40,7 @@ async function main(): Promise<void> {
 async function drain(stack: BenchStack, round: { processes: number; answers: string; answerMs: number }) {
   const { processes: count, answers, answerMs } = round;
   const service = await startLimitedServer({ windowMs: WINDOW_MS, answerMs: () => answerMs });
-  const options: ClassWorkersOptions = {
-    temporalAddress: stack.temporalAddress,
-    databaseUrl: stack.databaseUrl,
-    serviceUrl: service.url,
-    apiKey: `dev_${randomUUID()}`,
-    windowMs: WINDOW_MS,
-    guardMs: GUARD_MS,
-    rateClasses,
-  };
+  const options = classWorkersOf(stack, service, { windowMs: WINDOW_MS, guardMs: GUARD_MS, rateClasses });
   const processes = await Promise.all(Array.from({ length: count }, () => startProcess(options)));
   await sleep(SETTLE_MS);
   const from = performance.now();

@@ -17,6 +17,7 @@ import globalTeardown from '../test/support/jest/global-teardown';
 import { openFilingStage, type FilingStage, type TestExporter } from '../test/workflows/filing/filing-stage';
 import { searchAttributes } from '../src/workflows/search-attributes';
 import { report } from './support/report';
+import { runBench } from './support/run-bench';
 
 interface Cost {
   activities: number;
@@ -127,10 +128,4 @@ async function main(): Promise<void> {
   }
 }
 
-void main().then(
-  () => process.exit(),
-  (error: unknown) => {
-    console.error(error);
-    process.exit(1);
-  },
-);
+runBench(main);

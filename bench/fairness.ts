@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { queueOfClass } from '../src/domain/names';
 import { startBenchStack, type BenchStack } from './support/bench-stack';
-import { startClassWorkers } from './support/class-workers';
+import { classWorkersOf, startClassWorkers } from './support/class-workers';
 import { startLimitedServer, type LimitedServer } from './support/limited-server';
 import type { PlannedCall } from './support/workflows';
 
@@ -32,14 +32,9 @@ async function waits(stack: BenchStack, answers: string, answerMs: number): Prom
   let refused = 0;
   for (const headStart of HEAD_STARTS) {
     const service = await startLimitedServer({ windowMs: WINDOW_MS, answerMs: () => answerMs });
-    const workers = await startClassWorkers({
-      temporalAddress: stack.temporalAddress,
-      databaseUrl: stack.databaseUrl,
-      serviceUrl: service.url,
-      apiKey: `dev_${randomUUID()}`,
-      windowMs: WINDOW_MS,
-      rateClasses: ['pdf'],
-    });
+    const workers = await startClassWorkers(
+      classWorkersOf(stack, service, { windowMs: WINDOW_MS, rateClasses: ['pdf'] }),
+    );
     passed.push(await slotsBefore(stack, service, headStart));
     await workers.stop();
     await service.close();

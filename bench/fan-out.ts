@@ -17,6 +17,7 @@ import globalTeardown from '../test/support/jest/global-teardown';
 import { createTestDatabase } from '../test/support/postgres';
 import { devServer } from '../test/support/temporal';
 import { startTestWorker } from '../test/support/worker';
+import { runBench } from './support/run-bench';
 
 const EXPORTERS = Number(process.env['BENCH_EXPORTERS'] ?? 1_000);
 const GONE = 2;
@@ -221,10 +222,4 @@ async function main(): Promise<void> {
   }
 }
 
-void main().then(
-  () => process.exit(),
-  (error: unknown) => {
-    console.error(error);
-    process.exit(1);
-  },
-);
+runBench(main);

@@ -8,7 +8,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { queueOfClass, type RateClass } from '../src/domain/names';
 import { startBenchStack, type BenchStack } from './support/bench-stack';
-import { startClassWorkers } from './support/class-workers';
+import { classWorkersOf, startClassWorkers } from './support/class-workers';
 import { startLimitedServer } from './support/limited-server';
 import { report } from './support/report';
 import type { PlannedCall } from './support/workflows';
@@ -22,14 +22,9 @@ const MAX_WINDOWS = 2;
 async function main(): Promise<void> {
   const stack = await startBenchStack();
   const service = await startLimitedServer({ windowMs: WINDOW_MS, answerMs: () => 5 });
-  const workers = await startClassWorkers({
-    temporalAddress: stack.temporalAddress,
-    databaseUrl: stack.databaseUrl,
-    serviceUrl: service.url,
-    apiKey: `dev_${randomUUID()}`,
-    windowMs: WINDOW_MS,
-    rateClasses: [...READS],
-  });
+  const workers = await startClassWorkers(
+    classWorkersOf(stack, service, { windowMs: WINDOW_MS, rateClasses: [...READS] }),
+  );
   try {
     // Ten workflows, so that none has more than 500 activities pending.
     const crowd = await Promise.all(Array.from({ length: 10 }, (_, nth) => handOver(stack, reconciliation(nth))));

@@ -5,6 +5,7 @@
 import { openBareWorker, openFilingBench } from './support/filing-bench';
 import { quietRuntime } from './support/quiet-runtime';
 import { report } from './support/report';
+import { runBench } from './support/run-bench';
 
 const COUNT = Number(process.env['BENCH_FILINGS'] ?? 150);
 const AT_ONCE = 20;
@@ -39,10 +40,4 @@ async function main(): Promise<void> {
   }
 }
 
-void main().then(
-  () => process.exit(),
-  (error: unknown) => {
-    console.error(error);
-    process.exit(1);
-  },
-);
+runBench(main);

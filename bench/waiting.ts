@@ -9,6 +9,7 @@ import { eachOf } from '../src/starter/lists/each-of';
 import { openFilingBench } from './support/filing-bench';
 import { quietRuntime } from './support/quiet-runtime';
 import { report } from './support/report';
+import { runBench } from './support/run-bench';
 
 const [FEW = 200, MANY = 2_000] = (process.env['BENCH_WAITING'] ?? '200,2000').split(',').map(Number);
 const AT_ONCE = 20;
@@ -78,10 +79,4 @@ async function waitingFilings({ stage }: Bench): Promise<number> {
   return rows[0]?.n ?? 0;
 }
 
-void main().then(
-  () => process.exit(),
-  (error: unknown) => {
-    console.error(error);
-    process.exit(1);
-  },
-);
+runBench(main);

@@ -39,6 +39,15 @@ function createCallActivities({ budget, serviceUrl }: { budget: StoppableBudget;
   };
 }
 
+/** Options of class workers with a new key, at a stack and a service. */
+export function classWorkersOf(
+  { temporalAddress, databaseUrl }: Pick<ClassWorkersOptions, 'temporalAddress' | 'databaseUrl'>,
+  service: { url: string },
+  options: Pick<ClassWorkersOptions, 'windowMs' | 'guardMs' | 'rateClasses'>,
+): ClassWorkersOptions {
+  return { temporalAddress, databaseUrl, serviceUrl: service.url, apiKey: `dev_${randomUUID()}`, ...options };
+}
+
 /**
  * The class workers of one worker process, as the service's worker runs them: one for each rate class, each behind its
  * gate.

@@ -1,16 +1,7 @@
 import { extname, join } from 'node:path';
-import { Piscina } from 'piscina';
+import { bufferOf, createBoundedThread, type BoundedThread } from '../threads/bounded-thread';
 import type { ReportRenderer } from './render';
 import type { ReportJob } from './thread';
-
-export interface ReportThread {
-  /** A report that takes longer is given up with its thread; default three minutes. */
-  timeoutMs?: number;
-  /** Heap of the thread in MB. */
-  memoryMb?: number;
-  /** Arguments of Node for the thread; default those of this process. */
-  execArgv?: string[];
-}
 
 /** There is one report a day: the thread ends as soon as its page and its workbook are drawn. */
 const IDLE_MS = 1_000;
@@ -20,21 +11,16 @@ export function createReportThread({
   timeoutMs = 180_000,
   memoryMb = 256,
   execArgv,
-}: ReportThread = {}): ReportRenderer {
-  const pool = new Piscina<ReportJob, Uint8Array>({
-    filename: join(__dirname, `thread${extname(__filename)}`),
-    minThreads: 0,
-    maxThreads: 1,
-    idleTimeout: IDLE_MS,
-    env: {},
-    resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 16 },
-    ...(execArgv && { execArgv }),
+}: BoundedThread = {}): ReportRenderer {
+  const filename = join(__dirname, `thread${extname(__filename)}`);
+  const thread = createBoundedThread<ReportJob, Uint8Array>(filename, {
+    idleMs: IDLE_MS,
+    timeoutMs,
+    memoryMb,
+    execArgv,
   });
   return {
-    async render(report, how) {
-      const bytes = await pool.run({ report, ...how }, { signal: AbortSignal.timeout(timeoutMs) });
-      return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    },
-    close: () => pool.destroy(),
+    render: async (report, how) => bufferOf(await thread.run({ report, ...how })),
+    close: () => thread.close(),
   };
 }

@@ -1,48 +1,24 @@
 import { extname, join } from 'node:path';
-import { Piscina } from 'piscina';
+import { bufferOf, createBoundedThread, type BoundedThread } from '../threads/bounded-thread';
 import { WorkbookRefused } from './ooxml/refused';
 import type { Job, JobResult } from './thread';
 import type { Workbooks } from './workbooks';
 
-export interface WorkbookThreads {
-  /**
-   * A job that takes longer is ended with its thread; default a minute, where the largest honest workbook takes
-   * seconds.
-   */
-  timeoutMs?: number;
-  /** Heap of a thread in MB; bytes of files come on top, within the limits of what is read. */
-  memoryMb?: number;
-  /** Arguments of Node for the threads; default those of this process. */
-  execArgv?: string[];
-}
-
-/** One at a time beside the worker's own thread: workbooks are rare, and a small machine has two cores. */
-const THREADS = 1;
 /** A thread that has nothing to do ends after this time, and gives its memory back. */
 const IDLE_MS = 30_000;
 
 /**
- * Workbooks in a thread of their own, with a bound on time and memory: whatever a file holds, it can neither hold up
- * nor end the worker. The thread sees nothing of the environment.
+ * Workbooks in a thread of their own, with a bound on time and memory: whatever a file holds, it cannot hold up or
+ * end the worker. One at a time: workbooks are rare, and a small machine has two cores. The
+ * largest honest one takes seconds.
  */
-export function createWorkbookThreads({
-  timeoutMs = 60_000,
-  memoryMb = 192,
-  execArgv,
-}: WorkbookThreads = {}): Workbooks {
-  const pool = new Piscina<Job, JobResult>({
-    filename: join(__dirname, `thread${extname(__filename)}`),
-    minThreads: 0,
-    maxThreads: THREADS,
-    idleTimeout: IDLE_MS,
-    env: {},
-    resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 16 },
-    ...(execArgv && { execArgv }),
-  });
+export function createWorkbookThreads({ timeoutMs = 60_000, memoryMb = 192, execArgv }: BoundedThread = {}): Workbooks {
+  const filename = join(__dirname, `thread${extname(__filename)}`);
+  const thread = createBoundedThread<Job, JobResult>(filename, { idleMs: IDLE_MS, timeoutMs, memoryMb, execArgv });
 
   async function run(job: Job): Promise<JobResult> {
     try {
-      const result = await pool.run(job, { signal: AbortSignal.timeout(timeoutMs) });
+      const result = await thread.run(job);
       if ('refused' in result) throw new WorkbookRefused(result.refused.code, result.refused.message);
       return result;
     } catch (error) {
@@ -53,7 +29,7 @@ export function createWorkbookThreads({
   async function bytesOf(job: Job): Promise<Buffer> {
     const result = await run(job);
     if (!('bytes' in result)) throw new Error(`The job ${job.do} gave no workbook.`);
-    return Buffer.from(result.bytes.buffer, result.bytes.byteOffset, result.bytes.byteLength);
+    return bufferOf(result.bytes);
   }
 
   return {
@@ -63,7 +39,7 @@ export function createWorkbookThreads({
       const result = await run({ do: 'templateLabels', source });
       return 'labels' in result ? result.labels : [];
     },
-    close: () => pool.destroy(),
+    close: () => thread.close(),
   };
 }
 
