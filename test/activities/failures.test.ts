@@ -11,7 +11,7 @@ import type { Activities } from '../../src/activities/create-activities';
 import { saveExporter } from '../../src/ledger/exporters/exporters';
 import { addCredentials, currentCredentials, markValid } from '../../src/ledger/vault/credentials';
 import { withTransaction } from '../../src/ledger/pool';
-import { openAttempt } from '../../src/ledger/submissions/attempts';
+import { openAttempt } from '../../src/ledger/submissions/open-attempt';
 import { clientOf } from '../api/support/service';
 import { knowExporter, open, rowsOf } from '../ledger/filing-support';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';

@@ -17,7 +17,7 @@ import { createSettleActivities } from '../../src/activities/filings/settle';
 import { createSubmitActivities } from '../../src/activities/filings/submit';
 import { createDocumentStore } from '../../src/documents/document-store';
 import { addCredentials, credentialVersion, currentCredentials, markValid } from '../../src/ledger/vault/credentials';
-import { openAttempt } from '../../src/ledger/submissions/attempts';
+import { openAttempt } from '../../src/ledger/submissions/open-attempt';
 import { storedAnswer } from '../../src/ledger/submissions/answers';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { withTransaction } from '../../src/ledger/pool';

@@ -2,7 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import type { StoredAnswer } from '../../src/domain/filing/attempt';
 import type { Mapping } from '../../src/domain/filing/mapping';
-import { markRowsUnknown, noteUnknown, openAttempt } from '../../src/ledger/submissions/attempts';
+import { markRowsUnknown, noteUnknown } from '../../src/ledger/submissions/attempts';
+import { openAttempt } from '../../src/ledger/submissions/open-attempt';
 import { storeAnswer } from '../../src/ledger/submissions/answers';
 import {
   markArchived,

@@ -3,7 +3,8 @@ import { comparableText, irmIdentity } from '../../domain/identity';
 import { addEvent, holdFiling } from '../../ledger/filings/filing-progress';
 import { answerInShort, partsOfAttemptId, type AttemptReading, type StoredAnswer } from '../../domain/filing/attempt';
 import { storeAnswer, storedAnswer, unexpectedAcceptances } from '../../ledger/submissions/answers';
-import { markRowsUnknown, openAttempt, readAttempt, type OpenedAttempt } from '../../ledger/submissions/attempts';
+import { markRowsUnknown, readAttempt } from '../../ledger/submissions/attempts';
+import { openAttempt, type OpenedAttempt } from '../../ledger/submissions/open-attempt';
 import { readRows, type FilingRow } from '../../ledger/rows/filing-rows';
 import {
   adoptRequestId,

@@ -1,7 +1,8 @@
 import type { Ambiguity } from '../../domain/reconciliation/certificate-matching';
 import { filingDateInKolkata } from '../../domain/dates';
 import { adoptCertificates } from '../../ledger/exporters/adoption';
-import { noteCertificatesRead, sendingAt } from '../../ledger/submissions/attempts';
+import { noteCertificatesRead } from '../../ledger/submissions/lost-time';
+import { sendingAt } from '../../ledger/submissions/attempts';
 import { saveEvidence } from '../../ledger/filings/filing-notes';
 import { countOpenRows } from '../../ledger/rows/filing-rows';
 import { withTransaction } from '../../ledger/pool';

@@ -55,3 +55,28 @@ export async function certifiedInLostTime(
   );
   return rows[0]?.since ?? null;
 }
+
+/**
+ * What `ebrc ledger restored --documents restored` asks for before anything of a party is sent; null when it was done.
+ */
+export async function certificatesToRead(
+  client: Queryable,
+  exporterId: string,
+): Promise<{ until: Date; from: Date } | null> {
+  const { rows } = await client.query<{ until: Date; from: Date }>(
+    `SELECT i.certificates_after AS until, i.certificates_from AS from FROM ledger_identity i, exporters e JOIN parties p USING (party_id)
+      WHERE e.exporter_id = $1 AND i.certificates_after IS NOT NULL
+        AND (p.certificates_read_at IS NULL OR p.certificates_read_at < i.certificates_after)`,
+    [exporterId],
+  );
+  return rows[0] ?? null;
+}
+
+/** Notes that an exporter's certificates were read at `at`, for what waits for it. */
+export async function noteCertificatesRead(db: Queryable, exporterId: string, at: Date): Promise<void> {
+  await db.query(
+    `UPDATE parties p SET certificates_read_at = greatest(p.certificates_read_at, $2) FROM exporters e
+      WHERE e.party_id = p.party_id AND e.exporter_id = $1`,
+    [exporterId, at],
+  );
+}

@@ -1,5 +1,5 @@
 import { attemptIdOf } from '../../../src/domain/filing/attempt';
-import { openAttempt } from '../../../src/ledger/submissions/attempts';
+import { openAttempt } from '../../../src/ledger/submissions/open-attempt';
 import { reserveBalances } from '../../../src/ledger/rows/balance-reservation';
 import { moveRows, releaseUnsent, settleRows } from '../../../src/ledger/rows/filing-rows';
 import { withTransaction } from '../../../src/ledger/pool';

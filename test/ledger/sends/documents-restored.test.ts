@@ -1,7 +1,7 @@
 import { partsOfAttemptId } from '../../../src/domain/filing/attempt';
 import type { Mapping } from '../../../src/domain/filing/mapping';
 import { saveCertificates } from '../../../src/ledger/certificates/certificates';
-import { noteCertificatesRead } from '../../../src/ledger/submissions/attempts';
+import { noteCertificatesRead } from '../../../src/ledger/submissions/lost-time';
 import { documentsRestored } from '../../../src/ledger/sends/documents-restored';
 import { readFilingView } from '../../../src/ledger/filings/filing-view';
 import { readLedgerStatus } from '../../../src/ledger/sends/ledger-status';

@@ -1,6 +1,7 @@
 import type { StoredAnswer } from '../../../src/domain/filing/attempt';
 import { storeAnswer } from '../../../src/ledger/submissions/answers';
-import { closeNotSent, noteUnknown, openAttempt, readAttempt } from '../../../src/ledger/submissions/attempts';
+import { closeNotSent, noteUnknown, readAttempt } from '../../../src/ledger/submissions/attempts';
+import { openAttempt } from '../../../src/ledger/submissions/open-attempt';
 import { adoptRequestId, closeByPerson, type NotFiledWord } from '../../../src/ledger/submissions/person-answers';
 import { withTransaction } from '../../../src/ledger/pool';
 import { markSending, type Mark } from '../../../src/ledger/submissions/sending-mark';

@@ -1,0 +1,123 @@
+/** Before a send: the attempt to send with, or why there is none. */
+import { attemptIdOf, type AttemptState } from '../../domain/filing/attempt';
+import type { FilingState, SubmissionState } from '../../domain/filing/states';
+import { lockFiling } from '../filings/filing-lock';
+import { FilingMissing } from '../filings/filing-missing';
+import type { Queryable } from '../pool';
+import { holderBeside } from '../rows/live-mappings';
+import { latestAttempt } from './attempts';
+import { certificatesToRead, certifiedInLostTime, doubtAttempt, doubtRows } from './lost-time';
+
+/** Where a submission stands when a run wants to send it. */
+export type OpenedAttempt =
+  /** The attempt to send with, or, where its state is not `open`, the one that has been sent already. */
+  | { outcome: 'attempt'; attemptId: string; number: number; state: AttemptState }
+  /** The submission is past sending: acknowledged, settled or given back. */
+  | { outcome: 'passed'; state: SubmissionState }
+  /**
+   * Nothing of the exporter is sent before its certificates were read after `until`, from `from` on; ms since the
+   * epoch.
+   */
+  | { outcome: 'wait'; until: number; from: number }
+  /** Rows of it are not to be sent any more; why stands with them. */
+  | { outcome: 'rows_gone'; reason: string }
+  /** The filing has ended. */
+  | { outcome: 'ended'; state: FilingState };
+
+/**
+ * Opens a submission's next attempt, or answers the one that stands: open, sending or answered. A repeated step finds
+ * the attempt that the first one opened. Must run in a transaction.
+ */
+export async function openAttempt(
+  client: Queryable,
+  { filingId, submission }: { filingId: string; submission: number },
+): Promise<OpenedAttempt> {
+  const filing = await lockFiling(client, filingId);
+  if (!filing) throw new FilingMissing(filingId);
+  if (filing.ended) return { outcome: 'ended', state: filing.state };
+  const { state, requestId } = await submissionState(client, filingId, submission);
+  // An acknowledgement without a request id to ask about is settled as a lost answer is.
+  if (state !== 'planned' && (state !== 'acknowledged' || requestId !== null)) return { outcome: 'passed', state };
+  const standing = await standingAttempt(client, filingId, submission);
+  if (standing) {
+    if (standing.state === 'open') await noteSnapshot(client, standing.attemptId);
+    return { outcome: 'attempt', ...standing };
+  }
+  const gone = await rowsGone(client, filingId, submission);
+  if (gone !== null) return { outcome: 'rows_gone', reason: gone };
+  const wait = await certificatesToRead(client, filing.exporterId);
+  if (wait) return { outcome: 'wait', until: wait.until.getTime(), from: wait.from.getTime() };
+  const last = await latestAttempt(client, filingId, submission);
+  const number = (last?.number ?? 0) + 1;
+  // Only before the first attempt: a person may have said since that it was not filed.
+  const since = last === null ? await certifiedInLostTime(client, { filingId, submission }) : null;
+  if (since !== null) {
+    const doubted = { filingId, submission, number, at: since };
+    await doubtRows(client, { ...doubted, submissions: [submission] });
+    return { outcome: 'attempt', attemptId: await doubtAttempt(client, doubted), number, state: 'sending' };
+  }
+  const attemptId = attemptIdOf(filingId, submission, number);
+  await client.query(
+    `INSERT INTO attempts (attempt_id, filing_id, submission, number, state) VALUES ($1, $2, $3, $4, 'open')`,
+    [attemptId, filingId, submission, number],
+  );
+  await noteSnapshot(client, attemptId);
+  return { outcome: 'attempt', attemptId, number, state: 'open' };
+}
+
+/**
+ * The newest snapshot of the submission is the one from before this attempt, unless another attempt had it: then none
+ * was taken. By the order in which they were written, and by no worker's clock.
+ */
+async function noteSnapshot(client: Queryable, attemptId: string): Promise<void> {
+  await client.query(
+    `UPDATE attempts a SET snapshot_id = s.id
+       FROM (SELECT max(n.snapshot_id) AS id FROM snapshots n JOIN attempts o USING (filing_id, submission) WHERE o.attempt_id = $1) AS s
+      WHERE a.attempt_id = $1 AND s.id IS NOT NULL AND NOT EXISTS (SELECT FROM attempts t WHERE t.filing_id = a.filing_id
+        AND t.submission = a.submission AND t.attempt_id <> $1 AND t.snapshot_id >= s.id)`,
+    [attemptId],
+  );
+}
+
+async function rowsGone(client: Queryable, filingId: string, submission: number): Promise<string | null> {
+  const { rows } = await client.query<{ gone: number; why: string | null }>(
+    `SELECT count(*)::int AS gone, min(errors ->> 0) AS why FROM filing_rows
+      WHERE filing_id = $1 AND submission = $2 AND NOT (live AND state = 'planned')`,
+    [filingId, submission],
+  );
+  const { gone = 0, why = null } = rows[0] ?? {};
+  if (gone > 0) return why ?? `${gone} rows of the submission are not to be sent any more`;
+  const holder = await holderBeside(client, filingId, submission);
+  return (
+    holder &&
+    `Filing ${holder} holds a mapping of it too, which was found after both were recorded: see to that one first.`
+  );
+}
+
+/** The attempt of a submission that may be sent, is on its way, or was accepted; null where none is. */
+async function standingAttempt(
+  client: Queryable,
+  filingId: string,
+  submission: number,
+): Promise<{ attemptId: string; number: number; state: AttemptState } | null> {
+  const { rows } = await client.query<{ attemptId: string; number: number; state: AttemptState }>(
+    `SELECT attempt_id AS "attemptId", number, state FROM attempts
+      WHERE filing_id = $1 AND submission = $2 AND state <> 'not_sent'
+      ORDER BY (state = 'answered') DESC, number DESC LIMIT 1`,
+    [filingId, submission],
+  );
+  return rows[0] ?? null;
+}
+
+async function submissionState(
+  client: Queryable,
+  filingId: string,
+  submission: number,
+): Promise<{ state: SubmissionState; requestId: string | null }> {
+  const { rows } = await client.query<{ state: SubmissionState; requestId: string | null }>(
+    'SELECT state, request_id AS "requestId" FROM submissions WHERE filing_id = $1 AND submission = $2',
+    [filingId, submission],
+  );
+  if (!rows[0]) throw new FilingMissing(filingId, `Submission ${submission} of filing ${filingId}`);
+  return rows[0];
+}
