@@ -1,6 +1,7 @@
 import { ApplicationFailure, continueAsNew } from '@temporalio/workflow';
 import type { RefreshCandidate } from '../activities/exporters/irms';
 import type { RefreshIrmsInput, RefreshIrmsResult } from '../domain/contracts';
+import { otherModeText } from '../domain/input-problems';
 import { calls } from './activity-profiles';
 import { readFailure } from './failures';
 import { needInput } from './need-input';
@@ -34,7 +35,7 @@ export async function refreshIrms(
   const problems = settings.inputProblems ?? [];
   if (problems.length > 0) throw ApplicationFailure.nonRetryable(problems.join('; '), 'invalid_input');
   if (settings.mode !== mode) {
-    const message = `The refresh is for ${mode} mode, but this worker's key works in ${settings.mode} mode.`;
+    const message = otherModeText('The refresh is for', mode, settings.mode);
     throw ApplicationFailure.nonRetryable(message, 'wrong_mode');
   }
   const page = await calls('ledger', { summary: 'List exporters' }).exportersToRefresh({

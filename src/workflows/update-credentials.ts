@@ -3,6 +3,7 @@ import type { CheckResult } from '../activities/exporters/credentials';
 import type { ExporterState } from '../activities/exporters/exporters';
 import type { ExporterProgress, UpdateCredentialsInput } from '../domain/contracts';
 import type { ErrorKind } from '../domain/service/error-kinds';
+import { otherModeText } from '../domain/input-problems';
 import { calls } from './activity-profiles';
 import { checkSubmission, Submissions, validateSubmission, type Submission } from './exporter/credential-submissions';
 import { ExporterStatus } from './exporter/exporter-progress';
@@ -58,7 +59,7 @@ export async function updateCredentials(input: UpdateCredentialsInput): Promise<
   }
   status.index(settings.searchAttributes, settings.mode);
   if (settings.mode !== mode) {
-    const message = `The credentials are for ${mode} mode, but this worker's key works in ${settings.mode} mode.`;
+    const message = otherModeText('The credentials are for', mode, settings.mode);
     status.update({ state: 'refused', message, errors: [{ code: 'wrong_mode', message }] });
     return status.view;
   }

@@ -4,6 +4,7 @@ import type { CallContext } from '../../api/client-types';
 import type { Customer } from '../../api/schemas/customers';
 import { onboardInput, type OnboardInput } from '../../domain/contracts';
 import { readinessOf, type ExporterReadiness } from '../../domain/exporter/readiness';
+import { issueText, otherModeText } from '../../domain/input-problems';
 import { findExporter, saveExporter, type ExporterRow } from '../../ledger/exporters/exporters';
 import { notYet } from '../application-failure';
 import { withHeartbeat } from '../call-context';
@@ -92,14 +93,11 @@ export function createExporterActivities({ api, pool, mode, clock, logger }: Act
     checkOnboardInput({ input }: { input: OnboardInput }): Promise<Refusal | { outcome: 'ok' }> {
       const parsed = onboardInput.safeParse(input);
       if (!parsed.success) {
-        const errors = parsed.error.issues.map(({ path, message }) => ({
-          code: 'invalid_input',
-          message: `${path.join('.') || 'input'}: ${message}`,
-        }));
+        const errors = parsed.error.issues.map((issue) => ({ code: 'invalid_input', message: issueText(issue) }));
         return Promise.resolve({ outcome: 'refused', errors });
       }
       if (input.mode === mode) return Promise.resolve({ outcome: 'ok' });
-      const message = `The exporter is to be onboarded in ${input.mode} mode, but this worker's key works in ${mode} mode.`;
+      const message = otherModeText('The exporter is to be onboarded in', input.mode, mode);
       return Promise.resolve({ outcome: 'refused', errors: [{ code: 'wrong_mode', message }] });
     },
 

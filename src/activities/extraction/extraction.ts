@@ -12,6 +12,7 @@ import {
   type ExtractDocumentResult,
 } from '../../domain/extraction/contracts';
 import { pdfProblem } from '../../domain/extraction/pdf-problem';
+import { issueText } from '../../domain/input-problems';
 import {
   openExtraction,
   readExtraction,
@@ -61,7 +62,7 @@ export function createExtractionActivities({ pool, documents, settings, logger, 
     /** Looks for a kept answer, and makes the record of a document that is new. */
     async openExtraction(asked: ExtractDocumentInput): Promise<OpenedExtraction> {
       const { data: input, error } = extractDocumentInput.safeParse(asked);
-      const wrong = error?.issues.map(({ path, message }) => `${path.join('.') || 'input'}: ${message}`) ?? [];
+      const wrong = error?.issues.map(issueText) ?? [];
       if (!input) return { problems: wrong, extractionId: '', result: null };
       const { service, access } = configured(extraction);
       const { kind, full, document, sha256, fileName, again } = input;

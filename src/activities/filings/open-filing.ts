@@ -10,6 +10,7 @@ import type { MappingRow } from '../../domain/filing/mapping';
 import { filingWorkflowId } from '../../domain/names';
 import { checkRows } from '../../domain/rules/rules';
 import { parsePushMessage } from '../../domain/rules/push-message';
+import { otherModeText } from '../../domain/input-problems';
 import { latestAttempt } from '../../ledger/submissions/attempts';
 import { getExporter } from '../../ledger/exporters/exporters';
 import { contentHashOf, referenceOf } from '../../ledger/filings/filing-content';
@@ -191,7 +192,7 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
     }
     const input = parsed.data;
     if (input.mode !== mode) {
-      const text = `The filing is for ${input.mode} mode, but this worker's key works in ${mode} mode.`;
+      const text = otherModeText('The filing is for', input.mode, mode);
       return { outcome: 'refused', errors: [finding('wrong_mode', 'mode', text)] };
     }
     if (input.resume) return resume(input.resume, args);

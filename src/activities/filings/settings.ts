@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { refreshIrmsInput, updateCredentialsInput } from '../../domain/contracts';
+import { issueText } from '../../domain/input-problems';
 import type { ActivityDependencies, WorkerSettings } from '../dependencies';
 
 export interface ReadSettingsResult extends WorkerSettings {
@@ -39,5 +40,5 @@ export function createSettingsActivities(deps: ActivityDependencies) {
 
 function problemsOf(schema: z.ZodType, input: unknown): string[] {
   const { error } = schema.safeParse(input);
-  return (error?.issues ?? []).map(({ path, message }) => `${path.join('.') || 'input'}: ${message}`);
+  return (error?.issues ?? []).map(issueText);
 }

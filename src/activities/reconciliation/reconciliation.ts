@@ -10,6 +10,7 @@ import {
 } from '../../domain/dates';
 import { nearMatcher } from '../../domain/reconciliation/near-match';
 import type { FindingCounts, FindingKind, ReconcileCheck } from '../../domain/reconciliation/findings';
+import { issueText, otherModeText } from '../../domain/input-problems';
 import { saveCertificates } from '../../ledger/certificates/certificates';
 import { compareParty, type Compared } from '../../ledger/reconciliation/compare';
 import {
@@ -80,11 +81,9 @@ export function createReconciliationActivities(deps: ActivityDependencies) {
     }): Promise<ReconciliationPlan> {
       const { input, runId, workflowId } = args;
       const parsed = reconcileInput.safeParse(input);
-      const problems = (parsed.error?.issues ?? []).map(
-        ({ path, message }) => `${path.join('.') || 'input'}: ${message}`,
-      );
+      const problems = (parsed.error?.issues ?? []).map(issueText);
       if (parsed.success && parsed.data.mode !== mode) {
-        problems.push(`The reconciliation is for ${input.mode} mode, but this worker's key works in ${mode} mode.`);
+        problems.push(otherModeText('The reconciliation is for', input.mode, mode));
       }
       if (problems.length > 0) return { problems, from: '', to: '' };
       const today = filingDateInKolkata(clock());

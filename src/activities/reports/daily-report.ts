@@ -3,6 +3,7 @@ import { DocumentError } from '../../documents/document-error';
 import type { StoredDocument } from '../../documents/document-store';
 import { dailyReportInput, type DailyReportInput, type DailyReportResult } from '../../domain/contracts';
 import { filingDateInKolkata, isoFromFilingDate } from '../../domain/dates';
+import { issueText, otherModeText } from '../../domain/input-problems';
 import { dailyReport } from '../../reports/make';
 import { readRealisationRules } from '../../reports/realisation-rules';
 import { ROWS_LISTED, workflowLinks, type ReportForm } from '../../reports/render';
@@ -54,11 +55,11 @@ export function createReportActivities({ mode, pool, documents, clock, logger, .
     async writeDailyReport({ input }: { input: DailyReportInput }): Promise<DailyReportResult> {
       const { data: asked, error } = dailyReportInput.safeParse(input);
       if (!asked) {
-        const problems = error.issues.map(({ path, message }) => `${path.join('.') || 'input'}: ${message}`);
+        const problems = error.issues.map(issueText);
         throw refusal('invalid_input', problems.join('; '));
       }
       if (asked.mode !== mode) {
-        const message = `The report is for ${asked.mode} mode, but this worker's key works in ${mode} mode.`;
+        const message = otherModeText('The report is for', asked.mode, mode);
         throw refusal('wrong_mode', message);
       }
       const { on = today(), grouping } = asked;

@@ -26,14 +26,14 @@ const FIXABLE_BY_CALLER: ReadonlySet<string> = new Set([
   'refused',
 ]);
 
-const UNREACHABLE_KINDS =
+const UNREACHABLE_ADVICE =
   'The filing service did not answer: check EBRC_API_URL and that it can be reached from here, then try again.';
 
 /** Advice for failed calls that the input is not the cause of. */
 const ADVICE: Readonly<Partial<Record<ErrorKind, string>>> = {
-  not_sent: UNREACHABLE_KINDS,
-  timeout: UNREACHABLE_KINDS,
-  connection_lost: UNREACHABLE_KINDS,
+  not_sent: UNREACHABLE_ADVICE,
+  timeout: UNREACHABLE_ADVICE,
+  connection_lost: UNREACHABLE_ADVICE,
   unauthorized: 'Check EBRC_API_KEY.',
   forbidden: 'Check that the agreements are signed and that EBRC_API_KEY is a platform key.',
   not_found: 'Check EBRC_API_URL: nothing that the service knows is at this address.',

@@ -1,6 +1,7 @@
 import { WorkflowIdConflictPolicy, WorkflowIdReusePolicy } from '@temporalio/common';
 import { reconcileInput, type ReconcileInput, type ReconcileResult } from '../../domain/contracts';
 import { noFindings, type FindingView } from '../../domain/reconciliation/findings';
+import { issueText } from '../../domain/input-problems';
 import { reconciliationQuery } from '../../workflows/messages';
 import type { EbrcClientDependencies } from '../dependencies';
 import { RefusedError } from '../errors';
@@ -65,10 +66,10 @@ function checkedInput(input: ReconcileInput): ReconcileInput {
   const checked = reconcileInput.safeParse(input);
   if (checked.success) return input;
   throw new RefusedError(
-    checked.error.issues.map(({ path, message }) => ({
+    checked.error.issues.map((issue) => ({
       code: 'invalid_input',
-      field: path.join('.') || null,
-      message: `${path.join('.') || 'input'}: ${message}`,
+      field: issue.path.join('.') || null,
+      message: issueText(issue),
     })),
   );
 }
