@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createDocumentStore, type DocumentStore } from '../../../src/documents/document-store';
@@ -21,9 +21,14 @@ const TABLES = [
   'irms',
 ] as const;
 
-/** A document store in a folder of its own. */
+const folders: string[] = [];
+afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true }))));
+
+/** A document store in a folder of its own, which is gone at the end of the test file. */
 export async function newStore(): Promise<DocumentStore & { root: string }> {
-  const root = join(await mkdtemp(join(tmpdir(), 'ebrc-sends-')), 'documents');
+  const folder = await mkdtemp(join(tmpdir(), 'ebrc-sends-'));
+  folders.push(folder);
+  const root = join(folder, 'documents');
   const store = createDocumentStore({ root });
   await store.storeId();
   return Object.assign(store, { root });
