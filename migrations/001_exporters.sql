@@ -10,8 +10,9 @@ CREATE TABLE ledger_identity (
   sends_seen  bigint NOT NULL DEFAULT 0,
   -- The document store that has the files; null before the first send.
   store_id    text,
-  -- Set by "ebrc ledger restored --documents restored": a party's new filings wait until its certificates were read after
-  -- certificates_after, from certificates_from on.
+  -- Set by "ebrc ledger restored --documents restored", at restored_at by this server's clock: a party's new filings wait
+  -- until its certificates were read after certificates_after, from certificates_from on.
+  restored_at        timestamptz,
   certificates_from  timestamptz,
   certificates_after timestamptz,
   created_at  timestamptz NOT NULL DEFAULT now()

@@ -208,10 +208,43 @@ inline tooLate(a) {
 #ifdef NO_SETTLE_WINDOW
 #define WINDOW_OVER(a) true
 #else
-#define WINDOW_OVER(a) (!(ANY(STILL_TRAVELLING, a)))
+#define WINDOW_OVER(a) (!(ANY(STILL_TRAVELLING, a)) && !(DOUBTED(a) && CERTIFICATES_TO_READ))
 #endif
 #ifdef NO_LAST_LOOK
 #define LOOK(a) true
 #else
-#define LOOK(a) (!(ANY(SEEN_OF, a)))
+#define LOOK(a) (!(ANY(SEEN_OF, a)) && !(DOUBTED(a) && CERTIFICATE_AGREES))
+#endif
+
+/*
+ * After ledger and documents went back together. What was sent in the time that is lost shows in the authority's
+ * certificates alone, once they have been read: nothing is sent, and nothing taken for not filed, before that. A certificate
+ * that no row has and that agrees with a filing's rows may be theirs, or another lost filing's: nobody concludes from it.
+ */
+#ifdef RESTORE_BOTH
+#define UNREAD(e) (net[e] == N_TRAVELLING || net[e] == N_TAKEN || net[e] == N_TAKEN_BAD -> 1 : 0)
+#define NOT_OURS(e) (net[e] == N_CERTIFIED && row[OF(xa[e])] != R_CERTIFIED -> 1 : 0)
+#define DOUBTED(a) (hold && snd[a] == 0)
+#ifdef NO_CERTIFICATE_WAIT
+#define CERTIFICATES_TO_READ false
+#else
+#define CERTIFICATES_TO_READ (COUNTX(UNREAD) > 0)
+#endif
+#ifdef NO_LOST_TIME_LOOK
+#define CERTIFICATE_AGREES false
+#else
+#define CERTIFICATE_AGREES (COUNTX(NOT_OURS) > 0)
+#endif
+#ifdef NO_LOST_TIME_CHECK
+#define CERTIFIED_IN_LOST_TIME false
+#else
+#define CERTIFIED_IN_LOST_TIME (hold && COUNTX(NOT_OURS) > 0)
+#endif
+#define WAITS_FOR_CERTIFICATES(f) (hold && CERTIFICATES_TO_READ && row[f] == R_PLANNED && NONE_UNDER_WAY(f))
+#else
+#define DOUBTED(a) false
+#define CERTIFICATES_TO_READ false
+#define CERTIFICATE_AGREES false
+#define CERTIFIED_IN_LOST_TIME false
+#define WAITS_FOR_CERTIFICATES(f) false
 #endif

@@ -71,7 +71,13 @@ inline openAttempt(f) {
   if
   :: NONE_UNDER_WAY(f) && (fst[f] == F_CHECKING || fst[f] == F_SUBMITTING) ->
      if
-     :: row[f] == R_PLANNED && HOLDS(f) && HAS_NEXT(f) -> j = NEXT(f); att[j] = A_OPEN; j = 0; move(f, F_SUBMITTING)
+     :: row[f] == R_PLANNED && HOLDS(f) && HAS_NEXT(f) && !WAITS_FOR_CERTIFICATES(f) ->
+        j = NEXT(f);
+        if
+        :: j == FIRST(f) && CERTIFIED_IN_LOST_TIME -> att[j] = A_SENDING; row[f] = R_SUBMITTED   /* by a sender that is not known */
+        :: else -> att[j] = A_OPEN
+        fi;
+        j = 0; move(f, F_SUBMITTING)
      :: row[f] == R_PLANNED && !HOLDS(f) || row[f] == R_FREED -> freeRows(f); move(f, F_NEEDS_CORRECTION)
      :: else
      fi
@@ -325,13 +331,6 @@ inline documentsRestored() {
   skip
 #endif
 }
-#define UNREAD(e) (net[e] == N_TRAVELLING || net[e] == N_TAKEN || net[e] == N_TAKEN_BAD -> 1 : 0)
-#define NOT_OURS(e) (net[e] == N_CERTIFIED && row[OF(xa[e])] != R_CERTIFIED -> 1 : 0)
-#define MAY_OPEN (!hold || COUNTX(UNREAD) == 0)
-#define AUTHORITY_HAS_IT (hold && COUNTX(NOT_OURS) > 0)
-#else
-#define MAY_OPEN true
-#define AUTHORITY_HAS_IT false
 #endif
 
 /* For random traces: a run that gives up at any time seldom sees an answer. */

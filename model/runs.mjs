@@ -72,6 +72,9 @@ const person = { operators: 1 };
 /** `depthLimit`: searched depth first to this depth, where the shortest counterexample lies behind too many states. */
 const restore = (depthLimit, bounds = {}) => ({ restores: 1, depthLimit, ...bounds });
 
+const restoredTogether = (name, guard, bounds = {}) =>
+  mutant(name, guard, { restores: 1, ...bounds }, ['RESTORE_BOTH', switchOf(name)]);
+
 /** Guards whose removal alone breaks an invariant. */
 const NEEDED = [
   mutant('no-fence', 'The mark requires an open attempt'),
@@ -118,6 +121,19 @@ const NEEDED = [
     depthLimit: 2000,
   }),
   mutant('no-last-look', 'not-filed looks at the service a last time', person),
+  restoredTogether(
+    'no-certificate-wait',
+    'After a restore of ledger and documents nothing is sent or taken for not filed before the certificates were read',
+  ),
+  restoredTogether(
+    'no-lost-time-check',
+    'After a restore of ledger and documents nothing is sent first while a certificate that no row has agrees with it',
+  ),
+  restoredTogether(
+    'no-lost-time-look',
+    'After a restore of ledger and documents not-filed is refused while such a certificate agrees',
+    { ...person, depthLimit: 300 },
+  ),
 ];
 
 /** Guards that stand behind others: only the removal of all of them breaks an invariant. */

@@ -50,24 +50,24 @@ inline rememberWord(a, s) {
 proctype Run(byte f) {
 end:
   do
-  :: atomic { rp[f] == W_OPEN_FILING && (fst[f] != F_NONE || MAY_OPEN) ->
+  :: atomic { rp[f] == W_OPEN_FILING ->
        keepCopy();
        if
 #ifdef NO_UNIQUE_INDEX
        :: fst[f] == F_NONE -> fst[f] = F_CHECKING; row[f] = R_PLANNED; rp[f] = W_OPEN_ATTEMPT; ra[f] = LATEST(f)
 #else
-       :: fst[f] == F_NONE && MAY_STAND(f) && !AUTHORITY_HAS_IT ->
+       :: fst[f] == F_NONE && MAY_STAND(f) ->
 #if PERMITTED > 0
           beside = LIVE(1 - f);
 #endif
           fst[f] = F_CHECKING; row[f] = R_PLANNED; rp[f] = W_OPEN_ATTEMPT; ra[f] = LATEST(f)
-       :: fst[f] == F_NONE && (!MAY_STAND(f) || AUTHORITY_HAS_IT) -> rp[f] = W_CLOSED
+       :: fst[f] == F_NONE && !MAY_STAND(f) -> rp[f] = W_CLOSED
 #endif
        :: fst[f] != F_NONE && !ENDED(f) -> rp[f] = W_OPEN_ATTEMPT; ra[f] = LATEST(f)
        :: ENDED(f) -> rp[f] = W_CLOSED
        fi;
        printf("@ run %d | open filing: fst=%d, rows row=%d\n", f, fst[f], row[f]); SHOW }
-  :: atomic { rp[f] == W_OPEN_ATTEMPT ->
+  :: atomic { rp[f] == W_OPEN_ATTEMPT && !WAITS_FOR_CERTIFICATES(f) ->
        keepCopy();
        openAttempt(f);
        ra[f] = (att[LATEST(f)] != A_ACCEPTED && att[FIRST(f)] == A_ACCEPTED || !(UNDER_WAY(LATEST(f))) && UNDER_WAY(FIRST(f)) -> FIRST(f) : LATEST(f));

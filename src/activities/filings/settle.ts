@@ -1,11 +1,11 @@
 import type { Ambiguity } from '../../domain/reconciliation/certificate-matching';
 import { filingDateInKolkata } from '../../domain/dates';
 import { adoptCertificates } from '../../ledger/exporters/adoption';
-import { noteCertificatesRead } from '../../ledger/submissions/lost-time';
+import { inDoubtSince, lostTimeCertificates, noteCertificatesRead } from '../../ledger/submissions/lost-time';
 import { sendingAt } from '../../ledger/submissions/attempts';
 import { saveEvidence } from '../../ledger/filings/filing-notes';
 import { countOpenRows } from '../../ledger/rows/filing-rows';
-import { withTransaction } from '../../ledger/pool';
+import { withTransaction, type Queryable } from '../../ledger/pool';
 import {
   balancesNow,
   recentCertificateSnapshot,
@@ -116,16 +116,23 @@ export function createSettleActivities(deps: ActivityDependencies) {
       const before = await snapshotOf(pool, attemptId);
       const iecCode = await iecOf(pool, exporterId);
       const problem = problemOf({ sentAt, before, iecCode });
+      const lostSince = await inDoubtSince(pool, attemptId);
       if (sentAt && iecCode) {
         // A day earlier too: the authority's midnight may have come between the send and its certificates.
-        const from = filingDateInKolkata(sentAt.getTime() - DAY_MS);
-        await readDetails(deps, { exporterId, iecCode, from, to: filingDateInKolkata(now) });
+        const from = Math.min(sentAt.getTime() - DAY_MS, lostSince?.getTime() ?? Infinity);
+        const days = { from: filingDateInKolkata(from), to: filingDateInKolkata(now) };
+        await readDetails(deps, { exporterId, iecCode, ...days });
+        if (lostSince) await noteCertificatesRead(pool, exporterId, new Date(now));
       }
       const adoption = { filingId, submission, exporterId, attemptId, settles: true, at: new Date(now) };
       const found =
         problem === null
           ? await withTransaction(pool, (client) => adoptCertificates(client, adoption))
-          : { adopted: [], ambiguous: [], openRows: await countOpenRows(pool, filingId, submission) };
+          : {
+              adopted: [],
+              ambiguous: lostSince ? await candidatesOfLostTime(pool, { filingId, submission }) : [],
+              openRows: await countOpenRows(pool, filingId, submission),
+            };
       const evidence: Evidence = {
         gatheredAt: new Date(now).toISOString(),
         sentAt: sentAt?.toISOString() ?? null,
@@ -141,6 +148,18 @@ export function createSettleActivities(deps: ActivityDependencies) {
       return evidence;
     },
   };
+}
+
+/**
+ * Certificates that may be those of a submission sent in the time that ledger and documents have lost. None is adopted,
+ * even where one alone fits: it may be that of another remittance's filing, which was lost altogether.
+ */
+async function candidatesOfLostTime(db: Queryable, of: { filingId: string; submission: number }): Promise<Ambiguity[]> {
+  const byPosition = new Map<number, string[]>();
+  for (const { position, eBRCNumber } of (await lostTimeCertificates(db, of))?.agreeing ?? []) {
+    byPosition.set(position, [...(byPosition.get(position) ?? []), eBRCNumber]);
+  }
+  return [...byPosition].map(([position, candidates]) => ({ positions: [position], candidates, competingFilings: [] }));
 }
 
 /** Why certificates may not be adopted, in words for a person; null when they may. */

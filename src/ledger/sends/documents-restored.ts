@@ -32,10 +32,12 @@ export async function documentsRestored(
   await pool.query(`UPDATE attempts SET reason = $1 WHERE state = 'sending' AND reason IS NULL`, [PUT_BACK_TOGETHER]);
   const result = await importSends(pool, store, { at, by });
   await raiseSendNumber(pool, store, at);
+  // Given again later, the ledger's last move is younger than the copy: the earlier day stands.
   await pool.query(
-    `UPDATE ledger_identity SET certificates_after = $1, certificates_from = greatest($2::timestamptz,
-       (SELECT max(t) - interval '1 day' FROM (SELECT max(sending_at) AS t FROM attempts WHERE sending_at < $3
-          UNION ALL SELECT max(made_at) FROM filings WHERE made_at < $3) AS last))`,
+    `UPDATE ledger_identity SET restored_at = coalesce(restored_at, clock_timestamp()), certificates_after = $1,
+       certificates_from = greatest($2::timestamptz, least(certificates_from,
+         (SELECT max(t) - interval '1 day' FROM (SELECT max(sending_at) AS t FROM attempts WHERE sending_at < $3
+            UNION ALL SELECT max(made_at) FROM filings WHERE made_at < $3) AS last)))`,
     [new Date(at.getTime() + waitMs), new Date(at.getTime() - MAX_READ_BACK_MS), new Date(at.getTime() - DAY_MS / 24)],
   );
   const { rows } = await pool.query<{ filingId: string }>(
@@ -67,7 +69,7 @@ async function markFilingUnknown(
 ): Promise<boolean> {
   await lockFiling(client, filingId);
   await client.query(
-    `UPDATE attempts SET state = 'sending', sender = 'unknown', sending_at = $2, reason = $3
+    `UPDATE attempts SET state = 'sending', sender = NULL, sending_at = $2, reason = $3
       WHERE filing_id = $1 AND state = 'open'`,
     [filingId, at, PUT_BACK_TOGETHER],
   );

@@ -13,12 +13,12 @@ interface Doubted {
   at: Date;
 }
 
-/** Records an attempt of which nobody knows whether it was sent: evidence or a person settles it. */
+/** Records an attempt of which nobody knows whether it was sent: a person, or evidence from before it, settles it. */
 export async function doubtAttempt(client: Queryable, { filingId, submission, number, at }: Doubted): Promise<string> {
   const attemptId = attemptIdOf(filingId, submission, number);
   await client.query(
     `INSERT INTO attempts (attempt_id, filing_id, submission, number, state, sender, sending_at, reason)
-     VALUES ($1, $2, $3, $4, 'sending', 'unknown', $5, $6)`,
+     VALUES ($1, $2, $3, $4, 'sending', NULL, $5, $6)`,
     [attemptId, filingId, submission, number, at, PUT_BACK_TOGETHER],
   );
   return attemptId;
@@ -37,21 +37,49 @@ export async function doubtRows(
   return rowCount ?? 0;
 }
 
+/** Certificates of the time that ledger and documents have lost which may be those of a submission's rows. */
+export interface LostTimeCertificates {
+  /** The day before the copy that was put back. */
+  since: Date;
+  /** Issued since then, and agreeing with the row in document, date, amount and currency. */
+  agreeing: { position: number; eBRCNumber: string }[];
+  /** Whether fetch-details can show the certificates of this exporter at all: it needs an IEC. */
+  readable: boolean;
+}
+
 /**
- * Since when (the day before the copy) the authority may have certified rows of a submission without this ledger
- * knowing: it issued a certificate since then that no row has, and that agrees with a row in document, date, amount and
- * currency. Null where it did not. Sent as if it were new, such a row could get a second certificate.
+ * What the authority may have certified of a submission without this ledger knowing. A certificate that a row took only
+ * since the restore counts too: the filing that it was issued for may be lost, and fetch-details does not tell which of
+ * two equal tranches it is. @returns null where ledger and documents were never put back together
  */
-export async function certifiedInLostTime(
+export async function lostTimeCertificates(
   client: Queryable,
   { filingId, submission }: { filingId: string; submission: number },
-): Promise<Date | null> {
-  const { rows } = await client.query<{ since: Date }>(
-    `SELECT i.certificates_from AS since FROM ledger_identity i
-      WHERE i.certificates_after IS NOT NULL AND EXISTS (SELECT FROM filing_rows r JOIN certificates c USING (party_id, match_key)
-        WHERE r.filing_id = $1 AND r.submission = $2 AND r.live AND c.filing_id IS NULL
-          AND c.issued_on >= (i.certificates_from AT TIME ZONE 'Asia/Kolkata')::date)`,
+): Promise<LostTimeCertificates | null> {
+  const { rows } = await client.query<LostTimeCertificates>(
+    `SELECT i.certificates_from AS since, coalesce(e.iec, p.iec) IS NOT NULL AS readable,
+       (SELECT coalesce(jsonb_agg(jsonb_build_object('position', r.position, 'eBRCNumber', c.ebrc_number)
+                 ORDER BY r.position, c.ebrc_number), '[]')
+          FROM filing_rows r JOIN certificates c USING (party_id, match_key)
+         WHERE r.filing_id = f.filing_id AND r.submission = $2 AND r.live AND r.ebrc_number IS NULL
+           AND (c.filing_id IS NULL OR c.claimed_at > i.restored_at)
+           AND (c.issued_on IS NULL OR c.issued_on >= (i.certificates_from AT TIME ZONE 'Asia/Kolkata')::date)) AS agreeing
+       FROM ledger_identity i, filings f JOIN exporters e USING (exporter_id) JOIN parties p ON p.party_id = e.party_id
+      WHERE f.filing_id = $1 AND i.certificates_after IS NOT NULL`,
     [filingId, submission],
+  );
+  return rows[0] ?? null;
+}
+
+/**
+ * From which day on certificates are evidence about an attempt that the restore left in doubt; null for every other
+ * attempt.
+ */
+export async function inDoubtSince(db: Queryable, attemptId: string): Promise<Date | null> {
+  const { rows } = await db.query<{ since: Date }>(
+    `SELECT i.certificates_from AS since FROM attempts a, ledger_identity i
+      WHERE a.attempt_id = $1 AND a.reason = $2 AND i.certificates_from IS NOT NULL`,
+    [attemptId, PUT_BACK_TOGETHER],
   );
   return rows[0]?.since ?? null;
 }

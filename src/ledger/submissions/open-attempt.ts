@@ -6,7 +6,7 @@ import { FilingMissing } from '../filings/filing-missing';
 import type { Queryable } from '../pool';
 import { holderBeside } from '../rows/live-mappings';
 import { latestAttempt } from './attempts';
-import { certificatesToRead, certifiedInLostTime, doubtAttempt, doubtRows } from './lost-time';
+import { certificatesToRead, doubtAttempt, doubtRows, lostTimeCertificates } from './lost-time';
 
 /** Where a submission stands when a run wants to send it. */
 export type OpenedAttempt =
@@ -50,9 +50,9 @@ export async function openAttempt(
   const last = await latestAttempt(client, filingId, submission);
   const number = (last?.number ?? 0) + 1;
   // Only before the first attempt: a person may have said since that it was not filed.
-  const since = last === null ? await certifiedInLostTime(client, { filingId, submission }) : null;
-  if (since !== null) {
-    const doubted = { filingId, submission, number, at: since };
+  const lost = last === null ? await lostTimeCertificates(client, { filingId, submission }) : null;
+  if (lost && (lost.agreeing.length > 0 || !lost.readable)) {
+    const doubted = { filingId, submission, number, at: lost.since };
     await doubtRows(client, { ...doubted, submissions: [submission] });
     return { outcome: 'attempt', attemptId: await doubtAttempt(client, doubted), number, state: 'sending' };
   }

@@ -3,10 +3,14 @@ import type { Mode } from '../../domain/names';
 import { personKey } from '../../domain/person';
 import { closeOpenAttempts, planAgain } from './attempts';
 import { lockFiling } from '../filings/filing-lock';
+import { certificatesToRead, lostTimeCertificates, PUT_BACK_TOGETHER } from './lost-time';
 import { moveRows, readRows, settleRows } from '../rows/filing-rows';
 import type { Queryable } from '../pool';
 import { holdAsSent } from '../rows/row-revival';
 import { moveSubmission, submissionOfRequest } from './submissions';
+
+/** More certificates than these are in the evidence, not in the answer. */
+const CERTIFICATES_NAMED = 5;
 
 /** What came of a person's word that nothing of an attempt was filed. */
 export type NotFiledOutcome =
@@ -32,7 +36,7 @@ export interface NotFiledWord {
   settleAfterMs: number;
   /** What our own last look failed with; null when it worked. */
   lookFailed: string | null;
-  /** Said although the service cannot be looked at. */
+  /** Said although the service cannot be looked at, or shows certificates that may be its rows'. */
   unseen: boolean;
 }
 
@@ -40,8 +44,9 @@ export interface NotFiledWord {
  * A person has looked and says that nothing of this attempt was filed. A submission is accepted or refused as a whole,
  * so where one of its rows has a certificate it was filed, and sending it again would file that row twice: then the
  * word is taken for the rows without one. The word is about one attempt: given again, or late, it touches no other one.
- * It counts after the settle window, and only while the service can be looked at; otherwise two different people have
- * to say it. Must run in a transaction.
+ * It counts after the settle window, and only while the service can be looked at and, after a restore of ledger and
+ * documents, shows no certificate that may be its own; otherwise two different people have to say it. Must run in a
+ * transaction.
  */
 export async function closeByPerson(client: Queryable, word: NotFiledWord): Promise<NotFiledOutcome> {
   const { attemptId, by, note, at } = word;
@@ -52,9 +57,10 @@ export async function closeByPerson(client: Queryable, word: NotFiledWord): Prom
     id: string;
     state: AttemptState;
     markedAt: Date | null;
+    reason: string | null;
     requestId: string | null;
   }>(
-    `SELECT attempt_id AS id, state, sending_at AS "markedAt", CASE WHEN state = 'answered' THEN answer->>'requestId' END AS "requestId" FROM attempts
+    `SELECT attempt_id AS id, state, reason, sending_at AS "markedAt", CASE WHEN state = 'answered' THEN answer->>'requestId' END AS "requestId" FROM attempts
       WHERE filing_id = $1 AND submission = $2 ORDER BY number FOR UPDATE`,
     [filingId, submission],
   );
@@ -71,7 +77,15 @@ export async function closeByPerson(client: Queryable, word: NotFiledWord): Prom
     return contradicted(
       `attempt ${attemptId} was marked as sent at another time than the one that the answer is about`,
     );
-  const doubt = tooEarly(word, own?.markedAt ?? null) ?? (await unlookedAt(client, filingId, word));
+  const early = tooEarly(word, own?.markedAt ?? null);
+  if (early !== null) return contradicted(early);
+  let why = word.lookFailed === null ? null : `the service cannot be looked at now (${word.lookFailed})`;
+  if (own?.reason === PUT_BACK_TOGETHER) {
+    const wait = await certificatesToRead(client, filing.exporterId);
+    if (wait && at < wait.until) return contradicted(stillAppearing(wait.until));
+    why ??= await lostTimeDoubt(client, { filingId, submission, read: wait === null });
+  }
+  const doubt = why === null ? null : await needsSecondPerson(client, filingId, word, why);
   if (doubt !== null) return contradicted(doubt);
   const reason = `not filed, says ${by}: ${note}`;
   const freed = await freeBesideCertified(client, { filingId, submission, exporterId: filing.exporterId, reason, at });
@@ -89,17 +103,37 @@ export async function closeByPerson(client: Queryable, word: NotFiledWord): Prom
 
 function tooEarly({ settleAfterMs, at }: NotFiledWord, markedAt: Date | null): string | null {
   const until = (markedAt?.getTime() ?? -Infinity) + settleAfterMs;
-  if (at.getTime() >= until) return null;
-  return `its certificates may still appear: wait for the end of the settle window at ${new Date(until).toISOString()}`;
+  return at.getTime() >= until ? null : stillAppearing(new Date(until));
 }
 
+const stillAppearing = (until: Date) =>
+  `its certificates may still appear: wait for the end of the settle window at ${until.toISOString()}`;
+
 /**
- * Why a word is not enough while the service cannot be looked at; null when it can, or when another person said the
- * same before.
+ * Why the certificates speak against it, of an attempt that may have been sent in the time that ledger and documents
+ * have lost; null where they do not.
  */
-async function unlookedAt(client: Queryable, filingId: string, word: NotFiledWord): Promise<string | null> {
-  const { attemptId, lookFailed, unseen, by } = word;
-  if (lookFailed === null) return null;
+async function lostTimeDoubt(
+  client: Queryable,
+  { filingId, submission, read }: { filingId: string; submission: number; read: boolean },
+): Promise<string | null> {
+  if (!read) return 'the certificates of the time that the restored ledger lost have not been read yet';
+  const lost = await lostTimeCertificates(client, { filingId, submission });
+  if (!lost || lost.agreeing.length === 0) return null;
+  const numbers = [...new Set(lost.agreeing.map(({ eBRCNumber }) => eBRCNumber))].slice(0, CERTIFICATES_NAMED);
+  return (
+    `the authority certified rows like these since the backup (${numbers.join(', ')}). Look at the portal whether they are ` +
+    'this filing’s (--as filed), and give the filing first whose they are'
+  );
+}
+
+/** Why one person's word is not enough while something speaks against it; null when another person said the same. */
+async function needsSecondPerson(
+  client: Queryable,
+  filingId: string,
+  { attemptId, unseen, by }: NotFiledWord,
+  why: string,
+): Promise<string | null> {
   const { rows } = await client.query<{ who: string | null }>(
     `SELECT who FROM filing_events WHERE filing_id = $1 AND kind = 'resolve_refused'
         AND data ->> 'as' = 'not-filed' AND data ->> 'attemptId' = $2`,
@@ -109,8 +143,8 @@ async function unlookedAt(client: Queryable, filingId: string, word: NotFiledWor
   if (unseen && others.length > 0) return null;
   const second = unseen
     ? `${by} is the first to say so; somebody else has to say it too, with --unseen`
-    : 'try again when it can, or let a second person say it with --unseen';
-  return `the service cannot be looked at now (${lookFailed}): ${second}`;
+    : 'try again when that is over, or let a second person say it with --unseen';
+  return `${why}: ${second}`;
 }
 
 /**

@@ -2,6 +2,7 @@ import { partsOfAttemptId } from '../../../src/domain/filing/attempt';
 import type { Mapping } from '../../../src/domain/filing/mapping';
 import { saveCertificates } from '../../../src/ledger/certificates/certificates';
 import { noteCertificatesRead } from '../../../src/ledger/submissions/lost-time';
+import { addEvent } from '../../../src/ledger/filings/filing-progress';
 import { documentsRestored } from '../../../src/ledger/sends/documents-restored';
 import { readFilingView } from '../../../src/ledger/filings/filing-view';
 import { readLedgerStatus } from '../../../src/ledger/sends/ledger-status';
@@ -67,27 +68,116 @@ it('lets a new filing wait until its exporter’s certificates were read long en
   expect(partsOfAttemptId(opened.outcome === 'attempt' ? opened.attemptId : '')).toMatchObject({ filingId });
 });
 
+/** When the exporter's certificates may be read for filings to go on. */
+const UNTIL = minutesLater(60 + 8 * 60);
+
+/** The authority shows a certificate of a filing's row, issued at `at`, and all of them have been read. */
+async function certified(filingId: string, eBRCNumber: string, at: Date | null = minutesLater(30)): Promise<void> {
+  const { rows: found } = await ledger.pool.query<{ mapping: Mapping }>(
+    'SELECT mapping FROM filing_rows WHERE filing_id = $1',
+    [filingId],
+  );
+  const [row] = found;
+  if (!row) throw new Error('no row');
+  const detail = { ...detailOf(eBRCNumber, row.mapping, at ?? NOW), ...(at ? {} : { eBRCDate: null }) };
+  await saveCertificates(ledger.pool, { exporterId: EXPORTER, details: [detail], at: UNTIL });
+  await noteCertificatesRead(ledger.pool, EXPORTER, UNTIL);
+}
+
+/** A filing whose submission is in doubt. @returns its attempt */
+async function doubted(filingId: string): Promise<string> {
+  const found = await open(filingId);
+  expect(found).toMatchObject({ outcome: 'attempt', state: 'sending' });
+  expect(await rows(filingId)).toMatchObject([{ state: 'unknown', live: true, sent: true }]);
+  return found.outcome === 'attempt' ? found.attemptId : '';
+}
+
 it('does not send again what was certified in the time that is lost', async () => {
   await restored();
   const filingId = await filing();
-  const [row] = (
-    await ledger.pool.query<{ mapping: Mapping }>('SELECT mapping FROM filing_rows WHERE filing_id = $1', [filingId])
-  ).rows;
-  if (!row) throw new Error('no row');
-  const until = minutesLater(60 + 8 * 60);
-  const details = [detailOf('EBLOST', row.mapping, minutesLater(30))];
-  await saveCertificates(ledger.pool, { exporterId: EXPORTER, details, at: until });
-  await noteCertificatesRead(ledger.pool, EXPORTER, until);
-  const doubted = await open(filingId);
-  expect(doubted).toMatchObject({ outcome: 'attempt', state: 'sending' });
-  expect(await open(filingId)).toEqual(doubted);
-  expect(await rows(filingId)).toMatchObject([{ state: 'unknown', live: true, sent: true }]);
-  const attemptId = doubted.outcome === 'attempt' ? doubted.attemptId : '';
+  await certified(filingId, 'EBLOST');
+  const attemptId = await doubted(filingId);
+  expect(await doubted(filingId)).toBe(attemptId);
   expect(await mark(attemptId, 'a')).toMatchObject({ marked: false });
   expect(await read(attemptId)).toMatchObject({ verdict: 'unknown' });
-  const said = await say(attemptId, { at: minutesLater(60 + 8 * 60) });
-  expect(said).toMatchObject({ outcome: 'resend' });
+});
+
+it('takes a certificate without a day of issue for one of the time that is lost, and none from before it', async () => {
+  await restored();
+  const [undated, earlier] = [await filing(), await filing()];
+  await certified(undated, 'EBUNDATED', null);
+  await certified(earlier, 'EBEARLIER', minutesLater(-100 * 24 * 60));
+  await doubted(undated);
+  expect(await open(earlier)).toMatchObject({ outcome: 'attempt', state: 'open' });
+});
+
+it('needs two people to say that what agrees with such a certificate was not filed', async () => {
+  await restored();
+  const filingId = await filing();
+  await certified(filingId, 'EBLOST');
+  const attemptId = await doubted(filingId);
+  const refused = { outcome: 'contradicted', why: expect.stringContaining('(EBLOST)') as string };
+  expect(await say(attemptId, { at: UNTIL })).toEqual(refused);
+  const data = { as: 'not-filed', attemptId };
+  await addEvent(ledger.pool, { filingId, at: UNTIL, kind: 'resolve_refused', who: 'ravi', text: 'refused', data });
+  expect(await say(attemptId, { at: UNTIL, unseen: true })).toEqual(refused);
+  expect(await say(attemptId, { at: UNTIL, unseen: true, by: 'meera' })).toEqual({ outcome: 'resend' });
   expect(await open(filingId)).toMatchObject({ outcome: 'attempt', state: 'open' });
+});
+
+it('believes nobody that something was not filed before the certificates of the lost time were read', async () => {
+  const filingId = await filing();
+  await restored();
+  const attemptId = await doubted(filingId);
+  const early = { outcome: 'contradicted', why: expect.stringContaining(UNTIL.toISOString()) as string };
+  expect(await say(attemptId, { at: minutesLater(60 + 4 * 60), unseen: true })).toEqual(early);
+  const unread = { outcome: 'contradicted', why: expect.stringContaining('not been read yet') as string };
+  expect(await say(attemptId, { at: UNTIL })).toEqual(unread);
+  await noteCertificatesRead(ledger.pool, EXPORTER, UNTIL);
+  expect(await say(attemptId, { at: UNTIL })).toEqual({ outcome: 'resend' });
+});
+
+it('does not send an equal tranche whose certificate another filing took since the restore', async () => {
+  const taker = await filing();
+  await restored();
+  const filingId = await filing();
+  await certified(filingId, 'EBTWIN');
+  await ledger.pool.query(
+    `UPDATE certificates SET filing_id = $1, position = 0, claimed_at = clock_timestamp() WHERE ebrc_number = 'EBTWIN'`,
+    [taker],
+  );
+  await doubted(filingId);
+  const [before] = [await filing()];
+  await certified(before, 'EBBEFORE');
+  await ledger.pool.query(
+    `UPDATE certificates SET filing_id = $1, position = 0, claimed_at = clock_timestamp() - interval '1 hour' WHERE ebrc_number = 'EBBEFORE'`,
+    [taker],
+  );
+  expect(await open(before)).toMatchObject({ outcome: 'attempt', state: 'open' });
+});
+
+it('sends nothing for an exporter whose certificates cannot be read', async () => {
+  await restored();
+  const filingId = await filing();
+  await noteCertificatesRead(ledger.pool, EXPORTER, UNTIL);
+  await ledger.pool.query('UPDATE exporters SET iec = NULL');
+  await ledger.pool.query('UPDATE parties SET iec = NULL');
+  await doubted(filingId);
+});
+
+it('goes back as far as before when the command is given again later', async () => {
+  await filing();
+  const from = () =>
+    ledger.pool
+      .query<{ from: Date }>('SELECT certificates_from AS from FROM ledger_identity')
+      .then(({ rows: [row] }) => row?.from);
+  const later = (minutes: number) =>
+    documentsRestored(ledger.pool, store, { at: minutesLater(minutes), by: 'ravi', waitMs: 0 });
+  await later(3 * 24 * 60);
+  const first = await from();
+  expect(first).toEqual(minutesLater(-24 * 60));
+  await later(4 * 24 * 60);
+  expect(await from()).toEqual(first);
 });
 
 it('makes a store that has lost sends, or is another one, the ledger’s store', async () => {

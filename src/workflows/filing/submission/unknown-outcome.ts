@@ -147,7 +147,7 @@ async function ask(run: FilingRun, stage: SubmissionStage, evidence: Evidence | 
     `${evidence?.openRows ?? stage.rowCount} of ${stage.rowCount} rows have no certificate`,
     `${moved} of ${evidence?.balances.length ?? 0} IRM balances changed since they were last read before the send (other filings may be why)`,
     ...(candidates.length > 0
-      ? [`certificates ${candidates.join(', ')} may be theirs, but fit more than one way`]
+      ? [`certificates ${candidates.join(', ')} may be theirs, but could be those of other rows too`]
       : []),
     ...(evidence?.problem ? [evidence.problem] : []),
   ].join('; ');
