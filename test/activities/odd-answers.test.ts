@@ -157,6 +157,29 @@ describe('odd answers of the service, down to the ledger', () => {
     expect(saved.rows[0]?.n).toBe(900);
   });
 
+  it('frees no row by a status record of another request', async () => {
+    const args = await aboutToSend();
+    answer(200, { ...acknowledgement, requestId: 'REQ-MINE', dgftAckId: 'ACK-MINE' });
+    await run(() => createSubmitActivities(deps).submitPush(args));
+    const { filingId, submission, exporterId, attemptId } = args;
+    const { answer: accepted } = await run(() => createAttemptActivities(deps).readAttempt({ attemptId }));
+    if (!accepted) throw new Error('no answer was stored');
+    await run(() => createAttemptActivities(deps).adoptAnswer({ filingId, submission, attemptId, answer: accepted }));
+    const poll = () => {
+      const asked = { filingId, submission, exporterId, requestId: 'REQ-MINE', submittedAt: 0, failedAck: false };
+      return run(() => createPollActivities(deps).pollStatus({ ...asked, ackErrors: [] }));
+    };
+    const errored = { recordResCount: 1, recordProCount: 0, recordFailCount: 1, processingStatus: 'Errored' };
+    answer(200, { ...errored, requestId: 'REQ-OTHER', dgftAckId: 'ACK-OTHER', ebrcBulkGenStatusLst: [] });
+    await expect(poll()).rejects.toThrow('another request than REQ-MINE');
+    const knows = () =>
+      run(() => createPollActivities(deps).knowsRequest({ exporterId: CUSTOMER_ID, requestId: 'REQ-MINE' }));
+    await expect(knows()).rejects.toThrow('does not know request REQ-MINE');
+    // Under the authority's own id, with the acknowledgement that is ours, it counts.
+    answer(200, { ...errored, requestId: 'REQ-OTHER', dgftAckId: 'ACK-MINE', ebrcBulkGenStatusLst: [] });
+    await expect(poll()).resolves.toMatchObject({ outcome: 'terminal', processingStatus: 'Errored' });
+  });
+
   it('notes the certificates from before a send where the service says with a 404 that there are none', async () => {
     const args = await aboutToSend();
     answer(404, { errorCode: 'EBRC_NOT_FOUND', message: 'No eBRC found' });

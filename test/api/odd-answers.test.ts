@@ -1,3 +1,4 @@
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import type { FilingApi } from '../../src/api/client-types';
 import { ApiError } from '../../src/api/errors/api-error';
@@ -64,6 +65,43 @@ describe('odd answers', () => {
 
   const answer = (body: unknown, status = 200) =>
     service.answer((_request, response) => json(response, status, status < 300 ? envelope(body) : body));
+
+  test.each([
+    ['gzip', gzipSync],
+    ['br', brotliCompressSync],
+    ['deflate', deflateSync],
+  ])('an acknowledgement and a file that come compressed with %s, unasked, are read', async (coding, compress) => {
+    const send = (text: string, type: string) =>
+      service.answer((_request, response) => {
+        const body = compress(Buffer.from(text));
+        response.writeHead(200, {
+          'content-type': type,
+          'content-encoding': coding,
+          'content-length': body.length,
+        });
+        response.end(body);
+      });
+    send(JSON.stringify(envelope(acknowledgement)), 'application/json');
+    const { parsed } = await api.pushIrm(pushOf(), mayWrite);
+    expect(parsed.requestId).toBe('REQ1');
+    expect(service.received.at(-1)?.headers['accept-encoding']).toBe('identity');
+    const pdf = `%PDF-1.4 ${'x'.repeat(5_000)}`;
+    send(pdf, 'application/pdf');
+    const file = await api.downloadPdf({ platformCustomerId: CUSTOMER_ID, eBRCNumber: 'E1' }, async (body, info) => ({
+      text: Buffer.concat(await collect(body as AsyncIterable<Buffer>)).toString(),
+      ...info,
+    }));
+    expect(file).toMatchObject({ text: pdf, contentLength: null });
+  });
+
+  it('a compressed acknowledgement that is cut short proves nothing', async () => {
+    service.answer((_request, response) => {
+      const body = gzipSync(JSON.stringify(envelope(acknowledgement)));
+      response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' });
+      response.end(body.subarray(0, body.length - 12));
+    });
+    expect(await errorOf(api.pushIrm(pushOf(), mayWrite))).toMatchObject({ kind: 'outcome_unknown' });
+  });
 
   test.each([
     ['escaped', (text: string) => text],

@@ -4,7 +4,7 @@ import { ApiError } from '../../api/errors/api-error';
 import type { RequestStatus } from '../../api/schemas/filings';
 import { agreedIec } from '../../domain/identity';
 import { nextPollDelayMs } from '../../domain/filing/poll-cadence';
-import { errorsInShort, judgeStatus, type StatusVerdict } from '../../domain/service/request-status';
+import { errorsInShort, isAbout, judgeStatus, type StatusVerdict } from '../../domain/service/request-status';
 import { decide } from '../../domain/service/retry-table';
 import type { FilingCounts } from '../../domain/contracts';
 import type { KnownSend } from '../../domain/filing/known-send';
@@ -160,7 +160,8 @@ export function createPollActivities(deps: ActivityDependencies) {
         if (error instanceof ApiError && decide(error.operation, error.kind).action === 'refuse') return null;
         throw error;
       });
-      if (found !== null && found !== 'unknown_request') return { known: true };
+      const about = found !== null && found !== 'unknown_request' && isAbout(found, { ...args, dgftAckId: null });
+      if (about) return { known: true };
       if (Context.current().info.attempt >= LOOKS_FOR_A_REQUEST) return { known: false };
       throw notYet(`The service does not know request ${args.requestId} yet.`, LOOK_FOR_A_REQUEST_MS);
     },
@@ -174,8 +175,12 @@ export function createPollActivities(deps: ActivityDependencies) {
         throw notYet('An acknowledgement is not expected yet.', await nextDelay(args));
       }
       const record = await ask(args);
+      const { pollState, dgftAckId } = await submissionOf(args);
+      if (record !== 'unknown_request' && !isAbout(record, { requestId: args.requestId, dgftAckId })) {
+        logger.warn({ filingId, submission, requestId: args.requestId }, 'the status is about another request');
+        throw notYet(`The service answered about another request than ${args.requestId}.`, await nextDelay(args));
+      }
       if (record !== 'unknown_request') await learnIecFrom(record, exporterId);
-      const { pollState } = await submissionOf(args);
       if (record === 'unknown_request') {
         const seen = pollState.unknownRequestSeen ?? 0;
         if (args.failedAck && seen > 0) return { outcome: 'unknown_request', processingStatus: null, errors: [] };

@@ -163,6 +163,7 @@ class Call {
         headers: {
           'x-api-key': deps.apiKey,
           accept: request.accept ?? 'application/json',
+          'accept-encoding': 'identity',
           'user-agent': 'ebrc-worker',
           ...request.headers,
         },

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { Client, Pool, type Dispatcher } from 'undici';
+import { decoded } from './content-coding';
 import { createConnector, createSingleUseConnector } from './connector';
 import { codeOf } from '../errors/redact';
 import { TransportError } from './transport-error';
@@ -154,8 +155,9 @@ class Exchange {
       received = answer.body;
       // A body may break off before it is read; its reader gets the error all the same.
       received.on('error', () => undefined);
-      const body = Readable.from(this.guarded(received), { objectMode: false });
-      return await this.orStopped(consume({ status: answer.statusCode, headers: answer.headers, body }));
+      const plain = decoded(received, answer.headers);
+      const body = Readable.from(this.guarded(plain.body), { objectMode: false });
+      return await this.orStopped(consume({ status: answer.statusCode, headers: plain.headers, body }));
     } catch (error) {
       throw this.explain(error, received !== null);
     } finally {
@@ -169,7 +171,7 @@ class Exchange {
    * The body as its reader gets it. A reader that fails destroys the stream it reads with its own error; pulling the
    * pieces here keeps the two apart, so that a full disk is never taken for a broken connection.
    */
-  private async *guarded(received: Dispatcher.ResponseData['body']): AsyncGenerator<Buffer> {
+  private async *guarded(received: Readable): AsyncGenerator<Buffer> {
     let bytes = 0;
     try {
       for await (const piece of received as AsyncIterable<Buffer>) {

@@ -4,7 +4,7 @@
  */
 import type { Mapping } from '../filing/mapping';
 import { groupBy } from '../group-by';
-import { comparableText } from '../identity';
+import { comparableText, sameId } from '../identity';
 import { cutText } from '../text';
 
 /** The parts of a status record that are read; the names are the spec's. */
@@ -16,6 +16,19 @@ export interface StatusRecord {
   ebrcBulkGenStatusLst: readonly StatusRecordEntry[];
   /** Entries of the list that could not be read; each of them may be any row's. */
   unreadEntries?: number;
+}
+
+/**
+ * Whether a status record is about the request that was asked for. One that names another request tells nothing of
+ * these rows: by its counts alone rows would be freed, and filed again, that have their certificates.
+ */
+export function isAbout(
+  record: { requestId: string | null; dgftAckId: string | null },
+  asked: { requestId: string; dgftAckId: string | null },
+): boolean {
+  if (record.requestId === null || sameId(record.requestId, asked.requestId)) return true;
+  // The authority's own id may stand where ours was sent; its acknowledgement is the same.
+  return record.dgftAckId !== null && asked.dgftAckId !== null && sameId(record.dgftAckId, asked.dgftAckId);
 }
 
 export interface StatusRecordEntry {
@@ -108,6 +121,19 @@ function agrees(row: Names, entry: Names): boolean {
   return (entry.irm === null || entry.irm === row.irm) && (entry.document === null || entry.document === row.document);
 }
 
+/**
+ * The entries without those that say the same once more. Two that name a serial number, an IRM and a document are one
+ * record; where they name less, they may be two rows that look alike.
+ */
+function withoutRepeats(entries: readonly StatusRecordEntry[]): StatusRecordEntry[] {
+  const seen = new Set<string>();
+  return entries.filter((entry) => {
+    if (entry.serialNo === null || bothNames(namesOf(entry)) === undefined) return true;
+    const said = JSON.stringify(Object.entries(entry).sort(([one], [other]) => (one < other ? -1 : 1)));
+    return !seen.has(said) && seen.add(said);
+  });
+}
+
 const bothNames = ({ irm, document }: Names): string | undefined =>
   irm === null || document === null ? undefined : JSON.stringify([irm, document]);
 
@@ -158,7 +184,8 @@ function verdictOf(row: SentRow, entry: StatusRecordEntry | undefined, taken: Se
 }
 
 /** Judges a status record against the rows that were sent. Never throws; unknown words are "not yet". */
-export function judgeStatus(rows: readonly SentRow[], record: StatusRecord): StatusVerdict {
+export function judgeStatus(rows: readonly SentRow[], given: StatusRecord): StatusVerdict {
+  const record = { ...given, ebrcBulkGenStatusLst: withoutRepeats(given.ebrcBulkGenStatusLst) };
   const matched = entriesByPosition(rows, record.ebrcBulkGenStatusLst);
   const held = rows.filter((row) => !matched.has(row.position)).flatMap((row) => row.certificate?.eBRCNumber ?? []);
   const taken = new Set(held);

@@ -59,6 +59,18 @@ describe('a record that is final', () => {
     });
   });
 
+  it('reads a record that lists every entry twice, and leaves rows open that two different entries name', () => {
+    const list = [entry(one), errored(two, 'ERR38')];
+    const twice = [...list, ...list.map((each) => ({ ...each }))];
+    const status = record({ processingStatus: 'Errored', recordProCount: 1, recordFailCount: 1 });
+    expect(judgeStatus([one, two], { ...status, ebrcBulkGenStatusLst: twice })).toMatchObject({
+      verdict: 'terminal',
+      rows: [{ outcome: 'certified' }, { outcome: 'errored', errors: ['ERR38'] }],
+    });
+    const unlike = [...list, entry(two)];
+    expect(outcomes([one, two], { ...status, ebrcBulkGenStatusLst: unlike })).toEqual(['certified', 'open']);
+  });
+
   it('keeps the certificates of an Errored request beside the authority’s words for the others', () => {
     const list = [entry(one), errored(two, { errorCode: 'ERR38', errorMessage: 'more than available' })];
     const verdict = judgeStatus([one, two], record({ processingStatus: 'Errored', ebrcBulkGenStatusLst: list }));
