@@ -48,11 +48,21 @@ describe('what the service sends', () => {
     },
   );
 
+  test('an amount is read without the error of binary sums, and a large one as it is', () => {
+    const available = (amount: unknown) => irm.parse({ irmNumber: '5', irmAvailableAmt: amount }).irmAvailableAmt;
+    expect(available(10_019.999999999)).toBe(10_020);
+    expect(available(0.1 + 0.2)).toBe(0.3);
+    expect(available('100.50000000000001')).toBe(100.5);
+    expect(available(100.1255)).toBe(100.1255);
+    expect(available(99_999_999_999_999.98)).toBe(99_999_999_999_999.98);
+    expect(certificateDetail.parse({ realisedValueFCC: 100.49999999999999 }).realisedValueFCC).toBe(100.5);
+  });
+
   test('a number may come as a text and a text as a number; null and absent are the same', () => {
     fc.assert(
       fc.property(fc.double({ noNaN: true, noDefaultInfinity: true, min: -1e14, max: 1e14 }), (amount) => {
         const plain = amount.toFixed(2);
-        expect(irm.parse({ irmNumber: 5, irmAvailableAmt: plain }).irmAvailableAmt).toBe(Number(plain));
+        expect(irm.parse({ irmNumber: 5, irmAvailableAmt: plain }).irmAvailableAmt).toBe(Number(plain) + 0);
         expect(irm.parse({ irmNumber: '5', remitterName: amount }).remitterName).toBe(String(amount));
       }),
     );

@@ -22,12 +22,23 @@ const PLAIN_NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)$/u;
 /** Grouped in the Indian or the western way; a comma with three digits behind it is never a decimal sign there. */
 const GROUPED_NUMBER = /^[+-]?\d{1,3}(,\d{2,3}){0,6},\d{3}(\.\d+)?$/u;
 
+/** No currency has more than four decimals. Above the bound a double keeps fewer than six anyway. */
+const DECIMALS = 6;
+const EXACT_BELOW = 1e9;
+
+/**
+ * A number without the error of binary sums: a balance of 100.49999999999999 where 100.5 is meant would hold a filing
+ * up, and a certificate over 0.30000000000000004 fit no row.
+ */
+const withoutNoise = (value: number): number =>
+  Math.abs(value) < EXACT_BELOW ? Number(value.toFixed(DECIMALS)) + 0 : value;
+
 function toNumber(value: unknown): number | null {
-  if (typeof value === 'number') return Number.isFinite(value) ? value : null;
+  if (typeof value === 'number') return Number.isFinite(value) ? withoutNoise(value) : null;
   if (typeof value !== 'string' || value.length > 60) return null;
   const digits = value.trim();
-  if (PLAIN_NUMBER.test(digits)) return Number(digits);
-  return GROUPED_NUMBER.test(digits) ? Number(digits.replaceAll(',', '')) : null;
+  if (PLAIN_NUMBER.test(digits)) return withoutNoise(Number(digits));
+  return GROUPED_NUMBER.test(digits) ? withoutNoise(Number(digits.replaceAll(',', ''))) : null;
 }
 
 const TRUE: readonly unknown[] = ['true', 'y', 'yes', '1'];
