@@ -8,7 +8,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openStage } from '../chaos/stage';
-import { startCrew } from '../chaos/crew';
+import { startWorkers } from '../chaos/workers';
 import { makePlan } from '../chaos/plan';
 import { RATE_LIMITS } from '../src/domain/names';
 import { csvOf } from '../src/starter/exporters/csv';
@@ -34,7 +34,7 @@ async function main(): Promise<void> {
     say: () => undefined,
   });
   try {
-    const crew = await startCrew({ size: WORKERS, env: stage.childEnv, folder: stage.folder });
+    const workers = await startWorkers({ size: WORKERS, env: stage.childEnv, folder: stage.folder });
     try {
       const list = join(stage.folder, 'exporters.csv');
       await writeFile(list, csvOf(plan.exporters));
@@ -60,7 +60,7 @@ async function main(): Promise<void> {
       if (counts['ready'] !== EXPORTERS || checks !== EXPORTERS || refused > 0 || named !== EXPORTERS)
         process.exitCode = 1;
     } finally {
-      await crew.stop();
+      await workers.stop();
     }
   } finally {
     await stage.stop({ keep: false });

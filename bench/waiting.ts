@@ -41,7 +41,7 @@ async function main(): Promise<void> {
       replays.push(performance.now() - from);
     }
     const from = performance.now();
-    await bench.crew.restart(0, 'SIGTERM');
+    await bench.workers.restart(0, 'SIGTERM');
     const restartedAt = performance.now();
     await bench.stage.temporal.workflow.getHandle('file/test/BENCH-1').query('filing');
     const firstTask = performance.now();
@@ -67,8 +67,8 @@ async function main(): Promise<void> {
 }
 
 /** Resident memory of the worker process. */
-async function residentMb({ crew }: Bench): Promise<number> {
-  const status = await readFile(`/proc/${crew.pids()[0]}/status`, 'utf8');
+async function residentMb({ workers }: Bench): Promise<number> {
+  const status = await readFile(`/proc/${workers.pids()[0]}/status`, 'utf8');
   return Math.round(Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]) / 1_024);
 }
 

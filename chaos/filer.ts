@@ -9,7 +9,7 @@ const AT_ONCE = 12;
 /** Every so many filings, somebody gives the same command again. */
 const AGAIN_EVERY = 10;
 /** Every so many, somebody files the same rows under another reference. */
-const RIVAL_EVERY = 25;
+const OTHER_REFERENCE_EVERY = 25;
 const AGAIN_WITHIN_MS = 60_000;
 const PAUSE_MS = 1_000;
 
@@ -19,8 +19,8 @@ export interface FilerReport {
   again: number;
   wrongAgain: string[];
   /** The same rows under another reference, and those that were not refused. */
-  rivals: number;
-  acceptedRivals: string[];
+  otherReferences: number;
+  acceptedElsewhere: string[];
   /** Filings that could not be started, with the reason. */
   refused: string[];
 }
@@ -38,9 +38,16 @@ export async function onboardAll(client: EbrcClient, exporters: readonly Planned
 export async function fileAll(
   client: EbrcClient,
   filings: readonly PlannedFiling[],
-  { deadline, random, rivals }: { deadline: number; random: Random; rivals: boolean },
+  { deadline, random, otherReferences }: { deadline: number; random: Random; otherReferences: boolean },
 ): Promise<FilerReport> {
-  const report: FilerReport = { started: 0, again: 0, wrongAgain: [], rivals: 0, acceptedRivals: [], refused: [] };
+  const report: FilerReport = {
+    started: 0,
+    again: 0,
+    wrongAgain: [],
+    otherReferences: 0,
+    acceptedElsewhere: [],
+    refused: [],
+  };
   const late: Promise<void>[] = [];
   await eachOf([...filings.entries()], AT_ONCE, async ([nth, filing]) => {
     const first = await file(client, filing, filing.reference, deadline);
@@ -51,7 +58,7 @@ export async function fileAll(
     report.started += 1;
     if (nth % AGAIN_EVERY === 0) late.push(fileAgain(filing));
     // Where filings are cancelled, their rows are free for others.
-    if (rivals && nth % RIVAL_EVERY === 0) late.push(fileRival(filing));
+    if (otherReferences && nth % OTHER_REFERENCE_EVERY === 0) late.push(fileUnderOtherReference(filing));
   });
   await Promise.all(late);
   return report;
@@ -66,15 +73,15 @@ export async function fileAll(
     else if (second.filingId !== null && second.filingId !== filingId) report.wrongAgain.push(filing.reference);
   }
 
-  async function fileRival(filing: PlannedFiling): Promise<void> {
+  async function fileUnderOtherReference(filing: PlannedFiling): Promise<void> {
     await sleep(random() * AGAIN_WITHIN_MS);
     // While the ledger is away neither is in it, and the one that it meets first is filed.
     await showing(client, filing.reference, deadline);
-    const reference = filing.reference.replace('CHAOS', 'RIVAL');
+    const reference = filing.reference.replace('CHAOS', 'OTHER');
     const outcome = await file(client, filing, reference, deadline);
-    report.rivals += 1;
+    report.otherReferences += 1;
     const refused = 'refused' in outcome || outcome.filingId === null || outcome.state === 'needs_correction';
-    if (!refused) report.acceptedRivals.push(reference);
+    if (!refused) report.acceptedElsewhere.push(reference);
   }
 }
 

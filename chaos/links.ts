@@ -32,7 +32,7 @@ const DELAYED_MS = [3_000, 8_000] as const;
 const HALTED_MS = [2_000, 12_000] as const;
 
 /** @returns what was done to the link */
-export async function harm(link: TcpProxy, random: Random): Promise<string> {
+export async function disturbLink(link: TcpProxy, random: Random): Promise<string> {
   const act = pick(random, ['delayed', 'halted', 'halted one way', 'cut'] as const);
   switch (act) {
     case 'delayed':

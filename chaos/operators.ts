@@ -7,7 +7,7 @@ import type { PlannedFiling } from './plan';
 import { pick, type Random } from './random';
 import { isSettled, readStandings } from './watch';
 
-const CARE_EVERY_MS = 5_000;
+const LOOK_EVERY_MS = 5_000;
 
 export type OperatorAct = 'reset' | 'terminated' | 'cancelled';
 
@@ -15,7 +15,7 @@ export type OperatorAct = 'reset' | 'terminated' | 'cancelled';
  * Does to some filing's workflow what Temporal's UI offers (reset, terminate, cancel, …), whether or not it makes
  * sense.
  */
-export async function meddle(
+export async function disturbWorkflow(
   temporal: Client,
   filings: readonly PlannedFiling[],
   random: Random,
@@ -55,7 +55,7 @@ async function reset(temporal: Client, workflowId: string, random: Random): Prom
  * Repeats the command of a filing that has not ended and whose workflow is gone.
  * @returns how often, once `signal` is aborted
  */
-export async function careForFilings(options: {
+export async function repeatLostCommands(options: {
   temporal: Client;
   pool: pg.Pool;
   filings: readonly PlannedFiling[];
@@ -65,7 +65,7 @@ export async function careForFilings(options: {
   const { temporal, pool, filings, fileAgain, signal } = options;
   let given = 0;
   while (!signal.aborted) {
-    await sleep(CARE_EVERY_MS, undefined, { signal }).catch(() => undefined);
+    await sleep(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
     const standings = await readStandings(pool).catch(() => null);
     if (standings === null) continue;
     for (const filing of filings) {

@@ -5,7 +5,7 @@ import type pg from 'pg';
 import { hashOfKey } from '../src/budget/budget';
 import { createPool } from '../src/ledger/pool';
 import type { TcpProxy } from '../test/support/tcp-proxy';
-import type { Crew } from './crew';
+import type { Workers } from './workers';
 
 const READ_ONLY_MS = 40_000;
 /** Longer than any statement is waited for, so that every wait of the workers is seen to end. */
@@ -71,9 +71,9 @@ export async function failOver(pool: pg.Pool): Promise<void> {
 }
 
 /** The network between workers and PostgreSQL swallows every packet; one worker is told to stop meanwhile, and must. */
-export async function silenceForAWhile(proxy: TcpProxy, crew: Crew, nth: number): Promise<void> {
+export async function silenceForAWhile(proxy: TcpProxy, workers: Workers, nth: number): Promise<void> {
   proxy.swallow(true);
-  const restarted = crew.restart(nth, 'SIGTERM');
+  const restarted = workers.restart(nth, 'SIGTERM');
   await sleep(SILENT_MS);
   proxy.swallow(false);
   await restarted;
@@ -157,7 +157,7 @@ export async function restoreLedger(databaseUrl: string, onRestored: () => Promi
  * comes before they start again. Temporal stays.
  */
 export async function restoreTogether(
-  { databaseUrl, documentsRoot, crew }: { databaseUrl: string; documentsRoot: string; crew: Crew },
+  { databaseUrl, documentsRoot, workers }: { databaseUrl: string; documentsRoot: string; workers: Workers },
   onRestored: () => Promise<void>,
 ): Promise<void> {
   const copy = copyOf(databaseUrl);
@@ -167,7 +167,7 @@ export async function restoreTogether(
     const filter = (name: string) => !basename(name).startsWith('.incoming-');
     await copy.take(() => cp(documentsRoot, documents, { recursive: true, filter }));
     await sleep(COPY_AGE_MS);
-    await crew.away(async () => {
+    await workers.away(async () => {
       await copy.putBack(async () => {
         await rename(documentsRoot, `${documentsRoot}-lost`);
         await rename(documents, documentsRoot);

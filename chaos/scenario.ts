@@ -1,14 +1,14 @@
 import { join } from 'node:path';
-import { startCrew } from './crew';
+import { startWorkers } from './workers';
 import { fileAll, fileOnceMore, onboardAll } from './filer';
-import { careForFilings } from './operators';
+import { repeatLostCommands } from './operators';
 import { makePlan } from './plan';
 import { seededRandom } from './random';
 import { reconcileAll } from './reconciliation';
 import { openStage } from './stage';
 import type { Scenario } from './scenarios';
 import { FIRST_VERSION, makeCurrent, versionOf } from './server-troubles';
-import { tellStory } from './story/verdict';
+import { judgeHistory } from './history/verdict';
 import { makeTroubles } from './troubles';
 import { judge, type Verdict } from './verdict';
 import { readQuestions, watchFilings } from './watch';
@@ -52,7 +52,7 @@ const clockOf = (nth: number) => ({ CHAOS_CLOCK_AHEAD_MS: String((nth % 2) * CLO
 /** Runs one scenario on servers of its own. Keeps their folder, and names it, when something must not be. */
 export async function runScenario(scenario: Scenario, options: RunOptions): Promise<ScenarioResult> {
   const { name, faults } = scenario;
-  const { filings, exporters, workers, seed, windowMs, withinMs, say } = options;
+  const { filings, exporters, seed, windowMs, withinMs, say } = options;
   const kinds = new Set(scenario.troubles);
   const plan = makePlan({ filings, exporters, seed });
   const stage = await openStage({
@@ -68,8 +68,8 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
   let keep = true;
   try {
     const versions = kinds.has('versions');
-    const crew = await startCrew({
-      size: workers,
+    const workers = await startWorkers({
+      size: options.workers,
       env: { ...stage.childEnv, ...(versions ? versionOf(FIRST_VERSION) : {}) },
       folder: stage.folder,
       ...(kinds.has('clocks') ? { preload: SHIFT_CLOCK, envOf: clockOf } : {}),
@@ -85,40 +85,40 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
       const deadline = began + withinMs;
       const { pool, client, temporal } = stage;
       const forMs = scenario.troubleMs ?? withinMs * TROUBLE_PART;
-      const trouble = makeTroubles({ stage, kinds, crew, filings: plan.filings, seed, forMs, say });
+      const trouble = makeTroubles({ stage, kinds, workers, filings: plan.filings, seed, forMs, say });
       const operators = kinds.has('operators');
       const restored = kinds.has('restore') || kinds.has('restore-both');
-      const caring = new AbortController();
-      const care =
+      const repeating = new AbortController();
+      const repeated =
         operators || restored
-          ? careForFilings({
+          ? repeatLostCommands({
               temporal,
               pool,
               filings: plan.filings,
               fileAgain: (filing) => fileOnceMore(client, filing),
-              signal: caring.signal,
+              signal: repeating.signal,
             })
           : Promise.resolve(0);
       const [report] = await Promise.all([
         fileAll(client, plan.filings, {
           deadline,
           random: seededRandom(seed + 2),
-          rivals: !operators && !restored,
+          otherReferences: !operators && !restored,
         }),
         watchFilings({ pool, expected: filings, deadline, say }),
       ]);
       const tookMs = Date.now() - began;
       await trouble.stop();
-      caring.abort();
-      const again = await care;
+      repeating.abort();
+      const again = await repeated;
       const verdict = await judge(stage, plan, report, { asksNobody: scenario.asksNobody ?? false });
       for (const { reference, attention } of await readQuestions(pool)) say(`${reference}: ${attention}`);
-      const story = await tellStory(stage, { restored });
+      const history = await judgeHistory(stage, { restored });
       const reconciled = await reconcileAll(stage);
       // How the workers stop is judged too.
       stopped = true;
-      await crew.stop();
-      const problems = [...verdict.problems, ...story.problems, ...reconciled.problems, ...crew.problems];
+      await workers.stop();
+      const problems = [...verdict.problems, ...history.problems, ...reconciled.problems, ...workers.problems];
       keep = problems.length > 0;
       if (keep) say(`logs and data are kept in ${stage.folder}`);
       const odd = stage.oddAnswers();
@@ -129,9 +129,9 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
       });
       const figures: Verdict['figures'] = [
         ...verdict.figures,
-        ...story.figures,
+        ...history.figures,
         ...reconciled.figures,
-        ['workers that ended unasked', crew.problems.length],
+        ['workers that ended unasked', workers.problems.length],
       ];
       return { problems, figures: [...figures, ...made], troubles: made, name, tookMs };
     } catch (error) {
@@ -139,7 +139,7 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
       say(`given up: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}; see ${stage.folder}`);
       throw error;
     } finally {
-      if (!stopped) await crew.stop();
+      if (!stopped) await workers.stop();
     }
   } finally {
     await stage.stop({ keep });

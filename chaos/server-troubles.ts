@@ -1,6 +1,6 @@
 /** Troubles of the servers beside PostgreSQL, of the disk, and of the workers' versions. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Crew } from './crew';
+import type { Workers } from './workers';
 import { between, pick, type Random } from './random';
 import type { SmallDisk } from './small-disk';
 import type { Stage } from './stage';
@@ -31,8 +31,8 @@ export const FIRST_VERSION = 1;
 export const versionOf = (nth: number) => ({ EBRC_DEPLOYMENT: DEPLOYMENT, EBRC_BUILD_ID: `build-${nth}` });
 
 /** The runbook's rolling upgrade: new workers beside the old ones, the new version current, the old ones stopped. */
-export async function upgrade(crew: Crew, stage: Stage, version: number): Promise<void> {
-  await crew.replaceAll(versionOf(version), () => makeCurrent(stage, version));
+export async function upgrade(workers: Workers, stage: Stage, version: number): Promise<void> {
+  await workers.replaceAll(versionOf(version), () => makeCurrent(stage, version));
 }
 
 /** Waits until a worker of the version has polled every queue. */

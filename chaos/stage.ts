@@ -20,7 +20,7 @@ import { closeLinks, openLinks, type Links } from './links';
 import { startOddTexts } from './odd-texts';
 import { mountSmallDisk, type SmallDisk } from './small-disk';
 import { startRestartable, type RestartableTemporal } from './restartable-temporal';
-import { recordStory } from './story/recorder';
+import { recordChanges } from './history/recorder';
 
 const COMMAND_LINE = join(__dirname, '..', 'dist', 'starter', 'cli.js');
 const API_KEY = 'dev_sandbox_key';
@@ -117,7 +117,7 @@ export async function openStage({
   };
   const pool = createPool({ url: databaseUrl, applicationName: 'ebrc-chaos' });
   await migrate(pool);
-  await recordStory(pool);
+  await recordChanges(pool);
   const connection = await Connection.connect({ address: temporal.address });
   const { payloadKeys } = loadConfig(env, { need: ['payloads'] });
   const dataConverter = dataConverterOf(payloadKeys);

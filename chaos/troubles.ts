@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Sandbox } from '../src/sandbox/sandbox';
-import type { Crew } from './crew';
-import { harm, LINK_NAMES } from './links';
-import { meddle } from './operators';
+import type { Workers } from './workers';
+import { disturbLink, LINK_NAMES } from './links';
+import { disturbWorkflow } from './operators';
 import type { PlannedFiling } from './plan';
 import {
   crashPostgres,
@@ -59,7 +59,7 @@ interface Trouble {
 
 export interface TroubleOptions {
   kinds: ReadonlySet<TroubleKind>;
-  crew: Crew;
+  workers: Workers;
   stage: Stage;
   filings: readonly PlannedFiling[];
   /** Of the order of troubles: each kind has its own, whatever the others take. */
@@ -108,21 +108,21 @@ export function makeTroubles(options: TroubleOptions): Troubles {
 }
 
 function troublesOf(kind: TroubleKind, options: TroubleOptions, random: Random): Trouble[] {
-  const { crew, stage, filings } = options;
+  const { workers, stage, filings } = options;
   const { pool, databaseUrl, command, links, sandbox, temporal } = stage;
-  const anyWorker = () => between(random, 0, crew.size - 1);
+  const anyWorker = () => between(random, 0, workers.size - 1);
   switch (kind) {
     case 'kill':
       return [
         {
           name: 'workers killed',
           every: [5, 12],
-          make: () => crew.restart(anyWorker(), 'SIGKILL', between(random, 0, AWAY_MS)),
+          make: () => workers.restart(anyWorker(), 'SIGKILL', between(random, 0, AWAY_MS)),
         },
       ];
     case 'database':
       return [
-        { name: 'workers stopped', every: [20, 35], make: () => crew.restart(anyWorker(), 'SIGTERM') },
+        { name: 'workers stopped', every: [20, 35], make: () => workers.restart(anyWorker(), 'SIGTERM') },
         { name: 'connections ended', every: [6, 12], make: () => endConnections(pool) },
         { name: 'PostgreSQL crashes', every: [25, 40], make: () => crashPostgres(pool) },
       ];
@@ -136,7 +136,7 @@ function troublesOf(kind: TroubleKind, options: TroubleOptions, random: Random):
           name: 'PostgreSQL silent',
           every: [3, 6],
           once: true,
-          make: () => silenceForAWhile(links.postgres, crew, anyWorker()),
+          make: () => silenceForAWhile(links.postgres, workers, anyWorker()),
         },
       ];
     case 'failover':
@@ -147,7 +147,7 @@ function troublesOf(kind: TroubleKind, options: TroubleOptions, random: Random):
           name: 'operators',
           every: [0.3, 1.5],
           make: async () => {
-            const act = await meddle(temporal, filings, random);
+            const act = await disturbWorkflow(temporal, filings, random);
             return act === null ? 'workflows not there' : `workflows ${act}`;
           },
         },
@@ -168,7 +168,7 @@ function troublesOf(kind: TroubleKind, options: TroubleOptions, random: Random):
           every: [4, 6],
           once: true,
           make: () =>
-            restoreTogether({ ...stage, crew }, () => command(['ledger', 'restored', '--documents', 'restored'])),
+            restoreTogether({ ...stage, workers }, () => command(['ledger', 'restored', '--documents', 'restored'])),
         },
       ];
     case 'temporal':
@@ -177,7 +177,7 @@ function troublesOf(kind: TroubleKind, options: TroubleOptions, random: Random):
       return LINK_NAMES.map((name) => ({
         name: `links to ${name}`,
         every: [3, 9],
-        make: () => harm(links[name], random),
+        make: () => disturbLink(links[name], random),
       }));
     case 'full-disk': {
       const { disk } = stage;
@@ -185,7 +185,7 @@ function troublesOf(kind: TroubleKind, options: TroubleOptions, random: Random):
     }
     case 'versions': {
       let version = FIRST_VERSION;
-      return [{ name: 'upgrades', every: [6, 12], make: () => upgrade(crew, stage, (version += 1)) }];
+      return [{ name: 'upgrades', every: [6, 12], make: () => upgrade(workers, stage, (version += 1)) }];
     }
     case 'clocks':
     case 'odd-texts':

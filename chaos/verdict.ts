@@ -69,7 +69,7 @@ export async function judge(
   }
   problems.push(...report.refused.map((text) => `not started: ${text}`));
   problems.push(...report.wrongAgain.map((text) => `the same command again found another filing: ${text}`));
-  problems.push(...report.acceptedRivals.map((text) => `filed again under another reference: ${text}`));
+  problems.push(...report.acceptedElsewhere.map((text) => `filed again under another reference: ${text}`));
 
   const owners = ownersOf(certificates, rows, problems);
   const archived = await checkPdfs(stage, rows, problems);
@@ -98,7 +98,7 @@ export async function judge(
       ['… that fit an outcome_unknown filing', owners.unowned.length],
       [FIGURES.archived, archived],
       ['the same command again, other filing', `${report.again}, ${report.wrongAgain.length}`],
-      ['the same rows by another name, accepted', `${report.rivals}, ${report.acceptedRivals.length}`],
+      ['the same rows by another name, accepted', `${report.otherReferences}, ${report.acceptedElsewhere.length}`],
       ['calls / refused with 429', `${calls.length} / ${sum(Object.values(sandbox.refusedByRate()))}`],
       [FIGURES.twice, doubles.length],
       [FIGURES.lost, lostFilings(plan, standings).length],
@@ -122,7 +122,7 @@ function lostFilings(plan: Plan, standings: readonly Standing[]): string[] {
   return problems;
 }
 
-/** Filings whose story says that their outcome was unknown or that a person was asked, whatever became of them. */
+/** Filings whose events say that their outcome was unknown or that a person was asked, whatever became of them. */
 async function askedAbout({ pool }: Stage): Promise<{ reference: string }[]> {
   const { rows } = await pool.query<{ reference: string }>(
     `SELECT DISTINCT reference FROM filings JOIN filing_events USING (filing_id) WHERE kind IN ('asked', 'outcome_unknown')`,

@@ -2,46 +2,16 @@
  * The model's traces in the form that docs/protocol.md describes: a list of steps, each with its actor, its action and
  * the state that it leads to.
  */
-const FILING = [
-  'none',
-  'checking',
-  'submitting',
-  'processing',
-  'outcome_unknown',
-  'collecting',
-  'certified',
-  'rejected',
-  'needs_correction',
-  'abandoned',
-];
-const ROW = ['none', 'planned', 'submitted', 'certified', 'abandoned_after_send', 'freed'];
-const ATTEMPT = ['none', 'open', 'sending', 'accepted', 'refused', 'not_sent', 'errored'];
-const EXECUTION = [
-  'free',
-  'connected',
-  'marked',
-  'counted',
-  'listed',
-  'ready',
-  'sent',
-  'answered',
-  'nothing_written',
-  'returned_answer',
-  'done',
-];
-const REQUEST = ['none', 'travelling', 'taken', 'taken_to_be_errored', 'refused', 'lost', 'certified', 'errored'];
-const RUN = [
-  'none',
-  'open_filing',
-  'open_attempt',
-  'dispatch',
-  'submitting',
-  'read_attempt',
-  'unknown',
-  'follow',
-  'closed',
-  'gone',
-];
+import { readFileSync } from 'node:fs';
+
+const {
+  filing: FILING,
+  row: ROW,
+  attempt: ATTEMPT,
+  execution: EXECUTION,
+  request: REQUEST,
+  run: RUN,
+} = JSON.parse(readFileSync(new URL('./state-names.json', import.meta.url), 'utf8'));
 
 const NAMES = { fst: FILING, row: ROW, att: ATTEMPT, step: RUN };
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { Client } from '@temporalio/client';
 import { bundleWorkflowCode, NativeConnection, Worker } from '@temporalio/worker';
-import { startCrew } from '../../chaos/crew';
+import { startWorkers } from '../../chaos/workers';
 import { onboardAll } from '../../chaos/filer';
 import { makePlan } from '../../chaos/plan';
 import { openStage, type Stage } from '../../chaos/stage';
@@ -33,7 +33,7 @@ export async function openFilingBench({ ackDelayMs, variables }: FilingBenchOpti
     variables,
     say: () => undefined,
   });
-  const crew = await startCrew({ size: 1, env: stage.childEnv, folder: stage.folder });
+  const workers = await startWorkers({ size: 1, env: stage.childEnv, folder: stage.folder });
   await onboardAll(stage.client, plan.exporters);
   const exporters = (await stage.client.exporters()).map(({ exporterId }) => exporterId);
   const message = rowOf(plan.exporters.length);
@@ -61,7 +61,7 @@ export async function openFilingBench({ ackDelayMs, variables }: FilingBenchOpti
 
   return {
     stage,
-    crew,
+    workers,
     start,
     /** Files so many, some at once, and waits for their ends. @returns seconds */
     fileToTheEnd: (count: number, atOnce: number) =>
@@ -70,7 +70,7 @@ export async function openFilingBench({ ackDelayMs, variables }: FilingBenchOpti
         if (state !== 'certified') throw new Error(`a filing ended as ${state}`);
       }),
     async stop(): Promise<void> {
-      await crew.stop();
+      await workers.stop();
       await stage.stop({ keep: false });
     },
   };

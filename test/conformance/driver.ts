@@ -1,5 +1,8 @@
 /** Drives a trace of the model step by step through the ledger's functions, on a real PostgreSQL and a real folder. */
 import { randomUUID } from 'node:crypto';
+import { checkHistory } from '../../chaos/history/check';
+import { knownSteps } from '../../chaos/history/model-steps';
+import { countChanges, forgetChanges, readChanges } from '../../chaos/history/recorder';
 import { attemptIdOf } from '../../src/domain/filing/attempt';
 import type { PoolClient } from 'pg';
 import { withTransaction } from '../../src/ledger/pool';
@@ -37,7 +40,11 @@ export interface Drive {
   followed: number;
   /** The first step that led elsewhere than in the model; null: none did. */
   stopped: { at: number; step: string; model: unknown; code: unknown } | null;
+  /** Steps in the ledger's history that the model does not have: what a chaos run is checked for. */
+  unknownSteps: string[];
 }
+
+const KNOWN = knownSteps({ restored: true });
 
 const MINUTE = 60_000;
 const BEGIN = Date.parse('2026-02-10T06:00:00Z');
@@ -49,29 +56,30 @@ export async function drive(ledger: TestDatabase, trace: Trace): Promise<Drive> 
   const world = newWorld(ledger, await newStore(), trace, drives);
   const steps = stepsOf(trace);
   const take = createSteps(world);
+  await forgetChanges(ledger.pool, 0);
+  const ended = async (end: Omit<Drive, 'unknownSteps'>): Promise<Drive> => {
+    const { refused } = checkHistory(await readChanges(ledger.pool), KNOWN);
+    return { ...end, unknownSteps: refused };
+  };
   const names: Names = {
     filingIds: world.filingIds,
     executionOf: (sender) => [...world.executions].find(([, each]) => each.sender === sender)?.[0] ?? null,
-    attemptOfRequest: (requestId) =>
-      [...world.executions].find(([e]) => world.requestId(e) === requestId)?.[1].attempt ?? null,
   };
   try {
     for (const [at, step] of steps.entries()) {
       world.now = new Date(BEGIN + at * MINUTE);
       const refused = await take(step, steps[at - 1] ?? null).then(() => null, refusalOf);
       if (refused !== null) {
-        return {
-          followed: at,
-          stopped: { at, step: `${step.actor}: ${step.action}`, model: 'goes on', code: refused },
-        };
+        const stopped = { at, step: `${step.actor}: ${step.action}`, model: 'goes on', code: refused };
+        return await ended({ followed: at, stopped });
       }
       const code = comparable(await abstractionOf(ledger.pool, world.store, names, trace.executions), step);
       const model = comparable(step.state, step);
       if (JSON.stringify(code) !== JSON.stringify(model)) {
-        return { followed: at, stopped: { at, step: `${step.actor}: ${step.action}`, model, code } };
+        return await ended({ followed: at, stopped: { at, step: `${step.actor}: ${step.action}`, model, code } });
       }
     }
-    return { followed: steps.length, stopped: null };
+    return await ended({ followed: steps.length, stopped: null });
   } finally {
     for (const { send } of world.executions.values()) await send?.finish();
   }
@@ -194,7 +202,17 @@ function createSteps(world: World): (step: Step, before: Step | null) => Promise
     [/^operator: attempt (\d) was not filed/, ([attempt = 0], step, before) => run.notFiled(attempt, step, before)],
     [/^ghost: attempt (\d) was not filed/, ([attempt = 0]) => run.notFiledLate(attempt)],
     [/^operator: attempt (\d) was filed/, ([attempt = 0], _, before) => run.filed(attempt, before)],
-    [/copy of the ledger$/, async () => void (putBack = await remember(ledger))],
+    [
+      /copy of the ledger$/,
+      async () => {
+        const restore = await remember(ledger);
+        const recorded = await countChanges(ledger.pool);
+        putBack = async () => {
+          await restore();
+          await forgetChanges(ledger.pool, recorded);
+        };
+      },
+    ],
     [/the ledger goes back to the copy/, () => putBack?.() ?? Promise.resolve()],
     [/the files are imported/, async () => void (await importSends(ledger.pool, store, { at: world.now, by: 'ravi' }))],
     // Steps of the model that touch neither the ledger nor the files.

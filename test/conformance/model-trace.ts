@@ -3,47 +3,26 @@
  * step has its actor, its action and the state that it leads to, one base-36 digit for each variable in the order that
  * `SHOW` of model/guards.pml prints.
  */
-const FILING = [
-  'none',
-  'checking',
-  'submitting',
-  'processing',
-  'outcome_unknown',
-  'collecting',
-  'certified',
-  'rejected',
-  'needs_correction',
-  'abandoned',
-] as const;
-const ROW = ['none', 'planned', 'submitted', 'certified', 'abandoned_after_send', 'freed'] as const;
-const ATTEMPT = ['none', 'open', 'sending', 'accepted', 'refused', 'not_sent', 'errored'] as const;
-const REQUEST = [
-  'none',
-  'travelling',
-  'taken',
-  'taken_to_be_errored',
-  'refused',
-  'lost',
-  'certified',
-  'errored',
-] as const;
+import names from '../../model/state-names.json';
+
+const { filing: FILING, row: ROW, attempt: ATTEMPT, request: REQUEST, execution: EXECUTION } = names;
 /** The states of an execution between its mark and its first byte. */
-const BEFORE_WRITE = [2, 3, 4, 5];
-const RETURNED_ANSWER = 9;
+const BEFORE_WRITE = ['marked', 'counted', 'listed', 'ready'];
+const RETURNED_ANSWER = 'returned_answer';
 
 /** Who took a send number or made a file: an execution, nobody (`void`), or not known (null). */
 export type Sender = number | 'void' | null;
 
 export interface ModelState {
-  filings: { state: (typeof FILING)[number]; row: (typeof ROW)[number] }[];
-  attempts: { state: (typeof ATTEMPT)[number]; sender: Sender; markCounts: boolean }[];
+  filings: { state: string; row: string }[];
+  attempts: { state: string; sender: Sender; markCounts: boolean }[];
   sends: Sender[];
   files: Sender[];
 }
 
 interface Execution {
   attempt: number;
-  request: (typeof REQUEST)[number];
+  request: string;
   beforeWrite: boolean;
   returnedAnswer: boolean;
 }
@@ -102,8 +81,8 @@ function decode(digits: string, executions: number): { state: ModelState; execut
     executions: ex.slice(0, executions).map((state, e) => ({
       attempt: xa[e] ?? 0,
       request: REQUEST[net[e] ?? 0] ?? 'none',
-      beforeWrite: BEFORE_WRITE.includes(state),
-      returnedAnswer: state === RETURNED_ANSWER,
+      beforeWrite: BEFORE_WRITE.includes(EXECUTION[state] ?? ''),
+      returnedAnswer: EXECUTION[state] === RETURNED_ANSWER,
     })),
   };
 }

@@ -1,25 +1,31 @@
-/** Whether the protocol's model has every step of the ledger's story: from the code to the model. */
+/** Whether the protocol's model has every step of the ledger's history: from the code to the model. */
 import type { Change } from './recorder';
-import { nameOf, type KnownSteps, type Step } from './steps';
-import { NOTHING, type View } from './view';
+import { nameOf, type KnownSteps, type Step } from './model-steps';
+import {
+  attemptState,
+  filingState,
+  lostAttempt,
+  NOTHING,
+  rowState,
+  type LedgerAttempt,
+  type LedgerFiling,
+  type LedgerRow,
+  type View,
+} from './abstraction';
 
-export interface StoryCheck {
+export interface HistoryCheck {
   /** Transactions that changed something of a filing which the model has. */
   steps: number;
   /** The first step of each filing that the model does not have. */
   refused: string[];
 }
 
-interface Attempt {
-  state: string;
-  sender: string | null;
-}
-
 /** A filing as its transactions have left it. */
 interface Filing {
   state: string;
-  rows: Map<number, { state: string; live: boolean }>;
-  attempts: Map<number, Attempt>;
+  rows: Map<number, LedgerRow>;
+  attempts: Map<number, LedgerAttempt>;
+  request: string | null;
 }
 
 /** What one transaction did to a filing. */
@@ -29,8 +35,8 @@ interface Moment {
   sent: number[];
 }
 
-/** @returns the first step of each filing that the model does not have, of all that the changes tell */
-export function checkStory(changes: readonly Change[], known: KnownSteps): StoryCheck {
+/** @returns the first step of each filing that the model does not have, of all that was recorded */
+export function checkHistory(changes: readonly Change[], known: KnownSteps): HistoryCheck {
   const refused: string[] = [];
   let steps = 0;
   for (const [filingId, own] of byFiling(changes)) {
@@ -73,7 +79,7 @@ function isMove({ before, after, sent }: Moment): boolean {
   return sent.length === 0 && after.rows === before.rows && after.attempts === before.attempts;
 }
 
-/** One step of the model, or why it cannot be told in the model's words. */
+/** One step of the model, or why the model cannot have it. */
 function stepOf(moments: readonly Moment[]): Step | string {
   const [first, last] = [moments[0]?.before, moments.at(-1)?.after];
   if (!first || !last) return 'nothing';
@@ -107,61 +113,28 @@ function pairOf(involved: readonly number[], numbers: readonly number[]): [numbe
   return [one, one + 1];
 }
 
-const stateOf = (filing: Filing, number: number) =>
-  filing.attempts.get(number)?.state ?? (number === lostAttempt(filing) ? 'sending' : 'none');
+const stateOf = (filing: Filing, number: number) => attemptState(ledgerOf(filing), number);
 
-const numbersOf = (filing: Filing): number[] => [...filing.attempts.keys(), lostAttempt(filing) ?? []].flat();
+const numbersOf = (filing: Filing): number[] => [
+  ...filing.attempts.keys(),
+  ...[lostAttempt(ledgerOf(filing)) ?? []].flat(),
+];
 
-/**
- * An attempt that a ledger which was put back does not hold: its rows are of unknown outcome, and no other of them is
- * under way. @returns its number, null where there is none
- */
-function lostAttempt({ rows, attempts }: Filing): number | null {
-  const doubted = [...rows.values()].some(({ state, live }) => live && state === 'unknown');
-  if (!doubted || [...attempts.values()].some(({ state }) => state !== 'not_sent')) return null;
-  return Math.max(0, ...attempts.keys()) + 1;
-}
+const ledgerOf = ({ state, rows, attempts, request }: Filing): LedgerFiling => ({
+  state,
+  rows: [...rows.values()],
+  attempts: [...attempts.values()],
+  request,
+});
 
-function viewOf(filing: Filing, pair: readonly [number, number]): View {
-  const row = rowOf([...filing.rows.values()]);
-  const shown = (number: number) => {
-    const state = stateOf(filing, number);
-    // What the authority rejected was accepted before, and its rows are free again.
-    return state === 'accepted' && row === 'freed' ? 'errored' : state;
-  };
-  return { filing: filing.state, row, attempts: [shown(pair[0]), shown(pair[1])] };
-}
-
-/** To the model a submission has one row: it is open as long as one of its rows is. */
-function rowOf(rows: readonly { state: string; live: boolean }[]): string {
-  if (rows.length === 0) return 'none';
-  const states = new Set(rows.map(({ state, live }) => (!live ? 'freed' : state === 'unknown' ? 'submitted' : state)));
-  const [only] = states;
-  if (states.size === 1 && only !== undefined) return only;
-  if (states.has('planned')) return [...states].sort().join(' and ');
-  return ['submitted', 'abandoned_after_send', 'certified'].find((state) => states.has(state)) ?? 'freed';
-}
-
-const FILING_WORDS: Readonly<Record<string, string>> = {
-  awaiting_approval: 'checking',
-  overdue: 'processing',
-  partly_certified: 'certified',
-};
-/** What interrupts a filing; to the model it stays where it was. */
-const PAUSES: ReadonlySet<string> = new Set(['needs_credentials', 'needs_access']);
-
-function attemptOf(row: Record<string, unknown>): Attempt {
-  const { state, kind, reason, sender } = row as Record<string, string | null>;
-  const word = () => {
-    if (state === 'sending') return reason === null ? 'sending!' : 'sending';
-    if (state === 'answered') return kind === 'accepted' ? 'accepted' : 'refused';
-    return state === 'not_sent' && kind === 'accepted' ? 'errored' : (state ?? 'none');
-  };
-  return { state: word(), sender: sender ?? null };
-}
+const viewOf = (filing: Filing, [one, two]: readonly [number, number]): View => ({
+  filing: filing.state,
+  row: rowState([...filing.rows.values()]),
+  attempts: [stateOf(filing, one), stateOf(filing, two)],
+});
 
 function momentsOf(changes: readonly Change[]): Moment[] {
-  let filing: Filing = { state: NOTHING.filing, rows: new Map(), attempts: new Map() };
+  let filing: Filing = { ...NOTHING, rows: new Map(), attempts: new Map() };
   const moments: Moment[] = [];
   for (const [, together] of groups(changes, ({ tx }) => tx)) {
     const before = filing;
@@ -176,9 +149,11 @@ function changed(filing: Filing, { table, row, before }: Change, sent: number[])
   const about = row ?? before ?? {};
   switch (table) {
     case 'filings': {
-      const state = typeof row?.['state'] === 'string' ? row['state'] : 'none';
-      return PAUSES.has(state) ? filing : { ...filing, state: FILING_WORDS[state] ?? state };
+      const state = filingState(typeof row?.['state'] === 'string' ? row['state'] : 'none');
+      return state === null ? filing : { ...filing, state };
     }
+    case 'submissions':
+      return { ...filing, request: (row?.['request_id'] as string | null | undefined) ?? null };
     case 'filing_rows': {
       const rows = new Map(filing.rows);
       rows.delete(Number(about['position']));
@@ -188,7 +163,7 @@ function changed(filing: Filing, { table, row, before }: Change, sent: number[])
     case 'attempts': {
       const attempts = new Map(filing.attempts);
       attempts.delete(Number(about['number']));
-      if (row) attempts.set(Number(row['number']), attemptOf(row));
+      if (row) attempts.set(Number(row['number']), row as unknown as LedgerAttempt);
       return { ...filing, attempts };
     }
     case 'sends':

@@ -1,9 +1,9 @@
 /**
  * What the ledger records of a filing is a behaviour of the protocol's model, or the check of a chaos run refuses it.
  */
-import { checkStory, type StoryCheck } from '../../chaos/story/check';
-import { readStory, recordStory } from '../../chaos/story/recorder';
-import { knownSteps } from '../../chaos/story/steps';
+import { checkHistory, type HistoryCheck } from '../../chaos/history/check';
+import { forgetChanges, readChanges, recordChanges } from '../../chaos/history/recorder';
+import { knownSteps } from '../../chaos/history/model-steps';
 import { attemptIdOf } from '../../src/domain/filing/attempt';
 import { withTransaction } from '../../src/ledger/pool';
 import { storeAnswer } from '../../src/ledger/submissions/answers';
@@ -20,20 +20,20 @@ let filings = 0;
 beforeAll(async () => {
   ledger = await createTestDatabase();
   await knowExporter(ledger);
-  await recordStory(ledger.pool);
+  await recordChanges(ledger.pool);
 });
 afterAll(() => ledger?.drop());
-beforeEach(() => ledger.pool.query('TRUNCATE story.changes'));
+beforeEach(() => forgetChanges(ledger.pool, 0));
 
-const check = async (): Promise<StoryCheck> =>
-  checkStory(await readStory(ledger.pool), knownSteps({ restored: false }));
+const check = async (): Promise<HistoryCheck> =>
+  checkHistory(await readChanges(ledger.pool), knownSteps({ restored: false }));
 
 /** A filing with an open attempt, and what can become of it. */
 async function filing() {
   filings += 1;
   const { pool } = ledger;
   const rows = rowsOf({ sbCumInvoiceNumber: `30000${filings}`, mappedIRMAmountFCC: 1 });
-  const filingId = await open(ledger, `STORY-${filings}`, rows);
+  const filingId = await open(ledger, `HISTORY-${filings}`, rows);
   const attemptId = (number: number) => attemptIdOf(filingId, 1, number);
   const inTurn = <T>(work: Parameters<typeof withTransaction<T>>[1]) => withTransaction(pool, work);
   const openNext = () => inTurn((client) => openAttempt(client, { filingId, submission: 1 }));

@@ -9,7 +9,7 @@ const WORKER = join(__dirname, '..', 'dist', 'worker.js');
 type Env = Record<string, string | undefined>;
 
 /** The worker processes of a run. Each ends with this process, however that ends. */
-export interface Crew {
+export interface Workers {
   /**
    * Kills (`SIGKILL`) or stops (`SIGTERM`) one worker and starts it again after `awayMs`; resolves when it runs again.
    */
@@ -32,7 +32,7 @@ export interface Crew {
   stop(): Promise<void>;
 }
 
-interface Member {
+interface WorkerProcess {
   process: KeptProcess;
   /** Its end has been asked for. */
   asked: boolean;
@@ -41,7 +41,7 @@ interface Member {
   logFrom: number;
 }
 
-export async function startCrew(options: {
+export async function startWorkers(options: {
   size: number;
   env: Env;
   /** Further variables of one of them, the first being 0. */
@@ -51,7 +51,7 @@ export async function startCrew(options: {
   program?: string;
   /** Preloaded into every worker. */
   preload?: string;
-}): Promise<Crew> {
+}): Promise<Workers> {
   const { size, env, envOf = () => ({}), folder, program = WORKER, preload } = options;
   let variables: Env = {};
   await access(program).catch(() => {
@@ -61,7 +61,7 @@ export async function startCrew(options: {
   let generation = 1;
   const logOf = (nth: number) => join(folder, `worker-${nth + 1}${generation > 1 ? `-${generation}` : ''}.log`);
   const readLog = (log: string) => readFile(log, 'utf8').catch(() => '');
-  const members: Member[] = [];
+  const processes: WorkerProcess[] = [];
   const busy = new Set<number>();
   const problems: string[] = [];
   let over = false;
@@ -77,28 +77,28 @@ export async function startCrew(options: {
       env: { ...env, ...envOf(nth), ...variables },
       stopWithinMs: 60_000,
     });
-    const member = { process: started, asked: false, log, logFrom };
-    members[nth] = member;
-    void started.exited.then(() => replaceUnasked(nth, member));
+    const worker = { process: started, asked: false, log, logFrom };
+    processes[nth] = worker;
+    void started.exited.then(() => replaceUnasked(nth, worker));
   }
 
   /** As a supervisor would; the run fails for it all the same. */
-  async function replaceUnasked(nth: number, member: Member): Promise<void> {
-    if (member.asked || over) return;
-    member.asked = true;
-    const last = (await readLog(member.log)).slice(member.logFrom).trimEnd().split('\n').at(-1) ?? '';
+  async function replaceUnasked(nth: number, worker: WorkerProcess): Promise<void> {
+    if (worker.asked || over) return;
+    worker.asked = true;
+    const last = (await readLog(worker.log)).slice(worker.logFrom).trimEnd().split('\n').at(-1) ?? '';
     problems.push(`worker ${nth + 1} ended by itself: ${last.slice(0, 400)}`);
     busy.add(nth);
     await start(nth).finally(() => busy.delete(nth));
   }
 
-  async function end(nth: number, member: Member, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
-    member.asked = true;
+  async function end(nth: number, worker: WorkerProcess, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+    worker.asked = true;
     // The worker itself, not what keeps it.
-    process.kill(Number(member.process.firstLine), signal);
-    await member.process.exited;
+    process.kill(Number(worker.process.firstLine), signal);
+    await worker.process.exited;
     if (signal === 'SIGKILL') return;
-    const said = (await readLog(member.log)).slice(member.logFrom);
+    const said = (await readLog(worker.log)).slice(worker.logFrom);
     // One that had not taken up work yet ends at once, and says nothing.
     if (said.includes('"worker started"') && !said.includes('"worker stopped"')) {
       problems.push(`worker ${nth + 1} did not stop in order`);
@@ -114,13 +114,13 @@ export async function startCrew(options: {
   return {
     size,
     problems,
-    pids: () => members.map((member) => Number(member.process.firstLine)),
+    pids: () => processes.map((worker) => Number(worker.process.firstLine)),
     async restart(nth, signal, awayMs = 0) {
-      const member = members[nth];
-      if (!member || member.asked || busy.has(nth) || over) return;
+      const worker = processes[nth];
+      if (!worker || worker.asked || busy.has(nth) || over) return;
       busy.add(nth);
       try {
-        await end(nth, member, signal);
+        await end(nth, worker, signal);
         await sleep(awayMs);
         await start(nth);
       } finally {
@@ -130,12 +130,12 @@ export async function startCrew(options: {
     async replaceAll(further, beside) {
       await free();
       try {
-        const old = members.slice();
+        const old = processes.slice();
         variables = further;
         generation += 1;
         await Promise.all(everyone.map(start));
         await beside().finally(async () => {
-          for (const [nth, member] of old.entries()) await end(nth, member, 'SIGTERM');
+          for (const [nth, worker] of old.entries()) await end(nth, worker, 'SIGTERM');
         });
       } finally {
         busy.clear();
@@ -144,7 +144,7 @@ export async function startCrew(options: {
     async away(work) {
       await free();
       try {
-        await Promise.all(members.map((member, nth) => end(nth, member, 'SIGTERM')));
+        await Promise.all(processes.map((worker, nth) => end(nth, worker, 'SIGTERM')));
         await work();
         await Promise.all(everyone.map(start));
       } finally {
@@ -154,7 +154,7 @@ export async function startCrew(options: {
     async stop() {
       while (busy.size > 0) await sleep(100);
       over = true;
-      await Promise.all(members.map((member) => member.process.stop()));
+      await Promise.all(processes.map((worker) => worker.process.stop()));
     },
   };
 }

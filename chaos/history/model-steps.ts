@@ -3,7 +3,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { normalised, textOf, type View } from './view';
+import { normalised, textOf, type View } from './abstraction';
 
 const FILE = join(__dirname, '..', '..', 'model', 'steps.json');
 

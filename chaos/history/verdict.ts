@@ -4,27 +4,27 @@ import { createPool } from '../../src/ledger/pool';
 import { LOST } from '../postgres-troubles';
 import type { Stage } from '../stage';
 import { FIGURES, type Verdict } from '../verdict';
-import { checkStory, type StoryCheck } from './check';
-import { readStory } from './recorder';
-import { knownSteps } from './steps';
+import { checkHistory, type HistoryCheck } from './check';
+import { readChanges } from './recorder';
+import { knownSteps } from './model-steps';
 
 /**
- * Holds the story of the ledger, and of the one that was lost to a restore, against the protocol's model. A story that
- * is refused is kept in the run's folder.
+ * Holds the history of the ledger, and of the one that was lost to a restore, against the protocol's model. A history
+ * that is refused is kept in the run's folder.
  */
-export async function tellStory(
+export async function judgeHistory(
   { pool, databaseUrl, folder }: Pick<Stage, 'pool' | 'databaseUrl' | 'folder'>,
   { restored }: { restored: boolean },
 ): Promise<Verdict> {
-  const stories = [{ name: 'story', changes: await readStory(pool), known: knownSteps({ restored }) }];
+  const histories = [{ name: 'history', changes: await readChanges(pool), known: knownSteps({ restored }) }];
   if (restored) {
     const lost = createPool({ url: `${databaseUrl}${LOST}`, max: 1 });
-    const changes = await readStory(lost).finally(() => lost.end());
-    stories.push({ name: 'story-of-the-lost-ledger', changes, known: knownSteps({ restored: false }) });
+    const changes = await readChanges(lost).finally(() => lost.end());
+    histories.push({ name: 'history-of-the-lost-ledger', changes, known: knownSteps({ restored: false }) });
   }
-  const checks: StoryCheck[] = [];
-  for (const { name, changes, known } of stories) {
-    const check = checkStory(changes, known);
+  const checks: HistoryCheck[] = [];
+  for (const { name, changes, known } of histories) {
+    const check = checkHistory(changes, known);
     checks.push(check);
     if (check.refused.length > 0) await writeFile(join(folder, `${name}.json`), JSON.stringify(changes));
   }
