@@ -3,6 +3,7 @@ import { createAttemptActivities } from './filings/attempts';
 import { createCertificateActivities } from './certificates/certificates';
 import { createCredentialActivities } from './exporters/credentials';
 import type { ActivityDependencies } from './dependencies';
+import { createEndFilingActivities } from './filings/end-filing';
 import { createExporterActivities } from './exporters/exporters';
 import { createExtractionActivities } from './extraction/extraction';
 import { createFilingLedgerActivities } from './filings/filing-ledger';
@@ -25,6 +26,7 @@ export function createActivities(deps: ActivityDependencies) {
     ...createIrmActivities(deps),
     ...createOpenFilingActivities(deps),
     ...createFilingLedgerActivities(deps),
+    ...createEndFilingActivities(deps),
     ...createAttemptActivities(deps),
     ...createSubmitActivities(deps),
     ...createPollActivities(deps),

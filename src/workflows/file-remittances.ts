@@ -8,19 +8,21 @@ import {
   TemporalFailure,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { OpenFilingResult } from '../activities/filings/open-filing';
+import type { OpenFilingResult, SubmissionStage } from '../activities/filings/open-filing';
 import type { FileInput, FilingResult } from '../domain/contracts';
+import { endNote } from '../domain/filing/end-note';
 import { ACCESS, delayMs, type Schedule } from '../domain/service/retry-table';
 import { calls } from './activity-profiles';
 import { readFailure } from './failures';
 import { handleFilingMessages } from './filing/filing-handlers';
 import { FilingGivenUp, FilingMovedOn, FilingRun } from './filing/filing-run';
-import { collectAlone, end, finishFiling } from './filing/finish-filing';
+import { annotate, collectAlone, finishFiling } from './filing/finish-filing';
 import { followRequest } from './filing/submission/follow-request';
 import { onceLedgerIsWhole } from './filing/ledger-waits';
 import { needInput } from './need-input';
 import { throughPauses } from './filing/pauses';
-import { awaitApproval, FilingRefused, prepareFiling, waitsForApproval } from './filing/prepare-filing';
+import { checkAndApprove, type Next } from './filing/prepare-filing';
+import { orRefused } from './filing/refusal';
 import { submitOne, submitting } from './filing/submission/submit-filing';
 import { watch } from './filing/watchdog';
 import { dropResolutions } from './filing/wishes';
@@ -86,7 +88,7 @@ async function continueFromLedger(run: FilingRun, input: FileInput): Promise<voi
     if (!(await open(run, input))) return;
     run.stopIfGivenUp();
     if (nothingLeftToDo(run)) return await endUnsent(run);
-    if (!run.sent) await checkAndApprove(run);
+    if (!run.sent) await checkFirst(run);
     await submitAll(run);
     for (const stage of run.filing?.submissions ?? []) {
       if (stage.state === 'acknowledged') await follow(run, stage.submission);
@@ -103,8 +105,11 @@ function nothingLeftToDo(run: FilingRun): boolean {
   return run.filing?.submissions.every((stage) => stage.state === 'released') ?? false;
 }
 
-function endUnsent(run: FilingRun): Promise<void> {
-  return end(run, run.counts.errored > 0 ? 'needs_correction' : 'abandoned');
+async function endUnsent(run: FilingRun): Promise<void> {
+  const state = run.counts.errored > 0 ? 'needs_correction' : 'abandoned';
+  const { event, attention } = endNote(run.filingId, state, run.counts);
+  await run.move(state, event, { attention });
+  await annotate(run);
 }
 
 /** How often an exporter that the ledger does not hold is read from the service before the filing is refused. */
@@ -190,18 +195,17 @@ function refuseExporter(run: FilingRun, why: string): false {
   return false;
 }
 
-async function checkAndApprove(run: FilingRun): Promise<void> {
-  try {
-    if (run.state === 'checking' && !run.checking)
-      await run.move('checking', { kind: 'checking', text: 'rules passed; checking balances' });
-    const first = run.filing?.submissions.find((stage) => stage.state === 'planned');
-    const goesOut = run.state === 'checking' && !waitsForApproval(run);
-    await prepareFiling(run, goesOut && first ? submitting(run, first) : undefined);
-    await awaitApproval(run);
-  } catch (error) {
-    if (!(error instanceof FilingRefused)) throw error;
-    await refuse(run, error);
-  }
+/** Of a filing that is checked before anything of it is sent. */
+async function checkFirst(run: FilingRun): Promise<void> {
+  if (run.state === 'checking' && !run.checking)
+    await run.move('checking', { kind: 'checking', text: 'rules passed; checking balances' });
+  const first = run.filing?.submissions.find((stage) => stage.state === 'planned');
+  const next = first && run.state !== 'submitting' ? sendingOf(run, first) : undefined;
+  await orRefused(run, () => checkAndApprove(run, next));
+}
+
+function sendingOf(run: FilingRun, stage: SubmissionStage): Next {
+  return { state: 'submitting', event: submitting(run, stage) };
 }
 
 /** Submissions go out one after another; a refusal at the door stops those behind it. */
@@ -210,39 +214,13 @@ async function submitAll(run: FilingRun): Promise<void> {
     // An acknowledgement without a request id cannot be followed: a run that takes it up settles it.
     const unsettled = stage.state === 'acknowledged' && !stage.requestId;
     if (run.ended || (stage.state !== 'planned' && !unsettled)) continue;
-    try {
-      await submitOne(run, stage);
-    } catch (error) {
-      if (!(error instanceof FilingRefused)) throw error;
-      await refuse(run, error);
-    }
+    await orRefused(run, () => submitOne(run, stage));
   }
 }
 
 async function follow(run: FilingRun, submission: number): Promise<void> {
   const stage = run.filing?.submissions.find((each) => each.submission === submission);
-  if (!stage || run.ended) return;
-  try {
-    await followRequest(run, stage);
-  } catch (error) {
-    if (!(error instanceof FilingRefused)) throw error;
-    await refuse(run, error);
-  }
-}
-
-/** Nothing of the refused part was accepted, and what was to be sent after it stays here; the rest goes on. */
-async function refuse(run: FilingRun, { submission, answer, errors }: FilingRefused): Promise<void> {
-  const freed = await onceLedgerIsWhole(run, () =>
-    run.steps('Release the refused rows').refuseFiling({ ...run.held, submission, answer, errors }),
-  );
-  const refused = run.agreed(freed);
-  run.errors = refused.errors;
-  const stages = run.filing?.submissions ?? [];
-  for (const stage of stages) {
-    if (stage.submission === submission || stage.state === 'planned') stage.state = 'released';
-  }
-  if (stages.some((stage) => stage.state !== 'released')) return;
-  await end(run, 'needs_correction');
+  if (stage && !run.ended) await orRefused(run, () => followRequest(run, stage));
 }
 
 async function giveUp(run: FilingRun): Promise<void> {
@@ -253,9 +231,10 @@ async function giveUp(run: FilingRun): Promise<void> {
   }
   const by = run.abandon?.by ?? 'Temporal';
   const note = run.abandon?.note ?? 'cancelled before anything was sent';
-  const about = { summary: `Abandon, requested by ${by}` };
-  run.agreed(await onceLedgerIsWhole(run, () => run.steps(about.summary).giveUpFiling({ ...run.held, by, note })));
-  await end(run, 'abandoned', by);
+  const record = run.steps(`Abandon, requested by ${by}`);
+  await onceLedgerIsWhole(run, () =>
+    run.stepToEnd((held) => record.giveUpFiling({ ...held, by, note }), { text: note, who: by }),
+  );
   await collectAlone(run);
 }
 

@@ -11,7 +11,7 @@ import { createAttemptActivities } from '../../src/activities/filings/attempts';
 import { createCredentialActivities } from '../../src/activities/exporters/credentials';
 import type { ActivityDependencies } from '../../src/activities/dependencies';
 import { createExporterActivities } from '../../src/activities/exporters/exporters';
-import { createFilingLedgerActivities } from '../../src/activities/filings/filing-ledger';
+import { createEndFilingActivities } from '../../src/activities/filings/end-filing';
 import { createPollActivities } from '../../src/activities/filings/poll-status';
 import { createSettleActivities } from '../../src/activities/filings/settle';
 import { createSubmitActivities } from '../../src/activities/filings/submit';
@@ -148,7 +148,7 @@ describe('odd answers of the service, down to the ledger', () => {
     expect(JSON.stringify(refused).length).toBeLessThan(30_000);
     const { seq } = await needFiling(ledger.pool, args.filingId);
     const held = { filingId: args.filingId, seq, submission: 1, answer: refused, errors: [] };
-    const result = await run(() => createFilingLedgerActivities(deps).refuseFiling(held));
+    const result = await run(() => createEndFilingActivities(deps).refuseFiling(held));
     expect(JSON.stringify(result).length).toBeLessThan(60_000);
     const saved = await ledger.pool.query<{ n: number }>(
       'SELECT jsonb_array_length(errors) AS n FROM filings WHERE filing_id = $1',

@@ -14,7 +14,6 @@ import {
 } from '../../ledger/submissions/person-answers';
 import { withTransaction } from '../../ledger/pool';
 import { adoptAnswer, needSubmission } from '../../ledger/submissions/submissions';
-import { closeUnknownRequest } from '../../ledger/submissions/sisters';
 import { voidUnsent } from '../../ledger/sends/sends';
 import type { ActivityDependencies } from '../dependencies';
 import { stepId } from '../step-id';
@@ -30,6 +29,19 @@ export interface AdoptedAnswer {
   errors: string[];
   /** What a person should look at: the service read other rows than were sent, or accepted two attempts. */
   standing: string | null;
+}
+
+/** A request that a person found at the service. */
+export interface NamedRequest {
+  attemptId: string;
+  requestId: string;
+}
+
+export interface AdoptedRequest {
+  /** Why it cannot be taken over; null where it was. */
+  doubt: string | null;
+  /** ms since the epoch. */
+  submittedAt: number;
 }
 
 /** Opening attempts, reading what became of them, and taking their answers over. Local work on the ledger. */
@@ -108,39 +120,41 @@ export function createAttemptActivities(deps: ActivityDependencies) {
     },
 
     /** A person found the request of an attempt at the service. `doubt` says why it cannot be taken over. */
-    async adoptRequestId(args: {
-      attemptId: string;
-      requestId: string;
-    }): Promise<{ doubt: string } | { doubt: null; submittedAt: number }> {
+    async adoptRequestId({ move, ...named }: NamedRequest & { move: MoveArgs }): Promise<AdoptedRequest & Moved> {
       const at = now();
-      const { filingId, submission } = partsOfAttemptId(args.attemptId);
+      const { filingId, submission } = partsOfAttemptId(named.attemptId);
       return withTransaction(pool, async (client) => {
-        const doubt = await adoptRequestId(client, { ...args, mode, at });
-        if (doubt !== null) return { doubt };
+        const doubt = await adoptRequestId(client, { ...named, mode, at });
+        if (doubt !== null) return { doubt, submittedAt: at.getTime(), ...NOT_MOVED };
         const { submittedAt } = await needSubmission(client, filingId, submission);
-        return { doubt: null, submittedAt: (submittedAt ?? at).getTime() };
+        const moved = await recordMove(client, move, at);
+        return { doubt, submittedAt: (submittedAt ?? at).getTime(), ...moved };
       });
     },
 
-    /** A person says that nothing of an attempt was filed. */
-    closeByPerson: (args: Omit<NotFiledWord, 'at' | 'settleAfterMs'>): Promise<NotFiledOutcome> =>
-      onWholeLedger(deps, filingOf(args), (client) =>
-        closeByPerson(client, { ...args, settleAfterMs: settings.settleAfterMs, at: now() }),
-      ),
-
-    /** The service does not know the request of a Failed acknowledgement, to the end of the settle window. */
-    closeUnknownRequest: (args: {
-      filingId: string;
-      submission: number;
-      requestId: string;
-    }): Promise<'closed' | 'kept' | 'sister'> =>
-      onWholeLedger(deps, args.filingId, (client) =>
-        closeUnknownRequest(client, { ...args, settleAfterMs: settings.settleAfterMs, at: now() }),
-      ),
+    /**
+     * A person says that nothing of an attempt was filed. The filing goes on to its next attempt (`move`), or its rows
+     * without a certificate are to be corrected, which stands in an event.
+     */
+    closeByPerson: ({
+      move,
+      ...word
+    }: Omit<NotFiledWord, 'at' | 'settleAfterMs'> & { move: MoveArgs }): Promise<NotFiledOutcome & Moved> =>
+      onWholeLedger(deps, filingOf(word), async (client) => {
+        const at = now();
+        const said = await closeByPerson(client, { ...word, settleAfterMs: settings.settleAfterMs, at });
+        if (said.outcome === 'resend') return { ...said, ...(await recordMove(client, move, at)) };
+        if (said.outcome === 'freed') {
+          const { filingId, event } = move;
+          const data = { ...(event.data as object), freed: said.freed };
+          await addEvent(client, { ...event, filingId, step: stepId(), at, data });
+        }
+        return { ...said, ...NOT_MOVED };
+      }),
 
     /** The rows of an attempt of unknown outcome are shown as such. */
-    markRowsUnknown: ({ attemptId }: { attemptId: string }): Promise<void> =>
-      withTransaction(pool, (client) => markRowsUnknown(client, attemptId)),
+    markRowsUnknown: ({ attemptId, move }: { attemptId: string; move: MoveArgs }): Promise<Moved> =>
+      withTransaction(pool, (client) => recordMove(client, move, now(), () => markRowsUnknown(client, attemptId))),
   };
 }
 

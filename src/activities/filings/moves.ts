@@ -7,7 +7,7 @@ import { refusal } from '../application-failure';
 import { stepId } from '../step-id';
 
 /** A move of a filing; `dueAt` in ms since the epoch. */
-export type MoveArgs = Omit<ProgressNote, 'at' | 'step' | 'dueAt'> & { dueAt?: number | null };
+export type MoveArgs = Omit<ProgressNote, 'at' | 'dueAt'> & { dueAt?: number | null };
 
 /** What became of a move. */
 export interface Moved {
@@ -20,12 +20,19 @@ export interface Moved {
 export const NOT_MOVED: Moved = { differs: false, counts: null };
 
 /**
- * Records a move in the transaction of what causes it. A state that does not follow fails for good: it is a defect, and
- * no repeat mends it.
+ * Records a move in one transaction with what causes it, which `writeCause` writes: neither is seen without the other,
+ * and a repeated step writes neither. A state that does not follow fails for good: it is a defect, and no repeat mends
+ * it.
  */
-export async function recordMove(client: Queryable, { dueAt, ...move }: MoveArgs, at: Date): Promise<Moved> {
+export async function recordMove(
+  client: Queryable,
+  { dueAt, ...move }: MoveArgs,
+  at: Date,
+  writeCause?: () => Promise<void>,
+): Promise<Moved> {
   const due = typeof dueAt === 'number' ? new Date(dueAt) : null;
-  const recorded = await recordProgress(client, { ...move, step: stepId(), dueAt: due, at }).catch((error: unknown) => {
+  const note = { step: stepId(), ...move, dueAt: due, at };
+  const recorded = await recordProgress(client, note, writeCause).catch((error: unknown) => {
     throw error instanceof RangeError ? refusal('unexpected', error.message) : error;
   });
   return recorded === 'differs'

@@ -1,6 +1,6 @@
 import { isEnd, mayFollow, needsAttention, type FilingState } from '../../domain/filing/states';
 import type { Queryable } from '../pool';
-import { lockFiling } from './filing-lock';
+import { lockFiling, type LockedFiling } from './filing-lock';
 import { FilingMissing } from './filing-missing';
 
 /**
@@ -38,20 +38,39 @@ export interface ProgressNote {
 export type Recorded = 'recorded' | 'repeated' | 'differs';
 
 /**
- * Writes where a filing stands, with one line of its story, under the filing's lock. A repeated activity, a late worker
- * or a replay changes nothing twice or backwards. Must run in a transaction.
+ * Records a move of a filing with its event, under the filing's lock, and with it what `writeCause` writes: the fact
+ * that causes the move. A repeated activity, a late worker or a replay changes nothing twice or backwards. Must run in
+ * a transaction.
  * @throws RangeError when the state does not follow from the recorded one: that is a defect of the workflow.
  */
-export async function recordProgress(db: Queryable, note: ProgressNote): Promise<Recorded> {
-  const current = await lockFiling(db, note.filingId);
-  if (current === null) return 'differs';
-  if (note.step !== undefined && (await isRecorded(db, note.filingId, note.step))) return 'repeated';
-  if (note.seq !== current.seq + 1) return 'differs';
-  if (!mayFollow(current.state, note.state)) {
-    throw new RangeError(`Filing ${note.filingId}: ${note.state} does not follow ${current.state}.`);
+export async function recordProgress(
+  db: Queryable,
+  note: ProgressNote,
+  writeCause: () => Promise<void> = () => Promise.resolve(),
+): Promise<Recorded> {
+  const held = await holdStep(db, { filingId: note.filingId, seq: note.seq - 1, step: note.step });
+  if (held === 'repeated' || held === 'differs') return held;
+  if (!mayFollow(held.state, note.state)) {
+    throw new RangeError(`Filing ${note.filingId}: ${note.state} does not follow ${held.state}.`);
   }
+  await writeCause();
   await writeMove(db, note);
   return 'recorded';
+}
+
+/**
+ * Locks a filing for a step that a run decided on when it knew of `seq` moves. `repeated`: a try of the same step has
+ * recorded its move already. `differs`: the ledger knows of other moves, or does not hold the filing; then the decision
+ * may be out of date, nothing may be written, and the run has to go on from the ledger. Must run in a transaction.
+ */
+export async function holdStep(
+  db: Queryable,
+  { filingId, seq, step }: { filingId: string; seq: number; step?: string },
+): Promise<LockedFiling | 'repeated' | 'differs'> {
+  const filing = await lockFiling(db, filingId);
+  if (filing === null) return 'differs';
+  if (step !== undefined && (await isRecorded(db, filingId, step))) return 'repeated';
+  return filing.seq === seq ? filing : 'differs';
 }
 
 /**
@@ -84,16 +103,9 @@ async function isRecorded(db: Queryable, filingId: string, step: string): Promis
   return (rowCount ?? 0) > 0;
 }
 
-/**
- * Locks a filing for a write that a run decided on when it knew of `seq` moves. False when the ledger knows of others,
- * or does not hold the filing: then the decision may be out of date, nothing may be written, and the run has to go on
- * from the ledger.
- */
-export async function holdFiling(
-  client: Queryable,
-  { filingId, seq }: { filingId: string; seq: number },
-): Promise<boolean> {
-  return (await lockFiling(client, filingId))?.seq === seq;
+/** As {@link holdStep}, for a write without a move. @returns whether it may be made */
+export async function holdFiling(client: Queryable, held: { filingId: string; seq: number }): Promise<boolean> {
+  return typeof (await holdStep(client, held)) === 'object';
 }
 
 /** Writes a move whose number and state have been checked under the filing's lock. */

@@ -54,8 +54,8 @@ export async function turnToSister(
 
 /**
  * The service acknowledged a submission as Failed, and at the end of the settle window does not know its request and
- * shows no certificate: nothing was filed. Closes the attempt, so that its rows can be freed. Must run in a
- * transaction.
+ * shows no certificate: nothing was filed. Closes the attempt, so that its rows can be freed; doing it again changes
+ * nothing. Must run in a transaction.
  * @returns `kept` while the window is open, a row has its certificate, or the acknowledgement did not say Failed;
  * `sister` when another attempt of the submission is to be looked into
  */
@@ -65,12 +65,13 @@ export async function closeUnknownRequest(
 ): Promise<'closed' | 'kept' | 'sister'> {
   const { filingId, submission, requestId, settleAfterMs, at } = args;
   const sister = await sisterInDoubt(client, args);
+  const reason = `acknowledged as Failed, and the service does not know request ${requestId}`;
   const { rows } = await client.query<{ attemptId: string }>(
     `SELECT attempt_id AS "attemptId" FROM attempts
-      WHERE filing_id = $1 AND submission = $2 AND state = 'answered' AND answer ->> 'requestId' = $3
-        AND lower(answer ->> 'ackStatus') = 'failed' AND coalesce(sending_at, answered_at) + $4 * interval '1 ms' <= $5
+      WHERE filing_id = $1 AND submission = $2 AND answer ->> 'requestId' = $3
+        AND (state = 'answered' OR (state = 'not_sent' AND reason = $6)) AND lower(answer ->> 'ackStatus') = 'failed' AND coalesce(sending_at, answered_at) + $4 * interval '1 ms' <= $5
         AND NOT EXISTS (SELECT FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND ebrc_number IS NOT NULL)`,
-    [filingId, submission, requestId, settleAfterMs, at],
+    [filingId, submission, requestId, settleAfterMs, at, reason],
   );
   const attempt = rows[0];
   if (!attempt) return 'kept';
@@ -80,7 +81,7 @@ export async function closeUnknownRequest(
   }
   await client.query(`UPDATE attempts SET state = 'not_sent', reason = $2, closed_at = $3 WHERE attempt_id = $1`, [
     attempt.attemptId,
-    `acknowledged as Failed, and the service does not know request ${requestId}`,
+    reason,
     at,
   ]);
   return 'closed';

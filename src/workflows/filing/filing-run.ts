@@ -7,7 +7,7 @@ import {
   type ActivityInterfaceFor,
 } from '@temporalio/workflow';
 import type { Activities } from '../../activities/create-activities';
-import type { FilingEnd } from '../../activities/filings/filing-ledger';
+import type { FilingEnd, Held } from '../../activities/filings/end-filing';
 import type { Moved, MoveArgs } from '../../activities/filings/moves';
 import type { OpenedFiling } from '../../activities/filings/open-filing';
 import type { PollResult } from '../../activities/filings/poll-status';
@@ -198,7 +198,7 @@ export class FilingRun {
   }
 
   /** What a write decides on: the filing as far as this run knows it. */
-  get held(): { filingId: string; seq: number } {
+  get held(): Held {
     return { filingId: this.filingId, seq: this.seq };
   }
 
@@ -275,10 +275,15 @@ export class FilingRun {
    * filing stays where it is. @throws FilingMovedOn when the ledger knows of other moves: the fact is recorded all the
    * same
    */
-  stepTo<T extends Moved>(state: FilingState, event: Event, step: (move: MoveArgs) => Promise<T>): Promise<T> {
+  stepTo<T extends Moved>(
+    state: FilingState,
+    event: Event,
+    step: (move: MoveArgs) => Promise<T>,
+    asked: Attention = {},
+  ): Promise<T> {
     return this.inTurn(async () => {
       if (this.movedOn) throw new FilingMovedOn('the ledger knows of other moves');
-      const move = this.moveArgs(state, event, {});
+      const move = this.moveArgs(state, event, asked);
       const result = this.agreed(await step(move));
       if (result.counts) this.took(move, result.counts);
       return result;
@@ -295,18 +300,16 @@ export class FilingRun {
     });
   }
 
-  /**
-   * Ends the filing as its rows amount to, where they all have an outcome. @returns whether it ended, and as what it
-   * would
-   */
-  endIfSettled(): Promise<FilingEnd> {
+  /** Makes a step that may end the filing; where it does, its end is recorded with what the step writes. */
+  stepToEnd<T extends FilingEnd>(step: (held: Held) => Promise<T>, own: Partial<Event> = {}): Promise<T> {
     return this.inTurn(async () => {
       if (this.movedOn) throw new FilingMovedOn('the ledger knows of other moves');
-      const end = this.agreed(await this.steps('End the filing').endFiling(this.held));
+      const end = this.agreed(await step(this.held));
       this.counts = end.counts;
-      if (end.moved && end.state) {
+      if (end.state !== null) {
         const { event, attention } = endNote(this.filingId, end.state, end.counts);
-        this.took({ ...this.moveArgs(end.state, event, {}), attention }, end.counts);
+        const move = this.moveArgs(end.state, { ...event, ...own }, { attention });
+        this.took({ ...move, seq: end.seq }, end.counts);
       }
       return end;
     });

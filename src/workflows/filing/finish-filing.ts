@@ -1,8 +1,6 @@
 /** From settled rows to the end: certificate details, PDFs, and how it all came out. */
 import { executeChild, startChild, TemporalFailure, workflowInfo } from '@temporalio/workflow';
-import { endNote } from '../../domain/filing/end-note';
 import { RATE_LIMITS } from '../../domain/names';
-import { mayFollow, type FilingState } from '../../domain/filing/states';
 import { ACCESS, delayMs, pauseReasonOf } from '../../domain/service/retry-table';
 import { calls } from '../activity-profiles';
 import type { collectCertificates } from '../collect-certificates';
@@ -33,8 +31,8 @@ export async function finishFiling(run: FilingRun): Promise<void> {
       await untilOverdue(run, pdfsOverdue(run), () => archivePdfs(run));
       if (!complete) await fetchMissingDetails(run);
     }
-    const { state, moved } = await run.endIfSettled();
-    if (state !== null) return moved ? annotate(run) : end(run, state);
+    const { state } = await run.stepToEnd((held) => run.steps('End the filing').endFiling(held));
+    if (state !== null) return annotate(run);
     await waitForOpenRows(run);
   }
 }
@@ -50,16 +48,6 @@ async function waitForOpenRows(run: FilingRun): Promise<void> {
     await run.move('overdue', { kind: 'rows_open', text: `${open} rows have no outcome` }, { attention });
   }
   await run.wait(OPEN_ROWS_CHECK_MS, 'Check the rows without an outcome');
-}
-
-/** Ends the filing, from whatever state it is in, and hands its workbook back. */
-export async function end(run: FilingRun, state: FilingState, who?: string): Promise<void> {
-  if (run.state === 'overdue' && !mayFollow('overdue', state)) {
-    await run.move('collecting', { kind: 'collected', text: 'the certificates are collected' });
-  }
-  const { event, attention } = endNote(run.filingId, state, run.counts);
-  await run.move(state, { ...event, who }, { attention });
-  if (state !== 'abandoned') await annotate(run);
 }
 
 /** @returns whether every certified row has its details now. */
@@ -180,7 +168,7 @@ function pdfsOverdue(run: FilingRun): OverdueMark {
 }
 
 /** The caller's own workbook, with what went wrong in its cells. It only helps: the filing has ended without it. */
-async function annotate(run: FilingRun): Promise<void> {
+export async function annotate(run: FilingRun): Promise<void> {
   if (!run.filing?.hasWorkbook || run.counts.errored === 0) return;
   const { filingId } = run;
   await recordFailureAndContinue(

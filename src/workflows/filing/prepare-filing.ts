@@ -1,34 +1,30 @@
 /** Everything before the submission: activation, fresh balances, their reservation, approval. */
-import type { StoredAnswer } from '../../domain/filing/attempt';
-import type { Finding } from '../../domain/rules/finding';
 import type { MoveArgs } from '../../activities/filings/moves';
+import type { OpenedFiling } from '../../activities/filings/open-filing';
+import type { FilingState } from '../../domain/filing/states';
 import { calls } from '../activity-profiles';
-import type { Event, FilingRun } from './filing-run';
+import type { Attention, Event, FilingRun } from './filing-run';
 import { interruptible } from './interruptible';
-import { recordFailureAndContinue } from './record-failure';
 import { throughPauses, waitUntilActive } from './pauses';
+import { recordFailureAndContinue } from './record-failure';
+import { FilingRefused } from './refusal';
 
 /** A balance older than this is read again before it is relied on. */
 const FRESH_BALANCE_MS = 60 * 60_000;
 
-/** The filing cannot be sent as it is. */
-export class FilingRefused extends Error {
-  override readonly name = 'FilingRefused';
-  constructor(
-    readonly submission: number | null,
-    readonly answer: StoredAnswer | null,
-    readonly errors: Finding[],
-  ) {
-    super('refused');
-  }
+/** Where a filing goes with the reservation of its balances. */
+export interface Next {
+  state: FilingState;
+  event: Event;
+  attention?: Attention;
 }
 
 /**
  * Makes sure that the filing may go out now. Called before the first submission and again after every wait. With
- * `next`, the filing is being submitted from the moment on that its balances are reserved.
+ * `next`, the filing goes there in the transaction that reserves its balances.
  * @throws FilingRefused when the balances do not allow it.
  */
-export async function prepareFiling(run: FilingRun, next?: Event): Promise<void> {
+export async function prepareFiling(run: FilingRun, next?: Next): Promise<void> {
   const { filingId, exporterId } = run;
   const ready =
     run.readiness ??
@@ -40,7 +36,7 @@ export async function prepareFiling(run: FilingRun, next?: Event): Promise<void>
   if (ready.balancesReadAt === null || Date.now() - ready.balancesReadAt > FRESH_BALANCE_MS) await freshenBalances(run);
   const reserve = (move?: MoveArgs) =>
     run.steps('Check and reserve the balances').reserveBalances({ filingId, exporterId, ...(move && { move }) });
-  const { errors } = next ? await run.stepTo('submitting', next, reserve) : await reserve();
+  const { errors } = next ? await run.stepTo(next.state, next.event, reserve, next.attention) : await reserve();
   if (errors.length > 0) throw new FilingRefused(null, null, errors);
 }
 
@@ -62,23 +58,29 @@ export async function freshenBalances(run: FilingRun): Promise<void> {
   );
 }
 
-/** Whether a second person has still to approve the filing. */
-export function waitsForApproval({ filing }: FilingRun): boolean {
-  return filing !== null && filing.approvalNeeded && !filing.approvedBy;
+/** Checks the balances, and where they hold lets the filing wait for a second person. */
+function prepareForApproval(run: FilingRun, { filingId, madeBy }: OpenedFiling): Promise<void> {
+  return prepareFiling(run, {
+    state: 'awaiting_approval',
+    event: { kind: 'awaiting_approval', text: 'waiting for approval' },
+    attention: { attention: `Waiting for approval by somebody other than ${madeBy}: ebrc approve ${filingId}` },
+  });
 }
 
-/** Waits for a second person, where the exporter or the filing asks for one. */
-export async function awaitApproval(run: FilingRun): Promise<void> {
+/**
+ * Checks the balances of a filing of which nothing was sent, and waits for a second person where the exporter or the
+ * filing asks for one. `next`: where it goes then. @throws FilingRefused when the balances do not allow it.
+ */
+export async function checkAndApprove(run: FilingRun, next?: Next): Promise<void> {
   const { filing } = run;
-  if (!filing || !waitsForApproval(run)) return;
-  const attention = `Waiting for approval by somebody other than ${filing.madeBy}: ebrc approve ${filing.filingId}`;
-  await run.move('awaiting_approval', { kind: 'awaiting_approval', text: 'waiting for approval' }, { attention });
+  if (!filing?.approvalNeeded || filing.approvedBy) return prepareFiling(run, next);
+  await prepareForApproval(run, filing);
   while (!run.approval) await run.wait(24 * 3_600_000, 'Wait for approval', () => run.approval !== null);
   const { by, note } = run.approval;
+  const event = { kind: 'approved', text: `approved by ${by}`, who: by };
   const record = run.steps(`Approved by ${by}`);
-  run.agreed(await record.recordApproval({ ...run.held, by, note }));
+  await run.stepTo('checking', event, (move) => record.recordApproval({ by, note, move }));
   filing.approvedBy = by;
-  await run.move('checking', { kind: 'approved', text: `approved by ${by}`, who: by });
   // Balances may have moved while the filing waited.
-  await prepareFiling(run);
+  await prepareFiling(run, next);
 }

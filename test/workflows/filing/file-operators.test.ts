@@ -288,15 +288,17 @@ it('says in the ledger and in the lists that its workflow failed', async () => {
   const { filingId } = await stage.until(filing, 'awaiting_approval');
   // As a defect would leave it: a state from which no move of the workflow is allowed, without a move that led there.
   await stage.ledger.pool.query(`UPDATE filings SET state = 'collecting' WHERE filing_id = $1`, [filingId]);
-  await stage.approve(filing, 'meera');
+  // The approval and the move that it causes are one step: neither is recorded, and the request of it is kept.
+  await expect(stage.approve(filing, 'meera')).rejects.toThrow();
   await expect(filing.result()).rejects.toThrow();
   expect(await findFiling(stage.ledger.pool, 'test', filingId ?? '')).toMatchObject({
     needsAttention: true,
+    approvedBy: null,
     attention: expect.stringMatching(/workflow failed.*ebrc resume/u) as string,
   });
   const { searchAttributes } = await filing.describe();
   expect(searchAttributes).toMatchObject({ EbrcNeedsAttention: [true] });
-  // It was approved before the defect struck; what the facts say is where it goes on.
+  // What the facts say is where it goes on, and what was asked of it is carried out then.
   expect(await operations().resume(filingId ?? '')).toMatchObject({ resumed: true });
   expect(await (await startAgain(filingId ?? '', 'USE_EXISTING')).result()).toMatchObject({ state: 'certified' });
 });

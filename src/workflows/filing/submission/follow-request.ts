@@ -76,10 +76,7 @@ async function poll(run: FilingRun, stage: SubmissionStage): Promise<void> {
         certificates: () => certificatesOf(run, stage),
         answer: () => takeRequestId(run, stage),
       });
-      if (known === null) {
-        stage.state = 'terminal';
-        return;
-      }
+      if (known === null) return;
       polled = known;
     }
     if (polled.outcome === 'sister' || polled.outcome === 'superseded')
@@ -166,9 +163,9 @@ async function takeRequestId(run: FilingRun, stage: SubmissionStage): Promise<vo
     run.resolution = null;
     return;
   }
-  const { by, note, requestId } = resolution;
+  const { by, requestId } = resolution;
   const attemptId = stage.lastAttempt?.attemptId ?? attemptIdOf(run.filingId, stage.submission, 1);
-  const adopted = await adoptSaidRequest(run, attemptId, { by, requestId });
+  const adopted = await adoptSaidRequest(run, attemptId, { ...resolution, requestId });
   if (adopted.doubt !== null) {
     run.refusedResolution = { args: resolution, message: `${adopted.doubt}.` };
     await run.note({ kind: 'resolve_refused', who: by, text: adopted.doubt, data: { requestId, attemptId } });
@@ -179,6 +176,5 @@ async function takeRequestId(run: FilingRun, stage: SubmissionStage): Promise<vo
   stage.submittedAt = adopted.submittedAt;
   run.noteSend(sentAs(attemptId, { requestId, sentAt: adopted.submittedAt, accepted: false }));
   if (stage.submission === 1) run.requestId = requestId;
-  await run.move('processing', { kind: 'resolved', who: by, text: note, data: { requestId, attemptId } });
   run.resolution = null;
 }

@@ -1,17 +1,26 @@
 /** What a person says of a request, held against the service: a mistyped id would be polled for ever. */
+import type { ResolveArgs } from '../../../domain/contracts';
 import { calls } from '../../activity-profiles';
 import { readFailure } from '../../failures';
 import type { FilingRun } from '../filing-run';
 
-/** Takes over a request id that a person gave for an attempt, unless there is a doubt about it. */
+/**
+ * Takes over a request id that a person gave for an attempt, unless there is a doubt about it: from then on the filing
+ * is being processed under it.
+ */
 export async function adoptSaidRequest(
   run: FilingRun,
   attemptId: string,
-  { by, requestId }: { by: string; requestId: string },
+  { as, by, note, requestId }: ResolveArgs & { requestId: string },
 ): Promise<{ doubt: string } | { doubt: null; submittedAt: number }> {
   const doubt = await doubtAbout(run, requestId);
   if (doubt !== null) return { doubt };
-  return run.steps(`Record request ${requestId}, given by ${by}`).adoptRequestId({ attemptId, requestId });
+  const event = { kind: 'resolved', who: by, text: note, data: { as, requestId, attemptId } };
+  const record = run.steps(`Record request ${requestId}, given by ${by}`);
+  const adopted = await run.stepTo('processing', event, (move) =>
+    record.adoptRequestId({ attemptId, requestId, move }),
+  );
+  return adopted.doubt === null ? { doubt: null, submittedAt: adopted.submittedAt } : { doubt: adopted.doubt };
 }
 
 /** Why a request id that a person gave cannot be taken, or null. One that cannot be checked now is not believed. */

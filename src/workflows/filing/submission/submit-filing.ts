@@ -18,7 +18,8 @@ import { processing } from './follow-request';
 import { onceLedgerIsWhole } from '../ledger-waits';
 import { recordFailureAndContinue } from '../record-failure';
 import { throughPauses, waitOut } from '../pauses';
-import { FilingRefused, prepareFiling } from '../prepare-filing';
+import { prepareFiling } from '../prepare-filing';
+import { FilingRefused } from '../refusal';
 import { acknowledgedAs, settleUnknown, type Attempt } from './unknown-outcome';
 
 type Sent =

@@ -83,15 +83,15 @@ async function gatherUntilSettled(
   const { settleAfterMs } = run.settings;
   // Of the attempt before, if a person was asked about that one.
   run.asked = false;
-  await run.steps('Mark the rows as unknown').markRowsUnknown({ attemptId });
   const first = await readAgain(run, attempt);
   // The window counts from the mark: a run that takes the question over does not start it again.
   const since = first.markedAt ?? Date.now();
   if (!answered) run.noteSend(sentAs(attemptId, { requestId: null, sentAt: first.markedAt, accepted: false }));
   const until = new Date(since + settleAfterMs).toISOString();
-  await run.move(
+  await run.stepTo(
     'outcome_unknown',
     { kind: 'outcome_unknown', text: reason },
+    (move) => run.steps('Record that the outcome is unknown').markRowsUnknown({ attemptId, move }),
     {
       attention: `It is not known whether submission ${submission} was filed: ${reason}. Evidence is gathered until ${until}.`,
     },
@@ -197,12 +197,11 @@ async function resolve(run: FilingRun, stage: SubmissionStage, attempt: AskedAtt
 async function filed(
   run: FilingRun,
   { attemptId }: Attempt,
-  { as, by, note, requestId }: ResolveArgs & { requestId: string },
+  word: ResolveArgs & { requestId: string },
 ): Promise<Settled | Contradicted> {
-  const adopted = await adoptSaidRequest(run, attemptId, { by, requestId });
+  const adopted = await adoptSaidRequest(run, attemptId, word);
   if (adopted.doubt !== null) return { outcome: 'contradicted', why: adopted.doubt, settled: null };
-  await run.move('processing', { kind: 'resolved', who: by, text: note, data: { as, requestId, attemptId } });
-  return { outcome: 'filed', requestId, submittedAt: adopted.submittedAt };
+  return { outcome: 'filed', requestId: word.requestId, submittedAt: adopted.submittedAt };
 }
 
 async function notFiled(
@@ -217,19 +216,16 @@ async function notFiled(
     const why = 'every row has its certificate by now, so it was filed';
     return { outcome: 'contradicted', why, settled: { outcome: 'settled' } };
   }
-  const about = { summary: `Record “not filed”, stated by ${by}` };
   const { attemptId, markedAt } = attempt;
+  const word = { attemptId, markedAt, by, note, unseen, lookFailed };
+  const event = { kind: 'resolved', who: by, text: note, data: { as, requestId: null, attemptId, unseen } };
   const said = await onceLedgerIsWhole(run, () =>
-    run.steps(about.summary).closeByPerson({ attemptId, markedAt, by, note, unseen, lookFailed }),
+    run.stepTo('submitting', event, (move) =>
+      run.steps(`Record “not filed”, stated by ${by}`).closeByPerson({ ...word, move }),
+    ),
   );
   if (said.outcome === 'contradicted') return { outcome: 'contradicted', why: said.why, settled: null };
-  const data = { as, requestId: null, attemptId, unseen };
-  if (said.outcome === 'freed') {
-    await run.note({ kind: 'resolved', who: by, text: note, data: { ...data, freed: said.freed } });
-    return { outcome: 'settled' };
-  }
-  await run.move('submitting', { kind: 'resolved', who: by, text: note, data });
-  return { outcome: 'resend' };
+  return { outcome: said.outcome === 'freed' ? 'settled' : 'resend' };
 }
 
 /** One round: live balances, then certificates. */

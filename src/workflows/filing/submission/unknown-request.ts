@@ -6,7 +6,7 @@ import type { SubmissionStage } from '../../../activities/filings/open-filing';
 import type { PollResult } from '../../../activities/filings/poll-status';
 import { FilingMovedOn, type FilingRun } from '../filing-run';
 import { onceLedgerIsWhole } from '../ledger-waits';
-import { FilingRefused } from '../prepare-filing';
+import { takeRefusal } from '../refusal';
 import { roundMs } from './unknown-outcome';
 
 interface Looks {
@@ -20,15 +20,14 @@ interface Looks {
 
 /**
  * Looks for the request and for its certificates until the settle window since the send is over. Absence counts only
- * then, when both looks worked and showed nothing. @returns what the status says once the request is known, null once
- * every row has its certificate. @throws FilingRefused when nothing was filed
+ * then, when both looks worked and showed nothing. @returns what the status says once the request is known; null once
+ * every row has its certificate, or the submission was refused because nothing was filed
  */
 export async function settleUnknownRequest(
   run: FilingRun,
   stage: SubmissionStage,
   { status, certificates, answer }: Looks,
 ): Promise<PollResult | null> {
-  const { filingId } = run;
   const { submission, rowCount } = stage;
   const requestId = stage.requestId ?? '';
   const { settleAfterMs } = run.settings;
@@ -38,21 +37,26 @@ export async function settleUnknownRequest(
   await run.move('outcome_unknown', { kind: 'request_unknown', text: what }, { attention });
   for (;;) {
     const seen = await certificates();
-    if (seen?.open === 0) return null;
+    if (seen?.open === 0) {
+      stage.state = 'terminal';
+      return null;
+    }
     const polled = await status();
     if (polled.outcome !== 'unknown_request') {
       await run.move('processing', { kind: 'request_known', text: `the service knows request ${requestId} now` });
       return polled;
     }
     if (Date.now() >= until && seen?.problem === null && seen.open === rowCount) {
-      const about = { summary: 'Close the unknown request' };
+      const message = `${what}. ${(stage.ackErrors ?? []).join('; ')}`.trim();
       const closed = await onceLedgerIsWhole(run, () =>
-        run.steps(about.summary).closeUnknownRequest({ filingId, submission, requestId }),
+        run.stepToEnd((held) =>
+          run.steps('Close the unknown request').closeUnknownRequest({ ...held, submission, requestId, message }),
+        ),
       );
-      if (closed === 'sister') throw new FilingMovedOn('another attempt of the submission is looked into');
-      if (closed === 'closed') {
-        const said = (stage.ackErrors ?? []).join('; ');
-        throw new FilingRefused(submission, { kind: 'acknowledgement_failed', message: `${what}. ${said}`.trim() }, []);
+      if (closed.outcome === 'sister') throw new FilingMovedOn('another attempt of the submission is looked into');
+      if (closed.outcome === 'closed') {
+        await takeRefusal(run, submission, closed);
+        return null;
       }
     }
     const left = until - Date.now();
