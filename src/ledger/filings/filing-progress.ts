@@ -48,7 +48,8 @@ export async function recordProgress(
   note: ProgressNote,
   writeCause: () => Promise<void> = () => Promise.resolve(),
 ): Promise<Recorded> {
-  const held = await holdStep(db, { filingId: note.filingId, seq: note.seq - 1, step: note.step });
+  const { filingId, step, state } = note;
+  const held = await holdStep(db, { filingId, seq: note.seq - 1, step, move: { state, kind: note.event.kind } });
   if (held === 'repeated' || held === 'differs') return held;
   if (!mayFollow(held.state, note.state)) {
     throw new RangeError(`Filing ${note.filingId}: ${note.state} does not follow ${held.state}.`);
@@ -58,6 +59,22 @@ export async function recordProgress(
   return 'recorded';
 }
 
+interface StepMove {
+  state: FilingState;
+  kind: string;
+}
+
+interface HeldStep {
+  filingId: string;
+  /** Number of the last move that the run knows of. */
+  seq: number;
+  step?: string;
+  /** What the step records, where the caller knows; a workflow task that is repeated may decide otherwise. */
+  move?: StepMove;
+}
+
+const isSame = (one: StepMove, other: StepMove): boolean => one.state === other.state && one.kind === other.kind;
+
 /**
  * Locks a filing for a step that a run decided on when it knew of `seq` moves. `repeated`: a try of the same step has
  * recorded its move already. `differs`: the ledger knows of other moves, or does not hold the filing; then the decision
@@ -65,11 +82,12 @@ export async function recordProgress(
  */
 export async function holdStep(
   db: Queryable,
-  { filingId, seq, step }: { filingId: string; seq: number; step?: string },
+  { filingId, seq, step, move }: HeldStep,
 ): Promise<LockedFiling | 'repeated' | 'differs'> {
   const filing = await lockFiling(db, filingId);
   if (filing === null) return 'differs';
-  if (step !== undefined && (await isRecorded(db, filingId, step))) return 'repeated';
+  const recorded = step === undefined ? undefined : await moveOfStep(db, filingId, step);
+  if (recorded) return !move || isSame(recorded, move) ? 'repeated' : 'differs';
   return filing.seq === seq ? filing : 'differs';
 }
 
@@ -95,12 +113,12 @@ export async function moveOn(
   return current.seq + 1;
 }
 
-async function isRecorded(db: Queryable, filingId: string, step: string): Promise<boolean> {
-  const { rowCount } = await db.query('SELECT 1 FROM filing_events WHERE filing_id = $1 AND step = $2', [
-    filingId,
-    step,
-  ]);
-  return (rowCount ?? 0) > 0;
+async function moveOfStep(db: Queryable, filingId: string, step: string): Promise<StepMove | undefined> {
+  const { rows } = await db.query<StepMove>(
+    'SELECT state, kind FROM filing_events WHERE filing_id = $1 AND step = $2',
+    [filingId, step],
+  );
+  return rows[0];
 }
 
 /** As {@link holdStep}, for a write without a move. @returns whether it may be made */

@@ -71,6 +71,13 @@ describe('a move', () => {
     expect(await story(filingId)).toEqual(['note 1', 'note 2']);
   });
 
+  it('is another one where a repeated workflow task decides otherwise, under the id of the first', async () => {
+    const filingId = await filing();
+    await note(filingId, 1, 'submitting', { step: 'run/1' });
+    expect(await note(filingId, 1, 'needs_access', { step: 'run/1' })).toBe('differs');
+    expect(await needFiling(ledger.pool, filingId)).toMatchObject({ state: 'submitting', seq: 1 });
+  });
+
   it('to a state that does not follow is a defect, and an end has no successor', async () => {
     const filingId = await filing();
     await expect(note(filingId, 1, 'certified')).rejects.toThrow('certified does not follow checking');

@@ -1,4 +1,6 @@
 /** Filings while PostgreSQL is not itself, and while what only helps does not work. */
+import type pg from 'pg';
+import { filingQuery } from '../../../src/workflows/messages';
 import { eventually } from '../../support/processes';
 import type { FilingStage } from './filing-stage';
 import { gatedPool, type Gate } from './gated-pool';
@@ -9,6 +11,24 @@ let stage: FilingStage;
 const LEDGER_AWAY_MS = 300;
 const gate: Gate = { down: false };
 const broken = { details: false, ledgerAfterRecord: false };
+/** How long the ledger takes to keep what a person asks. */
+let wishesMs = 0;
+
+function slowToKeepWishes(pool: pg.Pool): pg.Pool {
+  return new Proxy(pool, {
+    get(target, property) {
+      const value: unknown = Reflect.get(target, property);
+      if (typeof value !== 'function') return value;
+      if (property !== 'query') return value.bind(target) as unknown;
+      return async (...args: unknown[]): Promise<unknown> => {
+        if (String(args[0]).includes('INSERT INTO filing_wishes')) {
+          await new Promise((resolve) => setTimeout(resolve, wishesMs));
+        }
+        return Reflect.apply(value, target, args);
+      };
+    },
+  });
+}
 
 useFilingStage((opened) => (stage = opened), {
   ...QUICK_AUTHORITY,
@@ -16,7 +36,7 @@ useFilingStage((opened) => (stage = opened), {
     ...QUICK_AUTHORITY.worker,
     adjust: (deps) => ({
       ...deps,
-      pool: gatedPool(deps.pool, gate),
+      pool: gatedPool(slowToKeepWishes(deps.pool), gate),
       documents: {
         ...deps.documents,
         createRecord: async (name, content) => {
@@ -76,6 +96,18 @@ it('asks nobody where the ledger goes away between the mark and the first byte',
   gate.down = false;
   expect(await filing.result()).toMatchObject({ state: 'certified', asked: false });
   expect(stage.pushes(exporter)).toBe(1);
+});
+
+it('replays what was asked of it while another step was made, however slow the ledger was', async () => {
+  const exporter = await stage.exporter();
+  const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: true });
+  await stage.until(filing, 'awaiting_approval');
+  wishesMs = 300;
+  expect(await stage.abandon(filing)).toMatchObject({ state: 'abandoned' });
+  wishesMs = 0;
+  const { filingId } = await filing.result();
+  // A closed workflow is not kept in memory: the query replays its history.
+  expect(await filing.query(filingQuery)).toMatchObject({ filingId, state: 'abandoned' });
 });
 
 it('does not end because of a defect in what only helps', async () => {

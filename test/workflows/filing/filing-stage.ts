@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { WorkflowHandle } from '@temporalio/client';
+import type { WorkflowHandle, WorkflowStartOptions } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Decimal } from 'decimal.js';
 import pino from 'pino';
@@ -50,7 +50,12 @@ export interface FilingStage {
   exporter(options?: { irmAmount?: number }): Promise<TestExporter>;
   /** A row that maps part of the exporter's IRM to a shipping bill of its own. */
   mapping(exporter: TestExporter, more?: Partial<Mapping>): Mapping;
-  file(exporter: TestExporter, rows: Mapping[], more?: Partial<FileInput>): Promise<Filing>;
+  file(
+    exporter: TestExporter,
+    rows: Mapping[],
+    more?: Partial<FileInput>,
+    options?: Pick<WorkflowStartOptions, 'workflowTaskTimeout'>,
+  ): Promise<Filing>;
   /**
    * Waits in real time until the filing is in a state and the ledger has recorded the move that led there, and answers
    * its progress. A run shows a move before the ledger knows of it: what is done to the run in between meets a filing
@@ -207,7 +212,7 @@ export async function openFilingStage(options: FilingStageOptions = {}): Promise
         ...more,
       });
     },
-    file(exporter, rows, more = {}) {
+    file(exporter, rows, more = {}, options = {}) {
       const reference = more.reference ?? `T-${randomUUID().slice(0, 8)}`;
       const items = rows.map((row, index) => ({ ...row, serialNo: index + 1 }));
       const message = {
@@ -219,6 +224,7 @@ export async function openFilingStage(options: FilingStageOptions = {}): Promise
       return env.client.workflow.start<typeof fileRemittances>('fileRemittances', {
         taskQueue: worker.taskQueue,
         workflowId: filingWorkflowId('test', reference, more.correction ?? 0),
+        ...options,
         args: [{ mode: 'test', exporterId: exporter.exporterId, message, madeBy: 'asha', ...more, reference }],
       });
     },

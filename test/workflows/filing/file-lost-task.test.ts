@@ -1,0 +1,218 @@
+/**
+ * A local step is repeated with its workflow task: when its worker is killed in the middle of it, and when the task
+ * times out while the step still runs. Nothing is filed twice, and no step leaves its effect twice.
+ */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { TestWorkflowEnvironment } from '@temporalio/testing';
+import { NativeConnection } from '@temporalio/worker';
+import { createDocumentStore } from '../../../src/documents/document-store';
+import { gate } from '../../support/gate';
+import { startTcpProxy } from '../../support/tcp-proxy';
+import { devServer, type DevServer } from '../../support/temporal';
+import { startTestWorker } from '../../support/worker';
+import type { DyingWorker } from './dying-worker';
+import { openFilingStage, type Filing, type FilingStage, type TestExporter } from './filing-stage';
+import { stoppingPool, type StopPoint } from './stopping-pool';
+
+const ROOT = join(__dirname, '../../..');
+const SETTINGS = { httpTimeoutMs: 3_000, pollFirstMs: 300, pollMinMs: 300, pollMaxMs: 600, rateWindowMs: 20 };
+
+let server: DevServer;
+let stage: FilingStage;
+let documents: string;
+/** The events of a filing that nothing disturbed. */
+let undisturbed: string[];
+
+beforeAll(async () => {
+  server = await devServer();
+  documents = await mkdtemp(join(tmpdir(), 'ebrc-lost-task-'));
+  const { address, namespace } = server;
+  stage = await openFilingStage({
+    env: await TestWorkflowEnvironment.createFromExistingServer({ address, namespace }),
+    sandbox: { ackDelayMs: 300 },
+    worker: {
+      settings: SETTINGS,
+      adjust: (deps) => ({ ...deps, documents: createDocumentStore({ root: documents }) }),
+    },
+  });
+  const exporter = await stage.exporter();
+  const { filingId } = await (await file(exporter)).result();
+  undisturbed = await stage.story(filingId);
+  // From here on the workers of the tests do its work.
+  await stage.worker.stop();
+});
+afterEach(() => {
+  stage.sandbox.clearFaults();
+  expect(stage.sandbox.doubleFilings()).toEqual([]);
+});
+afterAll(async () => {
+  await stage?.close();
+  await server?.stop();
+  await rm(documents, { recursive: true, force: true });
+});
+
+/** A filing whose workflow tasks are taken for lost after a second and not after ten. */
+const file = (exporter: TestExporter): Promise<Filing> =>
+  stage.file(exporter, [stage.mapping(exporter)], {}, { workflowTaskTimeout: '1s' });
+
+/** What became of the filing's attempts, in order. */
+async function attemptsOf(filingId: string | null): Promise<string[]> {
+  const { rows } = await stage.ledger.pool.query<{ state: string }>(
+    'SELECT state FROM attempts WHERE filing_id = $1 ORDER BY number',
+    [filingId],
+  );
+  return rows.map(({ state }) => state);
+}
+
+/** Runs one worker process after the other, each of which dies at its point; the last one lives until `stop`. */
+function workersThatDie(points: readonly StopPoint[]) {
+  const program = join(__dirname, 'dying-worker.ts');
+  const died: (StopPoint | undefined)[] = [];
+  let said = '';
+  let stopped = false;
+  let child: ChildProcess;
+  const left = [...points];
+  const next = () => {
+    const dies = left.shift();
+    const work: DyingWorker = {
+      address: server.address,
+      namespace: server.namespace,
+      taskQueue: stage.worker.taskQueue,
+      databaseUrl: stage.ledger.url,
+      sandboxUrl: stage.sandbox.url,
+      documents,
+      settings: SETTINGS,
+      dies,
+    };
+    const loader = join(ROOT, 'scripts/typescript.cjs');
+    child = spawn(process.execPath, ['-r', loader, program, JSON.stringify(work)], { cwd: ROOT });
+    for (const stream of [child.stdout, child.stderr]) stream?.on('data', (text: Buffer) => (said += text.toString()));
+    child.once('close', (_code, signal) => {
+      if (stopped) return;
+      died.push(signal === 'SIGKILL' ? dies : undefined);
+      next();
+    });
+  };
+  next();
+  return {
+    /** The points at which workers have died so far. */
+    died,
+    said: () => said,
+    stop: () =>
+      new Promise<void>((resolve) => {
+        stopped = true;
+        child.once('close', () => resolve());
+        child.kill('SIGKILL');
+      }),
+  };
+}
+
+describe('a worker that is killed in the middle of a local step', () => {
+  it('before its commit, or after it and before the workflow task is completed: the step takes effect once', async () => {
+    const points: StopPoint[] = [
+      { activity: 'reserveBalances', when: 'after its commit' },
+      { activity: 'adoptAnswer', when: 'before its commit' },
+      { activity: 'endFiling', when: 'after its commit' },
+    ];
+    const exporter = await stage.exporter();
+    const workers = workersThatDie(points);
+    const result = await (await file(exporter)).result().finally(() => workers.stop());
+    expect(workers.died).toEqual(points);
+    expect(result).toMatchObject({ state: 'certified', counts: { certified: 1, archived: 1 } });
+    expect(await stage.story(result.filingId)).toEqual(undisturbed);
+    expect(await attemptsOf(result.filingId)).toEqual(['answered']);
+    expect(stage.pushes(exporter)).toBe(1);
+  });
+
+  it('while a person answers for an unknown outcome: the answer is carried out once', async () => {
+    const points: StopPoint[] = [
+      { activity: 'markRowsUnknown', when: 'after its commit' },
+      { activity: 'closeByPerson', when: 'after its commit' },
+    ];
+    const exporter = await stage.exporter();
+    stage.fault(exporter, 'push-irm', 'drop-before-accept');
+    const workers = workersThatDie(points);
+    const filing = await file(exporter);
+    try {
+      await stage.until(filing, 'outcome_unknown');
+      await stage.settleWindowOver(filing);
+      await stage.resolve(filing, 'not-filed');
+      expect(await filing.result()).toMatchObject({ state: 'certified' });
+    } finally {
+      await workers.stop();
+    }
+    expect(workers.died).toEqual(points);
+    const { filingId } = await filing.result();
+    const story = await stage.story(filingId);
+    // What was read before the move is read again after it, so the run goes on from the ledger.
+    expect(story.filter((kind) => ['outcome_unknown', 'resolved', 'taken_up'].includes(kind))).toEqual([
+      'outcome_unknown',
+      'taken_up',
+      'outcome_unknown',
+      'resolved',
+    ]);
+    expect(await attemptsOf(filingId)).toEqual(['not_sent', 'answered']);
+    expect(await stage.requestsOf(exporter)).toHaveLength(1);
+  });
+});
+
+it.each<StopPoint>([
+  { activity: 'adoptAnswer', when: 'before its commit' },
+  { activity: 'openAttempt', when: 'after its commit' },
+])('goes on at another worker when a workflow task times out during $activity, $when', async (point) => {
+  const proxy = await startTcpProxy(`http://${server.address}`);
+  const [there, held] = [gate(), gate()];
+  const nativeConnection = await NativeConnection.connect({ address: `127.0.0.1:${proxy.port}` });
+  const { client } = stage.env;
+  let wanted: StopPoint | undefined = point;
+  const common = {
+    sandbox: stage.sandbox,
+    ledger: stage.ledger,
+    taskQueue: stage.worker.taskQueue,
+    settings: SETTINGS,
+  };
+  const env = { client, namespace: server.namespace, currentTimeMs: () => Promise.resolve(Date.now()) };
+  const cutOff = await startTestWorker({
+    ...common,
+    env: { ...env, nativeConnection },
+    adjust: (deps) => ({
+      ...deps,
+      documents: createDocumentStore({ root: documents }),
+      pool: stoppingPool(
+        deps.pool,
+        () => wanted,
+        async () => {
+          wanted = undefined;
+          there.open();
+          await held.passed;
+        },
+      ),
+    }),
+  });
+  const exporter = await stage.exporter();
+  const filing = await file(exporter);
+  await there.passed;
+  // Nothing that the worker says reaches the server any more, and its polls are gone.
+  proxy.swallow(true);
+  proxy.reset();
+  const other = await startTestWorker({
+    ...common,
+    env: { ...env, nativeConnection: stage.env.nativeConnection },
+    adjust: (deps) => ({ ...deps, documents: createDocumentStore({ root: documents }) }),
+  });
+  const result = await filing.result();
+  held.open();
+  proxy.swallow(false);
+  await Promise.all([cutOff.close(), other.close()]);
+  await nativeConnection.close();
+  await proxy.close();
+  expect(result).toMatchObject({ state: 'certified', counts: { certified: 1, archived: 1 } });
+  expect(await stage.story(result.filingId)).toEqual(undisturbed);
+  expect(await attemptsOf(result.filingId)).toEqual(['answered']);
+  expect(stage.pushes(exporter)).toBe(1);
+  const { events } = await filing.fetchHistory();
+  expect(events?.some((event) => event.workflowTaskTimedOutEventAttributes)).toBe(true);
+});
