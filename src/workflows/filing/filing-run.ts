@@ -22,7 +22,7 @@ import type {
   ResolveArgs,
 } from '../../domain/contracts';
 import { withSend, type KnownSend } from '../../domain/filing/known-send';
-import { isEnd, isPause, needsAttention, type FilingState } from '../../domain/filing/states';
+import { isEnd, isPause, type FilingState } from '../../domain/filing/states';
 import type { Finding } from '../../domain/rules/finding';
 import { explainedMs } from '../../domain/service/due';
 import { resumeInput } from '../../domain/filing/resume-input';
@@ -31,13 +31,11 @@ import { summaryText } from '../../domain/text';
 import { steps } from '../activity-profiles';
 import { Waits } from '../waits';
 import { FilingEnded, FilingGivenUp, FilingMovedOn } from './filing-ends';
-import { noteEvent, tellRunProblem, watched, type Attention, type Event } from './filing-steps';
+import { noteEvent, tellRunProblem, toMove, watched, type Attention, type Event, type Move } from './filing-steps';
 import { showFiling } from './show-filing';
 
 export { FilingEnded, FilingGivenUp, FilingMovedOn };
 export type { Attention, Event };
-
-type Move = MoveArgs & { needsAttention: boolean; dueAt: number | null };
 
 const NO_ROWS: FilingCounts = { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 };
 
@@ -332,19 +330,9 @@ export class FilingRun {
     this.took(move, counts ?? this.counts);
   }
 
-  /** A move as the ledger records it. */
   private moveArgs(state: FilingState, event: Event, asked: Attention): Move {
-    const standing = isEnd(state) ? null : this.standing;
-    const explained = explainedMs(state, this.settings, this.counts.certified);
-    return {
-      filingId: this.filing?.filingId ?? '',
-      seq: this.seq + 1,
-      state,
-      attention: [asked.attention, standing].filter(Boolean).join(' ') || null,
-      needsAttention: standing !== null || (asked.needsAttention ?? needsAttention(state)),
-      dueAt: explained === null ? null : Date.now() + explained + (asked.waitMs ?? 0),
-      event,
-    };
+    const { filing, seq, standing, settings, counts } = this;
+    return toMove({ filingId: filing?.filingId ?? '', seq: seq + 1, standing, settings, counts }, state, event, asked);
   }
 
   private took(move: Move, counts: FilingCounts): void {

@@ -1,6 +1,10 @@
 /** Steps on the ledger as a filing's run makes them. */
 import { ActivityFailure, log, type ActivityInterfaceFor } from '@temporalio/workflow';
 import type { Activities } from '../../activities/create-activities';
+import type { MoveArgs } from '../../activities/filings/moves';
+import type { FilingCounts } from '../../domain/contracts';
+import { isEnd, needsAttention, type FilingState } from '../../domain/filing/states';
+import { explainedMs, type DueSettings } from '../../domain/service/due';
 import { steps } from '../activity-profiles';
 import { isFilingMissing } from '../failures';
 
@@ -18,6 +22,39 @@ export interface Attention {
   needsAttention?: boolean;
   /** How long the filing then waits on purpose, beyond what its state explains. */
   waitMs?: number;
+}
+
+/** A move as the ledger records it; `dueAt` in ms since the epoch. */
+export type Move = MoveArgs & { needsAttention: boolean; dueAt: number | null };
+
+interface Standing {
+  filingId: string;
+  /** Number of the move. */
+  seq: number;
+  /** What somebody should look at, whatever the state. */
+  standing: string | null;
+  settings: DueSettings;
+  counts: FilingCounts;
+}
+
+/** A move of a filing, with when the next one is due and whether somebody should look at it. */
+export function toMove(
+  { filingId, seq, standing, settings, counts }: Standing,
+  state: FilingState,
+  event: Event,
+  asked: Attention,
+): Move {
+  const lasting = isEnd(state) ? null : standing;
+  const explained = explainedMs(state, settings, counts.certified);
+  return {
+    filingId,
+    seq,
+    state,
+    attention: [asked.attention, lasting].filter(Boolean).join(' ') || null,
+    needsAttention: lasting !== null || (asked.needsAttention ?? needsAttention(state)),
+    dueAt: explained === null ? null : Date.now() + explained + (asked.waitMs ?? 0),
+    event,
+  };
 }
 
 /** Steps of which one that fails because the ledger does not hold the filing ends as `onMissing` does. */

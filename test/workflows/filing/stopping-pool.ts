@@ -24,7 +24,7 @@ export function stoppingPool(
   const query = async (client: pg.PoolClient, args: unknown[]): Promise<unknown> => {
     const point = pointOf(args[0]);
     if (point?.when === 'before its commit') await stop(point);
-    const result: unknown = await Reflect.apply(client.query, client, args);
+    const result = await (client as unknown as { query: (...all: unknown[]) => Promise<unknown> }).query(...args);
     if (point?.when === 'after its commit') await stop(point);
     return result;
   };
