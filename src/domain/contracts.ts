@@ -1,6 +1,6 @@
 /**
- * What goes into and comes out of the workflows, for callers in any Temporal SDK. JSON Schemas of these are generated
- * into `schemas/`. Workflow code imports the types alone; the starter and the first activity validate with the schemas.
+ * Inputs and results of the workflows, for callers in any Temporal SDK. Their JSON Schemas are generated into
+ * `schemas/`. Workflow code imports only the types; the starter and the first activity validate with the schemas.
  */
 import { z } from 'zod';
 import { emailAddress } from './exporter/email';
@@ -132,7 +132,7 @@ const storedReport = z.object({
   bytes: z.number().int(),
 });
 
-/** Where a daily report is, and its figures in short; definitions, trends and rows are in the documents. */
+/** The documents of a daily report, and its main figures; definitions, trends and rows are in the documents. */
 export const dailyReportResult = z.object({
   on: z.string(),
   madeAt: z.string(),
@@ -199,7 +199,7 @@ const finding = z.object({
     .describe('the value of --allow-duplicate that lets just the refused rows pass: 17,203=REASON'),
 });
 
-/** What the workflow itself returns and answers to the query `filing`: ids and counts, never rows. */
+/** Result of the workflow, and answer to the query `filing`: ids and counts, never rows. */
 export const filingResult = z.object({
   filingId: z.string().nullable(),
   workflowId: z.string(),
@@ -222,11 +222,10 @@ export interface ApproveArgs {
 }
 export interface ResolveArgs {
   as: 'filed' | 'not-filed';
-  /** The attempt that is answered for, as the filing shows it in `attempt`; refused for any other. */
+  /** The attempt that the answer is about, as the filing shows it in `attempt`; refused for any other. */
   attemptId?: string;
   /**
-   * `not-filed` although the service cannot be looked at: by somebody else than who said it first, after the settle
-   * window.
+   * `not-filed` although the service cannot be queried: by a different person than the first, after the settle window.
    */
   unseen?: boolean;
   requestId?: string;

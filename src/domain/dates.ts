@@ -13,7 +13,7 @@ const DAY_MS = 86_400_000;
 /** Asia/Kolkata is UTC+05:30 all year round. */
 export const KOLKATA_OFFSET_MS = 19_800_000;
 
-/** Years outside this range are typing errors (`0226`) and would otherwise pass as dates. */
+/** Years outside this range are typing errors (`0226`), which would otherwise pass as dates. */
 const FIRST_YEAR = 1900;
 const LAST_YEAR = 2999;
 
@@ -22,8 +22,8 @@ const ISO_DATE = /^(\d{4})-(\d{2})-(\d{2})$/;
 const ISO_TIMESTAMP = /^(\d{4}-\d{2}-\d{2})[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?$/i;
 
 /**
- * Forms that name one day only, though no documentation of the service mentions them: 12.05.2026, 12-May-2026, 12 May
- * 2026, 20260512.
+ * Forms that name exactly one day, although the service's documentation does not mention them: 12.05.2026, 12-May-2026,
+ * 12 May 2026, 20260512.
  */
 const DOTTED = /^(\d{2})\.(\d{2})\.(\d{4})$/;
 const MONTH_NAMED = /^(\d{1,2})[ -]([A-Za-z]{3,9})[ -](\d{4})$/;
@@ -104,7 +104,8 @@ export function filingDateFromAnything(value: unknown): FilingDate | null {
 function dateOfOtherForms(text: string): FilingDate | null {
   const [, day, month, year] = DOTTED.exec(text) ?? [];
   const [, namedDay, name = '', namedYear] = MONTH_NAMED.exec(text) ?? [];
-  // DDMMYYYY was tried before: no text is a day in both, because a year that begins with 19 to 29 is no month.
+  // DDMMYYYY was tried before. No text is a date in both forms, because a year that begins with 19 to 29 is not a
+  // month.
   const [, firstYear, firstMonth, firstDay] = YEAR_FIRST.exec(text) ?? [];
   const named = MONTHS.findIndex((full) => full === name.toLowerCase() || full.slice(0, 3) === name.toLowerCase());
   const parsed = day
@@ -144,7 +145,7 @@ export function addMonths(date: FilingDate, months: number): FilingDate {
   return fromUtcMidnight(target.getTime());
 }
 
-/** The calendar date that it is in Asia/Kolkata at an instant (milliseconds since the epoch). */
+/** The calendar date in Asia/Kolkata at an instant (milliseconds since the epoch). */
 export function filingDateInKolkata(epochMs: number): FilingDate {
   return fromUtcMidnight(Math.floor((epochMs + KOLKATA_OFFSET_MS) / DAY_MS) * DAY_MS);
 }

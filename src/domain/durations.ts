@@ -1,6 +1,6 @@
 const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** What a duration may look like, for error messages. */
+/** The form of a duration, for error messages. */
 export const DURATION_FORM = 'a number with ms, s, m, h or d, such as 90s or 1.5h';
 
 /** Milliseconds of `250ms`, `90s`, `10m`, `1.5h` or `2d`; null for any other text. Whole milliseconds, rounded. */
@@ -11,7 +11,7 @@ export function parseDuration(text: string): number | null {
   return Number.isSafeInteger(ms) ? ms : null;
 }
 
-/** The same duration as short as it can be written: `90s`, `10m`, `250ms`. */
+/** The shortest form of a duration: `90s`, `10m`, `250ms`. */
 export function formatDuration(ms: number): string {
   for (const unit of ['d', 'h', 'm', 's'] as const) {
     if (ms !== 0 && ms % UNIT_MS[unit] === 0) return `${ms / UNIT_MS[unit]}${unit}`;

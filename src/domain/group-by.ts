@@ -1,4 +1,4 @@
-/** Items by a key, keys and items in the order of first sight; items without a key stay out. */
+/** Groups items by a key. Keys and items keep their order of first appearance; items without a key are left out. */
 export function groupBy<T>(items: Iterable<T>, keyOf: (item: T) => string | undefined): Map<string, [T, ...T[]]> {
   const groups = new Map<string, [T, ...T[]]>();
   for (const item of items) {

@@ -7,15 +7,15 @@ import type { Mapping } from './filing/mapping';
 import { canonicalAmount, isAmount } from './money';
 
 /**
- * Blanks, control and format characters, and what is drawn as nothing (zero-width characters, fillers, half a
- * surrogate).
+ * Spaces, control and format characters, and characters that are drawn as nothing (zero-width characters, fillers, half
+ * a surrogate).
  */
 const UNSEEN = /[\p{White_Space}\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu;
 
 /**
- * A text as it is compared: Unicode NFKC (full-width forms become plain ones), without blanks, control and format
- * characters, upper-cased; leading zeros are dropped only in a text that is digits throughout, because spreadsheets
- * drop those. Two texts that differ in nothing else are taken for one: refusing to file is the safe mistake.
+ * A text in comparable form: Unicode NFKC (full-width forms become plain ones), without spaces, control and format
+ * characters, upper-cased. Leading zeros are dropped only in a text of digits, because spreadsheets drop those. Two
+ * texts that differ in nothing else count as equal: refusing to file is the safe mistake.
  */
 export function comparableText(text: string): string {
   const plain = seen(seen(text.normalize('NFKC')).toUpperCase().normalize('NFKC'));
@@ -24,17 +24,17 @@ export function comparableText(text: string): string {
 
 const seen = (text: string): string => text.replace(UNSEEN, '');
 
-/** Whether two texts are the same one, see {@link comparableText}. */
+/** Whether two texts are equal in comparable form, see {@link comparableText}. */
 export function sameText(a: string, b: string): boolean {
   return comparableText(a) === comparableText(b);
 }
 
-/** An exporter id as it is compared. UUIDs are the same in either case; what is sent is the service's own spelling. */
+/** An exporter id in comparable form. UUIDs are equal in either case; the service's own spelling is sent. */
 export function comparableId(exporterId: string): string {
   return exporterId.trim().toLowerCase();
 }
 
-/** Whether two exporter ids are one. */
+/** Whether two exporter ids are equal. */
 export function sameId(a: string, b: string): boolean {
   return comparableId(a) === comparableId(b);
 }
@@ -48,33 +48,33 @@ export function readIec(text: string | null | undefined): string | null {
   return /^[A-Z0-9]{10}$/.test(iec) ? iec : null;
 }
 
-/** The one IEC that several records name; null where they name none, or more than one. */
+/** The only IEC that several records name; null if they name none, or more than one. */
 export function agreedIec(texts: readonly (string | null)[]): string | null {
   const named = new Set(texts.map(readIec).filter((iec) => iec !== null));
   const [iec] = named;
   return named.size === 1 && iec !== undefined ? iec : null;
 }
 
-/** The names of an IRM that make its identity. */
+/** The properties that identify an IRM. */
 export type IrmNames = Pick<Mapping, 'irmNumber' | 'irmAdCode'>;
 
 /**
- * An IRM: its number and AD code, with a blank between them that neither can hold. Its IFSC is no part of it (spec:
- * "The same number can recur under a different AD code or date"), and its date is not, because it has two, and either
- * may be given.
+ * The identity of an IRM: its number and AD code, separated by a space that neither can contain. The IFSC is not part
+ * of it (spec: "The same number can recur under a different AD code or date"), nor is the date, because an IRM has two
+ * dates and either may be given.
  */
 export function irmIdentity({ irmNumber, irmAdCode }: IrmNames): string {
   return `${comparableText(irmNumber)} ${comparableText(irmAdCode)}`;
 }
 
-/** A calendar date as it is compared: DDMMYYYY where it can be read, the comparable text otherwise. */
+/** A calendar date in comparable form: DDMMYYYY if it can be read, otherwise the comparable text. */
 export function comparableDate(date: string): string {
   return filingDateFromAnything(date) ?? comparableText(date);
 }
 
 /**
- * What a certificate of fetch-details is matched to a row by: document, its date, amount and currency (an entry names
- * no IRM). Null where not all of them are told.
+ * The key by which a certificate of fetch-details is matched to a row: document, its date, amount and currency (an
+ * entry has no IRM). Null if one of them is missing.
  */
 export function certificateIdentity({
   document,
@@ -92,7 +92,7 @@ export function certificateIdentity({
   return JSON.stringify([comparableText(document), day, canonicalAmount(amount), comparableText(currency)]);
 }
 
-/** What of a mapping makes it the same filing again. */
+/** The properties that identify a mapping. */
 export type MappingNames = IrmNames & Pick<Mapping, 'sbCumInvoiceNumber' | 'sbCumInvoiceDate' | 'mappedIRMAmountFCC'>;
 
 /**

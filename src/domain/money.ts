@@ -1,6 +1,6 @@
 /**
  * Money. Amounts are decimal numbers in the currency beside them and are added, subtracted and compared with
- * decimal.js; as binary floats ten rows of 0.1 do not make 1, and a balance check would be wrong by a paisa. Results
+ * decimal.js; as binary floats ten rows of 0.1 do not make 1, and a balance check could be wrong by a paisa. Results
  * are plain decimal text (`1234.5`, never `1e3`): exact, safe in JSON and in PostgreSQL's numeric.
  */
 import { Decimal } from 'decimal.js';
@@ -37,12 +37,12 @@ export function compareAmounts(a: Amount, b: Amount): number {
   return new Money(a).comparedTo(b);
 }
 
-/** One text per value, whatever its spelling: `10`, `10.0` and `010.00` all give `10`. */
+/** One text per value, for any spelling: `10`, `10.0` and `010.00` all give `10`. */
 export function canonicalAmount(amount: Amount): string {
   return new Money(amount).toFixed();
 }
 
-/** For people: at least two decimals, ungrouped, nothing rounded away: `10` gives `10.00`, `0.125` stays. */
+/** For people: at least two decimals, no grouping, no rounding: `10` gives `10.00`, `0.125` stays. */
 export function formatAmount(amount: Amount): string {
   const value = new Money(amount);
   return value.toFixed(Math.max(2, value.decimalPlaces()));

@@ -1,6 +1,6 @@
 /** Names that users of Temporal see: queues, workflow ids, search attributes. The contract fixes them. */
 
-/** live for a `prod_` key, test for a `dev_` key (spec: "Conventions", environments). */
+/** `live` for a `prod_` key, `test` for a `dev_` key (spec: "Conventions", environments). */
 export type Mode = 'test' | 'live';
 
 /** The mode a key works in, taken from its prefix; null for a prefix that the specification does not know. */
@@ -26,7 +26,7 @@ export type RateClass = keyof typeof RATE_LIMITS;
 
 export const RATE_CLASSES = Object.keys(RATE_LIMITS) as RateClass[];
 
-/** Calls to the extraction service: another host, with a queue and a pace of its own. */
+/** Calls to the extraction service, which is another host: they have their own queue and pace. */
 export const EXTRACTION = 'extraction';
 
 /** The task queue of a rate class, or of extraction: `ebrc-push` for class push under the main queue `ebrc`. */
@@ -63,11 +63,11 @@ export const SEARCH_ATTRIBUTES = {
   EbrcNeedsAttention: 'Bool',
 } as const;
 
-/** Above this many rows a step is no local activity: it would hold the workflow task up. */
+/** A step on more rows than this is not a local activity, because it would block the workflow task. */
 export const ROWS_IN_A_LOCAL_STEP = 100;
 
-/** Type of the failure with which a step that runs locally says that it is one for a normal activity. */
+/** Failure type of a local step that must run as a normal activity instead. */
 export const NOT_LOCAL = 'not_local';
 
-/** What a step fails with whose filing the ledger does not hold. */
+/** Failure type of a step whose filing the ledger does not hold. */
 export const FILING_MISSING = 'filing_missing';

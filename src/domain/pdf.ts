@@ -1,19 +1,19 @@
-/** The header of a PDF may stand this far behind a byte order mark and blanks. */
+/** The header of a PDF may follow a byte order mark and white space within this many bytes. */
 const HEAD_BYTES = 1_024;
 const HEADER = Buffer.from('%PDF-');
 const END = Buffer.from('%%EOF');
 const OBJECT = Buffer.from(' obj');
-/** As much of the last piece as a marker could begin in. */
+/** How much of the last piece is kept, because a marker may begin in it. */
 const OVERLAP_BYTES = 16;
 
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
-/** NUL, tab, line feed, form feed, carriage return, blank: white space to PDF itself. */
+/** NUL, tab, line feed, form feed, carriage return, space: what PDF counts as white space. */
 const BLANKS: readonly number[] = [0x00, 0x09, 0x0a, 0x0c, 0x0d, 0x20];
 
 /**
- * Whether what passes is a whole PDF. Something may stand in front of it (a line end, a byte order mark) and anything
- * behind its end marker, however much; where an object begins behind the last end marker, the rest is missing. Holds 1
- * KB at most.
+ * Checks a stream for a complete PDF. Other bytes may precede it (a line end, a byte order mark) and any number may
+ * follow its end marker. If an object begins after the last end marker, the rest of the PDF is missing. Holds at most 1
+ * KB.
  */
 export class PdfScan {
   private head = Buffer.alloc(0);
@@ -31,12 +31,12 @@ export class PdfScan {
     const object = lastObject(seen);
     if (object >= 0) this.objectAt = from + object;
     this.bytes += piece.length;
-    // Copied, so that the rest does not keep a large piece in memory.
+    // Copied, because a slice would keep the whole large piece in memory.
     this.carried = Buffer.from(seen.subarray(-OVERLAP_BYTES));
     return this;
   }
 
-  /** What is wrong with it, once all has passed; null when nothing is. */
+  /** What is wrong with the PDF, once all of it has passed; null if it is complete. */
   problem(): string | null {
     if (this.bytes === 0) return 'the PDF is empty';
     if (!startsAsPdf(this.head)) return 'it is not a PDF: its first bytes are something else';

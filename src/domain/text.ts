@@ -1,16 +1,16 @@
 /**
- * Makes texts from outside safe to store, to print and to put into Markdown. A control character, half a surrogate pair
- * or a bidi override in a name must not make a write fail, control a terminal or disguise what is shown.
+ * Makes external texts safe to store, to print and to put into Markdown. A control character, half a surrogate pair or
+ * a bidirectional override in a name must not make a write fail, control a terminal or disguise what is shown.
  */
 
 /** Longest text of an answer that is kept, in bytes of UTF-8. */
 export const TEXT_BYTES = 2_048;
 
-/** Line separators; each becomes a blank, so that words stay apart. */
+/** Line separators; each becomes a space, so that words stay separate. */
 const LINE_ENDS = /[\t\n\v\f\r\u0085\u2028\u2029]+/gu;
-/** With the flag u, a surrogate is matched only where it stands alone. */
+/** With the flag u, only an unpaired surrogate matches. */
 const CONTROLS = /[\p{Cc}\p{Cs}]/gu;
-/** They reverse the display order; joiners stay, Indic scripts need them. */
+/** They reverse the display order. Joiners are kept, because Indic scripts need them. */
 const BIDI = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 /** Invisible characters that can hide in a text. */
 const INVISIBLE = /[\u00ad\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
@@ -36,7 +36,7 @@ export function cutText(text: string, maxBytes = TEXT_BYTES): string {
   return text;
 }
 
-/** With one full stop at its end, so that another sentence may follow. */
+/** Ends a text with one full stop, so that another sentence may follow. */
 export function asSentence(text: string): string {
   return `${text.replace(/[\s.]+$/u, '')}.`;
 }
@@ -53,17 +53,17 @@ export function printable(text: string): string {
   return cleanText(text).replace(BIDI, '').replace(INVISIBLE, '');
 }
 
-/** The same for a text of several lines that we set ourselves: line feeds stay. */
+/** As `printable`, for a multi-line text that we compose ourselves: line feeds are kept. */
 export function printableLines(text: string): string {
   return text.split('\n').map(printable).join('\n');
 }
 
-/** For Markdown (the current details and summaries of the Temporal UI): no mark-up, no HTML, no links. */
+/** For Markdown (the current details and summaries of the Temporal UI): without mark-up, HTML and links. */
 export function markdownText(text: string): string {
   return (
     printable(text)
       .replace(/[\\`*[\]<>|~#&!]/gu, '\\$&')
-      // Between letters an underscore marks up nothing; our own words, such as outcome_unknown, stay readable.
+      // Between letters an underscore is no mark-up, so that our own terms, such as outcome_unknown, stay readable.
       .replace(/(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu, '\\_')
       .replace(/:(?=\/\/)/gu, '\\:')
       .replace(/\bwww\./giu, 'www\\.')
@@ -72,17 +72,17 @@ export function markdownText(text: string): string {
   );
 }
 
-/** Temporal refuses summaries that are much longer, and with them the whole workflow task. */
+/** Temporal refuses summaries that are much longer, and fails the whole workflow task with them. */
 const SUMMARY_BYTES = 200;
 
-/** The same for a summary: one line of the Temporal UI. */
+/** As `markdownText`, for a summary: one line of the Temporal UI. */
 export function summaryText(text: string): string {
   return cutText(markdownText(text), SUMMARY_BYTES);
 }
 
 /**
- * A JSON document that steers no terminal: what JSON itself does not escape is escaped too, so that its value is the
- * same.
+ * JSON that is safe to print on a terminal: characters that JSON itself does not escape are escaped too, which does not
+ * change its value.
  */
 export function printableJson(document: unknown): string {
   return JSON.stringify(document, null, 2).replace(

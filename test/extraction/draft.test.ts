@@ -107,7 +107,7 @@ it('drafts it: bills joined with their invoices and with remittances, and what n
   expect(code).toBe(0);
   drafted = json<Json>();
   expect(drafted).toMatchObject({ path, rows: 2, uploadType: 101, ok: false });
-  expect(drafted.gaps).toEqual([{ row: 3, field: 'portCode', reason: 'No document says it.' }]);
+  expect(drafted.gaps).toEqual([{ row: 3, field: 'portCode', reason: 'No document states it.' }]);
   const reasons = Object.fromEntries(
     drafted.files.map(({ file, kind, error }) => [file.slice(folder.length + 1), [kind, error?.code ?? null]]),
   );

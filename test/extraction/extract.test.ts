@@ -170,7 +170,7 @@ describe('--explain', () => {
     expect(field('date')).toMatchObject({ value: '30062026', from: '/doc/issued' });
     expect(field('value')).toMatchObject({ value: null, by: 'default' });
     const { stdout } = await ebrc(['extract', 'invoice', path, '--explain'], { env });
-    expect(stdout).toMatch(/\/total is on request: it is no amount/);
+    expect(stdout).toMatch(/\/total is on request: it is not an amount/);
   });
 
   it.each([

@@ -135,7 +135,7 @@ it('asks for what nobody said instead of guessing it', async () => {
   const result = json<Json>();
   expect(pairsOf(result)).toEqual([['IRM-E', 'SRV/1', '700']]);
   expect(result.ok).toBe(false);
-  expect(result.gaps).toEqual([{ row: 2, field: 'portCode', reason: 'No document says it.' }]);
+  expect(result.gaps).toEqual([{ row: 2, field: 'portCode', reason: 'No document states it.' }]);
   const book = new Workbook();
   await book.xlsx.readFile(path);
   const header = book.worksheets[0]?.getRow(1).values as string[];

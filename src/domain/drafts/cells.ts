@@ -4,8 +4,8 @@ import { isAmount } from '../money';
 import type { OpenDocument, OpenIrm } from '../proposals/score';
 
 /**
- * How sure a drafted cell is: `gap`: nothing is known, a person has to say it; `guess`: likely, to be looked at;
- * `default`: what is usual, and said by nobody; none of them: it was read from a document or an IRM.
+ * The certainty of a drafted cell. `gap`: the value is unknown, a person has to fill it in; `guess`: likely, to be
+ * checked; `default`: the usual value, not stated anywhere. Without a mark it was read from a document or an IRM.
  */
 export type CellMark = 'gap' | 'guess' | 'default';
 
@@ -27,11 +27,11 @@ export interface DraftRow {
   why: string;
   /** Other IRMs that would suit nearly as well. */
   alternatives: OpenIrm[];
-  /** What the row was made of, such as file names. */
+  /** The sources of the row, such as file names. */
   documents: string[];
 }
 
-/** What is known of a document beyond its amount, with the source of each. */
+/** What is known about a document besides its amount, with the source of each value. */
 export interface DocumentFacts extends OpenDocument {
   cells: DraftCells;
   documents: string[];
@@ -44,7 +44,7 @@ const usual = (value: string | number, note: string): DraftCell => ({ value, not
 export function irmCells(irm: OpenIrm): DraftCells {
   const note = `IRM ${irm.irmNumber}, as the service has it`;
   const of = (value: string | number | null): DraftCell =>
-    value === null || value === '' ? gap('The record of the IRM does not say it.') : { value, note };
+    value === null || value === '' ? gap('The record of the IRM does not have it.') : { value, note };
   return {
     irmNumber: of(irm.irmNumber),
     irmAdCode: of(irm.irmAdCode),
@@ -68,7 +68,7 @@ const NO_IRM: DraftCells = Object.fromEntries(
       'irmRemitAmtFCC',
       'mappedIRMAmountFCC',
     ] as const
-  ).map((field) => [field, gap('No open remittance suits this document: name one, or take the row out.')]),
+  ).map((field) => [field, gap('No open remittance fits this document: enter one, or remove the row.')]),
 );
 
 /** The cells of a document without an IRM. */
@@ -123,7 +123,7 @@ export function draftRow(
     ...documentCells(document),
     ...(irm ? irmCells(irm) : NO_IRM),
   };
-  for (const field of NEEDED) cells[field] ??= gap('No document says it.');
+  for (const field of NEEDED) cells[field] ??= gap('No document states it.');
   if (irm && amount !== null) {
     const mark = unsure ? { mark: 'guess' as const } : {};
     const choice = others === '' ? '' : ` Others would suit nearly as well; choose from the list: ${others}.`;
@@ -133,7 +133,7 @@ export function draftRow(
   return { cells, confidence, why, alternatives, documents: document.documents };
 }
 
-/** The gaps of rows: what a person has to say. `row` is the Excel row. */
+/** The gaps of rows, which a person has to fill in. `row` is the Excel row. */
 export function gapsOf(rows: readonly DraftRow[]): { row: number; field: keyof Mapping; reason: string }[] {
   return rows.flatMap(({ cells }, index) =>
     (Object.entries(cells) as [keyof Mapping, DraftCell | undefined][]).flatMap(([field, cell]) =>

@@ -7,7 +7,7 @@ import { comparableText } from '../identity';
 import { compareAmounts, sumAmounts } from '../money';
 import type { CellMark, DocumentFacts, DraftCell, DraftCells } from './cells';
 
-/** A document that was read, and where from. */
+/** An extracted document, with its file. */
 export interface ReadDocument extends MappedDocument {
   file: string;
 }
@@ -15,20 +15,20 @@ export interface ReadDocument extends MappedDocument {
 export interface JoinedDocuments {
   /** Shipping bills, each with the invoices that belong to it. */
   bills: DocumentFacts[];
-  /** Invoices that belong to none. */
+  /** Invoices without a shipping bill. */
   invoices: DocumentFacts[];
 }
 
-/** A bill and its invoice are rarely further apart. */
+/** A shipping bill and its invoice are rarely dated further apart. */
 const DAYS_APART = 60;
 const DAY_MS = 86_400_000;
-/** Freight and insurance stand in an invoice and not in its FOB value. */
+/** Freight and insurance are part of the invoice amount, but not of the bill's FOB value. */
 const VALUES_APART = 0.25;
 const MAX_BILL_NO_LENGTH = 20;
 
 /**
- * Joins shipping bills with their invoices: by the invoice numbers of the bill or the bill number of the invoice and,
- * where no number says it, by currency, value and date if they fit one bill alone; that is marked as a guess.
+ * Matches shipping bills with their invoices: by the invoice numbers of the bill or the bill number of the invoice. If
+ * no number is given, by currency, value and date, provided that they fit only one bill; this is marked as a guess.
  */
 export function joinDocuments(documents: readonly ReadDocument[]): JoinedDocuments {
   const bills = documents.filter(({ kind }) => kind === 'shipping-bill');
@@ -57,7 +57,7 @@ function isNamed({ values: bill }: ReadDocument, { values: invoice }: ReadDocume
 }
 
 function isLike({ values: bill }: ReadDocument, { values: invoice }: ReadDocument): boolean {
-  // A bill that names other invoices is not for this one.
+  // A bill that names other invoices does not belong to this one.
   if ((bill.invoiceNumbers ?? []).length > 0) return false;
   if (!bill.value || !invoice.value || !bill.currency || bill.currency !== invoice.currency) return false;
   if (!isFilingDate(bill.date) || !isFilingDate(invoice.date)) return false;
@@ -70,7 +70,7 @@ const dayOf = (date: string): number =>
 
 const KIND_NAMES: Record<DocumentKind, string> = { 'shipping-bill': 'Shipping bill', invoice: 'Invoice' };
 
-/** A cell from a field of a document; undefined where the document does not say it. */
+/** A cell made from a field of a document; undefined if the document does not have it. */
 function cellOf(document: ReadDocument | undefined, field: DocumentField, mark?: CellMark): DraftCell | undefined {
   const value = document?.values[field];
   if (!document || value === undefined || Array.isArray(value)) return undefined;
@@ -110,7 +110,7 @@ function billNoOf(
     ...(bill.values.invoiceNumbers ?? []),
     ...joined.flatMap(({ invoice }) => invoice.values.number ?? []),
   ];
-  // One spelling of each: the same number written in two ways is one invoice.
+  // Compared in one spelling: the same number written in two ways is one invoice.
   const numbers = [...groupBy(named, comparableText).values()].map(([first]) => first);
   const [number] = numbers;
   if (number === undefined) return undefined;
@@ -125,12 +125,12 @@ function billNoOf(
   return { value: short, note: said, ...(joined[0]?.guess && { mark: 'guess' as const }) };
 }
 
-/** The sum of the invoices in the place of a value that the bill does not say. */
+/** The sum of the invoices, used if the bill has no value. */
 function invoiceSum(invoices: readonly ReadDocument[]): DraftCell | undefined {
   const values = invoices.flatMap(({ values: { value } }) => value ?? []);
   if (values.length === 0 || values.length < invoices.length) return undefined;
   if (new Set(invoices.map(({ values: { currency } }) => currency)).size > 1) return undefined;
-  const note = `The shipping bill says no value; this is the sum of ${invoices.map(({ file }) => file).join(', ')}`;
+  const note = `The shipping bill has no value; this is the sum of ${invoices.map(({ file }) => file).join(', ')}`;
   return { value: Number(sumAmounts(values)), note, mark: 'guess' };
 }
 
@@ -157,7 +157,7 @@ function invoiceFacts(invoice: ReadDocument): DocumentFacts {
   return factsOf(cells, { buyer: invoice.values.buyer ?? null, documents: [invoice.file] });
 }
 
-/** An invoice of goods whose shipping bill nobody handed in: what the bill would say is left to be filled in. */
+/** An invoice of goods without its shipping bill: the fields of the bill are left as gaps. */
 export function withoutBill(invoice: DocumentFacts): DocumentFacts {
   const { sbCumInvoiceNumber: _number, sbCumInvoiceDate: _date, ...cells } = invoice.cells;
   const gap = (what: string): DraftCell => ({
@@ -192,7 +192,7 @@ function factsOf(
   };
 }
 
-/** By which a document is the same one again. */
+/** The key by which a document is recognised as the same one. */
 export function documentKey({ number, date }: Pick<DocumentFacts, 'number' | 'date'>): string {
   return JSON.stringify([comparableText(number), date]);
 }

@@ -1,11 +1,13 @@
-/** Whether what a filing maps of an IRM fits into its balance beside what our other filings hold. */
+/**
+ * Checks whether the amounts that a filing maps from an IRM fit into its balance beside the holds of our other filings.
+ */
 import { errorAt, warningAt, type Finding } from '../rules/finding';
 import type { MappingRow } from '../filing/mapping';
 import { compareAmounts, formatAmount, subtractAmounts, sumAmounts } from '../money';
 import { rowThatExceeds } from '../rules/file';
 import { listed } from '../rules/words';
 
-/** What one of our own live filings takes, or may take, from an IRM. */
+/** The amount that one of our live filings takes, or may take, from an IRM. */
 export interface Hold {
   filingId: string;
   reference: string;
@@ -21,8 +23,7 @@ export interface Hold {
 }
 
 /**
- * What mapped amounts are taken from: a held IRM, several of them, or what rows state of one. Amounts are null where
- * unknown.
+ * The source of mapped amounts: a held IRM, several of them, or what rows state about one. Unknown amounts are null.
  */
 export interface Account {
   irmNumber: string;
@@ -36,10 +37,10 @@ export interface Account {
 type Group = [MappingRow, ...MappingRow[]];
 
 /**
- * Checks what a filing's rows map of one account. A hold that cannot be in the balance yet (not submitted, of unknown
- * outcome, or submitted after the balance was read) blocks and is named; one submitted before the read may be in it
- * already, so it only warns. What is not known (an IRM without a remittance amount) is not taken for 0: there is
- * nothing to check then, and it says so.
+ * Checks the amounts that a filing's rows map from one account. A hold that cannot be in the balance yet (not
+ * submitted, of unknown outcome, or submitted after the balance was read) blocks and is named. A hold submitted before
+ * the read may already be in the balance, so it only warns. Unknown values (an IRM without a remittance amount) are not
+ * treated as 0: nothing can be checked then, and a warning says so.
  */
 export function checkSums(group: Group, irm: Account, holds: readonly Hold[]): Finding[] {
   const running = group.map(({ row, mapping }) => ({ row, amount: mapping.mappedIRMAmountFCC }));
@@ -97,8 +98,9 @@ export function checkSums(group: Group, irm: Account, holds: readonly Hold[]): F
 }
 
 /**
- * Only a filing that was submitted, with a known outcome, before the balance was read can be in that balance. What rows
- * state of an IRM without a record may be what is left of it: then the certified ones may be in it.
+ * Only a filing that was submitted before the balance was read, with a known outcome, can be in that balance. The
+ * remittance that rows state for an IRM without a record may be its remaining balance; then certified amounts may
+ * already be deducted.
  */
 function mayBeInBalance(hold: Hold, { readAt }: Account): boolean {
   if (readAt === null) return hold.certified;
@@ -106,8 +108,8 @@ function mayBeInBalance(hold: Hold, { readAt }: Account): boolean {
 }
 
 /**
- * Holds that the balance may or may not show. A certified one is not doubtful where the utilised part of the remittance
- * is large enough to contain all certified ones; otherwise every later use of a partly used IRM would warn for ever.
+ * Holds that may or may not be in the balance. A certified hold is not doubtful if the utilised part of the remittance
+ * is large enough for all certified holds; otherwise every later use of a partly used IRM would cause a warning.
  */
 function doubtfulHolds(holds: readonly Hold[], irm: Account): Hold[] {
   const earlier = holds.filter((hold) => mayBeInBalance(hold, irm));

@@ -4,8 +4,8 @@ import { z } from 'zod';
 const MAX_LENGTH = 254;
 
 /**
- * An e-mail address, as far as it can be told from something else: `r&d@firm.in`, `a/b@x.in` and international domains
- * are addresses too, and which of them the service takes is its to say. Several addresses in one field are none.
+ * A plausible e-mail address. `r&d@firm.in`, `a/b@x.in` and international domains are accepted too; the service decides
+ * which addresses it takes. Several addresses in one field are refused.
  */
 export const emailAddress = z
   .string()

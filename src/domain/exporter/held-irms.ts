@@ -1,4 +1,4 @@
-/** The held records of IRMs, and which of them a mapping means. */
+/** The held records of IRMs, and the lookup of the records that a mapping refers to. */
 import { comparableDate } from '../identity';
 
 /**
@@ -13,9 +13,9 @@ export interface HeldIrm {
   remittanceDate: string | null;
   currency: string;
   purpose: string;
-  /** The whole remittance. */
+  /** The full remittance. */
   amount: string | null;
-  /** What the service said was still available at `readAt`. */
+  /** The amount that the service reported as available at `readAt`. */
   available: string | null;
   status: string | null;
   /** When the balance was read from the service, milliseconds since the epoch. */
@@ -23,9 +23,9 @@ export interface HeldIrm {
 }
 
 /**
- * The held records that a mapping's IRM may be, among those of its number and AD code: `irmDt` is the issue date or,
- * where no issue date fits, the remittance date. Several where the records differ in nothing that is compared; none
- * where no record has the date.
+ * The held records that a mapping may refer to, among those of its number and AD code: the records with `irmDt` as
+ * issue date or, if there are none, as remittance date. Several if the records differ in nothing that is compared; none
+ * if no record has the date.
  */
 export function recordsOf<T extends Pick<HeldIrm, 'issueDate' | 'remittanceDate'>>(
   irmDt: string,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Operation } from '../service/operations';
 
-/** What a PDF is. */
+/** The kinds of documents that can be extracted. */
 const DOCUMENT_KINDS = ['shipping-bill', 'invoice'] as const;
 export type DocumentKind = (typeof DOCUMENT_KINDS)[number];
 
@@ -17,7 +17,7 @@ export function endpointOf(kind: DocumentKind, full: boolean): ExtractionEndpoin
   return kind === 'shipping-bill' && full ? 'shipping-bill-full' : kind;
 }
 
-/** `extract/<endpoint>/<sha256 of the PDF>`: whoever asks for the same document joins the run that is under way. */
+/** `extract/<endpoint>/<sha256 of the PDF>`: a second request for the same document joins the run in progress. */
 export function extractionWorkflowId(endpoint: ExtractionEndpoint, sha256: string): string {
   return `extract/${endpoint}/${sha256}`;
 }
@@ -31,20 +31,20 @@ export const extractDocumentInput = z
       .string()
       .regex(/^[0-9a-f]{64}$/u, 'sha256 is 64 hexadecimal digits')
       .describe('SHA-256 of the PDF'),
-    fileName: z.string().min(1).max(255).default('document.pdf').describe('what the service is told it is called'),
-    again: z.boolean().default(false).describe('ask again where the answer was a refusal or a failure'),
+    fileName: z.string().min(1).max(255).default('document.pdf').describe('file name that is sent to the service'),
+    again: z.boolean().default(false).describe('ask again if the answer was a refusal or a failure'),
   })
   .refine(({ kind, full }) => kind === 'shipping-bill' || !full, {
-    message: 'full is for shipping bills; an invoice is always read whole',
+    message: 'full is for shipping bills; an invoice is always read completely',
     path: ['full'],
   });
 export type ExtractDocumentInput = z.input<typeof extractDocumentInput>;
 
-/** How an extraction came out. The data itself is in the ledger, under `extractionId`. */
+/** Outcome of an extraction. The data itself is in the ledger, under `extractionId`. */
 export const extractDocumentResult = z.object({
   state: z
     .enum(['extracted', 'refused', 'failed'])
-    .describe('refused: the service says that it cannot read it; failed: no answer that can be used'),
+    .describe('refused: the service cannot read it; failed: no usable answer'),
   extractionId: z.string(),
   sha256: z.string(),
   kept: z.boolean().describe('the answer was in the ledger already, and the service was not called'),

@@ -1,7 +1,7 @@
 import { filingDateFromAnything, parseFilingDate } from '../dates';
 import { canonicalAmount } from '../money';
 
-/** How a value of extracted data is read. Each gives a text, or says why it cannot. */
+/** Converters for values of extracted data. Each returns a text, or says why it cannot. */
 export const CONVERTERS = ['text', 'date', 'month-first-date', 'amount', 'currency', 'digits', 'code', 'port'] as const;
 export type Converter = (typeof CONVERTERS)[number];
 
@@ -10,17 +10,18 @@ export type Converted = { ok: true; value: string } | { ok: false; why: string }
 const ABSENT = /^\s*(-{0,3}|n\.?\/?a\.?|null|nil)\s*$/iu;
 
 /**
- * - `text`: blanks at the ends go; a number becomes its digits.
+ * - `text`: spaces at both ends are removed; a number becomes its digits.
  * - `date`: DDMMYYYY of any form that names one day, day first; `month-first-date` reads 06/30/2026.
- * - `amount`: exact decimal text; signs of currencies and separators go, `1.234,50` and `1,23,456.00` are understood.
- * - `currency`: three letters of `USD`, `US$`, `US Dollar`, `₹` and the like; a bare `$` is not told.
- * - `digits`: the digits alone, such as of `SB No. 4512345`.
+ * - `amount`: exact decimal text; currency signs and separators are removed, `1.234,50` and `1,23,456.00` are
+ *   understood.
+ * - `currency`: three letters of `USD`, `US$`, `US Dollar`, `₹` and the like; a bare `$` is ambiguous and not accepted.
+ * - `digits`: only the digits, for example of `SB No. 4512345`.
  * - `code`: letters and digits, upper-cased.
  * - `port`: the first port code in the text, such as `INNSA1`.
  */
 export function convert(value: unknown, converter: Converter): Converted {
   const text = textOf(value);
-  if (text === null) return { ok: false, why: 'it is no text and no number' };
+  if (text === null) return { ok: false, why: 'it is neither text nor a number' };
   if (ABSENT.test(text)) return { ok: false, why: 'it is empty' };
   return CONVERT[converter](text.trim());
 }
@@ -35,9 +36,9 @@ const found = (value: string | null | undefined, why: string): Converted =>
 
 const CONVERT: Record<Converter, (text: string) => Converted> = {
   text: (text) => found(text, 'it is empty'),
-  date: (text) => found(dateOf(text, false), 'it is no date that names one day'),
-  'month-first-date': (text) => found(dateOf(text, true), 'it is no date with the month first'),
-  amount: (text) => found(amountOf(text), 'it is no amount'),
+  date: (text) => found(dateOf(text, false), 'it is not a date that names one day'),
+  'month-first-date': (text) => found(dateOf(text, true), 'it is not a date with the month first'),
+  amount: (text) => found(amountOf(text), 'it is not an amount'),
   currency: (text) => found(currencyOf(text), 'it names no currency'),
   digits: (text) => found(text.replace(/\D/g, ''), 'it has no digits'),
   code: (text) => found(text.toUpperCase().replace(/[^A-Z0-9]/g, ''), 'it has no letters and digits'),
@@ -69,7 +70,7 @@ function amountOf(text: string): string | null {
   const plain = text.replace(/\p{Sc}|[A-Za-z.]*[A-Za-z]\.?|\/-|\s|'/gu, '');
   const negative = /^\(.*\)$|^-|-$/.test(plain);
   const digits = plain.replace(/[()-]/g, '');
-  // The last separator is the decimal sign where both occur, or where one occurs once with one or two digits behind it.
+  // The last separator is the decimal sign if both kinds occur, or if one occurs once with one or two digits after it.
   const european = /^\d{1,3}(\.\d{3})*,\d{1,2}$/.test(digits) || /^\d+,\d{1,2}$/.test(digits);
   const normal = european ? digits.replaceAll('.', '').replace(',', '.') : digits.replaceAll(',', '');
   const thousands = /^\d{1,3}(\.\d{3}){2,}$/.test(normal) ? normal.replaceAll('.', '') : normal;

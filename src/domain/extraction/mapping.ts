@@ -4,7 +4,9 @@ import type { DocumentKind } from './contracts';
 import { CONVERTERS, convert, type Converter } from './convert';
 import { addressProblem, valuesAt, type Found } from './pointer';
 
-/** What we need of a document, by what it is; each with the way it is read where the mapping says nothing else. */
+/**
+ * The fields that we need from each kind of document, with the converter that is used if the mapping names no other.
+ */
 const DOCUMENT_FIELDS = {
   'shipping-bill': {
     number: 'digits',
@@ -36,7 +38,7 @@ const DOCUMENT_FIELDS = {
 
 export type DocumentField = keyof (typeof DOCUMENT_FIELDS)['shipping-bill'] | keyof (typeof DOCUMENT_FIELDS)['invoice'];
 
-/** Fields that may have several values; of all others the first that can be read is taken. */
+/** Fields that may have several values; of any other field the first value that can be read is used. */
 const LISTS: ReadonlySet<string> = new Set(['invoiceNumbers']);
 
 const address = z.string().superRefine((text, context) => {
@@ -54,8 +56,8 @@ const rule = z.union(
     z.strictObject({
       from: z.union([address.transform((text) => [text]), z.array(address).min(1)]).describe('tried in this order'),
       as: z.enum(CONVERTERS).optional().describe('left out: as the field is read otherwise'),
-      codes: z.record(z.string(), z.string()).optional().describe('words of the service, and what they mean here'),
-      sum: z.boolean().optional().describe('add all values up, such as of line items'),
+      codes: z.record(z.string(), z.string()).optional().describe('values of the service, and what they mean here'),
+      sum: z.boolean().optional().describe('add up all values, for example of line items'),
     }),
   ],
   {
@@ -70,14 +72,14 @@ const rulesOf = (kind: DocumentKind) =>
     .strictObject(Object.fromEntries(Object.keys(DOCUMENT_FIELDS[kind]).map((field) => [field, rule.optional()])))
     .optional();
 
-/** The mapping file: fields that it does not name are looked for as without it. */
+/** The mapping file. Fields that it does not name are searched by their built-in names. */
 export const extractionMapping = z.strictObject({
   'shipping-bill': rulesOf('shipping-bill'),
   invoice: rulesOf('invoice'),
 });
 export type ExtractionMapping = z.output<typeof extractionMapping>;
 
-/** Names that such fields go by, as bare names, the likeliest first. */
+/** Common names of these fields, the most likely first. */
 const BUILT_IN_NAMES: Record<DocumentKind, Partial<Record<DocumentField, string[]>>> = {
   'shipping-bill': {
     number: ['shippingBillNumber', 'shippingBillNo', 'sbNumber', 'sbNo', 'shippingBill', 'billNumber'],
@@ -131,21 +133,21 @@ interface Tried {
   address: string;
   /** Where a value was; null where nothing was. */
   pointer: string | null;
-  /** What was there, cut. */
+  /** The value found there, shortened. */
   raw: string | null;
-  /** Why it could not be used; null for what was used, and where nothing was. */
+  /** Why the value could not be used; null for the value that was used, and if there was none. */
   why: string | null;
 }
 
 /** Where a field of ours came from. */
 export interface Explained {
   field: DocumentField;
-  /** Null where nothing could be used. */
+  /** Null if no value could be used. */
   value: string | string[] | null;
-  /** The pointer that it came from. */
+  /** The pointer of the value that was used. */
   from: string | null;
   as: Converter;
-  /** Whether the mapping file says so, or the names that are believable. */
+  /** Whether the address came from the mapping file or from the built-in names. */
   by: 'mapping' | 'default';
   tried: Tried[];
 }
@@ -160,7 +162,7 @@ export interface MappedDocument {
 
 const RAW_LENGTH = 80;
 
-/** Reads what we need out of extracted data, and says for each field where it came from or what was tried. */
+/** Reads our fields from extracted data, and records for each field where its value came from or what was tried. */
 export function mapDocument(kind: DocumentKind, data: unknown, mapping: ExtractionMapping = {}): MappedDocument {
   const own = (mapping[kind] ?? {}) as Record<string, FieldRule | undefined>;
   const explained = Object.entries(DOCUMENT_FIELDS[kind]).map(([name, usual]): Explained => {
@@ -191,7 +193,7 @@ function readField(
     });
     const [first] = read;
     if (!first) continue;
-    // A sum that leaves a part out is another amount.
+    // A sum without one of its parts would be a wrong amount.
     if (sum && read.length < there.length) continue;
     if (sum) return { value: sumAmounts(read.map(({ value }) => value)), from: each, tried };
     if (LISTS.has(field)) return { value: [...new Set(read.map(({ value }) => value))], from: first.pointer, tried };

@@ -6,13 +6,13 @@ export const MAX_EXTRACTION_BYTES = 5 * 1024 * 1024 - 1;
 export type PdfProblemCode = 'empty' | 'too_large' | 'not_a_pdf' | 'encrypted';
 
 /**
- * The key of the encryption dictionary, which stands in clear in the trailer or in the dictionary of a cross-reference
- * stream. Nothing else in a PDF has this form, unless somebody writes about PDF.
+ * The key of the encryption dictionary, which is in clear text in the trailer or in the dictionary of a cross-reference
+ * stream. Nothing else in a PDF looks like this, except text about the PDF format.
  */
 const ENCRYPTED = /\/Encrypt\s*(?:\d+\s+\d+\s+R\b|<<)/;
 
 /**
- * Why a file cannot go to the extraction service; null where it can. @param bytes its length, where it is longer than
+ * Why a file cannot be sent to the extraction service; null if it can. @param bytes its length, if it is longer than
  * `content`
  */
 export function pdfProblem(

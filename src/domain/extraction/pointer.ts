@@ -1,7 +1,7 @@
 /**
- * Where a value lies in extracted data: a JSON Pointer (RFC 6901: `/invoice/number`, `~1` for a slash, `~0` for a
- * tilde), in which `*` stands for every entry of a list; or a bare name (`invoiceNumber`), which is looked for at every
- * depth.
+ * The address of a value in extracted data. Either a JSON Pointer (RFC 6901: `/invoice/number`, `~1` for a slash, `~0`
+ * for a tilde), in which `*` stands for every entry of a list; or a bare name (`invoiceNumber`), which is searched at
+ * every depth.
  */
 
 /** A value with the pointer that leads to it. */
@@ -11,10 +11,10 @@ export interface Found {
 }
 
 const MAX_DEPTH = 12;
-/** A list of ten thousand line items is not walked for a header field. */
+/** Bounds the search: a list of ten thousand line items is not searched completely for a header field. */
 const MAX_FOUND = 1_000;
 
-/** What is wrong with an address; null where it can be used. */
+/** What is wrong with an address; null if it is valid. */
 export function addressProblem(address: string): string | null {
   if (address.trim() === '')
     return 'is empty; write a JSON Pointer such as /invoice/number, or a name such as invoiceNumber';
@@ -26,7 +26,7 @@ export function addressProblem(address: string): string | null {
   return /~(?![01])/.test(address) ? `"${address}" has a ~ that is neither ~0 (a tilde) nor ~1 (a slash)` : null;
 }
 
-/** The values at an address, those that are null or missing left out; for a name the shallowest first. */
+/** The values at an address, without null and missing ones. For a name, the shallowest come first. */
 export function valuesAt(data: unknown, address: string): Found[] {
   const found = address.startsWith('/') ? byPointer(data, address) : byName(data, address);
   return found.filter(({ value }) => value !== undefined && value !== null);
@@ -57,7 +57,7 @@ function memberOf(value: unknown, step: string): unknown {
   return (value as Record<string, unknown>)[step];
 }
 
-/** Level by level; of names that differ in case and punctuation alone, all. */
+/** Searches level by level. Names that differ only in case and punctuation all match. */
 function byName(data: unknown, name: string): Found[] {
   const wanted = plainName(name);
   const found: Found[] = [];
@@ -80,7 +80,7 @@ function entriesOf(value: unknown): [string, unknown][] {
   return typeof value === 'object' && value !== null ? Object.entries(value) : [];
 }
 
-/** Letters and digits, small: `Shipping_Bill No.` is `shippingbillno`. */
+/** Letters and digits in lower case: `Shipping_Bill No.` becomes `shippingbillno`. */
 function plainName(name: string): string {
   return name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
 }

@@ -1,4 +1,4 @@
-/** How long the authority takes: estimated from the requests that it answered lately and those that are still open. */
+/** Estimates how long the authority takes, from recently answered requests and those that are still open. */
 
 /** When a request was answered, as far as polling can tell. Both are ages of the request in ms. */
 export interface SeenAnswer {
@@ -25,13 +25,13 @@ interface Part {
   weight: number;
 }
 
-/** What the specification says of a live acknowledgement (ms). */
+/** The typical time of a live acknowledgement by the specification (ms). */
 export const TYPICAL_MS = 2 * 3_600_000;
 
 /**
- * What is taken for likely before answers are known. It counts like a few answers. The wide part is what an outage is
- * recognised by, and it stays however many answers are known: an answer may come at any age, so polls grow rare with
- * the age of a request and never end.
+ * The prior, used before answers are known; it counts like a few answers. Its wide part makes an outage recognisable,
+ * and it remains however many answers are known: an answer may come at any age, so polls become rarer with the age of a
+ * request but never end.
  */
 function prior(typicalMs: number): Part[] {
   return [
@@ -44,7 +44,7 @@ function prior(typicalMs: number): Part[] {
 export const ANSWERS_USED = 200;
 /** Open requests that the estimate uses. */
 export const OPEN_USED = 100;
-/** Each answer has this much of the next newer one's weight: a change is learnt within some tens of requests. */
+/** Weight of each answer relative to the next newer one: a change is learnt within some tens of requests. */
 const FADING = 0.99;
 const NARROWEST = 0.04;
 /** The width of an answer without enough neighbours. */
@@ -91,7 +91,7 @@ function partsOf(seen: readonly SeenAnswer[]): Part[] {
     return { centre: (earliest + latest) / 2, halfWidth: (latest - earliest) / 2, weight: FADING ** index };
   });
   answers.sort((a, b) => a.centre - b.centre);
-  // Where answers lie close together they tell the times there finely apart; a mode is not smoothed into the next one.
+  // Answers that are close together give a precise estimate there; a peak is not smoothed into the next one.
   const reach = Math.ceil(0.6 * Math.sqrt(answers.length));
   return answers.map(({ centre, halfWidth, weight }, index) => {
     const from = Math.max(0, index - reach);

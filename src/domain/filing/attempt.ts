@@ -1,9 +1,7 @@
-/** What is known of one try to send a submission; the ledger keeps it, workflows and activities pass it on. */
+/** One attempt to send a submission, as the ledger stores it and workflows and activities pass it on. */
 import { cutText } from '../text';
 
-/**
- * The service's answer to a submission, or the refusal in its place; without secrets, with every list of the answer.
- */
+/** The service's answer to a submission, or the refusal; without secrets, with every list of the answer. */
 export interface StoredAnswer {
   /** `accepted` for a 2xx that parses; otherwise the kind of the error. */
   kind: string;
@@ -27,7 +25,7 @@ const SAMPLE_BYTES = 500;
 
 /**
  * The part of an answer that is passed between activities and workflows: ids, counts and a sample of its lists. The
- * whole is in the ledger; histories are kept for years, and payloads have limits.
+ * ledger has the complete answer; histories are kept for years, and payloads are limited in size.
  */
 export function answerInShort(answer: StoredAnswer): StoredAnswer {
   const { irms: _, warnings, errorDetails, fieldErrors, message, errorCode, ...ids } = answer;
@@ -60,31 +58,31 @@ export type AttemptState = 'open' | 'sending' | 'answered' | 'not_sent';
 
 export interface AttemptReading {
   /**
-   * `sending` alone may still be on its way. `unknown`: the ledger cannot vouch for what happened, because it does not
-   * hold the attempt, or the exchange is over without an answer.
+   * Only `sending` may still be in progress. `unknown`: the ledger cannot tell what happened, because it does not hold
+   * the attempt, or because the exchange ended without an answer.
    */
   verdict: 'not_sent' | 'answered' | 'sending' | 'unknown';
   reason: string | null;
   answer: StoredAnswer | null;
-  /** The attempt that was answered; of two attempts of one submission a late answer may be the other one's. */
+  /** The attempt that was answered. If a submission has two attempts, a late answer may belong to the other one. */
   attemptId: string;
   /** When it was marked as being sent, ms since the epoch; null: never, as far as the ledger knows. */
   markedAt: number | null;
-  /** Whether its filing has ended: then nothing more is sent of it, whatever became of the attempt. */
+  /** Whether its filing has ended: then nothing more of it is sent, whatever the outcome of the attempt. */
   filingEnded: boolean;
-  /** Whether the ledger holds the attempt; one that was put back to an earlier state may not. */
+  /** Whether the ledger holds the attempt; it may not after it was restored to an earlier state. */
   held: boolean;
   /** Number of the filing's last move; null where the ledger does not hold the filing. */
   filingSeq: number | null;
 }
 
 /**
- * Why an attempt was not allowed to be sent: it was closed, its filing ended, its rows are not its own any more, or
- * another attempt stands in its place.
+ * Why an attempt was not allowed to be sent: it was closed, its filing ended, its rows no longer belong to it, or the
+ * submission has another attempt in progress.
  */
 export type MarkRefusal = 'gone' | 'closed' | 'ended' | 'rows' | 'sister';
 
-/** The id of a filing's attempt; it comes from business keys. */
+/** The id of an attempt, derived from business keys. */
 export function attemptIdOf(filingId: string, submission: number, number: number): string {
   return `${filingId}-${submission}-${number}`;
 }

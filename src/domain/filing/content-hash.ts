@@ -3,7 +3,7 @@ import { comparableId, comparableText } from '../identity';
 import { MAPPING_FIELDS, type ExtraValues, type Mapping, type MappingField, type MappingRow } from './mapping';
 import { canonicalAmount } from '../money';
 
-/** What is filed: for which exporter, under which upload type and declaration, and the rows. */
+/** The content of a filing: exporter, upload type, declaration and rows. */
 export interface FilingContent {
   exporterId: string;
   uploadType: number;
@@ -14,9 +14,9 @@ export interface FilingContent {
 const FIELDS = Object.keys(MAPPING_FIELDS) as MappingField[];
 
 /**
- * The text that says what a filing files; its SHA-256 is the filing's content hash. The same filing gives the same text
- * however its JSON is ordered and in whatever order its rows stand: properties stand in the order of the
- * specification's item table, amounts in one spelling, rows sorted by their own text.
+ * The canonical text of a filing's content; its SHA-256 is the content hash. The same filing gives the same text
+ * regardless of the order of its JSON properties and rows: properties are in the order of the specification's item
+ * table, amounts in one spelling, rows sorted by their text.
  */
 export function canonicalContent({ exporterId, uploadType, declaration, rows }: FilingContent): string {
   const texts = rows.map(({ mapping, extra }) => JSON.stringify([canonicalMapping(mapping), canonicalExtra(extra)]));

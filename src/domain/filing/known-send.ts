@@ -1,29 +1,29 @@
 import { partsOfAttemptId } from './attempt';
 
 /**
- * What a run's own history says of the sends of its filing. A ledger that was put back to an earlier state knows less
- * than the runs that go on meanwhile: they hand this in.
+ * The sends of a filing that a run's own history contains. A ledger that was restored to an earlier state has fewer
+ * sends than the runs that were active meanwhile; they pass these on to it.
  */
 export interface KnownSend {
   submission: number;
   /** Number of the attempt, from 1. */
   attempt: number;
-  /** When it was marked as being sent, ms since the epoch; null where the history does not say. */
+  /** When it was marked as being sent, ms since the epoch; null if the history does not contain it. */
   sentAt: number | null;
-  /** The request that it is followed under; null where its outcome is not known. */
+  /** The request id under which it is polled; null if its outcome is not known. */
   requestId: string | null;
-  /** Whether the service itself answered with the request, and not a person. */
+  /** Whether the request id came from the service itself, and not from a person. */
   accepted: boolean;
   dgftAckId: string | null;
   ackStatus: string | null;
 }
 
-/** A list of sends with this one in it, in the place of what was known of the same attempt before. */
+/** Adds a send to the list; it replaces an entry for the same attempt. */
 export function withSend(sends: readonly KnownSend[], send: KnownSend): KnownSend[] {
   return [...sends.filter((each) => !isOf(each, send)), send];
 }
 
-/** A list of sends without this attempt, of which nothing was sent after all. */
+/** Removes an attempt of which nothing was sent after all. */
 export function withoutSend(sends: readonly KnownSend[], attemptId: string): KnownSend[] {
   const { submission, number: attempt } = partsOfAttemptId(attemptId);
   return sends.filter((each) => !isOf(each, { submission, attempt }));
@@ -34,7 +34,7 @@ type AttemptOf = Pick<KnownSend, 'submission' | 'attempt'>;
 const isOf = (send: AttemptOf, other: AttemptOf): boolean =>
   send.submission === other.submission && send.attempt === other.attempt;
 
-/** What is known of the send of an attempt. */
+/** The known send of an attempt. */
 export function sentAs(
   attemptId: string,
   known: Pick<KnownSend, 'requestId' | 'sentAt' | 'accepted'> & Partial<Pick<KnownSend, 'dgftAckId' | 'ackStatus'>>,

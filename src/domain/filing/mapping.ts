@@ -57,10 +57,9 @@ export const MAPPING_FIELDS: Readonly<Record<MappingField, FieldKind>> = {
 };
 
 /**
- * A mapping as the caller handed it in, with where it came from. `row` is the Excel row (header is 1) for a workbook
- * and the `serialNo` for a JSON message: it names the row in every finding. `extra` holds the filled optional workbook
- * columns that the JSON items lack, by the label of the template; a row that has any can only go through the bulk
- * channel.
+ * A mapping as the caller submitted it, with its origin. `row` is the Excel row (header is 1) for a workbook and the
+ * `serialNo` for a JSON message: it names the row in every finding. `extra` holds the filled optional workbook columns
+ * that the JSON items lack, by the label of the template; a row with any of them can only be sent by the bulk channel.
  */
 export interface MappingRow {
   row: number;
@@ -68,7 +67,9 @@ export interface MappingRow {
   extra?: ExtraValues;
 }
 
-/** Values of optional columns as their cells have them: a number stays a number and a date cell a date (DDMMYYYY). */
+/**
+ * Values of optional columns with the types of their cells: a number stays a number and a date cell a date (DDMMYYYY).
+ */
 export type ExtraValues = Record<string, string | number | boolean | { date: string }>;
 
 /** The JSON submission of POST /genebrc/push-irm. `decalarationFlag` is spelled as the authority specifies. */

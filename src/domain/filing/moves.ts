@@ -1,11 +1,11 @@
 /**
- * Every move that a filing's workflow makes, and the state in which a run takes up a filing that another run left. The
- * tests try all of them from every state that a ledger can be in: a move that the transition table forbids would be
- * retried for ever.
+ * Every state change that a filing's workflow makes, and the state from which a run continues a filing that another run
+ * left. The tests try all of them from every possible state of the ledger, because a change that the transition table
+ * forbids would be retried for ever.
  */
 import { mayFollow, type FilingState } from './states';
 
-/** How far a run is. `send` may lead back to `prepare`: balances are checked again before another attempt. */
+/** Phase of a run. `send` may lead back to `prepare`: balances are checked again before another attempt. */
 export const PHASES = ['prepare', 'send', 'follow', 'collect'] as const;
 export type Phase = (typeof PHASES)[number];
 
@@ -25,7 +25,7 @@ const SENDING: readonly FilingState[] = ['submitting', 'processing', 'outcome_un
 
 export const FILING_MOVES: readonly FilingMove[] = [
   { to: 'checking', phases: ['prepare'], from: ['checking', 'awaiting_approval'] },
-  // A filing is approved before it was ever tried to be sent.
+  // A filing is approved before anything of it is sent.
   { to: 'awaiting_approval', phases: ['prepare'], from: ['checking', 'awaiting_approval'] },
   { to: 'submitting', phases: ['send'] },
   { to: 'outcome_unknown', phases: ['send', 'follow'], from: SENDING },
@@ -44,7 +44,7 @@ export const FILING_MOVES: readonly FilingMove[] = [
   { to: 'same', phases: ALL },
 ];
 
-/** What the ledger knows of a filing's submissions and of its approval. */
+/** Facts of the ledger about a filing's submissions and its approval. */
 export interface FilingFacts {
   /** A submission waits to be sent, and nothing of it is at the service. */
   planned: boolean;
@@ -54,21 +54,21 @@ export interface FilingFacts {
   followed: boolean;
   /** Every row of a submission has its outcome. */
   settled: boolean;
-  /** Somebody has yet to approve it. */
+  /** The approval is still missing. */
   unapproved: boolean;
 }
 
-/** Where a run with these facts begins. */
+/** The phase in which a run with these facts begins. */
 export function phaseOf({ planned, doubtful, followed, settled }: FilingFacts): Phase {
   if (planned || doubtful) return doubtful || followed || settled ? 'send' : 'prepare';
   if (followed) return 'follow';
-  // Nothing of it is left to do: the run only has to end it, as a refusal does.
+  // Nothing remains to be done: the run only has to end the filing, as after a refusal.
   return settled ? 'collect' : 'prepare';
 }
 
 /**
- * The state in which a run takes up a filing that another run left in `state`: what is at the service decides. The
- * recorded state is kept where it agrees with that, so that a question which was asked stays asked.
+ * The state from which a run continues a filing that another run left in `state`. It follows from what is at the
+ * service. The recorded state is kept if it agrees, so that an open question stays open.
  */
 export function resumesIn(state: FilingState, facts: FilingFacts): FilingState {
   switch (phaseOf(facts)) {

@@ -1,4 +1,4 @@
-/** When to ask for a request's status next. Pure: the same arguments give the same delay. */
+/** Computes when to ask for a request's status next. Pure: the same arguments give the same delay. */
 import { estimateAnswerTimes, TYPICAL_MS, type AnswerTimes, type SeenAnswer } from './acknowledgement-times';
 
 export interface PollBounds {
@@ -16,7 +16,7 @@ export interface PollSituation {
   seen: readonly SeenAnswer[];
   /** Ages of requests that have no answer yet. */
   openAgesMs: readonly number[];
-  /** Requests open for this key: each polls, and all of them share 100 calls a window with everything else. */
+  /** Open requests of this key. All of them share 100 calls a window with everything else. */
   openRequests: number;
   rateWindowMs: number;
   /** 0 to 1, constant for a request: spreads requests that were filed together. */
@@ -25,22 +25,22 @@ export interface PollSituation {
 
 /** Polls may take at most 60 of the window's 100 calls. */
 const POLLS_PER_WINDOW = 60;
-/** Interval, as a share of the longest one, where answers come at the average rate of a request's life. */
+/** Interval, as a share of the longest one, at times when answers arrive at the average rate. */
 const AVERAGE_SHARE = 0.32;
-/** The first poll comes at most this many times `firstMs`, and of the longest intervals, after `firstMs`. */
+/** Upper bound of the first poll, as a multiple of `firstMs` and of the longest interval after `firstMs`. */
 const FIRST_WITHIN = 5;
 /**
- * As long as no answer was seen, one is expected at this many times `firstMs`, 2 h at most: a service whose answers
- * come within seconds, such as a sandbox, is given bounds in seconds, and must not be polled as one that takes hours.
+ * Before any answer was seen, one is expected at this multiple of `firstMs`, 2 h at most. A service that answers within
+ * seconds, such as a sandbox, is configured with bounds in seconds, and must not be polled like one that takes hours.
  */
 const EXPECTED_AT = 8;
-/** Parts into which a wait is divided to sum up the poll rate over it. */
+/** Number of parts into which a wait is divided to sum up the poll rate over it. */
 const STEPS = 24;
 
 /**
  * Milliseconds until the next poll. The product of polls and mean delay is least where the interval is proportional to
  * the root of `survival / density`: sparse before an answer can be expected, dense where answers come, sparse after.
- * Never so often that the open requests together leave their share of the rate class.
+ * Polls are never so frequent that all open requests together exceed their share of the rate class.
  */
 export function nextPollDelayMs(situation: PollSituation, bounds: PollBounds): number {
   const { ageMs, seen, openAgesMs, openRequests, rateWindowMs, spread } = situation;
@@ -61,7 +61,7 @@ export function nextPollDelayMs(situation: PollSituation, bounds: PollBounds): n
   return Math.max(shortest, untilPollsAreDue(times, { fromMs: ageMs, withinMs: longest, polls: 1, averageMs }));
 }
 
-/** The time after which the poll rate, summed up from an age on, makes `polls`; at most `withinMs`. */
+/** The time after which the poll rate, summed from an age on, reaches `polls`; at most `withinMs`. */
 function untilPollsAreDue(
   times: AnswerTimes,
   { fromMs, withinMs, polls, averageMs }: { fromMs: number; withinMs: number; polls: number; averageMs: number },

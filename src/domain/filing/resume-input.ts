@@ -1,7 +1,7 @@
 import type { FileInput } from '../contracts';
 import type { Mode } from '../names';
 
-/** What of a filing a new run of it is started with; everything else is in the ledger. */
+/** The part of a filing that a new run of it needs; everything else is in the ledger. */
 export interface ResumedFiling {
   filingId: string;
   mode: Mode;
@@ -11,7 +11,7 @@ export interface ResumedFiling {
   correction: number;
 }
 
-/** The input of `fileRemittances` with which a filing goes on from the ledger in a new run. */
+/** The input of `fileRemittances` with which a new run continues a filing from the ledger. */
 export function resumeInput({ filingId, mode, exporterId, reference, madeBy, correction }: ResumedFiling): FileInput {
   return { mode, exporterId, reference, madeBy, correction, resume: filingId };
 }

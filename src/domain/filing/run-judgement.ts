@@ -1,22 +1,22 @@
 /**
- * Decides what to do about the workflow of an open filing, from how Temporal describes it. Pure: the sweep asks
- * Temporal and acts on the decision.
+ * Decides what to do about the workflow of an open filing, from its description in Temporal. Pure: the sweep queries
+ * Temporal and carries out the decision.
  */
 
 /**
- * How Temporal describes the newest run of a filing's workflow; `gone`: it knows of none, for instance past its
- * retention.
+ * Status of the newest run of a filing's workflow; `gone`: Temporal does not have it, for instance because its
+ * retention period is over.
  */
 export interface FilingRunStatus {
   status: 'running' | 'gone' | 'completed' | 'failed' | 'cancelled' | 'terminated' | 'timed out';
-  /** How often in a row a workflow task of it has been tried; above one, the tries before have failed. */
+  /** Consecutive tries of its current workflow task; above one, the previous tries have failed. */
   taskAttempt: number;
 }
 
 export interface JudgedFiling {
   /** Whether anything of it was, or may have been, sent. */
   sent: boolean;
-  /** When its next move is due at the latest; null where it waits for a person. */
+  /** When its next state change is due at the latest; null if it waits for a person. */
   dueAt: Date | null;
 }
 
@@ -26,9 +26,9 @@ export type RunVerdict =
   /** It was or may have been sent, so a new run follows it. */
   | { action: 'resume'; why: string };
 
-/** How late a move may be before the sweep reports it; the workflow itself asks for attention earlier. */
+/** How late a state change may be before the sweep reports it; the workflow itself asks for attention earlier. */
 export const LATE_MS = 15 * 60_000;
-/** From this attempt of a workflow task on, the failure is not taken for a temporary one. */
+/** From this try of a workflow task on, the failure is not considered temporary. */
 const FAILING_FROM = 4;
 
 /** @returns what is to be done about a filing that is open in the ledger */

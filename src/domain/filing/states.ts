@@ -44,7 +44,7 @@ const ATTENTION: ReadonlySet<FilingState> = new Set([
 const PAUSES: readonly FilingState[] = ['needs_credentials', 'needs_access'];
 const AFTER_SEND: readonly FilingState[] = ['processing', 'collecting', 'outcome_unknown', 'overdue'];
 
-/** From each state, the states that may follow. An end has none: a correction is a new filing. */
+/** The states that may follow each state. End states have none: a correction is a new filing. */
 export const FILING_TRANSITIONS: Readonly<Record<FilingState, readonly FilingState[]>> = {
   checking: ['awaiting_approval', 'submitting', 'needs_correction', 'abandoned', ...PAUSES],
   awaiting_approval: ['checking', 'submitting', 'needs_correction', 'abandoned', ...PAUSES],
@@ -85,7 +85,7 @@ export function mayFollow(state: FilingState, next: FilingState): boolean {
   return state === next || FILING_TRANSITIONS[state].includes(next);
 }
 
-/** Whether `state` interrupts a filing that goes back to where it was. */
+/** Whether `state` interrupts a filing that later returns to its previous state. */
 export function isPause(state: FilingState): boolean {
   return PAUSES.includes(state);
 }
@@ -95,7 +95,7 @@ export function isEnd(state: FilingState): boolean {
   return ENDS.has(state);
 }
 
-/** Whether somebody should look at a filing in this state. */
+/** Whether a filing in this state needs a person. */
 export function needsAttention(state: FilingState): boolean {
   return ATTENTION.has(state);
 }
@@ -117,16 +117,17 @@ export const ROW_STATES = {
 
 export type RowState = keyof typeof ROW_STATES;
 
-/** Whether a row in this state keeps its mapping from being filed again. */
+/** Whether a row in this state prevents its mapping from being filed again. */
 export function isLive(state: RowState): boolean {
   return ROW_STATES[state].live;
 }
 
-/** States of a row that has no outcome yet. */
+/** States of rows without an outcome. */
 const OPEN_ROWS: ReadonlySet<RowState> = new Set(['planned', 'submitted', 'unknown']);
 
 /**
- * How a filing ends, from its rows: all certified, some, or none. Null while a row has no outcome: then it cannot end.
+ * The end state of a filing, from its rows: all certified, some, or none. Null while a row has no outcome, because the
+ * filing cannot end then.
  */
 export function endOf(rows: readonly RowState[]): 'certified' | 'partly_certified' | 'rejected' | null {
   if (rows.some((state) => OPEN_ROWS.has(state))) return null;
@@ -136,7 +137,7 @@ export function endOf(rows: readonly RowState[]): 'certified' | 'partly_certifie
 }
 
 /**
- * How far a submission is. `planned`: nothing is at the service. `acknowledged`: a request id is known. `settled`: an
+ * State of a submission. `planned`: nothing is at the service. `acknowledged`: a request id is known. `settled`: an
  * unknown outcome was settled by certificates. `terminal`: the authority accounted for every record. `released`:
  * refused, nothing of it was accepted.
  */

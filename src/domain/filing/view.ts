@@ -1,7 +1,7 @@
 import type { FilingCounts } from '../contracts';
 import type { Mapping } from './mapping';
 
-/** The whole of a filing as `ebrc file`, `ebrc show` and the other filing commands print it. */
+/** A complete filing, as `ebrc file`, `ebrc show` and the other filing commands print it. */
 export interface FilingView {
   filingId: string | null;
   workflowId: string;
@@ -54,7 +54,7 @@ export interface RowView extends Pick<Mapping, 'serialNo' | 'irmNumber' | 'sbCum
   document: string | null;
   sha256: string | null;
   errors: string[];
-  /** What stands behind a row that was drafted, as `ebrc show` reads it; any other row has none. */
+  /** The sources of a drafted row, as `ebrc show` prints them; other rows have none. */
   origin?: {
     draftId: string;
     documents: string[];

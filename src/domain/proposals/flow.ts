@@ -13,9 +13,9 @@ export interface Flow {
 }
 
 /**
- * Shares `supply` out over `demand` along `links` so that the sum of amount × worth is the greatest there is: the
+ * Distributes `supply` over `demand` along `links` so that the sum of amount × worth is as large as possible: the
  * transportation problem, solved by successive shortest paths with all paths of one length at a time (primal-dual).
- * Worths are small whole numbers, so there are at most as many rounds as the greatest worth. Amounts are whole numbers
+ * Worths are small whole numbers, so there are at most as many rounds as the largest worth. Amounts are whole numbers
  * (minor units).
  */
 export function bestFlow(supply: readonly number[], demand: readonly number[], links: readonly Link[]): Flow[] {
@@ -36,7 +36,7 @@ export function bestFlow(supply: readonly number[], demand: readonly number[], l
     .filter(({ amount }) => amount > 0);
 }
 
-/** Edges lie in pairs: an even one and, behind it, the way back. */
+/** Edges are stored in pairs: an even one and, after it, its reverse. */
 class Network {
   readonly sink: number;
   private readonly heads: number[][];
@@ -75,7 +75,7 @@ class Network {
 
   run(): void {
     this.startPotentials();
-    // A path is worth something as long as it costs less than nothing.
+    // A path increases the total worth only while its cost is negative.
     while (this.shortestPaths() && this.at(this.sink) < this.at(0)) {
       for (let pushed = true; pushed;) {
         const seen = new Uint8Array(this.sink + 1);
@@ -121,7 +121,7 @@ class Network {
     }
     const reach = distance[this.sink] ?? Infinity;
     if (reach === Infinity) return false;
-    // What lies beyond the sink is not needed for its distance; cut there, all reduced costs stay at 0 or above.
+    // Distances beyond the sink are not needed; cut off there, all reduced costs stay at 0 or above.
     for (let node = 0; node <= this.sink; node += 1)
       this.potential[node] = this.at(node) + Math.min(distance[node] ?? Infinity, reach);
     return true;
@@ -143,7 +143,7 @@ class Network {
       pushed += went;
       if (pushed === most) break;
     }
-    // What came through may come through again from elsewhere in this round, to what is left behind it.
+    // Flow may return from elsewhere in this round and use the remaining capacity behind it.
     if (pushed > 0 && node !== 0) seen[node] = 0;
     return pushed;
   }

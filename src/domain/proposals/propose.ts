@@ -15,34 +15,34 @@ import {
 
 export type { OpenDocument, OpenIrm } from './score';
 
-/** One IRM mapped to one document; many of either may be mapped to many of the other. */
+/** One IRM mapped to one document; each may be mapped to several of the other. */
 export interface Proposal extends Score {
   irm: OpenIrm;
   document: OpenDocument;
   /** Exact decimal text in the currency of both. */
   amount: string;
-  /** Other IRMs that would suit the document nearly as well, the best first. */
+  /** Other IRMs that would fit the document almost as well, the best first. */
   alternatives: OpenIrm[];
 }
 
 export interface Proposals {
   proposals: Proposal[];
-  /** Pairs that were left out of account because both sides have better ones. */
+  /** Number of pairs that were ignored because both sides have better ones. */
   cut: number;
 }
 
-/** Below this a pair says nothing. */
+/** Pairs below this are ignored. */
 const MIN_CONFIDENCE = 0.45;
-/** Each side is compared with all of the other, and may be mapped to so many of it, the best. */
+/** Each side is compared with all entries of the other, and may be mapped to this many of them, the best. */
 const BEST = 12;
 const MAX_ALTERNATIVES = 5;
-/** How much less likely an alternative may be than what is proposed. */
+/** How much less likely than the proposal an alternative may be. */
 const ALTERNATIVE_MARGIN = 0.15;
 
 /**
- * Maps open balances to open documents so that the whole is the likeliest: what one pair takes from another counts, so
- * this is a transportation problem and not the best pair first. Only pairs of one currency are made. Nothing is filed
- * by it.
+ * Assigns open balances to open documents so that the whole assignment is the most likely one. An amount given to one
+ * pair is not available to another, so this is a transportation problem; taking the best pair first would not solve it.
+ * Only pairs of one currency are made. Nothing is filed.
  */
 export function propose(irms: readonly OpenIrm[], documents: readonly OpenDocument[]): Proposals {
   const proposals: Proposal[] = [];
@@ -82,7 +82,7 @@ function proposeIn(irms: readonly OpenIrm[], documents: readonly OpenDocument[])
   const proposals = flows.flatMap(({ from, to, amount }): Proposal[] => {
     const [irm, document] = [suppliers[from], consumers[to]];
     if (!irm || !document) return [];
-    // What bank charges left open is no reason for a row from another remittance.
+    // An amount that bank charges left open does not justify a row from another remittance.
     const others = (flowsPerDocument.get(String(to)) ?? []).length > 1;
     if (others && amount <= document.units * BANK_CHARGES) return [];
     const score = explain(irm, document);
@@ -117,7 +117,7 @@ function bestPairs(
   return { pairs, cut: likely - pairs.length };
 }
 
-/** Keeps the list sorted and at most {@link BEST} long; of equal ones the first stays in front. */
+/** Keeps the list sorted and at most {@link BEST} long; of equal entries the first stays in front. */
 function keepBest(best: Pair[], pair: Pair): void {
   const last = best[best.length - 1];
   if (best.length === BEST && last && last.confidence >= pair.confidence) return;

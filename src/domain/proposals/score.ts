@@ -2,18 +2,18 @@ import { BANK_CHARGES } from '../bank-charges';
 import { compareFilingDates, isFilingDate, type FilingDate } from '../dates';
 import { formatAmount } from '../money';
 
-/** An IRM with what is left to map of it. */
+/** An IRM with its unmapped balance. */
 export interface OpenIrm {
   irmNumber: string;
   irmAdCode: string;
   irmIfscCode: string;
-  /** DDMMYYYY, or what the record says. */
+  /** DDMMYYYY, or the text of the record. */
   irmDt: string;
   currency: string;
   purpose: string;
   /** The whole remittance; null where unknown. */
   amount: string | null;
-  /** What can still be mapped, less what our own filings hold. */
+  /** The balance that can still be mapped, less the holds of our own filings. */
   free: string;
   remitter: string | null;
   /** Texts of the record that the specification does not name, such as a remark of the bank. */
@@ -22,17 +22,17 @@ export interface OpenIrm {
 
 /** A document that is not yet fully certified. */
 export interface OpenDocument {
-  /** As it would stand in sbCumInvoiceNumber. */
+  /** As it would be written in sbCumInvoiceNumber. */
   number: string;
   /** DDMMYYYY; null where unknown. */
   date: FilingDate | null;
   currency: string;
   value: string;
-  /** What of the value is not mapped yet. */
+  /** The part of the value that is not mapped yet. */
   open: string;
   uploadType: number | null;
   buyer: string | null;
-  /** The exporter's own invoice number, where it differs. */
+  /** The exporter's own invoice number, if it differs. */
   billNo: string | null;
 }
 
@@ -44,12 +44,12 @@ export interface Score {
 
 const DAY_MS = 86_400_000;
 /**
- * Money that comes later than the longest realisation period, or an advance older than that, is hardly for this
+ * A payment later than the longest realisation period, or an advance older than that, is unlikely to belong to this
  * document.
  */
 const MAX_GAP_DAYS = 540;
 const ADVANCE = 'P0103';
-/** Purpose codes that suit an upload type (public rules, so that they weigh and never decide). */
+/** Purpose codes that fit an upload type (from public rules, so they only affect the score). */
 const PURPOSES: Readonly<Record<number, RegExp>> = {
   101: /^P01/,
   102: /^P(0802|0803|0807|0103)$/,
@@ -62,7 +62,7 @@ const COMPANY_WORDS = new Set(
   ),
 );
 
-/** An entry made ready to be compared with many others. */
+/** An entry prepared for comparison with many others. */
 export interface Prepared<T> {
   entry: T;
   /** In minor units. */
@@ -92,20 +92,23 @@ export const prepareDocument = (document: OpenDocument): Prepared<OpenDocument> 
 });
 
 /**
- * Hundredths, rounded down: more than the balance is never proposed. 0 for what is no amount, or too large to be
- * counted exactly.
+ * Hundredths, rounded down, so that more than the balance is never proposed. 0 for an invalid amount, or one too large
+ * to be counted exactly.
  */
 function minorUnits(amount: string): number {
   const [, whole = '', part = ''] = /^(\d{1,13})(?:\.(\d+))?$/.exec(amount) ?? [];
   return whole === '' ? 0 : Number(whole) * 100 + Number(part.slice(0, 2).padEnd(2, '0'));
 }
 
-/** How likely the IRM pays for the document; 0 for another currency. `reasons` are left out: see {@link explain}. */
+/**
+ * How likely it is that the IRM pays for the document; 0 for different currencies. Without reasons: see {@link
+ * explain}.
+ */
 export function confidenceOf(irm: Prepared<OpenIrm>, document: Prepared<OpenDocument>): number {
   return weigh(irm, document, null);
 }
 
-/** The same with the reasons, for people. */
+/** As {@link confidenceOf}, with the reasons for people. */
 export function explain(irm: Prepared<OpenIrm>, document: Prepared<OpenDocument>): Score {
   const reasons: string[] = [];
   const confidence = weigh(irm, document, reasons);
@@ -123,7 +126,7 @@ function weigh(irm: Prepared<OpenIrm>, document: Prepared<OpenDocument>, reasons
     0.1 * purposes(irm, document, reasons);
   if (named !== null && named < 0.3) sum *= 0.6;
   if (document.texts.some((text) => irm.remarks.includes(text))) {
-    reasons?.unshift('the document number stands in the remarks of the remittance');
+    reasons?.unshift('the document number is in the remarks of the remittance');
     sum = 0.5 + 0.5 * sum;
   }
   return Math.min(1, Math.round(sum * 200) / 200);
@@ -137,7 +140,7 @@ function amounts(irm: Prepared<OpenIrm>, document: Prepared<OpenDocument>, reaso
     return 1;
   }
   if (short > 0 && short <= document.units * BANK_CHARGES) {
-    reasons?.push(`the remittance is ${formatAmount(short / 100)} ${currency} short, as bank charges make it`);
+    reasons?.push(`the remittance is ${formatAmount(short / 100)} ${currency} short, as with bank charges`);
     return 0.9;
   }
   if (short < 0) {
@@ -148,7 +151,7 @@ function amounts(irm: Prepared<OpenIrm>, document: Prepared<OpenDocument>, reaso
   return 0.4;
 }
 
-/** 0 to 1; null where one of the names is not known. */
+/** 0 to 1; null if one of the names is not known. */
 function sameNames(irm: Prepared<OpenIrm>, document: Prepared<OpenDocument>, reasons: string[] | null): number | null {
   if (irm.name.size === 0 || document.name.size === 0) {
     reasons?.push('remitter or buyer is not known');
@@ -162,8 +165,8 @@ function sameNames(irm: Prepared<OpenIrm>, document: Prepared<OpenDocument>, rea
     likeness === 1
       ? `the remitter is the buyer: ${irm.entry.remitter ?? ''}`
       : likeness < 0.3
-        ? `other names: ${both}`
-        : `like names: ${both}`,
+        ? `different names: ${both}`
+        : `similar names: ${both}`,
   );
   return likeness;
 }
@@ -176,7 +179,7 @@ function dates(irm: Prepared<OpenIrm>, document: Prepared<OpenDocument>, reasons
   const after = irm.day - document.day;
   const advance = irm.entry.purpose === ADVANCE;
   const days = Math.abs(after);
-  if (after === 0) reasons?.push('remittance and document are of one day');
+  if (after === 0) reasons?.push('remittance and document have the same date');
   else reasons?.push(`the remittance came ${days} days ${after > 0 ? 'after' : 'before'} the document`);
   if (after !== 0 && advance === after > 0) return 0.1;
   if (days > MAX_GAP_DAYS) return 0.1;
@@ -188,7 +191,7 @@ function purposes(irm: Prepared<OpenIrm>, document: Prepared<OpenDocument>, reas
   const suits = document.entry.uploadType === null ? undefined : PURPOSES[document.entry.uploadType];
   if (!suits || purpose === '') return 0.5;
   const fits = suits.test(purpose);
-  reasons?.push(`purpose ${purpose} ${fits ? 'suits' : 'is unusual for'} upload type ${document.entry.uploadType}`);
+  reasons?.push(`purpose ${purpose} ${fits ? 'fits' : 'is unusual for'} upload type ${document.entry.uploadType}`);
   return fits ? 1 : 0.1;
 }
 
@@ -213,7 +216,7 @@ function dayOf(date: string | null): number | null {
   return Date.UTC(Number(date.slice(4)), Number(date.slice(2, 4)) - 1, Number(date.slice(0, 2))) / DAY_MS;
 }
 
-/** Earlier documents first, then by number: two runs over the same data propose the same. */
+/** Earlier documents first, then by number, so that two runs over the same data propose the same. */
 export function byDate(a: OpenDocument, b: OpenDocument): number {
   const order = a.date && b.date ? compareFilingDates(a.date, b.date) : 0;
   return order || (a.number < b.number ? -1 : a.number > b.number ? 1 : 0);

@@ -1,8 +1,8 @@
 /**
- * Which certificate belongs to which row, when only fetch-details can say (spec: "Certificate detail"). An entry has no
- * IRM number, so document, date, amount and currency must agree, and one certificate must fit one row alone. Where
- * several agree in all of that, the exporter's own bill number may tell them apart, and one that differs is never
- * adopted: whatever stays ambiguous is left open and named.
+ * Matches certificates to rows by fetch-details alone (spec: "Certificate detail"). An entry has no IRM number, so
+ * document, date, amount and currency must agree, and a certificate must fit only one row. If several rows or
+ * certificates agree in all of these, the exporter's own bill number may distinguish them; a certificate with a
+ * different bill number is never adopted. Whatever stays ambiguous is left open and reported.
  */
 import { compareFilingDates, filingDateFromAnything, type FilingDate } from '../dates';
 import type { Mapping } from '../filing/mapping';
@@ -18,7 +18,7 @@ export interface CertificateEntry {
   billNo: string | null;
 }
 
-/** A row without a certificate. `mine`: it is to be matched; a foreign row only competes for the certificate. */
+/** A row without a certificate. `mine`: it is to be matched; other rows only compete for the certificate. */
 export interface OpenRow extends Pick<Mapping, 'sbCumInvoiceNumber' | 'sbCumInvoiceDate' | 'billNo'> {
   filingId: string;
   position: number;
@@ -44,14 +44,14 @@ export interface Ambiguity {
 export interface MatchResult {
   matches: Match[];
   ambiguous: Ambiguity[];
-  /** Positions of mine that no certificate fits. */
+  /** Positions of own rows that no certificate fits. */
   unmatched: number[];
 }
 
 export interface MatchRules {
-  /** Numbers that belong to a row already, or were seen before the send: never adopted. */
+  /** Numbers that already belong to a row, or were seen before the send: never adopted. */
   excluded: ReadonlySet<string>;
-  /** Certificates dated earlier are none of this submission's. */
+  /** Certificates with an earlier date are not from this submission. */
   issuedFrom: FilingDate;
 }
 
@@ -100,15 +100,15 @@ interface Group {
 }
 
 /**
- * Tells rows that agree in document, date, amount and currency apart by their bill numbers. Only where every one of
- * them and every certificate names its bill: a certificate without one could be any row's.
+ * Distinguishes rows that agree in document, date, amount and currency by their bill numbers. Only if every one of them
+ * and every certificate names its bill: a certificate without a bill number could belong to any row.
  */
 function byBill(rows: OpenRow[], found: CertificateEntry[]): Group[] {
   if (rows.length <= 1 && found.length <= 1) return [{ rows, found }];
   const bill = (each: { billNo: string | null }) => comparableText(each.billNo ?? '');
   if (found.length === 0 || [...rows, ...found].some((each) => bill(each) === '')) return [{ rows, found }];
   const bills = new Set(rows.map(bill));
-  // No bill agrees: the service writes them otherwise, and they tell nothing.
+  // No bill number agrees, so the service writes them differently and they cannot distinguish rows.
   if (!found.some((entry) => bills.has(bill(entry)))) return [{ rows, found }];
   return [...bills].map((one) => ({
     rows: rows.filter((row) => bill(row) === one),
@@ -116,7 +116,9 @@ function byBill(rows: OpenRow[], found: CertificateEntry[]): Group[] {
   }));
 }
 
-/** Whether both name a bill, and not the same: then the certificate may be somebody else's filing of the document. */
+/**
+ * Whether both name a bill number and they differ: the certificate may then be somebody else's filing of the document.
+ */
 function billsDiffer(row: OpenRow, certificate: CertificateEntry): boolean {
   const [ours, theirs] = [comparableText(row.billNo), comparableText(certificate.billNo ?? '')];
   return ours !== '' && theirs !== '' && ours !== theirs;

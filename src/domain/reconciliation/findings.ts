@@ -1,4 +1,7 @@
-/** What a reconciliation may find, and what a person can do about it (contract: "Findings of a reconciliation"). */
+/**
+ * The kinds of findings of a reconciliation, and what a person can do about each (contract: "Findings of a
+ * reconciliation").
+ */
 
 export const FINDING_KINDS = [
   'ours_not_theirs',
@@ -24,22 +27,22 @@ export const FINDING_ADVICE: Readonly<Record<FindingKind, string>> = {
   ours_not_theirs:
     'The ledger holds this certificate, but fetch-details no longer shows it. Look at the authority’s portal whether it was cancelled, and ask the service.',
   theirs_not_ours:
-    'The authority issued this certificate, but no row of ours made it. Find out who filed it; if it is known, acknowledge the finding with a note.',
+    'The authority issued this certificate, but it belongs to no row of ours. Find out who filed it; if it is known, acknowledge the finding with a note.',
   amount_differs:
-    'The certificate is over another amount or currency than the row that was filed. Compare both sides and ask the service before you use it.',
+    'The certificate has another amount or currency than the row that was filed. Compare both sides and ask the service before you use it.',
   duplicate_certificate:
     'More certificates exist for this mapping than were meant to be filed. Have the surplus one cancelled at the authority, then acknowledge the finding.',
   status_changed:
     'The authority changed the status of this certificate. Check whether it may still be used; file again with --allow-duplicate if it was cancelled.',
   utilisation_differs:
     'The utilised amount of the IRM is not the sum of its certificates. Look for certificates filed elsewhere, or ask the bank.',
-  pdf_missing: 'The PDF is not in the document store. It is fetched again by itself, within the budget.',
+  pdf_missing: 'The PDF is not in the document store. It is fetched again automatically, within the budget.',
   pdf_damaged:
-    'The PDF in the document store is not the one that was stored. It is set aside and fetched again by itself.',
-  filing_overdue: 'No outcome has come in time. The filing goes on being polled; ask the service about its request.',
-  outcome_unknown: 'Nobody knows yet whether this was filed. Look at the portal, then: ebrc resolve FILING.',
+    'The PDF in the document store is not the one that was stored. It is set aside and fetched again automatically.',
+  filing_overdue: 'There was no outcome in time. Polling continues; ask the service about the request.',
+  outcome_unknown: 'It is not yet known whether this was filed. Look at the portal, then: ebrc resolve FILING.',
   filing_without_workflow:
-    'No workflow follows this filing. What was sent is followed by a new run by itself; otherwise: ebrc resume FILING.',
+    'This filing has no workflow. If something was sent, a new run is started automatically; otherwise: ebrc resume FILING.',
 };
 
 /** A finding as `ebrc findings` prints it; what does not apply is null. Amounts are exact decimal text. */
@@ -72,11 +75,11 @@ export interface FindingView {
   advice: string;
 }
 
-/** What a reconciliation looks at; left out: everything. */
+/** The checks of a reconciliation; default: all. */
 export const RECONCILE_CHECKS = ['certificates', 'balances', 'documents', 'filings'] as const;
 export type ReconcileCheck = (typeof RECONCILE_CHECKS)[number];
 
-/** Which check has to be made before an open finding of a kind may be closed. */
+/** The check that must run before an open finding of a kind may be closed. */
 export const CHECK_OF_KIND: Readonly<Record<FindingKind, ReconcileCheck>> = {
   ours_not_theirs: 'certificates',
   theirs_not_ours: 'certificates',
@@ -91,7 +94,7 @@ export const CHECK_OF_KIND: Readonly<Record<FindingKind, ReconcileCheck>> = {
   filing_without_workflow: 'filings',
 };
 
-/** Counts of nothing, every kind named. */
+/** Zero for every kind. */
 export function noFindings(): FindingCounts {
   return Object.fromEntries(FINDING_KINDS.map((kind) => [kind, 0])) as FindingCounts;
 }

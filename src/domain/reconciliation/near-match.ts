@@ -1,6 +1,6 @@
 /**
- * Near matches between our rows and the authority's certificates, for people: they explain a finding and settle
- * nothing. Exact matches on identities come first; what is left over on both sides is compared here.
+ * Near matches between our rows and the authority's certificates. They are hints for people and decide nothing. Exact
+ * matches on identities come first; what remains on both sides is compared here.
  */
 import { BANK_CHARGES } from '../bank-charges';
 import { compareFilingDates, addDays, isFilingDate } from '../dates';
@@ -24,7 +24,7 @@ export interface NearMatch {
 /** More candidates than this do not help a person. */
 const MAX_CANDIDATES = 3;
 
-/** Letters and digits alone: `INV/7` and `inv-7` are one document written in two ways. */
+/** Only letters and digits: `INV/7` and `inv-7` are one document written in two ways. */
 function looseDocument(text: string | null): string {
   return (text ?? '')
     .normalize('NFKC')
@@ -33,7 +33,7 @@ function looseDocument(text: string | null): string {
     .replace(/^0+(?=.)/u, '');
 }
 
-/** An index over one side, to be asked for each entry of the other. */
+/** Builds an index over one side, which is then queried for each entry of the other. */
 export function nearMatcher(candidates: readonly NearSide[]): (entry: NearSide) => NearMatch[] {
   const byDocument = groupBy(candidates, (each) => looseDocument(each.document) || undefined);
   const byAmount = groupBy(candidates, (each) => amountKey(each) || undefined);
@@ -50,7 +50,7 @@ export function nearMatcher(candidates: readonly NearSide[]): (entry: NearSide) 
   };
 }
 
-/** How two sides differ, in words; null when they differ in more than a near match may. */
+/** The differences between two sides as text; null if they differ in more than a near match may. */
 function compare(a: NearSide, b: NearSide): string[] | null {
   const reasons: string[] = [];
   if (looseDocument(a.document) !== looseDocument(b.document)) reasons.push(`document ${b.document ?? 'not told'}`);
@@ -68,7 +68,7 @@ function compare(a: NearSide, b: NearSide): string[] | null {
     else if (isNextTo(a.date, b.date)) reasons.push(`date off by a day`);
     else reasons.push(`date ${b.date}`);
   }
-  // Two things may differ at most, or every certificate would be near to every row.
+  // At most two things may differ; otherwise every certificate would be near to every row.
   return reasons.length > 0 && reasons.length <= 2 ? reasons : null;
 }
 

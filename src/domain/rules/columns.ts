@@ -3,10 +3,13 @@ import { MAPPING_FIELDS } from '../filing/mapping';
 
 /**
  * The 37 columns of the bulk workbook (spec: "Bulk Excel row columns"). The spec names 21 of them; the other 16 are the
- * authority's optional item fields, whose header labels are our reading (docs/decisions/0007-workbook-reading.md).
+ * authority's optional item fields, whose header labels are our assumption (docs/decisions/0007-workbook-reading.md).
  */
 
-/** Optional fields that the template has and the JSON items lack: a filled one forces the bulk channel. */
+/**
+ * Optional fields that the template has and the JSON items lack: if one is filled, the filing must use the bulk
+ * channel.
+ */
 const EXTRA_FIELDS = {
   vostroType: 'text',
   mappedORMAmountFCC: 'amount',
@@ -32,11 +35,11 @@ export type ColumnField = MappingField | ExtraField;
 export interface BulkColumn {
   field: ColumnField;
   kind: FieldKind;
-  /** The label that we write; readers match it with case and punctuation ignored. */
+  /** The label that we write; on reading, case and punctuation are ignored. */
   header: string;
   /** mandatory: needs a value in every row. conditional: the two GSTIN columns. optional: not in the JSON items. */
   need: 'mandatory' | 'conditional' | 'optional';
-  /** Further spellings that are accepted, already normalised. */
+  /** Other accepted spellings, already normalised. */
   aliases: readonly string[];
   /** One sentence for the person who fills the column in. */
   help: string;
@@ -46,7 +49,7 @@ type Row = [field: ColumnField, header: string, help: string, aliases?: string[]
 
 /** In the order of the template: the 19 mandatory columns, the two GSTIN columns, the rest. */
 const TABLE: Row[] = [
-  ['serialNo', 'Serial No', 'A number of its own for every row: 1, 2, 3 …'],
+  ['serialNo', 'Serial No', 'A different number for every row: 1, 2, 3 …'],
   [
     'uploadType',
     'Upload Type',

@@ -1,19 +1,19 @@
 /**
- * Mappings that are filed once more on purpose: a number under another date, equal tranches, two invoices on one
- * shipping bill, a certificate cancelled at the authority. Exact by row: whatever is not named is refused.
+ * Mappings that are filed again on purpose: a number under another date, equal tranches, two invoices on one shipping
+ * bill, a certificate cancelled at the authority. A permission names exact rows; all other rows are refused.
  */
 
 /** One row that may be filed although its mapping is live. */
 export interface PermittedDuplicate {
-  /** As findings name it: the Excel row of a workbook, the `serialNo` of a push message. */
+  /** The row as findings name it: the Excel row of a workbook, the `serialNo` of a push message. */
   row: number;
-  /** Filings that hold the mapping and that the row may stand beside; left out: those that a refusal has named. */
+  /** Filings that hold the mapping and that the row may exist beside; default: those that a refusal has named. */
   besides?: string[];
-  /** Why, kept with the filing. */
+  /** The reason, which is kept with the filing. */
   reason: string;
 }
 
-/** A range of an option may name this many rows at most; a filing has far fewer. */
+/** Most rows that a range of an option may name; a filing has far fewer. */
 const MAX_ROWS = 100_000;
 
 /**
@@ -35,9 +35,7 @@ export function allowDuplicate(rows: readonly number[]): string {
   return `${texts.join(',')}=REASON`;
 }
 
-/**
- * Reads `ROWS=REASON`, with ROWS such as `17,203` or `17-19,203`. Null where it has another form, or no reason.
- */
+/** Parses `ROWS=REASON`, with ROWS such as `17,203` or `17-19,203`. Null for any other form, or without a reason. */
 export function parseAllowDuplicate(text: string): PermittedDuplicate[] | null {
   const [, rows = '', said = ''] = /^([\d\s,-]+)=(.*)$/su.exec(text) ?? [];
   const reason = said.trim();

@@ -19,7 +19,7 @@ import { UPLOAD_TYPES, isUploadType } from './upload-type';
 /** Rules about one value at a time (spec: "Push message", item fields). */
 
 /**
- * Forms of texts from the authority's annexure. Public copies of it are second-hand, so a mismatch warns and never
+ * Text formats from the authority's annexure. Public copies of it are second-hand, so a mismatch only warns and never
  * blocks a filing that the authority would accept.
  */
 const FORMS: Partial<Record<MappingField, { fits: RegExp; say: string }>> = {

@@ -11,9 +11,9 @@ import { isUploadType } from './upload-type';
 /** Rules between the rows of one filing. */
 
 export interface FileContext {
-  /** The filing's upload type; where absent, the rows only have to agree with each other. */
+  /** The filing's upload type; if absent, the rows only have to agree with each other. */
   uploadType?: number;
-  /** Rows (as findings name them) that may be the same mapping again: they then warn. */
+  /** Rows (as findings name them) that may repeat a mapping: they cause a warning instead of an error. */
   permitted?: ReadonlySet<number>;
 }
 
@@ -64,7 +64,7 @@ function checkSerials(unchecked: readonly UncheckedRow[]): Finding[] {
   });
 }
 
-/** What makes a row the same mapping again; undefined while a part of it is not known. */
+/** The identity of a row's mapping; undefined while a part of it is missing. */
 function mappingKey(row: UncheckedRow): string | undefined {
   const { irmNumber, irmAdCode, sbCumInvoiceNumber, sbCumInvoiceDate, mappedIRMAmountFCC } = row.mapping;
   const texts = [irmNumber, irmAdCode, sbCumInvoiceNumber, sbCumInvoiceDate];
@@ -97,7 +97,7 @@ function isFilled(text: unknown): text is string {
   return typeof text === 'string' && hasValue(text);
 }
 
-/** The IRM of a row under the date that it gives: without the held records, another date may be another IRM. */
+/** The IRM of a row with the date that the row gives: without the held records, another date may be another IRM. */
 function irmAndDate({ mapping: { irmNumber, irmAdCode, irmDt } }: UncheckedRow): string | undefined {
   if (!isFilled(irmNumber) || !isFilled(irmAdCode) || !isFilled(irmDt)) return undefined;
   return `${irmIdentity({ irmNumber, irmAdCode })} ${comparableDate(irmDt)}`;
@@ -107,13 +107,13 @@ function hasMappedAmount({ mapping }: UncheckedRow): boolean {
   return isAmount(mapping.mappedIRMAmountFCC);
 }
 
-/** The sum of the mapped amounts; a single one needs no adding. */
+/** The sum of the mapped amounts; for a single amount no addition is needed. */
 function totalOf(group: readonly UncheckedRow[]): Amount {
   const amounts = group.map((row) => row.mapping.mappedIRMAmountFCC ?? 0);
   return amounts.length === 1 ? (amounts[0] ?? 0) : sumAmounts(amounts);
 }
 
-/** The row at which a running sum first exceeds a limit: the cell that a person has to look at. */
+/** The row at which a running sum first exceeds a limit: the cell that a person has to check. */
 export function rowThatExceeds(
   rows: readonly { row: number; amount: number }[],
   limit: string | number,
@@ -166,7 +166,7 @@ function checkRemittances(unchecked: readonly UncheckedRow[]): Finding[] {
   });
 }
 
-/** What rows that share one document should have in common; published rules, so warnings only. */
+/** What rows with the same document should have in common; these are published rules, so violations only warn. */
 function checkDocuments(unchecked: readonly UncheckedRow[]): Finding[] {
   const groups = groupBy(
     unchecked.filter(hasMappedAmount),

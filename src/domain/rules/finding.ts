@@ -1,7 +1,7 @@
 /**
- * Something a check found in a filing before it is sent, or that the service or the authority said about it afterwards.
- * The same shape is printed by the command line (`errors[]`, `warnings[]`), written into workbooks and kept in the
- * ledger.
+ * A problem that a check found in a filing before it was sent, or that the service or the authority reported
+ * afterwards. The command line prints this shape (`errors[]`, `warnings[]`), workbooks show it and the ledger stores
+ * it.
  */
 export interface Finding {
   severity: 'error' | 'warning';
@@ -15,13 +15,13 @@ export interface Finding {
   message: string;
   /** Column letter, for a workbook. */
   column?: string;
-  /** The filing that holds a mapping or a balance, where that is the reason. */
+  /** The filing that holds the mapping or the balance, if that is the reason. */
   filingId?: string;
   /** The value of `--allow-duplicate` that lets just the refused rows pass: `17,203=REASON`. */
   allowDuplicate?: string;
 }
 
-/** Whether any of the findings forbids filing. */
+/** Whether one of the findings prevents filing. */
 export function hasErrors(findings: readonly Finding[]): boolean {
   return findings.some((finding) => finding.severity === 'error');
 }
@@ -35,8 +35,9 @@ export function warningAt(row: number | null, field: string | null, code: string
 }
 
 /**
- * Each failing cell once: the first error about a cell stays and later errors and all warnings about it go. Findings
- * about a row or the filing as a whole all stay. The result is in row order, those about the filing first.
+ * Reports each failing cell once: the first error about a cell is kept, and later errors and all warnings about it are
+ * dropped. Findings about a whole row or filing are all kept. The result is in row order, with those about the filing
+ * first.
  */
 export function oncePerCell(findings: readonly Finding[]): Finding[] {
   const failing = new Set<string>();

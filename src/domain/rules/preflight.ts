@@ -13,11 +13,11 @@ export type { Hold } from '../exporter/balance-sums';
 type Group = [MappingRow, ...MappingRow[]];
 
 /**
- * Checks the sums mapped of each IRM against its held record: the remittance, and the balance less what our own live
- * filings hold. A mapping and a hold mean the record that has their date as issue date or, where none has, as
- * remittance date. Where several fit, each has to bear it, with a warning; where none does, all of the IRM's number and
- * AD code counts together. Facts about the IRM that the authority may see otherwise (unknown here, cancelled, other
- * currency) warn.
+ * Checks the amounts mapped from each IRM against its held record: the remittance, and the balance less what our own
+ * live filings hold. A mapping or hold refers to the record whose issue date it gives or, if there is none, whose
+ * remittance date it gives. If several records fit, each of them must cover the amount, with a warning; if none fits,
+ * all records of the IRM's number and AD code count together. Facts about the IRM that the authority may see
+ * differently (unknown here, cancelled, other currency) cause warnings.
  */
 export function checkBalances(
   rows: readonly MappingRow[],
@@ -29,7 +29,7 @@ export function checkBalances(
   const findings = [...groupBy(rows, ({ mapping }) => irmIdentity(mapping))].flatMap(([irm, group]) =>
     checkIrm(group, recordsByIrm.get(irm) ?? [], holdsByIrm.get(irm) ?? [], irms),
   );
-  // Where several records fit, each says the same of the row.
+  // If several records fit, each gives the same finding about the row.
   return [...new Map(findings.map((finding) => [JSON.stringify(finding), finding])).values()];
 }
 
@@ -59,8 +59,8 @@ function checkIrm(
 }
 
 /**
- * The holds that count against a record: those that mean it, and those that mean no held record, because they may mean
- * any of their number and AD code.
+ * The holds that count against a record: those that refer to it, and those that refer to no held record, because they
+ * may refer to any record of their number and AD code.
  */
 export function holdsOf<R extends HeldIrm, H extends Pick<Hold, 'irmDt'>>(
   record: R,
@@ -78,8 +78,8 @@ function accountOf({ irmNumber, currency, amount, available, readAt }: HeldIrm):
 }
 
 /**
- * What bears mappings that mean no held record: all records of the number and AD code, or what the rows state of the
- * IRM.
+ * The account for mappings that refer to no held record: all records of the number and AD code together, or what the
+ * rows state about the IRM.
  */
 function togetherOf(group: Group, records: readonly HeldIrm[]): Account {
   const { irmNumber, irmFCC: currency } = group[0].mapping;
@@ -125,7 +125,7 @@ function ambiguousIrm([{ mapping, row }, ...others]: Group, fits: readonly HeldI
     row,
     'irmNumber',
     'irm_ambiguous',
-    `IRM ${mapping.irmNumber} may be any of ${fits.length} held records (${listed(records, 3)})${rows}: the amount is held of each. Compare them with the bank advice.`,
+    `IRM ${mapping.irmNumber} may be any of ${fits.length} held records (${listed(records, 3)})${rows}: the amount is held from each of them. Compare them with the bank advice.`,
   );
 }
 
@@ -179,8 +179,8 @@ function checkRecord(group: Group, irm: HeldIrm): Finding[] {
       ),
     );
   }
-  // Public readings differ on whether the authority wants the whole remittance here or what is left of it, so either
-  // passes.
+  // Public sources differ on whether the authority wants the whole remittance here or its remaining balance, so both
+  // pass.
   const known = [irm.amount, irm.available].filter((amount) => amount !== null);
   if (known.length > 0 && known.every((amount) => compareAmounts(amount, mapping.irmRemitAmtFCC) !== 0)) {
     const [amount, available] = [said(irm.amount), said(irm.available)];

@@ -8,15 +8,13 @@ import { FIELD_NAMES, completeRow, emptyMapping, hasValue, type UncheckedRow } f
 import { invalidDate, invalidNumber, invalidText, invalidYesNo, missing, quoted } from './words';
 import { UPLOAD_TYPES } from './upload-type';
 
-/**
- * A push message whose form is right; `platformCustomerId` may come from elsewhere (the command line's `--exporter`).
- */
+/** A push message of the right form. `platformCustomerId` may come from elsewhere (the command line's `--exporter`). */
 export interface ParsedPushMessage {
   platformCustomerId?: string;
   /** The top-level code as a number. */
   uploadType?: number;
   decalarationFlag?: 'Y' | 'N';
-  /** Rows that the message itself allows beside other holders of their mapping; not sent to the service. */
+  /** Rows that the message itself permits beside other holders of their mapping; not sent to the service. */
   allowDuplicate: PermittedDuplicate[];
   rows: MappingRow[];
 }
@@ -34,9 +32,9 @@ const TOP_LEVEL = new Set([
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
- * Checks a JSON submission (spec: "Push message") whole: every wrong property, type and rule at once. `row` of a
- * finding is the item's `serialNo`, or its place in the list (from 1) where that is unusable. Never throws: anything
- * that is not a push message is a finding. `message` is there only when no finding is an error.
+ * Checks a JSON submission (spec: "Push message") completely and reports every wrong property, type and rule at once.
+ * `row` of a finding is the item's `serialNo`, or its place in the list (from 1) where that is unusable. Never throws:
+ * anything that is not a push message is a finding. `message` is set only if no finding is an error.
  *
  * @param json the parsed JSON, or its text
  * @param permitted rows that are allowed beside the message
@@ -197,7 +195,7 @@ function readItem(item: unknown, index: number): { unchecked: UncheckedRow; find
       mapping[field] = value;
     }
   }
-  // Each value has just been checked against the type that its field has in Mapping.
+  // Each value has just been checked against the type of its field in Mapping.
   return { unchecked: { row, mapping, failed }, findings };
 }
 

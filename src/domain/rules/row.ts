@@ -19,7 +19,7 @@ export function checkRow(row: UncheckedRow, filingType?: number): Finding[] {
   return [...checkGst(row), ...checkDocument(row, filingType), ...checkPurpose(row), ...checkCurrencies(row)];
 }
 
-/** The field's value when it was readable, undefined when it is missing or was reported already. */
+/** The field's value if it was readable; undefined if it is missing or was already reported. */
 function readable<F extends MappingField>(row: UncheckedRow, field: F): UncheckedRow['mapping'][F] {
   return row.failed.has(field) ? undefined : row.mapping[field];
 }
@@ -119,7 +119,7 @@ function isBefore(a: string, b: string): boolean {
   try {
     return compareFilingDates(a, b) < 0;
   } catch {
-    // One of the two is no date; that is reported about its own field.
+    // One of the two is not a date; that is reported for its own field.
     return false;
   }
 }

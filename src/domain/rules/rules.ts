@@ -9,9 +9,9 @@ import { checkRow } from './row';
 /**
  * The rule table of a filing, the same for a JSON message and a workbook (spec: "Push message" and "POST
  * /genebrc/bulk-upload"). What the specification says is an error; what only public material says is a warning and
- * never blocks. Pure: nothing is looked up, balances are checked in preflight.ts.
+ * never blocks. Pure: nothing is looked up; balances are checked in preflight.ts.
  *
- * @param context `uploadType` of the filing where it is known apart from the rows
+ * @param context `uploadType` of the filing, if it is known independently of the rows
  * @returns findings in row order, each failing cell once
  */
 export function checkRows(rows: readonly MappingRow[], context: FileContext = {}): Finding[] {

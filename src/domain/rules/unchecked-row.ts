@@ -2,14 +2,14 @@ import type { ExtraValues, Mapping, MappingField, MappingRow } from '../filing/m
 import { MAPPING_FIELDS } from '../filing/mapping';
 
 /**
- * A row while it is being checked: what could be read of it, and which fields a finding was already made about. The
- * rules run on such rows, so that a row with one unreadable cell still has its other cells checked in the same pass.
+ * A row during its check: the values that could be read, and the fields that already have a finding. The rules run on
+ * such rows, so that a row with one unreadable cell still has its other cells checked in the same pass.
  */
 export interface UncheckedRow {
   /** Excel row for a workbook, `serialNo` (or place in the list) for a JSON message. */
   row: number;
   mapping: Partial<Mapping>;
-  /** Fields with a finding already: never reported a second time. */
+  /** Fields that already have a finding: never reported a second time. */
   failed: ReadonlySet<string>;
   extra?: ExtraValues;
 }
@@ -18,19 +18,19 @@ export function uncheckedRow(row: MappingRow): UncheckedRow {
   return { ...row, failed: new Set() };
 }
 
-/** Fields that may be empty, and are null then; all others need a value in every row. */
+/** Fields that may be empty (null); all others need a value in every row. */
 export const NULLABLE_FIELDS: ReadonlySet<MappingField> = new Set(['gstinInvoiceNumber', 'gstinInvoiceDate']);
 
 /** Every field of a mapping, in the spec's order. */
 export const FIELD_NAMES = Object.keys(MAPPING_FIELDS) as MappingField[];
 
-/** The mapping row, when nothing failed and nothing is missing; otherwise undefined. */
+/** The mapping row, if nothing failed and nothing is missing; otherwise undefined. */
 export function completeRow({ row, mapping, failed, extra }: UncheckedRow): MappingRow | undefined {
   if (failed.size > 0 || !isWhole(mapping)) return undefined;
   return { row, mapping, ...(extra ? { extra } : {}) };
 }
 
-/** A mapping to be filled: the fields that may stay empty are null from the start. */
+/** An empty mapping: fields that may stay empty are null from the start. */
 export function emptyMapping(): Record<string, unknown> {
   return { gstinInvoiceNumber: null, gstinInvoiceDate: null };
 }

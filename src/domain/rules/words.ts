@@ -1,11 +1,11 @@
 import { DATE_FORMS } from '../dates';
 
 /**
- * The sentences about single values. They begin with the words of the service's own bulk messages (spec: "Bulk upload"
- * errors), so that a user meets one vocabulary whether the check ran here or there.
+ * Messages about single values. They begin with the words of the service's own bulk messages (spec: "Bulk upload"
+ * errors), so that users see the same vocabulary for checks here and there.
  */
 
-/** A value as it is quoted in a message, shortened. */
+/** A value quoted for a message, shortened. */
 export function quoted(value: unknown): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value));
   return JSON.stringify(text.length > 60 ? `${text.slice(0, 57)}...` : text);
@@ -19,7 +19,7 @@ export function invalidYesNo(field: string, value: unknown): string {
   return `Invalid yesno value ${quoted(value)} in ${field}. Expected Y or N.`;
 }
 
-/** `hint` is a sentence of its own about what probably happened. */
+/** `hint` is a separate sentence about the likely cause. */
 export function invalidDate(field: string, value: unknown, hint = ''): string {
   return `Invalid date value ${quoted(value)} in ${field}. Expected a date as ${DATE_FORMS}, or a real Excel date cell.${hint ? ` ${hint}` : ''}`;
 }
@@ -41,8 +41,8 @@ export function listed(items: readonly (string | number)[], most = 8): string {
 }
 
 /**
- * Characters that no filing can carry: XML and the ledger's JSON have no room for most control characters, nor for one
- * half of a surrogate pair.
+ * Characters that a filing cannot contain: XML and the ledger's JSON do not allow most control characters, nor half of
+ * a surrogate pair.
  */
 export const UNWRITABLE = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\ufffe\uffff]|\p{Surrogate}/u;
 

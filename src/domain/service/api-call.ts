@@ -1,7 +1,7 @@
 import type { ErrorKind } from './error-kinds';
 import type { Operation } from './operations';
 
-/** One call to the service, as the ledger keeps it: no bodies and no secrets. */
+/** One call to the service, as it is stored in the ledger: without bodies and secrets. */
 export interface ApiCall {
   /** When the call ended. */
   at: Date;

@@ -10,16 +10,16 @@ export interface BulkTemplate {
   learnedAt: string | null;
 }
 
-/** What stands for the template until it was read. */
+/** The labels that are used until the service's template has been read. */
 export const BUILT_IN_TEMPLATE: BulkTemplate = {
   labels: BULK_COLUMNS.map(({ header }) => header),
   learnedAt: null,
 };
 
-/** The columns that the specification names; a template without one of them is none. */
+/** The columns that the specification names; a template must have all of them. */
 const NAMED = BULK_COLUMNS.filter(({ need, field }) => need !== 'optional' || field === 'isThirdPartyExport');
 
-/** Why a list of labels cannot be the template of the bulk upload; null where it can. */
+/** Why a list of labels cannot be the template of the bulk upload; null if it can. */
 export function templateProblem(labels: readonly string[]): string | null {
   const names = labels.map(normaliseHeader);
   const twice = names.find((name, at) => names.indexOf(name) !== at);
@@ -30,8 +30,8 @@ export function templateProblem(labels: readonly string[]): string | null {
 }
 
 /**
- * The label under which the value of an optional column travels; undefined for a column that the template does not
- * name, which is the user's own. Until the template is known, further spellings of our own reading count too.
+ * The label under which an optional column is sent; undefined for a column that the template does not name, which is
+ * the user's own. Until the template is known, other spellings of our assumed labels are accepted too.
  */
 export function optionalLabel({ labels, learnedAt }: BulkTemplate, header: string): string | undefined {
   const name = normaliseHeader(header);

@@ -2,7 +2,7 @@ import { isEnd, needsAttention, type FilingState } from '../filing/states';
 
 const HOUR_MS = 3_600_000;
 
-/** Rate windows that a call may wait in the queue: hundreds of filings, at a few calls each. */
+/** Rate windows that a call may wait in the queue: hundreds of filings, with a few calls each. */
 const QUEUED_WINDOWS = 180;
 /** The workflow reports an overdue filing itself; this margin is for one that does not. */
 const PAST_OVERDUE_MS = HOUR_MS;
@@ -14,8 +14,8 @@ export interface DueSettings {
 }
 
 /**
- * How long a filing may stay in a state without a move, in ms; null where it waits for a person, or has ended. After
- * that it needs attention; the sweep reports what the workflow cannot.
+ * How long a filing may stay in a state, in ms; null if it waits for a person, or has ended. After that it needs
+ * attention; the sweep reports filings whose workflow does not.
  */
 export function explainedMs(
   state: FilingState,

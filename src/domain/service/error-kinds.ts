@@ -1,6 +1,6 @@
 /**
- * Every way a call can fail, as a closed set. A kind is the `type` of the failure that workflows see, so they branch
- * on it and never on a message. Each entry says what the kind means; what is done about it is in `retry-table.ts`.
+ * Every way in which a call can fail, as a closed set. A kind is the `type` of the failure that workflows see, so they
+ * branch on it and never on a message. Each entry defines the kind; `retry-table.ts` defines what is done about it.
  */
 export const ERROR_KINDS = {
   not_sent: 'Nothing of the request was written: connection refused, name or TLS failure, lost before the first byte.',
@@ -49,7 +49,7 @@ export const ERROR_KINDS = {
 
 export type ErrorKind = keyof typeof ERROR_KINDS;
 
-/** Error codes and the kinds they are (spec: "Credential and download errors"). They decide before any status. */
+/** Error codes and their kinds (spec: "Credential and download errors"). They take precedence over the status. */
 export const KIND_OF_ERROR_CODE: Readonly<Record<string, ErrorKind>> = {
   DGFT_CREDENTIALS_INVALID: 'credentials_invalid',
   DGFT_ACCOUNT_LOCKED: 'account_locked',
@@ -61,7 +61,7 @@ export const KIND_OF_ERROR_CODE: Readonly<Record<string, ErrorKind>> = {
 
 export const ERROR_KIND_NAMES = Object.keys(ERROR_KINDS) as ErrorKind[];
 
-/** Whether a word (the `type` of a failure that crossed Temporal) is one of the kinds. */
+/** Whether a text (the `type` of a failure that passed through Temporal) is one of the kinds. */
 export function isErrorKind(word: unknown): word is ErrorKind {
   return typeof word === 'string' && Object.hasOwn(ERROR_KINDS, word);
 }

@@ -31,8 +31,8 @@ export interface OperationInfo {
   /** Whether the call files something: it may never be repeated on a guess. */
   submits: boolean;
   /**
-   * How many times the configured HTTP time-out one call may take. More than 1 where the service logs in to the
-   * authority's portal while the caller waits. Always 1 for a submission: the recovery of an attempt counts on it.
+   * Multiple of the configured HTTP time-out that one call may take. More than 1 if the service logs in to the
+   * authority's portal during the call. Always 1 for a submission, because the recovery of an attempt relies on it.
    */
   timeoutFactor: number;
 }

@@ -1,6 +1,6 @@
 /**
- * What a request status record says about the rows that were sent (spec: "Request status record"). Terminal means that
- * every record is accounted for; anything else, unknown words included, is "not yet".
+ * Interprets a request status record for the rows that were sent (spec: "Request status record"). Terminal means that
+ * every record is accounted for; anything else, including unknown values, is "not yet".
  */
 import type { Mapping } from '../filing/mapping';
 import { groupBy } from '../group-by';
@@ -14,7 +14,7 @@ export interface StatusRecord {
   recordFailCount: number | null;
   errorDetails?: readonly unknown[];
   ebrcBulkGenStatusLst: readonly StatusRecordEntry[];
-  /** Entries of the list that could not be read; each of them may be any row's. */
+  /** Number of list entries that could not be read; each of them may belong to any row. */
   unreadEntries?: number;
 }
 
@@ -60,9 +60,9 @@ export type RowVerdict =
 
 export interface StatusVerdict {
   /**
-   * `terminal`: every row has an outcome. `incomplete`: the authority says it is done, but not for which rows; not
-   * yet for a bounded time, then fetch-details fills the rows. `errored_empty`: Errored without counts and list;
-   * final when seen at two polls. `not_yet`: anything else.
+   * `terminal`: every row has an outcome. `incomplete`: the authority reports the end, but not for which rows; not yet
+   * for a bounded time, then fetch-details fills the rows. `errored_empty`: Errored without counts and list; final when
+   * seen at two polls. `not_yet`: anything else.
    */
   verdict: 'terminal' | 'incomplete' | 'errored_empty' | 'not_yet';
   rows: RowVerdict[];
@@ -78,9 +78,8 @@ const word = (text: string | null): string => (text ?? '').trim().toLowerCase();
 const MESSAGE_FIELDS = ['errorMessage', 'message', 'errorDescription', 'description'] as const;
 
 /**
- * Texts of `errorDetails`, whose carrier is not documented: strings as they are, objects by their code and their
- * message. Where the message of a code goes by no name that is known, every other text is told: they are the
- * authority's words.
+ * Texts of `errorDetails`, whose form is not documented: strings as they are, objects by their code and message. If the
+ * message has no known property name, all other texts are included: they are the authority's words.
  */
 export function errorTexts(details: readonly unknown[]): string[] {
   return details.map((detail) => {
@@ -98,13 +97,14 @@ export function errorTexts(details: readonly unknown[]): string[] {
   });
 }
 
-/** The first of them, short enough for a history; the whole is in the ledger. */
+/** The first of them, short enough for a history; all of them are in the ledger. */
 export function errorsInShort(details: readonly unknown[]): string[] {
   return errorTexts(details.slice(0, 20)).map((each) => cutText(each, 500));
 }
 
 /**
- * IRM and document as they are compared; null where an entry does not say. Made once: a record has up to 999 of them.
+ * IRM and document in comparable form; null if an entry does not have them. Computed once, because a record has up to
+ * 999 entries.
  */
 interface Names {
   irm: string | null;
@@ -138,8 +138,8 @@ const bothNames = ({ irm, document }: Names): string | undefined =>
   irm === null || document === null ? undefined : JSON.stringify([irm, document]);
 
 /**
- * Finds each sent row's entry: by serial number where IRM and document do not contradict it, otherwise by IRM and
- * document, where that fits one entry alone.
+ * Finds the entry of each sent row: by serial number if IRM and document do not contradict it, otherwise by IRM and
+ * document if only one entry fits.
  */
 function entriesByPosition(
   rows: readonly SentRow[],
@@ -176,14 +176,14 @@ function verdictOf(row: SentRow, entry: StatusRecordEntry | undefined, taken: Se
     taken.add(number);
     return { position: row.position, outcome: 'certified', eBRCNumber: number, eBRCDate: entry.eBRCDt };
   }
-  // An errored record that names a certificate contradicts itself: left open, fetch-details or a person decides.
+  // An errored record that has a certificate contradicts itself. It is left open; fetch-details or a person decides.
   if (status === ERRORED && number === '') {
     return { position: row.position, outcome: 'errored', errors: errorTexts(entry.errorDetails) };
   }
   return open;
 }
 
-/** Judges a status record against the rows that were sent. Never throws; unknown words are "not yet". */
+/** Interprets a status record for the rows that were sent. Never throws; unknown values are "not yet". */
 export function judgeStatus(rows: readonly SentRow[], given: StatusRecord): StatusVerdict {
   const record = { ...given, ebrcBulkGenStatusLst: withoutRepeats(given.ebrcBulkGenStatusLst) };
   const matched = entriesByPosition(rows, record.ebrcBulkGenStatusLst);
@@ -213,9 +213,9 @@ export function judgeStatus(rows: readonly SentRow[], given: StatusRecord): Stat
     return { verdict: 'errored_empty', rows: restErrored(), reason: `${said} without counts and records` };
   }
   const counted = processed + failed === rows.length;
-  // The counts leave the rows that are not listed only one outcome: they failed. An open row that is listed contradicts
-  // the counts, as does a certificate of no row, or a record of another one: freeing it could file a mapping again that
-  // has its certificate.
+  // If the counts show only failures for the rows that are not listed, these rows failed. An open row that is listed
+  // contradicts the counts, as does a certificate of no row, or a record of another row: freeing it could file a
+  // mapping again that has its certificate.
   const entries = new Set(matched.values());
   const strays = record.ebrcBulkGenStatusLst.filter((each) => !entries.has(each));
   const sent = rows.map(namesOf);

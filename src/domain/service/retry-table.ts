@@ -6,8 +6,8 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 
 /**
- * A schedule of repeats: the first after `initialMs`, each next one `factor` times later, at most `maxMs` apart.
- * Without `maxAttempts` they go on until something changes.
+ * A retry schedule: the first retry after `initialMs`, each following interval `factor` times longer, up to `maxMs`.
+ * Without `maxAttempts` retries continue until something changes.
  */
 export interface Schedule {
   initialMs: number;
@@ -16,22 +16,13 @@ export interface Schedule {
   maxAttempts?: number;
 }
 
-/** What a wait ends with. `activates_at` and `fuse` have a known time, the others are looked at again and again. */
+/** What ends a wait. `activates_at` and `fuse` end at a known time; the others are checked repeatedly. */
 type WaitFor = 'activates_at' | 'fuse' | 'rate_window' | 'certificate' | 'acknowledgement';
 
-/** Who has to act before a paused call can go on, and the attention state that shows it. */
+/** Who must act before a paused call can continue, and the attention state that shows it. */
 type PauseFor = 'needs_credentials' | 'needs_access';
 
-/**
- * What is done about a failure:
- * - `retry`: Temporal repeats the activity on the schedule.
- * - `wait`: nothing is wrong yet; the same, as a BENIGN failure that raises no alarm.
- * - `pause`: a person has to act; the workflow shows the state. On the schedule it tries again (needs_access), or looks
- *   whether newer credentials are there (needs_credentials): rejected ones are never tried again.
- * - `refuse`: repeating cannot help; the workflow handles the kind as an outcome.
- * - `unknown`: a submission whose outcome is not known; it is settled by evidence, never repeated.
- * - `resend`: a submission of which nothing was accepted; the workflow makes a new attempt on the schedule.
- */
+/** What is done about a failure of `kind` in `operation`: every retry in the project follows this table. */
 export type Decision =
   | { action: 'retry'; schedule: Schedule }
   | { action: 'wait'; until: WaitFor; schedule: Schedule }
@@ -43,11 +34,11 @@ export type Decision =
 const SHORT: Schedule = { initialMs: 5 * SECOND, factor: 2, maxMs: 5 * MINUTE };
 const PORTAL: Schedule = { initialMs: 30 * SECOND, factor: 2, maxMs: 15 * MINUTE };
 const ODD: Schedule = { initialMs: MINUTE, factor: 2, maxMs: 30 * MINUTE };
-/** A filing looks for better credentials this often, though it is told of them. */
+/** A filing checks for newer credentials at this interval, although it is also notified of them. */
 export const CREDENTIALS: Schedule = { initialMs: 15 * MINUTE, factor: 1, maxMs: 15 * MINUTE };
-/** An onboarding waits for a person; meanwhile the client may be validated elsewhere. */
+/** An onboarding waits for a person; in the meantime the client may be validated elsewhere. */
 export const CREDENTIALS_OF_A_PERSON: Schedule = { initialMs: 15 * MINUTE, factor: 2, maxMs: 360 * MINUTE };
-/** An agreement that has just been signed is noticed soon, a revoked key is not asked about for ever. */
+/** An agreement that has just been signed is noticed soon; a revoked key is not retried often. */
 export const ACCESS: Schedule = { initialMs: MINUTE, factor: 2, maxMs: 15 * MINUTE };
 const RESEND: Schedule = { initialMs: 30 * SECOND, factor: 2, maxMs: 15 * MINUTE };
 const RATE: Schedule = { initialMs: MINUTE, factor: 1, maxMs: MINUTE };
@@ -55,7 +46,7 @@ export const ACTIVATION: Schedule = { initialMs: MINUTE, factor: 2, maxMs: 30 * 
 const FUSE: Schedule = { initialMs: 15 * MINUTE, factor: 1, maxMs: 15 * MINUTE };
 const CERTIFICATE: Schedule = { initialMs: 2 * MINUTE, factor: 2, maxMs: 30 * MINUTE };
 const ACKNOWLEDGEMENT: Schedule = { initialMs: 2 * MINUTE, factor: 2, maxMs: 15 * MINUTE };
-/** A portal login that cannot be made is worth a few tries; each may count against the account. */
+/** A portal login that fails is retried only a few times, because each try may count against the account. */
 const LOGIN: Schedule = { initialMs: MINUTE, factor: 2, maxMs: 15 * MINUTE };
 
 const refuse: Decision = { action: 'refuse' };
@@ -65,12 +56,12 @@ const needsCredentials: Decision = { action: 'pause', state: 'needs_credentials'
 const needsAccess: Decision = { action: 'pause', state: 'needs_access', schedule: ACCESS };
 
 /**
- * Calls that may be repeated: everything but the two submissions. A create too: where the answer was lost, the repeat
- * finds the e-mail taken, and the client is looked for and adopted.
+ * Calls that may be repeated: everything except the two submissions. This includes create: if the answer was lost, the
+ * repeat finds that the e-mail is taken, and the client is looked up and adopted.
  */
 const READS: Readonly<Record<ErrorKind, Decision>> = {
   not_sent: { action: 'retry', schedule: SHORT },
-  // A read that cannot be repeated does not exist; the kind belongs to submissions and is settled, whoever meets it.
+  // Every read can be repeated. The kind belongs to submissions, and its outcome is settled wherever it occurs.
   outcome_unknown: unknown,
   timeout: { action: 'retry', schedule: SHORT },
   connection_lost: { action: 'retry', schedule: SHORT },
@@ -108,7 +99,7 @@ const READS: Readonly<Record<ErrorKind, Decision>> = {
   unexpected: { action: 'retry', schedule: ODD },
 };
 
-/** Where a submission differs: it is sent again only where nothing was accepted, and by the workflow alone. */
+/** The differences for submissions: only the workflow sends again, and only if nothing was accepted. */
 const SUBMISSIONS: Partial<Readonly<Record<ErrorKind, Decision>>> = {
   not_sent: resend,
   rate_limited: resend,
@@ -116,7 +107,8 @@ const SUBMISSIONS: Partial<Readonly<Record<ErrorKind, Decision>>> = {
   // Waited for before the next attempt: see workflows/ledger-waits.ts.
   ledger_put_back: resend,
   documents_unavailable: resend,
-  // Whoever closed the attempt knows that nothing was written; the workflow reads the marks and goes on from there.
+  // The code that closed the attempt knows that nothing was written; the workflow reads the marks and continues from
+  // there.
   attempt_closed: resend,
   // Before the first byte only; after it the kind is outcome_unknown.
   cancelled: resend,
@@ -125,7 +117,7 @@ const SUBMISSIONS: Partial<Readonly<Record<ErrorKind, Decision>>> = {
   portal_unavailable: unknown,
   server_error: unknown,
   bad_answer: unknown,
-  // A defect may strike after the write: the marks tell, not the error.
+  // A defect may occur after the write: the marks decide, not the error.
   unexpected: unknown,
   // The answers of other endpoints prove nothing about this one.
   request_not_found: unknown,
@@ -134,7 +126,7 @@ const SUBMISSIONS: Partial<Readonly<Record<ErrorKind, Decision>>> = {
   activation_pending: { action: 'wait', until: 'activates_at', schedule: ACTIVATION },
 };
 
-/** Operations that differ from the rest of the reads. */
+/** Exceptions for single operations. */
 const PER_OPERATION: Partial<Record<Operation, Partial<Record<ErrorKind, Decision>>>> = {
   checkCredentials: {
     timeout: { action: 'retry', schedule: LOGIN },
@@ -150,24 +142,24 @@ export function decide(operation: Operation, kind: ErrorKind): Decision {
   return PER_OPERATION[operation]?.[kind] ?? base;
 }
 
-/** What a call that may be repeated waits for, and who or what ends the wait. */
+/** What a repeatable call waits for, and what ends the wait. */
 export type PauseReason = 'credentials' | 'access' | 'activation';
 
-/** How a failure of `kind` interrupts a filing or an onboarding; null when it is no pause. */
+/** How a failure of `kind` pauses a filing or an onboarding; null if it does not pause it. */
 export function pauseReasonOf(kind: ErrorKind | null): PauseReason | null {
   const decision = kind === null ? null : READS[kind];
   if (decision?.action === 'pause') return decision.state === 'needs_credentials' ? 'credentials' : 'access';
   return decision?.action === 'wait' && decision.until === 'activates_at' ? 'activation' : null;
 }
 
-/** The kinds that say that the stored portal credentials do not work, or that there are none. */
+/** The kinds for portal credentials that are missing or do not work. */
 export const CREDENTIAL_KINDS: readonly ErrorKind[] = ERROR_KIND_NAMES.filter(
   (kind) => pauseReasonOf(kind) === 'credentials',
 );
 
 /** The pause before repeat number `attempt` (from 1), in ms. */
 export function delayMs(schedule: Schedule, attempt: number): number {
-  // 2 ** 1000 is finite, and far beyond any maximum: the exponent is cut so that long waits never become NaN.
+  // The exponent is limited, so that long waits never become NaN; 2 ** 1000 is finite and far beyond any maximum.
   const grown = schedule.initialMs * schedule.factor ** Math.min(Math.max(attempt, 1) - 1, 1_000);
   return Math.min(grown, schedule.maxMs);
 }

@@ -93,7 +93,7 @@ it('reads believable names without a mapping, and says where each came from', ()
     address: 'fobValue',
     pointer: '/fobValue',
     raw: 'on request',
-    why: 'it is no amount',
+    why: 'it is not an amount',
   });
   expect(value?.tried).toContainEqual({ address: 'invoiceValue', pointer: null, raw: null, why: null });
 });

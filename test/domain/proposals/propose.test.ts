@@ -44,7 +44,7 @@ it('maps equal amounts of one buyer, and says why', () => {
       'the remitter is the buyer: Northwind Textiles Inc',
       'the amounts agree: USD 7000.50',
       'the remittance came 17 days after the document',
-      'purpose P0102 suits upload type 101',
+      'purpose P0102 fits upload type 101',
     ]),
   );
 });
@@ -75,7 +75,7 @@ it('prefers the document number in the remarks of the bank to the name', () => {
     [document('4512345', '5000', { billNo: 'INV/26/117' })],
   );
   expect(proposals).toHaveLength(1);
-  expect(proposals[0]?.reasons[0]).toMatch(/stands in the remarks/);
+  expect(proposals[0]?.reasons[0]).toMatch(/is in the remarks/);
 });
 
 it('expects an advance before the document, and other money after it', () => {
