@@ -1,6 +1,6 @@
 import type { Queryable } from './pool';
 
-/** Read-only checks of a ledger that may not be fully set up; none relies on its tables. */
+/** Read-only checks of a ledger that may not be fully set up; none requires its tables to exist. */
 export interface ServerState {
   /** PostgreSQL's clock. */
   now: Date;

@@ -18,8 +18,8 @@ export interface CertificateDetailRecord extends Omit<CertificateEntry, 'eBRCNum
 }
 
 /**
- * Saves every certificate that fetch-details names, whoever filed it. The time of the first sighting never changes: it
- * tells which certificates existed before a send.
+ * Saves every certificate that fetch-details returns, regardless of who filed it. The time of the first sighting never
+ * changes: it shows which certificates existed before a send.
  */
 export async function saveCertificates(
   db: Queryable,
@@ -63,7 +63,7 @@ export async function saveCertificates(
   );
 }
 
-/** Records how the authority's description of a certificate changed; its texts are kept as they come. */
+/** Records changes in the authority's description of a certificate; its texts are stored unchanged. */
 async function noteChanges(db: Queryable, exporterId: string, rows: readonly object[], at: Date): Promise<void> {
   await db.query(
     `INSERT INTO certificate_changes (party_id, ebrc_number, field, before, after, seen_at)
@@ -78,7 +78,7 @@ async function noteChanges(db: Queryable, exporterId: string, rows: readonly obj
   );
 }
 
-/** YYYY-MM-DD of a date as the service writes it; null where it cannot be read. */
+/** YYYY-MM-DD of a date as the service writes it; null if it cannot be read. */
 function isoDateOf(text: string | null): string | null {
   const date = filingDateFromAnything(text);
   return date === null ? null : isoFromFilingDate(date);
@@ -105,8 +105,8 @@ export async function countWithoutDetail(db: Queryable, filingId: string): Promi
 }
 
 /**
- * What of a filing's PDFs can be asked for now; where nothing can, in how many ms something can, and null where nothing
- * is left.
+ * The PDFs of a filing that can be requested now. If there are none, `nextInMs` says when the next one can be; null if
+ * none is left.
  */
 export interface PdfsToArchive {
   due: string[];
@@ -130,8 +130,8 @@ export async function certificatesToArchive(
 }
 
 /**
- * Schedules the next request for a certificate whose download was no whole PDF, later each time.
- * @returns in how many ms
+ * Schedules the next request for a certificate whose download was not a complete PDF, with growing intervals.
+ * @returns the interval in ms
  */
 export async function postponePdf(
   db: Queryable,
@@ -166,7 +166,7 @@ export async function markArchived(db: Queryable, pdf: ArchivedPdf): Promise<voi
   );
 }
 
-/** What is recorded of a certificate's PDF, or null. */
+/** The recorded PDF of a certificate, or null. */
 export async function archivedPdf(
   db: Queryable,
   exporterId: string,
@@ -197,7 +197,7 @@ export interface CertificateView {
   archivedAt: Date | null;
 }
 
-/** All certificates of a mode, those of our own filings and others that fetch-details named; newest first. */
+/** All certificates of a mode, both those of our own filings and others that fetch-details returned; newest first. */
 export async function listCertificates(
   db: Queryable,
   { mode, exporterId }: { mode: string; exporterId?: string },

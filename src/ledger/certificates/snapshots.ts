@@ -1,6 +1,6 @@
 import type { Queryable } from '../pool';
 
-/** Certificates and balances just before a send, against which an unknown outcome is settled. */
+/** Certificates and balances shortly before a send; an unknown outcome is settled by comparison with them. */
 export interface Snapshot {
   takenAt: Date;
   /** Certificate numbers issued that day; null when they could not be read. */
@@ -10,7 +10,7 @@ export interface Snapshot {
 
 /**
  * Every certificate number that the party's snapshots of the last days held up to snapshot `of`, as one jsonb value. A
- * snapshot that was brought back with its send has them all in itself: of those that were taken since, some are younger
+ * snapshot that was restored together with its send contains them all, because some of the later snapshots are younger
  * than the send.
  */
 export function certificatesBefore(of: string): string {
@@ -21,7 +21,7 @@ export function certificatesBefore(of: string): string {
         AND o.taken_at > ${of}.taken_at - interval '3 days') END`;
 }
 
-/** Keeps a snapshot for a submission, with the balances of its IRMs as they stand in the ledger. */
+/** Stores a snapshot for a submission, with the balances of its IRMs in the ledger. */
 export async function saveSnapshot(
   db: Queryable,
   snapshot: { filingId: string; submission: number; exporterId: string; certificates: string[] | null; at: Date },
@@ -40,15 +40,14 @@ export async function saveSnapshot(
 }
 
 /**
- * Balances of a submission's IRMs as they stand, as one jsonb value; $1 is the filing, $2 the submission, $3 the
- * exporter.
+ * Current balances of a submission's IRMs, as one jsonb value; $1 is the filing, $2 the submission, $3 the exporter.
  */
 const BALANCES = `coalesce((SELECT jsonb_agg(DISTINCT jsonb_build_object('irmKey', r.irm_key, 'available', i.available::text,
     'readAt', i.read_at)) FROM filing_rows r
     JOIN irms i ON i.exporter_id = r.exporter_id AND i.irm_key = r.irm_key
     WHERE r.filing_id = $1 AND r.submission = $2 AND r.exporter_id = $3), '[]')`;
 
-/** The balances now, in the form of a snapshot's. */
+/** The current balances, in the form of a snapshot's. */
 export async function balancesNow(
   db: Queryable,
   { filingId, submission, exporterId }: { filingId: string; submission: number; exporterId: string },
@@ -61,7 +60,7 @@ export async function balancesNow(
   return rows[0]?.balances ?? [];
 }
 
-/** The snapshot from before an attempt; null where none was taken. */
+/** The snapshot taken before an attempt; null if there is none. */
 export async function snapshotOf(db: Queryable, attemptId: string): Promise<Snapshot | null> {
   const { rows } = await db.query<Snapshot>(
     `SELECT s.taken_at AS "takenAt", s.certificates, s.balances FROM snapshots s JOIN attempts a USING (snapshot_id)
@@ -72,7 +71,7 @@ export async function snapshotOf(db: Queryable, attemptId: string): Promise<Snap
 }
 
 /**
- * The newest snapshot of the certificates of the exporter's party, whichever filing took it, that is not older than
+ * The newest certificate snapshot of the exporter's party, taken for any of its filings, that is not older than
  * `since`.
  */
 export async function recentCertificateSnapshot(

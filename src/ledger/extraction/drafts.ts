@@ -7,14 +7,14 @@ interface KeptRow {
   documents: string[];
 }
 
-/** A cell that a person changed: what was drafted, and what is filed. */
+/** A cell that a person changed: the drafted and the filed value. */
 interface Edit {
   field: MappingField;
   drafted: string | number | null;
   filed: string | number | null;
 }
 
-/** What stands behind a filed row. */
+/** The sources of a filed row. */
 export interface RowOrigin {
   row: number;
   draftId: string;
@@ -22,7 +22,7 @@ export interface RowOrigin {
   edits: Edit[];
 }
 
-/** Keeps what was drafted. */
+/** Stores a draft. */
 export async function saveDraft(
   db: Queryable,
   { draftId, exporterId, rows, by }: { draftId: string; exporterId: string; rows: readonly DraftRow[]; by: string },
@@ -39,13 +39,13 @@ export async function saveDraft(
   ]);
 }
 
-/** Drafted rows carry this in their column `Draft Row`: the draft and the row in it, from 1. */
+/** Drafted rows have this in their column `Draft Row`: the draft and the row in it, from 1. */
 const DRAFT_ROW = /^([0-9a-f-]{36})\/(\d{1,4})$/;
 
 /**
- * Records which documents and which edits stand behind the rows of what is handed in. What names no draft that the
- * ledger has is left out; the same content handed in again keeps its first record.
- * @param drafted what the column `Draft Row` says, by Excel row
+ * Records the documents and the edits that the submitted rows come from. Rows that name no draft of the ledger are left
+ * out; if the same content is submitted again, its first record is kept.
+ * @param drafted the column `Draft Row`, by Excel row
  */
 export async function saveRowOrigins(
   db: Queryable,
@@ -82,7 +82,7 @@ function editsOf(drafted: KeptRow['values'], mapping: MappingRow['mapping']): Ed
   });
 }
 
-/** What stands behind the rows of a filing; empty where it was not made from a draft. */
+/** The sources of a filing's rows; empty if it was not made from a draft. */
 export async function readRowOrigins(db: Queryable, filingId: string): Promise<RowOrigin[]> {
   const { rows } = await db.query<RowOrigin>(
     `SELECT o.source_row AS row, o.draft_id AS "draftId", o.documents, o.edits

@@ -13,7 +13,7 @@ export interface ExtractionRow {
   fileName: string;
   state: ExtractionState;
   data: Record<string, unknown> | null;
-  /** The whole answer, where it has another shape than the specification's. */
+  /** The complete answer, if it has another shape than the specification's. */
   answer: unknown;
   errorCode: string | null;
   error: string | null;
@@ -23,13 +23,13 @@ export interface ExtractionRow {
 
 export interface ExtractionRequest {
   service: string;
-  /** Hash of the address and the key that it is asked for with. */
+  /** Hash of the address and the key of the call. */
   access: string;
   endpoint: ExtractionEndpoint;
   sha256: string;
   document: string;
   fileName: string;
-  /** Ask again where the answer was a refusal or a failure. */
+  /** Ask again if the answer was a refusal or a failure. */
   again: boolean;
 }
 
@@ -40,7 +40,7 @@ export interface ExtractionOutcome {
   answer?: unknown;
   errorCode?: string;
   error?: string;
-  /** Where the address or the key is at fault. */
+  /** Whether the address or the key is the cause. */
   access?: string;
 }
 
@@ -48,8 +48,8 @@ const COLUMNS = `extraction_id::text AS "extractionId", service, endpoint, sha25
   answer, error_code AS "errorCode", error, faults, rate_limits AS "rateLimits"`;
 
 /**
- * The record of a document at an endpoint, made where it is new. What failed is asked for anew where that is wanted, or
- * where the address or the key was to blame and is another one now.
+ * The record of a document at an endpoint; created if it is new. A failed extraction is asked for again if `again` is
+ * set, or if the address or the key was the cause and has changed since.
  */
 export async function openExtraction(db: Queryable, request: ExtractionRequest): Promise<ExtractionRow> {
   const { service, endpoint, sha256, document, fileName, access, again } = request;
@@ -91,7 +91,7 @@ export async function readWaitingReason(
   return rows[0]?.error ?? null;
 }
 
-/** Records an answer, or that none will come; the first record stays. Gives the place of the call back. */
+/** Records an answer, or that there will be none; the first record is kept. Releases the slot of the call. */
 export async function settleExtraction(db: Queryable, outcome: ExtractionOutcome): Promise<void> {
   const { extractionId, state, data = null, answer, errorCode = null, error = null, access = null } = outcome;
   await db.query(
@@ -113,7 +113,7 @@ export async function settleExtraction(db: Queryable, outcome: ExtractionOutcome
   );
 }
 
-/** Which endpoint read a document well, the last one where several did, by content hash. */
+/** The endpoint that read a document successfully, the last one if several did, by content hash. */
 export async function extractedEndpoints(
   db: Queryable,
   sha256s: readonly string[],

@@ -2,20 +2,20 @@ import type pg from 'pg';
 import { withTransaction } from '../pool';
 
 /**
- * How fast the extraction service is called, over all workers. Its limits are not documented ("not shown" in the spec),
- * so few calls run at once, and every 429, 5xx and lost answer closes it for everybody for a growing time.
+ * Limits how fast all workers together call the extraction service. Its limits are not documented ("not shown" in the
+ * spec), so only few calls run at once, and after every 429, 5xx and lost answer all workers pause for a growing time.
  */
 export interface Pace {
-  /** Calls at once, over all workers, while nothing is wrong; one at a time as long as something is. */
+  /** Parallel calls over all workers in normal operation; one at a time after a failure. */
   atOnce: number;
-  /** The first pause; each further trouble doubles it. */
+  /** The first pause; each further failure doubles it. */
   pauseMs: number;
 }
 
 const MAX_PAUSE_MS = 15 * 60_000;
 /** Delay until the next try while all slots are taken. */
 const TAKEN_MS = 1_000;
-/** How long a call may exceed its own bound before its slot is given to another. */
+/** How long a call may exceed its own time limit before its slot is given to another. */
 const MARGIN_MS = 30_000;
 
 /**
@@ -50,14 +50,14 @@ export async function takeSlot(
 }
 
 /**
- * `document`: counts against the document; `rate`: a 429; `service`: the service was not reached, which no document can
- * help.
+ * `document`: counts against the document; `rate`: a 429; `service`: the service was not reached, independent of the
+ * document.
  */
 export type Trouble = 'document' | 'rate' | 'service';
 
 /**
- * Records a call that failed in a way that a repeat may mend: the service is closed for everybody for a growing time.
- * @returns the times that this document has met such trouble, and the milliseconds until the next look
+ * Records a failed call that a repeat may fix: all workers pause for a growing time.
+ * @returns how often this document has met such a failure, and the milliseconds until the next try
  */
 export async function noteFailedCall(
   pool: pg.Pool,
@@ -73,7 +73,7 @@ export async function noteFailedCall(
     service: string;
     trouble: Trouble;
     reason: string;
-    /** What the service itself asked for (Retry-After). */
+    /** The delay that the service itself asked for (Retry-After). */
     atLeastMs?: number;
     pace: Pace;
   },

@@ -51,7 +51,7 @@ export async function consentsOf(db: Queryable, exporterId: string): Promise<Con
   return rows;
 }
 
-/** The account as the evidence names it: whoever knows the user name can check it, nobody can read it. */
+/** The account as the evidence stores it: anybody who knows the user name can verify it, and nobody can read it. */
 export function accountHashOf({
   mode,
   exporterId,
@@ -60,7 +60,7 @@ export function accountHashOf({
   return sha256(['ebrc-account', mode, exporterId, username]);
 }
 
-/** The hash that a row must have; another one says that the row was changed. */
+/** The hash that a row must have; a different hash shows that the row was changed. */
 export function evidenceHashOf(row: Omit<ConsentRow, 'evidenceHash'>): string {
   const { exporterId, accountHash, givenBy, givenAt, statement } = row;
   return sha256(['ebrc-consent', exporterId, accountHash, givenBy, givenAt.toISOString(), statement]);

@@ -3,16 +3,15 @@ import { canonicalContent, type FilingContent } from '../../domain/filing/conten
 import { permittedRows, type PermittedDuplicate } from '../../domain/rules/duplicates';
 
 /**
- * SHA-256 of what a filing files; the ledger keeps it, and a running workflow of the same reference carries it in its
- * memo.
+ * SHA-256 of a filing's content; stored in the ledger, and in the memo of the running workflow of the same reference.
  */
 export function contentHashOf(content: FilingContent): string {
   return sha256(canonicalContent(content));
 }
 
 /**
- * The reference of a filing that was given none: made from its content, so that the same file finds the same filing.
- * Permitted duplicates are part of it: such a file must not find the first filing.
+ * The reference of a filing that was given none, made from its content, so that the same file finds the same filing.
+ * Permitted duplicates are part of it, because such a file must not find the first filing.
  */
 export function referenceOf(contentHash: string, permitted: readonly PermittedDuplicate[] = []): string {
   const rows = [...permittedRows(permitted)].sort((a, b) => a - b);

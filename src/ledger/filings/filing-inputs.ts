@@ -10,13 +10,13 @@ export interface SavedInput {
   sourceName?: string | null;
   /** Name in the document store of the caller's own workbook, which findings are written back into. */
   sourceDocument?: string | null;
-  /** What the check of the file warned of. */
+  /** The warnings of the file's check. */
   warnings?: Finding[];
 }
 
 /**
- * Keeps what a caller handed in, once per content, and returns its reference: workflow inputs carry that and not the
- * rows, which are about 500 KB at 999 of them.
+ * Stores the rows of a caller, once per content, and returns their reference. Workflow inputs carry the reference
+ * instead of the rows, which are about 500 KB for 999 rows.
  */
 export async function saveInput(db: Queryable, input: SavedInput): Promise<string> {
   const rows = JSON.stringify(input.rows);
@@ -48,7 +48,7 @@ export async function hasSourceDocument(db: Queryable, inputRef: string): Promis
   return rows[0]?.has ?? false;
 }
 
-/** The input behind a reference, or null when this ledger does not hold it. */
+/** The input of a reference, or null if this ledger does not hold it. */
 export async function readInput(db: Queryable, inputRef: string): Promise<SavedInput | null> {
   const { rows } = await db.query<{
     rows: MappingRow[];

@@ -40,22 +40,22 @@ export interface Intent extends Pick<
   /** Rows whose mapping may be filed although it is live. */
   permitted: readonly PermittedDuplicate[];
   at: Date;
-  /** When the checks before the send end at the latest; left out: the caller records the move itself. */
+  /** When the checks before the send end at the latest; without it the caller records the move itself. */
   checkedBy?: Date;
 }
 
 export type IntentOutcome =
-  /** A new filing, or one that an earlier run left unfinished. */
+  /** A new filing, or one that an earlier run did not finish. */
   | { outcome: 'opened' | 'resumed'; filingId: string }
-  /** The same content was filed before: its outcome stands, nothing is sent. */
+  /** The same content was filed before: its outcome is returned, nothing is sent. */
   | { outcome: 'recorded'; filingId: string }
   | { outcome: 'refused'; findings: Finding[] };
 
 /**
  * Writes the intent of a filing: the filing, its rows and their fingerprints, in one transaction that holds the locks
- * of all its IRMs. From the commit on, no other filing, worker or machine can file one of these mappings, and its
- * amounts count against the balances where these allow them; where they do not, the check before the send refuses it,
- * with fresh balances.
+ * of all its IRMs. After the commit no other filing, worker or machine can file one of these mappings. Its amounts
+ * count against the balances if these are sufficient; otherwise the check before the send refuses it, with fresh
+ * balances.
  */
 export async function recordIntent(pool: pg.Pool, intent: Intent): Promise<IntentOutcome> {
   return withTransaction(pool, async (client): Promise<IntentOutcome> => {
@@ -105,7 +105,7 @@ export async function recordIntent(pool: pg.Pool, intent: Intent): Promise<Inten
     }
     return { outcome: 'opened', filingId };
   }).catch((error: unknown): IntentOutcome => {
-    // Thrown, not returned, so that the transaction rolls back what it had written.
+    // Thrown, not returned, so that the transaction rolls back what it has written.
     if (error instanceof TakeOverRefused) return { outcome: 'refused', findings: error.findings };
     throw error;
   });
@@ -119,19 +119,22 @@ class TakeOverRefused extends Error {
 
 const hash = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/** A filing's id comes from its mode, reference, correction and revision: a retried transaction makes the same one. */
+/**
+ * A filing's id derives from its mode, reference, correction and revision, so that a retried transaction creates the
+ * same id.
+ */
 function filingIdOf({ mode, reference, correction }: Intent, revision: number): string {
   return `F${hash(JSON.stringify([mode, reference, correction, revision]))
     .slice(0, 15)
     .toUpperCase()}`;
 }
 
-/** What an earlier filing under the same reference means for this one; null: a new revision may be made. */
+/** What an earlier filing under the same reference means for this one; null: a new revision may be created. */
 async function judgeEarlier(client: Queryable, before: FilingRecord, intent: Intent): Promise<IntentOutcome | null> {
   const same = before.contentHash === intent.contentHash && sameId(before.exporterId, intent.exporterId);
   if (!isEnd(before.state)) {
-    // A filing belongs to one workflow id, and Temporal runs one workflow of that id at a time: if it asks again, the
-    // run before it is lost.
+    // A filing belongs to one workflow id, and Temporal runs one workflow of that id at a time: if it asks again, its
+    // previous run is lost.
     if (same && before.workflowId === intent.workflowId) return { outcome: 'resumed', filingId: before.filingId };
     if (same) return { outcome: 'refused', findings: [runElsewhere(before)] };
     return { outcome: 'refused', findings: [referenceTaken(before, intent)] };
@@ -246,7 +249,7 @@ async function insertRows(
   );
 }
 
-/** What the row's certificate is matched by, where the status does not name it. */
+/** The key by which the row's certificate is matched if the status does not name it. */
 function matchKeyOf(mapping: Mapping): string | null {
   const {
     sbCumInvoiceNumber: document,

@@ -1,7 +1,7 @@
 import type { Queryable } from '../pool';
 import type { FilingRecord } from './filings';
 
-/** What every step on a filing needs for its decision, read under the filing's lock. */
+/** The data that every step on a filing needs for its decision, read under the filing's lock. */
 export interface LockedFiling extends Pick<FilingRecord, 'filingId' | 'exporterId' | 'state' | 'seq'> {
   ended: boolean;
 }

@@ -1,6 +1,6 @@
 /**
- * The ledger does not hold a filing that a step is about: it was put back to a state from before the filing, or it is
- * another ledger. The run reads where its filing stands, and goes on from there.
+ * The ledger does not hold the filing of a step: it was restored to a state from before the filing, or it is another
+ * ledger. The run reads the state of its filing and continues from there.
  */
 export class FilingMissing extends Error {
   override readonly name = 'FilingMissing';

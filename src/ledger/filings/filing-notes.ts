@@ -1,7 +1,7 @@
 import type { Finding } from '../../domain/rules/finding';
 import type { Queryable } from '../pool';
 
-/** What is kept beside a filing's progress: findings, evidence, approval, the note of an end. */
+/** Data stored beside a filing's progress: findings, evidence, approval, the note of its end. */
 
 /** Replaces a filing's errors. */
 export async function saveErrors(db: Queryable, filingId: string, errors: readonly Finding[]): Promise<void> {
@@ -9,8 +9,8 @@ export async function saveErrors(db: Queryable, filingId: string, errors: readon
 }
 
 /**
- * Keeps the outcome of a balance check. A later check replaces the earlier one's findings, told apart by their codes;
- * warnings of other rules stay.
+ * Stores the findings of a balance check. A later check replaces the findings of an earlier one, which are recognised
+ * by their codes; warnings of other rules are kept.
  */
 export async function saveBalanceFindings(
   db: Queryable,
@@ -31,7 +31,7 @@ export async function saveBalanceFindings(
   ]);
 }
 
-/** The evidence of the last round about an unknown outcome. */
+/** Stores the evidence of the last round about an unknown outcome. */
 export async function saveEvidence(db: Queryable, filingId: string, evidence: unknown): Promise<void> {
   await db.query('UPDATE filings SET evidence = $2 WHERE filing_id = $1', [filingId, JSON.stringify(evidence)]);
 }
@@ -48,7 +48,7 @@ export async function saveNote(db: Queryable, filingId: string, note: string): P
   await db.query('UPDATE filings SET note = $2 WHERE filing_id = $1', [filingId, note]);
 }
 
-/** The caller's workbook with its errors written into it, by its name in the document store. */
+/** Stores the caller's annotated workbook, by its name in the document store. */
 export async function saveAnnotated(db: Queryable, filingId: string, document: string): Promise<void> {
   await db.query('UPDATE filings SET annotated = $2 WHERE filing_id = $1', [filingId, document]);
 }

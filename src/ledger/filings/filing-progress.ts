@@ -4,8 +4,8 @@ import { lockFiling, type LockedFiling } from './filing-lock';
 import { FilingMissing } from './filing-missing';
 
 /**
- * How far the number of a move that brings lost sends back stands beyond the last one: a run may know of moves that the
- * ledger has lost, and must not take this one for one of its own.
+ * The number of a move that brings lost sends back exceeds the last number by this much: a run may know of moves that
+ * the ledger has lost, and must not take this move for one of its own.
  */
 export const LOST_MOVES = 1_000_000;
 
@@ -14,26 +14,26 @@ export interface ProgressNote {
   /** One more than the number of the last move that the run knows of. */
   seq: number;
   /**
-   * Run and activity that record the move, the same for a retried activity; left out: every call counts as a new step.
+   * Run and activity that record the move, the same for a retried activity; without it every call counts as a new step.
    */
   step?: string;
   state: FilingState;
   /** What a person should know or do; null when nothing. */
   attention: string | null;
-  /** For states that need nobody as such, but do now. */
+  /** For states that need nobody in general, but do now. */
   needsAttention?: boolean;
-  /** When the next move is due at the latest; null where the filing waits for a person. */
+  /** When the next move is due at the latest; null if the filing waits for a person. */
   dueAt?: Date | null;
   at: Date;
   event: { kind: string; text: string; who?: string; data?: unknown };
 }
 
 /**
- * - `recorded`: the filing stands where the note says.
+ * - `recorded`: the filing is in the state of the note.
  * - `repeated`: an earlier try of the same step recorded it.
- * - `differs`: the ledger knows of other moves than the run, which was reset or has lost its place to another one, or
- *   the ledger was put back to an earlier state, in which it may not even hold the filing: nothing was written, and the
- *   run has to go on from the ledger.
+ * - `differs`: the ledger knows of other moves than the run, which was reset or replaced by another one, or the ledger
+ *   was put back to an earlier state, in which it may not even hold the filing: nothing was written, and the run has to
+ *   go on from the ledger.
  */
 export type Recorded = 'recorded' | 'repeated' | 'differs';
 
@@ -92,9 +92,9 @@ export async function holdStep(
 }
 
 /**
- * Moves a filing because of a fact that the service reported, whatever moves a run knows of, and only from one of the
- * states `from`. Must run in a transaction.
- * @returns the number of the move, also that of an earlier try of the same step; null where none was made
+ * Changes a filing's state because of a fact that the service reported, whatever moves a run knows of, and only from
+ * one of the states `from`. Must run in a transaction.
+ * @returns the number of the move, also that of an earlier try of the same step; null if none was made
  */
 export async function moveOn(
   db: Queryable,
@@ -126,7 +126,7 @@ export async function holdFiling(client: Queryable, held: { filingId: string; se
   return typeof (await holdStep(client, held)) === 'object';
 }
 
-/** Writes a move whose number and state have been checked under the filing's lock. */
+/** Writes a move; its number and state have been checked under the filing's lock. */
 export async function writeMove(db: Queryable, note: ProgressNote): Promise<void> {
   await db.query(
     `UPDATE filings SET state = $3, seq = $2, attention = $4, needs_attention = $5, changed_at = $6, due_at = $8,
@@ -160,7 +160,7 @@ export interface FilingEvent {
   step?: string;
   at: Date;
   kind: string;
-  /** The state that a move led to; left out for an event without a move. */
+  /** The state that a move led to; absent for an event without a move. */
   state?: FilingState;
   text: string;
   who?: string;

@@ -12,9 +12,9 @@ interface Standing {
 }
 
 /**
- * Lets a run take up a filing that another run left, or that stands elsewhere than the run knew: the filing is moved to
- * where its submissions say that it is. An ended one stays as it is. Must run in a transaction; a repeated `step`
- * changes nothing.
+ * Lets a run continue a filing that another run left, or whose state differs from what the run knew: the filing is set
+ * to the state that follows from its submissions. An ended filing is left unchanged. Must run in a transaction; a
+ * repeated `step` changes nothing.
  */
 export async function takeUpFiling(
   db: Queryable,

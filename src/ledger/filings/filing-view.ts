@@ -5,7 +5,7 @@ import { ACCEPTED_UNEXPECTEDLY } from '../submissions/answers';
 import { countRows } from '../rows/filing-rows';
 import { getFiling, listFilings, type FilingFilter, type FilingRecord } from './filings';
 
-/** The whole of a filing, as the command line prints it; null when the ledger does not hold it. */
+/** A complete filing, as the command line prints it; null if the ledger does not hold it. */
 export async function readFilingView(db: Queryable, filingId: string): Promise<FilingView | null> {
   const filing = await getFiling(db, filingId);
   if (!filing) return null;
@@ -99,8 +99,7 @@ async function readSubmissionViews(db: Queryable, filingId: string): Promise<Sub
 }
 
 /**
- * The attempt that `resolve` would be about: the first of unknown outcome, otherwise the first whose request is
- * followed.
+ * The attempt that `resolve` would answer: the first of unknown outcome, otherwise the first whose request is polled.
  */
 export async function attemptInQuestion(db: Queryable, filingId: string): Promise<string | null> {
   const { rows } = await db.query<{ id: string }>(
@@ -122,8 +121,8 @@ async function readCorrections(db: Queryable, filingId: string): Promise<string[
 }
 
 /**
- * Our own warnings, then what the answers to the accepted submissions said besides: rows that the service read
- * otherwise than they were sent, and its own observations, whose shape the specification does not show.
+ * Our own warnings, then those in the answers to the accepted submissions: rows that the service read differently than
+ * they were sent, and its own observations, whose shape the specification does not show.
  */
 async function warningsOf(db: Queryable, filing: FilingRecord): Promise<unknown[]> {
   const { rows: told } = await db.query<{ kind: string; text: string }>(

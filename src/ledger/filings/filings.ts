@@ -52,7 +52,7 @@ export async function getFiling(db: Queryable, filingId: string): Promise<Filing
   return rows[0] ?? null;
 }
 
-/** As {@link getFiling}, for callers that cannot go on without it. @throws FilingMissing naming the id. */
+/** As {@link getFiling}, for callers that need it. @throws FilingMissing naming the id. */
 export async function needFiling(db: Queryable, filingId: string): Promise<FilingRecord> {
   const filing = await getFiling(db, filingId);
   if (!filing) throw new FilingMissing(filingId);

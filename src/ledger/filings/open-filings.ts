@@ -6,7 +6,7 @@ import { addEvent } from './filing-progress';
 import type { FilingRecord } from './filings';
 import { withTransaction, type Queryable } from '../pool';
 
-/** A filing that has not ended, as far as its run is concerned. */
+/** An open filing, with what the check of its run needs. */
 export type OpenFilingRun = ResumedFiling &
   Pick<FilingRecord, 'workflowId' | 'state' | 'contentHash' | 'seq'> &
   JudgedFiling;
@@ -18,7 +18,7 @@ const OPEN = `SELECT f.filing_id AS "filingId", f.mode, f.exporter_id AS "export
       OR EXISTS (SELECT 1 FROM attempts a WHERE a.filing_id = f.filing_id AND a.state IN ('sending', 'answered'))) AS sent
   FROM filings f WHERE f.closed_at IS NULL`;
 
-/** A page of a mode's filings that have not ended, in the order of their ids, from behind `after` on. */
+/** A page of a mode's open filings in the order of their ids, starting after `after`. */
 export async function openFilingsAfter(
   db: Queryable,
   { mode, after, limit }: { mode: Mode; after: string; limit: number },
@@ -30,15 +30,15 @@ export async function openFilingsAfter(
   return rows;
 }
 
-/** One filing, or null where the ledger does not hold it or it has ended. */
+/** One open filing; null if the ledger does not hold it or it has ended. */
 export async function openFiling(db: Queryable, filingId: string): Promise<OpenFilingRun | null> {
   const { rows } = await db.query<OpenFilingRun>(`${OPEN} AND f.filing_id = $1`, [filingId]);
   return rows[0] ?? null;
 }
 
 /**
- * Says what is wrong with the run of a filing, or that nothing is (null). The filing needs attention until its next
- * move. Changes nothing when the filing has moved since it was read, or when the same was said before.
+ * Records what is wrong with the run of a filing, or that nothing is (null). The filing needs attention until its next
+ * move. Changes nothing if the filing has moved since it was read, or if the same problem was already recorded.
  */
 export async function tellRunProblem(
   pool: pg.Pool,

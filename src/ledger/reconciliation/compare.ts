@@ -1,12 +1,12 @@
 /**
- * The comparison itself: what the ledger says of a party against what the authority, the service and the document store
- * were last seen to say. Every kind of finding is one statement over all rows at once; nothing is decided row by row.
+ * Compares what the ledger has about a party with what the authority, the service and the document store last showed.
+ * Each kind of finding is one statement over all rows; nothing is decided row by row.
  */
 import type pg from 'pg';
 import { CHECK_OF_KIND, FINDING_KINDS, type ReconcileCheck } from '../../domain/reconciliation/findings';
 import { withTransaction, type Queryable } from '../pool';
 
-/** A span of days (YYYY-MM-DD, both included) whose certificates were read whole, beginning at `readAt`. */
+/** A span of days (YYYY-MM-DD, both included) whose certificates were read completely, beginning at `readAt`. */
 export interface ReadWindow {
   from: string;
   to: string;
@@ -16,10 +16,10 @@ export interface ReadWindow {
 export interface CompareArgs {
   mode: string;
   partyId: number;
-  /** What was looked at; findings of other checks are neither opened nor closed. */
+  /** The checks that ran; findings of other checks are neither opened nor closed. */
   checks: readonly ReconcileCheck[];
   windows: readonly ReadWindow[];
-  /** Open filings that no workflow follows. */
+  /** Open filings without a workflow. */
   withoutWorkflow: readonly string[];
   overdueAfterMs: number;
   at: Date;
@@ -33,8 +33,8 @@ export interface Compared {
 }
 
 /**
- * Opens what is found for the first time, renews what is still there and closes what is gone. The same data again
- * changes nothing but `last_seen_at`.
+ * Opens new findings, renews existing ones and closes those that are gone. The same data again changes nothing but
+ * `last_seen_at`.
  */
 export async function compareParty(pool: pg.Pool, args: CompareArgs): Promise<Compared> {
   return withTransaction(pool, async (client) => {
@@ -78,7 +78,7 @@ const THEIR_CERTIFICATE = `jsonb_build_object('eBRCNumber', c.ebrc_number, 'eBRC
 async function findInCertificates(client: Queryable, args: CompareArgs): Promise<void> {
   const { partyId } = args;
   await findCollisions(client, args);
-  // Certificates that a whole reading of their day covers, and whether that reading showed them.
+  // Certificates that a complete reading of their day covers, and whether that reading showed them.
   await client.query(`CREATE TEMP TABLE covered ON COMMIT DROP AS
     SELECT c.ebrc_number, w.read_at, coalesce(c.seen_at >= w.read_at, false) AS seen
       FROM certificates c JOIN LATERAL (
@@ -111,7 +111,7 @@ async function findInCertificates(client: Queryable, args: CompareArgs): Promise
         AND (c.amount <> r.mapped_amount OR upper(trim(c.currency)) <> upper(trim(r.currency)))`,
     [partyId],
   );
-  // Another spelling of the word (`ISSUED` for `Issued`) is no other status.
+  // Another spelling (`ISSUED` for `Issued`) is not another status.
   await client.query(
     `INSERT INTO current_findings
      SELECT 'status_changed|' || c.ebrc_number, 'status_changed', coalesce(r.exporter_id, c.exporter_id), c.ebrc_number,
@@ -123,8 +123,8 @@ async function findInCertificates(client: Queryable, args: CompareArgs): Promise
       WHERE c.party_id = $1 AND upper(trim(c.status)) <> upper(trim(c.first_status))`,
     [partyId],
   );
-  // A certificate that no row claims: a second one for a mapping of ours, or one that somebody else filed. What an open
-  // row may still turn out to be is left to the filing.
+  // A certificate that no row claims: a second one for a mapping of ours, or one that somebody else filed. Certificates
+  // that may belong to an open row are left to its filing.
   await client.query(
     `WITH ours AS (
        SELECT match_key, bool_or(state = 'certified') AS certified,
@@ -146,12 +146,12 @@ async function findInCertificates(client: Queryable, args: CompareArgs): Promise
 }
 
 /**
- * Rows that turned out to hold the same mapping, or the same certificate, as another filing's when two clients turned
- * out to be one party: nobody permitted the second, and it may have, or get, a certificate of its own.
+ * Rows with the same mapping or certificate as another filing, found when two clients turned out to be one party:
+ * nobody permitted the second, and it may have, or get, a certificate of its own.
  */
 async function findCollisions(client: Queryable, { partyId }: CompareArgs): Promise<void> {
   await client.query(
-    // The few rows first: a lookup beside each of a hundred thousand would be what takes the time.
+    // The few rows first: a lookup for each of a hundred thousand rows would take most of the time.
     `WITH collided AS MATERIALIZED (
        SELECT * FROM filing_rows WHERE party_id = $1 AND live AND (disputed OR collided_with IS NOT NULL)),
      pairs AS (
@@ -172,7 +172,9 @@ async function findCollisions(client: Queryable, { partyId }: CompareArgs): Prom
   );
 }
 
-/** The utilised amount of an IRM against its certified rows; rows in flight may be counted already or not. */
+/**
+ * Compares the utilised amount of an IRM with its certified rows; rows in progress may or may not be counted already.
+ */
 async function findInBalances(client: Queryable, { partyId }: CompareArgs): Promise<void> {
   await client.query(
     `WITH held AS (
@@ -202,7 +204,7 @@ async function findInBalances(client: Queryable, { partyId }: CompareArgs): Prom
   );
 }
 
-/** What the last look at the document store found; a filing that still collects is not missing anything yet. */
+/** The result of the last check of the document store; a filing that is still collecting misses nothing yet. */
 async function findInDocuments(client: Queryable, { partyId }: CompareArgs): Promise<void> {
   await client.query(
     `INSERT INTO current_findings

@@ -9,7 +9,7 @@ import type { Queryable } from '../pool';
 
 export interface FindingFilter {
   mode: string;
-  /** Every client of this exporter's party. */
+  /** All clients of this exporter's party. */
   partyId?: number | null;
   kind?: FindingKind;
   /** Closed and acknowledged ones too. */
@@ -69,7 +69,7 @@ export async function acknowledgeFinding(
   return rows[0] ? viewOf(rows[0]) : null;
 }
 
-/** Records what was done about an open finding; the text stays with it after it is closed. */
+/** Records what was done about an open finding; the text is kept after it is closed. */
 export async function noteHealed(
   db: Queryable,
   { partyId, kind, subject, healed }: { partyId: number; kind: FindingKind; subject: string; healed: string },
@@ -81,7 +81,10 @@ export async function noteHealed(
   ]);
 }
 
-/** A finding that a repair may remove, with the newest attempt of each lost submission where it is about one. */
+/**
+ * A finding that a repair may remove; a finding about an unknown outcome has the newest attempt of each lost
+ * submission.
+ */
 export interface RepairableFinding {
   kind: FindingKind;
   exporterId: string;
@@ -111,7 +114,7 @@ export async function repairable(
   return rows;
 }
 
-/** Certificates and rows of a party that nothing matches, for near matches; at most `limit` a side. */
+/** Unmatched certificates and rows of a party, for near matches; at most `limit` of each. */
 export async function leftOver(
   db: Queryable,
   { partyId, limit }: { partyId: number; limit: number },

@@ -1,9 +1,9 @@
 import type { Queryable } from '../pool';
 
-/** A party with the client that its calls are made for. */
+/** A party, with the client for which its calls are made. */
 export interface PartyToReconcile {
   partyId: number;
-  /** The client whose credentials fetch-details and the IRM refresh use: one that is ready, where there is one. */
+  /** The client whose credentials fetch-details and the IRM refresh use: a ready one, if there is one. */
   callAs: string;
   iecCode: string | null;
   /** Why the service cannot be asked; null where it can. */
@@ -45,7 +45,7 @@ export async function partyOf(db: Queryable, exporterId: string): Promise<PartyT
   return rows[0] ?? null;
 }
 
-/** Filings of a party that have not ended, and the workflow that follows each. */
+/** Filings of a party that have not ended, with their workflow ids. */
 export async function openFilingsOf(
   db: Queryable,
   { mode, partyId }: { mode: string; partyId: number },

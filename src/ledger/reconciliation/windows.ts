@@ -1,7 +1,7 @@
 import type { Queryable } from '../pool';
 import type { ReadWindow } from './compare';
 
-/** The moment by PostgreSQL's clock: what was seen and what was claimed is compared by it. */
+/** The current time by PostgreSQL's clock, by which sightings and claims are compared. */
 export async function readingBegins(db: Queryable): Promise<Date> {
   const { rows } = await db.query<{ at: Date }>('SELECT clock_timestamp() AS at');
   if (!rows[0]) throw new Error('PostgreSQL does not tell the time.');
@@ -20,7 +20,7 @@ export async function saveWindow(
   );
 }
 
-/** When each of these spans was last read as a whole, by one reading; null for those that never were. */
+/** When each of these spans was last read completely, by one reading; null for those that never were. */
 export async function lastReadings(
   db: Queryable,
   { partyId, windows }: { partyId: number; windows: readonly { from: string; to: string }[] },

@@ -23,8 +23,8 @@ export async function readRowsToSend(db: Queryable, filingId: string): Promise<M
 }
 
 /**
- * What live filings of the exporter's party take, or may take, from these IRMs; their own checks have passed. Of the
- * filing that asks, only the rows that are at the service already.
+ * The amounts that live filings of the exporter's party take, or may take, from these IRMs; their own checks have
+ * passed. For the filing itself only the rows that are already at the service count.
  */
 export async function holdsOn(
   db: Queryable,
@@ -65,8 +65,8 @@ export async function holdsOn(
 /**
  * Checks the balances of a filing's IRMs, less what other filings hold, and reserves its amounts, under one lock: two
  * filings of 8,000 on a balance of 10,000 cannot both pass. Called again after every wait; a filing's own reservation
- * never stands in its way. A mapping that another filing holds since two parties turned out to be one is refused as
- * well. What follows from the findings is recorded by `record` in the same transaction.
+ * never blocks it. A mapping that another filing holds as well, because two parties turned out to be one, is refused
+ * too. `record` stores the result of the findings in the same transaction.
  */
 export async function reserveBalances<T>(
   pool: pg.Pool,
@@ -87,7 +87,7 @@ export async function reserveBalances<T>(
   });
 }
 
-/** As {@link reserveBalances}, for a transaction that holds the locks already. */
+/** As {@link reserveBalances}, for a transaction that already holds the locks. */
 export async function reserve(
   client: Queryable,
   { filingId, exporterId, at }: { filingId: string; exporterId: string; at: Date },

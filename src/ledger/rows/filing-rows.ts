@@ -11,7 +11,7 @@ import type { Queryable } from '../pool';
 
 export { settleRows } from './settle-rows';
 
-/** A row as the ledger holds it; `serialNo` is the number that was, or will be, sent. */
+/** A row of the ledger; `serialNo` is the number that was, or will be, sent. */
 export interface FilingRow {
   position: number;
   sourceRow: number;
@@ -38,7 +38,7 @@ export async function readRows(db: Queryable, filingId: string, submission?: num
 }
 
 /**
- * Moves the unsettled rows of a submission to another state, such as `submitted`. Rows that were given up stay so.
+ * Sets the unsettled rows of a submission to another state, such as `submitted`. Abandoned rows are left unchanged.
  * @returns how many
  */
 export async function moveRows(
@@ -57,8 +57,8 @@ type Freed = 'needs_correction' | 'withdrawn';
 
 /**
  * Frees the rows of a submission of which the service accepted nothing: their mappings may be filed again, and rows
- * that were taken over from a corrected filing go back to it. Its open attempt is closed with it; a submission that is
- * on its way, or was accepted, keeps its rows. Must run in a transaction.
+ * that were taken over from a corrected filing go back to it. Its open attempt is closed too; a submission that is
+ * being sent, or was accepted, keeps its rows. Must run in a transaction.
  */
 export async function releaseRows(
   db: Queryable,
@@ -76,8 +76,8 @@ export async function releaseRows(
 }
 
 /**
- * Frees the rows that were never sent and closes their open attempts; whatever is, or may be, at the service stays as
- * it is. Must run in a transaction.
+ * Frees the rows that were never sent and closes their open attempts; rows that are, or may be, at the service are left
+ * unchanged. Must run in a transaction.
  */
 export async function releaseUnsent(
   db: Queryable,
@@ -101,7 +101,7 @@ async function giveBackIfAllFree(db: Queryable, filingId: string): Promise<void>
   if (rows[0]?.kept === 0) await giveRowsBack(db, filingId);
 }
 
-/** Keeps findings with the rows they are about. */
+/** Stores findings with the rows they are about. */
 export async function saveRowErrors(db: Queryable, filingId: string, findings: readonly Finding[]): Promise<void> {
   const byRow = new Map<number, string[]>();
   for (const { row, message } of findings) if (row !== null) byRow.set(row, [...(byRow.get(row) ?? []), message]);
@@ -124,7 +124,7 @@ export async function countOpenRows(db: Queryable, filingId: string, submission?
   return rows[0]?.n ?? 0;
 }
 
-/** Rows by outcome. `open`: neither certified nor errored nor given up. */
+/** Rows by outcome. `open`: neither certified nor errored nor abandoned. */
 export async function countRows(db: Queryable, filingId: string): Promise<FilingCounts> {
   const { rows } = await db.query<FilingCounts>(
     `SELECT count(*)::int AS rows,
@@ -139,7 +139,7 @@ export async function countRows(db: Queryable, filingId: string): Promise<Filing
   return rows[0] ?? { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 };
 }
 
-/** The row states of a filing, for its end. */
+/** The row states of a filing, from which its end follows. */
 export async function rowStates(db: Queryable, filingId: string): Promise<RowState[]> {
   const { rows } = await db.query<{ state: RowState }>('SELECT state FROM filing_rows WHERE filing_id = $1', [
     filingId,

@@ -17,9 +17,7 @@ interface Holder {
   madeAt: Date;
 }
 
-/**
- * What a row takes of its mapping: the fingerprint, its ordinal among the live rows, and why it may be a second one.
- */
+/** A row's claim on its mapping: the fingerprint, its ordinal among the live rows, and why it may be a second one. */
 export interface MappingClaim {
   fingerprint: string;
   ordinal: number;
@@ -30,10 +28,9 @@ export interface MappingClaim {
 export type ClaimJudgement = { claims: MappingClaim[]; findings: [] } | { claims: null; findings: Finding[] };
 
 /**
- * Judges whether rows may claim their mappings. A second live row of a mapping has to be permitted by its row, and
- * stands beside the holders that were named and no others: those that the permission names, or those that a refusal has
- * named before. A refusal names the holders, remembers that it did, and says which option lets just the refused rows
- * pass.
+ * Decides whether rows may claim their mappings. A second live row of a mapping must be permitted by its row, and only
+ * beside the holders that were named: those that the permission names, or those that an earlier refusal has named. A
+ * refusal names the holders, records that it did, and gives the option that lets only the refused rows pass.
  */
 export async function judgeClaims(
   db: Queryable,
@@ -100,9 +97,8 @@ export async function collidingClaims(db: Queryable, filingId: string): Promise<
 }
 
 /**
- * The filing of a live row with the mapping of one of a submission's, where neither was permitted beside the other;
- * null where there is none. Such rows meet when parties turn out to be one, or when sends are brought back into a
- * ledger.
+ * The filing of a live row with the mapping of one of a submission's rows, if neither was permitted beside the other;
+ * null if there is none. Such rows occur when parties turn out to be one, or when sends are restored into a ledger.
  */
 export async function holderBeside(db: Queryable, filingId: string, submission: number): Promise<string | null> {
   const { rows } = await db.query<{ filingId: string }>(
@@ -153,7 +149,7 @@ function refusal({ row, mapping }: MappingRow, holders: readonly Holder[], optio
     ({ filingId, reference, state, madeAt }) =>
       `filing ${filingId} (reference ${reference}, state ${state}, made ${madeAt.toISOString()})`,
   );
-  const already = where.length > 0 ? `is already in ${listed(where)}` : 'stands in another row of this file too';
+  const already = where.length > 0 ? `is already in ${listed(where)}` : 'is in another row of this file too';
   const show = where.length > 0 ? ' See `ebrc show` of it.' : '';
   return {
     severity: 'error',

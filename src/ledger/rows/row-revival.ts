@@ -2,8 +2,8 @@ import type { Queryable } from '../pool';
 import { stopUnsentDuplicates } from './unsent-duplicates';
 
 /**
- * Takes a submission that turns out to have been sent back into the ledger: it is not released any more, its freed rows
- * hold their mappings again, and unsent rows of other filings that map the same are stopped.
+ * Restores a submission that turns out to have been sent: it is no longer released, its freed rows hold their mappings
+ * again, and unsent rows of other filings with the same mapping are stopped.
  */
 export async function holdAsSent(
   client: Queryable,
@@ -19,10 +19,9 @@ export async function holdAsSent(
 }
 
 /**
- * Takes the freed rows of a submission back that turned out to have been sent: they hold their mappings again, each
- * with the next ordinal where another filing has filed its mapping meanwhile. Rows of a filing that goes on are
- * submitted, those of one that has ended stay as abandoned after the send. Rows that another filing corrects stay with
- * it.
+ * Restores the freed rows of a submission that turned out to have been sent: they hold their mappings again, each with
+ * the next ordinal if another filing has filed its mapping in the meantime. Rows of an open filing become submitted;
+ * those of an ended filing remain abandoned after the send. Rows that another filing corrects stay with it.
  */
 async function reviveRows(
   client: Queryable,

@@ -4,8 +4,8 @@ import { lockFiling } from '../filings/filing-lock';
 import type { Queryable } from '../pool';
 
 /**
- * Hands a filing's errored rows to the filing that corrects them, by serial number. Rows that are certified, or that
- * another correction has taken, are refused by name: a correction refiles the errored rows only.
+ * Transfers a filing's errored rows to the filing that corrects them, by serial number. Rows that are certified, or
+ * that another correction has taken, are refused by name: a correction refiles only errored rows.
  */
 export async function takeOverRows(
   client: Queryable,
@@ -48,7 +48,7 @@ export async function takeOverRows(
   return [];
 }
 
-/** Gives rows back to the filing they came from, when the correction itself was refused and nothing of it was sent. */
+/** Returns rows to their original filing, if the correction itself was refused and nothing of it was sent. */
 export async function giveRowsBack(client: Queryable, filingId: string): Promise<void> {
   const { rows } = await client.query<{ parent: string }>(
     `UPDATE filing_rows SET state = 'needs_correction', taken_over_by = NULL

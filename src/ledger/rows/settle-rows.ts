@@ -2,13 +2,13 @@ import type { RowState } from '../../domain/filing/states';
 import type { RowVerdict } from '../../domain/service/request-status';
 import type { Queryable } from '../pool';
 
-/** States in which a row may still become something else by an outcome of the service. */
+/** States of rows that an outcome of the service may still change. */
 export const UNSETTLED_STATES: RowState[] = ['planned', 'submitted', 'unknown', 'abandoned_after_send'];
 
 /**
- * Settles rows as the authority said: certified with their certificate, or errored with its words. Rows left open stay
- * as they are; a row that is settled already never changes, so that a repeated or late write does nothing. Two
- * statements for however many rows. Must run in a transaction.
+ * Settles rows by the authority's answer: certified with their certificate, or errored with its messages. Open rows are
+ * left unchanged; a settled row never changes, so that a repeated or late write has no effect. Two statements for any
+ * number of rows. Must run in a transaction.
  */
 export async function settleRows(
   db: Queryable,
@@ -32,9 +32,9 @@ export async function settleRows(
 }
 
 /**
- * Claims the certificates first: who writes a number's claim holds it until the transaction ends, whichever filing or
- * client of the party it is. A number that belongs to another row already leaves its row open instead of being taken
- * twice.
+ * Claims the certificates first: the transaction that writes a number's claim holds it until it ends, for all filings
+ * and clients of the party. If a number already belongs to another row, its row stays open instead of using it a second
+ * time.
  */
 async function certify(
   db: Queryable,

@@ -1,4 +1,4 @@
-/** What the poll cadence learns from: when requests were answered lately, and the ages of those still open. */
+/** Input of the poll cadence: when recent requests were answered, and the ages of open ones. */
 import { ANSWERS_USED, OPEN_USED, type SeenAnswer } from '../../domain/filing/acknowledgement-times';
 import type { Queryable } from '../pool';
 
@@ -13,7 +13,8 @@ export async function recordSeenAnswer(
     at,
   }: { filingId: string; submission: number; mode: string; answer: SeenAnswer; at: Date },
 ): Promise<void> {
-  // A submission that is settled under another request id was sent at another time: the poll before may lie behind it.
+  // A submission that is settled under another request id was sent at another time: the previous poll may be earlier
+  // than the send.
   await db.query(
     `INSERT INTO acknowledgement_times (filing_id, submission, mode, after_ms, took_ms, at)
      VALUES ($1, $2, $3, least($4::bigint, $5::bigint), $5, $6) ON CONFLICT (filing_id, submission) DO NOTHING`,
@@ -32,8 +33,8 @@ export async function readSeenAnswers(db: Queryable, mode: string): Promise<Seen
 }
 
 /**
- * Requests of a mode that are polled now: how many, and the ages in ms of the youngest, as many as the cadence uses.
- * Requests that the authority never answers must not outnumber those of today.
+ * Requests of a mode that are being polled: their number, and the ages in ms of the youngest, as many as the cadence
+ * uses. Requests that the authority never answers must not outnumber those of today.
  */
 export async function readOpenRequests(
   db: Queryable,

@@ -5,7 +5,7 @@ import { addEvent } from '../filings/filing-progress';
 import type { Queryable } from '../pool';
 import { holdAsSent } from '../rows/row-revival';
 
-/** Events of a filing that keep it in need of attention, whatever follows. */
+/** Events because of which a filing needs attention until it is resolved, whatever follows. */
 export const ACCEPTED_UNEXPECTEDLY = ['accepted_twice', 'accepted_after_end'] as const;
 
 interface Standing {
@@ -16,11 +16,11 @@ interface Standing {
 }
 
 /**
- * Stores the answer to an attempt, whatever its state: an answer that comes late still ends every doubt. An acceptance
- * of an attempt that had been closed closes the open one beside it, so that the submission is not sent again, and takes
- * its rows back where they had been freed; where another attempt was sent as well, the filing asks for attention. Doing
- * it again changes nothing. Must run in a transaction.
- * @returns whether the answer is late: its filing's run does not wait for the call that brought it any more
+ * Stores the answer to an attempt, whatever its state: even a late answer removes every doubt. If an attempt that had
+ * been closed was accepted, the other, open attempt of the submission is closed so that it is not sent again, and rows
+ * that had been freed are taken back. If another attempt was sent as well, the filing asks for attention. Repeating it
+ * changes nothing. Must run in a transaction.
+ * @returns whether the answer is late: the filing's run no longer waits for the call that brought it
  */
 export async function storeAnswer(
   client: Queryable,
@@ -36,7 +36,7 @@ export async function storeAnswer(
   );
   const own = rows.find((row) => row.attemptId === attemptId);
   if (own?.state === 'answered') return { late: false };
-  // The answer was stored, and what came of it closed the attempt since.
+  // The answer is already stored, and its consequence has closed the attempt since.
   if (own?.state === 'not_sent' && own.answer?.kind === answer.kind && own.answer.requestId === answer.requestId)
     return { late: false };
   const late = own?.state !== 'sending' || filing.state !== 'submitting';
@@ -49,7 +49,8 @@ export async function storeAnswer(
     );
   }
   const sent = others.filter(({ state }) => state === 'sending' || state === 'answered');
-  // An attempt that the ledger has lost (it was put back to an earlier state) is written down with its answer.
+  // An attempt that is missing because the ledger was restored to an earlier state is recorded together with its
+  // answer.
   await client.query(
     `INSERT INTO attempts AS a (attempt_id, filing_id, submission, number, state, answer, answer_status, answered_at, late)
      VALUES ($1, $2, $3, $4, 'answered', $5, $6, $7, $8)
@@ -110,7 +111,7 @@ async function tell(
   await addEvent(client, { filingId: filing.filingId, at, kind, text, data });
 }
 
-/** The events about acceptances that nobody expected; null where there are none. */
+/** The events about unexpected acceptances; null if there are none. */
 export async function unexpectedAcceptances(db: Queryable, filingId: string): Promise<string | null> {
   const { rows } = await db.query<{ text: string | null }>(
     `SELECT string_agg(text, ' ' ORDER BY event_id) AS text FROM filing_events WHERE filing_id = $1 AND kind = ANY($2)`,
@@ -119,7 +120,7 @@ export async function unexpectedAcceptances(db: Queryable, filingId: string): Pr
   return rows[0]?.text ?? null;
 }
 
-/** The whole answer to an attempt, of which activities pass only a sample; null where none is stored. */
+/** The complete answer to an attempt, of which activities pass only a sample; null if none is stored. */
 export async function storedAnswer(db: Queryable, attemptId: string): Promise<StoredAnswer | null> {
   const { rows } = await db.query<{ answer: StoredAnswer | null }>(
     'SELECT answer FROM attempts WHERE attempt_id = $1',
@@ -128,7 +129,7 @@ export async function storedAnswer(db: Queryable, attemptId: string): Promise<St
   return rows[0]?.answer ?? null;
 }
 
-/** The whole of the newest refusal of a submission, with every complaint in it; null where none is stored. */
+/** The complete newest refusal of a submission, with every complaint; null if none is stored. */
 export async function lastRefusal(db: Queryable, filingId: string, submission: number): Promise<StoredAnswer | null> {
   const { rows } = await db.query<{ answer: StoredAnswer }>(
     `SELECT answer FROM attempts WHERE filing_id = $1 AND submission = $2 AND state = 'not_sent' AND answer IS NOT NULL

@@ -7,7 +7,7 @@ import {
 import { lockFiling } from '../filings/filing-lock';
 import type { Queryable } from '../pool';
 
-/** Closes what is open of a filing: its rows are being freed, so nothing of it may be sent any more. */
+/** Closes the open attempts of a filing: its rows are being freed, so nothing of it may be sent any more. */
 export async function closeOpenAttempts(
   client: Queryable,
   { filingId, submission, reason, at }: { filingId: string; submission?: number; reason: string; at: Date },
@@ -20,9 +20,9 @@ export async function closeOpenAttempts(
 }
 
 /**
- * Closes an attempt of which nothing was written or nothing was accepted, on the word of the execution that made it. A
- * mark that another execution set (after a workflow was reset, say) is not its to judge, nor an attempt that another
- * one may have sent as well; a stored answer stays.
+ * Closes an attempt for which the execution that made it reports that nothing was written or accepted. It cannot judge
+ * a mark that another execution set (for example after a workflow was reset), nor an attempt that another execution may
+ * have sent as well; a stored answer is kept.
  */
 export async function closeNotSent(
   client: Queryable,
@@ -45,8 +45,9 @@ export async function closeNotSent(
 }
 
 /**
- * Gives the rows of a closed attempt back to the next one: nothing of them is at the service. Where another attempt of
- * the submission is on its way or was accepted, or the rows have gone elsewhere meanwhile, they stay as they are.
+ * Returns the rows of a closed attempt to `planned`, for the next attempt: nothing of them is at the service. If
+ * another attempt of the submission is sending or was accepted, or the rows have another state by now, they are left
+ * unchanged.
  */
 export async function planAgain(client: Queryable, attemptId: string): Promise<void> {
   const { filingId, submission } = partsOfAttemptId(attemptId);
@@ -63,7 +64,7 @@ export async function planAgain(client: Queryable, attemptId: string): Promise<v
   );
 }
 
-/** Notes that the exchange of an attempt is over and its outcome unknown: no answer can come any more. */
+/** Records that the exchange of an attempt is over with an unknown outcome: no answer can follow. */
 export async function noteUnknown(
   db: Queryable,
   { attemptId, sender, reason, at }: { attemptId: string; sender: string; reason: string; at: Date },
@@ -75,8 +76,8 @@ export async function noteUnknown(
 }
 
 /**
- * Shows the rows of an attempt of unknown outcome as such. An attempt that was closed as not sent, or that is not sent
- * yet, leaves them alone. Must run in a transaction.
+ * Sets the rows of an attempt of unknown outcome to that state, unless the attempt was closed as not sent or has not
+ * been sent yet. Must run in a transaction.
  */
 export async function markRowsUnknown(client: Queryable, attemptId: string): Promise<void> {
   const { filingId, submission } = partsOfAttemptId(attemptId);
@@ -91,10 +92,10 @@ export async function markRowsUnknown(client: Queryable, attemptId: string): Pro
 }
 
 /**
- * Reads what became of an attempt, closing it first where it was never marked: from then on a worker that was given up
- * on and wakes late finds the fence closed. `refusal`: the kind of a documented refusal that the execution returned; it
- * was written and refused, so its mark is closed too, in case the execution could not do it. `unsent` proves of a mark
- * that nothing was or will be written under it, where that can be proven. Must run in a transaction.
+ * Reads the state of an attempt. An attempt that was never marked is closed first, so that a worker that was given up
+ * on and wakes late finds the fence closed. `refusal`: the kind of a documented refusal that the execution returned;
+ * the attempt was written and refused, so its mark is closed too, in case the execution could not do it. `unsent`
+ * proves, where possible, that nothing was or will be written under a mark. Must run in a transaction.
  */
 export async function readAttempt(
   client: Queryable,
@@ -145,7 +146,8 @@ async function reading(
   const own = rows.find((row) => row.attemptId === attemptId);
   const markedAt = own?.markedAt?.getTime() ?? null;
   const held = own !== undefined;
-  // What the service said of this submission, on whichever attempt, is better than what is not known of this one.
+  // An answer of the service about this submission, to any of its attempts, is worth more than an unknown outcome of
+  // this one.
   const answered = rows.find((row) => row.state === 'answered' && row.answer !== null);
   if (answered) {
     const { answer } = answered;
@@ -168,7 +170,7 @@ async function reading(
   return { verdict, reason: own.reason, answer: null, attemptId, markedAt, held };
 }
 
-/** The newest attempt of a submission, for a run that takes a filing up again. */
+/** The newest attempt of a submission, for a run that resumes a filing. */
 export async function latestAttempt(
   db: Queryable,
   filingId: string,

@@ -17,17 +17,17 @@ interface HandIn {
   at: Date;
 }
 
-/** Of an attempt that a ledger had lost and a run's history has. */
+/** Recorded for an attempt that the ledger had lost and a run's history contains. */
 const SENT_BEFORE = 'it was sent before the ledger was put back to an earlier state';
 
 /**
- * Brings the ledger up to what a run's history knows of its filing's sends: the answer that an attempt got and the
- * request that its submission is followed under, or that it was sent at all. What the ledger knows as well, or knows
- * more of, stays as it is: a run that was reset knows less. Must run in a transaction.
+ * Adds to the ledger the sends of a filing that only its run's history contains: the answer to an attempt and the
+ * request id under which its submission is polled, or only that it was sent. Whatever the ledger already has, or knows
+ * in more detail, is kept, because a run that was reset knows less. Must run in a transaction.
  */
 export async function handInSends(client: Queryable, { filingId, mode, sends, at }: HandIn): Promise<void> {
   if (sends.length === 0 || (await lockFiling(client, filingId)) === null) return;
-  // Those with a request first: the others are doubt about the same submission.
+  // Those with a request id first: the others are doubt about the same submission.
   const known = [...sends].sort((a, b) => Number(b.requestId !== null) - Number(a.requestId !== null));
   for (const send of known) {
     const state = await submissionState(client, filingId, send.submission);
@@ -79,8 +79,8 @@ async function handInAnswer(
 }
 
 /**
- * An attempt that the ledger does not hold although it was sent. One that it holds as open was marked in the state that
- * is lost: where the ledger is whole, that mark was never counted.
+ * An attempt that was sent although the ledger does not hold it. If the ledger holds it as open, it was marked in the
+ * lost state; if the ledger is complete, that mark was never counted.
  */
 async function handInUnknown(client: Queryable, { filingId, attemptId, send, at }: HandedIn): Promise<void> {
   const { submission, attempt } = send;
@@ -102,10 +102,7 @@ async function handInUnknown(client: Queryable, { filingId, attemptId, send, at 
   );
 }
 
-/**
- * What the ledger knows of the sends of a filing, for its run: a later step of it may meet an older
- * ledger.
- */
+/** The sends of a filing that the ledger knows, for its run: a later step of the run may meet a restored ledger. */
 export async function knownSends(db: Queryable, filingId: string): Promise<KnownSend[]> {
   const { rows } = await db.query<Omit<KnownSend, 'sentAt'> & { sentAt: Date | null }>(
     `SELECT a.submission, a.number AS attempt, a.sending_at AS "sentAt", a.state = 'answered' AS accepted,

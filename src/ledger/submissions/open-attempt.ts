@@ -1,4 +1,4 @@
-/** Before a send: the attempt to send with, or why there is none. */
+/** Opens the attempt for a send, or says why there is none. */
 import { attemptIdOf, type AttemptState } from '../../domain/filing/attempt';
 import type { FilingState, SubmissionState } from '../../domain/filing/states';
 import { lockFiling } from '../filings/filing-lock';
@@ -8,25 +8,24 @@ import { holderBeside } from '../rows/live-mappings';
 import { latestAttempt } from './attempts';
 import { certificatesToRead, doubtAttempt, doubtRows, lostTimeCertificates } from './lost-time';
 
-/** Where a submission stands when a run wants to send it. */
+/** State of a submission that a run wants to send. */
 export type OpenedAttempt =
-  /** The attempt to send with, or, where its state is not `open`, the one that has been sent already. */
+  /** The attempt to send with or, if its state is not `open`, the one that has already been sent. */
   | { outcome: 'attempt'; attemptId: string; number: number; state: AttemptState }
-  /** The submission is past sending: acknowledged, settled or given back. */
+  /** The submission cannot be sent any more: acknowledged, settled or released. */
   | { outcome: 'passed'; state: SubmissionState }
   /**
-   * Nothing of the exporter is sent before its certificates were read after `until`, from `from` on; ms since the
-   * epoch.
+   * Nothing of the exporter is sent before its certificates from `from` on were read after `until`; ms since the epoch.
    */
   | { outcome: 'wait'; until: number; from: number }
-  /** Rows of it are not to be sent any more; why stands with them. */
+  /** Rows of it must not be sent any more; `why` gives the reason. */
   | { outcome: 'rows_gone'; reason: string }
   /** The filing has ended. */
   | { outcome: 'ended'; state: FilingState };
 
 /**
- * Opens a submission's next attempt, or answers the one that stands: open, sending or answered. A repeated step finds
- * the attempt that the first one opened. Must run in a transaction.
+ * Opens a submission's next attempt, or returns the current one: open, sending or answered. A repeated step finds the
+ * attempt that the first one opened. Must run in a transaction.
  */
 export async function openAttempt(
   client: Queryable,
@@ -36,7 +35,7 @@ export async function openAttempt(
   if (!filing) throw new FilingMissing(filingId);
   if (filing.ended) return { outcome: 'ended', state: filing.state };
   const { state, requestId } = await submissionState(client, filingId, submission);
-  // An acknowledgement without a request id to ask about is settled as a lost answer is.
+  // An acknowledgement without a request id to poll is settled like a lost answer.
   if (state !== 'planned' && (state !== 'acknowledged' || requestId !== null)) return { outcome: 'passed', state };
   const standing = await standingAttempt(client, filingId, submission);
   if (standing) {
@@ -66,8 +65,8 @@ export async function openAttempt(
 }
 
 /**
- * The newest snapshot of the submission is the one from before this attempt, unless another attempt had it: then none
- * was taken. By the order in which they were written, and by no worker's clock.
+ * The newest snapshot of the submission was taken before this attempt, unless it belongs to another attempt: then none
+ * was taken. Decided by the order of writing, not by a worker's clock.
  */
 async function noteSnapshot(client: Queryable, attemptId: string): Promise<void> {
   await client.query(
@@ -94,7 +93,7 @@ async function rowsGone(client: Queryable, filingId: string, submission: number)
   );
 }
 
-/** The attempt of a submission that may be sent, is on its way, or was accepted; null where none is. */
+/** The attempt of a submission that may be sent, is being sent, or was accepted; null if there is none. */
 async function standingAttempt(
   client: Queryable,
   filingId: string,

@@ -12,41 +12,40 @@ import { moveSubmission, submissionOfRequest } from './submissions';
 /** More certificates than these are in the evidence, not in the answer. */
 const CERTIFICATES_NAMED = 5;
 
-/** What came of a person's word that nothing of an attempt was filed. */
+/** Outcome of a person's statement that nothing of an attempt was filed. */
 export type NotFiledOutcome =
   /** The attempt is closed and its rows are planned again. */
   | { outcome: 'resend' }
-  /** Some rows have their certificate, so it was filed: the others wait for a correction. */
+  /** Some rows have their certificate, so the submission was filed: the others wait for a correction. */
   | { outcome: 'freed'; freed: number }
-  /** It cannot be so. */
+  /** The statement is refused. */
   | { outcome: 'contradicted'; why: string };
 
-/** A person's word that nothing of an attempt was filed. */
+/** A person's statement that nothing of an attempt was filed. */
 export interface NotFiledWord {
   attemptId: string;
   /**
-   * The mark that the word is about, ms since the epoch: after a restore the same attempt can be sent once more. Null:
-   * none was seen.
+   * The mark that the statement is about, ms since the epoch: after a restore the same attempt can be sent once more.
+   * Null: none was shown.
    */
   markedAt: number | null;
   by: string;
   note: string;
   at: Date;
-  /** Nothing is concluded from absence before this is over, counted from the mark. */
+  /** The absence of certificates proves nothing before this time has passed, counted from the mark. */
   settleAfterMs: number;
-  /** What our own last look failed with; null when it worked. */
+  /** The failure of our own last query of the service; null if it succeeded. */
   lookFailed: string | null;
-  /** Said although the service cannot be looked at, or shows certificates that may be its rows'. */
+  /** The statement was made although the service cannot be queried. */
   unseen: boolean;
 }
 
 /**
- * A person has looked and says that nothing of this attempt was filed. A submission is accepted or refused as a whole,
- * so where one of its rows has a certificate it was filed, and sending it again would file that row twice: then the
- * word is taken for the rows without one. The word is about one attempt: given again, or late, it touches no other one.
- * It counts after the settle window, and only while the service can be looked at and, after a restore of ledger and
- * documents, shows no certificate that may be its own; otherwise two different people have to say it. Must run in a
- * transaction.
+ * Applies a person's statement that nothing of this attempt was filed. A submission is accepted or refused as a whole.
+ * So if one of its rows has a certificate, it was filed, and sending it again would file that row twice; the statement
+ * then applies only to the rows without a certificate. It concerns one attempt: repeated, or late, it affects no other
+ * attempt. It counts only after the settle window, and only while the service can be queried; otherwise two different
+ * people have to make it. Must run in a transaction.
  */
 export async function closeByPerson(client: Queryable, word: NotFiledWord): Promise<NotFiledOutcome> {
   const { attemptId, by, note, at } = word;
@@ -90,7 +89,7 @@ export async function closeByPerson(client: Queryable, word: NotFiledWord): Prom
   const reason = `not filed, says ${by}: ${note}`;
   const freed = await freeBesideCertified(client, { filingId, submission, exporterId: filing.exporterId, reason, at });
   if (freed !== null) return { outcome: 'freed', freed };
-  // Also for an attempt that the ledger has lost: a worker that still holds it finds it closed.
+  // Also for an attempt that the ledger has lost: a worker that still holds it then finds it closed.
   await client.query(
     `INSERT INTO attempts AS a (attempt_id, filing_id, submission, number, state, reason, closed_at)
      VALUES ($1, $2, $3, $4, 'not_sent', $5, $6)
@@ -148,8 +147,8 @@ async function needsSecondPerson(
 }
 
 /**
- * The rows without a certificate are to be corrected, where another row has one. @returns how many; null where none
- * has.
+ * Marks the rows without a certificate for correction, if another row has one. @returns how many; null if no row has a
+ * certificate.
  */
 async function freeBesideCertified(
   client: Queryable,
@@ -173,10 +172,10 @@ async function freeBesideCertified(
 const contradicted = (why: string): NotFiledOutcome => ({ outcome: 'contradicted', why });
 
 /**
- * A person found the request of an attempt at the service, which knows it. The submission is followed under it from
- * then on, and rows that had been freed hold their mappings again. The same word again changes nothing. Must run in a
- * transaction.
- * @returns why it cannot be so, or null
+ * Applies the request id that a person found at the service for an attempt; the service must know it. The submission is
+ * polled under it from then on, and rows that had been freed hold their mappings again. Repeating it changes nothing.
+ * Must run in a transaction.
+ * @returns why it is refused, or null
  */
 export async function adoptRequestId(
   client: Queryable,

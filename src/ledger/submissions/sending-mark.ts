@@ -5,15 +5,15 @@ import type { Queryable } from '../pool';
 
 export type Mark =
   | { marked: true; sendNumber: number }
-  /** Nothing may be written to the service; what became of the attempt is to be read before anything else is done. */
+  /** Nothing may be written to the service; read the state of the attempt before anything else is done. */
   | { marked: false; why: MarkRefusal; reason: string };
 
 /**
  * The fence: marks an open attempt as being sent by `sender`, and its rows as submitted, and takes the ledger's next
  * send number. Refused unless all of this holds at once: the attempt is open, its filing has not ended, every row of
- * its submission is live and planned and holds its mapping alone, or beside those that it was permitted beside, and no
- * other attempt of the submission is open, on its way or accepted. Must run in a transaction, of which a refusal
- * changes nothing; the commit is waited for even where the database's default is not to.
+ * its submission is live and planned and is the only holder of its mapping, except for those that it was permitted
+ * beside, and no other attempt of the submission is open, sending or accepted. Must run in a transaction, in which a
+ * refusal changes nothing. The commit is synchronous even if the database's default is not.
  */
 export async function markSending(
   client: Queryable,

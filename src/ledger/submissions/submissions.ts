@@ -18,7 +18,7 @@ export interface SubmissionRecord {
   document: string | null;
 }
 
-/** What earlier polls saw: some rules need two looks, others a bounded time. Times are ms since the epoch. */
+/** Results of earlier polls: some rules need two polls, others a limited time. Times are ms since the epoch. */
 export interface PollState {
   erroredEmptySince?: number;
   incompleteSince?: number;
@@ -50,7 +50,7 @@ export async function needSubmission(db: Queryable, filingId: string, submission
   return rows[0];
 }
 
-/** Takes an answer over into its submission, which is still to be acknowledged; doing it again changes nothing. */
+/** Applies an answer to its submission, which is still to be acknowledged; repeating it changes nothing. */
 export async function adoptAnswer(
   db: Queryable,
   {
@@ -62,8 +62,8 @@ export async function adoptAnswer(
   }: { filingId: string; submission: number; attemptId: string; answer: StoredAnswer; at: Date },
 ): Promise<void> {
   const { rowCount } = await db.query(
-    // Under the request id of another filing that one's outcome would be taken for this one's: it is settled by
-    // evidence.
+    // Under the request id of another filing, the outcome of that filing would be taken for this one's; it is settled
+    // by evidence instead.
     `UPDATE submissions s SET state = 'acknowledged', dgft_ack_id = $4,
         request_id = CASE WHEN NOT EXISTS (SELECT FROM submissions o WHERE o.mode = s.mode AND o.request_id = $3) THEN $3 END,
         ack_status = $5, warnings = $6,
@@ -97,7 +97,7 @@ export async function submissionOfRequest(
   return rows[0] ?? null;
 }
 
-/** Moves a submission on. */
+/** Sets the state of a submission. */
 export async function moveSubmission(
   db: Queryable,
   {
@@ -117,8 +117,8 @@ export async function moveSubmission(
 }
 
 /**
- * Marks the refused submission, and those that were never sent, as released; one that is on its way or was accepted
- * stays.
+ * Marks the refused submission, and those that were never sent, as released; a submission that is being sent or was
+ * accepted is kept.
  */
 export async function releaseSubmissions(
   db: Queryable,

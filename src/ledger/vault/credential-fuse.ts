@@ -16,18 +16,17 @@ export interface FuseKey {
 
 export interface FuseAnswer {
   allowed: boolean;
-  /** When a check may be sent again; null where it may be sent now. */
+  /** When a check may be sent again; null if it may be sent now. */
   retryAt: Date | null;
 }
 
 /**
- * Keeps a sixth check from being sent while the service would refuse it. `clock` is the time that the activities live
- * by, in milliseconds since 1970: a failure is noted when its answer came, which is never before the service counted
- * it.
+ * Prevents a sixth check while the service would refuse it. `clock` is the clock of the activities, in milliseconds
+ * since 1970. A failure is recorded when its answer arrives, which is never before the service counted it.
  */
 export function createCredentialFuse({ pool, clock = Date.now }: { pool: Queryable; clock?: () => number }) {
   return {
-    /** Notes a check that the portal refused. A check that could not be completed (500) is not one. */
+    /** Records a check that the portal refused. A check that could not be completed (500) does not count. */
     async recordFailure({ mode, exporterId }: FuseKey): Promise<void> {
       await pool.query('INSERT INTO credential_failures (mode, exporter_id, failed_at) VALUES ($1, $2, $3)', [
         mode,
@@ -49,7 +48,7 @@ export function createCredentialFuse({ pool, clock = Date.now }: { pool: Queryab
       return { allowed: false, retryAt: new Date(blownAt + REFUSAL_MS) };
     },
 
-    /** Deletes failures that can no longer matter; answers how many. */
+    /** Deletes failures that no longer matter; returns how many. */
     async prune(): Promise<number> {
       const { rowCount } = await pool.query('DELETE FROM credential_failures WHERE failed_at < $1', [
         new Date(clock() - REFUSAL_MS - SPAN_MS),
@@ -60,8 +59,8 @@ export function createCredentialFuse({ pool, clock = Date.now }: { pool: Queryab
 }
 
 /**
- * The time of the latest failure that was the fifth within the span; null where none was. Any five in a row count, not
- * only the last five: a check that was under way when the fuse blew may fail later still.
+ * The time of the latest failure that was the fifth within the span; null if there is none. Any five in a row count,
+ * not only the last five: a check in progress when the limit was reached may fail later.
  */
 function lastBlown(failedAt: number[]): number | null {
   let blownAt: number | null = null;

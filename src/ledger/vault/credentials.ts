@@ -8,7 +8,7 @@ type CredentialState = 'unverified' | 'valid' | 'bad';
 export interface CredentialVersion {
   version: number;
   state: CredentialState;
-  /** Why it is bad: the kind of the error that said so. */
+  /** The kind of the error that made it bad. */
   reason: string | null;
   /** Null once the secret was removed. */
   secretRef: string | null;
@@ -17,9 +17,9 @@ export interface CredentialVersion {
 const COLUMNS = 'version, state, reason, secret_ref::text AS "secretRef"';
 
 /**
- * The credentials that the service works with, as far as this ledger knows: the newest submission that it took. Null
- * where it took none from us (a client that was onboarded elsewhere may have credentials all the same): calls are
- * allowed then, and so they are in every state but `bad`.
+ * The credentials that the service currently has, as far as this ledger knows: the newest submission that it accepted.
+ * Null if it accepted none from us (a client that was onboarded elsewhere may have credentials all the same). Calls are
+ * allowed then, and in every state except `bad`.
  */
 export async function currentCredentials(db: Queryable, exporterId: string): Promise<CredentialVersion | null> {
   const { rows } = await db.query<CredentialVersion>(
@@ -43,7 +43,7 @@ export async function credentialVersion(
 }
 
 /**
- * The newest submission that is not known to be bad and whose secret is still in the vault: what could be checked
+ * The newest submission that is not known to be bad and whose secret is still in the vault, so that it can be checked
  * again.
  */
 export async function checkableVersion(db: Queryable, exporterId: string): Promise<number | null> {
@@ -55,7 +55,7 @@ export async function checkableVersion(db: Queryable, exporterId: string): Promi
   return rows[0]?.version ?? null;
 }
 
-/** The version that a secret has become; null where it is on record as none. */
+/** The version that a secret belongs to; null if it belongs to none. */
 export async function versionOfSecret(db: Queryable, exporterId: string, secretRef: string): Promise<number | null> {
   const { rows } = await db.query<{ version: number }>(
     `SELECT version FROM credential_versions WHERE exporter_id = $1 AND secret_ref = $2`,
@@ -65,9 +65,9 @@ export async function versionOfSecret(db: Queryable, exporterId: string, secretR
 }
 
 /**
- * Registers a submission and answers its version; the same secret again answers the version that it has. From then on
- * the vault opens it as that version alone.
- * @throws EncryptionError or VaultError where the vault does not open it as a submission; nothing is registered then
+ * Registers a submission and returns its version; for a secret that is already registered, returns the existing
+ * version. From then on the vault opens it only as that version.
+ * @throws EncryptionError or VaultError if the vault does not open it as a submission; nothing is registered then
  */
 export async function addCredentials(
   pool: pg.Pool,
@@ -85,8 +85,8 @@ export async function addCredentials(
 }
 
 /**
- * The service took this version: it is the current one, unless a newer one was taken already. Secrets of older versions
- * are of no more use and are removed.
+ * The service accepted this version: it becomes the current one, unless a newer one was already accepted. Secrets of
+ * older versions are no longer needed and are removed.
  */
 export async function markValid(pool: pg.Pool, exporterId: string, version: number): Promise<void> {
   await underLock(pool, exporterId, async (client) => {
@@ -104,8 +104,8 @@ export async function markValid(pool: pg.Pool, exporterId: string, version: numb
 }
 
 /**
- * The service refused this submission; its secret is removed. What the service works with is what it was before, so the
- * current version stays. A version that it took before (a check that is made again) is bad from now on.
+ * The service refused this submission; its secret is removed. The service still has its previous credentials, so the
+ * current version stays. A version that the service accepted before, and that was checked again, is bad from now on.
  */
 export async function markRejected(pool: pg.Pool, exporterId: string, version: number, reason: string): Promise<void> {
   await underLock(pool, exporterId, async (client) => {
@@ -123,9 +123,8 @@ export async function markRejected(pool: pg.Pool, exporterId: string, version: n
 }
 
 /**
- * A call found the credentials that it saw as `version` (0: none of ours) to be bad. False where another version is
- * current by now, which nothing is known against. A bad version 0 is put on record as a version of its own, so that the
- * next call does not try it again.
+ * Marks the credentials that a call saw as `version` (0: none of ours) as bad. False if another version is current by
+ * now, of which nothing bad is known. A bad version 0 gets its own record, so that the next call does not try it again.
  */
 export async function markBad(pool: pg.Pool, exporterId: string, version: number, reason: string): Promise<boolean> {
   return underLock(pool, exporterId, async (client) => {
@@ -147,14 +146,14 @@ export async function markBad(pool: pg.Pool, exporterId: string, version: number
 export interface Waiter {
   workflowId: string;
   exporterId: string;
-  /** The version that the waiter found to be bad; 0 where it saw none of ours. */
+  /** The version that the waiter found bad; 0 if it saw none of ours. */
   versionSeen: number;
 }
 
 /**
- * Registers a workflow that waits for better credentials than those it saw. `retryNow` where better ones are valid
- * already, and then it is not registered. Under the same lock as {@link markValid}: either this sees the new version,
- * or whoever marked it valid sees the waiter.
+ * Registers a workflow that waits for newer credentials than those it saw. If newer ones are already valid, returns
+ * `retryNow` and registers nothing. Uses the same lock as {@link markValid}: either this sees the new version, or
+ * `markValid` sees the waiter.
  */
 export async function registerWaiter(
   pool: pg.Pool,
@@ -179,7 +178,7 @@ export async function removeWaiter(db: Queryable, workflowId: string): Promise<v
   await db.query('DELETE FROM credential_waiters WHERE workflow_id = $1', [workflowId]);
 }
 
-/** The workflows that wait for better credentials of an exporter, longest first. */
+/** The workflows that wait for newer credentials of an exporter, the longest wait first. */
 export async function waitersOf(db: Queryable, exporterId: string): Promise<Waiter[]> {
   const { rows } = await db.query<Waiter>(
     `SELECT workflow_id AS "workflowId", exporter_id AS "exporterId", version_seen AS "versionSeen"
@@ -202,7 +201,7 @@ async function insertVersion(
   return rows[0]?.version ?? 0;
 }
 
-/** Serialises everything about one exporter's credentials: a wake-up between two reads would be lost. */
+/** Serialises all changes to one exporter's credentials: otherwise a wake-up between two reads would be lost. */
 function underLock<T>(pool: pg.Pool, exporterId: string, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   return withTransaction(pool, async (client) => {
     await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 4))', [`credentials/${exporterId}`]);

@@ -4,13 +4,11 @@ import type { Queryable } from '../pool';
 /** A secret that no version of credentials refers to. */
 export interface OrphanedSecret {
   secretRef: string;
-  /** Workflow that it was handed to; null for a version's secret that the version has lost. */
+  /** The workflow that received it; null for a version's secret that the version no longer refers to. */
   workflowId: string | null;
 }
 
-/**
- * Between being stored and being on record, a secret is in the hands of a workflow: it may be needed however old it is.
- */
+/** Between being stored and being assigned, a secret belongs to a workflow: it may be needed however old it is. */
 export async function orphanedSecrets(db: Queryable, mode: Mode, olderThanMs: number): Promise<OrphanedSecret[]> {
   const { rows } = await db.query<OrphanedSecret>(
     `SELECT s.secret_ref::text AS "secretRef", CASE s.purpose WHEN 'submission' THEN s.submitted_to END AS "workflowId"
@@ -23,7 +21,7 @@ export async function orphanedSecrets(db: Queryable, mode: Mode, olderThanMs: nu
   return rows;
 }
 
-/** Removes secrets, except those that a version of credentials names by now. @returns how many */
+/** Removes secrets, except those that a version of credentials refers to by now. @returns how many */
 export async function removeOrphanedSecrets(db: Queryable, secretRefs: readonly string[]): Promise<number> {
   const { rowCount } = await db.query(
     `DELETE FROM vault_secrets s

@@ -13,46 +13,48 @@ interface PortalCredentials {
   password: string;
 }
 
-/** A secret that no key opens. */
+/** A secret that none of the keys decrypts. */
 interface UnreadableSecret {
   secretRef: string;
   mode: string;
   exporterId: string | null;
   keyId: string;
-  /** Why, without any part of it. */
+  /** The reason, without any part of the secret. */
   problem: string;
 }
 
 export interface RotationResult {
-  /** Secrets that were encrypted anew, under the first key, and opened again. */
+  /** Secrets that were encrypted again, under the first key, and opened again. */
   rotated: number;
-  /** Secrets that were under it already, and opened. */
+  /** Secrets that were already under the first key, and opened. */
   kept: number;
-  /** Left as they are; the old keys have to stay, or the credentials be handed in again. */
+  /** Secrets that were left unchanged; the old keys must be kept, or the credentials submitted again. */
   unreadable: UnreadableSecret[];
 }
 
-/** Portal user names and passwords, encrypted at rest. What leaves the vault for workflows and logs is a reference. */
+/** Portal user names and passwords, encrypted at rest. Workflows and logs get only a reference. */
 export interface Vault {
   /**
-   * Stores credentials that are handed to a workflow, and answers their reference. They belong to no exporter until
+   * Stores credentials that are given to a workflow, and returns their reference. They belong to no exporter until
    * {@link assign}.
-   * @throws VaultError where one of them is empty
+   * @throws VaultError if one of them is empty
    */
   put(db: Queryable, credentials: PortalCredentials & { mode: Mode; workflowId: string }): Promise<string>;
   /**
-   * Opens a secret for the use that the caller expects it for; under any other it does not open.
+   * Opens a secret for the use that the caller expects; it does not open for any other.
    * @throws VaultError `secret_missing` for a reference that is unknown, removed or for another use; EncryptionError
    * `key_missing`, `unreadable`
    */
   open(db: Queryable, secretRef: string, use: SecretUse): Promise<PortalCredentials>;
-  /** Makes what was handed in a version of an exporter's credentials: from then on it opens as that alone. */
+  /**
+   * Assigns a submitted secret to a version of an exporter's credentials: from then on it opens only as that version.
+   */
   assign(db: Queryable, secretRef: string, to: { mode: Mode; exporterId: string; version: number }): Promise<void>;
-  /** Removes what was handed in and has not been assigned; answers whether there was one. */
+  /** Removes a submitted secret that has not been assigned; returns whether there was one. */
   discard(db: Queryable, secretRef: string): Promise<boolean>;
   /**
-   * Encrypts everything under the first key and opens it again; safe to repeat, and while workers run. Goes on past
-   * secrets that do not open, and lists them.
+   * Encrypts everything under the first key and opens it again; safe to repeat, and while workers run. Secrets that do
+   * not open are listed and do not stop it.
    */
   rotate(db: Queryable): Promise<RotationResult>;
 }
@@ -79,10 +81,10 @@ const COLUMNS =
   'secret_ref AS "secretRef", purpose, mode, exporter_id AS "exporterId", version, key_id AS "keyId", nonce, ciphertext';
 
 /**
- * A vault over the given keys, or rather over their sub-keys for this purpose: the first encrypts, all decrypt, so that
- * a key is changed by putting the new one first and rotating. Reference, purpose, mode, exporter and version are
- * authenticated with the ciphertext: a row that is copied or changed to be another's does not open.
- * @throws EncryptionError for no key, a key of another length, or two keys of one id
+ * A vault that uses sub-keys of the given keys for this purpose. The first key encrypts, all of them decrypt, so a key
+ * is changed by putting the new one first and rotating. Reference, purpose, mode, exporter and version are
+ * authenticated with the ciphertext: a row that was copied or changed to belong to another exporter does not open.
+ * @throws EncryptionError for no key, a key of another length, or two keys with one id
  */
 export function createVault({ keys }: { keys: readonly EncryptionKey[] }): Vault {
   const sealer = createSealer(keys, 'vault');
@@ -97,11 +99,11 @@ export function createVault({ keys }: { keys: readonly EncryptionKey[] }): Vault
     throw new VaultError('secret_missing', `The vault holds nothing under ${secretRef}: submit it again.`);
   }
 
-  /** Stores `bytes` in the place of what `row` holds; false where that was replaced meanwhile. */
+  /** Replaces the content of `row` with `bytes`; false if it was replaced in the meantime. */
   async function replace(db: Queryable, row: SecretRow, bytes: Buffer, use: SecretUse): Promise<boolean> {
     const { keyId, nonce, ciphertext } = sealer.seal(bytes, contextOf(row.secretRef, use));
     const { exporterId = null, version = null } = use.purpose === 'portal-login' ? use : {};
-    // The old nonce in the condition: a secret that was replaced meanwhile is not set back.
+    // The old nonce is in the condition, so that a secret that was replaced in the meantime is not overwritten.
     const { rowCount } = await db.query(
       `UPDATE vault_secrets
           SET key_id = $2, nonce = $3, ciphertext = $4, purpose = $5, exporter_id = $6, version = $7
@@ -111,7 +113,7 @@ export function createVault({ keys }: { keys: readonly EncryptionKey[] }): Vault
     return rowCount === 1;
   }
 
-  /** Whether it had to be encrypted anew. @throws EncryptionError where it does not open, before or afterwards */
+  /** Whether it had to be encrypted again. @throws EncryptionError if it does not open, before or afterwards */
   async function rotateOne(db: Queryable, row: SecretRow): Promise<boolean> {
     const use = useOf(row);
     const bytes = sealer.open(row, contextOf(row.secretRef, use));
@@ -174,7 +176,7 @@ export function createVault({ keys }: { keys: readonly EncryptionKey[] }): Vault
           try {
             result[(await rotateOne(db, row)) ? 'rotated' : 'kept'] += 1;
           } catch (error) {
-            // Removed meanwhile, because newer credentials came: nothing is left to rotate.
+            // Removed in the meantime, because newer credentials came: nothing is left to rotate.
             if (error instanceof VaultError && error.code === 'secret_missing') continue;
             if (!(error instanceof EncryptionError)) throw error;
             const { secretRef, mode, exporterId, keyId } = row;
@@ -189,7 +191,7 @@ export function createVault({ keys }: { keys: readonly EncryptionKey[] }): Vault
   };
 }
 
-/** What a row says that it is for; a row that was changed does not open under it. */
+/** The use that a row states; a row that was changed does not open under it. */
 function useOf({ purpose, mode, exporterId, version }: SecretRow): SecretUse {
   if (purpose === 'submission') return { purpose, mode };
   return { purpose, mode, exporterId: exporterId ?? '', version: version ?? 0 };
