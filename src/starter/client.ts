@@ -29,37 +29,39 @@ import type { FindingView } from '../domain/reconciliation/findings';
 import type { RotationResult } from '../ledger/vault/vault';
 
 /**
- * Everything the command line does, for other TypeScript programs. Filings and exporters are read from the ledger; what
- * changes something goes through Temporal. Refusals are thrown as `RefusedError` with every reason.
+ * Everything that the command line can do, for other TypeScript programs. Filings and exporters are read from the
+ * ledger; changes go through Temporal. Refusals are thrown as `RefusedError` with every reason.
  */
 export interface EbrcClient extends EbrcReader, ExporterOperations, FilingOperations {
-  /** Files a push message or a workbook; the same content again finds the first filing. */
+  /** Files a push message or a workbook; filing the same content again finds the first filing. */
   file(request: FileRequest, wait?: WaitOptions): Promise<FilingOutcome>;
   /** Checks a push message or a workbook by all rules and balances, and sends nothing. */
   check(request: CheckRequest): Promise<CheckOutcome>;
   /** Files the errored rows of a filing again, as a new filing. */
   correct(request: CorrectRequest, wait?: WaitOptions): Promise<FilingOutcome>;
-  /** Onboards every exporter of a list (.csv, .xlsx or .json); one row's failure is its own. */
+  /** Onboards every exporter of a list (.csv, .xlsx or .json); the failure of one row does not affect the others. */
   onboardList(path: string, options: OnboardListOptions): Promise<ListOnboarding>;
   /** Changes name, company name or address at the service; needs `api`. */
   changeExporter(exporter: string, change: ExporterChange): Promise<ExporterView>;
-  /** Whether every filing of the exporter waits for a second person; holds for filings made from now on. */
+  /** Sets whether filings of the exporter need a second person's approval; applies to filings made from now on. */
   requireApproval(exporter: string, required: boolean): Promise<ExporterView>;
   /** A bulk workbook with one row per inward remittance, to be filled in and filed; needs `api`. */
   template(exporter: string): Promise<Template>;
-  /** Has the extraction service read shipping bills or invoices: one entry a file, whatever came of it. */
+  /** Extracts shipping bills or invoices with the extraction service; returns one entry per file, also for failures. */
   extract(request: ExtractRequest, wait?: ExtractWait): Promise<ExtractedFile[]>;
   /** Drafts a filing from documents, as a workbook; nothing is filed. */
   draft(request: DraftRequest, wait?: ExtractWait): Promise<DraftOutcome>;
   /** Proposes mappings of free balances to open documents, as a workbook; nothing is filed. */
   propose(request: ProposeRequest): Promise<ProposeOutcome>;
-  /** Brings the exporters' own documents into the ledger, for the ageing report. */
+  /** Imports the exporters' own documents into the ledger, for the ageing report. */
   importInvoices(list: InvoiceImport): Promise<InvoiceImportOutcome>;
-  /** Compares the ledger with the authority; a run of the same scope that is under way is joined. */
+  /** Compares the ledger with the authority; joins a run of the same scope that is in progress. */
   reconcile(request?: ReconcileRequest, wait?: ReconcileWait): Promise<ReconcileOutcome>;
-  /** Quiets a finding without closing it. @throws RefusedError when there is no such finding, or the note is empty */
+  /**
+   * Acknowledges a finding without closing it. @throws RefusedError if there is no such finding, or the note is empty
+   */
   acknowledge(finding: Acknowledgement): Promise<FindingView>;
-  /** What runs by itself on Temporal: each answers the schedules that it made, found or removed. */
+  /** The schedules on Temporal: each function returns the schedules that it created, found or removed. */
   schedules: {
     /** @throws UsageError that names every problem of the file */
     apply(file: string): Promise<ScheduleView[]>;
@@ -70,7 +72,7 @@ export interface EbrcClient extends EbrcReader, ExporterOperations, FilingOperat
   rotateVault(): Promise<RotationResult>;
 }
 
-/** The typed client. What it stands on is opened, and closed, by the caller. */
+/** The typed client. The caller opens and closes its dependencies. */
 export function createEbrcClient(deps: EbrcClientDependencies): EbrcClient {
   const operations = { ...createEbrcReader(deps), ...createExporterOperations(deps), ...createFilingOperations(deps) };
   return {

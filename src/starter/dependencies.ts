@@ -5,7 +5,7 @@ import type { FilingApi } from '../api/client-types';
 import type { DocumentStore } from '../documents/document-store';
 import type { Vault } from '../ledger/vault/vault';
 
-/** What reading needs: no Temporal server, no API key and no encryption key. */
+/** What reading needs; no Temporal server, no API key and no encryption key are required. */
 export interface EbrcReaderDependencies {
   /** The ledger: the database that the workers use. */
   pool: pg.Pool;
@@ -13,11 +13,11 @@ export interface EbrcReaderDependencies {
   documents: Pick<DocumentStore, 'pathOf'>;
   /** test for a `dev_` key, live for a `prod_` key; the mode of the workers' key. */
   mode: Mode;
-  /** Root of the Temporal UI and the namespace, for links in reports; left out: no links. */
+  /** Root of the Temporal UI and the namespace, for links in reports; without it there are no links. */
   temporalUi?: { address: string; namespace: string };
 }
 
-/** What the typed client stands on. All of it is opened, and closed, by the caller. */
+/** The dependencies of the typed client. The caller opens and closes all of them. */
 export interface EbrcClientDependencies extends EbrcReaderDependencies {
   temporal: Client;
   vault: Vault;
@@ -25,8 +25,8 @@ export interface EbrcClientDependencies extends EbrcReaderDependencies {
   documents: DocumentStore;
   /** Name of the main task queue. */
   taskQueue: string;
-  /** Time between two looks for a worker while a call waits for one that answers; default 5 s. */
+  /** Interval of the checks for a worker while a call waits for one; default 5 s. */
   lookForWorkerEveryMs?: number;
-  /** The filing service, within the budget that the workers share; only `template` and `changeExporter` ask for it. */
+  /** The filing service, within the budget that the workers share; only `template` and `changeExporter` call it. */
   api?: () => Promise<FilingApi>;
 }

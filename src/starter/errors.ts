@@ -4,7 +4,7 @@ import type { Finding } from '../domain/rules/finding';
 export const EXIT = {
   done: 0,
   unexpected: 1,
-  /** The command was used wrongly, or the environment is. */
+  /** Wrong usage, or wrong configuration. */
   usage: 2,
   /** The input was refused; the errors are printed. */
   refused: 3,
@@ -17,12 +17,12 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 /** One entry of `errors[]`: a finding, or a problem that belongs to no row. */
 export type Problem = Pick<Finding, 'code' | 'message'> & Partial<Finding>;
 
-/** What the client was asked for cannot be done, for reasons that are listed and that the caller can change. */
+/** The request cannot be carried out, for the listed reasons, which the caller can change. */
 export class RefusedError extends Error {
   override readonly name = 'RefusedError';
   constructor(
     readonly errors: readonly Problem[],
-    /** Further properties of the JSON document that is printed, such as the filing it is about. */
+    /** Other properties of the JSON document that is printed, such as the filing it is about. */
     readonly details: Record<string, unknown> = {},
   ) {
     super(errors.map(({ message }) => message).join('\n'));
@@ -34,7 +34,7 @@ export function refusal(code: string, message: string, more: Partial<Finding> = 
   return new RefusedError([{ severity: 'error', code, row: null, field: null, message, ...more }]);
 }
 
-/** The command was used wrongly. `message` says what to do instead. */
+/** Wrong usage. `message` says what to do instead. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
   constructor(
@@ -45,7 +45,7 @@ export class UsageError extends Error {
   }
 }
 
-/** A server that everything here needs does not answer. */
+/** A required server does not answer. */
 export class UnreachableError extends Error {
   override readonly name = 'UnreachableError';
   constructor(
@@ -57,12 +57,12 @@ export class UnreachableError extends Error {
   }
 }
 
-/** No worker runs that could do what was asked. */
+/** No worker is running that could carry out the request. */
 export class NoWorkerError extends Error {
   override readonly name = 'NoWorkerError';
   constructor(taskQueue: string) {
     super(
-      `No worker polls task queue ${taskQueue}. Start one (node dist/worker.js) and give the command again; that is safe.`,
+      `No worker polls task queue ${taskQueue}. Start one (node dist/worker.js) and repeat the command; that is safe.`,
     );
   }
 }
@@ -72,7 +72,10 @@ const ADVICE = {
   PostgreSQL: 'Start it, or set DATABASE_URL to where it runs (`npm run dev` starts everything on this machine).',
 };
 
-/** The message of an error in one line; for a refused connection that of its parts (one for each address tried). */
+/**
+ * The message of an error in one line; for a refused connection, the messages of its parts (one for each address
+ * tried).
+ */
 export function firstLine(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return firstLine(error.errors[0]);
   if (!(error instanceof Error)) return String(error);

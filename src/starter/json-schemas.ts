@@ -14,7 +14,7 @@ import {
 } from '../domain/contracts';
 import { extractDocumentInput, extractDocumentResult } from '../domain/extraction/contracts';
 
-/** What each workflow type takes and returns, by the file that its JSON Schema is kept in under `schemas/`. */
+/** The input and result of each workflow type, by the name of its JSON Schema file under `schemas/`. */
 const CONTRACTS = {
   'onboardExporter.input': { schema: onboardInput, io: 'input' },
   'onboardExporter.result': { schema: exporterProgress, io: 'output' },

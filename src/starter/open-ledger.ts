@@ -7,19 +7,19 @@ import { UnreachableError } from './errors';
 
 const LOOK_EVERY_MS = 500;
 
-/** Reasons that a restart does not explain: rights, and a database or a host that is not there. */
+/** Errors that a restart does not explain: rights, and a database or a host that does not exist. */
 const PERMANENT_CODES = /^(28...|3D000|ENOTFOUND)$/;
 
 export interface OpenOptions {
-  /** How long a server that restarts is waited for. */
+  /** How long to wait for a server that restarts. */
   waitMs: number;
-  /** Told once that it is waited for, and why. */
+  /** Called once when the wait begins, with the reason. */
   onWait: (notice: string) => void;
 }
 
 /**
- * A pool on the ledger; one that has no tables yet gets them, so that the command line works before the first worker
- * ran.
+ * Opens a pool on the ledger. A ledger without tables is migrated, so that the command line works before the first
+ * worker has run.
  * @throws UnreachableError that names the address, without user and password
  */
 export async function openLedger(databaseUrl: string, { waitMs, onWait }: OpenOptions): Promise<pg.Pool> {

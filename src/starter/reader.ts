@@ -18,11 +18,11 @@ interface ListFilter {
   state?: string;
   /** Id or e-mail. */
   exporter?: string;
-  /** Only filings that somebody should look at. */
+  /** Only filings that need attention. */
   attention?: boolean;
 }
 
-/** What the ledger holds, read only. */
+/** Read-only access to the ledger. */
 export interface EbrcReader {
   /** A filing by its id or reference. @throws RefusedError when there is none */
   show(filing: string): Promise<FilingView>;
@@ -31,15 +31,15 @@ export interface EbrcReader {
   exporters(): Promise<ExporterView[]>;
   /** @throws RefusedError for one that the ledger does not know */
   exporter(exporter: string): Promise<ExporterView>;
-  /** Balances as last read from the authority, and what our own filings hold of them. */
+  /** Balances as last read from the authority, and the holds of our own filings. */
   irms(exporter: string): Promise<IrmView[]>;
-  /** Writes the daily or the ageing report. @throws UsageError for a file name or a day that is none */
+  /** Writes the daily or the ageing report. @throws UsageError for an invalid file name or day */
   report(request: ReportRequest): Promise<ReportOutcome>;
-  /** What the reconciliations found, oldest first. */
+  /** Findings of the reconciliations, oldest first. */
   findings(request?: FindingsRequest): Promise<FindingView[]>;
 }
 
-/** The reading half of the typed client. What it stands on is opened, and closed, by the caller. */
+/** The reading part of the typed client. The caller opens and closes its dependencies. */
 export function createEbrcReader(deps: EbrcReaderDependencies): EbrcReader {
   const { pool, mode, documents } = deps;
   const exporterOf = (exporter: string | undefined) =>
@@ -48,7 +48,7 @@ export function createEbrcReader(deps: EbrcReaderDependencies): EbrcReader {
     async show(idOrReference) {
       const { filingId } = await filingOf(deps, idOrReference);
       const view = await readFilingView(pool, filingId);
-      if (!view) throw new Error(`Filing ${filingId} went away while it was read.`);
+      if (!view) throw new Error(`Filing ${filingId} was removed while it was read.`);
       const origins = new Map((await readRowOrigins(pool, filingId)).map((each) => [each.row, each]));
       const rows = view.rows.map((row) => {
         const origin = origins.get(row.row);

@@ -2,21 +2,21 @@ import { readFile } from 'node:fs/promises';
 import { LineCounter, parseDocument } from 'yaml';
 import { UsageError } from './errors';
 
-/** A YAML file that a person wrote, with the lines of its parts, so that a problem can be told by its place. */
+/** A YAML file written by a person, with the line numbers of its parts, for error messages. */
 export interface YamlFile {
   value: unknown;
-  /** "line N: " of the node at a path; empty where the file has none there. */
+  /** "line N: " of the node at a path; empty if the file has no such node. */
   lineOf: (path: readonly PropertyKey[]) => string;
   /** @throws UsageError that lists the problems */
   fail: (problems: readonly string[]) => never;
 }
 
 /**
- * Reads a YAML file, and so a JSON file too.
- * @param about.what what it holds, as the messages call it
- * @param about.advice what to do where the file cannot be read
- * @param about.code of the errors; left out: that of wrong usage
- * @throws UsageError that names the file, and the line of every mistake in its form
+ * Reads a YAML file, or a JSON file.
+ * @param about.what its content, as messages call it
+ * @param about.advice what to do if the file cannot be read
+ * @param about.code of the errors; default: that of wrong usage
+ * @throws UsageError that names the file, and the line of every syntax error
  */
 export async function readYamlFile(
   path: string,

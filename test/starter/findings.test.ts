@@ -68,7 +68,7 @@ it('lists those of one kind and exporter alone', async () => {
 
 it.each([
   ['a finding that is not there', ['999999', '--note', 'x'], /no finding 999999/u],
-  ['an empty note', ['1', '--note', '  '], /in a note/u],
+  ['an empty note', ['1', '--note', '  '], /Give a note/u],
 ])('refuses to acknowledge %s', async (_what, args, message) => {
   const { code, json } = await ebrc(['findings', 'acknowledge', ...args, '--json'], { env });
   expect(code).toBe(3);

@@ -107,7 +107,7 @@ it('proposes what is free for what is open, as a workbook that passes the check'
     ]),
   );
   expect(result.proposals.find(({ irmNumber }) => irmNumber === 'IRM-B')?.reasons).toContainEqual(
-    expect.stringMatching(/100\.00 USD short, as bank charges/),
+    expect.stringMatching(/100\.00 USD short, as with bank charges/),
   );
   expect(result.notes).toContainEqual(expect.stringMatching(/--upload-type 103/));
 

@@ -9,43 +9,40 @@ import type { EbrcReader } from '../reader';
 import type { Terminal } from './terminal';
 
 /**
- * What a command works with. Everything is loaded and opened when it is asked for first, and closed at the end: a
- * command costs what it uses, and needs the configuration of that alone.
+ * The dependencies of a command. Each is loaded and opened when it is first used, and closed at the end: a command pays
+ * only for what it uses, and needs only that configuration.
  */
 export interface Cli {
   terminal: Terminal;
-  /** In the place of the process's own environment. */
+  /** Replaces the process's own environment. */
   env: Environment | undefined;
-  /** How long a Temporal server that does not answer is tried; undefined: the default. */
+  /** How long to try a Temporal server that does not answer; undefined: the default. */
   connectWithinMs: number | undefined;
   /** @throws ConfigError with every wrong variable of these sections */
   config<S extends Section>(...need: S[]): Promise<ConfigOf<S>>;
-  /**
-   * As `config`, for what a command can do without: nothing where the variables are not set. @throws ConfigError where
-   * they are wrong
-   */
+  /** As `config`, for optional parts: undefined if the variables are not set. @throws ConfigError if they are wrong */
   optional<S extends Section>(need: S): Promise<Partial<ConfigOf<S>>>;
   pool(): Promise<pg.Pool>;
   documents(): Promise<DocumentStore>;
   temporal(): Promise<Client>;
   vault(): Promise<Vault>;
-  /** The filing service itself, within the budget that the workers share; for what is no workflow. */
+  /** The filing service itself, within the budget that the workers share; for calls that are not made by a workflow. */
   api(): Promise<FilingApi>;
   /**
-   * The ledger, for commands that only read: no Temporal server, no encryption key, and `EBRC_MODE` in the place of an
-   * API key.
+   * The ledger, for commands that only read: without a Temporal server or an encryption key, and with `EBRC_MODE`
+   * instead of an API key.
    */
   reader(): Promise<EbrcReader>;
   client(): Promise<EbrcClient>;
-  /** Whether nothing but reading was possible so far: no service, no Temporal server and no password was asked for. */
+  /** Whether the command has only read so far: no service, no Temporal server and no password was used. */
   onlyRead(): boolean;
   close(): Promise<void>;
 }
 
-/** What reading needs of the configuration. */
+/** The configuration that reading needs. */
 const READER_SECTIONS = ['mode', 'database', 'documents'] as const;
 
-/** What the typed client needs of the configuration. */
+/** The configuration that the typed client needs. */
 const CLIENT_SECTIONS = [...READER_SECTIONS, 'temporal', 'encryption'] as const;
 
 /** A restart of PostgreSQL takes a few seconds. */
@@ -54,9 +51,9 @@ export const WAIT_FOR_LEDGER_MS = 15_000;
 export interface CliOptions {
   /** In the place of the process's own environment. */
   env?: Environment;
-  /** How long a PostgreSQL that restarts is waited for; default {@link WAIT_FOR_LEDGER_MS}. */
+  /** How long to wait for a PostgreSQL that restarts; default {@link WAIT_FOR_LEDGER_MS}. */
   waitForLedgerMs?: number;
-  /** Time between two looks for a worker while a command waits for one that answers; default 5 s. */
+  /** Interval of the checks for a worker while a command waits for one; default 5 s. */
   lookForWorkerEveryMs?: number;
   /** How long a Temporal server that does not answer is tried; default 8 s. */
   connectWithinMs?: number;
@@ -156,7 +153,7 @@ export function createCli(
 
   const client = once(async () => {
     const { createEbrcClient } = await import('../client.js');
-    // All of it first, so that every wrong variable is reported at once.
+    // Everything at once, so that all wrong variables are reported together.
     const { mode, taskQueue } = await config(...CLIENT_SECTIONS);
     return createEbrcClient({
       pool: await pool(),

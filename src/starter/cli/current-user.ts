@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os';
 
-/** Who gives a command, where `--by` does not say: the user of the operating system. */
+/** Who runs a command, if `--by` is not given: the user of the operating system. */
 export function currentUser(): string {
   try {
     return userInfo().username;

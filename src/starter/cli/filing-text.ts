@@ -7,7 +7,7 @@ import type { Problem } from '../errors';
 import { describeProblems } from './problem-text';
 import { fields, table } from './terminal';
 
-/** A filing for people: what it is, its rows, what is wrong and what to do next. */
+/** A filing as text for people: its data, its rows, its problems and the next step. */
 export function filingText(filing: FilingView): string {
   const head = fields([
     ['Filing', filing.filingId ?? '(not recorded)'],
@@ -59,24 +59,24 @@ function isProblem(value: unknown): value is Problem {
   return typeof value === 'object' && value !== null && 'message' in value && 'code' in value;
 }
 
-/** What a person can do about a filing in this state. */
+/** The next step for a person, for a filing in this state. */
 function nextStep({ filingId, state, asked, exporterId }: FilingView): string {
   const id = filingId ?? '';
   switch (state) {
     case 'awaiting_approval':
       return `Next: somebody other than its maker runs \`ebrc approve ${id}\`.`;
     case 'needs_credentials':
-      return `Next: \`ebrc credentials ${exporterId} --username USER\` with the portal's new password; the filing goes on by itself.`;
+      return `Next: \`ebrc credentials ${exporterId} --username USER\` with the portal's new password; the filing continues by itself.`;
     case 'needs_access':
-      return 'Next: see to the API key or its agreements with the service; the filing goes on by itself.';
+      return 'Next: fix the API key or its agreements with the service; the filing continues by itself.';
     case 'outcome_unknown':
       return asked
         ? `Next: look at the portal, then \`ebrc resolve ${id} --as filed|not-filed --note TEXT\`.`
-        : 'Evidence is being gathered; nothing has to be done now.';
+        : 'Evidence is being gathered; you do not have to do anything now.';
     case 'partly_certified':
     case 'rejected':
     case 'needs_correction':
-      return id && `Next: mend the errored rows and run \`ebrc correct ${id} FILE\`.`;
+      return id && `Next: correct the errored rows and run \`ebrc correct ${id} FILE\`.`;
     default:
       return '';
   }

@@ -47,9 +47,7 @@ Examples:
 
 const NO_COMMAND = 'Name a command. `ebrc --help` lists them, with examples.';
 
-/**
- * Runs one command line, without the program's name, and answers its exit code.
- */
+/** Runs one command line, without the program's name, and returns its exit code. */
 export async function runProgram(
   argv: readonly string[],
   streams: Streams,
@@ -82,7 +80,7 @@ export async function runProgram(
   }
 }
 
-/** A command that has only read is run again when PostgreSQL restarts under it; any other might do something twice. */
+/** A command that has only read is repeated if PostgreSQL restarts during it; any other might do something twice. */
 async function retryThroughRestart<T>(
   cli: Cli,
   run: () => Promise<T>,
@@ -92,7 +90,7 @@ async function retryThroughRestart<T>(
     try {
       return await run();
     } catch (error) {
-      // By name: loading the driver to compare classes would cost every command.
+      // By name: loading the driver to compare classes would slow down every command.
       const lost = error instanceof Error && error.name === 'LedgerUnavailableError';
       if (!lost || !cli.onlyRead() || Date.now() >= until) throw error;
       cli.terminal.note(`${error.message} Trying again …`);
@@ -118,7 +116,7 @@ function buildProgram(bind: Bind, { stdout, stderr }: Streams): Command {
     .configureOutput({
       writeOut: (text) => stdout.write(printableLines(text)),
       writeErr: (text) => stderr.write(printableLines(text)),
-      // Reported together with all other errors, in JSON where that is asked for.
+      // Reported like all other errors, as JSON if that is requested.
       outputError: () => undefined,
     })
     .exitOverride();
@@ -155,7 +153,7 @@ const COMMANDS: readonly ((program: Command, bind: Bind) => void)[] = [
   addCodecServerCommand,
 ];
 
-/** The package's own version; its file lies three folders up from the sources and from what is built alike. */
+/** The package's own version; package.json is three folders up, both in the sources and in the build. */
 function packageVersion(): string {
   const text = readFileSync(join(__dirname, '..', '..', '..', 'package.json'), 'utf8');
   return (JSON.parse(text) as { version: string }).version;

@@ -29,17 +29,17 @@ const FIXABLE_BY_CALLER: ReadonlySet<string> = new Set([
 const UNREACHABLE_ADVICE =
   'The filing service did not answer: check EBRC_API_URL and that it can be reached from here, then try again.';
 
-/** Advice for failed calls that the input is not the cause of. */
+/** Advice for failed calls that are not caused by the input. */
 const ADVICE: Readonly<Partial<Record<ErrorKind, string>>> = {
   not_sent: UNREACHABLE_ADVICE,
   timeout: UNREACHABLE_ADVICE,
   connection_lost: UNREACHABLE_ADVICE,
   unauthorized: 'Check EBRC_API_KEY.',
   forbidden: 'Check that the agreements are signed and that EBRC_API_KEY is a platform key.',
-  not_found: 'Check EBRC_API_URL: nothing that the service knows is at this address.',
+  not_found: 'Check EBRC_API_URL: this address is not the filing service.',
 };
 
-/** Prints an error where it belongs (one JSON document on stdout, or text on stderr) and answers the exit code. */
+/** Prints an error (as one JSON document on stdout, or as text on stderr) and returns the exit code. */
 export function reportError(error: unknown, terminal: Terminal): ExitCode {
   const { code, errors, details } = explained(error);
   if (terminal.json) terminal.result({ ...details, errors }, () => '');
@@ -80,13 +80,13 @@ function explained(error: unknown): Explained {
     return { code: EXIT.unexpected, errors: [problem('unknown_namespace', message)] };
   }
   if (isNamed(error, 'LedgerUnavailableError')) {
-    const message = `${error.message} Give the command again when it is back: nothing is filed twice by that.`;
+    const message = `${error.message} Repeat the command when it is back; that files nothing twice.`;
     return { code: EXIT.unexpected, errors: [problem('unreachable', message)] };
   }
   if (error instanceof EncryptionError) return { code: EXIT.unexpected, errors: [problem(error.code, error.message)] };
   if (isNamed(error, 'WorkflowFailedError')) {
     const why = deepest(error);
-    return { code: EXIT.unexpected, errors: [problem('workflow_failed', `The workflow did not end well: ${why}.`)] };
+    return { code: EXIT.unexpected, errors: [problem('workflow_failed', `The workflow failed: ${why}.`)] };
   }
   return { code: EXIT.unexpected, errors: [problem('unexpected', firstLine(error))] };
 }
@@ -113,7 +113,7 @@ function problem(code: string, message: string): Problem {
   return { severity: 'error', code, row: null, field: null, message };
 }
 
-/** The innermost cause names what happened; the errors around it, where. */
+/** The innermost cause says what happened; the errors around it say where. */
 function deepest(error: Error): string {
   let inner: Error = error;
   for (let depth = 0; depth < 10 && inner.cause instanceof Error; depth += 1) inner = inner.cause;

@@ -4,12 +4,12 @@ import { UsageError } from '../errors';
 import type { Streams } from './terminal';
 
 const NO_TERMINAL =
-  'No terminal to ask for the password on. Give it on standard input with --password-stdin, for instance `… --password-stdin < password.txt`.';
+  'There is no terminal to ask for the password. Give it on standard input with --password-stdin, for instance `… --password-stdin < password.txt`.';
 
 /**
- * A portal password: from standard input with `fromStdin` (without its line end), otherwise asked for without showing
- * it. Never from an argument, which every user of the machine can see.
- * @throws UsageError when there is none, or no terminal to ask on
+ * Reads a portal password: from standard input with `fromStdin` (without its line end), otherwise from a hidden prompt.
+ * Never from an argument, which every user of the machine can see.
+ * @throws UsageError if there is none, or no terminal for the prompt
  */
 export async function readSecret(
   streams: Pick<Streams, 'stdin' | 'stderr'>,

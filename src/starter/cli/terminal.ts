@@ -11,8 +11,8 @@ export interface Streams {
 }
 
 /**
- * The one place that writes for the user. In JSON mode stdout gets one document and nothing else. What others wrote is
- * in most of it, so nothing that steers a terminal gets through.
+ * The only place that writes for the user. In JSON mode stdout gets one document and nothing else. Most of the output
+ * contains external text, so characters that control a terminal are removed.
  */
 export interface Terminal extends Streams {
   json: boolean;
@@ -23,7 +23,7 @@ export interface Terminal extends Streams {
   progress(): Progress;
 }
 
-/** What is going on, on stderr: a spinner on a terminal, a line for each change elsewhere. */
+/** Progress on stderr: a spinner on a terminal, otherwise a line for each change. */
 interface Progress {
   say(text: string): void;
   /** Removes the spinner; call it before anything else is written. */
@@ -47,7 +47,7 @@ export function createTerminal({ stdin, stdout, stderr }: Streams, json: boolean
       stderr.write(`${printableLines(message)}\n`);
     },
     progress() {
-      // The spinner draws only where standard output is a terminal too; elsewhere it would print every frame.
+      // The spinner draws only if standard output is a terminal too; otherwise it would print every frame.
       running = stderr.isTTY && stdout.isTTY ? spinner(stderr) : lines(stderr);
       return running;
     },
@@ -82,7 +82,7 @@ function spinner(stderr: Writable): Progress {
   };
 }
 
-/** A table for people; empty cells for what is not there. */
+/** A table for people; missing values are empty cells. */
 export function table(head: string[], rows: readonly (readonly unknown[])[]): string {
   const output = new Table({ head, style: { head: [], border: [], compact: true } });
   for (const row of rows) output.push(row.map(cell));

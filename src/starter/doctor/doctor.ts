@@ -9,9 +9,8 @@ import { temporalChecks } from './temporal-checks';
 export type { CheckResult } from './finding';
 
 /**
- * Checks everything that a worker needs, changes nothing but probes (in the document store, and workflows on a queue of
- * their own that are terminated again), and continues after a failed check. Costs one call of the service's 100 a
- * minute.
+ * Checks everything that a worker needs, and continues after a failed check. Changes nothing except for probes: in the
+ * document store, and workflows on a separate queue, which are terminated. Uses one call of the service's 100 a minute.
  * @param api the service, within the budget that the workers share
  */
 export async function examine(
@@ -33,7 +32,7 @@ export async function examine(
     temporal === undefined ? [] : temporalChecks({ ...temporal, extraction }, planned, connectWithinMs),
     documents === undefined ? [] : documentsCheck(documents).then((result) => [result]),
   ]);
-  // The budget is in the ledger: no call is made without it, and an empty ledger is not filled for it.
+  // The budget is in the ledger: without a ledger no call is made, and an empty ledger is not migrated for it.
   const counted = ledger.length > 0 && ledger.every(({ ok, check }) => ok || check === 'vault keys');
   const stored = links.flat().some(({ check, ok }) => check === 'documents' && ok);
   const sends = counted && stored && databaseUrl && documents ? [await sendsCheck(databaseUrl, documents)] : [];
@@ -41,7 +40,7 @@ export async function examine(
   return [...configurationChecks(env), ...ledger, ...links.flat(), ...sends, ...service];
 }
 
-/** A part of the configuration; nothing where it cannot be used, which `configuration` says. */
+/** A part of the configuration; undefined if it is invalid, which the check `configuration` reports. */
 function part<S extends Section>(env: Environment | undefined, section: S) {
   try {
     return loadConfig(env, { need: [section] });
@@ -58,7 +57,7 @@ function configurationChecks(env: Environment | undefined): CheckResult[] {
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     return error.problems.map(({ variable, problem }) =>
-      wrong('configuration', `${variable} ${problem}`, `Set ${variable} as .env.example has it.`),
+      wrong('configuration', `${variable} ${problem}`, `Set ${variable} as described in .env.example.`),
     );
   }
   const keys = config.encryptionKeys.map(({ id }) => id).join(', ');

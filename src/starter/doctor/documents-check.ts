@@ -8,7 +8,8 @@ import { checked, fine, wrong, type CheckResult } from './finding';
 const MIN_FREE_BYTES = 500 * 1024 * 1024;
 
 /**
- * The place of PDFs and workbooks: there, writable, with room or with the conditional writes that sends are counted by.
+ * Checks of the document store: it exists, is writable, and has free space or supports the conditional writes by which
+ * sends are counted.
  */
 export function documentsCheck(root: string): Promise<CheckResult> {
   return isS3(root) ? checkBucket(root) : checkFolder(root);
@@ -19,7 +20,7 @@ function checkBucket(root: string): Promise<CheckResult> {
     'Check EBRC_DOCUMENTS, the region, endpoint and credentials of the AWS SDK, and the rights to list, read, write and delete below the prefix.';
   return checked('documents', advice, async () => {
     await probeS3Store(root);
-    return fine('documents', `${root.split('?')[0]} takes objects, each name once`);
+    return fine('documents', `${root.split('?')[0]} takes objects and refuses a name that exists`);
   });
 }
 
@@ -34,7 +35,7 @@ function checkFolder(folder: string): Promise<CheckResult> {
     const free = Number(bavail) * Number(bsize);
     const room = `${Math.round(free / 1024 / 1024)} MB free in ${folder}`;
     return free < MIN_FREE_BYTES
-      ? wrong('documents', room, 'Make room: nothing is sent while the disk is full.')
+      ? wrong('documents', room, 'Free some space: nothing is sent while the disk is full.')
       : fine('documents', room);
   });
 }

@@ -3,24 +3,25 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import { fine, wrong, type CheckResult } from './finding';
 
-/** Enough to tell the first few from the end of the line. */
+/** Large enough to distinguish the first few tasks from the last. */
 const CROWD = 20;
 /**
- * With fairness a lone task behind a crowd waits one or two turns, without it for the whole crowd. On a busy server it
- * comes into the queue while the first ones are taken.
+ * With fairness a single task behind a crowd waits one or two turns; without it, for the whole crowd. On a busy server
+ * it enters the queue while the first tasks are being taken.
  */
 const FAIR_WITHIN = CROWD / 2;
 const POLL_WITHIN_MS = 10_000;
 /**
- * Tasks reach their queue a moment after their start was answered, and not in order. What a queue says of its backlog
- * is some seconds old, so a short wait it is.
+ * Tasks reach their queue shortly after their start was answered, and not in order. The backlog that a queue reports is
+ * some seconds old, so the check waits a short time instead.
  */
 const QUEUED_AFTER_MS = 300;
 
 /**
- * Whether the server takes turns between fairness keys. No API reads its dynamic configuration, so a queue of its own
- * is filled with workflows of one key, then one of another, and the order in which their tasks come out is looked at.
- * No worker knows the queue, nothing runs, and what was started is terminated, and deleted where the server lets.
+ * Checks whether the server takes turns between fairness keys. No API returns its dynamic configuration, so a separate
+ * queue is filled with workflows of one key, then one of another key, and the order in which their tasks come out is
+ * observed. No worker polls the queue, so nothing runs; the workflows are terminated, and deleted if the server allows
+ * it.
  */
 export async function checkFairness(client: Client, namespace: string): Promise<CheckResult> {
   const taskQueue = `ebrc-doctor-${randomUUID()}`;
@@ -42,7 +43,7 @@ export async function checkFairness(client: Client, namespace: string): Promise<
     if (place <= FAIR_WITHIN) return fine('fairness', 'the server takes turns between exporters');
     return wrong(
       'fairness',
-      `the server does not take turns: a lone task came out behind ${place - 1} of another exporter`,
+      `the server does not take turns: a single task came out behind ${place - 1} of another exporter`,
       'Set matching.useNewMatcher and matching.enableFairness to true, and one partition, in the dynamic configuration of Temporal ' +
         '(docker/temporal/dynamic-config.yaml has them).',
     );
@@ -75,6 +76,6 @@ async function remove(client: Client, namespace: string, workflowId: string): Pr
     .getHandle(workflowId)
     .terminate('probe of ebrc doctor')
     .catch(() => undefined);
-  // Where deleting is not allowed, the namespace's retention does it.
+  // If deleting is not allowed, they disappear after the namespace's retention.
   await client.workflowService.deleteWorkflowExecution({ namespace, workflowExecution }).catch(() => undefined);
 }

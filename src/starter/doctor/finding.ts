@@ -5,7 +5,7 @@ export interface CheckResult {
   check: string;
   ok: boolean;
   message: string;
-  /** What to do; null where nothing is. */
+  /** What to do; null if nothing has to be done. */
   advice: string | null;
 }
 
@@ -32,21 +32,18 @@ const SKEW_MS = 5_000;
 /**
  * Compares a server's clock with this machine's.
  * @param asked when the question was sent and @param answered when the answer came, milliseconds since the epoch
- * @param coarseMs what the server's word is rounded to
+ * @param coarseMs the unit to which the server's time is rounded
  */
 export function clockResult(
   check: string,
   server: string,
   { asked, theirs, answered, coarseMs = 0 }: { asked: number; theirs: number; answered: number; coarseMs?: number },
 ): CheckResult {
-  // Somewhere between question and answer, rounded down: only what lies outside of that is a difference.
+  // The server's time was read between question and answer and rounded down: only a time outside of that interval is a
+  // difference.
   const off = theirs > answered ? theirs - answered : theirs + coarseMs < asked ? theirs + coarseMs - asked : 0;
   if (Math.abs(off) <= SKEW_MS) return fine(check, `agrees with ${server}`);
   const seconds = Math.round(Math.abs(off) / 1_000);
   const message = `${server} is ${seconds} s ${off > 0 ? 'ahead of' : 'behind'} this machine`;
-  return wrong(
-    check,
-    message,
-    'Let both keep their time by NTP: waits, windows and evidence are counted by these clocks.',
-  );
+  return wrong(check, message, 'Synchronise both clocks by NTP: waits, windows and evidence depend on them.');
 }

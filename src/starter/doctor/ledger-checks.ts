@@ -10,8 +10,8 @@ import { checked, clockResult, fine, wrong, type CheckResult } from './finding';
 const REACH = 'Start PostgreSQL, or set DATABASE_URL to where it runs; user, password and TLS are in it too.';
 
 /**
- * The database: reached, writable, of this version, with the rights that a worker needs, its clock, and the keys of its
- * vault.
+ * Checks of the database: reachable, writable, of this version, with the rights that a worker needs, its clock, and the
+ * keys of its vault.
  */
 export async function ledgerChecks(
   databaseUrl: string,
@@ -45,9 +45,9 @@ async function checkSchema(pool: pg.Pool): Promise<CheckResult> {
   const { missing, unknown } = await readSchemaState(pool);
   if (unknown.length > 0) {
     const message = `the ledger has migrations that this version does not know: ${unknown.join(', ')}`;
-    return wrong('schema', message, 'Use the version that the workers run; a ledger never goes back.');
+    return wrong('schema', message, 'Use the version that the workers run; migrations are never reverted.');
   }
-  if (missing.length === 0) return fine('schema', 'the one of this version');
+  if (missing.length === 0) return fine('schema', 'it is the schema of this version');
   return wrong(
     'schema',
     `migrations are missing: ${missing.join(', ')}`,
@@ -64,13 +64,17 @@ async function checkRights(pool: pg.Pool): Promise<CheckResult> {
 
 async function checkKeys(pool: pg.Pool, keys: readonly EncryptionKey[]): Promise<CheckResult> {
   const lost = (await keysOfVault(pool)).filter((id) => keys.every((key) => key.id !== id));
-  if (lost.length === 0) return fine('vault keys', 'every stored password is under a key that is here');
+  if (lost.length === 0) return fine('vault keys', 'the key of every stored password is configured');
   const advice =
-    'Add them behind the first in EBRC_ENCRYPTION_KEY, then `ebrc vault rotate`; or hand the credentials in again.';
-  return wrong('vault keys', `stored passwords are under keys that are not here: ${lost.join(', ')}`, advice);
+    'Add them after the first key in EBRC_ENCRYPTION_KEY, then run `ebrc vault rotate`; or submit the credentials again.';
+  return wrong(
+    'vault keys',
+    `stored passwords are encrypted under keys that are not configured: ${lost.join(', ')}`,
+    advice,
+  );
 }
 
-/** Whether the ledger knows every send that the document store has. */
+/** Whether the ledger knows every send in the document store. */
 export async function sendsCheck(databaseUrl: string, documents: string): Promise<CheckResult> {
   const pool = createPool({ url: databaseUrl, applicationName: 'ebrc-doctor', max: 1, timeouts: { connectMs: 5_000 } });
   const advice = 'See "Restore from a backup" in docs/operations.md before anything is started.';
@@ -78,7 +82,7 @@ export async function sendsCheck(databaseUrl: string, documents: string): Promis
     return await checked('sends', advice, async () => {
       const { sendNumber, problem } = await readLedgerStatus(pool, createDocumentStore({ root: documents }));
       return problem === null
-        ? fine('sends', `the document store has all ${sendNumber} of them`)
+        ? fine('sends', `the document store has all ${sendNumber} sends`)
         : wrong('sends', problem, advice);
     });
   } finally {

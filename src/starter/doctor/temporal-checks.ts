@@ -10,10 +10,10 @@ import { pollersOf } from '../temporal/workers-present';
 import { checkFairness } from './fairness-check';
 import { checked, fine, wrong, type CheckResult } from './finding';
 
-const APPLY = 'Make them: ebrc schedules apply (EBRC_SCHEDULES names a file of your own).';
+const APPLY = 'Create them: ebrc schedules apply (EBRC_SCHEDULES names a file of your own).';
 const REACH = 'Start Temporal, or set TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE and its TLS or API key to where it runs.';
 
-/** Temporal: reached, with the namespace, its search attributes, and workers on every queue. */
+/** Checks of Temporal: reachable, with the namespace, its search attributes, and workers on every queue. */
 export async function temporalChecks(
   config: Pick<Config, 'temporal' | 'payloadKeys' | 'taskQueue' | 'extraction'>,
   planned?: { mode: Mode; schedules: string },
@@ -52,7 +52,7 @@ async function checkSearchAttributes(client: Client, namespace: string): Promise
   return wrong(
     'search attributes',
     `missing: ${missing.map(([name]) => name).join(', ')}`,
-    `A worker registers them where it may; otherwise: temporal operator search-attribute create ${create}`,
+    `A worker registers them if it has the right to; otherwise: temporal operator search-attribute create ${create}`,
   );
 }
 
@@ -60,7 +60,7 @@ async function checkSchedules(client: Client, { mode, schedules }: { mode: Mode;
   const wanted = (await readScheduleFile(schedules)).map(({ id }) => id);
   const there = await listSchedules({ temporal: client, mode });
   const missing = wanted.filter((id) => !there.some((each) => each.id === `ebrc-${mode}-${id}`));
-  if (missing.length > 0) return wrong('schedules', `not made: ${missing.join(', ')}`, APPLY);
+  if (missing.length > 0) return wrong('schedules', `missing: ${missing.join(', ')}`, APPLY);
   const paused = there.filter(({ state }) => state === 'paused').map(({ id }) => id);
   if (paused.length === 0) return fine('schedules', `${there.length} are active`);
   return wrong(

@@ -6,8 +6,8 @@ import { exporterIdOf } from './lookup';
 import { exporterView, type ExporterView } from './views';
 
 /**
- * Sets whether every filing of an exporter waits for approval, also one whose request does not ask for it. Ours alone:
- * the service has no such thing.
+ * Sets whether every filing of an exporter needs approval, even if its request does not ask for it. The service has no
+ * such setting; only the ledger stores it.
  */
 export async function requireApproval(
   { pool, mode }: { pool: pg.Pool; mode: Mode },

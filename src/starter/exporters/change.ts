@@ -6,7 +6,9 @@ import { refusal } from '../errors';
 import { exporterIdOf } from './lookup';
 import { exporterView, type ExporterView } from './views';
 
-/** What may change after creation (spec: "PATCH /platform-customers/{id}"); what is left out stays. */
+/**
+ * The properties that can change after creation (spec: "PATCH /platform-customers/{id}"); omitted ones stay unchanged.
+ */
 export interface ExporterChange {
   name?: string;
   companyName?: string;

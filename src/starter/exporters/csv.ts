@@ -1,6 +1,6 @@
 /**
  * Records of one shape as CSV with a header line. A value that a spreadsheet would run as a formula gets a quote in
- * front: names and messages come from elsewhere, and a person opens the file.
+ * front, because names and messages come from outside and a person opens the file.
  */
 export function csvOf<T extends object>(records: readonly T[]): string {
   const columns = Object.keys(records[0] ?? {}) as (keyof T & string)[];

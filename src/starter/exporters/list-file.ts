@@ -41,7 +41,7 @@ export type ListedExporter = z.output<typeof listRow> & {
 /** A row that cannot be onboarded as it stands. */
 interface RefusedRow {
   row: number;
-  /** Null where what stands in the place of the e-mail is none: it may be a password that slipped. */
+  /** Null if the text in place of the e-mail is not an address: it may be a misplaced password. */
   email: string | null;
   message: string;
 }
@@ -53,10 +53,10 @@ export interface ExporterList {
 
 /**
  * Reads exporters to onboard from a CSV file, the first sheet of a workbook, or a JSON list; columns and properties are
- * name, email, iec, companyName, address, username and password. One bad row does not spoil the others. No message
- * repeats what stands in a cell or header besides an e-mail address: in a list whose header line is missing, or whose
- * cells have slipped, it may be a password.
- * @throws RefusedError for a list without its header line; UsageError when the file cannot be read
+ * name, email, iec, companyName, address, username and password. An invalid row does not affect the others. Messages
+ * repeat nothing from a cell or header except e-mail addresses: in a list without a header line, or with shifted cells,
+ * the text may be a password.
+ * @throws RefusedError for a list without its header line; UsageError if the file cannot be read
  */
 export async function readExporterList(path: string): Promise<ExporterList> {
   const list: ExporterList = { rows: [], refused: [] };
@@ -65,7 +65,7 @@ export async function readExporterList(path: string): Promise<ExporterList> {
     const parsed = listRow.safeParse(values);
     const address = emailAddress.safeParse(values.email).data ?? null;
     if (problem !== undefined || !parsed.success) {
-      // A row of another width may have slipped: what looks like its e-mail may be something else.
+      // A row of another width may be shifted: the text that looks like its e-mail may be something else.
       const refused = { row, email: problem === undefined ? address : null };
       list.refused.push({ ...refused, message: problem ?? messageOf(parsed.error?.issues ?? []) });
       continue;
@@ -76,7 +76,7 @@ export async function readExporterList(path: string): Promise<ExporterList> {
       first.set(key, row);
       list.rows.push({ ...parsed.data, row });
     } else {
-      const message = `The same e-mail stands in row ${before} already. Name each exporter once.`;
+      const message = `The same e-mail is already in row ${before}. Name each exporter once.`;
       list.refused.push({ row, email: address, message });
     }
   }
@@ -166,7 +166,7 @@ function refuseHeader(header: readonly HeaderCell[], how: string): void {
   if (lacking) throw refusal('missing_column', `The header line has no column ${lacking}. ${columns}`, { row: 1 });
 }
 
-/** Why a row does not fit under its header; a line of a CSV file that is too short or too long has slipped. */
+/** Why a row does not match its header; a line of a CSV file that is too short or too long is shifted. */
 function widthProblem(
   texts: readonly (string | undefined)[],
   header: readonly HeaderCell[],

@@ -6,8 +6,8 @@ import { refusal } from '../errors';
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
- * The id behind an EXPORTER argument (id or e-mail). An id that the ledger does not know is taken as it is: the
- * exporter may have been onboarded elsewhere, and the workflow adopts it.
+ * The id of an EXPORTER argument (id or e-mail). An id that the ledger does not know is used unchanged: the exporter
+ * may have been onboarded elsewhere, and the workflow adopts it.
  * @throws RefusedError for an e-mail that the ledger does not know
  */
 export async function exporterIdOf(db: Queryable, mode: Mode, idOrEmail: string): Promise<string> {
@@ -17,7 +17,7 @@ export async function exporterIdOf(db: Queryable, mode: Mode, idOrEmail: string)
   throw unknownExporter(idOrEmail, mode);
 }
 
-/** The refusal of an exporter that the ledger does not know. */
+/** The refusal of an unknown exporter. */
 export function unknownExporter(idOrEmail: string, mode: string) {
   return refusal(
     'unknown_exporter',

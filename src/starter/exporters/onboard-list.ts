@@ -8,11 +8,11 @@ import { readExporterList, type ListedExporter } from './list-file';
 import type { ExporterOperations } from './operations';
 import { eachOf } from '../lists/each-of';
 
-/** How many starts, or looks at progress, are under way at once. */
+/** Starts, or progress queries, that run at the same time. */
 const AT_ONCE = 8;
 const LOOK_EVERY_MS = 3_000;
 
-/** What became of one row; never holds its password. */
+/** The result of one row; never contains its password. */
 export interface RowOutcome {
   row: number;
   /** Null where the row names none. */
@@ -28,7 +28,7 @@ export interface OnboardListOptions {
   by: string;
   /** Wait until every exporter is ready, refused, or needs other credentials. */
   wait?: boolean;
-  /** Where the outcomes go, `.csv` or `.json`; default the list's path with `.result.csv` behind it. */
+  /** File for the outcomes, `.csv` or `.json`; default: the list's path followed by `.result.csv`. */
   result?: string;
   onProgress?: (outcomes: readonly RowOutcome[]) => void;
 }
@@ -42,11 +42,11 @@ export interface ListOnboarding {
 type ListClient = Pick<ExporterOperations, 'onboard' | 'onboarding'> & Pick<EbrcReader, 'exporters'>;
 
 /**
- * Onboards a list of exporters (list-file.ts). A row that is onboarded already is left as it is, one that is under way
- * is followed, and one row's failure is its own: the same list can be given again at any time. What became of each row
- * is written to the result file, whatever happens.
- * @param open the client; asked for once the list has been read
- * @throws RefusedError for a list without its header line; UsageError when it cannot be read; what `open` throws
+ * Onboards a list of exporters (list-file.ts). A row that is already onboarded is left unchanged, one that is in
+ * progress is followed, and the failure of one row does not affect the others: the same list can be given again at any
+ * time. The result of each row is written to the result file, also after a failure.
+ * @param open the client; called once the list has been read
+ * @throws RefusedError for a list without its header line; UsageError if it cannot be read; what `open` throws
  */
 export async function onboardList(
   open: () => Promise<ListClient>,
@@ -72,7 +72,7 @@ export async function onboardList(
     }
     const message = firstLine(error);
     outcomes = outcomes.map((each) => (isPending(each) ? { ...each, state: 'failed', message } : each));
-    // A result file that cannot be written either hides nothing of the first failure.
+    // If the result file cannot be written either, the first failure is still the one that is thrown.
     if (outcomes.length > 0) await write(outcomes).catch(() => undefined);
     throw error;
   }
@@ -122,7 +122,7 @@ const UNHEARD = {
   message: null,
 };
 
-const LEFT_AS_IT_IS = 'Onboarded already, left as it is; `ebrc credentials` changes its password.';
+const LEFT_AS_IT_IS = 'Already onboarded, left unchanged; `ebrc credentials` changes its password.';
 
 function outcomeOf(row: number, email: string | null): RowOutcome {
   return { row, email, ...UNHEARD };

@@ -13,7 +13,7 @@ import { answeredByWorker, silenceNotice } from '../temporal/workers-present';
 
 const STARTED_WITHIN_MS = 10_000;
 
-/** A portal account's user name and password; they go into the vault, and only their reference goes on. */
+/** A portal account's user name and password. They are stored in the vault, and only their reference is passed on. */
 interface Credentials {
   username: string;
   password: string;
@@ -25,7 +25,7 @@ interface OnboardRequest {
   iec?: string;
   companyName?: string;
   address?: string;
-  /** Left out: an exporter that is onboarded elsewhere is adopted as it is. */
+  /** Optional: an exporter that was onboarded elsewhere is adopted as it is. */
   credentials?: Credentials;
   /** Who gives the consent to submit the credentials. */
   by: string;
@@ -43,17 +43,17 @@ export interface ExporterOutcome extends ExporterProgress {
 }
 
 export interface ExporterOperations {
-  /** Creates or adopts an exporter, validates its credentials, and so on until it is ready. Safe to repeat. */
+  /** Creates or adopts an exporter, validates its credentials and continues until it is ready. Safe to repeat. */
   onboard(request: OnboardRequest, wait?: ExporterWait): Promise<ExporterOutcome>;
-  /** Hands in new credentials: to the onboarding where that waits for them, otherwise on their own. */
+  /** Submits new credentials: to the onboarding if that waits for them, otherwise to `updateCredentials`. */
   updateCredentials(
     exporter: string,
     credentials: Credentials,
     options: ExporterWait & { by: string },
   ): Promise<ExporterOutcome>;
-  /** Where the newest onboarding of this e-mail stands; null when there was none, or no worker answers. */
+  /** Progress of the newest onboarding of this e-mail; null if there was none, or if no worker answers. */
   onboarding(email: string): Promise<ExporterProgress | null>;
-  /** Reads the IRMs live from the authority, for one exporter or for all that are ready, and waits for it. */
+  /** Reads the IRMs live from the authority, for one exporter or for all that are ready, and waits for the result. */
   refreshIrms(exporter?: string): Promise<RefreshIrmsResult>;
 }
 
@@ -68,7 +68,7 @@ export function createExporterOperations(deps: EbrcClientDependencies): Exporter
 
   async function onboard(request: OnboardRequest, wait: ExporterWait = {}): Promise<ExporterOutcome> {
     const { credentials, by, ...customer } = request;
-    // Checked before the password goes into the vault: what is refused leaves nothing behind.
+    // Checked before the password is stored in the vault, so that a refusal leaves nothing behind.
     const input = checkedInput({ mode, ...customer, startedBy: by });
     const workflowId = onboardingIdOf(mode, request.email);
     const credentialsRef = credentials && (await vault.put(pool, { mode, workflowId, ...credentials }));
@@ -84,10 +84,10 @@ export function createExporterOperations(deps: EbrcClientDependencies): Exporter
       memo: { credentialsRef: credentialsRef ?? null },
     });
     const { memo } = await temporal.workflow.getHandle(workflowId).describe();
-    // A run that was already under way has credentials of its own, and these would never be read.
+    // A run that was already in progress has its own credentials, and would never read these.
     if (credentialsRef && memo?.credentialsRef !== credentialsRef) await vault.discard(pool, credentialsRef);
     const outcome = await followExporter(workflowId, wait);
-    // Where the caller does not wait for the refusal, the worker's sweep removes it.
+    // If the caller does not wait for the refusal, the worker's sweep removes it.
     if (credentialsRef && outcome.state === 'refused') await vault.discard(pool, credentialsRef);
     return outcome;
   }
@@ -124,7 +124,7 @@ export function createExporterOperations(deps: EbrcClientDependencies): Exporter
     return followExporter(workflowId, wait);
   }
 
-  /** Whether an onboarding under way took the credentials; one that has ended, or never was, did not. */
+  /** Whether an onboarding in progress accepted the credentials; one that has ended, or never existed, did not. */
   async function submitToOnboarding(workflowId: string, credentialsRef: string, by: string): Promise<boolean> {
     const handle = temporal.workflow.getHandle(workflowId);
     try {
@@ -133,7 +133,7 @@ export function createExporterOperations(deps: EbrcClientDependencies): Exporter
       );
       return true;
     } catch (error) {
-      // A validator's refusal means that it does not wait for any.
+      // A validator's refusal means that the onboarding does not wait for credentials.
       if (error instanceof WorkflowNotFoundError || error instanceof WorkflowUpdateFailedError) return false;
       throw error;
     }

@@ -14,17 +14,17 @@ import { exporterIdOf } from './lookup';
 export interface Template {
   /** The workbook. */
   bytes: Buffer;
-  /** Remittances in it, one a row. */
+  /** Number of remittances in it, one per row. */
   rows: number;
   source: 'service' | 'ledger';
-  /** Why it is not the service's own; null where it is. */
+  /** Why it is not the service's own template; null if it is. */
   notice: string | null;
 }
 
 /**
- * The service's bulk template (spec: "GET /irm/bulk-template") with drop-downs, formats and help; where the service
- * cannot give it, it is built from the IRMs that the ledger holds.
- * @throws RefusedError for an exporter that is not known
+ * The service's bulk template (spec: "GET /irm/bulk-template") with drop-downs, formats and help. If the service cannot
+ * provide it, it is built from the IRMs in the ledger.
+ * @throws RefusedError for an unknown exporter
  */
 export async function makeTemplate(
   { pool, mode, api }: { pool: pg.Pool; mode: Mode; api: FilingApi },
@@ -35,7 +35,7 @@ export async function makeTemplate(
   return { ...made, rows: (await readWorkbook(made.bytes)).unchecked.length };
 }
 
-/** Its labels say which columns of a workbook are sent. */
+/** Stores the labels, which decide which columns of a workbook are sent. */
 async function learnLabels(pool: pg.Pool, mode: Mode, template: Buffer): Promise<void> {
   const labels = await readTemplateLabels(template);
   if (templateProblem(labels) === null) await saveBulkTemplate(pool, mode, labels, new Date());
@@ -50,9 +50,9 @@ async function templateOf(
     await learnLabels(pool, mode, original);
     return { bytes: await decorateTemplate(original), source: 'service', notice: null };
   } catch (error) {
-    // The answer may be no workbook at all, such as a proxy's error page.
+    // The answer may not be a workbook at all, for example a proxy's error page.
     if (!(error instanceof ApiError || error instanceof WorkbookRefused)) throw error;
-    const notice = `The service did not give its template (${error.message}); it is built from the ledger.`;
+    const notice = `The service did not return its template (${error.message}); it is built from the ledger.`;
     const numbers = (await listIrms(pool, exporterId)).map(({ irmNumber }) => irmNumber);
     return { bytes: await buildTemplate(await heldIrms(pool, exporterId, numbers)), source: 'ledger', notice };
   }

@@ -21,7 +21,7 @@ export interface ExporterView {
   activatesAt: string | null;
   sharedCredentialsLikely: boolean | null;
   requiresApproval: boolean;
-  /** When the service last said so, ISO 8601. */
+  /** When the service last reported this, ISO 8601. */
   readAt: string;
 }
 
@@ -57,10 +57,7 @@ export interface IrmView {
   purposeCode: string | null;
   amount: string | null;
   available: string | null;
-  /**
-   * Mapped by live filings of ours that the balance cannot know yet: not sent, of unknown outcome, or sent after it was
-   * read.
-   */
+  /** Mapped by our live filings and not yet in the balance: not sent, of unknown outcome, or sent after it was read. */
   held: string;
   /** `available` less `held`. */
   free: string | null;
@@ -104,7 +101,7 @@ export function irmView(row: IrmRow, all: readonly IrmRow[], holds: readonly Hol
   };
 }
 
-/** A filing whose outcome is known and that was sent before the balance was read is in the balance already. */
+/** A filing with a known outcome that was sent before the balance was read is already in the balance. */
 function isInBalance(hold: Hold, row: IrmRow): boolean {
   return hold.outcomeKnown && hold.submittedAt !== null && hold.submittedAt < row.readAt.getTime();
 }

@@ -23,7 +23,7 @@ export interface DraftRequest {
   exporter: string;
   /** PDFs, and folders of them. */
   paths: readonly string[];
-  /** Left out: 101 where there are shipping bills, 103 where there are invoices alone. */
+  /** Default: 101 if there are shipping bills, 103 if there are only invoices. */
   uploadType?: UploadType;
   mapping?: ExtractionMapping;
   by: string;
@@ -33,7 +33,7 @@ export interface DraftOutcome {
   workbook: Buffer;
   uploadType: UploadType;
   rows: number;
-  /** What a person has to say or to mend; `row` is the Excel row. */
+  /** What a person has to fill in or correct; `row` is the Excel row. */
   gaps: { row: number; field: string; reason: string }[];
   files: DraftFile[];
   /** Whether the workbook passes `ebrc check` as it is. */
@@ -47,9 +47,9 @@ const DIRECT_EXPORT = 101;
 const SERVICES = 103;
 
 /**
- * Makes a workbook in upload form of shipping bills and invoices and of the exporter's free balances: each cell with
- * its source, what nobody said marked, checked already. A person edits and files it.
- * @throws RefusedError for an unknown exporter, and where nothing can be drafted
+ * Makes a workbook in upload form from shipping bills, invoices and the exporter's free balances. Each cell has its
+ * source, missing values are marked, and the rows are already checked. A person edits and files it.
+ * @throws RefusedError for an unknown exporter, and if nothing can be drafted
  */
 export async function draftFiling(
   deps: EbrcClientDependencies,
@@ -68,11 +68,11 @@ export async function draftFiling(
   const all = rowsOf(await openIrms(pool, exporterId), open);
   const rows = all.slice(0, MAX_ROWS);
   if (rows.length === 0) {
-    const message = ['There is nothing to draft: no document of these can be used.', ...notes].join(' ');
+    const message = ['There is nothing to draft: none of these documents can be used.', ...notes].join(' ');
     throw new RefusedError([{ code: 'nothing_to_draft', message }], { files });
   }
   if (all.length > rows.length)
-    notes.push(`${all.length - rows.length} rows do not fit into one workbook; draft again when these are filed.`);
+    notes.push(`${all.length - rows.length} rows do not fit into one workbook; draft again after filing these.`);
   const draftId = randomUUID();
   const book = {
     rows,
@@ -101,7 +101,7 @@ interface Choice {
   out: { document: DocumentFacts; why: string }[];
 }
 
-/** A filing has one upload type. What another type would be for is named, and not guessed into this one. */
+/** A filing has one upload type. Documents that need another type are named instead of being filed under this one. */
 function chooseType({ bills, invoices }: JoinedDocuments, asked: UploadType | undefined): Choice {
   const goods = asked === undefined ? bills.length > 0 : asked === 101 || asked === 104;
   const type = asked ?? (goods ? DIRECT_EXPORT : SERVICES);
@@ -141,7 +141,7 @@ function omitDocument(files: DraftFile[], { documents }: DocumentFacts, why: str
   }
 }
 
-/** What is open of each document, less what live rows and certificates have of it. */
+/** The open amount of each document, less the amounts of live rows and certificates. */
 async function openOf({ pool }: EbrcClientDependencies, exporterId: string, facts: readonly DocumentFacts[]) {
   const known = new Map((await ledgerDocuments(pool, exporterId)).map((each) => [documentKey(each), each]));
   const open: DocumentFacts[] = [];
@@ -168,7 +168,7 @@ function rowsOf(irms: readonly OpenIrm[], documents: readonly DocumentFacts[]): 
         document,
         amount: null,
         confidence: null,
-        reasons: ['no open remittance suits it'],
+        reasons: ['no open remittance fits it'],
         alternatives: [],
       },
     ];
@@ -176,7 +176,7 @@ function rowsOf(irms: readonly OpenIrm[], documents: readonly DocumentFacts[]): 
   return rows.map((row, index) => draftRow(row, index + 1));
 }
 
-/** The gaps, and what else the check refuses. */
+/** The gaps, and everything else that the check refuses. */
 function withErrors(
   gaps: DraftOutcome['gaps'],
   errors: readonly { row: number | null; field: string | null; message: string }[],

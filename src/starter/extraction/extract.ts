@@ -18,48 +18,45 @@ import { eachOf } from '../lists/each-of';
 
 export interface ExtractRequest {
   kind: DocumentKind;
-  /** PDFs under 5 MB, and folders of them. */
+  /** PDFs under 5 MB, and folders with PDFs. */
   paths: readonly string[];
-  /** Everything in a shipping bill, not only what a filing needs. */
+  /** Everything in a shipping bill, not only the fields that a filing needs. */
   full?: boolean;
-  /** Ask again for what was refused or failed. */
+  /** Ask again for documents that were refused or failed. */
   again?: boolean;
 }
 
 export interface ExtractWait {
-  /** What is not answered by then goes on without this call; default 15 minutes. */
+  /** Documents that are not answered within this time continue in the background; default 15 minutes. */
   withinMs?: number;
   onProgress?: (progress: { done: number; of: number }) => void;
   onNotice?: (notice: string) => void;
 }
 
-/** What came of one file. */
+/** The result of one file. */
 export interface ExtractedFile {
   file: string;
-  /**
-   * refused: it cannot be sent, or the service says that it cannot read it; failed: no answer that can be used;
-   * waiting: none yet.
-   */
+  /** refused: it cannot be sent, or the service cannot read it; failed: no usable answer; waiting: no answer yet. */
   state: 'extracted' | 'refused' | 'failed' | 'waiting';
   sha256: string | null;
-  /** As the service gave it; null unless extracted. */
+  /** As the service returned it; null unless extracted. */
   data: Record<string, unknown> | null;
-  /** The whole answer, where it has another shape than the specification's. */
+  /** The complete answer, if it has another shape than the specification's. */
   answer?: unknown;
   /** Whether the answer was in the ledger already, and the service was not called. */
   kept: boolean;
   error: { code: string; message: string } | null;
 }
 
-/** Files read at once: each is up to 5 MB. */
+/** Files that are read at the same time; each has up to 5 MB. */
 const READ_AT_ONCE = 4;
 const WITHIN_MS = 15 * 60_000;
 const NOTICE_AFTER_MS = 10_000;
 
 /**
- * Has the extraction service read documents (spec: "Extraction service"), each in a workflow of its own: one file's
- * failure is its own, and a call that is broken off is given again without paying twice.
- * @throws UsageError for what is not there, `full` with an invoice, or workers without an extraction service
+ * Sends documents to the extraction service (spec: "Extraction service"), each in its own workflow: the failure of one
+ * file does not affect the others, and an interrupted call can be repeated without paying twice.
+ * @throws UsageError for a missing file, for `full` with an invoice, or if the workers have no extraction service
  */
 export async function extractFiles(
   deps: EbrcClientDependencies,
@@ -67,7 +64,7 @@ export async function extractFiles(
   { withinMs = WITHIN_MS, onProgress, onNotice }: ExtractWait = {},
 ): Promise<ExtractedFile[]> {
   if (full && kind === 'invoice')
-    throw new UsageError('--full is for shipping bills; an invoice is always read whole.');
+    throw new UsageError('--full is for shipping bills; an invoice is always read completely.');
   const files = await pdfPaths(paths);
   const stop = new AbortController();
   setMaxListeners(0, stop.signal);
@@ -104,8 +101,8 @@ interface Started {
 }
 
 /**
- * Keeps the PDF where the workers find it and starts its workflow, or joins the one under way; null for one that cannot
- * be sent.
+ * Stores the PDF where the workers find it and starts its workflow, or joins the one in progress; null for a PDF that
+ * cannot be sent.
  */
 async function start(
   { temporal, taskQueue, documents }: EbrcClientDependencies,
@@ -144,7 +141,7 @@ async function finish(
   if (outcome === null) {
     const { kind, full = false } = input;
     const why = await readWaitingReason(pool, { endpoint: endpointOf(kind, full), sha256: sha256 ?? '' });
-    const message = `${why ?? 'It has not been its turn yet.'} It goes on by itself; give the command again to see.`;
+    const message = `${why ?? 'It is still in the queue.'} It continues in the background; repeat the command to see the result.`;
     return { file, state: 'waiting', sha256, data: null, kept: false, error: { code: 'waiting', message } };
   }
   if ('error' in outcome) return failedWith(outcome.error, { file, sha256 });
@@ -158,7 +155,7 @@ function refused({ file, sha256, problem }: PdfFile): ExtractedFile {
   return { file, state: 'refused', sha256, data: null, kept: false, error: problem };
 }
 
-/** @throws UsageError where no document can be read at all */
+/** @throws UsageError if no document can be extracted at all */
 function failedWith(error: unknown, { file, sha256 }: Pick<PdfFile, 'file' | 'sha256'>): ExtractedFile {
   let inner: unknown = error;
   while (inner instanceof Error && !(inner instanceof ApplicationFailure) && inner.cause) inner = inner.cause;

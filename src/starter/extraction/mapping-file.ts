@@ -25,7 +25,7 @@ export async function readMappingFile(path: string): Promise<ExtractionMapping> 
       const names = issue.code === 'unrecognized_keys' ? issue.keys : [null];
       return names.map((name) => {
         const at = name === null ? issue.path : [...issue.path, name];
-        const what = name === null ? issue.message : 'is no field of this document; docs/extraction.md lists them';
+        const what = name === null ? issue.message : 'is not a field of this document; docs/extraction.md lists them';
         return `${lineAt(at)}${at.join('.')}: ${what}`;
       });
     }),

@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { MAX_EXTRACTION_BYTES, pdfProblem } from '../../domain/extraction/pdf-problem';
 import { UsageError } from '../errors';
 
-/** A PDF that may be sent, or why it may not. */
+/** A PDF that can be sent, or the reason why it cannot. */
 export interface PdfFile {
   file: string;
   name: string;
@@ -15,8 +15,9 @@ export interface PdfFile {
 }
 
 /**
- * The files that are meant: each one that is named, and for a folder every .pdf in it and below, by name. Each once.
- * @throws UsageError for what is not there, and for folders without a PDF
+ * The PDFs that the arguments name: each named file, and for a folder every .pdf in it and below, by name. Each file
+ * once.
+ * @throws UsageError for a missing file, and for folders without a PDF
  */
 export async function pdfPaths(paths: readonly string[]): Promise<string[]> {
   const found = new Set<string>();
@@ -37,7 +38,7 @@ export async function pdfPaths(paths: readonly string[]): Promise<string[]> {
   return [...found];
 }
 
-/** Reads a file, as far as it may be sent, and looks at it. */
+/** Reads a file, if it may be sent, and checks it. */
 export async function readPdf(file: string): Promise<PdfFile> {
   const name = basename(file);
   try {

@@ -9,13 +9,13 @@ import type { EbrcClientDependencies } from '../dependencies';
 import { extractFiles, type ExtractedFile, type ExtractWait } from './extract';
 import { pdfPaths, readPdf } from './pdf-files';
 
-/** What came of one file that was handed in for a draft. */
+/** The result of one file that was given for a draft. */
 export interface DraftFile {
   file: string;
-  /** Null where nothing says what it is. */
+  /** Null if its kind is not known. */
   kind: DocumentKind | null;
   state: ExtractedFile['state'];
-  /** Why it is not in the draft; null for one that is. */
+  /** Why it is not in the draft; null for a file that is. */
   error: { code: string; message: string } | null;
 }
 
@@ -31,15 +31,15 @@ interface Source {
   full: boolean;
 }
 
-/** Names of files and folders that say what a PDF is. */
+/** Names of files and folders that indicate the kind of a PDF. */
 const BY_NAME: readonly (readonly [DocumentKind, RegExp])[] = [
   ['shipping-bill', /shipping[-_ ]?bills?|(^|[^a-z])sbs?([^a-z]|$)/i],
   ['invoice', /invoices?|(^|[^a-z])inv([^a-z]|$)/i],
 ];
 
 /**
- * Reads documents for a draft: what `ebrc extract` has read already is taken from the ledger, the rest is asked for if
- * its name or its folder's name says what it is. Each file's failure is its own.
+ * Reads documents for a draft. Documents that `ebrc extract` has already read are taken from the ledger; the others are
+ * extracted if the name of the file or folder gives their kind. The failure of one file does not affect the others.
  */
 export async function readDocuments(
   deps: EbrcClientDependencies,
@@ -71,12 +71,12 @@ export async function readDocuments(
 const UNKNOWN_KIND = {
   code: 'unknown_kind',
   message:
-    'Nothing says what this is: put it into a folder called shipping-bills or invoices, or read it with `ebrc extract` first.',
+    'Its kind is not known: put it into a folder called shipping-bills or invoices, or read it with `ebrc extract` first.',
 };
 
 async function sourcesOf({ pool }: EbrcClientDependencies, files: readonly string[]): Promise<Source[]> {
   const hashes = new Map<string, string | null>();
-  // Read again when it is sent: the content of a folder of hundreds is not held meanwhile.
+  // The file is read again when it is sent, so that the contents of hundreds of files are not held in memory.
   for (const file of files) hashes.set(file, (await readPdf(file)).sha256);
   const known = await extractedEndpoints(
     pool,
@@ -106,7 +106,7 @@ function kindByName(file: string): DocumentKind | null {
   return null;
 }
 
-/** Why a document is not for this draft: another exporter's, or the second copy of one. */
+/** Why a document is not part of this draft: it belongs to another exporter, or is a second copy. */
 function reasonToSkip(
   { file, kind, values }: ReadDocument,
   { iec, seen }: { iec: string | null; seen: Map<string, string> },

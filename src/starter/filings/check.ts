@@ -17,7 +17,7 @@ export interface CheckRequest extends StatedOptions {
   source: FilingSource;
   /** Id or e-mail. */
   exporter: string;
-  /** Make the workbook with its errors in its own cells. */
+  /** Also make the workbook with the errors in its cells. */
   annotate?: boolean;
 }
 
@@ -29,20 +29,23 @@ export interface CheckOutcome {
   warnings: Finding[];
   /** Which columns of a workbook are sent; null for a message. */
   columns: SheetColumns | null;
-  /** With `annotate`; null for a file that is refused as a whole and has no cells to write into: its error says why. */
+  /**
+   * With `annotate`; null for a file that is refused as a whole and has no cells to write into: its error gives the
+   * reason.
+   */
   annotated: Buffer | null;
 }
 
-/** What balances are checked against; without the ledger only the rules are checked, and a warning says so. */
+/** The ledger with the balances; without it only the rules are checked, and a warning says so. */
 export interface CheckLedger {
   pool?: pg.Pool;
-  /** Left out: the exporter is looked for in both modes. */
+  /** Default: the exporter is searched in both modes. */
   mode?: Mode;
 }
 
 /**
  * Checks a push message or a workbook by all rules and balances, without filing it.
- * @throws UsageError when the file cannot be read at all, or `annotate` goes with a message
+ * @throws UsageError if the file cannot be read at all, or if `annotate` is given with a message
  * @throws RefusedError for an exporter that the ledger does not know
  */
 export async function checkFile(ledger: CheckLedger, request: CheckRequest): Promise<CheckOutcome> {
@@ -61,15 +64,13 @@ export async function checkFile(ledger: CheckLedger, request: CheckRequest): Pro
   return { ok: errors.length === 0, rows: file.rowCount, errors, warnings, columns: file.sheet ?? null, annotated };
 }
 
-/**
- * What the ledger says of balances and of mappings that are live; a warning in its place where there is none to ask.
- */
+/** Findings about balances and live mappings from the ledger; without a ledger, a warning instead. */
 async function againstLedger({ pool, mode }: CheckLedger, file: FilingFile, exporter: string): Promise<Finding[]> {
   if (pool === undefined) {
     return [
       warning(
         'no_balances',
-        'DATABASE_URL is not set: only the rules were checked, not the balances and what is filed already.',
+        'DATABASE_URL is not set: only the rules were checked, not the balances and earlier filings.',
       ),
     ];
   }
@@ -91,7 +92,7 @@ async function againstLedger({ pool, mode }: CheckLedger, file: FilingFile, expo
   throw unknownExporter(exporter, modes.join(' or '));
 }
 
-/** Whether the rules have said of the row already that its mapping stands in the file twice: no filing holds it. */
+/** Whether the rules have already reported that the row's mapping is in the file twice: no filing holds it. */
 function saidByFile({ row, code, filingId }: Finding, ofFile: readonly Finding[]): boolean {
   if (code !== 'mapping_live' || filingId !== undefined) return false;
   return ofFile.some((finding) => finding.code === 'duplicate_mapping' && finding.row === row);

@@ -11,7 +11,7 @@ import { startFiling, type FilingTerms, type WaitOptions } from './start';
 
 export interface FileRequest extends FilingTerms {
   source: FilingSource;
-  /** Id or e-mail; may be left out where a push message names its `platformCustomerId`. */
+  /** Id or e-mail; optional for a push message that has a `platformCustomerId`. */
   exporter?: string;
   uploadType?: number;
   /** A legal statement: it has no default. */
@@ -21,7 +21,7 @@ export interface FileRequest extends FilingTerms {
 /**
  * Files a push message or a workbook.
  * @throws RefusedError with every finding, before anything is started
- * @throws UsageError when the exporter, the upload type or the declaration is said nowhere
+ * @throws UsageError if the exporter, the upload type or the declaration is missing
  */
 export async function fileFile(
   deps: EbrcClientDependencies,
@@ -31,7 +31,7 @@ export async function fileFile(
   const { exporter, reference, channel, madeBy, approval } = request;
   const file = await readFileToFile(deps.documents, request, deps);
   const whose = exporter ?? file.exporterInFile;
-  if (whose === undefined) throw new UsageError('Say whose filing it is: --exporter ID-OR-EMAIL.', 'no_exporter');
+  if (whose === undefined) throw new UsageError('Name the exporter: --exporter ID-OR-EMAIL.', 'no_exporter');
   if (file.uploadType === undefined) throw new UsageError(NO_UPLOAD_TYPE, 'no_upload_type');
   if (file.declaration === undefined) throw new UsageError(NO_DECLARATION, 'no_declaration');
   const exporterId = await exporterIdOf(deps.pool, deps.mode, whose);
@@ -60,7 +60,7 @@ export async function fileFile(
     wait,
   );
   const { filing } = outcome;
-  // Refused by a worker before anything was recorded: nobody else hands the workbook back.
+  // Refused by a worker before anything was recorded: only this program can return the annotated workbook.
   const annotated =
     filing.annotated ??
     (filing.filingId ? null : await annotateRefused(deps.documents, file, filing.errors as Finding[]));
@@ -68,10 +68,9 @@ export async function fileFile(
 }
 
 /**
- * Reads what is to be filed and checks it by the rules.
- * @throws RefusedError with every finding and, for a workbook, the path of the one with the errors in its cells
- * (`annotated`)
- * @throws UsageError when it cannot be read at all
+ * Reads the file and checks it by the rules.
+ * @throws RefusedError with every finding and, for a workbook, the path of the annotated workbook (`annotated`)
+ * @throws UsageError if it cannot be read at all
  */
 export async function readFileToFile(
   documents: DocumentStore,
@@ -96,5 +95,5 @@ export async function readFileToFile(
 
 const isWarning = ({ severity }: Finding) => severity === 'warning';
 
-const NO_UPLOAD_TYPE = 'Say the upload type, --upload-type 101|102|103|104: the file does not.';
+const NO_UPLOAD_TYPE = 'Give the upload type, --upload-type 101|102|103|104: the file does not have it.';
 const NO_DECLARATION = 'Give --declaration Y or N: it is a legal statement, and has no default.';

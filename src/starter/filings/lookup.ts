@@ -3,7 +3,7 @@ import { findFiling, type FilingRecord } from '../../ledger/filings/filings';
 import { refusal } from '../errors';
 import type { EbrcReaderDependencies } from '../dependencies';
 
-/** The filing behind a FILING argument (id or reference). @throws RefusedError when the ledger holds none */
+/** The filing of a FILING argument (id or reference). @throws RefusedError if the ledger has none */
 export async function filingOf(
   { pool, mode }: Pick<EbrcReaderDependencies, 'pool' | 'mode'>,
   idOrReference: string,
@@ -16,7 +16,7 @@ export async function filingOf(
   );
 }
 
-/** The ledger names documents as the store does; people and programs get their paths. */
+/** The ledger stores the names of documents in the document store; people and programs get paths. */
 export function withPaths({ documents }: Pick<EbrcReaderDependencies, 'documents'>, filing: FilingView): FilingView {
   return {
     ...filing,

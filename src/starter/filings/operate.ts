@@ -22,15 +22,17 @@ import { resumeAll, resumeFiling, type ResumedRun } from './resume';
 import { followFiling, type WaitOptions } from './start';
 import { silenceNotice } from '../temporal/workers-present';
 
-/** An update is answered when it has been carried out; a filing that is given up first lets its calls end. */
+/**
+ * An update is answered when it has been carried out; before a filing is abandoned, its calls in progress end first.
+ */
 const ANSWERED_WITHIN_MS = 120_000;
 
-/** An operator's command on a filing, and the states of an ended filing in which it has already happened. */
+/** An operator's command on a filing, and the end states of a filing in which its effect has already happened. */
 interface Command<A> {
   update: UpdateDefinition<FilingResult, [A]>;
   name: string;
   doneIn: readonly string[];
-  /** Fills in what only the ledger knows, and names the update so that it is carried out once. @throws RefusedError */
+  /** Adds what only the ledger knows, and names the update so that it is carried out once. @throws RefusedError */
   prepare?: (deps: EbrcClientDependencies, filing: FilingRecord, args: A) => Promise<{ args: A; updateId: string }>;
 }
 
@@ -38,17 +40,17 @@ const APPROVE: Command<ApproveArgs> = { update: approveUpdate, name: 'approve', 
 const RESOLVE: Command<ResolveArgs> = { update: resolveUpdate, name: 'resolve', doneIn: [], prepare: prepareResolve };
 const ABANDON: Command<AbandonArgs> = { update: abandonUpdate, name: 'abandon', doneIn: ['abandoned'] };
 
-/** The commands of an operator on a filing, named by its id or reference. They never answer "workflow not found". */
+/** Operator commands on a filing, named by its id or reference. They never fail with "workflow not found". */
 export interface FilingOperations {
-  /** Lets a filing go on that waits in `awaiting_approval`; by somebody other than its maker. */
+  /** Approves a filing that waits in `awaiting_approval`; by somebody other than its maker. */
   approve(filing: string, args: ApproveArgs, wait?: WaitOptions): Promise<FilingOutcome>;
-  /** Answers the question of an unknown outcome. */
+  /** Answers the question about an unknown outcome. */
   resolve(filing: string, args: ResolveArgs, wait?: WaitOptions): Promise<FilingOutcome>;
-  /** Gives a filing up; rows that were sent stay live, because they may still become certificates. */
+  /** Gives up a filing; rows that were sent stay live, because they may still become certificates. */
   abandon(filing: string, args: AbandonArgs, wait?: WaitOptions): Promise<FilingOutcome>;
-  /** Starts a run that goes on from the ledger, where the filing has not ended and its own workflow has. */
+  /** Starts a run that continues from the ledger, if the filing has not ended but its workflow has. */
   resume(filing: string): Promise<ResumedRun>;
-  /** As `resume`, for every filing that has no workflow any more. @returns those that got one */
+  /** As `resume`, for every open filing without a workflow. @returns the filings that got a run */
   resumeAll(): Promise<ResumedRun[]>;
 }
 
@@ -73,7 +75,7 @@ export function createFilingOperations(deps: EbrcClientDependencies): FilingOper
 }
 
 /**
- * The answer is about the attempt that the ledger shows now, unless the caller names one. The update id is made of
+ * The answer applies to the attempt that the ledger shows now, unless the caller names one. The update id consists of
  * filing, attempt and answer: given twice, it is carried out once; after a refusal, or a move of the filing, it can be
  * given again.
  */
@@ -84,7 +86,7 @@ async function prepareResolve(
 ): Promise<{ args: ResolveArgs; updateId: string }> {
   const holder = args.requestId ? await submissionOfRequest(pool, { mode, requestId: args.requestId.trim() }) : null;
   if (holder && holder.filingId !== filingId) {
-    const text = `Request ${args.requestId} is the one of filing ${holder.filingId}: look for the one of ${filingId}.`;
+    const text = `Request ${args.requestId} belongs to filing ${holder.filingId}: find the one of ${filingId}.`;
     throw refusal('request_taken', text, { filingId: holder.filingId });
   }
   const attemptId = args.attemptId ?? (await attemptInQuestion(pool, filingId));
@@ -101,7 +103,7 @@ async function prepareResolve(
   return { args: { ...args, attemptId }, updateId: `resolve/${attemptId}/${as}/${word.slice(0, 16)}` };
 }
 
-/** Answers for an ended filing from the ledger: what is asked for either happened already or cannot happen. */
+/** Answers a command on an ended filing from the ledger: its effect has either already happened or is impossible. */
 async function ended<A>(
   deps: EbrcClientDependencies,
   { name, doneIn }: Command<A>,
@@ -109,12 +111,10 @@ async function ended<A>(
 ): Promise<FilingOutcome> {
   const view = withPaths(deps, await viewOfResult(deps.pool, resultOf(filing), filing));
   if (doneIn.includes(filing.state)) {
-    return { filing: view, waitsForPerson: false, notice: `Filing ${filing.filingId} is ${filing.state} already.` };
+    return { filing: view, waitsForPerson: false, notice: `Filing ${filing.filingId} is already ${filing.state}.` };
   }
   const next =
-    view.counts.errored > 0
-      ? ' Its errored rows can be filed again with `ebrc correct`.'
-      : ' Nothing waits for an answer in it.';
+    view.counts.errored > 0 ? ' Its errored rows can be filed again with `ebrc correct`.' : ' It has no open question.';
   throw refusal(
     'filing_ended',
     `Filing ${filing.filingId} ended as ${filing.state}: there is nothing to ${name}.${next}`,
@@ -141,8 +141,8 @@ function resultOf(filing: FilingRecord): FilingResult {
 }
 
 /**
- * Sends the update; where the filing's run is gone (terminated, or past its retention) together with the start of one
- * that takes the filing up: the run judges the update by what the ledger says, and sends nothing before that.
+ * Sends the update. If the filing's run is gone (terminated, or past its retention), it is sent together with the start
+ * of a run that continues the filing: the run judges the update by the ledger, and sends nothing before that.
  */
 async function send<A>(
   deps: EbrcClientDependencies,
@@ -168,7 +168,7 @@ async function send<A>(
   }
 }
 
-/** A validator's refusal is the answer to the operator; anything else is what it is. */
+/** A validator's refusal becomes the answer to the operator; any other error is passed on. */
 async function updateRefusal(
   deps: EbrcClientDependencies,
   error: unknown,

@@ -5,8 +5,8 @@ import { DRAFT_ROW } from '../../workbook/draft-row';
 import type { FilingFile } from './read-file';
 
 /**
- * Records what stands behind the rows of a drafted workbook: its documents, and what a person changed. Nothing for any
- * other file.
+ * Records the sources of a drafted workbook's rows: the documents, and what a person changed. Does nothing for other
+ * files.
  */
 export async function recordOrigins(
   pool: pg.Pool,

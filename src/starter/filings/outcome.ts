@@ -5,29 +5,29 @@ import type { FilingView } from '../../domain/filing/view';
 import { readFilingView } from '../../ledger/filings/filing-view';
 import { getFiling } from '../../ledger/filings/filings';
 
-/** How long, and how often, the ledger is polled for a move that the workflow has made. */
+/** Time limit and interval for polling the ledger for a move that the workflow has made. */
 const RECORDED_WITHIN_MS = 10_000;
 const RECORDED_LOOK_MS = 100;
 
-/** What came of a call on a filing. */
+/** The result of a call on a filing. */
 export interface FilingOutcome {
   filing: FilingView;
-  /** Whether only a person can bring it on: approve, resolve, new credentials, access to the service. */
+  /** Whether the filing needs a person to continue: approve, resolve, new credentials, access to the service. */
   waitsForPerson: boolean;
-  /** What a person should know that the filing itself does not say, such as that no worker runs. */
+  /** Notes that the filing itself does not contain, such as that no worker runs. */
   notice: string | null;
 }
 
 /** States that time alone does not end. */
 const PERSON_NEEDED: ReadonlySet<string> = new Set(['awaiting_approval', 'needs_credentials', 'needs_access']);
 
-/** Whether a filing stands still until a person does something. `overdue` goes on being polled. */
+/** Whether a filing waits until a person does something. `overdue` does not: polling continues. */
 export function waitsForPerson({ state, asked }: Pick<FilingResult, 'state' | 'asked'>): boolean {
-  // An unknown outcome gathers evidence by itself before a person is asked.
+  // Evidence about an unknown outcome is gathered before a person is asked.
   return PERSON_NEEDED.has(state) || (state === 'outcome_unknown' && asked);
 }
 
-/** The recorded filing behind a workflow's answer; what the answer alone tells where nothing is recorded. */
+/** The recorded filing of a workflow's answer; if nothing is recorded, what the answer alone contains. */
 export async function viewOfResult(
   pool: pg.Pool,
   result: FilingResult | null,
@@ -54,7 +54,7 @@ export async function viewOfResult(
 
 /**
  * A workflow answers as soon as it has moved; the ledger, which is printed, records the move a moment later. After a
- * while this stops waiting, and the ledger's state so far is printed.
+ * while the wait ends, and the current state of the ledger is printed.
  */
 async function untilRecorded(pool: pg.Pool, { filingId, seq }: FilingResult): Promise<void> {
   if (filingId === null) return;

@@ -12,13 +12,13 @@ import { checkWorkbook } from '../../workbook/check';
 import type { ColumnAt, WorkbookReading } from '../../workbook/read';
 import { RefusedError, refusal, UsageError } from '../errors';
 
-/** What the caller states besides the file, where the file may leave it out. */
+/** Options that the caller gives besides the file, if the file does not contain them. */
 export interface StatedOptions {
   uploadType?: number;
   declaration?: 'Y' | 'N';
-  /** Rows that may be filed although their mapping is live, or stands in the file twice. */
+  /** Rows that may be filed although their mapping is live, or is in the file twice. */
   allowDuplicate?: PermittedDuplicate[];
-  /** The labels of the service's bulk template, where they are known. */
+  /** The labels of the service's bulk template, if known. */
   template?: BulkTemplate;
 }
 
@@ -28,45 +28,45 @@ export interface SheetColumn {
   header: string;
 }
 
-/** Which columns of a workbook are filed. */
+/** The columns of a workbook by what happens to them. */
 export interface SheetColumns {
-  /** Those of every filing. */
+  /** Columns of every filing. */
   sent: SheetColumn[];
-  /** Those that the template has besides: a filled one is sent by bulk upload. */
+  /** Other columns of the template: if one is filled, the filing is sent by bulk upload. */
   optional: SheetColumn[];
-  /** The user's own: they stay in the workbook. */
+  /** The user's own columns: they stay in the workbook. */
   own: SheetColumn[];
-  /** When the service's template was read, ISO 8601; null while its labels are our own reading. */
+  /** When the service's template was read, ISO 8601; null while assumed labels are used. */
   templateReadAt: string | null;
 }
 
-/** A file that was read and checked by itself: rules yes, balances no. */
+/** A file that was read and checked by the rules, without balances. */
 export interface FilingFile {
   kind: 'json' | 'workbook';
   name: string;
-  /** The workbook as it came, for the document store. */
+  /** The original workbook, for the document store. */
   bytes: Buffer;
   rows: MappingRow[];
   exporterInFile: string | undefined;
   uploadType: number | undefined;
   declaration: 'Y' | 'N' | undefined;
-  /** The permitted duplicates, those that a message names itself too. */
+  /** The permitted duplicates, including those that a message names itself. */
   allowDuplicate: PermittedDuplicate[];
   findings: Finding[];
-  /** Where a workbook's fields are, for findings that are made later. */
+  /** The positions of a workbook's fields, for findings that are made later. */
   columns: ReadonlyMap<string, ColumnAt>;
   /** Which columns of a workbook are sent and which are not; undefined for a message. */
   sheet?: SheetColumns;
-  /** Rows that the file has, also those that could not be read. */
+  /** Number of rows in the file, including those that could not be read. */
   rowCount: number;
 }
 
-/** A FILE of the command line, or the same thing in memory. */
+/** A FILE of the command line, or its content in memory. */
 export type FilingSource =
   | { path: string }
   | { name: string; bytes: Buffer }
   | { message: Record<string, unknown> }
-  /** Read before, with the same words said beside it. */
+  /** Already read, with the same options. */
   | { read: FilingFile };
 
 /**
@@ -81,7 +81,7 @@ export async function readFilingFile(source: FilingSource, said: StatedOptions =
     case '.json':
       return readMessage(name, bytes, parseJson(bytes), said);
     case '.xlsx':
-    // Not taken, but read, so that the refusal says what to do with them.
+    // Not accepted, but read, so that the refusal can say what to do with them.
     case '.xls':
     case '.xlsm':
     case '.xlsb':
@@ -104,7 +104,7 @@ async function load(path: string): Promise<{ name: string; bytes: Buffer }> {
 function parseJson(bytes: Buffer): unknown {
   let text: string;
   try {
-    // A byte that is no UTF-8 would become another character without a word. Windows shells write UTF-16 with its mark.
+    // An invalid UTF-8 byte would silently become another character. Windows shells write UTF-16 with its mark.
     const utf16 = bytes[0] === 0xff && bytes[1] === 0xfe;
     text = new TextDecoder(utf16 ? 'utf-16le' : 'utf-8', { fatal: true }).decode(bytes);
   } catch {
@@ -140,7 +140,7 @@ function readMessage(name: string, bytes: Buffer, json: unknown, said: StatedOpt
   };
 }
 
-/** What is said beside a message stands for what it leaves out. */
+/** Options beside a message fill in what it leaves out. */
 function completed(json: unknown, { uploadType, declaration }: StatedOptions): unknown {
   if (!isObject(json)) return json;
   return {
@@ -162,7 +162,7 @@ function contradictions(json: Record<string, unknown>, { uploadType, declaration
 }
 
 function contradiction(field: string, inFile: string, said: string): Finding {
-  const message = `The file says ${field} ${inFile}, the command says ${said}. Make them agree, or leave one out.`;
+  const message = `The file has ${field} ${inFile}, the command has ${said}. Make them agree, or leave one out.`;
   return { severity: 'error', code: 'contradiction', row: null, field, message };
 }
 
@@ -240,8 +240,8 @@ export function refuseErrors(findings: readonly Finding[], details: Record<strin
 }
 
 /**
- * Reads a workbook again by the labels of the service's template, where the ledger knows them: which of its columns are
- * sent follows from them. Anything else stays as it was read.
+ * Reads a workbook again with the labels of the service's template, if the ledger has them: which of its columns are
+ * sent depends on them. Any other file is returned unchanged.
  */
 export async function readByTemplate(
   { pool, mode }: { pool: Queryable; mode: Mode },

@@ -6,8 +6,8 @@ import { WorkbookRefused } from '../../workbook/read';
 import type { FilingFile } from './read-file';
 
 /**
- * The caller's own workbook with the errors in its cells, where a filing is refused before anything is recorded.
- * @returns the path of the annotated workbook; null for a message, for no errors, or for a file that is no workbook
+ * Annotates the caller's own workbook with the errors, if a filing is refused before anything is recorded.
+ * @returns the path of the annotated workbook; null for a message, for no errors, or for a file that is not a workbook
  */
 export async function annotateRefused(
   documents: DocumentStore,
@@ -23,7 +23,7 @@ export async function annotateRefused(
     const buffer = await annotateWorkbook({ source: file.bytes, findings });
     return (await documents.put({ name, kind: 'xlsx', buffer })).path;
   } catch (error) {
-    // A file that is refused as a whole has no cells to annotate; its one error says why.
+    // A file that is refused as a whole has no cells to annotate; its only error gives the reason.
     if (error instanceof WorkbookRefused) return null;
     throw error;
   }

@@ -1,4 +1,4 @@
-/** `ebrc resume`: lets filings go on whose workflow was ended, or is gone. */
+/** `ebrc resume`: continues filings whose workflow was ended, or is missing. */
 import { isEnd } from '../../domain/filing/states';
 import { openFiling, openFilingsAfter, type OpenFilingRun } from '../../ledger/filings/open-filings';
 import { describeRun, resumeOptions, startFilingRun } from '../../runs/filing-runs';
@@ -10,19 +10,19 @@ export interface ResumedRun {
   filingId: string;
   workflowId: string;
   reference: string;
-  /** Where the ledger said that it stood, before the new run. */
+  /** Its state in the ledger before the new run. */
   state: string;
   /** Whether a new run was started. */
   resumed: boolean;
-  /** Why none was; null where one was. */
+  /** Why no run was started; null if one was. */
   message: string | null;
 }
 
 const PAGE = 100;
 
 /**
- * Starts a run for one filing that goes on from the ledger; an ended one, and one whose workflow runs, is left as it
- * is.
+ * Starts a run that continues one filing from the ledger; an ended filing, and one whose workflow is running, is left
+ * unchanged.
  */
 export async function resumeFiling(deps: EbrcClientDependencies, idOrReference: string): Promise<ResumedRun> {
   const { filingId, workflowId, reference, state } = await filingOf(deps, idOrReference);
@@ -32,7 +32,7 @@ export async function resumeFiling(deps: EbrcClientDependencies, idOrReference: 
   return { filingId, workflowId, reference, state, resumed: false, message };
 }
 
-/** Starts a run for every filing that has not ended and whose workflow does not run. @returns those filings */
+/** Starts a run for every open filing whose workflow is not running. @returns those filings */
 export async function resumeAll(deps: EbrcClientDependencies): Promise<ResumedRun[]> {
   const { pool, mode } = deps;
   const resumed: ResumedRun[] = [];

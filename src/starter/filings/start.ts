@@ -19,12 +19,14 @@ import { follow, type FollowOptions } from '../temporal/follow';
 import { withPaths } from './lookup';
 import { silenceNotice } from '../temporal/workers-present';
 
-/** How long a caller who does not wait is kept until the filing is recorded and checked, or refused. */
+/**
+ * How long the command takes at most until the filing is recorded and checked, or refused, if the caller does not wait.
+ */
 const RECORDED_WITHIN_MS = 20_000;
 
-/** How rows are to be filed, as the caller says it. */
+/** The options of a filing, as the caller gives them. */
 export interface FilingTerms {
-  /** The caller's own name of the filing; left out: made from its content. */
+  /** The caller's own name of the filing; default: made from its content. */
   reference?: string;
   channel?: 'auto' | 'push' | 'bulk';
   madeBy: string;
@@ -34,7 +36,7 @@ export interface FilingTerms {
   allowDuplicate?: PermittedDuplicate[];
 }
 
-/** Rows and what is said about them, ready to be filed. */
+/** Rows with their options, ready to be filed. */
 export interface PreparedFiling extends FilingTerms {
   exporterId: string;
   rows: MappingRow[];
@@ -42,22 +44,22 @@ export interface PreparedFiling extends FilingTerms {
   declaration: 'Y' | 'N';
   file: Pick<FilingFile, 'kind' | 'name' | 'bytes' | 'sheet'>;
   warnings: Finding[];
-  /** Filing that is corrected, and which correction of its reference this is (from 1). */
+  /** The filing that is corrected, and which correction of its reference this is (from 1). */
   corrects?: string;
   correction?: number;
 }
 
 /** Whether, and how, the caller waits. */
 export interface WaitOptions {
-  /** Wait until the filing ends or stands still until a person does something; otherwise until it is recorded. */
+  /** Wait until the filing ends or needs a person; otherwise until it is recorded. */
   wait?: boolean;
   onProgress?: (progress: FilingResult) => void;
   onNotice?: (notice: string) => void;
 }
 
 /**
- * Starts `fileRemittances`, or finds the run of the same reference that is under way.
- * @throws RefusedError when that run files something else
+ * Starts `fileRemittances`, or joins the run of the same reference that is in progress.
+ * @throws RefusedError if that run files different content
  */
 export async function startFiling(
   deps: EbrcClientDependencies,
@@ -78,13 +80,13 @@ export async function startFiling(
     memo: { contentHash },
   });
   const { memo } = await deps.temporal.workflow.getHandle(workflowId).describe();
-  // A run that another SDK started has no memo: what it files stands in the ledger, once it has recorded it.
+  // A run that another SDK started has no memo: its content is in the ledger, once it has recorded it.
   const running = memo?.contentHash ?? (await recordedHash(deps, workflowId));
   if (running !== contentHash) throw await referenceInUse(deps, reference, workflowId);
   return followFiling(deps, { workflowId, reference, exporterId: filing.exporterId }, options);
 }
 
-/** The content hash of the filing that a running workflow has recorded; null where it records none within a while. */
+/** The content hash of the filing that a running workflow has recorded; null if it records none within a while. */
 async function recordedHash(deps: EbrcClientDependencies, workflowId: string): Promise<string | null> {
   const { progress } = await follow<FilingResult>(deps.temporal, workflowId, {
     query: filingQuery,
@@ -129,7 +131,7 @@ async function inputOf(deps: EbrcClientDependencies, filing: PreparedFiling, ref
   );
 }
 
-/** Keeps the caller's own workbook under a name made from its content, so that errors can be written back into it. */
+/** Stores the caller's own workbook under a name made from its content, so that errors can be written back into it. */
 async function keepWorkbook({ documents }: EbrcClientDependencies, bytes: Buffer): Promise<string> {
   const name = `input-${createHash('sha256').update(bytes).digest('hex')}`;
   const stored = await documents.put({ name, kind: 'xlsx', buffer: bytes });
@@ -174,7 +176,7 @@ export async function followFiling(
   };
 }
 
-/** Recorded, and past the checks that may still refuse it; those take a call to the service at most. */
+/** Recorded, and past the checks that may still refuse it, which take one call to the service at most. */
 function isRecorded({ filingId, state }: FilingResult): boolean {
   return filingId !== null && state !== 'checking';
 }

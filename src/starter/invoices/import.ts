@@ -16,9 +16,9 @@ export interface InvoiceImport {
 export interface InvoiceImportOutcome {
   /** New in the ledger. */
   imported: number;
-  /** There already, and said something else. */
+  /** Already in the ledger, with different data. */
   updated: number;
-  /** There already, as the list says. */
+  /** Already in the ledger, with the same data. */
   unchanged: number;
   /** Rows that were left out; the others are in the ledger. */
   errors: InvoiceProblem[];
@@ -29,9 +29,9 @@ export interface InvoiceImportOutcome {
 const BATCH = 5_000;
 
 /**
- * Brings an exporter's own documents into the ledger, for the ageing report; all good rows or, where PostgreSQL fails,
- * none. The same list again changes nothing.
- * @throws RefusedError for a list without its header line; UsageError when the file cannot be read
+ * Imports an exporter's own documents into the ledger, for the ageing report; all valid rows or, if PostgreSQL fails,
+ * none. Importing the same list again changes nothing.
+ * @throws RefusedError for a list without its header line; UsageError if the file cannot be read
  */
 export async function importInvoices(
   { pool, mode }: { pool: pg.Pool; mode: Mode },
@@ -49,7 +49,7 @@ export async function importInvoices(
       const message =
         asked === undefined
           ? 'The row names no exporter; give --exporter.'
-          : `The ledger knows no exporter ${asked} in ${mode} mode; \`ebrc exporters\` lists those that it knows.`;
+          : `The ledger knows no exporter ${asked} in ${mode} mode; \`ebrc exporters\` lists the known ones.`;
       errors.push({ row, field: 'exporter', message });
       continue;
     }
@@ -57,7 +57,7 @@ export async function importInvoices(
     const key = JSON.stringify([exporterId, invoiceKey(record), record.documentDate]);
     const before = rows.get(key);
     if (before !== undefined) {
-      errors.push({ row, field: 'document', message: `The same document stands in row ${before} already.` });
+      errors.push({ row, field: 'document', message: `The same document is already in row ${before}.` });
       continue;
     }
     rows.set(key, row);
@@ -77,7 +77,7 @@ export async function importInvoices(
   return { imported, updated, unchanged: all.length - imported - updated, errors, ignoredColumns };
 }
 
-/** An exporter by its id, e-mail or IEC. Of the clients of one IEC any will do: they are one party. */
+/** An exporter by its id, e-mail or IEC. For an IEC any of its clients is used, because they are one party. */
 async function exporterFinder(pool: pg.Pool, mode: Mode): Promise<(name: string) => string | undefined> {
   const known = new Map<string, string>();
   const exporters = await listExporters(pool, mode);

@@ -7,7 +7,7 @@ import { cutText, printable } from '../../domain/text';
 import { refusal, UsageError } from '../errors';
 import { csvRows, sheetRows, type ListRow } from '../lists/list-rows';
 
-/** A column and the headers under which books export it; case, blanks and punctuation aside. */
+/** Columns with the headers that accounting systems export for them; case, spaces and punctuation are ignored. */
 const COLUMNS = {
   exporter: ['exporter', 'exporteremail', 'exporterid', 'iec', 'email'],
   document: [
@@ -29,7 +29,7 @@ const COLUMNS = {
 type Column = keyof typeof COLUMNS;
 const MANDATORY: readonly Column[] = ['document', 'date', 'value', 'currency'];
 
-/** An invoice as its row says; dates are YYYY-MM-DD. */
+/** An invoice of the list; dates are YYYY-MM-DD. */
 interface ListedInvoice {
   row: number;
   exporter: string | null;
@@ -51,14 +51,14 @@ export interface InvoiceProblem {
 export interface InvoiceList {
   invoices: ListedInvoice[];
   errors: InvoiceProblem[];
-  /** Headers that are none of ours; their cells are not read. */
+  /** Unknown headers; their cells are not read. */
   ignoredColumns: string[];
 }
 
 /**
- * Reads invoices from a CSV file or the first sheet of a workbook. One bad row does not spoil the others.
- * @param today DDMMYYYY; a document cannot be of a later day
- * @throws RefusedError for a list without its header line; UsageError when the file cannot be read
+ * Reads invoices from a CSV file or the first sheet of a workbook. An invalid row does not affect the others.
+ * @param today DDMMYYYY; a document cannot have a later date
+ * @throws RefusedError for a list without its header line; UsageError if the file cannot be read
  */
 export async function readInvoiceList(path: string, today: string): Promise<InvoiceList> {
   const [head, ...rows] = await rowsOf(path);
@@ -135,16 +135,17 @@ function invoiceOf(
     const cell = cells.get(field);
     if (cell === undefined) return null;
     const read = parseFilingDate(cell);
-    if (!read.ok) return wrong(field, `"${printable(cell).slice(0, 40)}" is no date; write DD/MM/YYYY or YYYY-MM-DD.`);
-    if (field === 'date' && compareFilingDates(read.date, today) > 0) return wrong(field, 'The date has not come yet.');
+    if (!read.ok)
+      return wrong(field, `"${printable(cell).slice(0, 40)}" is not a date; write DD/MM/YYYY or YYYY-MM-DD.`);
+    if (field === 'date' && compareFilingDates(read.date, today) > 0) return wrong(field, 'The date is in the future.');
     return isoFromFilingDate(read.date);
   };
   const amount = cells.get('value') ?? '';
   const ungrouped = amount.replaceAll(',', '');
   if (amount !== '' && !isAmount(amount)) {
     const hint = isAmount(ungrouped) ? `write ${ungrouped}` : 'write digits, with a point before the decimals';
-    wrong('value', `"${printable(amount).slice(0, 40)}" is no amount; ${hint}.`);
-  } else if (amount !== '' && compareAmounts(amount, 0) <= 0) wrong('value', 'The value is not above zero.');
+    wrong('value', `"${printable(amount).slice(0, 40)}" is not an amount; ${hint}.`);
+  } else if (amount !== '' && compareAmounts(amount, 0) <= 0) wrong('value', 'The value must be above zero.');
   const currency = (cells.get('currency') ?? '').toUpperCase();
   if (currency !== '' && !/^[A-Z]{3}$/u.test(currency)) wrong('currency', 'A currency is a code of three letters.');
   const type = cells.get('type');

@@ -1,4 +1,6 @@
-/** Works through a list with a few at once, in its order. @throws what the first piece of work throws */
+/**
+ * Processes a list in its order, with a limited number of items at a time. @throws what the first failing item throws
+ */
 export async function eachOf<T>(items: readonly T[], atOnce: number, work: (item: T) => Promise<void>): Promise<void> {
   const queue = [...items];
   const lane = async () => {

@@ -3,7 +3,7 @@ import { WorkbookRefused } from '../../workbook/read';
 import { readTexts } from '../../workbook/texts';
 import { refusal } from '../errors';
 
-/** A row of a list as it stands in its file. */
+/** A row of a list, as in its file. */
 export interface ListRow {
   /** Row of the sheet, line of the file; the header is 1. */
   row: number;
@@ -14,7 +14,7 @@ export interface ListRow {
 
 /**
  * The lines of a CSV file. After a misplaced quotation mark the rest cannot be parsed reliably: each line is then
- * parsed by itself, so that the bad one is named and the others are kept.
+ * parsed separately, so that the bad line is named and the others are kept.
  */
 export function csvRows(bytes: Buffer): ListRow[] {
   const parsed = csvRecords(bytes);
@@ -28,7 +28,7 @@ export function csvRows(bytes: Buffer): ListRow[] {
   });
 }
 
-/** Null where it is no CSV. What the parser says is dropped: it may quote a line, and with it a password. */
+/** Null if it is not CSV. The parser's message is dropped, because it may quote a line, and with it a password. */
 function csvRecords(bytes: Buffer): ListRow[] | null {
   try {
     const options = { bom: true, skip_empty_lines: true, relax_column_count: true, info: true } as const;
@@ -39,7 +39,7 @@ function csvRecords(bytes: Buffer): ListRow[] | null {
   }
 }
 
-/** @throws RefusedError for a file that is no workbook, or that is not read within its limits */
+/** @throws RefusedError for a file that is not a workbook, or exceeds the limits */
 export async function sheetRows(bytes: Buffer): Promise<ListRow[]> {
   try {
     // Columns count from 1.

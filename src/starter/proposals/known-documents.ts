@@ -8,7 +8,7 @@ import type { Queryable } from '../../ledger/pool';
 const SHIPPING_BILL = /^\d{1,7}$/;
 const DIRECT_EXPORT = 101;
 
-/** Documents that are still open, each with what its filed rows say of it. Their type is null where nothing says it. */
+/** Open documents, each with the data of its filed rows. Their type is null if it is not known. */
 export async function knownDocuments(db: Queryable, exporterId: string): Promise<DocumentFacts[]> {
   const ports = await lastPorts(db, exporterId);
   const open = (await ledgerDocuments(db, exporterId)).filter((each) => Number(each.open) > 0);
@@ -40,18 +40,18 @@ function cellsOf(
     sbCumInvoiceDate: read(date),
     sbCumInvoiceFCC: read(currency),
     sbCumInvoiceValueinFCC: read(Number(value)),
-    billNo: guess(number.slice(0, 20), 'No invoice reference is known: the number of the document stands here.'),
+    billNo: guess(number.slice(0, 20), 'No invoice reference is known: this is the number of the document.'),
     ...(port && { portCode: guess(port.port, `The port of filing ${port.reference}, the last of this upload type.`) }),
     ...(filed && fromFiled(filed.mapping, (it) => read(it, `Filing ${filed.reference}`))),
   };
   if (type !== null && isUploadType(type)) {
     const told = document.uploadType !== null;
-    cells.uploadType = told ? read(type) : guess(type, 'Digits alone, at most seven: it looks like a shipping bill.');
+    cells.uploadType = told ? read(type) : guess(type, 'Only digits, at most seven: it looks like a shipping bill.');
   }
   return cells;
 }
 
-/** What an earlier row of the document said, and does not change from one row to the next. */
+/** Data of an earlier row of the document that stays the same from row to row. */
 function fromFiled(mapping: Mapping, read: (value: string | number) => DraftCell): DraftCells {
   const { portCode, billNo, branchSlNo, isVostro, gstinInvoiceNumber, gstinInvoiceDate } = mapping;
   return {

@@ -7,12 +7,12 @@ import { holdsOn } from '../../ledger/rows/balance-reservation';
 import { irmView } from '../exporters/views';
 
 /**
- * Statuses under which nothing can be mapped any more; the specification documents `fresh` alone, so only an
- * unambiguous word counts.
+ * Statuses of IRMs from which nothing can be mapped any more; the specification documents only `fresh`, so only
+ * unambiguous words count.
  */
 const CLOSED = /cancel|^c$/i;
 
-/** The IRMs of an exporter of which something is free, as the ledger read them last. */
+/** The IRMs of an exporter with a free balance, as the ledger read them last. */
 export async function openIrms(db: Queryable, exporterId: string): Promise<OpenIrm[]> {
   const rows = await listIrms(db, exporterId);
   const irmNumbers = [...new Set(rows.map(({ irmNumber }) => irmNumber))];

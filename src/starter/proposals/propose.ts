@@ -13,7 +13,7 @@ import { openIrms } from './open-irms';
 export interface ProposeRequest {
   /** Id or e-mail. */
   exporter: string;
-  /** Only documents of this type, and those whose type nobody said; a filing has one type. */
+  /** Only documents of this type, and those of unknown type; a filing has one type. */
   uploadType?: number;
 }
 
@@ -34,11 +34,11 @@ export interface ProposeOutcome {
   workbook: Buffer;
   uploadType: number;
   proposals: ProposalView[];
-  /** Cells that a person has to fill in before it can be filed; `row` is the Excel row. */
+  /** Cells that a person has to fill in before filing; `row` is the Excel row. */
   gaps: ReturnType<typeof gapsOf>;
-  /** Whether the workbook passes `ebrc check` as it is. */
+  /** Whether the workbook passes `ebrc check` unchanged. */
   ok: boolean;
-  /** What a person should know of what is not in the workbook. */
+  /** Notes about what is not in the workbook. */
   notes: string[];
 }
 
@@ -47,8 +47,8 @@ const MAX_ROWS = 999;
 
 /**
  * Proposes which open balance pays for which open document, as a workbook in the form of the upload template. Documents
- * come from the invoice list and from filed rows of which something is open. Nothing is filed by it.
- * @throws RefusedError for an unknown exporter, and where there is nothing to propose
+ * come from the invoice list and from filed rows with an open amount. Nothing is filed.
+ * @throws RefusedError for an unknown exporter, and if there is nothing to propose
  */
 export async function proposeMappings(
   deps: { pool: pg.Pool; mode: Mode },
@@ -62,12 +62,12 @@ export async function proposeMappings(
   const documents = typed.filter(({ uploadType }) => asked === undefined || uploadType === asked);
   const { proposals, cut } = propose(irms, documents);
   const { type, chosen, notes } = choose(proposals, asked);
-  if (cut > 0) notes.push(`${cut} pairs were left out of account because both sides have likelier ones.`);
+  if (cut > 0) notes.push(`${cut} pairs were ignored because both sides have more likely ones.`);
   if (chosen.length === 0) throw nothing(irms.length, documents.length, notes);
   const rows = chosen.slice(0, MAX_ROWS).map((each, index) => rowOf(each, type, index + 1));
   if (chosen.length > rows.length)
     notes.push(
-      `${chosen.length - rows.length} proposals do not fit into one workbook; propose again when these are filed.`,
+      `${chosen.length - rows.length} proposals do not fit into one workbook; propose again after filing these.`,
     );
   const title = `Proposed mappings of ${exporter}, upload type ${type}. Nothing is filed until you file it.`;
   const first = await writeDraftWorkbook({ rows, title });
@@ -92,7 +92,7 @@ function choose(proposals: readonly Proposal[], asked: number | undefined) {
     .filter(([other]) => other !== String(type))
     .map(([other, left]) =>
       other === 'unknown'
-        ? `${left.length} proposals are for documents whose upload type nobody said: give --upload-type.`
+        ? `${left.length} proposals are for documents of unknown upload type: give --upload-type.`
         : `${left.length} proposals are for upload type ${other}: --upload-type ${other} gives them.`,
     );
   return { type, chosen: byType.get(String(type)) ?? [], notes };
@@ -101,10 +101,10 @@ function choose(proposals: readonly Proposal[], asked: number | undefined) {
 function nothing(irms: number, documents: number, notes: readonly string[]) {
   const why =
     irms === 0
-      ? 'no remittance has a free balance (`ebrc irms EXPORTER --refresh` reads them anew)'
+      ? 'no remittance has a free balance (`ebrc irms EXPORTER --refresh` reads them again)'
       : documents === 0
         ? 'no open document is known (`ebrc invoices import FILE` adds them, `ebrc draft` reads PDFs)'
-        : `none of ${irms} remittances suits one of ${documents} documents`;
+        : `none of ${irms} remittances fits one of ${documents} documents`;
   return refusal('nothing_to_propose', [`There is nothing to propose: ${why}.`, ...notes].join(' '));
 }
 

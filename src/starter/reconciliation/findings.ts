@@ -9,7 +9,7 @@ export interface FindingsRequest {
   /** Id or e-mail; clients with one IEC share their findings. */
   exporter?: string;
   kind?: FindingKind;
-  /** Closed and acknowledged ones too. */
+  /** Also closed and acknowledged findings. */
   all?: boolean;
 }
 
@@ -28,11 +28,11 @@ export async function findings(deps: Deps, { exporter, kind, all }: FindingsRequ
   return listFindings(pool, { mode, partyId: await partyIdOf(deps, exporter), kind, all });
 }
 
-/** Quiets a finding without closing it. @throws RefusedError when there is no such finding, or the note is empty */
+/** Acknowledges a finding without closing it. @throws RefusedError if there is no such finding, or the note is empty */
 export async function acknowledgeFinding({ pool, mode }: Deps, finding: Acknowledgement): Promise<FindingView> {
   const { id, by } = finding;
   const note = finding.note.trim();
-  if (note === '') throw refusal('note_missing', 'Say in a note why the finding is no cause for concern.');
+  if (note === '') throw refusal('note_missing', 'Give a note that says why the finding is no cause for concern.');
   const acknowledged = await acknowledgeInLedger(pool, { mode, id, by, note, at: new Date() });
   if (acknowledged) return acknowledged;
   throw refusal('unknown_finding', `There is no finding ${id} in ${mode} mode. \`ebrc findings\` lists them.`);

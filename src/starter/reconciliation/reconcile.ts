@@ -11,7 +11,7 @@ import { silenceNotice } from '../temporal/workers-present';
 import { findings } from './findings';
 
 export interface ReconcileRequest {
-  /** Id or e-mail; left out: every exporter. */
+  /** Id or e-mail; default: every exporter. */
   exporter?: string;
   /** YYYY-MM-DD, days of issue; both included. */
   from?: string;
@@ -25,13 +25,13 @@ export interface ReconcileWait {
   onNotice?: (notice: string) => void;
 }
 
-/** A run with the open findings of what it reconciled; those that somebody acknowledged are counted, not listed. */
+/** A run with the open findings of its parties; acknowledged findings are counted, but not listed. */
 export type ReconcileOutcome = ReconcileResult & { findings: FindingView[] };
 
 const STARTED_WITHIN_MS = 10_000;
 
 /**
- * Starts the workflow `reconcile`, or joins a run of the same scope that is under way. @throws RefusedError for wrong
+ * Starts the workflow `reconcile`, or joins a run of the same scope that is in progress. @throws RefusedError for wrong
  * dates
  */
 export async function reconcile(

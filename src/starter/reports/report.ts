@@ -14,13 +14,13 @@ export interface ReportRequest {
   report: ReportKind;
   /** Ends in .xlsx or .html. */
   path: string;
-  /** YYYY-MM-DD, a day of Asia/Kolkata; left out: today. */
+  /** YYYY-MM-DD, a day in Asia/Kolkata; default: today. */
   on?: string;
   /** 1,234,567 (the default) or 12,34,567. */
   grouping?: Grouping;
 }
 
-/** What was written. Amounts are exact decimal text, instants ISO 8601. */
+/** The written report. Amounts are exact decimal text, instants ISO 8601. */
 export interface ReportOutcome {
   path: string;
   report: ReportKind;
@@ -41,8 +41,8 @@ export interface ReportOutcome {
 export type ReportDependencies = Pick<EbrcReaderDependencies, 'pool' | 'mode' | 'temporalUi'>;
 
 /**
- * Makes a report from the ledger and writes it; the service and the Temporal server are not asked.
- * @throws UsageError for a file name or a day that is none
+ * Makes a report from the ledger and writes it, without the service or the Temporal server.
+ * @throws UsageError for an invalid file name or day
  */
 export async function makeReport(deps: ReportDependencies, request: ReportRequest): Promise<ReportOutcome> {
   const { path, grouping = 'western' } = request;
@@ -72,14 +72,14 @@ function formOf(path: string): ReportForm {
 }
 
 function refuseDay(on: string, now: Date): void {
-  const problem = `${on} is no day as YYYY-MM-DD.`;
+  const problem = `${on} is not a day as YYYY-MM-DD.`;
   try {
     filingDateFromIso(on);
   } catch {
     throw new UsageError(problem);
   }
   if (on > isoFromFilingDate(filingDateInKolkata(now.getTime()))) {
-    throw new UsageError(`${on} has not come yet; the last day that a report can be about is today.`);
+    throw new UsageError(`${on} is in the future; today is the last possible day of a report.`);
   }
 }
 

@@ -11,7 +11,7 @@ import { parseDuration } from '../../domain/durations';
 import type { Mode } from '../../domain/names';
 import type { PlannedSchedule } from './read-file';
 
-/** How the last run of a schedule ended; `error` is the first line of a failure. */
+/** The result of a schedule's last run; `error` is the first line of a failure. */
 export interface LastResult {
   workflowId: string;
   runId: string;
@@ -33,7 +33,7 @@ export interface ScheduleView {
   /** The next runs, ISO 8601. */
   next: string[];
   lastResult: LastResult | null;
-  /** Runs that were not started because the one before was still under way, and runs missed in an outage. */
+  /** Runs that were not started because the previous one was still in progress, and runs missed in an outage. */
   skipped: number;
   missed: number;
 }
@@ -72,8 +72,8 @@ function optionsOf(
 }
 
 /**
- * Makes the schedules of the file, brings those that are there up to date and removes those that it no longer names.
- * Whether one is paused stays. Doing it again changes nothing.
+ * Creates the schedules of the file, updates existing ones and removes those that the file no longer names. A paused
+ * schedule stays paused. Repeating it changes nothing.
  */
 export async function applySchedules(
   scope: Scope & { taskQueue: string; planned: readonly PlannedSchedule[] },
@@ -97,12 +97,12 @@ export async function applySchedules(
   return [...(await describeAll(temporal, [...wantedIds])), ...removed];
 }
 
-/** The schedules of this mode that are there. */
+/** The existing schedules of this mode. */
 export async function listSchedules(scope: Scope): Promise<ScheduleView[]> {
   return describeAll(scope.temporal, await idsOf(scope));
 }
 
-/** Removes the schedules of this mode; answers those that were there. */
+/** Removes the schedules of this mode; returns those that existed. */
 export async function deleteSchedules(scope: Scope): Promise<ScheduleView[]> {
   const deleted: ScheduleView[] = [];
   for (const scheduleId of await idsOf(scope)) deleted.push(...(await remove(scope.temporal, scheduleId)));

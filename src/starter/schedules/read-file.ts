@@ -19,7 +19,7 @@ const scheduleFile = z.strictObject({
   schedules: z.array(schedule),
 });
 
-/** One schedule of the file, every default filled in. */
+/** One schedule of the file, with all defaults filled in. */
 export type PlannedSchedule = Required<z.output<typeof schedule>>;
 
 /**

@@ -6,9 +6,9 @@ import { UnreachableError } from '../errors';
 const CONNECT_WITHIN_MS = 8_000;
 
 export interface ConnectOptions {
-  /** How long a server that does not answer is tried; default 8 s. */
+  /** How long to try a server that does not answer; default 8 s. */
   withinMs?: number;
-  /** What sends the trace along. */
+  /** Interceptors that send the trace with calls. */
   interceptors?: WorkflowClientInterceptor[];
 }
 

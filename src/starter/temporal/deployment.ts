@@ -1,4 +1,4 @@
-/** Worker deployment versions on Temporal: which is current, and which still have workflows. */
+/** Worker deployment versions on Temporal: which one is current, and which ones still have workflows. */
 import type { Client } from '@temporalio/client';
 import { UsageError } from '../errors';
 
@@ -6,7 +6,7 @@ import { UsageError } from '../errors';
 export interface DeployedVersion {
   deployment: string;
   buildId: string;
-  /** New workflows, and every next task of the old ones, go to it. */
+  /** Whether new workflows, and every next task of existing ones, go to it. */
   current: boolean;
   /** `current`, `ramping`, `draining`, `drained` or `inactive`, as Temporal has it. */
   state: string;
@@ -16,7 +16,7 @@ export interface DeployedVersion {
 /** `temporal.api.enums.v1.WorkerDeploymentVersionStatus`. */
 const STATES = ['unknown', 'inactive', 'current', 'ramping', 'draining', 'drained'];
 
-/** @throws UsageError where no worker of the deployment has ever polled */
+/** @throws UsageError if no worker of the deployment has ever polled */
 export async function readDeployment(client: Client, deployment: string): Promise<DeployedVersion[]> {
   const { namespace } = client.options;
   const { workerDeploymentInfo } = await client.workflowService
@@ -44,8 +44,9 @@ export async function readDeployment(client: Client, deployment: string): Promis
 }
 
 /**
- * Makes a version the current one. The server refuses one that does not poll every queue that the last one polled.
- * @throws UsageError where no worker of that version has polled
+ * Makes a version the current one. The server refuses a version that does not poll every queue that the previous one
+ * polled.
+ * @throws UsageError if no worker of that version has polled
  */
 export async function makeCurrent(
   client: Client,

@@ -8,18 +8,18 @@ const INITIAL_PAUSE_MS = 150;
 const MAX_PAUSE_MS = 2_000;
 
 export interface FollowOptions<P> {
-  /** The query that the workflow answers with the same shape as it returns. */
+  /** A query of the workflow that returns the same shape as its result. */
   query: QueryDefinition<P>;
-  /** Ends the following although the workflow goes on. */
+  /** Stops following although the workflow continues. */
   until: (progress: P) => boolean;
   onProgress?: (progress: P) => void;
-  /** Told once when no worker answers, and why. */
+  /** Called once if no worker answers, with the reason. */
   onSilence?: (reason: string) => void;
-  /** Gives up after this long; left out: never. */
+  /** Gives up after this time; without it, never. */
   withinMs?: number;
 }
 
-/** Where a followed workflow stands: null when no worker has answered yet. */
+/** Progress of a followed workflow; null if no worker has answered yet. */
 export interface Followed<P> {
   progress: P | null;
   /** Whether the workflow has ended; `progress` is its result then. */
@@ -27,17 +27,17 @@ export interface Followed<P> {
 }
 
 /**
- * Follows a workflow, over continued runs, by its query and its result: until it ends, `until` says so, or the time is
- * up. The result needs no worker, the query does.
+ * Follows a workflow, over continued runs, by its query and its result: until it ends, `until` returns true, or the
+ * time is up. The result needs no worker, the query does.
  * @throws what the workflow failed with
  */
 export async function follow<P>(client: Client, workflowId: string, options: FollowOptions<P>): Promise<Followed<P>> {
   const handle = client.workflow.getHandle(workflowId);
   const stop = new AbortController();
-  // Every call of the long poll listens to it until the end, which Node would take for a leak.
+  // Every call of the long poll adds a listener to it, which Node would report as a leak.
   setMaxListeners(0, stop.signal);
   let end: { result: P } | { error: unknown } | undefined;
-  // The wait for the result is one long poll after another; without the signal it would outlive this call.
+  // The wait for the result is a sequence of long polls; without the signal it would continue after this call.
   const result = client.workflow
     .withAbortSignal(stop.signal, () => handle.result() as Promise<P>)
     .then(

@@ -15,7 +15,7 @@ export async function pollersOf(client: Client, name: string, type: keyof typeof
   return (pollers ?? []).length;
 }
 
-/** Whether a worker has polled the task queue in the last minutes; null when the server does not say. */
+/** Whether a worker has polled the task queue in the last minutes; null if the server does not report it. */
 async function workersPresent(client: Client, taskQueue: string): Promise<boolean | null> {
   try {
     return (await pollersOf(client, taskQueue, 'workflow')) > 0;
@@ -24,28 +24,28 @@ async function workersPresent(client: Client, taskQueue: string): Promise<boolea
   }
 }
 
-/** What to tell somebody whose workflow does not answer. */
+/** The message for a user whose workflow does not answer. */
 export async function silenceNotice(client: Client, taskQueue: string): Promise<string> {
   return (await workersPresent(client, taskQueue)) === false
-    ? `No worker polls task queue ${taskQueue}: it is started, and goes on as soon as a worker runs (node dist/worker.js).`
-    : `No worker has answered yet on task queue ${taskQueue}; it is started and goes on by itself.`;
+    ? `No worker polls task queue ${taskQueue}: the workflow is started, and continues as soon as a worker runs (node dist/worker.js).`
+    : `No worker has answered yet on task queue ${taskQueue}; the workflow is started and continues by itself.`;
 }
 
 const LOOK_EVERY_MS = 5_000;
-/** Looks without a worker before the call is given up: one may be starting at this moment. */
+/** Checks without a worker before the call is given up: a worker may just be starting. */
 const LOOKS = 6;
 
-/** Where a worker is looked for while a call waits for one. */
+/** The task queue and the interval of the checks for a worker. */
 export interface WorkerWatch {
   temporal: Client;
   taskQueue: string;
-  /** Time between two looks; default 5 s. */
+  /** Interval of the checks; default 5 s. */
   lookForWorkerEveryMs?: number;
 }
 
 /**
- * Makes a call that only a worker can answer, and gives it up once it is plain that none runs: without this the caller
- * would wait in silence. @throws NoWorkerError
+ * Makes a call that only a worker can answer, and gives it up once no worker can be found: otherwise the caller would
+ * wait without any message. @throws NoWorkerError
  */
 export async function answeredByWorker<T>(
   { temporal: client, taskQueue, lookForWorkerEveryMs = LOOK_EVERY_MS }: WorkerWatch,

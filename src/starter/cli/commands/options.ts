@@ -16,11 +16,11 @@ export const byOption = () =>
 export const channelOption = () =>
   new Option('--channel <channel>', 'how it is sent').choices(['auto', 'push', 'bulk']).default('auto');
 
-/** `--allow-duplicate ROWS=REASON`, as often as there are reasons. */
+/** `--allow-duplicate ROWS=REASON`, which may be given several times. */
 export const allowDuplicateOption = () =>
   new Option(
     '--allow-duplicate <rows=reason>',
-    'let just these rows pass although their mapping is live, such as 17,203=REASON',
+    'let only these rows pass although their mapping is live, such as 17,203=REASON',
   ).argParser((text: string, before: PermittedDuplicate[] | undefined) => {
     const permitted = parseAllowDuplicate(text);
     if (permitted === null) {
@@ -63,7 +63,7 @@ export function waiting({ terminal }: Cli, wait: boolean | undefined): WaitOptio
   };
 }
 
-/** Prints what came of a command that files, or changes a filing, and answers its exit code. */
+/** Prints the result of a command that files, or changes a filing, and returns its exit code. */
 export function printOutcome({ terminal }: Cli, outcome: FilingOutcome): ExitCode {
   terminal.result(outcome.filing, () => filingText(outcome.filing));
   if (outcome.notice) terminal.note(outcome.notice);
@@ -71,8 +71,8 @@ export function printOutcome({ terminal }: Cli, outcome: FilingOutcome): ExitCod
 }
 
 /**
- * The exit code of a command that files: a filing that ended without all its certificates was refused, in part at
- * least.
+ * The exit code of a command that files: a filing that ended without all its certificates was refused, at least in
+ * part.
  */
 function exitCodeOf({ filing, waitsForPerson: waits }: FilingOutcome): ExitCode {
   if (waits) return EXIT.waiting;

@@ -31,7 +31,7 @@ export function addDraftCommand(program: Command, bind: Bind): void {
     .summary('draft a filing from shipping bills and invoices (PDF)')
     .description('Draft a filing from shipping bills and invoices, as a workbook to look through and file.')
     .argument('<files...>', 'PDFs, and folders of them')
-    .requiredOption('-e, --exporter <exporter>', 'whose filing it is (id or e-mail)')
+    .requiredOption('-e, --exporter <exporter>', 'exporter of the filing (id or e-mail)')
     .requiredOption('-o, --output <DRAFT.xlsx>', 'where it is written')
     .addOption(
       new Option('--upload-type <type>', 'default: 101 for shipping bills, 103 for invoices alone').choices([
@@ -77,7 +77,7 @@ export function addDraftCommand(program: Command, bind: Bind): void {
 
 type Shown = Omit<DraftOutcome, 'workbook'>;
 
-/** Files that could not be read are the caller's to look at; gaps are what a draft is for. */
+/** Files that could not be read need a person; gaps are the purpose of a draft. */
 function exitOf({ files }: Shown): ExitCode {
   if (files.some(({ state }) => state === 'refused' || state === 'failed')) return EXIT.refused;
   return files.some(({ state }) => state === 'waiting') ? EXIT.waiting : EXIT.done;
@@ -86,7 +86,7 @@ function exitOf({ files }: Shown): ExitCode {
 function textOf(output: string, { rows, gaps, files, ok }: Shown): string {
   const out = files.filter(({ error }) => error !== null);
   return [
-    `${rows} rows written to ${output}. ${ok ? 'It passes the check as it is.' : `${gaps.length} cells are to be filled in or mended.`}`,
+    `${rows} rows written to ${output}. ${ok ? 'It passes the check unchanged.' : `${gaps.length} cells have to be filled in or corrected.`}`,
     ...(gaps.length > 0
       ? [
           table(

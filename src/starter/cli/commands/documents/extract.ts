@@ -10,9 +10,9 @@ import { durationArgument } from '../options';
 import { mappingOf } from './mapping';
 
 const HELP = `
-Each PDF (under 5 MB, not encrypted) goes to the extraction service, whose address and key the worker has: EBRC_EXTRACTION_URL and
-EBRC_EXTRACTION_KEY. Of a folder, every .pdf in it and below. Answers are kept: the same document is never paid for twice. A command
-that is broken off is given again; what is still waiting goes on by itself. Nothing is filed.
+Each PDF (under 5 MB, not encrypted) is sent to the extraction service, whose address and key are set for the worker: EBRC_EXTRACTION_URL
+and EBRC_EXTRACTION_KEY. For a folder, every .pdf in it and below is sent. Answers are stored: the same document is never paid for twice.
+An interrupted command can be repeated; waiting documents continue in the background. Nothing is filed.
 
 Examples:
   $ ebrc extract shipping-bill 4512345.pdf
@@ -32,19 +32,19 @@ export function addExtractCommand(program: Command, bind: Bind): void {
   program
     .command('extract')
     .summary('read shipping bills or invoices (PDF)')
-    .description('Have the extraction service read shipping bills or invoices.')
-    .addArgument(new Argument('<kind>', 'what the PDFs are').choices(['shipping-bill', 'invoice']))
+    .description('Extract data from shipping bills or invoices with the extraction service.')
+    .addArgument(new Argument('<kind>', 'the kind of the PDFs').choices(['shipping-bill', 'invoice']))
     .argument('<files...>', 'PDFs, and folders of them')
-    .option('--full', 'everything in a shipping bill, not only what a filing needs')
-    .option('--explain', 'say for each of our fields where it comes from, or what was tried')
-    .option('--again', 'ask again for what was refused or failed')
+    .option('--full', 'everything in a shipping bill, not only the fields that a filing needs')
+    .option('--explain', 'show for each of our fields where it comes from, or what was tried')
+    .option('--again', 'ask again for documents that were refused or failed')
     .option('-o, --output <FILE.json>', 'write the results to a file too')
     .option('--within <duration>', 'wait no longer than this for answers, such as 30m (default: 15m)', durationArgument)
     .addHelpText('after', HELP)
     .action(
       bind(async (cli, args, options: ExtractOptions) => {
         const [kind, paths] = args as unknown as [DocumentKind, string[]];
-        // Before anything is asked for: a mapping that cannot be used is mended first.
+        // Before any call is made: an invalid mapping has to be corrected first.
         const explain = options.explain ? await explainer(cli, kind) : null;
         const extracted = await extract(cli, kind, paths, options);
         const files = explain ? extracted.map(explain) : extracted;
@@ -82,7 +82,7 @@ async function extract(
   }
 }
 
-/** Whoever sets up an environment for this command is told of the worker's two variables with the missing ones. */
+/** If variables are missing, the error names the worker's two variables as well. */
 function withExtraction(cli: Cli): (error: unknown) => Promise<never> {
   return async (error) => {
     const { ConfigError } = await import('../../../../config/config.js');

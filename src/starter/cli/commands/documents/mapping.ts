@@ -2,8 +2,8 @@ import type { ExtractionMapping } from '../../../../domain/extraction/mapping';
 import type { Cli } from '../../context';
 
 /**
- * The mapping of extracted data to our fields that EBRC_EXTRACTION_MAPPING names; without it the built-in names count
- * alone.
+ * The mapping of extracted data to our fields from EBRC_EXTRACTION_MAPPING; without it only the built-in names are
+ * used.
  */
 export async function mappingOf(cli: Cli): Promise<ExtractionMapping> {
   const { extractionMapping } = await cli.config('extraction');

@@ -6,7 +6,7 @@ import { table } from '../../terminal';
 const HELP = `
 Maps what is free of the exporter's remittances to documents that are not yet certified, those of \`ebrc invoices import\` and of filed
 rows, so that the whole is the likeliest: by currency, remitter and buyer, amount within bank charges, the order of dates, document
-numbers in the bank's remarks, purpose and upload type. Colours and notes say what to look at. Nothing is filed.
+numbers in the bank's remarks, purpose and upload type. Colours and notes mark what to check. Nothing is filed.
 
 Example:
   $ ebrc propose accounts@asha.example -o july.xlsx
@@ -25,7 +25,7 @@ export function addProposeCommand(program: Command, bind: Bind): void {
     .argument('<exporter>', 'id or e-mail')
     .requiredOption('-o, --output <FILE.xlsx>', 'where it is written')
     .addOption(
-      new Option('--upload-type <type>', 'only this type; a filing has one').choices(['101', '102', '103', '104']),
+      new Option('--upload-type <type>', 'only this type; a filing has one type').choices(['101', '102', '103', '104']),
     )
     .addHelpText('after', HELP)
     .action(
@@ -51,7 +51,7 @@ function textOf(output: string, { proposals, gaps, ok }: Omit<ProposeOutcome, 'w
     reasons.join('; '),
   ]);
   const left = ok
-    ? 'It passes the check as it is.'
-    : `Before it passes the check, ${gaps.length} cells are to be filled in.`;
+    ? 'It passes the check unchanged.'
+    : `Before it passes the check, ${gaps.length} cells have to be filled in.`;
   return `${table(['IRM', 'Document', 'Amount', 'Confidence', 'Why'], rows)}\n${proposals.length} proposals written to ${output}. ${left}`;
 }

@@ -23,7 +23,7 @@ function progressText({ state, activatesAt, irmCount, message }: ExporterProgres
   return parts.join(', ');
 }
 
-/** Prints where an onboarding or a change of credentials stands. */
+/** Prints the progress of an onboarding or of a change of credentials. */
 export function printExporter({ terminal }: Cli, { notice, ...progress }: ExporterOutcome): void {
   terminal.result(progress, () => {
     const head = fields([

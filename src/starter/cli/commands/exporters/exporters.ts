@@ -16,7 +16,7 @@ interface ChangeOptions {
 export function addExporterCommands(program: Command, bind: Bind): void {
   program
     .command('exporters')
-    .description('List the exporters and how ready they are.')
+    .description('List the exporters and their readiness.')
     .addHelpText('after', '\nExample:\n  $ ebrc exporters')
     .action(
       bind(async (cli) => {

@@ -54,7 +54,7 @@ export function addIrmsCommand(program: Command, bind: Bind): void {
     );
 }
 
-/** Reads them live; answers the exporters that could not be read, and why. */
+/** Reads the IRMs live; returns the exporters that could not be read, and why. */
 async function refreshed(cli: Cli, exporter: string): Promise<RefreshIrmsResult['skipped']> {
   const client = await cli.client();
   const progress = cli.terminal.progress();

@@ -23,10 +23,10 @@ interface OnboardOptions {
 }
 
 const HELP = `
-The password is read from standard input (--password-stdin) or asked for; it is never an argument. The same command again is
-safe: it finds the exporter, and new credentials reach an onboarding that waits for them.
+The password is read from standard input (--password-stdin) or asked for; it is never an argument. You can repeat the
+command: it finds the exporter, and new credentials are passed to an onboarding that waits for them.
 
-A list (--file) has the columns name, email, iec, companyName, address, username, password. What became of each row is
+A list (--file) has the columns name, email, iec, companyName, address, username, password. The result of each row is
 written to a result file, and the same list can be given again.
 
 Examples:

@@ -17,8 +17,8 @@ interface CheckOptions {
 }
 
 const HELP = `
-Nothing is sent and no worker is needed. The balances are those that the ledger holds (DATABASE_URL), less what your own
-filings take; without DATABASE_URL only the rules are checked.
+Nothing is sent and no worker is needed. The balances are those that the ledger holds (DATABASE_URL), less the amounts of
+your own filings; without DATABASE_URL only the rules are checked.
 
 Example:
   $ ebrc check july.xlsx --exporter accounts@asha.example -o checked.xlsx`;
@@ -46,7 +46,7 @@ export function addCheckCommand(program: Command, bind: Bind): void {
         const { checkFile } = await import('../../../filings/check.js');
         const { writeOutputFile } = await import('../../../../documents/output-file.js');
         const { readFilingFile } = await import('../../../filings/read-file.js');
-        // Before the database is asked for: what is wrong in the file is wrong without it.
+        // Before the database is opened: errors in the file do not depend on it.
         const read = await readFilingFile({ path }, said);
         const request = { source: { read }, exporter, annotate: output !== undefined };
         const checked = await checkFile(await ledgerOf(cli), request);
@@ -70,10 +70,10 @@ export function addCheckCommand(program: Command, bind: Bind): void {
     );
 }
 
-/** Which columns of a workbook are sent. */
+/** Lists which columns of a workbook are sent. */
 function describeColumns({ sent, optional, own, templateReadAt }: SheetColumns): string {
   const names = (columns: SheetColumn[]) => columns.map(({ column, header }) => `${column} ${header}`).join(', ');
-  const labels = templateReadAt === null ? 'our own reading of the template' : `the template of ${templateReadAt}`;
+  const labels = templateReadAt === null ? 'assumed labels' : `the template of ${templateReadAt}`;
   return [
     `Sent: ${sent.length} columns.`,
     optional.length > 0 && `Sent by bulk upload where filled (${labels}): ${names(optional)}.`,
@@ -83,7 +83,7 @@ function describeColumns({ sent, optional, own, templateReadAt }: SheetColumns):
     .join('\n');
 }
 
-/** The ledger, where one is configured. */
+/** The ledger, if one is configured. */
 async function ledgerOf(cli: Cli): Promise<CheckLedger> {
   const { databaseUrl } = await cli.optional('database');
   if (databaseUrl === undefined) return {};

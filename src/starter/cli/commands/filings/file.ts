@@ -17,8 +17,8 @@ interface FileOptions {
 }
 
 const HELP = `
-FILE is a push message as JSON (its platformCustomerId may be left out) or a bulk workbook (.xlsx). It is checked whole
-before anything is sent. The same file again finds the first filing: nothing is filed twice.
+FILE is a push message as JSON (its platformCustomerId may be left out) or a bulk workbook (.xlsx). It is checked completely
+before anything is sent. Filing the same file again finds the first filing: nothing is filed twice.
 
 Examples:
   $ ebrc file july.json --exporter accounts@asha.example --wait
@@ -33,12 +33,12 @@ export function addFileCommand(program: Command, bind: Bind): void {
     .argument('<file>', 'push message (.json) or workbook (.xlsx)')
     .option('-e, --exporter <exporter>', 'id or e-mail of the exporter')
     .addOption(
-      new Option('--upload-type <code>', `where the file does not say it: ${types.join(', ')}`).choices(
+      new Option('--upload-type <code>', `if the file does not have it: ${types.join(', ')}`).choices(
         Object.keys(UPLOAD_TYPES),
       ),
     )
     .addOption(
-      new Option('--declaration <flag>', 'the legal declaration; no default, where the file does not say it').choices([
+      new Option('--declaration <flag>', 'the legal declaration, if the file does not have it; no default').choices([
         'Y',
         'N',
       ]),
@@ -59,7 +59,7 @@ export function addFileCommand(program: Command, bind: Bind): void {
           ...(uploadType !== undefined && { uploadType: Number(uploadType) }),
         };
         const { readFileToFile } = await import('../../../filings/file.js');
-        // Before any server is asked for: what is wrong in the file is wrong without them.
+        // Before any server is contacted: errors in the file do not depend on them.
         const source = { path: file };
         const read = await readFileToFile(await cli.documents(), { source, reference, ...said });
         const client = await cli.client();

@@ -15,7 +15,7 @@ export function addListCommand(program: Command, bind: Bind): void {
     .description('List filings, newest first.')
     .addOption(new Option('--state <state>', 'only those in this state').choices(FILING_STATES))
     .option('-e, --exporter <exporter>', 'only those of this exporter (id or e-mail)')
-    .option('--attention', 'only those that somebody should look at')
+    .option('--attention', 'only those that need attention')
     .addHelpText('after', '\nExample:\n  $ ebrc list --attention')
     .action(
       bind(async (cli, _args, { state, exporter, attention }: ListOptions) => {

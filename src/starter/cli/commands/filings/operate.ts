@@ -15,11 +15,11 @@ interface ResolveOptions extends OperatorOptions {
   unseen?: boolean;
 }
 
-/** `approve`, `resolve` and `abandon`: what an operator says to a filing. */
+/** The operator commands `approve`, `resolve` and `abandon`. */
 export function addOperatorCommands(program: Command, bind: Bind): void {
   program
     .command('approve')
-    .description('Let a filing go on that waits for approval. Its maker cannot approve it.')
+    .description('Approve a filing that waits for approval. Its maker cannot approve it.')
     .argument('<filing>', 'filing id or reference')
     .option('--note <text>', 'for the record')
     .addOption(byOption())
@@ -33,21 +33,21 @@ export function addOperatorCommands(program: Command, bind: Bind): void {
     );
   program
     .command('resolve')
-    .description('Say what became of a submission whose outcome is unknown, after a look at the portal.')
+    .description('Answer whether a submission of unknown outcome was filed, after checking the portal.')
     .argument('<filing>', 'filing id or reference')
     .addOption(
-      new Option('--as <outcome>', 'filed: the service has it; not-filed: it has not, send it again')
+      new Option('--as <outcome>', 'filed: the service has it; not-filed: it does not, send it again')
         .choices(['filed', 'not-filed'])
         .makeOptionMandatory(),
     )
     .option('--request-id <id>', 'with --as filed: the request id that the service gave')
-    .option('--unseen', 'with --as not-filed: say so as the second person, while the service cannot be looked at')
+    .option('--unseen', 'with --as not-filed: confirm as the second person, while the service cannot be queried')
     .requiredOption('--note <text>', 'how you know, for the record')
     .addOption(byOption())
     .option('--wait', 'wait for the certificates')
     .addHelpText(
       'after',
-      '\nIt answers for the attempt that `ebrc show` shows. not-filed counts after the settle window (EBRC_SETTLE_AFTER).' +
+      '\nThe answer applies to the attempt that `ebrc show` shows. not-filed is accepted after the settle window (EBRC_SETTLE_AFTER).' +
         '\n\nExamples:\n  $ ebrc resolve JULY-2026 --as filed --request-id REQ123 --note "seen on the portal"' +
         '\n  $ ebrc resolve JULY-2026 --as not-filed --note "not on the portal, asked the service"',
     )
@@ -63,7 +63,9 @@ export function addOperatorCommands(program: Command, bind: Bind): void {
     );
   program
     .command('abandon')
-    .description('Give a filing up. Before it is sent nothing is left behind; after it, its rows stay protected.')
+    .description(
+      'Give up a filing. If it was not sent, nothing remains of it; otherwise its rows cannot be filed again.',
+    )
     .argument('<filing>', 'filing id or reference')
     .requiredOption('--note <text>', 'why, for the record')
     .addOption(byOption())
@@ -73,7 +75,7 @@ export function addOperatorCommands(program: Command, bind: Bind): void {
         const client = await cli.client();
         const outcome = await client.abandon(filing, { note, by });
         printOutcome(cli, outcome);
-        // The filing has ended without certificates, and that is what was asked for.
+        // The filing has ended without certificates, as requested.
       }),
     );
 }

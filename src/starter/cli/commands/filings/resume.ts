@@ -4,14 +4,14 @@ import { UsageError } from '../../../errors';
 import type { Bind } from '../../bind';
 import { table } from '../../terminal';
 
-/** `resume`: lets filings go on whose workflow somebody ended. */
+/** `resume`: continues filings whose workflow was ended. */
 export function addResumeCommand(program: Command, bind: Bind): void {
   program
     .command('resume')
-    .summary('let filings go on whose workflow was ended')
+    .summary('continue filings whose workflow was ended')
     .description(
-      'Let a filing go on whose workflow was ended, or is gone: a new run takes it up from the ledger. One that was sent is followed by ' +
-        'itself; one that was not waits for this command, because somebody may have stopped it on purpose.',
+      'Continue a filing whose workflow was ended, or is missing: a new run continues it from the ledger. A filing that was sent is resumed ' +
+        'automatically; one that was not waits for this command, because somebody may have stopped it on purpose.',
     )
     .argument('[filing]', 'filing id or reference')
     .option('--all', 'every filing that has not ended and whose workflow does not run')

@@ -2,8 +2,8 @@ import type { Command } from 'commander';
 import type { Bind } from '../../bind';
 
 const HELP = `
-The service's own template with the exporter's IRMs filled in, and drop-downs, formats and help added. Where the service cannot
-give it, it is built from the IRMs that the ledger holds.
+The service's own template with the exporter's IRMs filled in, and drop-downs, formats and help added. If the service cannot
+provide it, it is built from the IRMs that the ledger holds.
 
 Example:
   $ ebrc template accounts@asha.example -o july.xlsx`;

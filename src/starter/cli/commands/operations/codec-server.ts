@@ -10,10 +10,10 @@ interface Flags {
 }
 
 const HELP = `
-Payloads are encrypted in Temporal whenever EBRC_ENCRYPTION_KEY is set. The Temporal UI shows them in clear once it is told
+Payloads are encrypted in Temporal whenever EBRC_ENCRYPTION_KEY is set. The Temporal UI decodes them once it knows
 where the codec server is (Settings, or TEMPORAL_CODEC_ENDPOINT of the UI server), and the CLI with --codec-endpoint.
-EBRC_CODEC_ORIGINS names the UI's address; with EBRC_CODEC_TOKEN every call needs it as a bearer token. It opens payloads
-alone: portal passwords are under another key.
+EBRC_CODEC_ORIGINS names the UI's address; with EBRC_CODEC_TOKEN every call needs it as a bearer token. It decodes only
+payloads: portal passwords are encrypted under another key.
 
 Examples:
   $ EBRC_CODEC_ORIGINS=http://127.0.0.1:8233 ebrc codec-server --port 8081
@@ -24,7 +24,7 @@ export function addCodecServerCommand(program: Command, bind: Bind): void {
     .command('codec-server')
     .summary('decode payloads for the Temporal UI and CLI')
     .description('Decode encrypted payloads for the Temporal UI and CLI, until Ctrl-C.')
-    .option('--port <port>', 'taken: a free one is used', portArgument)
+    .option('--port <port>', 'if it is in use, a free one is taken', portArgument)
     .option('--host <host>', 'address to listen on; beyond this machine EBRC_CODEC_TOKEN is needed', '127.0.0.1')
     .addHelpText('after', HELP)
     .action(bind((cli, _args, flags: Flags) => serve(cli, flags)));
@@ -37,7 +37,7 @@ async function serve(cli: Cli, { port = 0, host }: Flags): Promise<void> {
   }
   if (!isLoopback(host) && codecServer.token === undefined) {
     throw new UsageError(
-      `Listening on ${host} needs EBRC_CODEC_TOKEN: everybody who reaches it could read every payload.`,
+      `Listening on ${host} needs EBRC_CODEC_TOKEN: anybody who reaches it could read every payload.`,
     );
   }
   const { createPayloadCodec } = await import('../../../../codec/payload-codec.js');
@@ -50,7 +50,7 @@ async function serve(cli: Cli, { port = 0, host }: Flags): Promise<void> {
   });
   try {
     const shown = { url: server.url, origins: codecServer.origins, token: codecServer.token !== undefined };
-    // One line, so that a program that started it can go on after the first.
+    // One line, so that a program that started it can continue after the first line.
     if (cli.terminal.json) cli.terminal.stdout.write(`${JSON.stringify(shown)}\n`);
     else cli.terminal.result(shown, () => `The codec server is at ${server.url}. Ctrl-C stops it.`);
     await stopSignal();

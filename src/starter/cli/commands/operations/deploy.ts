@@ -19,14 +19,14 @@ export function addDeployCommand(program: Command, bind: Bind): void {
     .summary('set or show the current worker version')
     .description('Set or show which version of the workers takes the work.')
     .addArgument(new Argument('<action>').choices(['current', 'status']))
-    .option('--build-id <id>', 'the version, in the place of EBRC_BUILD_ID')
+    .option('--build-id <id>', 'the version, instead of EBRC_BUILD_ID')
     .addHelpText('after', HELP)
     .action(
       bind(async (cli, [action], { buildId }: { buildId?: string }) => {
         const { makeCurrent, readDeployment } = await import('../../../temporal/deployment.js');
         const { deployment: configured } = await cli.config('deployment');
         const { name, buildId: own } = configured ?? {};
-        if (name === undefined) throw new UsageError('Set EBRC_DEPLOYMENT to the name that the workers have.');
+        if (name === undefined) throw new UsageError('Set EBRC_DEPLOYMENT to the name that the workers use.');
         const temporal = await cli.temporal();
         if (action === 'current') {
           const version = buildId ?? own;

@@ -4,9 +4,9 @@ import type { Bind } from '../../bind';
 import { table } from '../../terminal';
 
 const HELP = `
-Looks at the configuration, PostgreSQL (reached, schema, rights, clock, keys of the stored passwords), Temporal (reached, search
-attributes, workers, fairness, schedules), the document store (usable, every send known) and the filing service (reached, key, clock). Give it the environment of a worker.
-Ends with 1 when something is wrong.
+Checks the configuration, PostgreSQL (reachable, schema, rights, clock, keys of the stored passwords), Temporal (reachable, search
+attributes, workers, fairness, schedules), the document store (usable, every send known) and the filing service (reachable, key, clock).
+Run it with the environment of a worker. Exits with 1 if something is wrong.
 
 Example:
   $ ebrc doctor`;

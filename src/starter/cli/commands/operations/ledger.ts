@@ -19,11 +19,11 @@ interface RestoredOptions {
   by: string;
 }
 
-/** `ledger status` and `ledger restored`: the ledger held against the sends in the document store. */
+/** `ledger status`, `ledger migrate` and `ledger restored`. */
 export function addLedgerCommands(program: Command, bind: Bind): void {
   const ledger = program
     .command('ledger')
-    .description('The ledger itself: whether it knows every send, and what to do after a restore.')
+    .description('The ledger itself: whether it knows every send, its migrations, and what to do after a restore.')
     .addHelpText('after', ABOUT);
   ledger
     .command('status')
@@ -40,7 +40,7 @@ export function addLedgerCommands(program: Command, bind: Bind): void {
   ledger
     .command('migrate')
     .description(
-      'Apply the migrations that the ledger lacks. For a DATABASE_URL whose user owns the schema; workers then need not.',
+      'Apply the missing migrations, with a DATABASE_URL whose user owns the schema. Workers then do not need that right.',
     )
     .addHelpText('after', '\nExample:\n  $ DATABASE_URL=postgres://ebrc_migrator@HOST/ebrc ebrc ledger migrate')
     .action(
@@ -55,11 +55,11 @@ export function addLedgerCommands(program: Command, bind: Bind): void {
     );
   ledger
     .command('restored')
-    .description('Bring back the sends that a restored ledger does not know. May be given again.')
+    .description('Bring back the sends that a restored ledger does not know. Can be repeated.')
     .addOption(
       new Option(
         '--documents <restored>',
-        'the document store was put back as well: everything unsent is in doubt, and new filings wait',
+        'the document store was restored as well: everything unsent is in doubt, and new filings wait',
       ).choices(['restored']),
     )
     .addOption(byOption())

@@ -71,7 +71,7 @@ export function addReconcileCommands(program: Command, bind: Bind): void {
     .description('List the open findings of the reconciliations, oldest first.')
     .option('-e, --exporter <exporter>', 'only those of this exporter (id or e-mail)')
     .addOption(new Option('--kind <kind>', 'only those of this kind').choices(FINDING_KINDS))
-    .option('--all', 'closed and acknowledged ones too')
+    .option('--all', 'also closed and acknowledged findings')
     .addHelpText('after', FINDINGS_HELP)
     .action(
       bind(async (cli, _args, { exporter, kind, all }: FindingsOptions) => {
@@ -81,14 +81,14 @@ export function addReconcileCommands(program: Command, bind: Bind): void {
     );
   findings
     .command('acknowledge')
-    .description('Quiet a finding that is known; it stays open until it is gone.')
+    .description('Acknowledge a known finding; it stays open until it is gone.')
     .argument('<id>', 'as `ebrc findings` shows it')
     .requiredOption('--note <text>', 'why it is no cause for concern')
     .addOption(byOption())
     .addHelpText('after', '\nExample:\n  $ ebrc findings acknowledge 17 --note "filed by the bank before we came"')
     .action(
       bind(async (cli, [id = ''], { note, by }: { note: string; by: string }) => {
-        if (!/^\d+$/.test(id)) throw new UsageError(`${id} is no id of a finding; it is a number.`);
+        if (!/^\d+$/.test(id)) throw new UsageError(`${id} is not the id of a finding, which is a number.`);
         const { acknowledgeFinding } = await import('../../../reconciliation/findings.js');
         const { mode } = await cli.config('mode');
         const finding = await acknowledgeFinding({ pool: await cli.pool(), mode }, { id, note, by });

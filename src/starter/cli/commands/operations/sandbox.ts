@@ -19,7 +19,7 @@ interface Flags {
 }
 
 const HELP = `
-Delays and limits are the specification's own unless told otherwise: 24 h until activation, 2 h until an acknowledgement,
+Delays and limits are those of the specification unless options change them: 24 h until activation, 2 h until an acknowledgement,
 windows of 60 s. docs/sandbox.md describes its exporters, their portal accounts, seeds and faults.
 
 Examples:
@@ -31,7 +31,7 @@ export function addSandboxCommand(program: Command, bind: Bind): void {
     .command('sandbox')
     .summary('run a local sandbox of the filing service')
     .description('Run a local sandbox of the filing service on 127.0.0.1, until Ctrl-C.')
-    .option('--port <port>', 'taken: a free one is used', portArgument)
+    .option('--port <port>', 'if it is in use, a free one is taken', portArgument)
     .option('--host <host>', 'address to listen on (default 127.0.0.1; a container needs 0.0.0.0)')
     .option('--activation-delay <duration>', 'from validation to access (default 24h)', durationArgument)
     .option('--ack-delay <duration>', 'from submission to acknowledgement (default 2h)', durationArgument)
@@ -54,7 +54,7 @@ async function serve(cli: Cli, flags: Flags): Promise<void> {
     for (const fault of flags.fault) await arm(sandbox, fault);
     const { url, extractionUrl, controlUrl, port } = sandbox;
     const shown = { url, extractionUrl, controlUrl, port, apiKeys: ['dev_sandbox_key', 'prod_sandbox_key'] };
-    // One line, so that a program that started it can go on after the first.
+    // One line, so that a program that started it can continue after the first line.
     if (cli.terminal.json) cli.terminal.stdout.write(`${JSON.stringify(shown)}\n`);
     else cli.terminal.result(shown, () => addressText(sandbox));
     await stopSignal();
@@ -83,7 +83,7 @@ async function start({ port, host, activationDelay, ackDelay, seed, rateLimits, 
   }
 }
 
-/** `push-irm:accept-then-drop,every=3` as the sandbox takes it; values are JSON where they can be. */
+/** Parses `push-irm:accept-then-drop,every=3` for the sandbox; values are JSON if they can be parsed. */
 async function arm(sandbox: Sandbox, text: string): Promise<void> {
   const [head = '', ...pairs] = text.split(',');
   const [operation, kind] = head.split(':');

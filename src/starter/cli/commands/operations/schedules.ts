@@ -5,8 +5,8 @@ import type { Bind } from '../../bind';
 import { table } from '../../terminal';
 
 const HELP = `
-  apply   make the schedules of the file, and remove those that it no longer names
-  list    show them, with their next runs and how the last one ended
+  apply   create the schedules of the file, and remove those that it no longer names
+  list    show them, with their next runs and the result of the last one
   delete  remove them all
 
 The file is schedules.yaml of the package; EBRC_SCHEDULES names another one.
@@ -19,9 +19,9 @@ Examples:
 export function addSchedulesCommand(program: Command, bind: Bind): void {
   program
     .command('schedules')
-    .summary('make, show or remove what runs by itself')
+    .summary('create, show or remove the schedules')
     .description(
-      'Make, show or remove the schedules on Temporal: IRM refresh, reconciliation, PDF healing, the daily report, pruning.',
+      'Create, show or remove the schedules on Temporal: IRM refresh, reconciliation, PDF healing, the daily report, pruning.',
     )
     .addArgument(new Argument('<action>').choices(['apply', 'list', 'delete']))
     .addHelpText('after', HELP)
@@ -37,7 +37,7 @@ async function run(cli: Cli, action: string): Promise<ScheduleView[]> {
   const { applySchedules, deleteSchedules, listSchedules } = await import('../../../schedules/operations.js');
   const { readScheduleFile } = await import('../../../schedules/read-file.js');
   const { mode, taskQueue, schedules } = await cli.config('mode', 'temporal', 'schedules');
-  // The file first: a mistake in it is told before anything is changed.
+  // The file first: a mistake in it is reported before anything is changed.
   const planned = action === 'apply' ? await readScheduleFile(schedules) : [];
   const temporal = await cli.temporal();
   if (action === 'apply') return applySchedules({ temporal, mode, taskQueue, planned });

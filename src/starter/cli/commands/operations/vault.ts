@@ -6,7 +6,7 @@ import { table } from '../../terminal';
 
 const HELP = `
 To change the key: put the new one first in EBRC_ENCRYPTION_KEY (new:BASE64,old:BASE64) for the workers and for this command,
-restart the workers, run this, then take the old one out.
+restart the workers, run this command, then remove the old key.
 
 Example:
   $ ebrc vault rotate`;
@@ -35,6 +35,6 @@ function rotationText(keyId: string, { rotated, kept, unreadable }: RotationResu
   return [
     `${counts} ${unreadable.length} do not open and are left as they are:`,
     table(['Secret', 'Mode', 'Exporter', 'Key', 'Problem'], rows),
-    'Keep their keys in EBRC_ENCRYPTION_KEY, or hand the credentials in again with `ebrc credentials`.',
+    'Keep their keys in EBRC_ENCRYPTION_KEY, or submit the credentials again with `ebrc credentials`.',
   ].join('\n');
 }

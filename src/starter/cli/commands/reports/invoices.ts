@@ -5,9 +5,9 @@ import { byOption } from '../options';
 
 const HELP = `
 FILE is a .csv or the first sheet of an .xlsx. Its first line names the columns: exporter (id, e-mail or IEC; or --exporter for all),
-document, date, value, currency, and where known type (101 to 104), buyer and dueDate (agreed, or extended by the bank). Other columns are
-left alone. A document is one by exporter, number and date: the same list again changes nothing, a changed row updates its document. Rows
-with errors are listed and left out.
+document, date, value, currency, and if known type (101 to 104), buyer and dueDate (agreed, or extended by the bank). Other columns are
+ignored. A document is identified by exporter, number and date: importing the same list again changes nothing, a changed row updates its
+document. Rows with errors are listed and left out.
 
 Examples:
   $ ebrc invoices import books.csv --exporter accounts@asha.example
@@ -16,10 +16,10 @@ Examples:
 export function addInvoiceCommands(program: Command, bind: Bind): void {
   program
     .command('invoices')
-    .summary('bring invoices in for the ageing report')
-    .description('Invoices and shipping bills as the exporters’ own books have them.')
+    .summary('import invoices for the ageing report')
+    .description('Invoices and shipping bills from the exporters’ own books.')
     .command('import')
-    .description('Bring invoices into the ledger, for `ebrc report ageing`; nothing is filed.')
+    .description('Import invoices into the ledger, for `ebrc report ageing`; nothing is filed.')
     .argument('<file>', '.csv or .xlsx')
     .option('-e, --exporter <exporter>', 'id, e-mail or IEC, for rows that name none')
     .addOption(byOption())
@@ -32,7 +32,7 @@ export function addInvoiceCommands(program: Command, bind: Bind): void {
         cli.terminal.result(outcome, () =>
           [
             ...outcome.errors.map(({ row, field, message }) => `Row ${row}${field ? `, ${field}` : ''}: ${message}`),
-            outcome.ignoredColumns.length > 0 && `Columns that were left alone: ${outcome.ignoredColumns.join(', ')}.`,
+            outcome.ignoredColumns.length > 0 && `Ignored columns: ${outcome.ignoredColumns.join(', ')}.`,
             `Imported ${outcome.imported}, updated ${outcome.updated}, unchanged ${outcome.unchanged}, left out ${outcome.errors.length}.`,
           ]
             .filter(Boolean)

@@ -5,10 +5,10 @@ import { table } from '../../terminal';
 
 const HELP = `
 daily    ten groups of figures: unknown outcomes, funnel, latency, rejections, remittances, ageing, reconciliation, credentials,
-         limits of the service, archive; each with its definition, 30 days of trend and the rows behind it
-ageing   what of the exports is not certified, by the days until it has to be realised, by currency and exporter
+         limits of the service, archive; each with its definition, a trend of 30 days and the underlying rows
+ageing   export amounts that are not certified, by the days until they have to be realised, by currency and exporter
 
-Both are made from the ledger alone; DATABASE_URL and EBRC_MODE are enough. EBRC_TEMPORAL_UI makes filings links.
+Both are made from the ledger alone and need only DATABASE_URL and EBRC_MODE. EBRC_TEMPORAL_UI makes filings links.
 
 Examples:
   $ ebrc report daily -o daily.html
@@ -48,12 +48,12 @@ export function addReportCommand(program: Command, bind: Bind): void {
     );
 }
 
-/** What somebody should look at, and where the rest is. */
+/** What needs attention, and where the rest is. */
 function outcomeText({ path, on, groups }: ReportOutcome): string {
   const alarms = groups.flatMap(({ title, figures }) =>
     figures.filter(({ alarm }) => alarm).map(({ label, value }) => [title, label, String(value ?? '')]),
   );
   const head =
-    alarms.length === 0 ? 'Nothing is beyond what is meant to be.' : table(['Group', 'Figure', 'Value'], alarms);
+    alarms.length === 0 ? 'All figures are within their expected range.' : table(['Group', 'Figure', 'Value'], alarms);
   return `${head}\nWritten to ${path} (of ${on}).`;
 }
