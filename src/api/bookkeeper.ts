@@ -3,14 +3,14 @@ import type { ApiCall } from '../domain/service/api-call';
 import type { Audit, Logger } from './ports';
 
 /**
- * Reports the outcome of calls to budget and audit in the background: no call waits for it, and none fails because of
- * it.
+ * Reports the outcome of calls to budget and audit in the background: calls do not wait for it and never fail because
+ * of it.
  */
 export interface Bookkeeper {
-  /** Tells the budget; reports of one slot are made in order. */
+  /** Reports to the budget; the reports of one slot are made in order. */
   note(slot: BudgetSlot | null, event: keyof BudgetSlot): void;
   audit(row: Omit<ApiCall, 'at'>): void;
-  /** Resolves when everything reported so far has been kept or has failed. */
+  /** Resolves when everything reported so far has been stored or has failed. */
   settled(): Promise<void>;
 }
 
@@ -31,7 +31,7 @@ export function createBookkeeper(options: { audit?: Audit; logger?: Logger; cloc
     note: (slot, event) => {
       if (slot === null) return;
       const before = lastOf.get(slot);
-      // The first report starts in this very turn: the stamp of a written request must not come late.
+      // The first report starts in this turn of the event loop: the stamp of a written request must not come late.
       const work = before === undefined ? attempt(() => slot[event]()) : before.then(() => slot[event]());
       lastOf.set(slot, keep(work, `The budget event ${event}`));
     },
@@ -48,7 +48,7 @@ export function createBookkeeper(options: { audit?: Audit; logger?: Logger; cloc
   };
 }
 
-/** A port that throws instead of rejecting must not reach the call either. */
+/** A port that throws synchronously must not affect the call either. */
 function attempt(work: () => Promise<void>): Promise<void> {
   try {
     return work();

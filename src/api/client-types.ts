@@ -11,17 +11,19 @@ import type {
 } from './schemas/filings';
 import type { Irm, ListIrmsQuery } from './schemas/irms';
 
-/** What the caller of one call adds to it. */
+/** Options of one call. */
 export interface CallContext {
-  /** Cancels the wait for a slot and the call. A submission whose first byte is written becomes outcome_unknown. */
+  /**
+   * Cancels the wait for a slot, and the call. A submission whose first byte has been written becomes outcome_unknown.
+   */
   signal?: AbortSignal;
   /** For the audit and for fairness; never sent. */
   exporterId?: string;
   /** The caller's attempt number, for the audit. */
   attempt?: number;
-  /** Told, again and again, how many callers are ahead while the call waits for its slot. */
+  /** Called repeatedly with the number of callers ahead while the call waits for its slot. */
   onWaiting?: (position: number) => void;
-  /** Told that the call has its slot and is being made; it is over within `withinMs`. */
+  /** Called when the call has its slot and begins; it ends within `withinMs`. */
   onStarted?: (withinMs: number) => void;
 }
 
@@ -34,15 +36,15 @@ export interface SubmitContext extends CallContext {
   beforeWrite: () => Promise<void>;
 }
 
-/** The answer to a submission: parsed, and word for word for the ledger. */
+/** The answer to a submission: parsed, and verbatim for the ledger. */
 export interface SubmissionResult<T> {
   parsed: T;
-  /** The body as it came, for evidence. */
+  /** The raw body, for evidence. */
   raw: string;
   status: number;
   /**
-   * Every list or text of the answer whose name the specification does not show: the non-fatal observations about an
-   * accepted filing are among them, under a name it leaves open. Never empty lists or empty texts.
+   * Every list or text of the answer under a name that the specification does not show; the non-fatal observations
+   * about an accepted filing are among them. Without empty lists and texts.
    */
   warnings: unknown[];
 }
@@ -51,7 +53,7 @@ export interface BulkUploadInput {
   platformCustomerId: string;
   uploadType: '101' | '102' | '103' | '104';
   decalarationFlag: 'Y' | 'N';
-  /** Path of the workbook, or its content. It is read whole before anything is sent: it is at most 5 MB. */
+  /** Path of the workbook, or its content. It is read completely before anything is sent: it has at most 5 MB. */
   file: string | Readable | Buffer;
   /** Ends in .xlsx or .xls. */
   fileName: string;
@@ -60,15 +62,15 @@ export interface BulkUploadInput {
 /** What is known about a file before its body is read. */
 export interface DownloadInfo {
   contentType: string | null;
-  /** Bytes to come, where the service says so. */
+  /** Expected number of bytes, if the service announces it. */
   contentLength: number | null;
   /** From Content-Disposition. Never use it as a path. */
   fileName: string | null;
 }
 
 /**
- * Takes a streamed body. It has to read it to its end; what it throws comes out of the call, unless the body itself
- * broke off, which comes out as an `ApiError`.
+ * Receives a streamed body and must read it to its end. The call rejects with what the sink throws, unless the body
+ * itself broke off, which is an `ApiError`.
  */
 export type DownloadSink<T> = (body: Readable, info: DownloadInfo) => Promise<T>;
 
@@ -105,8 +107,8 @@ export interface FilingApi {
   listIrms(query: ListIrmsQuery, call?: CallContext): AsyncIterable<Irm>;
   /** GET /irm/bulk-template, streamed to `sink`. */
   irmTemplate<T>(platformCustomerId: string, sink: DownloadSink<T>, call?: CallContext): Promise<T>;
-  /** POST /irm/refresh with `{platformCustomerId}`; any 2xx will do, its body is handed back as it was read. */
+  /** POST /irm/refresh with `{platformCustomerId}`; accepts any 2xx and returns its body as it was read. */
   refreshIrms(platformCustomerId: string, call?: CallContext): Promise<unknown>;
-  /** Closes the kept connections and waits for the bookkeeping (budget, audit) of the calls that have ended. */
+  /** Closes kept-alive connections and waits for the bookkeeping (budget, audit) of the calls that have ended. */
   close(): Promise<void>;
 }

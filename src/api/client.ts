@@ -5,10 +5,10 @@ import { createFilingsApi } from './endpoints/filings';
 import { createIrmApi } from './endpoints/irms';
 import type { Budget } from '../budget/budget-port';
 
-/** `baseUrl` ends in `/api/v1`; `apiKey` decides the mode; a budget is not optional, because the limits are not. */
+/** `baseUrl` ends in `/api/v1`; `apiKey` decides the mode; the budget is required, because the service has limits. */
 export type FilingApiOptions = CallerOptions & { budget: Budget };
 
-/** The client of the filing service: every endpoint, one attempt per call, one kind of error. */
+/** The client of the filing service: every endpoint, one attempt per call, one error class. */
 export function createFilingApi(options: FilingApiOptions): FilingApi {
   const caller = createCaller(options);
   return {

@@ -1,6 +1,6 @@
 import type { ApiCall } from '../domain/service/api-call';
 
-/** Keeps a call. A failure is logged and changes nothing for the call. */
+/** Stores a call. A failure is logged and does not affect the call. */
 export type Audit = (call: ApiCall) => void | Promise<void>;
 
 /** The part of a pino logger that the client uses. */

@@ -6,7 +6,7 @@ import { z } from 'zod';
 
 export interface CodecServerOptions {
   codec: PayloadCodec;
-  /** Required as `Authorization: Bearer …` where given. */
+  /** Required as `Authorization: Bearer …`, if given. */
   token?: string;
   /** Pages that a browser may call it from, such as the address of the Temporal UI. */
   origins: readonly string[];
@@ -50,7 +50,7 @@ export async function startCodecServer(options: CodecServerOptions): Promise<Cod
       try {
         return { payloads: (await convert(parsed.data.payloads.map(payloadOf))).map(jsonOf) };
       } catch (error) {
-        // The message names the key that is missing, never what was encrypted.
+        // The message names the missing key, never the encrypted content.
         return reply.code(400).send({ message: error instanceof Error ? error.message : 'The payload does not open.' });
       }
     });
@@ -73,15 +73,15 @@ function allowOrigin({ origins }: CodecServerOptions, request: FastifyRequest, r
 }
 
 function isAllowed({ token, origins }: CodecServerOptions, { headers }: FastifyRequest): boolean {
-  // A page of another origin may not even make this server work: without a token, its calls would reach it.
+  // A page of another origin must not be able to use this server: without a token, its calls would reach it.
   if (headers.origin !== undefined && !origins.includes(headers.origin)) return false;
   if (token === undefined) return true;
-  // The UI sends its own access token in a header of its own where it is told to pass it on.
+  // The UI sends its own access token in a separate header, if it is configured to pass it on.
   const given = [headers.authorization, headers['authorization-extras']].flat();
   return given.some((value) => sameText(value?.replace(/^Bearer\s+/i, '') ?? '', token));
 }
 
-/** Compares in a time that tells nothing of the token; hashing makes the lengths equal. */
+/** Compares in constant time; hashing makes the lengths equal. */
 function sameText(a: string, b: string): boolean {
   const hash = (value: string) => createHash('sha256').update(value).digest();
   return timingSafeEqual(hash(a), hash(b));

@@ -6,7 +6,10 @@ import type { EncryptionKey } from '../keys/sub-keys';
 
 const ENCODING = 'binary/encrypted';
 const NONCE_BYTES = 12;
-/** Authenticated with every payload; another use of the same sub-key could not be mistaken for one. */
+/**
+ * Authenticated with every payload, so that data of another use of the same sub-key could not be mistaken for a
+ * payload.
+ */
 const CONTEXT = 'temporal payload';
 
 const utf8 = new TextEncoder();
@@ -15,14 +18,14 @@ const text = new TextDecoder();
 export interface PayloadCodecOptions {
   /** The keys of EBRC_ENCRYPTION_KEY, the current one first; payloads have sub-keys of their own. */
   keys: readonly EncryptionKey[];
-  /** Told of a payload that does not open. */
+  /** Called for a payload that cannot be decrypted. */
   onUnreadable?: (error: EncryptionError) => void;
 }
 
 /**
  * Encrypts every payload that goes to Temporal: inputs, results, memos, failures, summaries. AES-256-GCM under the
- * first key, whose id stands in the payload's metadata; payloads under the other keys are read. What was never
- * encrypted (older histories, callers without a codec) is read as it is.
+ * first key, whose id is in the payload's metadata; payloads under the other keys can be read. Unencrypted payloads
+ * (older histories, callers without a codec) are read as they are.
  * @throws EncryptionError for keys that cannot be used
  */
 export function createPayloadCodec({ keys, onUnreadable }: PayloadCodecOptions): PayloadCodec {

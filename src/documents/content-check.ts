@@ -4,16 +4,16 @@ import { pipeline } from 'node:stream/promises';
 import { PdfScan } from '../domain/pdf';
 import type { DocumentKind } from './document-name';
 
-/** Whether what passes is a whole document of its kind. */
+/** Checks whether a stream is a complete document of its kind. */
 interface Scan {
   push(piece: Buffer): unknown;
-  /** What is wrong with it, once all has passed; null when nothing is. */
+  /** What is wrong with the document, once all of it has passed; null if it is complete. */
   problem(): string | null;
 }
 
 const WORKBOOK_START = Buffer.from('PK\x03\x04');
 const WORKBOOK_END = Buffer.from('PK\x05\x06');
-/** The end record of a zip file has a comment of at most 64 KB behind it. */
+/** The end record of a zip file may be followed by a comment of at most 64 KB. */
 const WORKBOOK_END_WITHIN = 65_557;
 
 /** A workbook is a zip file: local header first, the end record last. */
@@ -25,7 +25,7 @@ class WorkbookScan implements Scan {
     if (this.head.length < WORKBOOK_START.length) {
       this.head = Buffer.concat([this.head, piece]).subarray(0, WORKBOOK_START.length);
     }
-    // Copied, so that the tail does not keep a large piece in memory.
+    // Copied, because a slice would keep the whole large piece in memory.
     this.tail = Buffer.from(Buffer.concat([this.tail, piece]).subarray(-WORKBOOK_END_WITHIN));
   }
 
@@ -45,7 +45,7 @@ class PageScan implements Scan {
   private tail = '';
 
   push(piece: Buffer): void {
-    // Both marks are ASCII: a character that is cut between two pieces does not matter.
+    // Both marks are ASCII, so a character that is split between two pieces does not matter.
     const text = piece.toString('latin1');
     if (this.head.length < PAGE_START.length) this.head = (this.head + text).slice(0, PAGE_START.length);
     this.tail = (this.tail + text).slice(-PAGE_END.length - 2);
@@ -64,10 +64,7 @@ const SCANS: Readonly<Record<DocumentKind, { what: string; make: () => Scan }>> 
   html: { what: 'page', make: () => new PageScan() },
 };
 
-/**
- * Passes a document through, and knows its length, its hash and whether it is whole when it has passed. Holds 64 KB at
- * most.
- */
+/** Passes a document through and determines its length, its hash and whether it is complete. Holds at most 64 KB. */
 export class ContentCheck extends Transform {
   bytes = 0;
   private readonly hash = createHash('sha256');
@@ -90,7 +87,7 @@ export class ContentCheck extends Transform {
     return this.hash.digest('hex');
   }
 
-  /** What is wrong with the document that has passed; null when nothing is. */
+  /** What is wrong with the document; null if it is complete. */
   problem(expectedBytes?: number): string | null {
     if (expectedBytes !== undefined && this.bytes > 0 && this.bytes !== expectedBytes) {
       return `the ${SCANS[this.kind].what} has ${this.bytes} bytes, ${expectedBytes} were announced`;
@@ -99,7 +96,7 @@ export class ContentCheck extends Transform {
   }
 }
 
-/** Reads a stored document to its end, and answers what its check then knows. */
+/** Reads a stored document to its end, and returns the finished check. */
 export async function checkContent(source: Readable, kind: DocumentKind): Promise<ContentCheck> {
   const check = new ContentCheck(kind);
   await pipeline(source, check, new Writable({ write: (_piece, _encoding, done) => done() }));

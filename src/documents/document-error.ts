@@ -1,8 +1,8 @@
 import type { ErrorKind } from '../domain/service/error-kinds';
 
 /**
- * A document that was not stored. `kind` is what the activities report: bad_answer for content that is not what it
- * should be (fetch it again), conflict where another content is stored under the name (a person has to look).
+ * A document that was not stored. `kind` is what the activities report: bad_answer for invalid content (fetch it
+ * again), conflict if different content is stored under the name (a person has to look).
  */
 export class DocumentError extends Error {
   override readonly name = 'DocumentError';

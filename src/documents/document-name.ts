@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Mode } from '../domain/names';
 
-/** Certificates are PDFs, filings and reports workbooks, and a report is a page too. */
+/** Certificates are PDFs, filings and reports are workbooks, and a report can also be a page. */
 export type DocumentKind = 'pdf' | 'xlsx' | 'html';
 
 /** Short words of capitals are device names on some systems (`CON`, `COM1`); numbers that look like one get a hash. */
@@ -9,11 +9,11 @@ const PLAIN = /^[A-Z0-9]{5,80}$/u;
 const STORED = /^(test\.)?[A-Z0-9_-]{1,80}(~[0-9a-f]{32})?\.(pdf|xlsx|html)$/u;
 
 /**
- * The file name of a document, made from `name` (for a certificate its eBRC number) and nothing else, so that whoever
- * knows the number finds the file. A name of capitals and digits stays as it is. Any other gets its readable part and
- * a hash of the whole behind `~`, which no plain name has: two numbers never share a file, not even where the file
- * system does not tell `a` from `A`, and none can point outside the folder. What belongs to test mode stands behind
- * `test.`, which no other name has: the same number in both modes is two certificates.
+ * The file name of a document, made only from `name` (for a certificate its eBRC number), so that anybody who knows the
+ * number finds the file. A name of capitals and digits is used unchanged. Any other name becomes its readable part,
+ * `~`, which no plain name contains, and a hash of the whole: two numbers never share a file, even if the file system
+ * does not distinguish `a` from `A`, and no name can point outside the folder. Names of test mode start with `test.`,
+ * which no other name does: the same number in both modes is two certificates.
  */
 export function documentName(name: string, kind: DocumentKind, mode?: Mode): string {
   const prefix = mode === 'test' ? 'test.' : '';
@@ -27,7 +27,7 @@ export function documentName(name: string, kind: DocumentKind, mode?: Mode): str
   return `${prefix}${readable}~${hash}.${kind}`;
 }
 
-/** Whether a text is a file name that {@link documentName} can have made. */
+/** Whether a text is a file name that {@link documentName} can have produced. */
 export function isDocumentName(text: string): boolean {
   return STORED.test(text);
 }

@@ -12,10 +12,10 @@ import { createRecordFiles, syncFolder } from './records';
 import type { DocumentStore, StoredDocument } from './stored-document';
 
 const TEMPORARY = '.incoming-';
-/** Temporary files older than this belong to a process that died; no document takes that long to write. */
+/** Temporary files older than this belong to a process that died: writing a document never takes that long. */
 const LEFTOVER_AFTER_MS = 24 * 60 * 60 * 1_000;
 
-/** A document store in a folder, given as a path or a `file:` URL; it is made when it is not there. */
+/** A document store in a folder, given as a path or a `file:` URL; it is created if it does not exist. */
 export function createFolderStore(root: string): DocumentStore {
   const folder = resolve(root.startsWith('file:') ? fileURLToPath(root) : root);
   let prepared: Promise<void> | null = null;
@@ -94,7 +94,7 @@ async function prepareFolder(folder: string): Promise<void> {
   }
 }
 
-/** Writes and waits for the disk: a document that the ledger knows must survive a power cut. */
+/** Writes and flushes to disk: a document that the ledger knows must survive a power failure. */
 async function writeDurably(path: string, source: Readable, check: ContentCheck): Promise<void> {
   const handle = await open(path, 'wx', 0o640);
   try {
@@ -106,8 +106,8 @@ async function writeDurably(path: string, source: Readable, check: ContentCheck)
 }
 
 /**
- * Gives a finished file its name, unless the name is taken. A link refuses a taken name in one step, which a rename
- * does not; where the file system has no links, a look and a rename have to do.
+ * Gives a finished file its name, unless the name is taken. A link refuses a taken name atomically, which a rename does
+ * not; if the file system has no links, a check and a rename are used.
  */
 async function claim(temporary: string, path: string): Promise<boolean> {
   try {

@@ -4,21 +4,24 @@ import { lstat, open, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
 const PERMISSION_BITS = 0o777;
-/** The content may hold names, account numbers and amounts: readable by its owner alone unless they change it. */
+/**
+ * The content may include names, account numbers and amounts, so files are readable only by their owner unless the
+ * owner changes it.
+ */
 const PRIVATE = 0o600;
 
 /**
- * Writes a file that a person asked for, whole or not at all. It is readable by its owner alone; a file of ours that is
- * there is replaced in one step and keeps its permissions. The text goes to a name that nobody can guess beside it
- * first, which a failure takes away again. A symbolic link is replaced, never followed: in a shared folder somebody
- * else may have put it there. Where the path is a terminal or a pipe of ours it is written to directly.
+ * Writes a file that a user requested, completely or not at all. It is readable only by its owner; an existing file of
+ * ours is replaced in one step and keeps its permissions. The text is first written beside it under an unpredictable
+ * name, which is removed after a failure. A symbolic link is replaced, never followed: in a shared folder somebody else
+ * may have put it there. If the path is a terminal or a pipe of ours, it is written to directly.
  *
- * @throws RangeError where the path is a device or a pipe of somebody else; errors of the file system, such as a folder
- * that does not exist
+ * @throws RangeError if the path is a device or a pipe of somebody else; errors of the file system, such as a missing
+ * folder
  */
 export async function writeOutputFile(path: string, content: Buffer | string): Promise<void> {
   const before = await statsOf(lstat, path);
-  // `/dev/stdout` and the like are links to what this process has open already.
+  // `/dev/stdout` and similar paths are links to files that this process has already open.
   const target = before?.isSymbolicLink() ? await statsOf(stat, path) : before;
   if (target && !target.isFile()) {
     if (!isTrusted(target)) throw new RangeError(`${path} is no plain file, and it belongs to somebody else.`);
@@ -44,7 +47,7 @@ async function statsOf(read: typeof lstat, path: string): Promise<Stats | undefi
   }
 }
 
-/** Windows has no user ids; there folders are private unless they are shared on purpose. */
+/** Windows has no user ids; folders there are private unless they are shared on purpose. */
 function isOurs({ uid }: Stats): boolean {
   return process.getuid === undefined || uid === process.getuid();
 }
@@ -57,7 +60,7 @@ function isTrusted(stats: Stats): boolean {
 async function writeTo(path: string, flags: 'w' | 'wx', mode: number, content: Buffer | string): Promise<void> {
   const handle = await open(path, flags, mode);
   try {
-    // The umask may have taken bits away that the file had before.
+    // The umask may have removed bits that the file had before.
     if (flags === 'wx') await handle.chmod(mode);
     await handle.writeFile(content);
   } finally {

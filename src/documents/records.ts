@@ -3,25 +3,26 @@ import { link, mkdir, open, readFile, readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 /**
- * Small objects that are written once and never changed, beside the documents: what the sends of a ledger are counted
- * by. A name is a path of plain segments, such as `sent/<ledger>/000000000042`; names sort as text.
+ * Small objects that are written once and never changed, beside the documents; sends are counted by them. A name is a
+ * path of plain segments, such as `sent/<ledger>/000000000042`; names sort as text.
  */
 export interface Records {
   /**
-   * Writes a record, whole and on the disk when it returns. @returns false when the name is taken, whatever it holds.
-   * Rejects with the system's error (away, full); then the name may be taken all the same, by a whole record.
+   * Writes a record; it is complete and flushed to disk when this returns. @returns false if the name is taken by any
+   * record. Rejects with the system's error (unavailable, full); then the name may be taken all the same, by a complete
+   * record.
    */
   createRecord(name: string, content: Buffer): Promise<boolean>;
   /** The content of a record; null if there is none. */
   readRecord(name: string): Promise<Buffer | null>;
   /** Names of the records of a folder that sort after `after`, in order, at most `limit`. */
   recordsAfter(folder: string, after: string, limit: number): Promise<string[]>;
-  /** What tells this store from every other one; made with the store. */
+  /** The id that distinguishes this store from all others; created with the store. */
   storeId(): Promise<string>;
 }
 
 const NAME = /^[a-z0-9-]+(\/[A-Za-z0-9-]+)*$/u;
-/** The record that tells a store from every other one. */
+/** The record with the store's id. */
 export const STORE_ID = 'store-id';
 const TEMPORARY = '.incoming-';
 
@@ -65,7 +66,7 @@ export function createRecordFiles(root: string, prepare: () => Promise<void>): R
     recordsAfter: async (folder, after, limit) => {
       const names = await readdir(pathOf(folder)).catch(async (error: NodeJS.ErrnoException) => {
         if (error.code !== 'ENOENT') throw error;
-        // A store that has lost its own folder is away; one that never had this folder has no records.
+        // A store whose own folder is missing is unavailable; one that never had this folder has no records.
         await readdir(root);
         return [];
       });
@@ -84,7 +85,7 @@ export function createRecordFiles(root: string, prepare: () => Promise<void>): R
   };
 }
 
-/** Makes the folders between `root` and `folder`; never `root` itself, which is away when it is not there. */
+/** Creates the folders between `root` and `folder`; never `root` itself, because a store without it is unavailable. */
 async function makeFolder(root: string, folder: string): Promise<void> {
   if (folder === root) return;
   await makeFolder(root, dirname(folder));
@@ -109,7 +110,7 @@ async function writeExclusively(path: string, content: Buffer): Promise<void> {
 }
 
 /**
- * Gives a whole file its name, unless the name is taken; where the file system has no links, the name is taken first.
+ * Gives a complete file its name, unless the name is taken; if the file system has no links, the name is claimed first.
  */
 async function claim(temporary: string, path: string, content: Buffer): Promise<boolean> {
   try {

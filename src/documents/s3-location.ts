@@ -1,13 +1,13 @@
-/** Where documents are in an object store, as EBRC_DOCUMENTS says it. */
+/** Location of the documents in an object store, parsed from EBRC_DOCUMENTS. */
 export interface S3Location {
   bucket: string;
   /** Empty, or ends in a slash. */
   prefix: string;
   /** Encryption at the server; undefined leaves it to the bucket's own default. */
   sse?: 'AES256' | 'aws:kms';
-  /** With `aws:kms`; undefined is the account's own key. */
+  /** With `aws:kms`; undefined for the account's default key. */
   kmsKeyId?: string;
-  /** The bucket in the path instead of the host name, as most servers but Amazon's want it. */
+  /** Put the bucket into the path instead of the host name, as most servers other than Amazon's require. */
   pathStyle: boolean;
 }
 
@@ -24,7 +24,7 @@ export function parseS3Location(text: string): S3Location | null {
   if (url?.protocol !== 's3:' || url.username || url.password || url.port || url.hash) return null;
   if (!/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(url.hostname)) return null;
   const path = decodeURIComponent(url.pathname).replace(/^\/+|\/+$/g, '');
-  // Records and documents are told apart by their names below the prefix.
+  // Records and documents are distinguished by their names below the prefix.
   if (!/^[\w.!*'()/-]*$/.test(path) || path.split('/').some((part) => part === '..' || part === '.')) return null;
   const known = ['sse', 'kms-key-id', 'path-style'];
   if ([...url.searchParams.keys()].some((name) => !known.includes(name))) return null;

@@ -2,11 +2,11 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { EncryptionError } from './encryption-error';
 import { subKeys, type EncryptionKey, type KeyPurpose } from './sub-keys';
 
-/** Encrypted bytes, with what is needed to open them besides the key. */
+/** Encrypted bytes, with everything except the key that is needed to open them. */
 interface Sealed {
   keyId: string;
   nonce: Buffer;
-  /** The ciphertext with its 16-byte tag behind it. */
+  /** The ciphertext followed by its 16-byte tag. */
   ciphertext: Buffer;
 }
 
@@ -42,7 +42,7 @@ export function createSealer(keys: readonly EncryptionKey[], purpose: KeyPurpose
     open({ keyId, nonce, ciphertext }, context) {
       const key = byId.get(keyId);
       if (!key) {
-        const message = `It is encrypted with key ${keyId}, which is not in EBRC_ENCRYPTION_KEY: add it behind the first.`;
+        const message = `It is encrypted with key ${keyId}, which is not in EBRC_ENCRYPTION_KEY: add it after the first.`;
         throw new EncryptionError('key_missing', message);
       }
       try {

@@ -3,16 +3,16 @@ import { EncryptionError } from './encryption-error';
 
 /** A key of AES-256-GCM. */
 export interface EncryptionKey {
-  /** Stands beside what is encrypted under it. */
+  /** Stored with the data that is encrypted under the key. */
   id: string;
   /** 32 bytes. */
   key: Buffer;
 }
 
 /**
- * What the keys of EBRC_ENCRYPTION_KEY are used for, each with a key of its own: who holds the one for payloads (a
- * codec server) opens no password with it. A text here is part of the key: changed, nothing that was encrypted opens
- * any more.
+ * The purposes of EBRC_ENCRYPTION_KEY's keys. Each purpose has its own sub-keys, so that a holder of the sub-key for
+ * payloads (a codec server) cannot decrypt passwords. The texts are part of the keys: if one is changed, nothing
+ * encrypted under it can be opened any more.
  */
 const PURPOSES = {
   vault: 'ebrc/1/vault',
@@ -24,12 +24,15 @@ export type KeyPurpose = keyof typeof PURPOSES;
 const KEY_BYTES = 32;
 
 /**
- * The sub-keys for one purpose under the ids of the keys that they are derived from (HKDF-SHA-256), in the same order.
- * @throws EncryptionError for no key, a key of another length than 32 bytes, or two keys of one id
+ * The sub-keys for one purpose, under the ids of the keys that they are derived from (HKDF-SHA-256), in the same order.
+ * @throws EncryptionError for no key, a key that is not 32 bytes long, or two keys with one id
  */
 export function subKeys(keys: readonly EncryptionKey[], purpose: KeyPurpose): [EncryptionKey, ...EncryptionKey[]] {
   if (new Set(keys.map(({ id }) => id)).size !== keys.length) {
-    throw new EncryptionError('keys_invalid', 'Two keys of EBRC_ENCRYPTION_KEY have the same id: give each its own.');
+    throw new EncryptionError(
+      'keys_invalid',
+      'Two keys of EBRC_ENCRYPTION_KEY have the same id: give each a different id.',
+    );
   }
   const [first, ...more] = keys.map(({ id, key }) => {
     if (key.length !== KEY_BYTES) {

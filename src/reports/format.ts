@@ -2,7 +2,7 @@ import { KOLKATA_OFFSET_MS } from '../domain/dates';
 import { printable } from '../domain/text';
 import type { Value, ValueKind } from './report';
 
-/** How digits are grouped: 1,234,567 or 12,34,567. */
+/** Digit grouping: 1,234,567 or 12,34,567. */
 export type Grouping = 'western' | 'indian';
 
 const LOCALES: Readonly<Record<Grouping, string>> = { western: 'en-US', indian: 'en-IN' };
@@ -10,14 +10,14 @@ const LOCALES: Readonly<Record<Grouping, string>> = { western: 'en-US', indian: 
 /** A value as a person reads it; empty for none. Money keeps every digit it has, and at least two decimals. */
 export function formatValue(value: Value, kind: ValueKind, grouping: Grouping): string {
   if (value === null || value === '') return '';
-  // As clocks in India show it.
+  // In Indian time.
   if (value instanceof Date)
     return new Date(value.getTime() + KOLKATA_OFFSET_MS).toISOString().slice(0, 16).replace('T', ' ');
   const decimals = (minimumFractionDigits: number, maximumFractionDigits: number) =>
     new Intl.NumberFormat(LOCALES[grouping], { minimumFractionDigits, maximumFractionDigits });
   switch (kind) {
     case 'money':
-      // A string is formatted as the decimal number that it is; through a float it would lose digits.
+      // A string is formatted as an exact decimal number; as a float it would lose digits.
       return decimals(2, 20).format(value as Intl.StringNumericLiteral);
     case 'count':
       return decimals(0, 0).format(Number(value));

@@ -1,4 +1,4 @@
-/** The daily report and the ageing report, from the ledger alone. */
+/** Makes the daily report and the ageing report, from the ledger alone. */
 import { BUCKETS, realisationAgeing, type Ageing, type BucketId, type RealisationRule } from '../ledger/reports/ageing';
 import type { ReportScope } from '../ledger/reports/scope';
 import { ageingGroup, ageingGroupOf, irmGroup } from './groups/balances';
@@ -12,7 +12,7 @@ import { table, type Group, type Report, type ReportOptions } from './report';
 
 export interface ReportRequest extends ReportOptions {
   mode: Mode;
-  /** YYYY-MM-DD, a day of Asia/Kolkata. */
+  /** YYYY-MM-DD, a day in Asia/Kolkata. */
   on: string;
   now: Date;
   rules: readonly RealisationRule[];
@@ -22,7 +22,7 @@ export interface ReportRequest extends ReportOptions {
 const TREND_DAYS = 30;
 const DAY_MS = 86_400_000;
 
-/** The ten groups that an operator looks at every morning. */
+/** The ten groups of the daily report. */
 export async function dailyReport(db: Queryable, request: ReportRequest): Promise<Report> {
   const scope = scopeOf(request);
   const make = [
@@ -44,7 +44,7 @@ export async function dailyReport(db: Queryable, request: ReportRequest): Promis
   return { report: 'daily', title: `Daily report of ${on}`, mode, on, madeAt: now, groups, notes: notesOf(request) };
 }
 
-/** What of the exports is not certified, by the day until which it has to be realised. */
+/** Export amounts that are not certified, by their due date. */
 export async function ageingReport(db: Queryable, request: ReportRequest): Promise<Report> {
   const scope = scopeOf(request);
   const { mode, on, now, rules } = request;
@@ -71,9 +71,9 @@ function scopeOf({ mode, on, now, rows }: ReportRequest): ReportScope {
 function notesOf({ now, on }: ReportRequest): string[] {
   const today = isoFromFilingDate(filingDateInKolkata(now.getTime()));
   return on === today
-    ? ['The day is not over: the figures are those of the moment at which the report was made.']
+    ? ['The day is not over: the figures are as of the time at which the report was made.']
     : [
-        'Figures are of the end of that day as far as the ledger kept it; standings of exporters and utilised balances are those of today.',
+        'Figures are as of the end of that day, as far as the ledger has kept them; the status of exporters and utilised balances are as of today.',
       ];
 }
 
@@ -120,7 +120,7 @@ function rulesGroup(request: ReportRequest): Group {
     id: 'rules',
     title: 'Rules',
     definition:
-      'The realisation periods that were in force on the day. The newest one that covers a document decides; a due date of the invoice list stands above all.',
+      'The realisation periods that were in force on the day. The newest one that covers a document decides; a due date in the invoice list takes precedence.',
     figures: [{ id: 'rules', label: 'Rules in force', value: rules.length, kind: 'count' }],
     trend: null,
     charts: [],

@@ -37,9 +37,9 @@ const ruleFile = z.strictObject({
 
 /**
  * The dated periods within which export proceeds have to be realised.
- * @throws ZodError for a file that says something else; errors of the file system
+ * @throws ZodError for an invalid file; errors of the file system
  */
 export async function readRealisationRules(path: string = PACKAGED_RULES): Promise<RealisationRule[]> {
-  // Dates stay texts: as instants they would pass through a time zone.
+  // Dates stay texts: as instants they would depend on a time zone.
   return ruleFile.parse(parse(await readFile(path, 'utf8'), { schema: 'core' })).rules;
 }

@@ -1,20 +1,20 @@
 import type { Grouping } from './format';
 import type { Report } from './report';
 
-/** A page, or a workbook. */
+/** The form of a report: an HTML page or a workbook. */
 export type ReportForm = 'html' | 'xlsx';
 
-/** Longer tables belong into a workbook. */
+/** Longer tables belong in a workbook. */
 export const ROWS_LISTED: Readonly<Record<ReportForm, number>> = { html: 500, xlsx: 20_000 };
 
-/** Draws reports; where it runs is the implementation's business. */
+/** Draws reports; the implementation decides in which thread. */
 export interface ReportRenderer {
   render(report: Report, how: { form: ReportForm; grouping: Grouping }): Promise<Buffer>;
-  /** Ends what was started for it. */
+  /** Stops the thread, if there is one. */
   close(): Promise<void>;
 }
 
-/** In this thread: fit for a command, and not for a worker, which it would hold up for seconds. */
+/** Runs in the current thread: suitable for a command, but it would block a worker for seconds. */
 export const reportsInProcess: ReportRenderer = {
   async render(report, { form, grouping }) {
     if (form === 'html') {
@@ -25,7 +25,7 @@ export const reportsInProcess: ReportRenderer = {
   close: () => Promise.resolve(),
 };
 
-/** Where the Temporal UI shows a workflow; null where its address is not configured. */
+/** Address of a workflow in the Temporal UI; null if the UI's address is not configured. */
 export function workflowLinks(
   ui: { address: string; namespace: string } | undefined,
 ): ((workflowId: string) => string) | null {

@@ -1,18 +1,17 @@
 /**
- * A report as data: groups of figures with their definition, a trend, charts and tables. Both writers render nothing
- * else.
+ * A report as data: groups of figures with their definition, a trend, charts and tables. Both writers render only this.
  */
 import type { Mode } from '../domain/names';
 
 /**
- * How a value is to be read: `money` is exact decimal text in a currency, `day` YYYY-MM-DD, `instant` a Date, `share` 0
- * to 1, `hours` and `days` decimal numbers.
+ * The meaning of a value: `money` is exact decimal text in a currency, `day` YYYY-MM-DD, `instant` a Date, `share` 0 to
+ * 1, `hours` and `days` decimal numbers.
  */
 export type ValueKind = 'text' | 'count' | 'money' | 'day' | 'instant' | 'hours' | 'days' | 'share';
 
 export type Value = string | number | Date | null;
 
-/** A cell that leads somewhere: a workflow in the Temporal UI. */
+/** A cell with a link, such as a workflow in the Temporal UI. */
 export interface Linked {
   text: string;
   href: string;
@@ -25,7 +24,7 @@ export interface Figure {
   value: Value;
   kind: ValueKind;
   currency?: string;
-  /** Beyond what is meant to be: somebody should look. */
+  /** Outside its expected range: it needs attention. */
   alarm?: boolean;
 }
 
@@ -39,7 +38,7 @@ export interface Chart {
   type: 'line' | 'bar' | 'stacked';
   categories: string[];
   series: Series[];
-  /** What the axis counts. */
+  /** The unit of the axis. */
   unit: string;
 }
 
@@ -60,7 +59,7 @@ export interface Table {
 export interface Group {
   id: string;
   title: string;
-  /** What the figures count, from which moment, and what is meant to be. */
+  /** What the figures count, at which time, and their expected range. */
   definition: string;
   figures: Figure[];
   /** By day, the last day last. */
@@ -73,18 +72,18 @@ export interface Report {
   report: 'daily' | 'ageing';
   title: string;
   mode: Mode;
-  /** The day that it is about, YYYY-MM-DD. */
+  /** The day of the report, YYYY-MM-DD. */
   on: string;
   madeAt: Date;
   groups: Group[];
   notes: string[];
 }
 
-/** What a group is made with besides the ledger. */
+/** The options of a group, besides the ledger. */
 export interface ReportOptions {
   /** How many rows a table lists at most. */
   rows: number;
-  /** The Temporal UI's page of a workflow; null where its address is not configured. */
+  /** Address of a workflow in the Temporal UI; null if the UI's address is not configured. */
   workflowUrl: ((workflowId: string) => string) | null;
 }
 
@@ -104,15 +103,15 @@ export function perCurrency<T extends { currency: string }>(
   }));
 }
 
-/** A part of a whole, or null of nothing. */
+/** A share of a whole; null if the whole is 0. */
 export const share = (part: number, whole: number): number | null => (whole === 0 ? null : part / whole);
 
-/** A workflow's name as a link, where there is a UI to link to. */
+/** A workflow's name as a link, if there is a UI to link to. */
 export function linked(text: string, workflowId: string | null, { workflowUrl }: ReportOptions): string | Linked {
   return workflowUrl && workflowId !== null ? { text, href: workflowUrl(workflowId) } : text;
 }
 
-/** A table that says whether more rows exist. */
+/** A table that records whether more rows exist. */
 export function table(
   id: string,
   title: string,
@@ -129,7 +128,7 @@ export function table(
   };
 }
 
-/** The same report with at most so many rows in a table: figures, trends and charts are those of the whole. */
+/** The same report with at most so many rows per table; figures, trends and charts still cover everything. */
 export function withRowsCut(report: Report, limit: number): Report {
   const cut = (table: Table): Table =>
     table.rows.length > limit ? { ...table, rows: table.rows.slice(0, limit), cut: true } : table;

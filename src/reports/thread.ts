@@ -1,4 +1,4 @@
-/** What runs in the thread of threads.ts: one report at a time. */
+/** Runs in the thread of threads.ts: one report at a time. */
 import type { Grouping } from './format';
 import { reportsInProcess, type ReportForm } from './render';
 import type { Report } from './report';

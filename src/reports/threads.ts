@@ -3,10 +3,10 @@ import { bufferOf, createBoundedThread, type BoundedThread } from '../threads/bo
 import type { ReportRenderer } from './render';
 import type { ReportJob } from './thread';
 
-/** There is one report a day: the thread ends as soon as its page and its workbook are drawn. */
+/** There is one report a day, so the thread ends as soon as its page and its workbook are drawn. */
 const IDLE_MS = 1_000;
 
-/** Draws reports in a thread of its own: charts and thousands of cells would hold a worker's heartbeats up. */
+/** Draws reports in a separate thread: charts and thousands of cells would delay a worker's heartbeats. */
 export function createReportThread({
   timeoutMs = 180_000,
   memoryMb = 256,

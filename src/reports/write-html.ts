@@ -6,12 +6,12 @@ import { SORT_SCRIPT } from './html/sort-script';
 import { STYLE } from './html/style';
 import type { Chart, Figure, Group, Linked, Report, Table, Value, ValueKind } from './report';
 
-/** Nothing is fetched from anywhere: the page says so itself, and a browser holds it to that. */
+/** The page loads nothing: its Content-Security-Policy makes browsers enforce that. */
 const POLICY = `default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-${createHash('sha256').update(SORT_SCRIPT).digest('base64')}'`;
 
 /**
- * The report as one page that needs nothing else: styles, charts and the few lines that sort tables stand in it. What
- * others wrote (names, references, errors) is escaped.
+ * The report as one self-contained page with its styles, charts and a short sort script. External texts (names,
+ * references, errors) are escaped.
  */
 export function writeReportHtml(report: Report, { grouping }: { grouping: Grouping }): string {
   const made = formatValue(report.madeAt, 'instant', grouping);
@@ -105,7 +105,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** Fit for text and for attributes in quotes. */
+/** Escapes text and quoted attribute values. */
 function escape(text: string): string {
   return printable(text).replace(/[&<>"']/gu, (character) => ENTITIES[character] ?? character);
 }

@@ -16,13 +16,13 @@ const FORMATS: Readonly<Record<Exclude<ValueKind, 'money' | 'text'>, string>> = 
   days: '#,##0.0',
   share: '0.0%',
 };
-/** A cell may have 32,767 characters; this is as much as is useful. */
+/** A cell may have 32,767 characters; longer texts than this are not useful. */
 const LONGEST = 2_000;
 const WIDEST = 60;
 
 /**
  * The report as a workbook: an overview with every figure, and a sheet for each group with its figures, its trend and
- * its tables. Numbers are numbers, dates are dates (instants by the clock of Asia/Kolkata), and every table has its
+ * its tables. Numbers are numbers, dates are dates (instants by the clock of Asia/Kolkata), and every table has
  * filters.
  * @returns the bytes of an .xlsx
  */
@@ -113,7 +113,7 @@ class Sheets {
     for (const line of lines) sheet.addRow([line]);
   }
 
-  /** `kinds` where every row of the column Value has a kind of its own. */
+  /** `kinds` if each row of the column Value has its own kind. */
   private table(
     sheet: Worksheet,
     { title, columns, rows, cut, kinds }: Table & { kinds?: readonly ValueKind[] },

@@ -1,4 +1,4 @@
-/** Checks the run of an open filing, and starts a new one where something was sent and the run is lost. */
+/** Checks the run of an open filing, and starts a new one if something was sent and the run is lost. */
 import type { Client } from '@temporalio/client';
 import type pg from 'pg';
 import type { Logger } from 'pino';
@@ -19,14 +19,14 @@ export interface CheckRunDependencies {
 export interface Look {
   resumed: boolean;
   told: boolean;
-  /** Why a new run was started, or what is wrong with the one there is. */
+  /** Why a new run was started, or what is wrong with the existing one. */
   why: string | null;
 }
 
 /**
- * Starts a new run for a filing of which something was, or may have been, sent; one of which nothing was sent waits for
- * a person, who may have stopped it on purpose. Safe to run several times at once.
- * @throws when Temporal cannot be asked: then nothing is concluded
+ * Starts a new run for a filing of which something was, or may have been, sent; a filing of which nothing was sent
+ * waits for a person, because somebody may have stopped it on purpose. Safe to run several times at once.
+ * @throws if Temporal cannot be queried: then nothing is concluded
  */
 export async function checkRun(deps: CheckRunDependencies, filing: OpenFilingRun): Promise<Look> {
   const { pool, temporal, taskQueue, logger, clock } = deps;
@@ -39,7 +39,7 @@ export async function checkRun(deps: CheckRunDependencies, filing: OpenFilingRun
     if (told && problem) logger.warn({ filingId, workflowId: filing.workflowId, problem }, 'a filing needs somebody');
     return { resumed: false, told, why: problem };
   }
-  // It may have moved or ended since it was read; then its run was not lost.
+  // The filing may have moved or ended since it was read; then its run was not lost.
   if ((await openFiling(pool, filingId))?.seq !== seq) return { resumed: false, told: false, why: null };
   logger.warn({ filingId, workflowId: filing.workflowId, why: verdict.why }, 'a lost run is followed by a new one');
   await startFilingRun(temporal, filing, resumeOptions(filing, taskQueue));

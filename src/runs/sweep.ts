@@ -1,4 +1,4 @@
-/** Finds open filings whose workflow is closed, gone or stuck, which the workflow itself cannot report. */
+/** Finds open filings whose workflow is closed, missing or stuck, which the workflow itself cannot report. */
 import type { Mode } from '../domain/names';
 import { openFilingsAfter } from '../ledger/filings/open-filings';
 import type { BackgroundJob } from '../worker/background-jobs';
@@ -11,16 +11,17 @@ export interface SweepDependencies extends CheckRunDependencies {
 export interface Swept {
   filings: number;
   resumed: string[];
-  /** Filings of whose run something was said that was not said before. */
+  /** Number of filings for which a new problem of the run was recorded. */
   told: string[];
 }
 
 const PAGE = 100;
 
 /**
- * Checks the run of every open filing. Starts a new run where something was, or may have been, sent; a filing of which
- * nothing was sent waits for a person, who may have stopped it on purpose. Several workers may sweep at once.
- * @throws when Temporal cannot be asked: then nothing is concluded of any run
+ * Checks the run of every open filing. Starts a new run if something was, or may have been, sent; a filing of which
+ * nothing was sent waits for a person, because somebody may have stopped it on purpose. Several workers may sweep at
+ * once.
+ * @throws if Temporal cannot be queried: then nothing is concluded about any run
  */
 export async function sweepFilings(deps: SweepDependencies, signal?: AbortSignal): Promise<Swept> {
   const { pool, mode } = deps;
@@ -43,7 +44,7 @@ export async function sweepFilings(deps: SweepDependencies, signal?: AbortSignal
 
 const HOUR_MS = 3_600_000;
 
-/** The sweep as a job of every worker: at its start, and hourly. `onSwept` is told what each did. */
+/** The sweep as a background job of every worker: at its start, and hourly. `onSwept` gets the result of each sweep. */
 export function filingSweepJob(
   deps: SweepDependencies,
   onSwept: (swept: Swept) => void = () => undefined,

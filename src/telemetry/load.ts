@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Telemetry, TelemetryOptions } from './open-telemetry';
 
-/** Telemetry where an endpoint is given; null, with nothing loaded, where none is. */
+/** Loads telemetry if an endpoint is given; null, without loading anything, if not. */
 export async function loadTelemetry(
   endpoint: string | undefined,
   options: Pick<TelemetryOptions, 'service' | 'onLost'>,

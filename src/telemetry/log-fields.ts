@@ -1,8 +1,8 @@
 import { maskText } from './mask';
 
 /**
- * The fields that may leave the process in a log line; every other one is dropped, so that a whole request or a record
- * that somebody logs by mistake shows nothing. Words, ids and counts only: no name, number or amount of an exporter.
+ * The fields that may be written to a log line. Every other field is dropped, so that a request or record that is
+ * logged by mistake reveals nothing. Short words, ids and counts only: no name, number or amount of an exporter.
  */
 export const LOG_FIELDS: ReadonlySet<string> = new Set([
   // What it is about
@@ -22,13 +22,13 @@ export const LOG_FIELDS: ReadonlySet<string> = new Set([
   ...['address', 'host', 'port', 'url', 'apiUrl', 'mode', 'registered', 'missing'],
 ]);
 
-/** Names that other programs give to a field of ours. */
+/** Names that other libraries use for our fields. */
 const ALIASES: Readonly<Record<string, string>> = { error: 'err', trace_id: 'traceId', span_id: 'spanId' };
 
 const MOST_ENTRIES = 50;
 const DEEPEST_CAUSE = 3;
 
-/** The fields of a log line that may be written; how many others there were stands in `droppedFields`. */
+/** The fields of a log line that may be written; `droppedFields` is the number of the others. */
 export function allowedFields(fields: object): Record<string, unknown> {
   const kept: Record<string, unknown> = {};
   let droppedFields = 0;
@@ -41,7 +41,7 @@ export function allowedFields(fields: object): Record<string, unknown> {
   return droppedFields === 0 ? kept : { ...kept, droppedFields };
 }
 
-/** A word, a number or a list of such; undefined for anything that has parts. */
+/** A text, a number or a list of them; undefined for anything that has parts. */
 function plain(value: unknown): unknown {
   if (typeof value === 'string') return maskText(value);
   if (value === null || typeof value === 'number' || typeof value === 'boolean') return value;
@@ -50,7 +50,9 @@ function plain(value: unknown): unknown {
   return entries.includes(undefined) ? undefined : entries;
 }
 
-/** Class, code, kind, message and stack of an error and its causes; its other fields hold statements and answers. */
+/**
+ * Class, code, kind, message and stack of an error and its causes; its other fields may contain statements and answers.
+ */
 function errorFields(error: unknown, depth = 0): unknown {
   if (!(error instanceof Error)) return maskText(String(error));
   const { name, message, stack, cause } = error;

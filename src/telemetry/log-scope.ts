@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-/** What every log line of a piece of work is about. */
+/** The ids that every log line of an operation has. */
 export interface LogScope {
   filingId?: string;
   exporterId?: string;
@@ -10,7 +10,7 @@ export interface LogScope {
 
 const current = new AsyncLocalStorage<LogScope>();
 
-/** Runs `work`; its log lines say what they are about. */
+/** Runs `work`; its log lines have these ids. */
 export function withLogScope<T>(scope: LogScope, work: () => T): T {
   return current.run(scope, work);
 }

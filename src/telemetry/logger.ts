@@ -10,23 +10,23 @@ export interface LoggerOptions {
   level: string;
   /** The program's name in each line; default `ebrc`. */
   name?: string;
-  /** Where the ids of the current trace come from; left out: lines have none. */
+  /** Source of the current trace's ids; without it lines have none. */
   tracer?: Pick<Tracer, 'current'>;
-  /** Write to standard error instead of standard output: a command's result goes to standard output alone. */
+  /** Write to standard error instead of standard output, which is reserved for a command's result. */
   stderr?: boolean;
   /** Where to write instead of either, for tests. */
   destination?: DestinationStream;
 }
 
 /**
- * One JSON line a fact, with the filing, exporter, workflow and trace that it is about. Only the fields of
- * `log-fields.ts` are written, and e-mail addresses, IECs and keys are masked in what is.
+ * Writes one JSON line per event, with the filing, exporter, workflow and trace that it concerns. Only the fields of
+ * `log-fields.ts` are written, and e-mail addresses, IECs and keys are masked.
  */
 export function createLogger({ level, name = 'ebrc', tracer, stderr = false, destination }: LoggerOptions): Logger {
   const options: pino.LoggerOptions = {
     name,
     level,
-    // Errors are made ready with the other fields.
+    // Errors are prepared together with the other fields.
     serializers: { err: (fields: unknown) => fields },
     hooks: {
       logMethod(given, write) {
@@ -39,7 +39,7 @@ export function createLogger({ level, name = 'ebrc', tracer, stderr = false, des
       },
     },
   };
-  // Synchronous: the last lines before an exit are the ones that matter most.
+  // Synchronous, because the last lines before an exit are the most important ones.
   const logger = pino(options, destination ?? pino.destination({ dest: stderr ? 2 : 1, sync: true }));
   logger.child = () => {
     throw new TypeError('The bindings of a child logger would pass by the allowed fields; use withLogScope.');

@@ -1,4 +1,4 @@
-/** What names a person or opens something, by its form; each is replaced wherever it stands in a text. */
+/** Patterns of texts that identify a person or give access; each is replaced wherever it occurs. */
 const FORMS: readonly (readonly [RegExp, string])[] = [
   [/[\w.!#$%&'*+/=?^`{|}~-]+@[\w-]+(?:\.[\w-]+)+/gu, '[email]'],
   // User and password of an address.
@@ -6,15 +6,15 @@ const FORMS: readonly (readonly [RegExp, string])[] = [
   [/\b(?:dev|prod)_[\w-]+/gu, '[key]'],
   [/(?<=\bBearer )\S+/giu, '[token]'],
   [/\b\d{2}[A-Z]{5}\d{4}[A-Z][A-Z\d]{3}\b/giu, '[gstin]'],
-  // An IEC is a PAN, or ten digits where it is older.
+  // An IEC is a PAN, or ten digits for older ones.
   [/\b(?:[A-Z]{5}\d{4}[A-Z]|\d{10})\b/giu, '[iec]'],
 ];
 
 const LONGEST = 2_000;
 
 /**
- * A text without e-mail addresses, IECs, GSTINs, keys and passwords in addresses, cut after 2,000 characters. A second
- * line of defence: what is known to be secret is not logged at all.
+ * Removes e-mail addresses, IECs, GSTINs, keys and passwords in addresses from a text, and cuts it after 2,000
+ * characters. A second line of defence: known secrets are never logged.
  */
 export function maskText(text: string): string {
   const cut = text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;

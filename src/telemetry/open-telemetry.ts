@@ -1,4 +1,6 @@
-/** Traces by OpenTelemetry. Loaded only where OTEL_EXPORTER_OTLP_ENDPOINT is set: programs without it start without. */
+/**
+ * Traces by OpenTelemetry. Loaded only if OTEL_EXPORTER_OTLP_ENDPOINT is set, so that other programs start without it.
+ */
 import { context, propagation, SpanKind, SpanStatusCode, trace, type Span as OtelSpan } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { setGlobalErrorHandler, W3CTraceContextPropagator } from '@opentelemetry/core';
@@ -20,33 +22,33 @@ import type { SpanAttributes, Tracer } from './tracer';
 export interface TelemetryOptions {
   /** Root of the OTLP/HTTP receiver, without a slash at the end; spans go to `/v1/traces` below it. */
   endpoint: string;
-  /** `service.name`, where OTEL_SERVICE_NAME says no other. */
+  /** `service.name`, unless OTEL_SERVICE_NAME is set. */
   service: string;
   version: string;
-  /** Told when spans could not be sent; nothing waits for them, and nothing fails because of it. */
+  /** Called if spans could not be sent; nothing waits for them, and nothing fails because of it. */
   onLost?: (reason: string) => void;
 }
 
-/** What a program is traced with. */
+/** The tracing components of a program. */
 export interface Telemetry {
   tracer: Tracer;
-  /** For the client of Temporal: starts, signals and updates carry the trace with them. */
+  /** For Temporal's client: starts, signals and updates carry the trace context. */
   clientInterceptor: WorkflowClientInterceptor;
-  /** Says more of the span that the caller runs in. */
+  /** Adds attributes to the caller's span. */
   describeSpan: (attributes: SpanAttributes) => void;
   /** For workers that run activities. */
   activityInterceptors: ActivityInterceptorsFactory;
-  /** For workers that run workflows, with the bundle that is made for it (`workflows-bundle.ts`). */
+  /** For workers that run workflows, with the bundle that is built for it (`workflows-bundle.ts`). */
   sinks: InjectedSinks<OpenTelemetrySinks>;
-  /** Sends what is left. Does not reject. */
+  /** Sends the remaining spans. Does not reject. */
   close(): Promise<void>;
 }
 
-/** Of a program there is one at a time: the context of OpenTelemetry is the process's. */
+/** There is one per program, because OpenTelemetry's context is global to the process. */
 export function startTelemetry({ endpoint, service, version, onLost }: TelemetryOptions): Telemetry {
   setGlobalErrorHandler((error) => onLost?.(reasonOf(error)));
   const resource = new Resource({ 'service.name': service, 'service.version': version }).merge(
-    // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES, as every program of OpenTelemetry reads them.
+    // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES have their standard meaning.
     detectResourcesSync({ detectors: [envDetectorSync] }),
   );
   const processor = new BatchSpanProcessor(createSpanFilter(new OTLPTraceExporter({ url: `${endpoint}/v1/traces` })));
@@ -81,7 +83,7 @@ export function startTelemetry({ endpoint, service, version, onLost }: Telemetry
   };
 }
 
-/** Commands look every few seconds: a trace for each look would hide the others. */
+/** Commands poll every few seconds: a trace for each poll would hide the others. */
 function quietClientInterceptor(): WorkflowClientInterceptor {
   const interceptor: WorkflowClientInterceptor = new OpenTelemetryWorkflowClientInterceptor();
   interceptor.query = (input, next) => next(input);
@@ -103,7 +105,7 @@ async function ended<T>(span: OtelSpan, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A call that leaves the process, by the attributes that only such a one has. */
+/** A call that leaves the process, recognised by attributes that only such a call has. */
 function kindOf(attributes: SpanAttributes): SpanKind {
   return 'http.request.method' in attributes || 'db.system.name' in attributes ? SpanKind.CLIENT : SpanKind.INTERNAL;
 }

@@ -1,11 +1,11 @@
-/** What of a span leaves the process: names, times, ids and words of ours. */
+/** The parts of a span that are sent: names, times, ids and short words of ours. */
 import { SpanStatusCode, type Attributes } from '@opentelemetry/api';
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace-base';
 import { maskText } from './mask';
 
 /**
  * The SDK's interceptors put whole records into a span (memo, search attributes, messages and stacks of failures, the
- * reason of a termination): only these attributes leave, whatever else is there.
+ * reason of a termination). Only these attributes are sent.
  */
 const ALLOWED = new Set([
   ...['temporalWorkflowId', 'temporalActivityId', 'temporalUpdateId', 'run_id', 'workflowId', 'runId'],
@@ -15,7 +15,9 @@ const ALLOWED = new Set([
   ...['db.system.name', 'db.operation.name', 'db.collection.name', 'error.type'],
 ]);
 
-/** `exporter`, with everything left out of each span that could be a payload: events, links, messages of failures. */
+/**
+ * Wraps `exporter` and removes everything from each span that could be a payload: events, links, messages of failures.
+ */
 export function createSpanFilter(exporter: SpanExporter): SpanExporter {
   return {
     export: (spans, done) => exporter.export(spans.map(bareSpan), done),
@@ -54,7 +56,7 @@ function bareAttributes({ attributes, events }: ReadableSpan): Attributes {
     if (typeof value === 'string') kept[name] = maskText(value);
     else if (typeof value === 'number' || typeof value === 'boolean') kept[name] = value;
   }
-  // Of a failure its class says enough here; its message stands in the history, encrypted.
+  // The class of a failure is enough here; its message is in the history, encrypted.
   const failure = events.find(({ name }) => name === 'exception')?.attributes?.['exception.type'];
   if (kept['error.type'] === undefined && typeof failure === 'string') kept['error.type'] = maskText(failure);
   return kept;

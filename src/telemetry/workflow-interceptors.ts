@@ -1,6 +1,6 @@
 /**
- * Traces from inside of workflows. Part of the bundles for traced workers alone; in the others there is nothing of it.
- * What it does is no command of a workflow: a run may change between traced and untraced workers at any task.
+ * Traces from inside workflows. Only part of the bundles for traced workers. Tracing creates no workflow commands, so a
+ * run may move between traced and untraced workers at any task.
  */
 import {
   OpenTelemetryInboundInterceptor,
@@ -11,7 +11,7 @@ import type { WorkflowInboundCallsInterceptor, WorkflowInterceptors } from '@tem
 
 export function interceptors(): WorkflowInterceptors {
   const inbound: WorkflowInboundCallsInterceptor = new OpenTelemetryInboundInterceptor();
-  // Whoever waits for a filing asks every few seconds; a span for each would bury the others.
+  // Commands that wait for a filing query every few seconds; a span for each would hide the others.
   inbound.handleQuery = (input, next) => next(input);
   inbound.validateUpdate = (input, next) => next(input);
   return {

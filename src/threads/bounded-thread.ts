@@ -1,9 +1,9 @@
 import { Piscina } from 'piscina';
 
 export interface BoundedThread {
-  /** A job that takes longer is given up with its thread. */
+  /** A job that takes longer is terminated together with its thread. */
   timeoutMs?: number;
-  /** Heap of the thread in MB; bytes of files come on top. */
+  /** Heap of the thread in MB; the bytes of files are not included. */
   memoryMb?: number;
   /** Arguments of Node for the thread; default those of this process. */
   execArgv?: string[];
@@ -16,8 +16,8 @@ export interface BoundedJobs<Job, Result> {
 }
 
 /**
- * Jobs one at a time in a thread of their own, bounded in time and memory. The thread starts with a job, ends after
- * `idleMs` without one, and sees nothing of the environment.
+ * Runs jobs one at a time in a separate thread, with limits on time and memory. The thread starts with a job, ends
+ * after `idleMs` without one, and has an empty environment.
  */
 export function createBoundedThread<Job, Result>(
   filename: string,
@@ -46,7 +46,7 @@ export function createBoundedThread<Job, Result>(
   };
 }
 
-/** Bytes as they come out of a thread. */
+/** Converts the bytes that a thread returns. */
 export function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength);
 }

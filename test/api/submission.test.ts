@@ -286,7 +286,7 @@ describe('a submission', () => {
       ['is cut short', '{"success":true,"data":{"requestId":"R'],
       ['is no object', '"ok"'],
       ['has no data', '{"success":true,"data":null,"statusCode":200}'],
-      ['says success: false', '{"success":false,"data":{"requestId":"R"}}'],
+      ['has success: false', '{"success":false,"data":{"requestId":"R"}}'],
       ['names no request', '{"success":true,"data":{"ackStatus":"Validated"}}'],
     ])('when a 200 %s', async (_what, body) => {
       const server = await service((_request, response) => raw(response, 200, body, 'application/json'));

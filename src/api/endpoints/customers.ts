@@ -14,7 +14,7 @@ type CustomerApi = Pick<
 const identifier = z.string().min(1, 'the customer id is empty');
 
 /**
- * A page in either of its shapes, its items parsed; null stands for one that cannot be read, so that a full page still
+ * A page in either of its shapes, with its items parsed; null stands for an unreadable item, so that a full page still
  * counts as full.
  */
 export function pageOf<T>(item: z.ZodType<T>): z.ZodType<{ items: (T | null)[]; totalPages: number | null }> {
@@ -31,7 +31,7 @@ export function pageOf<T>(item: z.ZodType<T>): z.ZodType<{ items: (T | null)[]; 
 
 const PAGE = pageOf(customer);
 
-/** The items of a list that can be read. One that cannot must not hide the others; it is counted and told. */
+/** The readable items of a list. An unreadable item must not hide the others; it is counted and logged. */
 export async function* readable<T>(
   caller: Caller,
   operation: Operation,

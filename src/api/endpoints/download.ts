@@ -5,12 +5,12 @@ import type { TransportAnswer } from '../http/transport';
 
 const EXCERPT_BYTES = 4_096;
 
-/** Makes a call whose answer is a file, and streams it to `sink`. The file is never held whole here. */
+/** Makes a call whose answer is a file, and streams it to `sink`. The file is never held completely in memory here. */
 export function createDownload(caller: Caller) {
   return async function download<T>(request: CallRequest, sink: DownloadSink<T>, call: CallContext): Promise<T> {
     return caller.call({ accept: '*/*', ...request }, call, async (answer) => {
       const info = infoOf(answer);
-      // A page of a proxy, or JSON where a file was asked for: nothing of it may reach the store.
+      // A proxy's page, or JSON in place of a file, must not reach the store.
       if (info.contentType !== null && /json|html|xml(?!formats)|text\//iu.test(info.contentType)) {
         const start = await readText(answer.body, EXCERPT_BYTES);
         throw new BadAnswerError(`the answer is ${info.contentType} instead of a file`, start);

@@ -17,8 +17,8 @@ interface ExtractionInput {
 }
 
 /**
- * Answer of the extraction service. The field contents of `data` are not specified; they are kept as they come. Where
- * the answer has another shape than the specification's, `problem` says so, `data` is null and `answer` has all of it.
+ * Answer of the extraction service. The fields of `data` are not specified; they are kept unchanged. If the answer has
+ * another shape than the specification's, `problem` says so, `data` is null and `answer` has all of it.
  */
 export interface Extraction {
   status: string | null;
@@ -42,7 +42,7 @@ export type ExtractionApiOptions = Omit<CallerOptions, 'baseUrl' | 'apiKey' | 'b
 };
 
 const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
-/** What stands in a document (terms, descriptions) may be longer than what the filing service says. */
+/** Texts of a document (terms, descriptions) may be longer than those of the filing service. */
 const MAX_TEXT_BYTES = 64 * 1024;
 
 export function createExtractionApi(options: ExtractionApiOptions): ExtractionApi {
@@ -88,17 +88,17 @@ async function extractWith(
   });
 }
 
-/** Whatever these say, it is about the key or the number of calls, and not about the document. */
+/** These concern the key or the number of calls, not the document. */
 const NOT_ABOUT_THE_DOCUMENT: readonly number[] = [401, 403, 429];
 
 /**
- * `status: error`, in whatever HTTP status, is an answer: the document cannot be read, and a repeat would read the
- * same.
+ * `status: error`, with any HTTP status, is an answer: the document cannot be read, and a repeat would give the same
+ * result.
  */
 function refusalIn(answer: unknown, { operation, status }: { operation: Operation; status: number }): ApiError | null {
   if (!isObject(answer) || textOf(answer.status)?.toLowerCase() !== 'error') return null;
   const why = [answer.message, answer.error, answer.data].map(reasonIn).find((reason) => reason !== undefined);
-  const message = `${operation}: ${cutText(why ?? 'the service says status error and no reason')}`;
+  const message = `${operation}: ${cutText(why ?? 'the service answered status error without a reason')}`;
   return new ApiError({ kind: 'refused', operation, status, message });
 }
 

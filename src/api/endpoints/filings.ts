@@ -36,12 +36,12 @@ const downloadQuery = z.strictObject({ eBRCNumber: z.string().min(1), platformCu
 
 const CERTIFICATES = recordList(certificateDetail);
 
-/** What a service says that answers with words where there is nothing to list. */
+/** Messages of a service that answers with text if there is nothing to list. */
 const NOTHING_FOUND = /\bno\b.*\b(records?|data|details?|certificates?|e-?brcs?)\b|\bnot? (found|available|exist)/iu;
 
 /**
- * The list of fetch-details, in a shape of its own or as a page. An object of another shape is no empty list: the
- * certificates from before a send must not go missing.
+ * The list of fetch-details, as a list or as a page. An object of another shape is not an empty list, because the
+ * certificates from before a send must not be missed.
  */
 const certificateList = z.unknown().transform((value, context) => {
   const page = readPage(value)?.items;
@@ -85,7 +85,7 @@ export function createFilingsApi(caller: Caller): FilingsApi {
         caller.noteUnread('fetchDetails', list.unread);
         return list.records;
       } catch (error) {
-        // A 404 that says that there is none is an answer to a question for a list.
+        // A 404 that reports an empty result answers a request for a list.
         if (error instanceof ApiError && error.kind === 'certificate_not_ready') return [];
         throw error;
       }
@@ -114,7 +114,7 @@ async function bulkRequest(input: BulkUploadInput) {
   return { query, request: { operation: 'bulkUpload' as const, ...(await multipartBody(part)) } };
 }
 
-/** Makes a submission. An answer that cannot be read proves nothing, so it comes out as outcome_unknown. */
+/** Makes a submission. An unreadable answer proves nothing, so it becomes outcome_unknown. */
 async function submit<T>(
   caller: Caller,
   request: CallRequest,

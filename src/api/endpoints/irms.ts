@@ -12,7 +12,7 @@ import { irm, listIrmsQuery, type ListIrmsQuery } from '../schemas/irms';
 type IrmApi = Pick<FilingApi, 'listIrms' | 'irmTemplate' | 'refreshIrms'>;
 
 const customerId = z.string().min(1, 'platformCustomerId is empty');
-/** A record without an IRM number can neither be filed nor kept. */
+/** A record without an IRM number can be neither filed nor stored. */
 const PAGE = pageOf(irm);
 const MAX_TEMPLATE_BYTES = 32 * 1024 * 1024;
 const MAX_REFRESH_BYTES = 16 * 1024 * 1024;
@@ -43,7 +43,7 @@ export function createIrmApi(caller: Caller): IrmApi {
     },
     refreshIrms: async (platformCustomerId, call = {}) => {
       const body = { platformCustomerId: outgoing('refreshIrms', customerId, platformCustomerId) };
-      // The answer's shape is not shown: the status alone says that the refresh was made.
+      // The answer's shape is not shown: the status alone proves that the refresh was made.
       return caller.call({ operation: 'refreshIrms', ...jsonBody(body) }, call, async (answer) =>
         parsedOrText(await readText(answer.body, MAX_REFRESH_BYTES)),
       );

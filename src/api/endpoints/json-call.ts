@@ -26,8 +26,8 @@ export function jsonBody(value: unknown): { headers: Record<string, string>; bod
 }
 
 /**
- * Checks what is about to be sent. A wrong request is an `ApiError` of kind validation_failed with every wrong field,
- * and nothing is sent. Field errors name fields, never values.
+ * Checks an outgoing request. An invalid request is an `ApiError` of kind validation_failed with every wrong field, and
+ * nothing is sent. Field errors name fields, never values.
  */
 export function outgoing<T>(operation: Operation, schema: z.ZodType<T>, value: unknown): T {
   const result = schema.safeParse(value);

@@ -3,7 +3,9 @@ import type { Readable } from 'node:stream';
 import type { Operation } from '../../domain/service/operations';
 import { ApiError } from '../errors/api-error';
 
-/** A file part read whole: at most 5 MB, so that a file that fails half-way can never cut a request in half. */
+/**
+ * A file part that is read completely (at most 5 MB), so that a file that fails half-way can never cut off a request.
+ */
 export interface FilePart {
   content: Buffer;
   fileName: string;
@@ -14,7 +16,8 @@ export interface FilePart {
 export async function multipartBody(part: FilePart): Promise<{ headers: Record<string, string>; body: Buffer }> {
   const form = new FormData();
   form.set('file', new File([part.content], part.fileName, { type: part.contentType }));
-  // The platform's own encoder; encoded before the call, so that the request has a length and cannot break off.
+  // The platform's own encoder. The body is encoded before the call, so that the request has a length and cannot break
+  // off.
   const encoded = new Response(form);
   return {
     headers: { 'content-type': encoded.headers.get('content-type') ?? 'multipart/form-data' },
@@ -23,8 +26,8 @@ export async function multipartBody(part: FilePart): Promise<{ headers: Record<s
 }
 
 /**
- * Reads a file that is about to be sent, from its path, a stream or a buffer.
- * Rejects with an `ApiError` of kind validation_failed when it is empty, longer than `maxBytes` or cannot be read.
+ * Reads a file to be sent, from its path, a stream or a buffer. Rejects with an `ApiError` of kind validation_failed if
+ * it is empty, longer than `maxBytes` or cannot be read.
  */
 export async function readUpload(
   operation: Operation,
@@ -39,7 +42,7 @@ export async function readUpload(
   return content;
 }
 
-/** An `ApiError` for a file that is not fit to be sent. */
+/** An `ApiError` for a file that cannot be sent. */
 export function unsendable(operation: Operation, why: string, cause?: unknown): ApiError {
   return new ApiError({
     kind: 'validation_failed',
@@ -59,7 +62,7 @@ async function readAll(operation: Operation, file: string | Readable, maxBytes: 
       const buffer = typeof piece === 'string' ? Buffer.from(piece) : piece;
       pieces.push(buffer);
       bytes += buffer.length;
-      // One byte more than allowed is enough to know; the rest of a huge file is not read.
+      // One byte more than allowed is enough to refuse the file; the rest of a huge file is not read.
       if (bytes > maxBytes) break;
     }
     return Buffer.concat(pieces);

@@ -7,13 +7,13 @@ export interface Page {
 /** The service's largest page (spec: "Pagination"). */
 export const MAX_PAGE_SIZE = 100;
 
-/** A list that never ends is a defect of the service; it must not become an endless loop here. */
+/** An endless list is a defect of the service; it must not become an endless loop here. */
 const MAX_PAGES = 10_000;
 
 /**
- * Reads a page: `{data, meta}`, a bare array, or an object in which one list stands under another name, because the
- * shape of the customer list is not shown; `null` and `""` where the list was meant are an empty one. Null if there is
- * no list, or more than one and none is `data`.
+ * Reads a page: `{data, meta}`, a bare array, or an object with one list under another name, because the shape of the
+ * customer list is not shown. `null` and `""` in place of the list are an empty one. Null if there is no list, or more
+ * than one and none is `data`.
  */
 export function readPage(value: unknown): Page | null {
   if (value === null || value === '') return { items: [], totalPages: null };
@@ -26,7 +26,8 @@ export function readPage(value: unknown): Page | null {
 }
 
 /**
- * As `meta` says it, or `pagination`, or the page itself; from the total and the page size where only those are there.
+ * The total from `meta`, `pagination`, or the page itself; computed from the number of items and the page size if only
+ * these are there.
  */
 function totalPagesOf(page: Record<string, unknown>): number | null {
   const about = [page.meta, page.pagination].find(isObject) ?? page;
@@ -46,9 +47,9 @@ function isList(value: unknown): value is unknown[] {
 }
 
 /**
- * Goes through all pages, one call at a time. Ends at the last page that the service names, else at the first page
- * that is not full. A page that repeats the one before it ends the list too: a service that ignores `page` would
- * otherwise send its first page for ever.
+ * Reads all pages, one call at a time. Ends at the last page that the service names, or else at the first page that is
+ * not full. A repeated page ends the list too: a service that ignores `page` would otherwise send its first page for
+ * ever.
  */
 export async function* allPages<T>(
   pageSize: number,

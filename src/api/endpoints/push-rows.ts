@@ -2,7 +2,7 @@ import type { PushMessage } from '../../domain/filing/mapping';
 import { ApiError, type FieldError } from '../errors/api-error';
 
 /**
- * Complaints about a push name its items by their place in the list (`ebrcBulkGenDtos.0.irmDt`). People know rows by
+ * Errors of a push name its items by their place in the list (`ebrcBulkGenDtos.0.irmDt`). People know rows by
  * `serialNo`, so the place becomes the row and the path the field.
  */
 export function namedByRow(error: ApiError, message: PushMessage): ApiError {

@@ -21,7 +21,7 @@ export interface ApiErrorDetails {
   causes?: string[];
   path?: string;
   timestamp?: string;
-  /** When a repeat makes sense at the earliest, where the answer says so. */
+  /** Earliest time for a repeat, if the answer gives it. */
   retryAfterMs?: number;
   /** Start of the answer's body, for evidence; redacted. */
   bodyExcerpt?: string;
@@ -29,8 +29,8 @@ export interface ApiErrorDetails {
 }
 
 /**
- * A failed call. Branch on `kind`. Texts that came from the service are already redacted: neither the API key nor a
- * portal password is in any property, nor in the cause.
+ * A failed call. Branch on `kind`. Texts from the service are already redacted: no property contains the API key or a
+ * portal password, nor does the cause.
  */
 export class ApiError extends Error {
   override readonly name = 'ApiError';

@@ -12,9 +12,9 @@ const CUSTOMER_ENDPOINTS: readonly Operation[] = [
 ];
 
 /**
- * The one place that reads messages: answers for which the specification gives no code (spec: "Customer endpoints",
- * "Validate credentials", "Push, status, fetch-details"). The first row that fits decides; none does, and the status
- * alone does.
+ * The only place that compares messages: for answers without a code in the specification (spec: "Customer endpoints",
+ * "Validate credentials", "Push, status, fetch-details"). The first matching row decides; if none matches, the status
+ * alone decides.
  */
 const BY_MESSAGE: readonly {
   statuses: readonly number[];
@@ -22,7 +22,7 @@ const BY_MESSAGE: readonly {
   pattern: RegExp;
   kind: ErrorKind;
 }[] = [
-  // The address may stand between the words.
+  // The address may be between the words.
   {
     statuses: [400, 409],
     operations: CUSTOMER_ENDPOINTS,
@@ -53,16 +53,17 @@ const BY_MESSAGE: readonly {
     pattern: /\b(3|three)[ -]?months?\b|date (range|window)/iu,
     kind: 'window_too_wide',
   },
-  // The web framework's own 404: a wrong address, and nothing about the client or the request.
+  // The web framework's own 404: a wrong address. It concerns neither the client nor the request.
   { statuses: [404], operations: OPERATION_NAMES, pattern: /^Cannot (GET|POST|PATCH) /u, kind: 'not_found' },
-  // A 404 about the client must not pass for one about the request: the rows of a request nobody knows are freed.
+  // A 404 about the client must not be mistaken for one about the request, because the rows of an unknown request are
+  // freed.
   {
     statuses: [404],
     operations: ['status', 'downloadPdf', 'fetchDetails'],
     pattern: /\bcustomer\b/iu,
     kind: 'customer_not_found',
   },
-  // Nothing to list, said as a 404: no certificate was issued in the window.
+  // A 404 for an empty list: no certificate was issued in the window.
   {
     statuses: [404],
     operations: ['fetchDetails'],
@@ -72,7 +73,7 @@ const BY_MESSAGE: readonly {
   },
 ];
 
-/** What a well-formed 404 without a code means where it is not about the client. */
+/** The kind of a well-formed 404 without a code that is not about the client. */
 const NOT_FOUND: Partial<Readonly<Record<Operation, ErrorKind>>> = {
   createCustomer: 'not_found',
   listCustomers: 'not_found',
@@ -96,10 +97,10 @@ export function classifyAnswer(operation: Operation, status: number, body: Error
 }
 
 /**
- * A 5xx never proves that nothing was filed, not even DGFT_PORTAL_UNAVAILABLE: the portal may have taken the filing
- * before it misbehaved. A refusal proves it only where it can be read: a page of HTML comes from something between us
- * and the service, and so may a redirect or a status that the specification does not name. 429 and 413 are the
- * exceptions: both say by their meaning that the request was not processed.
+ * A 5xx never proves that nothing was filed, not even DGFT_PORTAL_UNAVAILABLE: the portal may have accepted the filing
+ * before it failed. A refusal proves it only if it can be read: an HTML page comes from something between us and the
+ * service, and so may a redirect or a status that the specification does not name. The exceptions are 429 and 413,
+ * which mean that the request was not processed.
  */
 function classifySubmission(operation: Operation, status: number, body: ErrorBody): ErrorKind {
   if (status === 429) return 'rate_limited';
@@ -112,8 +113,7 @@ function classifySubmission(operation: Operation, status: number, body: ErrorBod
 function kindOfAnswer(operation: Operation, status: number, body: ErrorBody): ErrorKind {
   const coded = body.errorCode === undefined ? undefined : KIND_OF_ERROR_CODE[body.errorCode.trim().toUpperCase()];
   if (coded !== undefined) return coded;
-  // A code that is new, or none: what the service says of the password is as plain (spec: "Credential and download
-  // errors").
+  // For a new code, or none, `requiresPasswordUpdate` is as clear as a code (spec: "Credential and download errors").
   if ((status === 409 || status === 422) && body.requiresPasswordUpdate === true) return 'credentials_invalid';
   const worded = BY_MESSAGE.find(
     (row) =>
@@ -143,7 +143,7 @@ function kindOfAnswer(operation: Operation, status: number, body: ErrorBody): Er
 
 function badRequest(operation: Operation, body: ErrorBody): ErrorKind {
   if (!body.wellFormed) return 'bad_answer';
-  // A check that is refused for a reason that nobody has shown says nothing about the credentials.
+  // A check that is refused for an undocumented reason proves nothing about the credentials.
   if (
     operation === 'checkCredentials' &&
     body.fieldErrors.length === 0 &&
@@ -152,12 +152,12 @@ function badRequest(operation: Operation, body: ErrorBody): ErrorKind {
     return 'refused';
   }
   if (operation !== 'bulkUpload') return 'validation_failed';
-  // A workbook is complained about by row, or as a whole (more than 999 rows); the query's fields only by name.
+  // Errors of a workbook are about rows or the whole file (more than 999 rows); errors of the query only name fields.
   const aboutFields = body.fieldErrors.length > 0 && body.fieldErrors.every((error) => error.row === undefined);
   return aboutFields ? 'validation_failed' : 'workbook_rejected';
 }
 
-/** The kind of an exchange that did not end with a whole answer. */
+/** The kind of an exchange without a complete answer. */
 export function classifyTransport(operation: Operation, error: TransportError): ErrorKind {
   if (error.reason === 'before_write') return 'attempt_closed';
   if (!error.written) return error.reason === 'cancelled' ? 'cancelled' : 'not_sent';

@@ -3,10 +3,11 @@ import { cleanAnswer, cleanWords, parseJson } from '../schemas/clean';
 import type { FieldError } from './api-error';
 import type { Redactor } from './redact';
 
-/** What could be read out of the body of an error answer (spec: "Errors"). */
+/** The readable content of an error answer's body (spec: "Errors"). */
 export interface ErrorBody {
   /**
-   * Whether it is a JSON object with a message or a code, as every error of the service is, or speaks of the password.
+   * Whether it is a JSON object with a message or a code, like every error of the service, or with
+   * `requiresPasswordUpdate`.
    */
   wellFormed: boolean;
   message?: string;
@@ -20,10 +21,9 @@ export interface ErrorBody {
 }
 
 /**
- * Reads an error body: `statusCode/message`, `code/message`, the same inside an `error` object, a message that is a
- * list, and anything else (HTML of a proxy, nothing, JSON cut short), which is not well-formed. Never throws. Every
- * text of it is cleaned and cut, and passes through `redact` after decoding: escapes could hide a secret from it
- * before.
+ * Reads an error body: `statusCode/message`, `code/message`, the same inside an `error` object, or a message that is a
+ * list. Anything else (a proxy's HTML, an empty body, truncated JSON) is not well-formed. Never throws. Every text is
+ * cleaned and cut, and passes through `redact` after decoding, because escapes could hide a secret from it before.
  */
 export function parseErrorBody(text: string, redact: Redactor): ErrorBody {
   const body = parseObject(text, redact);
@@ -48,11 +48,11 @@ export function parseErrorBody(text: string, redact: Redactor): ErrorBody {
   };
 }
 
-/** More errors than a workbook can have rows. */
+/** More than the rows of a workbook. */
 const MAX_ERRORS = 1_000;
 const MAX_CAUSES = 20;
 
-/** `errors` as a list; one text or one record is a list of one, and a record of lists its texts by field. */
+/** `errors` as a list. A single text or record is a list of one; a record of lists gives its texts by field. */
 function errorList(errors: unknown): unknown[] | null {
   if (Array.isArray(errors)) return (errors as unknown[]).filter((entry) => entry !== null && entry !== '');
   if (typeof errors === 'string') return errors.trim() === '' ? null : [errors];

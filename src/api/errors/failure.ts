@@ -10,12 +10,12 @@ import { safeCause, type Redactor } from './redact';
 import type { TransportAnswer } from '../http/transport';
 import { TransportError } from '../http/transport-error';
 
-/** A workbook of 999 rows may be complained about in every cell; a refusal that is cut short would prove nothing. */
+/** A workbook of 999 rows may have an error in every cell; a truncated refusal would prove nothing. */
 const MAX_ERROR_BYTES = 16 * 1024 * 1024;
 const EXCERPT_BYTES = 2_000;
 
 /**
- * The error of an answer outside 2xx. Its body is read as far as it can be; where it breaks off, the status remains.
+ * The error of an answer outside 2xx. Its body is read as far as possible; if it breaks off, the status alone counts.
  */
 export async function refusalOf(
   answer: TransportAnswer,
@@ -53,8 +53,8 @@ export async function refusalOf(
 }
 
 /**
- * What a failed call rejects with. What the reader of a streamed body threw of its own passes through unchanged;
- * everything else is an {@link ApiError}.
+ * The error of a failed call. What the reader of a streamed body itself threw is passed on unchanged; everything else
+ * becomes an {@link ApiError}.
  */
 export function failureOf(
   error: unknown,
@@ -71,13 +71,14 @@ export function failureOf(
   }
   if (error instanceof TransportError) {
     if (error.reason === 'before_write' && error.cause instanceof ApiError) return error.cause;
-    // A 429 says all there is to say in its status; a body that never ends takes nothing away from it.
+    // The status of a 429 is sufficient; a body that never ends does not change it.
     const kind = status === 429 ? 'rate_limited' : classifyTransport(operation, error);
-    // What the caller's own hook threw is the caller's to read; anything of the HTTP library is copied clean.
+    // An error of the caller's own hook is passed on; an error of the HTTP library is copied without secrets.
     const cause = error.reason === 'before_write' ? error.cause : safeCause(error.cause ?? error, redact);
     return new ApiError({ kind, operation, status, message: `${operation}: ${redact(error.message)}`, cause });
   }
-  // What a sink threw is the caller's own. A submission has none: there a defect must not pass for "not filed".
+  // An error of a sink belongs to the caller. A submission has no sink: there a defect must not be taken for "not
+  // filed".
   if (status !== undefined && !OPERATIONS[operation].submits) {
     return error instanceof Error ? error : new Error(redact(String(error)));
   }
@@ -86,7 +87,7 @@ export function failureOf(
   return new ApiError({ kind, operation, status, message, cause: safeCause(error, redact) });
 }
 
-/** Up to three complaints for the message; all of them are in `fieldErrors`. */
+/** Up to three field errors for the message; all of them are in `fieldErrors`. */
 function complaints(errors: readonly FieldError[]): string {
   if (errors.length === 0) return '';
   const shown = errors.slice(0, 3).map((error) => {
@@ -102,10 +103,10 @@ function excerpt(text: string): string | undefined {
   return text === '' ? undefined : cleanWords(text, EXCERPT_BYTES);
 }
 
-/** A proxy's Retry-After beyond this is cut: our own schedules apply. */
+/** A longer Retry-After of a proxy is cut to this: our own schedules apply. */
 const MAX_RETRY_AFTER_MS = 15 * 60_000;
 
-/** Retry-After in seconds or as a date. The service sends none, something in front of it may. */
+/** Retry-After in seconds or as a date. The service sends none, but a proxy may. */
 function retryAfter(header: string | string[] | undefined): number | undefined {
   const value = Array.isArray(header) ? header[0] : header;
   if (value === undefined || value.trim() === '') return undefined;

@@ -2,10 +2,10 @@ import { isNativeError } from 'node:util/types';
 
 const REDACTED = '[redacted]';
 
-/** Shorter "secrets" would redact ordinary text; no real key or password is that short. */
+/** Shorter "secrets" would redact ordinary text; real keys and passwords are longer. */
 const MIN_SECRET_LENGTH = 4;
 
-/** Takes secrets out of a text, also in the forms they have inside JSON and inside a URL. */
+/** Removes secrets from a text, also in their JSON-escaped and URL-encoded forms. */
 export type Redactor = (text: string) => string;
 
 /** A redactor for the given secrets; empty and undefined ones are skipped. */
@@ -13,7 +13,7 @@ export function createRedactor(secrets: readonly (string | undefined)[]): Redact
   const forms = new Set<string>();
   for (const secret of secrets) {
     if (secret === undefined || secret.length < MIN_SECRET_LENGTH) continue;
-    // JSON inside JSON occurs too: a proxy's error that quotes the body it could not deliver.
+    // JSON inside JSON occurs too, for example in a proxy's error that quotes the body it could not deliver.
     const escaped = escapeJson(secret);
     for (const form of [secret, escaped, escapeJson(escaped), escapeUri(secret)]) forms.add(form);
   }
@@ -26,7 +26,7 @@ function escapeUri(text: string): string {
   try {
     return encodeURIComponent(text);
   } catch {
-    // Half a surrogate pair has no form in a URL.
+    // Half a surrogate pair cannot be encoded in a URL.
     return text;
   }
 }
@@ -39,7 +39,7 @@ const KEPT = ['code', 'errno', 'syscall', 'hostname', 'address', 'port', 'reason
 
 /**
  * A copy of a transport error that is safe to keep as a cause: name, message, stack, the system's codes and its own
- * causes. Errors of the HTTP library can carry bodies, headers and sockets, so nothing else is taken over.
+ * causes. Errors of the HTTP library can contain bodies, headers and sockets, so nothing else is copied.
  */
 export function safeCause(error: unknown, redact: Redactor, depth = 0): Error {
   if (!isError(error)) return new Error(redact(describe(error)));
@@ -59,12 +59,12 @@ export function safeCause(error: unknown, redact: Redactor, depth = 0): Error {
   return copy;
 }
 
-/** Also true for errors that Node made in another realm (a vm context), where instanceof is not. */
+/** Also true for errors from another realm (a vm context), for which instanceof is false. */
 function isError(value: unknown): value is Error {
   return value instanceof Error || isNativeError(value);
 }
 
-/** The cause of an error; of several at once (one per address of a name) the first. */
+/** The cause of an error; if there are several (one per address of a name), the first. */
 function innerError(error: Error): unknown {
   if (error.cause !== undefined) return error.cause;
   return 'errors' in error && Array.isArray(error.errors) ? (error.errors as unknown[])[0] : undefined;
@@ -74,7 +74,7 @@ function describe(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value));
 }
 
-/** The code of a system or library error (`ECONNREFUSED`, `UND_ERR_SOCKET`), looked for through its causes. */
+/** The code of a system or library error (`ECONNREFUSED`, `UND_ERR_SOCKET`), searched through its causes. */
 export function codeOf(error: unknown): string | null {
   let current = error;
   for (let depth = 0; depth < 5 && isError(current); depth += 1) {

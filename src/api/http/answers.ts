@@ -27,7 +27,9 @@ export async function readText(body: Readable, maxBytes: number): Promise<string
   return Buffer.concat(pieces).subarray(0, maxBytes).toString('utf8');
 }
 
-/** Parses a JSON answer, cleans it and takes it out of the success envelope; a bare body is taken as it is. */
+/**
+ * Parses a JSON answer, cleans it and unwraps the success envelope; a body without an envelope is returned as it is.
+ */
 export function readEnvelope(text: string, options?: CleanOptions): unknown {
   let value: unknown;
   try {
@@ -36,13 +38,13 @@ export function readEnvelope(text: string, options?: CleanOptions): unknown {
     throw new BadAnswerError(describeNotJson(text), text);
   }
   if (!isObject(value) || typeof value.success !== 'boolean') return value;
-  if (!value.success) throw new BadAnswerError('the answer says success: false with a status of success', text);
-  // An envelope without data carries its fields itself; the envelope's own are dropped.
+  if (!value.success) throw new BadAnswerError('the answer has success: false with a status of success', text);
+  // An envelope without `data` contains its fields directly; the envelope's own fields are dropped.
   if (!('data' in value)) return withoutEnvelope(value);
   return value.data;
 }
 
-/** Parses `value` with a schema of what the service sends. */
+/** Parses `value` with a schema for the service's answers. */
 export function parseAnswer<T>(schema: z.ZodType<T>, value: unknown, text?: string): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
@@ -51,7 +53,7 @@ export function parseAnswer<T>(schema: z.ZodType<T>, value: unknown, text?: stri
   throw new BadAnswerError(`${path} is not as specified (${where?.message ?? 'wrong shape'})`, text);
 }
 
-/** What is wrong with something that is about to be sent, by field. Values are never part of it. */
+/** Errors in an outgoing request, by field. They never contain values. */
 export function outgoingErrors(error: z.ZodError): FieldError[] {
   return error.issues.map((issue) => {
     const path = issue.path.map(String);
@@ -61,15 +63,14 @@ export function outgoingErrors(error: z.ZodError): FieldError[] {
   });
 }
 
-/** Remarks of one answer that are kept; whoever writes more is not read by anybody. */
+/** Most remarks that are kept of one answer. */
 const MAX_REMARKS = 200;
 /** One remark that is not a text, as JSON. */
 const REMARK_BYTES = 8_192;
 
 /**
- * The lists, records and texts of an answer that are not among the `known` names, empty ones left out. The observations
- * about an accepted filing come under a name that the specification leaves open; whoever looks at a filing should see
- * them.
+ * The non-empty lists, records and texts of an answer that are not among the `known` names. The observations about an
+ * accepted filing have a name that the specification leaves open; people who look at a filing should see them.
  */
 export function unknownRemarks(answer: unknown, known: readonly string[]): unknown[] {
   if (!isObject(answer)) return [];
@@ -83,7 +84,7 @@ export function unknownRemarks(answer: unknown, known: readonly string[]): unkno
   return cutList(remarks, MAX_REMARKS).map(bounded);
 }
 
-/** At most `length` entries of a list; the last one says how many are left out. */
+/** At most `length` entries of a list; the last one says how many were left out. */
 export function cutList(list: unknown[], length: number): unknown[] {
   if (list.length <= length) return list;
   return [...list.slice(0, length - 1), `(${list.length - length + 1} more are left out)`];

@@ -14,9 +14,9 @@ export interface CallerOptions {
   /** Root of the API; every path below is relative to it. */
   baseUrl: string;
   apiKey: string;
-  /** One request's whole time, in ms; an operation may take a multiple of it (`callTimeoutMs`). */
+  /** Time-out of one request in ms; an operation may use a multiple of it (`callTimeoutMs`). */
   httpTimeoutMs: number;
-  /** Needed by operations that have a rate class. */
+  /** Required by operations that have a rate class. */
   budget?: Budget;
   audit?: Audit;
   logger?: Logger;
@@ -24,7 +24,7 @@ export interface CallerOptions {
   tracer?: Tracer;
   /** ms since the epoch, for the audit. */
   clock?: () => number;
-  /** Time-outs that differ from what `httpTimeoutMs` gives. */
+  /** Time-outs that override those derived from `httpTimeoutMs`. */
   timeouts?: Partial<Timeouts>;
   /** A certificate authority to trust, PEM. */
   ca?: string;
@@ -40,19 +40,19 @@ export interface CallRequest {
   body?: string | Buffer;
   accept?: string;
   maxBytes?: number;
-  /** Texts that must never be seen in an error, besides the API key. */
+  /** Texts that must never appear in an error, besides the API key. */
   secrets?: (string | undefined)[];
-  /** Reads the body of an answer outside 2xx that says more than its status; null where it says no more. */
+  /** Reads the body of an answer outside 2xx that contains more than its status; null if it does not. */
   readRefusal?: (body: string, status: number) => ApiError | null;
   /** For a submission; see `SubmitContext`. */
   beforeWrite?: () => Promise<void>;
 }
 
-/** Makes calls: budget, transport, errors and audit in one place. */
+/** Makes calls; combines budget, transport, errors and audit. */
 export interface Caller {
-  /** `consume` gets a 2xx answer only. Rejects with {@link ApiError}, or with what `consume` threw of its own. */
+  /** `consume` gets only 2xx answers. Rejects with {@link ApiError}, or with what `consume` itself threw. */
   call<T>(request: CallRequest, context: CallContext, consume: (answer: TransportAnswer) => Promise<T>): Promise<T>;
-  /** Tells the log of entries of an answer that could not be read and were left out; nothing for none. */
+  /** Logs entries of an answer that could not be read and were left out; does nothing if there are none. */
   noteUnread(operation: Operation, count: number): void;
   close(): Promise<void>;
 }
@@ -181,7 +181,7 @@ class Call {
         this.status = answer.status;
         deps.bookkeeper.note(this.slot, answer.status === 429 ? 'refused' : 'answered');
         if (answer.status >= 200 && answer.status < 300) return { taken: true, result: await consume(answer) };
-        // Handed out, not thrown: the transport would put a body that broke off before what its status already says.
+        // Returned, not thrown: the transport would report a broken body instead of the status.
         return { taken: false, refusal: await refusalOf(answer, { ...request, redact: this.redact }) };
       },
     );

@@ -3,11 +3,11 @@ import { buildConnector } from 'undici';
 
 export interface ConnectionOptions {
   connectTimeoutMs: number;
-  /** A certificate authority to trust besides none other, PEM; the system's own list when left out. */
+  /** The only certificate authority to trust, PEM; the system's own list if undefined. */
   ca?: string;
 }
 
-/** The plain connector: TCP, and TLS for https. HTTP/1.1 only, because the write marker below knows no other. */
+/** The standard connector: TCP, and TLS for https. HTTP/1.1 only, because the write marker does not support HTTP/2. */
 export function createConnector(options: ConnectionOptions): buildConnector.connector {
   return buildConnector({
     timeout: options.connectTimeoutMs,
@@ -17,11 +17,11 @@ export function createConnector(options: ConnectionOptions): buildConnector.conn
 }
 
 /**
- * A connector for exactly one connection, which runs `ready` once the connection is up and hands it over only when that
- * succeeds, and when `inTime` does not throw in the very turn of the hand-over. The HTTP library writes the request in
- * the same turn as the hand-over, so nothing can come between `ready` and the first byte. It would also reconnect by
- * itself after a connection that broke before the write; a second connection is refused here, since `ready` has set a
- * mark that stands for one write only.
+ * A connector for exactly one connection. It runs `ready` once the connection is up, and hands the connection over only
+ * if that succeeds and `inTime` does not throw in the same turn. The HTTP library writes the request in the turn of the
+ * hand-over, so nothing can happen between `ready` and the first byte. It would also reconnect by itself if a
+ * connection broke before the write; a second connection is refused here, because `ready` has set a mark that stands
+ * for one write.
  */
 export function createSingleUseConnector(
   connect: buildConnector.connector,
@@ -65,9 +65,7 @@ export function createSingleUseConnector(
   };
 }
 
-/**
- * Whether the peer left the connection open while `ready` ran; a write into a closed one may be lost without a sign.
- */
+/** Whether the peer kept the connection open while `ready` ran; a write to a closed connection may be lost silently. */
 function isUsable(socket: Socket): boolean {
   return !socket.destroyed && socket.readyState === 'open';
 }

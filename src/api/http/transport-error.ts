@@ -1,4 +1,4 @@
-/** Why an exchange failed, before anybody asks what that means for the operation. */
+/** Why an exchange failed, independent of the operation. */
 export type TransportReason =
   /** The caller's signal. */
   | 'cancelled'
@@ -11,7 +11,7 @@ export type TransportReason =
   /** The answer is longer than the cap for its kind. */
   | 'too_large';
 
-/** An exchange that did not end with a whole answer. `written` says whether the first byte may have left. */
+/** An exchange without a complete answer. `written` says whether the first byte may have been sent. */
 export class TransportError extends Error {
   override readonly name = 'TransportError';
 

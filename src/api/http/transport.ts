@@ -10,7 +10,7 @@ import { createWriteMarker } from './write-marker';
 export interface Timeouts {
   connectMs: number;
   headersMs: number;
-  /** Longest silence between two pieces of a body. */
+  /** Longest pause between two pieces of a body. */
   bodyMs: number;
   totalMs: number;
 }
@@ -26,11 +26,11 @@ interface TransportRequest {
   /** Longest body that is read, in bytes. */
   maxBytes: number;
   /**
-   * A connection of its own: nobody else's failure can touch it, and a kept connection that the service closed cannot
-   * swallow the request. `beforeWrite` runs when it is up and nothing is written.
+   * Uses a separate connection: failures of other calls cannot affect it, and a kept-alive connection that the service
+   * has closed cannot lose the request. `beforeWrite` runs when it is up and nothing has been written.
    */
   ownConnection?: { beforeWrite: () => Promise<void> };
-  /** At the moment the first byte is handed to the socket; must not throw. */
+  /** Called when the first byte is handed to the socket; must not throw. */
   onWritten: () => void;
 }
 
@@ -42,16 +42,16 @@ export interface TransportAnswer {
 
 export interface Transport {
   /**
-   * One attempt at one request. `consume` gets the answer once its headers are there and has to read the body; it runs
-   * under the same time-outs and signal. Rejects with {@link TransportError}, or with what `consume` threw where the
-   * body itself is not to blame.
+   * Makes one attempt. `consume` gets the answer once its headers have arrived and must read the body; it runs under
+   * the same time-outs and signal. Rejects with {@link TransportError}, or with what `consume` threw if the body itself
+   * is not the cause.
    */
   exchange<T>(request: TransportRequest, consume: (answer: TransportAnswer) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
 
 /**
- * How long an idle connection is kept; shorter than what common servers and proxies allow, so that they rarely race.
+ * How long an idle connection is kept; shorter than in common servers and proxies, so that they rarely close it first.
  */
 const KEEP_ALIVE_MS = 4_000;
 
@@ -59,7 +59,8 @@ const KEEP_ALIVE_MS = 4_000;
 export function createTransport(options: { origin: string; connectTimeoutMs: number; ca?: string }): Transport {
   const { origin } = options;
   const connect = createConnector(options);
-  // No limit of connections: the rate budgets bound the calls, and a pool that queues would hide the write from us.
+  // The number of connections is not limited: the rate budgets limit the calls, and a pool with a queue would hide the
+  // moment of the write.
   const pool = new Pool(origin, { connect, connections: null, pipelining: 1, keepAliveTimeout: KEEP_ALIVE_MS });
   const marker = createWriteMarker();
 
@@ -79,7 +80,7 @@ export function createTransport(options: { origin: string; connectTimeoutMs: num
           consume,
         );
       } finally {
-        // A request that is still on its way has been given up: nothing of it may be written any more.
+        // A request that is still in progress has been given up: nothing of it may be written any more.
         if (dispatcher instanceof Client) void dispatcher.destroy().catch(() => undefined);
       }
     },
@@ -105,7 +106,7 @@ class Exchange {
     this.request.onWritten();
   };
 
-  /** Runs `beforeWrite`; rejects when the exchange must not write any more. */
+  /** Runs `beforeWrite`; rejects if the exchange must not write any more. */
   async prepare(own: { beforeWrite: () => Promise<void> }): Promise<void> {
     try {
       await own.beforeWrite();
@@ -116,12 +117,13 @@ class Exchange {
   }
 
   /**
-   * Throws when nothing may be written any more: given up, or past the time that connection, marks and exchange share.
+   * Throws if nothing may be written any more: given up, or past the time-out that connection, marks and exchange
+   * share.
    */
   readonly assertInTime = (): void => {
     this.stop.signal.throwIfAborted();
-    // A process that was suspended and resumed runs this before its timers fire, so the clocks are checked. The wall
-    // clock counts too, because the monotonic one stands still while a machine sleeps.
+    // A process that was suspended and resumed runs this before its timers, so the clocks are checked here. The wall
+    // clock is needed too, because the monotonic clock stops while a machine sleeps.
     const elapsedMs = Math.max(performance.now() - this.startedAt.monotonic, Date.now() - this.startedAt.wall);
     if (elapsedMs >= this.request.timeouts.totalMs) {
       this.stop.abort(this.timeoutError());
@@ -153,7 +155,7 @@ class Exchange {
       });
       const answer = await this.orStopped(pending);
       received = answer.body;
-      // A body may break off before it is read; its reader gets the error all the same.
+      // A body may break off before it is read; its reader still gets the error.
       received.on('error', () => undefined);
       const plain = decoded(received, answer.headers);
       const body = Readable.from(this.guarded(plain.body), { objectMode: false });
@@ -168,8 +170,8 @@ class Exchange {
   }
 
   /**
-   * The body as its reader gets it. A reader that fails destroys the stream it reads with its own error; pulling the
-   * pieces here keeps the two apart, so that a full disk is never taken for a broken connection.
+   * The body for its reader. A reader that fails destroys the stream with its own error; reading the pieces here keeps
+   * the two apart, so that a full disk is not mistaken for a broken connection.
    */
   private async *guarded(received: Readable): AsyncGenerator<Buffer> {
     let bytes = 0;
@@ -188,7 +190,7 @@ class Exchange {
     }
   }
 
-  /** undici notices a signal only once a request has its connection; the caller is told at once. */
+  /** undici notices a signal only once a request has its connection; the caller is notified at once. */
   private orStopped<T>(work: Promise<T>): Promise<T> {
     const { signal } = this.stop;
     return new Promise<T>((resolve, reject) => {
@@ -210,15 +212,15 @@ class Exchange {
       const cause = this.beforeWriteError.thrown;
       return new TransportError('before_write', written, 'The call was stopped before it was written.', { cause });
     }
-    // The reason is made when the clock or the caller strikes, with what was written by then: undici writes nothing
-    // of a request whose signal is aborted.
+    // The error is created when the time-out or the cancellation occurs, with the write state at that moment: undici
+    // writes nothing of a request whose signal is aborted.
     if (this.stop.signal.aborted) return this.stop.signal.reason;
-    // Past the headers an error is the reader's own, unless the body itself broke off.
+    // After the headers an error is the reader's own, unless the body itself broke off.
     if (answered && this.bodyError === null) return error;
     const cause = this.bodyError?.thrown ?? error;
     if (cause instanceof TransportError) return cause;
     const code = codeOf(cause);
-    // A request that the HTTP library refuses to make is a defect of ours; no repeat will mend it.
+    // A request that the HTTP library refuses to send is a defect of ours; a repeat does not help.
     if (code === 'UND_ERR_INVALID_ARG') return cause;
     const timedOut = code !== null && TIMEOUT_CODES.has(code);
     const what = timedOut ? 'The service was silent for too long' : 'The connection failed';

@@ -1,14 +1,12 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 
 /**
- * Tells when the first byte of one of our requests is handed to its socket. The HTTP library announces that on the
- * channel `undici:client:sendHeaders`, right before it writes. Its `bodySent` will not do: it fires when the body is
- * handed to the stream, even where the peer resets while reading.
+ * Reports when the first byte of one of our requests is handed to its socket. The HTTP library announces this on the
+ * channel `undici:client:sendHeaders`, directly before it writes. Its `bodySent` is not suitable: it fires when the
+ * body is handed to the stream, even if the peer resets while reading.
  */
 export interface WriteMarker {
-  /**
-   * Runs `dispatch`, which has to hand its request to undici synchronously, and calls `onWritten` at its first byte.
-   */
+  /** Runs `dispatch`, which must hand its request to undici synchronously, and calls `onWritten` at its first byte. */
   watch<T>(dispatch: () => T, onWritten: () => void): T;
   close(): void;
 }
@@ -18,8 +16,8 @@ const SEND_HEADERS = 'undici:client:sendHeaders';
 
 export function createWriteMarker(): WriteMarker {
   const watched = new WeakMap<object, () => void>();
-  // The channels are shared by everything in the process that uses undici, Node's own fetch included. A request is
-  // ours when it is created while we dispatch, which happens in one synchronous turn.
+  // The channels are shared by everything in the process that uses undici, including Node's own fetch. A request is
+  // ours if it is created during our synchronous dispatch.
   let dispatching: (() => void) | null = null;
 
   const onCreated = (message: unknown): void => {

@@ -1,14 +1,14 @@
 import { cleanText, cutText, TEXT_BYTES } from '../../domain/text';
 
-/** How an answer is cleaned; the length of the body itself is limited where it is read. */
+/** Options for cleaning an answer; the length of the body itself is limited where it is read. */
 export interface CleanOptions {
   /** Longest text, in bytes of UTF-8. */
   textBytes?: number;
-  /** Applied to every whole text, before it is cut: half a secret would not be recognised any more. */
+  /** Applied to every complete text before it is cut: half a secret would not be recognised. */
   redact?: (text: string) => string;
 }
 
-/** Deepest nesting; what lies deeper is left out. */
+/** Deepest nesting; anything deeper is left out. */
 const MAX_DEPTH = 20;
 
 /** Longest name of a field. */
@@ -17,8 +17,8 @@ const NAME_BYTES = 200;
 const UNITS_SCANNED = 4;
 
 /**
- * Cleans a parsed answer, every text of it and every name: nothing that PostgreSQL or Temporal refuses, and nothing of
- * unbounded length, gets past the place where an answer is read.
+ * Cleans all texts and names of a parsed answer, so that nothing of unbounded length, and nothing that PostgreSQL or
+ * Temporal refuses, gets further than this.
  */
 export function cleanAnswer(value: unknown, options: CleanOptions = {}): unknown {
   return clean(value, options, MAX_DEPTH);
@@ -37,20 +37,20 @@ function clean(value: unknown, options: CleanOptions, depth: number): unknown {
   const cleaned: Record<string, unknown> = {};
   for (const [name, part] of Object.entries(value)) {
     const kept = cleanWords(options.redact?.(name) ?? name, NAME_BYTES);
-    // As a property of that name it would change the record's prototype instead.
+    // As a property, this name would change the record's prototype instead.
     if (kept !== '__proto__') cleaned[kept] = clean(part, options, depth - 1);
   }
   return cleaned;
 }
 
-/** Control characters that no JSON may hold outside an escape; what stands between values is a blank all the same. */
+/** Control characters that JSON does not allow outside an escape; between values they are treated as spaces. */
 const RAW_CONTROLS = /[\u0000-\u001f]/gu;
-/** A whole number behind a colon, comma or bracket that a double cannot hold: an id, never an amount. */
+/** A whole number after a colon, comma or bracket that a double cannot hold: an id, never an amount. */
 const LONG_NUMBER = /([:[,]\s{0,9})(-?\d{16,40})(?=\s{0,9}[,}\]])/gu;
 
 /**
- * Parses JSON as leniently as is safe: with a byte order mark, with raw control characters inside its texts, and with
- * numbers too long for a double, which are kept as texts (a request id that is rounded is another one).
+ * Parses JSON as tolerantly as is safe: with a byte order mark, with raw control characters in its texts, and with
+ * numbers too long for a double, which are kept as texts (a rounded request id would be a wrong one).
  * @throws SyntaxError
  */
 export function parseJson(text: string): unknown {

@@ -2,7 +2,9 @@ import { z } from 'zod';
 import { emailAddress } from '../../domain/exporter/email';
 import { flag, record, requiredText, text } from './tolerant';
 
-/** What goes out is strict: the service rejects every property it does not know (spec: "POST /platform-customers"). */
+/**
+ * Outgoing schemas are strict, because the service rejects every unknown property (spec: "POST /platform-customers").
+ */
 export const createCustomerBody = z.strictObject({
   name: z.string().trim().min(1),
   email: emailAddress,
@@ -18,10 +20,10 @@ export const createCustomerBody = z.strictObject({
   dgftUsername: z.string().min(1).optional(),
   dgftPassword: z.string().min(1).optional(),
 });
-/** `type` may be left out; it is always `customer`. */
+/** `type` is optional; it is always `customer`. */
 export type CreateCustomerBody = Omit<z.input<typeof createCustomerBody>, 'type'> & { type?: 'customer' };
 
-/** The only fields that PATCH takes; only those sent change. */
+/** The only fields that PATCH accepts; only fields that are sent change. */
 export const updateCustomerBody = z.strictObject({
   name: z.string().trim().min(1).optional(),
   companyName: z.string().optional(),

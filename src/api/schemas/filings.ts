@@ -7,7 +7,9 @@ const uploadTypeCode = z.enum(['101', '102', '103', '104']);
 const uploadTypeNumber = z.union([z.literal(101), z.literal(102), z.literal(103), z.literal(104)]);
 const customerId = z.string().min(1);
 
-/** One item of the push message (spec: "Push message"). Lengths and sums are preflight's; this fixes the shape. */
+/**
+ * One item of the push message (spec: "Push message"). Preflight checks lengths and sums; this schema fixes the shape.
+ */
 const mapping = z
   .strictObject({
     serialNo: z.number().int(),
@@ -41,7 +43,7 @@ const mapping = z
     message: 'gstinInvoiceNumber and gstinInvoiceDate are required when isGstAvail is Y',
   });
 
-/** The message as it goes to POST /genebrc/push-irm: nothing that the specification does not name leaves here. */
+/** The message for POST /genebrc/push-irm: properties that the specification does not name are not sent. */
 export const pushMessage = z
   .strictObject({
     platformCustomerId: customerId,
@@ -65,15 +67,15 @@ export const bulkUploadQuery = z.strictObject({
 const acknowledgementFields = {
   dgftAckId: text,
   requestId: text,
-  /** Validated or Failed; another word is kept. */
+  /** Validated or Failed; another value is kept. */
   ackStatus: text,
   recordResCount: number,
   errorDetails: anyList,
 };
 
 /**
- * Whether an answer can be trusted to say what became of a submission: an accepted one has to name its request,
- * a failed one has to say so. Anything else proves nothing.
+ * Whether an answer proves the outcome of a submission: an accepted one has a request id, a failed one says Failed.
+ * Anything else proves nothing.
  */
 function statesOutcome(answer: { requestId: string | null; ackStatus: string | null }): boolean {
   return Boolean(answer.requestId) || answer.ackStatus?.trim().toLowerCase() === 'failed';
@@ -137,7 +139,7 @@ export const requestStatus = record({
 }).transform(({ ebrcBulkGenStatusLst: list, ...status }) => ({
   ...status,
   ebrcBulkGenStatusLst: list.records,
-  /** Entries of the list that are no records: one of them may be any row's. */
+  /** Number of unreadable list entries: each of them may belong to any row. */
   unreadEntries: list.unread,
 }));
 export type RequestStatus = z.output<typeof requestStatus>;

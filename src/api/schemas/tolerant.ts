@@ -3,9 +3,9 @@ import { bounded, cutList } from '../http/answers';
 import { cleanWords } from './clean';
 
 /**
- * Building blocks for what the service sends. The specification leaves much unsaid, so an answer is never refused for a
+ * Schemas for the service's answers. The specification leaves much open, so an answer is never refused because of a
  * detail: absent, null, `""`, `"NA"` and `"-"` are the same, numbers may come as text and text as numbers, and a value
- * that fits nowhere becomes null instead of failing the whole record. Texts are cleaned before (`clean.ts`).
+ * of the wrong type becomes null instead of failing the whole record. Texts have been cleaned before (`clean.ts`).
  */
 
 /** Texts that mean "no value". */
@@ -19,7 +19,7 @@ function toText(value: unknown): string | null {
 }
 
 const PLAIN_NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)$/u;
-/** Grouped in the Indian or the western way; a comma with three digits behind it is never a decimal sign there. */
+/** Digit groups in the Indian or western style; a comma followed by three digits is never a decimal sign there. */
 const GROUPED_NUMBER = /^[+-]?\d{1,3}(,\d{2,3}){0,6},\d{3}(\.\d+)?$/u;
 
 /** No currency has more than four decimals. Above the bound a double keeps fewer than six anyway. */
@@ -51,7 +51,7 @@ function toBoolean(value: unknown): boolean | null {
   return FALSE.includes(word) ? false : null;
 }
 
-/** A text, or null; unknown words are kept as they are. */
+/** A text, or null; unknown values are kept. */
 export const text = z.unknown().transform(toText).optional().default(null);
 
 /** A text in which `NA` is a value: the country code of Namibia. */
@@ -64,13 +64,13 @@ export const code = z
 /** A number, also when it comes as text, grouped or not; anything else is null. */
 export const number = z.unknown().transform(toNumber).optional().default(null);
 
-/** true or false, also in other words; anything else is null. */
+/** true or false, also in other spellings; anything else is null. */
 export const flag = z.unknown().transform(toBoolean).optional().default(null);
 
-/** Entries of a list of remarks that are kept. A list of rows is never cut: each row counts. */
+/** Most entries that are kept of a list of remarks. A list of rows is never cut, because each row counts. */
 const MAX_REMARKS = 1_000;
 
-/** A list of whatever the service put there; a single value becomes a list of one, nothing an empty list. */
+/** A list of any values; a single value becomes a list of one, no value an empty list. */
 export const anyList = z
   .unknown()
   .transform((value): unknown[] => {
@@ -83,7 +83,7 @@ export const anyList = z
   .optional()
   .default([]);
 
-/** A text without which the record is of no use; a number is read as text. */
+/** A required text: the record is useless without it. A number is read as text. */
 export const requiredText = z.unknown().transform((value, context): string => {
   const read = typeof value === 'string' || typeof value === 'number' ? toText(value) : null;
   if (read !== null) return read;
@@ -91,10 +91,10 @@ export const requiredText = z.unknown().transform((value, context): string => {
   return z.NEVER;
 });
 
-/** Fields that the specification does not name are kept as they come, at most this many of a record. */
+/** Fields that the specification does not name are kept unchanged, at most this many per record. */
 const MAX_UNKNOWN_FIELDS = 60;
 
-/** A record of the service: the named fields as they are described, every other one kept, within bounds. */
+/** A record of the service: the named fields by their schemas, and all others within bounds. */
 export function record<T extends z.core.$ZodLooseShape>(shape: T) {
   return z.looseObject(shape).transform((value) => {
     const unknown = Object.keys(value).filter((name) => !Object.hasOwn(shape, name));
@@ -106,15 +106,15 @@ export function record<T extends z.core.$ZodLooseShape>(shape: T) {
   });
 }
 
-/** What was read of a list of records: those that can be read, and how many entries are none. */
+/** The readable records of a list, and the number of unreadable entries. */
 export interface RecordList<T> {
   records: T[];
   unread: number;
 }
 
 /**
- * A list of records, of which one that cannot be read does not hide the others. Absent, `""` and `{}` are an empty
- * list, empty entries are nothing, and a record where a list was meant is a list of one.
+ * A list of records in which an unreadable entry does not affect the others. Absent, `""` and `{}` are an empty list,
+ * empty entries are ignored, and a record in place of a list is a list of one.
  */
 export function recordList<T>(entry: z.ZodType<T>) {
   return z
@@ -132,11 +132,11 @@ export function recordList<T>(entry: z.ZodType<T>) {
 function entriesOf(value: unknown): unknown[] {
   if (Array.isArray(value)) return value as unknown[];
   if (!isObject(value)) return [value];
-  // A list that some encoders write as a record of its indices.
+  // Some encoders write a list as a record of its indices.
   return Object.keys(value).every((name) => /^\d+$/u.test(name)) ? Object.values(value) : [value];
 }
 
-/** Null, a word for nothing, or an empty record. */
+/** Null, a text for "no value", or an empty record. */
 export function isAbsent(value: unknown): boolean {
   if (value === null || value === undefined) return true;
   if (typeof value === 'string') return ABSENT.test(value);

@@ -4,14 +4,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type * as S3 from '@aws-sdk/client-s3';
 import type { S3Location } from '../s3-location';
 
-/** What the store does with objects; keys are below the location's prefix. */
+/** The operations on objects that the store needs; keys are below the location's prefix. */
 export interface S3Objects {
   /**
-   * Writes an object unless its key is taken, whatever it holds; the server checks the content by its SHA-256. @returns
-   * whether it was free
+   * Writes an object unless its key is taken by any object; the server checks the content by its SHA-256. @returns
+   * whether the key was free
    */
   create(key: string, content: Buffer): Promise<boolean>;
-  /** Replaces the version `etag` of an object. @returns false where it is another one by now */
+  /** Replaces the version `etag` of an object. @returns false if the object has changed since */
   replace(key: string, content: Buffer, etag: string): Promise<boolean>;
   /** Null where there is none. */
   read(key: string): Promise<{ body: Readable; etag: string } | null>;
@@ -22,12 +22,12 @@ export interface S3Objects {
   remove(key: string): Promise<void>;
 }
 
-/** Two writers of one key at a time: the server asks the later one to come again. */
+/** If two writers use one key at the same time, the server asks the later one to retry. */
 const CONFLICT_TRIES = 5;
 const CONFLICT_PAUSE_MS = 200;
 const LIST_PAGE = 1_000;
 
-/** The SDK is loaded at the first call: a command that touches no document does without it. */
+/** The SDK is loaded at the first call, so that commands without documents do not load it. */
 export function createS3Objects(location: S3Location): S3Objects {
   const { bucket: Bucket, prefix } = location;
   let loading: Promise<{ sdk: typeof S3; client: S3.S3Client }> | undefined;
@@ -75,7 +75,7 @@ export function createS3Objects(location: S3Location): S3Objects {
         await client.send(new sdk.HeadObjectCommand({ Bucket, Key: prefix + key }));
         return true;
       } catch (error) {
-        // The answer to HEAD has no body: a bucket that is away looks the same as a missing key.
+        // The answer to HEAD has no body: a missing bucket looks the same as a missing key.
         if (statusOf(error) !== 404) throw named(error);
         await client.send(new sdk.HeadBucketCommand({ Bucket })).catch((away: unknown) => {
           throw named(away);
@@ -125,8 +125,8 @@ async function loadClient({ pathStyle }: S3Location) {
 }
 
 /**
- * Whether the server honours `If-None-Match: *`: one that overlooks it would let two senders take one number.
- * @throws Error where it does not, or where the bucket cannot be used
+ * Checks that the server honours `If-None-Match: *`: a server that ignores it would let two senders take one number.
+ * @throws Error if it does not, or if the bucket cannot be used
  */
 export async function assertConditionalWrites(objects: S3Objects): Promise<void> {
   const key = `.probe-${randomUUID()}`;
@@ -137,7 +137,7 @@ export async function assertConditionalWrites(objects: S3Objects): Promise<void>
   } finally {
     await objects.remove(key).catch(() => undefined);
   }
-  throw new Error('the object store overlooks If-None-Match, so that two writers could take one name: use another one');
+  throw new Error('the object store ignores If-None-Match, so that two writers could take one name: use another one');
 }
 
 function statusOf(error: unknown): number | undefined {
@@ -148,7 +148,7 @@ function isMissingKey(error: unknown): boolean {
   return error instanceof Error && (error.name === 'NoSuchKey' || error.name === 'NotFound');
 }
 
-/** The SDK's messages for answers without a body are as good as empty. */
+/** The SDK's messages for answers without a body are nearly empty. */
 function named(error: unknown): unknown {
   if (!(error instanceof Error) || (error.message !== '' && !/^Unknown/.test(error.message))) return error;
   return new Error(`the object store answered ${statusOf(error) ?? 'nothing'} (${error.name})`, { cause: error });

@@ -10,12 +10,15 @@ import type { DocumentStore, StoredDocument } from '../stored-document';
 import { parseS3Location, S3_FORM, type S3Location } from '../s3-location';
 import { assertConditionalWrites, createS3Objects } from './objects';
 
-/** A certificate is some hundred KB, a workbook of 999 rows less than one MB; it is held whole until it was checked. */
+/**
+ * A certificate has some hundred KB, a workbook of 999 rows less than one MB; each is held in memory until it has been
+ * checked.
+ */
 const MAX_BYTES = 64 * 1024 * 1024;
 
 /**
  * A document store in a bucket: `s3://bucket/prefix`, with credentials, region and endpoint as the AWS SDK reads them.
- * Whatever is under a name is whole and checked, because an object appears with its last byte; names are taken by
+ * Every stored document is complete and checked, because an object appears with its last byte; names are claimed by
  * conditional writes.
  * @throws RangeError where `root` is not such an address
  */
@@ -25,7 +28,7 @@ export function createS3Store(root: string): DocumentStore {
   const base = `s3://${location.bucket}/${location.prefix}`;
   let prepared: Promise<void> | null = null;
 
-  /** Once in a process, before its first write. */
+  /** Once per process, before its first write. */
   function prepare(): Promise<void> {
     prepared ??= assertConditionalWrites(objects).catch((error: unknown) => {
       prepared = null;
@@ -45,7 +48,7 @@ export function createS3Store(root: string): DocumentStore {
     return found.body;
   }
 
-  /** What is under a name: whole, damaged (`stored` is null), or not there. */
+  /** The state of a name: complete, damaged (`stored` is null), or not there. */
   async function look(name: string, kind: DocumentKind) {
     const found = await objects.read(keyOf(name));
     if (!found) return null;
@@ -54,13 +57,13 @@ export function createS3Store(root: string): DocumentStore {
     return { etag: found.etag, stored: check.problem() === null ? (whole satisfies StoredDocument) : null };
   }
 
-  /** Stores a checked content; a damaged object gives way to it. */
+  /** Stores checked content; it replaces a damaged object. */
   async function store(name: string, kind: DocumentKind, content: Buffer, sha256: string): Promise<void> {
     for (;;) {
       if (await objects.create(name, content)) return;
       const found = await look(name, kind);
       if (found?.stored) return assertSameContent(found.stored, sha256);
-      // Removed or replaced by somebody else meanwhile: look again.
+      // Removed or replaced by another process in the meantime: check again.
       if (found && (await objects.replace(name, content, found.etag))) return;
     }
   }
@@ -137,7 +140,7 @@ function locationOf(root: string): S3Location {
   return location;
 }
 
-/** Reads a stream through its check into memory. @throws DocumentError where it is longer than any document of ours */
+/** Reads a stream through its check into memory. @throws DocumentError if it is longer than any of our documents */
 async function collect(source: Readable, check: ContentCheck, key: string, name: string): Promise<Buffer> {
   const pieces: Buffer[] = [];
   await pipeline(source, check, async (checked: AsyncIterable<Buffer>) => {

@@ -1,11 +1,11 @@
-/** Groups about money: what of the remittances is used, and what of the exports is realised. */
+/** Groups about money: use of the remittances, and realisation of the exports. */
 import type { Queryable } from '../../ledger/pool';
 import { BUCKETS, realisationAgeing, type Ageing, type RealisationRule } from '../../ledger/reports/ageing';
 import { irmUse } from '../../ledger/reports/irm-use';
 import type { ReportScope } from '../../ledger/reports/scope';
 import { perCurrency, table, trendOf, type Chart, type Group, type ReportOptions } from '../report';
 
-/** More lines than this tell nobody anything. */
+/** More lines than this are not readable. */
 const CURRENCIES_IN_CHART = 4;
 
 export async function irmGroup(db: Queryable, scope: ReportScope, options: ReportOptions): Promise<Group> {
@@ -17,7 +17,7 @@ export async function irmGroup(db: Queryable, scope: ReportScope, options: Repor
     id: 'irms',
     title: 'Inward remittances',
     definition:
-      'Balances as they were read last by the end of the day; a remittance that several clients of one IEC see is counted once. Reserved: what rows of ours hold that have no outcome yet. Unmapped: available and not reserved, by the age of the remittance.',
+      'Balances as last read before the end of the day; a remittance that several clients of one IEC see is counted once. Reserved: amounts of our rows that have no outcome yet. Unmapped: available and not reserved, by the age of the remittance.',
     figures: [
       ...perCurrency('available', 'Available', byCurrency, (each) => each.available),
       ...perCurrency('reserved', 'Reserved', byCurrency, (each) => each.reserved),
@@ -90,7 +90,7 @@ export async function irmGroup(db: Queryable, scope: ReportScope, options: Repor
   };
 }
 
-/** The ageing in one group, as the daily report has it; the ageing report has the exporters and the rules besides. */
+/** The ageing in one group, for the daily report; the ageing report also has the exporters and the rules. */
 export async function ageingGroup(
   db: Queryable,
   scope: ReportScope,
@@ -106,7 +106,7 @@ export function ageingGroupOf(ageing: Ageing, options: ReportOptions): Group {
     id: 'ageing',
     title: 'Realisation ageing',
     definition:
-      'Documents (from filed rows and from imported invoices) whose value is more than the certificates issued for them by the end of the day, by the days left until their proceeds have to be realised. The period is what the dated rules say on that day, or the due date that the invoice list names.',
+      'Documents (from filed rows and from imported invoices) whose value is more than the certificates issued for them by the end of the day, by the days left until their proceeds have to be realised. The period follows from the dated rules in force on that day, or from the due date in the invoice list.',
     figures: [
       { id: 'documents', label: 'Open documents', value: totals.documents, kind: 'count' },
       { id: 'overdue', label: 'Overdue', value: totals.overdue, kind: 'count', alarm: totals.overdue > 0 },

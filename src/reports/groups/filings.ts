@@ -11,7 +11,7 @@ export async function unknownGroup(db: Queryable, scope: ReportScope, options: R
     id: 'unknown',
     title: 'Unknown outcomes',
     definition:
-      'Filings that stand in outcome_unknown at the end of the day: something was sent and nobody knows whether it was filed. The value at risk is the mapped amount of their rows that were sent and are not settled. Meant to be: none older than 24 hours.',
+      'Filings in outcome_unknown at the end of the day: something was sent, and it is not known whether it was filed. The value at risk is the mapped amount of their rows that were sent and are not settled. Expected: none older than 24 hours.',
     figures: [
       { id: 'filings', label: 'Filings', value: totals.filings, kind: 'count' },
       {
@@ -72,7 +72,7 @@ export async function funnelGroup(db: Queryable, scope: ReportScope, options: Re
     id: 'funnel',
     title: 'Funnel of rows',
     definition:
-      'Rows of the filings that were made in the 30 days up to this one, and how far they have come by its end: recorded, passed by the check of rules and balances, taken in by the service (a request id), processed by the authority with a certificate, certificate details fetched, PDF stored with its hash.',
+      'Rows of the filings that were made in the 30 days up to this one, and their progress at its end: recorded, passed by the check of rules and balances, accepted by the service (a request id), processed by the authority with a certificate, certificate details fetched, PDF stored with its hash.',
     figures: [
       ...funnel.map(([id, label, value]) => ({ id, label, value, kind: 'count' as const })),
       {
@@ -125,7 +125,7 @@ export async function latencyGroup(db: Queryable, scope: ReportScope, options: R
     id: 'latency',
     title: 'Push to outcome',
     definition:
-      'Time from the answer to a push or an upload to the last word of its request, for requests that ended in the 30 days up to this one. An answer of the authority is expected within about two hours.',
+      'Time from the answer to a push or an upload to the outcome of its request, for requests that ended in the 30 days up to this one. An answer of the authority is expected within about two hours.',
     figures: [
       { id: 'requests', label: 'Requests', value: summary.requests, kind: 'count' },
       { id: 'p50_hours', label: 'Half of them within', value: summary.p50, kind: 'hours' },
@@ -193,7 +193,7 @@ export async function rejectionsGroup(db: Queryable, scope: ReportScope, options
     id: 'rejections',
     title: 'Rejections',
     definition:
-      'Rows that were settled in the 30 days up to this one. First-pass yield: certified rows of all settled rows of first filings. Escapes: rejected rows with a code for something that the check before filing looks at itself.',
+      'Rows that were settled in the 30 days up to this one. First-pass yield: certified rows of all settled rows of first filings. Escapes: rejected rows with a code for something that the check before filing covers.',
     figures: [
       { id: 'settled', label: 'Rows settled', value: totals.settled, kind: 'count' },
       { id: 'rejected', label: 'Rows rejected', value: totals.rejected, kind: 'count' },

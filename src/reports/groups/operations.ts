@@ -17,7 +17,7 @@ export async function breaksGroup(db: Queryable, scope: ReportScope, options: Re
     id: 'breaks',
     title: 'Reconciliation',
     definition:
-      'Findings that were open at the end of the day: where ledger, authority, balances and stored PDFs differ. Acknowledged ones are counted, because they are quiet and not gone. Meant to be: none that nobody has acknowledged.',
+      'Findings that were open at the end of the day: differences between ledger, authority, balances and stored PDFs. Acknowledged findings are counted too, because they still exist. Expected: none that are not acknowledged.',
     figures: [
       { id: 'open', label: 'Open findings', value: open, kind: 'count', alarm: open > acknowledged },
       { id: 'acknowledged', label: 'Of them acknowledged', value: acknowledged, kind: 'count' },
@@ -89,7 +89,7 @@ export async function credentialsGroup(db: Queryable, scope: ReportScope, option
     id: 'credentials',
     title: 'Credentials',
     definition:
-      'Exporters by what the service and the portal said last, as known now, and filings that wait for credentials at the end of the day.',
+      'Exporters by the last known status at the service and the portal, and filings that wait for credentials at the end of the day.',
     figures: [
       ...STANDINGS.map(([id, label]) => ({ id, label, value: of(id), kind: 'count' as const, alarm: bad(id) })),
       { id: 'blocked', label: 'Filings blocked', value: blocked, kind: 'count' as const, alarm: blocked > 0 },
@@ -125,7 +125,7 @@ export async function quotaGroup(db: Queryable, scope: ReportScope, options: Rep
     id: 'quota',
     title: 'Limits of the service',
     definition:
-      'Calls of this day by rate class, the busiest minute of it against the limit, and answers 429 (somebody else uses the key); what waits in the workers right now. Free general use covers 250 production certificates a calendar month and 10 exporters; the sandbox is not metered. Calls are not kept by mode.',
+      'Calls of this day by rate class, its busiest minute compared with the limit, and 429 answers (something else uses the key); calls that wait in the workers now. Free general use covers 250 production certificates a calendar month and 10 exporters; the sandbox is not metered. Calls are not separated by mode.',
     figures: [
       { id: 'calls', label: 'Calls', value: sum((each) => each.calls), kind: 'count' },
       { id: 'refused', label: 'Answers 429', value: refused, kind: 'count', alarm: refused > 0 },
@@ -192,7 +192,7 @@ export async function archiveGroup(db: Queryable, scope: ReportScope, options: R
     id: 'archive',
     title: 'Archive',
     definition:
-      'Certificates of our rows by the end of the day, and those without a PDF that is stored and has its hash; a look at the document store may have found one missing or damaged since. Meant to be: none older than a day.',
+      'Certificates of our rows at the end of the day, and those without a stored PDF that matches its hash; a later check of the document store may have found a PDF missing or damaged. Expected: none older than a day.',
     figures: [
       { id: 'certificates', label: 'Certificates', value: totals.certificates, kind: 'count' },
       { id: 'verified', label: 'With a verified PDF', value: share(whole, totals.certificates), kind: 'share' },

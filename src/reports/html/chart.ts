@@ -2,7 +2,9 @@ import { init, type EChartsOption } from 'echarts';
 import { formatShort, type Grouping } from '../format';
 import type { Chart } from '../report';
 
-/** Drawn at the width of a phone, so that its texts are readable there; wider screens show several side by side. */
+/**
+ * Drawn at the width of a phone, so that its texts are readable there; wider screens show several charts side by side.
+ */
 const WIDTH = 420;
 const LINE_HEIGHT = 200;
 const BAR_HEIGHT = 26;
@@ -13,7 +15,7 @@ const COLOURS = [1, 2, 3, 4].map((n) => `var(--c${n})`);
 const MUTED = { color: 'var(--muted)', fontFamily: 'inherit', fontSize: 12 };
 const LINE = { lineStyle: { color: 'var(--line)' } };
 
-/** A chart as an SVG element, drawn without a browser. It has no script and asks for nothing. */
+/** A chart as an SVG element, drawn without a browser. It contains no script and loads nothing. */
 export function chartSvg(chart: Chart, grouping: Grouping): string {
   const flat = chart.type === 'bar';
   const height = flat ? 60 + BAR_HEIGHT * chart.categories.length : LINE_HEIGHT;
@@ -51,7 +53,7 @@ function lines({ categories, series, unit }: Chart, grouping: Grouping): ECharts
 
 function bars({ categories, series, unit }: Chart, grouping: Grouping): EChartsOption {
   return {
-    // Text is measured without a browser here, and comes out wider there.
+    // Text is measured without a browser here, and is wider in a browser.
     ...common(8, 26),
     xAxis: valueAxis(grouping, unit),
     yAxis: {
@@ -103,8 +105,8 @@ const short = (label: string): string =>
   label.length > MAX_LABEL_LENGTH ? `${label.slice(0, MAX_LABEL_LENGTH - 1)}…` : label;
 
 /**
- * As wide as its place, with a name for those who cannot see it, and without the rules for a pointer that a still
- * picture needs none of.
+ * Makes the chart as wide as its container, adds a label for screen readers, and removes the rules for pointer events,
+ * which a still picture does not need.
  */
 function tidy(svg: string, name: string): string {
   const label = name.replace(/[&<>"']/gu, ' ');

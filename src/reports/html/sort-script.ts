@@ -1,4 +1,7 @@
-/** Sorts a table by the column whose head is clicked; again: the other way round. Rows without a value come last. */
+/**
+ * Sorts a table by the column whose heading is clicked; a second click reverses the order. Rows without a value come
+ * last.
+ */
 export const SORT_SCRIPT = `
 document.querySelectorAll('th button').forEach(function (button) {
   button.addEventListener('click', function () {

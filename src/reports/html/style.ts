@@ -1,4 +1,4 @@
-/** The page's styles: readable at 390 px, on paper, in light and in dark. */
+/** The page's styles: readable at 390 px, on paper, and in light and dark colour schemes. */
 export const STYLE = `
 :root {
   --back: #fff; --card: #f6f7f9; --text: #1b1f24; --muted: #59636e; --line: #d5d9de; --alarm: #b42318;

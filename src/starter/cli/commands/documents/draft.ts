@@ -8,10 +8,10 @@ import { byOption, durationArgument } from '../options';
 import { mappingOf } from './mapping';
 
 const HELP = `
-Shipping bills and invoices (PDF) are read (\`ebrc extract\`; what was read before is not paid for again), joined with each other and with
-what is free of the exporter's remittances, and written in upload form. Every cell says where it comes from; gaps and guesses are
-coloured, and the sheet Legend explains it. Look it through, fill it in, and file it. A PDF that was not extracted yet needs a name or a
-folder that says what it is, such as shipping-bills/ and invoices/.
+Extracts shipping bills and invoices (PDF; earlier extractions are not paid for again), matches them with each other and with the free
+balances of the exporter's remittances, and writes them in upload form. Every cell names its source; gaps and guesses are coloured, and
+the sheet Legend explains the colours. Review the workbook, fill in the gaps, and file it. A PDF that was not extracted yet needs a file
+or folder name that gives its kind, such as shipping-bills/ and invoices/.
 
 Examples:
   $ ebrc draft --exporter accounts@asha.example july/ -o july.xlsx

@@ -4,8 +4,8 @@ import type { Bind } from '../../bind';
 import { table } from '../../terminal';
 
 const HELP = `
-Maps what is free of the exporter's remittances to documents that are not yet certified, those of \`ebrc invoices import\` and of filed
-rows, so that the whole is the likeliest: by currency, remitter and buyer, amount within bank charges, the order of dates, document
+Maps the free balances of the exporter's remittances to documents that are not yet certified (from \`ebrc invoices import\` and from
+filed rows), so that the whole assignment is the most likely one: by currency, remitter and buyer, amount within bank charges, the order of dates, document
 numbers in the bank's remarks, purpose and upload type. Colours and notes mark what to check. Nothing is filed.
 
 Example:

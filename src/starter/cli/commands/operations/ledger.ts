@@ -5,8 +5,8 @@ import type { Bind } from '../../bind';
 import { byOption } from '../options';
 
 const ABOUT = `
-Every send has a record in the document store. A ledger that was put back to an earlier state (a restored volume, a replica
-that lagged behind) does not know some of them: then nothing is sent or judged until \`ebrc ledger restored\` has brought them back.
+Every send has a record in the document store. A ledger that was restored to an earlier state (a restored volume, a
+replica that lagged behind) does not know some of them. Nothing is sent or settled until \`ebrc ledger restored\` has brought them back.
 docs/operations.md has the runbook.
 
 Examples:
