@@ -1,11 +1,12 @@
 /**
- * Directions, doors and circles of the source, type imports counted. `docs/how-it-works.md` draws the same picture. A
- * folder is a room: other rooms import what stands at its top, or in the sub-folders that a rule below does not close.
+ * Import rules of the source: directions, private sub-folders and no cycles; type imports count. They match the list in
+ * `docs/how-it-works.md`. Other folders may import the files at the top of a folder, and those in sub-folders that are
+ * not in CLOSED.
  */
 
 /**
- * What a room of `src/` may import besides itself. A room that is not listed composes the others, and may import all of
- * them.
+ * What a folder of `src/` may import besides itself. A folder that is not listed composes the others, and may import all
+ * of them.
  */
 const ALLOWED = {
   domain: [],
@@ -13,7 +14,7 @@ const ALLOWED = {
   codec: ['keys'],
   telemetry: [],
   threads: [],
-  // The sandbox is the independent witness: it knows nothing of the worker.
+  // The sandbox is an independent implementation of the service and imports nothing of the worker.
   sandbox: [],
   ledger: ['domain', 'keys', 'telemetry'],
   documents: ['domain'],
@@ -26,7 +27,7 @@ const ALLOWED = {
   workflows: ['domain'],
 };
 
-/** Sub-folders that nobody enters but their own room. */
+/** Private sub-folders: only their own folder imports them. */
 const CLOSED = [
   'workbook/sheet',
   'workbook/annotate',
@@ -41,20 +42,20 @@ const CLOSED = [
 
 const directions = Object.entries(ALLOWED).map(([room, allowed]) => ({
   name: `${room}-imports`,
-  comment: `src/${room} imports ${['itself', ...allowed].join(', ')} alone`,
+  comment: `src/${room} imports only ${['itself', ...allowed].join(', ')}`,
   severity: 'error',
   from: { path: `^src/${room}/` },
   to: {
     path: '^(src|dev|bench|chaos|test)/',
     pathNot: `^src/(${[room, ...allowed].join('|')})/`,
-    // Activities reach workflows as types alone: what they import must not get into the workflow bundle.
+    // Workflows import only the types of activities: their other imports must not get into the workflow bundle.
     ...(room === 'workflows' && { dependencyTypesNot: ['type-only'] }),
   },
 }));
 
 const doors = CLOSED.map((folder) => ({
   name: `door-of-${folder.replace('/', '-')}`,
-  comment: `src/${folder} is entered from src/${folder.split('/')[0]} alone`,
+  comment: `src/${folder} is private to src/${folder.split('/')[0]}`,
   severity: 'error',
   from: { path: '^src/', pathNot: `^src/${folder.split('/')[0]}/` },
   to: { path: `^src/${folder}/` },
@@ -67,28 +68,28 @@ module.exports = {
     ...doors,
     {
       name: 'workflow-types',
-      comment: 'Of other rooms, workflows know the types of activities alone',
+      comment: 'Of other folders, workflows import only domain and the types of activities',
       severity: 'error',
       from: { path: '^src/workflows/' },
       to: { path: '^src/', pathNot: '^src/(workflows|domain|activities)/' },
     },
     {
       name: 'no-circle',
-      comment: 'Files that need each other are one file, or a third one is missing',
+      comment: 'Files that import each other should be one file, or share a third one',
       severity: 'error',
       from: {},
       to: { circular: true },
     },
     {
       name: 'published-alone',
-      comment: 'What is published does not need what is not',
+      comment: 'Published code must not import unpublished code',
       severity: 'error',
       from: { path: '^src/' },
       to: { path: '^(dev|bench|chaos|test|scripts)/' },
     },
     {
       name: 'not-to-dev-dependency',
-      comment: 'Packages that a user does not install',
+      comment: 'Published code must not import development packages',
       severity: 'error',
       from: { path: '^src/' },
       to: { dependencyTypes: ['npm-dev'] },
