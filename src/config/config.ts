@@ -101,8 +101,8 @@ export class ConfigError extends Error {
 }
 
 /**
- * Reads the configuration, or the named sections of it, so that a command without need of an API key runs without one. An
- * empty value counts as unset. Throws `ConfigError` with every problem of those sections.
+ * Reads the configuration, or the named sections of it, so that a command without need of an API key runs without one.
+ * An empty value counts as unset. Throws `ConfigError` with every problem of those sections.
  */
 export function loadConfig(env?: Environment): Config;
 export function loadConfig<S extends Section>(
@@ -151,7 +151,10 @@ function readFiling(read: Reader) {
   return { poll: { firstMs, minMs, maxMs }, overdueAfterMs, settleAfterMs: read.required('EBRC_SETTLE_AFTER') };
 }
 
-/** A worker, which reads the whole configuration, needs both variables or neither; the command line may name another version. */
+/**
+ * A worker, which reads the whole configuration, needs both variables or neither; the command line may name another
+ * version.
+ */
 function readDeployment(read: Reader, { whole }: { whole: boolean }) {
   const name = read.optional('EBRC_DEPLOYMENT');
   const buildId = read.optional('EBRC_BUILD_ID');

@@ -21,7 +21,10 @@ function refuseUncheckedTls(env: Environment, read: Reader): void {
   read.report('NODE_TLS_REJECT_UNAUTHORIZED', problem);
 }
 
-/** The AWS SDK itself reads the credentials, region and endpoint of an object store; this adds what it has no variable for. */
+/**
+ * The AWS SDK itself reads the credentials, region and endpoint of an object store; this adds what it has no variable
+ * for.
+ */
 export function readDocuments(env: Environment, read: Reader): string | undefined {
   const documents = read.required('EBRC_DOCUMENTS');
   const endpoint = env['AWS_ENDPOINT_URL_S3']?.trim() || env['AWS_ENDPOINT_URL']?.trim();
