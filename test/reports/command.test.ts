@@ -47,7 +47,7 @@ it('writes the ageing report as a workbook', async () => {
 
 it.each([
   ['a file that is neither', ['-o', 'report.pdf'], /\.xlsx or \.html/u],
-  ['a day that does not exist', ['-o', 'r.html', '--on', '2026-02-30'], /no day/u],
+  ['a day that does not exist', ['-o', 'r.html', '--on', '2026-02-30'], /not a day/u],
   ['a day that has not come', ['-o', 'r.html', '--on', '2999-01-01'], /is in the future/u],
 ])('refuses %s', async (_what, args, message) => {
   const { code, json } = await ebrc(['report', 'daily', ...args, '--json'], { env });
