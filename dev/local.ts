@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { environmentFor } from '../src/config/child-environment';
-import { databaseOfEnvironment } from '../src/config/config';
+import { databaseOfEnvironment, environmentFor } from '../src/config/config';
 import { claimFolder } from './claim-folder';
 import { freePort } from './free-port';
 import { startProgram } from './program';

@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { environmentFor } from '../../src/config/child-environment';
-import { ConfigError, loadConfig, type Section } from '../../src/config/config';
+import { ConfigError, environmentFor, loadConfig, type Section } from '../../src/config/config';
 
 /** As random as a drawn one, and the same in every run. */
 const drawn = (text: string) => createHash('sha256').update(text).digest();

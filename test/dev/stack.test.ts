@@ -1,8 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { environmentFor } from '../../src/config/child-environment';
-import { loadConfig } from '../../src/config/config';
+import { environmentFor, loadConfig } from '../../src/config/config';
 import { migrate } from '../../src/ledger/migrate';
 import { createPool } from '../../src/ledger/pool';
 import { startStack, type Stack } from '../../dev/stack';
