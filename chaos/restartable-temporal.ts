@@ -4,6 +4,8 @@ import { startTemporalServer, type TemporalServer } from '../dev/temporal-server
 export interface RestartableTemporal {
   address: string;
   namespace: string;
+  /** Of the server that runs now. */
+  pid(): number;
   /** Ends it with `signal`, waits, and starts it again with the histories that it had. */
   restart(signal: 'SIGKILL' | 'SIGTERM', away: () => Promise<unknown>): Promise<void>;
   stop(): Promise<void>;
@@ -18,6 +20,7 @@ export async function startRestartable(folder?: string): Promise<RestartableTemp
   return {
     address,
     namespace,
+    pid: () => server.pid,
     restart(signal, away) {
       if (folder === undefined) throw new Error('This server keeps nothing: it cannot be started again.');
       restarting = (async () => {

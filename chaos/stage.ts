@@ -41,6 +41,8 @@ export interface StageOptions {
   durableTemporal?: boolean;
   /** The documents lie on a disk that can be filled. */
   smallDisk?: boolean;
+  /** For measurements: the workers talk straight to the servers, and the ledger records no changes. */
+  direct?: boolean;
   /** Further variables of the workers. */
   variables: Record<string, string>;
   say: (message: string) => void;
@@ -53,6 +55,8 @@ export interface Stage {
   links: Links;
   apiKey: string;
   databaseUrl: string;
+  /** Process id of what keeps PostgreSQL. */
+  postgresPid: number;
   pool: pg.Pool;
   /** Gives a command of `ebrc`, as built; rejects with what it printed unless it is done. */
   command: (args: readonly string[], variables?: Record<string, string>) => Promise<void>;
@@ -80,6 +84,7 @@ export async function openStage({
   oddTexts = false,
   durableTemporal = false,
   smallDisk = false,
+  direct = false,
   variables,
   say,
 }: StageOptions): Promise<Stage> {
@@ -104,11 +109,12 @@ export async function openStage({
     service: odd?.url ?? sandbox.url,
   });
   const key = randomBytes(32);
+  const serviceUrl = odd?.url ?? sandbox.url;
   const env = {
-    DATABASE_URL: links.postgres.inFrontOf(databaseUrl),
-    TEMPORAL_ADDRESS: `127.0.0.1:${links.temporal.port}`,
+    DATABASE_URL: direct ? databaseUrl : links.postgres.inFrontOf(databaseUrl),
+    TEMPORAL_ADDRESS: direct ? temporal.address : `127.0.0.1:${links.temporal.port}`,
     TEMPORAL_NAMESPACE: temporal.namespace,
-    EBRC_API_URL: links.service.inFrontOf(odd?.url ?? sandbox.url),
+    EBRC_API_URL: direct ? serviceUrl : links.service.inFrontOf(serviceUrl),
     EBRC_API_KEY: API_KEY,
     EBRC_ENCRYPTION_KEY: `chaos:${key.toString('base64')}`,
     EBRC_DOCUMENTS: documentsRoot,
@@ -117,7 +123,7 @@ export async function openStage({
   };
   const pool = createPool({ url: databaseUrl, applicationName: 'ebrc-chaos' });
   await migrate(pool);
-  await recordChanges(pool);
+  if (!direct) await recordChanges(pool);
   const connection = await Connection.connect({ address: temporal.address });
   const { payloadKeys } = loadConfig(env, { need: ['payloads'] });
   const dataConverter = dataConverterOf(payloadKeys);
@@ -136,6 +142,7 @@ export async function openStage({
     links,
     apiKey: API_KEY,
     databaseUrl,
+    postgresPid: postgres.pid,
     pool,
     command: async (args, further = {}) => {
       const straight = { ...env, DATABASE_URL: databaseUrl, TEMPORAL_ADDRESS: temporal.address };

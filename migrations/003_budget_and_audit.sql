@@ -56,6 +56,7 @@ DECLARE
   v_now          timestamptz;
   v_used         integer;
   v_room         integer;
+  v_plain        boolean;
 BEGIN
   LOOP
     SELECT c.closed_until INTO v_closed_until FROM budget_classes c
@@ -69,6 +70,21 @@ BEGIN
 
   DELETE FROM budget_slots s
    WHERE s.key_hash = p_key_hash AND s.rate_class = p_rate_class AND s.free_at <= v_now AND s.ticket <> ALL (p_tickets);
+
+  -- Mostly nobody stands in the line and there is room: then nothing has to be entered, renewed or put in order.
+  SELECT count(*) + cardinality(p_tickets) <= p_limit AND coalesce(v_closed_until <= v_now, true)
+         AND NOT coalesce(bool_or(s.ticket = ANY (p_tickets)), false)
+         AND NOT EXISTS (SELECT FROM budget_tickets t WHERE t.key_hash = p_key_hash AND t.rate_class = p_rate_class)
+    INTO v_plain FROM budget_slots s WHERE s.key_hash = p_key_hash AND s.rate_class = p_rate_class;
+  IF v_plain THEN
+    RETURN QUERY
+    INSERT INTO budget_slots (ticket, key_hash, rate_class, owner, taken_at, free_at)
+    SELECT w.ticket, p_key_hash, p_rate_class, p_owner, v_now, v_now + (p_lease_ms + p_hold_ms) * interval '1 ms'
+      FROM unnest(p_tickets) AS w (ticket)
+    RETURNING budget_slots.ticket, true, 0, 0::double precision;
+    RETURN;
+  END IF;
+
   DELETE FROM budget_tickets t
    WHERE t.key_hash = p_key_hash AND t.rate_class = p_rate_class AND t.lease_until <= v_now
      AND t.ticket <> ALL (p_tickets);

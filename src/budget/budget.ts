@@ -4,7 +4,7 @@ import { RATE_LIMITS, type RateClass } from '../domain/names';
 import { createBudgetGate, type BudgetGate } from './gate';
 import { createBudgetLine, type BudgetLine } from './line';
 import { BudgetStoppedError, type Budget, type BudgetSlot } from './budget-port';
-import { createSlotReporter } from './slot';
+import { createSlotReporter, type GrantedTicket } from './slot';
 import type { BudgetStore } from './store-port';
 import { budgetTiming } from './timing';
 
@@ -72,7 +72,7 @@ export function createBudget(options: BudgetOptions): StoppableBudget {
   let stopped = false;
 
   function lineOf(rateClass: RateClass): BudgetLine {
-    const onUnclaimed = (ticket: string) => void slotOf(ticket, rateClass).unused();
+    const onUnclaimed = (granted: GrantedTicket) => void slotOf(granted, rateClass).unused();
     return ensure(lines, rateClass, () =>
       createBudgetLine({ store, timing, rateClass, limit: limits[rateClass], onUnclaimed }),
     );
@@ -86,8 +86,8 @@ export function createBudget(options: BudgetOptions): StoppableBudget {
     return gate;
   }
 
-  function slotOf(ticket: string, rateClass: RateClass): BudgetSlot {
-    const slot = reporter.slot(ticket, rateClass);
+  function slotOf(granted: GrantedTicket, rateClass: RateClass): BudgetSlot {
+    const slot = reporter.slot(granted, rateClass);
     return {
       ...slot,
       unused: () => slot.unused().finally(() => lines.get(rateClass)?.look()),
@@ -115,9 +115,9 @@ export function createBudget(options: BudgetOptions): StoppableBudget {
       const from = performance.now();
       gate.waits();
       try {
-        const ticket = await lineOf(rateClass).wait({ signal, onWaiting });
+        const granted = await lineOf(rateClass).wait({ signal, onWaiting });
         metrics?.granted(rateClass, performance.now() - from);
-        return slotOf(ticket, rateClass);
+        return slotOf(granted, rateClass);
       } finally {
         gate.goesOn();
       }

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { RateClass } from '../domain/names';
 import { BudgetUnavailableError } from './budget-errors';
+import { thisMoment, type Moment } from './moment';
+import type { GrantedTicket } from './slot';
 import type { BudgetStore, TicketState } from './store-port';
 import type { BudgetTiming } from './timing';
 
@@ -11,14 +13,14 @@ export interface LineOptions {
   /** Calls that a window holds. */
   limit: number;
   /** A slot was granted to a caller that has gone meanwhile. */
-  onUnclaimed: (ticket: string) => void;
+  onUnclaimed: (granted: GrantedTicket) => void;
 }
 
 interface Waiter {
   ticket: string;
   ahead: number;
   onWaiting?: (ahead: number) => void;
-  grant: () => void;
+  grant: (askedAt: Moment) => void;
   fail: (error: Error) => void;
 }
 
@@ -60,7 +62,7 @@ export function createBudgetLine({ store, timing, rateClass, limit, onUnclaimed 
       try {
         await dismissDeparted();
         if (waiters.size === 0) continue;
-        const askedAt = performance.now();
+        const askedAt = thisMoment();
         const states = await store.step({
           rateClass,
           limit,
@@ -68,8 +70,8 @@ export function createBudgetLine({ store, timing, rateClass, limit, onUnclaimed 
           holdMs: timing.holdMs,
           tickets: [...waiters.keys()],
         });
-        placeKeptUntil = askedAt + timing.leaseMs;
-        const nextIn = settle(states);
+        placeKeptUntil = askedAt.monotonic + timing.leaseMs;
+        const nextIn = settle(states, askedAt);
         if (waiters.size > 0) await pause(Math.min(nextIn, timing.lookMs));
       } catch (error) {
         // A short interruption keeps the place in the line. Once the lease is gone so is the place, and trying again is
@@ -94,7 +96,7 @@ export function createBudgetLine({ store, timing, rateClass, limit, onUnclaimed 
   }
 
   /** Hands out what was granted; answers when the next slot can be expected, in milliseconds. */
-  function settle(states: TicketState[]): number {
+  function settle(states: TicketState[], askedAt: Moment): number {
     let nextIn = Infinity;
     for (const state of states) {
       const waiter = waiters.get(state.ticket);
@@ -103,11 +105,11 @@ export function createBudgetLine({ store, timing, rateClass, limit, onUnclaimed 
         if (waiter) waiter.ahead = state.ahead;
       } else if (waiter) {
         waiters.delete(state.ticket);
-        waiter.grant();
+        waiter.grant(askedAt);
       } else {
         // Its caller gave up during this step.
         departed.delete(state.ticket);
-        onUnclaimed(state.ticket);
+        onUnclaimed({ ticket: state.ticket, askedAt });
       }
     }
     tellPlaces();
@@ -136,7 +138,13 @@ export function createBudgetLine({ store, timing, rateClass, limit, onUnclaimed 
 
   return {
     /** Waits at the end of the line; resolves with the ticket that was granted. Rejects with the signal's reason. */
-    async wait({ signal, onWaiting }: { signal?: AbortSignal; onWaiting?: (ahead: number) => void }): Promise<string> {
+    async wait({
+      signal,
+      onWaiting,
+    }: {
+      signal?: AbortSignal;
+      onWaiting?: (ahead: number) => void;
+    }): Promise<GrantedTicket> {
       signal?.throwIfAborted();
       return new Promise((resolve, reject) => {
         const end = () => signal?.removeEventListener('abort', giveUp);
@@ -144,9 +152,9 @@ export function createBudgetLine({ store, timing, rateClass, limit, onUnclaimed 
           ticket: randomUUID(),
           ahead: 0,
           onWaiting,
-          grant: () => {
+          grant: (askedAt) => {
             end();
-            resolve(waiter.ticket);
+            resolve({ ticket: waiter.ticket, askedAt });
           },
           fail: (error) => {
             end();

@@ -1,10 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RateClass } from '../domain/names';
 import type { BudgetSlot } from './budget-port';
+import { elapsedMs, thisMoment, type Moment } from './moment';
 import type { BudgetStore } from './store-port';
 import type { BudgetTiming } from './timing';
 
 type Outcome = 'taken' | 'written' | 'answered' | 'refused' | 'unused';
+
+/** A ticket that has its slot. */
+export interface GrantedTicket {
+  ticket: string;
+  /** When the step that granted it began: its lease runs since then or later. */
+  askedAt: Moment;
+}
 
 export interface SlotReporterOptions {
   store: BudgetStore;
@@ -15,15 +23,21 @@ export interface SlotReporterOptions {
 
 /** A report is tried again, by itself, after this part of the lease. */
 const RETRY_PART = 1 / 10;
+/**
+ * A call that is written well within its lease is reported after this part of the lease, and not at all where its
+ * answer is reported before: until then the lease says all that the stamp would.
+ */
+const STAMP_PART = 1 / 10;
 
 /**
  * Hands out the slots of this process and stores what becomes of them. A report never rejects: bookkeeping must not
  * turn an answered call into an error. Its promise settles after the first try; what failed is tried again in the
- * background for one lease. While a slot is taken and not written its lease is renewed, all slots of the process in one
- * statement.
+ * background for one lease. While a slot is taken and not reported as written its lease is renewed, all slots of the
+ * process in one statement.
  */
 export function createSlotReporter({ store, timing, onLostReport }: SlotReporterOptions) {
-  const held = new Set<string>();
+  /** Since when the lease of each slot runs. */
+  const held = new Map<string, Moment>();
   const reports = new Set<Promise<void>>();
   let renewal: NodeJS.Timeout | undefined;
   let renewing = false;
@@ -32,13 +46,19 @@ export function createSlotReporter({ store, timing, onLostReport }: SlotReporter
     // A store that does not answer is not asked again meanwhile: each question holds one of its connections.
     if (renewing) return;
     renewing = true;
-    // A renewal that fails is made up for by the next one: a lease outlives two of them.
-    await store.renew([...held], timing.leaseMs, timing.holdMs).catch(() => undefined);
+    const tickets = [...held.keys()];
+    const askedAt = thisMoment();
+    try {
+      await store.renew(tickets, timing.leaseMs, timing.holdMs);
+      for (const ticket of tickets) if (held.has(ticket)) held.set(ticket, askedAt);
+    } catch {
+      // A renewal that fails is made up for by the next one: a lease outlives two of them.
+    }
     renewing = false;
   }
 
-  function hold(ticket: string): void {
-    held.add(ticket);
+  function hold({ ticket, askedAt }: GrantedTicket): void {
+    held.set(ticket, askedAt);
     renewal ??= setInterval(() => void renewHeld(), timing.renewMs);
     renewal.unref();
   }
@@ -50,8 +70,8 @@ export function createSlotReporter({ store, timing, onLostReport }: SlotReporter
     renewal = undefined;
   }
 
-  function save(outcome: Outcome, ticket: string, rateClass: RateClass): Promise<void> {
-    if (outcome === 'written') return store.written(ticket, rateClass, timing.holdMs);
+  function save(outcome: Outcome, ticket: string, rateClass: RateClass, writtenAt: number): Promise<void> {
+    if (outcome === 'written') return store.written(ticket, rateClass, timing.holdMs, performance.now() - writtenAt);
     if (outcome === 'answered') return store.answered(ticket, timing.windowMs);
     if (outcome === 'refused') return store.refused(ticket, rateClass, timing.windowMs);
     return store.unused(ticket);
@@ -64,14 +84,16 @@ export function createSlotReporter({ store, timing, onLostReport }: SlotReporter
 
   return {
     /** The handle of a granted ticket. */
-    slot(ticket: string, rateClass: RateClass): BudgetSlot {
-      hold(ticket);
+    slot(granted: GrantedTicket, rateClass: RateClass): BudgetSlot {
+      const { ticket } = granted;
+      hold(granted);
       let last: Outcome = 'taken';
+      let writtenAt = 0;
       // One statement at a time: an answer stored ahead of its stamp would be overwritten by it.
       let statements: Promise<unknown> = Promise.resolve();
 
       function tryToSave(outcome: Outcome): Promise<void> {
-        const saved = statements.then(() => save(outcome, ticket, rateClass));
+        const saved = statements.then(() => save(outcome, ticket, rateClass, writtenAt));
         statements = saved.catch(() => undefined);
         return saved;
       }
@@ -91,10 +113,27 @@ export function createSlotReporter({ store, timing, onLostReport }: SlotReporter
       async function report(outcome: Outcome): Promise<void> {
         if (!follows(outcome, last)) return;
         last = outcome;
+        if (outcome === 'written' && isStampedLater()) return;
         letGo(ticket);
         const saved = tryToSave(outcome);
         track(saved.catch(() => saveLater(outcome, performance.now() + timing.leaseMs)));
         await saved.catch(() => undefined);
+      }
+
+      /** Leaves the stamp of a call that is being written to its lease for now, where that lasts long enough. */
+      function isStampedLater(): boolean {
+        writtenAt = performance.now();
+        const waitMs = timing.leaseMs * STAMP_PART;
+        const leasedAt = held.get(ticket);
+        if (leasedAt === undefined || elapsedMs(leasedAt) + 2 * waitMs > timing.leaseMs) return false;
+        const stamp = async () => {
+          await sleep(waitMs);
+          if (last !== 'written') return;
+          letGo(ticket);
+          await tryToSave('written').catch(() => saveLater('written', performance.now() + timing.leaseMs));
+        };
+        track(stamp());
+        return true;
       }
 
       return {

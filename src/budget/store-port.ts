@@ -25,7 +25,8 @@ export interface BudgetStore {
   }): Promise<TicketState[]>;
   leave(tickets: string[]): Promise<void>;
   renew(tickets: string[], leaseMs: number, holdMs: number): Promise<void>;
-  written(ticket: string, rateClass: RateClass, holdMs: number): Promise<void>;
+  /** `agoMs`: since the headers were written. */
+  written(ticket: string, rateClass: RateClass, holdMs: number, agoMs?: number): Promise<void>;
   answered(ticket: string, windowMs: number): Promise<void>;
   refused(ticket: string, rateClass: RateClass, windowMs: number): Promise<void>;
   unused(ticket: string): Promise<void>;

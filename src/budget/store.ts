@@ -77,16 +77,17 @@ export function createBudgetStore({ pool, keyHash, owner }: BudgetScope & { pool
     },
 
     /**
-     * The call's headers are on the wire. A row that has gone (this process was stopped for longer than its lease) is
-     * put back: late as it is, the call counts.
+     * The call's headers went onto the wire `agoMs` ago. A row that has gone (this process was stopped for longer than
+     * its lease) is put back: late as it is, the call counts.
      */
-    async written(ticket: string, rateClass: RateClass, holdMs: number): Promise<void> {
+    async written(ticket: string, rateClass: RateClass, holdMs: number, agoMs = 0): Promise<void> {
       await pool.query(
         `INSERT INTO budget_slots AS s (ticket, key_hash, rate_class, owner, written_at, free_at)
-         VALUES ($1, $2, $3, $4, clock_timestamp(), clock_timestamp() + $5::float8 * interval '1 ms')
+         SELECT $1, $2, $3, $4, at, at + $5::float8 * interval '1 ms'
+           FROM (SELECT clock_timestamp() - $6::float8 * interval '1 ms') AS stamp (at)
          ON CONFLICT (ticket) DO UPDATE SET written_at = excluded.written_at, free_at = excluded.free_at
           WHERE s.written_at IS NULL`,
-        [ticket, keyHash, rateClass, owner, holdMs],
+        [ticket, keyHash, rateClass, owner, holdMs, agoMs],
       );
     },
 

@@ -106,10 +106,31 @@ class LedgerClient extends pg.Client {
     this.on('error', () => undefined);
     const query = this.query.bind(this) as AnyQuery;
     this.query = ((...args: unknown[]) => {
-      const pending = inStatementSpan(tracer, args, () => query(...args));
+      const pending = inStatementSpan(tracer, args, () => query(...prepared(args)));
       return pending instanceof Promise ? pending.catch(rethrowTranslated) : pending;
     }) as pg.Client['query'];
   }
+}
+
+/** Names of statements, by their texts: the texts are constants of this program. */
+const NAMES = new Map<string, string>();
+/** Beyond it, texts that are made anew each time would fill the memory of every connection. */
+const MOST_NAMES = 1_000;
+
+/**
+ * Gives a statement with parameters a name, so that the server parses and plans it once for each connection and not at
+ * every call.
+ */
+function prepared(args: unknown[]): unknown[] {
+  const [text, values, ...others] = args;
+  if (typeof text !== 'string' || !Array.isArray(values)) return args;
+  let name = NAMES.get(text);
+  if (name === undefined) {
+    if (NAMES.size >= MOST_NAMES) return args;
+    name = `ebrc_${NAMES.size + 1}`;
+    NAMES.set(text, name);
+  }
+  return [{ name, text, values: values as unknown[] }, ...others];
 }
 
 function rethrowTranslated(error: unknown): never {

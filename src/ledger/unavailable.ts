@@ -38,6 +38,8 @@ const PASSING_SQLSTATES: readonly Passing[] = [
   { code: /^25P0[34]$/u, connectionUsable: false },
   // Authentication, which fails for a while during a switch or a change of passwords.
   { code: /^28/u, connectionUsable: false },
+  // A prepared statement that this connection does not have: a pooler has given it another server connection.
+  { code: /^26000$/u, connectionUsable: false },
   // Serialisation failure, deadlock and other rollbacks; 40002 is an integrity violation.
   { code: /^40(?!002)/u, connectionUsable: true },
   // Out of memory, disk or connections.
@@ -61,6 +63,8 @@ export function asLedgerError(error: unknown): unknown {
   if (error instanceof LedgerUnavailableError) return error;
   if (error instanceof pg.DatabaseError) {
     const code = error.code ?? '';
+    // What a statement answers has changed since it was prepared: a new connection prepares it anew.
+    if (/cached plan must not change/u.test(error.message)) return new LedgerUnavailableError(code, false, error);
     const passing = PASSING_SQLSTATES.find((each) => each.code.test(code));
     return passing ? new LedgerUnavailableError(code, passing.connectionUsable, error) : error;
   }

@@ -6,6 +6,7 @@ import { BudgetUnavailableError } from '../../src/budget/budget-errors';
 import { BudgetStoppedError } from '../../src/budget/budget-port';
 import type { BudgetStore } from '../../src/budget/store-port';
 import { createBudgetStore } from '../../src/budget/store';
+import { budgetTiming } from '../../src/budget/timing';
 import { readBudgetUsage } from '../../src/budget/usage';
 import { createPool } from '../../src/ledger/pool';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
@@ -45,6 +46,18 @@ async function lineOf(count: number): Promise<void> {
       keyHash,
     ]);
     if (rows[0].n === count) return;
+    await sleep(5);
+  }
+}
+
+/** How long the only call of a key counts, once its stamp is stored. */
+async function countedFor(key: string): Promise<number> {
+  for (;;) {
+    const { rows } = await database.pool.query(
+      `SELECT extract(epoch FROM free_at - written_at)::float8 * 1000 AS "countsMs" FROM budget_slots WHERE key_hash = $1 AND written_at IS NOT NULL`,
+      [key],
+    );
+    if (rows[0]) return rows[0].countsMs;
     await sleep(5);
   }
 }
@@ -169,13 +182,40 @@ test('a slot whose answer never comes counts for the window and the guard', asyn
   const budget = start({ limit: 1, guardMs });
   const from = performance.now();
   await (await budget.acquire('pdf', {})).written();
-  const { rows } = await database.pool.query(
-    `SELECT extract(epoch FROM free_at - written_at)::float8 * 1000 AS "countsMs" FROM budget_slots WHERE key_hash = $1`,
-    [keyHash],
-  );
-  expect(Math.abs(rows[0].countsMs - (WINDOW_MS + guardMs))).toBeLessThan(10);
+  expect(Math.abs((await countedFor(keyHash)) - (WINDOW_MS + guardMs))).toBeLessThan(10);
   await budget.acquire('pdf', {});
   expect(performance.now() - from).toBeGreaterThanOrEqual(WINDOW_MS + guardMs);
+});
+
+test('a stamp comes a little later with its age, at once where the lease may be over, and not at all after an answer', async () => {
+  const written: number[] = [];
+  const store = createBudgetStore({ pool: database.pool, keyHash, owner: randomUUID() });
+  const seen: typeof store = {
+    ...store,
+    renew: () => Promise.reject(new Error('away')),
+    written: (ticket, rateClass, holdMs, agoMs) => {
+      written.push(agoMs ?? 0);
+      return store.written(ticket, rateClass, holdMs, agoMs);
+    },
+  };
+  const windowMs = 8_000;
+  const budget = createBudget({ store: seen, windowMs, limits: limitsOf(5) });
+  const [quick, slow, late] = [
+    await budget.acquire('pdf', {}),
+    await budget.acquire('pdf', {}),
+    await budget.acquire('pdf', {}),
+  ];
+  await slow.written();
+  await quick.written();
+  await quick.answered();
+  expect(written).toEqual([]);
+  const { leaseMs } = budgetTiming({ windowMs });
+  await sleep(leaseMs * 0.9);
+  expect(written).toEqual([expect.any(Number)]);
+  expect(written[0]).toBeGreaterThan(0.05 * leaseMs);
+  await late.written();
+  expect(written).toHaveLength(2);
+  await budget.close();
 });
 
 test('a slot that was answered counts for the window alone', async () => {

@@ -1,4 +1,4 @@
-import { withTransaction } from '../../src/ledger/pool';
+import { createPool, withTransaction } from '../../src/ledger/pool';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 
 let database: TestDatabase;
@@ -37,4 +37,28 @@ it('goes on with a new connection after the server dropped an idle one', async (
   admin.release();
   const { rows } = await database.pool.query('SELECT 1 AS alive');
   expect(rows).toEqual([{ alive: 1 }]);
+});
+
+it('prepares a statement with parameters once for each connection', async () => {
+  const text = 'SELECT $1::integer + 41 AS sum';
+  await withTransaction(database.pool, async (client) => {
+    await client.query(text, [1]);
+    const { rows } = await client.query(text, [2]);
+    expect(rows).toEqual([{ sum: 43 }]);
+    const { rows: prepared } = await client.query('SELECT statement FROM pg_prepared_statements');
+    expect(prepared.filter(({ statement }) => statement === text)).toHaveLength(1);
+  });
+});
+
+it.each([
+  ['answers otherwise since then', 'ALTER TABLE pool_test ALTER n TYPE bigint'],
+  ['has been forgotten by the server', 'DEALLOCATE ALL'],
+])('prepares a statement anew that %s', async (_what, change) => {
+  const pool = createPool({ url: database.url, max: 1 });
+  const read = () => pool.query('SELECT n FROM pool_test WHERE n = $1', [1]);
+  await read();
+  await pool.query(change);
+  await expect(read()).rejects.toMatchObject({ name: 'LedgerUnavailableError' });
+  expect((await read()).rowCount).toBe(1);
+  await pool.end();
 });

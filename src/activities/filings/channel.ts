@@ -19,11 +19,11 @@ export interface Channel {
  * The channel of a filing. Bulk wherever an optional workbook column is filled, because the JSON items cannot carry it;
  * `auto` also for many rows, and for a good few while pushes queue and uploads do not; push otherwise.
  */
-export function chooseChannel(
+export async function chooseChannel(
   asked: 'auto' | 'push' | 'bulk',
   rows: readonly MappingRow[],
-  queueing: Queueing,
-): Channel {
+  queueing: () => Promise<Queueing>,
+): Promise<Channel> {
   const extra = rows.find((row) => row.extra && Object.keys(row.extra).length > 0);
   if (extra) {
     const columns = Object.keys(extra.extra ?? {}).join(', ');
@@ -32,7 +32,9 @@ export function chooseChannel(
     return { channel: 'bulk', warnings: asked === 'push' ? [forced] : [] };
   }
   if (asked !== 'auto') return { channel: asked, warnings: [] };
-  const relief =
-    rows.length >= ROWS_FOR_BULK_WHEN_BUSY && (queueing.get('push') ?? 0) > 0 && (queueing.get('bulk') ?? 0) === 0;
-  return { channel: relief || rows.length >= ROWS_FOR_BULK ? 'bulk' : 'push', warnings: [] };
+  if (rows.length >= ROWS_FOR_BULK) return { channel: 'bulk', warnings: [] };
+  if (rows.length < ROWS_FOR_BULK_WHEN_BUSY) return { channel: 'push', warnings: [] };
+  const waiting = await queueing();
+  const relief = (waiting.get('push') ?? 0) > 0 && (waiting.get('bulk') ?? 0) === 0;
+  return { channel: relief ? 'bulk' : 'push', warnings: [] };
 }

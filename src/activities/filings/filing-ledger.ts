@@ -3,6 +3,7 @@ import { saveApproval, saveBalanceFindings } from '../../ledger/filings/filing-n
 import { addEvent } from '../../ledger/filings/filing-progress';
 import { dropWish, keepWish, type WishKind, type Wishes } from '../../ledger/filings/filing-wishes';
 import { needFiling } from '../../ledger/filings/filings';
+import { readReadiness, type FilingReadiness } from '../../ledger/filings/readiness';
 import { tellRunProblem } from '../../ledger/filings/open-filings';
 import { withTransaction } from '../../ledger/pool';
 import { reserveBalances } from '../../ledger/rows/balance-reservation';
@@ -10,7 +11,6 @@ import { registerWaiter, removeWaiter } from '../../ledger/vault/credentials';
 import type { ActivityDependencies } from '../dependencies';
 import { stepId } from '../step-id';
 import { NOT_MOVED, recordMove, type Moved, type MoveArgs } from './moves';
-import { readReadiness, type FilingReadiness } from './readiness';
 
 /** Findings beyond this number stay in the ledger: a payload has limits. */
 export const FINDINGS_IN_RESULT = 50;

@@ -39,15 +39,6 @@ export async function saveInput(db: Queryable, input: SavedInput): Promise<strin
   return ref;
 }
 
-/** Whether an input came as a workbook that findings can be written back into. */
-export async function hasSourceDocument(db: Queryable, inputRef: string): Promise<boolean> {
-  const { rows } = await db.query<{ has: boolean }>(
-    'SELECT source_document IS NOT NULL AS has FROM filing_inputs WHERE input_ref = $1',
-    [inputRef],
-  );
-  return rows[0]?.has ?? false;
-}
-
 /** The input of a reference, or null if this ledger does not hold it. */
 export async function readInput(db: Queryable, inputRef: string): Promise<SavedInput | null> {
   const { rows } = await db.query<{

@@ -187,15 +187,6 @@ export async function addEvent(db: Queryable, event: FilingEvent): Promise<void>
   );
 }
 
-/** When the first event of this kind was recorded for a filing, or null. */
-export async function firstEventAt(db: Queryable, filingId: string, kind: string): Promise<Date | null> {
-  const { rows } = await db.query<{ at: Date | null }>(
-    'SELECT min(at) AS at FROM filing_events WHERE filing_id = $1 AND kind = $2',
-    [filingId, kind],
-  );
-  return rows[0]?.at ?? null;
-}
-
 /** How many events of this kind a filing has. */
 export async function countEvents(db: Queryable, filingId: string, kind: string): Promise<number> {
   const { rows } = await db.query<{ n: number }>(

@@ -30,12 +30,3 @@ export async function keepWish<K extends WishKind>(
 export async function dropWish(db: Queryable, { filingId, kind }: { filingId: string; kind: WishKind }): Promise<void> {
   await db.query('DELETE FROM filing_wishes WHERE filing_id = $1 AND kind = $2', [filingId, kind]);
 }
-
-/** The requests of people that no run has carried out yet. */
-export async function openWishes(db: Queryable, filingId: string): Promise<Wishes> {
-  const { rows } = await db.query<{ kind: WishKind; args: never }>(
-    'SELECT kind, args FROM filing_wishes WHERE filing_id = $1',
-    [filingId],
-  );
-  return Object.fromEntries(rows.map(({ kind, args }) => [kind, args]));
-}

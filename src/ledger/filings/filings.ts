@@ -34,7 +34,8 @@ export interface FilingRecord extends ResumedFiling {
   asked: boolean;
 }
 
-const COLUMNS = `filing_id AS "filingId", mode, exporter_id AS "exporterId", reference, correction, revision, corrects,
+/** Of {@link FilingRecord}, from the table `filings` under its own name. */
+export const FILING_COLUMNS = `filing_id AS "filingId", mode, exporter_id AS "exporterId", reference, correction, revision, corrects,
   workflow_id AS "workflowId", content_hash AS "contentHash", input_ref AS "inputRef", upload_type AS "uploadType",
   declaration, channel, state, seq::int AS seq,
   (needs_attention OR run_problem IS NOT NULL) AS "needsAttention",
@@ -48,7 +49,9 @@ const COLUMNS = `filing_id AS "filingId", mode, exporter_id AS "exporterId", ref
 
 /** The filing with this id, or null. */
 export async function getFiling(db: Queryable, filingId: string): Promise<FilingRecord | null> {
-  const { rows } = await db.query<FilingRecord>(`SELECT ${COLUMNS} FROM filings WHERE filing_id = $1`, [filingId]);
+  const { rows } = await db.query<FilingRecord>(`SELECT ${FILING_COLUMNS} FROM filings WHERE filing_id = $1`, [
+    filingId,
+  ]);
   return rows[0] ?? null;
 }
 
@@ -65,7 +68,7 @@ export async function needFiling(db: Queryable, filingId: string): Promise<Filin
  */
 export async function findFiling(db: Queryable, mode: Mode, idOrReference: string): Promise<FilingRecord | null> {
   const { rows } = await db.query<FilingRecord>(
-    `SELECT ${COLUMNS} FROM filings
+    `SELECT ${FILING_COLUMNS} FROM filings
       WHERE mode = $1 AND (filing_id = $2 OR workflow_id = $2 OR (reference = $2 AND correction = 0)
         OR (correction > 0 AND reference || '/' || correction = $2))
       ORDER BY (filing_id = $2) DESC, (workflow_id = $2) DESC, (reference = $2) DESC, revision DESC LIMIT 1`,
@@ -80,7 +83,7 @@ export async function latestRevision(
   { mode, reference, correction }: { mode: Mode; reference: string; correction: number },
 ): Promise<FilingRecord | null> {
   const { rows } = await db.query<FilingRecord>(
-    `SELECT ${COLUMNS} FROM filings WHERE mode = $1 AND reference = $2 AND correction = $3
+    `SELECT ${FILING_COLUMNS} FROM filings WHERE mode = $1 AND reference = $2 AND correction = $3
       ORDER BY revision DESC LIMIT 1`,
     [mode, reference, correction],
   );
@@ -98,7 +101,7 @@ export interface FilingFilter {
 /** Filings, newest first. */
 export async function listFilings(db: Queryable, filter: FilingFilter): Promise<FilingRecord[]> {
   const { rows } = await db.query<FilingRecord>(
-    `SELECT ${COLUMNS} FROM filings
+    `SELECT ${FILING_COLUMNS} FROM filings
       WHERE mode = $1 AND ($2::text IS NULL OR state = $2) AND ($3::text IS NULL OR lower(exporter_id) = lower($3))
         AND ($4::boolean IS NULL OR (needs_attention OR run_problem IS NOT NULL) = $4)
       ORDER BY made_at DESC, filing_id LIMIT $5`,

@@ -9,9 +9,8 @@ import {
 import type { Activities } from '../../activities/create-activities';
 import type { FilingEnd, Held } from '../../activities/filings/end-filing';
 import type { Moved, MoveArgs } from '../../activities/filings/moves';
-import type { OpenedFiling } from '../../activities/filings/open-filing';
+import type { FilingReadiness, OpenedFiling } from '../../activities/filings/open-filing';
 import type { PollResult } from '../../activities/filings/poll-status';
-import type { FilingReadiness } from '../../activities/filings/readiness';
 import type { ReadSettingsResult } from '../../activities/filings/settings';
 import type {
   AbandonArgs,
