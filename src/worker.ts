@@ -28,8 +28,6 @@ import { waitFor } from './worker/wait-for';
 import { workflowBundlePath } from './worker/workflows-bundle';
 
 const EXIT_CONFIGURATION = 2;
-/** Encrypted payloads do not get smaller, and trying costs worker and server a good part of their CPU time. */
-const NOT_COMPRESSED = 'none';
 
 async function run(config: Config, logger: Logger, telemetry: Telemetry | null): Promise<void> {
   const codePath = workflowBundlePath({ encrypted: config.payloadKeys.length > 0, traced: telemetry !== null });
@@ -58,12 +56,7 @@ async function run(config: Config, logger: Logger, telemetry: Telemetry | null):
   await waitFor(database, () => migrate(pool, { log: (message) => logger.info(message) }), logger, { passes });
   const temporal = { name: 'Temporal', address, hint: 'Check TEMPORAL_ADDRESS and that the server runs.' };
   const connection = await waitFor(temporal, () => Connection.connect(connectionOptions), logger);
-  const grpcCompression = { codec: config.payloadKeys.length > 0 ? NOT_COMPRESSED : 'gzip' } as const;
-  const native = await waitFor(
-    temporal,
-    () => NativeConnection.connect({ ...connectionOptions, grpcCompression }),
-    logger,
-  );
+  const native = await waitFor(temporal, () => NativeConnection.connect(connectionOptions), logger);
   const searchAttributes = await ensureSearchAttributes(connection, namespace, logger);
 
   const dataConverter = dataConverterOf(config.payloadKeys, {
