@@ -76,7 +76,7 @@ export async function openFilingBench({ ackDelayMs, variables }: FilingBenchOpti
       const { user, system } = process.cpuUsage();
       const servers = cpuTimes({
         Temporal: stage.temporalServer.pid(),
-        worker: crew.pids()[0] ?? 0,
+        worker: workers.pids()[0] ?? 0,
         PostgreSQL: stage.postgresPid,
       });
       return { ...servers, 'client, sandbox': (user + system) / 1_000 };
