@@ -9,7 +9,10 @@ interface Process {
   ticks: number;
 }
 
-/** CPU time in ms, by name, of each process and its descendants, those that have ended included; null elsewhere than on Linux. */
+/**
+ * CPU time in ms, by name, of each process and its descendants, those that have ended included; null elsewhere than on
+ * Linux.
+ */
 export function cpuTimes<K extends string>(pids: Record<K, number>): Record<K, number> | null {
   const all = processes();
   if (all === null) return null;
