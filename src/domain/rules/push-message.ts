@@ -98,7 +98,8 @@ function checkTopLevel(message: JsonObject, count: number): Finding[] {
   const findings = unknownProperties(message, TOP_LEVEL, null);
   const refuse = (field: string, code: string, say: string) => findings.push(errorAt(null, field, code, say));
   const { platformCustomerId, recordResCount, uploadType, decalarationFlag, ebrcBulkGenDtos } = message;
-  if (platformCustomerId !== undefined && !(typeof platformCustomerId === 'string' && UUID.test(platformCustomerId))) {
+  const isId = typeof platformCustomerId === 'string' && UUID.test(platformCustomerId);
+  if (platformCustomerId !== undefined && platformCustomerId !== null && !isId) {
     refuse(
       'platformCustomerId',
       'invalid_uuid',
@@ -148,7 +149,7 @@ function readAllowDuplicate(value: unknown): { permitted: PermittedDuplicate[]; 
 
 function readPermitted(value: unknown): PermittedDuplicate | null {
   if (!isObject(value) || !Number.isSafeInteger(value.row) || typeof value.reason !== 'string') return null;
-  const besides = typeof value.besides === 'string' ? [value.besides] : value.besides;
+  const besides = typeof value.besides === 'string' ? [value.besides] : (value.besides ?? undefined);
   const isIds = (ids: unknown): ids is string[] => Array.isArray(ids) && ids.every((id) => typeof id === 'string');
   if (value.reason.trim() === '' || (besides !== undefined && !isIds(besides))) return null;
   return { row: Number(value.row), reason: value.reason.trim(), ...(besides && { besides }) };

@@ -72,3 +72,17 @@ it('onboardExporter and fileRemittances end refused, whatever a property holds',
   const filing = await run('fileRemittances', [{ mode: 5, exporterId: {}, reference: [], message: 'x' }]);
   expect(filing).toMatchObject({ filingId: null, state: 'needs_correction' });
 });
+
+it('a field that is null is one that is left out', async () => {
+  const all = await run('refreshIrms', [{ mode: 'test', exporterId: null }]);
+  expect(all).toEqual(await run('refreshIrms', [{ mode: 'test' }]));
+  const nothing = { uploadType: null, declaration: null, channel: null, inputRef: null, madeBy: null, resume: null };
+  const message = { platformCustomerId: null, allowDuplicate: [{ row: 1, besides: null, reason: 'tranche' }] };
+  const filing = await run('fileRemittances', [{ mode: 'test', exporterId, ...nothing, message }]);
+  const fields = (filing as { errors: { field: string }[] }).errors.map(({ field }) => field);
+  // Of the message what it lacks is told, and nothing else.
+  expect(fields).toEqual(
+    expect.arrayContaining(['uploadType', 'decalarationFlag', 'ebrcBulkGenDtos', 'recordResCount']),
+  );
+  expect(fields).toHaveLength(4);
+});
