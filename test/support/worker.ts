@@ -17,6 +17,7 @@ import { createVault } from '../../src/ledger/vault/vault';
 import { workbooksInProcess } from '../../src/workbook/workbooks';
 import { noteOpen } from './jest/left-open';
 import type { TestDatabase } from './postgres';
+import { TEST_SETTINGS } from './settings';
 import { workflowBundle } from './workflow-bundle';
 
 // Before anything makes the runtime of this process: its logs would drown what jest prints.
@@ -24,8 +25,6 @@ Runtime.install({
   logger: new DefaultLogger('ERROR'),
   telemetryOptions: { logging: { filter: 'ERROR', forward: {} } },
 });
-
-const HOUR = 3_600_000;
 
 /** What a test worker needs of a Temporal server; a `TestWorkflowEnvironment` is one. */
 interface TestStage {
@@ -68,17 +67,6 @@ export interface TestWorker {
   /** Stops, and frees what was made. */
   close(): Promise<void>;
 }
-
-/** The settings that tests live by unless they say otherwise. */
-export const TEST_SETTINGS: WorkerSettings = {
-  httpTimeoutMs: 5_000,
-  rateWindowMs: 60_000,
-  overdueAfterMs: 4 * HOUR,
-  settleAfterMs: 4 * HOUR,
-  pollFirstMs: 20 * 60_000,
-  pollMinMs: 60_000,
-  pollMaxMs: 15 * 60_000,
-};
 
 /** Grants everything at once; for tests that are not about rates. */
 const openBudget: Budget = {

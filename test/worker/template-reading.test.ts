@@ -14,7 +14,7 @@ import { checkFile } from '../../src/starter/filings/check';
 import { templateReading } from '../../src/worker/template-reading';
 import { workbooksInProcess } from '../../src/workbook/workbooks';
 import { writeBulkWorkbook } from '../../src/workbook/write';
-import { TEST_SETTINGS } from '../support/worker';
+import { TEST_SETTINGS } from '../support/settings';
 import { mappingRow } from '../../dev/sample-mapping';
 import { EXPORTER, NOW, knowExporter, minutesLater } from '../ledger/filing-support';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';

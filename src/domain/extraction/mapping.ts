@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { sumAmounts } from '../money';
 import type { DocumentKind } from './contracts';
 import { CONVERTERS, convert, type Converter } from './convert';
-import { addressProblem, valuesAt, type Found } from './pointer';
+import { addressProblem, memberByName, valuesAt, type Found } from './pointer';
 
 /**
  * The fields that we need from each kind of document, with the converter that is used if the mapping names no other.
@@ -161,16 +161,26 @@ export interface MappedDocument {
 }
 
 const RAW_LENGTH = 80;
+/** Amounts may come as objects, such as `fob_value: {amount: 1234.5, currency: 'USD'}`. */
+const AMOUNT_MEMBERS = ['amount', 'value'];
+const CURRENCY_MEMBERS = ['currency', 'currencyCode'];
 
 /** Reads our fields from extracted data, and records for each field where its value came from or what was tried. */
 export function mapDocument(kind: DocumentKind, data: unknown, mapping: ExtractionMapping = {}): MappedDocument {
   const own = (mapping[kind] ?? {}) as Record<string, FieldRule | undefined>;
-  const explained = Object.entries(DOCUMENT_FIELDS[kind]).map(([name, usual]): Explained => {
+  const read = (name: string, usual: Converter, inside?: Found): Explained => {
     const field = name as DocumentField;
     const chosen: FieldRule = own[field] ?? { from: BUILT_IN_NAMES[kind][field] ?? [] };
     const as = chosen.as ?? usual;
-    return { field, as, by: own[field] ? 'mapping' : 'default', ...readField(field, data, { ...chosen, as }) };
-  });
+    const by = own[field] ? 'mapping' : 'default';
+    return { field, as, by, ...readField(field, data, { ...chosen, as }, by === 'default', inside) };
+  };
+  const value = read('value', DOCUMENT_FIELDS[kind].value);
+  // The currency beside the amount that was used, because other amounts may be in other currencies.
+  const beside = value.by === 'default' ? amountObject(data, value.from) : undefined;
+  const explained = Object.entries(DOCUMENT_FIELDS[kind]).map(([name, usual]) =>
+    name === 'value' ? value : read(name, usual, name === 'currency' ? beside : undefined),
+  );
   const values = Object.fromEntries(
     explained.filter(({ value }) => value !== null).map(({ field, value }) => [field, value]),
   );
@@ -181,10 +191,14 @@ function readField(
   field: DocumentField,
   data: unknown,
   { from, as, codes = {}, sum = false }: FieldRule & { as: Converter },
+  byDefault: boolean,
+  inside?: Found,
 ): Pick<Explained, 'value' | 'from' | 'tried'> {
   const tried: Tried[] = [];
-  for (const each of from) {
-    const there = valuesAt(data, each);
+  const nested = byDefault && inside ? memberByName(inside, CURRENCY_MEMBERS) : null;
+  const addresses = nested ? [nested.pointer, ...from] : from;
+  for (const each of addresses) {
+    const there = valuesAt(data, each).map((one) => (byDefault && as === 'amount' ? amountIn(one) : one));
     if (there.length === 0) tried.push({ address: each, pointer: null, raw: null, why: null });
     const read = there.flatMap((one) => {
       const converted = convert(translated(one.value, codes), as);
@@ -200,6 +214,19 @@ function readField(
     return { value: first.value, from: first.pointer, tried };
   }
   return { value: null, from: null, tried };
+}
+
+/** The amount inside an object such as `{amount, currency}`; any other value as it is. */
+function amountIn(one: Found): Found {
+  return memberByName(one, AMOUNT_MEMBERS) ?? one;
+}
+
+/** The object that an amount was read from, if it was one with a currency. */
+function amountObject(data: unknown, pointer: string | null): Found | undefined {
+  const parent = pointer?.slice(0, pointer.lastIndexOf('/'));
+  if (!parent) return undefined;
+  const [object] = valuesAt(data, parent);
+  return object && memberByName(object, CURRENCY_MEMBERS) ? object : undefined;
 }
 
 function translated(value: unknown, codes: Record<string, string>): unknown {

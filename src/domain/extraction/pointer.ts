@@ -80,6 +80,17 @@ function entriesOf(value: unknown): [string, unknown][] {
   return typeof value === 'object' && value !== null ? Object.entries(value) : [];
 }
 
+/** The first member of an object under one of these names; case and punctuation are ignored. Null if there is none. */
+export function memberByName({ pointer, value }: Found, names: readonly string[]): Found | null {
+  if (Array.isArray(value)) return null;
+  const members = entriesOf(value);
+  for (const name of names) {
+    const member = members.find(([key, part]) => plainName(key) === plainName(name) && part !== null);
+    if (member) return { pointer: `${pointer}/${escaped(member[0])}`, value: member[1] };
+  }
+  return null;
+}
+
 /** Letters and digits in lower case: `Shipping_Bill No.` becomes `shippingbillno`. */
 function plainName(name: string): string {
   return name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');

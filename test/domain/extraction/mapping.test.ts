@@ -98,6 +98,22 @@ it('reads believable names without a mapping, and says where each came from', ()
   expect(value?.tried).toContainEqual({ address: 'invoiceValue', pointer: null, raw: null, why: null });
 });
 
+it('reads an amount that is an object, and the currency beside it', () => {
+  const { values, explained } = mapDocument('shipping-bill', {
+    freight: { amount: 900, currency: 'INR' },
+    fob_value: { amount: '12,500.50', currency: 'USD' },
+  });
+  expect(values).toEqual({ value: '12500.5', currency: 'USD' });
+  expect(explained.find(({ field }) => field === 'value')?.from).toBe('/fob_value/amount');
+  expect(explained.find(({ field }) => field === 'currency')?.from).toBe('/fob_value/currency');
+  expect(mapDocument('invoice', { total: { value: 70, currency_code: 'EUR' } }).values).toEqual({
+    value: '70',
+    currency: 'EUR',
+  });
+  const flat = { currency: 'GBP', fobValueFCC: 10, fobValue: { amount: 900, currency: 'INR' } };
+  expect(mapDocument('shipping-bill', flat).values).toEqual({ value: '10', currency: 'GBP' });
+});
+
 it('follows a mapping: fallbacks in order, other forms, words of the service, sums', () => {
   const mapping = extractionMapping.parse({
     invoice: {
