@@ -2,9 +2,9 @@ import { access } from 'node:fs/promises';
 import { runner } from 'node-pg-migrate';
 import type pg from 'pg';
 import { createPool, type Queryable } from './pool';
-import { MIGRATIONS, readSchemaState } from './schema-state';
+import { changedMigrations, MIGRATIONS, readSchemaState, recordMigrationHashes } from './schema-state';
 
-/** Any fixed number that nothing else in this database locks on. */
+/** Any fixed number that nothing else in this database uses as a lock. */
 const LOCK = 4_720_118_252_021;
 
 const LOCK_WAIT = '5min';
@@ -12,21 +12,21 @@ const LOCK_WAIT = '5min';
 export interface MigrateOptions {
   /** Folder of `NNN_name.sql` files; default the package's `migrations/`. */
   folder?: string;
-  /** Told the name of each migration as it is applied. */
+  /** Called with the name of each migration that was applied. */
   log?: (message: string) => void;
 }
 
 /**
- * Brings the ledger's schema up to date and answers the names of the migrations that it applied, in order. Forward
+ * Brings the ledger's schema up to date and returns the names of the migrations that it applied, in order. Forward
  * only, all or nothing. Workers that start at once wait for each other (node-pg-migrate's own lock would make all but
- * one fail), so it is safe to call at every start. Throws when a migration fails, or when the lock is not free within
- * five minutes.
+ * one fail), so it is safe to call at every start. Throws if a migration fails, if one was edited after the ledger had
+ * applied it, or if the lock is not free within five minutes.
  */
 export async function migrate(target: pg.Pool | string, options: MigrateOptions = {}): Promise<string[]> {
   const url = typeof target === 'string' ? target : target.options.connectionString;
   if (url === undefined)
     throw new Error('The ledger is migrated through a pool of createPool, or a connection string.');
-  // A connection of its own: a migration may take longer than any statement of the ledger is allowed to.
+  // A separate connection, because a migration may take longer than the ledger's statements are allowed to.
   const pool = createPool({ url, applicationName: 'ebrc-migrate', max: 1, timeouts: { statementMs: 0, queryMs: 0 } });
   try {
     return await migrateWith(pool, options);
@@ -42,8 +42,12 @@ async function migrateWith(pool: pg.Pool, { folder = MIGRATIONS, log }: MigrateO
   const client = await pool.connect();
   let broken = true;
   try {
-    const { missing, unknown } = folder === MIGRATIONS ? await readSchemaState(client) : UNREAD;
-    // Nothing to do is told without the right to change anything: workers need not own the schema.
+    const { missing, unknown, changed } = folder === MIGRATIONS ? await readSchemaState(client) : UNREAD;
+    if (changed.length > 0) {
+      const { message, advice } = changedMigrations(changed);
+      throw new Error(`The ledger cannot be used with this version: ${message}. ${advice}`);
+    }
+    // Returns before anything that needs rights on the schema: workers need not own it.
     if (missing.length + unknown.length === 0) {
       broken = false;
       return [];
@@ -63,6 +67,12 @@ async function migrateWith(pool: pg.Pool, { folder = MIGRATIONS, log }: MigrateO
     const applied = await apply.catch((error: unknown) => {
       throw isPermissionError(error, missing) ?? error;
     });
+    if (applied.length > 0 && folder === MIGRATIONS) {
+      await recordMigrationHashes(
+        client,
+        applied.map(({ name }) => name),
+      );
+    }
     if (applied.length > 0) await grantRights(client);
     await client.query('SELECT pg_advisory_unlock($1)', [LOCK]);
     await client.query('RESET lock_timeout');
@@ -76,8 +86,8 @@ async function migrateWith(pool: pg.Pool, { folder = MIGRATIONS, log }: MigrateO
   }
 }
 
-/** A folder of migrations that is not the package's is handed to the library as it is. */
-const UNREAD = { missing: ['?'], unknown: [] };
+/** For a folder of migrations other than the package's: the library decides what to apply. */
+const UNREAD = { missing: ['?'], unknown: [], changed: [] };
 
 function isPermissionError(error: unknown, missing: readonly string[]): Error | null {
   // The library puts its own error around PostgreSQL's in some places, without its code.

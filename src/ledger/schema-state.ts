@@ -1,8 +1,9 @@
-import { readdir } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Queryable } from './pool';
 
-/** `migrations/` of the package, from `src/ledger` and from `dist/ledger` alike. */
+/** `migrations/` of the package; the path is the same from `src/ledger` and from `dist/ledger`. */
 export const MIGRATIONS = join(__dirname, '..', '..', 'migrations');
 
 export interface SchemaState {
@@ -12,22 +13,59 @@ export interface SchemaState {
   missing: string[];
   /** Migrations of the ledger that this version does not know: it is older than the ledger. */
   unknown: string[];
+  /** Migrations whose file was edited after the ledger applied it, in order: the ledger's schema is another one. */
+  changed: string[];
 }
 
-/**
- * Which migrations the ledger has, read without the migration library: every command of the command line loads this.
- */
+/** Reads which migrations the ledger has, without the migration library, because every command loads this. */
 export async function readSchemaState(db: Queryable): Promise<SchemaState> {
-  const known = (await readdir(MIGRATIONS)).filter((name) => name.endsWith('.sql')).map((name) => name.slice(0, -4));
+  const hashes = await migrationHashes();
+  const known = [...hashes.keys()];
   const { rows: tables } = await db.query<{ there: boolean }>(
     "SELECT to_regclass('schema_migrations') IS NOT NULL AS there",
   );
-  if (!tables[0]?.there) return { applied: [], missing: known.sort(), unknown: [] };
-  const { rows } = await db.query<{ name: string }>('SELECT name FROM schema_migrations ORDER BY name');
+  if (!tables[0]?.there) return { applied: [], missing: known, unknown: [], changed: [] };
+  // As JSON, because a ledger that an older version migrated lacks the column.
+  const { rows } = await db.query<{ name: string; sha256: string | null }>(
+    "SELECT name, to_jsonb(m)->>'sha256' AS sha256 FROM schema_migrations m ORDER BY name",
+  );
   const applied = rows.map(({ name }) => name);
   return {
     applied,
-    missing: known.filter((name) => !applied.includes(name)).sort(),
-    unknown: applied.filter((name) => !known.includes(name)),
+    missing: known.filter((name) => !applied.includes(name)),
+    unknown: applied.filter((name) => !hashes.has(name)),
+    changed: rows
+      .filter(({ name, sha256 }) => sha256 !== null && hashes.has(name) && sha256 !== hashes.get(name))
+      .map(({ name }) => name),
   };
+}
+
+/** Records the hashes of migrations that have just been applied, so that later edits of their files are noticed. */
+export async function recordMigrationHashes(db: Queryable, applied: readonly string[]): Promise<void> {
+  const hashes = await migrationHashes();
+  await db.query('ALTER TABLE schema_migrations ADD COLUMN IF NOT EXISTS sha256 text');
+  await db.query(
+    `UPDATE schema_migrations m SET sha256 = h.sha256
+       FROM unnest($1::text[], $2::text[]) AS h (name, sha256) WHERE m.name = h.name`,
+    [applied, applied.map((name) => hashes.get(name) ?? null)],
+  );
+}
+
+/** What is wrong with migrations that were edited after they were applied, and what to do. */
+export function changedMigrations(changed: readonly string[]): { message: string; advice: string } {
+  return {
+    message: `migrations were edited after this ledger had applied them: ${changed.join(', ')}`,
+    advice:
+      'Use the version of the program that migrated this ledger. If its data is not needed, create an empty database instead.',
+  };
+}
+
+/** SHA-256 of each migration of the package by name, in order; line ends do not count. */
+async function migrationHashes(): Promise<Map<string, string>> {
+  const files = (await readdir(MIGRATIONS)).filter((name) => name.endsWith('.sql')).sort();
+  const hashed = files.map(async (file): Promise<[string, string]> => {
+    const text = await readFile(join(MIGRATIONS, file), 'utf8');
+    return [file.slice(0, -4), createHash('sha256').update(text.replaceAll('\r\n', '\n')).digest('hex')];
+  });
+  return new Map(await Promise.all(hashed));
 }

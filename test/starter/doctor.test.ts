@@ -213,6 +213,15 @@ it('names a server that takes no writes, and a ledger that is newer than this ve
   expect(later).toMatchObject([{ check: 'schema', message: expect.stringContaining('999_later') as string }]);
 });
 
+it('names a migration that was edited after the ledger had applied it', async () => {
+  const { rows } = await database.pool.query<{ name: string }>(
+    "UPDATE schema_migrations SET sha256 = 'x' || sha256 WHERE id = 2 RETURNING name",
+  );
+  const wrong = await wrongOnes({});
+  await database.pool.query('UPDATE schema_migrations SET sha256 = substr(sha256, 2) WHERE id = 2');
+  expect(wrong).toMatchObject([{ check: 'schema', message: expect.stringContaining(String(rows[0]?.name)) as string }]);
+});
+
 it('names a service whose clock is off', async () => {
   const off = createServer((_request, response) => {
     response.writeHead(401, { date: new Date(Date.now() - 600_000).toUTCString(), 'content-type': 'application/json' });

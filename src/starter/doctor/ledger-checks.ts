@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import type { EncryptionKey } from '../../keys/sub-keys';
 import { keysOfVault, readServerState, tablesWithoutRights } from '../../ledger/diagnosis';
-import { readSchemaState } from '../../ledger/schema-state';
+import { changedMigrations, readSchemaState } from '../../ledger/schema-state';
 import { readLedgerStatus } from '../../ledger/sends/ledger-status';
 import { createDocumentStore } from '../../documents/document-store';
 import { createPool } from '../../ledger/pool';
@@ -42,10 +42,14 @@ export async function ledgerChecks(
 }
 
 async function checkSchema(pool: pg.Pool): Promise<CheckResult> {
-  const { missing, unknown } = await readSchemaState(pool);
+  const { missing, unknown, changed } = await readSchemaState(pool);
   if (unknown.length > 0) {
     const message = `the ledger has migrations that this version does not know: ${unknown.join(', ')}`;
     return wrong('schema', message, 'Use the version that the workers run; migrations are never reverted.');
+  }
+  if (changed.length > 0) {
+    const { message, advice } = changedMigrations(changed);
+    return wrong('schema', message, advice);
   }
   if (missing.length === 0) return fine('schema', 'it is the schema of this version');
   return wrong(
