@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /** The worker: configuration → servers → dependencies → one worker per queue → orderly shutdown. */
-// First, so that a signal is heard while the rest is still being loaded.
+// First, so that signals are handled while the rest is still being loaded.
 import { onStopSignal } from './worker/stop-signal';
 import { access } from 'node:fs/promises';
 import { Client, Connection } from '@temporalio/client';
@@ -51,7 +51,7 @@ async function run(config: Config, logger: Logger, telemetry: Telemetry | null):
     address: hostOf(config.databaseUrl),
     hint: 'Check DATABASE_URL and that the server runs.',
   };
-  // A migration that cannot be applied is told at once; a PostgreSQL that is not itself is waited for.
+  // A migration that fails is reported at once; a PostgreSQL that is temporarily unavailable is waited for.
   const passes = (error: unknown) => error instanceof LedgerUnavailableError;
   await waitFor(database, () => migrate(pool, { log: (message) => logger.info(message) }), logger, { passes });
   const temporal = { name: 'Temporal', address, hint: 'Check TEMPORAL_ADDRESS and that the server runs.' };
@@ -89,7 +89,7 @@ async function run(config: Config, logger: Logger, telemetry: Telemetry | null):
     logger.info('stopping: calls under way are finished');
     health?.stopping();
     endWithin(shutdownTimes(config.httpTimeoutMs).boundMs, logger);
-    // Waiters go first, through our own signal: Temporal tells activities only after the grace time.
+    // Waiting calls are cancelled first, by our own signal: Temporal cancels activities only after the grace time.
     await Promise.all([budget.stop(), jobs.stop()]);
     for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
   });
@@ -118,7 +118,7 @@ async function startHealth({ observability }: Config, logger: Logger): Promise<H
   return health;
 }
 
-/** The last resort: what a server that swallows every packet keeps waiting must not keep the process. */
+/** The last resort: a server that drops every packet must not keep the process alive. */
 function endWithin(boundMs: number, logger: Logger): void {
   const end = () => {
     logger.fatal({ boundMs }, 'the worker did not stop in time; it ends without having finished');

@@ -17,9 +17,9 @@ import { attribute } from './ooxml/xml-text';
 export interface Annotation {
   /** The caller's workbook: a path, or its bytes. */
   source: string | Buffer;
-  /** What was found, by Excel row (header is 1): by the check, by the service at upload, or by the authority later. */
+  /** The findings, by Excel row (header is 1): of the check, of the service at upload, or of the authority later. */
   findings: readonly Finding[];
-  /** What became of rows, in the words of the Status column, such as `certified`; a row with an error shows `Error`. */
+  /** States of rows as values of the Status column, such as `certified`; a row with an error has `Error`. */
   rowOutcomes?: readonly { row: number; status: string }[];
   limits?: Partial<WorkbookLimits>;
 }
@@ -28,13 +28,13 @@ const STYLES_TYPE = 'application/vnd.openxmlformats-officedocument.spreadsheetml
 const SHEET_TYPE = 'application/vnd.openxmlformats-officedocument.spreadsheetml.worksheet+xml';
 
 /**
- * Hands the caller's own workbook back with the findings in it: failing cells are filled and carry a note, a Status and
- * an Errors column stand behind the last column, a summary sheet counts. Only the parts of the file that hold these are
- * written anew, and in them only what changes; everything else stays byte for byte. Marks of an earlier run are
- * replaced. The result can be corrected and read again like any workbook.
+ * Returns the caller's own workbook with the findings: failing cells are filled and have a note, a Status and an Errors
+ * column follow the last column, and a summary sheet has the counts. Only the affected parts of the file are rewritten,
+ * with as few changes as possible; everything else stays byte for byte the same. Marks of an earlier run are replaced.
+ * The result can be corrected and read again like any workbook.
  *
  * @returns the bytes of the annotated workbook
- * @throws WorkbookRefused for a file that is not read at all (its sentence says what to do)
+ * @throws WorkbookRefused for a file that cannot be read at all (its message says what to do)
  */
 export async function annotateWorkbook({
   source,
@@ -62,7 +62,7 @@ export async function annotateWorkbook({
   return editor.save();
 }
 
-/** What annotating has to know of the sheet; the rows and their texts need not stay in memory for it. */
+/** What annotating needs to know of the sheet, so that the rows and their texts need not stay in memory. */
 async function surveyed(file: string | Buffer, limits: WorkbookLimits) {
   const { source: opened, directory, first } = await openWorkbook(file, limits);
   return { opened, directory, survey: surveySheet(first) };
@@ -75,7 +75,7 @@ async function addStyles(editor: PackageEditor): Promise<string> {
   return (await editor.relations(editor.workbookPart)).get(id)?.part ?? part(1);
 }
 
-/** The summary of an earlier run: its name and its title are ours, and it is not the sheet that is read. */
+/** The summary of an earlier run: it has our name and title, and is not the sheet that is read. */
 async function earlierSummary(
   source: WorkbookPackage,
   directory: WorkbookDirectory,
@@ -88,7 +88,7 @@ async function earlierSummary(
       const first = sheet.rows().next();
       if (!first.done && textsOf(first.value, context)[1] === SUMMARY_TITLE) return entry.part;
     } catch (error) {
-      // A sheet that cannot be read is none of ours.
+      // A sheet that cannot be read is not ours.
       if (!(error instanceof WorkbookRefused)) throw error;
     }
   }
@@ -96,8 +96,8 @@ async function earlierSummary(
 }
 
 /**
- * Puts the summary in the place of an earlier one, or behind the other sheets: the first sheet stays the one that is
- * read, and names that count sheets keep their meaning.
+ * Puts the summary in place of an earlier one, or after the other sheets: the first sheet remains the one that is read,
+ * and names that refer to sheet numbers keep their meaning.
  */
 async function placeSummary(
   editor: PackageEditor,

@@ -6,11 +6,11 @@ import type { ReadOptions, WorkbookReading } from './read';
 import { readWorkbook, withColumns } from './read';
 
 export interface CheckedWorkbook {
-  /** No error; warnings may be there. */
+  /** Whether there is no error; there may be warnings. */
   ok: boolean;
-  /** The rows that can be filed: all of them when `ok`. */
+  /** The rows that can be filed: all rows if `ok`. */
   rows: MappingRow[];
-  /** Rows that are not blank, readable or not. */
+  /** Number of rows that are not blank, including unreadable ones. */
   rowCount: number;
   errors: Finding[];
   warnings: Finding[];
@@ -18,11 +18,11 @@ export interface CheckedWorkbook {
 }
 
 /**
- * Reads a workbook and checks it with the rule table that JSON messages are checked with. Nothing is looked up;
- * balances are preflight's.
+ * Reads a workbook and checks it with the same rule table as JSON messages. Nothing is looked up; preflight checks the
+ * balances.
  *
  * @param file a path, or the bytes of the file
- * @throws errors of the file system only
+ * @throws only errors of the file system
  */
 export async function checkWorkbook(
   file: string | Buffer,

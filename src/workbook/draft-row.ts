@@ -1,5 +1,5 @@
 /**
- * Header of the column that names a drafted row, so that a filing can say what its rows were made of and what was
- * changed.
+ * Header of the column that identifies a drafted row, so that a filing can record the sources of its rows and the
+ * changes.
  */
 export const DRAFT_ROW = 'Draft Row';

@@ -14,15 +14,15 @@ import { columnLetter } from './sheet/addresses';
 import { finishBulkSheet } from './template';
 import { BULK_SHEET } from './write';
 
-/** Own columns behind those of the template; they are read by people and stay in the workbook. */
+/** Additional columns after those of the template, for people; they stay in the workbook. */
 const CONFIDENCE = 'Confidence';
 const WHY = 'Why';
 
 const FILLS: Readonly<Record<CellMark, string>> = { gap: 'FFF8CBAD', guess: 'FFFFEB9C', default: 'FFE2EFDA' };
 const LEGEND: readonly (readonly [CellMark | null, string])[] = [
-  ['gap', 'To be filled in: nothing says it. The note says what is missing, or what the check found.'],
-  ['guess', 'A guess: look at it. The note says what it stands on; Why and Confidence are at the end of the row.'],
-  ['default', 'What is usual. No document says it; change it where it is not so.'],
+  ['gap', 'To be filled in: the value is not known. The note says what is missing, or what the check found.'],
+  ['guess', 'A guess: check it. The note gives its basis; Why and Confidence are at the end of the row.'],
+  ['default', 'The usual value. No document states it; change it if it is wrong.'],
   [null, 'No colour: read from a document or from the IRM, which the note names.'],
 ];
 const NOTE_BYTES = 1_000;
@@ -39,18 +39,18 @@ const IRM_FIELDS = [
 
 export interface DraftWorkbook {
   rows: readonly DraftRow[];
-  /** What stands at the top of the legend. */
+  /** The text at the top of the legend. */
   title: string;
-  /** Of the draft, for {@link DRAFT_ROW}; left out where nothing is recorded of it. */
+  /** Id of the draft, for {@link DRAFT_ROW}; undefined if the draft is not recorded. */
   draftId?: string;
-  /** What the check said, by Excel row and field. */
+  /** Findings of the check, by Excel row and field. */
   findings?: readonly { row: number | null; field: string | null; severity: string; message: string }[];
 }
 
 /**
- * Drafted rows in the form of the upload template: each cell's source in its note, gaps and guesses in colours that the
- * legend explains, other IRMs in a list where more than one fits. Choosing another one from the list changes the cells
- * of the IRM with it. It can be edited and filed as it is.
+ * Writes drafted rows in the form of the upload template: each cell's source is in its note, gaps and guesses have
+ * colours that the legend explains, and other possible IRMs are in a drop-down list. Choosing another IRM from the list
+ * changes the other cells of the IRM too. The workbook can be edited and filed.
  *
  * @returns the bytes of the workbook
  */
@@ -99,7 +99,7 @@ function cellValue(field: MappingField, value: string | number | null): CellValu
 }
 
 /**
- * The IRMs of rows that have a choice, one a number: the list looks them up by it. @returns the last row of each number
+ * The IRMs of rows with a choice, one per number: the list looks them up by it. @returns the last row of each number
  */
 function writeIrms(workbook: Workbook, rows: readonly DraftRow[]): { known: ReadonlySet<string>; last: number } {
   const offered = new Map<string, OpenIrm>();
@@ -126,7 +126,7 @@ function writeIrms(workbook: Workbook, rows: readonly DraftRow[]): { known: Read
 
 const LIST_LENGTH = 250;
 
-/** A list of the IRMs that suit, and the other cells of the IRM looked up by the one that is chosen. */
+/** A list of the IRMs that fit; the other cells of the IRM are looked up by the chosen one. */
 function offer(
   sheet: Worksheet,
   row: number,
@@ -148,7 +148,7 @@ function offer(
     formulae: [`"${list.replaceAll('"', '""')}"`],
     showInputMessage: true,
     promptTitle: 'Other remittances',
-    prompt: 'These suit nearly as well. The other cells of the IRM follow the one that you choose.',
+    prompt: 'These fit almost as well. The other cells of the IRM follow your choice.',
   };
   IRM_FIELDS.slice(1).forEach((field, at) => {
     const cell = cells[field];
@@ -164,7 +164,7 @@ function offer(
   });
 }
 
-/** A value as a formula has it. */
+/** A value as a literal of a formula. */
 function literal(field: MappingField, value: string | number): string {
   if (typeof value === 'number') return String(value);
   if (!isDate(field)) return `"${value.replaceAll('"', '""')}"`;
@@ -183,7 +183,7 @@ function writeLegend(workbook: Workbook, title: string, findings: NonNullable<Dr
     sheet.getCell(index + 3, 2).value = text;
   });
   const first = LEGEND.length + 4;
-  if (findings.length > 0) sheet.getCell(first, 2).value = 'What `ebrc check` says of it as it is:';
+  if (findings.length > 0) sheet.getCell(first, 2).value = 'Findings of `ebrc check`:';
   findings.slice(0, 500).forEach(({ row, field, severity, message }, index) => {
     sheet.getCell(first + 1 + index, 1).value = row === null ? severity : `${severity}, row ${row}`;
     sheet.getCell(first + 1 + index, 2).value = harmless(`${field ?? ''} ${message}`.trim());

@@ -26,34 +26,34 @@ export type { ColumnAt } from './sheet/headers';
 /** The content of a workbook before any rule is applied. */
 export interface WorkbookReading {
   sheetName: string | null;
-  /** Rows whose every cell could be read. */
+  /** Rows in which every cell could be read. */
   rows: MappingRow[];
-  /** All rows that are not blank, as far as they could be read; the rules run on these. */
+  /** All rows that are not blank, with the values that could be read; the rules run on these. */
   unchecked: UncheckedRow[];
-  /** About reading alone: cells that hold no such value, columns, the file. */
+  /** Findings of reading: invalid cells, columns, the file. */
   findings: Finding[];
   columns: ReadonlyMap<ColumnField, ColumnAt>;
-  /** Columns that travel under the label of the template where a row fills them. */
+  /** Columns that are sent under the label of the template if a row fills them. */
   optionalColumns: readonly OptionalColumn[];
-  /** Columns of the user's own, which are not sent. */
+  /** The user's own columns, which are not sent. */
   ownColumns: readonly { letter: string; header: string }[];
-  /** The Status column of an earlier check or filing, by row; empty where the workbook has none. */
+  /** The Status column of an earlier check or filing, by row; empty if the workbook has none. */
   statuses: ReadonlyMap<number, string>;
 }
 
 export interface ReadOptions {
   limits?: Partial<WorkbookLimits>;
-  /** The labels of the service's template; left out: our own reading of them. */
+  /** The labels of the service's template; default: assumed labels. */
   template?: BulkTemplate;
 }
 
 /**
  * Reads the first worksheet of a bulk workbook (spec: "POST /genebrc/bulk-upload", validation rules): headers by name
- * in row 1, blank rows skipped, each failing cell once. A file that cannot be read, or should not be, is one finding
- * without a row. Bounded in memory and time for any input.
+ * in row 1, blank rows skipped, each failing cell once. A file that cannot, or must not, be read gives one finding
+ * without a row. Limited in memory and time for any input.
  *
  * @param source a path, or the bytes of the file
- * @throws errors of the file system only, such as a path that does not exist
+ * @throws only errors of the file system, such as a missing path
  */
 export async function readWorkbook(
   source: string | Buffer,
@@ -85,7 +85,7 @@ function readSheet({ name, sheet, context }: OpenSheet, template: BulkTemplate):
   let next = rows.next();
   const headers = readHeaders(!next.done && next.value.number === 1 ? textsOf(next.value, context) : [], template);
   if (headers.columns.size === 0) {
-    const message = `Row 1 of the first worksheet (${name}) names none of the columns. Put the headers of the template into row 1 of the first worksheet.`;
+    const message = `Row 1 of the first worksheet (${name}) has none of the columns. Put the headers of the template into row 1 of the first worksheet.`;
     return { ...NOTHING, findings: [errorAt(1, null, 'no_header', message)] };
   }
   const findings = [...headers.findings];
@@ -115,7 +115,7 @@ function readSheet({ name, sheet, context }: OpenSheet, template: BulkTemplate):
   };
 }
 
-/** Adds the column letter to findings about a field that the workbook has. */
+/** Adds the column letter to findings about a field of the workbook. */
 export function withColumns(findings: readonly Finding[], columns: ReadonlyMap<string, ColumnAt>): Finding[] {
   return findings.map((finding) => {
     const letter = finding.field === null ? undefined : columns.get(finding.field)?.letter;
@@ -123,12 +123,12 @@ export function withColumns(findings: readonly Finding[], columns: ReadonlyMap<s
   });
 }
 
-/** Labels of our own reading may be others in the service's template, which ignores columns that it does not know. */
+/** Assumed labels may differ from the service's template, and the service ignores unknown columns. */
 function aboutTemplate(unchecked: readonly UncheckedRow[], { learnedAt }: BulkTemplate): Finding[] {
   const labels = new Set(unchecked.flatMap(({ extra = {} }) => Object.keys(extra)));
   const guessed = [...labels].filter((label) => columnOfHeader(label)?.field !== 'isThirdPartyExport');
   if (learnedAt !== null || guessed.length === 0) return [];
-  const message = `The labels ${listed(guessed)} are our own reading: the service's template has not been read yet, and a label that it lacks is ignored. Run a worker, or \`ebrc template\`, and check again.`;
+  const message = `The labels ${listed(guessed)} are assumed: the service's template has not been read yet, and it ignores unknown labels. Run a worker, or \`ebrc template\`, and check again.`;
   return [warningAt(null, null, 'template_unknown', message)];
 }
 
@@ -174,7 +174,7 @@ interface ReadRow {
 class RowReader {
   private readonly missingColumns: ReadonlySet<string>;
   private readonly filed: ReadonlySet<number>;
-  /** Mandatory cells that are empty, perhaps because a merged one covers them: known once all rows were read. */
+  /** Empty mandatory cells, which a merged range may cover: known once all rows were read. */
   private readonly empty: { row: number; field: ColumnField; index: number; failed: Set<string> }[] = [];
 
   constructor(
@@ -187,14 +187,14 @@ class RowReader {
     );
   }
 
-  /** The row, or undefined for a blank one; our own Status and Errors columns do not count as filled. */
+  /** Reads the row; undefined for a blank one. Our own Status and Errors columns do not count as filled. */
   read({ number, cells }: RawRow): ReadRow | undefined {
     const contents: CellContent[] = [];
     let blank = true;
     let status: string | undefined;
     const own = this.headers.status?.index ?? Number.NaN;
     for (const cell of cells) {
-      // Other columns only matter while the row may be blank; decoding them all would fill the memory.
+      // Other columns only matter while the row may be blank; decoding all of them would need too much memory.
       if (!blank && cell.column !== own && !this.filed.has(cell.column)) continue;
       const content = cellContent(cell, this.context);
       if (cell.column === own && content.kind === 'text') status = content.text;
@@ -206,7 +206,7 @@ class RowReader {
     return { ...this.readFields(contents, number), ...(status === undefined ? {} : { status }) };
   }
 
-  /** Findings about empty cells that a merged one covers. */
+  /** Findings about empty cells that a merged range covers. */
   mergedCells(merged: MergedCells): Finding[] {
     return this.empty.flatMap(({ row, field, index, failed }) => {
       const hint = merged.hint(index, row);
@@ -230,7 +230,7 @@ class RowReader {
       const read = cellValue(field, column.kind, content);
       if (!('value' in read)) findings.push(errorAt(row, field, read.code, read.message));
       else if (!isExtraField(field)) mapping[field] = read.value;
-      // N is what the template presets here and what a filing without the column means, so it does not count as filled.
+      // N is the template's preset and the meaning of a filing without the column, so it does not count as filled.
       else if (read.value !== 'N') extra[column.header] = read.value;
     }
     for (const { label, index, letter } of this.headers.optional) {
@@ -241,7 +241,7 @@ class RowReader {
       else findings.push({ ...errorAt(row, label, read.code, read.message), column: letter });
     }
     for (const { severity, field } of findings) if (severity === 'error' && field !== null) failed.add(field);
-    // Each value was read by the kind that its field has in Mapping.
+    // Each value was read by the kind of its field in Mapping.
     return { unchecked: { row, mapping, failed, ...(Object.keys(extra).length > 0 ? { extra } : {}) }, findings };
   }
 }

@@ -16,7 +16,7 @@ import { openWorkbook } from './sheet/open-workbook';
 import { textsOf } from './sheet/survey';
 import { BULK_SHEET } from './write';
 
-/** Formats of whole columns. Text first of all: it keeps leading zeros and stops `1-2` from turning into a date. */
+/** Formats of whole columns. Most are text, which keeps leading zeros and prevents `1-2` from becoming a date. */
 const FORMATS: Readonly<Record<FieldKind, string>> = {
   text: '@',
   yesNo: '@',
@@ -29,12 +29,12 @@ const HEADER_FILLS = { mandatory: 'FFDDEBF7', conditional: 'FFFFF2CC', optional:
 const LAST_ROW = ROWS_PER_UPLOAD + 1;
 
 /**
- * Makes the service's template (spec: "GET /irm/bulk-template") pleasant to fill in: drop-downs for Y/N and upload
- * type, date, number and text formats, a frozen header, help on every header. The values of its first worksheet stay as
- * they came, so that it can be uploaded back; nothing else of it is taken over.
+ * Adds to the service's template (spec: "GET /irm/bulk-template") what makes it easy to fill in: drop-downs for Y/N and
+ * upload type, date, number and text formats, a frozen header, help on every header. The values of its first worksheet
+ * are kept unchanged, so that it can be uploaded back; nothing else of it is kept.
  *
  * @returns the bytes of the workbook
- * @throws WorkbookRefused when the source is no workbook
+ * @throws WorkbookRefused if the source is not a workbook
  */
 export async function decorateTemplate(source: string | Buffer): Promise<Buffer> {
   const { first } = await openWorkbook(source, WORKBOOK_LIMITS);
@@ -71,7 +71,7 @@ function midnight(date: FilingDate): Date {
 
 /**
  * The labels of a template in their order: the filled cells of row 1.
- * @throws WorkbookRefused when the source is no workbook
+ * @throws WorkbookRefused if the source is not a workbook
  */
 export async function readTemplateLabels(source: string | Buffer): Promise<string[]> {
   const { first } = await openWorkbook(source, WORKBOOK_LIMITS);
@@ -80,8 +80,8 @@ export async function readTemplateLabels(source: string | Buffer): Promise<strin
 }
 
 /**
- * The same template from what the ledger holds, for when the service's cannot be had: one row per IRM with its serial
- * number and IRM columns, the three Y/N columns preset to N, the invoice columns blank.
+ * The same template from the ledger's data, if the service's is not available: one row per IRM with its serial number
+ * and IRM columns, the three Y/N columns preset to N, the invoice columns blank.
  *
  * @returns the bytes of the workbook
  */
@@ -132,7 +132,7 @@ export async function finishBulkSheet(workbook: Workbook, sheet: Worksheet): Pro
   return Buffer.from(await workbook.xlsx.writeBuffer());
 }
 
-/** Rules for ranges: the types of exceljs only know those of single cells, which would be one object for each. */
+/** Rules for ranges: the types of exceljs only have those of single cells, which would need one object per cell. */
 function validationsOf(sheet: Worksheet): { add(range: string, rule: DataValidation): void } {
   return (sheet as unknown as { dataValidations: { add(range: string, rule: DataValidation): void } }).dataValidations;
 }
@@ -147,7 +147,7 @@ function formatColumn(sheet: Worksheet, index: number, { kind, header }: BulkCol
   const column = sheet.getColumn(index);
   const numFmt = FORMATS[kind];
   column.width = Math.max(header.length + 2, 12);
-  // New objects: exceljs shares style objects between cells, so a change in place would reach other columns.
+  // New objects, because exceljs shares style objects between cells and a change in place would affect other columns.
   column.style = { ...column.style, numFmt };
   column.eachCell((cell: Cell) => {
     cell.style = { ...cell.style, numFmt };

@@ -8,13 +8,16 @@ import { openWorkbook } from './sheet/open-workbook';
 export interface TextRow {
   /** Excel row, from 1. */
   row: number;
-  /** What the filled cells show, by column number from 1, with holes; text as it was typed, blanks around it too. */
+  /**
+   * The displayed texts of the filled cells, by column number from 1, with holes; text as it was typed, including
+   * spaces around it.
+   */
   texts: string[];
 }
 
 /**
- * The first worksheet of any workbook as texts, for lists that are no bulk workbooks; rows that show nothing are left
- * out. Bounded like every workbook that is read.
+ * The first worksheet of any workbook as texts, for lists other than bulk workbooks; blank rows are left out. The same
+ * limits apply as for every workbook.
  * @throws WorkbookRefused with what to do
  */
 export async function readTexts(

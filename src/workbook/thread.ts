@@ -1,4 +1,4 @@
-/** What runs in a thread of threads.ts: one job with workbooks at a time. */
+/** Runs in a thread of threads.ts: one job with workbooks at a time. */
 import type { BulkTemplate } from '../domain/service/bulk-template';
 import type { MappingRow } from '../domain/filing/mapping';
 import type { Annotation } from './annotate';
@@ -10,7 +10,7 @@ export type Job =
   | { do: 'write'; rows: readonly MappingRow[]; template: BulkTemplate | undefined }
   | { do: 'templateLabels'; source: Uint8Array };
 
-/** An error that crosses threads keeps its message alone, so that a refusal travels as a result. */
+/** An error loses everything but its message between threads, so a refusal is returned as a result. */
 export type JobResult = { bytes: Uint8Array } | { labels: string[] } | { refused: { code: string; message: string } };
 
 export default async function run(job: Job): Promise<JobResult> {

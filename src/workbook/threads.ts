@@ -4,13 +4,13 @@ import { WorkbookRefused } from './ooxml/refused';
 import type { Job, JobResult } from './thread';
 import type { Workbooks } from './workbooks';
 
-/** A thread that has nothing to do ends after this time, and gives its memory back. */
+/** An idle thread ends after this time and frees its memory. */
 const IDLE_MS = 30_000;
 
 /**
- * Workbooks in a thread of their own, with a bound on time and memory: whatever a file holds, it cannot hold up or
- * end the worker. One at a time: workbooks are rare, and a small machine has two cores. The
- * largest honest one takes seconds.
+ * Processes workbooks in a separate thread, with limits on time and memory: whatever a file contains, it cannot block
+ * or end the worker. One at a time, because workbooks are rare and a small machine has two cores. The largest normal
+ * workbook takes seconds.
  */
 export function createWorkbookThreads({ timeoutMs = 60_000, memoryMb = 192, execArgv }: BoundedThread = {}): Workbooks {
   const filename = join(__dirname, `thread${extname(__filename)}`);
@@ -48,13 +48,13 @@ function limitOf(error: unknown): WorkbookRefused | undefined {
   if (name === 'AbortError') {
     return new WorkbookRefused(
       'too_slow',
-      'The workbook takes longer than any honest one. Copy the filled rows into a new workbook and save that.',
+      'The workbook takes longer than any normal one. Copy the filled rows into a new workbook and save that.',
     );
   }
   if (code === 'ERR_WORKER_OUT_OF_MEMORY') {
     return new WorkbookRefused(
       'too_large',
-      'The workbook needs more memory than there is for one. Copy the filled rows into a new workbook and save that.',
+      'The workbook needs more memory than is allowed. Copy the filled rows into a new workbook and save that.',
     );
   }
   return undefined;

@@ -2,7 +2,7 @@ import type { BulkTemplate } from '../domain/service/bulk-template';
 import type { MappingRow } from '../domain/filing/mapping';
 import type { Annotation } from './annotate';
 
-/** What a worker does with workbooks; where it runs is the implementation's business. */
+/** The operations of a worker on workbooks; the implementation decides in which thread. */
 export interface Workbooks {
   /** See `annotateWorkbook`. @throws WorkbookRefused */
   annotate(annotation: Annotation): Promise<Buffer>;
@@ -10,11 +10,11 @@ export interface Workbooks {
   write(rows: readonly MappingRow[], template?: BulkTemplate): Promise<Buffer>;
   /** See `readTemplateLabels`. @throws WorkbookRefused */
   templateLabels(source: Buffer): Promise<string[]>;
-  /** Ends what was started for it. */
+  /** Stops the thread, if there is one. */
   close(): Promise<void>;
 }
 
-/** In this thread: bounded by the limits of what is read, but not in time. */
+/** Runs in the current thread: limited by what is read, but not in time. */
 export const workbooksInProcess: Workbooks = {
   annotate: async (annotation) => (await import('./annotate.js')).annotateWorkbook(annotation),
   write: async (rows, template) => (await import('./write.js')).writeBulkWorkbook(rows, template),

@@ -9,8 +9,8 @@ import { UNWRITABLE } from '../domain/rules/words';
 import { ROWS_PER_UPLOAD } from './ooxml/limits';
 
 /**
- * The sheet name of the service's template (spec: "Bulk Excel row columns"); it reads the first sheet whatever its
- * name.
+ * The sheet name of the service's template (spec: "Bulk Excel row columns"); the service reads the first sheet,
+ * whatever its name.
  */
 export const BULK_SHEET = 'the service Bulk Upload';
 
@@ -19,13 +19,13 @@ const DATE: Partial<Style> = { numFmt: 'dd/mm/yyyy' };
 
 /**
  * The workbook that is uploaded for one submission: the columns of the template under its labels and in its order,
- * dates as DDMMYYYY text, amounts as number cells, every other value as a text cell, optional columns as their cells
- * were. Text is filed exactly as it is, also where it begins like a formula: a text cell never runs, and changing it
- * would file something else than was checked. Is Third Party Export is N where the row does not say, as in the
+ * dates as DDMMYYYY text, amounts as number cells, every other value as a text cell, optional columns with their
+ * original values. Text is filed unchanged, even if it begins like a formula: a text cell never runs, and a change
+ * would file something other than what was checked. Is Third Party Export is N if the row does not have it, as in the
  * service's own template.
  *
  * @param rows at most 999; their order is the order of the file
- * @param template the service's; left out: our own reading of it
+ * @param template the service's; default: assumed labels
  * @returns the bytes of an .xlsx
  * @throws RangeError for more rows, or for a value that a workbook cannot hold exactly (control characters)
  */
@@ -57,7 +57,7 @@ export async function writeBulkWorkbook(
   return Buffer.from(await workbook.xlsx.writeBuffer());
 }
 
-/** The template's labels, then those of filled columns that it has lost since the workbook was checked. */
+/** The template's labels, then those of filled columns that are no longer in it since the workbook was checked. */
 function labelsOf(rows: readonly MappingRow[], labels: readonly string[]): string[] {
   const known = new Set(labels.map(normaliseHeader));
   const filled = new Set(rows.flatMap(({ extra = {} }) => Object.keys(extra)));
@@ -73,11 +73,11 @@ function cellOf({ mapping }: MappingRow, label: string, extra: ReadonlyMap<strin
 }
 
 /**
- * Text as the format stores it: what looks like one of its escapes (`_x0041_`) is escaped, or it would change when
- * read.
+ * Text as the format stores it: text that looks like one of its escapes (`_x0041_`) is escaped, because it would change
+ * when read.
  */
 function storable(text: string, label: string, row: number): string {
-  // XML cannot hold these (a lone half of a surrogate pair neither), and exceljs would drop them silently.
+  // XML cannot contain these (nor an unpaired surrogate), and exceljs would drop them silently.
   if (UNWRITABLE.test(text)) {
     const field = columnOfHeader(label)?.field ?? label;
     throw new RangeError(`Row ${row}: ${field} holds a control character, which a workbook cannot carry. Remove it.`);

@@ -3,7 +3,7 @@ import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from
 import { withLogScope } from '../telemetry/log-scope';
 import type { SpanAttributes } from '../telemetry/tracer';
 
-/** Says of everything that an activity logs, and of its span, which filing and exporter it is about. */
+/** Adds the ids of the filing and the exporter to everything that an activity logs, and to its span. */
 export class ScopeInterceptor implements ActivityInboundCallsInterceptor {
   constructor(
     private readonly activity: Context,
@@ -19,7 +19,7 @@ export class ScopeInterceptor implements ActivityInboundCallsInterceptor {
   }
 }
 
-/** Activities take one object, whose ids have the same names everywhere. */
+/** Activities take one object; its ids have the same names everywhere. */
 function idsOf([first]: readonly unknown[]): { filingId?: string; exporterId?: string } {
   if (typeof first !== 'object' || first === null) return {};
   const { filingId, exporterId } = first as { filingId?: unknown; exporterId?: unknown };

@@ -1,22 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 
-/** Work that a worker does by itself, at its start and from time to time, beside Temporal's tasks. */
+/** Work that a worker does periodically, besides Temporal's tasks. */
 export interface BackgroundJob {
-  /** A short word, for metrics. */
+  /** A short name, for metrics. */
   id: string;
   /** For the log. */
   name: string;
   everyMs: number;
   /**
-   * One run. Every worker process runs it: where two at once would do harm, the job takes a lock of its own. `signal`
-   * is aborted when the worker stops; a run that ignores it is left behind after {@link STOP_WITHIN_MS}.
+   * One run. Every worker process runs it; if two runs at once would cause harm, the job takes a lock. `signal` is
+   * aborted when the worker stops; a run that ignores it is abandoned after {@link STOP_WITHIN_MS}.
    */
   run: (signal: AbortSignal) => Promise<void>;
 }
 
 export interface BackgroundJobs {
-  /** Starts nothing any more; resolves when what runs has ended, after {@link STOP_WITHIN_MS} in any case. */
+  /** Starts no further runs; resolves when current runs have ended, or after {@link STOP_WITHIN_MS}. */
   stop(): Promise<void>;
 }
 
@@ -26,12 +26,12 @@ export interface JobOutcome {
   ok: boolean;
 }
 
-/** A stop waits this long for jobs under way: none of them may hold up the end of the process. */
+/** A stop waits this long for running jobs: none of them may delay the end of the process. */
 export const STOP_WITHIN_MS = 5_000;
 
 /**
- * Runs each job now and every `everyMs` after its last run ended, never twice at a time in this process. A run that
- * fails is logged and comes again at its next time.
+ * Runs each job now and every `everyMs` after its last run ended, never twice at the same time in this process. A
+ * failed run is logged and repeated at its next time.
  */
 export function startBackgroundJobs(
   jobs: readonly BackgroundJob[],
@@ -64,7 +64,7 @@ async function runForever(
         onRun({ id, ok: false });
       }
     }
-    // A worker whose other work has ended is not kept alive by a job that waits.
+    // A waiting job must not keep a worker alive whose other work has ended.
     await sleep(everyMs, undefined, { signal, ref: false }).catch(() => undefined);
   }
 }

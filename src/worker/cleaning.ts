@@ -7,7 +7,7 @@ import type { BackgroundJob } from './background-jobs';
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** Removes rows that nothing will read any more from the tables that would otherwise grow for ever. */
+/** Removes rows that are no longer needed from tables that would otherwise grow without limit. */
 export function cleaningJobs(pool: pg.Pool, logger: Logger): BackgroundJob[] {
   return [
     {

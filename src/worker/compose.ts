@@ -1,4 +1,4 @@
-/** Builds everything that activities need from the configuration. The one place where the parts meet. */
+/** Builds the dependencies of the activities from the configuration. */
 import { randomUUID } from 'node:crypto';
 import type { Client } from '@temporalio/client';
 import type pg from 'pg';
@@ -30,9 +30,9 @@ import { secretSweepJob } from './sweep-secrets';
 export interface Composition {
   deps: ActivityDependencies;
   budget: StoppableBudget;
-  /** What the worker does by itself beside Temporal's tasks. */
+  /** Background jobs of the worker. */
   jobs: BackgroundJob[];
-  /** Ends what was made, in order, once no activity runs any more. */
+  /** Closes everything that was created, in order, once no activity is running. */
   close(): Promise<void>;
 }
 
@@ -137,7 +137,7 @@ export function compose({
   };
 }
 
-/** The service states no limits: few calls at once, over all workers. */
+/** The service documents no limits, so only a few calls run at once, over all workers. */
 const EXTRACTION_PACE = { atOnce: 3, pauseMs: 5_000 };
 
 function extractionOf(

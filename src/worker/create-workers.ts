@@ -13,7 +13,7 @@ import type { Metrics } from './metrics/metrics';
 import { PollLagInterceptor } from './metrics/observe';
 import { shutdownTimes } from './shutdown';
 
-/** Local work (ledger, documents) of the main queue at once; as many again as local activities. */
+/** Concurrent local work (ledger, documents) of the main queue; the same number of local activities. */
 const LOCAL_ACTIVITIES = 20;
 
 export interface WorkersOptions {
@@ -21,22 +21,22 @@ export interface WorkersOptions {
   namespace: string;
   taskQueue: string;
   workflowBundle: { codePath: string };
-  /** Workflows kept in memory; at least as many as are worked on at once. */
+  /** Workflows kept in memory; at least as many as run concurrently. */
   cachedWorkflows: number;
-  /** Encrypts payloads; left out: they are not encrypted. */
+  /** Encrypts payloads; without it they are not encrypted. */
   dataConverter?: DataConverter;
   deps: ActivityDependencies;
   budget: StoppableBudget;
   metrics: Metrics;
-  /** Traces; left out: none. The bundle has to be one that is made for it. */
+  /** Tracing; without it none. The bundle must be built for it. */
   telemetry?: Telemetry | null;
   /** The worker deployment version; left out: none. */
   deployment?: { name: string; buildId?: string };
 }
 
 /**
- * One worker for workflows and local work, and one for each rate class, whose next task is taken from the server only
- * when the last one holds its slot; one more for extraction, where it is configured.
+ * Creates one worker for workflows and local work, and one per rate class, which takes its next task from the server
+ * only when the last one has its slot; plus one for extraction, if it is configured.
  */
 export async function createWorkers(options: WorkersOptions): Promise<Worker[]> {
   const {
@@ -98,7 +98,7 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
 }
 
 /**
- * On all queues alike: the activities of a version's workflows go to its workers
+ * Used on all queues: the activities of a version's workflows go to its workers
  * (docs/decisions/0013-worker-versions.md).
  */
 function versionOf(deployment: WorkersOptions['deployment']): Pick<WorkerOptions, 'workerDeploymentOptions'> {

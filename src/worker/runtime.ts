@@ -5,9 +5,9 @@ import { createMetrics, metricsOptions, type Metrics } from './metrics/metrics';
 import { temporalLogger } from './temporal-logger';
 
 /**
- * Makes Temporal's runtime of this process: its log lines come through `logger`, and its metrics and ours are served
- * where EBRC_METRICS says. Before anything else of the SDK, which would make one of its own.
- * @throws Error when the address of EBRC_METRICS cannot be listened on
+ * Creates Temporal's runtime for this process: its log lines go through `logger`, and its metrics and ours are served
+ * at EBRC_METRICS. Must run before the SDK is used, because it would create a default one.
+ * @throws Error if it cannot listen on EBRC_METRICS
  */
 export function installRuntime({ observability, mode }: Config, logger: Logger): Metrics {
   const address = observability.metrics;

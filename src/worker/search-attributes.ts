@@ -6,8 +6,8 @@ import { SEARCH_ATTRIBUTES } from '../domain/names';
 const INDEXED_VALUE_TYPES = { Keyword: 2, Bool: 5 } as const;
 
 /**
- * Registers the search attributes that the namespace lacks, where this worker may, and says which are missing where it
- * may not. @returns the names that workflows can set; a missing one never stops a workflow.
+ * Registers missing search attributes of the namespace if this worker has the right to, and otherwise logs which are
+ * missing. @returns the names that workflows can set; a missing one never stops a workflow.
  */
 export async function ensureSearchAttributes(
   connection: Connection,

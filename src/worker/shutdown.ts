@@ -2,22 +2,22 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Worker } from '@temporalio/worker';
 import { STOP_WITHIN_MS as JOBS_WITHIN_MS } from './background-jobs';
 
-/** The longest call takes two HTTP time-outs; a SIGTERM must never cut a submission in half. */
+/** The longest call takes two HTTP time-outs; a SIGTERM must never interrupt a submission. */
 const GRACE_HTTP_TIMEOUTS = 2;
-/** For what an activity stores after its call, in a PostgreSQL that may be slow. */
+/** For storing an activity's result after its call, in a PostgreSQL that may be slow. */
 const GRACE_EXTRA_MS = 10_000;
 const FORCE_EXTRA_MS = 10_000;
-/** For audit rows, budget reports and connections, once no activity runs any more. */
+/** For audit rows, budget reports and connections, once no activity is running. */
 export const CLOSE_WITHIN_MS = 10_000;
 const MARGIN_MS = 5_000;
 
 /** How long each part of a shutdown may take, in milliseconds. */
 export interface ShutdownTimes {
-  /** Activities under way may finish. */
+  /** Activities in progress may finish. */
   graceMs: number;
-  /** From the signal to the workers being given up on. */
+  /** From the signal until the workers are given up. */
   forceMs: number;
-  /** From the signal to the end of the process, whatever hangs. A supervisor has to wait longer than this. */
+  /** From the signal to the end of the process, whatever hangs. A supervisor must wait longer than this. */
   boundMs: number;
 }
 
@@ -27,7 +27,7 @@ export function shutdownTimes(httpTimeoutMs: number): ShutdownTimes {
   return { graceMs, forceMs, boundMs: JOBS_WITHIN_MS + forceMs + CLOSE_WITHIN_MS + MARGIN_MS };
 }
 
-/** Resolves when `work` is over, in whatever way, or the time is. @returns whether it ended well and in time */
+/** Resolves when `work` has settled or the time is over. @returns whether it succeeded in time */
 export async function within(ms: number, work: Promise<unknown>): Promise<boolean> {
   const ended = work.then(
     () => true,
@@ -38,7 +38,7 @@ export async function within(ms: number, work: Promise<unknown>): Promise<boolea
   return Promise.race([ended, late]).finally(() => stop.abort());
 }
 
-/** Does its work once, however often it is called; every caller waits for the same end. */
+/** Runs its work once, however often it is called; every caller waits for the same result. */
 export function once<T>(work: () => Promise<T>): () => Promise<T> {
   let running: Promise<T> | undefined;
   return () => (running ??= work());
@@ -46,8 +46,9 @@ export function once<T>(work: () => Promise<T>): () => Promise<T> {
 
 /**
  * Runs all workers until they have ended. When one ends, by itself or by a fatal error, `stop` is called and the others
- * finish what they have under way: a worker process with some of its queues served is worse than one that is restarted.
- * @throws what the first worker failed with, once all have ended
+ * finish their work in progress: a worker process that serves only some of its queues is worse than one that is
+ * restarted.
+ * @throws the error of the first worker that failed, once all have ended
  */
 export async function runAll(workers: readonly Pick<Worker, 'run'>[], stop: () => Promise<void>): Promise<void> {
   let failure: { error: unknown } | undefined;

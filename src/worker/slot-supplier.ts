@@ -1,13 +1,13 @@
 import type { ActivitySlotInfo, CustomSlotSupplier, SlotPermit, TunerHolder } from '@temporalio/worker';
 import type { BudgetGate, GatePass } from '../budget/gate';
 
-/** A permit as it comes back from the SDK: the object that was handed out. */
+/** A permit as the SDK returns it: the object that was given to it. */
 type GatedPermit = SlotPermit & { pass?: GatePass };
 
 /**
  * Slots for the activity worker of one rate class: the worker polls for its next task only when the gate of the class
- * is open. Nothing here throws but the abort of a reservation, because the SDK answers any other error with a second's
- * pause.
+ * is open. Only the abort of a reservation throws, because the SDK reacts to any other error with a pause of one
+ * second.
  */
 function createGatedSlotSupplier(gate: BudgetGate): CustomSlotSupplier<ActivitySlotInfo> {
   const passOf = (permit: SlotPermit) => (permit as GatedPermit).pass;
@@ -18,7 +18,7 @@ function createGatedSlotSupplier(gate: BudgetGate): CustomSlotSupplier<ActivityS
       return { pass: await gate.enter(abortSignal) };
     },
 
-    // Eager tasks would pass by the server's fair order.
+    // Eager tasks would bypass the server's fair order.
     tryReserveSlot: () => null,
 
     markSlotUsed({ permit }) {
@@ -33,7 +33,7 @@ function createGatedSlotSupplier(gate: BudgetGate): CustomSlotSupplier<ActivityS
   };
 }
 
-/** Slots that an activity worker never uses; the SDK wants a number all the same. */
+/** Slots that an activity worker never uses; the SDK requires a number. */
 const UNUSED = { type: 'fixed-size', numSlots: 2 } as const;
 
 /** The `tuner` of a worker that runs the activities of one rate class and nothing else. */

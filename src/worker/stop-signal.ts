@@ -1,7 +1,6 @@
 /**
- * SIGTERM and SIGINT from the first moment on: `worker.ts` imports this before anything else. As process 1 of a
- * container a program without a handler does not hear SIGTERM at all, and would be killed at the end of the grace
- * period.
+ * Handles SIGTERM and SIGINT from the start: `worker.ts` imports this before anything else. As process 1 of a
+ * container, a program without a handler ignores SIGTERM, and would be killed at the end of the grace period.
  */
 let stop: (signal: NodeJS.Signals) => void = () => {
   // No task has been taken yet, so there is nothing to finish.
@@ -17,10 +16,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   });
 }
 
-/**
- * What the first signal does from now on; until this is called it ends the process at once. Later signals change
- * nothing.
- */
+/** Sets what the first signal does; until this is called it ends the process at once. Later signals have no effect. */
 export function onStopSignal(handler: (signal: NodeJS.Signals) => void): void {
   stop = handler;
 }

@@ -17,24 +17,24 @@ export interface SecretSweep {
 }
 
 /**
- * Removes passwords that nobody will ask for any more: handed to an onboarding that was refused, say, or that never
- * began.
+ * Removes passwords that no workflow needs any more: for example those of an onboarding that was refused or never
+ * started.
  */
 export function secretSweepJob(sweep: SecretSweep): BackgroundJob {
   return {
     id: 'sweep_secrets',
-    name: 'remove passwords that no workflow will ask for',
+    name: 'remove passwords that no workflow needs',
     everyMs: HOUR_MS,
     run: async () => {
       const removed = await sweepSecrets(sweep);
-      if (removed > 0) sweep.logger.info({ removed }, 'passwords that no workflow will ask for were removed');
+      if (removed > 0) sweep.logger.info({ removed }, 'passwords that no workflow needs were removed');
     },
   };
 }
 
 /**
- * Removes secrets that belong to no version of credentials and whose workflow has ended or is not there.
- * @throws what Temporal says else: nothing is concluded from a server that does not answer
+ * Removes secrets that belong to no version of credentials and whose workflow has ended or does not exist.
+ * @throws other errors of Temporal: nothing is concluded if the server does not answer
  */
 export async function sweepSecrets(
   { pool, client, mode }: Omit<SecretSweep, 'logger'>,

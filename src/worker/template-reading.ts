@@ -10,8 +10,8 @@ const DAY_MS = 24 * HOUR_MS;
 
 /**
  * Reads the labels of the bulk workbook from the service's own template once a day (spec: "GET /irm/bulk-template"):
- * the specification shows 22 of the 37. A template that lacks one of these is not taken over, and what was read before
- * stays.
+ * the specification shows 22 of the 37. A template that lacks one of these is not used, and the previous labels are
+ * kept.
  */
 export function templateReading(
   deps: Pick<ActivityDependencies, 'pool' | 'mode' | 'api' | 'workbooks' | 'clock' | 'logger'>,
@@ -20,7 +20,7 @@ export function templateReading(
   return {
     id: 'read_template',
     name: 'read the labels of the bulk template',
-    // Often, because a new installation has nobody to ask for at its start; nearly all of these only ask the ledger.
+    // Often, because a new installation has no exporter at its start; nearly all of these runs only read the ledger.
     everyMs: 5 * MINUTE_MS,
     async run(signal) {
       const at = new Date(clock());
@@ -30,7 +30,7 @@ export function templateReading(
       const labels = await workbooks.templateLabels(bytes);
       const problem = templateProblem(labels);
       if (problem === null) await saveBulkTemplate(pool, mode, labels, at);
-      else logger.warn({ problem, labels: labels.length }, 'the bulk template was not taken over');
+      else logger.warn({ problem, labels: labels.length }, 'the bulk template was not used');
     },
   };
 }

@@ -9,7 +9,7 @@ const LEVELS: Readonly<Record<LogLevel, 'trace' | 'debug' | 'info' | 'warn' | 'e
   ERROR: 'error',
 };
 
-/** Temporal's own log lines through the program's logger, so that they are redacted and filtered like all others. */
+/** Writes Temporal's own log lines with the program's logger, so that they are masked and filtered like all others. */
 export function temporalLogger(logger: Logger): TemporalLogger {
   const log = (level: LogLevel, message: string, meta: LogMetadata = {}) => logger[LEVELS[level]](meta, message);
   return {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 
-/** How long a server that is not up yet is waited for at start. */
+/** How long to wait at start for a server that is not up yet. */
 const START_WITHIN_MS = 120_000;
 const PAUSE_MS = 2_000;
 
@@ -11,8 +11,9 @@ export interface WaitOptions {
 }
 
 /**
- * Repeats `connect` until it succeeds, saying what is waited for. An error that does not pass (`passes`; default: all
- * do) comes through at once. @throws Error after {@link START_WITHIN_MS} that names what was tried and what to do.
+ * Repeats `connect` until it succeeds, and logs what it waits for. A permanent error (`passes` returns false; default:
+ * all errors are temporary) is thrown at once. @throws Error after {@link START_WITHIN_MS} that names what was tried
+ * and what to do.
  */
 export async function waitFor<T>(
   what: { name: string; address: string; hint: string },

@@ -4,8 +4,8 @@ import { bundleWorkflowCode, DefaultLogger, type BundleOptions } from '@temporal
 import { FAILURE_CONVERTER } from '../codec/data-converter';
 
 /**
- * What a worker does besides running workflows, and what is therefore part of its bundle: the failure converter of
- * encrypted payloads, the interceptors of traces. A worker without either has nothing of it.
+ * The optional parts of a worker's bundle: the failure converter for encrypted payloads, and the interceptors for
+ * traces. A worker without them has none of their code.
  */
 export interface BundleVariant {
   encrypted: boolean;
@@ -27,7 +27,8 @@ export function bundleParts({ encrypted, traced }: BundleVariant): Partial<Bundl
 }
 
 /**
- * Builds the workflow bundles ahead of time, so that a worker starts fast and every worker of a release runs the same.
+ * Builds the workflow bundles in advance, so that a worker starts fast and every worker of a release runs the same
+ * bundle.
  */
 async function build(): Promise<void> {
   for (const traced of [false, true]) {

@@ -12,14 +12,12 @@ import { notesDrawing, openFrame, withColumnWidths, withLastColumn, withNotesDra
 import { columnLetter, columnNumber } from '../sheet/addresses';
 import type { Survey } from '../sheet/survey';
 
-/**
- * The words of the Status column that this file writes; `ebrc correct` files the rows that say {@link ERROR_STATUS}.
- */
+/** The values of the Status column that this file writes; `ebrc correct` files the rows with {@link ERROR_STATUS}. */
 const ERROR_STATUS = 'Error';
 const WARNING_STATUS = 'Warning';
 const OK_STATUS = 'OK';
 
-/** Longest text of a cell in the format, less room for our own words. */
+/** Longest text of a cell in the format, less room for our own text. */
 const MAX_TEXT_LENGTH = 32_000;
 const LAST_COLUMN = 16_384;
 const STATUS_WIDTH = 12;
@@ -33,14 +31,14 @@ export interface SheetAnnotation {
   part: string;
   survey: Survey;
   findings: readonly Finding[];
-  /** What became of rows, in the words of the Status column. */
+  /** States of rows as values of the Status column. */
   outcomes: ReadonlyMap<number, string>;
   styles: CellStyles;
 }
 
 /**
- * Writes findings into a sheet: fills and notes, the Status and the Errors column. Marks of an earlier run go.
- * @returns the word of the Status column for each data row
+ * Writes findings into a sheet: fills and notes, the Status and the Errors column. Marks of an earlier run are removed.
+ * @returns the value of the Status column for each data row
  */
 export async function annotateSheet(editor: PackageEditor, annotation: SheetAnnotation): Promise<string[]> {
   const { part, styles } = annotation;
@@ -60,8 +58,8 @@ export async function annotateSheet(editor: PackageEditor, annotation: SheetAnno
 }
 
 /**
- * Fills the cells that findings are about. An error about a row as a whole (a mapping filed twice, the authority's
- * words) marks the row's Status cell. @returns what their notes say, by address
+ * Fills the cells of findings. An error about a whole row (a mapping filed twice, a message of the authority) marks the
+ * row's Status cell. @returns the texts of the notes, by address
  */
 function markCells(edits: RowEdits, { survey, findings, styles }: SheetAnnotation): ReadonlyMap<string, string> {
   const { headers, dataRows } = survey;
@@ -92,7 +90,7 @@ function writeColumns(edits: RowEdits, head: string, { survey, findings, outcome
   );
   const statuses = [...words.values()];
   const status = statusColumn(survey);
-  // A sheet that is filled to its very edge has no room for them; cells, notes and summary still say all.
+  // A sheet that is filled to its last column has no room for them; cells, notes and summary still have everything.
   if (status >= LAST_COLUMN) return { head, statuses };
   edits.edit(1, status, { text: STATUS_HEADER });
   edits.edit(1, status + 1, { text: ERRORS_HEADER });
@@ -156,7 +154,7 @@ async function writeNotes(
   return withNotesDrawing(tail, id, relations);
 }
 
-/** A list of formulas that names one which is gone makes Excel offer a repair; without the list it makes a new one. */
+/** If the calculation chain names a removed formula, Excel offers a repair; without the chain it creates a new one. */
 async function dropCalculationChain(editor: PackageEditor): Promise<void> {
   const relations = await editor.relations(editor.workbookPart);
   for (const { type, part } of relations.values())
@@ -173,7 +171,7 @@ function statusOf(found: readonly Finding[], outcome: string | undefined): strin
   return outcome ?? (found.length > 0 ? WARNING_STATUS : OK_STATUS);
 }
 
-/** All sentences about a row, errors first. */
+/** All messages about a row, errors first. */
 function explain(found: readonly Finding[]): string {
   const errors = found.filter(({ severity }) => severity === 'error').map(({ message }) => message);
   const warnings = found.filter(({ severity }) => severity === 'warning').map(({ message }) => `Warning: ${message}`);

@@ -23,11 +23,11 @@ const NO_FILLS = [
   '<fill><patternFill patternType="gray125"/></fill>',
 ];
 
-/** What a workbook without a style sheet means. */
+/** The default of a workbook without a style sheet. */
 export const NO_STYLES = (main: string): string =>
   `<styleSheet xmlns="${main}"><cellStyleXfs count="1"><xf/></cellStyleXfs></styleSheet>`;
 
-/** The style sheet of a workbook; styles are added behind the others, so that every number in use keeps its meaning. */
+/** The style sheet of a workbook; styles are appended, so that every number in use keeps its meaning. */
 export class CellStyles {
   private readonly fonts: StyleList;
   private readonly fills: StyleList;
@@ -44,9 +44,9 @@ export class CellStyles {
     this.formats = new StyleList(source, 'cellXfs', 'xf', ['<xf/>']);
   }
 
-  /** The style of a cell with our fill in it. */
+  /** The style of a cell with our fill. */
   marked(number: number, severity: Severity): number {
-    // A number that the list lacks means the first style.
+    // A missing number means the first style.
     const style = number < this.formats.items.length ? number : 0;
     return this.derive(`${style} ${severity}`, style, (attributes) => {
       const fill = `<fill><patternFill patternType="solid"><fgColor rgb="${FILLS[severity]}"/></patternFill></fill>`;
@@ -54,7 +54,7 @@ export class CellStyles {
     });
   }
 
-  /** The style of a cell without our fill; the same style where the fill is not ours. */
+  /** The style of a cell without our fill; the same style if the fill is not ours. */
   unmarked(style: number): number {
     const known = this.derived.get(`${style} plain`);
     if (known !== undefined) return known;
@@ -122,7 +122,7 @@ class StyleList {
     });
   }
 
-  /** The place of an item, which is added where the list lacks it. */
+  /** The position of an item; it is added if the list lacks it. */
   add(item: string): number {
     const known = this.places.get(item);
     if (known !== undefined) return known;
@@ -130,7 +130,7 @@ class StyleList {
     return this.items.push(item) - 1;
   }
 
-  /** The style sheet with what was added to this list. */
+  /** The style sheet with the items that were added to this list. */
   into(xml: string): string {
     if (this.items.length === this.before) return xml;
     const added = this.items.slice(this.before).join('');

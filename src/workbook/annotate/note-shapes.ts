@@ -1,7 +1,7 @@
 import { columnNumber } from '../sheet/addresses';
 import { elements } from '../ooxml/xml-edit';
 
-/** The boxes in which notes are shown stand in a drawing of their own, in a format older than the rest of the file. */
+/** The boxes that show notes are in a separate drawing, in a format older than the rest of the file. */
 export const NO_SHAPES =
   '<xml xmlns:v="urn:schemas-microsoft-com:vml" xmlns:o="urn:schemas-microsoft-com:office:office" xmlns:x="urn:schemas-microsoft-com:office:excel"><o:shapelayout v:ext="edit"><o:idmap v:ext="edit" data="1"/></o:shapelayout></xml>';
 
@@ -10,7 +10,7 @@ const SHAPE_TYPE =
 
 const FIRST_ID = 1025;
 
-/** Takes the boxes of notes away and adds new ones; everything else in the drawing stays. */
+/** Removes the boxes of notes and adds new ones; everything else in the drawing is kept. */
 export function editShapes(drawing: string, removed: readonly string[], added: readonly string[]): string {
   const vml = drawing.includes('</xml>') ? drawing : NO_SHAPES;
   const gone = new Set(removed.map((address) => placeOf(address).join()));

@@ -6,7 +6,7 @@ import { attribute, runsText, textElement, xmlData } from '../ooxml/xml-text';
 const AUTHOR = 'eBRC check';
 /** The author that a threaded comment has in the part of plain notes; its text there is for old programs alone. */
 const THREADED = 'tc=';
-/** A note holds no more than a cell does. */
+/** A note has the same limit as a cell. */
 const MAX_NOTE_LENGTH = 32_000;
 
 export const NO_NOTES = (main: string): string => `<comments xmlns="${main}"><authors/><commentList/></comments>`;
@@ -40,8 +40,8 @@ export class Notes {
   }
 
   /**
-   * Cells that an earlier run may have filled: those with our words, or with a threaded comment, which we do not write
-   * in.
+   * Cells that an earlier run may have filled: those with our text in their note, or with a threaded comment, which we
+   * do not change.
    */
   get marked(): string[] {
     return this.notes
@@ -50,8 +50,8 @@ export class Notes {
   }
 
   /**
-   * Takes our words of an earlier run away and writes new ones, behind the user's own where a cell has a note.
-   * @param messages what to say by address
+   * Removes our texts of an earlier run and adds new ones, after the user's own if a cell has a note.
+   * @param messages texts by address
    */
   write(messages: ReadonlyMap<string, string>): { xml: string; added: string[]; removed: string[] } {
     const parts: string[] = [];
@@ -99,7 +99,7 @@ function ourRun(message: string, behindOwn: boolean): string {
 /** The runs of a note up to a length of text, with their formatting. */
 function ownRuns(content: string, length: number): string {
   const [text] = elements(content, 'text');
-  // Plain text beside runs is not allowed; alone it may stand without one.
+  // Plain text beside runs is not allowed; alone, no run is needed.
   const runs = (text?.content ?? '').replace(/^\s*(<t(?:\s[^<>]*)?>[^<]*<\/t>)/, '<r>$1</r>');
   let rest = length;
   let kept = '';

@@ -5,9 +5,9 @@ import { attribute, textElement } from '../ooxml/xml-text';
 
 /** A change to one cell. */
 export interface CellEdit {
-  /** The new text; null empties the cell; undefined leaves the value alone. */
+  /** The new text; null clears the cell; undefined keeps the value. */
   text?: string | null;
-  /** The new style from the one that the cell has. */
+  /** Computes the new style from the current one. */
   style?: (before: number) => number;
 }
 
@@ -19,7 +19,7 @@ export class RowEdits {
   formulasGone = false;
   private copy: { row: number; from: number; to: readonly number[] } | undefined;
 
-  /** Adds a change; of two changes to one cell the style functions run one after the other. */
+  /** Adds a change; if a cell is changed twice, both style functions run in order. */
   edit(row: number, column: number, { text, style }: CellEdit): void {
     if (!(row >= 1 && row <= LAST_ROW)) return;
     const cells = this.rows.get(row) ?? new Map<number, CellEdit>();
@@ -32,16 +32,15 @@ export class RowEdits {
     });
   }
 
-  /** Gives cells the style that another cell of their row has. */
+  /** Gives cells the style of another cell in their row. */
   copyStyle(row: number, from: number, to: readonly number[]): void {
     this.copy = { row, from, to };
   }
 
   /**
-   * Applies the changes. Rows that have none stay byte for byte.
+   * Applies the changes. Rows without changes stay byte for byte the same.
    * @param xml rows and cells with their addresses (`addressed` in sheet-xml.ts)
-   * @returns the rows in pieces; when all were taken, {@link formulasGone} says whether a formula went with a changed
-   * cell
+   * @returns the rows in pieces; once all were read, {@link formulasGone} says whether a changed cell had a formula
    */
   *apply(xml: string): Generator<string> {
     const there = new Set<number>();
@@ -58,7 +57,7 @@ export class RowEdits {
       if (this.copy?.row === number) this.copyIn(element.content, this.copy);
       const edited = editCells(element.content, number, changes);
       this.formulasGone ||= edited.formulaGone;
-      // The span is a hint about the columns in use, which is no longer right.
+      // The span is a hint about the used columns, which is no longer right.
       yield `<row${withAttribute(element.attributes, 'spans', undefined)}>${edited.cells}</row>`;
       copied = element.end;
     }
@@ -67,8 +66,8 @@ export class RowEdits {
   }
 
   /**
-   * Rows of changes that the sheet lacks, up to one that it has; they stand in `absent` in falling order and go from
-   * it.
+   * Changed rows that the sheet lacks, up to an existing row; `absent` has them in descending order, and they are
+   * removed from it.
    */
   private absentRows(absent: number[], below: number): string {
     let rows = '';
@@ -143,7 +142,7 @@ function changedCell({ attributes, content }: ElementAt, { text, style }: CellEd
     ? withAttribute(attributes, 's', style(Number(attribute(`<c${attributes}>`, 's') ?? 0)))
     : attributes;
   if (text === undefined) return content === '' ? `<c${styled}/>` : `<c${styled}>${content}</c>`;
-  // The type and the metadata of the value that goes.
+  // The type and the metadata belong to the value that is replaced.
   return cell(
     ['t', 'cm', 'vm'].reduce((rest, name) => withAttribute(rest, name, undefined), styled),
     text,

@@ -2,7 +2,7 @@ import { columnLetter, columnNumber } from '../sheet/addresses';
 import { elements, insertChild, withAttribute } from '../ooxml/xml-edit';
 import { attribute } from '../ooxml/xml-text';
 
-/** A sheet in three parts: what stands before its rows, the rows with their addresses, what stands behind them. */
+/** A sheet in three parts: before its rows, the rows with their addresses, after the rows. */
 export interface SheetFrame {
   head: string;
   rows: string;
@@ -12,7 +12,7 @@ export interface SheetFrame {
 const ROWS_END = '</sheetData>';
 const LAST_COLUMN = 16_384;
 
-/** What the format puts behind the drawing of notes. */
+/** The elements that follow the drawing of notes in the format. */
 const AFTER_NOTES = [
   'legacyDrawingHF',
   'drawingHF',
@@ -24,7 +24,7 @@ const AFTER_NOTES = [
   'extLst',
 ];
 
-/** Undefined for a sheet that has no place for rows, as none of a spreadsheet program is. */
+/** Undefined for a sheet without a place for rows, which no spreadsheet program writes. */
 export function openFrame(xml: string): SheetFrame | undefined {
   const start = xml.indexOf('<sheetData');
   if (start < 0) return undefined;
@@ -35,7 +35,7 @@ export function openFrame(xml: string): SheetFrame | undefined {
   return { head: `${xml.slice(0, start)}<sheetData>`, rows: '', tail: ROWS_END + xml.slice(inside) };
 }
 
-/** Gives columns a width, and shows them where they were hidden. @param widths by column number */
+/** Sets the width of columns, and shows hidden ones. @param widths by column number */
 export function withColumnWidths(head: string, widths: ReadonlyMap<number, number>): string {
   const [cols] = elements(head, 'cols');
   const entries = [...elements(cols?.content ?? '', 'col')].flatMap(({ attributes }) => split(attributes, widths));
@@ -55,7 +55,7 @@ interface ColumnEntry {
   attributes: string;
 }
 
-/** An entry for several columns without those that get one of their own. */
+/** An entry for several columns, without those that get an entry of their own. */
 function split(attributes: string, without: ReadonlyMap<number, number>): ColumnEntry[] {
   const tag = `<col${attributes}>`;
   const rest = withAttribute(withAttribute(attributes, 'min', undefined), 'max', undefined);
@@ -71,7 +71,7 @@ function split(attributes: string, without: ReadonlyMap<number, number>): Column
   return entries;
 }
 
-/** The range in use, which some readers trust, grown to a column. */
+/** The used range, which some readers rely on, extended to a column. */
 export function withLastColumn(head: string, column: number): string {
   return head.replace(
     /(<dimension\s[^<>]*ref=")([A-Z]+)(\d+)(?::([A-Z]+)(\d+))?"/,
@@ -86,12 +86,12 @@ export function notesDrawing(tail: string): string | undefined {
   return tag && attribute(tag, '[\\w.-]+:id');
 }
 
-/** Names the drawing of notes. */
+/** Adds the reference to the drawing of notes. */
 export function withNotesDrawing(tail: string, id: string, namespace: string): string {
   return insertChild(tail, ROWS_END.length, AFTER_NOTES, `<legacyDrawing xmlns:r="${namespace}" r:id="${id}"/>`);
 }
 
-/** Gives rows and cells the addresses that the format lets a writer leave out. */
+/** Adds the addresses of rows and cells, which the format allows writers to omit. */
 function addressed(rows: string): string {
   if (!/<(?:c|row)(?=[\s/>])(?![^<>]*\sr=")/.test(rows)) return rows;
   let row = 0;

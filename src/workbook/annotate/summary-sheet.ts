@@ -3,10 +3,10 @@ import { harmless } from './marks';
 import { columnLetter } from '../sheet/addresses';
 import { textElement } from '../ooxml/xml-text';
 
-/** What cell A1 of a summary says; with the name it tells ours from a sheet of the user's. */
+/** The text of a summary's cell A1; with the sheet's name it distinguishes our sheet from a user's. */
 export const SUMMARY_TITLE = 'eBRC check';
 export const SUMMARY_NAME = 'eBRC Summary';
-/** Findings that are listed one by one; the rest stand in their cells. */
+/** Most findings that are listed; the others are in their cells. */
 const MAX_LISTED = 2000;
 const WIDTHS = [12, 10, 26, 26, 110];
 

@@ -8,7 +8,7 @@ export interface SheetEntry {
   part: string;
 }
 
-/** The worksheets in order, and where the parts that they share are. */
+/** The worksheets in order, and the parts that they share. */
 export interface WorkbookDirectory {
   /** The main part. */
   part: string;
@@ -19,7 +19,7 @@ export interface WorkbookDirectory {
 }
 
 /**
- * Where a part refers to; the type is the last word of its address, which differs between the two dialects of the
+ * A relationship of a part; the type is the last segment of its address, which differs between the two dialects of the
  * format.
  */
 export interface Relation {
@@ -55,7 +55,7 @@ async function workbookPart(source: PartBytes): Promise<string> {
   return [...relations.values()].find(({ type }) => type === 'officeDocument')?.part ?? 'xl/workbook.xml';
 }
 
-/** Where the relationships of a part are; of the whole file for the empty name. */
+/** Name of the part with a part's relationships; for the whole file with the empty name. */
 export function relationsName(part: string): string {
   return posix.join(posix.dirname(part), '_rels', `${posix.basename(part)}.rels`);
 }
@@ -73,7 +73,7 @@ export async function relationsOf(source: PartBytes, part: string): Promise<Map<
   return relations;
 }
 
-/** The part that a target names, by its key. */
+/** The key of the part that a target names. */
 export function targetOf(folder: string, target: string): string {
   return partKey(target.startsWith('/') ? target : posix.join(folder, target));
 }

@@ -1,4 +1,4 @@
-/** Bounds of what is read. The defaults accept any workbook of real use and keep a malicious one cheap. */
+/** Limits of what is read. The defaults accept any realistic workbook and make a malicious one cheap to refuse. */
 export interface WorkbookLimits {
   /** Bytes of the file itself (spec: "Limits", 5 MB). */
   fileBytes: number;
@@ -12,15 +12,15 @@ export interface WorkbookLimits {
   ratio: number;
   /** Cells of the sheet that hold a value. */
   cells: number;
-  /** Characters of one cell; the format has room for 32,767, some programs write more. */
+  /** Characters of one cell; the format allows 32,767, some programs write more. */
   cellText: number;
   /** Strings that the cells of all sheets share. */
   sharedStrings: number;
-  /** Cell styles; the format has room for 65,490. */
+  /** Cell styles; the format allows 65,490. */
   styles: number;
   /** Notes of the sheet. */
   notes: number;
-  /** Data rows. More than the service's 999 are split into several submissions, so the bound lies above that. */
+  /** Data rows. More rows than the service's 999 are split into several submissions, so this limit is higher. */
   rows: number;
 }
 

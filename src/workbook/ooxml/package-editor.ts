@@ -21,7 +21,7 @@ const STRICT = {
 
 export const XML_START = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n';
 
-/** A workbook of which some parts are changed. All others are saved byte for byte, without being unpacked. */
+/** A workbook with some changed parts. All others are saved byte for byte, without being unpacked. */
 export class PackageEditor {
   /** Changed, new and removed (null) parts by key. */
   private readonly changed = new Map<string, { name: string; xml: string | null }>();
@@ -33,7 +33,7 @@ export class PackageEditor {
     readonly workbookPart: string,
   ) {}
 
-  /** The text of a part as it is now, names without prefix; undefined where there is none. */
+  /** The current text of a part, names without prefix; undefined if there is none. */
   async xml(part: string): Promise<string | undefined> {
     const changed = this.changed.get(partKey(part));
     if (changed) return changed.xml ?? undefined;
@@ -51,17 +51,17 @@ export class PackageEditor {
     this.changed.set(partKey(part), { name: this.nameOf(part), xml });
   }
 
-  /** Writes a large part from pieces, once and for all: it is packed at once and not read again. */
+  /** Writes a large part from pieces; it is compressed at once and cannot be read again. */
   async setPieces(part: string, pieces: Iterable<Iterable<string>>): Promise<void> {
     this.packed.set(partKey(part), await packPieces(this.nameOf(part), flat(pieces)));
   }
 
-  /** A part as the file spells it: not every reader knows that names differ by nothing but their letters' case. */
+  /** The name of a part as spelled in the file, because not every reader ignores case. */
   private nameOf(part: string): string {
     return this.source.entries.get(partKey(part))?.name ?? part;
   }
 
-  /** The namespaces of the workbook: the format has two dialects that differ in them. */
+  /** The namespaces of the workbook, which differ between the two dialects of the format. */
   async namespaces(): Promise<typeof TRANSITIONAL> {
     return ((await this.xml(this.workbookPart)) ?? '').includes(STRICT.main) ? STRICT : TRANSITIONAL;
   }
@@ -93,7 +93,7 @@ export class PackageEditor {
     return `rId${id}`;
   }
 
-  /** Takes a part that another one refers to away, with what refers to it. */
+  /** Removes a part and the reference to it. */
   async remove(from: string, part: string): Promise<void> {
     this.changed.set(partKey(part), { name: part, xml: null });
     const without = async (name: string, tag: RegExp, key: string, same: (value: string) => boolean) => {
@@ -122,7 +122,7 @@ export class PackageEditor {
     for (const { name, xml } of this.changed.values()) {
       if (xml !== null) entries.push(await pack(name, inUtf8(xml), 'deflate'));
     }
-    // Some readers look for this part at the very beginning.
+    // Some readers expect this part at the very beginning.
     const first = ({ name }: ZipEntry) => Number(partKey(name) === partKey(CONTENT_TYPES));
     return writeZip(entries.sort((a, b) => first(b) - first(a)));
   }
@@ -157,7 +157,7 @@ function* flat(pieces: Iterable<Iterable<string>>): Generator<string> {
   }
 }
 
-/** What was read in another encoding is saved in this one, and has to say so. */
+/** A part that was read in another encoding is saved in UTF-8 and has to declare it. */
 function inUtf8(xml: string): string {
   return xml.replace(/^(<\?xml[^>]*\sencoding=")[^"]*"/, '$1UTF-8"');
 }
@@ -165,6 +165,6 @@ function inUtf8(xml: string): string {
 export interface NewPart {
   xml: string;
   contentType: string;
-  /** Declared for all parts of its extension, as is the custom for some kinds. */
+  /** Declared for all parts with its extension, as is usual for some kinds. */
   byExtension?: boolean;
 }

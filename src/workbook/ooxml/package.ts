@@ -7,31 +7,26 @@ import type { ZipEntry } from './zip-reader';
 import { partKey, readZip, unpack } from './zip-reader';
 
 /**
- * A workbook file that passed the checks which need no parsing: kind of file, size, unpacked size, and nothing in it
- * that runs or reaches out. Parts are unpacked on demand.
+ * A workbook file that passed the checks that need no parsing: type of file, size, unpacked size, and no content that
+ * runs code or fetches data. Parts are unpacked on demand.
  */
 export interface WorkbookPackage {
   /** Parts by `partKey` (zip-reader.ts). */
   entries: ReadonlyMap<string, ZipEntry>;
-  /**
-   * The bytes of a part that is to be read, or undefined where it is absent. @throws WorkbookRefused for an over-long
-   * part
-   */
+  /** The bytes of a part, or undefined if it is absent. @throws WorkbookRefused for a part that is too long */
   bytes(name: string): Promise<Buffer | undefined>;
-  /**
-   * The text of an XML part for changing it, or undefined where it is absent. @throws WorkbookRefused for entities too
-   */
+  /** The text of an XML part, to change it, or undefined if it is absent. @throws WorkbookRefused for entities too */
   xml(name: string): Promise<string | undefined>;
 }
 
 const ZIP = Buffer.from('PK\x03\x04', 'latin1');
-/** The container of .xls and of password-protected workbooks alike. */
+/** The container format of .xls and of password-protected workbooks. */
 const COMPOUND_FILE = Buffer.from([0xd0, 0xcf, 0x11, 0xe0]);
 const ENCRYPTED_STREAM = Buffer.from('EncryptedPackage', 'utf16le');
 
 const SAVE_AS = 'Open it in Excel or LibreOffice and save it as an Excel workbook (.xlsx)';
 
-/** Parts that run code or fetch data, by name, with what to do about them. */
+/** Parts that run code or fetch data, by name, with the advice. */
 const FORBIDDEN: readonly { name: RegExp; code: string; message: string }[] = [
   {
     name: /(^|\/)(vbaproject|vbadata)|\/macrosheets\/|\/activex\//i,
@@ -59,7 +54,7 @@ const FORBIDDEN: readonly { name: RegExp; code: string; message: string }[] = [
 
 /**
  * Opens a workbook from a path or from its bytes.
- * @throws WorkbookRefused with what to do; errors of the file system (a path that does not exist) pass through
+ * @throws WorkbookRefused with what to do; errors of the file system (such as a missing path)
  */
 export async function openPackage(source: string | Buffer, limits: WorkbookLimits): Promise<WorkbookPackage> {
   const size = typeof source === 'string' ? (await stat(source)).size : source.length;

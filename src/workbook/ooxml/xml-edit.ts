@@ -1,11 +1,12 @@
-/** Small changes to XML text that leave everything around them as it was. */
+/** Small changes to XML text that leave everything around them unchanged. */
 
-// A value may hold `>` but never `<`; stopping there, hostile text costs no more than its length.
+// A value may contain `>` but never `<`; stopping there limits the cost of malicious text to its length.
 const TAG = /<(\/?)([\w:.-]+)(?=[\s/>])((?:[^<>"']|"[^"<]*"|'[^'<]*')*)>/g;
 
 /**
- * Puts a child where the order of the format wants it: before the first of `following`, else at the end of its parent.
- * @param from just inside the parent, where scanning starts; children of children do not count
+ * Inserts a child at its position in the order of the format: before the first of `following`, otherwise at the end of
+ * its parent.
+ * @param from just inside the parent, where scanning starts; grandchildren do not count
  */
 export function insertChild(xml: string, from: number, following: readonly string[], child: string): string {
   const pattern = new RegExp(TAG);
@@ -21,7 +22,7 @@ export function insertChild(xml: string, from: number, following: readonly strin
   return xml;
 }
 
-/** Puts a child behind the others of the last element of that name. */
+/** Appends a child to the last element of that name. */
 export function appendChild(xml: string, parent: string, child: string): string {
   const end = xml.lastIndexOf(`</${parent}>`);
   if (end >= 0) return xml.slice(0, end) + child + xml.slice(end);
@@ -31,7 +32,7 @@ export function appendChild(xml: string, parent: string, child: string): string 
   );
 }
 
-/** Where the element of that name begins and ends, with the ends of its opening tag; undefined where there is none. */
+/** Start and end of the element of that name, with the ends of its opening tag; undefined if there is none. */
 export interface ElementAt {
   start: number;
   /** Behind the opening tag. */
@@ -44,7 +45,7 @@ export interface ElementAt {
   content: string;
 }
 
-/** All elements of that name, none inside another of its own name. Costs no more than the length of the text. */
+/** All elements of that name that are not inside another one of that name. The cost grows linearly with the text. */
 export function* elements(xml: string, name: string, from = 0): Generator<ElementAt> {
   const pattern = new RegExp(`<${name}(?=[\\s/>])([^<>]*)>`, 'g');
   pattern.lastIndex = from;
@@ -64,7 +65,7 @@ export function* elements(xml: string, name: string, from = 0): Generator<Elemen
   }
 }
 
-/** Attributes with one of them set, or taken away where the value is undefined. */
+/** Attributes with one of them set, or removed if the value is undefined. */
 export function withAttribute(attributes: string, name: string, value: string | number | undefined): string {
   const without = attributes.replace(new RegExp(`\\s${name}\\s*=\\s*(?:"[^"]*"|'[^']*')`), '').trimEnd();
   return value === undefined ? without : `${without} ${name}="${value}"`;
@@ -76,7 +77,7 @@ function withoutPrefix(xml: string): string {
   return prefix === undefined ? xml : xml.replaceAll(`<${prefix}:`, '<').replaceAll(`</${prefix}:`, '</');
 }
 
-/** XML without the prefix of its root, for saving it again: the namespace becomes the one of names without a prefix. */
+/** XML without the prefix of its root, to save it again: the namespace becomes the default one. */
 export function withDefaultNamespace(xml: string): string {
   const prefix = rootPrefix(xml);
   if (prefix === undefined) return xml;

@@ -6,6 +6,6 @@ export function encodingOf(bytes: Buffer): string {
   const declared = /^(?:\u00ef\u00bb\u00bf)?<\?xml[^>]*\sencoding\s*=\s*["']([\w.:-]+)["']/.exec(
     bytes.toString('latin1', 0, 200),
   )?.[1];
-  // What declares UTF-16 and is not cannot have been read as it; it is UTF-8 as everywhere.
+  // A part that declares UTF-16 but is not cannot have been read as UTF-16, so it is UTF-8.
   return declared === undefined || /^utf-?16/i.test(declared) ? 'utf-8' : declared;
 }

@@ -2,15 +2,15 @@ import { SaxesParser } from 'saxes';
 import { WorkbookRefused } from './refused';
 import { encodingOf } from './xml-encoding';
 
-/** Callbacks while a part is read. Names come without the prefix that the root element has. */
+/** Callbacks for reading a part. Names come without the prefix of the root element. */
 export interface XmlHandler {
   open?: (name: string, attributes: Readonly<Record<string, string>>) => void;
   close?: (name: string) => void;
-  /** Text between tags, with entities and CDATA as what they stand for. */
+  /** Text between tags, with decoded entities and CDATA. */
   text?: (text: string) => void;
 }
 
-/** Far beyond what spreadsheet programs write. */
+/** Far more than spreadsheet programs write. */
 const MAX_DEPTH = 100;
 const MAX_ATTRIBUTES = 500;
 /** Characters of all attributes of one tag; a list of 8,192 ranges has about 70,000. */
@@ -18,8 +18,8 @@ const MAX_ATTRIBUTE_CHARACTERS = 200_000;
 const CHUNK = 64 * 1024;
 
 /**
- * Reads the bytes of an XML part once from front to back, at a cost that grows with its length alone. A handler may
- * throw to end the reading.
+ * Reads the bytes of an XML part once from front to back; the cost grows only linearly with its length. A handler may
+ * throw to stop the reading.
  * @throws WorkbookRefused (`damaged`, `xml_entities`)
  */
 export function readXml(bytes: Buffer, handler: XmlHandler): void {
@@ -27,7 +27,8 @@ export function readXml(bytes: Buffer, handler: XmlHandler): void {
 }
 
 /**
- * The same in steps, for a caller that uses what the handler has gathered so far: yields after each piece of the text.
+ * As {@link readXml}, in steps, for a caller that uses the results of the handler so far: yields after each piece of
+ * the text.
  * @throws WorkbookRefused (`damaged`, `xml_entities`)
  */
 export function* xmlSteps(bytes: Buffer, handler: XmlHandler): Generator<void, void> {
@@ -44,7 +45,7 @@ type PlainParser = SaxesParser<{ position: false; xmlns: false }>;
 
 function parserFor({ open, close, text }: XmlHandler): PlainParser {
   const parser: PlainParser = new SaxesParser({ position: false, xmlns: false });
-  // Programs other than Excel bind the namespace of the format to a prefix.
+  // Programs other than Excel may bind the namespace of the format to a prefix.
   let prefix: string | undefined;
   let depth = 0;
   let attributes = 0;
@@ -98,8 +99,8 @@ function* textPieces(bytes: Buffer): Generator<string> {
 }
 
 /**
- * The text of an XML part as a whole, in the encoding that it is in. A file that is not in the encoding it says would
- * turn letters of a bill number into others without a word, so it is refused.
+ * The complete text of an XML part, in its encoding. A file that is not in its declared encoding is refused, because
+ * letters of a bill number could silently become others.
  */
 export function decodeXml(bytes: Buffer): string {
   const decoder = decoderOf(bytes);

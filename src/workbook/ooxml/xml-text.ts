@@ -1,6 +1,6 @@
 const NAMED: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&' };
 
-/** The text that XML character data stands for: line ends as XML reads them, then entities. Unknown entities stay. */
+/** The text of XML character data: line ends as XML defines them, then entities. Unknown entities are kept. */
 function xmlText(data: string): string {
   const lines = data.includes('\r') ? data.replace(/\r\n?/g, '\n') : data;
   if (!lines.includes('&')) return lines;
@@ -14,14 +14,14 @@ function xmlText(data: string): string {
   );
 }
 
-/** Text of a cell: the format has an escape of its own (`_x000D_`) for what XML cannot hold. */
+/** Text of a cell: the format has its own escape (`_x000D_`) for characters that XML cannot contain. */
 export function unescaped(text: string): string {
   return text.includes('_x')
     ? text.replace(/_x([0-9A-Fa-f]{4})_/g, (_, code: string) => String.fromCharCode(parseInt(code, 16)))
     : text;
 }
 
-/** The joined runs of a rich or plain string element in XML text, without the reading aids of East Asian text. */
+/** The joined runs of a rich or plain string element in XML text, without phonetic guides. */
 export function runsText(element: string): string {
   let text = '';
   for (const [, data = ''] of withoutAids(element).matchAll(/<t(?:\s[^<>]*)?>([^<]*)<\/t>/g))
@@ -36,7 +36,7 @@ function withoutAids(element: string): string {
     kept += element.slice(read, at);
     const inside = element.indexOf('>', at) + 1;
     const end = element.charAt(inside - 2) === '/' ? inside : element.indexOf('</rPh>', inside) + '</rPh>'.length;
-    // A pattern that searches for the end would look through all of the rest once for each aid that has none.
+    // A pattern that searches for the end would scan the whole rest once for each guide without an end.
     if (end < inside || inside === 0) return kept;
     read = end;
   }
@@ -50,7 +50,7 @@ export function attribute(tag: string, name: string): string | undefined {
   return value === undefined ? undefined : xmlText(value);
 }
 
-/** Text as XML data or as an attribute's value; what XML cannot hold goes. */
+/** Text as XML data or as an attribute's value; characters that XML cannot contain are removed. */
 export function xmlData(text: string): string {
   return text
     .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\ufffe\uffff]|\p{Surrogate}/gu, '')
@@ -61,7 +61,7 @@ export function xmlData(text: string): string {
     .replace(/"/g, '&quot;');
 }
 
-/** A `<t>` element of a cell or note; what looks like an escape of the format (`_x000D_`) stays text. */
+/** A `<t>` element of a cell or note; text that looks like an escape of the format (`_x000D_`) stays text. */
 export function textElement(text: string): string {
   return `<t xml:space="preserve">${xmlData(text).replace(/_(?=x[0-9A-Fa-f]{4}_)/g, '_x005F_')}</t>`;
 }

@@ -1,10 +1,9 @@
 import { damagedXml } from './xml-reader';
 
 /**
- * Brings XML into the form that nearly all spreadsheet programs write: no comments and processing instructions, CDATA
- * as escaped text, no blanks at the end of end tags, none that only lay tags out, and no `>` in attributes. Every
- * change after this looks at tags and text alone, so a comment can neither hide a row nor add one. Costs no more than
- * the length of the text.
+ * Normalises XML to the form that nearly all spreadsheet programs write: no comments and processing instructions, CDATA
+ * as escaped text, no spaces at the end of end tags or between tags, and no `>` in attributes. Every later change looks
+ * only at tags and text, so a comment can neither hide nor add a row. The cost grows linearly with the text.
  */
 export function tidyXml(source: string): string {
   let xml = source;
@@ -14,7 +13,7 @@ export function tidyXml(source: string): string {
   return withoutLayout(xml);
 }
 
-/** Values of attributes may hold `>`, which a look for the end of a tag would take for it. */
+/** Values of attributes may contain `>`, which a search for the end of a tag would stop at. */
 function withoutBrackets(xml: string): string {
   const parts: string[] = [];
   let copied = 0;
@@ -51,7 +50,7 @@ function withoutAsides(xml: string): string {
     const end = xml.indexOf(closing, inside);
     if (end < 0) throw damagedXml();
     const after = end + closing.length;
-    // The declaration at the very start stays: it is what a saved part begins with.
+    // The declaration at the start is kept: a saved part begins with it.
     if (start.index > 0 || opening !== '<?') tidied += xml.slice(read, start.index);
     else tidied += xml.slice(read, after);
     if (opening === '<![CDATA[') tidied += escaped(xml.slice(inside, end));
@@ -65,14 +64,14 @@ function escaped(text: string): string {
   return text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');
 }
 
-/** Elements whose text counts even where it is nothing but blanks. */
+/** Elements whose text counts even if it consists of spaces. */
 const TEXT_START = /^<(?:[\w.-]+:)?[tvf](?=[\s>])/;
 
 function withoutLayout(xml: string): string {
-  // A replacement that changes nothing copies the text all the same, and a sheet has tens of megabytes of it.
+  // A replacement without effect still copies the text, and a sheet has tens of megabytes of it.
   if (!/[^?]>\s+</.test(xml)) return xml;
   return xml.replace(/>\s+</g, (gap: string, at: number) => {
-    // The line end behind the declaration: what is saved again differs from what was read by no more than it must.
+    // The line end after the declaration is kept: the saved part should differ from the original as little as possible.
     if (xml.charAt(at - 1) === '?') return gap;
     const before = xml.lastIndexOf('<', at);
     const isText =

@@ -4,9 +4,9 @@ import type { Entry, ZipFile } from 'yauzl';
 import { fromBufferPromise } from 'yauzl';
 import { WorkbookRefused } from './refused';
 
-/** A part of a workbook as the zip file holds it. */
+/** A part of a workbook as stored in the zip file. */
 export interface ZipEntry {
-  /** As the directory spells it. */
+  /** As spelled in the directory. */
   name: string;
   /** Unpacked size as the directory declares it. */
   size: number;
@@ -19,15 +19,16 @@ export const STORED = 0;
 export const DEFLATED = 8;
 
 /**
- * A part of this size is unpacked sooner than a thread for it is found; a larger one must not hold up everything else.
+ * Unpacking a part of this size takes less time than starting a thread for it; a larger one must not block everything
+ * else.
  */
 const UNPACKED_AT_ONCE = 4 * 1024 * 1024;
 
 const inflate = promisify(inflateRaw);
 
 /**
- * What a part is known by. Names of parts differ neither by the case of their letters nor by percent-encoding (ECMA-376
- * part 2, "Part names"), and some programs write both.
+ * The key of a part. Names of parts do not differ by case or percent-encoding (ECMA-376 part 2, "Part names"), and some
+ * programs write both.
  */
 export function partKey(name: string): string {
   return decoded(name).replace(/^\/+/, '').toLowerCase();
@@ -42,7 +43,7 @@ function decoded(name: string): string {
 }
 
 /**
- * The directory of a zip file by {@link partKey}. Nothing is unpacked.
+ * Reads the directory of a zip file, by {@link partKey}. Nothing is unpacked.
  * @throws WorkbookRefused (`damaged`, `encrypted`, `zip_bomb`)
  */
 export async function readZip(file: Buffer, maxEntries: number): Promise<Map<string, ZipEntry>> {
@@ -62,7 +63,7 @@ export async function readZip(file: Buffer, maxEntries: number): Promise<Map<str
   try {
     for await (const entry of zip.eachEntry()) {
       const part = await partOf(file, zip, entry);
-      // Two parts of one name: programs differ in which of them they read.
+      // Two parts with the same name: programs differ in which one they read.
       if (entries.has(partKey(part.name))) throw damaged();
       entries.set(partKey(part.name), part);
     }
@@ -93,7 +94,7 @@ async function partOf(file: Buffer, zip: ZipFile, entry: Entry): Promise<ZipEntr
 }
 
 /**
- * The unpacked bytes of a part: as many as the directory declares, with the checksum that it names.
+ * The unpacked bytes of a part, checked against the size and checksum in the directory.
  * @throws WorkbookRefused (`zip_bomb`, `damaged`)
  */
 export async function unpack(entry: ZipEntry): Promise<Buffer> {

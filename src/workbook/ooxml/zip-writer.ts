@@ -7,8 +7,8 @@ import type { ZipEntry } from './zip-reader';
 import { DEFLATED, STORED } from './zip-reader';
 
 /**
- * Writes zip files. Ours, because parts that did not change are copied as they are, without being unpacked: no library
- * that is kept does that.
+ * Writes zip files. Our own code, because unchanged parts are copied without being unpacked, which no maintained zip
+ * library supports.
  */
 const LOCAL = 0x04034b50;
 const CENTRAL = 0x02014b50;
@@ -21,17 +21,17 @@ const UTF8_FLAG = 0x0800;
 
 const deflate = promisify(deflateRaw);
 
-/** A new entry from bytes; stored when the file only lives in memory for a moment. */
+/** Creates an entry from bytes; stored without compression if the file exists only briefly in memory. */
 export async function pack(name: string, content: string | Buffer, how: 'store' | 'deflate'): Promise<ZipEntry> {
   const bytes = Buffer.from(content);
   const packed = how === 'store' ? bytes : await deflate(bytes);
   return { name, size: bytes.length, packed, method: how === 'store' ? STORED : DEFLATED, crc: crc32(bytes) };
 }
 
-/** Text that is joined before it is packed on. */
+/** Length of text that is collected before it is compressed. */
 const CHUNK = 64 * 1024;
 
-/** A new entry from text that comes in pieces, so that a large part never stands in memory as a whole. */
+/** Creates an entry from text in pieces, so that a large part is never completely in memory. */
 export async function packPieces(name: string, pieces: Iterable<string>): Promise<ZipEntry> {
   let size = 0;
   let crc = 0;

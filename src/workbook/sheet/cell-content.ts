@@ -4,19 +4,19 @@ import type { NumberFormat } from './number-formats';
 import type { RawCell } from './sheet-rows';
 import { unescaped } from '../ooxml/xml-text';
 
-/** What a cell holds, as a person sees it; the program that wrote it no longer matters here. */
+/** The content of a cell as a person sees it, independent of the program that wrote it. */
 export type CellContent =
   | { kind: 'blank' }
-  /** `typed` has the blanks that `text` lacks: they count in a password. */
+  /** `typed` keeps the spaces that `text` lacks: they matter in a password. */
   | { kind: 'text'; text: string; typed: string }
   /** `zeros` is the width of a format such as `0000000`, which shows leading zeros that the number lacks. */
   | { kind: 'number'; value: number; zeros: number }
   | { kind: 'date'; date: FilingDate }
   | { kind: 'boolean'; shown: 'TRUE' | 'FALSE' }
-  /** Nothing usable: `shown` is what the cell shows, `hint` says what to do. */
+  /** Unusable content: `shown` is what the cell displays, `hint` says what to do. */
   | { kind: 'unusable'; shown: string; hint: string };
 
-/** What the cells of a workbook refer to. */
+/** Data that the cells of a workbook refer to. */
 export interface CellContext {
   /** A shared string as cell content. */
   shared: (index: number) => CellContent;
@@ -36,7 +36,10 @@ export function cellContext({
 
 const BLANK: CellContent = { kind: 'blank' };
 
-/** Blanks that programs and web pages put into cells: no-break and narrow spaces become plain, invisible ones go. */
+/**
+ * Spaces that programs and web pages put into cells: no-break and narrow spaces become plain ones, invisible ones are
+ * removed.
+ */
 function cleanText(text: string): string {
   return text
     .replace(/[\u00a0\u2007\u202f]/g, ' ')
@@ -83,13 +86,13 @@ function numberContent(value: number, { isDate, zeros }: NumberFormat, date1904:
   if (!Number.isFinite(value))
     return { kind: 'unusable', shown: String(value), hint: 'The cell holds no number. Write the value again.' };
   if (isDate) return dateContent(value + (date1904 ? DAYS_1904 : 0));
-  // Spreadsheets calculate and show 15 digits; the file holds the binary number behind them. Without this an amount
-  // from a formula (1234.5600000000001) would seem to have too many decimals.
+  // Spreadsheets calculate and show 15 digits; the file has the binary number. Without rounding, an amount from a
+  // formula (1234.5600000000001) would seem to have too many decimals.
   const exact = Number.isSafeInteger(value) ? value : Number(value.toPrecision(15));
   return { kind: 'number', value: exact, zeros };
 }
 
-/** A date cell whose file holds an ISO date in place of a count of days; a time of day is dropped here as there. */
+/** A date cell stored as an ISO date instead of a day count; a time of day is dropped too. */
 function wordedDate(data: string): CellContent {
   const [, day] = /^\s*(\d{4}-\d{2}-\d{2})(?:T[\d:.]{5,16})?\s*$/.exec(data) ?? [];
   const parsed = day === undefined ? undefined : parseFilingDate(day);

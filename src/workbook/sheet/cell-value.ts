@@ -11,7 +11,7 @@ import {
 } from '../../domain/rules/words';
 import type { CellContent } from './cell-content';
 
-/** The value of a cell for a field, or why it cannot be one (spec: "POST /genebrc/bulk-upload", validation rules). */
+/** The value of a cell for a field, or why it is invalid (spec: "POST /genebrc/bulk-upload", validation rules). */
 export type CellValue = { value: string | number } | { code: string; message: string };
 
 type Filled = Exclude<CellContent, { kind: 'blank' }>;
@@ -19,10 +19,10 @@ type Filled = Exclude<CellContent, { kind: 'blank' }>;
 /** Numbers as text: digits, with a decimal point for amounts only. */
 const NUMBERS = { integer: /^\d+$/, amount: /^\d+(\.\d+)?$/ } as const;
 
-/** Digits that a spreadsheet keeps; a longer number in a number cell has lost its last digits already. */
+/** Digits that a spreadsheet keeps; a longer number in a number cell has already lost its last digits. */
 const EXACT_LIMIT = 1e15;
 
-/** Characters of a value; no field of a filing comes near. The rules cost more the longer a text is. */
+/** Most characters of a value; no field of a filing needs as many. Longer texts make the rules slower. */
 const MAX_VALUE_LENGTH = 1000;
 
 export function cellValue(field: string, kind: FieldKind, content: Filled): CellValue {
@@ -46,7 +46,7 @@ export function cellValue(field: string, kind: FieldKind, content: Filled): Cell
   }
 }
 
-/** The value of a cell whose form nobody documents: as it is, where it is anything. */
+/** The value of a cell of undocumented form: unchanged, if it has one. */
 export function extraValue(
   label: string,
   content: Filled,
@@ -93,11 +93,11 @@ function dateValue(field: string, content: Filled): CellValue {
   if (content.kind === 'date') return { value: content.date };
   if (content.kind === 'unusable') return refuse(content.hint);
   if (content.kind === 'boolean') return refuse();
-  // A number is read as the digits that the cell shows: DDMMYYYY typed into a number cell. A day count shows no date.
+  // A number is read as its displayed digits: DDMMYYYY typed into a number cell. A day count does not show a date.
   const text = shown(content).replace(/T00:00(:00(\.0+)?)?Z?$/, '');
   const parsed = parseFilingDate(text);
   if (parsed.ok) return { value: parsed.date };
-  // A time of day may belong to another day in another zone: no guess is made for it.
+  // A time of day may belong to another day in another time zone: no guess is made.
   const meant = text.includes(':') ? null : filingDateFromAnything(text);
   if (meant !== null) return refuse(`Write ${meant.slice(0, 2)}/${meant.slice(2, 4)}/${meant.slice(4)}.`);
   if (content.kind === 'number' && content.value > 20_000 && content.value < 80_000)

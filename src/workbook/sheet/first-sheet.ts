@@ -8,7 +8,7 @@ import { readNumberFormats } from './number-formats';
 import { readSharedStrings } from './shared-strings';
 import { SheetRows } from './sheet-rows';
 
-/** A worksheet with what its cells refer to. */
+/** A worksheet with the parts that its cells refer to. */
 export interface OpenSheet {
   name: string;
   sheet: SheetRows;
@@ -16,9 +16,9 @@ export interface OpenSheet {
 }
 
 /**
- * A worksheet and no other part that it does not need: other sheets, pictures, validations and notes cost nothing.
- * @param entry the sheet, undefined where the workbook has none
- * @throws WorkbookRefused where there is none, or it is beyond the limits
+ * Opens a worksheet and only the parts that it needs; other sheets, pictures, validations and notes are not read.
+ * @param entry the sheet; undefined if the workbook has none
+ * @throws WorkbookRefused if there is none, or it exceeds the limits
  */
 export async function openSheet(
   source: WorkbookPackage,

@@ -6,7 +6,7 @@ import { errorAt, warningAt, type Finding } from '../../domain/rules/finding';
 import { quoted } from '../../domain/rules/words';
 import { columnLetter } from './addresses';
 
-/** Headers of the two columns that annotating adds; they stand side by side, which tells them from a user's own. */
+/** Headers of the two columns that annotating adds; they are adjacent, which distinguishes them from a user's own. */
 export const STATUS_HEADER = 'Status';
 export const ERRORS_HEADER = 'Errors';
 
@@ -18,9 +18,9 @@ export interface ColumnAt {
   header: string;
 }
 
-/** A column that the template names and JSON messages lack. */
+/** A column that the template has and JSON messages lack. */
 export interface OptionalColumn {
-  /** As the template spells it. */
+  /** As spelled in the template. */
   label: string;
   /** From 1. */
   index: number;
@@ -30,16 +30,16 @@ export interface OptionalColumn {
 
 export interface Headers {
   columns: Map<ColumnField, ColumnAt>;
-  /** Columns that travel under the label of the template, in the order of the sheet. */
+  /** Columns that are sent under the label of the template, in the order of the sheet. */
   optional: OptionalColumn[];
-  /** Columns of the user's own, which stay in the workbook and are not sent. */
+  /** The user's own columns, which stay in the workbook and are not sent. */
   own: { letter: string; header: string }[];
-  /** Where the Status and Errors columns of an earlier run are. */
+  /** Position of the Status and Errors columns of an earlier run. */
   status?: { index: number };
   findings: Finding[];
 }
 
-/** Findings about columns of the user's own are said one by one up to this number. */
+/** The user's own columns are reported one by one up to this number. */
 const MAX_OWN_COLUMNS = 50;
 
 /**
@@ -93,7 +93,7 @@ function place(headers: Headers, header: string, index: number, template: BulkTe
   headers.findings.push({ ...warningAt(1, null, 'unknown_column', message), column: letter });
 }
 
-/** Whether the specification itself names the column; what it holds is known then. */
+/** Whether the specification itself names the column, so that its content is known. */
 function isNamed({ need, field }: BulkColumn): boolean {
   return need !== 'optional' || field === 'isThirdPartyExport';
 }
@@ -104,7 +104,8 @@ function twice(field: string, label: string, earlier: string, letter: string): F
 }
 
 /**
- * A Status header directly followed by an Errors header; the last such pair is ours, as annotating writes at the end.
+ * A Status header directly followed by an Errors header; the last such pair is ours, because annotating writes at the
+ * end.
  */
 function statusColumn(texts: readonly string[]): number | undefined {
   let own: number | undefined;

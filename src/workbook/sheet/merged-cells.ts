@@ -8,8 +8,8 @@ interface Range {
 }
 
 /**
- * Cells that are covered by another one. Only the first cell of a merged range holds a value; taking it for every row
- * that the range covers would count a mapped amount twice, so the covered cells are empty and the hint says why.
+ * Cells that are covered by a merged range. Only the first cell of a range holds a value; using it for every row of the
+ * range would count a mapped amount twice, so covered cells are empty and the hint says why.
  */
 export class MergedCells {
   private readonly ranges: Range[];
@@ -21,7 +21,7 @@ export class MergedCells {
     });
   }
 
-  /** What to say about an empty cell that a merged range covers; undefined for any other. */
+  /** The hint for an empty cell in a merged range; undefined for any other cell. */
   hint(column: number, row: number): string | undefined {
     const range = this.ranges.find(
       ({ left, top, right, bottom }) => column >= left && column <= right && row >= top && row <= bottom,

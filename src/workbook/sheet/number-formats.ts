@@ -2,7 +2,7 @@ import type { WorkbookLimits } from '../ooxml/limits';
 import { WorkbookRefused } from '../ooxml/refused';
 import { readXml } from '../ooxml/xml-reader';
 
-/** What the number format of a cell says about its number: a date, or a width of leading zeros. */
+/** Meaning of a cell's number format: a date, or a number with leading zeros. */
 export interface NumberFormat {
   isDate: boolean;
   /** Width of a format such as `0000000`, else 0. */
@@ -11,7 +11,7 @@ export interface NumberFormat {
 
 const GENERAL: NumberFormat = { isDate: false, zeros: 0 };
 
-/** Formats that every program knows by number alone; 27 to 36 and 50 to 58 are dates in East Asian versions. */
+/** Formats that are known only by number; 27 to 36 and 50 to 58 are dates in East Asian versions. */
 const BUILT_IN_DATES = [
   [14, 17],
   [22, 22],
@@ -51,7 +51,7 @@ function readCode(code: string): NumberFormat {
   return { isDate: /[dy]/i.test(bare) && !/general/i.test(bare), zeros: /^0+$/.test(bare) ? bare.length : 0 };
 }
 
-/** Literals, colours and currencies in a format may contain letters that mean something else outside of them. */
+/** Literals, colours and currencies in a format may contain letters that have a meaning outside of them. */
 function withoutLiterals(code: string): string {
   let bare = '';
   for (let at = 0; at < code.length; at += 1) {
@@ -59,7 +59,7 @@ function withoutLiterals(code: string): string {
     const closing = character === '"' ? '"' : character === '[' ? ']' : undefined;
     if (closing !== undefined) {
       const end = code.indexOf(closing, at + 1);
-      // Without an end it is no literal, and nothing that follows can end it either.
+      // Without an end it is not a literal, and nothing that follows can end one either.
       if (end < 0) return bare + code.slice(at);
       at = end;
     } else if (character === '\\' || character === '_' || character === '*') at += 1;

@@ -15,8 +15,8 @@ export interface OpenWorkbook {
 }
 
 /**
- * Opens a workbook by its first worksheet. Besides what is read now, the parts that findings are written into later are
- * read through once: a file that could not be handed back with its errors is refused here, where a person hears of it.
+ * Opens a workbook by its first worksheet. It also reads once the parts into which findings are written later, so that
+ * a file that could not be returned with its errors is refused now, while a person is informed.
  * @throws WorkbookRefused; errors of the file system
  */
 export async function openWorkbook(source: string | Buffer, limits: WorkbookLimits): Promise<OpenWorkbook> {
@@ -27,7 +27,7 @@ export async function openWorkbook(source: string | Buffer, limits: WorkbookLimi
   readXml((await opened.bytes('[Content_Types].xml')) ?? EMPTY, {});
   for (const relation of (await relationsOf(opened, part)).values()) {
     if (relation.type === 'comments') await readNotes(opened, relation.part, limits);
-    // The drawing of notes is older than XML: programs leave tags of HTML open in it.
+    // The drawing of notes uses a format older than XML, in which programs leave HTML tags open.
     if (relation.type === 'vmlDrawing') await opened.xml(relation.part);
   }
   return { source: opened, directory, first };

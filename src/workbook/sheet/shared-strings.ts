@@ -3,7 +3,7 @@ import { WorkbookRefused } from '../ooxml/refused';
 import { readXml } from '../ooxml/xml-reader';
 
 /**
- * The strings that cells share, in the order of their numbers, without the reading aids of East Asian text.
+ * The shared strings in the order of their numbers, without phonetic guides for East Asian text.
  * @throws WorkbookRefused (`damaged`, `xml_entities`, `too_many_cells`, `too_long`)
  */
 export function readSharedStrings(bytes: Buffer, { sharedStrings: most, cellText }: WorkbookLimits): string[] {

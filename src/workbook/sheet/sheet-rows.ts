@@ -3,7 +3,7 @@ import { WorkbookRefused } from '../ooxml/refused';
 import { xmlSteps } from '../ooxml/xml-reader';
 import { columnLetter, columnNumber } from './addresses';
 
-/** A filled cell as the file has it. */
+/** A filled cell as stored in the file. */
 export interface RawCell {
   /** From 1. */
   column: number;
@@ -23,17 +23,17 @@ export interface RawRow {
 
 const LAST_COLUMN = 16_384;
 const LAST_ROW = 1_048_576;
-/** More ranges than a bulk workbook has any use for; the rest only lose their hint. */
+/** More ranges than a bulk workbook needs; cells of further ranges only get no hint. */
 const MAX_MERGED_RANGES = 2000;
 
 const CELL_ADDRESS = /^([A-Z]{1,3})([1-9]\d{0,6})$/;
 const MERGED_RANGE = /^[A-Z]{1,3}\d{1,7}:[A-Z]{1,3}\d{1,7}$/;
 
 /**
- * The filled rows of a worksheet, read from its bytes once and handed out as they come. Empty cells that only have a
- * format, formulas that have a stored result and everything around the rows cost nothing. Rows and cells without
- * addresses get the ones that follow from their places. What is neither row nor cell between them is refused, never
- * skipped: it would be lost without a word, and with it what somebody meant to file.
+ * The filled rows of a worksheet, read from its bytes once and returned as they are read. Empty cells with a format,
+ * formulas with a stored result and everything around the rows are skipped. Rows and cells without addresses get them
+ * from their positions. Any other element between rows and cells is refused, never skipped, because data that somebody
+ * meant to file would be lost silently.
  */
 export class SheetRows {
   private readonly reading: RowHandler;
@@ -51,14 +51,15 @@ export class SheetRows {
   }
 
   /**
-   * Ranges of merged cells, such as `B2:B4`; the file names them behind the rows, so they are known once all were read.
+   * Ranges of merged cells, such as `B2:B4`; they follow the rows in the file, so they are known once all rows were
+   * read.
    */
   get merged(): readonly string[] {
     return this.reading.merged;
   }
 }
 
-/** Where in the sheet the reading is. */
+/** The current position in the sheet. */
 type Place = 'part' | 'rows' | 'row' | 'cell' | 'value' | 'formula' | 'inline' | 'inlineText';
 
 class RowHandler {
@@ -66,20 +67,20 @@ class RowHandler {
   private ready: RawRow[] = [];
   private place: Place = 'part';
   private depth = 0;
-  /** Depth of the element that is passed over with everything in it; 0 for none. */
+  /** Depth of the element that is skipped with its content; 0 for none. */
   private passing = 0;
   private cellCount = 0;
   private rowCount = 0;
   private readonly rowNumbers = new Set<number>();
   private row: RawRow = { number: 0, hidden: false, cells: [] };
   private column = 0;
-  /** Filled once the cells of a row come out of order. */
+  /** Filled once cells of a row come out of order. */
   private columns: Set<number> | undefined;
   private cell: OpenCell = NO_CELL;
 
   constructor(private readonly limits: WorkbookLimits) {}
 
-  /** The rows that are complete since the last call. */
+  /** The rows that were completed since the last call. */
   take(): RawRow[] {
     const rows = this.ready;
     this.ready = [];
@@ -105,7 +106,7 @@ class RowHandler {
         return this.openInCell(name);
       case 'inline':
         if (name === 't') this.place = 'inlineText';
-        // Reading aids of East Asian text repeat it in another script.
+        // Phonetic guides of East Asian text repeat it in another script.
         else if (name === 'rPh' || name === 'rPr') this.passing = this.depth;
         return;
       default:
@@ -171,7 +172,7 @@ class RowHandler {
   private closeRow(): void {
     const { row } = this;
     if (row.cells.length === 0) return;
-    // Two rows of one number: programs differ in which of them they show.
+    // Two rows with the same number: programs differ in which one they show.
     if (this.rowNumbers.has(row.number)) throw damaged(row.number, 0);
     this.rowNumbers.add(row.number);
     this.rowCount += 1;
@@ -190,7 +191,7 @@ class RowHandler {
     else {
       const [, letters = '', row] = CELL_ADDRESS.exec(given) ?? [];
       this.column = columnNumber(letters);
-      // A cell of another row: programs differ in whether the row or the cell is right.
+      // A cell with the address of another row: programs differ in whether the row or the cell is right.
       if (Number(row) !== this.row.number) throw damaged(this.row.number, 0);
     }
     if (this.column < 1 || this.column > LAST_COLUMN) throw damaged(this.row.number, 0);
@@ -260,10 +261,11 @@ interface OpenCell {
 
 const NO_CELL: OpenCell = { type: '', style: undefined, data: '', value: false, formula: false, inline: false };
 
-/** What the cell holds; undefined for nothing. */
+/** The content of the cell; undefined if it is empty. */
 function filledCell({ type, style, data, value, formula, inline }: OpenCell, column: number): RawCell | undefined {
   if (inline) return rawCell(column, 'inlineStr', style, data);
-  // The stored result of a formula that gives an empty text is an empty text; any other has none.
+  // For a formula with an empty text as result, the stored result is an empty text; otherwise a missing result is
+  // missing.
   if (formula && data === '') return type === 'str' && value ? undefined : rawCell(column, type, style, undefined);
   if (data === '') return undefined;
   return rawCell(column, type === 'n' ? '' : type, style, data);

@@ -9,19 +9,19 @@ import {
   type ReadinessCheck,
 } from './health-state';
 
-/** How often the main thread says that its event loop turns. */
+/** Interval at which the main thread reports that its event loop runs. */
 const BEAT_MS = 500;
 /**
- * Without a beat for this long the event loop counts as frozen; with the supervisor's interval it shows within ten
- * seconds.
+ * Without such a report for this long the event loop counts as blocked; with the supervisor's interval this is visible
+ * within ten seconds.
  */
 const BEAT_LIMIT_MS = 5_000;
 const CHECK_EVERY_MS = 2_000;
-/** One check may take this long; then it has failed. */
+/** Time-out of one check; then it has failed. */
 const CHECK_WITHIN_MS = 3_000;
 const CHECKS_LIMIT_MS = 8_000;
 
-/** Looks at one thing that the worker needs. Answers a sentence for the reader; rejects with what is wrong. */
+/** Checks one thing that the worker needs. Resolves with a sentence for the reader; rejects with the problem. */
 export interface HealthProbe {
   name: string;
   look: (signal: AbortSignal) => Promise<string>;
@@ -30,18 +30,18 @@ export interface HealthProbe {
 export interface HealthServer {
   host: string;
   port: number;
-  /** From now on the worker is ready when every probe answers. Until then `/readyz` says that it starts. */
+  /** From now on the worker is ready if every probe succeeds. Until then `/readyz` reports that it is starting. */
   watch(probes: readonly HealthProbe[]): void;
-  /** `/readyz` says at once that the worker stops; `/healthz` goes on answering. */
+  /** `/readyz` reports at once that the worker is stopping; `/healthz` continues to answer. */
   stopping(): void;
   close(): Promise<void>;
 }
 
 /**
- * Serves `/healthz` (200 while the event loop of this thread turns) and `/readyz` (200 while every probe answers) as
+ * Serves `/healthz` (200 while the event loop of this thread runs) and `/readyz` (200 while every probe succeeds) as
  * JSON.
  * @param address `host:port`; port 0 takes a free one
- * @throws Error when the address cannot be listened on
+ * @throws Error if it cannot listen on the address
  */
 export async function startHealthServer(
   { host, port }: { host: string; port: number },
@@ -56,7 +56,7 @@ export async function startHealthServer(
     beatLimitMs: BEAT_LIMIT_MS,
     checksLimitMs: CHECKS_LIMIT_MS,
   };
-  // It needs nothing of the environment, which holds keys.
+  // The thread does not need the environment, which contains keys.
   const thread = new Worker(join(__dirname, `health-thread${extname(__filename)}`), {
     workerData,
     env: {},
@@ -65,7 +65,7 @@ export async function startHealthServer(
   const bound = await listening(thread, `${host}:${port}`);
   const beating = setInterval(() => beatNow(beat), BEAT_MS);
   beating.unref();
-  // Health never keeps a worker that has ended from leaving.
+  // The health server must not keep a worker alive that has ended.
   thread.unref();
   const ended = new AbortController();
   let stop = false;

@@ -1,4 +1,6 @@
-/** Answers `/healthz` and `/readyz` from a thread of its own, so that a frozen event loop of the main thread shows. */
+/**
+ * Answers `/healthz` and `/readyz` from a separate thread, so that a blocked event loop of the main thread is visible.
+ */
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
@@ -26,7 +28,7 @@ function readiness(): ReadinessCheck[] {
   const loop = eventLoop();
   if (!latest) return [loop, { name: 'started', ok: false, message: 'the worker is starting' }];
   const age = msSince(latest.atNs);
-  // A loop that turns while its checks hang would otherwise go on being ready by an old answer.
+  // Otherwise a running event loop with hanging checks would stay ready because of an old result.
   const stale = age > checksLimitMs;
   const message = `the last checks are ${Math.round(age / 1_000)} s old`;
   return [loop, ...latest.checks, ...(stale ? [{ name: 'checks', ok: false, message }] : [])];

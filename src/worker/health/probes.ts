@@ -9,8 +9,8 @@ const WITHIN_MS = 2_500;
 export type OpenProbe = HealthProbe & { close(): Promise<void> };
 
 /**
- * PostgreSQL answers and takes writes. On a connection of its own: a pool whose connections are all busy is under load,
- * not broken, and a worker that is taken out of service for that makes the load of the others larger.
+ * Checks that PostgreSQL answers and takes writes. On a separate connection: a pool whose connections are all busy is
+ * under load, not broken, and taking the worker out of service would increase the load of the others.
  */
 export function postgresqlProbe(databaseUrl: string): OpenProbe {
   const timeouts = { connectMs: WITHIN_MS, statementMs: WITHIN_MS, queryMs: WITHIN_MS };
@@ -26,7 +26,7 @@ export function postgresqlProbe(databaseUrl: string): OpenProbe {
   };
 }
 
-/** Temporal answers a call that needs no namespace and changes nothing. */
+/** Checks that Temporal answers a call that needs no namespace and changes nothing. */
 export function temporalProbe(connection: Connection): HealthProbe {
   return {
     name: 'temporal',
@@ -37,7 +37,7 @@ export function temporalProbe(connection: Connection): HealthProbe {
   };
 }
 
-/** Every worker of this process runs and polls its queue. */
+/** Checks that every worker of this process runs and polls its queue. */
 export function pollersProbe(workers: readonly Worker[]): HealthProbe {
   return {
     name: 'pollers',

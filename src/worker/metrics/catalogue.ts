@@ -1,11 +1,10 @@
 /**
- * Every metric of this project: the names are what dashboards and alerts are written with. Those of Temporal's SDK
- * (`temporal_…`) stand beside them at the same address. Labels hold classes, states and kinds, never names, numbers or
- * ids of filings.
+ * All metrics of this project; dashboards and alerts use these names. The metrics of Temporal's SDK (`temporal_…`) are
+ * served at the same address. Labels contain classes, states and kinds, never names, numbers or ids of filings.
  */
 
 interface Definition {
-  /** What stands in `# HELP`. */
+  /** The text of `# HELP`. */
   help: string;
 }
 interface HistogramDefinition extends Definition {
@@ -20,10 +19,10 @@ export const LEDGER_GAUGES = {
   ebrc_filings: { help: 'Filings by state' },
   ebrc_filing_oldest_seconds: { help: 'Age of the oldest open filing of a state; 0 where there is none' },
   ebrc_filings_needing_attention: { help: 'Open filings that need a person' },
-  ebrc_filings_past_due: { help: 'Open filings that have not moved for longer than their state explains' },
+  ebrc_filings_past_due: { help: 'Open filings that have not moved for longer than their state allows' },
   ebrc_filings_with_run_problem: { help: 'Open filings whose workflow failed, is gone or does not move' },
   ebrc_unknown_rows: { help: 'Rows of which it is not known whether they were filed' },
-  ebrc_open_requests: { help: 'Requests whose outcome is being polled' },
+  ebrc_open_requests: { help: 'Requests that are being polled' },
   ebrc_acknowledgement_seconds: { help: 'Time from submission to outcome in the last 24 hours, by quantile' },
   ebrc_budget_slots: { help: 'Calls that a rate class may make in a window' },
   ebrc_budget_slots_used: { help: 'Calls that the service may still count in the window' },
@@ -36,7 +35,7 @@ export const LEDGER_GAUGES = {
 
 /** Of this process. */
 export const PROCESS_GAUGES = {
-  ebrc_job_last_success_timestamp_seconds: { help: 'When a background job of this worker ended well last' },
+  ebrc_job_last_success_timestamp_seconds: { help: 'When a background job of this worker last succeeded' },
   ebrc_event_loop_delay_seconds: { help: 'Longest delay of the event loop since the last reading' },
   ebrc_resident_memory_bytes: { help: 'Memory that this process holds' },
 } as const satisfies Record<string, Definition>;
@@ -48,7 +47,7 @@ export const COUNTERS = {
   ebrc_vault_failures: { help: 'Stored passwords that did not open' },
   ebrc_codec_failures: { help: 'Payloads that did not open' },
   ebrc_job_runs: { help: 'Runs of background jobs by outcome' },
-  ebrc_sweep_filings: { help: 'Filings that the sweep resumed or told a person about' },
+  ebrc_sweep_filings: { help: 'Filings that the sweep resumed or reported to a person' },
 } as const satisfies Record<string, Definition>;
 
 export const HISTOGRAMS = {

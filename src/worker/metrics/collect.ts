@@ -11,7 +11,7 @@ import type { Metrics } from './metrics';
 const EVERY_MS = 30_000;
 const NS_PER_SECOND = 1e9;
 
-/** Reads the ledger's figures into the gauges, and shows how this process is, twice a minute. */
+/** Reads the ledger's figures into the gauges, and the state of this process, twice a minute. */
 export function figuresJob({
   pool,
   mode,
@@ -48,7 +48,7 @@ export function figuresJob({
   };
 }
 
-/** Every state and kind is set each time: a gauge keeps its last value, and what is gone must come down to 0. */
+/** Every state and kind is set each time, because a gauge keeps its last value and must return to 0. */
 function showFigures(metrics: Metrics, figures: LedgerFigures): void {
   for (const state of FILING_STATES) {
     const found = figures.filings.find((each) => each.state === state);

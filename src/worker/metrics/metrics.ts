@@ -12,7 +12,7 @@ import {
   type HistogramName,
 } from './catalogue';
 
-/** The instruments of {@link catalogue}; each is made once. */
+/** The instruments of {@link catalogue}; each is created once. */
 export interface Metrics {
   count(name: CounterName, tags?: MetricTags, by?: number): void;
   observe(name: HistogramName, seconds: number, tags?: MetricTags): void;
@@ -20,9 +20,9 @@ export interface Metrics {
 }
 
 /**
- * How Temporal's SDK is to serve metrics: at one address, its own and those that are made with its meter. It answers
- * from its own threads, with a frozen event loop too. Undefined where no address is given; its meter records nothing
- * then.
+ * Options with which Temporal's SDK serves metrics at one address: its own, and those created with its meter. It
+ * answers from its own threads, so it works while the event loop is blocked. Undefined if no address is given; its
+ * meter then records nothing.
  */
 export function metricsOptions(
   address: ListenAddress | undefined,
@@ -55,7 +55,7 @@ export function createMetrics(meter: MetricMeter): Metrics {
   const gauges = each({ ...LEDGER_GAUGES, ...PROCESS_GAUGES }, (name, help) =>
     meter.createGauge(name, 'float', undefined, help),
   );
-  // Known from the start: what first shows with a value has no increase that an alert could see.
+  // Created at the start: a counter that first appears with a value has no increase that an alert could detect.
   const beginAtZero = (name: CounterName, label: string, values: readonly string[]) => {
     for (const value of values) counters.get(name)?.add(0, { [label]: value });
   };
@@ -65,7 +65,7 @@ export function createMetrics(meter: MetricMeter): Metrics {
   beginAtZero('ebrc_codec_failures', 'reason', ['key_missing', 'unreadable']);
   return {
     count: (name, tags, by = 1) => counters.get(name)?.add(by, tags),
-    // A clock that went back must not throw where a call is being made.
+    // A clock that went back must not cause an error while a call is being made.
     observe: (name, seconds, tags) => histograms.get(name)?.record(Math.max(0, seconds), tags),
     set: (name, value, tags) => gauges.get(name)?.set(value, tags),
   };

@@ -7,7 +7,7 @@ import type { Swept } from '../../runs/sweep';
 import type { JobOutcome } from '../background-jobs';
 import type { Metrics } from './metrics';
 
-/** One call to the service, as the audit has it. */
+/** Counts one call to the service, from its audit record. */
 export function observeCall(metrics: Metrics, { operation, kind, latencyMs }: ApiCall): void {
   metrics.count('ebrc_api_calls', { operation, kind: kind ?? 'ok' });
   metrics.observe('ebrc_api_call_seconds', latencyMs / 1_000, { operation });
@@ -23,7 +23,7 @@ export function budgetMetrics(metrics: Metrics, onRefused: (rateClass: string) =
   };
 }
 
-/** The same vault; what does not open is counted. */
+/** Wraps a vault and counts secrets that cannot be decrypted. */
 export function countingVault(vault: Vault, metrics: Metrics): Vault {
   return {
     ...vault,
@@ -38,7 +38,7 @@ export function countingVault(vault: Vault, metrics: Metrics): Vault {
   };
 }
 
-/** Codes of our own errors and of PostgreSQL are short words; anything else has no place in a label. */
+/** Codes of our own errors and of PostgreSQL are short; other texts must not become labels. */
 function codeOf(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   return typeof code === 'string' && /^\w{1,40}$/.test(code) ? code : 'other';
@@ -54,10 +54,10 @@ export function observeSweep(metrics: Metrics, { resumed, told }: Swept): void {
   metrics.count('ebrc_sweep_filings', { what: 'told' }, told.length);
 }
 
-/** The activity that looks at a request: its retry is the poll. */
+/** The polling activity: its retry is the poll. */
 const POLL = 'pollStatus';
 
-/** Measures how late polls begin: by the server's word on when the try was due. */
+/** Measures how late polls begin, from the scheduled time that the server reports for the try. */
 export class PollLagInterceptor implements ActivityInboundCallsInterceptor {
   constructor(private readonly metrics: Metrics) {}
 
