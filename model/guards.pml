@@ -132,17 +132,17 @@ inline tooLate(a) {
 #else
 #define ROWS_PLANNED(a) (row[OF(a)] == R_PLANNED && !ENDED(OF(a)) && HOLDS(OF(a)))
 #endif
-#ifdef NO_SISTER_CHECK
-#define NO_SISTER(a) true
+#ifdef NO_OTHER_ATTEMPT_CHECK
+#define NO_OTHER(a) true
 #else
-#define NO_SISTER(a) (!(UNDER_WAY(SISTER(a))))
+#define NO_OTHER(a) (!(UNDER_WAY(OTHER(a))))
 #endif
 #ifdef NO_FENCE
 #define ATTEMPT_OPEN(a) true
 #else
 #define ATTEMPT_OPEN(a) (att[a] == A_OPEN)
 #endif
-#define MARK_ALLOWED(a) (ATTEMPT_OPEN(a) && ROWS_PLANNED(a) && NO_SISTER(a) && NUMBER < NE)
+#define MARK_ALLOWED(a) (ATTEMPT_OPEN(a) && ROWS_PLANNED(a) && NO_OTHER(a) && NUMBER < NE)
 #ifdef FILES_OVERWRITTEN
 #define OVERWRITES || true
 #else

@@ -13,8 +13,8 @@ inline closeOpenAttempts(f) {
 inline freeRows(f) { row[f] = R_FREED; closeOpenAttempts(f) }
 
 /* Rows of the other filing that map the same and are not sent yet: it learns when it opens its next attempt. */
-inline stopTwin(f) {
-#ifndef TWIN_GOES_ON
+inline stopSameMapping(f) {
+#ifndef SAME_MAPPING_GOES_ON
   if :: row[1 - f] == R_PLANNED -> freeRows(1 - f) :: else fi
 #else
   skip
@@ -30,7 +30,7 @@ inline unsubmit(f) {
 }
 
 /*
- * An acceptance is a fact: recorded whatever the attempt's state. It closes an open sister. Where nobody expected it any more,
+ * An acceptance is a fact: recorded whatever the attempt's state. It closes another open attempt. Where nobody expected it any more,
  * its rows are at the service all the same: live again, and nobody else's of the same mapping are sent.
  */
 inline recordAcceptance(a) {
@@ -43,7 +43,7 @@ inline recordAcceptance(a) {
 inline acceptNow(a) {
   if
   :: att[a] != A_SENDING && att[a] != A_ACCEPTED ->
-     stopTwin(OF(a));
+     stopSameMapping(OF(a));
      if
 #ifndef ACCEPTANCE_KEEPS_PLANNED
      :: row[OF(a)] == R_PLANNED -> row[OF(a)] = R_SUBMITTED
@@ -56,8 +56,8 @@ inline acceptNow(a) {
   :: else
   fi;
   att[a] = A_ACCEPTED;
-#ifndef LATE_ANSWER_KEEPS_SISTER
-  if :: att[SISTER(a)] == A_OPEN -> att[SISTER(a)] = A_NOT_SENT :: else fi;
+#ifndef LATE_ANSWER_KEEPS_OTHER
+  if :: att[OTHER(a)] == A_OPEN -> att[OTHER(a)] = A_NOT_SENT :: else fi;
 #endif
   if
   :: fst[OF(a)] == F_CHECKING -> move(OF(a), F_SUBMITTING); move(OF(a), F_PROCESSING)
@@ -96,7 +96,7 @@ inline readAttempt(a) {
 #else
      :: att[a] == A_OPEN -> att[a] = A_NOT_SENT
 #endif
-     :: att[a] == A_NONE && fst[OF(a)] != F_NONE && (a == FIRST(OF(a)) || att[SISTER(a)] != A_NONE) && !(UNDER_WAY(SISTER(a))) ->
+     :: att[a] == A_NONE && fst[OF(a)] != F_NONE && (a == FIRST(OF(a)) || att[OTHER(a)] != A_NONE) && !(UNDER_WAY(OTHER(a))) ->
         /* an attempt that the ledger does not hold is unknown, unless its rows have been stopped */
         if :: row[OF(a)] != R_FREED -> att[a] = A_SENDING :: else fi;
         if :: row[OF(a)] == R_PLANNED -> row[OF(a)] = R_SUBMITTED :: else fi;
@@ -104,7 +104,7 @@ inline readAttempt(a) {
         move(OF(a), F_UNKNOWN)
      :: att[a] == A_SENDING && PROVEN_UNSENT(a) -> att[a] = A_NOT_SENT; unsubmit(OF(a)); notSentAfterAll(a)
      :: att[a] == A_SENDING && !PROVEN_UNSENT(a) && fst[OF(a)] != F_UNKNOWN -> WAIT_LATE(a); move(OF(a), F_UNKNOWN)
-     :: att[a] == A_REFUSED && LATEST(OF(a)) == a && !(UNDER_WAY(SISTER(a))) ->
+     :: att[a] == A_REFUSED && LATEST(OF(a)) == a && !(UNDER_WAY(OTHER(a))) ->
         freeRows(OF(a)); move(OF(a), F_NEEDS_CORRECTION)
      :: att[a] == A_NOT_SENT -> notSentAfterAll(a)
      :: att[a] == A_ACCEPTED && (fst[OF(a)] == F_SUBMITTING || fst[OF(a)] == F_UNKNOWN) -> move(OF(a), F_PROCESSING)
@@ -115,7 +115,7 @@ inline readAttempt(a) {
 
 /* Attempt a is not sent after all, and no other one is in doubt: the filing goes on. */
 inline notSentAfterAll(a) {
-  if :: fst[OF(a)] == F_UNKNOWN && att[SISTER(a)] != A_SENDING && att[SISTER(a)] != A_ACCEPTED -> move(OF(a), F_SUBMITTING) :: else fi
+  if :: fst[OF(a)] == F_UNKNOWN && att[OTHER(a)] != A_SENDING && att[OTHER(a)] != A_ACCEPTED -> move(OF(a), F_SUBMITTING) :: else fi
 }
 
 /* A person says that attempt a, as marked by s, was not filed. */
@@ -131,7 +131,7 @@ inline notFiled(a, s) {
   j = a;
 #endif
   if
-  :: att[j] == A_SENDING && fst[OF(a)] == F_UNKNOWN && att[SISTER(j)] != A_ACCEPTED && SAME_MARK(j, s) ->
+  :: att[j] == A_SENDING && fst[OF(a)] == F_UNKNOWN && att[OTHER(j)] != A_ACCEPTED && SAME_MARK(j, s) ->
      att[j] = A_NOT_SENT; unsubmit(OF(a)); notSentAfterAll(j)
 #ifdef RESOLVE_UNCONDITIONAL
   :: att[j] != A_SENDING && att[j] != A_NONE && att[j] != A_ACCEPTED -> att[j] = A_NOT_SENT;
@@ -167,8 +167,8 @@ inline settle(a) {
         att[a] = A_ERRORED;
         if
 #ifndef ERRORED_FREES_ALL
-        :: att[SISTER(a)] == A_ACCEPTED                                /* goes on with the sister */
-        :: att[SISTER(a)] == A_SENDING -> move(OF(a), F_UNKNOWN)
+        :: att[OTHER(a)] == A_ACCEPTED                                /* goes on with the other one */
+        :: att[OTHER(a)] == A_SENDING -> move(OF(a), F_UNKNOWN)
         :: else
 #else
         :: true
@@ -257,15 +257,15 @@ inline importFile(n) {
   fi;
   sends[n] = file[n];
   j = xa[file[n] - 1];
-  if :: att[SISTER(j)] == A_OPEN -> att[SISTER(j)] = A_NOT_SENT :: else fi;
+  if :: att[OTHER(j)] == A_OPEN -> att[OTHER(j)] = A_NOT_SENT :: else fi;
 #ifdef IMPORT_CLOSES_EARLIER
-  if :: j != FIRST(OF(j)) && att[SISTER(j)] == A_SENDING -> att[SISTER(j)] = A_NOT_SENT :: else fi;
+  if :: j != FIRST(OF(j)) && att[OTHER(j)] == A_SENDING -> att[OTHER(j)] = A_NOT_SENT :: else fi;
 #endif
   if
   :: att[j] == A_ACCEPTED || att[j] == A_ERRORED && ENDED(OF(j))     /* its answer came meanwhile */
   :: else -> att[j] = A_SENDING; snd[j] = file[n]; armed[j] = 0
   fi;
-  stopTwin(OF(j));
+  stopSameMapping(OF(j));
   if
   :: row[OF(j)] == R_NONE || row[OF(j)] == R_PLANNED -> row[OF(j)] = R_SUBMITTED
   :: row[OF(j)] == R_FREED -> row[OF(j)] = (ENDED(OF(j)) -> R_ABANDONED : R_SUBMITTED)

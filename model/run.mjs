@@ -197,10 +197,10 @@ async function writeSample(file, compiler) {
     if (traces.filter(({ without }) => without === undefined).length >= wanted) break;
     const run = walkBounds(seed);
     const steps = toCompact(await walk(run, seed));
-    const words = steps.map(([actor, action]) =>
+    const actions = steps.map(([actor, action]) =>
       `${actor}: ${action}`.replace(/[0-9]+/g, 'N').replace(/: \S+, filing.*/, ''),
     );
-    const pairs = words.map((word, at) => `${word} > ${words[at + 1]}`).filter((pair) => !seen.has(pair));
+    const pairs = actions.map((action, at) => `${action} > ${actions[at + 1]}`).filter((pair) => !seen.has(pair));
     if (pairs.length === 0) continue;
     for (const pair of pairs) seen.add(pair);
     traces.push({ name: `walk ${seed}`, ...boundsOf(run), steps });

@@ -139,16 +139,16 @@ const NEEDED = [
 /** Guards that stand behind others: only the removal of all of them breaks an invariant. */
 const TOGETHER = [
   mutant(
-    'no-sister-guards',
-    'The mark looks at the sister attempts; a late acceptance closes an open sister and takes the rows out of planned',
+    'no-other-attempt-guards',
+    'The mark looks at the other attempts; a late acceptance closes another open attempt and takes the rows out of planned',
     person,
-    ['NO_SISTER_CHECK', 'LATE_ANSWER_KEEPS_SISTER', 'ACCEPTANCE_KEEPS_PLANNED'],
+    ['NO_OTHER_ATTEMPT_CHECK', 'LATE_ANSWER_KEEPS_OTHER', 'ACCEPTANCE_KEEPS_PLANNED'],
   ),
   mutant(
     'no-row-guards',
     'The mark looks at the rows; rows of the same mapping are stopped when another send of it turns up',
     { restores: 1, depthLimit: 300, ...person },
-    ['NO_ROW_CHECK', 'TWIN_GOES_ON'],
+    ['NO_ROW_CHECK', 'SAME_MAPPING_GOES_ON'],
   ),
   mutant('no-void-guards', 'A missing file is made void; the sender reads its own mark again', {}, [
     'NO_VOID',
@@ -187,13 +187,13 @@ export const QUESTIONED = [
     attempts: [1, 1],
     restores: 1,
   }),
-  questioned('no-sister-check', 'The mark looks at the sister attempts', person),
-  questioned('late-answer-keeps-sister', 'A late acceptance closes an open sister', person),
+  questioned('no-other-attempt-check', 'The mark looks at the other attempts', person),
+  questioned('late-answer-keeps-other', 'A late acceptance closes another open attempt', person),
   questioned('no-late-wait', 'Recovery waits until the sender is past the HTTP time-out', person),
   questioned('no-void', 'A missing file is made void before the attempt counts as not sent', person),
   questioned('no-unique-index', 'A live fingerprint refuses another filing', person),
   questioned(
-    'twin-goes-on',
+    'same-mapping-goes-on',
     'Rows of the same mapping that are not sent yet are stopped by a late acceptance or an import',
     {
       ...person,

@@ -4,7 +4,7 @@
 #define ATTEMPTS 4                    /* attempts 0 and 1 are filing 0's, 2 and 3 filing 1's */
 #define OF(a) ((a) / 2)               /* the filing of an attempt */
 #define FIRST(f) ((f) * 2)
-#define SISTER(a) ((a) ^ 1)           /* the other attempt of the same submission */
+#define OTHER(a) ((a) ^ 1)           /* the other attempt of the same submission */
 
 /* filings.state; the names of src/domain/filing-states.ts */
 #define F_NONE 0
@@ -140,6 +140,6 @@ byte copied;                        /* 0 none taken, 1 taken, 2 restored */
 #define G_ABANDON 4
 #define G_SETTLE 5
 #define G_USED 6
-byte ghost; byte ghostArg; byte ghostOf;   /* ghostOf: the mark that a person's word is about */
+byte repeat; byte repeatArg; byte repeatMark;   /* repeatMark: the mark that a person's answer is about */
 
 byte i, j;

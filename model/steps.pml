@@ -40,7 +40,7 @@ c_code {
 
   void note_step(void)
   { int f, a, k;
-    if (now.wrong > 0) return;              /* what follows from a wrong word is not the protocol's */
+    if (now.wrong > 0) return;              /* what follows from a wrong answer is not the protocol's */
     for (f = 0; f < 2; f++) {
       int v[16];
       unsigned long long key = 1;

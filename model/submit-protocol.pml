@@ -23,9 +23,9 @@
 #endif
 
 inline remember(kind, arg) {
-#if GHOSTS > 0
+#if REPEATS > 0
   if
-  :: ghost == G_NONE && REPEATABLE(kind) -> ghost = kind; ghostArg = arg; printf("@ ghost | the next step is under way twice\n")
+  :: repeat == G_NONE && REPEATABLE(kind) -> repeat = kind; repeatArg = arg; printf("@ repeat | the next step is under way twice\n")
   :: true
   fi
 #else
@@ -36,10 +36,10 @@ inline remember(kind, arg) {
 #define SENT_STATE(a) (att[a] == A_SENDING || att[a] == A_ACCEPTED)
 #define MAY_BE_SENT(f) (SENT_STATE(FIRST(f)) || SENT_STATE(FIRST(f) + 1))
 
-inline rememberWord(a, s) {
-#if GHOSTS > 0
+inline rememberAnswer(a, s) {
+#if REPEATS > 0
   if
-  :: ghost == G_NONE && REPEATABLE(G_NOT_FILED) -> ghost = G_NOT_FILED; ghostArg = a; ghostOf = s; printf("@ ghost | the next step is under way twice\n")
+  :: repeat == G_NONE && REPEATABLE(G_NOT_FILED) -> repeat = G_NOT_FILED; repeatArg = a; repeatMark = s; printf("@ repeat | the next step is under way twice\n")
   :: true
   fi
 #else
@@ -112,8 +112,8 @@ end:
           :: att[FIRST(f)] != A_ACCEPTED && att[FIRST(f) + 1] != A_ACCEPTED ->
              if
              :: att[ra[f]] == A_SENDING -> rp[f] = W_UNKNOWN
-             :: att[ra[f]] != A_SENDING && att[SISTER(ra[f])] == A_SENDING -> ra[f] = SISTER(ra[f])
-             :: att[ra[f]] != A_SENDING && att[SISTER(ra[f])] != A_SENDING ->
+             :: att[ra[f]] != A_SENDING && att[OTHER(ra[f])] == A_SENDING -> ra[f] = OTHER(ra[f])
+             :: att[ra[f]] != A_SENDING && att[OTHER(ra[f])] != A_SENDING ->
                 if
                 :: ra[f] == LATEST(f) && HAS_NEXT(f) -> rp[f] = W_OPEN_ATTEMPT
                 :: ra[f] == LATEST(f) && !HAS_NEXT(f) -> rp[f] = W_CLOSED /* out of attempts: the model's bound */
@@ -149,7 +149,7 @@ end:
        :: MARK_ALLOWED(xa[e]) ->
           keepCopy();
           must(att[xa[e]] != A_NOT_SENT, "@ broken | an attempt that is not sent is marked\n");
-          must(att[SISTER(xa[e])] != A_SENDING && att[SISTER(xa[e])] != A_ACCEPTED, "@ broken | marked while a sister is sending or accepted\n");
+          must(att[OTHER(xa[e])] != A_SENDING && att[OTHER(xa[e])] != A_ACCEPTED, "@ broken | marked while another attempt is sending or accepted\n");
           att[xa[e]] = A_SENDING; snd[xa[e]] = e + 1; armed[xa[e]] = 1; row[OF(xa[e])] = R_SUBMITTED;
           i = NUMBER + 1; sends[i] = e + 1; xn[e] = i;
           if
@@ -257,9 +257,9 @@ end:
           if :: a = FIRST(f) :: a = FIRST(f) + 1 fi;
           if
           :: att[a] == A_SENDING && fst[f] == F_UNKNOWN && WINDOW_OVER(a) && LOOK(a) ->
-             /* a wrong word is one that the service does not contradict when it is said */
+             /* a wrong answer is one that the service does not contradict when it is said */
              if :: ANY(FILED_OF, a) && !(ANY(SEEN_OF, a)) -> wrong++ :: else fi;
-             keepCopy(); PERSON_WAITED(a); i = snd[a]; notFiled(a, i); rememberWord(a, i); i = 0; printf("@ operator | attempt %d was not filed: att=%d\n", a, att[a])
+             keepCopy(); PERSON_WAITED(a); i = snd[a]; notFiled(a, i); rememberAnswer(a, i); i = 0; printf("@ operator | attempt %d was not filed: att=%d\n", a, att[a])
           :: att[a] == A_SENDING && fst[f] == F_UNKNOWN && ANY(TAKEN_OF, a) ->
              keepCopy(); recordAcceptance(a); printf("@ operator | attempt %d was filed\n", a)
           :: else -> ops++   /* nothing to answer */
@@ -270,21 +270,21 @@ end:
   od
 }
 
-#if GHOSTS > 0
-proctype Ghost() {
+#if REPEATS > 0
+proctype LateRepeat() {
   byte a;
 end:
   do
-  :: atomic { ghost == G_OPEN_ATTEMPT -> a = ghostArg; keepCopy(); openAttempt(a); printf("@ ghost | open the next attempt of filing %d late\n", a);
-       ghost = G_USED; ghostArg = 0; ghostOf = 0; a = 0; SHOW }
-  :: atomic { ghost == G_READ_ATTEMPT && WHOLE -> a = ghostArg; keepCopy(); readAttempt(a); printf("@ ghost | read attempt %d late: att=%d\n", a, att[a]);
-       ghost = G_USED; ghostArg = 0; ghostOf = 0; a = 0; SHOW }
-  :: atomic { ghost == G_NOT_FILED && WHOLE -> a = ghostArg; keepCopy(); notFiled(a, ghostOf); printf("@ ghost | attempt %d was not filed, late: att=%d\n", a, att[a]);
-       ghost = G_USED; ghostArg = 0; ghostOf = 0; a = 0; SHOW }
-  :: atomic { ghost == G_ABANDON && WHOLE -> a = ghostArg; keepCopy(); abandonFiling(a); printf("@ ghost | abandon filing %d late\n", a);
-       ghost = G_USED; ghostArg = 0; ghostOf = 0; a = 0; SHOW }
-  :: atomic { ghost == G_SETTLE && WHOLE -> a = ghostArg; keepCopy(); settle(a); printf("@ ghost | settle attempt %d late\n", a);
-       ghost = G_USED; ghostArg = 0; ghostOf = 0; a = 0; SHOW }
+  :: atomic { repeat == G_OPEN_ATTEMPT -> a = repeatArg; keepCopy(); openAttempt(a); printf("@ repeat | open the next attempt of filing %d late\n", a);
+       repeat = G_USED; repeatArg = 0; repeatMark = 0; a = 0; SHOW }
+  :: atomic { repeat == G_READ_ATTEMPT && WHOLE -> a = repeatArg; keepCopy(); readAttempt(a); printf("@ repeat | read attempt %d late: att=%d\n", a, att[a]);
+       repeat = G_USED; repeatArg = 0; repeatMark = 0; a = 0; SHOW }
+  :: atomic { repeat == G_NOT_FILED && WHOLE -> a = repeatArg; keepCopy(); notFiled(a, repeatMark); printf("@ repeat | attempt %d was not filed, late: att=%d\n", a, att[a]);
+       repeat = G_USED; repeatArg = 0; repeatMark = 0; a = 0; SHOW }
+  :: atomic { repeat == G_ABANDON && WHOLE -> a = repeatArg; keepCopy(); abandonFiling(a); printf("@ repeat | abandon filing %d late\n", a);
+       repeat = G_USED; repeatArg = 0; repeatMark = 0; a = 0; SHOW }
+  :: atomic { repeat == G_SETTLE && WHOLE -> a = repeatArg; keepCopy(); settle(a); printf("@ repeat | settle attempt %d late\n", a);
+       repeat = G_USED; repeatArg = 0; repeatMark = 0; a = 0; SHOW }
   od
 }
 #endif
@@ -337,8 +337,8 @@ init {
     rp[1] = W_OPEN_FILING;
 #endif
     run Run(0); run Run(1); run World(); run Operator(); run Monitor(); run Monitor2();
-#if GHOSTS > 0
-    run Ghost();
+#if REPEATS > 0
+    run LateRepeat();
 #endif
 #if RESTORES > 0
     run Postgres();

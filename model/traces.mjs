@@ -25,7 +25,7 @@ export function toSteps(lines, { executions }) {
       continue;
     }
     const { actor, action } = readLine(line);
-    if (actor === 'ghost' && action.startsWith('the next step')) repeated = true;
+    if (actor === 'repeat' && action.startsWith('the next step')) repeated = true;
     else {
       steps.push({ actor, action, ...(repeated ? { repeatedLater: true } : {}), state: null });
       repeated = false;
@@ -51,7 +51,7 @@ export function toCompact(lines) {
       continue;
     }
     const { actor, action } = readLine(line);
-    if (actor === 'ghost' && action.startsWith('the next step')) repeated = true;
+    if (actor === 'repeat' && action.startsWith('the next step')) repeated = true;
     else {
       steps.push([actor, action, '', ...(repeated ? [1] : [])]);
       repeated = false;
@@ -114,6 +114,6 @@ function stateOf(numbers, executions) {
     })),
     runs: rp.map((step, f) => ({ step: RUN[step], attempt: ra[f] })),
     certificates: net.filter((state) => state === 2 || state === 6).length,
-    wrongWords: wrong,
+    wrongAnswers: wrong,
   };
 }

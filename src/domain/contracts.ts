@@ -225,7 +225,8 @@ export interface ResolveArgs {
   /** The attempt that the answer is about, as the filing shows it in `attempt`; refused for any other. */
   attemptId?: string;
   /**
-   * `not-filed` although the service cannot be queried: by a different person than the first, after the settle window.
+   * `not-filed` although the service cannot be queried, or shows certificates from the time that a restore lost which
+   * agree with the rows: by a different person than the first, after the settle window.
    */
   unseen?: boolean;
   requestId?: string;

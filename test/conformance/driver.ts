@@ -112,7 +112,7 @@ const ENDS: ReadonlySet<string> = new Set(['certified', 'rejected', 'needs_corre
 
 type Take = (numbers: number[], step: Step, before: Step | null) => Promise<void>;
 
-/** The model's actions by their words, and what the code does there. */
+/** The model's actions by their text, and what the code does there. */
 function createSteps(world: World): (step: Step, before: Step | null) => Promise<void> {
   const { ledger, store, executions, transaction } = world;
   const run = createRunSteps(world);
@@ -196,11 +196,11 @@ function createSteps(world: World): (step: Step, before: Step | null) => Promise
           await voidUnsent(client, store, { attemptId: world.attemptId(attempt), at: world.now, seen });
         }),
     ],
-    [/^(?:run \d|ghost): read attempt (\d)/, ([attempt = 0]) => run.read(attempt)],
-    [/^(?:run \d|ghost): settle attempt (\d)/, ([attempt = 0], _, before) => run.settle(attempt, before)],
+    [/^(?:run \d|repeat): read attempt (\d)/, ([attempt = 0]) => run.read(attempt)],
+    [/^(?:run \d|repeat): settle attempt (\d)/, ([attempt = 0], _, before) => run.settle(attempt, before)],
     [/abandon filing (\d)/, ([f = 0]) => run.abandon(f)],
     [/^operator: attempt (\d) was not filed/, ([attempt = 0], step, before) => run.notFiled(attempt, step, before)],
-    [/^ghost: attempt (\d) was not filed/, ([attempt = 0]) => run.notFiledLate(attempt)],
+    [/^repeat: attempt (\d) was not filed/, ([attempt = 0]) => run.notFiledLate(attempt)],
     [/^operator: attempt (\d) was filed/, ([attempt = 0], _, before) => run.filed(attempt, before)],
     [
       /copy of the ledger$/,
@@ -227,12 +227,12 @@ function createSteps(world: World): (step: Step, before: Step | null) => Promise
 
   return async (step, before) => {
     const text = `${step.actor}: ${step.action}`;
-    for (const [words, take] of actions) {
-      const found = words.exec(text);
+    for (const [pattern, take] of actions) {
+      const found = pattern.exec(text);
       if (!found) continue;
       const numbers = found.slice(1).map(Number);
       return take(
-        words.source.startsWith('^run \\d: open filing') ? [Number(step.actor.slice(4))] : numbers,
+        pattern.source.startsWith('^run \\d: open filing') ? [Number(step.actor.slice(4))] : numbers,
         step,
         before,
       );

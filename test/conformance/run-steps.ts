@@ -30,7 +30,7 @@ interface Standing {
 export function createRunSteps(world: World) {
   const { ledger, store, transaction } = world;
   const { pool } = ledger;
-  const words = new Map<number, number | null>();
+  const saidOf = new Map<number, number | null>();
   const filingOf = (attempt: number) => world.filingIds[Math.floor(attempt / 2)] ?? 'F-NONE';
 
   async function standing(filingId: string): Promise<Standing | null> {
@@ -99,7 +99,7 @@ export function createRunSteps(world: World) {
     return found === undefined || found < 0 ? null : found;
   }
 
-  async function word(attempt: number, markedAt: number | null, at: Date): Promise<void> {
+  async function sayNotFiled(attempt: number, markedAt: number | null, at: Date): Promise<void> {
     const filingId = filingOf(attempt);
     const attemptId = world.attemptId(attempt);
     const said = { attemptId, markedAt, by: 'ravi', note: 'looked', at, lookFailed: null, unseen: false };
@@ -150,7 +150,7 @@ export function createRunSteps(world: World) {
       const at = world.now;
       const number = (attempt % 2) + 1;
       const before = await attemptsOf(filingId);
-      const sister = before.find((each) => each.number === 3 - number);
+      const other = before.find((each) => each.number === 3 - number);
       const reading = await transaction(async (client) => {
         await lockFiling(client, filingId);
         const { seen } = await assertWhole(client, store);
@@ -164,13 +164,13 @@ export function createRunSteps(world: World) {
         const kind = reading.answer?.kind ?? null;
         const latest = Math.max(...before.map((each) => each.number)) === number;
         if (kind !== null && kind !== 'accepted') {
-          if (latest && !underWay(sister ? [sister] : [])) await refuse(filingId);
+          if (latest && !underWay(other ? [other] : [])) await refuse(filingId);
         } else if (kind === null) await goOn(filingId);
         return;
       }
       // Of an attempt that the ledger has lost only the next one is asked for, and none beside another.
       const own = before.find((each) => each.number === number);
-      if (!own && ((number > 1 && !sister) || (sister && sister.state !== 'not_sent'))) return;
+      if (!own && ((number > 1 && !other) || (other && other.state !== 'not_sent'))) return;
       await transaction((client) => markRowsUnknown(client, attemptId));
       await move(filingId, 'submitting', ['checking']);
       await move(filingId, 'outcome_unknown', 'any');
@@ -202,12 +202,12 @@ export function createRunSteps(world: World) {
       const requestId = world.requestId(execution);
       const accepted = before?.state.attempts[attempt]?.state === 'accepted';
       if (!accepted) return;
-      const sister = await transaction(async (client) => {
+      const other = await transaction(async (client) => {
         const found = await sisterInDoubt(client, { filingId, submission: SUBMISSION, requestId });
         if (found !== null) await turnToSister(client, { ...moved, requestId });
         return found;
       });
-      if (sister !== null) {
+      if (other !== null) {
         if (before.state.attempts[attempt ^ 1]?.state === 'sending') await move(filingId, 'outcome_unknown', 'any');
         return;
       }
@@ -234,14 +234,14 @@ export function createRunSteps(world: World) {
 
     async notFiled(attempt: number, step: Step, before: Step | null): Promise<void> {
       const marked = await markedAt(attempt);
-      if (step.repeatedLater) words.set(attempt, marked);
+      if (step.repeatedLater) saidOf.set(attempt, marked);
       // The window is over when nothing of the attempt travels any more.
       const over = requestOf(attempt, before, ['travelling']) === null;
-      await word(attempt, marked, new Date((marked ?? +world.now) + (over ? SETTLE_AFTER_MS : MINUTE)));
+      await sayNotFiled(attempt, marked, new Date((marked ?? +world.now) + (over ? SETTLE_AFTER_MS : MINUTE)));
     },
 
     notFiledLate: (attempt: number): Promise<void> =>
-      word(attempt, words.get(attempt) ?? null, new Date(+world.now + 2 * SETTLE_AFTER_MS)),
+      sayNotFiled(attempt, saidOf.get(attempt) ?? null, new Date(+world.now + 2 * SETTLE_AFTER_MS)),
 
     async filed(attempt: number, before: Step | null): Promise<void> {
       const execution = requestOf(attempt, before, ['taken', 'taken_to_be_errored', 'certified', 'errored']);

@@ -68,8 +68,9 @@ async function markFilingUnknown(
   { filingId, at, by }: { filingId: string; at: Date; by: string },
 ): Promise<boolean> {
   await lockFiling(client, filingId);
+  // Perhaps it was never sent: a certificate that was not there before it may be another lost filing's all the same.
   await client.query(
-    `UPDATE attempts SET state = 'sending', sender = NULL, sending_at = $2, reason = $3
+    `UPDATE attempts SET state = 'sending', sender = NULL, snapshot_id = NULL, sending_at = $2, reason = $3
       WHERE filing_id = $1 AND state = 'open'`,
     [filingId, at, PUT_BACK_TOGETHER],
   );

@@ -1,6 +1,7 @@
 import { partsOfAttemptId } from '../../../src/domain/filing/attempt';
 import type { Mapping } from '../../../src/domain/filing/mapping';
 import { saveCertificates } from '../../../src/ledger/certificates/certificates';
+import { saveSnapshot, snapshotOf } from '../../../src/ledger/certificates/snapshots';
 import { noteCertificatesRead } from '../../../src/ledger/submissions/lost-time';
 import { addEvent } from '../../../src/ledger/filings/filing-progress';
 import { documentsRestored } from '../../../src/ledger/sends/documents-restored';
@@ -10,7 +11,7 @@ import { countSend } from '../../../src/ledger/sends/sends';
 import { detailOf } from '../../reports/ledger-of-a-month';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 import { attemptSteps } from '../submissions/attempt-support';
-import { EXPORTER, knowExporter, minutesLater, NOW } from '../filing-support';
+import { EXPORTER, knowExporter, minutesLater, NOW, open as openFiling, rowsOf } from '../filing-support';
 import { newStore } from './put-back';
 
 let ledger: TestDatabase;
@@ -154,6 +155,27 @@ it('does not send an equal tranche whose certificate another filing took since t
     [taker],
   );
   expect(await open(before)).toMatchObject({ outcome: 'attempt', state: 'open' });
+});
+
+it('doubts a whole submission for one of its rows, whichever client of the IEC the certificate was read for', async () => {
+  await knowExporter(ledger, 'exporter-2');
+  await restored();
+  const rowsOfTwo = rowsOf({ sbCumInvoiceNumber: '4000001' }, { sbCumInvoiceNumber: '4000002', mappedIRMAmountFCC: 7 });
+  const filingId = await openFiling(ledger, 'CORRECTED', rowsOfTwo, { correction: 1 });
+  const details = [detailOf('EBSECOND', rowsOfTwo[1]!.mapping, minutesLater(30))];
+  await saveCertificates(ledger.pool, { exporterId: 'exporter-2', details, at: UNTIL });
+  await noteCertificatesRead(ledger.pool, 'exporter-2', UNTIL);
+  expect(await open(filingId)).toMatchObject({ outcome: 'attempt', state: 'sending' });
+  expect(await rows(filingId)).toMatchObject([{ state: 'unknown' }, { state: 'unknown' }]);
+});
+
+it('adopts nothing for an attempt that was only open when the copy was taken', async () => {
+  const filingId = await filing();
+  await saveSnapshot(ledger.pool, { filingId, submission: 1, exporterId: EXPORTER, certificates: [], at: NOW });
+  const attemptId = await opened(filingId);
+  expect(await snapshotOf(ledger.pool, attemptId)).not.toBeNull();
+  await restored();
+  expect(await snapshotOf(ledger.pool, attemptId)).toBeNull();
 });
 
 it('sends nothing for an exporter whose certificates cannot be read', async () => {

@@ -41,7 +41,7 @@ export function addOperatorCommands(program: Command, bind: Bind): void {
         .makeOptionMandatory(),
     )
     .option('--request-id <id>', 'with --as filed: the request id that the service gave')
-    .option('--unseen', 'with --as not-filed: confirm as the second person, while the service cannot be queried')
+    .option('--unseen', 'with --as not-filed: confirm as the second person, after it was refused to the first')
     .requiredOption('--note <text>', 'how you know, for the record')
     .addOption(byOption())
     .option('--wait', 'wait for the certificates')
