@@ -4,7 +4,6 @@ import {
   ApplicationFailure,
   CancellationScope,
   condition,
-  sleep,
   TemporalFailure,
   workflowInfo,
 } from '@temporalio/workflow';
@@ -15,17 +14,16 @@ import { ACCESS, delayMs, type Schedule } from '../domain/service/retry-table';
 import { calls } from './activity-profiles';
 import { readFailure } from './failures';
 import { handleFilingMessages } from './filing/filing-handlers';
-import { FilingGivenUp, FilingMovedOn, FilingRun } from './filing/filing-run';
+import { FilingGivenUp, FilingMovedOn, FilingRun, type CarriedOver } from './filing/filing-run';
 import { annotate, collectAlone, finishFiling } from './filing/finish-filing';
 import { followRequest } from './filing/submission/follow-request';
-import { onceLedgerIsWhole } from './filing/ledger-waits';
+import { needsWholeLedger, onceLedgerIsWhole } from './filing/ledger-waits';
 import { needInput } from './need-input';
 import { throughPauses } from './filing/pauses';
 import { checkAndApprove, type Next } from './filing/prepare-filing';
 import { orRefused } from './filing/refusal';
 import { submitOne, submitting } from './filing/submission/submit-filing';
 import { watch } from './filing/watchdog';
-import { dropResolutions } from './filing/wishes';
 
 /** Between two readings of a ledger that is elsewhere than the run knows. */
 const MOVED_ON: Schedule = { initialMs: 1_000, factor: 2, maxMs: 5 * 60_000 };
@@ -33,17 +31,18 @@ const MOVED_ON: Schedule = { initialMs: 1_000, factor: 2, maxMs: 5 * 60_000 };
 /**
  * Files remittances. Ends normally with every outcome, a refusal too; fails only on a defect. Cancelling it becomes a
  * flag: before the submission nothing is left behind, after it the filing goes on, because certificates may come of it.
+ * `carried` comes from a run that continued as new.
  */
-export async function fileRemittances(input: FileInput): Promise<FilingResult> {
+export async function fileRemittances(input: FileInput, carried?: CarriedOver): Promise<FilingResult> {
   needInput('fileRemittances', input);
-  const run = new FilingRun(input);
+  const run = new FilingRun(input, carried);
   handleFilingMessages(run);
   CancellationScope.current().cancelRequested.catch(() => {
-    run.cancelRequested = true;
+    run.requests.cancelled = true;
   });
   return CancellationScope.nonCancellable(async () => {
     noteLateCancel(run);
-    void dropResolutions(run);
+    void run.requests.dropResolutions();
     void watch(run);
     try {
       await file(run);
@@ -53,7 +52,7 @@ export async function fileRemittances(input: FileInput): Promise<FilingResult> {
     } finally {
       run.over = true;
     }
-    run.refuseResolution('The filing has ended meanwhile.');
+    run.requests.refuseResolution('The filing has ended meanwhile.');
     await condition(allHandlersFinished);
     return run.result();
   });
@@ -75,7 +74,7 @@ async function file(run: FilingRun): Promise<void> {
     } catch (error) {
       if (!(error instanceof FilingMovedOn)) throw error;
       // Whoever moved it may still be at it; a ledger that is always elsewhere is not asked without a pause.
-      await sleep(delayMs(MOVED_ON, again + 1), { summary: 'Read the ledger again' });
+      await run.rest(delayMs(MOVED_ON, again + 1), 'Read the ledger again');
       // Nothing may be recorded of it yet: then it begins anew.
       input = run.filing ? run.resumeInput() : run.input;
     }
@@ -156,10 +155,9 @@ async function openFiling(run: FilingRun, input: FileInput): Promise<OpenFilingR
       const args = { input, workflowId, ...(sends.length > 0 && { sends }) };
       return await run.steps('Record the filing').openFiling(args);
     } catch (error) {
-      const { kind, message } = readFailure(error);
-      if (kind !== 'ledger_put_back' && kind !== 'documents_unavailable') throw error;
-      run.showWaiting(`${message} It is looked at again by itself, within 15 minutes.`);
-      await sleep(delayMs(ACCESS, tries), { summary: `Look again after ${kind}` });
+      const { kind, attention } = needsWholeLedger(error);
+      run.showWaiting(attention);
+      await run.rest(delayMs(ACCESS, tries), `Look again after ${kind}`);
     }
   }
 }
@@ -229,18 +227,20 @@ async function giveUp(run: FilingRun): Promise<void> {
     run.state = 'abandoned';
     return;
   }
-  const by = run.abandon?.by ?? 'Temporal';
-  const note = run.abandon?.note ?? 'cancelled before anything was sent';
+  const by = run.requests.abandon?.by ?? 'Temporal';
+  const note = run.requests.abandon?.note ?? 'cancelled before anything was sent';
   const record = run.steps(`Abandon, requested by ${by}`);
-  await onceLedgerIsWhole(run, () =>
-    run.stepToEnd((held) => record.giveUpFiling({ ...held, by, note }), { text: note, who: by }),
+  await onceLedgerIsWhole(
+    run,
+    () => run.stepToEnd((held) => record.giveUpFiling({ ...held, by, note }), { text: note, who: by }),
+    { inRun: true },
   );
   await collectAlone(run);
 }
 
 /** A cancel that comes after the send is answered in the filing's story; certificates may come of it, so it goes on. */
 function noteLateCancel(run: FilingRun): void {
-  condition(() => run.cancelRequested && run.sent)
+  condition(() => run.requests.cancelled && run.sent)
     .then(() =>
       run.note({ kind: 'cancel_refused', text: 'cancellation requested after the send: the filing continues' }),
     )

@@ -6,11 +6,23 @@ import { ACCESS, delayMs } from '../../domain/service/retry-table';
 import { readFailure } from '../failures';
 import type { FilingRun } from './filing-run';
 
+/** What is waited for, where a step failed for want of a whole ledger or of its store. @throws any other failure */
+export function needsWholeLedger(error: unknown): { kind: string; message: string; attention: string } {
+  const { kind, message } = readFailure(error);
+  if (kind !== 'ledger_put_back' && kind !== 'documents_unavailable') throw error;
+  return { kind, message, attention: `${message} It is looked at again by itself, within 15 minutes.` };
+}
+
 /**
  * Makes a step, and makes it again until the ledger is whole and its store is there; meanwhile the filing asks for
- * attention.
+ * attention, and continues as new when its history is long. `inRun`: the step needs what only this run knows, so that
+ * it does not.
  */
-export async function onceLedgerIsWhole<T>(run: FilingRun, step: () => Promise<T>): Promise<T> {
+export async function onceLedgerIsWhole<T>(
+  run: FilingRun,
+  step: () => Promise<T>,
+  { inRun = false }: { inRun?: boolean } = {},
+): Promise<T> {
   const { attention } = run;
   for (let tries = 1; ; tries += 1) {
     try {
@@ -18,11 +30,11 @@ export async function onceLedgerIsWhole<T>(run: FilingRun, step: () => Promise<T
       if (tries > 1) await run.move(run.state, { kind: 'resumed', text: 'resumed' }, { attention });
       return result;
     } catch (error) {
-      const { kind, message } = readFailure(error);
-      if (kind !== 'ledger_put_back' && kind !== 'documents_unavailable') throw error;
-      const asked = `${message} It is looked at again by itself, within 15 minutes.`;
+      const { kind, message, attention: asked } = needsWholeLedger(error);
       if (tries === 1) await run.move(run.state, { kind, text: message }, { attention: asked, needsAttention: true });
-      await sleep(delayMs(ACCESS, tries), { summary: `Retry after ${kind}` });
+      const [ms, summary] = [delayMs(ACCESS, tries), `Retry after ${kind}`] as const;
+      if (inRun) await sleep(ms, { summary });
+      else await run.rest(ms, summary);
     }
   }
 }

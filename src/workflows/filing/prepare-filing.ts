@@ -75,8 +75,9 @@ export async function checkAndApprove(run: FilingRun, next?: Next): Promise<void
   const { filing } = run;
   if (!filing?.approvalNeeded || filing.approvedBy) return prepareFiling(run, next);
   await prepareForApproval(run, filing);
-  while (!run.approval) await run.wait(24 * 3_600_000, 'Wait for approval', () => run.approval !== null);
-  const { by, note } = run.approval;
+  while (!run.requests.approval)
+    await run.wait(24 * 3_600_000, 'Wait for approval', () => run.requests.approval !== null);
+  const { by, note } = run.requests.approval;
   const event = { kind: 'approved', text: `approved by ${by}`, who: by };
   const record = run.steps(`Approved by ${by}`);
   await run.stepTo('checking', event, (move) => record.recordApproval({ by, note, move }));

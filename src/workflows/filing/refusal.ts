@@ -25,10 +25,13 @@ export async function orRefused(run: FilingRun, work: () => Promise<void>): Prom
   } catch (error) {
     if (!(error instanceof FilingRefused)) throw error;
     const { submission, answer, errors } = error;
-    const refused = await onceLedgerIsWhole(run, () =>
-      run.stepToEnd((held) =>
-        run.steps('Release the refused rows').refuseFiling({ ...held, submission, answer, errors }),
-      ),
+    const refused = await onceLedgerIsWhole(
+      run,
+      () =>
+        run.stepToEnd((held) =>
+          run.steps('Release the refused rows').refuseFiling({ ...held, submission, answer, errors }),
+        ),
+      { inRun: true },
     );
     await takeRefusal(run, submission, refused);
   }

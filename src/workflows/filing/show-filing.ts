@@ -13,7 +13,8 @@ interface Shown {
   readonly counts: FilingCounts;
   readonly requestId: string | null;
   readonly exporterId: string;
-  readonly settings: Pick<ReadSettingsResult, 'mode' | 'searchAttributes'>;
+  /** Undefined until the ledger has answered once. */
+  readonly settings?: Pick<ReadSettingsResult, 'mode' | 'searchAttributes'>;
 }
 
 /** Tells where the filing stands, and whether somebody should look. */
@@ -26,6 +27,7 @@ export function showFiling(run: Shown, reference: string | undefined, text: stri
     ...(run.requestId ? [`Request ${markdownText(run.requestId)}.`] : []),
   ];
   setCurrentDetails(lines.join('\n\n'));
+  if (!run.settings) return;
   const known = new Set(run.settings.searchAttributes);
   // Those that the workflow was started with count as well: an attribute is written only when it changes.
   const { typedSearchAttributes: shown } = workflowInfo();

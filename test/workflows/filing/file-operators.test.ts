@@ -4,6 +4,9 @@
 import { Client, Connection } from '@temporalio/client';
 import { resumeInput } from '../../../src/domain/filing/resume-input';
 import { findFiling } from '../../../src/ledger/filings/filings';
+import { importSends } from '../../../src/ledger/sends/send-import';
+import { encodeSend, sendName } from '../../../src/ledger/sends/send-record';
+import { readIdentity } from '../../../src/ledger/sends/sends';
 import { requireApproval } from '../../../src/starter/exporters/approval';
 import { sweepFilings } from '../../../src/runs/sweep';
 import type { fileRemittances } from '../../../src/workflows/file-remittances';
@@ -126,15 +129,33 @@ it('continues as new while it waits, and goes on waiting for the same', async ()
   const exporter = await stage.exporter();
   const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: true });
   const { filingId } = await stage.until(filing, 'awaiting_approval');
-  const { runId } = await filing.describe();
-  await eventually(async () => {
-    await filing.signal(credentialsRenewedSignal, { version: 1 });
-    return (await filing.describe()).runId !== runId;
-  });
+  await untilNewRun(filing);
   const waiting = await stage.until(filing, 'awaiting_approval');
   expect(waiting).toMatchObject({ filingId, attention: expect.stringContaining('ebrc approve') as string });
   await stage.approve(filing, 'meera');
   expect(await filing.result()).toMatchObject({ state: 'certified', filingId });
+  expect(stage.pushes(exporter)).toBe(1);
+});
+
+it('continues as new while its ledger is not whole, recorded or not, and is sent once it is', async () => {
+  const bringBack = await loseASend();
+  const exporter = await stage.exporter();
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  const unknown = await stage.env.client.workflow.start<typeof fileRemittances>('fileRemittances', {
+    workflowId: 'file/test/NOT-HERE',
+    taskQueue: stage.worker.taskQueue,
+    args: [{ mode: 'test', exporterId: exporter.exporterId, resume: 'FNOTHERE' }],
+  });
+  const waits = ({ attention }: { attention: string | null }) => attention?.includes('put back') ?? false;
+  await Promise.all([stage.until(filing, waits), stage.until(unknown, waits)]);
+  await untilNewRun(unknown);
+  expect(await stage.until(unknown, waits)).toMatchObject({ filingId: null });
+  await unknown.terminate('an operator');
+  expect(stage.pushes(exporter)).toBe(0);
+  await bringBack();
+  // The run that waits would look again after a minute; the new one looks at once.
+  await untilNewRun(filing);
+  expect(await filing.result()).toMatchObject({ state: 'certified', attention: null });
   expect(stage.pushes(exporter)).toBe(1);
 });
 
@@ -144,11 +165,7 @@ it('continues as new before anything of it is recorded, and goes on waiting for 
   try {
     const filing = await stage.file(exporter, [stage.mapping(exporter)]);
     await stage.until(filing, 'needs_access');
-    const { runId } = await filing.describe();
-    await eventually(async () => {
-      await filing.signal(credentialsRenewedSignal, { version: 1 });
-      return (await filing.describe()).runId !== runId;
-    });
+    await untilNewRun(filing);
     expect(await stage.until(filing, 'needs_access')).toMatchObject({ filingId: null });
     await filing.cancel();
     expect(await filing.result()).toMatchObject({ state: 'abandoned', filingId: null });
@@ -180,6 +197,36 @@ describe('a run that is started by hand', () => {
     });
   });
 });
+
+/** Makes a filing's history long, until the filing goes on in a new run. */
+async function untilNewRun(filing: Filing): Promise<void> {
+  const { runId } = await filing.describe();
+  await eventually(async () => {
+    await filing.signal(credentialsRenewedSignal, { version: 1 });
+    return (await filing.describe()).runId !== runId;
+  });
+}
+
+/** As if the ledger were an older copy: the store holds a send above its number, an hour old. @returns what mends it */
+async function loseASend(): Promise<() => Promise<void>> {
+  const { documents } = stage.worker.deps;
+  const { pool } = stage.ledger;
+  const { ledgerId, sendNumber } = await readIdentity(pool);
+  const number = sendNumber + 1;
+  const at = new Date(Date.now() - 3_600_000).toISOString();
+  const lost = {
+    version: 1 as const,
+    ledgerId,
+    number,
+    sender: 'lost',
+    void: true,
+    attemptId: null,
+    at,
+    content: null,
+  };
+  await documents.createRecord(sendName(ledgerId, number), encodeSend(lost));
+  return async () => void (await importSends(pool, documents, { at: new Date(), by: 'ravi' }));
+}
 
 /** The search attributes that a workflow was started with, which cost no write of their own. */
 async function startedWith(filing: Filing): Promise<Record<string, unknown>> {

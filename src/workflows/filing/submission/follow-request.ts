@@ -35,14 +35,15 @@ export async function followRequest(run: FilingRun, stage: SubmissionStage): Pro
       `Request ${stage.requestId} has no outcome ${Math.round(run.settings.overdueAfterMs / 60_000)} minutes after its ` +
       `submission. It goes on being polled. Ask the service about it, or: ebrc abandon ${run.filingId} --note TEXT.`,
   };
-  run.following = true;
-  run.inQuestion = stage.lastAttempt?.attemptId ?? null;
+  const { requests } = run;
+  requests.following = true;
+  requests.inQuestion = stage.lastAttempt?.attemptId ?? null;
   try {
     await untilOverdue(run, mark, () => poll(run, stage));
   } finally {
-    run.following = false;
-    // A resolve that came with the last look has nothing left to say; kept, it would hold the end up for ever.
-    run.resolution = null;
+    requests.following = false;
+    // Of a resolve that came with the last look.
+    requests.endResolution();
   }
 }
 
@@ -59,7 +60,7 @@ async function poll(run: FilingRun, stage: SubmissionStage): Promise<void> {
         interruptible(
           run,
           () => look(run, stage),
-          () => run.resolution !== null,
+          () => run.requests.resolution !== null,
         ),
       );
     } catch (error) {
@@ -92,7 +93,7 @@ async function poll(run: FilingRun, stage: SubmissionStage): Promise<void> {
     await run.wait(
       Math.max(run.settings.rateWindowMs, run.settings.pollMaxMs),
       'Not every record has an outcome yet',
-      () => run.resolution !== null,
+      () => run.requests.resolution !== null,
     );
   }
 }
@@ -106,8 +107,8 @@ async function askAgainLater(
 ): Promise<void> {
   const attention = `Request ${stage.requestId} cannot be asked about: ${message} It is tried again by itself, within 15 minutes.`;
   await run.move(run.state, { kind: 'poll_refused', text: message }, { attention, needsAttention: true });
-  await run.wait(delayMs(ACCESS, refusals), 'Poll the request again', () => run.resolution !== null);
-  if (run.resolution) await takeRequestId(run, stage);
+  await run.wait(delayMs(ACCESS, refusals), 'Poll the request again', () => run.requests.resolution !== null);
+  if (run.requests.resolution) await takeRequestId(run, stage);
 }
 
 function look(run: FilingRun, stage: SubmissionStage): Promise<PollResult> {
@@ -155,26 +156,24 @@ function certificatesOf(run: FilingRun, { submission }: SubmissionStage): Promis
 
 /** A person knows better under which request id the submission is processed. */
 async function takeRequestId(run: FilingRun, stage: SubmissionStage): Promise<void> {
-  const resolution = run.resolution;
+  const resolution = run.requests.resolution;
   if (!resolution) return;
   if (!resolution.requestId) {
     const message = `The service answered with request ${stage.requestId}: that is what is looked into.`;
-    run.refusedResolution = { args: resolution, message };
-    run.resolution = null;
+    run.requests.refuseResolution(message);
     return;
   }
   const { by, requestId } = resolution;
   const attemptId = stage.lastAttempt?.attemptId ?? attemptIdOf(run.filingId, stage.submission, 1);
   const adopted = await adoptSaidRequest(run, attemptId, { ...resolution, requestId });
   if (adopted.doubt !== null) {
-    run.refusedResolution = { args: resolution, message: `${adopted.doubt}.` };
     await run.note({ kind: 'resolve_refused', who: by, text: adopted.doubt, data: { requestId, attemptId } });
-    run.resolution = null;
+    run.requests.refuseResolution(`${adopted.doubt}.`);
     return;
   }
   stage.requestId = requestId;
   stage.submittedAt = adopted.submittedAt;
   run.noteSend(sentAs(attemptId, { requestId, sentAt: adopted.submittedAt, accepted: false }));
   if (stage.submission === 1) run.requestId = requestId;
-  run.resolution = null;
+  run.requests.endResolution();
 }

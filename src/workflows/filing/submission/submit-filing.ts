@@ -69,7 +69,7 @@ async function openNext(
   again: boolean,
 ): Promise<(Attempt & { state: AttemptState }) | null> {
   run.stopIfGivenUp();
-  run.refuseResolution('The last attempt was proven not to be sent, so there is nothing to resolve.');
+  run.requests.refuseResolution('The last attempt was proven not to be sent, so there is nothing to resolve.');
   if (again) await prepareFiling(run);
   if (run.state !== 'submitting') await run.move('submitting', submitting(run, stage));
   await snapshot(run, stage);
@@ -161,8 +161,10 @@ async function readMarks(run: FilingRun, attempt: Attempt, failure: ReadFailure 
   const { attemptId } = attempt;
   const about = { summary: 'Read the attempt' };
   const read = () =>
-    onceLedgerIsWhole(run, () =>
-      run.readInTurn(() => run.steps(about.summary).readAttempt({ attemptId, ...(refusal ? { refusal } : {}) })),
+    onceLedgerIsWhole(
+      run,
+      () => run.readInTurn(() => run.steps(about.summary).readAttempt({ attemptId, ...(refusal ? { refusal } : {}) })),
+      { inRun: failure !== null },
     );
   let reading = await read();
   // The exchange is over when its own activity says so; otherwise the request may still be under way somewhere.

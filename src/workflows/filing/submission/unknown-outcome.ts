@@ -61,14 +61,14 @@ export async function settleUnknown(
   reason: string,
   answered = false,
 ): Promise<Settled> {
-  run.inQuestion = attempt.attemptId;
+  const { requests } = run;
+  requests.inQuestion = attempt.attemptId;
   try {
     return await gatherUntilSettled(run, stage, attempt, { reason, answered });
   } finally {
-    run.inQuestion = null;
-    // A resolve that came while the last round settled it has nothing left to say; kept, it would hold the end up for
-    // ever.
-    run.resolution = null;
+    requests.inQuestion = null;
+    // Of a resolve that came while the last round settled it.
+    requests.endResolution();
   }
 }
 
@@ -105,7 +105,7 @@ async function gatherUntilSettled(
       return { outcome: 'answered', answer: late.answer, attemptId: late.attemptId };
     }
     if (late.verdict === 'not_sent') return notSentAfterAll(run, late.reason);
-    if (run.resolution) {
+    if (run.requests.resolution) {
       const resolved = await resolve(run, stage, { ...attempt, markedAt: late.markedAt });
       if (resolved) return resolved;
     }
@@ -119,7 +119,7 @@ async function gatherUntilSettled(
     await run.wait(
       roundMs(settleAfterMs, asked),
       'Gather evidence again',
-      () => run.resolution !== null || run.lateAnswers !== lateAnswers,
+      () => run.requests.resolution !== null || run.lateAnswers !== lateAnswers,
     );
   }
 }
@@ -176,7 +176,7 @@ interface AskedAttempt extends Attempt {
 
 /** Carries out what a person said; null when it changes nothing. An answer that cannot be so refuses its update. */
 async function resolve(run: FilingRun, stage: SubmissionStage, attempt: AskedAttempt): Promise<Settled | null> {
-  const resolution = run.resolution;
+  const resolution = run.requests.resolution;
   if (!resolution) return null;
   const { as, by, requestId } = resolution;
   try {
@@ -185,12 +185,12 @@ async function resolve(run: FilingRun, stage: SubmissionStage, attempt: AskedAtt
         ? await filed(run, attempt, { ...resolution, requestId })
         : await notFiled(run, stage, attempt, resolution);
     if (answered.outcome !== 'contradicted') return answered;
-    run.refusedResolution = { args: resolution, message: `${answered.why}.` };
     const data = { as, requestId: requestId ?? null, attemptId: attempt.attemptId };
     await run.note({ kind: 'resolve_refused', who: by, text: answered.why, data });
+    run.requests.refuseResolution(`${answered.why}.`);
     return answered.settled;
   } finally {
-    run.resolution = null;
+    run.requests.endResolution();
   }
 }
 

@@ -62,7 +62,7 @@ export async function settleUnknownRequest(
     const left = until - Date.now();
     const round = roundMs(settleAfterMs, left <= 0);
     const wait = left > 0 ? Math.min(round, left) : round;
-    await run.wait(wait, 'Check the request again', () => run.resolution !== null);
-    if (run.resolution) await answer();
+    await run.wait(wait, 'Check the request again', () => run.requests.resolution !== null);
+    if (run.requests.resolution) await answer();
   }
 }

@@ -1,0 +1,249 @@
+/** Where a filing stands, and the one place that moves it: in the ledger, in the lists and in the UI. */
+import type { ActivityInterfaceFor } from '@temporalio/workflow';
+import type { Activities } from '../../activities/create-activities';
+import type { FilingEnd, Held } from '../../activities/filings/end-filing';
+import type { Moved, MoveArgs } from '../../activities/filings/moves';
+import type { OpenedFiling } from '../../activities/filings/open-filing';
+import type { PollResult } from '../../activities/filings/poll-status';
+import type { ReadSettingsResult } from '../../activities/filings/settings';
+import type { FileInput, FilingCounts } from '../../domain/contracts';
+import { endNote } from '../../domain/filing/end-note';
+import { isEnd, isPause, type FilingState } from '../../domain/filing/states';
+import { explainedMs } from '../../domain/service/due';
+import { steps } from '../activity-profiles';
+import { FilingMovedOn } from './filing-ends';
+import { noteEvent, tellRunProblem, toMove, watched, type Attention, type Event, type Move } from './filing-steps';
+import { showFiling } from './show-filing';
+
+const NO_ROWS: FilingCounts = { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 };
+
+export class FilingProgress {
+  settings!: ReadSettingsResult;
+  filing: OpenedFiling | null = null;
+  state: FilingState = 'checking';
+  /** The state that a pause interrupts, and leads back to. */
+  working: FilingState = 'checking';
+  attention: string | null = null;
+  counts: FilingCounts = NO_ROWS;
+  requestId: string | null = null;
+  /** What somebody should look at for as long as the filing is under way, whatever its state. */
+  standing: string | null = null;
+  /** When the next move is due at the latest (ms since the epoch); null while the filing waits for a person. */
+  dueAt: number | null = null;
+  /** The ledger knows of other moves than this run. */
+  protected movedOn = false;
+  /** The number of the move that is shown. */
+  protected shownSeq = 0;
+  /** Moves that the ledger has recorded. */
+  private seq = 0;
+  private moving: Promise<void> = Promise.resolve();
+  /** Whether the ledger has still to be read: until then nothing can be said of the filing. */
+  private reading = true;
+
+  constructor(readonly input: FileInput) {}
+
+  /** The ledger was read: what the run knew of other moves is out of date. */
+  hasRead(): void {
+    this.reading = false;
+    this.movedOn = false;
+  }
+
+  /** The ledger does not hold the filing any more: it is recorded once more, or refused. */
+  forget(): void {
+    this.filing = null;
+    this.state = 'checking';
+  }
+
+  /** Whether the ledger was read, and nothing is known to have moved since. */
+  get upToDate(): boolean {
+    return !this.reading && !this.movedOn;
+  }
+
+  protected get recorded(): OpenedFiling {
+    if (!this.filing) throw new Error('The filing is not recorded yet.');
+    return this.filing;
+  }
+
+  get filingId(): string {
+    return this.recorded.filingId;
+  }
+
+  get exporterId(): string {
+    return this.filing?.exporterId ?? this.input.exporterId;
+  }
+
+  get ended(): boolean {
+    return isEnd(this.state);
+  }
+
+  /** Takes up the filing where the ledger says that it stands. */
+  protected standAsRecorded(filing: OpenedFiling): void {
+    this.filing = filing;
+    this.state = filing.state;
+    this.working = isPause(filing.state) ? 'checking' : filing.state;
+    const explained = explainedMs(filing.state, this.settings, filing.counts.certified);
+    this.dueAt = explained === null ? null : Date.now() + explained;
+    this.seq = filing.seq;
+    this.shownSeq = filing.seq;
+    this.attention = filing.attention;
+    this.counts = filing.counts;
+    this.requestId = filing.submissions[0]?.requestId ?? null;
+    this.show('taken up from the ledger', filing.needsAttention);
+  }
+
+  /** Resolves when no write is under way. */
+  protected settled(): Promise<void> {
+    return this.moving;
+  }
+
+  /**
+   * Steps on the ledger, under a summary for the Temporal UI. @throws FilingMovedOn when the ledger does not hold the
+   * filing
+   */
+  steps(summary: string): ActivityInterfaceFor<Activities> {
+    return watched(steps({ summary, rows: this.counts.rows }), () => this.agreed({ differs: true }));
+  }
+
+  /** What a write decides on: the filing as far as this run knows it. */
+  get held(): Held {
+    return { filingId: this.filingId, seq: this.seq };
+  }
+
+  /** The answer of a write that was decided on by {@link held}. @throws FilingMovedOn when nothing was written */
+  agreed<T extends { differs: boolean }>(result: T): T {
+    if (result.differs) this.movedOn = true;
+    if (this.movedOn) throw new FilingMovedOn('the ledger knows of other moves');
+    return result;
+  }
+
+  /** What a read under the filing's lock says. @throws FilingMovedOn when the ledger knows of other moves by then */
+  readInTurn<T extends { filingSeq: number | null }>(read: () => Promise<T>): Promise<T> {
+    return this.inTurn(async () => {
+      const result = await read();
+      this.agreed({ differs: result.filingSeq !== this.seq });
+      return result;
+    });
+  }
+
+  /**
+   * Moves the filing on, in the ledger, in the lists and in the UI. One move at a time: each has to follow the last.
+   */
+  move(state: FilingState, event: Event, attention: Attention = {}): Promise<void> {
+    return this.inTurn(() => this.moveNow(state, event, attention));
+  }
+
+  /** One write at a time, in the order in which they were asked for. */
+  inTurn<T>(write: () => Promise<T>): Promise<T> {
+    const next = this.moving.then(write);
+    this.moving = next.then(
+      () => undefined,
+      () => undefined,
+    );
+    return next;
+  }
+
+  /**
+   * Makes a step that records a fact and, with it, the move that the fact causes. Where the step records no move, the
+   * filing stays where it is. @throws FilingMovedOn when the ledger knows of other moves: the fact is recorded all the
+   * same
+   */
+  stepTo<T extends Moved>(
+    state: FilingState,
+    event: Event,
+    step: (move: MoveArgs) => Promise<T>,
+    asked: Attention = {},
+  ): Promise<T> {
+    return this.inTurn(async () => {
+      if (this.movedOn) throw new FilingMovedOn('the ledger knows of other moves');
+      const move = this.moveArgs(state, event, asked);
+      const result = this.agreed(await step(move));
+      if (result.counts) this.took(move, result.counts);
+      return result;
+    });
+  }
+
+  /** Takes over a move that an activity recorded by itself, with the fact that caused it. */
+  tookOver(state: FilingState, event: Event, { seq, dueAt, counts }: NonNullable<PollResult['moved']>): Promise<void> {
+    return this.inTurn(() => {
+      // Another move of this run came between: the ledger refuses it, or has it already.
+      this.agreed({ differs: seq !== this.seq + 1 });
+      this.took({ ...this.moveArgs(state, event, {}), seq, dueAt, attention: null }, counts);
+      return Promise.resolve();
+    });
+  }
+
+  /** Makes a step that may end the filing; where it does, its end is recorded with what the step writes. */
+  stepToEnd<T extends FilingEnd>(step: (held: Held) => Promise<T>, own: Partial<Event> = {}): Promise<T> {
+    return this.inTurn(async () => {
+      if (this.movedOn) throw new FilingMovedOn('the ledger knows of other moves');
+      const end = this.agreed(await step(this.held));
+      this.counts = end.counts;
+      if (end.state !== null) {
+        const { event, attention } = endNote(this.filingId, end.state, end.counts);
+        const move = this.moveArgs(end.state, { ...event, ...own }, { attention });
+        this.took({ ...move, seq: end.seq }, end.counts);
+      }
+      return end;
+    });
+  }
+
+  /** Says that the filing does not move, unless it has moved meanwhile. */
+  askForAttention(text: string): Promise<void> {
+    return this.inTurn(async () => {
+      if (this.dueAt === null || this.dueAt > Date.now()) return;
+      await this.moveNow(this.state, { kind: 'not_moving', text }, { attention: text, needsAttention: true });
+    });
+  }
+
+  private async moveNow(state: FilingState, event: Event, asked: Attention): Promise<void> {
+    if (this.movedOn) throw new FilingMovedOn('the ledger knows of other moves');
+    const move = this.moveArgs(state, event, asked);
+    this.stand(move);
+    if (!this.filing) return;
+    const { counts } = this.agreed(await this.steps(`${state}: ${event.kind}`).recordProgress(move));
+    this.took(move, counts ?? this.counts);
+  }
+
+  private moveArgs(state: FilingState, event: Event, asked: Attention): Move {
+    const { filing, seq, standing, settings, counts } = this;
+    return toMove({ filingId: filing?.filingId ?? '', seq: seq + 1, standing, settings, counts }, state, event, asked);
+  }
+
+  private took(move: Move, counts: FilingCounts): void {
+    this.seq = move.seq;
+    this.counts = counts;
+    this.stand(move);
+  }
+
+  private stand({ state, seq, attention, needsAttention: attentionNeeded, dueAt, event }: Move): void {
+    this.state = state;
+    if (!isPause(state)) this.working = state;
+    this.shownSeq = seq;
+    this.attention = attention;
+    this.dueAt = dueAt;
+    this.show(event.text, attentionNeeded);
+  }
+
+  /** Records an event without moving. It only helps: where it cannot be written, the filing goes on. */
+  async note(event: Event): Promise<void> {
+    if (this.filing) await noteEvent(this.filing.filingId, event);
+  }
+
+  /** Says, where people look, that the workflow is about to fail. */
+  async failing(problem: string): Promise<void> {
+    this.attention = problem;
+    if (!this.filing) return;
+    this.show(problem, true);
+    await tellRunProblem(this.filing.filingId, problem);
+  }
+
+  /** Shows what is waited for where the ledger cannot be written. */
+  showWaiting(text: string): void {
+    this.attention = text;
+    this.show(text, true);
+  }
+
+  private show(text: string, attentionNeeded: boolean): void {
+    showFiling(this, this.filing?.reference, text, attentionNeeded);
+  }
+}

@@ -1,0 +1,138 @@
+/**
+ * What people ask of a filing. It stands in the ledger until it is carried out, so that it outlives the run that was
+ * asked.
+ */
+import { ApplicationFailure, condition } from '@temporalio/workflow';
+import type { WishKind, Wishes } from '../../activities/filings/filing-ledger';
+import type { AbandonArgs, ApproveArgs, ResolveArgs } from '../../domain/contracts';
+import { isEnd } from '../../domain/filing/states';
+import { personKey } from '../../domain/person';
+import type { FilingProgress } from './filing-progress';
+
+/** @throws ApplicationFailure with which an update is refused */
+export function refuse(message: string): never {
+  throw ApplicationFailure.nonRetryable(message, 'refused');
+}
+
+export class FilingRequests {
+  /** Whether the workflow was cancelled. */
+  cancelled = false;
+  abandon: AbandonArgs | null = null;
+  approval: ApproveArgs | null = null;
+  resolution: ResolveArgs | null = null;
+  /** The attempt that a resolve can answer now; null: none. */
+  inQuestion: string | null = null;
+  /** Whether a request is being polled, so that a person may name another one. */
+  following = false;
+  /** The last resolve that the ledger or the service contradicted, and how. */
+  private refused: { args: ResolveArgs; message: string } | null = null;
+
+  constructor(private readonly progress: FilingProgress) {}
+
+  /** Takes up what earlier runs were asked and did not carry out. */
+  takeUp({ abandon, approve, resolve }: Wishes): void {
+    this.abandon ??= abandon ?? null;
+    this.approval ??= approve ?? null;
+    this.resolution ??= resolve ?? null;
+  }
+
+  /** Whether something is still to be carried out. */
+  get open(): boolean {
+    const approving = this.approval !== null && this.progress.state === 'awaiting_approval';
+    return this.abandon !== null || approving || this.resolution !== null;
+  }
+
+  /** A second person approves what is to be filed. Resolves once it is recorded. */
+  async approve(args: ApproveArgs): Promise<void> {
+    const { progress } = this;
+    if (progress.state !== 'awaiting_approval') refuse(`The filing is ${progress.state}; there is nothing to approve.`);
+    if (personKey(args.by) === personKey(progress.filing?.madeBy)) {
+      refuse(`${args.by} made this filing; somebody else has to approve it.`);
+    }
+    await this.keep('approve', args);
+    this.approval ??= args;
+    await condition(() => progress.state !== 'awaiting_approval');
+  }
+
+  /** A person answers for the attempt in question. Resolves once the answer is carried out. */
+  async resolve(args: ResolveArgs): Promise<void> {
+    this.judgeResolve(args);
+    if (this.resolution) refuse('Another resolve is being worked on.');
+    // Before it is kept: a call that the run schedules meanwhile would be cancelled in the task that schedules it.
+    this.resolution = args;
+    try {
+      await this.keep('resolve', args);
+    } catch (error) {
+      if (this.resolution === args) this.resolution = null;
+      throw error;
+    }
+    await condition(() => this.resolution !== args);
+    if (this.refused?.args === args) refuse(this.refused.message);
+  }
+
+  /** A person gives the filing up. Resolves once it has ended. */
+  async giveUp(args: AbandonArgs): Promise<void> {
+    const { progress } = this;
+    if (isEnd(progress.state)) refuse(`The filing has ended: ${progress.state}.`);
+    // Before it is kept: a call that the run schedules meanwhile would be cancelled in the task that schedules it.
+    this.abandon = args;
+    await this.keep('abandon', args);
+    await condition(() => isEnd(progress.state));
+  }
+
+  /** The resolve was carried out, or nothing is left that it could answer; kept, it would answer the next question. */
+  endResolution(): void {
+    this.resolution = null;
+  }
+
+  /** Refuses the resolve, and says why. */
+  refuseResolution(message: string): void {
+    if (this.resolution) this.refused = { args: this.resolution, message };
+    this.resolution = null;
+  }
+
+  /** Takes every resolve out of the ledger once it was carried out or refused, whichever run was asked. Never ends. */
+  async dropResolutions(): Promise<never> {
+    for (;;) {
+      await condition(() => this.resolution !== null);
+      const args = this.resolution;
+      await condition(() => this.resolution !== args);
+      await this.progress.inTurn(() => this.drop('resolve'));
+    }
+  }
+
+  private judgeResolve({ as, attemptId }: ResolveArgs): void {
+    const { state, requestId } = this.progress;
+    if (state !== 'outcome_unknown' && state !== 'overdue') {
+      refuse(`The filing is ${state}; resolve is for outcome_unknown and overdue.`);
+    }
+    if (attemptId !== this.inQuestion) {
+      const shown = this.inQuestion ?? 'none yet';
+      refuse(
+        attemptId === undefined
+          ? `Name the attempt that is answered for (${shown}): attemptId, as the filing shows it in "attempt".`
+          : `${attemptId} is not the attempt in question (${shown}): look at the filing again.`,
+      );
+    }
+    if (state === 'overdue' && as === 'not-filed') {
+      refuse(`The service acknowledged this filing (request ${requestId ?? 'unknown'}), so it was filed.`);
+    }
+    if (state === 'overdue' && !this.following) {
+      refuse(
+        'The authority has answered for its requests; only certificates are missing, so there is nothing to resolve.',
+      );
+    }
+  }
+
+  private async keep<K extends WishKind>(kind: K, args: NonNullable<Wishes[K]>): Promise<void> {
+    const { progress } = this;
+    if (progress.filing)
+      await progress.steps(`Record the request: ${kind}`).keepWish({ filingId: progress.filingId, kind, args });
+  }
+
+  private async drop(kind: WishKind): Promise<void> {
+    const { progress } = this;
+    if (progress.filing)
+      await progress.steps(`Clear the request: ${kind}`).dropWish({ filingId: progress.filingId, kind });
+  }
+}
