@@ -245,6 +245,5 @@ inline tooLate(a) {
 #define DOUBTED(a) false
 #define CERTIFICATES_TO_READ false
 #define CERTIFICATE_AGREES false
-#define CERTIFIED_IN_LOST_TIME false
 #define WAITS_FOR_CERTIFICATES(f) false
 #endif

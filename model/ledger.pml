@@ -73,10 +73,14 @@ inline openAttempt(f) {
      if
      :: row[f] == R_PLANNED && HOLDS(f) && HAS_NEXT(f) && !WAITS_FOR_CERTIFICATES(f) ->
         j = NEXT(f);
+#ifdef RESTORE_BOTH
         if
         :: j == FIRST(f) && CERTIFIED_IN_LOST_TIME -> att[j] = A_SENDING; row[f] = R_SUBMITTED   /* by a sender that is not known */
         :: else -> att[j] = A_OPEN
         fi;
+#else
+        att[j] = A_OPEN;
+#endif
         j = 0; move(f, F_SUBMITTING)
      :: row[f] == R_PLANNED && !HOLDS(f) || row[f] == R_FREED -> freeRows(f); move(f, F_NEEDS_CORRECTION)
      :: else
