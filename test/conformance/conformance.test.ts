@@ -1,7 +1,7 @@
 /**
- * The ledger's functions do what the protocol's model says (docs/protocol.md, "From the model to the code"): traces of the model
- * are driven through them step by step, and after each step the database is in the state that the model is in. More
- * traces: `npm run model -- --sample FILE --walks 500`, then EBRC_CONFORMANCE=FILE npx jest test/conformance.
+ * The ledger's functions do what the protocol's model says (docs/protocol.md, "From the model to the code"): traces of
+ * the model are driven through them step by step, and after each step the database is in the state that the model is
+ * in. More traces: `npm run model -- --sample FILE --walks 500`, then EBRC_CONFORMANCE=FILE npx jest test/conformance.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
