@@ -1,8 +1,20 @@
+import { setFlagsFromString } from 'node:v8';
 import { Runtime } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config';
 import { createMetrics, metricsOptions, type Metrics } from './metrics/metrics';
 import { temporalLogger } from './temporal-logger';
+
+/**
+ * Megabytes of a semi-space in the heap of a thread. V8's default of 16 keeps several times as much in memory for
+ * objects that are soon garbage, which is most of what a workflow task or a replay allocates.
+ */
+const SEMI_SPACE_MB = 4;
+
+/** Limits the young generation of threads that are started after this call, such as the workflow thread. */
+export function limitThreadHeaps(): void {
+  setFlagsFromString(`--max-semi-space-size=${SEMI_SPACE_MB}`);
+}
 
 /**
  * Creates Temporal's runtime for this process: its log lines go through `logger`, and its metrics and ours are served

@@ -75,7 +75,7 @@ export function createCertificateActivities(deps: ActivityDependencies) {
       if (open) await fillRows({ filingId, exporterId });
       return {
         withoutDetail: await countWithoutDetail(pool, filingId),
-        open: await countOpenRows(pool, filingId, submission),
+        open: open ? await countOpenRows(pool, filingId, submission) : 0,
         problem: null,
       };
     },

@@ -17,18 +17,14 @@ export async function saveBalanceFindings(
   filingId: string,
   findings: readonly Finding[],
 ): Promise<void> {
-  const { rows } = await db.query<{ warnings: Finding[] }>('SELECT warnings FROM filings WHERE filing_id = $1', [
-    filingId,
-  ]);
-  const codes = new Set(findings.map((finding) => finding.code));
-  const kept = (rows[0]?.warnings ?? []).filter((warning) => !codes.has(warning.code));
-  const warnings = [...kept, ...findings.filter((finding) => finding.severity === 'warning')];
+  const warnings = findings.filter((finding) => finding.severity === 'warning');
   const errors = findings.filter((finding) => finding.severity === 'error');
-  await db.query('UPDATE filings SET warnings = $2, errors = $3 WHERE filing_id = $1', [
-    filingId,
-    JSON.stringify(warnings),
-    JSON.stringify(errors),
-  ]);
+  await db.query(
+    `UPDATE filings SET errors = $4, warnings = (SELECT coalesce(jsonb_agg(w ORDER BY n), '[]') FROM jsonb_array_elements(warnings)
+        WITH ORDINALITY AS kept (w, n) WHERE coalesce(w->>'code', '') <> ALL ($2)) || $3::jsonb
+      WHERE filing_id = $1`,
+    [filingId, findings.map((finding) => finding.code), JSON.stringify(warnings), JSON.stringify(errors)],
+  );
 }
 
 /** Stores the evidence of the last round about an unknown outcome. */

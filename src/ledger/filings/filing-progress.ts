@@ -128,10 +128,16 @@ export async function holdFiling(client: Queryable, held: { filingId: string; se
 
 /** Writes a move; its number and state have been checked under the filing's lock. */
 export async function writeMove(db: Queryable, note: ProgressNote): Promise<void> {
+  const { event } = note;
   await db.query(
-    `UPDATE filings SET state = $3, seq = $2, attention = $4, needs_attention = $5, changed_at = $6, due_at = $8,
-        run_problem = NULL, closed_at = CASE WHEN $7 THEN $6 ELSE closed_at END
-      WHERE filing_id = $1`,
+    `WITH moved AS (
+       UPDATE filings SET state = $3, seq = $2, attention = $4, needs_attention = $5, changed_at = $6, due_at = $8,
+          run_problem = NULL, closed_at = CASE WHEN $7 THEN $6 ELSE closed_at END
+        WHERE filing_id = $1
+     )
+     INSERT INTO filing_events (filing_id, seq, step, at, kind, who, text, data, state)
+     VALUES ($1, $2, $9, $6, $10, $11, $12, $13, $3)
+     ON CONFLICT DO NOTHING`,
     [
       note.filingId,
       note.seq,
@@ -141,16 +147,13 @@ export async function writeMove(db: Queryable, note: ProgressNote): Promise<void
       note.at,
       isEnd(note.state),
       note.dueAt ?? null,
+      note.step ?? null,
+      event.kind,
+      event.who ?? null,
+      event.text,
+      event.data === undefined ? null : JSON.stringify(event.data),
     ],
   );
-  await addEvent(db, {
-    filingId: note.filingId,
-    seq: note.seq,
-    step: note.step,
-    at: note.at,
-    state: note.state,
-    ...note.event,
-  });
   if (isEnd(note.state)) await db.query('DELETE FROM filing_wishes WHERE filing_id = $1', [note.filingId]);
 }
 

@@ -50,14 +50,19 @@ interface Identity {
 const PAGE = 1_000;
 const STORE_ANSWERS_WITHIN_MS = 10_000;
 
-export async function readIdentity(db: Queryable): Promise<Identity> {
-  const { rows } = await db.query<{ ledgerId: string; sendNumber: string; seen: string; storeId: string | null }>(
-    `SELECT ledger_id AS "ledgerId", send_number AS "sendNumber", sends_seen AS seen, store_id AS "storeId"
-       FROM ledger_identity`,
-  );
-  const found = rows[0];
+type IdentityRow = Record<'ledgerId' | 'sendNumber' | 'seen', string> & { storeId: string | null };
+
+const IDENTITY = 'ledger_id AS "ledgerId", send_number AS "sendNumber", sends_seen AS seen, store_id AS "storeId"';
+
+function identityOf(found: IdentityRow | undefined): Identity {
   if (!found) throw new Error('The ledger has lost its identity (table ledger_identity is empty).');
-  return { ...found, sendNumber: Number(found.sendNumber), seen: Number(found.seen) };
+  const { ledgerId, sendNumber, seen, storeId } = found;
+  return { ledgerId, sendNumber: Number(sendNumber), seen: Number(seen), storeId };
+}
+
+export async function readIdentity(db: Queryable): Promise<Identity> {
+  const { rows } = await db.query<IdentityRow>(`SELECT ${IDENTITY} FROM ledger_identity`);
+  return identityOf(rows[0]);
 }
 
 /** Makes a call to the store; whatever goes wrong with it is {@link StoreTrouble}, a silent store too. */
@@ -122,8 +127,7 @@ export async function compareSends(db: Queryable, store: SendStore): Promise<Com
     const content = await askStore(() => store.readRecord(name));
     found.push({ number: numberOfName(name), record: content && decodeSend(content) });
   }
-  const identity = await readIdentity(db);
-  const known = await sendersOf(db, before.seen);
+  const { identity, known } = await readKnownSends(db, before.seen);
   const unknown = found.filter(({ number, record }) => {
     const sender = known.get(number);
     return sender === undefined || (record !== null && record.sender !== sender);
@@ -150,12 +154,19 @@ async function listAbove(store: SendStore, { ledgerId, seen }: Identity): Promis
   }
 }
 
-async function sendersOf(db: Queryable, above: number): Promise<Map<number, string>> {
-  const { rows } = await db.query<{ number: string; sender: string }>(
-    'SELECT number, sender FROM sends WHERE number > $1',
+/** The ledger's identity, and in the same moment the sender of each send that it has above a number. */
+async function readKnownSends(
+  db: Queryable,
+  above: number,
+): Promise<{ identity: Identity; known: Map<number, string> }> {
+  const { rows } = await db.query<IdentityRow & { known: Record<string, string> }>(
+    `SELECT ${IDENTITY}, (SELECT coalesce(jsonb_object_agg(number, sender), '{}') FROM sends WHERE number > $1) AS known
+       FROM ledger_identity`,
     [above],
   );
-  return new Map(rows.map(({ number, sender }) => [Number(number), sender]));
+  const identity = identityOf(rows[0]);
+  const known = Object.entries(rows[0]?.known ?? {}).map(([number, sender]) => [Number(number), sender] as const);
+  return { identity, known: new Map(known) };
 }
 
 /**
@@ -196,8 +207,11 @@ export async function countSend(
 /** The store of the first send is the ledger's store from then on. */
 async function claimStore(db: Queryable, store: SendStore): Promise<Identity> {
   const storeId = await askStore(() => store.storeId());
-  await db.query('UPDATE ledger_identity SET store_id = $1 WHERE store_id IS NULL', [storeId]);
-  const identity = await readIdentity(db);
+  let identity = await readIdentity(db);
+  if (identity.storeId === null) {
+    await db.query('UPDATE ledger_identity SET store_id = $1 WHERE store_id IS NULL', [storeId]);
+    identity = await readIdentity(db);
+  }
   const problem = await storeProblem(store, identity);
   if (problem !== null) throw new StoreTrouble(problem);
   return identity;

@@ -41,7 +41,7 @@ export async function storeAnswer(
     return { late: false };
   const late = own?.state !== 'sending' || filing.state !== 'submitting';
   const others = rows.filter((row) => row.attemptId !== attemptId);
-  if (answer.kind === 'accepted') {
+  if (answer.kind === 'accepted' && others.some(({ state }) => state === 'open')) {
     await client.query(
       `UPDATE attempts SET state = 'not_sent', reason = $3, closed_at = $4
         WHERE filing_id = $1 AND submission = $2 AND attempt_id <> $5 AND state = 'open'`,

@@ -27,22 +27,13 @@ export async function markSending(
     : refused('gone', `filing ${filingId} is not in this ledger`);
   if (refusal) return refusal;
   const { rows } = await client.query<{ n: string }>(
-    'UPDATE ledger_identity SET send_number = send_number + 1 RETURNING send_number AS n',
+    `WITH next AS (UPDATE ledger_identity SET send_number = send_number + 1 RETURNING send_number),
+       marked AS (UPDATE attempts SET state = 'sending', sending_at = $4, payload_hash = $3, sender = $2 WHERE attempt_id = $1),
+       sent AS (UPDATE filing_rows SET state = 'submitted', submitted_at = $4 WHERE filing_id = $5 AND submission = $6)
+     INSERT INTO sends (number, attempt_id, sender) SELECT send_number, $1, $2 FROM next RETURNING number AS n`,
+    [attemptId, sender, payloadHash, at, filingId, submission],
   );
   const sendNumber = Number(rows[0]?.n);
-  await client.query(
-    `UPDATE attempts SET state = 'sending', sending_at = $4, payload_hash = $3, sender = $2 WHERE attempt_id = $1`,
-    [attemptId, sender, payloadHash, at],
-  );
-  await client.query('INSERT INTO sends (number, attempt_id, sender) VALUES ($1, $2, $3)', [
-    sendNumber,
-    attemptId,
-    sender,
-  ]);
-  await client.query(
-    `UPDATE filing_rows SET state = 'submitted', submitted_at = $3 WHERE filing_id = $1 AND submission = $2`,
-    [filingId, submission, at],
-  );
   return { marked: true, sendNumber };
 }
 
