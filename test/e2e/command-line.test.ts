@@ -215,7 +215,7 @@ it('waits for a second person where approval is asked for', async () => {
   expect(approved.code).toBe(0);
 });
 
-it('files the errored rows of a filing again, and nothing else', async () => {
+it('files the errored rows of a filing again, and nothing else, beside a live filing of them where that is permitted', async () => {
   const message = JSON.parse(await readFile(file, 'utf8')) as ReturnType<typeof demoMessage>;
   const items = ['KVR/2026/120', REFUSED_ONCE].map((document, index) => ({
     ...message.ebrcBulkGenDtos[0],
@@ -233,17 +233,30 @@ it('files the errored rows of a filing again, and nothing else', async () => {
   expect(parent.rows.map(({ state }) => state)).toEqual(['certified', 'needs_correction']);
   expect(first.code).toBe(3);
 
-  const correct = () => run(['correct', 'E2E-4', mixed, '--wait', '--json']);
-  const corrected = (await correct()).json<FilingView>();
+  const correct = (...more: string[]) => run(['correct', 'E2E-4', mixed, ...more, '--wait', '--json']);
+  const alone = join(folder, 'alone.json');
+  const [, errored] = items;
+  const own = { ...message, recordResCount: 1, ebrcBulkGenDtos: [{ ...errored, serialNo: 1 }] };
+  await writeFile(alone, JSON.stringify(own));
+  const beside = ['--exporter', EXPORTER, '--reference', 'E2E-5', '--approval', '--wait', '--json'];
+  const holder = (await run(['file', alone, ...beside])).json<FilingView>();
+  expect(holder).toMatchObject({ state: 'awaiting_approval' });
+  const refused = await correct();
+  const [held] = refused.json<{ errors: Problem[] }>().errors;
+  expect(held).toMatchObject({ code: 'mapping_live', filingId: holder.filingId, allowDuplicate: '2=REASON' });
+  expect(refused.code).toBe(3);
+  const permitted = ['--allow-duplicate', '2=E2E-5 is not going to be approved'];
+  const corrected = (await correct(...permitted)).json<FilingView>();
   expect(corrected).toMatchObject({ state: 'certified', corrects: parent.filingId, workflowId: 'file/test/E2E-4/1' });
   expect(corrected.rows.map(({ sbCumInvoiceNumber }) => sbCumInvoiceNumber)).toEqual([REFUSED_ONCE]);
 
-  const again = await correct();
+  const again = await correct(...permitted);
   expect(again.json()).toMatchObject({ filingId: corrected.filingId });
   expect(again.code).toBe(0);
   expect(sandbox.doubleFilings()).toEqual([]);
   const shown = (await run(['show', 'E2E-4', '--json'])).json<FilingView>();
   expect(shown.correctedBy).toEqual([corrected.filingId]);
+  await run(['abandon', 'E2E-5', '--note', 'corrected instead', '--json']);
 });
 
 it('answers commands on an ended filing from the ledger', async () => {

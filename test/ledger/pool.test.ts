@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { createPool, withTransaction } from '../../src/ledger/pool';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 
@@ -37,6 +38,17 @@ it('goes on with a new connection after the server dropped an idle one', async (
   admin.release();
   const { rows } = await database.pool.query('SELECT 1 AS alive');
   expect(rows).toEqual([{ alive: 1 }]);
+});
+
+it('has the system probe an idle connection, so that one whose peer is gone is found out', async () => {
+  const client = await database.pool.connect();
+  const { rows } = await client.query<{ port: number }>('SELECT inet_client_port() AS port');
+  client.release();
+  // As Linux shows it: "local address", "remote address", state, queues, and the kind of its timer (02: keep-alive).
+  const port = (rows[0]?.port ?? 0).toString(16).toUpperCase().padStart(4, '0');
+  const tables = await Promise.all(['/proc/net/tcp', '/proc/net/tcp6'].map((file) => readFile(file, 'utf8')));
+  const line = tables.join('').match(new RegExp(`^\\s*\\d+: \\w+:${port} \\w+:\\w+ 01 \\S+ (\\w\\w):`, 'mu'));
+  expect(line?.[1]).toBe('02');
 });
 
 it('prepares a statement with parameters once for each connection', async () => {
