@@ -73,30 +73,6 @@ it('takes a certificate that the snapshot did not hold, and settles the submissi
   expect((await readFilingView(ledger.pool, lost.filingId))?.submissions).toMatchObject([{ state: 'settled' }]);
 });
 
-it('adopts nothing by half where the connection is lost in the middle, and everything when it is made again', async () => {
-  const lost = await sent([]);
-  await show(lost.document, 'BROKEN-1');
-  const { filingId, attemptId } = lost;
-  const args = { filingId, submission: 1, exporterId: EXPORTER, attemptId, settles: true, at: NOW };
-  const broken = withTransaction(ledger.pool, async (client) => {
-    const { rows: own } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
-    // The rows are certified by then; their submission is settled by the next statement.
-    const query = async (text: string, values?: unknown[]) => {
-      if (text.startsWith('UPDATE submissions')) {
-        await ledger.pool.query('SELECT pg_terminate_backend($1)', [own[0]?.pid]);
-      }
-      return client.query(text, values);
-    };
-    return adoptCertificates({ query } as Parameters<typeof adoptCertificates>[0], args);
-  });
-  await expect(broken).rejects.toThrow();
-  expect(await rows(filingId)).toMatchObject([{ state: 'submitted', live: true }]);
-  const claims = await ledger.pool.query(`SELECT filing_id FROM certificates WHERE ebrc_number = 'BROKEN-1'`);
-  expect(claims.rows).toEqual([{ filing_id: null }]);
-  expect(await adopt(lost)).toMatchObject({ adopted: [{ eBRCNumber: 'BROKEN-1' }], openRows: 0 });
-  expect((await readFilingView(ledger.pool, filingId))?.submissions).toMatchObject([{ state: 'settled' }]);
-});
-
 it('leaves one that the snapshot holds, whatever the clock of the worker that saw it first says', async () => {
   const lost = await sent(['OLD-1']);
   await show(lost.document, 'OLD-1', { at: minutesLater(0.05) });

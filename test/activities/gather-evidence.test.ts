@@ -1,0 +1,88 @@
+/** Certificates are adopted in one transaction: a connection that is lost in the middle leaves nothing half. */
+import type pg from 'pg';
+import type { FilingApi } from '../../src/api/client-types';
+import type { CertificateDetail } from '../../src/api/schemas/filings';
+import { saveSnapshot } from '../../src/ledger/certificates/snapshots';
+import { readFilingView } from '../../src/ledger/filings/filing-view';
+import { attemptSteps } from '../ledger/submissions/attempt-support';
+import { EXPORTER, knowExporter, NOW, open, rowsOf } from '../ledger/filing-support';
+import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { openDoor, type ActivityDoor } from './door';
+
+const DOCUMENT = '9300001';
+/** All that adoption reads of a certificate. */
+const CERTIFICATE = {
+  eBRCNumber: 'EBRC-1',
+  eBRCDate: '10022026',
+  eBRCStatus: 'Issued',
+  sbCumInvoiceNumber: DOCUMENT,
+  sbCumInvoiceDate: '03012026',
+  realisedValueFCC: 5,
+  currencyCode: 'USD',
+  billNo: 'EXP/2026/001',
+} as CertificateDetail;
+
+let ledger: TestDatabase;
+let door: ActivityDoor;
+let breaks = true;
+const { opened, mark, rows } = attemptSteps(() => ledger);
+
+beforeAll(async () => {
+  ledger = await createTestDatabase();
+  await knowExporter(ledger);
+  const api = { fetchDetails: () => Promise.resolve([CERTIFICATE]) } as unknown as FilingApi;
+  door = await openDoor({ ...ledger, pool: breakingPool(ledger.pool) }, api);
+});
+afterAll(async () => {
+  await door.close();
+  await ledger.drop();
+});
+
+/** Ends the connection on which a submission is about to be settled: its rows are certified by then. */
+function breakingPool(pool: pg.Pool): pg.Pool {
+  const breakingClient = (client: pg.PoolClient) =>
+    replacing(client, 'query', async (text: string, values?: unknown[]) => {
+      if (breaks && text.startsWith('UPDATE submissions')) {
+        breaks = false;
+        const { rows: own } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+        await pool.query('SELECT pg_terminate_backend($1)', [own[0]?.pid]);
+      }
+      return client.query(text, values);
+    });
+  return replacing(pool, 'connect', async () => breakingClient(await pool.connect()));
+}
+
+function replacing<T extends object>(object: T, name: keyof T, method: (...args: never[]) => unknown): T {
+  return new Proxy(object, {
+    get(target, property) {
+      if (property === name) return method;
+      const value: unknown = Reflect.get(target, property);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+}
+
+it('adopts a certificate with everything that follows from it, or not at all', async () => {
+  const row = { sbCumInvoiceNumber: DOCUMENT, mappedIRMAmountFCC: 5 };
+  const filingId = await open(ledger, 'ADOPTED-ONCE', rowsOf(row));
+  await saveSnapshot(ledger.pool, { filingId, submission: 1, exporterId: EXPORTER, certificates: [], at: NOW });
+  const attemptId = await opened(filingId);
+  await mark(attemptId);
+  const args = { filingId, submission: 1, exporterId: EXPORTER, attemptId };
+  const claimed = async () => {
+    const { rows: found } = await ledger.pool.query<{ filingId: string | null }>(
+      'SELECT filing_id AS "filingId" FROM certificates WHERE ebrc_number = $1',
+      [CERTIFICATE.eBRCNumber],
+    );
+    return found.map((each) => each.filingId);
+  };
+
+  expect(await door.failure('gatherEvidence', args)).toMatchObject({ type: 'ledger_unavailable' });
+  expect(await rows(filingId)).toMatchObject([{ state: 'submitted', live: true }]);
+  expect(await claimed()).toEqual([null]);
+
+  expect(await door.run('gatherEvidence', args)).toMatchObject({ openRows: 0, adopted: [{ eBRCNumber: 'EBRC-1' }] });
+  expect(await rows(filingId)).toMatchObject([{ state: 'certified', live: true }]);
+  expect(await claimed()).toEqual([filingId]);
+  expect((await readFilingView(ledger.pool, filingId))?.submissions).toMatchObject([{ state: 'settled' }]);
+});
