@@ -26,10 +26,10 @@ export interface ContractStage {
 /** Seconds instead of hours; everything else is as in a deployment. */
 const PACE = {
   EBRC_RATE_WINDOW: '2s',
-  EBRC_POLL_FIRST: '1s',
-  EBRC_POLL_MIN: '500ms',
-  EBRC_POLL_MAX: '1s',
-  EBRC_SETTLE_AFTER: '4s',
+  EBRC_POLL_FIRST: '500ms',
+  EBRC_POLL_MIN: '250ms',
+  EBRC_POLL_MAX: '500ms',
+  EBRC_SETTLE_AFTER: '3s',
   EBRC_HTTP_TIMEOUT: '5s',
 };
 

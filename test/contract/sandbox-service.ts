@@ -3,7 +3,7 @@ import type { ContractService } from './contract-service';
 
 /** The sandbox, as the contract needs it. */
 export async function sandboxService(): Promise<ContractService> {
-  const sandbox = await createSandbox({ activationDelayMs: 0, ackDelayMs: 1_500, rateWindowMs: 2_000 });
+  const sandbox = await createSandbox({ activationDelayMs: 0, ackDelayMs: 700, rateWindowMs: 2_000 });
   return {
     name: 'the sandbox',
     url: sandbox.url,

@@ -40,7 +40,7 @@ it('answers from another thread: a frozen event loop shows while it lasts', asyn
     if (port === undefined) throw new Error('no port');
     await eventually(ready(port));
     expect(await ask(port, '/healthz')).toEqual({ status: 200, failing: [] });
-    child.stdin.write('15000');
+    child.stdin.write('9000');
     await eventually(async () => (await ask(port, '/healthz')).status === 503);
     expect(await ask(port, '/healthz')).toEqual({ status: 503, failing: ['event loop'] });
     expect((await ask(port, '/readyz')).failing).toContain('event loop');
