@@ -3,7 +3,7 @@ import type { EbrcClient } from '../src/starter/client';
 import { RefusedError, UsageError } from '../src/starter/errors';
 import type { PlannedExporter, PlannedFiling } from './plan';
 import type { Random } from './random';
-import { eachOf } from '../src/starter/lists/each-of';
+import { eachOf } from '../src/starter/lists/for-each-limited';
 
 const AT_ONCE = 12;
 /** Every so many filings, somebody gives the same command again. */

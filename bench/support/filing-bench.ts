@@ -5,7 +5,7 @@ import { startWorkers } from '../../chaos/workers';
 import { onboardAll } from '../../chaos/filer';
 import { makePlan } from '../../chaos/plan';
 import { openStage, type Stage } from '../../chaos/stage';
-import { eachOf } from '../../src/starter/lists/each-of';
+import { eachOf } from '../../src/starter/lists/for-each-limited';
 import { searchAttributes } from '../../src/workflows/search-attributes';
 import { cpuTimes } from './cpu-time';
 

@@ -10,7 +10,7 @@ import { extractFiles, type ExtractedFile, type ExtractRequest, type ExtractWait
 import { checkFile, type CheckOutcome, type CheckRequest } from './filings/check';
 import { correctFiling, type CorrectRequest } from './filings/correct';
 import { fileFile, type FileRequest } from './filings/file';
-import { createFilingOperations, type FilingOperations } from './filings/operate';
+import { createFilingOperations, type FilingOperations } from './filings/operator-commands';
 import type { FilingOutcome } from './filings/outcome';
 import type { WaitOptions } from './filings/start';
 import { proposeMappings, type ProposeOutcome, type ProposeRequest } from './proposals/propose';

@@ -10,7 +10,7 @@ import type { WorkbookPackage } from './ooxml/package';
 import { PackageEditor, XML_START } from './ooxml/package-editor';
 import { WorkbookRefused } from './ooxml/refused';
 import { SUMMARY_NAME, SUMMARY_TITLE, summarySheet } from './annotate/summary-sheet';
-import { surveySheet, textsOf } from './sheet/survey';
+import { surveySheet, textsOf } from './sheet/filled-rows';
 import { appendChild } from './ooxml/xml-edit';
 import { attribute } from './ooxml/xml-text';
 

@@ -8,7 +8,7 @@ import { groupBy } from '../domain/group-by';
 import type { OpenIrm } from '../domain/proposals/score';
 import { BULK_COLUMNS } from '../domain/rules/columns';
 import { cutText } from '../domain/text';
-import { harmless } from './annotate/marks';
+import { harmless } from './annotate/cell-marks';
 import { DRAFT_ROW } from './draft-row';
 import { columnLetter } from './sheet/addresses';
 import { finishBulkSheet } from './template';

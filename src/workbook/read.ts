@@ -5,7 +5,7 @@ import { columnOfHeader, isExtraField } from '../domain/rules/columns';
 import { errorAt, oncePerCell, warningAt, type Finding } from '../domain/rules/finding';
 import type { ExtraValues, MappingRow } from '../domain/filing/mapping';
 import { completeRow, emptyMapping, type UncheckedRow } from '../domain/rules/unchecked-row';
-import { listed, missing } from '../domain/rules/words';
+import { listed, missing } from '../domain/rules/value-messages';
 import type { CellContent, CellContext } from './sheet/cell-content';
 import { cellContent } from './sheet/cell-content';
 import { cellValue, extraValue } from './sheet/cell-value';
@@ -17,7 +17,7 @@ import { ROWS_PER_UPLOAD, WORKBOOK_LIMITS } from './ooxml/limits';
 import { MergedCells } from './sheet/merged-cells';
 import { WorkbookRefused } from './ooxml/refused';
 import type { RawRow } from './sheet/sheet-rows';
-import { textsOf } from './sheet/survey';
+import { textsOf } from './sheet/filled-rows';
 import { openWorkbook } from './sheet/open-workbook';
 
 export { WorkbookRefused } from './ooxml/refused';

@@ -13,7 +13,7 @@ import type { CellContent } from './sheet/cell-content';
 import { cellContent } from './sheet/cell-content';
 import { shown } from './sheet/cell-value';
 import { openWorkbook } from './sheet/open-workbook';
-import { textsOf } from './sheet/survey';
+import { textsOf } from './sheet/filled-rows';
 import { BULK_SHEET } from './write';
 
 /** Formats of whole columns. Most are text, which keeps leading zeros and prevents `1-2` from becoming a date. */

@@ -5,7 +5,7 @@ import { BUILT_IN_TEMPLATE } from '../domain/service/bulk-template';
 import { columnOfHeader, isExtraField, normaliseHeader } from '../domain/rules/columns';
 import { isoFromFilingDate } from '../domain/dates';
 import type { ExtraValues, MappingRow } from '../domain/filing/mapping';
-import { UNWRITABLE } from '../domain/rules/words';
+import { UNWRITABLE } from '../domain/rules/value-messages';
 import { ROWS_PER_UPLOAD } from './ooxml/limits';
 
 /**

@@ -12,7 +12,7 @@ import { storeAnswer, storedAnswer } from '../../src/ledger/submissions/answers'
 import { latestAttempt, markRowsUnknown, readAttempt } from '../../src/ledger/submissions/attempts';
 import { openAttempt } from '../../src/ledger/submissions/open-attempt';
 import { adoptRequestId, closeByPerson } from '../../src/ledger/submissions/person-answers';
-import { sisterInDoubt, turnToSister } from '../../src/ledger/submissions/sisters';
+import { sisterInDoubt, turnToSister } from '../../src/ledger/submissions/other-attempts';
 import { adoptAnswer, moveSubmission } from '../../src/ledger/submissions/submissions';
 import { EXPORTER } from '../ledger/filing-support';
 import type { World } from './driver';

@@ -11,7 +11,7 @@ import {
   postponePdf,
   type PdfsToArchive,
 } from '../../ledger/certificates/certificates';
-import { adoptCertificates } from '../../ledger/exporters/adoption';
+import { adoptCertificates } from '../../ledger/certificates/adoption';
 import { latestAttempt } from '../../ledger/submissions/attempts';
 import { countOpenRows, readRows } from '../../ledger/rows/filing-rows';
 import { withTransaction } from '../../ledger/pool';

@@ -19,7 +19,7 @@ import {
   saveRowErrors,
 } from '../../ledger/rows/filing-rows';
 import { lastRefusal } from '../../ledger/submissions/answers';
-import { closeUnknownRequest } from '../../ledger/submissions/sisters';
+import { closeUnknownRequest } from '../../ledger/submissions/other-attempts';
 import { readSubmissions, releaseSubmissions } from '../../ledger/submissions/submissions';
 import type { ActivityDependencies } from '../dependencies';
 import { stepId } from '../step-id';

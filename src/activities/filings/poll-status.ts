@@ -15,7 +15,7 @@ import { learnIec } from '../../ledger/exporters/exporters';
 import { countRows, readRows, settleRows } from '../../ledger/rows/filing-rows';
 import { withTransaction, type Queryable } from '../../ledger/pool';
 import { readOpenRequests, readSeenAnswers, recordSeenAnswer } from '../../ledger/submissions/answer-times';
-import { handInSends } from '../../ledger/submissions/hand-in';
+import { handInSends } from '../../ledger/submissions/known-sends';
 import {
   moveSubmission,
   needSubmission,
@@ -23,7 +23,7 @@ import {
   type PollState,
   type SubmissionRecord,
 } from '../../ledger/submissions/submissions';
-import { sisterInDoubt, turnToSister } from '../../ledger/submissions/sisters';
+import { sisterInDoubt, turnToSister } from '../../ledger/submissions/other-attempts';
 import { failureOf, notYet } from '../application-failure';
 import { withHeartbeat, withStepHeartbeat } from '../call-context';
 import { withCredentials } from '../exporters/credential-guard';

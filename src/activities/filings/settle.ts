@@ -1,6 +1,6 @@
 import type { Ambiguity } from '../../domain/reconciliation/certificate-matching';
 import { filingDateInKolkata } from '../../domain/dates';
-import { adoptCertificates } from '../../ledger/exporters/adoption';
+import { adoptCertificates } from '../../ledger/certificates/adoption';
 import { inDoubtSince, lostTimeCertificates, noteCertificatesRead } from '../../ledger/submissions/lost-time';
 import { sendingAt } from '../../ledger/submissions/attempts';
 import { saveEvidence } from '../../ledger/filings/filing-notes';

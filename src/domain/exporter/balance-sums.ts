@@ -5,7 +5,7 @@ import { errorAt, warningAt, type Finding } from '../rules/finding';
 import type { MappingRow } from '../filing/mapping';
 import { compareAmounts, formatAmount, subtractAmounts, sumAmounts } from '../money';
 import { rowThatExceeds } from '../rules/file';
-import { listed } from '../rules/words';
+import { listed } from '../rules/value-messages';
 
 /** The amount that one of our live filings takes, or may take, from an IRM. */
 export interface Hold {

@@ -13,7 +13,7 @@ import {
   invalidYesNo,
   missing,
   quoted,
-} from './words';
+} from './value-messages';
 import { UPLOAD_TYPES, isUploadType } from './upload-type';
 
 /** Rules about one value at a time (spec: "Push message", item fields). */

@@ -5,7 +5,7 @@ import { comparableDate, comparableText, irmIdentity, mappingIdentity, type Mapp
 import type { Amount } from '../money';
 import { compareAmounts, formatAmount, isAmount, sumAmounts } from '../money';
 import { hasValue, type UncheckedRow } from './unchecked-row';
-import { listed } from './words';
+import { listed } from './value-messages';
 import { isUploadType } from './upload-type';
 
 /** Rules between the rows of one filing. */

@@ -5,7 +5,7 @@ import { recordsOf, type HeldIrm } from '../exporter/held-irms';
 import { comparableDate, irmIdentity, sameText } from '../identity';
 import type { MappingRow } from '../filing/mapping';
 import { compareAmounts, formatAmount, sumAmounts } from '../money';
-import { listed } from './words';
+import { listed } from './value-messages';
 
 export type { HeldIrm } from '../exporter/held-irms';
 export type { Hold } from '../exporter/balance-sums';

@@ -5,7 +5,7 @@ import { MAPPING_FIELDS } from '../filing/mapping';
 import { isFilingDate } from '../dates';
 import { checkUncheckedRows } from './rules';
 import { FIELD_NAMES, completeRow, emptyMapping, hasValue, type UncheckedRow } from './unchecked-row';
-import { invalidDate, invalidNumber, invalidText, invalidYesNo, missing, quoted } from './words';
+import { invalidDate, invalidNumber, invalidText, invalidYesNo, missing, quoted } from './value-messages';
 import { UPLOAD_TYPES } from './upload-type';
 
 /** A push message of the right form. `platformCustomerId` may come from elsewhere (the command line's `--exporter`). */

@@ -2,7 +2,7 @@ import { compareFilingDates } from '../dates';
 import { errorAt, warningAt, type Finding } from './finding';
 import type { MappingField } from '../filing/mapping';
 import { hasValue, type UncheckedRow } from './unchecked-row';
-import { missing, quoted } from './words';
+import { missing, quoted } from './value-messages';
 
 /** Rules between the fields of one row (spec: "Push message", Rules; domain facts as warnings). */
 

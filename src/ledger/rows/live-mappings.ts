@@ -3,7 +3,7 @@ import type { FilingState } from '../../domain/filing/states';
 import type { Finding } from '../../domain/rules/finding';
 import { groupBy } from '../../domain/group-by';
 import type { MappingRow } from '../../domain/filing/mapping';
-import { listed } from '../../domain/rules/words';
+import { listed } from '../../domain/rules/value-messages';
 import { fingerprintOf } from './fingerprints';
 import type { Queryable } from '../pool';
 

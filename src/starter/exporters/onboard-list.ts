@@ -6,7 +6,7 @@ import type { EbrcReader } from '../reader';
 import { csvOf } from './csv';
 import { readExporterList, type ListedExporter } from './list-file';
 import type { ExporterOperations } from './operations';
-import { eachOf } from '../lists/each-of';
+import { eachOf } from '../lists/for-each-limited';
 
 /** Starts, or progress queries, that run at the same time. */
 const AT_ONCE = 8;

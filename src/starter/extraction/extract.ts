@@ -14,7 +14,7 @@ import type { EbrcClientDependencies } from '../dependencies';
 import { UsageError } from '../errors';
 import { silenceNotice } from '../temporal/workers-present';
 import { pdfPaths, readPdf, type PdfFile } from './pdf-files';
-import { eachOf } from '../lists/each-of';
+import { eachOf } from '../lists/for-each-limited';
 
 export interface ExtractRequest {
   kind: DocumentKind;

@@ -2,7 +2,7 @@ import type { Finding } from '../../domain/rules/finding';
 import { groupBy } from '../../domain/group-by';
 import type { CellStyles } from './cell-styles';
 import { ERRORS_HEADER, STATUS_HEADER } from '../sheet/headers';
-import { harmless } from './marks';
+import { harmless } from './cell-marks';
 import { NO_SHAPES, editShapes } from './note-shapes';
 import { NO_NOTES, Notes } from './notes';
 import type { PackageEditor } from '../ooxml/package-editor';
@@ -10,7 +10,7 @@ import { XML_START } from '../ooxml/package-editor';
 import { RowEdits } from './row-edits';
 import { notesDrawing, openFrame, withColumnWidths, withLastColumn, withNotesDrawing } from './sheet-frame';
 import { columnLetter, columnNumber } from '../sheet/addresses';
-import type { Survey } from '../sheet/survey';
+import type { Survey } from '../sheet/filled-rows';
 
 /** The values of the Status column that this file writes; `ebrc correct` files the rows with {@link ERROR_STATUS}. */
 const ERROR_STATUS = 'Error';

@@ -1,5 +1,5 @@
-import type { Severity } from './marks';
-import { FILLS } from './marks';
+import type { Severity } from './cell-marks';
+import { FILLS } from './cell-marks';
 import { elements, insertChild, withAttribute } from '../ooxml/xml-edit';
 import { attribute } from '../ooxml/xml-text';
 

@@ -1,4 +1,4 @@
-import { NOTE_START } from './marks';
+import { NOTE_START } from './cell-marks';
 import type { ElementAt } from '../ooxml/xml-edit';
 import { appendChild, elements } from '../ooxml/xml-edit';
 import { attribute, runsText, textElement, xmlData } from '../ooxml/xml-text';

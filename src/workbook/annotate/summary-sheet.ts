@@ -1,5 +1,5 @@
 import type { Finding } from '../../domain/rules/finding';
-import { harmless } from './marks';
+import { harmless } from './cell-marks';
 import { columnLetter } from '../sheet/addresses';
 import { textElement } from '../ooxml/xml-text';
 

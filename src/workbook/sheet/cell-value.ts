@@ -8,7 +8,7 @@ import {
   invalidNumber,
   invalidText,
   invalidYesNo,
-} from '../../domain/rules/words';
+} from '../../domain/rules/value-messages';
 import type { CellContent } from './cell-content';
 
 /** The value of a cell for a field, or why it is invalid (spec: "POST /genebrc/bulk-upload", validation rules). */

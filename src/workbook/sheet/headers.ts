@@ -3,7 +3,7 @@ import { BUILT_IN_TEMPLATE, optionalLabel } from '../../domain/service/bulk-temp
 import type { BulkColumn, ColumnField } from '../../domain/rules/columns';
 import { BULK_COLUMNS, columnOfHeader, normaliseHeader } from '../../domain/rules/columns';
 import { errorAt, warningAt, type Finding } from '../../domain/rules/finding';
-import { quoted } from '../../domain/rules/words';
+import { quoted } from '../../domain/rules/value-messages';
 import { columnLetter } from './addresses';
 
 /** Headers of the two columns that annotating adds; they are adjacent, which distinguishes them from a user's own. */

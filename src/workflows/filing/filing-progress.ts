@@ -9,7 +9,7 @@ import type { ReadSettingsResult } from '../../activities/filings/settings';
 import type { FileInput, FilingCounts } from '../../domain/contracts';
 import { endNote } from '../../domain/filing/end-note';
 import { isEnd, isPause, type FilingState } from '../../domain/filing/states';
-import { explainedMs } from '../../domain/service/due';
+import { explainedMs } from '../../domain/filing/state-limits';
 import { steps } from '../activity-profiles';
 import { FilingMovedOn } from './filing-ends';
 import { noteEvent, tellRunProblem, toMove, watched, type Attention, type Event, type Move } from './filing-steps';

@@ -4,7 +4,7 @@ import type { Activities } from '../../activities/create-activities';
 import type { MoveArgs } from '../../activities/filings/moves';
 import type { FilingCounts } from '../../domain/contracts';
 import { isEnd, needsAttention, type FilingState } from '../../domain/filing/states';
-import { explainedMs, type DueSettings } from '../../domain/service/due';
+import { explainedMs, type DueSettings } from '../../domain/filing/state-limits';
 import { steps } from '../activity-profiles';
 import { isFilingMissing } from '../failures';
 

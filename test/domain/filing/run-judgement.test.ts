@@ -1,4 +1,4 @@
-import { explainedMs } from '../../../src/domain/service/due';
+import { explainedMs } from '../../../src/domain/filing/state-limits';
 import { FILING_STATES, isEnd, needsAttention } from '../../../src/domain/filing/states';
 import { judgeRun, LATE_MS, type FilingRunStatus } from '../../../src/domain/filing/run-judgement';
 

@@ -6,7 +6,7 @@ import { settleRows } from '../../../src/ledger/rows/filing-rows';
 import { withTransaction } from '../../../src/ledger/pool';
 import { importSends } from '../../../src/ledger/sends/send-import';
 import { countSend } from '../../../src/ledger/sends/sends';
-import { handInSends, knownSends } from '../../../src/ledger/submissions/hand-in';
+import { handInSends, knownSends } from '../../../src/ledger/submissions/known-sends';
 import { adoptAnswer, moveSubmission, needSubmission } from '../../../src/ledger/submissions/submissions';
 import type { TestDatabase } from '../../support/postgres';
 import { ACCEPTED, attemptSteps } from '../submissions/attempt-support';

@@ -1,7 +1,7 @@
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { WorkerSettings } from '../../../src/activities/dependencies';
 import type { TemporalServerOptions } from '../../../dev/temporal-server';
-import { createFilingOperations } from '../../../src/starter/filings/operate';
+import { createFilingOperations } from '../../../src/starter/filings/operator-commands';
 import { devServer, type DevServer } from '../../support/temporal';
 import { openFilingStage, type FilingStage, type FilingStageOptions } from './filing-stage';
 

@@ -5,7 +5,7 @@ import type { SubmissionStage } from '../../../activities/filings/open-filing';
 import type { PollResult, SettledMove } from '../../../activities/filings/poll-status';
 import { attemptIdOf } from '../../../domain/filing/attempt';
 import { sentAs } from '../../../domain/filing/known-send';
-import { explainedMs } from '../../../domain/service/due';
+import { explainedMs } from '../../../domain/filing/state-limits';
 import { ACCESS, delayMs } from '../../../domain/service/retry-table';
 import { calls } from '../../activity-profiles';
 import { readFailure, type ReadFailure } from '../../failures';

@@ -1,4 +1,4 @@
-import { isEnd, needsAttention, type FilingState } from '../filing/states';
+import { isEnd, needsAttention, type FilingState } from './states';
 
 const HOUR_MS = 3_600_000;
 

@@ -1,6 +1,6 @@
 import { readFilingView } from '../../../src/ledger/filings/filing-view';
 import { withTransaction } from '../../../src/ledger/pool';
-import { closeUnknownRequest, sisterInDoubt, turnToSister } from '../../../src/ledger/submissions/sisters';
+import { closeUnknownRequest, sisterInDoubt, turnToSister } from '../../../src/ledger/submissions/other-attempts';
 import { adoptAnswer } from '../../../src/ledger/submissions/submissions';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 import { ACCEPTED, attemptSteps } from './attempt-support';

@@ -1,4 +1,4 @@
-import { adoptCertificates } from '../../../src/ledger/exporters/adoption';
+import { adoptCertificates } from '../../../src/ledger/certificates/adoption';
 import { saveCertificates } from '../../../src/ledger/certificates/certificates';
 import { readFilingView } from '../../../src/ledger/filings/filing-view';
 import { withTransaction } from '../../../src/ledger/pool';

@@ -1,7 +1,7 @@
 import { matchCertificates, type Ambiguity } from '../../domain/reconciliation/certificate-matching';
 import { filingDateInKolkata } from '../../domain/dates';
-import { unclaimedCertificates } from '../certificates/certificates';
-import { certificatesBefore } from '../certificates/snapshots';
+import { unclaimedCertificates } from './certificates';
+import { certificatesBefore } from './snapshots';
 import { lockFiling } from '../filings/filing-lock';
 import { countOpenRows, openRowsOf, settleRows } from '../rows/filing-rows';
 import type { Queryable } from '../pool';
