@@ -5,7 +5,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { eachOf } from '../src/starter/lists/for-each-limited';
+import { forEachLimited } from '../src/starter/lists/for-each-limited';
 import { openFilingBench } from './support/filing-bench';
 import { quietRuntime } from './support/quiet-runtime';
 import { report } from './support/report';
@@ -26,7 +26,7 @@ async function main(): Promise<void> {
   try {
     const atStart = await residentMb(bench);
     const waiting = async (count: number, already: number) => {
-      await eachOf([...Array(count - already).keys()], AT_ONCE, async () => void (await bench.start()));
+      await forEachLimited([...Array(count - already).keys()], AT_ONCE, async () => void (await bench.start()));
       while ((await waitingFilings(bench)) < count) await sleep(500);
       await sleep(REST_MS);
       return residentMb(bench);

@@ -3,7 +3,7 @@ import type { EbrcClient } from '../src/starter/client';
 import { RefusedError, UsageError } from '../src/starter/errors';
 import type { PlannedExporter, PlannedFiling } from './plan';
 import type { Random } from './random';
-import { eachOf } from '../src/starter/lists/for-each-limited';
+import { forEachLimited } from '../src/starter/lists/for-each-limited';
 
 const AT_ONCE = 12;
 /** Every so many filings, somebody gives the same command again. */
@@ -27,7 +27,7 @@ export interface FilerReport {
 
 /** Onboards the exporters of a plan and waits until each is ready. */
 export async function onboardAll(client: EbrcClient, exporters: readonly PlannedExporter[]): Promise<void> {
-  await eachOf(exporters, AT_ONCE, async ({ name, email, iec, username, password }) => {
+  await forEachLimited(exporters, AT_ONCE, async ({ name, email, iec, username, password }) => {
     const credentials = { username, password };
     const outcome = await client.onboard({ name, email, iec, credentials, by: 'chaos' }, { wait: true });
     if (outcome.state !== 'ready') throw new Error(`${email} is ${outcome.state}: ${outcome.message ?? ''}`);
@@ -49,7 +49,7 @@ export async function fileAll(
     refused: [],
   };
   const late: Promise<void>[] = [];
-  await eachOf([...filings.entries()], AT_ONCE, async ([nth, filing]) => {
+  await forEachLimited([...filings.entries()], AT_ONCE, async ([nth, filing]) => {
     const first = await file(client, filing, filing.reference, deadline);
     if ('refused' in first) {
       report.refused.push(`${filing.reference}: ${first.refused}`);

@@ -5,7 +5,7 @@ import { startWorkers } from '../../chaos/workers';
 import { onboardAll } from '../../chaos/filer';
 import { makePlan } from '../../chaos/plan';
 import { openStage, type Stage } from '../../chaos/stage';
-import { eachOf } from '../../src/starter/lists/for-each-limited';
+import { forEachLimited } from '../../src/starter/lists/for-each-limited';
 import { searchAttributes } from '../../src/workflows/search-attributes';
 import { cpuTimes } from './cpu-time';
 
@@ -128,6 +128,6 @@ export async function openBareWorker({ env, temporal }: Stage) {
 
 async function timed(count: number, atOnce: number, work: () => Promise<void>): Promise<number> {
   const from = performance.now();
-  await eachOf([...Array(count).keys()], atOnce, work);
+  await forEachLimited([...Array(count).keys()], atOnce, work);
   return (performance.now() - from) / 1_000;
 }

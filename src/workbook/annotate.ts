@@ -10,7 +10,7 @@ import type { WorkbookPackage } from './ooxml/package';
 import { PackageEditor, XML_START } from './ooxml/package-editor';
 import { WorkbookRefused } from './ooxml/refused';
 import { SUMMARY_NAME, SUMMARY_TITLE, summarySheet } from './annotate/summary-sheet';
-import { surveySheet, textsOf } from './sheet/filled-rows';
+import { findFilledRows, textsOf } from './sheet/filled-rows';
 import { appendChild } from './ooxml/xml-edit';
 import { attribute } from './ooxml/xml-text';
 
@@ -43,13 +43,13 @@ export async function annotateWorkbook({
   limits = {},
 }: Annotation): Promise<Buffer> {
   const bounds = { ...WORKBOOK_LIMITS, ...limits };
-  const { opened, directory, survey } = await surveyed(source, bounds);
+  const { opened, directory, filledRows } = await openFilledRows(source, bounds);
   const editor = new PackageEditor(opened, directory.part);
   const stylesPart = directory.parts.styles ?? (await addStyles(editor));
   const styles = new CellStyles((await editor.xml(stylesPart)) ?? NO_STYLES((await editor.namespaces()).main));
   const statuses = await annotateSheet(editor, {
     part: directory.sheets[0]?.part ?? '',
-    survey,
+    filledRows,
     findings,
     outcomes: new Map(rowOutcomes.map(({ row, status }) => [row, status])),
     styles,
@@ -63,9 +63,9 @@ export async function annotateWorkbook({
 }
 
 /** What annotating needs to know of the sheet, so that the rows and their texts need not stay in memory. */
-async function surveyed(file: string | Buffer, limits: WorkbookLimits) {
+async function openFilledRows(file: string | Buffer, limits: WorkbookLimits) {
   const { source: opened, directory, first } = await openWorkbook(file, limits);
-  return { opened, directory, survey: surveySheet(first) };
+  return { opened, directory, filledRows: findFilledRows(first) };
 }
 
 async function addStyles(editor: PackageEditor): Promise<string> {

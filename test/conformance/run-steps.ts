@@ -12,7 +12,7 @@ import { storeAnswer, storedAnswer } from '../../src/ledger/submissions/answers'
 import { latestAttempt, markRowsUnknown, readAttempt } from '../../src/ledger/submissions/attempts';
 import { openAttempt } from '../../src/ledger/submissions/open-attempt';
 import { adoptRequestId, closeByPerson } from '../../src/ledger/submissions/person-answers';
-import { sisterInDoubt, turnToSister } from '../../src/ledger/submissions/other-attempts';
+import { otherAttemptInDoubt, switchToOtherAttempt } from '../../src/ledger/submissions/other-attempts';
 import { adoptAnswer, moveSubmission } from '../../src/ledger/submissions/submissions';
 import { EXPORTER } from '../ledger/filing-support';
 import type { World } from './driver';
@@ -203,8 +203,8 @@ export function createRunSteps(world: World) {
       const accepted = before?.state.attempts[attempt]?.state === 'accepted';
       if (!accepted) return;
       const other = await transaction(async (client) => {
-        const found = await sisterInDoubt(client, { filingId, submission: SUBMISSION, requestId });
-        if (found !== null) await turnToSister(client, { ...moved, requestId });
+        const found = await otherAttemptInDoubt(client, { filingId, submission: SUBMISSION, requestId });
+        if (found !== null) await switchToOtherAttempt(client, { ...moved, requestId });
         return found;
       });
       if (other !== null) {

@@ -10,7 +10,7 @@ import {
   adoptRequestId,
   closeByPerson,
   type NotFiledOutcome,
-  type NotFiledWord,
+  type NotFiledAnswer,
 } from '../../ledger/submissions/person-answers';
 import { withTransaction } from '../../ledger/pool';
 import { adoptAnswer, needSubmission } from '../../ledger/submissions/submissions';
@@ -139,7 +139,7 @@ export function createAttemptActivities(deps: ActivityDependencies) {
     closeByPerson: ({
       move,
       ...word
-    }: Omit<NotFiledWord, 'at' | 'settleAfterMs'> & { move: MoveArgs }): Promise<NotFiledOutcome & Moved> =>
+    }: Omit<NotFiledAnswer, 'at' | 'settleAfterMs'> & { move: MoveArgs }): Promise<NotFiledOutcome & Moved> =>
       onWholeLedger(deps, filingOf(word), async (client) => {
         const at = now();
         const said = await closeByPerson(client, { ...word, settleAfterMs: settings.settleAfterMs, at });

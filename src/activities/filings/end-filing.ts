@@ -127,14 +127,14 @@ export function createEndFilingActivities(deps: ActivityDependencies) {
 
     /**
      * The service does not know the request of a Failed acknowledgement, to the end of the settle window: the
-     * submission is refused. `kept`: that cannot be said yet. `sister`: another attempt of it is to be looked into.
+     * submission is refused. `kept`: that cannot be said yet. `other_attempt`: another attempt of it is to be looked into.
      */
     closeUnknownRequest: ({
       seq,
       message,
       ...args
     }: Held & { submission: number; requestId: string; message: string }): Promise<
-      Refused & { outcome: 'closed' | 'kept' | 'sister' }
+      Refused & { outcome: 'closed' | 'kept' | 'other_attempt' }
     > => {
       const { filingId, submission } = args;
       const held = { filingId, seq };

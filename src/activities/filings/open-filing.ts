@@ -4,7 +4,7 @@ import { isEnd } from '../../domain/filing/states';
 import { otherModeText } from '../../domain/input-problems';
 import { filingWorkflowId } from '../../domain/names';
 import { hasErrors, type Finding } from '../../domain/rules/finding';
-import { explainedMs } from '../../domain/filing/state-limits';
+import { stateLimitMs } from '../../domain/filing/state-limits';
 import { getExporter } from '../../ledger/exporters/exporters';
 import { contentHashOf, referenceOf } from '../../ledger/filings/filing-content';
 import { saveInput } from '../../ledger/filings/filing-inputs';
@@ -14,7 +14,7 @@ import { getFiling } from '../../ledger/filings/filings';
 import { readStanding, type FilingStanding, type SubmissionStage } from '../../ledger/filings/opened-filing';
 import { readReadiness, type FilingReadiness } from '../../ledger/filings/readiness';
 import { withTransaction } from '../../ledger/pool';
-import { handInSends, knownSends } from '../../ledger/submissions/known-sends';
+import { mergeKnownSends, knownSends } from '../../ledger/submissions/known-sends';
 import type { ActivityDependencies } from '../dependencies';
 import { needFewRows, stepId } from '../step-id';
 import { chooseChannel } from './channel';
@@ -58,7 +58,7 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
   const takeUp = (filingId: string, sends: readonly KnownSend[] = []) =>
     withTransaction(pool, async (client) => {
       const at = new Date(clock());
-      await handInSends(client, { filingId, mode, sends, at });
+      await mergeKnownSends(client, { filingId, mode, sends, at });
       await takeUpFiling(client, { filingId, step: stepId(), at });
     });
 
@@ -122,7 +122,7 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
       approvalNeeded: exporter.requiresApproval || input.approval === true,
       permitted: read.allowDuplicate,
       at: new Date(clock()),
-      checkedBy: new Date(clock() + (explainedMs('checking', settings, 0) ?? 0)),
+      checkedBy: new Date(clock() + (stateLimitMs('checking', settings, 0) ?? 0)),
     });
     if (outcome.outcome === 'refused') return refused(outcome.findings);
     logger.info({ filingId: outcome.filingId, outcome: outcome.outcome, rows: read.rows.length }, 'filing recorded');

@@ -15,7 +15,7 @@ import { learnIec } from '../../ledger/exporters/exporters';
 import { countRows, readRows, settleRows } from '../../ledger/rows/filing-rows';
 import { withTransaction, type Queryable } from '../../ledger/pool';
 import { readOpenRequests, readSeenAnswers, recordSeenAnswer } from '../../ledger/submissions/answer-times';
-import { handInSends } from '../../ledger/submissions/known-sends';
+import { mergeKnownSends } from '../../ledger/submissions/known-sends';
 import {
   moveSubmission,
   needSubmission,
@@ -23,7 +23,7 @@ import {
   type PollState,
   type SubmissionRecord,
 } from '../../ledger/submissions/submissions';
-import { sisterInDoubt, turnToSister } from '../../ledger/submissions/other-attempts';
+import { otherAttemptInDoubt, switchToOtherAttempt } from '../../ledger/submissions/other-attempts';
 import { failureOf, notYet } from '../application-failure';
 import { withHeartbeat, withStepHeartbeat } from '../call-context';
 import { withCredentials } from '../exporters/credential-guard';
@@ -60,11 +60,11 @@ export interface PollResult {
   /**
    * `terminal`: every row has its outcome. `incomplete`: the authority is done but did not say which rows:
    * fetch-details fills them. `unknown_request`: the service still does not know it at the end of the settle window,
-   * after an acknowledgement that said Failed. `sister`: rejected, but another attempt of the submission was sent too,
+   * after an acknowledgement that said Failed. `other_attempt`: rejected, but another attempt of the submission was sent too,
    * whose outcome is looked into now. `superseded`: the ledger does not follow the submission under this request any
    * more.
    */
-  outcome: 'terminal' | 'incomplete' | 'unknown_request' | 'sister' | 'superseded';
+  outcome: 'terminal' | 'incomplete' | 'unknown_request' | 'other_attempt' | 'superseded';
   /** The move that was recorded with it; null or left out: none. `dueAt` in ms since the epoch. */
   moved?: { seq: number; dueAt: number; counts: FilingCounts } | null;
   processingStatus: string | null;
@@ -200,15 +200,15 @@ export function createPollActivities(deps: ActivityDependencies) {
       const { requestId } = args;
       let moved: PollResult['moved'] = null;
       const turned = await withStepHeartbeat(() =>
-        withTransaction(pool, async (client): Promise<'sister' | 'superseded' | null> => {
+        withTransaction(pool, async (client): Promise<'other_attempt' | 'superseded' | null> => {
           await lockFiling(client, filingId);
           if ((await needSubmission(client, filingId, submission)).requestId !== requestId) return 'superseded';
           const errored = verdict.rows.some((row) => row.outcome === 'errored');
-          if (errored && (await sisterInDoubt(client, { filingId, submission, requestId })) !== null) {
+          if (errored && (await otherAttemptInDoubt(client, { filingId, submission, requestId })) !== null) {
             const verdicts = verdict.rows.filter((row) => row.outcome === 'certified');
             await settleRows(client, { filingId, exporterId, verdicts, at });
-            await turnToSister(client, { filingId, submission, requestId, at });
-            return 'sister';
+            await switchToOtherAttempt(client, { filingId, submission, requestId, at });
+            return 'other_attempt';
           }
           await settleRows(client, { filingId, exporterId, verdicts: verdict.rows, at });
           const state = result === 'incomplete' ? 'acknowledged' : 'terminal';
@@ -246,7 +246,7 @@ export function createPollActivities(deps: ActivityDependencies) {
     if (known.requestId === requestId || sends.length === 0) return known;
     const at = new Date(clock());
     return withTransaction(pool, async (client) => {
-      await handInSends(client, { filingId, mode, sends, at });
+      await mergeKnownSends(client, { filingId, mode, sends, at });
       return needSubmission(client, filingId, submission);
     });
   }

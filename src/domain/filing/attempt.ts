@@ -80,7 +80,7 @@ export interface AttemptReading {
  * Why an attempt was not allowed to be sent: it was closed, its filing ended, its rows no longer belong to it, or the
  * submission has another attempt in progress.
  */
-export type MarkRefusal = 'gone' | 'closed' | 'ended' | 'rows' | 'sister';
+export type MarkRefusal = 'gone' | 'closed' | 'ended' | 'rows' | 'other_attempt';
 
 /** The id of an attempt, derived from business keys. */
 export function attemptIdOf(filingId: string, submission: number, number: number): string {

@@ -8,7 +8,7 @@ const QUEUED_WINDOWS = 180;
 const PAST_OVERDUE_MS = HOUR_MS;
 const PDFS_PER_WINDOW = 5;
 
-export interface DueSettings {
+export interface StateLimitSettings {
   overdueAfterMs: number;
   rateWindowMs: number;
 }
@@ -17,9 +17,9 @@ export interface DueSettings {
  * How long a filing may stay in a state, in ms; null if it waits for a person, or has ended. After that it needs
  * attention; the sweep reports filings whose workflow does not.
  */
-export function explainedMs(
+export function stateLimitMs(
   state: FilingState,
-  { overdueAfterMs, rateWindowMs }: DueSettings,
+  { overdueAfterMs, rateWindowMs }: StateLimitSettings,
   certificates: number,
 ): number | null {
   if (isEnd(state) || needsAttention(state)) return null;

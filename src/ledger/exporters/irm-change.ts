@@ -23,10 +23,10 @@ export interface IrmKey {
  * - `amended`: the remittance itself is another: amount, currency or purpose.
  * - `cancelled`: the status reads as cancelled and did not before; `status`: it is another word.
  */
-type IrmChangeWord = 'first_seen' | 'balance' | 'amended' | 'cancelled' | 'status';
+type IrmChangeKind = 'first_seen' | 'balance' | 'amended' | 'cancelled' | 'status';
 
 export interface IrmChange extends IrmKey {
-  what: IrmChangeWord[];
+  what: IrmChangeKind[];
   before: IrmFacts | null;
   after: IrmFacts;
 }
@@ -41,13 +41,13 @@ const CANCELLED = /^c(ancel|$)/iu;
 export function changeOf(before: IrmFacts | null, now: IrmKey & IrmFacts): IrmChange | null {
   const { irmNumber, adCode, ifscCode, issueDate } = now;
   const after = factsOf(now);
-  const what = before ? wordsFor(before, after) : (['first_seen'] satisfies IrmChangeWord[]);
+  const what = before ? kindsOfChange(before, after) : (['first_seen'] satisfies IrmChangeKind[]);
   if (what.length === 0) return null;
   return { irmNumber, adCode, ifscCode, issueDate, what, before: before ? factsOf(before) : null, after };
 }
 
-function wordsFor(before: IrmFacts, after: IrmFacts): IrmChangeWord[] {
-  const what: IrmChangeWord[] = [];
+function kindsOfChange(before: IrmFacts, after: IrmFacts): IrmChangeKind[] {
+  const what: IrmChangeKind[] = [];
   const amended =
     !sameAmount(before.amount, after.amount) ||
     before.currency !== after.currency ||

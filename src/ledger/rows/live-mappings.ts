@@ -1,10 +1,11 @@
+import { createHash } from 'node:crypto';
 import { allowDuplicate, type PermittedDuplicate } from '../../domain/rules/duplicates';
 import type { FilingState } from '../../domain/filing/states';
 import type { Finding } from '../../domain/rules/finding';
 import { groupBy } from '../../domain/group-by';
-import type { MappingRow } from '../../domain/filing/mapping';
+import type { Mapping, MappingRow } from '../../domain/filing/mapping';
+import { mappingIdentity } from '../../domain/identity';
 import { listed } from '../../domain/rules/value-messages';
-import { fingerprintOf } from './fingerprints';
 import type { Queryable } from '../pool';
 
 /** A live row that holds a mapping. */
@@ -160,4 +161,12 @@ function refusal({ row, mapping }: MappingRow, holders: readonly Holder[], optio
     allowDuplicate: option,
     message: `${what} ${already}.${show} To file it once more on purpose, give --allow-duplicate ${option}.`,
   };
+}
+
+/**
+ * The fingerprint of a party's mapping, which is unique among live rows: the party, a colon and the hash of the
+ * mapping's identity. The party is readable in it, so that one statement can move rows to another party.
+ */
+function fingerprintOf(partyId: number, mapping: Mapping): string {
+  return `${partyId}:${createHash('sha256').update(mappingIdentity(mapping)).digest('hex')}`;
 }

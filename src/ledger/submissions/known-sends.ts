@@ -10,7 +10,7 @@ import { closeOpenAttempts } from './attempts';
 import { adoptRequestId } from './person-answers';
 import { adoptAnswer } from './submissions';
 
-interface HandIn {
+interface KnownSendsArgs {
   filingId: string;
   mode: Mode;
   sends: readonly KnownSend[];
@@ -25,7 +25,7 @@ const SENT_BEFORE = 'it was sent before the ledger was put back to an earlier st
  * request id under which its submission is polled, or only that it was sent. Whatever the ledger already has, or knows
  * in more detail, is kept, because a run that was reset knows less. Must run in a transaction.
  */
-export async function handInSends(client: Queryable, { filingId, mode, sends, at }: HandIn): Promise<void> {
+export async function mergeKnownSends(client: Queryable, { filingId, mode, sends, at }: KnownSendsArgs): Promise<void> {
   if (sends.length === 0 || (await lockFiling(client, filingId)) === null) return;
   // Those with a request id first: the others are doubt about the same submission.
   const known = [...sends].sort((a, b) => Number(b.requestId !== null) - Number(a.requestId !== null));
@@ -35,10 +35,10 @@ export async function handInSends(client: Queryable, { filingId, mode, sends, at
     const attemptId = attemptIdOf(filingId, send.submission, send.attempt);
     const { requestId } = send;
     if (requestId !== null && send.accepted) {
-      await handInAnswer(client, { filingId, attemptId, send, requestId, at });
+      await mergeAnswer(client, { filingId, attemptId, send, requestId, at });
       continue;
     }
-    await handInUnknown(client, { filingId, attemptId, send, at });
+    await mergeUnknownOutcome(client, { filingId, attemptId, send, at });
     if (requestId !== null && state !== 'acknowledged') {
       await adoptRequestId(client, { attemptId, requestId, mode, at });
     }
@@ -57,16 +57,16 @@ async function submissionState(
   return rows[0]?.state ?? null;
 }
 
-interface HandedIn {
+interface KnownSendArgs {
   filingId: string;
   attemptId: string;
   send: KnownSend;
   at: Date;
 }
 
-async function handInAnswer(
+async function mergeAnswer(
   client: Queryable,
-  { filingId, attemptId, send, requestId, at }: HandedIn & { requestId: string },
+  { filingId, attemptId, send, requestId, at }: KnownSendArgs & { requestId: string },
 ): Promise<void> {
   const { submission, sentAt, dgftAckId, ackStatus } = send;
   const answer: StoredAnswer = { kind: 'accepted', requestId, dgftAckId, ackStatus };
@@ -82,7 +82,7 @@ async function handInAnswer(
  * An attempt that was sent although the ledger does not hold it. If the ledger holds it as open, it was marked in the
  * lost state; if the ledger is complete, that mark was never counted.
  */
-async function handInUnknown(client: Queryable, { filingId, attemptId, send, at }: HandedIn): Promise<void> {
+async function mergeUnknownOutcome(client: Queryable, { filingId, attemptId, send, at }: KnownSendArgs): Promise<void> {
   const { submission, attempt } = send;
   const sentAt = send.sentAt === null ? null : new Date(send.sentAt);
   const { rowCount: held } = await client.query('SELECT FROM attempts WHERE attempt_id = $1', [attemptId]);

@@ -6,7 +6,7 @@ import type { Queryable } from '../pool';
  * unknown outcome, or it was accepted under another request. What the authority says of one of them frees no row then.
  * Locks the filing. @returns its id, or null
  */
-export async function sisterInDoubt(
+export async function otherAttemptInDoubt(
   client: Queryable,
   { filingId, submission, requestId }: { filingId: string; submission: number; requestId: string },
 ): Promise<string | null> {
@@ -26,7 +26,7 @@ export async function sisterInDoubt(
  * The authority is done with one of two attempts: its rows without a certificate wait for what becomes of the other
  * one.
  */
-export async function turnToSister(
+export async function switchToOtherAttempt(
   client: Queryable,
   { filingId, submission, requestId, at }: { filingId: string; submission: number; requestId: string; at: Date },
 ): Promise<void> {
@@ -57,14 +57,14 @@ export async function turnToSister(
  * shows no certificate: nothing was filed. Closes the attempt, so that its rows can be freed; doing it again changes
  * nothing. Must run in a transaction.
  * @returns `kept` while the window is open, a row has its certificate, or the acknowledgement did not say Failed;
- * `sister` when another attempt of the submission is to be looked into
+ * `other_attempt` when another attempt of the submission is to be looked into
  */
 export async function closeUnknownRequest(
   client: Queryable,
   args: { filingId: string; submission: number; requestId: string; settleAfterMs: number; at: Date },
-): Promise<'closed' | 'kept' | 'sister'> {
+): Promise<'closed' | 'kept' | 'other_attempt'> {
   const { filingId, submission, requestId, settleAfterMs, at } = args;
-  const sister = await sisterInDoubt(client, args);
+  const other = await otherAttemptInDoubt(client, args);
   const reason = `acknowledged as Failed, and the service does not know request ${requestId}`;
   const { rows } = await client.query<{ attemptId: string }>(
     `SELECT attempt_id AS "attemptId" FROM attempts
@@ -75,9 +75,9 @@ export async function closeUnknownRequest(
   );
   const attempt = rows[0];
   if (!attempt) return 'kept';
-  if (sister !== null) {
-    await turnToSister(client, args);
-    return 'sister';
+  if (other !== null) {
+    await switchToOtherAttempt(client, args);
+    return 'other_attempt';
   }
   await client.query(`UPDATE attempts SET state = 'not_sent', reason = $2, closed_at = $3 WHERE attempt_id = $1`, [
     attempt.attemptId,

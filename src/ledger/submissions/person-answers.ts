@@ -22,7 +22,7 @@ export type NotFiledOutcome =
   | { outcome: 'contradicted'; why: string };
 
 /** A person's statement that nothing of an attempt was filed. */
-export interface NotFiledWord {
+export interface NotFiledAnswer {
   attemptId: string;
   /**
    * The mark that the statement is about, ms since the epoch: after a restore the same attempt can be sent once more.
@@ -47,7 +47,7 @@ export interface NotFiledWord {
  * attempt. It counts only after the settle window, and only while the service can be queried; otherwise two different
  * people have to make it. Must run in a transaction.
  */
-export async function closeByPerson(client: Queryable, word: NotFiledWord): Promise<NotFiledOutcome> {
+export async function closeByPerson(client: Queryable, word: NotFiledAnswer): Promise<NotFiledOutcome> {
   const { attemptId, by, note, at } = word;
   const { filingId, submission, number } = partsOfAttemptId(attemptId);
   const filing = await lockFiling(client, filingId);
@@ -100,7 +100,7 @@ export async function closeByPerson(client: Queryable, word: NotFiledWord): Prom
   return { outcome: 'resend' };
 }
 
-function tooEarly({ settleAfterMs, at }: NotFiledWord, markedAt: Date | null): string | null {
+function tooEarly({ settleAfterMs, at }: NotFiledAnswer, markedAt: Date | null): string | null {
   const until = (markedAt?.getTime() ?? -Infinity) + settleAfterMs;
   return at.getTime() >= until ? null : stillAppearing(new Date(until));
 }
@@ -130,7 +130,7 @@ async function lostTimeDoubt(
 async function needsSecondPerson(
   client: Queryable,
   filingId: string,
-  { attemptId, unseen, by }: NotFiledWord,
+  { attemptId, unseen, by }: NotFiledAnswer,
   why: string,
 ): Promise<string | null> {
   const { rows } = await client.query<{ who: string | null }>(

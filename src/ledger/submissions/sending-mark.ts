@@ -56,8 +56,8 @@ async function refusalOf(
   if (filing.ended) return refused('ended', `its filing has ended as ${filing.state}`);
   if (own.state !== 'open')
     return refused('closed', `the attempt is ${own.state}${own.reason ? ` (${own.reason})` : ''}`);
-  const sister = attempts.find(({ id, state }) => id !== attemptId && state !== 'not_sent');
-  if (sister) return refused('sister', `attempt ${sister.id} of the same submission is ${sister.state}`);
+  const other = attempts.find(({ id, state }) => id !== attemptId && state !== 'not_sent');
+  if (other) return refused('other_attempt', `attempt ${other.id} of the same submission is ${other.state}`);
   const { rows } = await client.query<{ live: boolean; state: string }>(
     'SELECT live, state FROM filing_rows WHERE filing_id = $1 AND submission = $2 FOR UPDATE',
     [filingId, submission],

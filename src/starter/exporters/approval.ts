@@ -1,7 +1,6 @@
 import type pg from 'pg';
 import type { Mode } from '../../domain/names';
-import { setApprovalPolicy } from '../../ledger/exporters/approval-policy';
-import { needExporter } from '../../ledger/exporters/exporters';
+import { needExporter, setApprovalPolicy } from '../../ledger/exporters/exporters';
 import { exporterIdOf } from './lookup';
 import { exporterView, type ExporterView } from './views';
 

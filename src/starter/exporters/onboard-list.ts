@@ -6,7 +6,7 @@ import type { EbrcReader } from '../reader';
 import { csvOf } from './csv';
 import { readExporterList, type ListedExporter } from './list-file';
 import type { ExporterOperations } from './operations';
-import { eachOf } from '../lists/for-each-limited';
+import { forEachLimited } from '../lists/for-each-limited';
 
 /** Starts, or progress queries, that run at the same time. */
 const AT_ONCE = 8;
@@ -88,7 +88,7 @@ async function startRows(
 ): Promise<void> {
   const known = new Map((await client.exporters()).map((exporter) => [exporter.email.toLowerCase(), exporter]));
   const place = new Map(outcomes.map(({ row }, index) => [row, index]));
-  await eachOf(rows, AT_ONCE, async ({ row, email, username, password, ...customer }) => {
+  await forEachLimited(rows, AT_ONCE, async ({ row, email, username, password, ...customer }) => {
     const before = known.get(email.toLowerCase());
     const credentials = username !== undefined && password !== undefined ? { username, password } : undefined;
     outcomes[place.get(row) ?? 0] =
@@ -107,7 +107,7 @@ async function followRows(
   while (wait && outcomes.some(isUnderWay)) {
     await sleep(LOOK_EVERY_MS);
     const open = outcomes.flatMap((outcome, index) => (isUnderWay(outcome) ? [{ ...outcome, index }] : []));
-    await eachOf(open, AT_ONCE, async ({ row, email, index }) => {
+    await forEachLimited(open, AT_ONCE, async ({ row, email, index }) => {
       outcomes[index] = await attempt(row, email, () => client.onboarding(email ?? ''));
     });
     onProgress?.(outcomes);

@@ -14,7 +14,7 @@ import type { EbrcClientDependencies } from '../dependencies';
 import { UsageError } from '../errors';
 import { silenceNotice } from '../temporal/workers-present';
 import { pdfPaths, readPdf, type PdfFile } from './pdf-files';
-import { eachOf } from '../lists/for-each-limited';
+import { forEachLimited } from '../lists/for-each-limited';
 
 export interface ExtractRequest {
   kind: DocumentKind;
@@ -87,7 +87,7 @@ export async function extractFiles(
   };
   try {
     onProgress?.({ done, of: files.length });
-    await eachOf([...files.entries()], READ_AT_ONCE, read);
+    await forEachLimited([...files.entries()], READ_AT_ONCE, read);
     return await Promise.all(results);
   } finally {
     stop.abort();

@@ -10,7 +10,7 @@ import { XML_START } from '../ooxml/package-editor';
 import { RowEdits } from './row-edits';
 import { notesDrawing, openFrame, withColumnWidths, withLastColumn, withNotesDrawing } from './sheet-frame';
 import { columnLetter, columnNumber } from '../sheet/addresses';
-import type { Survey } from '../sheet/filled-rows';
+import type { FilledRows } from '../sheet/filled-rows';
 
 /** The values of the Status column that this file writes; `ebrc correct` files the rows with {@link ERROR_STATUS}. */
 const ERROR_STATUS = 'Error';
@@ -29,7 +29,7 @@ const SHAPES_TYPE = 'application/vnd.openxmlformats-officedocument.vmlDrawing';
 export interface SheetAnnotation {
   /** The part of the sheet. */
   part: string;
-  survey: Survey;
+  filledRows: FilledRows;
   findings: readonly Finding[];
   /** States of rows as values of the Status column. */
   outcomes: ReadonlyMap<number, string>;
@@ -61,10 +61,10 @@ export async function annotateSheet(editor: PackageEditor, annotation: SheetAnno
  * Fills the cells of findings. An error about a whole row (a mapping filed twice, a message of the authority) marks the
  * row's Status cell. @returns the texts of the notes, by address
  */
-function markCells(edits: RowEdits, { survey, findings, styles }: SheetAnnotation): ReadonlyMap<string, string> {
-  const { headers, dataRows } = survey;
+function markCells(edits: RowEdits, { filledRows, findings, styles }: SheetAnnotation): ReadonlyMap<string, string> {
+  const { headers, dataRows } = filledRows;
   const indexes = new Map([...headers.columns].map(([field, { index }]): [string, number] => [field, index]));
-  const status = statusColumn(survey);
+  const status = statusColumn(filledRows);
   const withStatus = new Set(status < LAST_COLUMN ? dataRows : []);
   const byCell = groupBy(findings, ({ row, field, severity }) => {
     if (row === null) return undefined;
@@ -82,14 +82,14 @@ function markCells(edits: RowEdits, { survey, findings, styles }: SheetAnnotatio
   return messages;
 }
 
-function writeColumns(edits: RowEdits, head: string, { survey, findings, outcomes }: SheetAnnotation) {
-  const { headers, dataRows, emptiedRows } = survey;
+function writeColumns(edits: RowEdits, head: string, { filledRows, findings, outcomes }: SheetAnnotation) {
+  const { headers, dataRows, emptiedRows } = filledRows;
   const byRow = groupBy(findings, ({ row }) => (row === null ? undefined : String(row)));
   const words = new Map(
     dataRows.map((row): [number, string] => [row, statusOf(byRow.get(String(row)) ?? [], outcomes.get(row))]),
   );
   const statuses = [...words.values()];
-  const status = statusColumn(survey);
+  const status = statusColumn(filledRows);
   // A sheet that is filled to its last column has no room for them; cells, notes and summary still have everything.
   if (status >= LAST_COLUMN) return { head, statuses };
   edits.edit(1, status, { text: STATUS_HEADER });
@@ -114,7 +114,7 @@ function writeColumns(edits: RowEdits, head: string, { survey, findings, outcome
   return { head: withColumnWidths(withLastColumn(head, status + 1), widths), statuses };
 }
 
-function statusColumn({ headers, lastColumn }: Survey): number {
+function statusColumn({ headers, lastColumn }: FilledRows): number {
   return headers.status?.index ?? lastColumn + 1;
 }
 

@@ -6,7 +6,7 @@ import { readHeaders } from './headers';
 import type { RawRow } from './sheet-rows';
 
 /** Which rows of a sheet hold values, and the last column that does; our own columns count for neither. */
-export interface Survey {
+export interface FilledRows {
   headers: Headers;
   dataRows: number[];
   /** Rows with nothing but what an earlier run wrote. */
@@ -25,21 +25,21 @@ export function textsOf({ cells }: RawRow, context: CellContext): string[] {
 }
 
 /** @throws WorkbookRefused (`damaged`) */
-export function surveySheet({ sheet, context }: OpenSheet): Survey {
-  const survey: Survey = { headers: readHeaders([]), dataRows: [], emptiedRows: [], lastColumn: 1 };
+export function findFilledRows({ sheet, context }: OpenSheet): FilledRows {
+  const found: FilledRows = { headers: readHeaders([]), dataRows: [], emptiedRows: [], lastColumn: 1 };
   for (const row of sheet.rows()) {
-    if (row.number === 1) survey.headers = readHeaders(textsOf(row, context));
-    const own = survey.headers.status?.index ?? Number.NaN;
+    if (row.number === 1) found.headers = readHeaders(textsOf(row, context));
+    const own = found.headers.status?.index ?? Number.NaN;
     let filled = false;
     for (const cell of row.cells) {
       if (cell.column === own || cell.column === own + 1) continue;
       // Most cells tell nothing new, and decoding their texts would fill the memory.
-      if (filled && cell.column <= survey.lastColumn) continue;
+      if (filled && cell.column <= found.lastColumn) continue;
       if (cellContent(cell, context).kind === 'blank') continue;
       filled = true;
-      survey.lastColumn = Math.max(survey.lastColumn, cell.column);
+      found.lastColumn = Math.max(found.lastColumn, cell.column);
     }
-    if (row.number > 1) (filled ? survey.dataRows : survey.emptiedRows).push(row.number);
+    if (row.number > 1) (filled ? found.dataRows : found.emptiedRows).push(row.number);
   }
-  return survey;
+  return found;
 }

@@ -9,7 +9,7 @@ import type { ReadSettingsResult } from '../../activities/filings/settings';
 import type { FileInput, FilingCounts } from '../../domain/contracts';
 import { endNote } from '../../domain/filing/end-note';
 import { isEnd, isPause, type FilingState } from '../../domain/filing/states';
-import { explainedMs } from '../../domain/filing/state-limits';
+import { stateLimitMs } from '../../domain/filing/state-limits';
 import { steps } from '../activity-profiles';
 import { FilingMovedOn } from './filing-ends';
 import { noteEvent, tellRunProblem, toMove, watched, type Attention, type Event, type Move } from './filing-steps';
@@ -81,7 +81,7 @@ export class FilingProgress {
     this.filing = filing;
     this.state = filing.state;
     this.working = isPause(filing.state) ? 'checking' : filing.state;
-    const explained = explainedMs(filing.state, this.settings, filing.counts.certified);
+    const explained = stateLimitMs(filing.state, this.settings, filing.counts.certified);
     this.dueAt = explained === null ? null : Date.now() + explained;
     this.seq = filing.seq;
     this.shownSeq = filing.seq;

@@ -4,7 +4,7 @@ import type { Activities } from '../../activities/create-activities';
 import type { MoveArgs } from '../../activities/filings/moves';
 import type { FilingCounts } from '../../domain/contracts';
 import { isEnd, needsAttention, type FilingState } from '../../domain/filing/states';
-import { explainedMs, type DueSettings } from '../../domain/filing/state-limits';
+import { stateLimitMs, type StateLimitSettings } from '../../domain/filing/state-limits';
 import { steps } from '../activity-profiles';
 import { isFilingMissing } from '../failures';
 
@@ -33,7 +33,7 @@ interface Standing {
   seq: number;
   /** What somebody should look at, whatever the state. */
   standing: string | null;
-  settings: DueSettings;
+  settings: StateLimitSettings;
   counts: FilingCounts;
 }
 
@@ -45,7 +45,7 @@ export function toMove(
   asked: Attention,
 ): Move {
   const lasting = isEnd(state) ? null : standing;
-  const explained = explainedMs(state, settings, counts.certified);
+  const explained = stateLimitMs(state, settings, counts.certified);
   return {
     filingId,
     seq,

@@ -1,4 +1,4 @@
-import { explainedMs } from '../../../src/domain/filing/state-limits';
+import { stateLimitMs } from '../../../src/domain/filing/state-limits';
 import { FILING_STATES, isEnd, needsAttention } from '../../../src/domain/filing/states';
 import { judgeRun, LATE_MS, type FilingRunStatus } from '../../../src/domain/filing/run-judgement';
 
@@ -37,10 +37,10 @@ describe('the run of an open filing', () => {
 it('explains for how long a filing does not move, in every state that no person has to end', () => {
   const settings = { overdueAfterMs: 4 * 3_600_000, rateWindowMs: 60_000 };
   for (const state of FILING_STATES) {
-    const explained = explainedMs(state, settings, 0);
+    const explained = stateLimitMs(state, settings, 0);
     expect([state, explained === null]).toEqual([state, isEnd(state) || needsAttention(state)]);
   }
-  expect(explainedMs('submitting', settings, 0)).toBe(3 * 3_600_000);
+  expect(stateLimitMs('submitting', settings, 0)).toBe(3 * 3_600_000);
   // 999 PDFs, five a minute.
-  expect(explainedMs('collecting', settings, 999)).toBeGreaterThan(8 * 3_600_000);
+  expect(stateLimitMs('collecting', settings, 999)).toBeGreaterThan(8 * 3_600_000);
 });

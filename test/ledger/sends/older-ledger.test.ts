@@ -6,7 +6,7 @@ import { settleRows } from '../../../src/ledger/rows/filing-rows';
 import { withTransaction } from '../../../src/ledger/pool';
 import { importSends } from '../../../src/ledger/sends/send-import';
 import { countSend } from '../../../src/ledger/sends/sends';
-import { handInSends, knownSends } from '../../../src/ledger/submissions/known-sends';
+import { mergeKnownSends, knownSends } from '../../../src/ledger/submissions/known-sends';
 import { adoptAnswer, moveSubmission, needSubmission } from '../../../src/ledger/submissions/submissions';
 import type { TestDatabase } from '../../support/postgres';
 import { ACCEPTED, attemptSteps } from '../submissions/attempt-support';
@@ -43,7 +43,7 @@ async function acknowledged(filingId: string, requestId: string): Promise<void> 
 const restored = () => importSends(ledger.pool, store, { at: minutesLater(60), by: 'ravi' });
 const handIn = (filingId: string, sends: readonly KnownSend[]) =>
   withTransaction(ledger.pool, (client) =>
-    handInSends(client, { filingId, mode: 'test', sends, at: minutesLater(61) }),
+    mergeKnownSends(client, { filingId, mode: 'test', sends, at: minutesLater(61) }),
   );
 const submission = (filingId: string) => needSubmission(ledger.pool, filingId, 1);
 

@@ -2,7 +2,7 @@ import type { StoredAnswer } from '../../../src/domain/filing/attempt';
 import { storeAnswer } from '../../../src/ledger/submissions/answers';
 import { closeNotSent, noteUnknown, readAttempt } from '../../../src/ledger/submissions/attempts';
 import { openAttempt } from '../../../src/ledger/submissions/open-attempt';
-import { adoptRequestId, closeByPerson, type NotFiledWord } from '../../../src/ledger/submissions/person-answers';
+import { adoptRequestId, closeByPerson, type NotFiledAnswer } from '../../../src/ledger/submissions/person-answers';
 import { withTransaction } from '../../../src/ledger/pool';
 import { markSending, type Mark } from '../../../src/ledger/submissions/sending-mark';
 import type { TestDatabase } from '../../support/postgres';
@@ -50,7 +50,7 @@ export function attemptSteps(ledger: () => TestDatabase) {
     answer: (attemptId: string, answer: StoredAnswer = ACCEPTED) =>
       step((client) => storeAnswer(client, { attemptId, answer, at })),
     /** A person says that nothing was filed, of the mark that the ledger shows now where the test names none. */
-    say: (attemptId: string, more: Partial<NotFiledWord> = {}) =>
+    say: (attemptId: string, more: Partial<NotFiledAnswer> = {}) =>
       step(async (client) => {
         const { rows } = await client.query<{ at: Date | null }>(
           'SELECT sending_at AS at FROM attempts WHERE attempt_id = $1',

@@ -1,6 +1,10 @@
 import { readFilingView } from '../../../src/ledger/filings/filing-view';
 import { withTransaction } from '../../../src/ledger/pool';
-import { closeUnknownRequest, sisterInDoubt, turnToSister } from '../../../src/ledger/submissions/other-attempts';
+import {
+  closeUnknownRequest,
+  otherAttemptInDoubt,
+  switchToOtherAttempt,
+} from '../../../src/ledger/submissions/other-attempts';
 import { adoptAnswer } from '../../../src/ledger/submissions/submissions';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 import { ACCEPTED, attemptSteps } from './attempt-support';
@@ -25,7 +29,7 @@ const adopt = (filingId: string, attemptId: string, requestId: string, more = {}
     at: NOW,
   });
 const inDoubt = (filingId: string, requestId: string) =>
-  step((client) => sisterInDoubt(client, { filingId, submission: 1, requestId }));
+  step((client) => otherAttemptInDoubt(client, { filingId, submission: 1, requestId }));
 
 /** Two attempts of one submission were sent, on a person's word; the first one was accepted all the same. */
 async function twoSent(requestId: string): Promise<{ filingId: string; first: string; second: string }> {
@@ -44,7 +48,7 @@ describe('two attempts of one submission that were both sent', () => {
   it('free no row when the authority rejects one of them: the other one is looked into', async () => {
     const { filingId, first, second } = await twoSent('S1');
     expect(await inDoubt(filingId, 'S1')).toBe(second);
-    await step((client) => turnToSister(client, { filingId, submission: 1, requestId: 'S1', at: NOW }));
+    await step((client) => switchToOtherAttempt(client, { filingId, submission: 1, requestId: 'S1', at: NOW }));
     expect(await rows(filingId)).toMatchObject([{ state: 'unknown', live: true, sent: true }]);
     expect(await attempts(filingId)).toEqual(['not_sent', 'sending']);
     expect(await open(filingId)).toMatchObject({ attemptId: second, state: 'sending' });
@@ -59,7 +63,7 @@ describe('two attempts of one submission that were both sent', () => {
     const { filingId, second } = await twoSent('S2');
     await answer(second, { ...ACCEPTED, requestId: 'S3' });
     expect(await inDoubt(filingId, 'S2')).toBe(second);
-    await step((client) => turnToSister(client, { filingId, submission: 1, requestId: 'S2', at: NOW }));
+    await step((client) => switchToOtherAttempt(client, { filingId, submission: 1, requestId: 'S2', at: NOW }));
     expect(await open(filingId)).toMatchObject({ attemptId: second, state: 'answered' });
     await adopt(filingId, second, 'S3');
     expect((await readFilingView(ledger.pool, filingId))?.requestId).toBe('S3');

@@ -110,7 +110,7 @@ describe('the fence', () => {
     await ledger.pool.query(`UPDATE attempts SET late = true WHERE attempt_id = $1`, [first]);
     await ledger.pool.query(`UPDATE filing_rows SET state = 'planned' WHERE filing_id = $1`, [filingId]);
     await reopen(second);
-    expect(await mark(second)).toMatchObject({ marked: false, why: 'sister' });
+    expect(await mark(second)).toMatchObject({ marked: false, why: 'other_attempt' });
   });
 
   it('is closed to an attempt that the ledger does not hold', async () => {

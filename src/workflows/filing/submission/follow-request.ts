@@ -5,7 +5,7 @@ import type { SubmissionStage } from '../../../activities/filings/open-filing';
 import type { PollResult, SettledMove } from '../../../activities/filings/poll-status';
 import { attemptIdOf } from '../../../domain/filing/attempt';
 import { sentAs } from '../../../domain/filing/known-send';
-import { explainedMs } from '../../../domain/filing/state-limits';
+import { stateLimitMs } from '../../../domain/filing/state-limits';
 import { ACCESS, delayMs } from '../../../domain/service/retry-table';
 import { calls } from '../../activity-profiles';
 import { readFailure, type ReadFailure } from '../../failures';
@@ -80,7 +80,7 @@ async function poll(run: FilingRun, stage: SubmissionStage): Promise<void> {
       if (known === null) return;
       polled = known;
     }
-    if (polled.outcome === 'sister' || polled.outcome === 'superseded')
+    if (polled.outcome === 'other_attempt' || polled.outcome === 'superseded')
       throw new FilingMovedOn('another attempt or another request of the submission is looked into');
     if (polled.moved) {
       await run.tookOver('collecting', COLLECTING, polled.moved);
@@ -135,7 +135,7 @@ function isLast(run: FilingRun, { submission }: SubmissionStage): boolean {
 }
 
 function collectingMove({ settings, counts }: FilingRun): SettledMove {
-  const dueInMs = explainedMs('collecting', settings, counts.rows) ?? 0;
+  const dueInMs = stateLimitMs('collecting', settings, counts.rows) ?? 0;
   return { from: ['processing', 'overdue'], state: 'collecting', event: COLLECTING, dueInMs };
 }
 

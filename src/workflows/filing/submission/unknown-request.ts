@@ -53,7 +53,8 @@ export async function settleUnknownRequest(
           run.steps('Close the unknown request').closeUnknownRequest({ ...held, submission, requestId, message }),
         ),
       );
-      if (closed.outcome === 'sister') throw new FilingMovedOn('another attempt of the submission is looked into');
+      if (closed.outcome === 'other_attempt')
+        throw new FilingMovedOn('another attempt of the submission is looked into');
       if (closed.outcome === 'closed') {
         await takeRefusal(run, submission, closed);
         return null;
