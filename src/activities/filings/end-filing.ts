@@ -127,7 +127,8 @@ export function createEndFilingActivities(deps: ActivityDependencies) {
 
     /**
      * The service does not know the request of a Failed acknowledgement, to the end of the settle window: the
-     * submission is refused. `kept`: that cannot be said yet. `other_attempt`: another attempt of it is to be looked into.
+     * submission is refused. `kept`: that cannot be said yet. `other_attempt`: another attempt of it is to be looked
+     * into.
      */
     closeUnknownRequest: ({
       seq,

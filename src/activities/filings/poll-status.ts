@@ -60,9 +60,9 @@ export interface PollResult {
   /**
    * `terminal`: every row has its outcome. `incomplete`: the authority is done but did not say which rows:
    * fetch-details fills them. `unknown_request`: the service still does not know it at the end of the settle window,
-   * after an acknowledgement that said Failed. `other_attempt`: rejected, but another attempt of the submission was sent too,
-   * whose outcome is looked into now. `superseded`: the ledger does not follow the submission under this request any
-   * more.
+   * after an acknowledgement that said Failed. `other_attempt`: rejected, but another attempt of the submission was
+   * sent too, whose outcome is looked into now. `superseded`: the ledger does not follow the submission under this
+   * request any more.
    */
   outcome: 'terminal' | 'incomplete' | 'unknown_request' | 'other_attempt' | 'superseded';
   /** The move that was recorded with it; null or left out: none. `dueAt` in ms since the epoch. */
