@@ -11,7 +11,7 @@ import { budgetTiming } from './timing';
 export interface BudgetMetrics {
   /** A call got its slot after `ms` milliseconds. */
   granted(rateClass: RateClass, ms: number): void;
-  /** The service answered 429: something else uses the key. The class is shut for one window. */
+  /** The service answered 429: something else uses the key. The class is closed for one window. */
   refused(rateClass: RateClass): void;
 }
 
@@ -46,14 +46,14 @@ export interface StoppableBudget extends Budget {
   close(): Promise<void>;
 }
 
-/** Slow calls overlap up to this many a class; beyond it more tasks would only hold memory. */
+/** Slow calls overlap up to this many per class; more tasks would only hold memory. */
 const DEFAULT_MAX_TASKS = 20;
 
 /** A stop waits this long for its tickets to be taken out of the line. */
 const STOP_WITHIN_MS = 2_000;
 const CLOSE_WITHIN_MS = 3_000;
 
-/** What a budget is kept by, in place of the key: SHA-256, hex. */
+/** The key of a budget instead of the API key: its SHA-256, hex. */
 export function hashOfKey(apiKey: string): string {
   return createHash('sha256').update(apiKey).digest('hex');
 }

@@ -11,9 +11,9 @@
 export interface BudgetGate {
   /** Resolves with a pass when the next task may be asked for; rejects with the signal's reason. */
   enter(signal: AbortSignal): Promise<GatePass>;
-  /** A task came for this pass. */
+  /** A task arrived for this pass. */
   started(pass: GatePass): void;
-  /** The task is over, or none came. Saying so twice does no harm. */
+  /** The task is over, or none arrived. Calling it twice is harmless. */
   left(pass: GatePass): void;
   /** A call of this class begins to wait for its slot. */
   waits(): void;
@@ -23,7 +23,7 @@ export interface BudgetGate {
   shut(): void;
 }
 
-/** One task that was asked for. */
+/** One task that was requested. */
 export interface GatePass {
   state: 'asked' | 'started' | 'through' | 'left';
 }

@@ -17,7 +17,7 @@ export interface GrantedTicket {
 export interface SlotReporterOptions {
   store: BudgetStore;
   timing: BudgetTiming;
-  /** Called for a report that could not be stored; the slot then counts until its lease and guard have run out. */
+  /** Called for a report that could not be stored; the slot then counts until its lease and guard have expired. */
   onLostReport: (error: unknown) => void;
 }
 
@@ -43,7 +43,7 @@ export function createSlotReporter({ store, timing, onLostReport }: SlotReporter
   let renewing = false;
 
   async function renewHeld(): Promise<void> {
-    // A store that does not answer is not asked again meanwhile: each question holds one of its connections.
+    // A store that does not answer is not called again meanwhile: each call holds one of its connections.
     if (renewing) return;
     renewing = true;
     const tickets = [...held.keys()];

@@ -1,14 +1,14 @@
 import type { RateClass } from '../domain/names';
 import type { Queryable } from '../ledger/pool';
 
-/** What an operator sees of one rate class. */
+/** The usage of one rate class, for operators. */
 export interface BudgetUsage {
   rateClass: RateClass;
   /** Slots that the service may still count. */
   used: number;
   /** Calls waiting in worker processes; the tasks that wait in Temporal are not among them. */
   waiting: number;
-  /** 429 answers since the ledger began. Each says that something else uses the key. */
+  /** 429 answers since the ledger began. Each means that something else uses the key. */
   refusals: number;
   refusedAt: Date | null;
   /** Set while a 429 keeps the class shut. */

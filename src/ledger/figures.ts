@@ -1,4 +1,4 @@
-/** The figures of a ledger that metrics show: a few aggregates, in one round of statements, without locks. */
+/** The figures of a ledger for metrics: a few aggregates, in one round of statements, without locks. */
 import type { FilingState } from '../domain/filing/states';
 import type { FindingKind } from '../domain/reconciliation/findings';
 import type { Mode } from '../domain/names';
@@ -8,7 +8,7 @@ export interface LedgerFigures {
   /** Per state that has filings; `oldestSeconds` is null for states that are ends. */
   filings: { state: FilingState; count: number; oldestSeconds: number | null }[];
   needingAttention: number;
-  /** Not moved for longer than their state explains. */
+  /** Filings that have not moved for longer than their state allows. */
   pastDue: number;
   withRunProblem: number;
   unknownRows: number;

@@ -1,6 +1,6 @@
 import type { SpanAttributes, Tracer } from '../telemetry/tracer';
 
-/** What a statement is called in a trace: its verb and its table. The text and the values stay here. */
+/** The name of a statement in a trace: its verb and its table. The text and the values are not sent. */
 function spanOf(text: string): { name: string; attributes: SpanAttributes } {
   const verb = /[A-Z]+/iu.exec(text)?.[0].toUpperCase() ?? 'SQL';
   const table = /\b(?:FROM|INTO|UPDATE|TABLE)\s+([a-z_]+)/iu.exec(text)?.[1];
@@ -10,7 +10,7 @@ function spanOf(text: string): { name: string; attributes: SpanAttributes } {
   };
 }
 
-/** Runs a statement in a span of its own, where the caller runs in one: what nobody asked for makes no trace. */
+/** Runs a statement in its own span, if the caller has a span: statements outside of any operation are not traced. */
 export function inStatementSpan(tracer: Tracer, args: readonly unknown[], run: () => unknown): unknown {
   const [first] = args;
   const text = typeof first === 'string' ? first : (first as { text?: unknown } | null)?.text;

@@ -2,23 +2,23 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { LedgerUnavailableError } from './unavailable';
 
 /**
- * The bounds of a step that must end within seconds, in milliseconds. Nothing starts after `totalMs`, and what has
- * started then ends within `statementMs`: the transaction is over before the step is run again.
+ * The limits of a step that must end within seconds, in milliseconds. Nothing starts after `totalMs`, and statements
+ * that are running then end within `statementMs`: the transaction is over before the step is run again.
  */
 export const STEP_DEADLINE = { totalMs: 3_000, statementMs: 1_500, lockMs: 1_000 };
 
 const current = new AsyncLocalStorage<{ endsAt: number }>();
 
 /**
- * Runs a step whose statements, connections and commits are refused once its time is over, as if PostgreSQL were away.
+ * Runs a step; after its time its statements, connections and commits are refused as if PostgreSQL were unavailable.
  */
 export function withStepDeadline<T>(step: () => Promise<T>): Promise<T> {
   return current.run({ endsAt: performance.now() + STEP_DEADLINE.totalMs }, step);
 }
 
 /**
- * Milliseconds that are left of the step; undefined where it has no deadline. @throws LedgerUnavailableError when it is
- * over
+ * The remaining milliseconds of the step; undefined if it has no deadline. @throws LedgerUnavailableError after the
+ * deadline
  */
 export function timeLeft(): number | undefined {
   const step = current.getStore();
@@ -28,7 +28,7 @@ export function timeLeft(): number | undefined {
   return left;
 }
 
-/** The statement that begins a transaction, with the bounds of a step that has a deadline. */
+/** The statement that begins a transaction, with the limits of a step that has a deadline. */
 export function beginStatement(): string {
   if (timeLeft() === undefined) return 'BEGIN';
   const { statementMs, lockMs } = STEP_DEADLINE;

@@ -1,17 +1,16 @@
 import pg from 'pg';
 
 /**
- * PostgreSQL cannot do this work now, and the same work may succeed later: the statement is not at fault. Thrown by
- * everything that goes through the ledger's pool. Steps that must happen wait without end; those that only help give
- * up.
+ * PostgreSQL cannot do this work now, and the same work may succeed later: the statement is not the cause. Everything
+ * that uses the ledger's pool throws it. Required steps wait without limit; optional steps give up.
  */
 export class LedgerUnavailableError extends Error {
   override readonly name = 'LedgerUnavailableError';
 
   constructor(
-    /** SQLSTATE, or the system's or the driver's word for it (`ECONNREFUSED`, `connection`, `timeout`). */
+    /** SQLSTATE, or the code of the system or the driver (`ECONNREFUSED`, `connection`, `timeout`). */
     readonly code: string,
-    /** Whether the connection is as good as before: the transaction alone is lost. */
+    /** Whether the connection is still usable: only the transaction is lost. */
     readonly connectionUsable: boolean,
     cause: unknown,
   ) {
@@ -21,18 +20,18 @@ export class LedgerUnavailableError extends Error {
 
 interface Passing {
   code: RegExp;
-  /** Whether the connection is worth keeping; one to a server that is read-only or going away is not. */
+  /** Whether to keep the connection; not one to a server that is read-only or shutting down. */
   connectionUsable: boolean;
 }
 
 /**
- * The classes of PostgreSQL's errors that are temporary. Any other is a defect, or a broken rule of the ledger:
+ * The classes of PostgreSQL's errors that are temporary. Any other error is a defect, or a broken rule of the ledger:
  * integrity violations (23), data (22), syntax and rights (42).
  */
 const PASSING_SQLSTATES: readonly Passing[] = [
   // Connection exceptions.
   { code: /^08/u, connectionUsable: false },
-  // Read-only transaction: a failover left us at a standby.
+  // Read-only transaction: after a failover the connection leads to a standby.
   { code: /^25006$/u, connectionUsable: false },
   // Idle-in-transaction and transaction time-outs: the server ended the session.
   { code: /^25P0[34]$/u, connectionUsable: false },
@@ -52,13 +51,13 @@ const PASSING_SQLSTATES: readonly Passing[] = [
   { code: /^58/u, connectionUsable: false },
 ];
 
-/** Messages of the driver, without a code, about a connection that is lost, late or closed. */
+/** Messages of the driver, without a code, for a connection that is lost, late or closed. */
 const DRIVER_MESSAGES: readonly [message: RegExp, code: string][] = [
   [/^Query read timeout|timeout exceeded when trying to connect|due to connection timeout/iu, 'timeout'],
   [/^Connection (terminated|ended)|is not queryable|after calling end on the pool/iu, 'connection'],
 ];
 
-/** The error as {@link LedgerUnavailableError} where it is one that passes; any other as it is. */
+/** Converts a temporary error into {@link LedgerUnavailableError}; returns any other unchanged. */
 export function asLedgerError(error: unknown): unknown {
   if (error instanceof LedgerUnavailableError) return error;
   if (error instanceof pg.DatabaseError) {
@@ -74,7 +73,7 @@ export function asLedgerError(error: unknown): unknown {
   return known ? new LedgerUnavailableError(known[1], false, error) : error;
 }
 
-/** A connection that could not be made: whatever the reason, no statement is at fault. */
+/** A connection that could not be made: whatever the reason, no statement is the cause. */
 export function connectFailure(error: unknown): LedgerUnavailableError {
   const known = asLedgerError(error);
   if (known instanceof LedgerUnavailableError) return known;
@@ -89,7 +88,7 @@ function isSystemError(error: unknown): error is { code: string } {
   return isObject(error) && typeof error['code'] === 'string' && /^E[A-Z_0-9]+$/u.test(error['code']);
 }
 
-/** Where several addresses were tried, the driver's error is a list without a message of its own. */
+/** If several addresses were tried, the driver's error is a list without its own message. */
 function messageOf(error: unknown): string {
   if (!isObject(error)) return String(error);
   if (Array.isArray(error['errors'])) return error['errors'].map(messageOf).join('; ');

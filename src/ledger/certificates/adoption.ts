@@ -9,7 +9,7 @@ import { moveSubmission } from '../submissions/submissions';
 
 const DAY_MS = 24 * 60 * 60_000;
 
-/** What fetch-details proved for a submission. */
+/** The result of fetch-details for a submission. */
 export interface Adoption {
   adopted: { position: number; eBRCNumber: string }[];
   ambiguous: Ambiguity[];
@@ -18,10 +18,10 @@ export interface Adoption {
 }
 
 /**
- * Gives rows of a submission that was sent the certificates that fetch-details shows for them, with positive evidence
- * only: numbers that no snapshot from before the attempt holds, dated on or after the send. A day before the send
- * counts too where a snapshot covers it, because the send may have crossed midnight. A submission whose every row has
- * its outcome is settled. Must run in a transaction: what is adopted and what follows from it are one step.
+ * Gives the rows of a sent submission the certificates that fetch-details shows for them, with positive evidence only:
+ * numbers that no snapshot from before the attempt contains, dated on or after the send. If a snapshot covers the day
+ * before the send, that day counts too, because the send may have crossed midnight. A submission in which every row has
+ * its outcome is settled. Must run in a transaction: the adoption and its consequences are one step.
  */
 export async function adoptCertificates(
   client: Queryable,
@@ -52,10 +52,7 @@ export async function adoptCertificates(
   return { ...found, openRows };
 }
 
-/**
- * When an attempt was sent, and the numbers that the party's snapshots held before it; null where none was taken for
- * it.
- */
+/** When an attempt was sent, and the numbers in the party's snapshots before it; null if there is no snapshot. */
 async function beforeAttempt(
   client: Queryable,
   attemptId: string,

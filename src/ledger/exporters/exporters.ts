@@ -12,7 +12,10 @@ import {
 import type { Collision } from './party-merge';
 import { withTransaction, type Queryable } from '../pool';
 
-/** What of a platform customer the ledger keeps (spec: "Platform customer"); null stands for "not said". */
+/**
+ * The properties of a platform customer that the ledger stores (spec: "Platform customer"); null stands for "not
+ * stated".
+ */
 export interface CustomerRecord {
   id: string;
   name: string | null;
@@ -26,9 +29,9 @@ export interface CustomerRecord {
   dgftApiStatus: { state: string | null; activatesAt: string | null; sharedCredentialsLikely: boolean | null } | null;
 }
 
-/** An exporter as the service last described it. */
+/** An exporter, as the service last described it. */
 export interface ExporterRow {
-  /** As the service spelled it; ids are compared lower-cased. */
+  /** In the service's spelling; ids are compared in lower case. */
   exporterId: string;
   /** The party that its filings belong to: all clients of one IEC are one party. */
   partyId: number;
@@ -36,7 +39,7 @@ export interface ExporterRow {
   name: string;
   email: string;
   companyName: string | null;
-  /** Ten upper-case letters and digits; once known, from whomever, it is never forgotten. */
+  /** Ten upper-case letters and digits; once known, from any source, it is never forgotten. */
   iec: string | null;
   address: string | null;
   isActive: boolean;
@@ -59,9 +62,9 @@ const COLUMNS = `exporter_id AS "exporterId", party_id AS "partyId", mode, name,
   requires_approval AS "requiresApproval", irms_refreshed_at AS "irmsRefreshedAt", read_at AS "readAt"`;
 
 /**
- * Keeps what the service said about a client at `at`. What it did not say (the list has no `dgftApiStatus`, a get may
- * leave fields out) stays as it was known; what it said earlier than the ledger's knowledge changes nothing. An IEC
- * that it says for the first time attaches the client to that IEC's party.
+ * Stores what the service returned about a client at `at`. Properties that it left out (the list has no
+ * `dgftApiStatus`, a get may omit fields) keep their known values; an answer older than the ledger's state changes
+ * nothing. If it contains an IEC for the first time, the client is attached to that IEC's party.
  */
 export async function saveExporter(
   pool: pg.Pool,
@@ -73,7 +76,7 @@ export async function saveExporter(
   return withTransaction(pool, async (client) => {
     const known = await getExporter(client, customer.id);
     const placed = known !== null && (iec === null || known.iec === iec);
-    // Before any row is locked: whoever changes a party locks the filings, clients and rows of it, in this order.
+    // Before any row is locked: a change of a party locks its filings, clients and rows, in this order.
     if (!placed && iec === null) await lockPartyChanges(client, mode);
     if (!placed && iec !== null) {
       await lockForPartyChange(client, { mode, exporterId: customer.id, iec, email: customer.email });
@@ -140,9 +143,9 @@ async function upsert(
 }
 
 /**
- * Records an IEC that comes from elsewhere than the client object, where none is known, and attaches the exporter to
- * that IEC's party. Repeating it changes nothing.
- * @returns what the two parties both held; empty where nothing was learnt
+ * Records an IEC from another source than the client object, if none is known, and attaches the exporter to that IEC's
+ * party. Repeating it changes nothing.
+ * @returns what the two parties both held; empty if nothing was learnt
  */
 export async function learnIec(
   pool: pg.Pool,
@@ -171,14 +174,14 @@ export async function getExporter(db: Queryable, exporterId: string): Promise<Ex
   return rows[0] ?? null;
 }
 
-/** As {@link getExporter}, for callers that cannot go on without it. @throws Error naming the id. */
+/** As {@link getExporter}, for callers that need it. @throws Error naming the id. */
 export async function needExporter(db: Queryable, exporterId: string): Promise<ExporterRow> {
   const exporter = await getExporter(db, exporterId);
   if (exporter) return exporter;
   throw new Error(`Exporter ${exporterId} is not in this ledger. Onboard it, or check DATABASE_URL.`);
 }
 
-/** An exporter by its id or, in any case, its e-mail; the one read last where a client was deleted and made again. */
+/** An exporter by its id or, in any case, its e-mail; the one read last if a client was deleted and created again. */
 export async function findExporter(db: Queryable, mode: Mode, idOrEmail: string): Promise<ExporterRow | null> {
   const { rows } = await db.query<ExporterRow>(
     `SELECT ${COLUMNS} FROM exporters WHERE mode = $1 AND (lower(exporter_id) = lower($2) OR lower(email) = lower($2))
@@ -197,7 +200,7 @@ export async function listExporters(db: Queryable, mode: Mode): Promise<Exporter
   return rows;
 }
 
-/** A page of a mode's exporters in the order of their ids, from behind `after` on. */
+/** A page of a mode's exporters in the order of their ids, starting after `after`. */
 export async function exportersAfter(
   db: Queryable,
   { mode, after, limit }: { mode: Mode; after: string; limit: number },
@@ -209,7 +212,7 @@ export async function exportersAfter(
   return rows;
 }
 
-/** Notes that a live refresh which began at `at` succeeded; an earlier one changes nothing. */
+/** Records that a live refresh that began at `at` succeeded; an earlier one changes nothing. */
 export async function noteIrmsRefreshed(db: Queryable, exporterId: string, at: Date): Promise<void> {
   await db.query('UPDATE exporters SET irms_refreshed_at = greatest(irms_refreshed_at, $2) WHERE exporter_id = $1', [
     exporterId,
@@ -226,8 +229,8 @@ export async function setApprovalPolicy(
 }
 
 /**
- * The IEC that fetch-details needs: the client's own, as the client object, its IRMs or a status record said it, or
- * that of its party (the client was made anew without one); null where nobody said it yet.
+ * The IEC that fetch-details needs: the client's own, from the client object, its IRMs or a status record, or that of
+ * its party (if the client was created again without one); null if it is not known yet.
  */
 export async function iecOf(db: Queryable, exporterId: string): Promise<string | null> {
   const { rows } = await db.query<{ iec: string | null }>(

@@ -1,6 +1,6 @@
 import { compareAmounts } from '../../domain/money';
 
-/** What of an IRM the history keeps; amounts are exact text. */
+/** The properties of an IRM that the history stores; amounts are exact text. */
 export interface IrmFacts {
   amount: string | null;
   available: string | null;
@@ -9,19 +9,19 @@ export interface IrmFacts {
   status: string | null;
 }
 
-/** What tells the IRM records of an exporter apart (spec: "An IRM number alone is not unique"). */
+/** The key that distinguishes the IRM records of an exporter (spec: "An IRM number alone is not unique"). */
 export interface IrmKey {
   irmNumber: string;
   adCode: string;
   ifscCode: string;
-  /** DDMMYYYY where it could be read. */
+  /** DDMMYYYY if it could be read. */
   issueDate: string;
 }
 
 /**
- * - `balance`: another amount is available, which is what filing does.
- * - `amended`: the remittance itself is another: amount, currency or purpose.
- * - `cancelled`: the status reads as cancelled and did not before; `status`: it is another word.
+ * - `balance`: the available amount changed, as it does when something is filed.
+ * - `amended`: the remittance itself changed: amount, currency or purpose.
+ * - `cancelled`: the status now reads as cancelled; `status`: the status changed otherwise.
  */
 type IrmChangeKind = 'first_seen' | 'balance' | 'amended' | 'cancelled' | 'status';
 
@@ -32,12 +32,12 @@ export interface IrmChange extends IrmKey {
 }
 
 /**
- * The status words are not documented beyond `fresh`; whatever starts like "cancel", or is a bare C, reads as
- * cancelled.
+ * The values of the status are not documented beyond `fresh`; a value that starts with "cancel", or is a single C,
+ * counts as cancelled.
  */
 const CANCELLED = /^c(ancel|$)/iu;
 
-/** What changed between two readings of one IRM; null where nothing did. */
+/** The changes between two readings of one IRM; null if there are none. */
 export function changeOf(before: IrmFacts | null, now: IrmKey & IrmFacts): IrmChange | null {
   const { irmNumber, adCode, ifscCode, issueDate } = now;
   const after = factsOf(now);

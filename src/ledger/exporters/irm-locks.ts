@@ -8,15 +8,13 @@ import type { Queryable } from '../pool';
  */
 const IRM_LOCKS = 2;
 
-/**
- * IRMs share this many locks: PostgreSQL has room for a few thousand in all, and one filing may have a thousand IRMs.
- */
+/** IRMs share this many locks: PostgreSQL has room for a few thousand in all, and a filing may have a thousand IRMs. */
 const STRIPES = 256;
 
 /**
  * Locks the IRMs of a filing until the transaction ends, so that two filings on one balance are checked one after the
- * other. Advisory locks, because an IRM that the ledger has not read yet has no row to lock; without the party, which
- * may become another while a filing waits.
+ * other. Advisory locks, because an IRM that the ledger has not read yet has no row to lock. The party is not part of
+ * the key, because it may change while a filing waits.
  */
 export async function lockIrms(client: Queryable, mode: Mode, irms: readonly IrmNames[]): Promise<void> {
   const keys = [...new Set(irms.map((irm) => `${mode} ${irmIdentity(irm)}`))];

@@ -7,7 +7,10 @@ import { learnIec } from './exporters';
 import { changeOf, type IrmChange, type IrmFacts, type IrmKey } from './irm-change';
 import { withTransaction, type Queryable } from '../pool';
 
-/** What of a saved IRM record the ledger reads (spec: "Saved IRM record"); the rest is kept as it came. */
+/**
+ * The properties of a saved IRM record that the ledger reads (spec: "Saved IRM record"); the others are stored
+ * unchanged.
+ */
 export interface IrmRecord {
   irmNumber: string;
   irmIssueDate: string | null;
@@ -25,7 +28,7 @@ export interface IrmRecord {
   purposeOfRemittance: string | null;
 }
 
-/** An IRM as the ledger holds it. Dates are DDMMYYYY where they could be read, amounts exact text in `currency`. */
+/** An IRM of the ledger. Dates are DDMMYYYY if they could be read, amounts exact text in `currency`. */
 export interface IrmRow extends IrmKey, IrmFacts {
   exporterId: string;
   remittanceDate: string | null;
@@ -33,14 +36,14 @@ export interface IrmRow extends IrmKey, IrmFacts {
   remitterName: string | null;
   remitterCountry: string | null;
   iec: string | null;
-  /** The moment that the balance is from. */
+  /** The time of the balance. */
   readAt: Date;
 }
 
 export interface SavedIrms {
-  /** Records of the list, each key once. */
+  /** Number of records in the list, each key once. */
   count: number;
-  /** What is not as it was; IRMs that are seen for the first time are not among them. */
+  /** The changed IRMs; new IRMs are not among them. */
   changed: IrmChange[];
 }
 
@@ -49,14 +52,14 @@ const COLUMNS = `exporter_id AS "exporterId", irm_number AS "irmNumber", ad_code
   amount::text AS amount, available::text AS available, utilized::text AS utilized, status,
   remitter_name AS "remitterName", remitter_country AS "remitterCountry", iec, read_at AS "readAt"`;
 
-/** Records a statement takes at once: a payload of a few hundred kilobytes. */
+/** Records per statement: a payload of a few hundred kilobytes. */
 const BATCH = 1_000;
 
 /**
- * Keeps an exporter's IRMs, by their full key (spec: "An IRM number alone is not unique"), with the history of their
- * balances, and notices what was amended or cancelled. `readAt` is the moment that the balances are from; a record that
- * the ledger has from a later moment stays as it is. One transaction; the same list again changes nothing. An exporter
- * without a known IEC takes the one that its IRMs agree on.
+ * Stores an exporter's IRMs by their full key (spec: "An IRM number alone is not unique"), with the history of their
+ * balances, and detects amendments and cancellations. `readAt` is the time of the balances; a record for which the
+ * ledger has a later time is left unchanged. One transaction; the same list again changes nothing. An exporter without
+ * a known IEC gets the one on which its IRMs agree.
  */
 export async function saveIrms(
   pool: pg.Pool,
@@ -88,7 +91,7 @@ export async function saveIrms(
   return saved;
 }
 
-/** The IEC that all IRMs of an exporter agree on; null where they name none, or several. */
+/** The IEC on which all IRMs of an exporter agree; null if they have none, or several. */
 async function agreedIec(db: Queryable, exporterId: string): Promise<string | null> {
   const { rows } = await db.query<{ iec: string }>(
     'SELECT DISTINCT iec FROM irms WHERE exporter_id = $1 AND iec IS NOT NULL LIMIT 2',
@@ -116,8 +119,8 @@ export async function countIrms(db: Queryable, exporterId: string): Promise<numb
 }
 
 /**
- * The IRMs of these numbers, however they are spelled and under whichever bank, as the balance rules take them: those
- * of all clients of the exporter's party, each as it was read last.
+ * The IRMs with these numbers, in any spelling and of any bank, in the form of the balance rules: those of all clients
+ * of the exporter's party, each as it was last read.
  */
 export async function heldIrms(db: Queryable, exporterId: string, irmNumbers: readonly string[]): Promise<HeldIrm[]> {
   const { rows } = await db.query<IrmRow>(
@@ -131,7 +134,10 @@ export async function heldIrms(db: Queryable, exporterId: string, irmNumbers: re
   return rows.map(heldIrmOf);
 }
 
-/** A missing remittance amount is unknown, not 0; so is a balance that neither the record nor its amount tells. */
+/**
+ * A missing remittance amount is unknown, not 0; so is a balance that follows neither from the record nor from its
+ * amount.
+ */
 export function heldIrmOf(row: IrmRow): HeldIrm {
   const { amount, utilized } = row;
   const left = amount === null || utilized === null ? amount : subtractAmounts(amount, utilized);
@@ -171,7 +177,7 @@ function rowOf(exporterId: string, record: IrmRecord, readAt: Date): IrmRow {
   };
 }
 
-/** A date in no form we know is kept as it came, so that two records stay two. */
+/** A date of unknown form is stored unchanged, so that two records remain two. */
 function dateOf(value: string | null): string | null {
   return filingDateFromAnything(value) ?? (value?.trim() || null);
 }

@@ -2,7 +2,7 @@ import type { Mode } from '../../domain/names';
 import { movePartyOf, type Collision } from './party-merge';
 import type { Queryable } from '../pool';
 
-/** Where an exporter's IEC comes from. The client object takes precedence over IRMs and status records. */
+/** The source of an exporter's IEC. The client object takes precedence over IRMs and status records. */
 export type IecSource = 'client' | 'irms' | 'status';
 
 interface Party {
@@ -19,8 +19,8 @@ export async function lockPartyChanges(client: Queryable, mode: Mode): Promise<v
 }
 
 /**
- * Waits for other changes of a mode's parties, and locks the filings of those that may become one: filings come before
- * parties in the order of locks (see irm-locks). Nobody changes a party without it.
+ * Waits for other changes of a mode's parties, and locks the filings of the parties that may be merged: filings come
+ * before parties in the order of locks (see irm-locks). Every change of a party needs this lock.
  */
 export async function lockForPartyChange(
   client: Queryable,
@@ -38,9 +38,9 @@ export async function lockForPartyChange(
 }
 
 /**
- * The party of an exporter, which stays its party until the transaction ends: an attachment to another party waits.
- * Taken before rows are written or locked ("the rest" in the order of locks).
- * @throws Error when the ledger does not hold the exporter
+ * Locks the party of an exporter until the transaction ends: an attachment to another party waits. Called before rows
+ * are written or locked ("the rest" in the order of locks).
+ * @throws Error if the ledger does not hold the exporter
  */
 export async function lockParty(client: Queryable, exporterId: string): Promise<number> {
   const { rows } = await client.query<{ partyId: number }>(
@@ -53,7 +53,8 @@ export async function lockParty(client: Queryable, exporterId: string): Promise<
 
 /**
  * The party for an exporter that the ledger does not hold yet: that of its IEC; without one that of the client which
- * had its e-mail before (it was deleted at the service and made anew), or a new one. Under {@link lockPartyChanges}.
+ * previously had its e-mail (it was deleted at the service and created again), or a new one. Under {@link
+ * lockPartyChanges}.
  */
 export async function partyForNew(
   client: Queryable,
@@ -64,8 +65,8 @@ export async function partyForNew(
 }
 
 /**
- * Attaches an exporter to the party of an IEC that has become known, with what it filed; a party that had no IEC moves
- * whole, or takes the IEC where no other party has it. Under {@link lockForPartyChange}. @returns what the two parties
+ * Attaches an exporter, with its filings, to the party of an IEC that has become known; a party that had no IEC moves
+ * completely, or gets the IEC if no other party has it. Under {@link lockForPartyChange}. @returns what the two parties
  * both held.
  */
 export async function attachToIec(
@@ -85,8 +86,8 @@ export async function attachToIec(
 }
 
 /**
- * A client without an IEC that had the e-mail of one whose IEC is known now was the same client. Under
- * {@link lockForPartyChange}. @returns what the two parties both held.
+ * A client without an IEC that had the e-mail of a client whose IEC is now known was the same client. Under {@link
+ * lockForPartyChange}. @returns what the two parties both held.
  */
 export async function attachByEmail(
   client: Queryable,

@@ -2,7 +2,7 @@ import type { Finding } from '../../domain/rules/finding';
 import { addEvent } from '../filings/filing-progress';
 import type { Queryable } from '../pool';
 
-/** Two filings that hold one mapping, or one certificate, found when their parties turned out to be one. */
+/** Two filings with the same mapping or certificate, found when their parties turned out to be one. */
 export interface Collision {
   filingId: string;
   row: number;
@@ -14,15 +14,15 @@ export interface Collision {
 interface Move {
   from: number;
   to: number;
-  /** The one client that moves; null: all of the party, which had no IEC. */
+  /** The client that moves; null: the whole party, which had no IEC. */
   exporterId: string | null;
   at: Date;
 }
 
 /**
- * Moves clients, and what they filed, to another party, under the locks of both: nothing is filed and nothing settled
- * for either meanwhile. A live mapping that both hold takes the next ordinal, and a certificate that both claim is
- * marked as disputed; each is kept with both filings and returned.
+ * Moves clients, and their filings, to another party, under the locks of both, so that nothing is filed or settled for
+ * either in the meantime. A live mapping that both hold takes the next ordinal, and a certificate that both claim is
+ * marked as disputed; each is recorded with both filings and returned.
  */
 export async function movePartyOf(client: Queryable, move: Move): Promise<Collision[]> {
   const { from, to, exporterId } = move;
@@ -79,8 +79,8 @@ async function moveRows(client: Queryable, { from, to, exporterId }: Move): Prom
 }
 
 /**
- * A client that leaves a party whose IEC was another takes only the certificates of its own rows: the others are that
- * IEC's.
+ * A client that leaves a party because its IEC is different takes only the certificates of its own rows: the others
+ * belong to the previous IEC.
  */
 async function moveCertificates(client: Queryable, { from, to, exporterId }: Move): Promise<void> {
   const values = [from, to, exporterId];

@@ -3,24 +3,24 @@ import type { Mapping } from '../../domain/filing/mapping';
 import type { IrmKey } from '../exporters/irm-change';
 import type { Queryable } from '../pool';
 
-/** A document of an exporter as its invoice list or its filed rows have it, with what is open of it. */
+/** A document of an exporter from its invoice list or its filed rows, with its open amount. */
 export interface LedgerDocument {
   number: string;
   /** DDMMYYYY. */
   date: string;
   currency: string;
   value: string;
-  /** The value less what live rows map and what certificates that are none of our rows' are over; may be 0 or less. */
+  /** The value less the amounts of live rows and of certificates that belong to none of our rows; may be 0 or less. */
   open: string;
   uploadType: number | null;
   buyer: string | null;
-  /** The row that was filed for it last; null for one that stands in the invoice list alone. */
+  /** The row that was last filed for it; null for a document that is only in the invoice list. */
   filed: { reference: string; mapping: Mapping } | null;
 }
 
 /**
  * The documents of an exporter's party from its invoice list (`ebrc invoices import`) and from its filings; the list
- * stands above what rows say.
+ * takes precedence over rows.
  */
 export async function ledgerDocuments(db: Queryable, exporterId: string): Promise<LedgerDocument[]> {
   const { rows } = await db.query<
@@ -62,7 +62,7 @@ export async function ledgerDocuments(db: Queryable, exporterId: string): Promis
   }));
 }
 
-/** The port that the exporter's last row of each upload type named. */
+/** The port of the exporter's last row of each upload type. */
 export async function lastPorts(
   db: Queryable,
   exporterId: string,

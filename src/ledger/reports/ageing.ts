@@ -1,4 +1,4 @@
-/** Export documents against what of them was certified, by the day until which they have to be realised. */
+/** Compares export documents with their certificates, by the day until which they have to be realised. */
 import type { Queryable } from '../pool';
 import { oneInScope, stepsOf, type DayCount, type ReportScope } from './scope';
 
@@ -6,7 +6,7 @@ import { oneInScope, stepsOf, type DayCount, type ReportScope } from './scope';
 export interface RealisationRule {
   id: string;
   inForceFrom: string;
-  /** It covers documents from this day on; undefined: every document that is still open. */
+  /** The rule covers documents from this day on; undefined: every document that is still open. */
   documentsFrom?: string;
   months: number;
   monthsByCurrency?: Readonly<Record<string, number>>;
@@ -17,8 +17,8 @@ export interface RealisationRule {
 }
 
 /**
- * From the longest overdue to what is due last; `from` and `to` in days to the due date, both included, null without an
- * end.
+ * From the longest overdue to the latest due date; `from` and `to` in days until the due date, both included, null
+ * without a limit.
  */
 export const BUCKETS = [
   { id: 'overdue_over_365', label: 'Overdue, more than 365 days', from: null, to: -366 },
@@ -43,7 +43,7 @@ interface OpenDocument {
   currency: string;
   value: string;
   certified: string;
-  /** Certificates of the document in another currency: they are counted, not added. */
+  /** Certificates of the document in another currency: they are counted, but not added. */
   otherCurrency: number;
   outstanding: string;
   dueOn: string;
@@ -122,7 +122,7 @@ export interface Ageing {
   byCurrency: { currency: string; documents: number; outstanding: string; overdue: string; overYear: string }[];
   byBucket: AgeingBucket[];
   byExporter: (AgeingBucket & { exporter: string })[];
-  /** Documents that were past due at the end of each day, by the rules that the last day has. */
+  /** Documents that were overdue at the end of each day, by the rules of the last day. */
   trend: DayCount[];
   documents: OpenDocument[];
 }
@@ -147,7 +147,10 @@ const OVERDUE = `overdue AS (
     SELECT (due_on + 1)::timestamp AT TIME ZONE 'Asia/Kolkata' AS since, settled_on::timestamp AT TIME ZONE 'Asia/Kolkata' AS until
       FROM due WHERE due_on IS NOT NULL AND (settled_on IS NULL OR settled_on > due_on + 1))`;
 
-/** Open documents: what of their value no certificate covers. One statement: the documents are put together once. */
+/**
+ * Open documents: the part of their value that no certificate covers. One statement, so that the documents are
+ * assembled once.
+ */
 export async function realisationAgeing(
   db: Queryable,
   scope: ReportScope,

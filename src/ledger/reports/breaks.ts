@@ -1,4 +1,4 @@
-/** Where the ledger and the authority disagree, and certificates without a PDF that was verified. */
+/** Differences between the ledger and the authority, and certificates without a verified PDF. */
 import type { Queryable } from '../pool';
 import { inScope, oneInScope, openByDay, type DayCount, type ReportScope } from './scope';
 
@@ -51,7 +51,7 @@ export async function reconciliationBreaks(db: Queryable, scope: ReportScope) {
   };
 }
 
-/** Certificates of our rows, with what is known of their PDFs by then. */
+/** Certificates of our rows, with the known state of their PDFs by then. */
 const OURS = `, ours AS (
     SELECT c.*, r.settled_at, e.name AS exporter, f.reference, f.workflow_id,
            c.archived_at IS NULL OR c.archived_at >= scope.until AS missing,
@@ -70,7 +70,7 @@ export interface ArchiveTotals {
   oldestDays: number | null;
 }
 
-/** What the archive lacks. */
+/** The missing PDFs. */
 export async function archiveGaps(db: Queryable, scope: ReportScope) {
   return {
     totals: await oneInScope<ArchiveTotals>(

@@ -1,7 +1,7 @@
 import { comparableText } from '../../domain/identity';
 import type { Queryable } from '../pool';
 
-/** An export document as the exporter's books have it. Dates are YYYY-MM-DD, amounts exact decimal text. */
+/** An export document from the exporter's books. Dates are YYYY-MM-DD, amounts exact decimal text. */
 export interface InvoiceRecord {
   exporterId: string;
   document: string;
@@ -13,12 +13,12 @@ export interface InvoiceRecord {
   dueDate: string | null;
 }
 
-/** By which of an invoice's fields it is the same one again. */
+/** The fields that identify an invoice. */
 export const invoiceKey = ({ document }: Pick<InvoiceRecord, 'document'>): string => comparableText(document);
 
 /**
- * Writes invoices; one that is there is changed to what the list says. The same list again changes nothing.
- * @returns how many were new, and how many were there and said something else
+ * Writes invoices; existing ones are changed to the list's data. The same list again changes nothing.
+ * @returns how many were new, and how many existed with different data
  */
 export async function saveInvoices(
   db: Queryable,

@@ -64,7 +64,7 @@ const TOOK = `, took AS (
 /** Edges of the histogram, in hours. */
 export const LATENCY_EDGES = [0.5, 1, 2, 3, 4, 8] as const;
 
-/** How long requests took from the push to their last word, in hours, by the day of that word. */
+/** How long requests took from the push to their outcome, in hours, by the day of the outcome. */
 export async function requestLatency(db: Queryable, scope: ReportScope) {
   const quantile = (share: number) => `percentile_cont(${share}) WITHIN GROUP (ORDER BY hours)`;
   const summary = `count(*)::int AS requests, ${quantile(0.5)} AS p50, ${quantile(0.95)} AS p95, max(hours) AS max,
@@ -110,7 +110,9 @@ export async function requestLatency(db: Queryable, scope: ReportScope) {
  */
 const CHECKED_BEFORE_FILING = 'ERR8 ERR11 ERR14 ERR25 ERR28 ERR29 ERR31 ERR32 ERR36 ERR37 ERR38'.split(' ');
 
-/** A code at the beginning of the authority's words, without separators and leading zeros: `ERR-08: …` is ERR8. */
+/**
+ * A code at the beginning of the authority's message, without separators and leading zeros: `ERR-08: …` becomes ERR8.
+ */
 const CODE = `coalesce(upper(regexp_replace(substring(m.text from '^\\s*([A-Za-z]{2,12}[-_ ]?[0-9]{1,5})\\M'), '[-_ ]?0*(?=[0-9])', '')), 'no code')`;
 
 const REJECTED = `, settled AS (

@@ -1,14 +1,14 @@
 import type pg from 'pg';
 import type { Queryable } from '../pool';
 
-/** What a report covers. Days are calendar days of Asia/Kolkata, YYYY-MM-DD; both ends belong to it. */
+/** The scope of a report. Days are calendar days in Asia/Kolkata, YYYY-MM-DD; both ends are included. */
 export interface ReportScope {
   mode: string;
   from: string;
   to: string;
-  /** Nothing after this moment counts: the end of the last day, or now where that day is not over. */
+  /** Nothing after this time counts: the end of the last day, or now if that day is not over. */
   until: Date;
-  /** How many rows a table lists at most; figures count all. */
+  /** Most rows that a table lists; figures count all. */
   rows: number;
 }
 
@@ -82,14 +82,14 @@ export function stepsOf(relation: string, { amount = '1', by }: { amount?: strin
     numbered AS (SELECT name, row_number() OVER (ORDER BY ends) AS no FROM days)`;
 }
 
-/** How many spans of a relation were open at the end of each day. */
+/** The number of spans of a relation that were open at the end of each day. */
 export function openByDay(relation: string): string {
   return `${stepsOf(relation)}
     SELECT d.name AS day, coalesce(sum(s.n), 0)::int AS n FROM numbered d LEFT JOIN steps s ON s.k < d.no
      GROUP BY d.name ORDER BY d.name`;
 }
 
-/** Spans that are open at the end of the scope. Wants `spans`. */
+/** Spans that are open at the end of the scope. Requires `spans`. */
 export const OPEN_SPANS = `open_spans AS (
     SELECT s.filing_id, s.since, extract(epoch FROM scope.until - s.since)::float8 / 3600 AS hours
       FROM spans s, scope WHERE s.since < scope.until AND (s.until IS NULL OR s.until >= scope.until))`;

@@ -1,10 +1,10 @@
-/** Exporters that cannot file, and what the service's limits leave. */
+/** Exporters that cannot file, and the use of the service's limits. */
 import { OPERATIONS, OPERATION_NAMES } from '../../domain/service/operations';
 import { RATE_LIMITS } from '../../domain/names';
 import type { Queryable } from '../pool';
 import { inScope, oneInScope, openByDay, OPEN_SPANS, stateSpans, type DayCount, type ReportScope } from './scope';
 
-/** Where each exporter stands today: what the service said last, and what became of its newest credentials. */
+/** The status of each exporter today: what the service last returned, and the state of its newest credentials. */
 const STANDING = `, standing AS (
     SELECT e.exporter_id, e.name, e.email, e.activates_at, v.reason,
            CASE WHEN v.state = 'bad' AND v.reason = 'account_locked' THEN 'locked'

@@ -3,7 +3,7 @@ import { inScope, oneInScope, openByDay, OPEN_SPANS, stateSpans, type DayCount, 
 
 export interface UnknownOutcomes {
   totals: { filings: number; olderThanDay: number; oldestHours: number | null };
-  /** What was sent and has no outcome, by currency. */
+  /** The amounts that were sent and have no outcome, by currency. */
   atRisk: { currency: string; value: string }[];
   trend: DayCount[];
   filings: {

@@ -10,7 +10,7 @@ import { NOBODY } from './send-record';
 import { askStore, createOrRead, readIdentity, voidRecord, type SendStore } from './sends';
 
 /**
- * How far back the authority's certificates are read where the ledger does not record when it was copied: the widest
+ * How far back the authority's certificates are read if the ledger does not record when it was copied: the widest
  * window.
  */
 const MAX_READ_BACK_MS = 85 * 24 * 3_600_000;
@@ -50,7 +50,9 @@ export async function documentsRestored(
   return result;
 }
 
-/** A record above everything, which later looks begin at: what is missing below it is missing for good. */
+/**
+ * A record with the highest number, from which later checks begin: whatever is missing below it is missing for good.
+ */
 async function raiseSendNumber(pool: pg.Pool, store: SendStore, at: Date): Promise<void> {
   const { ledgerId } = await readIdentity(pool);
   const { rows } = await pool.query<{ n: string }>(

@@ -2,25 +2,25 @@ import type { Queryable } from '../pool';
 import { numberOfName, sendFolder, sendName } from './send-record';
 import { compareSends, readIdentity, StoreTrouble, type SendStore } from './sends';
 
-/** How the ledger stands to the document store that counts its sends. */
+/** Whether the ledger agrees with the document store that counts its sends. */
 export interface LedgerStatus {
   ledgerId: string;
   /** Number of the ledger's last send. */
   sendNumber: number;
-  /** Number of the newest send that the store has; null: it has none, or cannot be asked. */
+  /** Number of the newest send in the store; null: there is none, or the store cannot be read. */
   newestInStore: number | null;
   /** Sends that the store has and the ledger does not know. */
   unknownSends: number;
   storeId: string | null;
   /** Whether the ledger knows every send, in the store that has them. */
   whole: boolean;
-  /** What is wrong, and what to do; null when nothing is. */
+  /** The problem, and what to do; null if there is none. */
   problem: string | null;
   /** Until then, and until its certificates are read after it, no exporter's filings are sent; null: nothing waits. */
   filingsWaitUntil: string | null;
 }
 
-/** Holds the ledger against the store, without changing anything. */
+/** Compares the ledger with the store, without changing anything. */
 export async function readLedgerStatus(db: Queryable, store: SendStore): Promise<LedgerStatus> {
   const { ledgerId, sendNumber, storeId, seen } = await readIdentity(db);
   const known = { ledgerId, sendNumber, storeId, filingsWaitUntil: await filingsWaitUntil(db) };

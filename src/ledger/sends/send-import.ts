@@ -15,20 +15,20 @@ export interface ImportedSends {
   filings: string[];
   /** Sends that were brought back. */
   sends: number;
-  /** Numbers whose record cannot be read, so that nothing can be brought back of them. */
+  /** Numbers whose record cannot be read, so that their sends cannot be brought back. */
   unreadable: number[];
 }
 
-/** Of an attempt that stood between its mark and its answer when sends were brought back. */
+/** Recorded for an attempt that was between its mark and its answer when sends were brought back. */
 const UNDER_WAY = 'it was under way when sends were brought back into the ledger';
 /** Serialises imports of one ledger. */
 const IMPORT_LOCK = 4_203_001;
-/** A frozen worker may write its record during the import; then there is one more to import. */
+/** A suspended worker may write its record during the import; then there is one more to import. */
 const ROUNDS = 20;
 
 /**
- * Brings the sends that the store has and the ledger does not know back into the ledger: rows live and unknown, filings
- * rebuilt where they are missing. The ledger's numbers go on above them. May run several times, and at once.
+ * Brings back the sends that the store has and the ledger does not know: rows live and unknown, missing filings
+ * rebuilt. The ledger's numbers continue above them. May run several times, and concurrently.
  */
 export async function importSends(
   pool: pg.Pool,
@@ -88,7 +88,7 @@ async function fillGaps(
   }
 }
 
-/** An attempt whose one send was given up before it was counted. */
+/** An attempt whose only send was given up before it was counted. */
 async function closeVoided(
   client: Queryable,
   { attemptId, sender, at }: { attemptId: string; sender: string; at: Date },
@@ -110,7 +110,7 @@ async function invalidateMarks(pool: pg.Pool): Promise<void> {
   await pool.query(`UPDATE attempts SET reason = $1 WHERE state = 'sending' AND reason IS NULL`, [UNDER_WAY]);
 }
 
-/** @returns the filing of the send; null where nothing was to be brought back. */
+/** @returns the filing of the send; null if nothing had to be brought back. */
 async function importSend(
   client: Queryable,
   record: SendRecord,
@@ -164,8 +164,8 @@ async function isJudged(
 }
 
 /**
- * A number that turns out to be another send's: whoever took it never writes under it. Its attempt is not sent then,
- * unless another send of it is known.
+ * A number that turns out to belong to another send: the sender that took it never writes under it. Its attempt is not
+ * sent then, unless another send of it is known.
  */
 async function releaseNumber(
   client: Queryable,
@@ -233,7 +233,7 @@ async function tell(
   const { seq = 0, state = 'outcome_unknown', ended = false } = rows[0] ?? {};
   const event = { kind: 'imported', who: by, text, data: { attemptId, number: record.number } };
   const known = ended || (await isJudged(client, { filingId, submission: parts.submission }));
-  // As a move, so that a run which knows of another place goes on from here.
+  // As a move, so that a run that expects another state continues from here.
   const next = known ? state : ('outcome_unknown' as const);
   const note = { filingId, state: next, attention: text, needsAttention: true, at, event };
   await writeMove(client, { ...note, seq: seq + LOST_MOVES });

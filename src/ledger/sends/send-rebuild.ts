@@ -6,7 +6,7 @@ import type { Queryable } from '../pool';
 interface Sent {
   content: string;
   attemptId: string;
-  /** Whether the ledger has a filing of this id. */
+  /** Whether the ledger has a filing with this id. */
   known: boolean;
 }
 

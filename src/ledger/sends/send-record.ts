@@ -3,8 +3,8 @@ import { certificatesBefore } from '../certificates/snapshots';
 import type { Queryable } from '../pool';
 
 /**
- * What the document store has for a send: enough to bring it back into a ledger that was put back to an earlier state.
- * A void record says that nothing was, or will be, sent under its number.
+ * The record of a send in the document store: enough to restore it into a ledger that was restored to an earlier state.
+ * A void record means that nothing was, or will be, sent under its number.
  */
 const sendRecord = z.object({
   version: z.literal(1),
@@ -36,12 +36,12 @@ export function numberOfName(name: string): number {
   return Number(name.slice(name.lastIndexOf('/') + 1));
 }
 
-/** A record as it is written. */
+/** Encodes a record for writing. */
 export function encodeSend(record: SendRecord): Buffer {
   return Buffer.from(`${JSON.stringify(record)}\n`);
 }
 
-/** A record as it was read; null where it is none. */
+/** Decodes a record; null if it is invalid. */
 export function decodeSend(content: Buffer): SendRecord | null {
   try {
     return sendRecord.parse(JSON.parse(content.toString('utf8')));
@@ -50,7 +50,7 @@ export function decodeSend(content: Buffer): SendRecord | null {
   }
 }
 
-/** Everything that the ledger knows of a send, as its tables have it, so that the same can be put back. */
+/** Everything in the ledger's tables about a send, so that it can be restored. */
 export async function contentOfSend(db: Queryable, attemptId: string): Promise<string | null> {
   const { rows } = await db.query<{ content: string }>(
     `SELECT jsonb_build_object('attempt', to_jsonb(a), 'submission', to_jsonb(s), 'filing', to_jsonb(f),

@@ -9,7 +9,7 @@ import {
   type SendRecord,
 } from './send-record';
 
-/** What of the document store the counting of sends needs. */
+/** The functions of the document store that the counting of sends needs. */
 export interface SendStore {
   createRecord(name: string, content: Buffer): Promise<boolean>;
   readRecord(name: string): Promise<Buffer | null>;
@@ -17,7 +17,7 @@ export interface SendStore {
   storeId(): Promise<string>;
 }
 
-/** The ledger was put back to an earlier state: the store has sends that it does not know. */
+/** The ledger was restored to an earlier state: the store has sends that it does not know. */
 export class LedgerPutBack extends Error {
   override readonly name = 'LedgerPutBack';
   constructor(readonly unknown: readonly FoundSend[]) {
@@ -29,12 +29,12 @@ export class LedgerPutBack extends Error {
   }
 }
 
-/** The document store is away, full, another one, or has lost sends. */
+/** The document store is unavailable, full, a different one, or has lost sends. */
 export class StoreTrouble extends Error {
   override readonly name = 'StoreTrouble';
 }
 
-/** A record of the store above what was seen before; `record` is null where it cannot be read. */
+/** A record of the store above those seen before; `record` is null if it cannot be read. */
 export interface FoundSend {
   number: number;
   record: SendRecord | null;
@@ -65,7 +65,7 @@ export async function readIdentity(db: Queryable): Promise<Identity> {
   return identityOf(rows[0]);
 }
 
-/** Makes a call to the store; whatever goes wrong with it is {@link StoreTrouble}, a silent store too. */
+/** Makes a call to the store; every failure of it, including no answer, is {@link StoreTrouble}. */
 export async function askStore<T>(call: () => Promise<T>, withinMs = STORE_ANSWERS_WITHIN_MS): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const silence = new Promise<never>((_, reject) => {
@@ -83,9 +83,7 @@ export async function askStore<T>(call: () => Promise<T>, withinMs = STORE_ANSWE
   }
 }
 
-/**
- * Why the store is not the one that has this ledger's sends; null when it is, or when the ledger has sent nothing yet.
- */
+/** Why the store does not have this ledger's sends; null if it does, or if the ledger has sent nothing yet. */
 async function storeProblem(store: SendStore, { storeId }: Identity): Promise<string | null> {
   const found = await askStore(() => store.storeId());
   if (storeId === null || storeId === found) return null;
@@ -95,11 +93,11 @@ async function storeProblem(store: SendStore, { storeId }: Identity): Promise<st
   );
 }
 
-/** What the store has beyond what was seen of it, held against what the ledger says. */
+/** The new records of the store, compared with the ledger. */
 export interface Comparison {
   identity: Identity;
   found: FoundSend[];
-  /** Of these, the ones that are not this ledger's own. */
+  /** The records among these that are not this ledger's own. */
   unknown: FoundSend[];
   /** Up to here every send's record is there and the ledger's own. */
   seen: number;
@@ -204,7 +202,7 @@ export async function countSend(
   return rowCount ? null : 'the attempt was closed before anything was written';
 }
 
-/** The store of the first send is the ledger's store from then on. */
+/** The store of the first send becomes the ledger's store. */
 async function claimStore(db: Queryable, store: SendStore): Promise<Identity> {
   const storeId = await askStore(() => store.storeId());
   let identity = await readIdentity(db);
@@ -242,14 +240,14 @@ export async function voidUnsent(
   return true;
 }
 
-/** The record that gives a number up: whoever marked it writes nothing any more. */
+/** The record that gives up a number: the sender that marked it writes nothing any more. */
 export function voidRecord(
   send: Pick<SendRecord, 'ledgerId' | 'number' | 'sender' | 'attemptId'> & { at: Date },
 ): SendRecord {
   return { ...send, version: 1, void: true, at: send.at.toISOString(), content: null };
 }
 
-/** Writes a record, or reads the one that is there; null where that one cannot be read. */
+/** Writes a record, or reads the existing one; null if that cannot be read. */
 export async function createOrRead(store: SendStore, record: SendRecord): Promise<SendRecord | null> {
   const name = sendName(record.ledgerId, record.number);
   if (await askStore(() => store.createRecord(name, encodeSend(record)))) return record;

@@ -3,9 +3,9 @@ import type { Queryable } from '../pool';
 
 export interface ApiCallAuditOptions {
   pool: Queryable;
-  /** How long rows may wait to be written together, in milliseconds. */
+  /** How long rows may wait before they are written together, in milliseconds. */
   flushMs?: number;
-  /** Rows kept while PostgreSQL is away; beyond it the oldest are given up and `onLost` is told. */
+  /** Rows kept while PostgreSQL is unavailable; if there are more, the oldest are dropped and `onLost` is called. */
   capacity?: number;
   onLost?: (rows: number, cause: unknown) => void;
 }
@@ -14,8 +14,8 @@ export interface ApiCallAuditOptions {
 const BATCH = 1_000;
 
 /**
- * The audit of calls. A call never waits for its row: rows are written together, a little later, and those that cannot
- * be written now are kept and tried again. `close` writes what is left, so an orderly shutdown loses none.
+ * The audit of calls. A call never waits for its row: rows are written together, a little later, and rows that cannot
+ * be written are kept and tried again. `close` writes the remaining rows, so an orderly shutdown loses none.
  */
 export function createApiCallAudit({ pool, flushMs = 500, capacity = 10_000, onLost }: ApiCallAuditOptions) {
   const rows: ApiCall[] = [];
@@ -28,7 +28,7 @@ export function createApiCallAudit({ pool, flushMs = 500, capacity = 10_000, onL
       const batch = rows.slice(0, BATCH);
       await insertApiCalls(pool, batch);
       const written = new Set(batch);
-      // Some of them may have been given up for want of room meanwhile, so they are not simply the first ones.
+      // Some of them may have been dropped for lack of room in the meantime, so they are not simply the first ones.
       rows.splice(0, rows.length, ...rows.filter((row) => !written.has(row)));
     }
   }
@@ -47,14 +47,14 @@ export function createApiCallAudit({ pool, flushMs = 500, capacity = 10_000, onL
   }
 
   function later(): void {
-    // What fails is kept, and flush has set the next try already.
+    // Rows of a failed write are kept, and flush has already scheduled the next try.
     timer ??= setTimeout(() => void flush().catch(() => undefined), flushMs);
-    // A process whose work is done is not kept alive by its audit: close() is what writes the rest.
+    // The audit must not keep a process alive whose work is done: close() writes the rest.
     timer.unref();
   }
 
   return {
-    /** Keeps a row; never throws and never waits. */
+    /** Stores a row; never throws and never waits. */
     recordApiCall(row: ApiCall): void {
       rows.push(row);
       const excess = rows.length - capacity;
@@ -65,13 +65,13 @@ export function createApiCallAudit({ pool, flushMs = 500, capacity = 10_000, onL
       later();
     },
 
-    /** Writes what is waiting; throws when PostgreSQL refuses it, and the rows stay. */
+    /** Writes the waiting rows; throws if PostgreSQL refuses them, and the rows are kept. */
     flush,
 
-    /** For an orderly shutdown: writes the rest, and says through `onLost` what could not be written. */
+    /** For an orderly shutdown: writes the rest, and reports through `onLost` rows that could not be written. */
     async close(): Promise<void> {
       try {
-        // Twice: the first may be a write that began before the last rows came.
+        // Twice: the first may be a write that began before the last rows were added.
         await flush();
         await flush();
       } catch (error) {
@@ -103,7 +103,7 @@ async function insertApiCalls(pool: Queryable, rows: ApiCall[]): Promise<void> {
   );
 }
 
-/** Longest text kept of what the service sent. */
+/** Longest text that is stored from the service's answer. */
 const LONGEST = 200;
 
 /** PostgreSQL refuses NUL characters, and one such row would fail its whole batch. */

@@ -2,7 +2,7 @@ import type { BulkTemplate } from '../../domain/service/bulk-template';
 import type { Mode } from '../../domain/names';
 import type { Queryable } from '../pool';
 
-/** The service's template as it was read last; null where it never was. */
+/** The service's template as last read; null if it has never been read. */
 export async function readBulkTemplate(db: Queryable, mode: Mode): Promise<BulkTemplate | null> {
   const { rows } = await db.query<{ labels: string[]; learnedAt: Date }>(
     'SELECT labels, learned_at AS "learnedAt" FROM bulk_templates WHERE mode = $1 AND labels IS NOT NULL',
@@ -21,9 +21,9 @@ export async function saveBulkTemplate(db: Queryable, mode: Mode, labels: readon
 }
 
 /**
- * Claims the reading of a template that is older than `maxAgeMs`; a reading that failed may be claimed again after
+ * Claims the reading of a template that is older than `maxAgeMs`; a failed reading may be claimed again after
  * `retryMs`.
- * @returns the exporter to ask for; null where there is nothing to do, or no exporter to ask for
+ * @returns the exporter for the call; null if nothing has to be read, or if there is no exporter
  */
 export async function claimTemplateReading(
   db: Queryable,
