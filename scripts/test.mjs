@@ -25,7 +25,7 @@ const ABOUT_DATES = [
   'test/workbook/read.test.ts',
   'test/workbook/template.test.ts',
   'test/workbook/write.test.ts',
-  'test/ledger/exporters/adoption.test.ts',
+  'test/ledger/certificates/adoption.test.ts',
   'test/ledger/exporters/irms.test.ts',
   'test/ledger/rows/filing-rows.test.ts',
   'test/reports/ageing.test.ts',
