@@ -89,7 +89,8 @@ function stepOf(moments: readonly Moment[]): Step | string {
     const sender = last.attempts.get(number)?.sender ?? null;
     return sender !== null && sender !== (first.attempts.get(number)?.sender ?? null);
   });
-  const stands = (filing: Filing, number: number) => !['none', 'not_sent'].includes(stateOf(filing, number));
+  // Of a refused attempt nothing is at the service, as of one that was not sent.
+  const stands = (filing: Filing, number: number) => !['none', 'not_sent', 'refused'].includes(stateOf(filing, number));
   const involved = numbers.filter(
     (number) =>
       stands(first, number) ||

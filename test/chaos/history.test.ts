@@ -54,10 +54,11 @@ async function filing() {
           at: NOW,
         }),
       ),
-    notSent: (number: number) =>
-      inTurn((client) =>
-        closeNotSent(client, { attemptId: attemptId(number), sender: `sender-${number}`, reason: 'not_sent', at: NOW }),
-      ),
+    notSent: (number: number, kind?: string) =>
+      inTurn((client) => {
+        const close = { attemptId: attemptId(number), sender: `sender-${number}`, reason: 'not_sent', at: NOW };
+        return closeNotSent(client, kind === undefined ? close : { ...close, answer: { kind } });
+      }),
     read: (number: number) => inTurn((client) => readAttempt(client, { attemptId: attemptId(number), at: NOW })),
     certify: () =>
       inTurn((client) => {
@@ -98,6 +99,19 @@ it('follows one that is sent by its fourth attempt, with a certificate in the pl
   await move(ledger, filingId, 'outcome_unknown');
   await certify();
   await move(ledger, filingId, 'collecting', 'certified');
+  expect((await check()).refused).toEqual([]);
+});
+
+it('follows one that was refused twice before it was sent', async () => {
+  const { filingId, mark, notSent, openNext, accept } = await filing();
+  for (const number of [1, 2]) {
+    await mark(number);
+    await notSent(number, 'documents_unavailable');
+    await openNext();
+  }
+  await mark(3);
+  await accept(3);
+  await move(ledger, filingId, 'processing');
   expect((await check()).refused).toEqual([]);
 });
 
