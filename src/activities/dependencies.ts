@@ -53,7 +53,7 @@ export interface ActivityDependencies {
   searchAttributes: readonly string[];
   /** Calls that wait for a slot, by rate class, over all workers of the key. */
   queueing: () => Promise<Queueing>;
-  /** For signals: filings that wait for credentials, or for an answer that came late, are told at once. */
+  /** For signals: filings that wait for credentials, or for an answer that came late, go on at once. */
   client: () => Client;
   /** Left out: extraction is not configured. */
   extraction?: ExtractionDependencies;

@@ -54,7 +54,7 @@ const PROFILES = {
     retry: { initialInterval: '5s', backoffCoefficient: 2, maximumInterval: '1m', maximumAttempts: 4 },
   },
   api: apiCall,
-  /** A read that only helps: given up after a few tries, and what needs it says so. */
+  /** A read that only helps: given up after a few tries, and what needs it records that it failed. */
   helpful: {
     ...apiCall,
     retry: { initialInterval: '5s', backoffCoefficient: 2, maximumInterval: '30s', maximumAttempts: 4 },
@@ -68,8 +68,8 @@ const PROFILES = {
     retry: { initialInterval: '5s', backoffCoefficient: 2, maximumInterval: '30s', maximumAttempts: 6 },
   },
   /**
-   * The one call that may not be repeated on a guess. Cancelling waits for the activity: it must never be given up
-   * while a request is on its way.
+   * The one call that is never repeated without proof that nothing was sent. Cancelling waits for the activity: it must
+   * never be given up while a request is on its way.
    */
   submit: {
     startToCloseTimeout: '30m',

@@ -25,7 +25,7 @@ import { orRefused } from './filing/refusal';
 import { submitOne, submitting } from './filing/submission/submit-filing';
 import { watch } from './filing/watchdog';
 
-/** Between two readings of a ledger that is elsewhere than the run knows. */
+/** Between two readings of a ledger that holds other moves than the run recorded. */
 const MOVED_ON: Schedule = { initialMs: 1_000, factor: 2, maxMs: 5 * 60_000 };
 
 /**
@@ -58,7 +58,7 @@ export async function fileRemittances(input: FileInput, carried?: CarriedOver): 
   });
 }
 
-/** A defect ends the run, not the filing: it is said where people look, before the workflow fails. */
+/** A defect ends the run, not the filing: ledger and search attributes show it before the workflow fails. */
 async function tellFailure(run: FilingRun, error: TemporalFailure): Promise<void> {
   const { message } = readFailure(error);
   await run.failing(
@@ -81,7 +81,7 @@ async function file(run: FilingRun): Promise<void> {
   }
 }
 
-/** Goes on from where the ledger says that the filing is. @throws FilingMovedOn when it is elsewhere by now */
+/** Goes on from the filing's state in the ledger. @throws FilingMovedOn when that has changed by now */
 async function continueFromLedger(run: FilingRun, input: FileInput): Promise<void> {
   try {
     if (!(await open(run, input))) return;
@@ -146,7 +146,7 @@ async function open(run: FilingRun, toOpen: FileInput): Promise<boolean> {
   }
 }
 
-/** A ledger that was put back has to be whole before it can say that it does not hold a filing. */
+/** Where a ledger was put back, that it does not hold a filing means something only once it is whole. */
 async function openFiling(run: FilingRun, input: FileInput): Promise<OpenFilingResult> {
   const { workflowId } = workflowInfo();
   const { sends } = run;
@@ -238,7 +238,7 @@ async function giveUp(run: FilingRun): Promise<void> {
   await collectAlone(run);
 }
 
-/** A cancel that comes after the send is answered in the filing's story; certificates may come of it, so it goes on. */
+/** A cancel after the send is recorded as an event; certificates may come of the filing, so it goes on. */
 function noteLateCancel(run: FilingRun): void {
   condition(() => run.requests.cancelled && run.sent)
     .then(() =>

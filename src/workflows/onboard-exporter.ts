@@ -62,7 +62,7 @@ export async function onboardExporter(input: OnboardInput): Promise<ExporterProg
   };
 
   const settings = await calls('ledger', { summary: 'Read the settings' }).readSettings();
-  // The worker's mode: what the input says is not checked yet, and what is no text would fail the workflow task.
+  // The worker's mode: the input's is not checked yet, and what is no text would fail the workflow task.
   status.index(settings.searchAttributes, settings.mode);
   const refused = await createOrAdopt(status, input);
   if (!refused) {

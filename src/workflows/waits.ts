@@ -101,7 +101,7 @@ export async function waitForAccess(progress: Progress, { access }: Waits, failu
 
 /**
  * Runs `wait` while the workflow is registered as one that waits for credentials newer than those that it saw, so that
- * it is told of them. `renewed`: they are there already.
+ * it is signalled when they come. `renewed`: they are there already.
  */
 export async function whileAwaitingCredentials<T>(
   { exporterId, versionSeen }: { exporterId: string; versionSeen: number },

@@ -51,7 +51,7 @@ export function createCertificateActivities(deps: ActivityDependencies) {
     }: {
       filingId: string;
       exporterId: string;
-      /** Whose open rows are told; left out: those of the whole filing. */
+      /** Whose open rows are counted; left out: those of the whole filing. */
       submission?: number;
     }): Promise<FetchedCertificates> {
       const iecCode = await iecOf(pool, exporterId);

@@ -77,7 +77,7 @@ const UNDECIDED: Row = {
   countsAgainstFuse: true,
 };
 
-/** Refusals of the check that say nothing about the credentials. */
+/** Refusals of the check that prove nothing about the credentials. */
 const SAYS_NOTHING: ReadonlySet<string> = new Set(['refused', 'conflict', 'credentials_missing']);
 
 /** Kinds under which the portal itself refuses a login, spoken by other endpoints. */

@@ -51,7 +51,7 @@ export function createExporterActivities({ api, pool, mode, clock, logger }: Act
     return { outcome: 'adopted', exporter: exporterState(await read(customer.id, call)) };
   }
 
-  /** The exporter that this ledger knows under the e-mail, if the service still knows it too. */
+  /** The exporter of this e-mail in the ledger, if the service still has it too. */
   async function adoptKnown(input: OnboardInput, call: CallContext): Promise<CreateExporterResult | null> {
     const known = await findExporter(pool, mode, input.email);
     if (!known) return null;
@@ -140,7 +140,7 @@ export function exporterState(row: ExporterRow): ExporterState {
   };
 }
 
-/** What the service found wrong, field by field where it says so. */
+/** What the service found wrong, by field where it names them. */
 function refusedBy(error: ApiError): Refusal {
   const fields = error.fieldErrors.map(({ field, message }) =>
     field && !message.startsWith(field) ? `${field}: ${message}` : message,

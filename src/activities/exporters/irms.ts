@@ -23,7 +23,7 @@ export interface ReadIrmsResult {
 /** An exporter whose IRMs are to be refreshed, or why they are not. */
 export interface RefreshCandidate {
   exporterId: string;
-  /** Null where it can be refreshed as far as the ledger knows. */
+  /** Null where the ledger holds no reason against a refresh. */
   skip: string | null;
   /** The ledger's knowledge may be old: read the client from the service first. */
   readFirst: boolean;

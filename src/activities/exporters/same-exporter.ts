@@ -13,7 +13,7 @@ export function exactMatch(customers: readonly Customer[], email: string): Custo
 
 /**
  * Why a client that has the e-mail is not the exporter that was meant; nothing where it is. An IEC that one side does
- * not have says nothing. Adopting the wrong one would file certificates in another exporter's name.
+ * not have proves nothing. Adopting the wrong one would file certificates in another exporter's name.
  */
 export function disagreements(
   customer: Customer,

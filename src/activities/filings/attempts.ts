@@ -49,7 +49,9 @@ export function createAttemptActivities(deps: ActivityDependencies) {
   const { pool, documents, clock, logger, settings, mode } = deps;
   const now = () => new Date(clock());
   return {
-    /** Opens a submission's next attempt, or says why there is none: one stands, or nothing is to be sent any more. */
+    /**
+     * Opens a submission's next attempt, or returns why there is none: one stands, or nothing is to be sent any more.
+     */
     openAttempt: ({
       seq,
       ...args
@@ -119,7 +121,7 @@ export function createAttemptActivities(deps: ActivityDependencies) {
       });
     },
 
-    /** A person found the request of an attempt at the service. `doubt` says why it cannot be taken over. */
+    /** A person found the request of an attempt at the service. `doubt`: why it cannot be taken over. */
     async adoptRequestId({ move, ...named }: NamedRequest & { move: MoveArgs }): Promise<AdoptedRequest & Moved> {
       const at = now();
       const { filingId, submission } = partsOfAttemptId(named.attemptId);
@@ -133,8 +135,8 @@ export function createAttemptActivities(deps: ActivityDependencies) {
     },
 
     /**
-     * A person says that nothing of an attempt was filed. The filing goes on to its next attempt (`move`), or its rows
-     * without a certificate are to be corrected, which stands in an event.
+     * A person states that nothing of an attempt was filed. The filing goes on to its next attempt (`move`), or its
+     * rows without a certificate are to be corrected, which stands in an event.
      */
     closeByPerson: ({
       move,
@@ -161,8 +163,8 @@ export function createAttemptActivities(deps: ActivityDependencies) {
 const filingOf = ({ attemptId }: { attemptId: string }): string => partsOfAttemptId(attemptId).filingId;
 
 /**
- * Compares the rows that the service says it read from a workbook with those that were sent, by `irms` and never by
- * `irmNumbers` (spec: "POST /genebrc/bulk-upload"). Null when they agree or the answer does not say.
+ * Compares the rows that the service reports to have read from a workbook with those that were sent, by `irms` and
+ * never by `irmNumbers` (spec: "POST /genebrc/bulk-upload"). Null when they agree or the answer holds none.
  */
 function reconcileUpload(sent: readonly FilingRow[], answer: StoredAnswer): string | null {
   const differences: string[] = [];

@@ -36,7 +36,7 @@ export interface Held {
 
 /** What a step left of a filing that it may end. */
 export interface FilingEnd {
-  /** The ledger knows of other moves than the run: nothing was written. */
+  /** The ledger holds other moves than the run: nothing was written. */
   differs: boolean;
   /** What the filing has ended as; null while it goes on. */
   state: FilingState | null;

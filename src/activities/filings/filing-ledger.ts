@@ -24,7 +24,7 @@ export function createFilingLedgerActivities(deps: ActivityDependencies) {
 
   return {
     /**
-     * Moves the filing, with an event. `differs`: the ledger knows of other moves than the run;
+     * Moves the filing, with an event. `differs`: the ledger holds other moves than the run;
      * nothing was written. A state that does not follow fails for good: it is a defect, and no repeat mends it.
      */
     async recordProgress(move: MoveArgs): Promise<Moved> {

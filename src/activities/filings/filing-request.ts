@@ -1,4 +1,4 @@
-/** What a caller asks to be filed, and everything that can be said of it without the filing's own record. */
+/** What a caller asks to be filed, and every finding that needs no record of the filing. */
 import type { FileInput } from '../../domain/contracts';
 import type { MappingRow } from '../../domain/filing/mapping';
 import { sameId } from '../../domain/identity';
@@ -9,7 +9,7 @@ import { checkRows } from '../../domain/rules/rules';
 import { readInput } from '../../ledger/filings/filing-inputs';
 import type { Queryable } from '../../ledger/pool';
 
-/** The rows to file, and what the message says of all of them. */
+/** The rows to file, and what the message states for all of them. */
 export interface FilingRequest {
   rows: MappingRow[];
   uploadType?: number;

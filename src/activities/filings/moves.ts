@@ -11,7 +11,7 @@ export type MoveArgs = Omit<ProgressNote, 'at' | 'dueAt'> & { dueAt?: number | n
 
 /** What became of a move. */
 export interface Moved {
-  /** The ledger knows of other moves than the run: the move was not recorded. */
+  /** The ledger holds other moves than the run: the move was not recorded. */
   differs: boolean;
   /** The rows as they stand after the move; null where none was recorded. */
   counts: FilingCounts | null;

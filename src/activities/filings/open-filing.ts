@@ -47,7 +47,7 @@ const FINDINGS_IN_RESULT = 50;
 export interface OpenFilingArgs {
   input: FileInput;
   workflowId: string;
-  /** What a run knows of its filing’s sends; a ledger that was put back to an earlier state knows less. */
+  /** The filing's sends by the run's history; a ledger that was put back to an earlier state may hold fewer. */
   sends?: KnownSend[];
 }
 

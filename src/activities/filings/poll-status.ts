@@ -37,11 +37,11 @@ export interface PollArgs {
   requestId: string;
   /** ms since the epoch; the age of a request counts from here, whatever happens to the workers. */
   submittedAt: number;
-  /** The acknowledgement said Failed: a request that the service does not know, twice, was never filed. */
+  /** The acknowledgement's status is Failed: a request that the service does not know, twice, was never filed. */
   failedAck: boolean;
   /** What the acknowledgement complained of; it stands in where the status gives no reason. */
   ackErrors: string[];
-  /** What the run knows of the submission's sends; a ledger that was put back may know less. */
+  /** The submission's sends by the run's history; a ledger that was put back may hold fewer. */
   sends?: readonly KnownSend[];
   /** Where the filing goes once every row of this submission has its outcome; left out while others of it have none. */
   move?: SettledMove;
@@ -58,9 +58,9 @@ export interface SettledMove {
 
 export interface PollResult {
   /**
-   * `terminal`: every row has its outcome. `incomplete`: the authority is done but did not say which rows:
+   * `terminal`: every row has its outcome. `incomplete`: the authority is done but did not list every row:
    * fetch-details fills them. `unknown_request`: the service still does not know it at the end of the settle window,
-   * after an acknowledgement that said Failed. `other_attempt`: rejected, but another attempt of the submission was
+   * after an acknowledgement as Failed. `other_attempt`: rejected, but another attempt of the submission was
    * sent too, whose outcome is looked into now. `superseded`: the ledger does not follow the submission under this
    * request any more.
    */
@@ -239,7 +239,7 @@ export function createPollActivities(deps: ActivityDependencies) {
 
   /**
    * The submission as it stands. Where the ledger does not know that it is followed under the request, it may be an
-   * older one than the run's: then it is told.
+   * older one than the run's: then the run's sends are handed in.
    */
   async function submissionOf({ filingId, submission, requestId, sends = [] }: PollArgs): Promise<SubmissionRecord> {
     const known = await needSubmission(pool, filingId, submission);

@@ -35,7 +35,7 @@ const SEND_MARGIN_MS = 15_000;
 const ANSWER_STORED = 'answerStored';
 /** How long an activity holds on to an answer that PostgreSQL cannot take yet, before it returns it all the same. */
 const STORE_WITHIN_MS = 20_000;
-/** How long it holds on to what it knows of an attempt that it did not send. */
+/** How long it tries to record that an attempt was not sent. */
 const CLOSE_WITHIN_MS = 2_000;
 
 /**
@@ -253,7 +253,7 @@ function causeOf(thrown: unknown): { kind: string; answer: StoredAnswer; thrown:
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/** PostgreSQL went away before the first byte: the kind says that nothing was written. */
+/** PostgreSQL went away before the first byte: the failure's kind means that nothing was written. */
 function nothingSent(error: unknown): never {
   throw error instanceof LedgerUnavailableError ? withoutLedger(error) : error;
 }

@@ -1,4 +1,4 @@
-/** Steps that believe what the ledger says of the past: taken only while it is held to be whole. */
+/** Steps that rely on what the ledger holds of the past: made only while it is whole. */
 import type pg from 'pg';
 import type { ErrorKind } from '../../domain/service/error-kinds';
 import { lockFiling } from '../../ledger/filings/filing-lock';

@@ -108,8 +108,8 @@ export function createReconciliationActivities(deps: ActivityDependencies) {
     },
 
     /**
-     * Cuts a span into windows that fetch-details takes (at most three months), and says which have to be read: windows
-     * that ended more than a week ago and hold no open finding are not read twice a day.
+     * Cuts a span into windows that fetch-details takes (at most three months), and returns which have to be read:
+     * windows that ended more than a week ago and hold no open finding are not read twice a day.
      */
     async certificateWindows(args: {
       partyId: number;
@@ -233,7 +233,7 @@ export function createReconciliationActivities(deps: ActivityDependencies) {
 
     /**
      * Starts a new run for an open filing whose workflow has ended or is gone, where anything of it was sent; of
-     * another one it says what somebody has to do. @returns why a new run was started; null where none was
+     * another one it records what somebody has to do. @returns why a new run was started; null where none was
      */
     async followLostFiling({ filingId }: { filingId: string }): Promise<{ why: string | null }> {
       const filing = await openFiling(pool, filingId);
@@ -260,7 +260,7 @@ export function createReconciliationActivities(deps: ActivityDependencies) {
   };
 
   /**
-   * Open filings whose workflow has ended or is gone, by describe alone: lists lag, and an unreachable server says
+   * Open filings whose workflow has ended or is gone, by describe alone: lists lag, and an unreachable server proves
    * nothing.
    */
   async function filingsWithoutWorkflow(partyId: number): Promise<string[]> {

@@ -57,7 +57,7 @@ export async function checkSubmission(context: CheckContext, { credentialsRef, b
   return { outcome: 'incomplete', fixable: true, reason: 'secret_missing', message, countsAgainstFuse: false };
 }
 
-/** Has the service check a version; where it takes it, whoever waits for better credentials is told. */
+/** Has the service check a version; where it is valid, the filings that wait for better credentials are signalled. */
 export async function checkVersion({ status, exporterId }: CheckContext, version: number): Promise<CheckResult> {
   status.update({ state: 'started', message: 'The portal credentials are being checked.' });
   const about = {

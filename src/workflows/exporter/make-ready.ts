@@ -52,7 +52,7 @@ export async function makeReady(context: ReadyContext): Promise<void> {
       step = refreshed;
       continue;
     }
-    // The service calls it ready and the refresh says otherwise: the refresh is right, and the time is not known.
+    // The service reports ready and the refresh fails as pending: the refresh is right, and the time is not known.
     const { activation } = status.waits;
     const text = 'The service refuses the refresh because API access is not open yet';
     const ms = activation.nextMs();

@@ -6,7 +6,7 @@ import type { ExporterStatus } from './exporter-progress';
 
 /**
  * Makes a call until it succeeds. What Temporal does not repeat by itself, and the caller does not expect, is put right
- * by whoever runs the worker (a revoked key, a wrong address): it is shown, and tried again, every fifteen minutes in
+ * by whoever runs the worker (a revoked key, a wrong address): it is shown, and tried again every fifteen minutes in
  * the end. @throws the failure, when its kind is an expected one
  */
 export async function retryUntilFixed<T>(

@@ -7,8 +7,8 @@ import { readFailure, type ReadFailure } from '../failures';
 const UNDER_WAY = 5;
 
 /**
- * Downloads a batch with a few under way at a time. A failure that no repeat mends is told at the end; one that needs a
- * person stops the batch, because the others would meet it too.
+ * Downloads a batch with a few under way at a time. A failure that no repeat mends is returned at the end; one that
+ * needs a person stops the batch, because the others would meet it too.
  */
 export async function downloadAll(
   numbers: readonly string[],

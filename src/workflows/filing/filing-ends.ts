@@ -6,14 +6,14 @@ export class FilingGivenUp extends Error {
 }
 
 /**
- * The ledger knows of other moves of the filing than this run: somebody reset the workflow, or another run of it has
+ * The ledger holds other moves of the filing than this run: somebody reset the workflow, or another run of it has
  * been at work. What the run decided is out of date; it reads the filing again and goes on from there.
  */
 export class FilingMovedOn extends Error {
   override readonly name: string = 'FilingMovedOn';
 }
 
-/** The ledger says that the filing has ended: another run ended it, and its recorded outcome stands. */
+/** The filing has ended in the ledger: another run ended it, and its recorded outcome stands. */
 export class FilingEnded extends FilingMovedOn {
   override readonly name: string = 'FilingEnded';
 }

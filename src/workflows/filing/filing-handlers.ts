@@ -26,7 +26,7 @@ export function handleFilingMessages(run: FilingRun): void {
     if (typeof version === 'number') run.renewedCredentials = Math.max(run.renewedCredentials, version);
   });
 
-  // What the answer says stands in the ledger, which is read when a wait ends.
+  // The answer itself stands in the ledger, which is read when a wait ends.
   setHandler(answerStoredSignal, () => {
     run.lateAnswers += 1;
   });

@@ -30,14 +30,14 @@ export class FilingProgress {
   standing: string | null = null;
   /** When the next move is due at the latest (ms since the epoch); null while the filing waits for a person. */
   dueAt: number | null = null;
-  /** The ledger knows of other moves than this run. */
+  /** The ledger holds other moves than this run. */
   protected movedOn = false;
   /** The number of the move that is shown. */
   protected shownSeq = 0;
   /** Moves that the ledger has recorded. */
   private seq = 0;
   private moving: Promise<void> = Promise.resolve();
-  /** Whether the ledger has still to be read: until then nothing can be said of the filing. */
+  /** Whether the ledger has still to be read: until then the filing's state is not known. */
   private reading = true;
 
   constructor(readonly input: FileInput) {}
@@ -76,7 +76,7 @@ export class FilingProgress {
     return isEnd(this.state);
   }
 
-  /** Takes up the filing where the ledger says that it stands. */
+  /** Takes up the filing as the ledger holds it. */
   protected standAsRecorded(filing: OpenedFiling): void {
     this.filing = filing;
     this.state = filing.state;
@@ -112,11 +112,11 @@ export class FilingProgress {
   /** The answer of a write that was decided on by {@link held}. @throws FilingMovedOn when nothing was written */
   agreed<T extends { differs: boolean }>(result: T): T {
     if (result.differs) this.movedOn = true;
-    if (this.movedOn) throw new FilingMovedOn('the ledger knows of other moves');
+    if (this.movedOn) throw new FilingMovedOn('the ledger holds other moves');
     return result;
   }
 
-  /** What a read under the filing's lock says. @throws FilingMovedOn when the ledger knows of other moves by then */
+  /** The result of a read under the filing's lock. @throws FilingMovedOn when the ledger holds other moves by then */
   readInTurn<T extends { filingSeq: number | null }>(read: () => Promise<T>): Promise<T> {
     return this.inTurn(async () => {
       const result = await read();
@@ -144,7 +144,7 @@ export class FilingProgress {
 
   /**
    * Makes a step that records a fact and, with it, the move that the fact causes. Where the step records no move, the
-   * filing stays where it is. @throws FilingMovedOn when the ledger knows of other moves: the fact is recorded all the
+   * filing stays where it is. @throws FilingMovedOn when the ledger holds other moves: the fact is recorded all the
    * same
    */
   stepTo<T extends Moved>(
@@ -154,7 +154,7 @@ export class FilingProgress {
     asked: Attention = {},
   ): Promise<T> {
     return this.inTurn(async () => {
-      if (this.movedOn) throw new FilingMovedOn('the ledger knows of other moves');
+      if (this.movedOn) throw new FilingMovedOn('the ledger holds other moves');
       const move = this.moveArgs(state, event, asked);
       const result = this.agreed(await step(move));
       if (result.counts) this.took(move, result.counts);
@@ -175,7 +175,7 @@ export class FilingProgress {
   /** Makes a step that may end the filing; where it does, its end is recorded with what the step writes. */
   stepToEnd<T extends FilingEnd>(step: (held: Held) => Promise<T>, own: Partial<Event> = {}): Promise<T> {
     return this.inTurn(async () => {
-      if (this.movedOn) throw new FilingMovedOn('the ledger knows of other moves');
+      if (this.movedOn) throw new FilingMovedOn('the ledger holds other moves');
       const end = this.agreed(await step(this.held));
       this.counts = end.counts;
       if (end.state !== null) {
@@ -196,7 +196,7 @@ export class FilingProgress {
   }
 
   private async moveNow(state: FilingState, event: Event, asked: Attention): Promise<void> {
-    if (this.movedOn) throw new FilingMovedOn('the ledger knows of other moves');
+    if (this.movedOn) throw new FilingMovedOn('the ledger holds other moves');
     const move = this.moveArgs(state, event, asked);
     this.stand(move);
     if (!this.filing) return;

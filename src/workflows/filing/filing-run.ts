@@ -1,4 +1,4 @@
-/** One filing's run: what it knows beside the filing's progress, what it waits for, and when it continues as new. */
+/** One filing's run: what it holds beside the filing's progress, what it waits for, and when it continues as new. */
 import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
 import type { FilingReadiness, OpenedFiling } from '../../activities/filings/open-filing';
 import type { FileInput, FilingResult } from '../../domain/contracts';
@@ -15,7 +15,7 @@ import type { Attention, Event } from './filing-steps';
 export { FilingEnded, FilingGivenUp, FilingMovedOn };
 export type { Attention, Event };
 
-/** What only the history of the run before knows. */
+/** What stands only in the history of the run before. */
 export interface CarriedOver {
   sends: KnownSend[];
 }
@@ -25,15 +25,15 @@ export class FilingRun extends FilingProgress {
   dgftAckId: string | null = null;
   /** Whether anything of the filing is, or may be, at the service. */
   sent = false;
-  /** What the history says of the filing's sends: a ledger that was put back may know less. */
+  /** The filing's sends by this history: a ledger that was put back may hold fewer. */
   sends: KnownSend[];
   /** Whether a person has been asked about an unknown outcome. */
   asked = false;
   readonly requests = new FilingRequests(this);
   readonly waits = new Waits();
-  /** The newest credentials that were said to be valid. */
+  /** Version of the newest credentials that are valid. */
   renewedCredentials = 0;
-  /** How often it was told that an answer came late: whoever waits for one reads the ledger again. */
+  /** Signals that an answer came late: a wait for one reads the ledger again. */
   lateAnswers = 0;
   /** Whether the run has nothing left to do. */
   over = false;
@@ -73,7 +73,7 @@ export class FilingRun extends FilingProgress {
     this.sends = withSend(this.sends, send);
   }
 
-  /** Waits until the ledger was read, so that what people ask is judged by what it says. */
+  /** Waits until the ledger was read, so that a request is judged by what it holds. */
   async known(): Promise<void> {
     await condition(() => this.upToDate);
   }
@@ -90,7 +90,7 @@ export class FilingRun extends FilingProgress {
 
   /** @throws FilingMovedOn when the ledger is elsewhere, FilingGivenUp when somebody gave the filing up. */
   stopIfGivenUp(): void {
-    if (this.movedOn) throw new FilingMovedOn('the ledger knows of other moves');
+    if (this.movedOn) throw new FilingMovedOn('the ledger holds other moves');
     if (this.givenUp) throw new FilingGivenUp('given up');
   }
 

@@ -77,7 +77,7 @@ export function watched(
   });
 }
 
-/** Writes a line of a filing's story. */
+/** Records an event of a filing. */
 export function noteEvent(filingId: string, event: Event): Promise<void> {
   return tryTo(() => steps({ summary: event.kind, profile: 'note' }).noteEvent({ filingId, ...event }));
 }

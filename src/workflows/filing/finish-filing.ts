@@ -1,4 +1,4 @@
-/** From settled rows to the end: certificate details, PDFs, and how it all came out. */
+/** From settled rows to the end: certificate details, PDFs, and the filing's outcome. */
 import { executeChild, startChild, TemporalFailure, workflowInfo } from '@temporalio/workflow';
 import { RATE_LIMITS } from '../../domain/names';
 import { ACCESS, delayMs, pauseReasonOf } from '../../domain/service/retry-table';
@@ -12,7 +12,7 @@ import { recordFailureAndContinue } from './record-failure';
 import { untilOverdue, type OverdueMark } from './overdue';
 import { throughPauses, waitOut } from './pauses';
 
-/** Details are asked for this often; they add to what the status says, so their absence stops nothing. */
+/** Details are asked for this often; they only add to the status, so the filing goes on without them. */
 const DETAIL_ROUNDS = 5;
 const INITIAL_DETAIL_PAUSE_MS = 60_000;
 const OPEN_ROWS_CHECK_MS = 60 * 60_000;
@@ -145,7 +145,7 @@ async function collectMany(run: FilingRun, round: number): Promise<ReadFailure |
     );
     return collected.failure;
   } catch (error) {
-    // Whatever became of the child, terminated by hand, say, or still running for an earlier run: the filing goes on.
+    // Also where the child was terminated by hand, or still runs for an earlier run: the filing goes on.
     if (!(error instanceof TemporalFailure)) throw error;
     return readFailure(error);
   }

@@ -1,5 +1,5 @@
 /**
- * Waiting for a ledger that was put back, or for a document store that cannot count sends. Nobody guesses meanwhile.
+ * Waiting for a ledger that was put back, or for a document store that cannot count sends.
  */
 import { sleep } from '@temporalio/workflow';
 import { ACCESS, delayMs } from '../../domain/service/retry-table';
@@ -15,7 +15,7 @@ export function needsWholeLedger(error: unknown): { kind: string; message: strin
 
 /**
  * Makes a step, and makes it again until the ledger is whole and its store is there; meanwhile the filing asks for
- * attention, and continues as new when its history is long. `inRun`: the step needs what only this run knows, so that
+ * attention, and continues as new when its history is long. `inRun`: the step needs what only this run holds, so that
  * it does not.
  */
 export async function onceLedgerIsWhole<T>(

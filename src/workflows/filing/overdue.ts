@@ -18,13 +18,13 @@ export async function untilOverdue<T>(run: FilingRun, mark: OverdueMark, work: (
   const ended = () => over || run.stopped;
   const watch = async () => {
     if (await condition(ended, mark.afterMs, { summary: mark.summary })) return;
-    // A pause has the word until it is over.
+    // A pause keeps its own state until it is over.
     await condition(() => ended() || run.state === mark.during);
     if (ended()) return;
     await run.move('overdue', { kind: 'overdue', text: mark.text }, { attention: mark.attention });
   };
   const watching = watch();
-  // Told to whoever waits for it, at the end of the work.
+  // A failure of it is thrown where it is awaited, at the end of the work.
   watching.catch(() => undefined);
   try {
     return await work();

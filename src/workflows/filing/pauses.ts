@@ -72,7 +72,8 @@ async function waitForCredentials(run: FilingRun, failure: ReadFailure): Promise
 }
 
 /**
- * Waits until the exporter is not pending any more, once at least: the service has just said that it is, or the ledger.
+ * Waits until the exporter is not pending any more, once at least: the service or the ledger has just reported that it
+ * is.
  */
 export async function waitUntilActive(run: FilingRun, activatesAt: string | null): Promise<void> {
   const known = activatesAt ?? (await readActivation(run)).activatesAt;

@@ -41,8 +41,8 @@ export async function prepareFiling(run: FilingRun, next?: Next): Promise<void> 
 }
 
 /**
- * Reads the balances live. A refresh that does not come about delays nothing: the known balances are used, and it is
- * said.
+ * Reads the balances live. Where the refresh fails, the known balances are used, and an event records
+ * that.
  */
 export async function freshenBalances(run: FilingRun): Promise<void> {
   const { exporterId } = run;

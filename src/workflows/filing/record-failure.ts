@@ -3,7 +3,7 @@ import { readFailure } from '../failures';
 import type { FilingRun } from './filing-run';
 
 /**
- * Makes a call that a filing can go on without: what it fails with becomes a line of the filing's story, and null comes
+ * Makes a call that a filing can go on without: its failure becomes an event of the filing, and null comes
  * back. That goes for every failure, also a worker that was lost again and again, a database that is away, and a defect
  * of ours: what only helps never ends a filing. Only what the workflow itself throws comes through, such as the end of
  * a filing that is given up.

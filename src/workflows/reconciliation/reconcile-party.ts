@@ -1,5 +1,5 @@
 /**
- * Reconciles one party: reads what the service knows, compares the ledger with it, and repairs what needs no person.
+ * Reconciles one party: reads what the service holds, compares the ledger with it, and repairs what needs no person.
  */
 import { isCancellation } from '@temporalio/workflow';
 import type {
@@ -41,7 +41,7 @@ export interface ComparedParty {
   repairs: RepairableFinding[];
 }
 
-/** Compares one party. What cannot be read is left as it was found last, and said. */
+/** Compares one party. What cannot be read stays as it was found last, with a note. */
 export async function compareParty(party: PartyToReconcile, scope: PartyScope): Promise<ComparedParty> {
   const { partyId } = party;
   const problems: string[] = [];

@@ -139,7 +139,7 @@ function collectingMove({ settings, counts }: FilingRun): SettledMove {
   return { from: ['processing', 'overdue'], state: 'collecting', event: COLLECTING, dueInMs };
 }
 
-/** The authority is done but did not say for which rows: fetch-details may. */
+/** The authority is done but did not list every row: fetch-details may. */
 async function filledByDetails(run: FilingRun, stage: SubmissionStage): Promise<boolean> {
   return (await certificatesOf(run, stage))?.open === 0;
 }
@@ -154,7 +154,7 @@ function certificatesOf(run: FilingRun, { submission }: SubmissionStage): Promis
   );
 }
 
-/** A person knows better under which request id the submission is processed. */
+/** A person gives the request id under which the submission is processed. */
 async function takeRequestId(run: FilingRun, stage: SubmissionStage): Promise<void> {
   const resolution = run.requests.resolution;
   if (!resolution) return;

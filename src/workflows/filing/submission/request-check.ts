@@ -1,4 +1,4 @@
-/** What a person says of a request, held against the service: a mistyped id would be polled for ever. */
+/** A request id that a person gives is checked at the service: a mistyped one would be polled for ever. */
 import type { ResolveArgs } from '../../../domain/contracts';
 import { calls } from '../../activity-profiles';
 import { readFailure } from '../../failures';

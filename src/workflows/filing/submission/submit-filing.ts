@@ -33,9 +33,9 @@ const LATE_ANSWER_MS = 30_000;
 const ATTEMPTS_UNTIL_ATTENTION = 4;
 
 /**
- * Brings one submission to the service: acknowledged (its stage says so afterwards), or settled by certificates.
+ * Brings one submission to the service: acknowledged (its stage is set so), or settled by certificates.
  * @throws FilingRefused when the service refuses it at the door, FilingGivenUp when a person gives it up, FilingEnded
- * when the ledger says that the filing has ended.
+ * when the filing has ended in the ledger.
  */
 export async function submitOne(run: FilingRun, stage: SubmissionStage): Promise<void> {
   let left = stage.lastAttempt && stage.lastAttempt.state !== 'not_sent' ? stage.lastAttempt : null;
@@ -60,8 +60,8 @@ export async function submitOne(run: FilingRun, stage: SubmissionStage): Promise
 }
 
 /**
- * The attempt to send with, or the one that the ledger says was sent already; null where the submission is past
- * sending, as for a run that was reset. @throws FilingEnded when the ledger says that the filing has ended
+ * The attempt to send with, or the one that stands as sent already; null where the submission is past
+ * sending, as for a run that was reset. @throws FilingEnded when the filing has ended in the ledger
  */
 async function openNext(
   run: FilingRun,
@@ -80,7 +80,7 @@ async function openNext(
     onceLedgerIsWhole(run, () => run.steps('Open the next attempt').openAttempt({ ...run.held, submission }));
   let opened = await open();
   for (; opened.outcome === 'wait'; opened = await open()) await readCertificatesFirst(run, opened);
-  if (opened.outcome === 'differs') throw new FilingMovedOn('the ledger knows of other moves');
+  if (opened.outcome === 'differs') throw new FilingMovedOn('the ledger holds other moves');
   if (opened.outcome === 'ended') throw new FilingEnded(`The filing has ended as ${opened.state}.`);
   if (opened.outcome === 'attempt') return opened;
   if (opened.outcome === 'rows_gone') {
@@ -155,7 +155,7 @@ async function send(run: FilingRun, stage: SubmissionStage, attempt: Attempt): P
   }
 }
 
-/** What the ledger says of an attempt whose activity failed, was lost, or belonged to an earlier run. */
+/** Reads an attempt whose activity failed, was lost, or belonged to an earlier run. */
 async function readMarks(run: FilingRun, attempt: Attempt, failure: ReadFailure | null): Promise<Sent> {
   const refusal = failure && wasRefused(failure) ? (failure.kind ?? undefined) : undefined;
   const { attemptId } = attempt;
@@ -167,7 +167,7 @@ async function readMarks(run: FilingRun, attempt: Attempt, failure: ReadFailure 
       { inRun: failure !== null },
     );
   let reading = await read();
-  // The exchange is over when its own activity says so; otherwise the request may still be under way somewhere.
+  // The exchange is over when its own activity has failed with it; otherwise the request may still be under way.
   if (reading.verdict === 'sending' && failure?.kind !== 'outcome_unknown') {
     const over = (reading.markedAt ?? Date.now()) + run.settings.httpTimeoutMs + LATE_ANSWER_MS;
     await sleep(Math.max(1, over - Date.now()), { summary: 'Wait for a late answer' });

@@ -1,4 +1,4 @@
-/** A submission whose answer was lost: evidence is gathered, nothing is guessed, and a person is asked in the end. */
+/** A submission whose answer was lost: evidence is gathered, and a person is asked in the end. */
 import { ActivityFailure, isCancellation } from '@temporalio/workflow';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
 import type { Evidence } from '../../../activities/filings/settle';
@@ -23,12 +23,12 @@ export type Settled =
   | { outcome: 'answered'; answer: StoredAnswer; attemptId: string }
   /** A person found the request. */
   | { outcome: 'filed'; requestId: string; submittedAt: number }
-  /** Nothing was filed: a person says so, or the worker that held the attempt does, which wrote nothing. */
+  /** Nothing was filed: a person states it, or the worker that held the attempt recorded that it wrote nothing. */
   | { outcome: 'resend' }
-  /** Every row has its certificate, or waits for a correction because a person says that it was not filed. */
+  /** Every row has its certificate, or waits for a correction because a person states that it was not filed. */
   | { outcome: 'settled' };
 
-/** What a person said cannot be so; `settled` where that is known instead. */
+/** A person's answer is contradicted; `settled` where the outcome is known instead. */
 interface Contradicted {
   outcome: 'contradicted';
   why: string;
@@ -174,7 +174,7 @@ interface AskedAttempt extends Attempt {
   markedAt: number | null;
 }
 
-/** Carries out what a person said; null when it changes nothing. An answer that cannot be so refuses its update. */
+/** Carries out a person's answer; null when it changes nothing. A contradicted answer refuses its update. */
 async function resolve(run: FilingRun, stage: SubmissionStage, attempt: AskedAttempt): Promise<Settled | null> {
   const resolution = run.requests.resolution;
   if (!resolution) return null;

@@ -14,7 +14,7 @@ interface Looks {
   status: () => Promise<PollResult>;
   /** One look at the certificates; null where it failed. */
   certificates: () => Promise<FetchedCertificates | null>;
-  /** Answers what a person said meanwhile. */
+  /** Carries out what a person answered meanwhile. */
   answer: () => Promise<void>;
 }
 
