@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
 /**
- * Claims a folder for this process until it ends, however it ends: whoever empties a folder that another run works in
- * deletes the data under its servers. The claim is a socket that this process listens on; nobody listens on one that a
- * dead process left.
- * @throws Error where another process has claimed it
+ * Claims a folder for this process until it ends, in every case: emptying a folder in which another run works would
+ * delete the data of its servers. The claim is a socket on which this process listens, so a dead process holds no
+ * claim.
+ * @throws Error if another process has claimed it
  */
 export async function claimFolder(folder: string): Promise<{ stop(): Promise<void> }> {
   const address = addressOf(folder);
@@ -23,7 +23,7 @@ export async function claimFolder(folder: string): Promise<{ stop(): Promise<voi
   return { stop: () => new Promise((done) => void server.close(() => done())) };
 }
 
-/** Short, because the path of a socket may have about a hundred characters. */
+/** Short, because the path of a socket may have only about a hundred characters. */
 function addressOf(folder: string): string {
   const name = `ebrc-${createHash('sha256').update(resolve(folder)).digest('hex').slice(0, 24)}`;
   return process.platform === 'win32' ? `\\\\.\\pipe\\${name}` : join(tmpdir(), `${name}.sock`);

@@ -2,7 +2,7 @@ import type { Mapping } from '../src/domain/filing/mapping';
 import { compareAmounts } from '../src/domain/money';
 import { mapping } from './sample-mapping';
 
-/** What `ebrc irms --json` says of an IRM, as far as a mapping needs it. */
+/** The properties of an IRM from `ebrc irms --json` that a mapping needs. */
 export interface DemoIrm {
   irmNumber: string;
   irmAdCode: string;
@@ -26,8 +26,7 @@ const PLAN = [
 const EXPORT_OF_SERVICES = 103;
 
 /**
- * A push message that maps remittances of the sandbox's exporter to three invoice parts; `platformCustomerId` is left
- * out.
+ * A push message that maps remittances of the sandbox's exporter to three invoice parts; without `platformCustomerId`.
  */
 export function demoMessage(irms: readonly DemoIrm[]) {
   const dollars = irms.filter(({ currency }) => currency === 'USD').sort((a, b) => compareAmounts(b.amount, a.amount));

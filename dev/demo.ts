@@ -1,4 +1,4 @@
-/** `npm run demo`: the main job from end to end on this machine, then everything is stopped. */
+/** `npm run demo`: the main process from end to end on this machine; then everything is stopped. */
 import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { demoMessage, type DemoIrm } from './demo-message';
@@ -7,7 +7,7 @@ import { runCommand } from './run-command';
 
 const FOLDER = join(__dirname, '..', '.state', 'demo');
 const EXPORTER = 'accounts@kaveri.example';
-/** One of the sandbox's own portal accounts (docs/sandbox.md); nothing real. */
+/** One of the sandbox's portal accounts (docs/sandbox.md); not a real one. */
 const ACCOUNT = { username: 'kaveri.softworks', password: 'Kaveri@Soft9', iec: 'AAKCK7719P' };
 const ACTIVATION = '5s';
 const ACKNOWLEDGEMENT = '10s';
@@ -79,7 +79,7 @@ async function mainJob(local: Local): Promise<void> {
   await show({ title: 'The certificates, and where their PDFs are', args: ['certificates', '--exporter', EXPORTER] });
 }
 
-/** The demonstration fails where a PDF is missing. */
+/** The demonstration fails if a PDF is missing. */
 async function checkPdfs(local: Local): Promise<void> {
   const env = { ...local.childEnv, LOG_LEVEL: 'silent' };
   const listed = await runCommand(['certificates', '--exporter', EXPORTER, '--json'], { env, capture: true });

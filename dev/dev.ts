@@ -1,4 +1,4 @@
-/** `npm run dev`: the whole stack on this machine, up until Ctrl-C. */
+/** `npm run dev`: all servers on this machine, until Ctrl-C. */
 import { join } from 'node:path';
 import { startLocal } from './local';
 

@@ -1,8 +1,8 @@
 import { createServer, type AddressInfo } from 'node:net';
 
 /**
- * A port of 127.0.0.1 that nobody listens on now. Somebody may take it before it is used: who starts a server on it
- * tries again.
+ * A port of 127.0.0.1 that is free now. Another process may take it before it is used, so starting a server on it must
+ * be retried.
  */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {

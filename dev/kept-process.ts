@@ -8,11 +8,9 @@ export interface KeptProcess {
   firstLine: string;
   /** Ends when the process does, with its exit code (null after a signal). */
   exited: Promise<number | null>;
-  /** Rejects, with the end of its error output, when the process ends without having been asked to. Never resolves. */
+  /** Rejects, with the end of its error output, if the process ends unexpectedly. Never resolves. */
   failed: Promise<never>;
-  /**
-   * Closes its standard input, which is how it is asked to stop, and waits for its end; kills it after `stopWithinMs`.
-   */
+  /** Closes its standard input, which tells it to stop, and waits for its end; kills it after `stopWithinMs`. */
   stop(): Promise<void>;
 }
 
@@ -22,24 +20,24 @@ export interface KeepOptions {
   args: string[];
   /** Named in errors. */
   name: string;
-  /** The whole environment of the script and its server; this process's own where left out. */
+  /** The complete environment of the script and its server; default: that of this process. */
   env?: Record<string, string | undefined>;
   startWithinMs: number;
   stopWithinMs?: number;
 }
 
 /**
- * Starts `node script …args` and resolves with the first line that it prints. Our end of its standard input closes when
- * this process ends in whatever way, a crash or SIGKILL too, so the server stops with us. It has a process group of its
- * own: Ctrl-C in the terminal reaches us alone, and the servers go last. Throws with the end of its error output when
- * it ends or stays silent instead.
+ * Starts `node script …args` and resolves with the first line that it prints. The pipe to its standard input closes
+ * when this process ends for any reason, including a crash or SIGKILL, so the server stops too. It has its own process
+ * group: Ctrl-C in the terminal reaches only this process, and the servers stop last. Throws with the end of its error
+ * output if it ends or prints nothing.
  */
 export async function keepProcess(options: KeepOptions): Promise<KeptProcess> {
   const { script, args, name, env, startWithinMs, stopWithinMs = 20_000 } = options;
   const child = spawn(process.execPath, [script, ...args], { stdio: ['pipe', 'pipe', 'pipe'], detached: true, env });
   let errors = '';
   child.stderr.on('data', (chunk: Buffer) => (errors = (errors + chunk.toString('utf8')).slice(-4_000)));
-  // The pipe breaks when the child ends first; that is told by `exited`.
+  // The pipe breaks if the child ends first; `exited` reports that.
   child.stdin.on('error', () => undefined);
 
   const exited = new Promise<number | null>((resolve) => child.once('close', resolve));
@@ -58,7 +56,7 @@ export async function keepProcess(options: KeepOptions): Promise<KeptProcess> {
       if (!stopping) reject(new Error(`${name} ended with code ${code}${said ? `: ${said}` : ''}`));
     });
   });
-  // Handled here too, so that it is no unhandled rejection where nobody waits for it.
+  // Handled here too, so that it is not an unhandled rejection if nothing waits for it.
   failed.catch(() => undefined);
 
   try {
@@ -70,7 +68,7 @@ export async function keepProcess(options: KeepOptions): Promise<KeptProcess> {
   }
 }
 
-/** The reader stays on after the first line: a full pipe would stop a process that goes on printing. */
+/** Reading continues after the first line: a full pipe would block a process that prints more. */
 function firstLineOf(child: ChildProcess): Promise<string> {
   return new Promise((resolve) => {
     if (child.stdout) createInterface({ input: child.stdout }).once('line', resolve);

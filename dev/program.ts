@@ -8,24 +8,24 @@ export interface ProgramOptions {
   name: string;
   command: string;
   args: string[];
-  /** What it prints is appended here. */
+  /** File to which its output is appended. */
   log: string;
-  /** The whole environment; this process's own where left out. */
+  /** The complete environment; default: that of this process. */
   env?: Record<string, string | undefined>;
   /**
    * `spawned` (default): it is ready as soon as it runs, and `firstLine` is its process id. `first-line`: it is ready
    * when it has printed a line, which is `firstLine`; only its error output goes to the log then.
    */
   readyWhen?: 'spawned' | 'first-line';
-  /** How long until it is ready; default 30 s. */
+  /** Time limit until it is ready; default 30 s. */
   startWithinMs?: number;
-  /** How long it has to end after SIGTERM before it is killed; default 10 s. */
+  /** Time limit between SIGTERM and SIGKILL; default 10 s. */
   stopWithinMs?: number;
 }
 
 /**
- * Starts a program that ends with this process, however that ends, and that Ctrl-C in the terminal does not reach.
- * Throws, with the end of its log, when it ends by itself before it is ready.
+ * Starts a program that ends with this process, in every case, and that Ctrl-C in the terminal does not reach. Throws,
+ * with the end of its log, if it ends by itself before it is ready.
  */
 export function startProgram(options: ProgramOptions): Promise<KeptProcess> {
   const {
@@ -45,7 +45,7 @@ export function startProgram(options: ProgramOptions): Promise<KeptProcess> {
     name,
     env,
     startWithinMs,
-    // The keeper kills it; it is itself killed only if it does not even do that.
+    // The keeper kills the program; the keeper itself is killed only if it fails to do so.
     stopWithinMs: stopWithinMs + 5_000,
   });
 }

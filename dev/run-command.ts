@@ -5,13 +5,13 @@ export interface RunOptions {
   env: Record<string, string | undefined>;
   /** Standard input; nothing where left out. */
   input?: string;
-  /** Keep what it prints instead of showing it. */
+  /** Return its output instead of showing it. */
   capture?: boolean;
 }
 
 /**
- * Runs `ebrc` as a user would, in a process of its own, and answers what it printed where that is kept.
- * @throws Error naming the command when it ends with another code than 0
+ * Runs `ebrc` as a user would, in a separate process, and returns its output if `keep` is set.
+ * @throws Error naming the command if its exit code is not 0
  */
 export function runCommand(args: readonly string[], { env, input, capture = false }: RunOptions): Promise<string> {
   const child = spawn(process.execPath, [COMMAND_LINE, ...args], {

@@ -1,6 +1,6 @@
 import type { Mapping, MappingRow } from '../src/domain/filing/mapping';
 
-/** A mapping that no rule says anything about: demo, tests, benches and chaos runs change what they are about. */
+/** A mapping without findings; demo, tests, benches and chaos runs change the fields that they are about. */
 export function mapping(changes: Partial<Mapping> = {}): Mapping {
   return {
     serialNo: 1,

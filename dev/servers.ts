@@ -12,8 +12,8 @@ export interface TemporalServers {
 }
 
 /**
- * The path of a Temporal server that the bootstrap put in place (TEMPORAL_CLI, PATH or the cache, in this order).
- * Throws an error that says how to get it when it is not there.
+ * The path of a Temporal server that the bootstrap installed (TEMPORAL_CLI, PATH or the cache, in this order). Throws
+ * an error that says how to get it if it is missing.
  */
 export async function findServer(name: keyof TemporalServers): Promise<string> {
   const { stdout } = await promisify(execFile)(process.execPath, [FIND], { timeout: 60_000 });

@@ -4,22 +4,22 @@ import { startEmbeddedPostgres } from './postgres';
 import { startTemporalServer, type TemporalServer } from './temporal-server';
 
 export interface StackOptions {
-  /** Everything that the servers keep lies below it. */
+  /** Folder of the servers' data. */
   folder: string;
-  /** A PostgreSQL of somebody else's to use instead of an embedded one. */
+  /** An existing PostgreSQL to use instead of an embedded one. */
   databaseUrl?: string;
   /** Address of the codec server through which the Temporal UI reads encrypted payloads. */
   codecEndpoint?: string;
-  /** Told in a sentence what is being started, and that it is there. */
+  /** Called with a sentence about what is being started, and when it is ready. */
   log?: (message: string) => void;
 }
 
 export interface Stack {
   databaseUrl: string;
   temporal: TemporalServer;
-  /** What the worker, the command line and every other program of ours needs to find these servers. */
+  /** Environment with which the worker, the command line and our other programs find these servers. */
   env: Record<string, string>;
-  /** Stops what was started here, Temporal first. Safe to call again. */
+  /** Stops what was started here, Temporal first. Can be called again. */
   stop(): Promise<void>;
 }
 
@@ -29,8 +29,8 @@ interface Stoppable {
 
 /**
  * Starts a real Temporal server with its UI and a real PostgreSQL, at the same time and on free ports. Both end with
- * this process, however that ends; their data stays in the folder, so that the next start goes on where this one left.
- * Where one does not start, the other is stopped and the error says why.
+ * this process, in every case; their data stays in the folder and is used by the next start. If one does not start, the
+ * other is stopped and the error says why.
  */
 export async function startStack({
   folder,

@@ -13,7 +13,9 @@ const NAME = 'The Temporal development server';
 const NAMESPACE = 'default';
 const START_ATTEMPTS = 3;
 
-/** Order among exporters is Temporal's; it holds over a whole queue only where the queue has one partition. */
+/**
+ * Temporal decides the order among exporters; the order applies to a whole queue only if the queue has one partition.
+ */
 const FAIRNESS = {
   'matching.useNewMatcher': true,
   'matching.enableFairness': true,
@@ -33,9 +35,9 @@ export interface TemporalServer {
 }
 
 export interface TemporalServerOptions {
-  /** Keeps its database and log here; without it everything is in memory, or thrown away at the end. */
+  /** Folder of its database and log; without it everything is in memory or is deleted at the end. */
   folder?: string;
-  /** Where it listens, for one that is started again; a free port otherwise. */
+  /** Its address, for a server that is started again; otherwise a free port. */
   port?: number;
   /** No web UI. */
   headless?: boolean;
@@ -43,16 +45,16 @@ export interface TemporalServerOptions {
   codecEndpoint?: string;
   /** Path of Temporal's command line; found as the bootstrap finds it by default. */
   executable?: string;
-  /** How long it may take until it answers; default 60 s. */
+  /** Time limit for the first answer; default 60 s. */
   startWithinMs?: number;
   /** Further `key=value` dynamic configuration. */
   dynamicConfig?: Record<string, string | number | boolean>;
 }
 
 /**
- * Starts Temporal's development server on free ports of 127.0.0.1 with the search attributes and the fairness settings
- * that the worker is made for, and waits until it answers with them. It ends with this process, however that ends.
- * Throws, with the end of the server's log, when it ends by itself or does not answer in time.
+ * Starts Temporal's development server on free ports of 127.0.0.1 with the worker's search attributes and fairness
+ * settings, and waits until it is ready. It ends with this process, in every case. Throws, with the end of the server's
+ * log, if it ends by itself or does not answer in time.
  */
 export async function startTemporalServer(options: TemporalServerOptions = {}): Promise<TemporalServer> {
   const { folder, headless = false, startWithinMs = 60_000 } = options;
@@ -77,7 +79,7 @@ export async function startTemporalServer(options: TemporalServerOptions = {}): 
       command: executable,
       args,
       log: logFile,
-      // It takes three seconds to stop; one that keeps nothing has nothing to lose by being killed.
+      // Stopping takes three seconds; a server that stores nothing can be killed instead.
       ...(folder === undefined && { stopWithinMs: 0 }),
     });
     const address = `127.0.0.1:${port}`;
@@ -85,7 +87,8 @@ export async function startTemporalServer(options: TemporalServerOptions = {}): 
       await waitUntilServing(address, kept, startWithinMs);
     } catch (error) {
       await kept.stop();
-      // A port can be taken between the probe and the start; with new ports the next attempt tells whether that was it.
+      // A port can be taken between the probe and the start; another attempt with new ports shows whether that was the
+      // cause.
       if (attempt < START_ATTEMPTS && /address already in use/.test(String(error))) continue;
       await forget();
       throw error;
@@ -152,9 +155,9 @@ async function waitUntilServing(address: string, kept: KeptProcess, withinMs: nu
  * Why the server cannot be used yet, or null. The search attributes are registered a moment after it starts to answer.
  */
 async function whatIsMissing(address: string): Promise<string | null> {
-  // A gRPC channel that was refused once waits a second before it tries again; a plain socket does not.
+  // After a refused connection a gRPC channel waits a second before it tries again; a plain socket does not.
   if (!(await accepts(address))) return 'nothing listens there';
-  // Lazy, because a `connect` that fails leaves a channel behind that tries for ever.
+  // Lazy, because a failed `connect` leaves a channel that retries for ever.
   const connection = Connection.lazy({ address, connectTimeout: '2s' });
   try {
     await connection.ensureConnected();

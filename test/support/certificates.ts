@@ -11,7 +11,7 @@ export interface Certificate {
   key: string;
 }
 
-/** A certificate authority made for one test, with what it signs. */
+/** A certificate authority for one test, with the certificates that it signs. */
 export interface Authority {
   certificate: string;
   /** A certificate for a server on 127.0.0.1 and localhost, or for a client. */

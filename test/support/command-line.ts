@@ -14,7 +14,7 @@ export interface CommandResult {
 }
 
 export interface CommandOptions {
-  /** Added to an environment that has PATH and HOME alone. */
+  /** Added to an environment with only PATH and HOME. */
   env?: Record<string, string>;
   /** Standard input. */
   input?: string;
@@ -37,17 +37,15 @@ export function programArguments(source: string): string[] {
   return ['-r', join(ROOT, 'scripts', 'typescript.cjs'), join(ROOT, source)];
 }
 
-/**
- * The environment of a program in tests: nothing of ours from outside, so that a developer's settings change no test.
- */
+/** The environment of a program in tests: without our variables, so that a developer's settings do not affect tests. */
 export function cleanEnvironment(env: Record<string, string> = {}): Record<string, string> {
   const { PATH = '', HOME = '', TZ } = process.env;
   return { PATH, HOME, ...(TZ === undefined ? {} : { TZ }), NO_COLOR: '1', ...env };
 }
 
 /**
- * Runs the command line as a user does, with arguments, environment and standard input: in this process, through its
- * own front door, or as a process of its own where `program` or `spawned` says so.
+ * Runs the command line as a user does, with arguments, environment and standard input: in this process, or as a
+ * separate process if `program` or `spawned` is set.
  */
 export async function ebrc(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
   if (options.program !== undefined || options.spawned) return spawnedEbrc(args, options);

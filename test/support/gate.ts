@@ -4,7 +4,7 @@ export interface Gate {
   open: () => void;
 }
 
-/** A gate that is shut. */
+/** A closed gate. */
 export function gate(): Gate {
   let open: () => void = () => undefined;
   const passed = new Promise<void>((resolve) => (open = resolve));

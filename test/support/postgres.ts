@@ -6,7 +6,7 @@ import { ADMIN_URL_VARIABLE, TEMPLATE_VARIABLE, withDatabase } from './jest/test
 
 export interface TestDatabase {
   url: string;
-  /** A pool on it, made as the worker makes its own; ended by `drop`. */
+  /** A pool on it, created like the worker's; ended by `drop`. */
   pool: pg.Pool;
   drop(): Promise<void>;
 }
@@ -33,7 +33,7 @@ function openDatabase(adminUrl: string, name: string): TestDatabase {
   const closed = noteOpen('a database and its pool');
   const drop = async () => {
     await pool.end();
-    // Forced: a test may leave connections of its own, and its database must go all the same.
+    // Forced, because a test may leave connections, and its database must be dropped all the same.
     await runAsAdmin(adminUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
     closed();
   };

@@ -1,4 +1,4 @@
-/** Whether a process of that id runs. */
+/** Whether a process with this id is running. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -2,7 +2,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** The way of what is sent: to the server, or back from it. */
+/** Direction of data: to the server, or back from it. */
 type Direction = 'there' | 'back';
 
 /** A TCP proxy in front of a server, for a network that misbehaves. */
@@ -11,12 +11,11 @@ export interface TcpProxy {
   /** The given address with this proxy's host and port in it. */
   inFrontOf(url: string): string;
   /**
-   * While true nothing is passed on in either direction, or in the one given, and nothing is closed: whoever listens
-   * waits for what never comes. New connections are accepted and hear nothing. What came meanwhile is passed on
-   * afterwards.
+   * While true nothing is forwarded in either direction, or in the given one, and nothing is closed, so readers wait.
+   * New connections are accepted and receive nothing. Data that arrives meanwhile is forwarded afterwards.
    */
   swallow(silent: boolean, direction?: Direction): void;
-  /** Passes everything on so many milliseconds late, in its order. */
+  /** Forwards everything with this delay in milliseconds, in order. */
   delay(ms: number): void;
   /** Breaks every connection. */
   reset(): void;

@@ -20,7 +20,7 @@ import type { TestDatabase } from './postgres';
 import { TEST_SETTINGS } from './settings';
 import { workflowBundle } from './workflow-bundle';
 
-// Before anything makes the runtime of this process: its logs would drown what jest prints.
+// Before anything else creates the runtime of this process: its logs would hide jest's output.
 Runtime.install({
   logger: new DefaultLogger('ERROR'),
   telemetryOptions: { logging: { filter: 'ERROR', forward: {} } },
@@ -47,12 +47,12 @@ export interface TestWorkerOptions {
   /** Default: silent. */
   logger?: Logger;
   /**
-   * No workflow stays in memory, so that every task replays its history: what is not deterministic shows. Costs more
-   * than everything else in a filing's test. Needed where workers restart on the time-skipping server: it keeps tasks
-   * for the worker that has gone.
+   * Without a workflow cache every task replays its history, which shows non-determinism. Slower than everything else
+   * in a filing's test. Required if workers restart on the time-skipping server, which keeps tasks for the previous
+   * worker.
    */
   replayEveryTask?: boolean;
-  /** Replaces dependencies that were made. */
+  /** Replaces dependencies. */
   adjust?: (deps: ActivityDependencies) => ActivityDependencies;
 }
 
@@ -60,11 +60,11 @@ export interface TestWorker {
   taskQueue: string;
   deps: ActivityDependencies;
   client: Client;
-  /** All workers end as by SIGTERM without grace: what is under way is given up. */
+  /** Stops all workers as by SIGTERM without grace: activities in progress are abandoned. */
   stop(): Promise<void>;
   /** New workers with the same dependencies, as after a restart. */
   start(): Promise<void>;
-  /** Stops, and frees what was made. */
+  /** Stops, and frees all resources. */
   close(): Promise<void>;
 }
 
@@ -164,7 +164,7 @@ export async function startTestWorker(options: TestWorkerOptions): Promise<TestW
   };
 }
 
-/** The server's time for code that cannot wait for it: as it was when last asked, plus what has passed since. */
+/** The server's time for code that cannot wait for it: the last time read, plus the time since. */
 async function createTestClock(
   env: Pick<TestStage, 'currentTimeMs'>,
 ): Promise<{ now: () => number; refresh: () => Promise<void> }> {

@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 
-/** How jest's global set-up tells the test processes where they note what they have open. */
+/** The variable with which jest's global set-up tells the test processes where to record what they have open. */
 export const OPEN_FOLDER_VARIABLE = 'EBRC_TEST_OPEN';
 
 const ROOT = join(__dirname, '..', '..', '..');
 
 /**
- * Notes that the current test file has something open, and answers what takes the note back. What is left at the end of
- * a run fails it: a server, worker or pool that nobody closed slows down whatever runs after it.
+ * Records that the current test file has something open, and returns a function that removes the record. Records left
+ * at the end of a run fail it: a server, worker or pool that is not closed slows down later tests.
  */
 export function noteOpen(what: string): () => void {
   const folder = process.env[OPEN_FOLDER_VARIABLE];
