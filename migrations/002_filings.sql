@@ -113,6 +113,8 @@ CREATE TABLE submissions (
   filing_id    text NOT NULL REFERENCES filings ON DELETE CASCADE,
   submission   integer NOT NULL,
   mode         text NOT NULL,
+  -- The exporter's id, by which, with request_id, the service is asked for the status.
+  customer_id  text NOT NULL,
   row_count    integer NOT NULL,
   state        text NOT NULL DEFAULT 'planned',
   request_id   text,
@@ -127,8 +129,8 @@ CREATE TABLE submissions (
   document     text,
   PRIMARY KEY (filing_id, submission)
 );
--- A request files one submission.
-CREATE UNIQUE INDEX submissions_request ON submissions (mode, request_id);
+-- A request files one submission. It is named by client and id together (POST /genebrc/status): the ids of two clients may be alike.
+CREATE UNIQUE INDEX submissions_request ON submissions (mode, customer_id, request_id);
 
 -- One row per try to send a submission. The mark `sending` is a conditional update from `open`: the fence
 -- (src/ledger/submissions/sending-mark.ts says what else it asks for).

@@ -248,7 +248,7 @@ export function createRunSteps(world: World) {
       if (execution === null) return;
       const requestId = world.requestId(execution);
       const doubt = await transaction((client) =>
-        adoptRequestId(client, { attemptId: world.attemptId(attempt), requestId, mode: 'test', at: world.now }),
+        adoptRequestId(client, { attemptId: world.attemptId(attempt), requestId, at: world.now }),
       );
       if (doubt === null) await move(filingOf(attempt), 'processing', ['submitting', 'outcome_unknown']);
     },

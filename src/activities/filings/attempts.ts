@@ -46,7 +46,7 @@ export interface AdoptedRequest {
 
 /** Opening attempts, reading what became of them, and taking their answers over. Local work on the ledger. */
 export function createAttemptActivities(deps: ActivityDependencies) {
-  const { pool, documents, clock, logger, settings, mode } = deps;
+  const { pool, documents, clock, logger, settings } = deps;
   const now = () => new Date(clock());
   return {
     /**
@@ -126,7 +126,7 @@ export function createAttemptActivities(deps: ActivityDependencies) {
       const at = now();
       const { filingId, submission } = partsOfAttemptId(named.attemptId);
       return withTransaction(pool, async (client) => {
-        const doubt = await adoptRequestId(client, { ...named, mode, at });
+        const doubt = await adoptRequestId(client, { ...named, at });
         if (doubt !== null) return { doubt, submittedAt: at.getTime(), ...NOT_MOVED };
         const { submittedAt } = await needSubmission(client, filingId, submission);
         const moved = await recordMove(client, move, at);

@@ -58,7 +58,7 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
   const takeUp = (filingId: string, sends: readonly KnownSend[] = []) =>
     withTransaction(pool, async (client) => {
       const at = new Date(clock());
-      await mergeKnownSends(client, { filingId, mode, sends, at });
+      await mergeKnownSends(client, { filingId, sends, at });
       await takeUpFiling(client, { filingId, step: stepId(), at });
     });
 

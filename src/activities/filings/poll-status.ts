@@ -246,7 +246,7 @@ export function createPollActivities(deps: ActivityDependencies) {
     if (known.requestId === requestId || sends.length === 0) return known;
     const at = new Date(clock());
     return withTransaction(pool, async (client) => {
-      await mergeKnownSends(client, { filingId, mode, sends, at });
+      await mergeKnownSends(client, { filingId, sends, at });
       return needSubmission(client, filingId, submission);
     });
   }

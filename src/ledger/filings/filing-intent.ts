@@ -243,9 +243,9 @@ async function insertRows(
     [filingId, intent.exporterId, partyId, JSON.stringify(rows)],
   );
   await client.query(
-    `INSERT INTO submissions (filing_id, submission, mode, row_count)
-     SELECT filing_id, submission, $2, count(*) FROM filing_rows WHERE filing_id = $1 GROUP BY filing_id, submission`,
-    [filingId, intent.mode],
+    `INSERT INTO submissions (filing_id, submission, mode, customer_id, row_count)
+     SELECT filing_id, submission, $2, $3, count(*) FROM filing_rows WHERE filing_id = $1 GROUP BY filing_id, submission`,
+    [filingId, intent.mode, intent.exporterId],
   );
 }
 

@@ -1,6 +1,5 @@
 import { attemptIdOf, type StoredAnswer } from '../../domain/filing/attempt';
 import type { KnownSend } from '../../domain/filing/known-send';
-import type { Mode } from '../../domain/names';
 import type { SubmissionState } from '../../domain/filing/states';
 import { lockFiling } from '../filings/filing-lock';
 import type { Queryable } from '../pool';
@@ -12,7 +11,6 @@ import { adoptAnswer } from './submissions';
 
 interface KnownSendsArgs {
   filingId: string;
-  mode: Mode;
   sends: readonly KnownSend[];
   at: Date;
 }
@@ -25,7 +23,7 @@ const SENT_BEFORE = 'it was sent before the ledger was put back to an earlier st
  * request id under which its submission is polled, or only that it was sent. Whatever the ledger already has, or knows
  * in more detail, is kept, because a run that was reset knows less. Must run in a transaction.
  */
-export async function mergeKnownSends(client: Queryable, { filingId, mode, sends, at }: KnownSendsArgs): Promise<void> {
+export async function mergeKnownSends(client: Queryable, { filingId, sends, at }: KnownSendsArgs): Promise<void> {
   if (sends.length === 0 || (await lockFiling(client, filingId)) === null) return;
   // Those with a request id first: the others are doubt about the same submission.
   const known = [...sends].sort((a, b) => Number(b.requestId !== null) - Number(a.requestId !== null));
@@ -40,7 +38,7 @@ export async function mergeKnownSends(client: Queryable, { filingId, mode, sends
     }
     await mergeUnknownOutcome(client, { filingId, attemptId, send, at });
     if (requestId !== null && state !== 'acknowledged') {
-      await adoptRequestId(client, { attemptId, requestId, mode, at });
+      await adoptRequestId(client, { attemptId, requestId, at });
     }
   }
 }

@@ -1,5 +1,4 @@
 import { partsOfAttemptId, type AttemptState } from '../../domain/filing/attempt';
-import type { Mode } from '../../domain/names';
 import { personKey } from '../../domain/person';
 import { closeOpenAttempts, planAgain } from './attempts';
 import { lockFiling } from '../filings/filing-lock';
@@ -179,12 +178,12 @@ const contradicted = (why: string): NotFiledOutcome => ({ outcome: 'contradicted
  */
 export async function adoptRequestId(
   client: Queryable,
-  { attemptId, requestId, mode, at }: { attemptId: string; requestId: string; mode: Mode; at: Date },
+  { attemptId, requestId, at }: { attemptId: string; requestId: string; at: Date },
 ): Promise<string | null> {
   const { filingId, submission } = partsOfAttemptId(attemptId);
   const filing = await lockFiling(client, filingId);
   if (!filing) return `filing ${filingId} is not in this ledger`;
-  const holder = await submissionOfRequest(client, { mode, requestId });
+  const holder = await submissionOfRequest(client, { filingId, requestId });
   if (holder?.filingId === filingId && holder.submission === submission) return null;
   if (holder) return `request ${requestId} is the one of filing ${holder.filingId}: look for the one of ${filingId}`;
   if (filing.ended) return `the filing has ended as ${filing.state}`;

@@ -62,10 +62,11 @@ export async function adoptAnswer(
   }: { filingId: string; submission: number; attemptId: string; answer: StoredAnswer; at: Date },
 ): Promise<void> {
   const { rowCount } = await db.query(
-    // Under the request id of another filing, the outcome of that filing would be taken for this one's; it is settled
-    // by evidence instead.
+    // Under the request id of another filing of the exporter, the outcome of that filing would be taken for this one's;
+    // it is settled by evidence instead.
     `UPDATE submissions s SET state = 'acknowledged', dgft_ack_id = $4,
-        request_id = CASE WHEN NOT EXISTS (SELECT FROM submissions o WHERE o.mode = s.mode AND o.request_id = $3) THEN $3 END,
+        request_id = CASE WHEN NOT EXISTS (SELECT FROM submissions o
+           WHERE o.mode = s.mode AND o.customer_id = s.customer_id AND o.request_id = $3) THEN $3 END,
         ack_status = $5, warnings = $6,
         submitted_at = coalesce(submitted_at, (SELECT max(sending_at) FROM attempts a
            WHERE a.filing_id = $1 AND a.submission = $2), $7)
@@ -85,14 +86,15 @@ export async function adoptAnswer(
   if (rowCount) await moveRows(db, { filingId, submission, state: 'submitted' });
 }
 
-/** The submission of a mode that is processed under a request id, or null. */
+/** The submission that is processed under a request id of the filing's exporter, or null. */
 export async function submissionOfRequest(
   db: Queryable,
-  { mode, requestId }: { mode: string; requestId: string },
+  { filingId, requestId }: { filingId: string; requestId: string },
 ): Promise<{ filingId: string; submission: number } | null> {
   const { rows } = await db.query<{ filingId: string; submission: number }>(
-    'SELECT filing_id AS "filingId", submission FROM submissions WHERE mode = $1 AND request_id = $2',
-    [mode, requestId],
+    `SELECT s.filing_id AS "filingId", s.submission FROM filings f JOIN submissions s ON s.mode = f.mode AND s.customer_id = f.exporter_id
+      WHERE f.filing_id = $1 AND s.request_id = $2`,
+    [filingId, requestId],
   );
   return rows[0] ?? null;
 }

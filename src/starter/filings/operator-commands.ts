@@ -80,11 +80,13 @@ export function createFilingOperations(deps: EbrcClientDependencies): FilingOper
  * given again.
  */
 async function prepareResolve(
-  { pool, mode }: EbrcClientDependencies,
+  { pool }: EbrcClientDependencies,
   { filingId, seq }: FilingRecord,
   args: ResolveArgs,
 ): Promise<{ args: ResolveArgs; updateId: string }> {
-  const holder = args.requestId ? await submissionOfRequest(pool, { mode, requestId: args.requestId.trim() }) : null;
+  const holder = args.requestId
+    ? await submissionOfRequest(pool, { filingId, requestId: args.requestId.trim() })
+    : null;
   if (holder && holder.filingId !== filingId) {
     const text = `Request ${args.requestId} belongs to filing ${holder.filingId}: find the one of ${filingId}.`;
     throw refusal('request_taken', text, { filingId: holder.filingId });

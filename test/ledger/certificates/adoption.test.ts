@@ -123,8 +123,8 @@ it('gives no certificate to a row that was not sent', async () => {
   );
   const filingId = await file(ledger, 'HALF-SENT', two);
   await ledger.pool.query(
-    `INSERT INTO submissions (filing_id, submission, mode, row_count) VALUES ($1, 2, 'test', 1)`,
-    [filingId],
+    `INSERT INTO submissions (filing_id, submission, mode, customer_id, row_count) VALUES ($1, 2, 'test', $2, 1)`,
+    [filingId, EXPORTER],
   );
   await ledger.pool.query('UPDATE filing_rows SET submission = 2 WHERE filing_id = $1 AND position = 0', [filingId]);
   await saveSnapshot(ledger.pool, { filingId, submission: 2, exporterId: EXPORTER, certificates: [], at: NOW });

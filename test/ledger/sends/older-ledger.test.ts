@@ -42,9 +42,7 @@ async function acknowledged(filingId: string, requestId: string): Promise<void> 
 
 const restored = () => importSends(ledger.pool, store, { at: minutesLater(60), by: 'ravi' });
 const handIn = (filingId: string, sends: readonly KnownSend[]) =>
-  withTransaction(ledger.pool, (client) =>
-    mergeKnownSends(client, { filingId, mode: 'test', sends, at: minutesLater(61) }),
-  );
+  withTransaction(ledger.pool, (client) => mergeKnownSends(client, { filingId, sends, at: minutesLater(61) }));
 const submission = (filingId: string) => needSubmission(ledger.pool, filingId, 1);
 
 describe('a run that knows more than the ledger', () => {

@@ -66,8 +66,8 @@ describe('open requests', () => {
     const filingId = await open(ledger, 'OPEN-2', rowsOf({ sbCumInvoiceNumber: '2', mappedIRMAmountFCC: 1 }));
     await ledger.pool.query('DELETE FROM submissions');
     await ledger.pool.query(
-      `INSERT INTO submissions (filing_id, submission, mode, row_count, state, submitted_at)
-       SELECT $1, n, 'test', 1, 'acknowledged', $2::timestamptz - n * interval '1 minute' FROM generate_series(1, $3) n`,
+      `INSERT INTO submissions (filing_id, submission, mode, customer_id, row_count, state, submitted_at)
+       SELECT $1, n, 'test', 'E', 1, 'acknowledged', $2::timestamptz - n * interval '1 minute' FROM generate_series(1, $3) n`,
       [filingId, minutesLater(100), OPEN_USED + 40],
     );
     const { count, agesMs } = await openNow();

@@ -60,7 +60,7 @@ export function attemptSteps(ledger: () => TestDatabase) {
       }),
     /** A person names the request of an attempt. */
     found: (attemptId: string, requestId: string) =>
-      step((client) => adoptRequestId(client, { attemptId, requestId, mode: 'test', at })),
+      step((client) => adoptRequestId(client, { attemptId, requestId, at })),
     rows: async (filingId: string): Promise<{ state: string; live: boolean; sent: boolean; ordinal: number }[]> => {
       const { rows } = await ledger().pool.query<{ state: string; live: boolean; sent: boolean; ordinal: number }>(
         `SELECT state, live, submitted_at IS NOT NULL AS sent, ordinal FROM filing_rows WHERE filing_id = $1 ORDER BY position`,

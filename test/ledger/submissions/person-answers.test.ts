@@ -2,10 +2,11 @@ import { attemptIdOf } from '../../../src/domain/filing/attempt';
 import { addEvent } from '../../../src/ledger/filings/filing-progress';
 import { releaseUnsent } from '../../../src/ledger/rows/filing-rows';
 import { readFilingView } from '../../../src/ledger/filings/filing-view';
+import { adoptAnswer } from '../../../src/ledger/submissions/submissions';
 import { withTransaction } from '../../../src/ledger/pool';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 import { ACCEPTED, attemptSteps } from './attempt-support';
-import { knowExporter, minutesLater, move, NOW } from '../filing-support';
+import { knowExporter, minutesLater, move, NOW, open as file, rowsOf } from '../filing-support';
 
 let ledger: TestDatabase;
 const { filing, opened, open, mark, read, answer, say, found, rows, attempts } = attemptSteps(() => ledger);
@@ -26,6 +27,13 @@ async function lost(): Promise<{ filingId: string; attemptId: string }> {
   const attemptId = await opened(filingId);
   await mark(attemptId);
   return { filingId, attemptId };
+}
+
+/** The attempt's answer comes after all, and is applied to its submission. */
+async function accepted({ filingId, attemptId }: { filingId: string; attemptId: string }, requestId: string) {
+  await answer(attemptId, { ...ACCEPTED, requestId });
+  const adopted = { filingId, submission: 1, attemptId, answer: { ...ACCEPTED, requestId }, at: NOW };
+  await withTransaction(ledger.pool, (client) => adoptAnswer(client, adopted));
 }
 
 describe('a person who says that nothing was filed', () => {
@@ -165,9 +173,27 @@ describe('a person who says under which request it was filed', () => {
     const first = await lost();
     await found(first.attemptId, 'REQ-3');
     const second = await lost();
-    await answer(second.attemptId, { ...ACCEPTED, requestId: 'REQ-3' });
+    await accepted(second, 'REQ-3');
     expect(await read(second.attemptId)).toMatchObject({ verdict: 'answered' });
     expect((await readFilingView(ledger.pool, second.filingId))?.requestId).toBeNull();
+  });
+
+  it('may be alike for two exporters, whose requests are followed both', async () => {
+    const requestId = '1';
+    const requestOf = async (filingId: string) => (await readFilingView(ledger.pool, filingId))?.requestId;
+    await knowExporter(ledger, 'exporter-2', 'AAGCM9999K');
+    const others = async (document: string) => {
+      const made = [`OTHERS-${document}`, rowsOf({ sbCumInvoiceNumber: document, mappedIRMAmountFCC: 1 })] as const;
+      const filingId = await file(ledger, ...made, { exporterId: 'exporter-2' });
+      const attemptId = await opened(filingId);
+      await mark(attemptId);
+      return { filingId, attemptId };
+    };
+    for (const { filingId, attemptId } of [await lost(), await others('3100001')]) {
+      await accepted({ filingId, attemptId }, requestId);
+      expect(await requestOf(filingId)).toBe(requestId);
+    }
+    expect(await found((await others('3100002')).attemptId, requestId)).toContain('is the one of filing');
   });
 
   it('is refused of an attempt that was closed, and of a filing that has ended', async () => {

@@ -122,8 +122,8 @@ describe('the fence', () => {
     const two = rowsOf({ sbCumInvoiceNumber: '4000001' }, { sbCumInvoiceNumber: '4000002' });
     const filingId = await file(ledger, 'TWO-SUBMISSIONS', two);
     await ledger.pool.query(
-      `INSERT INTO submissions (filing_id, submission, mode, row_count) VALUES ($1, 2, 'test', 1)`,
-      [filingId],
+      `INSERT INTO submissions (filing_id, submission, mode, customer_id, row_count) VALUES ($1, 2, 'test', $2, 1)`,
+      [filingId, 'exporter-1'],
     );
     await ledger.pool.query('UPDATE filing_rows SET submission = 2 WHERE filing_id = $1 AND position = 1', [filingId]);
     const both = [await opened(filingId, 1), await opened(filingId, 2)];
