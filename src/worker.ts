@@ -18,7 +18,7 @@ import { NO_TRACES, type Tracer } from './telemetry/tracer';
 import { startBackgroundJobs } from './worker/background-jobs';
 import { startHealthServer, type HealthServer } from './worker/health/health-server';
 import { pollersProbe, postgresqlProbe, temporalProbe } from './worker/health/probes';
-import { installRuntime, limitThreadHeaps } from './worker/runtime';
+import { installRuntime, limitHeaps } from './worker/runtime';
 import { observeJob } from './worker/metrics/observe';
 import { compose } from './worker/compose';
 import { createWorkers } from './worker/create-workers';
@@ -35,7 +35,7 @@ async function run(config: Config, logger: Logger, telemetry: Telemetry | null):
     throw new Error(`The workflow bundle is missing (${codePath}). Run: npm run build`);
   });
   for (const warning of config.warnings) logger.warn(warning);
-  limitThreadHeaps();
+  limitHeaps();
   const metrics = installRuntime(config, logger);
 
   const health = await startHealth(config, logger);

@@ -11,8 +11,13 @@ import { temporalLogger } from './temporal-logger';
  */
 const SEMI_SPACE_MB = 4;
 
-/** Limits the young generation of threads that are started after this call, such as the workflow thread. */
-export function limitThreadHeaps(): void {
+/**
+ * Lets V8 grow the heaps of this process in small steps. On a machine with much memory it otherwise keeps hundreds of
+ * megabytes of garbage after a burst of filings. Threads that are started after this call, such as the workflow thread,
+ * get a small young generation too. It costs a tenth of the worker's CPU time.
+ */
+export function limitHeaps(): void {
+  setFlagsFromString('--optimize-for-size');
   setFlagsFromString(`--max-semi-space-size=${SEMI_SPACE_MB}`);
 }
 
