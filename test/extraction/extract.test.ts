@@ -174,7 +174,7 @@ describe('--explain', () => {
   });
 
   it.each([
-    ['a field that there is not', 'invoice:\n  number: /a\n  numbr: /b\n', /line 3: invoice\.numbr: is no field/],
+    ['a field that there is not', 'invoice:\n  number: /a\n  numbr: /b\n', /line 3: invoice\.numbr: is not a field/],
     ['an address that is none', 'invoice:\n\n  number: $.a\n', /line 3: invoice\.number/],
     ['no YAML', 'invoice: [', /line 1/],
   ])('refuses a mapping with %s before anything is asked for, with the place', async (_what, text, message) => {
