@@ -29,6 +29,8 @@ export interface FetchedCertificates {
   open: number;
   /** Said when fetch-details cannot be asked at all. */
   problem: string | null;
+  /** The first certificates without a PDF, where they were asked for: a step of its own is another billable action. */
+  toArchive: PdfsToArchive | null;
 }
 
 /** A body that is cut short or is no PDF is a fault of the portal; it is requested again with growing pauses. */
@@ -38,6 +40,8 @@ const MAX_PAUSE_MS = 6 * 60 * 60_000;
 /** Reading certificate details and archiving the PDFs. */
 export function createCertificateActivities(deps: ActivityDependencies) {
   const { pool, api, documents, mode, clock, logger } = deps;
+  const nextToArchive = (filingId: string, limit: number) =>
+    certificatesToArchive(pool, { filingId, limit, at: new Date(clock()) });
 
   return {
     /**
@@ -48,17 +52,22 @@ export function createCertificateActivities(deps: ActivityDependencies) {
       filingId,
       exporterId,
       submission,
+      pdfs,
     }: {
       filingId: string;
       exporterId: string;
       /** Whose open rows are counted; left out: those of the whole filing. */
       submission?: number;
+      /** How many certificates without a PDF to list at the end. */
+      pdfs?: number;
     }): Promise<FetchedCertificates> {
+      const toArchive = () => (pdfs === undefined ? Promise.resolve(null) : nextToArchive(filingId, pdfs));
       const iecCode = await iecOf(pool, exporterId);
       const openBefore = await countOpenRows(pool, filingId, submission);
       if (!iecCode) {
         const problem = 'fetch-details needs an IEC, and neither the exporter nor its IRMs have one';
-        return { withoutDetail: await countWithoutDetail(pool, filingId), open: openBefore, problem };
+        const withoutDetail = await countWithoutDetail(pool, filingId);
+        return { withoutDetail, open: openBefore, problem, toArchive: await toArchive() };
       }
       const rows = await readRows(pool, filingId);
       const submissions = await readSubmissions(pool, filingId);
@@ -77,12 +86,13 @@ export function createCertificateActivities(deps: ActivityDependencies) {
         withoutDetail: await countWithoutDetail(pool, filingId),
         open: open ? await countOpenRows(pool, filingId, submission) : 0,
         problem: null,
+        toArchive: await toArchive(),
       };
     },
 
     /** The next certificates of a filing that have no PDF yet and can be asked for now. */
     listToArchive: ({ filingId, limit }: { filingId: string; limit: number }): Promise<PdfsToArchive> =>
-      certificatesToArchive(pool, { filingId, limit, at: new Date(clock()) }),
+      nextToArchive(filingId, limit),
 
     /**
      * GET /genebrc/download-pdf/{eBRCNumber} into the document store: checked, hashed, and never fetched twice.

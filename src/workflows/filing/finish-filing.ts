@@ -2,6 +2,7 @@
 import { executeChild, startChild, TemporalFailure, workflowInfo } from '@temporalio/workflow';
 import { RATE_LIMITS } from '../../domain/names';
 import { ACCESS, delayMs, pauseReasonOf } from '../../domain/service/retry-table';
+import type { FetchedCertificates } from '../../activities/certificates/certificates';
 import { calls } from '../activity-profiles';
 import type { collectCertificates } from '../collect-certificates';
 import { readFailure, type ReadFailure } from '../failures';
@@ -27,8 +28,8 @@ export async function finishFiling(run: FilingRun): Promise<void> {
   if (!run.collecting) await run.move('collecting', COLLECTING);
   for (;;) {
     if (run.counts.certified > 0 || run.counts.open > 0) {
-      const complete = await fetchDetails(run);
-      await untilOverdue(run, pdfsOverdue(run), () => archivePdfs(run));
+      const { complete, toArchive } = await fetchDetails(run);
+      await untilOverdue(run, pdfsOverdue(run), () => archivePdfs(run, toArchive));
       if (!complete) await fetchMissingDetails(run);
     }
     const { state } = await run.stepToEnd((held) => run.steps('End the filing').endFiling(held));
@@ -50,28 +51,38 @@ async function waitForOpenRows(run: FilingRun): Promise<void> {
   await run.wait(OPEN_ROWS_CHECK_MS, 'Check the rows without an outcome');
 }
 
-/** @returns whether every certified row has its details now. */
-async function fetchDetails(run: FilingRun): Promise<boolean> {
+type PdfsListed = FetchedCertificates['toArchive'];
+
+interface Details {
+  /** Whether every certified row has its details now. */
+  complete: boolean;
+  /** The first certificates without a PDF; null where the details could not be read. */
+  toArchive: PdfsListed;
+}
+
+async function fetchDetails(run: FilingRun): Promise<Details> {
   const { filingId, exporterId } = run;
   const about = { summary: 'Fetch the certificate details', rateClass: 'details' as const, exporterId };
+  const pdfs = MAX_PDFS_WITHOUT_CHILD;
   const found = await recordFailureAndContinue(
     run,
     { kind: 'no_details', text: 'The certificate details could not be read' },
     () =>
       throughPauses(run, () =>
-        interruptible(run, () => calls('helpful', about).fetchCertificates({ filingId, exporterId })),
+        interruptible(run, () => calls('helpful', about).fetchCertificates({ filingId, exporterId, pdfs })),
       ),
   );
-  if (found === null) return false;
-  if (found.problem) await run.note({ kind: 'no_details', text: found.problem });
-  return found.withoutDetail === 0 || found.problem !== null;
+  if (found === null) return { complete: false, toArchive: null };
+  const { withoutDetail, problem, toArchive } = found;
+  if (problem) await run.note({ kind: 'no_details', text: problem });
+  return { complete: withoutDetail === 0 || problem !== null, toArchive };
 }
 
 async function fetchMissingDetails(run: FilingRun): Promise<void> {
   for (let round = 0; round < DETAIL_ROUNDS; round += 1) {
     const pause = Math.min(INITIAL_DETAIL_PAUSE_MS, run.settings.pollMinMs) * 2 ** round;
     if (round > 0) await run.wait(pause, 'Retry missing certificate details');
-    if (await fetchDetails(run)) return;
+    if ((await fetchDetails(run)).complete) return;
   }
   await run.note({ kind: 'details_missing', text: 'the service still shows no details for some certificates' });
 }
@@ -80,9 +91,9 @@ async function fetchMissingDetails(run: FilingRun): Promise<void> {
  * Many PDFs are collected by a child, for hours. What needs a person comes back here and is waited out; a child that
  * somebody ended is started again.
  */
-async function archivePdfs(run: FilingRun): Promise<void> {
+async function archivePdfs(run: FilingRun, first: PdfsListed): Promise<void> {
   for (let round = 1; ; round += 1) {
-    const failure = await collect(run, round);
+    const failure = await collect(run, round, round === 1 ? first : null);
     if (!failure) return;
     if (pauseReasonOf(failure.kind) === null) {
       await run.note({ kind: 'collecting_again', text: failure.message });
@@ -115,16 +126,17 @@ export async function collectAlone(run: FilingRun): Promise<void> {
 const MAX_PDFS_WITHOUT_CHILD = 5;
 
 /** One collection. @returns why it stopped before the end, or null */
-function collect(run: FilingRun, round: number): Promise<ReadFailure | null> {
+function collect(run: FilingRun, round: number, first: PdfsListed): Promise<ReadFailure | null> {
   const { certified, archived } = run.counts;
-  return certified - archived <= MAX_PDFS_WITHOUT_CHILD ? collectFew(run) : collectMany(run, round);
+  return certified - archived <= MAX_PDFS_WITHOUT_CHILD ? collectFew(run, first) : collectMany(run, round);
 }
 
-async function collectFew(run: FilingRun): Promise<ReadFailure | null> {
+async function collectFew(run: FilingRun, first: PdfsListed): Promise<ReadFailure | null> {
   const { filingId, exporterId } = run;
-  for (;;) {
-    const summary = 'Which certificates have no PDF yet?';
-    const { due, nextInMs } = await run.steps(summary).listToArchive({ filingId, limit: MAX_PDFS_WITHOUT_CHILD });
+  const list = () =>
+    run.steps('Which certificates have no PDF yet?').listToArchive({ filingId, limit: MAX_PDFS_WITHOUT_CHILD });
+  for (let listed = first; ; listed = null) {
+    const { due, nextInMs } = listed ?? (await list());
     if (due.length === 0 && nextInMs === null) return null;
     if (nextInMs !== null) await run.wait(nextInMs, 'Retry PDFs that were not available');
     const failure = await interruptible(run, () => downloadAll(due, exporterId, () => undefined));
