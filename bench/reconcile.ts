@@ -9,7 +9,7 @@ import { compareParty } from '../src/ledger/reconciliation/compare';
 
 /**
  * Comparing a party's certificates with its rows, by SQL in the ledger and in the plain way: everything read into this
- * process, nested maps. Both sides have as many entries as the first column says; one in a hundred differs in one of
+ * process, nested maps. Both sides have as many entries as the first column shows; one in a hundred differs in one of
  * six ways. The second run on the same data changes nothing.
  *
  * Run through `npm run bench`.

@@ -16,7 +16,7 @@ const TRY_AGAIN_MS = 300;
 /** What happens in between is what the restored ledger does not know. */
 const COPY_AGE_MS = 15_000;
 
-/** Ends every connection but the one that says so, idle or in mid-statement. */
+/** Ends every connection but the one that runs this statement, idle or in the middle of a statement. */
 export async function endConnections(pool: pg.Pool): Promise<void> {
   await pool.query(
     'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
@@ -102,7 +102,7 @@ export const LOST = '_lost';
 
 /** A copy of the ledger's database beside it, as a backup is. */
 interface LedgerCopy {
-  /** `meanwhile` is done while nobody is connected. */
+  /** `meanwhile` is done while no client is connected. */
   take(meanwhile?: () => Promise<void>): Promise<void>;
   /** The ledger is as it was when the copy was taken; what it had become is kept under the name with {@link LOST}. */
   putBack(meanwhile?: () => Promise<void>): Promise<void>;

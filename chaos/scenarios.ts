@@ -6,7 +6,7 @@ export interface Scenario {
   name: string;
   faults: readonly FaultInput[];
   troubles: readonly TroubleKind[];
-  /** Filings, where it is not to be what the command line says. */
+  /** Filings, where the number of the command line does not apply. */
   filings?: number;
   /** Variables of the workers that differ from every other scenario's. */
   variables?: Record<string, string>;

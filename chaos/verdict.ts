@@ -184,7 +184,7 @@ function ownersOf(
   return { owned, unowned };
 }
 
-/** The sandbox knows the IRM of a certificate, which fetch-details does not show: it can tell twins apart. */
+/** The sandbox has the IRM of a certificate, which fetch-details does not show: it distinguishes equal tranches. */
 function isFiledFor(certificate: Certificate, row: LedgerRow): boolean {
   return (
     certificate.iec === row.iec &&

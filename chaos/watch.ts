@@ -34,7 +34,7 @@ export async function readStandings(pool: pg.Pool): Promise<Standing[]> {
   return rows;
 }
 
-/** Watches the ledger until `expected` filings are settled, or the deadline; says now and then how far they are. */
+/** Watches the ledger until `expected` filings are settled, or the deadline; prints their progress now and then. */
 export async function watchFilings(options: {
   pool: pg.Pool;
   expected: number;

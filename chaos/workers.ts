@@ -99,7 +99,7 @@ export async function startWorkers(options: {
     await worker.process.exited;
     if (signal === 'SIGKILL') return;
     const said = (await readLog(worker.log)).slice(worker.logFrom);
-    // One that had not taken up work yet ends at once, and says nothing.
+    // One that had not taken up work yet ends at once, without a log line.
     if (said.includes('"worker started"') && !said.includes('"worker stopped"')) {
       problems.push(`worker ${nth + 1} did not stop in order`);
     }

@@ -40,7 +40,7 @@ CREATE TABLE exporters (
   email                     text NOT NULL,
   company_name              text,
   iec                       text,
-  -- Who said so. What a client object says stands above what its IRMs or a status record say; none of them is ever forgotten.
+  -- Where it comes from. A client object outranks its IRMs and status records; a known IEC is never removed.
   iec_source                text CHECK (iec_source IN ('client', 'irms', 'status')),
   address                   text,
   is_active                 boolean NOT NULL DEFAULT false,
@@ -77,7 +77,7 @@ CREATE TABLE vault_secrets (
   CHECK ((purpose = 'portal-login') = (exporter_id IS NOT NULL AND version IS NOT NULL))
 );
 
--- Each submission of credentials is a version. `held` says that the service took it: a submission that is rejected leaves
+-- Each submission of credentials is a version. `held` means that the service accepted it: a submission that is rejected leaves
 -- the service with the version before, so the current version is the newest held one, and 0 where none is. No call is
 -- made while the current version is known to be bad.
 CREATE TABLE credential_versions (

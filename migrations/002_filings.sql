@@ -133,7 +133,7 @@ CREATE TABLE submissions (
 CREATE UNIQUE INDEX submissions_request ON submissions (mode, customer_id, request_id);
 
 -- One row per try to send a submission. The mark `sending` is a conditional update from `open`: the fence
--- (src/ledger/submissions/sending-mark.ts says what else it asks for).
+-- (src/ledger/submissions/sending-mark.ts has its other conditions).
 CREATE TABLE attempts (
   attempt_id    text PRIMARY KEY,
   filing_id     text NOT NULL REFERENCES filings ON DELETE CASCADE,
@@ -141,7 +141,7 @@ CREATE TABLE attempts (
   number        integer NOT NULL,
   state         text NOT NULL CHECK (state IN ('open', 'sending', 'answered', 'not_sent')),
   payload_hash  text,
-  -- Which execution set the mark: nobody but it may say that nothing was written.
+  -- Which execution set the mark: only that one may record that nothing was written.
   sender        text,
   -- What was seen just before it; null where nothing could be read.
   snapshot_id   bigint,
@@ -156,7 +156,7 @@ CREATE TABLE attempts (
   reason        text,
   UNIQUE (filing_id, submission, number)
 );
--- One attempt of a submission at a time. Only an answer that nobody expected any more may stand beside another attempt.
+-- One attempt of a submission at a time. Only a late answer may stand beside another attempt.
 CREATE UNIQUE INDEX attempts_one_standing ON attempts (filing_id, submission)
   WHERE state <> 'not_sent' AND NOT late;
 
@@ -180,7 +180,7 @@ CREATE TABLE snapshots (
   certificates jsonb,
   balances     jsonb NOT NULL DEFAULT '[]',
   -- It came back with its send's record into a ledger that was put back to an earlier state: certificates has every
-  -- number from before the send, and its number says nothing of its order among the others.
+  -- number from before the send, and its number does not tell its order among the others.
   brought_back boolean NOT NULL DEFAULT false
 );
 CREATE INDEX snapshots_filing ON snapshots (filing_id, submission);
@@ -228,7 +228,7 @@ CREATE INDEX certificates_filing ON certificates (filing_id);
 CREATE INDEX certificates_issued ON certificates (party_id, issued_on);
 CREATE INDEX certificates_exporter ON certificates (exporter_id);
 
--- The story of a filing, one line per thing that happened, for people.
+-- The events of a filing, one line each, for people.
 CREATE TABLE filing_events (
   event_id  bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   filing_id text NOT NULL REFERENCES filings ON DELETE CASCADE,

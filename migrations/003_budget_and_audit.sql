@@ -12,7 +12,7 @@ CREATE TABLE budget_classes (
   PRIMARY KEY (key_hash, rate_class)
 );
 
--- The line of callers. A ticket whose process stops renewing its lease has left the line.
+-- The queue of callers. A ticket whose process stops renewing its lease has left the queue.
 CREATE TABLE budget_tickets (
   ticket      uuid PRIMARY KEY,
   place       bigint GENERATED ALWAYS AS IDENTITY,
@@ -71,7 +71,7 @@ BEGIN
   DELETE FROM budget_slots s
    WHERE s.key_hash = p_key_hash AND s.rate_class = p_rate_class AND s.free_at <= v_now AND s.ticket <> ALL (p_tickets);
 
-  -- Mostly nobody stands in the line and there is room: then nothing has to be entered, renewed or put in order.
+  -- Usually the queue is empty and there is room: then nothing has to be entered, renewed or put in order.
   SELECT count(*) + cardinality(p_tickets) <= p_limit AND coalesce(v_closed_until <= v_now, true)
          AND NOT coalesce(bool_or(s.ticket = ANY (p_tickets)), false)
          AND NOT EXISTS (SELECT FROM budget_tickets t WHERE t.key_hash = p_key_hash AND t.rate_class = p_rate_class)
@@ -89,7 +89,7 @@ BEGIN
    WHERE t.key_hash = p_key_hash AND t.rate_class = p_rate_class AND t.lease_until <= v_now
      AND t.ticket <> ALL (p_tickets);
 
-  -- A ticket that has its slot already is one whose grant was lost on the way to the client: it is answered again below.
+  -- A ticket that has its slot already is one whose grant did not reach the client: it is returned again below.
   UPDATE budget_slots s SET free_at = v_now + (p_lease_ms + p_hold_ms) * interval '1 ms'
    WHERE s.ticket = ANY (p_tickets) AND s.written_at IS NULL;
   INSERT INTO budget_tickets (ticket, key_hash, rate_class, owner, lease_until)

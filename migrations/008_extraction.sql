@@ -19,7 +19,7 @@ CREATE TABLE extractions (
   error         text,
   -- Set where the address or the key is to blame: the hash of both. With others it is asked for again.
   access        text,
-  -- Calls that failed in ways that a repeat may mend, by kind of trouble.
+  -- Calls that failed in ways that a repeat may resolve, by kind of failure.
   faults        integer NOT NULL DEFAULT 0,
   rate_limits   integer NOT NULL DEFAULT 0,
   -- A call is under way until then.

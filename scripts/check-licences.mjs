@@ -1,4 +1,4 @@
-// Refuses packages that are shipped under a licence nobody has agreed to. Reads the lock file alone: the licence that
+// Refuses packages that are shipped under a licence that was not agreed to. Reads the lock file alone: the licence that
 // each package declares.
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';

@@ -142,7 +142,7 @@ async function start() {
       return { server, port, password, home };
     } catch (error) {
       const reason = log.slice(-5).join(' | ') || String(error);
-      // Between the probe and the start somebody else may have taken the port; anything else will not mend by itself.
+      // Another process may have taken the port between the probe and the start; no other error goes away by itself.
       if (attempt === 3 || !/address already in use|could not bind/i.test(reason)) throw new Error(reason);
     }
   }

@@ -51,7 +51,7 @@ export function pollFixed(list: readonly SimulatedRequest[], every = 5): Outcome
   );
 }
 
-/** Polls as the worker does, which knows nothing at first and learns from each answer that it finds. */
+/** Polls as the worker does, without any times at first, learning from each answer that it finds. */
 export function pollByCadence(
   list: readonly SimulatedRequest[],
   bounds: PollBounds,

@@ -1,7 +1,7 @@
 import { startClassWorkers, type ClassWorkersOptions } from './class-workers';
 import { quietRuntime } from './quiet-runtime';
 
-/** A worker process. Its options are its first argument; it says `ready` and ends when its standard input does. */
+/** A worker process. Its options are its first argument; it prints `ready` and ends when its standard input does. */
 async function main(options: ClassWorkersOptions): Promise<void> {
   quietRuntime();
   const workers = await startClassWorkers(options);

@@ -3,7 +3,7 @@ import type { RateClass } from '../domain/names';
 /**
  * One call's place in its rate class. The client reports what became of the call, in this order: `written` at the
  * moment the request's headers are handed to the socket, then `answered` when the answer's headers came or `refused`
- * for a 429. `unused` says that nothing was written, which gives the slot back at once. A slot whose `written` is
+ * for a 429. `unused` reports that nothing was written, which gives the slot back at once. A slot whose `written` is
  * followed by nothing (a reset, a time-out) counts as used until its guard runs out.
  */
 export interface BudgetSlot {

@@ -3,10 +3,10 @@
  * the last one has its slot, so at most one task waits here and all others stay where the server orders them by
  * fairness.
  *
- * Two sides meet in it. The slot supplier asks {@link enter} before it polls and says {@link started} and {@link left}
- * of each task; the budget says when a call begins to wait and when it stops waiting. The gate is shut while a call
- * waits, and while a task has been asked for that has not begun to wait. A task that ends without a call opens it again
- * by leaving. An activity that makes several calls shuts the gate anew with each of them.
+ * Two sides use it. The slot supplier calls {@link enter} before it polls, and {@link started} and {@link left} for
+ * each task. The budget reports when a call begins to wait and when it stops waiting. The gate is shut while a call
+ * waits, and while a task has been polled for that has not begun to wait. A task that ends without a call opens it
+ * again. An activity that makes several calls shuts the gate anew with each of them.
  */
 export interface BudgetGate {
   /** Resolves with a pass when the next task may be asked for; rejects with the signal's reason. */

@@ -8,7 +8,7 @@ export function thisMoment(): Moment {
   return { monotonic: performance.now(), wall: Date.now() };
 }
 
-/** Milliseconds since a moment, by the clock that says more. */
+/** Milliseconds since a moment, by the clock that shows more of them. */
 export function elapsedMs({ monotonic, wall }: Moment): number {
   return Math.max(performance.now() - monotonic, Date.now() - wall);
 }

@@ -25,7 +25,7 @@ export interface SlotReporterOptions {
 const RETRY_PART = 1 / 10;
 /**
  * A call that is written well within its lease is reported after this part of the lease, and not at all where its
- * answer is reported before: until then the lease says all that the stamp would.
+ * answer is reported before: until then the lease has the same effect as the stamp.
  */
 const STAMP_PART = 1 / 10;
 

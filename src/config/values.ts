@@ -7,7 +7,7 @@ import { modeOfKey, type Mode } from '../domain/names';
 import type { EncryptionKey } from '../keys/sub-keys';
 
 /**
- * How each kind of value is read. A message says what was wrong and what is allowed; the variable's name is put before
+ * How each kind of value is read. A message names what was wrong and what is allowed; the variable's name is put before
  * it. A value that may be secret, or hold a password, is never repeated.
  */
 
@@ -59,7 +59,7 @@ export const temporalUi = webAddress;
 /** The root of an OTLP/HTTP receiver. */
 export const otlpEndpoint = webAddress;
 
-/** The address, or the sentence that says what is wrong with it. */
+/** The address, or a sentence about what is wrong with it. */
 function httpUrl(text: string): URL | string {
   const allowed = 'allowed: an http or https address without user, query and fragment';
   const url = URL.canParse(text) ? new URL(text) : null;

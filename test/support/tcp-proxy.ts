@@ -34,7 +34,7 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
     passOn(far, near, 'back');
   });
 
-  /** What `from` says is said to `to`. */
+  /** Passes what `from` sends on to `to`. */
   function passOn(from: Socket, to: Socket, direction: Direction): void {
     sockets.set(from, direction);
     let before: Promise<unknown> = Promise.resolve();

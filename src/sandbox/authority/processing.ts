@@ -100,7 +100,7 @@ export function findIrm(account: PortalAccount, item: PushItem): PortalIrm | str
 function mint(row: FilingRow, filing: Filing, account: PortalAccount, settings: Settings): void {
   const { item } = row;
   const irm = findIrm(account, item);
-  // A scripted outcome may process a row whose IRM nobody knows; there is no balance to take from then.
+  // A scripted outcome may process a row whose IRM does not exist; there is no balance to take from then.
   if (typeof irm !== 'string') {
     irm.available = Decimal.max(0, irm.available.minus(item.mappedIRMAmountFCC));
   }

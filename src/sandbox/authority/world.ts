@@ -77,7 +77,7 @@ export interface Filing {
   username: string;
   iec: string;
   ackStatus: 'Validated' | 'Failed';
-  /** What the status endpoint knows of it; false for a failed acknowledgement that left no trace. */
+  /** What the status endpoint shows of it; false for a failed acknowledgement that left no trace. */
   known: boolean;
   acceptedAt: number;
   processAt: number;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What a document makes the extraction service answer. The service itself knows nothing of this. */
+/** What a document makes the extraction service answer. The real service has nothing of the kind. */
 const script = z.strictObject({
   /** The data that is answered, in the place of made-up values. */
   data: z.unknown().optional(),

@@ -171,7 +171,7 @@ function addReportRoutes(app: FastifyInstance, context: Context): void {
   });
 }
 
-/** A body that fits its schema; otherwise the reply says what is wrong, and null comes back. */
+/** A body that fits its schema; otherwise the reply names what is wrong, and null is returned. */
 function read<T>(schema: z.ZodType<T>, body: unknown, reply: FastifyReply): T | null {
   const parsed = schema.safeParse(body);
   if (parsed.success) return parsed.data;

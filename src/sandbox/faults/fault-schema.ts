@@ -45,7 +45,7 @@ export const TRANSPORT_FAULTS = [
   'not-a-pdf',
 ] as const;
 
-/** Faults that change what the service or the portal says or does. Any number of them applies to a call. */
+/** Faults that change what the service or the portal answers or does. Any number of them applies to a call. */
 export const EFFECT_FAULTS = [
   'stale-status',
   'unknown-status-word',

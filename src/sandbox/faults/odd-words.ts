@@ -44,7 +44,7 @@ function changed(rendered: Rendered, change: (answer: unknown) => unknown): Rend
   return { ...rendered, body: Buffer.from(JSON.stringify(answer)) };
 }
 
-/** Changes every part of a document, the innermost first; what the envelope says of itself stays. */
+/** Changes every part of a document, the innermost first; the fields of the envelope stay. */
 function eachPart(part: unknown, change: (part: unknown) => unknown): unknown {
   if (Array.isArray(part)) return change(part.map((each) => eachPart(each, change)));
   if (typeof part !== 'object' || part === null) return change(part);

@@ -20,7 +20,7 @@ export function authenticate(world: World, header: string | string[] | undefined
   return { key, mode: key.key.startsWith('prod_') ? 'live' : 'test' };
 }
 
-/** The same for the extraction service, which has keys of its own and knows no modes. */
+/** The same for the extraction service, which has keys of its own and no modes. */
 export function authenticateExtraction(world: World, header: string | string[] | undefined): Caller {
   const presented = Array.isArray(header) ? header[0] : header;
   if (!presented) throw problem(401, 'No API key provided');

@@ -113,8 +113,7 @@ export async function deliver(
       return send(asNoPdf(await run()));
     case 'close-after-answer': {
       const { socket } = request.raw;
-      // Later than the answer's last byte, and without a word of it in the headers: the caller finds out at its next
-      // use.
+      // After the answer's last byte, and not announced in the headers: the caller notices it at its next request.
       reply.raw.once('finish', () => setImmediate(() => socket.destroySoon()));
       return send(await run());
     }

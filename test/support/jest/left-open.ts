@@ -13,7 +13,7 @@ const ROOT = join(__dirname, '..', '..', '..');
  */
 export function noteOpen(what: string): () => void {
   const folder = process.env[OPEN_FOLDER_VARIABLE];
-  // Outside jest, as where histories are recorded, nobody looks.
+  // Outside jest, as where histories are recorded, it is not checked.
   if (folder === undefined || typeof expect === 'undefined') return () => undefined;
   const { testPath = '' } = expect.getState();
   const note = join(folder, randomUUID());
