@@ -10,7 +10,7 @@ export function cacheFolder(env = process.env) {
 }
 
 /**
- * Builds something in a draft folder beside its place and moves it there in one rename, so that no other process sees half
+ * Builds something in a draft folder beside its place and moves it there in one rename, so that nobody sees half
  * of it. `build` gets the draft folder and answers the path in it that is to become `target`.
  */
 export async function installInto(target, build) {

@@ -2,7 +2,7 @@ import { isLoopback } from './values';
 import type { EncryptionKey } from '../keys/sub-keys';
 
 /**
- * What a `prod_` key requires of the links that its data travels over and of the keys that it is stored under. Each check
+ * What a `prod_` key requires of the links that its data travels over, and of the keys it is stored under. Each check
  * answers the sentence about what is wrong and what is allowed, or null. No secret is repeated.
  */
 

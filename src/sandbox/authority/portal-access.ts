@@ -53,7 +53,7 @@ export function applyPortalFaults(call: Call, account: PortalAccount): void {
   if (effectOf(call.effects, 'account-locked')) account.locked = true;
 }
 
-/** One login at the portal; counts it, and locks the account after as many failures as the seed sets, if it sets them. */
+/** One login at the portal; counts it, and locks the account after as many failures as the seed sets. */
 export function tryPassword(account: PortalAccount, password: string | null): boolean {
   account.logins += 1;
   if (!account.locked && account.password === password) {

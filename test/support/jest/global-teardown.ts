@@ -1,5 +1,6 @@
 /**
- * Stops what the set-up started. @throws when a test file left something open: that fails the run; the message names the file
+ * Stops what the set-up started. @throws when a test file left something open: that fails the run. The
+ * message names the file
  */
 export default async function globalTeardown(): Promise<void> {
   await globalThis.stopTestPostgres?.();
