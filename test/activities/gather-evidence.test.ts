@@ -7,6 +7,7 @@ import { readFilingView } from '../../src/ledger/filings/filing-view';
 import { attemptSteps } from '../ledger/submissions/attempt-support';
 import { EXPORTER, knowExporter, NOW, open, rowsOf } from '../ledger/filing-support';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { replacing } from '../support/replacing';
 import { openDoor, type ActivityDoor } from './door';
 
 const DOCUMENT = '9300001';
@@ -50,16 +51,6 @@ function breakingPool(pool: pg.Pool): pg.Pool {
       return client.query(text, values);
     });
   return replacing(pool, 'connect', async () => breakingClient(await pool.connect()));
-}
-
-function replacing<T extends object>(object: T, name: keyof T, method: (...args: never[]) => unknown): T {
-  return new Proxy(object, {
-    get(target, property) {
-      if (property === name) return method;
-      const value: unknown = Reflect.get(target, property);
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
-    },
-  });
 }
 
 it('adopts a certificate with everything that follows from it, or not at all', async () => {

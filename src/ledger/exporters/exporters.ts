@@ -56,9 +56,12 @@ export interface ExporterRow {
   readAt: Date;
 }
 
+/** When the exporter may file, as ISO 8601. */
+export const ACTIVATES_AT = `to_char(activates_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS "activatesAt"`;
+
 const COLUMNS = `exporter_id AS "exporterId", party_id AS "partyId", mode, name, email, company_name AS "companyName", iec, address,
   is_active AS "isActive", has_credentials AS "hasCredentials", api_state AS "apiState",
-  to_char(activates_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS "activatesAt", shared_credentials_likely AS "sharedCredentialsLikely",
+  ${ACTIVATES_AT}, shared_credentials_likely AS "sharedCredentialsLikely",
   requires_approval AS "requiresApproval", irms_refreshed_at AS "irmsRefreshedAt", read_at AS "readAt"`;
 
 /**

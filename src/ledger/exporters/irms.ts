@@ -119,18 +119,29 @@ export async function countIrms(db: Queryable, exporterId: string): Promise<numb
 }
 
 /**
+ * The SQL of the IRM records with these numbers, of any bank: those of all clients of an exporter's party, each as it
+ * was last read. `exporterId` and `numbers` (an array, in comparable form) are SQL expressions.
+ */
+export const heldIrmsQuery = ({
+  columns,
+  exporterId,
+  numbers,
+}: Record<'columns' | 'exporterId' | 'numbers', string>): string =>
+  `SELECT DISTINCT ON (irm_key, issue_date, ifsc_code) ${columns} FROM irms
+    WHERE exporter_id IN (SELECT exporter_id FROM exporters WHERE party_id =
+            (SELECT party_id FROM exporters WHERE lower(exporter_id) = lower(${exporterId})))
+      AND split_part(irm_key, ' ', 1) = ANY(${numbers})
+    ORDER BY irm_key, issue_date, ifsc_code, read_at DESC`;
+
+/**
  * The IRMs with these numbers, in any spelling and of any bank, in the form of the balance rules: those of all clients
  * of the exporter's party, each as it was last read.
  */
 export async function heldIrms(db: Queryable, exporterId: string, irmNumbers: readonly string[]): Promise<HeldIrm[]> {
-  const { rows } = await db.query<IrmRow>(
-    `SELECT DISTINCT ON (irm_key, issue_date, ifsc_code) ${COLUMNS} FROM irms
-      WHERE exporter_id IN (SELECT exporter_id FROM exporters WHERE party_id =
-              (SELECT party_id FROM exporters WHERE lower(exporter_id) = lower($1)))
-        AND split_part(irm_key, ' ', 1) = ANY($2)
-      ORDER BY irm_key, issue_date, ifsc_code, read_at DESC`,
-    [exporterId, irmNumbers.map(comparableText)],
-  );
+  const { rows } = await db.query<IrmRow>(heldIrmsQuery({ columns: COLUMNS, exporterId: '$1', numbers: '$2' }), [
+    exporterId,
+    irmNumbers.map(comparableText),
+  ]);
   return rows.map(heldIrmOf);
 }
 

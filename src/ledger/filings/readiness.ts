@@ -1,4 +1,8 @@
+import { ACTIVATES_AT } from '../exporters/exporters';
+import { heldIrmsQuery } from '../exporters/irms';
 import type { Queryable } from '../pool';
+
+const NUMBER = `split_part(irm_key, ' ', 1) AS number`;
 
 export interface FilingReadiness {
   /** Of the oldest balance among the filing's IRMs, ms since the epoch; null when one was never read. */
@@ -18,19 +22,15 @@ export async function readReadiness(
 ): Promise<FilingReadiness> {
   const { rows } = await db.query<FilingReadiness>(
     `WITH wanted AS (
-       SELECT DISTINCT split_part(irm_key, ' ', 1) AS number FROM filing_rows
+       SELECT DISTINCT ${NUMBER} FROM filing_rows
         WHERE filing_id = $1 AND live AND submitted_at IS NULL
      ), newest AS (
-       SELECT DISTINCT ON (i.irm_key, i.issue_date, i.ifsc_code) wanted.number, i.read_at
-         FROM irms i JOIN wanted ON split_part(i.irm_key, ' ', 1) = wanted.number
-        WHERE i.exporter_id IN (SELECT exporter_id FROM exporters WHERE party_id =
-                (SELECT party_id FROM exporters WHERE lower(exporter_id) = lower($2)))
-        ORDER BY i.irm_key, i.issue_date, i.ifsc_code, i.read_at DESC
+       ${heldIrmsQuery({ columns: `${NUMBER}, read_at`, exporterId: '$2', numbers: 'ARRAY(SELECT number FROM wanted)' })}
      )
      SELECT CASE WHEN (SELECT count(*) FROM wanted) = (SELECT count(DISTINCT number) FROM newest)
               THEN (SELECT floor(extract(epoch FROM min(read_at)) * 1000)::float8 FROM newest) END AS "balancesReadAt",
             e.api_state AS "apiState",
-            to_char(e.activates_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS "activatesAt"
+            ${ACTIVATES_AT}
        FROM (VALUES (1)) AS one LEFT JOIN exporters e ON lower(e.exporter_id) = lower($2)`,
     [filingId, exporterId],
   );

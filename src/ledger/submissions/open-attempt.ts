@@ -7,6 +7,7 @@ import type { Queryable } from '../pool';
 import { holderBeside } from '../rows/live-mappings';
 import { latestAttempt } from './attempts';
 import { certificatesToRead, doubtAttempt, doubtRows, lostTimeCertificates } from './lost-time';
+import { needSubmission } from './submissions';
 
 /** State of a submission that a run wants to send. */
 export type OpenedAttempt =
@@ -34,7 +35,7 @@ export async function openAttempt(
   const filing = await lockFiling(client, filingId);
   if (!filing) throw new FilingMissing(filingId);
   if (filing.ended) return { outcome: 'ended', state: filing.state };
-  const { state, requestId } = await submissionState(client, filingId, submission);
+  const { state, requestId } = await needSubmission(client, filingId, submission);
   // An acknowledgement without a request id to poll is settled like a lost answer.
   if (state !== 'planned' && (state !== 'acknowledged' || requestId !== null)) return { outcome: 'passed', state };
   const standing = await standingAttempt(client, filingId, submission);
@@ -106,17 +107,4 @@ async function standingAttempt(
     [filingId, submission],
   );
   return rows[0] ?? null;
-}
-
-async function submissionState(
-  client: Queryable,
-  filingId: string,
-  submission: number,
-): Promise<{ state: SubmissionState; requestId: string | null }> {
-  const { rows } = await client.query<{ state: SubmissionState; requestId: string | null }>(
-    'SELECT state, request_id AS "requestId" FROM submissions WHERE filing_id = $1 AND submission = $2',
-    [filingId, submission],
-  );
-  if (!rows[0]) throw new FilingMissing(filingId, `Submission ${submission} of filing ${filingId}`);
-  return rows[0];
 }

@@ -5,14 +5,13 @@ import { Client, Connection } from '@temporalio/client';
 import { resumeInput } from '../../../src/domain/filing/resume-input';
 import { findFiling } from '../../../src/ledger/filings/filings';
 import { importSends } from '../../../src/ledger/sends/send-import';
-import { encodeSend, sendName } from '../../../src/ledger/sends/send-record';
-import { readIdentity } from '../../../src/ledger/sends/sends';
 import { requireApproval } from '../../../src/starter/exporters/approval';
 import { sweepFilings } from '../../../src/runs/sweep';
 import type { fileRemittances } from '../../../src/workflows/file-remittances';
 import { credentialsRenewedSignal } from '../../../src/workflows/messages';
 import { eventually } from '../../support/processes';
 import { type Filing, type FilingStage, type TestExporter } from './filing-stage';
+import { recordLostSend } from './lost-send';
 import { resetBefore } from './resets';
 import { operationsOf, useRealServerStage } from './use-filing-stage';
 
@@ -211,20 +210,7 @@ async function untilNewRun(filing: Filing): Promise<void> {
 async function loseASend(): Promise<() => Promise<void>> {
   const { documents } = stage.worker.deps;
   const { pool } = stage.ledger;
-  const { ledgerId, sendNumber } = await readIdentity(pool);
-  const number = sendNumber + 1;
-  const at = new Date(Date.now() - 3_600_000).toISOString();
-  const lost = {
-    version: 1 as const,
-    ledgerId,
-    number,
-    sender: 'lost',
-    void: true,
-    attemptId: null,
-    at,
-    content: null,
-  };
-  await documents.createRecord(sendName(ledgerId, number), encodeSend(lost));
+  await recordLostSend(stage, { above: 1, at: new Date(Date.now() - 3_600_000) });
   return async () => void (await importSends(pool, documents, { at: new Date(), by: 'ravi' }));
 }
 

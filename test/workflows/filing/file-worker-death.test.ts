@@ -1,10 +1,10 @@
 import type { SubmitContext } from '../../../src/api/client-types';
 import { withTransaction } from '../../../src/ledger/pool';
 import { importSends } from '../../../src/ledger/sends/send-import';
-import { encodeSend, sendName } from '../../../src/ledger/sends/send-record';
 import { markSending } from '../../../src/ledger/submissions/sending-mark';
 import { readIdentity } from '../../../src/ledger/sends/sends';
 import { HOUR_MS, type AroundPush, type Filing, type FilingStage, type TestExporter } from './filing-stage';
+import { recordLostSend } from './lost-send';
 import { QUICK_AUTHORITY, useFilingStage } from './use-filing-stage';
 
 let stage: FilingStage;
@@ -179,21 +179,8 @@ it('waits with attention while the document store has sends that the ledger does
   const { documents } = stage.worker.deps;
   const { pool } = stage.ledger;
   const exporter = await stage.exporter();
-  const { ledgerId, sendNumber } = await readIdentity(pool);
-  // As if the ledger were an older copy: a send above its number, an hour old.
-  const number = sendNumber + 2;
-  const at = new Date((await stage.env.currentTimeMs()) - HOUR_MS).toISOString();
-  const lost = {
-    version: 1 as const,
-    ledgerId,
-    number,
-    sender: 'lost',
-    void: true,
-    attemptId: null,
-    at,
-    content: null,
-  };
-  await documents.createRecord(sendName(ledgerId, number), encodeSend(lost));
+  const at = new Date((await stage.env.currentTimeMs()) - HOUR_MS);
+  const number = await recordLostSend(stage, { above: 2, at });
   const filing = await stage.file(exporter, [stage.mapping(exporter)]);
   const waiting = await stage.until(filing, ({ attention }) => attention?.includes('put back') ?? false);
   expect(waiting.attention).toContain('ebrc ledger restored');

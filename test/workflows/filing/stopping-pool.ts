@@ -1,5 +1,6 @@
 import { Context } from '@temporalio/activity';
 import type pg from 'pg';
+import { replacing } from '../../support/replacing';
 
 /** A local step on the ledger at one of the two places where a stop matters: around the commit of its transaction. */
 export interface StopPoint {
@@ -31,16 +32,5 @@ export function stoppingPool(
   return replacing(pool, 'connect', async () => {
     const client = await pool.connect();
     return replacing(client, 'query', (...args: unknown[]) => query(client, args));
-  });
-}
-
-/** The object with one of its methods replaced. */
-function replacing<T extends object>(object: T, name: keyof T, method: (...args: unknown[]) => unknown): T {
-  return new Proxy(object, {
-    get(target, property) {
-      if (property === name) return method;
-      const value: unknown = Reflect.get(target, property);
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
-    },
   });
 }
