@@ -33,11 +33,19 @@ async function fileWith(name: string, content: unknown): Promise<string> {
 }
 
 describe('usage', () => {
-  it('explains every command', async () => {
-    const { code, stdout } = await ebrc(['file', '--help']);
-    expect(code).toBe(0);
-    expect(stdout).toContain('Examples:');
-    expect(stdout).toContain('--declaration');
+  it('lists every command under a heading, in one line of the same form, and explains each with an example', async () => {
+    const { stdout } = await ebrc(['--help']);
+    const [groups = ''] = stdout.split('\nExamples:');
+    const commands = [...groups.matchAll(/^ {2}([a-z][a-z-]*)(?: [<[]\S+)* +(\S.*)$/gmu)].filter(
+      ([, name]) => name !== 'help',
+    );
+    expect(commands.length).toBeGreaterThan(25);
+    expect(groups).not.toContain('Commands:');
+    for (const [line, name = '', summary = ''] of commands) {
+      expect({ line, form: /^[a-z]/u.test(summary) }).toEqual({ line, form: true });
+      const { code, stdout: help } = await ebrc([name, '--help']);
+      expect({ name, code, example: /\nExamples?:\n {2}\S/u.test(help) }).toEqual({ name, code: 0, example: true });
+    }
   });
 
   it.each<[string, string[]]>([

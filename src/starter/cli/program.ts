@@ -120,38 +120,40 @@ function buildProgram(bind: Bind, { stdout, stderr }: Streams): Command {
       outputError: () => undefined,
     })
     .exitOverride();
-  for (const add of COMMANDS) add(program, bind);
+  for (const [heading, commands] of Object.entries(COMMAND_GROUPS)) {
+    program.commandsGroup(heading);
+    for (const add of commands) add(program, bind);
+  }
+  program.helpCommand('help [command]', 'show the help of a command');
   return program;
 }
 
-const COMMANDS: readonly ((program: Command, bind: Bind) => void)[] = [
-  addOnboardCommand,
-  addCredentialsCommand,
-  addExporterCommands,
-  addIrmsCommand,
-  addTemplateCommand,
-  addCheckCommand,
-  addFileCommand,
-  addShowCommand,
-  addListCommand,
-  addOperatorCommands,
-  addResumeCommand,
-  addCorrectCommand,
-  addCertificateCommands,
-  addReconcileCommands,
-  addReportCommand,
-  addInvoiceCommands,
-  addSchedulesCommand,
-  addVaultCommand,
-  addDeployCommand,
-  addDoctorCommand,
-  addLedgerCommands,
-  addProposeCommand,
-  addExtractCommand,
-  addDraftCommand,
-  addSandboxCommand,
-  addCodecServerCommand,
-];
+/** The commands as the help groups them, in the order in which they are needed. */
+const COMMAND_GROUPS: Readonly<Record<string, readonly ((program: Command, bind: Bind) => void)[]>> = {
+  'Exporters:': [addOnboardCommand, addCredentialsCommand, addExporterCommands, addIrmsCommand],
+  'Filings:': [
+    addTemplateCommand,
+    addCheckCommand,
+    addFileCommand,
+    addShowCommand,
+    addListCommand,
+    addOperatorCommands,
+    addCorrectCommand,
+    addResumeCommand,
+    addCertificateCommands,
+  ],
+  'Drafts from documents:': [addProposeCommand, addExtractCommand, addDraftCommand],
+  'Reconciliation and reports:': [addReconcileCommands, addReportCommand, addInvoiceCommands],
+  'Operations:': [
+    addDoctorCommand,
+    addSchedulesCommand,
+    addLedgerCommands,
+    addVaultCommand,
+    addDeployCommand,
+    addCodecServerCommand,
+    addSandboxCommand,
+  ],
+};
 
 /** The package's own version; package.json is three folders up, both in the sources and in the build. */
 function packageVersion(): string {

@@ -15,7 +15,7 @@ export function addCredentialsCommand(program: Command, bind: Bind): void {
   program
     .command('credentials')
     .summary('submit new portal credentials')
-    .description("Hand in an exporter's new portal credentials; filings that wait for them continue by themselves.")
+    .description("Submit an exporter's new portal credentials; filings that wait for them continue by themselves.")
     .argument('<exporter>', 'id or e-mail of the exporter')
     .requiredOption('--username <user>', "user name at the authority's portal")
     .option('--password-stdin', 'read the portal password from standard input; otherwise it is asked for')

@@ -16,6 +16,7 @@ interface ChangeOptions {
 export function addExporterCommands(program: Command, bind: Bind): void {
   program
     .command('exporters')
+    .summary('list the exporters and their readiness')
     .description('List the exporters and their readiness.')
     .addHelpText('after', '\nExample:\n  $ ebrc exporters')
     .action(

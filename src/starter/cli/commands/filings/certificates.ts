@@ -6,6 +6,7 @@ import { table } from '../../terminal';
 export function addCertificateCommands(program: Command, bind: Bind): void {
   program
     .command('certificates')
+    .summary('list the certificates and where their PDFs are')
     .description('List the certificates and where their PDFs are, newest first.')
     .option('-e, --exporter <exporter>', 'only those of this exporter (id or e-mail)')
     .addHelpText('after', '\nExample:\n  $ ebrc certificates --exporter accounts@asha.example')

@@ -12,6 +12,7 @@ interface ListOptions {
 export function addListCommand(program: Command, bind: Bind): void {
   program
     .command('list')
+    .summary('list filings')
     .description('List filings, newest first.')
     .addOption(new Option('--state <state>', 'only those in this state').choices(FILING_STATES))
     .option('-e, --exporter <exporter>', 'only those of this exporter (id or e-mail)')

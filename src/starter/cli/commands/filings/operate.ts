@@ -19,6 +19,7 @@ interface ResolveOptions extends OperatorOptions {
 export function addOperatorCommands(program: Command, bind: Bind): void {
   program
     .command('approve')
+    .summary('approve a filing that waits for approval')
     .description('Approve a filing that waits for approval. Its maker cannot approve it.')
     .argument('<filing>', 'filing id or reference')
     .option('--note <text>', 'for the record')
@@ -33,6 +34,7 @@ export function addOperatorCommands(program: Command, bind: Bind): void {
     );
   program
     .command('resolve')
+    .summary('answer whether a submission of unknown outcome was filed')
     .description('Answer whether a submission of unknown outcome was filed, after checking the portal.')
     .argument('<filing>', 'filing id or reference')
     .addOption(
@@ -63,6 +65,7 @@ export function addOperatorCommands(program: Command, bind: Bind): void {
     );
   program
     .command('abandon')
+    .summary('give up a filing')
     .description(
       'Give up a filing. If it was not sent, nothing remains of it; otherwise its rows cannot be filed again.',
     )

@@ -5,6 +5,7 @@ import type { Bind } from '../../bind';
 export function addShowCommand(program: Command, bind: Bind): void {
   program
     .command('show')
+    .summary('show a filing')
     .description('Show a filing: its state, rows, certificates, errors and the next step.')
     .argument('<filing>', 'filing id or reference (REFERENCE/n for its n-th correction)')
     .addHelpText('after', '\nExample:\n  $ ebrc show JULY-2026')

@@ -23,10 +23,12 @@ interface RestoredOptions {
 export function addLedgerCommands(program: Command, bind: Bind): void {
   const ledger = program
     .command('ledger')
+    .summary('check the ledger, migrate it, or repair it after a restore')
     .description('The ledger itself: whether it knows every send, its migrations, and what to do after a restore.')
     .addHelpText('after', ABOUT);
   ledger
     .command('status')
+    .summary('show whether the ledger has every send')
     .description('Show whether the ledger knows every send that the document store has. Changes nothing.')
     .addHelpText('after', '\nExample:\n  $ ebrc ledger status --json')
     .action(
@@ -39,6 +41,7 @@ export function addLedgerCommands(program: Command, bind: Bind): void {
     );
   ledger
     .command('migrate')
+    .summary('apply the missing migrations')
     .description(
       'Apply the missing migrations, with a DATABASE_URL whose user owns the schema. Workers then do not need that right.',
     )
@@ -55,6 +58,7 @@ export function addLedgerCommands(program: Command, bind: Bind): void {
     );
   ledger
     .command('restored')
+    .summary('bring back the sends that a restored ledger lost')
     .description('Bring back the sends that a restored ledger does not know. Can be repeated.')
     .addOption(
       new Option(

@@ -12,7 +12,11 @@ Example:
   $ ebrc vault rotate`;
 
 export function addVaultCommand(program: Command, bind: Bind): void {
-  const vault = program.command('vault').description('The vault of portal passwords.').addHelpText('after', HELP);
+  const vault = program
+    .command('vault')
+    .summary('re-encrypt the stored portal passwords')
+    .description('The vault of portal passwords.')
+    .addHelpText('after', HELP);
   vault
     .command('rotate')
     .description('Encrypt every stored password under the first key of EBRC_ENCRYPTION_KEY.')
