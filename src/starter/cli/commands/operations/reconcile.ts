@@ -81,6 +81,7 @@ export function addReconcileCommands(program: Command, bind: Bind): void {
     );
   findings
     .command('acknowledge')
+    .summary('acknowledge a known finding')
     .description('Acknowledge a known finding; it stays open until it is gone.')
     .argument('<id>', 'as `ebrc findings` shows it')
     .requiredOption('--note <text>', 'why it is no cause for concern')
