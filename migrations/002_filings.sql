@@ -247,8 +247,8 @@ CREATE TABLE filing_events (
 );
 CREATE INDEX filing_events_filing ON filing_events (filing_id, event_id);
 
--- What people asked of a filing and no run has carried out yet; a run that is lost leaves it to the next one.
-CREATE TABLE filing_wishes (
+-- Requests of operators that no run has carried out yet: they outlive the run that received them.
+CREATE TABLE operator_requests (
   filing_id text NOT NULL REFERENCES filings ON DELETE CASCADE,
   kind      text NOT NULL CHECK (kind IN ('approve', 'resolve', 'abandon')),
   args      jsonb NOT NULL,

@@ -3,7 +3,7 @@ import type { Client } from '@temporalio/client';
 import type pg from 'pg';
 import type { Logger } from 'pino';
 import { judgeRun } from '../domain/filing/run-judgement';
-import { openFiling, tellRunProblem, type OpenFilingRun } from '../ledger/filings/open-filings';
+import { openFiling, recordRunProblem, type OpenFilingRun } from '../ledger/filings/open-filings';
 import { describeRun, resumeOptions, startFilingRun } from './filing-runs';
 
 export interface CheckRunDependencies {
@@ -35,7 +35,7 @@ export async function checkRun(deps: CheckRunDependencies, filing: OpenFilingRun
   const verdict = judgeRun(filing, await describeRun(temporal, filing.workflowId), now);
   if (verdict.action === 'tell') {
     const { problem } = verdict;
-    const told = await tellRunProblem(pool, { filingId, seq, problem, at: now });
+    const told = await recordRunProblem(pool, { filingId, seq, problem, at: now });
     if (told && problem) logger.warn({ filingId, workflowId: filing.workflowId, problem }, 'a filing needs somebody');
     return { resumed: false, told, why: problem };
   }

@@ -42,7 +42,7 @@ export async function fileRemittances(input: FileInput, carried?: CarriedOver): 
   });
   return CancellationScope.nonCancellable(async () => {
     noteLateCancel(run);
-    void run.requests.dropResolutions();
+    void run.requests.deleteResolutions();
     void watch(run);
     try {
       await file(run);

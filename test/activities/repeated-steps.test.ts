@@ -32,7 +32,7 @@ afterAll(async () => {
 
 /** Everything that the ledger holds of a filing; a reservation may be renewed. */
 async function heldOf(filingId: string) {
-  const tables = ['filings', 'submissions', 'filing_rows', 'attempts', 'filing_events', 'filing_wishes'];
+  const tables = ['filings', 'submissions', 'filing_rows', 'attempts', 'filing_events', 'operator_requests'];
   const held = tables.map(async (table) => {
     const { rows } = await ledger.pool.query<{ row: object }>(
       `SELECT to_jsonb(t) - 'reserved_at' AS row FROM ${table} t WHERE filing_id = $1 ORDER BY to_jsonb(t)::text`,
@@ -204,7 +204,7 @@ describe('an end', () => {
   it.each([
     ['of a filing that was not sent', 'withdrawn', () => attempts.filing()],
     ['of one that may be at the service', 'abandoned', async () => (await unanswered()).filingId],
-  ])('is recorded with a wish to give it up, %s', async (_of, kind, make) => {
+  ])('is recorded with a request to abandon it, %s', async (_of, kind, make) => {
     const filingId = await make();
     const { filing, story } = await twice(filingId, 'giveUpFiling', {
       ...(await held(filingId)),

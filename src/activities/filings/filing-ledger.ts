@@ -1,10 +1,15 @@
 import type { Finding } from '../../domain/rules/finding';
 import { saveApproval, saveBalanceFindings } from '../../ledger/filings/filing-notes';
 import { addEvent } from '../../ledger/filings/filing-progress';
-import { dropWish, keepWish, type WishKind, type Wishes } from '../../ledger/filings/filing-wishes';
+import {
+  deleteOperatorRequest,
+  saveOperatorRequest,
+  type OperatorRequestKind,
+  type OperatorRequests,
+} from '../../ledger/filings/operator-requests';
 import { needFiling } from '../../ledger/filings/filings';
 import { readReadiness, type FilingReadiness } from '../../ledger/filings/readiness';
-import { tellRunProblem } from '../../ledger/filings/open-filings';
+import { recordRunProblem } from '../../ledger/filings/open-filings';
 import { withTransaction } from '../../ledger/pool';
 import { reserveBalances } from '../../ledger/rows/balance-reservation';
 import { registerWaiter, removeWaiter } from '../../ledger/vault/credentials';
@@ -15,7 +20,7 @@ import { NOT_MOVED, recordMove, type Moved, type MoveArgs } from './moves';
 /** Findings beyond this number stay in the ledger: a payload has limits. */
 export const FINDINGS_IN_RESULT = 50;
 
-export type { WishKind, Wishes };
+export type { OperatorRequestKind, OperatorRequests };
 
 /** Writes of a filing's progress. Local work, each idempotent. */
 export function createFilingLedgerActivities(deps: ActivityDependencies) {
@@ -69,21 +74,25 @@ export function createFilingLedgerActivities(deps: ActivityDependencies) {
       return withTransaction(pool, (client) =>
         recordMove(client, { ...move, event }, at, async () => {
           await saveApproval(client, { filingId, by, at });
-          await dropWish(client, { filingId, kind: 'approve' });
+          await deleteOperatorRequest(client, { filingId, kind: 'approve' });
         }),
       );
     },
 
-    /** What a person asked of the filing; it is kept until it is carried out. */
-    keepWish: <K extends WishKind>(wish: { filingId: string; kind: K; args: NonNullable<Wishes[K]> }): Promise<void> =>
-      keepWish(pool, { ...wish, at: now() }),
+    /** Saves an operator's request until it is carried out. */
+    saveOperatorRequest: <K extends OperatorRequestKind>(request: {
+      filingId: string;
+      kind: K;
+      args: NonNullable<OperatorRequests[K]>;
+    }): Promise<void> => saveOperatorRequest(pool, { ...request, at: now() }),
 
-    /** What a person asked was carried out, or refused. */
-    dropWish: (wish: { filingId: string; kind: WishKind }): Promise<void> => dropWish(pool, wish),
+    /** Deletes a request that was carried out or refused. */
+    deleteOperatorRequest: (request: { filingId: string; kind: OperatorRequestKind }): Promise<void> =>
+      deleteOperatorRequest(pool, request),
 
     /** What is wrong with the filing's workflow; its next move clears it. */
-    tellRunProblem: (args: { filingId: string; problem: string }): Promise<boolean> =>
-      tellRunProblem(pool, { ...args, at: now() }),
+    recordRunProblem: (args: { filingId: string; problem: string }): Promise<boolean> =>
+      recordRunProblem(pool, { ...args, at: now() }),
 
     /** An event of a filing without a move. */
     noteEvent: (args: { filingId: string; kind: string; text: string; who?: string; data?: unknown }): Promise<void> =>

@@ -154,7 +154,7 @@ export async function writeMove(db: Queryable, note: ProgressNote): Promise<void
       event.data === undefined ? null : JSON.stringify(event.data),
     ],
   );
-  if (isEnd(note.state)) await db.query('DELETE FROM filing_wishes WHERE filing_id = $1', [note.filingId]);
+  if (isEnd(note.state)) await db.query('DELETE FROM operator_requests WHERE filing_id = $1', [note.filingId]);
 }
 
 export interface FilingEvent {

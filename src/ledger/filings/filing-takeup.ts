@@ -1,7 +1,7 @@
 import { resumesIn, type FilingFacts } from '../../domain/filing/moves';
 import { isEnd, needsAttention, type FilingState } from '../../domain/filing/states';
 import { writeMove } from './filing-progress';
-import { dropWish } from './filing-wishes';
+import { deleteOperatorRequest } from './operator-requests';
 import type { Queryable } from '../pool';
 
 interface Standing {
@@ -35,7 +35,8 @@ export async function takeUpFiling(
   if (rowCount) return;
   const same = state === before.state;
   // An answer to a question that is no longer open must not be applied to the next question.
-  if (!same || !(state === 'outcome_unknown' || state === 'overdue')) await dropWish(db, { filingId, kind: 'resolve' });
+  if (!same || !(state === 'outcome_unknown' || state === 'overdue'))
+    await deleteOperatorRequest(db, { filingId, kind: 'resolve' });
   await writeMove(db, {
     filingId,
     seq: before.seq + 1,

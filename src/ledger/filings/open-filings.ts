@@ -40,7 +40,7 @@ export async function openFiling(db: Queryable, filingId: string): Promise<OpenF
  * Records what is wrong with the run of a filing, or that nothing is (null). The filing needs attention until its next
  * move. Changes nothing if the filing has moved since it was read, or if the same problem was already recorded.
  */
-export async function tellRunProblem(
+export async function recordRunProblem(
   pool: pg.Pool,
   { filingId, seq, problem, at }: { filingId: string; seq?: number; problem: string | null; at: Date },
 ): Promise<boolean> {

@@ -5,7 +5,7 @@ import type { Queryable } from '../pool';
 import { ROW_COUNTS } from '../rows/filing-rows';
 import type { SubmissionRecord } from '../submissions/submissions';
 import { FilingMissing } from './filing-missing';
-import type { Wishes } from './filing-wishes';
+import type { OperatorRequests } from './operator-requests';
 import { FILING_COLUMNS, type FilingRecord } from './filings';
 
 /** How far one submission is, as a workflow needs to know it. */
@@ -38,8 +38,8 @@ const KEPT = [
 ] as const satisfies (keyof FilingRecord)[];
 
 export interface FilingStanding extends Pick<FilingRecord, (typeof KEPT)[number]> {
-  /** What people have asked of it and no run has carried out. */
-  wishes: Wishes;
+  /** Requests of operators that no run has carried out yet. */
+  operatorRequests: OperatorRequests;
   /** When its certificates began to be collected, ms since the epoch. */
   collectingSince: number | null;
   /** Whether it came as a workbook that findings can be written back into. */
@@ -60,8 +60,8 @@ const STAGES = `(SELECT coalesce(jsonb_agg(jsonb_build_object('submission', s.su
 export async function readStanding(db: Queryable, filingId: string): Promise<FilingStanding> {
   const { rows } = await db.query<FilingStanding & FilingRecord>(
     `SELECT ${FILING_COLUMNS}, ${STAGES} AS submissions,
-            (SELECT coalesce(jsonb_object_agg(w.kind, w.args), '{}') FROM filing_wishes w
-              WHERE w.filing_id = filings.filing_id) AS wishes,
+            (SELECT coalesce(jsonb_object_agg(o.kind, o.args), '{}') FROM operator_requests o
+              WHERE o.filing_id = filings.filing_id) AS "operatorRequests",
             (SELECT ${MS('min(e.at)')} FROM filing_events e
               WHERE e.filing_id = filings.filing_id AND e.kind = 'collecting') AS "collectingSince",
             coalesce((SELECT i.source_document IS NOT NULL FROM filing_inputs i
@@ -73,7 +73,7 @@ export async function readStanding(db: Queryable, filingId: string): Promise<Fil
   );
   const [found] = rows;
   if (!found) throw new FilingMissing(filingId);
-  const { wishes, collectingSince, hasWorkbook, counts, submissions } = found;
+  const { operatorRequests, collectingSince, hasWorkbook, counts, submissions } = found;
   const kept = Object.fromEntries(KEPT.map((name) => [name, found[name]])) as Pick<FilingRecord, (typeof KEPT)[number]>;
-  return { ...kept, wishes, collectingSince, hasWorkbook, counts, submissions };
+  return { ...kept, operatorRequests, collectingSince, hasWorkbook, counts, submissions };
 }

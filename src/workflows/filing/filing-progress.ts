@@ -12,7 +12,7 @@ import { isEnd, isPause, type FilingState } from '../../domain/filing/states';
 import { stateLimitMs } from '../../domain/filing/state-limits';
 import { steps } from '../activity-profiles';
 import { FilingMovedOn } from './filing-ends';
-import { noteEvent, tellRunProblem, toMove, watched, type Attention, type Event, type Move } from './filing-steps';
+import { noteEvent, recordRunProblem, toMove, watched, type Attention, type Event, type Move } from './filing-steps';
 import { showFiling } from './show-filing';
 
 const NO_ROWS: FilingCounts = { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 };
@@ -234,7 +234,7 @@ export class FilingProgress {
     this.attention = problem;
     if (!this.filing) return;
     this.show(problem, true);
-    await tellRunProblem(this.filing.filingId, problem);
+    await recordRunProblem(this.filing.filingId, problem);
   }
 
   /** Shows what is waited for where the ledger cannot be written. */

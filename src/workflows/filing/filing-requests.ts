@@ -1,9 +1,9 @@
 /**
- * What people ask of a filing. It stands in the ledger until it is carried out, so that it outlives the run that was
- * asked.
+ * Requests of operators to a filing. Each is saved in the ledger until it is carried out, so that it outlives the run
+ * that received it.
  */
 import { ApplicationFailure, condition } from '@temporalio/workflow';
-import type { WishKind, Wishes } from '../../activities/filings/filing-ledger';
+import type { OperatorRequestKind, OperatorRequests } from '../../activities/filings/filing-ledger';
 import type { AbandonArgs, ApproveArgs, ResolveArgs } from '../../domain/contracts';
 import { isEnd } from '../../domain/filing/states';
 import { personKey } from '../../domain/person';
@@ -29,8 +29,8 @@ export class FilingRequests {
 
   constructor(private readonly progress: FilingProgress) {}
 
-  /** Takes up what earlier runs were asked and did not carry out. */
-  takeUp({ abandon, approve, resolve }: Wishes): void {
+  /** Restores the requests that earlier runs received and did not carry out. */
+  restore({ abandon, approve, resolve }: OperatorRequests): void {
     this.abandon ??= abandon ?? null;
     this.approval ??= approve ?? null;
     this.resolution ??= resolve ?? null;
@@ -49,7 +49,7 @@ export class FilingRequests {
     if (personKey(args.by) === personKey(progress.filing?.madeBy)) {
       refuse(`${args.by} made this filing; somebody else has to approve it.`);
     }
-    await this.keep('approve', args);
+    await this.save('approve', args);
     this.approval ??= args;
     await condition(() => progress.state !== 'awaiting_approval');
   }
@@ -58,10 +58,10 @@ export class FilingRequests {
   async resolve(args: ResolveArgs): Promise<void> {
     this.judgeResolve(args);
     if (this.resolution) refuse('Another resolve is being worked on.');
-    // Before it is kept: a call that the run schedules meanwhile would be cancelled in the task that schedules it.
+    // Before it is saved: a call that the run schedules meanwhile would be cancelled in the task that schedules it.
     this.resolution = args;
     try {
-      await this.keep('resolve', args);
+      await this.save('resolve', args);
     } catch (error) {
       if (this.resolution === args) this.resolution = null;
       throw error;
@@ -74,13 +74,13 @@ export class FilingRequests {
   async giveUp(args: AbandonArgs): Promise<void> {
     const { progress } = this;
     if (isEnd(progress.state)) refuse(`The filing has ended: ${progress.state}.`);
-    // Before it is kept: a call that the run schedules meanwhile would be cancelled in the task that schedules it.
+    // Before it is saved: a call that the run schedules meanwhile would be cancelled in the task that schedules it.
     this.abandon = args;
-    await this.keep('abandon', args);
+    await this.save('abandon', args);
     await condition(() => isEnd(progress.state));
   }
 
-  /** The resolve was carried out, or nothing is left that it could answer; kept, it would answer the next question. */
+  /** The resolve was carried out, or nothing is left that it could answer: kept, it would answer the next question. */
   endResolution(): void {
     this.resolution = null;
   }
@@ -91,13 +91,13 @@ export class FilingRequests {
     this.resolution = null;
   }
 
-  /** Takes every resolve out of the ledger once it was carried out or refused, whichever run was asked. Never ends. */
-  async dropResolutions(): Promise<never> {
+  /** Deletes each resolve from the ledger once it was carried out or refused, whichever run received it. Never ends. */
+  async deleteResolutions(): Promise<never> {
     for (;;) {
       await condition(() => this.resolution !== null);
       const args = this.resolution;
       await condition(() => this.resolution !== args);
-      await this.progress.inTurn(() => this.drop('resolve'));
+      await this.progress.inTurn(() => this.remove('resolve'));
     }
   }
 
@@ -124,15 +124,17 @@ export class FilingRequests {
     }
   }
 
-  private async keep<K extends WishKind>(kind: K, args: NonNullable<Wishes[K]>): Promise<void> {
+  private async save<K extends OperatorRequestKind>(kind: K, args: NonNullable<OperatorRequests[K]>): Promise<void> {
     const { progress } = this;
     if (progress.filing)
-      await progress.steps(`Record the request: ${kind}`).keepWish({ filingId: progress.filingId, kind, args });
+      await progress
+        .steps(`Record the request: ${kind}`)
+        .saveOperatorRequest({ filingId: progress.filingId, kind, args });
   }
 
-  private async drop(kind: WishKind): Promise<void> {
+  private async remove(kind: OperatorRequestKind): Promise<void> {
     const { progress } = this;
     if (progress.filing)
-      await progress.steps(`Clear the request: ${kind}`).dropWish({ filingId: progress.filingId, kind });
+      await progress.steps(`Clear the request: ${kind}`).deleteOperatorRequest({ filingId: progress.filingId, kind });
   }
 }

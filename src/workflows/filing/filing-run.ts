@@ -55,7 +55,7 @@ export class FilingRun extends FilingProgress {
   adopt(filing: OpenedFiling): void {
     this.collecting = false;
     this.processing = null;
-    this.requests.takeUp(filing.wishes);
+    this.requests.restore(filing.operatorRequests);
     this.asked = filing.asked;
     this.dgftAckId = filing.submissions[0]?.dgftAckId ?? null;
     for (const send of filing.sends) this.noteSend(send);

@@ -83,9 +83,9 @@ export function noteEvent(filingId: string, event: Event): Promise<void> {
 }
 
 /** Says in the ledger what is wrong with a filing's workflow. */
-export function tellRunProblem(filingId: string, problem: string): Promise<void> {
+export function recordRunProblem(filingId: string, problem: string): Promise<void> {
   return tryTo(() =>
-    steps({ summary: 'Record the workflow failure', profile: 'note' }).tellRunProblem({ filingId, problem }),
+    steps({ summary: 'Record the workflow failure', profile: 'note' }).recordRunProblem({ filingId, problem }),
   );
 }
 

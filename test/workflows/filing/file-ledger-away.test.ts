@@ -1,4 +1,4 @@
-/** Filings while PostgreSQL is not itself, and while what only helps does not work. */
+/** Filings while PostgreSQL is unavailable or read-only, and while optional reads fail. */
 import type pg from 'pg';
 import { filingQuery } from '../../../src/workflows/messages';
 import { eventually } from '../../support/processes';
@@ -11,18 +11,18 @@ let stage: FilingStage;
 const LEDGER_AWAY_MS = 300;
 const gate: Gate = { down: false };
 const broken = { details: false, ledgerAfterRecord: false };
-/** How long the ledger takes to keep what a person asks. */
-let wishesMs = 0;
+/** How long the ledger takes to save an operator's request. */
+let requestsMs = 0;
 
-function slowToKeepWishes(pool: pg.Pool): pg.Pool {
+function slowToSaveRequests(pool: pg.Pool): pg.Pool {
   return new Proxy(pool, {
     get(target, property) {
       const value: unknown = Reflect.get(target, property);
       if (typeof value !== 'function') return value;
       if (property !== 'query') return value.bind(target) as unknown;
       return async (...args: unknown[]): Promise<unknown> => {
-        if (String(args[0]).includes('INSERT INTO filing_wishes')) {
-          await new Promise((resolve) => setTimeout(resolve, wishesMs));
+        if (String(args[0]).includes('INSERT INTO operator_requests')) {
+          await new Promise((resolve) => setTimeout(resolve, requestsMs));
         }
         return Reflect.apply(value, target, args);
       };
@@ -36,7 +36,7 @@ useFilingStage((opened) => (stage = opened), {
     ...QUICK_AUTHORITY.worker,
     adjust: (deps) => ({
       ...deps,
-      pool: gatedPool(slowToKeepWishes(deps.pool), gate),
+      pool: gatedPool(slowToSaveRequests(deps.pool), gate),
       documents: {
         ...deps.documents,
         createRecord: async (name, content) => {
@@ -102,9 +102,9 @@ it('replays what was asked of it while another step was made, however slow the l
   const exporter = await stage.exporter();
   const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: true });
   await stage.until(filing, 'awaiting_approval');
-  wishesMs = 300;
+  requestsMs = 300;
   expect(await stage.abandon(filing)).toMatchObject({ state: 'abandoned' });
-  wishesMs = 0;
+  requestsMs = 0;
   const { filingId } = await filing.result();
   // A closed workflow is not kept in memory: the query replays its history.
   expect(await filing.query(filingQuery)).toMatchObject({ filingId, state: 'abandoned' });

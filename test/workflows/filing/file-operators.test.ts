@@ -86,12 +86,12 @@ describe('a run that was terminated', () => {
     const { filingId } = await stage.until(filing, 'awaiting_approval');
     await filing.terminate('an operator');
     await stage.ledger.pool.query(
-      `INSERT INTO filing_wishes (filing_id, kind, args, asked_at) VALUES ($1, 'abandon', $2, now())`,
+      `INSERT INTO operator_requests (filing_id, kind, args, asked_at) VALUES ($1, 'abandon', $2, now())`,
       [filingId, JSON.stringify({ by: 'ravi', note: 'asked of the lost run' })],
     );
     const again = await startAgain(filingId ?? '');
     expect(await again.result()).toMatchObject({ state: 'abandoned' });
-    const { rows } = await stage.ledger.pool.query('SELECT 1 FROM filing_wishes WHERE filing_id = $1', [filingId]);
+    const { rows } = await stage.ledger.pool.query('SELECT 1 FROM operator_requests WHERE filing_id = $1', [filingId]);
     expect(rows).toEqual([]);
   });
 });
