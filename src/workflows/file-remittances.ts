@@ -7,9 +7,10 @@ import {
   TemporalFailure,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { OpenFilingResult, SubmissionStage } from '../activities/filings/open-filing';
+import type { OpenFilingResult } from '../activities/filings/open-filing';
 import type { FileInput, FilingResult } from '../domain/contracts';
 import { endNote } from '../domain/filing/end-note';
+import { CHECKING } from '../domain/filing/first-moves';
 import { ACCESS, delayMs, type Schedule } from '../domain/service/retry-table';
 import { calls } from './activity-profiles';
 import { readFailure } from './failures';
@@ -20,7 +21,7 @@ import { followRequest } from './filing/submission/follow-request';
 import { needsWholeLedger, onceLedgerIsWhole } from './filing/ledger-waits';
 import { needInput } from './need-input';
 import { throughPauses } from './filing/pauses';
-import { checkAndApprove, type Next } from './filing/prepare-filing';
+import { checkAndApprove } from './filing/prepare-filing';
 import { orRefused } from './filing/refusal';
 import { submitOne, submitting } from './filing/submission/submit-filing';
 import { watch } from './filing/watchdog';
@@ -141,7 +142,7 @@ async function open(run: FilingRun, toOpen: FileInput): Promise<boolean> {
     }
     run.adopt(opened.filing);
     run.readiness = opened.readiness;
-    run.checking = opened.outcome === 'opened';
+    run.justOpened = opened.outcome === 'opened';
     return opened.outcome !== 'recorded';
   }
 }
@@ -195,15 +196,10 @@ function refuseExporter(run: FilingRun, why: string): false {
 
 /** Of a filing that is checked before anything of it is sent. */
 async function checkFirst(run: FilingRun): Promise<void> {
-  if (run.state === 'checking' && !run.checking)
-    await run.move('checking', { kind: 'checking', text: 'rules passed; checking balances' });
+  if (run.state === 'checking' && !run.justOpened) await run.move('checking', CHECKING.event);
   const first = run.filing?.submissions.find((stage) => stage.state === 'planned');
-  const next = first && run.state !== 'submitting' ? sendingOf(run, first) : undefined;
+  const next = first && run.state !== 'submitting' ? submitting(run, first) : undefined;
   await orRefused(run, () => checkAndApprove(run, next));
-}
-
-function sendingOf(run: FilingRun, stage: SubmissionStage): Next {
-  return { state: 'submitting', event: submitting(run, stage) };
 }
 
 /** Submissions go out one after another; a refusal at the door stops those behind it. */

@@ -1,3 +1,4 @@
+import type { FilingReadiness } from '../../domain/filing/first-moves';
 import type { Finding } from '../../domain/rules/finding';
 import { saveApproval, saveBalanceFindings } from '../../ledger/filings/filing-notes';
 import { addEvent } from '../../ledger/filings/filing-progress';
@@ -8,7 +9,7 @@ import {
   type OperatorRequests,
 } from '../../ledger/filings/operator-requests';
 import { needFiling } from '../../ledger/filings/filings';
-import { readReadiness, type FilingReadiness } from '../../ledger/filings/readiness';
+import { readReadiness } from '../../ledger/filings/readiness';
 import { recordRunProblem } from '../../ledger/filings/open-filings';
 import { withTransaction } from '../../ledger/pool';
 import { reserveBalances } from '../../ledger/rows/balance-reservation';

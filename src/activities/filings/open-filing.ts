@@ -1,10 +1,10 @@
 import { fileInput, type FileInput } from '../../domain/contracts';
+import type { FilingReadiness } from '../../domain/filing/first-moves';
 import type { KnownSend } from '../../domain/filing/known-send';
 import { isEnd } from '../../domain/filing/states';
 import { otherModeText } from '../../domain/input-problems';
 import { filingWorkflowId } from '../../domain/names';
 import { hasErrors, type Finding } from '../../domain/rules/finding';
-import { stateLimitMs } from '../../domain/filing/state-limits';
 import { getExporter } from '../../ledger/exporters/exporters';
 import { contentHashOf, referenceOf } from '../../ledger/filings/filing-content';
 import { saveInput } from '../../ledger/filings/filing-inputs';
@@ -12,7 +12,7 @@ import { recordIntent } from '../../ledger/filings/filing-intent';
 import { takeUpFiling } from '../../ledger/filings/filing-takeup';
 import { getFiling } from '../../ledger/filings/filings';
 import { readStanding, type FilingStanding, type SubmissionStage } from '../../ledger/filings/opened-filing';
-import { readReadiness, type FilingReadiness } from '../../ledger/filings/readiness';
+import { readReadiness } from '../../ledger/filings/readiness';
 import { withTransaction } from '../../ledger/pool';
 import { mergeKnownSends, knownSends } from '../../ledger/submissions/known-sends';
 import type { ActivityDependencies } from '../dependencies';
@@ -22,7 +22,7 @@ import { finding, judgeRequest, readRequest, withoutRepeats } from './filing-req
 import { settingsOf, type ReadSettingsResult } from './settings';
 import { onWholeLedger } from './whole-ledger';
 
-export type { FilingReadiness, SubmissionStage };
+export type { SubmissionStage };
 
 /** A filing as its workflow holds it: ids, counts and stages, never rows. */
 export interface OpenedFiling extends FilingStanding {
@@ -31,7 +31,12 @@ export interface OpenedFiling extends FilingStanding {
 }
 
 type Opening =
-  | { outcome: 'opened' | 'resumed' | 'recorded'; filing: OpenedFiling; readiness: FilingReadiness }
+  | {
+      outcome: 'opened' | 'resumed' | 'recorded';
+      filing: OpenedFiling;
+      /** Null where the balances were reserved with the intent. */
+      readiness: FilingReadiness | null;
+    }
   | { outcome: 'refused'; errors: Finding[] }
   /** The ledger does not know the exporter: it has to be read from the service first. */
   | { outcome: 'exporter_unknown' }
@@ -68,8 +73,8 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
       readStanding(pool, filingId).then((filing) => ({ ...filing, sends: [] })),
 
     /**
-     * Records what is to be filed before anything is sent: rules, the reference, the mapping fingerprints. Idempotent:
-     * the same workflow asking again gets the same filing.
+     * Records what is to be filed before anything is sent: rules, the reference, the mapping fingerprints, and the
+     * reservation of fresh balances. Idempotent: the same workflow asking again gets the same filing.
      */
     openFiling: async (args: OpenFilingArgs): Promise<OpenFilingResult> => ({
       ...(await open(args)),
@@ -122,7 +127,7 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
       approvalNeeded: exporter.requiresApproval || input.approval === true,
       permitted: read.allowDuplicate,
       at: new Date(clock()),
-      checkedBy: new Date(clock() + (stateLimitMs('checking', settings, 0) ?? 0)),
+      settings,
     });
     if (outcome.outcome === 'refused') return refused(outcome.findings);
     logger.info({ filingId: outcome.filingId, outcome: outcome.outcome, rows: read.rows.length }, 'filing recorded');
@@ -142,7 +147,8 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
     const filing = await readStanding(pool, filingId);
     // Of one that was made just now nothing was sent.
     const sends = outcome === 'opened' ? [] : await knownSends(pool, filingId);
-    return { outcome, filing: { ...filing, sends }, readiness: await readReadiness(pool, filing) };
+    const reserved = outcome === 'opened' && filing.state !== 'checking';
+    return { outcome, filing: { ...filing, sends }, readiness: reserved ? null : await readReadiness(pool, filing) };
   }
 
   /** Only the workflow that recorded a filing may continue it: two would record conflicting progress. */

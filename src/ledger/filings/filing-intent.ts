@@ -1,13 +1,15 @@
 import { createHash } from 'node:crypto';
 import type pg from 'pg';
 import type { PermittedDuplicate } from '../../domain/rules/duplicates';
+import type { StateLimitSettings } from '../../domain/filing/state-limits';
 import { isEnd } from '../../domain/filing/states';
 import type { Finding } from '../../domain/rules/finding';
 import { certificateIdentity, irmIdentity, sameId } from '../../domain/identity';
 import type { Mapping, MappingRow } from '../../domain/filing/mapping';
 import { canonicalAmount } from '../../domain/money';
 import { lockFiling } from './filing-lock';
-import { addEvent, writeMove } from './filing-progress';
+import { addEvent } from './filing-progress';
+import { writeFirstMove } from './first-move';
 import { latestRevision, type FilingRecord } from './filings';
 import { reserve } from '../rows/balance-reservation';
 import { lockIrms } from '../exporters/irm-locks';
@@ -40,8 +42,8 @@ export interface Intent extends Pick<
   /** Rows whose mapping may be filed although it is live. */
   permitted: readonly PermittedDuplicate[];
   at: Date;
-  /** When the checks before the send end at the latest; without it the caller records the move itself. */
-  checkedBy?: Date;
+  /** Of the worker: the first move is recorded with the intent; left out: the caller records it. */
+  settings?: StateLimitSettings;
 }
 
 export type IntentOutcome =
@@ -78,12 +80,12 @@ export async function recordIntent(pool: pg.Pool, intent: Intent): Promise<Inten
     if (claims === null) return { outcome: 'refused', findings };
 
     await insertFiling(client, intent, filingId, before ? before.revision + 1 : 0);
-    await insertRows(client, { intent, filingId, partyId, claims });
+    const submissions = await insertRows(client, { intent, filingId, partyId, claims });
     if (intent.corrects) {
       const refused = await takeOverRows(client, { parent: intent.corrects, filingId, rows: intent.rows });
       if (refused.length > 0) throw new TakeOverRefused(refused);
     }
-    await reserve(client, { filingId, exporterId: intent.exporterId, at: intent.at });
+    const balances = await reserve(client, { filingId, exporterId: intent.exporterId, at: intent.at });
     await addEvent(client, {
       filingId,
       at: intent.at,
@@ -92,17 +94,8 @@ export async function recordIntent(pool: pg.Pool, intent: Intent): Promise<Inten
       text: `${intent.rows.length} rows recorded, declaration ${intent.declaration}`,
       data: { contentHash: intent.contentHash, allowDuplicate: intent.permitted },
     });
-    if (intent.checkedBy) {
-      await writeMove(client, {
-        filingId,
-        seq: 1,
-        state: 'checking',
-        attention: null,
-        dueAt: intent.checkedBy,
-        at: intent.at,
-        event: { kind: 'checking', text: 'rules passed; checking balances' },
-      });
-    }
+    if (intent.settings)
+      await writeFirstMove(client, { ...intent, filingId, submissions, findings: balances }, intent.settings);
     return { outcome: 'opened', filingId };
   }).catch((error: unknown): IntentOutcome => {
     // Thrown, not returned, so that the transaction rolls back what it has written.
@@ -202,6 +195,7 @@ async function insertFiling(client: Queryable, intent: Intent, filingId: string,
   );
 }
 
+/** @returns how many rows each submission has */
 async function insertRows(
   client: Queryable,
   {
@@ -210,7 +204,7 @@ async function insertRows(
     partyId,
     claims,
   }: { intent: Intent; filingId: string; partyId: number; claims: readonly MappingClaim[] },
-): Promise<void> {
+): Promise<number[]> {
   const single = intent.rows.length <= ROWS_PER_SUBMISSION;
   const rows = intent.rows.map(({ row, mapping, extra }, position) => {
     const claim = claims[position];
@@ -242,11 +236,14 @@ async function insertRows(
         permit_reason text, permit_besides text[])`,
     [filingId, intent.exporterId, partyId, JSON.stringify(rows)],
   );
+  const counts: number[] = [];
+  for (const { submission } of rows) counts[submission - 1] = (counts[submission - 1] ?? 0) + 1;
   await client.query(
     `INSERT INTO submissions (filing_id, submission, mode, customer_id, row_count)
-     SELECT filing_id, submission, $2, $3, count(*) FROM filing_rows WHERE filing_id = $1 GROUP BY filing_id, submission`,
-    [filingId, intent.mode, intent.exporterId],
+     SELECT $1, n, $2, $3, row_count FROM unnest($4::int[]) WITH ORDINALITY AS counted (row_count, n)`,
+    [filingId, intent.mode, intent.exporterId, counts],
   );
+  return counts;
 }
 
 /** The key by which the row's certificate is matched if the status does not name it. */

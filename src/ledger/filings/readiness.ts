@@ -1,16 +1,9 @@
+import type { FilingReadiness } from '../../domain/filing/first-moves';
 import { ACTIVATES_AT } from '../exporters/exporters';
 import { heldIrmsQuery } from '../exporters/irms';
 import type { Queryable } from '../pool';
 
 const NUMBER = `split_part(irm_key, ' ', 1) AS number`;
-
-export interface FilingReadiness {
-  /** Of the oldest balance among the filing's IRMs, ms since the epoch; null when one was never read. */
-  balancesReadAt: number | null;
-  apiState: string | null;
-  /** ISO 8601. */
-  activatesAt: string | null;
-}
 
 /**
  * How fresh the balances of the IRMs are that a filing's unsent rows take from, read by whichever client of its

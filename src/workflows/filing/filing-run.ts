@@ -1,7 +1,8 @@
 /** One filing's run: what it holds beside the filing's progress, what it waits for, and when it continues as new. */
 import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
-import type { FilingReadiness, OpenedFiling } from '../../activities/filings/open-filing';
+import type { OpenedFiling } from '../../activities/filings/open-filing';
 import type { FileInput, FilingResult } from '../../domain/contracts';
+import type { FilingReadiness } from '../../domain/filing/first-moves';
 import { withSend, type KnownSend } from '../../domain/filing/known-send';
 import { resumeInput } from '../../domain/filing/resume-input';
 import type { Finding } from '../../domain/rules/finding';
@@ -41,8 +42,8 @@ export class FilingRun extends FilingProgress {
   collecting = false;
   /** The submission whose acknowledgement moved the filing on to its processing. */
   processing: number | null = null;
-  /** Whether the ledger recorded with the intent that the filing is being checked. */
-  checking = false;
+  /** Whether this run has just recorded the intent, with the filing's first move. */
+  justOpened = false;
   /** What opening the filing read of its exporter and balances, until something was waited for. */
   readiness: FilingReadiness | null = null;
 

@@ -1,42 +1,29 @@
 /** Everything before the submission: activation, fresh balances, their reservation, approval. */
 import type { MoveArgs } from '../../activities/filings/moves';
-import type { OpenedFiling } from '../../activities/filings/open-filing';
-import type { FilingState } from '../../domain/filing/states';
+import { approvalMove, areBalancesFresh, isActivationPending, type FirstMove } from '../../domain/filing/first-moves';
 import { calls } from '../activity-profiles';
-import type { Attention, Event, FilingRun } from './filing-run';
+import type { FilingRun } from './filing-run';
 import { interruptible } from './interruptible';
 import { throughPauses, waitUntilActive } from './pauses';
 import { recordFailureAndContinue } from './record-failure';
 import { FilingRefused } from './refusal';
-
-/** A balance older than this is read again before it is relied on. */
-const FRESH_BALANCE_MS = 60 * 60_000;
-
-/** Where a filing goes with the reservation of its balances. */
-export interface Next {
-  state: FilingState;
-  event: Event;
-  attention?: Attention;
-}
 
 /**
  * Makes sure that the filing may go out now. Called before the first submission and again after every wait. With
  * `next`, the filing goes there in the transaction that reserves its balances.
  * @throws FilingRefused when the balances do not allow it.
  */
-export async function prepareFiling(run: FilingRun, next?: Next): Promise<void> {
+export async function prepareFiling(run: FilingRun, next?: FirstMove): Promise<void> {
   const { filingId, exporterId } = run;
   const ready =
     run.readiness ??
     (await run.steps('Check exporter readiness and balance age').readReadiness({ filingId, exporterId }));
   run.readiness = null;
-  if (ready.apiState?.trim().toLowerCase() === 'activation_pending') {
-    await waitUntilActive(run, ready.activatesAt);
-  }
-  if (ready.balancesReadAt === null || Date.now() - ready.balancesReadAt > FRESH_BALANCE_MS) await freshenBalances(run);
+  if (isActivationPending(ready)) await waitUntilActive(run, ready.activatesAt);
+  if (!areBalancesFresh(ready, Date.now())) await freshenBalances(run);
   const reserve = (move?: MoveArgs) =>
     run.steps('Check and reserve the balances').reserveBalances({ filingId, exporterId, ...(move && { move }) });
-  const { errors } = next ? await run.stepTo(next.state, next.event, reserve, next.attention) : await reserve();
+  const { errors } = next ? await run.stepTo(next.state, next.event, reserve, next) : await reserve();
   if (errors.length > 0) throw new FilingRefused(null, null, errors);
 }
 
@@ -58,23 +45,16 @@ export async function freshenBalances(run: FilingRun): Promise<void> {
   );
 }
 
-/** Checks the balances, and where they hold lets the filing wait for a second person. */
-function prepareForApproval(run: FilingRun, { filingId, madeBy }: OpenedFiling): Promise<void> {
-  return prepareFiling(run, {
-    state: 'awaiting_approval',
-    event: { kind: 'awaiting_approval', text: 'waiting for approval' },
-    attention: { attention: `Waiting for approval by somebody other than ${madeBy}: ebrc approve ${filingId}` },
-  });
-}
-
 /**
  * Checks the balances of a filing of which nothing was sent, and waits for a second person where the exporter or the
  * filing asks for one. `next`: where it goes then. @throws FilingRefused when the balances do not allow it.
  */
-export async function checkAndApprove(run: FilingRun, next?: Next): Promise<void> {
+export async function checkAndApprove(run: FilingRun, next?: FirstMove): Promise<void> {
   const { filing } = run;
-  if (!filing?.approvalNeeded || filing.approvedBy) return prepareFiling(run, next);
-  await prepareForApproval(run, filing);
+  // Where the ledger moved the filing on with its intent, its balances are reserved.
+  const reserved = run.justOpened && run.state !== 'checking';
+  if (!filing?.approvalNeeded || filing.approvedBy) return reserved ? undefined : prepareFiling(run, next);
+  if (!reserved) await prepareFiling(run, approvalMove(filing));
   while (!run.requests.approval)
     await run.wait(24 * 3_600_000, 'Wait for approval', () => run.requests.approval !== null);
   const { by, note } = run.requests.approval;

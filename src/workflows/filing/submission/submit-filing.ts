@@ -7,6 +7,7 @@ import {
   type AttemptState,
   type StoredAnswer,
 } from '../../../domain/filing/attempt';
+import { submittingMove, type FirstMove } from '../../../domain/filing/first-moves';
 import { sentAs, withoutSend } from '../../../domain/filing/known-send';
 import { decide, delayMs, pauseReasonOf } from '../../../domain/service/retry-table';
 import type { ErrorKind } from '../../../domain/service/error-kinds';
@@ -71,7 +72,7 @@ async function openNext(
   run.stopIfGivenUp();
   run.requests.refuseResolution('The last attempt was proven not to be sent, so there is nothing to resolve.');
   if (again) await prepareFiling(run);
-  if (run.state !== 'submitting') await run.move('submitting', submitting(run, stage));
+  if (run.state !== 'submitting') await run.move('submitting', submitting(run, stage).event);
   await snapshot(run, stage);
   run.stopIfGivenUp();
   const { filingId } = run;
@@ -97,9 +98,8 @@ async function openNext(
 }
 
 /** The move to the sending of a submission. */
-export function submitting(run: FilingRun, { submission, rowCount }: SubmissionStage) {
-  const of = run.filing?.submissions.length ?? 1;
-  return { kind: 'submitting', text: `submission ${submission} of ${of} with ${rowCount} rows` };
+export function submitting(run: FilingRun, stage: SubmissionStage): FirstMove {
+  return submittingMove(stage, run.filing?.submissions.length ?? 1);
 }
 
 /** After a restore of ledger and documents alike: what was sent in the time that is lost has to show first. */
