@@ -14,6 +14,14 @@ type Events = temporal.api.history.v1.IHistoryEvent[];
 const activities = (events: Events) =>
   events.flatMap((event) => event.activityTaskScheduledEventAttributes?.activityType?.name ?? []);
 
+const localSteps = (events: Events) =>
+  events.flatMap(({ markerRecordedEventAttributes: marker }) => {
+    const [data] = marker?.details?.['data']?.payloads ?? [];
+    return data
+      ? [(JSON.parse(Buffer.from(data.data ?? []).toString()) as { activity_type: string }).activity_type]
+      : [];
+  });
+
 it('calls the service in normal activities and takes every other step locally', async () => {
   const exporter = await stage.exporter();
   // The second filing finds the exporter and its balances in the ledger.
@@ -50,6 +58,8 @@ it('calls the service in normal activities and takes every other step locally', 
     'fetchCertificates',
     'downloadCertificate',
   ]);
+  // Its fresh balances were reserved when it was opened.
+  expect(localSteps(events ?? [])).toEqual(['openFiling', 'openAttempt', 'adoptAnswer', 'listToArchive', 'endFiling']);
   // A read before a send goes ahead of filings and schedules.
   const snapshot = events?.find(
     ({ activityTaskScheduledEventAttributes }) =>
