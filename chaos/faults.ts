@@ -7,15 +7,15 @@ export const LOST_ANSWERS: readonly FaultInput[] = [
 ];
 
 /**
- * Submissions that take a while, so that a worker's death meets some in the middle: after they took effect, and before,
- * when they still take effect although nobody waits for them any more.
+ * Slow submissions, so that a killed worker leaves some in the middle: after they took effect, and before, when they
+ * still take effect although their caller is gone.
  */
 export const SLOW_SUBMISSIONS: readonly FaultInput[] = [
   { operation: 'push-irm', kind: 'slow', delayMs: 1_500, probability: 0.3, rngSeed: 31 },
   { operation: 'push-irm', kind: 'slow', delayMs: 1_500, wait: 'before', probability: 0.3, rngSeed: 32 },
 ];
 
-/** Submissions that end in other ways that tell nothing, and reads that have to be made again. */
+/** Submissions that fail in ways that leave the outcome open, and reads that have to be repeated. */
 export const BAD_NETWORK: readonly FaultInput[] = [
   { operation: 'push-irm', kind: 'reset-before-accept', probability: 0.03, rngSeed: 11 },
   { operation: 'push-irm', kind: 'accept-then-reset', probability: 0.03, rngSeed: 12 },

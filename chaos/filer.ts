@@ -6,19 +6,19 @@ import type { Random } from './random';
 import { forEachLimited } from '../src/starter/lists/for-each-limited';
 
 const AT_ONCE = 12;
-/** Every so many filings, somebody gives the same command again. */
+/** One filing in this many has its command repeated. */
 const AGAIN_EVERY = 10;
-/** Every so many, somebody files the same rows under another reference. */
+/** One in this many has its rows filed again under another reference. */
 const OTHER_REFERENCE_EVERY = 25;
 const AGAIN_WITHIN_MS = 60_000;
 const PAUSE_MS = 1_000;
 
 export interface FilerReport {
   started: number;
-  /** The same command again, and how often it found another filing than the first. */
+  /** Repeated commands, and those that found another filing than the first. */
   again: number;
   wrongAgain: string[];
-  /** The same rows under another reference, and those that were not refused. */
+  /** Rows filed again under another reference, and those that were not refused. */
   otherReferences: number;
   acceptedElsewhere: string[];
   /** Filings that could not be started, with the reason. */
@@ -34,7 +34,7 @@ export async function onboardAll(client: EbrcClient, exporters: readonly Planned
   });
 }
 
-/** Starts every filing of the plan as a user would, some of them again, and some of their rows under another name. */
+/** Starts every filing of the plan as a user would; repeats some, and files some rows under another reference. */
 export async function fileAll(
   client: EbrcClient,
   filings: readonly PlannedFiling[],
@@ -57,7 +57,6 @@ export async function fileAll(
     }
     report.started += 1;
     if (nth % AGAIN_EVERY === 0) late.push(fileAgain(filing));
-    // Where filings are cancelled, their rows are free for others.
     if (otherReferences && nth % OTHER_REFERENCE_EVERY === 0) late.push(fileUnderOtherReference(filing));
   });
   await Promise.all(late);
@@ -68,14 +67,14 @@ export async function fileAll(
     const second = await file(client, filing, filing.reference, deadline);
     const { filingId } = await showing(client, filing.reference, deadline);
     report.again += 1;
-    // A filing that no worker answered for yet is told by its reference alone.
+    // Before a worker has opened the filing, the command returns its reference without an id.
     if ('refused' in second) report.wrongAgain.push(`${filing.reference}: ${second.refused}`);
     else if (second.filingId !== null && second.filingId !== filingId) report.wrongAgain.push(filing.reference);
   }
 
   async function fileUnderOtherReference(filing: PlannedFiling): Promise<void> {
     await sleep(random() * AGAIN_WITHIN_MS);
-    // While the ledger is away neither is in it, and the one that it meets first is filed.
+    // The first filing must be in the ledger: otherwise whichever of the two gets there first is filed.
     await showing(client, filing.reference, deadline);
     const reference = filing.reference.replace('CHAOS', 'OTHER');
     const outcome = await file(client, filing, reference, deadline);
@@ -87,12 +86,12 @@ export async function fileAll(
 
 type Filed = { filingId: string | null; state: string } | { refused: string };
 
-/** Gives the command of a filing once more; throws where the servers are away. */
+/** Repeats the command of a filing; throws while the servers are unavailable. */
 export async function fileOnceMore(client: EbrcClient, filing: PlannedFiling): Promise<void> {
   await file(client, filing, filing.reference, 0);
 }
 
-/** One command, given again while the servers are away; the reference makes that safe. */
+/** Retries the command while the servers are unavailable; the reference makes that safe. */
 async function file(client: EbrcClient, filing: PlannedFiling, reference: string, deadline: number): Promise<Filed> {
   return retryUntilFixed(deadline, async () => {
     try {

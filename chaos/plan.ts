@@ -5,19 +5,17 @@ import { mapping } from '../dev/sample-mapping';
 
 const EXPORT_OF_SERVICES = 103;
 const IRMS_OF_AN_EXPORTER = 6;
-/** Large enough that no balance check refuses: the run looks for filings made twice, not for refusals. */
+/** Large enough that no balance check refuses: refusals are not what a run is about. */
 const REMITTANCE = 5_000_000;
 const REMITTED_ON = '12052026';
 const INVOICED_ON = '15052026';
 const IFSC = 'HDFC0000060';
 const AD_CODE = '0510060';
 const PURPOSE = 'P0802';
-/**
- * Of every so many filings, one settles the same part of the same invoice as the one before, out of another remittance.
- */
+/** One filing in this many maps the same part of the same invoice as an earlier one, from another remittance. */
 const TWIN_EVERY = 14;
 
-/** Every so many filings go out as a workbook. */
+/** One filing in this many is sent as a workbook. */
 const BULK_EVERY = 8;
 
 export interface PlannedExporter {
@@ -44,9 +42,8 @@ export interface Plan {
 }
 
 /**
- * Exporters with plenty of money and filings of one to three rows. A few of the filings cannot be told from another by
- * anything that fetch-details shows (document, date, amount, currency): a settlement that guessed would be found out by
- * them.
+ * Exporters with large remittances, and filings of one to three rows. A few filings equal another one in everything
+ * that fetch-details shows (document, date, amount, currency), so that a settlement that guessed would fail the run.
  */
 export function makePlan({ filings, exporters, seed }: { filings: number; exporters: number; seed: number }): Plan {
   const random = seededRandom(seed);

@@ -1,6 +1,6 @@
 /**
  * A reproducible source of numbers from 0 (inclusive) to 1 (mulberry32): the same seed gives the same plan and the same
- * order of troubles. Sources of different names are independent of each other.
+ * order of disruptions. Sources of different names are independent of each other.
  */
 export type Random = () => number;
 

@@ -1,12 +1,12 @@
-/** The worker's own reconciliation, held against what the run is known to have left. */
+/** Compares the findings of the worker's own reconciliation with what the run left unsettled. */
 import type { FindingView } from '../src/domain/reconciliation/findings';
 import type { Stage } from './stage';
 import { readStandings } from './watch';
 import type { Verdict } from './verdict';
 
 /**
- * Reconciles every exporter. What is settled has no finding; a filing of unknown outcome has one, and certificates that
- * may be its own are somebody else's until a person has answered.
+ * Reconciles every exporter. Settled filings have no finding. A filing of unknown outcome has one, and certificates
+ * that may belong to it are findings until a person has answered.
  */
 export async function reconcileAll({ client, pool }: Stage): Promise<Verdict> {
   const { findings, skipped } = await client.reconcile({}, { wait: true });

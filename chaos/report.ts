@@ -1,4 +1,4 @@
-/** What came of a run, for a terminal and for the pages that show it. */
+/** The results of a run as tables, for the terminal and for the documentation. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { arch, cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
@@ -34,7 +34,7 @@ const COLUMNS: readonly (readonly [head: string, value: (result: ScenarioResult)
     'steps in the ledger, not in the model',
     (result) => `${figureOf(result, FIGURES.steps)}, ${figureOf(result, FIGURES.unknownSteps)}`,
   ],
-  ['what was done', ({ troubles }) => troubles.map(([name, count]) => `${name}: ${count}`).join('; ')],
+  ['what was done', ({ disruptions }) => disruptions.map(([name, count]) => `${name}: ${count}`).join('; ')],
   ['seconds', secondsOf],
 ];
 

@@ -1,13 +1,13 @@
 import { startTemporalServer, type TemporalServer } from '../dev/temporal-server';
 
-/** Temporal's development server, which comes back on its port. */
+/** Temporal's development server, which can be restarted on the same port. */
 export interface RestartableTemporal {
   address: string;
   namespace: string;
-  /** Of the server that runs now. */
+  /** Process id of the server that runs now. */
   pid(): number;
-  /** Ends it with `signal`, waits, and starts it again with the histories that it had. */
-  restart(signal: 'SIGKILL' | 'SIGTERM', away: () => Promise<unknown>): Promise<void>;
+  /** Ends it with `signal`, waits for `beforeStart`, and starts it again with the histories that it had. */
+  restart(signal: 'SIGKILL' | 'SIGTERM', beforeStart: () => Promise<unknown>): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -21,12 +21,12 @@ export async function startRestartable(folder?: string): Promise<RestartableTemp
     address,
     namespace,
     pid: () => server.pid,
-    restart(signal, away) {
-      if (folder === undefined) throw new Error('This server keeps nothing: it cannot be started again.');
+    restart(signal, beforeStart) {
+      if (folder === undefined) throw new Error('This server keeps its data in memory: it cannot be restarted.');
       restarting = (async () => {
         process.kill(server.pid, signal);
         await server.stop();
-        await away();
+        await beforeStart();
         server = await startTemporalServer({ headless: true, folder, port });
       })();
       return restarting;

@@ -1,6 +1,6 @@
 /**
- * `npm run chaos`: files many remittances while answers are lost, workers killed and servers restarted, and counts what
- * was filed twice or lost.
+ * `npm run chaos`: files many remittances while answers are lost, workers are killed and servers restarted, and counts
+ * what was filed twice or lost.
  */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { FaultInput } from '../src/sandbox/faults/fault-schema';
@@ -9,7 +9,7 @@ import { BAD_NETWORK, LOST_ANSWERS, SLOW_SUBMISSIONS } from './faults';
 import { summaryOf, tableOf, writeDocs } from './report';
 import { runScenario, type ScenarioResult } from './scenario';
 import { SCENARIOS, SMALL, type Scenario } from './scenarios';
-import { TROUBLES, type TroubleKind } from './troubles';
+import { DISRUPTIONS, type DisruptionKind } from './disruptions/disruptions';
 
 const FILINGS = 150;
 
@@ -21,7 +21,7 @@ interface Flags {
   window: number;
   within: number;
   scenario: string[];
-  trouble: TroubleKind[];
+  disruption: DisruptionKind[];
   lost: boolean;
   fault: FaultInput[];
   json: boolean;
@@ -34,40 +34,42 @@ const lines = (entries: readonly (readonly [string, string])[]) =>
   entries.map(([name, text]) => `  ${name.padEnd(16)} ${text}`).join('\n');
 
 const EXAMPLES = `
-Without --trouble and --fault these scenarios run one after the other (the last one not), or those that --scenario names:
-${lines(ALL.map(({ name, troubles, filings, faults }) => [name, [...troubles, `${faults.length} faults of the service`, ...(filings ? [`${filings} filings`] : [])].join(', ')]))}
-With --trouble or --fault one scenario runs, with just these. Troubles:
-${lines(Object.entries(TROUBLES))}
+Without --disruption and --fault all of these scenarios but the last run one after the other, or those that --scenario names:
+${lines(ALL.map(({ name, disruptions, filings, faults }) => [name, [...disruptions, `${faults.length} faults of the service`, ...(filings ? [`${filings} filings`] : [])].join(', ')]))}
+With --disruption or --fault a single scenario runs with just these. Disruptions:
+${lines(Object.entries(DISRUPTIONS))}
 
-Exit code: 0 when nothing was filed twice, nothing lost, nobody asked without need and no worker ended unasked; else 1.
+Exit code: 0 when nothing was filed twice, nothing lost, no person asked without need and no worker exited unexpectedly; else 1.
 
 Examples:
   $ npm run chaos
   $ npm run chaos -- --scenario read-only --scenario silent --filings 20
-  $ npm run chaos -- --filings 50 --trouble kill --trouble database --seed 7
+  $ npm run chaos -- --filings 50 --disruption kill --disruption database --seed 7
   $ npm run chaos -- --fault push-irm:hang,every=5,process=true`;
 
 const program = new Command('chaos')
-  .description('Files against the sandbox while things go wrong, and counts what was filed twice or lost.')
+  .description('Files against the sandbox under faults and disruptions, and counts what was filed twice or lost.')
   .addOption(
     new Option('--filings <n>', `filings to start (default: ${FILINGS}, or as the scenario says)`).argParser(count),
   )
-  .addOption(new Option('--exporters <n>', 'exporters that they belong to').default(10).argParser(count))
+  .addOption(new Option('--exporters <n>', 'exporters that the filings belong to').default(10).argParser(count))
   .addOption(new Option('--workers <n>', 'worker processes').default(2).argParser(count))
-  .addOption(new Option('--seed <n>', 'of the plan and of the order of troubles').default(1).argParser(count))
+  .addOption(new Option('--seed <n>', 'seed of the plan and of the order of disruptions').default(1).argParser(count))
   .addOption(
     new Option('--window <ms>', 'length of the rate window, 60 s at the real service').default(2_000).argParser(count),
   )
-  .addOption(new Option('--within <s>', 'time for all filings of a scenario').default(360).argParser(count))
+  .addOption(
+    new Option('--within <s>', 'time limit for all filings of a scenario, in seconds').default(360).argParser(count),
+  )
   .addOption(
     new Option('--scenario <name>', 'one of the scenarios below; may be given several times')
       .default([], 'all')
       .argParser(among(ALL.map(({ name }) => name))),
   )
   .addOption(
-    new Option('--trouble <kind>', 'one of the troubles below; may be given several times')
+    new Option('--disruption <kind>', 'one of the disruptions below; may be given several times')
       .default([], 'none')
-      .argParser(among(Object.keys(TROUBLES))),
+      .argParser(among(Object.keys(DISRUPTIONS))),
   )
   .option('--no-lost', 'do not lose the answer of every third submission')
   .addOption(
@@ -96,13 +98,13 @@ async function main(): Promise<void> {
   const bad = results.filter(({ problems }) => problems.length > 0);
   print(
     bad.length === 0
-      ? 'Nothing was filed twice, nothing was lost, no worker ended unasked, and the model has every step.'
+      ? 'Nothing was filed twice, nothing was lost, no worker exited unexpectedly, and the model has every step.'
       : `Failed: ${bad.map(({ name }) => name).join('; ')}`,
   );
   process.exit(bad.length === 0 ? 0 : 1);
 }
 
-/** One that cannot be run to its end is a failure, and the next one runs all the same. */
+/** A scenario that throws counts as failed; the next one still runs. */
 async function tryScenario(scenario: Scenario, filings: number, flags: Flags): Promise<ScenarioResult> {
   const began = Date.now();
   const seconds = () => String(Math.round((Date.now() - began) / 1_000)).padStart(4);
@@ -116,26 +118,26 @@ async function tryScenario(scenario: Scenario, filings: number, flags: Flags): P
       name: scenario.name,
       problems: [`given up: ${why}`],
       figures: [],
-      troubles: [],
+      disruptions: [],
       tookMs: Date.now() - began,
     };
   }
 }
 
-function chosen({ scenario: names, trouble: troubles, lost, fault: faults }: Flags): readonly Scenario[] {
-  if (troubles.length === 0 && lost && faults.length === 0) {
+function chosen({ scenario: names, disruption: disruptions, lost, fault: faults }: Flags): readonly Scenario[] {
+  if (disruptions.length === 0 && lost && faults.length === 0) {
     return names.length === 0 ? SCENARIOS : ALL.filter(({ name }) => names.includes(name));
   }
   const all = [
     ...(lost ? LOST_ANSWERS : []),
-    ...(troubles.includes('network') ? BAD_NETWORK : []),
-    ...(troubles.includes('kill') ? SLOW_SUBMISSIONS : []),
+    ...(disruptions.includes('network') ? BAD_NETWORK : []),
+    ...(disruptions.includes('kill') ? SLOW_SUBMISSIONS : []),
     ...faults,
   ];
-  return [{ name: 'as asked for', faults: all, troubles }];
+  return [{ name: 'custom', faults: all, disruptions }];
 }
 
-/** A reader of an option that may be given several times, each time with one of `allowed`. */
+/** Parser of an option that may be given several times, each time with one of `allowed`. */
 function among(allowed: readonly string[]) {
   return (text: string, before: string[]): string[] => {
     if (allowed.includes(text)) return [...before, text];

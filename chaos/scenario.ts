@@ -1,15 +1,15 @@
 import { join } from 'node:path';
-import { startWorkers } from './workers';
-import { fileAll, fileOnceMore, onboardAll } from './filer';
-import { repeatLostCommands } from './operators';
-import { makePlan } from './plan';
+import { startWorkers, type Workers } from './workers';
+import { fileAll, fileOnceMore, onboardAll, type FilerReport } from './filer';
+import { repeatLostCommands } from './disruptions/operators';
+import { makePlan, type Plan } from './plan';
 import { seededRandom } from './random';
 import { reconcileAll } from './reconciliation';
-import { openStage } from './stage';
+import { openStage, type Stage } from './stage';
 import type { Scenario } from './scenarios';
-import { FIRST_VERSION, makeCurrent, versionOf } from './server-troubles';
+import { FIRST_VERSION, makeCurrent, versionOf } from './disruptions/servers';
 import { judgeHistory } from './history/verdict';
-import { makeTroubles } from './troubles';
+import { startDisruptions } from './disruptions/disruptions';
 import { judge, type Verdict } from './verdict';
 import { readQuestions, watchFilings } from './watch';
 
@@ -25,8 +25,8 @@ export interface RunOptions {
 }
 
 const ACK_DELAY_MS = 3_000;
-/** No new fault in the last part of the time, so that everything can recover. */
-const TROUBLE_PART = 0.4;
+/** The part of the time in which disruptions begin; in the rest of it everything can recover. */
+const DISRUPTED_SHARE = 0.4;
 
 /** Hours of the real service in seconds. Everything else about the workers is as in production. */
 const VARIABLES = {
@@ -41,23 +41,30 @@ const VARIABLES = {
 export interface ScenarioResult extends Verdict {
   name: string;
   /** What was done to the run, and how often. */
-  troubles: [name: string, count: number][];
+  disruptions: [name: string, count: number][];
   tookMs: number;
 }
 
-const SHIFT_CLOCK = join(__dirname, 'shift-clock.cjs');
+const SHIFT_CLOCK = join(__dirname, 'disruptions', 'shift-clock.cjs');
 const CLOCKS_APART_MS = 5_000;
 const clockOf = (nth: number) => ({ CHAOS_CLOCK_AHEAD_MS: String((nth % 2) * CLOCKS_APART_MS) });
 
-/** Runs one scenario on servers of its own. Keeps their folder, and names it, when something must not be. */
+interface Run {
+  scenario: Scenario;
+  options: RunOptions;
+  plan: Plan;
+  stage: Stage;
+  workers: Workers;
+}
+
+/** Runs one scenario on servers of its own. Keeps their folder, and logs its path, when a check fails. */
 export async function runScenario(scenario: Scenario, options: RunOptions): Promise<ScenarioResult> {
-  const { name, faults } = scenario;
-  const { filings, exporters, seed, windowMs, withinMs, say } = options;
-  const kinds = new Set(scenario.troubles);
+  const { filings, exporters, seed, say } = options;
+  const kinds = new Set(scenario.disruptions);
   const plan = makePlan({ filings, exporters, seed });
   const stage = await openStage({
     seed: plan.seed,
-    windowMs,
+    windowMs: options.windowMs,
     ackDelayMs: ACK_DELAY_MS,
     oddTexts: kinds.has('odd-texts'),
     durableTemporal: kinds.has('temporal'),
@@ -67,81 +74,111 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
   });
   let keep = true;
   try {
-    const versions = kinds.has('versions');
     const workers = await startWorkers({
       size: options.workers,
-      env: { ...stage.childEnv, ...(versions ? versionOf(FIRST_VERSION) : {}) },
+      env: { ...stage.childEnv, ...(kinds.has('versions') ? versionOf(FIRST_VERSION) : {}) },
       folder: stage.folder,
       ...(kinds.has('clocks') ? { preload: SHIFT_CLOCK, envOf: clockOf } : {}),
     });
-    let stopped = false;
     try {
-      if (versions) await makeCurrent(stage, FIRST_VERSION);
-      say(`onboarding ${exporters} exporters`);
-      await onboardAll(stage.client, plan.exporters);
-      for (const fault of faults) stage.sandbox.addFault(fault);
-      say(`starting ${filings} filings`);
-      const began = Date.now();
-      const deadline = began + withinMs;
-      const { pool, client, temporal } = stage;
-      const forMs = scenario.troubleMs ?? withinMs * TROUBLE_PART;
-      const trouble = makeTroubles({ stage, kinds, workers, filings: plan.filings, seed, forMs, say });
-      const operators = kinds.has('operators');
-      const restored = kinds.has('restore') || kinds.has('restore-both');
-      const repeating = new AbortController();
-      const repeated =
-        operators || restored
-          ? repeatLostCommands({
-              temporal,
-              pool,
-              filings: plan.filings,
-              fileAgain: (filing) => fileOnceMore(client, filing),
-              signal: repeating.signal,
-            })
-          : Promise.resolve(0);
-      const [report] = await Promise.all([
-        fileAll(client, plan.filings, {
-          deadline,
-          random: seededRandom(seed + 2),
-          otherReferences: !operators && !restored,
-        }),
-        watchFilings({ pool, expected: filings, deadline, say }),
-      ]);
-      const tookMs = Date.now() - began;
-      await trouble.stop();
-      repeating.abort();
-      const again = await repeated;
-      const verdict = await judge(stage, plan, report, { asksNobody: scenario.asksNobody ?? false });
-      for (const { reference, attention } of await readQuestions(pool)) say(`${reference}: ${attention}`);
-      const history = await judgeHistory(stage, { restored });
-      const reconciled = await reconcileAll(stage);
-      // How the workers stop is judged too.
-      stopped = true;
-      await workers.stop();
-      const problems = [...verdict.problems, ...history.problems, ...reconciled.problems, ...workers.problems];
-      keep = problems.length > 0;
+      const result = await fileAndJudge({ scenario, options, plan, stage, workers });
+      keep = result.problems.length > 0;
       if (keep) say(`logs and data are kept in ${stage.folder}`);
-      const odd = stage.oddAnswers();
-      const made = Object.entries({
-        ...trouble.counts,
-        ...(again > 0 ? { 'commands given again for lost workflows': again } : {}),
-        ...(odd === null ? {} : { 'answers with odd texts': odd }),
-      });
-      const figures: Verdict['figures'] = [
-        ...verdict.figures,
-        ...history.figures,
-        ...reconciled.figures,
-        ['workers that ended unasked', workers.problems.length],
-      ];
-      return { problems, figures: [...figures, ...made], troubles: made, name, tookMs };
+      return result;
     } catch (error) {
       // Printed before everything is stopped, which may fail in turn.
       say(`given up: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}; see ${stage.folder}`);
       throw error;
     } finally {
-      if (!stopped) await workers.stop();
+      await workers.stop();
     }
   } finally {
     await stage.stop({ keep });
   }
+}
+
+/** Stops the workers too, because how they stop is judged. */
+async function fileAndJudge(run: Run): Promise<ScenarioResult> {
+  const { scenario, plan, stage, workers, options } = run;
+  const { say } = options;
+  if (scenario.disruptions.includes('versions')) await makeCurrent(stage, FIRST_VERSION);
+  say(`onboarding ${options.exporters} exporters`);
+  await onboardAll(stage.client, plan.exporters);
+  for (const fault of scenario.faults) stage.sandbox.addFault(fault);
+  say(`starting ${options.filings} filings`);
+  const began = Date.now();
+  const { report, done } = await fileWhileDisrupted(run);
+  const tookMs = Date.now() - began;
+
+  const restored = isRestore(scenario);
+  const verdict = await judge(stage, plan, report, { expectsNoQuestions: scenario.expectsNoQuestions ?? false });
+  for (const { reference, attention } of await readQuestions(stage.pool)) say(`${reference}: ${attention}`);
+  const history = await judgeHistory(stage, { restored });
+  const reconciled = await reconcileAll(stage);
+  await workers.stop();
+  return {
+    name: scenario.name,
+    tookMs,
+    disruptions: done,
+    problems: [...verdict.problems, ...history.problems, ...reconciled.problems, ...workers.problems],
+    figures: [
+      ...verdict.figures,
+      ...history.figures,
+      ...reconciled.figures,
+      ['workers that exited unexpectedly', workers.problems.length],
+      ...done,
+    ],
+  };
+}
+
+/** Files the whole plan and waits for its ends. @returns what the filer saw, and which disruptions were made */
+async function fileWhileDisrupted({
+  scenario,
+  options,
+  plan,
+  stage,
+  workers,
+}: Run): Promise<{ report: FilerReport; done: ScenarioResult['disruptions'] }> {
+  const { filings, seed, withinMs, say } = options;
+  const { pool, client, temporal } = stage;
+  const deadline = Date.now() + withinMs;
+  const disruptions = startDisruptions({
+    stage,
+    kinds: new Set(scenario.disruptions),
+    workers,
+    filings: plan.filings,
+    seed,
+    forMs: scenario.disruptForMs ?? withinMs * DISRUPTED_SHARE,
+    say,
+  });
+  // These lose workflows, or free the rows of filings that were not sent.
+  const losesWorkflows = scenario.disruptions.includes('operators') || isRestore(scenario);
+  const repeating = new AbortController();
+  const repeated = losesWorkflows
+    ? repeatLostCommands({
+        temporal,
+        pool,
+        filings: plan.filings,
+        fileAgain: (filing) => fileOnceMore(client, filing),
+        signal: repeating.signal,
+      })
+    : Promise.resolve(0);
+  const [report] = await Promise.all([
+    fileAll(client, plan.filings, { deadline, random: seededRandom(seed + 2), otherReferences: !losesWorkflows }),
+    watchFilings({ pool, expected: filings, deadline, say }),
+  ]);
+  await disruptions.stop();
+  repeating.abort();
+  const again = await repeated;
+  const odd = stage.oddAnswers();
+  const done = Object.entries({
+    ...disruptions.counts,
+    ...(again > 0 ? { 'commands given again for lost workflows': again } : {}),
+    ...(odd === null ? {} : { 'answers with odd texts': odd }),
+  });
+  return { report, done };
+}
+
+function isRestore({ disruptions }: Scenario): boolean {
+  return disruptions.includes('restore') || disruptions.includes('restore-both');
 }

@@ -16,9 +16,9 @@ import { createSandbox, type Sandbox } from '../src/sandbox/sandbox';
 import type { Seed } from '../src/sandbox/authority/seed';
 import { startEmbeddedPostgres } from '../dev/postgres';
 import { createEbrcClient, type EbrcClient } from '../src/starter/client';
-import { closeLinks, openLinks, type Links } from './links';
-import { startOddTexts } from './odd-texts';
-import { mountSmallDisk, type SmallDisk } from './small-disk';
+import { closeLinks, openLinks, type Links } from './disruptions/links';
+import { startOddTexts } from './disruptions/odd-texts';
+import { mountSmallDisk, type SmallDisk } from './disruptions/small-disk';
 import { startRestartable, type RestartableTemporal } from './restartable-temporal';
 import { recordChanges } from './history/recorder';
 
@@ -35,7 +35,7 @@ export interface StageOptions {
   ackDelayMs: number;
   /** Whether the service enforces its limits; default true. */
   rateLimits?: boolean;
-  /** Puts texts into the service's answers that it does not name. */
+  /** Adds odd texts to the service's answers (disruptions/odd-texts.ts). */
   oddTexts?: boolean;
   /** Temporal keeps its histories in a file, so that it can be started again. */
   durableTemporal?: boolean;
@@ -55,24 +55,24 @@ export interface Stage {
   links: Links;
   apiKey: string;
   databaseUrl: string;
-  /** Process id of what keeps PostgreSQL. */
+  /** Process id of the keeper of PostgreSQL, its parent process. */
   postgresPid: number;
   pool: pg.Pool;
-  /** Gives a command of `ebrc`, as built; rejects with what it printed unless it is done. */
+  /** Runs the built `ebrc`; rejects with its output if the exit code is not 0. */
   command: (args: readonly string[], variables?: Record<string, string>) => Promise<void>;
   temporal: Client;
   temporalServer: RestartableTemporal;
   client: EbrcClient;
   documentsRoot: string;
-  /** What the documents lie on, where that can be filled. */
+  /** The disk of the documents; null where it cannot be filled. */
   disk: SmallDisk | null;
-  /** Answers of the service into which odd texts were put; null where none are to be. */
+  /** How many answers of the service got odd texts; null without the option. */
   oddAnswers: () => number | null;
-  /** What workers and commands of this stage need. */
+  /** Variables of the workers and commands. */
   env: Record<string, string>;
   /** The whole environment of a child process. */
   childEnv: Record<string, string | undefined>;
-  /** Stops everything; the folder stays where `keep` is set, for whoever wants to look into it. */
+  /** Stops everything and, unless `keep` is set, deletes the folder. */
   stop(options: { keep: boolean }): Promise<void>;
 }
 
@@ -89,12 +89,12 @@ export async function openStage({
   say,
 }: StageOptions): Promise<Stage> {
   const folder = await mkdtemp(join(tmpdir(), 'ebrc-chaos-'));
-  // Others may pass through, no more: PostgreSQL is another user where this process is root's.
+  // Traversable by others: PostgreSQL runs as another user if this process runs as root.
   await chmod(folder, 0o711);
   const documentsRoot = join(folder, 'documents');
   await mkdir(documentsRoot, { recursive: true });
   const disk = smallDisk ? await mountSmallDisk(documentsRoot, DISK_MB) : null;
-  if (smallDisk && !disk) say('no disk is filled: mounting one is not permitted here');
+  if (smallDisk && !disk) say('the disk is not filled: mounting one is not permitted here');
   say('starting PostgreSQL and Temporal');
   const [postgres, temporal] = await Promise.all([
     startEmbeddedPostgres({ folder: join(folder, 'postgres') }),
@@ -158,7 +158,7 @@ export async function openStage({
     env,
     childEnv: environmentFor(env),
     async stop({ keep }) {
-      // The SDK tries a call that nobody waits for any more once again, and throws from a timer on a closed connection.
+      // The SDK retries calls that were abandoned, and throws from a timer if the connection is closed by then.
       setTimeout(() => void connection.close(), CALLS_OVER_MS).unref();
       await pool.end();
       await closeLinks(links);

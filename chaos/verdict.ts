@@ -7,13 +7,13 @@ import type { Plan } from './plan';
 import type { Stage } from './stage';
 import { isSettled, readStandings, type Standing } from './watch';
 
-/** What came of a run: figures for the table, and everything that must not be. */
+/** The result of a check: figures for the table, and every violation found. */
 export interface Verdict {
   figures: [name: string, value: string | number][];
   problems: string[];
 }
 
-/** Figures that a summary shows, by the names that they have in the table. */
+/** Names of the figures that the summaries show. */
 export const FIGURES = {
   filings: 'filings',
   certified: '… certified',
@@ -44,14 +44,14 @@ interface LedgerRow {
 }
 
 /**
- * Holds the sandbox's books against the ledger's: no mapping filed twice, no filing without an end or a stated unknown
- * outcome, every certificate with the one row that it was filed for, every archived PDF as it was hashed.
+ * Compares the sandbox's records with the ledger: no mapping filed twice, no filing without an end or a question to a
+ * person, every certificate with the one row that it was filed for, every archived PDF with its recorded hash.
  */
 export async function judge(
   stage: Stage,
   plan: Plan,
   report: FilerReport,
-  { asksNobody }: { asksNobody: boolean },
+  { expectsNoQuestions }: { expectsNoQuestions: boolean },
 ): Promise<Verdict> {
   const problems: string[] = [];
   const { sandbox, pool } = stage;
@@ -64,7 +64,7 @@ export async function judge(
   for (const { requestIds } of doubles) problems.push(`filed twice: requests ${requestIds.join(', ')}`);
 
   problems.push(...lostFilings(plan, standings));
-  if (asksNobody) {
+  if (expectsNoQuestions) {
     for (const { reference } of await askedAbout(stage)) problems.push(`a person was asked about ${reference}`);
   }
   problems.push(...report.refused.map((text) => `not started: ${text}`));

@@ -9,12 +9,12 @@ export interface Standing {
   filingId: string;
   reference: string;
   state: string;
-  /** A person was asked what became of it, and the evidence stands with it. */
+  /** A person was asked about its outcome, with the evidence. */
   asked: boolean;
 }
 
 /**
- * Whether nothing more is to be expected of a filing: it ended, or a person has been asked with the evidence in hand.
+ * Whether no further change is expected of a filing: it ended, or a person has been asked and shown the evidence.
  */
 export function isSettled({ state, asked }: Standing): boolean {
   if (state === 'outcome_unknown') return asked;
@@ -23,7 +23,7 @@ export function isSettled({ state, asked }: Standing): boolean {
 
 const isKnown = (state: string): state is FilingState => (FILING_STATES as readonly string[]).includes(state);
 
-/** Every filing of the ledger and where it stands. */
+/** Every filing of the ledger with its state. */
 export async function readStandings(pool: pg.Pool): Promise<Standing[]> {
   const { rows } = await pool.query<Standing>(
     `SELECT filing_id AS "filingId", reference, state,
@@ -63,7 +63,7 @@ function textOf(standings: readonly Standing[]): string {
   return `${standings.length} filings: ${parts.join(', ')}`;
 }
 
-/** What people are asked about filings of unknown outcome. */
+/** The questions about filings of unknown outcome. */
 export async function readQuestions(pool: pg.Pool): Promise<{ reference: string; attention: string }[]> {
   const { rows } = await pool.query<{ reference: string; attention: string }>(
     `SELECT reference, coalesce(attention, '') AS attention FROM filings WHERE state = 'outcome_unknown' ORDER BY 1`,

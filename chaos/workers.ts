@@ -20,13 +20,12 @@ export interface Workers {
    */
   replaceAll(variables: Env, beside: () => Promise<void>): Promise<void>;
   /** Stops all workers (`SIGTERM`), waits for `work`, and starts them again. */
-  away(work: () => Promise<void>): Promise<void>;
+  whileStopped(work: () => Promise<void>): Promise<void>;
   size: number;
   /** Process ids of the workers that run now. */
   pids(): number[];
   /**
-   * Workers that ended by themselves (they were started again), and those that did not stop in order when they were
-   * told to.
+   * Workers that exited unexpectedly (they were started again), and those that did not shut down cleanly.
    */
   problems: readonly string[];
   stop(): Promise<void>;
@@ -34,8 +33,8 @@ export interface Workers {
 
 interface WorkerProcess {
   process: KeptProcess;
-  /** Its end has been asked for. */
-  asked: boolean;
+  /** Whether it was told to end. */
+  stopping: boolean;
   log: string;
   /** Where its part of the log begins. */
   logFrom: number;
@@ -57,7 +56,7 @@ export async function startWorkers(options: {
   await access(program).catch(() => {
     throw new Error('The workers are not built. Run: npm run build');
   });
-  /** Of those that run beside each other each has a log of its own. */
+  /** Workers of different generations run side by side, so each generation has its own log files. */
   let generation = 1;
   const logOf = (nth: number) => join(folder, `worker-${nth + 1}${generation > 1 ? `-${generation}` : ''}.log`);
   const readLog = (log: string) => readFile(log, 'utf8').catch(() => '');
@@ -77,31 +76,31 @@ export async function startWorkers(options: {
       env: { ...env, ...envOf(nth), ...variables },
       stopWithinMs: 60_000,
     });
-    const worker = { process: started, asked: false, log, logFrom };
+    const worker = { process: started, stopping: false, log, logFrom };
     processes[nth] = worker;
-    void started.exited.then(() => replaceUnasked(nth, worker));
+    void started.exited.then(() => restartUnexpected(nth, worker));
   }
 
-  /** As a supervisor would; the run fails for it all the same. */
-  async function replaceUnasked(nth: number, worker: WorkerProcess): Promise<void> {
-    if (worker.asked || over) return;
-    worker.asked = true;
+  /** Starts it again, as a supervisor would; the run still counts as failed. */
+  async function restartUnexpected(nth: number, worker: WorkerProcess): Promise<void> {
+    if (worker.stopping || over) return;
+    worker.stopping = true;
     const last = (await readLog(worker.log)).slice(worker.logFrom).trimEnd().split('\n').at(-1) ?? '';
-    problems.push(`worker ${nth + 1} ended by itself: ${last.slice(0, 400)}`);
+    problems.push(`worker ${nth + 1} exited unexpectedly: ${last.slice(0, 400)}`);
     busy.add(nth);
     await start(nth).finally(() => busy.delete(nth));
   }
 
   async function end(nth: number, worker: WorkerProcess, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
-    worker.asked = true;
-    // The worker itself, not what keeps it.
+    worker.stopping = true;
+    // The worker itself, not its keeper.
     process.kill(Number(worker.process.firstLine), signal);
     await worker.process.exited;
     if (signal === 'SIGKILL') return;
     const said = (await readLog(worker.log)).slice(worker.logFrom);
-    // One that had not taken up work yet ends at once, without a log line.
+    // A worker that has not started polling ends at once, without a log line.
     if (said.includes('"worker started"') && !said.includes('"worker stopped"')) {
-      problems.push(`worker ${nth + 1} did not stop in order`);
+      problems.push(`worker ${nth + 1} did not shut down cleanly`);
     }
   }
 
@@ -117,7 +116,7 @@ export async function startWorkers(options: {
     pids: () => processes.map((worker) => Number(worker.process.firstLine)),
     async restart(nth, signal, awayMs = 0) {
       const worker = processes[nth];
-      if (!worker || worker.asked || busy.has(nth) || over) return;
+      if (!worker || worker.stopping || busy.has(nth) || over) return;
       busy.add(nth);
       try {
         await end(nth, worker, signal);
@@ -141,7 +140,7 @@ export async function startWorkers(options: {
         busy.clear();
       }
     },
-    async away(work) {
+    async whileStopped(work) {
       await free();
       try {
         await Promise.all(processes.map((worker, nth) => end(nth, worker, 'SIGTERM')));

@@ -1,5 +1,5 @@
 /**
- * The ledger's whole hihistory, which it does not keep itself: triggers that only a chaos run and tests install write
+ * The ledger's whole history, which it does not keep itself: triggers that only a chaos run and tests install write
  * every change of filings, submissions, rows, attempts and sends into a table of their own, with its transaction.
  */
 import type { Queryable } from '../../src/ledger/pool';

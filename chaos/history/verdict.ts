@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createPool } from '../../src/ledger/pool';
-import { LOST } from '../postgres-troubles';
+import { LOST_SUFFIX } from '../disruptions/postgres';
 import type { Stage } from '../stage';
 import { FIGURES, type Verdict } from '../verdict';
 import { checkHistory, type HistoryCheck } from './check';
@@ -9,8 +9,8 @@ import { readChanges } from './recorder';
 import { knownSteps } from './model-steps';
 
 /**
- * Holds the history of the ledger, and of the one that was lost to a restore, against the protocol's model. A history
- * that is refused is kept in the run's folder.
+ * Checks the history of the ledger, and of the one that a restore replaced, against the protocol's model. A history
+ * with a step that the model does not have is written into the run's folder.
  */
 export async function judgeHistory(
   { pool, databaseUrl, folder }: Pick<Stage, 'pool' | 'databaseUrl' | 'folder'>,
@@ -18,7 +18,7 @@ export async function judgeHistory(
 ): Promise<Verdict> {
   const histories = [{ name: 'history', changes: await readChanges(pool), known: knownSteps({ restored }) }];
   if (restored) {
-    const lost = createPool({ url: `${databaseUrl}${LOST}`, max: 1 });
+    const lost = createPool({ url: `${databaseUrl}${LOST_SUFFIX}`, max: 1 });
     const changes = await readChanges(lost).finally(() => lost.end());
     histories.push({ name: 'history-of-the-lost-ledger', changes, known: knownSteps({ restored: false }) });
   }

@@ -27,13 +27,13 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-it('tells of a worker that ended by itself, also in good order, and starts it again', async () => {
+it('reports a worker that exited unexpectedly, even with code 0, and starts it again', async () => {
   const { problems } = await oneWorker(`setTimeout(() => (console.log('no more'), process.exit(0)), 300);`);
   await eventually(() => problems.length >= 2);
-  expect(problems[0]).toBe('worker 1 ended by itself: no more');
+  expect(problems[0]).toBe('worker 1 exited unexpectedly: no more');
 });
 
-it('tells of a worker that did not stop in order, and of none that did or was killed', async () => {
+it('reports a worker that did not shut down cleanly, and none that did or was killed', async () => {
   const { problems, ...running } = await oneWorker(
     `setInterval(() => undefined, 1000);
      process.once('SIGTERM', () => { console.log('{"msg":"worker stopped"}'); process.exit(0); });`,
@@ -49,7 +49,7 @@ it('tells of a worker that had to be ended', async () => {
   const { problems, ...running } = await oneWorker(`setInterval(() => undefined, 1000);`);
   await started(1);
   await running.restart(0, 'SIGTERM');
-  expect(problems).toEqual(['worker 1 did not stop in order']);
+  expect(problems).toEqual(['worker 1 did not shut down cleanly']);
 });
 
 it('puts workers of another build in the place of the old ones, which stop when it is current', async () => {
@@ -75,7 +75,7 @@ it('has no worker while something is put back', async () => {
      process.once('SIGTERM', () => { console.log('{"msg":"worker stopped"}'); process.exit(0); });`,
   );
   await started(1);
-  await running.away(async () => {
+  await running.whileStopped(async () => {
     expect((await readFile(join(folder, 'worker-1.log'), 'utf8')).trimEnd()).toMatch(/worker stopped"\}$/);
   });
   await started(2);

@@ -2,18 +2,18 @@ import { chown, cp, rename, stat, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { hashOfKey } from '../src/budget/budget';
-import { createPool } from '../src/ledger/pool';
-import type { TcpProxy } from '../test/support/tcp-proxy';
-import type { Workers } from './workers';
+import { hashOfKey } from '../../src/budget/budget';
+import { createPool } from '../../src/ledger/pool';
+import type { TcpProxy } from '../../test/support/tcp-proxy';
+import type { Workers } from '../workers';
 
 const READ_ONLY_MS = 40_000;
-/** Longer than any statement is waited for, so that every wait of the workers is seen to end. */
+/** Longer than any time-out of a statement, so that every wait of the workers has to end. */
 const SILENT_MS = 35_000;
 /** From the loss of the old server to the promotion of the new one. */
 const FAILOVER_MS = 15_000;
 const TRY_AGAIN_MS = 300;
-/** What happens in between is what the restored ledger does not know. */
+/** What happens after the copy is missing from the restored ledger. */
 const COPY_AGE_MS = 15_000;
 
 /** Ends every connection but the one that runs this statement, idle or in the middle of a statement. */
@@ -24,7 +24,7 @@ export async function endConnections(pool: pg.Pool): Promise<void> {
 }
 
 /**
- * Kills one of PostgreSQL's processes: it takes that for a crash, throws every connection out, and starts again from
+ * Kills one of PostgreSQL's processes. PostgreSQL treats that as a crash: it closes every connection and recovers from
  * its log on the same port.
  */
 export async function crashPostgres(pool: pg.Pool): Promise<void> {
@@ -34,8 +34,8 @@ export async function crashPostgres(pool: pg.Pool): Promise<void> {
   if (rows[0]) process.kill(rows[0].pid, 'SIGKILL');
 }
 
-/** Every session is ended, and new ones can only read, as at a standby that a failover left behind. */
-export async function readOnlyForAWhile(pool: pg.Pool): Promise<void> {
+/** Ends every session and makes new ones read-only, as on a standby after a failover. */
+export async function makeReadOnly(pool: pg.Pool): Promise<void> {
   await setReadOnly(pool, true);
   await sleep(READ_ONLY_MS);
   await setReadOnly(pool, false);
@@ -43,18 +43,18 @@ export async function readOnlyForAWhile(pool: pg.Pool): Promise<void> {
 
 async function setReadOnly(pool: pg.Pool, on: boolean): Promise<void> {
   const setting = on ? 'SET default_transaction_read_only TO on' : 'RESET default_transaction_read_only';
-  await untilDone(async () => {
+  await retry(async () => {
     const { rows } = await pool.query<{ name: string }>('SELECT current_database() AS name');
-    // This session may be a read-only one itself.
+    // This session may be read-only itself.
     await pool.query(`BEGIN READ WRITE; ALTER DATABASE ${rows[0]?.name ?? ''} ${setting}; COMMIT`);
   });
-  // Those that were made while it was read-only stay so afterwards: the workers have to get rid of them.
-  if (on) await untilDone(() => endConnections(pool));
+  // Sessions opened while it was read-only stay so afterwards: the workers have to close them.
+  if (on) await retry(() => endConnections(pool));
 }
 
 /**
- * A failover: the server crashes, comes back as a standby that can only be read, and is promoted. It is a new timeline
- * then, as after the switch to a replica that had everything.
+ * A failover: the server crashes, comes back as a read-only standby, and is promoted to a new timeline, as after the
+ * switch to a replica that had everything.
  */
 export async function failOver(pool: pg.Pool): Promise<void> {
   const { rows } = await pool.query<{ folder: string }>(
@@ -67,11 +67,11 @@ export async function failOver(pool: pg.Pool): Promise<void> {
   await chown(signal, uid, gid);
   await crashPostgres(pool);
   await sleep(FAILOVER_MS);
-  await untilDone(() => pool.query('SELECT pg_promote()'));
+  await retry(() => pool.query('SELECT pg_promote()'));
 }
 
-/** The network between workers and PostgreSQL swallows every packet; one worker is told to stop meanwhile, and must. */
-export async function silenceForAWhile(proxy: TcpProxy, workers: Workers, nth: number): Promise<void> {
+/** The network to PostgreSQL drops every packet; one worker is told to stop meanwhile, and must. */
+export async function dropPackets(proxy: TcpProxy, workers: Workers, nth: number): Promise<void> {
   proxy.swallow(true);
   const restarted = workers.restart(nth, 'SIGTERM');
   await sleep(SILENT_MS);
@@ -80,12 +80,12 @@ export async function silenceForAWhile(proxy: TcpProxy, workers: Workers, nth: n
 }
 
 /**
- * Keeps every submission waiting for its slot, as a 429 does, while `work` goes on: they stand in line, with all reads
- * before the send done.
+ * Keeps every submission waiting for its slot, as a 429 does, while `work` runs: all reads before the send are done,
+ * and the next step is the send itself.
  */
-export async function withSubmissionsInLine(pool: pg.Pool, apiKey: string, work: () => Promise<void>): Promise<void> {
+export async function withSubmissionsQueued(pool: pg.Pool, apiKey: string, work: () => Promise<void>): Promise<void> {
   const close = (until: string) =>
-    untilDone(() =>
+    retry(() =>
       pool.query(
         `INSERT INTO budget_classes (key_hash, rate_class, closed_until)
          SELECT $1, c, ${until} FROM unnest('{push,bulk}'::text[]) AS c
@@ -97,15 +97,15 @@ export async function withSubmissionsInLine(pool: pg.Pool, apiKey: string, work:
   await work().finally(() => close('NULL'));
 }
 
-/** What the name of a ledger ends with that another one was put in the place of. */
-export const LOST = '_lost';
+/** Suffix of the database that a restore replaced. */
+export const LOST_SUFFIX = '_lost';
 
-/** A copy of the ledger's database beside it, as a backup is. */
+/** A copy of the ledger's database on the same server, as a backup. */
 interface LedgerCopy {
-  /** `meanwhile` is done while no client is connected. */
+  /** `meanwhile` runs while no client is connected. */
   take(meanwhile?: () => Promise<void>): Promise<void>;
-  /** The ledger is as it was when the copy was taken; what it had become is kept under the name with {@link LOST}. */
-  putBack(meanwhile?: () => Promise<void>): Promise<void>;
+  /** Replaces the ledger by its copy; the replaced database is kept, with {@link LOST_SUFFIX} behind its name. */
+  restore(meanwhile?: () => Promise<void>): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -116,7 +116,7 @@ function copyOf(databaseUrl: string): LedgerCopy {
     admin.query(`ALTER DATABASE ${database} ALLOW_CONNECTIONS ${connections}`);
   const alone = async (statement: string, meanwhile: () => Promise<void> = () => Promise.resolve()) => {
     await allow(name, false);
-    await untilDone(async () => {
+    await retry(async () => {
       await admin.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [name]);
       await admin.query(statement);
     });
@@ -125,9 +125,9 @@ function copyOf(databaseUrl: string): LedgerCopy {
   };
   return {
     take: (meanwhile) => alone(`CREATE DATABASE ${name}_copy TEMPLATE ${name}`, meanwhile),
-    async putBack(meanwhile) {
-      const [is, copy, lost] = [name, `${name}_copy`, `${name}${LOST}`];
-      // The two in one transaction, so that they can be tried again.
+    async restore(meanwhile) {
+      const [is, copy, lost] = [name, `${name}_copy`, `${name}${LOST_SUFFIX}`];
+      // Both in one transaction, so that they can be tried again.
       await allow(copy, false);
       await alone(`ALTER DATABASE ${is} RENAME TO ${lost}; ALTER DATABASE ${copy} RENAME TO ${is}`, meanwhile);
       await allow(lost, true);
@@ -137,15 +137,15 @@ function copyOf(databaseUrl: string): LedgerCopy {
 }
 
 /**
- * The ledger alone is put back to how it was a while ago, as from a backup; documents and Temporal stay. `onRestored`
- * is what its operator does then.
+ * Restores the ledger alone, as from a backup; documents and Temporal stay. `onRestored` is what an operator does
+ * afterwards.
  */
 export async function restoreLedger(databaseUrl: string, onRestored: () => Promise<void>): Promise<void> {
   const copy = copyOf(databaseUrl);
   try {
     await copy.take();
     await sleep(COPY_AGE_MS);
-    await copy.putBack();
+    await copy.restore();
   } finally {
     await copy.close();
   }
@@ -153,8 +153,8 @@ export async function restoreLedger(databaseUrl: string, onRestored: () => Promi
 }
 
 /**
- * Ledger and documents are put back together, as with a snapshot of a whole machine, while no worker runs; `onRestored`
- * comes before they start again. Temporal stays.
+ * Restores ledger and documents together while no worker runs, as from a snapshot of a whole machine. `onRestored` runs
+ * before the workers start again. Temporal stays.
  */
 export async function restoreTogether(
   { databaseUrl, documentsRoot, workers }: { databaseUrl: string; documentsRoot: string; workers: Workers },
@@ -163,12 +163,12 @@ export async function restoreTogether(
   const copy = copyOf(databaseUrl);
   const documents = `${documentsRoot}-copy`;
   try {
-    // What is being written has a name of its own, which may be gone a moment later.
+    // A file that is being written has a temporary name, which may be gone a moment later.
     const filter = (name: string) => !basename(name).startsWith('.incoming-');
     await copy.take(() => cp(documentsRoot, documents, { recursive: true, filter }));
     await sleep(COPY_AGE_MS);
-    await workers.away(async () => {
-      await copy.putBack(async () => {
+    await workers.whileStopped(async () => {
+      await copy.restore(async () => {
         await rename(documentsRoot, `${documentsRoot}-lost`);
         await rename(documents, documentsRoot);
       });
@@ -179,8 +179,8 @@ export async function restoreTogether(
   }
 }
 
-/** PostgreSQL may be coming up, or end this very session. */
-async function untilDone(work: () => Promise<unknown>): Promise<void> {
+/** Retries: PostgreSQL may be starting, or end this session. */
+async function retry(work: () => Promise<unknown>): Promise<void> {
   for (let tries = 0; ; tries += 1) {
     try {
       await work();

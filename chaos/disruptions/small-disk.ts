@@ -7,17 +7,17 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 const PIECE = 64 * 1024;
 
-/** A folder on a file system of its own that can be filled to the last byte. */
+/** A folder on its own file system, which can be filled to the last byte. */
 export interface SmallDisk {
-  /** Takes all the room that is left; a write gets `ENOSPC` from then on. */
+  /** Takes all free space; writes fail with `ENOSPC` from then on. */
   fill(): Promise<void>;
-  /** Gives the room back. */
+  /** Frees the space again. */
   free(): Promise<void>;
-  /** Ends it; what lies on it is copied to `keepAt` first, where that is given. */
+  /** Unmounts it; its files are copied to `keepAt` first, where that is given. */
   unmount(keepAt?: string): Promise<void>;
 }
 
-/** Makes `folder` a memory disk of so many megabytes. @returns null where mounting is not permitted */
+/** Mounts a memory disk of this size at `folder`. @returns null where mounting is not permitted */
 export async function mountSmallDisk(folder: string, megabytes: number): Promise<SmallDisk | null> {
   await mkdir(folder, { recursive: true });
   try {

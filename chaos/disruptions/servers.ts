@@ -1,11 +1,11 @@
-/** Troubles of the servers beside PostgreSQL, of the disk, and of the workers' versions. */
+/** Disruptions of Temporal, of the disk, and of the workers' versions. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Workers } from './workers';
-import { between, pick, type Random } from './random';
+import type { Workers } from '../workers';
+import { between, pick, type Random } from '../random';
 import type { SmallDisk } from './small-disk';
-import type { Stage } from './stage';
+import type { Stage } from '../stage';
 
-/** Seconds for which Temporal is away. */
+/** Seconds until Temporal starts again. */
 const AWAY_S = [1, 8] as const;
 const FULL_MS = [5_000, 12_000] as const;
 const TRY_AGAIN_MS = 500;
@@ -19,7 +19,7 @@ export async function restartTemporal({ temporalServer }: Stage, random: Random)
   return signal === 'SIGKILL' ? 'Temporal killed' : 'Temporal stopped';
 }
 
-/** The disk of the documents takes not one byte more for a while. */
+/** Fills the disk of the documents to the last byte for a while. */
 export async function fillDisk(disk: SmallDisk, random: Random): Promise<void> {
   await disk.fill();
   await sleep(between(random, ...FULL_MS));
@@ -30,12 +30,12 @@ const DEPLOYMENT = 'ebrc-chaos';
 export const FIRST_VERSION = 1;
 export const versionOf = (nth: number) => ({ EBRC_DEPLOYMENT: DEPLOYMENT, EBRC_BUILD_ID: `build-${nth}` });
 
-/** The runbook's rolling upgrade: new workers beside the old ones, the new version current, the old ones stopped. */
+/** A rolling upgrade as in docs/operations.md: start new workers, make their version current, stop the old ones. */
 export async function upgrade(workers: Workers, stage: Stage, version: number): Promise<void> {
   await workers.replaceAll(versionOf(version), () => makeCurrent(stage, version));
 }
 
-/** Waits until a worker of the version has polled every queue. */
+/** Retries until a worker of the version has polled every queue. */
 export async function makeCurrent({ command }: Stage, version: number): Promise<void> {
   const deadline = Date.now() + CURRENT_WITHIN_MS;
   for (;;) {

@@ -2,18 +2,18 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import type pg from 'pg';
-import { filingWorkflowId } from '../src/domain/names';
-import type { PlannedFiling } from './plan';
-import { pick, type Random } from './random';
-import { isSettled, readStandings } from './watch';
+import { filingWorkflowId } from '../../src/domain/names';
+import type { PlannedFiling } from '../plan';
+import { pick, type Random } from '../random';
+import { isSettled, readStandings } from '../watch';
 
 const LOOK_EVERY_MS = 5_000;
 
 export type OperatorAct = 'reset' | 'terminated' | 'cancelled';
 
 /**
- * Does to some filing's workflow what Temporal's UI offers (reset, terminate, cancel, …), whether or not it makes
- * sense.
+ * Resets, terminates or cancels the workflow of a random filing, as an operator can in Temporal's UI.
+ * @returns what was done, null where there was no such workflow to do it to
  */
 export async function disturbWorkflow(
   temporal: Client,
@@ -35,7 +35,7 @@ export async function disturbWorkflow(
   }
 }
 
-/** To any point that the UI would offer, of a run that is under way or over. */
+/** Resets the newest run, open or closed, to any point that the UI offers. */
 async function reset(temporal: Client, workflowId: string, random: Random): Promise<void> {
   const handle = temporal.workflow.getHandle(workflowId);
   const { runId } = await handle.describe();
@@ -52,7 +52,7 @@ async function reset(temporal: Client, workflowId: string, random: Random): Prom
 }
 
 /**
- * Repeats the command of a filing that has not ended and whose workflow is gone.
+ * Repeats the command of each filing that has not ended and whose workflow is closed.
  * @returns how often, once `signal` is aborted
  */
 export async function repeatLostCommands(options: {

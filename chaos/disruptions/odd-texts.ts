@@ -2,23 +2,23 @@ import { createServer, request, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export interface OddTexts {
-  /** The root of the service, as the workers are told it. */
+  /** The root of the service for the workers. */
   url: string;
   /** Answers that were changed. */
   changed(): number;
   close(): Promise<void>;
 }
 
-/** A megabyte, in which nothing is wrong but its length. */
+/** A megabyte of valid text. */
 const HUGE = 'long '.repeat(200_000);
-/** What PostgreSQL's `text` and `jsonb` refuse, and what an editor would show as nothing. */
+/** What PostgreSQL's `text` and `jsonb` refuse, and characters that an editor does not show. */
 const ODD = 'odd \u0000 \ud800 \udc00 \u0007 \u202e \ufffe text';
-/** Every so many answers. */
-const EVERY = 2;
+/** One answer in this many is changed. */
+const CHANGED_EVERY = 2;
 
 /**
- * The sandbox behind an address of its own, whose JSON answers carry texts that the specification does not name: NUL,
- * halves of surrogates, control and bidi characters, a megabyte. What the specification names stays as it is.
+ * A proxy in front of the sandbox that adds fields to its JSON answers which the specification does not name: NUL,
+ * halves of surrogates, control and bidi characters, a megabyte. Fields of the specification are not changed.
  */
 export async function startOddTexts(sandboxUrl: string): Promise<OddTexts> {
   const { host, pathname } = new URL(sandboxUrl);
@@ -30,7 +30,7 @@ export async function startOddTexts(sandboxUrl: string): Promise<OddTexts> {
       bodyOf(answer).then(
         (body) => {
           const isJson = (answer.headers['content-type'] ?? '').includes('json');
-          const odd = isJson && (answers += 1) % EVERY === 0 ? oddened(body) : null;
+          const odd = isJson && (answers += 1) % CHANGED_EVERY === 0 ? withOddTexts(body) : null;
           if (odd !== null) changed += 1;
           const sent = odd ?? body;
           const { 'transfer-encoding': _chunked, ...kept } = answer.headers;
@@ -54,10 +54,10 @@ export async function startOddTexts(sandboxUrl: string): Promise<OddTexts> {
   };
 }
 
-function oddened(body: Buffer): Buffer | null {
+function withOddTexts(body: Buffer): Buffer | null {
   const value: unknown = JSON.parse(body.toString('utf8'));
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return null;
-  // Half a surrogate survives only as its escape.
+  // JSON.stringify writes half a surrogate as an escape, which is the only form that survives UTF-8.
   const more = { remarks: ODD, observations: [ODD, HUGE], note: HUGE };
   return Buffer.from(JSON.stringify({ ...value, ...more }));
 }

@@ -1,89 +1,89 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Sandbox } from '../src/sandbox/sandbox';
-import type { Workers } from './workers';
+import type { Sandbox } from '../../src/sandbox/sandbox';
+import type { Workers } from '../workers';
 import { disturbLink, LINK_NAMES } from './links';
 import { disturbWorkflow } from './operators';
-import type { PlannedFiling } from './plan';
+import type { PlannedFiling } from '../plan';
 import {
   crashPostgres,
   endConnections,
   failOver,
-  readOnlyForAWhile,
+  makeReadOnly,
   restoreLedger,
   restoreTogether,
-  silenceForAWhile,
-  withSubmissionsInLine,
-} from './postgres-troubles';
-import { between, seededRandom, type Random } from './random';
-import { fillDisk, FIRST_VERSION, restartTemporal, upgrade } from './server-troubles';
-import type { Stage } from './stage';
-import { readStandings } from './watch';
+  dropPackets,
+  withSubmissionsQueued,
+} from './postgres';
+import { between, seededRandom, type Random } from '../random';
+import { fillDisk, FIRST_VERSION, restartTemporal, upgrade } from './servers';
+import type { Stage } from '../stage';
+import { readStandings } from '../watch';
 
-/** What is done to the run while it goes on, beside the faults of the sandbox. */
-export const TROUBLES = {
-  kill: 'kill workers at random (kill -9), and let submissions take long enough to be met by it',
+/** What is done to servers, networks and workers during a run, besides the faults that the sandbox injects. */
+export const DISRUPTIONS = {
+  kill: 'kill workers at random (kill -9), and slow submissions down, so that some are interrupted',
   database: 'end connections, crash PostgreSQL, stop workers (SIGTERM) at random',
-  network: 'resets, 502s, silence and refused connections of the service at random',
+  network: 'resets, 502s, hangs and refused connections of the service at random',
   'read-only': 'PostgreSQL ends all sessions and takes no writes for 40 s',
-  silent: 'the network to PostgreSQL swallows every packet for 35 s, and a worker is told to stop meanwhile',
-  failover: 'PostgreSQL crashes, is a standby for 15 s and is promoted, with every filing in line',
-  operators: 'somebody resets, terminates and cancels workflows at random',
-  restore: 'the ledger alone is put back to how it was 15 s ago, and `ebrc ledger restored` given',
-  'restore-both': 'ledger and documents are put back together, and `ebrc ledger restored --documents restored` given',
+  silent: 'the network to PostgreSQL drops every packet for 35 s, and a worker is told to stop meanwhile',
+  failover: 'PostgreSQL crashes, is a standby for 15 s and is promoted, while every filing waits to be sent',
+  operators: 'workflows are reset, terminated and cancelled at random',
+  restore: 'the ledger alone is restored to a copy of 15 s ago, then `ebrc ledger restored`',
+  'restore-both': 'ledger and documents are both restored, then `ebrc ledger restored --documents restored`',
   temporal: 'the Temporal server is killed or stopped and comes back at random',
-  links: 'the networks to PostgreSQL, Temporal and the service delay, swallow and cut at random',
-  'full-disk': 'the disk of the documents takes nothing more for seconds at random',
+  links: 'the networks to PostgreSQL, Temporal and the service delay, drop and cut at random',
+  'full-disk': 'the disk of the documents is full for seconds at random',
   versions: 'new builds take over under load, and the old workers stop one by one',
   clocks: 'the clock of every second worker is 5 s ahead',
   'odd-texts': 'NUL, halves of surrogates and a megabyte in texts of the service',
 } as const;
 
-export type TroubleKind = keyof typeof TROUBLES;
+export type DisruptionKind = keyof typeof DISRUPTIONS;
 
-export interface Troubles {
-  /** How often each was made. */
+export interface Disruptions {
+  /** How often each was made, by name. */
   counts: Record<string, number>;
-  /** Ends them; resolves when the last one is over. */
+  /** Starts no further one; resolves when the last one is over. */
   stop(): Promise<void>;
 }
 
-interface Trouble {
+interface Disruption {
   name: string;
-  /** Seconds before each of them. */
+  /** Seconds to wait before each, drawn between these. */
   every: readonly [from: number, to: number];
-  /** Made once alone. */
+  /** Made only once. */
   once?: boolean;
-  /** @returns under which name it counts, null for none; nothing: under its own */
-  make: () => Promise<string | null | void>;
+  /** @returns the name that it counts under; its own name where it returns none */
+  make: () => Promise<string | void>;
 }
 
-export interface TroubleOptions {
-  kinds: ReadonlySet<TroubleKind>;
+export interface DisruptionOptions {
+  kinds: ReadonlySet<DisruptionKind>;
   workers: Workers;
   stage: Stage;
   filings: readonly PlannedFiling[];
-  /** Of the order of troubles: each kind has its own, whatever the others take. */
+  /** Seed of the order of disruptions; each kind has a generator of its own. */
   seed: number;
-  /** No new trouble after this, so that a run comes to an end. */
+  /** No new disruption starts after this time, so that the filings can recover. */
   forMs: number;
   say: (message: string) => void;
 }
 
-export function makeTroubles(options: TroubleOptions): Troubles {
+export function startDisruptions(options: DisruptionOptions): Disruptions {
   const { kinds, seed, forMs, say } = options;
-  const troubles = (Object.keys(TROUBLES) as TroubleKind[])
+  const disruptions = (Object.keys(DISRUPTIONS) as DisruptionKind[])
     .filter((kind) => kinds.has(kind))
     .flatMap((kind) => {
       const random = seededRandom(seed, kind);
-      return troublesOf(kind, options, random).map((trouble) => ({
-        ...trouble,
-        random: seededRandom(seed, trouble.name),
+      return disruptionsOf(kind, options, random).map((disruption) => ({
+        ...disruption,
+        random: seededRandom(seed, disruption.name),
       }));
     });
   const stop = new AbortController();
   const counts: Record<string, number> = {};
   const until = Date.now() + forMs;
-  const loops = troubles.map(async ({ name, every: [from, to], once, make, random }) => {
+  const loops = disruptions.map(async ({ name, every: [from, to], once, make, random }) => {
     do {
       const pause = between(random, from * 1_000, to * 1_000);
       const paused = await sleep(pause, true, { signal: stop.signal }).catch(() => false);
@@ -94,7 +94,7 @@ export function makeTroubles(options: TroubleOptions): Troubles {
         counts[made] = (counts[made] ?? 0) + 1;
         if (once) say(`${name}: over`);
       } catch (error) {
-        say(`${name}: did not come about (${error instanceof Error ? error.message : String(error)})`);
+        say(`${name}: failed (${error instanceof Error ? error.message : String(error)})`);
       }
     } while (!once);
   });
@@ -107,7 +107,7 @@ export function makeTroubles(options: TroubleOptions): Troubles {
   };
 }
 
-function troublesOf(kind: TroubleKind, options: TroubleOptions, random: Random): Trouble[] {
+function disruptionsOf(kind: DisruptionKind, options: DisruptionOptions, random: Random): Disruption[] {
   const { workers, stage, filings } = options;
   const { pool, databaseUrl, command, links, sandbox, temporal } = stage;
   const anyWorker = () => between(random, 0, workers.size - 1);
@@ -127,20 +127,20 @@ function troublesOf(kind: TroubleKind, options: TroubleOptions, random: Random):
         { name: 'PostgreSQL crashes', every: [25, 40], make: () => crashPostgres(pool) },
       ];
     case 'network':
-      return [{ name: 'connections refused', every: [10, 20], make: () => refuseForAWhile(sandbox) }];
+      return [{ name: 'connections refused', every: [10, 20], make: () => refuseConnections(sandbox) }];
     case 'read-only':
-      return [{ name: 'PostgreSQL read-only', every: [3, 6], once: true, make: () => readOnlyForAWhile(pool) }];
+      return [{ name: 'PostgreSQL read-only', every: [3, 6], once: true, make: () => makeReadOnly(pool) }];
     case 'silent':
       return [
         {
           name: 'PostgreSQL silent',
           every: [3, 6],
           once: true,
-          make: () => silenceForAWhile(links.postgres, workers, anyWorker()),
+          make: () => dropPackets(links.postgres, workers, anyWorker()),
         },
       ];
     case 'failover':
-      return [{ name: 'failovers', every: [0, 0], once: true, make: () => failOverWithAllInLine(options) }];
+      return [{ name: 'failovers', every: [0, 0], once: true, make: () => failOverWithAllQueued(options) }];
     case 'operators':
       return [
         {
@@ -189,33 +189,33 @@ function troublesOf(kind: TroubleKind, options: TroubleOptions, random: Random):
     }
     case 'clocks':
     case 'odd-texts':
-      // From the start: see the stage and the scenario.
+      // Set up when the servers and workers start: stage.ts and scenario.ts.
       return [];
   }
 }
 
-/** A killed worker stays away for up to this long, as it would until its supervisor noticed. */
+/** A killed worker is started again after up to this long, as by a supervisor. */
 const AWAY_MS = 2_000;
-const IN_LINE_WITHIN_MS = 150_000;
+const QUEUED_WITHIN_MS = 150_000;
 
-async function failOverWithAllInLine({ stage, filings, say }: TroubleOptions): Promise<void> {
+async function failOverWithAllQueued({ stage, filings, say }: DisruptionOptions): Promise<void> {
   const { pool, apiKey } = stage;
-  await withSubmissionsInLine(pool, apiKey, async () => {
-    const deadline = Date.now() + IN_LINE_WITHIN_MS;
-    let inLine = 0;
-    while (inLine < filings.length && Date.now() < deadline) {
+  await withSubmissionsQueued(pool, apiKey, async () => {
+    const deadline = Date.now() + QUEUED_WITHIN_MS;
+    let queued = 0;
+    while (queued < filings.length && Date.now() < deadline) {
       await sleep(1_000);
       const standings = await readStandings(pool);
-      inLine = standings.filter(({ state }) => state === 'submitting').length;
+      queued = standings.filter(({ state }) => state === 'submitting').length;
     }
-    say(`failover with ${inLine} filings in line`);
+    say(`failover while ${queued} filings wait to be sent`);
     await failOver(pool);
   });
 }
 
 const REFUSED_MS = 700;
 
-async function refuseForAWhile(sandbox: Sandbox): Promise<void> {
+async function refuseConnections(sandbox: Sandbox): Promise<void> {
   await sandbox.refuseConnections(true);
   await sleep(REFUSED_MS);
   await sandbox.refuseConnections(false);

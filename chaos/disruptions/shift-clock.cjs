@@ -1,5 +1,5 @@
-// Preloaded into a worker (`node --require`): its clock goes before everybody else's by CHAOS_CLOCK_AHEAD_MS. What
-// PostgreSQL, Temporal and the SDK's core take for the time stays as it is.
+// Preloaded into a worker (`node --require`): moves its clock ahead by CHAOS_CLOCK_AHEAD_MS. The clocks of PostgreSQL,
+// Temporal and the SDK's core are not changed.
 const ahead = Number(process.env.CHAOS_CLOCK_AHEAD_MS ?? 0);
 const Real = Date;
 const now = () => Real.now() + ahead;

@@ -1,9 +1,9 @@
-/** TCP proxies between the workers and what they talk to, and what a bad network does there. */
+/** TCP proxies between the workers and the servers, and the network faults that they make. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startTcpProxy, type TcpProxy } from '../test/support/tcp-proxy';
-import { between, pick, type Random } from './random';
+import { startTcpProxy, type TcpProxy } from '../../test/support/tcp-proxy';
+import { between, pick, type Random } from '../random';
 
-/** Between the workers and each server; everything else of a run goes straight there. */
+/** One proxy for each server; only the workers connect through them. */
 export interface Links {
   postgres: TcpProxy;
   temporal: TcpProxy;
