@@ -10,13 +10,13 @@ export interface SandboxOptions {
   /** Port on 127.0.0.1; 0, the default, takes a free one. */
   port?: number;
   host?: string;
-  /** With a port that is taken: take a free one (default) or fail. */
+  /** If the port is in use: take a free one (default) or fail. */
   fallBackToFreePort?: boolean;
   /** From credential validation to `ready`, on the sandbox clock. Default 24 h. */
   activationDelayMs?: number;
   /** From acceptance of a filing to its processing, on the sandbox clock. Default 2 h. */
   ackDelayMs?: number;
-  /** Up to this much is added to each acknowledgement delay, drawn from a seeded generator. Default 0. */
+  /** Longest random addition to each acknowledgement delay, drawn from a seeded generator. Default 0. */
   ackJitterMs?: number;
   /** From processing to the certificate being in fetch-details, on the sandbox clock. Default 0. */
   detailsDelayMs?: number;
@@ -30,7 +30,7 @@ export interface SandboxOptions {
    * Milliseconds since 1970 that all dates and delays follow; rate limits keep real time. Default the machine's clock.
    */
   clock?: () => number | Promise<number>;
-  /** World and faults, as an object or the path of a JSON file. Parts that it leaves out are the default world's. */
+  /** Data and faults, as an object or the path of a JSON file. The default seed supplies what it leaves out. */
   seed?: Seed | string;
   /** Further API keys. Default ones: `dev_sandbox_key` and `prod_sandbox_key`. */
   keys?: readonly SeedKey[];

@@ -1,7 +1,8 @@
 import type { AddressInfo } from 'node:net';
+import type { FastifyInstance } from 'fastify';
 import { buildServer } from './http/server';
 import { createCallLog, type CallRecord } from './http/calls';
-import { DEFAULT_WORLD } from './authority/default-world';
+import { DEFAULT_SEED } from './authority/default-seed';
 import type { FaultInput } from './faults/fault-schema';
 import { createFaultRegistry, type ArmedFault } from './faults/faults';
 import { doubleFilings, type DoubleFiling } from './endpoints/filings';
@@ -22,13 +23,13 @@ export interface Sandbox {
   /** Root of the control endpoints. */
   readonly controlUrl: string;
   readonly port: number;
-  /** The world as it stands, for tests in the same process. Processing that is due by now is done first. */
+  /** The current state, for tests in the same process. Processing that is due is done first. */
   state(): Promise<World>;
-  /** Arms a fault and gives its id. @throws ZodError when it is not a fault. */
+  /** Arms a fault. @returns its id. @throws ZodError when it is invalid. */
   addFault(fault: FaultInput): string;
   clearFaults(): void;
   faults(): readonly ArmedFault[];
-  /** Calls in the order in which they came. */
+  /** Calls in the order of their arrival. */
   calls(filter?: { operation?: string; since?: number }): CallRecord[];
   /** Mappings that were filed again while they were live. The answer to "was anything filed twice?". */
   doubleFilings(): DoubleFiling[];
@@ -41,8 +42,8 @@ export interface Sandbox {
 }
 
 /**
- * Starts the sandbox: a real HTTP server of the whole interface specification with faults on demand.
- * @throws Error for a seed that is not one, or a taken port where falling back to a free one was not wanted.
+ * Starts the sandbox: an HTTP server of the whole interface specification, with faults on demand.
+ * @throws Error for an invalid seed, or for a port in use without `fallBackToFreePort`
  */
 export async function createSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const settings = settingsOf(options);
@@ -59,19 +60,18 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     random: seededRandom(1),
     stop: stop.signal,
   };
-  const listening = {
-    refuse: async (refuse: boolean): Promise<void> => {
-      if (refuse === !app.server.listening) return;
-      if (refuse) {
-        const closed = new Promise<void>((resolve) => app.server.close(() => resolve()));
-        app.server.closeAllConnections();
-        await closed;
-      } else {
-        await new Promise<void>((resolve) => app.server.listen({ port, host: settings.host }, resolve));
-      }
-    },
+  // The control endpoints of the server call this, once it listens.
+  const refuseConnections = async (refuse: boolean): Promise<void> => {
+    if (refuse === !app.server.listening) return;
+    if (refuse) {
+      const closed = new Promise<void>((resolve) => app.server.close(() => resolve()));
+      app.server.closeAllConnections();
+      await closed;
+    } else {
+      await new Promise<void>((resolve) => app.server.listen({ port, host: settings.host }, resolve));
+    }
   };
-  const app = await buildServer(context, (refuse) => listening.refuse(refuse));
+  const app: FastifyInstance = await buildServer(context, refuseConnections);
   await listen(app, settings);
   const { port } = app.server.address() as AddressInfo;
   const origin = `http://${settings.host}:${port}`;
@@ -92,7 +92,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     calls: (filter) => context.calls.list(filter),
     doubleFilings: () => doubleFilings(world),
     refusedByRate: () => context.limiter.refused(),
-    refuseConnections: (refuse) => listening.refuse(refuse),
+    refuseConnections,
     async close() {
       stop.abort();
       await app.close();
@@ -100,7 +100,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   };
 }
 
-async function listen(app: Awaited<ReturnType<typeof buildServer>>, { host, port, fallBackToFreePort, log }: Settings) {
+async function listen(app: FastifyInstance, { host, port, fallBackToFreePort, log }: Settings) {
   try {
     await app.listen({ host, port });
   } catch (error) {
@@ -110,10 +110,10 @@ async function listen(app: Awaited<ReturnType<typeof buildServer>>, { host, port
   }
 }
 
-/** The seed with what it leaves out taken from the default world, and the keys of the options added. */
+/** The seed, completed from the default one, with the keys of the options added. */
 function completeSeed(options: SandboxOptions): ParsedSeed {
   const seed = options.seed === undefined ? seedSchema.parse({}) : loadSeed(options.seed);
-  const base = seedSchema.parse(DEFAULT_WORLD);
+  const base = seedSchema.parse(DEFAULT_SEED);
   return {
     ...seed,
     accounts: seed.accounts ?? base.accounts,

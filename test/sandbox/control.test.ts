@@ -3,7 +3,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createSandbox } from '../../src/sandbox/sandbox';
-import { DEFAULT_WORLD } from '../../src/sandbox/authority/default-world';
+import { DEFAULT_SEED } from '../../src/sandbox/authority/default-seed';
 import { HOUR, createClient, item, link, message, readyClient, seedWith, startSandbox } from './support';
 
 describe('control endpoints', () => {
@@ -13,7 +13,7 @@ describe('control endpoints', () => {
     expect(armed.status).toBe(201);
     await api.post('/genebrc/push-irm', {});
     expect((await control('GET', '/faults')).body).toEqual([
-      expect.objectContaining({ id: armed.body.id, seen: 1, struck: 1 }),
+      expect.objectContaining({ id: armed.body.id, seen: 1, applied: 1 }),
     ]);
     expect((await control('DELETE', `/faults/${armed.body.id}`)).status).toBe(204);
     expect((await control('DELETE', `/faults/${armed.body.id}`)).status).toBe(404);
@@ -126,7 +126,7 @@ describe('control endpoints', () => {
 describe('options', () => {
   test('the default world is three exporters that can be onboarded', async () => {
     const sandbox = await createSandbox({ activationDelayMs: 0 });
-    for (const [n, { username, password, irms }] of DEFAULT_WORLD.accounts.entries()) {
+    for (const [n, { username, password, irms }] of DEFAULT_SEED.accounts.entries()) {
       const send = async (path: string, body: unknown) => {
         const response = await fetch(sandbox.url + path, {
           method: 'POST',

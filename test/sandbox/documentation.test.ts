@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EFFECT_FAULTS, OPERATIONS, TRANSPORT_FAULTS } from '../../src/sandbox/faults/fault-schema';
-import { DEFAULT_WORLD } from '../../src/sandbox/authority/default-world';
+import { DEFAULT_SEED } from '../../src/sandbox/authority/default-seed';
 import { loadSeed, type Seed } from '../../src/sandbox/authority/seed';
 
 const page = readFileSync(join(__dirname, '../../docs/sandbox.md'), 'utf8');
@@ -17,6 +17,6 @@ test.each([...OPERATIONS, ...TRANSPORT_FAULTS, ...EFFECT_FAULTS])('the page name
   expect(page).toContain(`\`${word}\``);
 });
 
-test.each(DEFAULT_WORLD.accounts)('the page lists the account $username with its password', (account) => {
+test.each(DEFAULT_SEED.accounts)('the page lists the account $username with its password', (account) => {
   expect(page).toContain(`| \`${account.username}\` | \`${account.password}\` | \`${account.iec}\` |`);
 });

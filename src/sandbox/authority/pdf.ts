@@ -3,8 +3,8 @@ import { isoOf } from './calendar';
 import type { Certificate } from './world';
 
 /**
- * A certificate as a real one-page PDF that names it. It says that it comes from a sandbox, so that nobody takes it for
- * an issued one. The same certificate gives the same bytes, as a cached download would.
+ * A certificate as a one-page PDF, marked as a sandbox copy so that it is not mistaken for an issued one. The same
+ * certificate gives the same bytes, as a cached download would.
  */
 export function certificatePdf(certificate: Certificate, exporterName: string): Promise<Buffer> {
   const document = new PDFDocument({

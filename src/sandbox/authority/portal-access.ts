@@ -4,8 +4,8 @@ import type { Call } from '../http/route';
 import type { Customer, PortalAccount } from './world';
 
 /**
- * The client that an id names, in the key's mode and account.
- * @throws Problem 404 in the words that the endpoint has for it.
+ * The client with this id, in the key's mode and account.
+ * @throws Problem 404 with the endpoint's message
  */
 export function customerOf(call: Call, id: string, message = 'Customer not found'): Customer {
   const customer = call.context.world.customers.get(id);
@@ -46,7 +46,7 @@ export function portalIsDown(call: Call): boolean {
   return call.context.world.portalDown || effectOf(call.effects, 'portal-down') !== undefined;
 }
 
-/** Changes at the portal that faults bring about during a call. */
+/** Changes at the portal that faults make during a call. */
 export function applyPortalFaults(call: Call, account: PortalAccount): void {
   const expired = effectOf(call.effects, 'password-expired');
   if (expired) account.password = expired.newPassword;

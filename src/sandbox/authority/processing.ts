@@ -7,13 +7,13 @@ import type { Filing, FilingRow, PortalAccount, PortalIrm, World } from './world
 
 export interface Processing {
   /**
-   * Does what the authority has done by `now` (sandbox clock, milliseconds): filings whose time has come are processed
-   * in the order of their times. Nothing happens by timers, so that a clock that jumps a day loses nothing.
+   * Processes the filings that are due by `now` (sandbox clock, milliseconds), in the order of their times. There are
+   * no timers, so the clock may jump by a day.
    */
   advance(now: number): void;
 }
 
-/** The authority's side: decides on rows, takes from IRM balances and mints certificates. */
+/** The authority: decides on rows, reduces IRM balances and creates certificates. */
 export function createProcessing(world: World, settings: Settings): Processing {
   return {
     advance(now) {
@@ -74,7 +74,7 @@ function judge(item: PushItem, account: PortalAccount | undefined, serialNos: Re
   if (/^cancel/i.test(irm.irmStatus)) errors.push('ERR19: The IRM is cancelled');
   if (irm.ifscCode !== item.irmIfscCode) errors.push('ERR15: IFSC does not match the IRM');
   if (irm.remittanceFCC !== item.irmFCC) errors.push('ERR20: IRM currency does not match the bank record');
-  // P0103 is the advance-payment purpose and the only one that may stand beside another.
+  // P0103 (advance payment) is the only purpose that may differ from the bank's record.
   if (irm.purposeOfRemittance !== item.irmPurposeCode && item.irmPurposeCode !== 'P0103') {
     errors.push('ERR22: Purpose code does not match the bank record');
   }
@@ -100,7 +100,7 @@ export function findIrm(account: PortalAccount, item: PushItem): PortalIrm | str
 function mint(row: FilingRow, filing: Filing, account: PortalAccount, settings: Settings): void {
   const { item } = row;
   const irm = findIrm(account, item);
-  // A scripted outcome may process a row whose IRM does not exist; there is no balance to take from then.
+  // A scripted outcome may process a row whose IRM does not exist; then there is no balance to reduce.
   if (typeof irm !== 'string') {
     irm.available = Decimal.max(0, irm.available.minus(item.mappedIRMAmountFCC));
   }

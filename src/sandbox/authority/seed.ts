@@ -25,7 +25,7 @@ export const irmSchema = z.strictObject({
   purposeOfRemittance: z.string().default('P0103'),
 });
 
-/** A certificate that the portal holds from the start, for instance one filed before this sandbox was started. */
+/** A certificate that exists at the start, as if it had been filed before. */
 export const certificateSchema = z.strictObject({
   eBRCNumber: z.string().min(1),
   eBRCDate: filingDate,
@@ -67,12 +67,12 @@ export const keySchema = z.strictObject({
   revoked: z.boolean().default(false),
 });
 
-/** How the authority decides on rows that match, instead of by its own rules. */
+/** Overrides the authority's decision on rows that match. */
 export const outcomeSchema = z.strictObject({
   match: z.strictObject({ irmNumber: z.string().optional(), document: z.string().optional() }),
   processingStatus: z.enum(['Processed', 'Errored']),
   errorDetails: z.array(z.unknown()).default([]),
-  /** How many rows are decided in this way; all when left out. */
+  /** How many rows it applies to; all when left out. */
   times: z.number().int().positive().optional(),
 });
 

@@ -10,7 +10,7 @@ export interface PortalIrm extends Omit<SeedIrm, 'irmAvailableAmt' | 'remittance
   available: Decimal;
 }
 
-/** An IRM as the service saved it at the last refresh; it does not follow the portal by itself. */
+/** An IRM as of the last refresh; later changes at the portal do not show in it. */
 export interface SavedIrm {
   id: string;
   createdAt: number;
@@ -20,7 +20,7 @@ export interface SavedIrm {
 
 export interface Certificate extends SeedCertificate {
   iec: string;
-  /** The filing that it came from; null for one that the portal held from the start. */
+  /** Request that it was created for; null for one of the seed. */
   requestId: string | null;
   serialNo: number | null;
   gst: { isGstAvailed: string; gstInvoiceNo: string; gstInvoiceDate: string };
@@ -77,7 +77,7 @@ export interface Filing {
   username: string;
   iec: string;
   ackStatus: 'Validated' | 'Failed';
-  /** What the status endpoint shows of it; false for a failed acknowledgement that left no trace. */
+  /** Whether the status endpoint finds it; false for a failed acknowledgement that was not recorded. */
   known: boolean;
   acceptedAt: number;
   processAt: number;
@@ -103,7 +103,7 @@ export interface World {
   portalDown: boolean;
 }
 
-/** A fresh world from a seed in which accounts and keys are present. */
+/** The initial state of the authority and the service, from a completed seed. */
 export function createWorld(seed: ParsedSeed): World {
   return {
     keys: seed.keys ?? [],
@@ -145,7 +145,7 @@ export function portalIrm({ irmAvailableAmt, remittanceDate, ...irm }: SeedIrm):
   };
 }
 
-/** What makes two IRM records the same remittance: the number alone recurs under other AD codes and dates. */
+/** Identifies an IRM: the number alone recurs under other AD codes and dates. */
 export function irmKey(irm: PortalIrm): string {
   return [irm.irmNumber, irm.remittanceAdCode, irm.ifscCode, irm.irmIssueDate].join('|');
 }

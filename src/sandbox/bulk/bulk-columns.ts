@@ -25,8 +25,8 @@ const optional = (field: string, header: string, kind: ColumnKind = 'text'): Bul
 });
 
 /**
- * The specification names 22 of the headers. The other optional ones follow the authority's public field names; what
- * they may hold is not documented, so they are taken as they are.
+ * The specification names 22 of the headers. The other optional ones follow the authority's public field names; their
+ * contents are not documented and are accepted as they are.
  */
 export const BULK_COLUMNS: readonly BulkColumn[] = [
   mandatory('serialNo', 'Serial No', 'whole'),

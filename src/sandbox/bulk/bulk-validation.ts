@@ -30,7 +30,6 @@ type Reading = { value: string | null } | { error: string };
  */
 export function validateBulk(rows: readonly SheetRow[], uploadType: string, held: readonly SavedIrm[]): ValidatedBulk {
   if (rows.length > MAX_ROWS) {
-    // Before any row is looked at.
     const message = `The file has ${rows.length} data rows; at most ${MAX_ROWS} are allowed`;
     return { items: [], errors: [{ row: rows[MAX_ROWS]?.row ?? 0, field: 'file', message }] };
   }
@@ -112,22 +111,8 @@ function checkSums(
   errors: readonly CellError[],
 ): CellError[] {
   const failed = new Set(errors.map(({ row, field }) => `${row} ${field}`));
-  const sums = new Map<string, IrmSum>();
+  const sums = limitsOf(rows, held);
   const found: CellError[] = [];
-  for (const { values } of rows) {
-    const key = keyOf(values);
-    const remittance = values.get('irmRemitAmtFCC');
-    if (key === null || remittance === undefined || remittance === null) continue;
-    const sum = sums.get(key) ?? {
-      mapped: new Decimal(0),
-      remittance: new Decimal(0),
-      available: null,
-      reported: false,
-    };
-    sum.remittance = Decimal.max(sum.remittance, remittance);
-    sum.available ??= heldAvailable(values, held);
-    sums.set(key, sum);
-  }
   for (const { row, values } of rows) {
     const sum = sums.get(keyOf(values) ?? '');
     const mapped = values.get('mappedIRMAmountFCC');
@@ -146,6 +131,26 @@ function checkSums(
   return found;
 }
 
+/** Each IRM of the file with its remittance and its held balance, of which nothing is mapped yet. */
+function limitsOf(rows: readonly { values: Values }[], held: readonly SavedIrm[]): Map<string, IrmSum> {
+  const sums = new Map<string, IrmSum>();
+  for (const { values } of rows) {
+    const key = keyOf(values);
+    const remittance = values.get('irmRemitAmtFCC');
+    if (key === null || remittance === undefined || remittance === null) continue;
+    const sum = sums.get(key) ?? {
+      mapped: new Decimal(0),
+      remittance: new Decimal(0),
+      available: null,
+      reported: false,
+    };
+    sum.remittance = Decimal.max(sum.remittance, remittance);
+    sum.available ??= heldAvailable(values, held);
+    sums.set(key, sum);
+  }
+  return sums;
+}
+
 /** An IRM number recurs under a different AD code or date; the branch is no part of it (spec: "Saved IRM record"). */
 function keyOf(values: Values): string | null {
   const parts = ['irmNumber', 'irmAdCode', 'irmDt'].map((field) => values.get(field));
@@ -162,7 +167,7 @@ function heldAvailable(values: Values, held: readonly SavedIrm[]): Decimal | nul
   return irm?.record.available ?? null;
 }
 
-/** The push item that a valid row is. Optional columns that the item does not have stay behind. */
+/** A valid row as a push item; optional columns that a push item lacks are dropped. */
 function toItem(values: Values): PushItem {
   const text = (field: string): string => values.get(field) ?? '';
   return {

@@ -73,7 +73,7 @@ function bulkUpload(call: Call, { upload, rows }: BulkFile) {
   });
 }
 
-/** One entry of `irms`, which callers reconcile by: a number alone does not tell two remittances apart. */
+/** One entry of `irms`: the number alone does not identify a remittance. */
 function irmOfRow({ serialNo, irmNumber, irmDt, irmAdCode, irmIfscCode, sbCumInvoiceNumber }: PushItem) {
   return { serialNo, irmNumber, irmDt, irmAdCode, irmIfscCode, sbCumInvoiceNumber };
 }

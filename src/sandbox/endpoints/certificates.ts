@@ -100,7 +100,7 @@ async function download(call: Call) {
   errors.throwIfAny();
   const customer = customerOf(call, id);
   const eBRCNumber = call.params['eBRCNumber'] ?? '';
-  // A copy that the service holds needs no login; every other download is fetched with the stored credentials.
+  // A cached copy needs no login; every other download logs in with the stored credentials.
   const cached = customer.cachedPdfs.has(eBRCNumber) && call.effects.length === 0;
   const account = cached ? linkedAccount(call, customer) : logInAtPortal(call, customer);
   const certificate = account.certificates.find((candidate) => candidate.eBRCNumber === eBRCNumber);

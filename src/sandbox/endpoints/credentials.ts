@@ -46,7 +46,7 @@ function check(call: Call) {
   customer.dgftPassword = password;
   customer.isActive = true;
   customer.failedChecks = [];
-  // The network address is opened once: a later password leaves the activation where it is.
+  // Access is activated once: a later password does not change the time of the activation.
   customer.connection ??= {
     activatesAt: now + (account.activationDelayMs ?? context.settings.activationDelayMs),
     sharedCredentialsLikely: account.sharedCredentials,

@@ -1,22 +1,22 @@
 import { z } from 'zod';
 
-/** What a document makes the extraction service answer. The real service has nothing of the kind. */
+/** Sets the extraction service's answer to a document; a feature of the sandbox alone. */
 const script = z.strictObject({
-  /** The data that is answered, in the place of made-up values. */
+  /** The data of the answer, instead of derived values. */
   data: z.unknown().optional(),
   /**
    * `error`: status error with a reason; `500`, `429`, `401`: these, unwrapped; `cut`: half an answer; `other-shape`:
    * JSON that the specification does not show.
    */
   answer: z.enum(['error', '500', '429', '401', 'cut', 'other-shape']).optional(),
-  /** How often the answer is given, until the data is; without end where left out. */
+  /** How often `answer` is given before `data` is; always where left out. */
   times: z.number().int().positive().optional(),
 });
 export type DocumentScript = z.infer<typeof script>;
 
 const MARK = '%ebrc-sandbox ';
 
-/** The script in a PDF: a comment line `%ebrc-sandbox {…}`. Null where there is none, or none that can be read. */
+/** The script in a PDF: a comment line `%ebrc-sandbox {…}`. Null where there is no readable one. */
 export function scriptIn(content: Buffer): DocumentScript | null {
   const at = content.lastIndexOf(MARK);
   if (at < 0) return null;
@@ -28,7 +28,7 @@ export function scriptIn(content: Buffer): DocumentScript | null {
   }
 }
 
-/** A PDF of one empty page with a script in it. Another script makes another document. */
+/** A PDF of one empty page that contains a script. */
 export function scriptedPdf(script: DocumentScript): Buffer {
   const objects = [
     '<< /Type /Catalog /Pages 2 0 R >>',

@@ -15,9 +15,9 @@ const PATHS: readonly { operation: Operation; url: string; extract: (seed: numbe
 ];
 
 /**
- * The extraction service (spec: "Extraction service"). The contents of `data` are not documented, and nothing is read
- * from the PDF but a script (document-script.ts): the sandbox makes believable values up from a hash of the file, the
- * same ones for the same file.
+ * The extraction service (spec: "Extraction service"). The contents of `data` are not documented: the sandbox derives
+ * plausible values from a hash of the file, the same ones for the same file. The only thing read from the PDF is a
+ * script (document-script.ts).
  */
 export function addExtractionRoutes(app: FastifyInstance, context: Context): void {
   const given = new Map<string, number>();
@@ -35,7 +35,7 @@ export function addExtractionRoutes(app: FastifyInstance, context: Context): voi
         const seed = seedOf(content);
         const answer = { status: 'success', data: script?.data ?? extract(seed) };
         return (
-          (script && misbehaviour(script, `${operation} ${seed}`, answer)) ?? {
+          (script && scriptedAnswer(script, `${operation} ${seed}`, answer)) ?? {
             kind: 'bare',
             status: 200,
             body: answer,
@@ -45,8 +45,8 @@ export function addExtractionRoutes(app: FastifyInstance, context: Context): voi
     });
   }
 
-  /** What the script has in the place of the answer; null where it has nothing, or nothing any more. */
-  function misbehaviour({ answer, times = Infinity }: DocumentScript, key: string, instead: object): Answer | null {
+  /** The answer that the script sets, as often as it says; null for the ordinary answer. */
+  function scriptedAnswer({ answer, times = Infinity }: DocumentScript, key: string, instead: object): Answer | null {
     const before = given.get(key) ?? 0;
     if (answer === undefined || before >= times) return null;
     given.set(key, before + 1);

@@ -16,8 +16,8 @@ export interface Acknowledgement {
 }
 
 /**
- * Takes a validated submission in: from here on the authority will process it, whatever becomes of the answer. An
- * identical mapping is taken in again without a word, as the service does, and noted as a double filing.
+ * Accepts a validated submission: from here on the authority will process it, even if the answer is lost. An identical
+ * mapping is accepted again, as by the service, and recorded as a double filing.
  */
 export function acceptFiling(
   call: Call,
@@ -52,7 +52,7 @@ export function acceptFiling(
     rows,
     doubles: [],
   };
-  if (leavesMappings(filing)) filing.doubles = enterMappings(world, filing);
+  if (mayBeCertified(filing)) filing.doubles = recordMappings(world, filing);
   world.filings.set(filing.requestId, filing);
   world.pending.add(filing);
   call.record.requestId = filing.requestId;
@@ -68,15 +68,15 @@ export function acceptFiling(
 }
 
 /** Whether the filing's rows may become certificates. */
-function leavesMappings(filing: Filing): boolean {
+function mayBeCertified(filing: Filing): boolean {
   return filing.ackStatus === 'Validated' || (filing.known && !filing.forcedErrored);
 }
 
 /**
- * Enters a new filing's mappings and gives those that are live already: accepted before, or twice within it, and not
- * refused since. A mapping that the authority refused may be filed again.
+ * Records a new filing's mappings. @returns those that are live already: accepted before, or twice within the filing,
+ * and not rejected since. A mapping that the authority rejected may be filed again.
  */
-function enterMappings(world: World, filing: Filing): Filing['doubles'] {
+function recordMappings(world: World, filing: Filing): Filing['doubles'] {
   const doubles: Filing['doubles'] = [];
   for (const row of filing.rows) {
     const entries = world.mappings.get(row.fingerprint) ?? [];
@@ -89,7 +89,7 @@ function enterMappings(world: World, filing: Filing): Filing['doubles'] {
   return doubles;
 }
 
-/** What happens to the IRMs of a filing between its acceptance and its processing. */
+/** Applies the faults that change a filing's IRMs between its acceptance and its processing. */
 function changeIrms(call: Call, account: PortalAccount, items: readonly PushItem[]): void {
   const amended = effectOf(call.effects, 'irm-amended');
   const cancelled = effectOf(call.effects, 'irm-cancelled');

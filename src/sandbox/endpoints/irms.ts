@@ -16,7 +16,7 @@ export function addIrmRoutes(app: FastifyInstance, context: Context): void {
 }
 
 /**
- * Takes the portal's IRMs into the client's saved ones. The request and the answer are not documented: the client's id
+ * Copies the portal's IRMs into the client's saved ones. The request and the answer are not documented: the client's id
  * is read from the body or the query, and the answer lists the saved IRMs as GET /irm does, all on one page.
  */
 function refresh(call: Call) {
@@ -49,7 +49,7 @@ function list(call: Call) {
   return json({ ...page, data: page.data.map((saved) => irmRecord(saved, customer, account, call)) });
 }
 
-/** Upserts on the whole key; the saved copy is frozen at this moment's balance. */
+/** Upserts by the whole key; the saved copy keeps the balance of this moment. */
 function save(customer: Customer, account: PortalAccount, now: number): void {
   for (const irm of account.irms) {
     const known = customer.irms.find(({ record }) => irmKey(record) === irmKey(irm));

@@ -6,7 +6,7 @@ import { validationFailed } from '../http/problem';
 export class FieldErrors {
   private readonly byField = new Map<string, string>();
 
-  /** Notes what is wrong with a field, unless something was noted before. */
+  /** Adds an error of a field, unless it has one. */
   add(field: string, text: string): void {
     if (!this.byField.has(field)) this.byField.set(field, `${field}: ${text}`);
   }
@@ -15,19 +15,19 @@ export class FieldErrors {
     return [...this.byField.values()];
   }
 
-  /** @throws Problem 400 `Validation failed` when anything was noted. */
+  /** @throws Problem 400 `Validation failed` when there is an error */
   throwIfAny(): void {
     if (this.byField.size > 0) throw validationFailed(this.list);
   }
 }
 
-/** The JSON object that a body is; anything else counts as an empty one, so that its required fields are named. */
+/** The body as a JSON object; anything else counts as an empty object, so that errors name the required fields. */
 export function asObject(body: unknown): Record<string, unknown> {
   return typeof body === 'object' && body !== null && !Array.isArray(body) ? (body as Record<string, unknown>) : {};
 }
 
 const uuid = z.guid();
-/** One sign that stands between two parts; the service is no stricter than mail itself. */
+/** The service accepts every valid address, with any Unicode characters. */
 const emailAddress = z.email({ pattern: z.regexes.unicodeEmail });
 
 export function isUuid(value: unknown): value is string {

@@ -5,7 +5,7 @@ import { faultSchema } from './fault-schema';
 import { doubleFilings } from '../endpoints/filings';
 import type { Context } from '../http/route';
 import { accountSchema, certificateSchema, irmSchema, keySchema, outcomeSchema } from '../authority/seed';
-import { irmKey, portalAccount, portalIrm, type Filing, type PortalAccount } from '../authority/world';
+import { irmKey, portalAccount, portalIrm, type Filing, type PortalAccount, type World } from '../authority/world';
 
 const accountChange = z.strictObject({ password: z.string().min(1).optional(), locked: z.boolean().optional() });
 const portalChange = z.strictObject({ down: z.boolean() });
@@ -20,8 +20,8 @@ const certificateChange = z.strictObject({
 const keyChange = keySchema.partial().required({ key: true });
 
 /**
- * The control endpoints below `/__sandbox`: faults, portal accounts, keys, and what the sandbox saw. They are no part
- * of the service, need no key and count toward no limit.
+ * The control endpoints below `/__sandbox`: faults, portal accounts, keys and the calls seen. They are not part of the
+ * service, need no key and do not count toward the limits.
  */
 export function addControlRoutes(
   app: FastifyInstance,
@@ -29,13 +29,15 @@ export function addControlRoutes(
   refuse: (refuse: boolean) => Promise<void>,
 ): void {
   addFaultRoutes(app, context);
-  addPortalRoutes(app, context);
+  addAccountRoutes(app, context);
+  addCertificateRoutes(app, context);
+  addSettingRoutes(app, context);
   addReportRoutes(app, context);
 
   app.post('/refuse', async (request, reply) => {
     const body = read(refusal, request.body, reply);
     if (!body) return reply;
-    // The answer goes out first: closing the port cuts every connection, this one too.
+    // The answer is sent first, because closing the port closes every connection.
     reply.raw.once('close', () => void refuse(true));
     void sleep(body.forMs, undefined, { signal: context.stop }).then(
       () => refuse(false),
@@ -60,9 +62,8 @@ function addFaultRoutes(app: FastifyInstance, { faults }: Context): void {
   );
 }
 
-function addPortalRoutes(app: FastifyInstance, { world }: Context): void {
-  const find = (username: string): PortalAccount | undefined =>
-    world.accounts.find((account) => account.username === username);
+function addAccountRoutes(app: FastifyInstance, { world }: Context): void {
+  const find = (username: string) => findAccount(world, username);
 
   app.get('/accounts', () => world.accounts.map(accountView));
   app.post('/accounts', (request, reply) => {
@@ -92,8 +93,11 @@ function addPortalRoutes(app: FastifyInstance, { world }: Context): void {
     account.irms = [...account.irms.filter((known) => irmKey(known) !== irmKey(added)), added];
     return reply.code(201).send(irm);
   });
+}
+
+function addCertificateRoutes(app: FastifyInstance, { world }: Context): void {
   app.post<{ Params: { username: string } }>('/accounts/:username/certificates', (request, reply) => {
-    const account = find(request.params.username);
+    const account = findAccount(world, request.params.username);
     if (!account) return missing(reply, `no account ${request.params.username}`);
     const certificate = read(certificateSchema, request.body, reply);
     if (!certificate) return reply;
@@ -105,7 +109,7 @@ function addPortalRoutes(app: FastifyInstance, { world }: Context): void {
     '/accounts/:username/certificates/:number',
     (request, reply) => {
       const { username, number } = request.params;
-      const certificate = find(username)?.certificates.find(({ eBRCNumber }) => eBRCNumber === number);
+      const certificate = findAccount(world, username)?.certificates.find(({ eBRCNumber }) => eBRCNumber === number);
       if (!certificate) return missing(reply, `no certificate ${number} of account ${username}`);
       const change = read(certificateChange, request.body, reply);
       return change ? Object.assign(certificate, change) : reply;
@@ -115,7 +119,7 @@ function addPortalRoutes(app: FastifyInstance, { world }: Context): void {
     '/accounts/:username/certificates/:number',
     (request, reply) => {
       const { username, number } = request.params;
-      const account = find(username);
+      const account = findAccount(world, username);
       const left = account?.certificates.filter(({ eBRCNumber }) => eBRCNumber !== number) ?? [];
       if (!account || left.length === account.certificates.length) {
         return missing(reply, `no certificate ${number} of account ${username}`);
@@ -124,6 +128,10 @@ function addPortalRoutes(app: FastifyInstance, { world }: Context): void {
       return reply.code(204).send();
     },
   );
+}
+
+/** Scripted outcomes, the portal's availability, and API keys. */
+function addSettingRoutes(app: FastifyInstance, { world }: Context): void {
   app.post('/outcomes', (request, reply) => {
     const script = read(outcomeSchema, request.body, reply);
     if (!script) return reply;
@@ -171,12 +179,16 @@ function addReportRoutes(app: FastifyInstance, context: Context): void {
   });
 }
 
-/** A body that fits its schema; otherwise the reply names what is wrong, and null is returned. */
+/** @returns the parsed body; null, with a 400 sent, when it is invalid */
 function read<T>(schema: z.ZodType<T>, body: unknown, reply: FastifyReply): T | null {
   const parsed = schema.safeParse(body);
   if (parsed.success) return parsed.data;
   void reply.code(400).send({ statusCode: 400, message: z.prettifyError(parsed.error) });
   return null;
+}
+
+function findAccount(world: World, username: string): PortalAccount | undefined {
+  return world.accounts.find((account) => account.username === username);
 }
 
 function missing(reply: FastifyReply, message: string): FastifyReply {

@@ -21,7 +21,7 @@ export const OPERATIONS = [
 ] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
-/** Faults that decide how the answer travels, or whether there is one. At most one of them applies to a call. */
+/** Faults that decide how, and whether, the answer is sent. At most one of them applies to a call. */
 export const TRANSPORT_FAULTS = [
   'drop-before-accept',
   'reset-before-accept',
@@ -78,25 +78,27 @@ export const faultSchema = z.strictObject({
       requestId: z.string().optional(),
     })
     .default({}),
-  /** How often it strikes at most. 1 when neither `every` nor `probability` is given, else without end. */
+  /** How often it is applied at most. 1 when neither `every` nor `probability` is given, else unlimited. */
   times: z.number().int().positive().optional(),
-  /** Strikes at each nth matching call. */
+  /** Applied to each nth matching call. */
   every: z.number().int().positive().optional(),
-  /** Strikes at a matching call with this chance, drawn from a generator seeded with `rngSeed`. */
+  /** Applied to a matching call with this probability, drawn from a generator seeded with `rngSeed`. */
   probability: z.number().min(0).max(1).optional(),
   rngSeed: z.number().int().default(1),
-  /** Matching calls that pass untouched first. */
+  /** Number of matching calls that pass first. */
   skip: z.number().int().nonnegative().default(0),
   /** `slow`: real milliseconds of waiting; `accepted-but-invisible`: milliseconds on the sandbox clock. */
   delayMs: z.number().nonnegative().optional(),
-  /** `slow`: whether it waits after the call took effect, or before, so that a caller who gave up is still filed. */
+  /**
+   * `slow`: whether it waits after the call took effect, or before: then it takes effect although the caller gave up.
+   */
   wait: z.enum(['before', 'after']).default('after'),
   /**
-   * Whether the call takes effect although its answer is replaced or never comes: `hang`, `status-429`, the 5xx (false
-   * unless told) and `html-body`, `empty-body`, `truncated-json` (true unless told).
+   * Whether the call takes effect although its answer is replaced or never sent: `hang`, `status-429`, the 5xx (default
+   * false), `html-body` and `empty-body` (default true).
    */
   process: z.boolean().optional(),
-  /** HTTP status of `html-body` (502 unless told) and `empty-body` (200 unless told). */
+  /** HTTP status of `html-body` (default 502) and `empty-body` (default 200). */
   status: z.number().int().min(200).max(599).optional(),
   /** `truncated-…`: announce the whole length and cut the connection, instead of sending a short but complete body. */
   cutConnection: z.boolean().default(false),

@@ -21,9 +21,9 @@ export interface CallFacts {
 export interface ArmedFault {
   id: string;
   fault: Fault;
-  /** Matching calls seen, and how many of them it struck. */
+  /** Matching calls seen, and to how many of them it was applied. */
   seen: number;
-  struck: number;
+  applied: number;
 }
 
 export interface FaultRegistry {
@@ -50,7 +50,7 @@ const PORTAL: readonly Operation[] = [
   'check-dgft-credentials',
 ];
 
-/** The operations that a kind can strike; a fault on `*` leaves the others alone. All, when not listed. */
+/** The operations that a kind applies to, also with `*` as the operation; all when not listed. */
 const CONCERNS: Partial<Record<Fault['kind'], readonly Operation[]>> = {
   'truncated-pdf': ['download-pdf', 'bulk-template'],
   'odd-pdf': ['download-pdf'],
@@ -73,7 +73,7 @@ const CONCERNS: Partial<Record<Fault['kind'], readonly Operation[]>> = {
 
 const BEFORE_ACCEPT: readonly Fault['kind'][] = ['drop-before-accept', 'reset-before-accept', 'close-keep-alive'];
 
-/** Armed faults, asked in the order in which they were added. */
+/** Armed faults; of several that match, the first one added applies. */
 export function createFaultRegistry(initial: readonly FaultInput[]): FaultRegistry {
   let armed: (ArmedFault & { random: () => number })[] = [];
   let nextId = 1;
@@ -81,7 +81,7 @@ export function createFaultRegistry(initial: readonly FaultInput[]): FaultRegist
   const registry: FaultRegistry = {
     add(input) {
       const fault = faultSchema.parse(input);
-      const entry = { id: `fault-${nextId++}`, fault, seen: 0, struck: 0, random: seededRandom(fault.rngSeed) };
+      const entry = { id: `fault-${nextId++}`, fault, seen: 0, applied: 0, random: seededRandom(fault.rngSeed) };
       armed.push(entry);
       return view(entry);
     },
@@ -108,35 +108,35 @@ export function createFaultRegistry(initial: readonly FaultInput[]): FaultRegist
     effects: (operation, facts) =>
       armed
         .filter(({ fault }) => isEffect(fault) && concerns(fault, operation) && matches(fault, facts))
-        .filter(strikes)
+        .filter(isDue)
         .map(({ fault }) => fault),
   };
 
   function first(suits: (fault: Fault) => boolean): Fault | null {
-    // Each suitable fault counts the call, so that two faults on one operation keep their own rhythm.
-    const struck = armed.filter(({ fault }) => suits(fault)).filter(strikes);
-    return struck[0]?.fault ?? null;
+    // Every fault that matches counts the call, so that two faults on one operation do not disturb each other's counts.
+    const due = armed.filter(({ fault }) => suits(fault)).filter(isDue);
+    return due[0]?.fault ?? null;
   }
 
   for (const fault of initial) registry.add(fault);
   return registry;
 }
 
-/** Whether a fault strikes at the call that it was just found to match; counts the call. */
-function strikes(entry: ArmedFault & { random: () => number }): boolean {
+/** Counts a matching call. @returns whether the fault applies to it */
+function isDue(entry: ArmedFault & { random: () => number }): boolean {
   const { fault } = entry;
   entry.seen += 1;
   if (entry.seen <= fault.skip) return false;
-  const rhythmic = fault.every !== undefined || fault.probability !== undefined;
-  const times = fault.times ?? (rhythmic ? Number.POSITIVE_INFINITY : 1);
-  if (entry.struck >= times) return false;
+  const repeats = fault.every !== undefined || fault.probability !== undefined;
+  const times = fault.times ?? (repeats ? Number.POSITIVE_INFINITY : 1);
+  if (entry.applied >= times) return false;
   if (fault.every !== undefined && (entry.seen - fault.skip) % fault.every !== 0) return false;
   if (fault.probability !== undefined && entry.random() >= fault.probability) return false;
-  entry.struck += 1;
+  entry.applied += 1;
   return true;
 }
 
-/** Struck before the body is read; one with a `match` needs the body first. */
+/** Whether it applies before the body is read; a `match` needs the body. */
 function isEarly(fault: Fault): boolean {
   return BEFORE_ACCEPT.includes(fault.kind) && Object.keys(fault.match).length === 0;
 }
@@ -168,11 +168,11 @@ function matches({ match }: Fault, facts: CallFacts): boolean {
   );
 }
 
-function view({ id, fault, seen, struck }: ArmedFault): ArmedFault {
-  return { id, fault, seen, struck };
+function view({ id, fault, seen, applied }: ArmedFault): ArmedFault {
+  return { id, fault, seen, applied };
 }
 
-/** The first effect fault of a kind among those that struck a call. */
+/** The first effect fault of a kind among those that apply to a call. */
 export function effectOf(effects: readonly Fault[], kind: EffectFaultKind): Fault | undefined {
   return effects.find((fault) => fault.kind === kind);
 }

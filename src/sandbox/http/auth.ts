@@ -38,7 +38,7 @@ export function authenticateExtraction(world: World, header: string | string[] |
 
 /**
  * Whether the key may be used at all.
- * @throws Problem 403 in the documented words. The platform agreement is asked for where a customer is created.
+ * @throws Problem 403 with the documented messages. Creating a customer also requires the platform agreement.
  */
 export function authorize({ key }: Caller, operation: string): void {
   if (key.kind !== 'platform') throw problem(403, 'Only platform users can access this resource');

@@ -16,11 +16,11 @@ export interface CallRecord {
   /** HTTP status of what was sent; null while unanswered and when no answer was sent. */
   status: number | null;
   errorCode: string | null;
-  /** Kinds of the faults that struck. */
+  /** Kinds of the faults that were applied. */
   faults: string[];
   platformCustomerId: string | null;
   requestId: string | null;
-  /** Fingerprints of the mappings that the call asked to file. */
+  /** Fingerprints of the mappings in a submission. */
   mappings: string[];
 }
 

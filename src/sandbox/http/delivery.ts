@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Fault } from '../faults/fault-schema';
-import { asNoPdf, asOddPdf, withHostileTexts, withOddEmpties } from '../faults/odd-words';
+import { asOddPdf, asTextInsteadOfPdf, withHostileTexts, withOddEmpties } from '../faults/odd-answers';
 import type { Rendered } from './rendered';
 import { type Answer, type Problem, envelope, portalProblem, problem, tooManyRequests } from './problem';
 
@@ -44,9 +44,35 @@ export interface Delivery {
   stop: AbortSignal;
 }
 
+/** Faults that answer with something else; the call itself is made only where `process` says so. */
+const REPLACEMENTS: Partial<
+  Record<Fault['kind'], { process: boolean; answer: (fault: Fault, request: FastifyRequest, now: number) => Rendered }>
+> = {
+  'status-429': { process: false, answer: () => renderProblem(tooManyRequests()) },
+  '502-with-code': {
+    process: false,
+    answer: (_fault, { url }, now) => renderProblem(portalProblem('DGFT_PORTAL_UNAVAILABLE', url, now)),
+  },
+  '502-bare': { process: false, answer: () => renderProblem(problem(502, 'Bad Gateway')) },
+  '500': { process: false, answer: () => renderProblem(problem(500, 'Internal server error')) },
+  'html-body': { process: true, answer: ({ status = 502 }) => html(status) },
+  'empty-body': {
+    process: true,
+    answer: ({ status = 200 }) => ({ status, headers: {}, body: Buffer.alloc(0), errorCode: null }),
+  },
+};
+
+/** Faults that change the call's own answer. */
+const CHANGES: Partial<Record<Fault['kind'], (rendered: Rendered) => Rendered>> = {
+  'hostile-texts': withHostileTexts,
+  'odd-empties': withOddEmpties,
+  'odd-pdf': asOddPdf,
+  'not-a-pdf': asTextInsteadOfPdf,
+};
+
 /**
- * Runs a call and sends its answer as the fault, if any, has it. `run` is the call itself and never throws a Problem.
- * Resolves with what was sent, or with null when nothing was.
+ * Runs a call and sends its answer, changed by the fault if there is one. `run` is the call itself and never throws a
+ * Problem. Resolves with what was sent, or with null when nothing was.
  */
 export async function deliver(
   fault: Fault | null,
@@ -57,12 +83,16 @@ export async function deliver(
     void reply.code(rendered.status).headers(rendered.headers).send(rendered.body);
     return rendered;
   };
-  const processed = async (replacement: Rendered, unlessTold: boolean): Promise<Rendered> => {
-    if (fault?.process ?? unlessTold) await run();
-    return send(replacement);
-  };
+  if (!fault) return send(await run());
+  const replacement = REPLACEMENTS[fault.kind];
+  if (replacement) {
+    if (fault.process ?? replacement.process) await run();
+    return send(replacement.answer(fault, request, now));
+  }
+  const change = CHANGES[fault.kind];
+  if (change) return send(change(await run()));
 
-  switch (fault?.kind) {
+  switch (fault.kind) {
     case 'drop-before-accept':
     case 'close-keep-alive':
       return drop(request, reply);
@@ -85,32 +115,12 @@ export async function deliver(
       if (fault.wait === 'after') await wait();
       return send(rendered);
     }
-    case 'status-429':
-      return processed(renderProblem(tooManyRequests()), false);
-    case '502-with-code':
-      return processed(renderProblem(portalProblem('DGFT_PORTAL_UNAVAILABLE', request.url, now)), false);
-    case '502-bare':
-      return processed(renderProblem(problem(502, 'Bad Gateway')), false);
-    case '500':
-      return processed(renderProblem(problem(500, 'Internal server error')), false);
-    case 'html-body':
-      return processed(html(fault.status ?? 502), true);
-    case 'empty-body':
-      return processed({ status: fault.status ?? 200, headers: {}, body: Buffer.alloc(0), errorCode: null }, true);
     case 'truncated-json':
     case 'truncated-pdf': {
       const rendered = await run();
       const half = rendered.body.subarray(0, Math.floor(rendered.body.length / 2));
       return fault.cutConnection ? cut(rendered, half, reply) : send({ ...rendered, body: half });
     }
-    case 'hostile-texts':
-      return send(withHostileTexts(await run()));
-    case 'odd-empties':
-      return send(withOddEmpties(await run()));
-    case 'odd-pdf':
-      return send(asOddPdf(await run()));
-    case 'not-a-pdf':
-      return send(asNoPdf(await run()));
     case 'close-after-answer': {
       const { socket } = request.raw;
       // After the answer's last byte, and not announced in the headers: the caller notices it at its next request.
@@ -122,7 +132,7 @@ export async function deliver(
   }
 }
 
-/** Takes the connection away without sending a byte; `reset` sends an RST where an ordinary end sends a FIN. */
+/** Closes the connection without sending a byte, with a FIN, or with an RST for `reset`. */
 export function drop(request: FastifyRequest, reply: FastifyReply, how?: 'reset'): null {
   reply.hijack();
   if (how === 'reset') request.raw.socket.resetAndDestroy();
@@ -130,7 +140,7 @@ export function drop(request: FastifyRequest, reply: FastifyReply, how?: 'reset'
   return null;
 }
 
-/** Announces the whole length, sends the first half and takes the connection away. */
+/** Announces the full length, sends the first half and closes the connection. */
 function cut(rendered: Rendered, half: Buffer, reply: FastifyReply): Rendered {
   reply.hijack();
   reply.raw.writeHead(rendered.status, { ...rendered.headers, 'content-length': rendered.body.length });

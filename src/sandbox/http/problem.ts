@@ -3,7 +3,7 @@
 /** What a route answers: JSON content that is put into the envelope, or a raw file. */
 export type Answer =
   | { kind: 'json'; status: number; data: unknown }
-  /** JSON that goes out as it stands; the extraction service has no envelope. */
+  /** JSON without the envelope, which the extraction service does not have. */
   | { kind: 'bare'; status: number; body: Record<string, unknown> }
   | { kind: 'file'; status: number; contentType: string; fileName: string; body: Buffer };
 
@@ -17,7 +17,7 @@ export function envelope(data: unknown, status: number, now: number): Record<str
   return { success: true, data, statusCode: status, timestamp: new Date(now).toISOString() };
 }
 
-/** A refusal in the service's own words. The body is sent as it stands, never wrapped. */
+/** An error of the service. The body is sent as it is, without the envelope. */
 export class Problem extends Error {
   override readonly name = 'Problem';
 

@@ -24,8 +24,8 @@ export interface RateLimiter {
 }
 
 /**
- * Sliding windows in real time, one for each caller and rate class. Only admitted calls count: a caller that is refused
- * does not keep its own window full by asking again.
+ * Sliding windows in real time, one for each caller and rate class. Only admitted calls count, so a caller that repeats
+ * refused calls does not keep its own window full.
  */
 export function createRateLimiter(options: { enabled: boolean; windowMs: number; now?: () => number }): RateLimiter {
   const now = options.now ?? (() => performance.now());

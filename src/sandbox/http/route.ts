@@ -13,14 +13,14 @@ import type { RateLimiter } from './rate-limit';
 import { asObject } from '../endpoints/validate';
 import type { World } from '../authority/world';
 
-/** Everything that the endpoints share. */
+/** What all endpoints share. */
 export interface Context {
   world: World;
   settings: Settings;
   faults: FaultRegistry;
   calls: CallLog;
   limiter: RateLimiter;
-  /** Seeded, so that a run of the sandbox can be had again. */
+  /** Seeded, so that a run can be reproduced. */
   random: () => number;
   processing: Processing;
   /** Aborted when the sandbox closes. */
@@ -37,7 +37,7 @@ export interface Call {
   query: Record<string, unknown>;
   params: Record<string, string>;
   path: string;
-  /** Faults that change what is done or said. */
+  /** Faults that change what the call does or answers. */
   effects: readonly Fault[];
   record: CallRecord;
   request: FastifyRequest;
@@ -86,7 +86,7 @@ export function addRoute<Prepared = undefined>(app: FastifyInstance, context: Co
       }
     },
     onResponse(request, reply, done) {
-      // Answers that no handler gave: a body that could not be read, a defect.
+      // Answers that did not come from the handler: an unreadable body, a defect.
       const record = records.get(request)?.record;
       if (record) record.status ??= reply.statusCode;
       done();

@@ -12,21 +12,21 @@ import type { Context } from './route';
 import { addStatusRoute } from '../endpoints/status';
 import { addTemplateRoute } from '../endpoints/template';
 
-/** 999 rows of a push message are about half a megabyte; well beyond that a body is no push message. */
+/** A push message of 999 rows has about half a megabyte. */
 const BODY_LIMIT = 10 * 1024 * 1024;
 
-/** Puts the endpoints together. `refuse` closes and opens the port again. */
+/** Registers all endpoints. `refuse` closes the port, or opens it again. */
 export async function buildServer(
   context: Context,
   refuse: (refuse: boolean) => Promise<void>,
 ): Promise<FastifyInstance> {
   const app = fastify({
-    // Answers that hang on purpose must not hold up a close.
+    // Answers that hang on purpose must not delay a close.
     forceCloseConnections: true,
     bodyLimit: BODY_LIMIT,
     routerOptions: { maxParamLength: 500 },
   });
-  // A file beyond its limit is cut and refused by the endpoint, in the service's own words.
+  // A file beyond its limit is cut here and refused by the endpoint, with the service's message.
   await app.register(multipart, { throwFileSizeLimit: false });
   app.setErrorHandler((error: FastifyError, _request, reply) => {
     const status = error.statusCode ?? 500;

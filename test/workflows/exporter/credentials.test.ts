@@ -145,7 +145,7 @@ it('survives the death of the worker while the portal cannot be checked', async 
   const { username, exporterId } = await readyExporter('death@example.test');
   stage.sandbox.addFault({ operation: 'check-dgft-credentials', kind: '502-with-code', times: 2 });
   const handle = await submit(exporterId, await stage.secret(username));
-  await eventually(() => stage.sandbox.faults().some(({ struck }) => struck > 0));
+  await eventually(() => stage.sandbox.faults().some(({ applied }) => applied > 0));
   await stage.restart();
   expect(await handle.result()).toMatchObject({ state: 'ready' });
 });

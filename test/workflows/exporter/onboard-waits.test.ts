@@ -170,7 +170,7 @@ describe('death of the worker', () => {
     stage.sandbox.addFault({ operation: 'check-dgft-credentials', kind: '500', times: 2 });
     const credentialsRef = await stage.secret(await stage.account({ activationDelayMs: 0 }));
     const handle = await stage.onboard({ email: 'death-3@example.test', credentialsRef });
-    while (!stage.sandbox.faults().some(({ struck }) => struck > 0)) await pause();
+    while (!stage.sandbox.faults().some(({ applied }) => applied > 0)) await pause();
     await stage.restart();
     expect(await handle.result()).toMatchObject({ state: 'ready' });
   });
@@ -179,7 +179,7 @@ describe('death of the worker', () => {
     stage.sandbox.addFault({ operation: 'check-dgft-credentials', kind: 'slow', delayMs: 1_500 });
     const credentialsRef = await stage.secret(await stage.account({ activationDelayMs: 0 }));
     const handle = await stage.onboard({ email: 'death-4@example.test', credentialsRef });
-    while (!stage.sandbox.faults().some(({ struck }) => struck > 0)) await pause();
+    while (!stage.sandbox.faults().some(({ applied }) => applied > 0)) await pause();
     await stage.restart();
     expect(await handle.result()).toMatchObject({ state: 'ready' });
   });

@@ -1,10 +1,10 @@
 import type { Rendered } from '../http/rendered';
 
-/** Harmless once they are gone: what is left of a text is what it was. */
+/** Characters that a client has to remove; without them a text is as it was. */
 const HOSTILE = '\u0000\ud800';
 const MEGABYTE = 1024 * 1024;
 
-/** The same answer with NUL and half a surrogate pair behind every text, and a remark of a megabyte. */
+/** The answer with NUL and half a surrogate pair behind every text, and a remark of a megabyte. */
 export function withHostileTexts(rendered: Rendered): Rendered {
   return changed(rendered, (answer) => {
     const hostile = eachPart(answer, (part) => (typeof part === 'string' ? `${part}${HOSTILE}` : part));
@@ -14,7 +14,7 @@ export function withHostileTexts(rendered: Rendered): Rendered {
   });
 }
 
-/** The same answer as a system writes it that has no null: `NA`, `-`, `""`, and lists with an empty place in them. */
+/** The answer as written by a system without null: `NA`, `-` and `""` instead, and lists with an empty place. */
 export function withOddEmpties(rendered: Rendered): Rendered {
   const words = ['NA', '-', ''];
   let next = 0;
@@ -27,14 +27,14 @@ export function withOddEmpties(rendered: Rendered): Rendered {
   );
 }
 
-/** A certificate behind a byte order mark and an empty line, with a proxy's remark of 4 KB behind its end. */
+/** A PDF behind a byte order mark and an empty line, followed by a comment of 4 KB as a proxy might add it. */
 export function asOddPdf(rendered: Rendered): Rendered {
   const remark = `\n<!-- ${'scanned '.repeat(512)}-->\n`;
   return { ...rendered, body: Buffer.concat([Buffer.from('\ufeff\r\n'), rendered.body, Buffer.from(remark)]) };
 }
 
-/** A page where the certificate should be, under the name of a certificate. */
-export function asNoPdf(rendered: Rendered): Rendered {
+/** A line of text in place of the PDF, with the PDF's name and content type. */
+export function asTextInsteadOfPdf(rendered: Rendered): Rendered {
   return { ...rendered, body: Buffer.from('The certificate is being prepared.') };
 }
 
@@ -44,7 +44,7 @@ function changed(rendered: Rendered, change: (answer: unknown) => unknown): Rend
   return { ...rendered, body: Buffer.from(JSON.stringify(answer)) };
 }
 
-/** Changes every part of a document, the innermost first; the fields of the envelope stay. */
+/** Changes every value of an answer, the innermost first, except the fields of the envelope. */
 function eachPart(part: unknown, change: (part: unknown) => unknown): unknown {
   if (Array.isArray(part)) return change(part.map((each) => eachPart(each, change)));
   if (typeof part !== 'object' || part === null) return change(part);
@@ -56,7 +56,7 @@ function eachPart(part: unknown, change: (part: unknown) => unknown): unknown {
   );
 }
 
-/** The record that an answer is about, if it is about one. */
+/** The record in the answer's envelope; null for a list. */
 function recordOf(answer: unknown): Record<string, unknown> | null {
   const data = (answer as { data?: unknown } | null)?.data;
   return typeof data === 'object' && data !== null && !Array.isArray(data) ? (data as Record<string, unknown>) : null;
