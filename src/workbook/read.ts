@@ -5,9 +5,10 @@ import { columnOfHeader, isExtraField } from '../domain/rules/columns';
 import { errorAt, oncePerCell, warningAt, type Finding } from '../domain/rules/finding';
 import type { ExtraValues, MappingRow } from '../domain/filing/mapping';
 import { completeRow, emptyMapping, type UncheckedRow } from '../domain/rules/unchecked-row';
-import { listed, missing } from '../domain/rules/value-messages';
+import { hiddenByMerge, listed, missing } from '../domain/rules/value-messages';
 import type { CellContent, CellContext } from './sheet/cell-content';
 import { cellContent } from './sheet/cell-content';
+import { columnLetter } from './sheet/addresses';
 import { cellValue, extraValue } from './sheet/cell-value';
 import type { OpenSheet } from './sheet/first-sheet';
 import type { ColumnAt, Headers, OptionalColumn } from './sheet/headers';
@@ -165,6 +166,13 @@ function aboutRows(unchecked: readonly UncheckedRow[], hidden: readonly number[]
   return findings;
 }
 
+/** A cell of a row that is filed. */
+interface CellAt {
+  field: string;
+  /** Column, from 1. */
+  index: number;
+}
+
 interface ReadRow {
   unchecked: UncheckedRow;
   findings: Finding[];
@@ -174,8 +182,8 @@ interface ReadRow {
 class RowReader {
   private readonly missingColumns: ReadonlySet<string>;
   private readonly filed: ReadonlySet<number>;
-  /** Empty mandatory cells, which a merged range may cover: known once all rows were read. */
-  private readonly empty: { row: number; field: ColumnField; index: number; failed: Set<string> }[] = [];
+  /** Cells that a merged range may cover, known once all rows were read: filled ones and mandatory empty ones. */
+  private readonly cells: { row: number; failed: Set<string>; filled: CellAt[]; empty: CellAt[] }[] = [];
 
   constructor(
     private readonly headers: Headers,
@@ -206,13 +214,18 @@ class RowReader {
     return { ...this.readFields(contents, number), ...(status === undefined ? {} : { status }) };
   }
 
-  /** Findings about empty cells that a merged range covers. */
+  /** Findings about cells that a merged range covers, empty or with a value that is not shown. */
   mergedCells(merged: MergedCells): Finding[] {
-    return this.empty.flatMap(({ row, field, index, failed }) => {
-      const hint = merged.hint(index, row);
-      if (hint === undefined) return [];
-      failed.add(field);
-      return [errorAt(row, field, 'merged_cell', missing(field, hint))];
+    return this.cells.flatMap(({ row, failed, filled, empty }) => {
+      const hintOf = merged.hintsOf(row);
+      const covered = (cells: readonly CellAt[], message: (field: string, hint: string) => string): Finding[] =>
+        cells.flatMap(({ field, index }) => {
+          const hint = hintOf(index);
+          if (hint === undefined || failed.has(field)) return [];
+          failed.add(field);
+          return [{ ...errorAt(row, field, 'merged_cell', message(field, hint)), column: columnLetter(index) }];
+        });
+      return [...covered(filled, hiddenByMerge), ...covered(empty, missing)];
     });
   }
 
@@ -221,12 +234,16 @@ class RowReader {
     const mapping = emptyMapping();
     const extra: ExtraValues = {};
     const failed = new Set(this.missingColumns);
+    const filled: CellAt[] = [];
+    const empty: CellAt[] = [];
+    this.cells.push({ row, failed, filled, empty });
     for (const [field, { column, index }] of this.headers.columns) {
       const content = contents[index];
       if (content === undefined || content.kind === 'blank') {
-        if (column.need === 'mandatory') this.empty.push({ row, field, index, failed });
+        if (column.need === 'mandatory') empty.push({ field, index });
         continue;
       }
+      filled.push({ field, index });
       const read = cellValue(field, column.kind, content);
       if (!('value' in read)) findings.push(errorAt(row, field, read.code, read.message));
       else if (!isExtraField(field)) mapping[field] = read.value;
@@ -236,6 +253,7 @@ class RowReader {
     for (const { label, index, letter } of this.headers.optional) {
       const content = contents[index];
       if (content === undefined || content.kind === 'blank') continue;
+      filled.push({ field: label, index });
       const read = extraValue(label, content);
       if ('value' in read) extra[label] = read.value;
       else findings.push({ ...errorAt(row, label, read.code, read.message), column: letter });

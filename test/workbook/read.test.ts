@@ -172,6 +172,7 @@ describe('numbers, flags and text', () => {
     ['0510001', '0510001'],
     [510001, '510001'],
     ['\u00a0 0510001\u200b', '0510001'],
+    ['\u202a05\u00ad10001\u200e', '0510001'],
     [{ richText: [{ text: '0510' }, { font: { bold: true }, text: '001' }] }, '0510001'],
     [{ text: '0510001', hyperlink: 'mailto:a@b.example' }, '0510001'],
     [{ formula: '"0510"&"001"', result: '0510001' }, '0510001'],
@@ -332,6 +333,16 @@ describe('workbooks of other programs', () => {
       expect(reading.rows).toEqual(expected);
       expect(reading.sheetName).toBe('Rows & more');
     }
+  });
+
+  test('a value in a cell that a merged one covers is not filed, since nobody sees it', async () => {
+    const sheet = `<sheetData><row r="1">${header((text, index) => inline(`${letter(index)}1`, text))}</row><row r="2">${row((index) => ` r="${letter(index)}2"`, 46027)}</row><row r="3">${row((index) => ` r="${letter(index)}3"`, 46027)}</row></sheetData><mergeCells count="2"><mergeCell ref="F2:F3"/><mergeCell ref="A2:A2"/></mergeCells>`;
+    const reading = await readWorkbook(await zipOf(rawParts(sheet)));
+    expect(reading.rows).toEqual(expected);
+    expect(brief(reading.findings)).toEqual(['3 irmNumber merged_cell']);
+    expect(reading.findings[0]?.message).toBe(
+      'irmNumber has a value that is not shown: the cell is merged into F2; unmerge the cells and write the value in every row.',
+    );
   });
 
   test('rows and cells without addresses', async () => {

@@ -31,18 +31,24 @@ const FORMS: Partial<Record<MappingField, { fits: RegExp; say: string }>> = {
     fits: /^\d{7}$/,
     say: 'The AD code of an IRM has 7 digits; where the bank quotes 14, use the form of the IRM record, and keep leading zeros',
   },
-  irmNumber: { fits: /^.{1,50}$/, say: 'An IRM number has at most 50 characters' },
+  irmNumber: onOneLine(50, 'An IRM number has at most 50 characters'),
   irmFCC: { fits: /^[A-Z]{3}$/, say: 'A currency code has three capital letters, such as USD' },
   sbCumInvoiceFCC: { fits: /^[A-Z]{3}$/, say: 'A currency code has three capital letters, such as USD' },
   irmPurposeCode: { fits: /^P\d{4}$/, say: 'A purpose code is a P and four digits, such as P0102' },
-  sbCumInvoiceNumber: { fits: /^.{1,20}$/, say: 'The authority takes document numbers of at most 20 characters' },
-  billNo: { fits: /^.{1,20}$/, say: 'The authority takes bill numbers of at most 20 characters' },
-  portCode: { fits: /^.{1,6}$/, say: 'A port code has at most 6 characters' },
+  sbCumInvoiceNumber: onOneLine(20, 'The authority takes document numbers of at most 20 characters'),
+  billNo: onOneLine(20, 'The authority takes bill numbers of at most 20 characters'),
+  portCode: onOneLine(6, 'A port code has at most 6 characters'),
   gstinInvoiceNumber: {
     fits: /^[A-Za-z0-9][A-Za-z0-9/-]{0,15}$/,
     say: 'A GST invoice number has at most 16 letters, digits, - or /',
   },
 };
+
+/** A text of at most so many characters, each of which a person sees: a line break inside a number is a slip. */
+function onOneLine(length: number, say: string): { fits: RegExp; say: string } {
+  const fits = new RegExp(`^[^\\p{Cc}\\p{Cf}]{1,${length}}$`, 'u');
+  return { fits, say: `${say}, without line breaks, tabs or invisible characters` };
+}
 
 /** Purposes that the authority's published rules exclude from certificates. */
 const EXCLUDED_PURPOSES: ReadonlySet<string> = new Set(['P0101', 'P0108']);

@@ -15,6 +15,11 @@ export function missing(field: string, hint = ''): string {
   return `Required field ${field} is missing${hint ? `: ${hint}` : ': fill it in'}.`;
 }
 
+/** A value in a cell that a merged range covers, where nobody sees it. */
+export function hiddenByMerge(field: string, hint: string): string {
+  return `${field} has a value that is not shown: ${hint}.`;
+}
+
 export function invalidYesNo(field: string, value: unknown): string {
   return `Invalid yesno value ${quoted(value)} in ${field}. Expected Y or N.`;
 }

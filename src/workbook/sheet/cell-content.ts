@@ -37,13 +37,14 @@ export function cellContext({
 const BLANK: CellContent = { kind: 'blank' };
 
 /**
- * Spaces that programs and web pages put into cells: no-break and narrow spaces become plain ones, invisible ones are
+ * Spaces that programs and web pages put into cells: no-break and narrow spaces become plain ones; invisible
+ * characters (zero-width ones, soft hyphens, and the marks of the writing direction that come with copied dates) are
  * removed.
  */
 function cleanText(text: string): string {
   return text
     .replace(/[\u00a0\u2007\u202f]/g, ' ')
-    .replace(/[\u200b\u200c\u200d\u2060\ufeff]/g, '')
+    .replace(/[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]/g, '')
     .trim();
 }
 

@@ -8,8 +8,9 @@ interface Range {
 }
 
 /**
- * Cells that are covered by a merged range. Only the first cell of a range holds a value; using it for every row of the
- * range would count a mapped amount twice, so covered cells are empty and the hint says why.
+ * Cells that are covered by a merged range. Only the first cell of a range is shown; using its value for every row of
+ * the range would count a mapped amount twice, so covered cells are empty and the hint says why. The format painter
+ * leaves values in covered cells, where nobody sees them: they are not filed either.
  */
 export class MergedCells {
   private readonly ranges: Range[];
@@ -21,14 +22,14 @@ export class MergedCells {
     });
   }
 
-  /** The hint for an empty cell in a merged range; undefined for any other cell. */
-  hint(column: number, row: number): string | undefined {
-    const range = this.ranges.find(
-      ({ left, top, right, bottom }) => column >= left && column <= right && row >= top && row <= bottom,
-    );
-    return (
-      range &&
-      `the cell is merged into ${columnLetter(range.left)}${range.top}; unmerge the cells and write the value in every row`
-    );
+  /** The hints of a row: for a column, what to do about its covered cell; undefined for a cell that is not covered. */
+  hintsOf(row: number): (column: number) => string | undefined {
+    const across = this.ranges.filter(({ top, bottom }) => row >= top && row <= bottom);
+    return (column) => {
+      const range = across.find(({ left, right }) => column >= left && column <= right);
+      if (range === undefined || (range.left === column && range.top === row)) return undefined;
+      const first = `${columnLetter(range.left)}${range.top}`;
+      return `the cell is merged into ${first}; unmerge the cells and write the value in every row`;
+    };
   }
 }

@@ -35,6 +35,8 @@ describe('rules of one row', () => {
     [{ sbCumInvoiceNumber: '12345678' }, 'error 2 sbCumInvoiceNumber not_a_shipping_bill_number'],
     [{ isGstAvail: 'N', gstinInvoiceNumber: 'GST/1' }, 'error 2 gstinInvoiceNumber gst_not_empty'],
     [{ irmAdCode: '510001' }, 'warning 2 irmAdCode unusual_form'],
+    [{ irmNumber: 'HDFC\n1' }, 'warning 2 irmNumber unusual_form'],
+    [{ billNo: 'EXP\t1' }, 'warning 2 billNo unusual_form'],
     [{ irmIfscCode: 'HDFC1' }, 'warning 2 irmIfscCode unusual_form'],
     [{ portCode: 'USNYC' }, 'warning 2 portCode unusual_port'],
     [{ irmPurposeCode: 'P0108' }, 'warning 2 irmPurposeCode purpose_excluded'],
