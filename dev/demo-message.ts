@@ -40,7 +40,8 @@ export function demoMessage(irms: readonly DemoIrm[]) {
 }
 
 function mappingOf(irm: DemoIrm | undefined, plan: (typeof PLAN)[number], serialNo: number): Mapping {
-  if (!irm) throw new Error('The sandbox exporter has fewer than two dollar remittances: its world has changed.');
+  if (!irm)
+    throw new Error('The sandbox exporter has fewer than two dollar remittances: the default seed has changed.');
   return mapping({
     serialNo,
     uploadType: EXPORT_OF_SERVICES,

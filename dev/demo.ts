@@ -33,12 +33,12 @@ async function demo(): Promise<void> {
   const stopEarly = () => void local.stop().then(() => process.exit(130));
   process.once('SIGINT', stopEarly).once('SIGTERM', stopEarly);
   try {
-    say(`everything is up after ${seconds(began)} s`);
+    say(`everything is running after ${seconds(began)} s`);
     process.stdout.write(`\n  Temporal UI: ${local.stack.temporal.uiUrl ?? 'none'}  (open it and watch)\n`);
     await Promise.race([mainJob(local), local.failed]);
     await checkPdfs(local);
     process.stdout.write(
-      `\nDone in ${seconds(began)} s. The Temporal UI goes away with this run; \`npm run dev\` starts the same and stays up.\n`,
+      `\nDone in ${seconds(began)} s. The Temporal UI has stopped too; \`npm run dev\` starts the same servers and keeps them running.\n`,
     );
   } finally {
     say('stopping the worker, the sandbox, Temporal and PostgreSQL …');

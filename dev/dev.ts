@@ -15,7 +15,7 @@ async function dev(): Promise<void> {
   });
   const exports = Object.entries(local.env).map(([name, value]) => `export ${name}='${value}'`);
   process.stdout.write(
-    `\nEverything is up. Temporal UI: ${local.stack.temporal.uiUrl ?? 'none'}; logs: ${local.logs}\n\n` +
+    `\nEverything is running. Temporal UI: ${local.stack.temporal.uiUrl ?? 'none'}; logs: ${local.logs}\n\n` +
       `In another terminal, in this folder:\n\n${exports.join('\n')}\n\n` +
       `  npx ebrc onboard --name Kaveri --email accounts@kaveri.example --username kaveri.softworks --wait\n` +
       `  npx ebrc irms accounts@kaveri.example\n\n` +

@@ -52,8 +52,8 @@ export async function keepProcess(options: KeepOptions): Promise<KeptProcess> {
   const failed = new Promise<never>((_, reject) => {
     child.once('error', (error) => reject(new Error(`${name} could not be started: ${error.message}`)));
     void exited.then((code) => {
-      const said = errors.trim();
-      if (!stopping) reject(new Error(`${name} ended with code ${code}${said ? `: ${said}` : ''}`));
+      const message = errors.trim();
+      if (!stopping) reject(new Error(`${name} ended with code ${code}${message ? `: ${message}` : ''}`));
     });
   });
   // Handled here too, so that it is not an unhandled rejection if nothing waits for it.

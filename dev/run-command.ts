@@ -3,14 +3,14 @@ import { COMMAND_LINE } from './local';
 
 export interface RunOptions {
   env: Record<string, string | undefined>;
-  /** Standard input; nothing where left out. */
+  /** Standard input; empty where left out. */
   input?: string;
   /** Return its output instead of showing it. */
   capture?: boolean;
 }
 
 /**
- * Runs `ebrc` as a user would, in a separate process, and returns its output if `keep` is set.
+ * Runs `ebrc` as a user would, in a separate process, and returns its output if `capture` is set.
  * @throws Error naming the command if its exit code is not 0
  */
 export function runCommand(args: readonly string[], { env, input, capture = false }: RunOptions): Promise<string> {

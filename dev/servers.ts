@@ -19,6 +19,6 @@ export async function findServer(name: keyof TemporalServers): Promise<string> {
   const { stdout } = await promisify(execFile)(process.execPath, [FIND], { timeout: 60_000 });
   const path = (JSON.parse(stdout) as Record<keyof TemporalServers, string | null>)[name];
   if (path === null)
-    throw new Error(`The Temporal server "${name}" is not in place: run \`npm run setup\`, which fetches it.`);
+    throw new Error(`The Temporal server "${name}" is not installed: run \`npm run setup\`, which fetches it.`);
   return path;
 }

@@ -54,7 +54,7 @@ export async function startStack({
     for (const each of [temporal, postgres]) if (each.status === 'fulfilled') await each.value.stop();
     throw failureOf(temporal, postgres);
   }
-  log(`PostgreSQL is there; Temporal is at ${temporal.value.address}, its UI at ${temporal.value.uiUrl}`);
+  log(`PostgreSQL is ready; Temporal is at ${temporal.value.address}, its UI at ${temporal.value.uiUrl}`);
 
   let stopped: Promise<void> | undefined;
   return {

@@ -1,9 +1,8 @@
-// Puts in place what a command needs, before it runs: the npm packages always, and the servers that are named.
+// Installs what a command needs before it runs: the npm packages, and the servers that are named.
 //
 //   node scripts/bootstrap.mjs [temporal] [test-server]
 //
-// Plain Node without a dependency, because nothing is installed yet when it runs first. Everything is fetched at the
-// same time.
+// Uses no npm package, because nothing is installed when it runs for the first time. Everything is fetched in parallel.
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { installDependencies } from './lib/dependencies.mjs';
@@ -33,8 +32,7 @@ const report = createReport();
 try {
   await Promise.all([installDependencies(ROOT, report), ...wanted.map((name) => SERVERS[name](report))]);
 } catch (error) {
-  // Leaving stops what else is under way: without this one thing nothing can start, and a build goes on where it was
-  // the next time.
+  // Exiting stops the other downloads and builds; the next run continues them.
   report.line(`\n${error.message}`);
   process.exit(1);
 }

@@ -1,5 +1,5 @@
-// Builds dist/ when a source is newer than the last build that succeeded, and says so; otherwise does nothing. Demo,
-// development stack and end-to-end tests run the same programs that a deployment runs, and must not run old ones.
+// Builds dist/ if a source is newer than the last successful build. Demo, development stack and end-to-end tests run
+// the same programs as a deployment, and must not run old ones.
 import { spawnSync } from 'node:child_process';
 import { readdirSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

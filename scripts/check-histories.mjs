@@ -1,6 +1,6 @@
-// `npm run histories:check [-- FOLDER]`: whether the workflows of now are held against what the last release left open.
-// Fails where a workflow has changed since the last tag `vMAJOR.MINOR.PATCH` and no history of that version is recorded,
-// and where a recording of a released version is not what the release recorded (test/replay/README.md).
+// `npm run histories:check [-- FOLDER]`: checks that the replay tests cover what the last release left open. Fails if a
+// workflow has changed since the last tag `vMAJOR.MINOR.PATCH` and no history of that version is recorded, or if a
+// recording of a released version has changed since (test/replay/README.md).
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -8,10 +8,11 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = resolve(process.argv[2] ?? dirname(dirname(fileURLToPath(import.meta.url))));
 const HISTORIES = 'test/replay/histories';
-/** What is in the workflow bundle. */
+/** The sources of the workflow bundle. */
 const WORKFLOWS = ['src/workflows', 'src/domain'];
 
-if (git('rev-parse', '--is-inside-work-tree') !== 'true') pass('no git repository, so no release to hold it against');
+if (git('rev-parse', '--is-inside-work-tree') !== 'true')
+  pass('no git repository, so there is no release to compare with');
 
 const released = lines(git('tag', '--list', 'v*'))
   .filter((tag) => /^v\d+\.\d+\.\d+$/u.test(tag))
@@ -28,7 +29,7 @@ const changed = lines(git('diff', '--name-only', last, '--', ...WORKFLOWS));
 if (changed.length > 0 && !recorded.some((file) => file.startsWith(`${version}-`))) {
   fail(
     `${last} was released and its workflows have changed since (${changed.join(', ')}), but no history of ${version} is recorded:\n` +
-      `what is open when the next version is deployed is replayed by no test. Check out ${last} and run\n` +
+      `no test replays what is open when the next version is deployed. Check out ${last} and run\n` +
       `  npm run histories:record -- --all\n` +
       `then bring ${HISTORIES}/${version}-*.json here.`,
   );
@@ -41,7 +42,7 @@ const rewritten = released.flatMap((tag) => {
 if (rewritten.length > 0) {
   fail(
     `Recordings of released versions have been rewritten: ${rewritten.join(', ')}.\n` +
-      'They are what open workflows of that version look like: restore them, and keep the old path behind `patched`.',
+      'Open workflows of that version have these histories: restore the files, and keep the old path behind `patched`.',
   );
 }
 pass(`${changed.length} files of workflows changed since ${last}; its recordings are there, as they were released`);

@@ -1,10 +1,9 @@
-// Refuses packages that are shipped under a licence that was not agreed to. Reads the lock file alone: the licence that
-// each package declares.
+// Fails if a shipped package has a licence that is not allowed. Reads only the licences declared in the lock file.
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Licences that ask for no more than a notice. */
+/** Licences that require no more than a notice. */
 const ALLOWED = new Set([
   '0BSD',
   'Apache-2.0',
@@ -21,17 +20,14 @@ const ALLOWED = new Set([
   'Zlib',
 ]);
 
-/**
- * Packages whose licence was read by a person, by name: the lock file does not say it, or it asks for more than a
- * notice.
- */
-const READ = {
+/** Packages whose licence a person has reviewed, because the lock file has none or it requires more than a notice. */
+const REVIEWED = {
   'caniuse-lite': 'CC-BY-4.0: data of a build tool, named as its source in the package',
   'png-js': 'MIT, in its LICENSE file',
   unionfs: 'Unlicense, in its LICENSE file',
 };
 
-/** Whether an SPDX expression can be kept by keeping allowed licences: any of an OR, all of an AND. */
+/** Whether an SPDX expression is allowed: any part of an OR, all parts of an AND. */
 function allowed(expression) {
   const text = expression.replace(/^\((.*)\)$/, '$1');
   if (text.includes(' OR ')) return text.split(' OR ').some(allowed);
@@ -44,8 +40,8 @@ const file = process.argv[2] ?? join(root, 'package-lock.json');
 const { packages } = JSON.parse(await readFile(file, 'utf8'));
 const shipped = Object.entries(packages).filter(([path, { dev }]) => path !== '' && !dev);
 const nameOf = (path) => path.replace(/^.*node_modules\//, '');
-const agreed = (path, license) => nameOf(path) in READ || (typeof license === 'string' && allowed(license));
-const wrong = shipped.filter(([path, { license }]) => !agreed(path, license));
+const isAllowed = (path, license) => nameOf(path) in REVIEWED || (typeof license === 'string' && allowed(license));
+const wrong = shipped.filter(([path, { license }]) => !isAllowed(path, license));
 for (const [path, { version, license }] of wrong) {
   process.stderr.write(`${nameOf(path)}@${version}: ${license ?? 'no licence is declared'}\n`);
 }

@@ -1,5 +1,5 @@
-// Prints, as one line of JSON, where the Temporal servers are that the bootstrap put in place: {"temporal",
-// "testServer"}, null for one that is missing. Fetches nothing.
+// Prints the paths of the installed Temporal servers as one line of JSON: {"temporal", "testServer"}, null for one that
+// is missing. Fetches nothing.
 import { findCli } from './lib/temporal-cli.mjs';
 import { findTestServer } from './lib/test-server.mjs';
 

@@ -1,5 +1,5 @@
-// Writes the JSON Schemas of the workflows' inputs and results into schemas/, from the built package. A test fails
-// where they differ.
+// Writes the JSON Schemas of the workflows' inputs and results into schemas/, from the built package. A test fails if
+// they differ.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';

@@ -1,6 +1,6 @@
-// `npm run tools`: builds with Go what some tests use where it is there, and do without where it is not: Prometheus's
-// `promtool` for the alert rules, `versitygw` as an S3 server. Several minutes each from scratch, so that neither
-// `.ci/run` nor `npm test` waits for it; CI keeps them in a cache.
+// `npm run tools`: builds the optional tools of the tests with Go: Prometheus's `promtool` for the alert rules and
+// `versitygw` as an S3 server. Without them their tests are skipped. Each takes several minutes from scratch, so
+// neither `.ci/run` nor `npm test` builds them; CI keeps them in a cache.
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { isExecutable, run, which } from './lib/run.mjs';

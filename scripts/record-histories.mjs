@@ -1,5 +1,5 @@
-// `npm run histories:record -- --scenario file-certified`: plays scenarios on the real worker and keeps their histories
-// for the replay tests (test/replay/README.md). The servers are put in place first, as for the tests.
+// `npm run histories:record -- --scenario file-certified`: runs scenarios on the real worker and stores their histories
+// for the replay tests (test/replay/README.md). Installs the servers first, as the tests do.
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -1,7 +1,6 @@
-// Makes a release: `npm run release -- 0.2.0 [--dry-run]`. Moves what stands under "Unreleased" in the CHANGELOG under
-// the version and today's date, writes the version, records the histories of the workflows that it runs (released
-// histories are kept: later versions replay them), commits and tags. Pushing is left to a person. A dry run says what
-// would be done, and changes nothing.
+// Makes a release: `npm run release -- 0.2.0 [--dry-run]`. Moves the entries under "Unreleased" in the CHANGELOG to a
+// section with the version and today's date, sets the version, records the histories of its workflows (they are kept:
+// later versions replay them), commits and tags. It does not push. A dry run prints the steps and changes nothing.
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -45,7 +44,7 @@ function checkBefore() {
   if (output('git', ['tag', '--list', `v${version}`]) !== '') fail(`v${version} has been released.`);
   const [, after] = changes.split(UNRELEASED);
   const entries = after?.split(/^## /mu)[0]?.trim() ?? '';
-  if (entries === '') fail('CHANGELOG.md says nothing under "## Unreleased": what would users learn of this release?');
+  if (entries === '') fail('CHANGELOG.md has no entries under "## Unreleased".');
   process.stdout.write(
     `${entries.split('\n').filter((line) => line.startsWith('- ')).length} changes since the last release\n`,
   );

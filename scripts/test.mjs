@@ -1,6 +1,7 @@
-// The whole suite once in Asia/Kolkata, then the files about dates again in America/Los_Angeles: a filing date that
-// passes through a time zone comes out wrong in one of them. With arguments (`npm test -- test/api`) those tests alone,
-// once. With COVERAGE=1 the first run measures what it covers of src/, into coverage/. The last line on standard output is the sum of both runs: `N passed, N failed`.
+// Runs the whole suite in Asia/Kolkata, then the tests about dates again in America/Los_Angeles: a filing date that
+// passes through a time zone is wrong in one of them. With arguments (`npm test -- test/api`) only those tests run,
+// once. With COVERAGE=1 the first run measures the coverage of src/, into coverage/. The last line on standard output
+// is the sum of both runs: `N passed, N failed`.
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -12,7 +13,7 @@ import { fileURLToPath } from 'node:url';
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const JEST = join(dirname(createRequire(import.meta.url).resolve('jest/package.json')), 'bin', 'jest.js');
 
-/** Folders and files that read, compare, store or write dates. */
+/** Tests that read, compare, store or write dates. */
 const ABOUT_DATES = [
   'test/domain/dates.test.ts',
   'test/domain/filing/content-hash.test.ts',
@@ -34,29 +35,30 @@ const ABOUT_DATES = [
   'test/sandbox/filing.test.ts',
   'test/api/conformance.test.ts',
 ];
-// Jest passes over a path that matches no file.
+// Jest ignores a path that matches no file.
 const moved = ABOUT_DATES.filter((path) => !existsSync(join(ROOT, path)));
-if (moved.length > 0) throw new Error(`Not there, so not tested in a second time zone: ${moved.join(', ')}.`);
+if (moved.length > 0)
+  throw new Error(`ABOUT_DATES in scripts/test.mjs names files that do not exist: ${moved.join(', ')}.`);
 
 const named = process.argv.slice(2);
 const runs = [{ zone: 'Asia/Kolkata', args: named }];
 const COVERAGE = process.env.COVERAGE === '1';
 const SUMMARY = join(ROOT, 'coverage', 'coverage-summary.json');
 if (COVERAGE) {
-  // V8 counts by itself: nothing is instrumented, and the suite takes little longer.
+  // V8's own counters: no code is instrumented, so the suite takes little longer.
   const measure = ['--coverage', '--coverageProvider=v8', '--coverageReporters=json-summary'];
   runs[0].args = [...named, ...measure, '--collectCoverageFrom=src/**/*.ts'];
 }
 if (named.length === 0) runs.push({ zone: 'America/Los_Angeles', args: ABOUT_DATES });
 
-/** Runs jest to its end and counts; a run without a result, or a file that does not load, counts as one failed. */
+/** Runs jest and counts; a run without a result, or a file that does not load, counts as one failed test. */
 async function runJest({ zone, args }, folder) {
   const outputFile = join(folder, `${zone.replace('/', '-')}.json`);
   process.stderr.write(`\n== TZ=${zone} ${args.join(' ')}\n`);
   const child = spawn(process.execPath, [JEST, ...args, '--json', '--outputFile', outputFile], {
     cwd: ROOT,
     env: { ...process.env, TZ: zone },
-    // The JSON that it also prints is in the file; what a person reads goes to standard error.
+    // Jest also prints the JSON on standard output; its readable output goes to standard error.
     stdio: ['inherit', 'ignore', 'inherit'],
   });
   const code = await new Promise((resolve) => {
@@ -80,7 +82,7 @@ if (COVERAGE) {
 }
 
 const sum = (key) => results.reduce((total, result) => total + result[key], 0);
-// Jest also fails for reasons that are no test's, such as a set-up that did not come up.
+// Jest also fails for reasons outside the tests, such as a failed set-up.
 const otherwise = sum('failed') === 0 && results.some(({ code }) => code !== 0) ? 1 : 0;
 process.stdout.write(`${sum('passed')} passed, ${sum('failed') + otherwise} failed\n`);
 process.exitCode = sum('failed') + otherwise > 0 ? 1 : 0;

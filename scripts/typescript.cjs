@@ -1,6 +1,6 @@
-// Lets plain Node run the sources without a build: `node -r ./scripts/typescript.cjs dev/demo.ts`. Types are stripped
-// by swc, with the settings of jest's own transform (jest.config.js). Programs that tests, benches and the development
-// servers start run what is being edited.
+// Lets Node run the sources without a build: `node -r ./scripts/typescript.cjs dev/demo.ts`. swc strips the types, with
+// the same settings as in jest.config.js. So the programs that tests, benches and development servers start are always
+// the current sources.
 const { transformSync } = require('@swc/core');
 const { readFileSync } = require('node:fs');
 const Module = require('node:module');

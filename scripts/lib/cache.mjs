@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { undoOnLeaving } from './leaving.mjs';
+import { onExit } from './cleanup.mjs';
 
 /** Shared by all checkouts of this user: `$XDG_CACHE_HOME/ebrc-worker`, else `~/.cache/ebrc-worker`. */
 export function cacheFolder(env = process.env) {
@@ -10,13 +10,13 @@ export function cacheFolder(env = process.env) {
 }
 
 /**
- * Builds something in a draft folder beside its place and moves it there in one rename, so that nobody sees half
- * of it. `build` gets the draft folder and answers the path in it that is to become `target`.
+ * Builds something in a draft folder next to `target` and renames it into place, so that no other process sees an
+ * incomplete one. `build` gets the draft folder and returns the path in it that becomes `target`.
  */
 export async function installInto(target, build) {
   await mkdir(dirname(target), { recursive: true });
   const draft = await mkdtemp(`${target}.draft-`);
-  const forget = undoOnLeaving(() => rmSync(draft, { recursive: true, force: true }));
+  const cancel = onExit(() => rmSync(draft, { recursive: true, force: true }));
   try {
     const built = await build(draft);
     await rename(built, target).catch(async (error) => {
@@ -26,27 +26,27 @@ export async function installInto(target, build) {
     return target;
   } finally {
     await rm(draft, { recursive: true, force: true });
-    forget();
+    cancel();
   }
 }
 
 /**
- * Lets one process at a time fetch a thing; the others wait, and find it in the cache afterwards. A lock whose process
- * is gone is taken over. The lock only saves work: `installInto` is what keeps the cache whole.
+ * Lets one process at a time fetch something; the others wait, and find it in the cache afterwards. A lock whose
+ * process has exited is taken over. The lock only saves work: correctness of the cache rests on `installInto`.
  */
 export async function withLock(name, onWaiting, work) {
   const path = join(cacheFolder(), `${name}.lock`);
   await mkdir(dirname(path), { recursive: true });
-  for (let told = false; !(await takeLock(path)); told = true) {
-    if (!told) onWaiting(`another checkout is fetching it (remove ${path} if that is not so)`);
+  for (let waited = false; !(await takeLock(path)); waited = true) {
+    if (!waited) onWaiting(`another checkout is fetching it (remove ${path} if that is not so)`);
     await new Promise((resolve) => setTimeout(resolve, 500));
   }
-  const forget = undoOnLeaving(() => rmSync(path, { force: true }));
+  const cancel = onExit(() => rmSync(path, { force: true }));
   try {
     return await work();
   } finally {
     await rm(path, { force: true });
-    forget();
+    cancel();
   }
 }
 
@@ -58,7 +58,7 @@ async function takeLock(path) {
     if (error.code !== 'EEXIST') throw error;
   }
   const holder = Number(await readFile(path, 'utf8').catch(() => ''));
-  // An empty file is a lock in the making; it is given a moment.
+  // A lock file is empty for a moment while it is being created.
   const age = Date.now() - ((await stat(path).catch(() => null))?.mtimeMs ?? Date.now());
   if ((holder > 0 && !isAlive(holder)) || (!holder && age > 10_000)) await rm(path, { force: true });
   return false;

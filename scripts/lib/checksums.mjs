@@ -1,7 +1,6 @@
 /**
- * What is downloaded is used only if its content is known. SHA-256 of the archives by artifact, version, platform and
- * architecture, as their publisher (github.com/temporalio/cli, releases) has them; another version needs other lines
- * here.
+ * SHA-256 of the archives that may be downloaded, by artifact, version, platform and architecture, as their publisher
+ * lists them (github.com/temporalio/cli, releases). Anything else is not used.
  */
 const ARCHIVES = {
   'cli v1.5.1 linux amd64': 'ddc95e08b0b076efd4ea9733a3f488eb7d2be875f8834e616cd2a37358b4852d',
@@ -10,25 +9,25 @@ const ARCHIVES = {
   'cli v1.5.1 darwin arm64': 'cca01b7ea35ad56e2a328d9ae596bf716bd22313ef63c7a761c88354457c2415',
 };
 
-/** The hash of a Go module, as Go's checksum database has it. */
+/** Hashes of Go modules, as in Go's checksum database. */
 export const GO_MODULES = {
   'github.com/temporalio/cli@v1.5.1': 'h1:0RZMk14BWxz44Xg6ciDQvpfAMffoG3J7/K03ql80teY=',
 };
 
 /**
- * SHA-256 over the lines `name sha256`, sorted, of the test server's jar (1.32.0) and everything that Maven Central
- * gives with it.
+ * SHA-256 over the sorted lines `name sha256` of the test server's jar (1.32.0) and its dependencies from Maven
+ * Central.
  */
 export const TEST_SERVER_JARS = '5da334274a4f1185af525b42b46193463c992551277ffa75f84d624996cdf2ef';
 
 /**
- * The SHA-256 that an archive must have. `TEMPORAL_DOWNLOAD_SHA256` names the one of an archive that is not listed
- * here, for whoever has compared it with the publisher's. Throws where there is neither.
+ * The SHA-256 that an archive must have; `TEMPORAL_DOWNLOAD_SHA256` sets it for an archive that is not listed here.
+ * Throws if there is neither.
  */
 export function archiveHash({ artifact, version, platform, arch, env }) {
   const hash = env.TEMPORAL_DOWNLOAD_SHA256 || ARCHIVES[`${artifact} ${version} ${platform} ${arch}`];
   if (hash) return hash.toLowerCase();
   throw new Error(
-    `the SHA-256 of ${artifact} ${version} for ${platform} ${arch} is not known here (TEMPORAL_DOWNLOAD_SHA256 can name it)`,
+    `the SHA-256 of ${artifact} ${version} for ${platform} ${arch} is not known here (set TEMPORAL_DOWNLOAD_SHA256)`,
   );
 }

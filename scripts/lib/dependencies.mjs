@@ -5,7 +5,7 @@ import { run } from './run.mjs';
 const NAME = 'packages';
 
 /**
- * Why `npm ci` has to run, or null when node_modules is what package-lock.json says.
+ * Why `npm ci` has to run, or null when node_modules agrees with package-lock.json.
  * @public its test runs it in a process of its own
  */
 export async function whyInstall(root) {
@@ -14,7 +14,7 @@ export async function whyInstall(root) {
   const [lockFile, installedFile] = await Promise.all([lock, installed].map((path) => stat(path).catch(() => null)));
   if (!installedFile) return 'node_modules is missing';
   if (lockFile.mtimeMs <= installedFile.mtimeMs) return null;
-  // Older is not yet different: `git checkout` and `npm install` both touch the lock file last.
+  // An older node_modules may still be the same: `git checkout` and `npm install` both touch the lock file last.
   const [wanted, found] = await Promise.all(
     [lock, installed].map(async (path) => JSON.parse(await readFile(path, 'utf8')).packages),
   );
@@ -25,7 +25,7 @@ export async function whyInstall(root) {
   return differs ? 'node_modules is older than package-lock.json' : null;
 }
 
-/** Runs `npm ci` where it is due. */
+/** Runs `npm ci` if it is needed. */
 export async function installDependencies(root, report) {
   const reason = await whyInstall(root);
   if (!reason) return;

@@ -15,10 +15,10 @@ const ARCH = { x64: 'amd64', arm64: 'arm64' };
 const PLATFORM = { linux: 'linux', darwin: 'darwin', win32: 'windows' };
 
 /**
- * The download that the Temporal SDK's testing package uses: an address that names the archive for this platform, then
- * the archive. Unpacks it into `folder` and answers the path of the executable. Bounded: 15 s for each answer, 20 s
- * without a byte, 10 minutes in all. `TEMPORAL_DOWNLOAD_URL` may name a mirror with the same two-step protocol. Nothing
- * is unpacked whose hash is not the pinned one.
+ * Downloads an executable as the Temporal SDK's testing package does: an address that names the archive for this
+ * platform, then the archive. Unpacks it into `folder` and returns the path of the executable. Time limits: 15 s for
+ * each answer, 20 s without a byte, 10 minutes in all. `TEMPORAL_DOWNLOAD_URL` may name a mirror with the same two-step
+ * protocol. An archive whose hash is not the pinned one is not unpacked.
  */
 export async function downloadExecutable({ artifact, version, folder, onProgress, env = process.env }) {
   const arch = ARCH[process.arch];
@@ -32,7 +32,7 @@ export async function downloadExecutable({ artifact, version, folder, onProgress
 
   const archive = join(folder, basename(new URL(archiveUrl).pathname));
   const sha256 = await save(archiveUrl, archive, onProgress);
-  // Before anything reads it: unpacking is already running on what somebody sent.
+  // Checked before anything reads the archive, unpacking included.
   if (sha256 !== wanted) throw new Error(`${archiveUrl} has the SHA-256 ${sha256}, not ${wanted}: it is not used`);
   const unpacked = join(folder, 'unpacked');
   await mkdir(unpacked);
@@ -55,7 +55,7 @@ async function get(url) {
   }
 }
 
-/** Answers the SHA-256 of what was saved. */
+/** @returns the SHA-256 of what was saved */
 async function save(url, path, onProgress) {
   const stop = new AbortController();
   const whole = setTimeout(() => stop.abort(new Error('the download took more than 10 minutes')), WHOLE_WITHIN_MS);

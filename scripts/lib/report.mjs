@@ -1,6 +1,6 @@
 /**
- * Prints progress to stderr, so that standard output stays the command's own; plain lines, because several tasks speak
- * at once.
+ * Prints progress to stderr, so that standard output has only the command's output. Plain lines, because several tasks
+ * print at the same time.
  */
 export function createReport(write = (line) => process.stderr.write(`${line}\n`)) {
   const running = new Map();
@@ -19,8 +19,7 @@ export function createReport(write = (line) => process.stderr.write(`${line}\n`)
     say: (name, message) => write(`  ${name}: ${message}`),
     line: write,
     /**
-     * Runs a slow piece of work and says every 10 s that it is being waited for, with the progress that the work last
-     * told of.
+     * Runs slow work and prints a line every 10 s while it lasts, with the progress that the work last reported.
      */
     async during(name, work) {
       const task = { since: Date.now(), progress: '' };

@@ -1,17 +1,16 @@
 import { spawn } from 'node:child_process';
 import { access, constants } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
-import { undoOnLeaving } from './leaving.mjs';
+import { onExit } from './cleanup.mjs';
 
 /**
- * Runs a program to its end and answers its standard output. Fails with the end of its error output when it exits with
- * another code than 0, is not there, or takes longer than `withinMs`. `onLine` hears each line of its error output as
- * it comes.
+ * Runs a program and returns its standard output. Rejects with the end of its error output if its exit code is not 0,
+ * if it does not exist, or if it takes longer than `withinMs`. `onLine` gets each line of its error output.
  */
 export function run(command, args, { cwd, env, withinMs = 30_000, onLine } = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
-    const forget = undoOnLeaving(() => child.kill('SIGTERM'));
+    const cancel = onExit(() => child.kill('SIGTERM'));
     let output = '';
     let errors = '';
     let line = '';
@@ -28,20 +27,22 @@ export function run(command, args, { cwd, env, withinMs = 30_000, onLine } = {})
     });
     child.once('error', (error) => {
       clearTimeout(timer);
-      forget();
+      cancel();
       reject(error);
     });
     child.once('close', (code, signal) => {
       clearTimeout(timer);
-      forget();
+      cancel();
       if (code === 0) return resolve(output);
-      const said = (errors.trim() || output.trim()).split('\n').slice(-8).join('\n');
-      reject(new Error(`${command} ${args[0] ?? ''} ended with ${signal ?? `code ${code}`}${said ? `: ${said}` : ''}`));
+      const message = (errors.trim() || output.trim()).split('\n').slice(-8).join('\n');
+      reject(
+        new Error(`${command} ${args[0] ?? ''} ended with ${signal ?? `code ${code}`}${message ? `: ${message}` : ''}`),
+      );
     });
   });
 }
 
-/** Where a program lies on PATH, or null. */
+/** The path of a program on PATH, or null. */
 export async function which(name) {
   const names = process.platform === 'win32' ? [`${name}.exe`, `${name}.cmd`, `${name}.bat`] : [name];
   for (const folder of (process.env.PATH ?? '').split(delimiter).filter(Boolean)) {

@@ -6,8 +6,8 @@ import { downloadExecutable } from './download.mjs';
 import { isExecutable, run, which } from './run.mjs';
 
 /**
- * The newest release whose Go module installs (later ones carry a `replace`); the download takes the same, so that all
- * have one server.
+ * The newest release whose Go module can be installed (later ones have a `replace`); the download takes the same, so
+ * that everybody has the same server.
  */
 const VERSION = 'v1.5.1';
 const MODULE = 'github.com/temporalio/cli';
@@ -26,13 +26,13 @@ function cachedCli(env = process.env) {
   return join(cacheFolder(env), 'bin', `temporal${EXE}`);
 }
 
-/** What is wrong with a binary for our purpose, or null when it is fine. `version` is told when it is. */
+/** @returns why a binary cannot be used (`problem`), or its `version` */
 async function examine(path) {
   if (!(await isExecutable(path))) return { problem: `${path} is not there or not executable` };
   const text = await run(path, ['--version'], { withinMs: 15_000 }).catch((error) => error);
   if (text instanceof Error) return { problem: text.message };
   const found = /Server (\d+)\.(\d+)\.\d+/.exec(text);
-  if (!found) return { problem: `${path} does not say which server it has: ${text.trim()}` };
+  if (!found) return { problem: `${path} does not print its server version: ${text.trim()}` };
   const [major, minor] = found.slice(1).map(Number);
   const newEnough = major > OLDEST_SERVER[0] || (major === OLDEST_SERVER[0] && minor >= OLDEST_SERVER[1]);
   if (!newEnough) return { problem: `${path} has ${found[0]}, older than ${OLDEST_SERVER.join('.')}` };
@@ -40,8 +40,8 @@ async function examine(path) {
 }
 
 /**
- * The binary that is at hand without fetching anything: `{path, version}` or null; `say` hears why a place was passed
- * over.
+ * The binary that is available without fetching anything: `{path, version}` or null; `say` gets the reason for each
+ * place that was skipped.
  */
 export async function findCli({ say = () => undefined, env = process.env } = {}) {
   const places = [
@@ -50,7 +50,7 @@ export async function findCli({ say = () => undefined, env = process.env } = {})
     ['cache', cachedCli(env)],
   ];
   for (const [place, path] of places) {
-    // An empty cache is no news; a program that somebody named or installed, and that is not used, is.
+    // An empty cache is not reported; a program that was named or installed but cannot be used is.
     if (path === null || (place === 'cache' && !(await isExecutable(path)))) continue;
     const { problem, version } = await examine(path);
     if (!problem) return { path, version };
@@ -103,8 +103,8 @@ function download(onProgress) {
 }
 
 /**
- * Go checks modules against its public database, which a setting can switch off: what is built is the module that is
- * pinned here.
+ * Go checks modules against its public database, but a setting can switch that off; so the module's hash is pinned
+ * here.
  */
 async function checkModule() {
   const name = `${MODULE}@${VERSION}`;
@@ -127,7 +127,7 @@ async function goInstall(onProgress) {
     await run('go', ['install', '-v', '-ldflags', '-s -w', PROGRAM], {
       env: { GOBIN: folder, GOFLAGS: '' },
       withinMs: 30 * 60_000,
-      // `-v` names each package as it is compiled; modules being fetched are told in sentences.
+      // `-v` prints the name of each compiled package on a line; messages about fetched modules contain blanks.
       onLine: (line) => {
         if (!/^[\w./-]+$/.test(line)) return;
         packages += 1;

@@ -17,12 +17,12 @@ const HOW_TO_GET_IT = `The time-skipping test server, which the workflow tests n
   2. install Java 11 or newer and Maven: it is then fetched from Maven Central;
   3. set TEMPORAL_TEST_SERVER to the path of a temporal-test-server binary.`;
 
-/** A build of it for this platform, or a script that runs the Java one: the same path for both. */
+/** The path of a build for this platform, or of a script that runs the Java one. */
 function cachedTestServer(env = process.env) {
   return join(cacheFolder(env), `${ARTIFACT}-${VERSION}`, `${ARTIFACT}${EXE}`);
 }
 
-/** The server that is at hand without fetching anything: `{path, version}` or null. */
+/** The server that is available without fetching anything: `{path, version}` or null. */
 export async function findTestServer({ say = () => undefined, env = process.env } = {}) {
   const named = env.TEMPORAL_TEST_SERVER;
   if (named) {
@@ -94,8 +94,8 @@ async function copyFromMaven() {
     );
     await checkJars(join(folder, 'lib'));
     const script = join(folder, ARTIFACT);
-    // Its own place is looked up at each start: the folder is renamed after this is written. The flags save a quarter
-    // of what a start costs; a server lives for one test file.
+    // The script finds its folder at each start, because the folder is renamed after this is written. The flags make a
+    // start a quarter faster; each test file starts a server.
     await writeFile(
       script,
       '#!/bin/sh\nexec java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -cp "$(dirname "$0")/lib/*" io.temporal.testserver.TestServer "$@"\n',
@@ -105,7 +105,7 @@ async function copyFromMaven() {
   });
 }
 
-/** Maven checks what it fetches against a sum that comes from the same place: what runs is what is pinned here. */
+/** Maven's checksums come from the same place as the files, so the hash is pinned here. */
 async function checkJars(lib) {
   const hash = createHash('sha256');
   for (const name of (await readdir(lib)).sort()) {
