@@ -13,10 +13,10 @@ import { ACCEPTED, attemptSteps } from '../ledger/submissions/attempt-support';
 import { EXPORTER, knowExporter, move, open, rowsOf } from '../ledger/filing-support';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 import { openDoor, type ActivityDoor } from './door';
+import { heldOf, makeTwice } from './twice';
 
 let ledger: TestDatabase;
 let door: ActivityDoor;
-let steps = 0;
 const attempts = attemptSteps(() => ledger);
 const DAY_MS = 86_400_000;
 
@@ -30,34 +30,9 @@ afterAll(async () => {
   await ledger.drop();
 });
 
-/** Everything that the ledger holds of a filing; a reservation may be renewed. */
-async function heldOf(filingId: string) {
-  const tables = ['filings', 'submissions', 'filing_rows', 'attempts', 'filing_events', 'operator_requests'];
-  const held = tables.map(async (table) => {
-    const { rows } = await ledger.pool.query<{ row: object }>(
-      `SELECT to_jsonb(t) - 'reserved_at' AS row FROM ${table} t WHERE filing_id = $1 ORDER BY to_jsonb(t)::text`,
-      [filingId],
-    );
-    return [table, rows.map(({ row }) => row)];
-  });
-  return Object.fromEntries(await Promise.all(held)) as Record<string, { kind: string; state: string }[]>;
-}
-
-/** Makes a step and repeats it, as a worker does that takes the workflow task over. @returns what it returned */
-async function twice<K extends keyof Activities>(filingId: string, name: K, args: Parameters<Activities[K]>[0]) {
-  steps += 1;
-  const info = {
-    isLocal: true,
-    activityId: String(steps),
-    workflowExecution: { workflowId: 'file/test/T', runId: 'run' },
-  };
-  const first = await door.run(name, args, info);
-  const after = await heldOf(filingId);
-  await new Promise((resolve) => setTimeout(resolve, 2));
-  expect(await door.run(name, args, info)).toEqual(first);
-  expect(await heldOf(filingId)).toEqual(after);
-  return { returned: first, story: after.filing_events?.map(({ kind }) => kind), filing: after.filings?.[0] };
-}
+/** Makes a local step and repeats it. @returns what it returned */
+const twice = <K extends keyof Activities>(filingId: string, name: K, args: Parameters<Activities[K]>[0]) =>
+  makeTwice({ ledger, door }, filingId, { name, args, info: { isLocal: true } });
 
 async function moveOf(filingId: string, state: FilingState, kind: string = state): Promise<MoveArgs> {
   const { seq } = await needFiling(ledger.pool, filingId);
@@ -233,7 +208,7 @@ it('writes nothing for a run that is behind its ledger', async () => {
   const { filingId, attemptId } = await unanswered();
   const behind = { ...(await held(filingId)), seq: 0 };
   const move = { ...(await moveOf(filingId, 'outcome_unknown')), seq: 1 };
-  const before = await heldOf(filingId);
+  const before = await heldOf(ledger, filingId);
   for (const returned of [
     await door.run('markRowsUnknown', { attemptId, move }),
     await door.run('refuseFiling', { ...behind, submission: null, answer: null, errors: [] }),
@@ -242,5 +217,5 @@ it('writes nothing for a run that is behind its ledger', async () => {
     await door.run('closeUnknownRequest', { ...behind, submission: 1, requestId: 'R', message: '' }),
   ])
     expect(returned).toMatchObject({ differs: true });
-  expect(await heldOf(filingId)).toEqual(before);
+  expect(await heldOf(ledger, filingId)).toEqual(before);
 });

@@ -10,14 +10,17 @@ import {
   type ExporterRow,
 } from '../../ledger/exporters/exporters';
 import { saveIrms } from '../../ledger/exporters/irms';
-import { withHeartbeat } from '../call-context';
+import { withHeartbeat, withStepHeartbeat } from '../call-context';
 import { withCredentials } from './credential-guard';
 import type { ActivityDependencies } from '../dependencies';
+import { reserveBalances, type ReserveArgs, type Reserved } from '../filings/reserve-balances';
 
 export interface ReadIrmsResult {
   irmCount: number;
   /** How many were amended, cancelled, or have another balance or status than before. */
   changed: number;
+  /** What became of the filing's reservation; null where none was asked for. */
+  reserved: Reserved | null;
 }
 
 /** An exporter whose IRMs are to be refreshed, or why they are not. */
@@ -64,8 +67,14 @@ export function createIrmActivities(deps: ActivityDependencies) {
       await noteIrmsRefreshed(pool, exporterId, startedAt);
     },
 
-    /** Reads all pages of the saved IRMs into the ledger (spec: "GET /irm"). */
-    async readIrms(args: { exporterId: string }): Promise<ReadIrmsResult> {
+    /**
+     * Reads all pages of the saved IRMs into the ledger (spec: "GET /irm"). With `reserve`, the balances are then
+     * reserved for a filing of the exporter, as long as its run knows of all its moves.
+     */
+    async readIrms(args: {
+      exporterId: string;
+      reserve?: Omit<ReserveArgs, 'exporterId'> & { seq: number };
+    }): Promise<ReadIrmsResult> {
       const exporter = await needExporter(pool, args.exporterId);
       const { exporterId } = exporter;
       // Saved balances are those of the last refresh, however late they are read.
@@ -82,7 +91,11 @@ export function createIrmActivities(deps: ActivityDependencies) {
         if (!change.what.includes('amended') && !change.what.includes('cancelled')) continue;
         logger.warn({ exporterId, what: change.what }, 'an IRM was amended or cancelled');
       }
-      return { irmCount: count, changed: changed.length };
+      const { reserve } = args;
+      const reserved = reserve
+        ? await withStepHeartbeat(() => reserveBalances(deps, { ...reserve, exporterId }))
+        : null;
+      return { irmCount: count, changed: changed.length, reserved };
     },
 
     /** A page of the exporters whose IRMs are to be refreshed; the one exporter where one is named. */

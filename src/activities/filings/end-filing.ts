@@ -23,7 +23,7 @@ import { closeUnknownRequest } from '../../ledger/submissions/other-attempts';
 import { readSubmissions, releaseSubmissions } from '../../ledger/submissions/submissions';
 import type { ActivityDependencies } from '../dependencies';
 import { stepId } from '../step-id';
-import { FINDINGS_IN_RESULT } from './filing-ledger';
+import { FINDINGS_IN_RESULT } from './reserve-balances';
 import { recordMove, type MoveArgs } from './moves';
 import { fieldErrorsOf } from './refusal-errors';
 import { onWholeLedger } from './whole-ledger';

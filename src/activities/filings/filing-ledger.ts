@@ -1,6 +1,5 @@
 import type { FilingReadiness } from '../../domain/filing/first-moves';
-import type { Finding } from '../../domain/rules/finding';
-import { saveApproval, saveBalanceFindings } from '../../ledger/filings/filing-notes';
+import { saveApproval } from '../../ledger/filings/filing-notes';
 import { addEvent } from '../../ledger/filings/filing-progress';
 import {
   deleteOperatorRequest,
@@ -12,14 +11,11 @@ import { needFiling } from '../../ledger/filings/filings';
 import { readReadiness } from '../../ledger/filings/readiness';
 import { recordRunProblem } from '../../ledger/filings/open-filings';
 import { withTransaction } from '../../ledger/pool';
-import { reserveBalances } from '../../ledger/rows/balance-reservation';
 import { registerWaiter, removeWaiter } from '../../ledger/vault/credentials';
 import type { ActivityDependencies } from '../dependencies';
 import { stepId } from '../step-id';
-import { NOT_MOVED, recordMove, type Moved, type MoveArgs } from './moves';
-
-/** Findings beyond this number stay in the ledger: a payload has limits. */
-export const FINDINGS_IN_RESULT = 50;
+import { recordMove, type Moved, type MoveArgs } from './moves';
+import { reserveBalances, type ReserveArgs, type Reserved } from './reserve-balances';
 
 export type { OperatorRequestKind, OperatorRequests };
 
@@ -44,27 +40,8 @@ export function createFilingLedgerActivities(deps: ActivityDependencies) {
     readReadiness: (filing: { filingId: string; exporterId: string }): Promise<FilingReadiness> =>
       readReadiness(pool, filing),
 
-    /**
-     * Checks the balances under the IRMs' locks and reserves them; errors are recorded with the filing. With `move`,
-     * the filing goes there in the same transaction where they hold.
-     */
-    reserveBalances({
-      filingId,
-      exporterId,
-      move,
-    }: {
-      filingId: string;
-      exporterId: string;
-      move?: MoveArgs;
-    }): Promise<Moved & { errors: Finding[] }> {
-      const at = now();
-      return reserveBalances(pool, { filingId, exporterId, at }, async (client, findings) => {
-        await saveBalanceFindings(client, filingId, findings);
-        const errors = findings.filter((finding) => finding.severity === 'error');
-        const moved = move && errors.length === 0 ? await recordMove(client, move, at) : NOT_MOVED;
-        return { ...moved, errors: errors.slice(0, FINDINGS_IN_RESULT) };
-      });
-    },
+    /** As {@link reserveBalances}. */
+    reserveBalances: (args: ReserveArgs): Promise<Reserved> => reserveBalances(deps, args),
 
     /** Who approved, kept with the hash of exactly what is filed. */
     async recordApproval({ by, note, move }: { by: string; note?: string; move: MoveArgs }): Promise<Moved> {

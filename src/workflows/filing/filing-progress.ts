@@ -162,6 +162,20 @@ export class FilingProgress {
     });
   }
 
+  /** The next move, for an activity that may record it while others come between: see {@link tookNext}. */
+  nextMove(state: FilingState, event: Event, asked: Attention = {}): Move {
+    return this.moveArgs(state, event, asked);
+  }
+
+  /** Takes over a {@link nextMove} that an activity recorded. @throws FilingMovedOn when the run knows of others */
+  tookNext(move: Move, counts: FilingCounts): Promise<void> {
+    return this.inTurn(() => {
+      this.agreed({ differs: move.seq !== this.seq + 1 });
+      this.took(move, counts);
+      return Promise.resolve();
+    });
+  }
+
   /** Takes over a move that an activity recorded by itself, with the fact that caused it. */
   tookOver(state: FilingState, event: Event, { seq, dueAt, counts }: NonNullable<PollResult['moved']>): Promise<void> {
     return this.inTurn(() => {

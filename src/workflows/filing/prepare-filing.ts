@@ -1,7 +1,8 @@
 /** Everything before the submission: activation, fresh balances, their reservation, approval. */
 import type { MoveArgs } from '../../activities/filings/moves';
+import type { Reserved } from '../../activities/filings/reserve-balances';
 import { approvalMove, areBalancesFresh, isActivationPending, type FirstMove } from '../../domain/filing/first-moves';
-import { calls } from '../activity-profiles';
+import { calls, type CallAbout } from '../activity-profiles';
 import type { FilingRun } from './filing-run';
 import { interruptible } from './interruptible';
 import { throughPauses, waitUntilActive } from './pauses';
@@ -20,26 +21,57 @@ export async function prepareFiling(run: FilingRun, next?: FirstMove): Promise<v
     (await run.steps('Check exporter readiness and balance age').readReadiness({ filingId, exporterId }));
   run.readiness = null;
   if (isActivationPending(ready)) await waitUntilActive(run, ready.activatesAt);
-  if (!areBalancesFresh(ready, Date.now())) await freshenBalances(run);
-  const reserve = (move?: MoveArgs) =>
-    run.steps('Check and reserve the balances').reserveBalances({ filingId, exporterId, ...(move && { move }) });
-  const { errors } = next ? await run.stepTo(next.state, next.event, reserve, next) : await reserve();
+  const read = areBalancesFresh(ready, Date.now()) ? null : await freshenAndReserve(run, next);
+  const { errors } = read ?? (await reserve(run, next));
   if (errors.length > 0) throw new FilingRefused(null, null, errors);
 }
 
-/**
- * Reads the balances live. Where the refresh fails, the known balances are used, and an event records
- * that.
- */
+function reserve(run: FilingRun, next?: FirstMove): Promise<Reserved> {
+  const { filingId, exporterId } = run;
+  const step = (move?: MoveArgs) =>
+    run.steps('Check and reserve the balances').reserveBalances({ filingId, exporterId, ...(move && { move }) });
+  return next ? run.stepTo(next.state, next.event, step, next) : step();
+}
+
+/** Reads the balances live and reserves them in the same step; null where that could not be done. */
+function freshenAndReserve(run: FilingRun, next?: FirstMove): Promise<Reserved | null> {
+  return freshen(run, async ({ about, exporterId }) => {
+    const move = next && run.nextMove(next.state, next.event, next);
+    const { reserved } = await calls('helpful', {
+      ...about,
+      summary: 'Read the IRMs and reserve the balances',
+    }).readIrms({
+      exporterId,
+      reserve: { ...run.held, ...(move && { move }) },
+    });
+    if (!reserved || reserved.differs) return null;
+    if (move && reserved.counts) await run.tookNext(move, reserved.counts);
+    return reserved;
+  });
+}
+
+/** Reads the balances live. */
 export async function freshenBalances(run: FilingRun): Promise<void> {
+  await freshen(run, ({ about, exporterId }) =>
+    calls('helpful', { ...about, summary: 'Read the IRMs' }).readIrms({ exporterId }),
+  );
+}
+
+interface ReadArgs {
+  exporterId: string;
+  about: Omit<CallAbout, 'summary'>;
+}
+
+/** Where the refresh or the reading fails, the known balances are used, and an event records that: null. */
+function freshen<T>(run: FilingRun, read: (args: ReadArgs) => Promise<T>): Promise<T | null> {
   const { exporterId } = run;
-  await recordFailureAndContinue(run, { kind: 'balances_stale', text: 'The IRMs could not be refreshed' }, () =>
+  return recordFailureAndContinue(run, { kind: 'balances_stale', text: 'The IRMs could not be refreshed' }, () =>
     throughPauses(run, () =>
       interruptible(run, async () => {
         const about = { exporterId, priorityKey: 2 } as const;
         const refresh = { ...about, summary: 'Refresh the IRMs', rateClass: 'irm-refresh' as const };
         await calls('helpful', refresh).refreshIrms({ exporterId });
-        await calls('helpful', { ...about, summary: 'Read the IRMs', rateClass: 'api' }).readIrms({ exporterId });
+        return read({ exporterId, about: { ...about, rateClass: 'api' } });
       }),
     ),
   );

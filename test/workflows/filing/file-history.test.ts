@@ -25,7 +25,11 @@ const localSteps = (events: Events) =>
 it('calls the service in normal activities and takes every other step locally', async () => {
   const exporter = await stage.exporter();
   // The second filing finds the exporter and its balances in the ledger.
-  await (await stage.file(exporter, [stage.mapping(exporter)])).result();
+  const first = await stage.file(exporter, [stage.mapping(exporter)]);
+  await first.result();
+  const { events: refreshed } = await first.fetchHistory();
+  expect(activities(refreshed ?? []).slice(0, 4)).toEqual(['adoptExporter', 'refreshIrms', 'readIrms', 'takeSnapshot']);
+  expect(localSteps(refreshed ?? []).slice(0, 3)).toEqual(['openFiling', 'openFiling', 'openAttempt']);
   // The skipping server's clock may be years ahead.
   await stage.ledger.pool.query("UPDATE irms SET read_at = now() + interval '100 years'");
   const mapping = stage.mapping(exporter);
