@@ -212,7 +212,11 @@ async function findInDocuments(client: Queryable, { partyId }: CompareArgs): Pro
             r.mapping->>'irmNumber', NULL, coalesce(c.amount, r.mapped_amount), coalesce(c.currency, r.currency),
             jsonb_build_object('document', c.pdf_document, 'sha256', c.pdf_sha256, 'bytes', c.pdf_bytes, 'archivedAt', c.archived_at),
             jsonb_build_object('found', c.pdf_found),
-            CASE WHEN c.archived_at IS NULL THEN 'the filing ended without this PDF'
+            CASE WHEN c.archived_at IS NULL AND c.pdf_problem = 'damaged'
+                   THEN 'the file was not the one that was stored; it was set aside, and could not be fetched again'
+                 WHEN c.archived_at IS NULL AND c.pdf_problem = 'missing'
+                   THEN 'the file was not in the document store, and could not be fetched again'
+                 WHEN c.archived_at IS NULL THEN 'the filing ended without this PDF'
                  WHEN k.kind = 'pdf_missing' THEN 'the file is not in the document store'
                  ELSE 'the file is not the one that was stored' END
        FROM certificates c JOIN filing_rows r ON r.filing_id = c.filing_id AND r.position = c.position

@@ -55,11 +55,13 @@ export async function pdfProblem(
   return rows[0]?.problem ?? null;
 }
 
-/** Marks a PDF as not stored, so that it is downloaded again. */
+/**
+ * Marks a PDF as not stored, so that it is downloaded again. Its problem stays until then, so that its finding remains
+ * the same, with its age, where the service does not give the PDF.
+ */
 export async function markPdfMissing(db: Queryable, partyId: number, eBRCNumber: string): Promise<void> {
   await db.query(
-    `UPDATE certificates SET archived_at = NULL, pdf_document = NULL, pdf_sha256 = NULL, pdf_bytes = NULL,
-        pdf_problem = NULL, pdf_found = NULL
+    `UPDATE certificates SET archived_at = NULL, pdf_document = NULL, pdf_sha256 = NULL, pdf_bytes = NULL
       WHERE party_id = $1 AND ebrc_number = $2`,
     [partyId, eBRCNumber],
   );

@@ -1,8 +1,12 @@
 /** A settled ledger has no findings; one with differences has exactly those, once. */
-import { saveCertificates, type CertificateDetailRecord } from '../../../src/ledger/certificates/certificates';
+import {
+  markArchived,
+  saveCertificates,
+  type CertificateDetailRecord,
+} from '../../../src/ledger/certificates/certificates';
 import { learnIec, saveExporter } from '../../../src/ledger/exporters/exporters';
 import { compareParty, type Compared } from '../../../src/ledger/reconciliation/compare';
-import { savePdfChecks } from '../../../src/ledger/reconciliation/documents';
+import { markPdfMissing, savePdfChecks } from '../../../src/ledger/reconciliation/documents';
 import { listFindings } from '../../../src/ledger/reconciliation/findings';
 import { partyOf } from '../../../src/ledger/reconciliation/parties';
 import { readingBegins } from '../../../src/ledger/reconciliation/windows';
@@ -114,6 +118,22 @@ it('closes what is gone, and keeps the rest', async () => {
   expect((await findings()).map(({ kind }) => kind)).toEqual(['utilisation_differs']);
   await readBalance(ledger, 5_000, new Date(ISSUED.getTime() + 2 * HOUR_MS));
   expect(await reconcile(300)).toEqual({ opened: 0, closed: 1, open: 0 });
+});
+
+it('keeps the finding of a damaged PDF until it was fetched again', async () => {
+  const found = 'a'.repeat(64);
+  await savePdfChecks(ledger.pool, { partyId, looks: [{ eBRCNumber: 'EB5', found, problem: 'damaged' }], at: NOW });
+  expect(await reconcile(310)).toEqual({ opened: 1, closed: 0, open: 1 });
+  const [damaged] = await findings();
+  await markPdfMissing(ledger.pool, partyId, 'EB5');
+  expect(await reconcile(320)).toEqual({ opened: 0, closed: 0, open: 1 });
+  const reason = 'the file was not the one that was stored; it was set aside, and could not be fetched again';
+  expect(await findings()).toMatchObject([
+    { id: damaged?.id, kind: 'pdf_damaged', firstSeenAt: damaged?.firstSeenAt, reason },
+  ]);
+  const pdf = { document: 'EB5.pdf', sha256: 'b'.repeat(64), bytes: 1_000, at: NOW };
+  await markArchived(ledger.pool, { exporterId: EXPORTER, eBRCNumber: 'EB5', ...pdf });
+  expect(await reconcile(330)).toEqual({ opened: 0, closed: 1, open: 0 });
 });
 
 it('shows rows that hold one mapping since two clients turned out to be one exporter, until one of them gives way', async () => {
