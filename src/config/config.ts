@@ -90,6 +90,41 @@ export type Section = keyof typeof SECTIONS;
 
 export type ConfigOf<S extends Section> = Pick<Config, (typeof SECTIONS)[S][number] | 'warnings'>;
 
+interface Source {
+  env: Environment;
+  read: Reader;
+  warnings: string[];
+  /** Whether the whole configuration is read, as by a worker. */
+  whole: boolean;
+}
+
+const READERS: Record<Section, (source: Source) => Partial<Record<keyof Config, unknown>>> = {
+  api: ({ read, warnings }) => readApi(read, warnings),
+  tuning: ({ read }) => readTuning(read),
+  mode: ({ read }) => readMode(read),
+  extraction: ({ read }) => readExtraction(read),
+  database: ({ env, read }) => readDatabase(env, read),
+  temporal: ({ env, read }) => ({
+    temporal: readTemporal(env, read),
+    taskQueue: read.required('EBRC_TASK_QUEUE'),
+    payloadKeys: readPayloadKeys(read),
+  }),
+  payloads: ({ read }) => ({ payloadKeys: readPayloadKeys(read) }),
+  codecServer: ({ read }) => ({
+    codecServer: { token: read.optional('EBRC_CODEC_TOKEN'), origins: read.optional('EBRC_CODEC_ORIGINS') ?? [] },
+  }),
+  encryption: ({ read, warnings }) => readEncryption(read, warnings),
+  documents: ({ env, read }) => ({ documents: readDocuments(env, read) }),
+  schedules: ({ read }) => ({ schedules: read.optional('EBRC_SCHEDULES') ?? PACKAGED_SCHEDULES }),
+  reports: ({ read }) => ({ temporalUi: read.optional('EBRC_TEMPORAL_UI') }),
+  filing: ({ read }) => readFiling(read),
+  observability: ({ read }) => ({ observability: readObservability(read) }),
+  traces: ({ read }) => ({ tracesEndpoint: read.optional('OTEL_EXPORTER_OTLP_ENDPOINT') }),
+  deployment: ({ read, whole }) => readDeployment(read, { whole }),
+  memory: ({ read }) => ({ cachedWorkflows: read.required('EBRC_CACHED_WORKFLOWS') }),
+  log: ({ read }) => ({ logLevel: read.required('LOG_LEVEL') }),
+};
+
 /** All wrong and missing variables; the program prints them and exits with 2. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
@@ -111,32 +146,12 @@ export function loadConfig<S extends Section>(
   options: { need: readonly S[] },
 ): ConfigOf<S>;
 export function loadConfig(env: Environment = process.env, options?: { need: readonly Section[] }): Partial<Config> {
-  const needed = new Set<Section>(options?.need ?? (Object.keys(SECTIONS) as Section[]));
   const read = createReader(env);
   const config: Partial<Config> & { warnings: string[] } = { warnings: [] };
-  if (needed.has('api')) Object.assign(config, readApi(read, config.warnings));
-  if (needed.has('tuning')) Object.assign(config, readTuning(read));
-  if (needed.has('mode')) Object.assign(config, readMode(read));
-  if (needed.has('extraction')) Object.assign(config, readExtraction(read));
-  if (needed.has('database')) Object.assign(config, readDatabase(env, read));
-  if (needed.has('temporal'))
-    Object.assign(config, { temporal: readTemporal(env, read), taskQueue: read.required('EBRC_TASK_QUEUE') });
-  if (needed.has('temporal') || needed.has('payloads')) Object.assign(config, { payloadKeys: readPayloadKeys(read) });
-  if (needed.has('codecServer')) {
-    const origins = read.optional('EBRC_CODEC_ORIGINS') ?? [];
-    Object.assign(config, { codecServer: { token: read.optional('EBRC_CODEC_TOKEN'), origins } });
+  const source = { env, read, warnings: config.warnings, whole: options === undefined };
+  for (const section of options?.need ?? (Object.keys(SECTIONS) as Section[])) {
+    Object.assign(config, READERS[section](source));
   }
-  if (needed.has('encryption')) Object.assign(config, readEncryption(read, config.warnings));
-  if (needed.has('documents')) Object.assign(config, { documents: readDocuments(env, read) });
-  if (needed.has('schedules'))
-    Object.assign(config, { schedules: read.optional('EBRC_SCHEDULES') ?? PACKAGED_SCHEDULES });
-  if (needed.has('reports')) Object.assign(config, { temporalUi: read.optional('EBRC_TEMPORAL_UI') });
-  if (needed.has('filing')) Object.assign(config, readFiling(read));
-  if (needed.has('observability')) Object.assign(config, { observability: readObservability(read) });
-  if (needed.has('traces')) Object.assign(config, { tracesEndpoint: read.optional('OTEL_EXPORTER_OTLP_ENDPOINT') });
-  if (needed.has('deployment')) Object.assign(config, readDeployment(read, { whole: options === undefined }));
-  if (needed.has('memory')) Object.assign(config, { cachedWorkflows: read.required('EBRC_CACHED_WORKFLOWS') });
-  if (needed.has('log')) Object.assign(config, { logLevel: read.required('LOG_LEVEL') });
   if (read.problems().length > 0) throw new ConfigError(read.problems());
   return config;
 }

@@ -26,19 +26,19 @@ export function parseS3Location(text: string): S3Location | null {
   const path = decodeURIComponent(url.pathname).replace(/^\/+|\/+$/g, '');
   // Records and documents are distinguished by their names below the prefix.
   if (!/^[\w.!*'()/-]*$/.test(path) || path.split('/').some((part) => part === '..' || part === '.')) return null;
-  const known = ['sse', 'kms-key-id', 'path-style'];
-  if ([...url.searchParams.keys()].some((name) => !known.includes(name))) return null;
-  const sse = url.searchParams.get('sse') ?? undefined;
-  const kmsKeyId = url.searchParams.get('kms-key-id') ?? undefined;
-  const pathStyle = url.searchParams.get('path-style') ?? 'false';
+  const options = optionsOf(url.searchParams);
+  return options && { bucket: url.hostname, prefix: path === '' ? '' : `${path}/`, ...options };
+}
+
+const OPTIONS = ['sse', 'kms-key-id', 'path-style'];
+
+function optionsOf(parameters: URLSearchParams): Pick<S3Location, 'sse' | 'kmsKeyId' | 'pathStyle'> | null {
+  if ([...parameters.keys()].some((name) => !OPTIONS.includes(name))) return null;
+  const sse = parameters.get('sse') ?? undefined;
+  const kmsKeyId = parameters.get('kms-key-id') ?? undefined;
+  const pathStyle = parameters.get('path-style') ?? 'false';
   if (sse !== undefined && sse !== 'AES256' && sse !== 'aws:kms') return null;
   if (kmsKeyId !== undefined && sse !== 'aws:kms') return null;
   if (pathStyle !== 'true' && pathStyle !== 'false') return null;
-  return {
-    bucket: url.hostname,
-    prefix: path === '' ? '' : `${path}/`,
-    ...(sse && { sse }),
-    ...(kmsKeyId && { kmsKeyId }),
-    pathStyle: pathStyle === 'true',
-  };
+  return { ...(sse && { sse }), ...(kmsKeyId && { kmsKeyId }), pathStyle: pathStyle === 'true' };
 }

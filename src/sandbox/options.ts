@@ -48,24 +48,25 @@ export type Settings = Required<Omit<SandboxOptions, 'seed' | 'keys' | 'log' | '
   log: SandboxLogger;
 };
 
-const silent: SandboxLogger = { info: () => undefined, warn: () => undefined };
+/** The specification's own delays and limits. */
+const DEFAULTS: Settings = {
+  port: 0,
+  host: '127.0.0.1',
+  fallBackToFreePort: true,
+  activationDelayMs: 24 * 3_600_000,
+  ackDelayMs: 2 * 3_600_000,
+  ackJitterMs: 0,
+  detailsDelayMs: 0,
+  pdfDelayMs: 0,
+  rateLimits: true,
+  rateWindowMs: 60_000,
+  clock: Date.now,
+  customerListShape: 'paged',
+  irmDateForm: 'DDMMYYYY',
+  log: { info: () => undefined, warn: () => undefined },
+};
 
-/** Options with the specification's own delays and limits filled in. */
-export function settingsOf(options: SandboxOptions): Settings {
-  return {
-    port: options.port ?? 0,
-    host: options.host ?? '127.0.0.1',
-    fallBackToFreePort: options.fallBackToFreePort ?? true,
-    activationDelayMs: options.activationDelayMs ?? 24 * 3_600_000,
-    ackDelayMs: options.ackDelayMs ?? 2 * 3_600_000,
-    ackJitterMs: options.ackJitterMs ?? 0,
-    detailsDelayMs: options.detailsDelayMs ?? 0,
-    pdfDelayMs: options.pdfDelayMs ?? 0,
-    rateLimits: options.rateLimits ?? true,
-    rateWindowMs: options.rateWindowMs ?? 60_000,
-    clock: options.clock ?? Date.now,
-    customerListShape: options.customerListShape ?? 'paged',
-    irmDateForm: options.irmDateForm ?? 'DDMMYYYY',
-    log: options.log ?? silent,
-  };
+export function settingsOf({ seed: _seed, keys: _keys, extractionKey: _key, ...options }: SandboxOptions): Settings {
+  const given = Object.entries(options).filter(([, value]) => value !== undefined);
+  return { ...DEFAULTS, ...(Object.fromEntries(given) as Partial<Settings>) };
 }

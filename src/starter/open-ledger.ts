@@ -24,18 +24,17 @@ export interface OpenOptions {
  */
 export async function openLedger(databaseUrl: string, { waitMs, onWait }: OpenOptions): Promise<pg.Pool> {
   const until = Date.now() + waitMs;
-  for (let told = false; ; told = true) {
+  const address = addressOf(databaseUrl);
+  for (let waiting = false; ; waiting = true) {
     try {
       return await openOnce(databaseUrl);
     } catch (error) {
-      const passes = error instanceof LedgerUnavailableError && !PERMANENT_CODES.test(error.code);
-      if (passes && Date.now() < until) {
-        if (!told) onWait(`PostgreSQL at ${addressOf(databaseUrl)} cannot be used yet (${error.code}); trying again …`);
-        await sleep(LOOK_EVERY_MS);
-        continue;
-      }
       if (!(error instanceof LedgerUnavailableError)) throw error;
-      throw new UnreachableError('PostgreSQL', addressOf(databaseUrl), error.cause);
+      if (PERMANENT_CODES.test(error.code) || Date.now() >= until) {
+        throw new UnreachableError('PostgreSQL', address, error.cause);
+      }
+      if (!waiting) onWait(`PostgreSQL at ${address} cannot be used yet (${error.code}); trying again …`);
+      await sleep(LOOK_EVERY_MS);
     }
   }
 }

@@ -63,14 +63,14 @@ export function createFilingsApi(caller: Caller): FilingsApi {
       try {
         const body = outgoing('pushIrm', pushMessage, message);
         const request: CallRequest = { operation: 'pushIrm', ...jsonBody(body) };
-        return await submit(caller, request, call, pushAnswer, KNOWN_PUSH_FIELDS);
+        return await submit(caller, request, call, { schema: pushAnswer, known: KNOWN_PUSH_FIELDS });
       } catch (error) {
         throw error instanceof ApiError ? namedByRow(error, message) : error;
       }
     },
     bulkUpload: async (input, call) => {
       const { query, request } = await bulkRequest(input);
-      return submit(caller, { ...request, query }, call, bulkUploadAnswer, KNOWN_BULK_FIELDS);
+      return submit(caller, { ...request, query }, call, { schema: bulkUploadAnswer, known: KNOWN_BULK_FIELDS });
     },
     status: async (query, call = {}) => {
       const body = outgoing('status', statusBody, query);
@@ -119,8 +119,7 @@ async function submit<T>(
   caller: Caller,
   request: CallRequest,
   call: SubmitContext,
-  schema: z.ZodType<T>,
-  known: readonly string[],
+  { schema, known }: { schema: z.ZodType<T>; known: readonly string[] },
 ): Promise<SubmissionResult<T>> {
   const context: CallContext = call;
   return caller.call({ ...request, beforeWrite: call.beforeWrite }, context, async (answer) => {

@@ -1,4 +1,4 @@
-import { ERROR_KINDS, type ErrorKind } from '../../domain/service/error-kinds';
+import { ERROR_KINDS } from '../../domain/service/error-kinds';
 import { OPERATIONS, type Operation } from '../../domain/service/operations';
 import { cutText } from '../../domain/text';
 import { BadAnswerError, readText } from '../http/answers';
@@ -52,39 +52,58 @@ export async function refusalOf(
   });
 }
 
+interface FailureContext {
+  operation: Operation;
+  status: number | null;
+  written: boolean;
+  redact: Redactor;
+}
+
 /**
  * The error of a failed call. What the reader of a streamed body itself threw is passed on unchanged; everything else
  * becomes an {@link ApiError}.
  */
-export function failureOf(
-  error: unknown,
-  context: { operation: Operation; status: number | null; written: boolean; redact: Redactor },
-): Error {
-  const { operation, redact } = context;
-  const status = context.status ?? undefined;
+export function failureOf(error: unknown, context: FailureContext): Error {
+  const { operation, redact, written } = context;
+  const { submits } = OPERATIONS[operation];
   if (error instanceof ApiError) return error;
-  if (error instanceof BadAnswerError) {
-    const kind: ErrorKind = OPERATIONS[operation].submits ? 'outcome_unknown' : 'bad_answer';
-    const bodyExcerpt = error.bodyText === undefined ? undefined : excerpt(redact(error.bodyText));
-    const message = `${operation} was answered with ${status ?? 'a status'} but ${redact(error.message)}.`;
-    return new ApiError({ kind, operation, status, message, bodyExcerpt });
-  }
-  if (error instanceof TransportError) {
-    if (error.reason === 'before_write' && error.cause instanceof ApiError) return error.cause;
-    // The status of a 429 is sufficient; a body that never ends does not change it.
-    const kind = status === 429 ? 'rate_limited' : classifyTransport(operation, error);
-    // An error of the caller's own hook is passed on; an error of the HTTP library is copied without secrets.
-    const cause = error.reason === 'before_write' ? error.cause : safeCause(error.cause ?? error, redact);
-    return new ApiError({ kind, operation, status, message: `${operation}: ${redact(error.message)}`, cause });
-  }
+  if (error instanceof BadAnswerError) return unreadableAnswer(error, context);
+  if (error instanceof TransportError) return failedExchange(error, context);
   // An error of a sink belongs to the caller. A submission has no sink: there a defect must not be taken for "not
   // filed".
-  if (status !== undefined && !OPERATIONS[operation].submits) {
-    return error instanceof Error ? error : new Error(redact(String(error)));
-  }
-  const kind: ErrorKind = OPERATIONS[operation].submits && context.written ? 'outcome_unknown' : 'unexpected';
-  const message = `${operation} failed unexpectedly.`;
-  return new ApiError({ kind, operation, status, message, cause: safeCause(error, redact) });
+  if (context.status !== null && !submits) return error instanceof Error ? error : new Error(redact(String(error)));
+  return new ApiError({
+    kind: submits && written ? 'outcome_unknown' : 'unexpected',
+    operation,
+    status: context.status ?? undefined,
+    message: `${operation} failed unexpectedly.`,
+    cause: safeCause(error, redact),
+  });
+}
+
+/** A 2xx whose body cannot be read. */
+function unreadableAnswer(error: BadAnswerError, { operation, status, redact }: FailureContext): ApiError {
+  return new ApiError({
+    kind: OPERATIONS[operation].submits ? 'outcome_unknown' : 'bad_answer',
+    operation,
+    status: status ?? undefined,
+    message: `${operation} was answered with ${status ?? 'a status'} but ${redact(error.message)}.`,
+    bodyExcerpt: error.bodyText === undefined ? undefined : excerpt(redact(error.bodyText)),
+  });
+}
+
+function failedExchange(error: TransportError, { operation, status, redact }: FailureContext): ApiError {
+  const ofHook = error.reason === 'before_write';
+  if (ofHook && error.cause instanceof ApiError) return error.cause;
+  return new ApiError({
+    // The status of a 429 is sufficient; a body that never ends does not change it.
+    kind: status === 429 ? 'rate_limited' : classifyTransport(operation, error),
+    operation,
+    status: status ?? undefined,
+    message: `${operation}: ${redact(error.message)}`,
+    // An error of the caller's own hook is passed on; an error of the HTTP library is copied without secrets.
+    cause: ofHook ? error.cause : safeCause(error.cause ?? error, redact),
+  });
 }
 
 /** Up to three field errors for the message; all of them are in `fieldErrors`. */

@@ -36,8 +36,8 @@ const found = (value: string | null | undefined, why: string): Converted =>
 
 const CONVERT: Record<Converter, (text: string) => Converted> = {
   text: (text) => found(text, 'it is empty'),
-  date: (text) => found(dateOf(text, false), 'it is not a date that names one day'),
-  'month-first-date': (text) => found(dateOf(text, true), 'it is not a date with the month first'),
+  date: (text) => found(dayFirstDate(text), 'it is not a date that names one day'),
+  'month-first-date': (text) => found(monthFirstDate(text), 'it is not a date with the month first'),
   amount: (text) => found(amountOf(text), 'it is not an amount'),
   currency: (text) => found(currencyOf(text), 'it names no currency'),
   digits: (text) => found(text.replace(/\D/g, ''), 'it has no digits'),
@@ -49,19 +49,30 @@ const PARTS = /^(\d{1,2})[./\- ](\d{1,2})[./\- ](\d{4}|\d{2})(?:[ T].*)?$/;
 const NAMED = /^(\d{1,2})(?:st|nd|rd|th)?[./\- ,]+([A-Za-z]{3,9})[./\- ,]+(\d{4}|\d{2})$/;
 const NAMED_FIRST = /^([A-Za-z]{3,9})[. ]+(\d{1,2})(?:st|nd|rd|th)?,? +(\d{4})$/;
 
-function dateOf(text: string, monthFirst: boolean): string | null {
-  const parts = PARTS.exec(text);
-  if (parts) {
-    const [, first = '', second = '', year = ''] = parts;
-    const [day, month] = monthFirst ? [second, first] : [first, second];
-    const parsed = parseFilingDate(`${day.padStart(2, '0')}/${month.padStart(2, '0')}/${fullYear(year)}`);
-    return parsed.ok ? parsed.date : null;
-  }
-  const [, day = '', month = '', year = ''] = NAMED.exec(text) ?? [];
-  if (day) return filingDateFromAnything(`${day.padStart(2, '0')}-${month}-${fullYear(year)}`);
-  const [, monthName = '', dayOf = '', yearOf = ''] = NAMED_FIRST.exec(text) ?? [];
-  if (monthName) return filingDateFromAnything(`${dayOf.padStart(2, '0')}-${monthName}-${yearOf}`);
-  return monthFirst ? null : filingDateFromAnything(text);
+function dayFirstDate(text: string): string | null {
+  const [, day, month, year] = PARTS.exec(text) ?? [];
+  if (day && month && year) return numericDate(day, month, year);
+  return filingDateFromAnything(dayMonthYear(text) ?? text);
+}
+
+function monthFirstDate(text: string): string | null {
+  const [, month, day, year] = PARTS.exec(text) ?? [];
+  if (day && month && year) return numericDate(day, month, year);
+  const named = dayMonthYear(text);
+  return named === null ? null : filingDateFromAnything(named);
+}
+
+function numericDate(day: string, month: string, year: string): string | null {
+  const parsed = parseFilingDate(`${day.padStart(2, '0')}/${month.padStart(2, '0')}/${fullYear(year)}`);
+  return parsed.ok ? parsed.date : null;
+}
+
+/** `DD-Month-YYYY` of a date that names its month; null for any other text. */
+function dayMonthYear(text: string): string | null {
+  const [, day, month, year] = NAMED.exec(text) ?? [];
+  if (day && month && year) return `${day.padStart(2, '0')}-${month}-${fullYear(year)}`;
+  const [, monthBefore, dayAfter, yearAfter] = NAMED_FIRST.exec(text) ?? [];
+  return monthBefore && dayAfter && yearAfter ? `${dayAfter.padStart(2, '0')}-${monthBefore}-${yearAfter}` : null;
 }
 
 const fullYear = (year: string): string => (year.length === 2 ? `20${year}` : year);

@@ -64,16 +64,22 @@ function byName(data: unknown, name: string): Found[] {
   let level: Found[] = [{ pointer: '', value: data }];
   for (let depth = 0; depth < MAX_DEPTH && level.length > 0 && found.length === 0; depth += 1) {
     const next: Found[] = [];
-    for (const { pointer, value } of level) {
-      for (const [key, part] of entriesOf(value)) {
-        const at = { pointer: `${pointer}/${escaped(key)}`, value: part };
-        if (!Array.isArray(value) && plainName(key) === wanted) found.push(at);
-        else if (typeof part === 'object' && part !== null) next.push(at);
-      }
+    for (const { name: member, ...at } of level.flatMap(membersOf)) {
+      if (member === wanted) found.push(at);
+      else if (typeof at.value === 'object' && at.value !== null) next.push(at);
     }
     level = next.slice(0, MAX_FOUND);
   }
   return found;
+}
+
+/** The members of an object with their plain names; the entries of a list have none. */
+function membersOf({ pointer, value }: Found): (Found & { name: string | null })[] {
+  return entriesOf(value).map(([key, part]) => ({
+    pointer: `${pointer}/${escaped(key)}`,
+    value: part,
+    name: Array.isArray(value) ? null : plainName(key),
+  }));
 }
 
 function entriesOf(value: unknown): [string, unknown][] {

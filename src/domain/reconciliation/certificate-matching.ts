@@ -70,16 +70,9 @@ function identityOf(
 export function matchCertificates(
   rows: readonly OpenRow[],
   entries: readonly CertificateEntry[],
-  { excluded, issuedFrom }: MatchRules,
+  rules: MatchRules,
 ): MatchResult {
-  const candidates = new Map<string, Map<string, CertificateEntry>>();
-  for (const entry of entries) {
-    const key = identityOf(entry, entry.realisedValueFCC, entry.currencyCode);
-    const issued = filingDateFromAnything(entry.eBRCDate);
-    if (!key || !issued || excluded.has(entry.eBRCNumber) || compareFilingDates(issued, issuedFrom) < 0) continue;
-    const sameKey = candidates.get(key) ?? new Map<string, CertificateEntry>();
-    candidates.set(key, sameKey.set(entry.eBRCNumber, entry));
-  }
+  const candidates = candidatesByIdentity(entries, rules);
   const groups = new Map<string, OpenRow[]>();
   const result: MatchResult = { matches: [], ambiguous: [], unmatched: [] };
   for (const row of rows) {
@@ -91,6 +84,22 @@ export function matchCertificates(
     for (const each of byBill(group, [...(candidates.get(key)?.values() ?? [])])) judgeGroup(each, result);
   }
   return result;
+}
+
+/** The certificates that may be adopted, by identity and number. */
+function candidatesByIdentity(
+  entries: readonly CertificateEntry[],
+  { excluded, issuedFrom }: MatchRules,
+): Map<string, Map<string, CertificateEntry>> {
+  const candidates = new Map<string, Map<string, CertificateEntry>>();
+  for (const entry of entries) {
+    const key = identityOf(entry, entry.realisedValueFCC, entry.currencyCode);
+    const issued = filingDateFromAnything(entry.eBRCDate);
+    if (!key || !issued || excluded.has(entry.eBRCNumber) || compareFilingDates(issued, issuedFrom) < 0) continue;
+    const sameKey = candidates.get(key) ?? new Map<string, CertificateEntry>();
+    candidates.set(key, sameKey.set(entry.eBRCNumber, entry));
+  }
+  return candidates;
 }
 
 /** Rows and the certificates that agree with them in everything that is compared. */

@@ -52,24 +52,36 @@ export function nearMatcher(candidates: readonly NearSide[]): (entry: NearSide) 
 
 /** The differences between two sides as text; null if they differ in more than a near match may. */
 function compare(a: NearSide, b: NearSide): string[] | null {
-  const reasons: string[] = [];
-  if (looseDocument(a.document) !== looseDocument(b.document)) reasons.push(`document ${b.document ?? 'not told'}`);
-  else if (a.document !== b.document) reasons.push(`document written ${b.document ?? ''}`);
-  if ((a.currency ?? '') !== (b.currency ?? '')) reasons.push(`currency ${b.currency ?? 'not told'}`);
-  if (isAmount(a.amount) && isAmount(b.amount)) {
-    if (compareAmounts(a.amount, b.amount) !== 0) {
-      const difference = Math.abs(Number(subtractAmounts(a.amount, b.amount)));
-      if (difference > BANK_CHARGES * Math.max(Number(a.amount), Number(b.amount))) return null;
-      reasons.push(`amount off by ${difference.toFixed(2)}`);
-    }
-  } else reasons.push('amount not told');
-  if (a.date !== b.date) {
-    if (!isFilingDate(a.date) || !isFilingDate(b.date)) reasons.push('date not told');
-    else if (isNextTo(a.date, b.date)) reasons.push(`date off by a day`);
-    else reasons.push(`date ${b.date}`);
-  }
+  const amount = amountDifference(a.amount, b.amount);
+  if (amount === 'too large') return null;
+  const reasons = [
+    documentDifference(a.document, b.document),
+    (a.currency ?? '') === (b.currency ?? '') ? null : `currency ${b.currency ?? 'not told'}`,
+    amount,
+    dateDifference(a.date, b.date),
+  ].filter((reason) => reason !== null);
   // At most two things may differ; otherwise every certificate would be near to every row.
   return reasons.length > 0 && reasons.length <= 2 ? reasons : null;
+}
+
+function documentDifference(a: string | null, b: string | null): string | null {
+  if (looseDocument(a) !== looseDocument(b)) return `document ${b ?? 'not told'}`;
+  return a === b ? null : `document written ${b ?? ''}`;
+}
+
+/** `too large`: more than bank charges explain. */
+function amountDifference(a: string | null, b: string | null): string | null {
+  if (!isAmount(a) || !isAmount(b)) return 'amount not told';
+  if (compareAmounts(a, b) === 0) return null;
+  const difference = Math.abs(Number(subtractAmounts(a, b)));
+  if (difference > BANK_CHARGES * Math.max(Number(a), Number(b))) return 'too large';
+  return `amount off by ${difference.toFixed(2)}`;
+}
+
+function dateDifference(a: string | null, b: string | null): string | null {
+  if (a === b) return null;
+  if (!isFilingDate(a) || !isFilingDate(b)) return 'date not told';
+  return isNextTo(a, b) ? 'date off by a day' : `date ${b}`;
 }
 
 function isNextTo(a: string, b: string): boolean {

@@ -95,45 +95,67 @@ function isObject(value: unknown): value is JsonObject {
 }
 
 function checkTopLevel(message: JsonObject, count: number): Finding[] {
-  const findings = unknownProperties(message, TOP_LEVEL, null);
-  const refuse = (field: string, code: string, say: string) => findings.push(errorAt(null, field, code, say));
-  const { platformCustomerId, recordResCount, uploadType, decalarationFlag, ebrcBulkGenDtos } = message;
-  const isId = typeof platformCustomerId === 'string' && UUID.test(platformCustomerId);
-  if (platformCustomerId !== undefined && platformCustomerId !== null && !isId) {
-    refuse(
-      'platformCustomerId',
-      'invalid_uuid',
-      `platformCustomerId ${quoted(platformCustomerId)} is not a UUID. Use the exporter's id, or leave it out.`,
-    );
-  }
+  return [
+    ...unknownProperties(message, TOP_LEVEL, null),
+    ...checkCustomerId(message.platformCustomerId),
+    ...checkUploadType(message.uploadType),
+    ...checkDeclaration(message.decalarationFlag),
+    ...checkItems(message.ebrcBulkGenDtos),
+    ...checkCount(message.recordResCount, count),
+  ];
+}
+
+const isAbsent = (value: unknown): value is null | undefined => value === undefined || value === null;
+
+const topLevelError = (field: string, code: string, message: string): Finding[] => [
+  errorAt(null, field, code, message),
+];
+
+function checkCustomerId(id: unknown): Finding[] {
+  if (isAbsent(id) || (typeof id === 'string' && UUID.test(id))) return [];
+  return topLevelError(
+    'platformCustomerId',
+    'invalid_uuid',
+    `platformCustomerId ${quoted(id)} is not a UUID. Use the exporter's id, or leave it out.`,
+  );
+}
+
+function checkUploadType(code: unknown): Finding[] {
   const codes = Object.keys(UPLOAD_TYPES);
-  if (uploadType === undefined || uploadType === null) {
-    refuse('uploadType', 'missing', missing('uploadType', `write one of ${codes.join(', ')}, as text`));
-  } else if (typeof uploadType !== 'string' || !codes.includes(uploadType)) {
-    refuse(
-      'uploadType',
-      'unknown_upload_type',
-      `uploadType ${quoted(uploadType)} is not a code as text. At top level write one of "${codes.join('", "')}", in quotes.`,
-    );
+  if (isAbsent(code)) {
+    return topLevelError('uploadType', 'missing', missing('uploadType', `write one of ${codes.join(', ')}, as text`));
   }
-  if (decalarationFlag === undefined || decalarationFlag === null) {
-    refuse('decalarationFlag', 'missing', missing('decalarationFlag', 'it is the legal declaration, Y or N'));
-  } else if (decalarationFlag !== 'Y' && decalarationFlag !== 'N') {
-    refuse('decalarationFlag', 'invalid_yes_no', invalidYesNo('decalarationFlag', decalarationFlag));
+  if (typeof code === 'string' && codes.includes(code)) return [];
+  return topLevelError(
+    'uploadType',
+    'unknown_upload_type',
+    `uploadType ${quoted(code)} is not a code as text. At top level write one of "${codes.join('", "')}", in quotes.`,
+  );
+}
+
+function checkDeclaration(flag: unknown): Finding[] {
+  if (flag === 'Y' || flag === 'N') return [];
+  return isAbsent(flag)
+    ? topLevelError('decalarationFlag', 'missing', missing('decalarationFlag', 'it is the legal declaration, Y or N'))
+    : topLevelError('decalarationFlag', 'invalid_yes_no', invalidYesNo('decalarationFlag', flag));
+}
+
+function checkItems(items: unknown): Finding[] {
+  if (Array.isArray(items) && items.length > 0) return [];
+  const message = missing('ebrcBulkGenDtos', 'it must be a list with one item per mapping');
+  return topLevelError('ebrcBulkGenDtos', 'missing', message);
+}
+
+function checkCount(given: unknown, count: number): Finding[] {
+  if (given === count) return [];
+  if (isAbsent(given)) {
+    return topLevelError('recordResCount', 'missing', missing('recordResCount', `write ${count}, the number of items`));
   }
-  if (!Array.isArray(ebrcBulkGenDtos) || count === 0) {
-    refuse('ebrcBulkGenDtos', 'missing', missing('ebrcBulkGenDtos', 'it must be a list with one item per mapping'));
-  }
-  if (recordResCount === undefined || recordResCount === null) {
-    refuse('recordResCount', 'missing', missing('recordResCount', `write ${count}, the number of items`));
-  } else if (recordResCount !== count) {
-    refuse(
-      'recordResCount',
-      'count_differs',
-      `recordResCount is ${quoted(recordResCount)}, but ebrcBulkGenDtos has ${count} items. Write ${count}, as a number.`,
-    );
-  }
-  return findings;
+  return topLevelError(
+    'recordResCount',
+    'count_differs',
+    `recordResCount is ${quoted(given)}, but ebrcBulkGenDtos has ${count} items. Write ${count}, as a number.`,
+  );
 }
 
 /** `allowDuplicate: [{row, besides, reason}]`; `besides` is a filing id or a list of them. */

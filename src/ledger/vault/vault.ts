@@ -124,6 +124,18 @@ export function createVault({ keys }: { keys: readonly EncryptionKey[] }): Vault
     return true;
   }
 
+  async function rotateInto(result: RotationResult, db: Queryable, row: SecretRow): Promise<void> {
+    try {
+      result[(await rotateOne(db, row)) ? 'rotated' : 'kept'] += 1;
+    } catch (error) {
+      // Removed in the meantime, because newer credentials came: nothing is left to rotate.
+      if (error instanceof VaultError && error.code === 'secret_missing') return;
+      if (!(error instanceof EncryptionError)) throw error;
+      const { secretRef, mode, exporterId, keyId } = row;
+      result.unreadable.push({ secretRef, mode, exporterId, keyId, problem: error.message });
+    }
+  }
+
   return {
     async put(db, { mode, workflowId, username, password }) {
       if (username.trim() === '') throw new VaultError('secret_empty', 'The portal user name is empty.');
@@ -172,17 +184,7 @@ export function createVault({ keys }: { keys: readonly EncryptionKey[] }): Vault
           `SELECT ${COLUMNS} FROM vault_secrets WHERE secret_ref > $1 ORDER BY secret_ref LIMIT $2`,
           [after, ROTATE_AT_ONCE],
         );
-        for (const row of rows) {
-          try {
-            result[(await rotateOne(db, row)) ? 'rotated' : 'kept'] += 1;
-          } catch (error) {
-            // Removed in the meantime, because newer credentials came: nothing is left to rotate.
-            if (error instanceof VaultError && error.code === 'secret_missing') continue;
-            if (!(error instanceof EncryptionError)) throw error;
-            const { secretRef, mode, exporterId, keyId } = row;
-            result.unreadable.push({ secretRef, mode, exporterId, keyId, problem: error.message });
-          }
-        }
+        for (const row of rows) await rotateInto(result, db, row);
         const last = rows.at(-1);
         if (!last) return result;
         after = last.secretRef;

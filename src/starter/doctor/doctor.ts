@@ -18,16 +18,18 @@ export async function examine(
   api: () => Promise<FilingApi>,
   connectWithinMs?: number,
 ): Promise<CheckResult[]> {
-  const encryption = part(env, 'encryption')?.encryptionKeys;
-  const { databaseUrl } = part(env, 'database') ?? {};
-  const temporal = part(env, 'temporal');
-  const extraction = part(env, 'extraction')?.extraction;
-  const { apiUrl } = part(env, 'api') ?? {};
-  const { documents } = part(env, 'documents') ?? {};
-  const { mode } = part(env, 'mode') ?? {};
-  const { schedules } = part(env, 'schedules') ?? {};
+  const temporal = validPart(env, 'temporal');
+  const { encryptionKeys, databaseUrl, extraction, apiUrl, documents, mode, schedules } = {
+    ...validPart(env, 'encryption'),
+    ...validPart(env, 'database'),
+    ...validPart(env, 'extraction'),
+    ...validPart(env, 'api'),
+    ...validPart(env, 'documents'),
+    ...validPart(env, 'mode'),
+    ...validPart(env, 'schedules'),
+  };
   const planned = mode && schedules ? { mode, schedules } : undefined;
-  const ledger = databaseUrl === undefined ? [] : await ledgerChecks(databaseUrl, encryption);
+  const ledger = databaseUrl === undefined ? [] : await ledgerChecks(databaseUrl, encryptionKeys);
   const links = await Promise.all([
     temporal === undefined ? [] : temporalChecks({ ...temporal, extraction }, planned, connectWithinMs),
     documents === undefined ? [] : documentsCheck(documents).then((result) => [result]),
@@ -41,7 +43,7 @@ export async function examine(
 }
 
 /** A part of the configuration; undefined if it is invalid, which the check `configuration` reports. */
-function part<S extends Section>(env: Environment | undefined, section: S) {
+function validPart<S extends Section>(env: Environment | undefined, section: S) {
   try {
     return loadConfig(env, { need: [section] });
   } catch (error) {

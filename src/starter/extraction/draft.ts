@@ -101,39 +101,53 @@ interface Choice {
   out: { document: DocumentFacts; why: string }[];
 }
 
+/** A choice with the note of its cell `uploadType`. */
+interface Selection extends Choice {
+  cell: { note: string; mark?: 'guess' };
+}
+
 /** A filing has one upload type. Documents that need another type are named instead of being filed under this one. */
-function chooseType({ bills, invoices }: JoinedDocuments, asked: UploadType | undefined): Choice {
-  const goods = asked === undefined ? bills.length > 0 : asked === 101 || asked === 104;
-  const type = asked ?? (goods ? DIRECT_EXPORT : SERVICES);
-  const alone = goods && asked !== undefined ? invoices.map(withoutBill) : goods ? [] : invoices;
-  const facts = [...(goods ? bills : []), ...alone].sort(earlierFirst);
-  const notes: string[] = [];
-  const out = goods
-    ? asked === undefined
-      ? invoices.map((document) => ({ document, why: 'no shipping bill belongs to it; --upload-type says what it is' }))
-      : []
-    : bills.map((document) => ({ document, why: `upload type ${type} has no shipping bills` }));
-  if (goods && out.length > 0)
-    notes.push(
-      `${out.length} invoices belong to no shipping bill: --upload-type 103 drafts them as services, --upload-type 101 as goods with gaps.`,
-    );
-  if (!goods && out.length > 0) notes.push(`${out.length} shipping bills are left out: --upload-type 101 drafts them.`);
-  const said =
-    asked !== undefined
-      ? { note: 'As asked for.' }
-      : goods
-        ? { note: `Rule: shipping bills are filed as ${DIRECT_EXPORT} ${UPLOAD_TYPES[DIRECT_EXPORT]}.` }
-        : {
-            note: `Rule: invoices without shipping bills are filed as ${SERVICES}; --upload-type says otherwise.`,
-            mark: 'guess' as const,
-          };
+function chooseType(joined: JoinedDocuments, asked: UploadType | undefined): Choice {
+  const { type, facts, notes, out, cell } = selectDocuments(joined, asked);
   const typed = facts.map((each) => ({
     ...each,
     uploadType: type,
-    cells: { ...each.cells, uploadType: { value: type, ...said } },
+    cells: { ...each.cells, uploadType: { value: type, ...cell } },
   }));
-  return { type, facts: typed, notes, out };
+  return { type, facts: typed.sort(earlierFirst), notes, out };
 }
+
+function selectDocuments({ bills, invoices }: JoinedDocuments, asked: UploadType | undefined): Selection {
+  if (asked === 101 || asked === 104) {
+    const facts = [...bills, ...invoices.map(withoutBill)];
+    return { type: asked, cell: REQUESTED_TYPE, facts, out: [], notes: [] };
+  }
+  if (asked === undefined && bills.length > 0) {
+    const why = 'no shipping bill belongs to it; --upload-type says what it is';
+    const note = `Rule: shipping bills are filed as ${DIRECT_EXPORT} ${UPLOAD_TYPES[DIRECT_EXPORT]}.`;
+    const notes = [
+      `${invoices.length} invoices belong to no shipping bill: --upload-type 103 drafts them as services, --upload-type 101 as goods with gaps.`,
+    ];
+    return {
+      type: DIRECT_EXPORT,
+      cell: { note },
+      facts: bills,
+      out: invoices.map((document) => ({ document, why })),
+      notes: invoices.length > 0 ? notes : [],
+    };
+  }
+  const type = asked ?? SERVICES;
+  const note = `Rule: invoices without shipping bills are filed as ${SERVICES}; --upload-type says otherwise.`;
+  return {
+    type,
+    cell: asked === undefined ? { note, mark: 'guess' } : REQUESTED_TYPE,
+    facts: invoices,
+    out: bills.map((document) => ({ document, why: `upload type ${type} has no shipping bills` })),
+    notes: bills.length > 0 ? [`${bills.length} shipping bills are left out: --upload-type 101 drafts them.`] : [],
+  };
+}
+
+const REQUESTED_TYPE = { note: 'As asked for.' };
 
 function omitDocument(files: DraftFile[], { documents }: DocumentFacts, why: string): void {
   for (const file of files) {

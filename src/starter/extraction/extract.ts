@@ -80,7 +80,7 @@ export async function extractFiles(
   const read = async ([index, file]: [number, string]): Promise<void> => {
     const pdf = await readPdf(file);
     const started = await start(deps, pdf, { kind, full, again });
-    const result = started === null ? Promise.resolve(refused(pdf)) : finish(deps, pdf, started, deadline, stop);
+    const result = started === null ? Promise.resolve(refused(pdf)) : finish(deps, pdf, started, { deadline, stop });
     // Awaited below; until then a rejection must not count as unhandled.
     result.then(() => onProgress?.({ done: (done += 1), of: files.length })).catch(() => undefined);
     results[index] = result;
@@ -127,8 +127,7 @@ async function finish(
   { temporal, pool }: EbrcClientDependencies,
   { file, sha256 }: PdfFile,
   { workflowId, input }: Started,
-  deadline: Promise<null>,
-  stop: AbortController,
+  { deadline, stop }: { deadline: Promise<null>; stop: AbortController },
 ): Promise<ExtractedFile> {
   const handle = temporal.workflow.getHandle(workflowId);
   const ended = temporal.workflow

@@ -141,11 +141,8 @@ function invoiceOf(
     return isoFromFilingDate(read.date);
   };
   const amount = cells.get('value') ?? '';
-  const ungrouped = amount.replaceAll(',', '');
-  if (amount !== '' && !isAmount(amount)) {
-    const hint = isAmount(ungrouped) ? `write ${ungrouped}` : 'write digits, with a point before the decimals';
-    wrong('value', `"${printable(amount).slice(0, 40)}" is not an amount; ${hint}.`);
-  } else if (amount !== '' && compareAmounts(amount, 0) <= 0) wrong('value', 'The value must be above zero.');
+  const problem = amount === '' ? null : amountProblem(amount);
+  if (problem !== null) wrong('value', problem);
   const currency = (cells.get('currency') ?? '').toUpperCase();
   if (currency !== '' && !/^[A-Z]{3}$/u.test(currency)) wrong('currency', 'A currency is a code of three letters.');
   const type = cells.get('type');
@@ -163,4 +160,11 @@ function invoiceOf(
     buyer: text('buyer'),
     dueDate,
   };
+}
+
+function amountProblem(amount: string): string | null {
+  const ungrouped = amount.replaceAll(',', '');
+  if (isAmount(amount)) return compareAmounts(amount, 0) <= 0 ? 'The value must be above zero.' : null;
+  const hint = isAmount(ungrouped) ? `write ${ungrouped}` : 'write digits, with a point before the decimals';
+  return `"${printable(amount).slice(0, 40)}" is not an amount; ${hint}.`;
 }

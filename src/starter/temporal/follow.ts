@@ -45,25 +45,30 @@ export async function follow<P>(client: Client, workflowId: string, options: Fol
       (error: unknown) => void (end = { error }),
     );
   const deadline = options.withinMs === undefined ? Infinity : Date.now() + options.withinMs;
+  const query = () => {
+    const within = Math.min(QUERY_WITHIN_MS, Math.max(deadline - Date.now(), 100));
+    return client.workflow
+      .withDeadline(Date.now() + within, () => handle.query(options.query))
+      .then((answer) => ({ answer }), firstReason);
+  };
   let progress: P | null = null;
-  let told = false;
+  let silent = false;
+  const report = (answer: Awaited<ReturnType<typeof query>>) => {
+    if ('answer' in answer) {
+      progress = answer.answer;
+      options.onProgress?.(progress);
+    } else if (!silent) {
+      silent = true;
+      options.onSilence?.(answer.reason);
+    }
+  };
   try {
     for (let pause = INITIAL_PAUSE_MS; ; pause = Math.min(pause * 1.5, MAX_PAUSE_MS)) {
-      const within = Math.min(QUERY_WITHIN_MS, Math.max(deadline - Date.now(), 100));
-      const asked = client.workflow
-        .withDeadline(Date.now() + within, () => handle.query(options.query))
-        .then((answer) => ({ answer }), firstReason);
-      const heard = await Promise.race([asked, result]);
+      const answer = await Promise.race([query(), result]);
       if (end) break;
-      if (heard && 'answer' in heard) {
-        progress = heard.answer;
-        options.onProgress?.(progress);
-        if (options.until(progress)) break;
-      } else if (heard && !told) {
-        told = true;
-        options.onSilence?.(heard.reason);
-      }
-      if (Date.now() >= deadline) break;
+      if (answer) report(answer);
+      const reached = answer && 'answer' in answer && options.until(answer.answer);
+      if (reached || Date.now() >= deadline) break;
       await Promise.race([sleep(pause), result]);
     }
   } finally {

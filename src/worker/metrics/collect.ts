@@ -50,20 +50,8 @@ export function figuresJob({
 
 /** Every state and kind is set each time, because a gauge keeps its last value and must return to 0. */
 function showFigures(metrics: Metrics, figures: LedgerFigures): void {
-  for (const state of FILING_STATES) {
-    const found = figures.filings.find((each) => each.state === state);
-    metrics.set('ebrc_filings', found?.count ?? 0, { state });
-    if (!isEnd(state)) metrics.set('ebrc_filing_oldest_seconds', found?.oldestSeconds ?? 0, { state });
-  }
-  metrics.set('ebrc_filings_needing_attention', figures.needingAttention);
-  metrics.set('ebrc_filings_past_due', figures.pastDue);
-  metrics.set('ebrc_filings_with_run_problem', figures.withRunProblem);
-  metrics.set('ebrc_unknown_rows', figures.unknownRows);
-  metrics.set('ebrc_open_requests', figures.openRequests);
-  const took = figures.acknowledgementSeconds;
-  metrics.set('ebrc_acknowledgement_seconds', took?.median ?? 0, { quantile: '0.5' });
-  metrics.set('ebrc_acknowledgement_seconds', took?.ninetieth ?? 0, { quantile: '0.9' });
-  metrics.set('ebrc_acknowledgement_seconds', took?.longest ?? 0, { quantile: '1' });
+  showFilings(metrics, figures);
+  showAcknowledgements(metrics, figures);
   const { known, stored, damaged } = figures.certificates;
   metrics.set('ebrc_certificates', known);
   metrics.set('ebrc_certificate_pdfs', stored, { state: 'stored' });
@@ -74,6 +62,26 @@ function showFigures(metrics: Metrics, figures: LedgerFigures): void {
     metrics.set('ebrc_findings', found?.count ?? 0, { kind });
     metrics.set('ebrc_finding_oldest_seconds', found?.oldestSeconds ?? 0, { kind });
   }
+}
+
+function showFilings(metrics: Metrics, figures: LedgerFigures): void {
+  for (const state of FILING_STATES) {
+    const found = figures.filings.find((each) => each.state === state);
+    metrics.set('ebrc_filings', found?.count ?? 0, { state });
+    if (!isEnd(state)) metrics.set('ebrc_filing_oldest_seconds', found?.oldestSeconds ?? 0, { state });
+  }
+  metrics.set('ebrc_filings_needing_attention', figures.needingAttention);
+  metrics.set('ebrc_filings_past_due', figures.pastDue);
+  metrics.set('ebrc_filings_with_run_problem', figures.withRunProblem);
+  metrics.set('ebrc_unknown_rows', figures.unknownRows);
+}
+
+function showAcknowledgements(metrics: Metrics, { openRequests, acknowledgementSeconds }: LedgerFigures): void {
+  metrics.set('ebrc_open_requests', openRequests);
+  const { median, ninetieth, longest } = acknowledgementSeconds ?? { median: 0, ninetieth: 0, longest: 0 };
+  metrics.set('ebrc_acknowledgement_seconds', median, { quantile: '0.5' });
+  metrics.set('ebrc_acknowledgement_seconds', ninetieth, { quantile: '0.9' });
+  metrics.set('ebrc_acknowledgement_seconds', longest, { quantile: '1' });
 }
 
 async function showBudget(metrics: Metrics, pool: pg.Pool, keyHash: string): Promise<void> {
