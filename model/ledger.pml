@@ -107,11 +107,12 @@ inline readAttempt(a) {
         if :: fst[OF(a)] == F_CHECKING -> move(OF(a), F_SUBMITTING) :: else fi;
         move(OF(a), F_UNKNOWN)
      :: att[a] == A_SENDING && PROVEN_UNSENT(a) -> att[a] = A_NOT_SENT; unsubmit(OF(a)); notSentAfterAll(a)
-     :: att[a] == A_SENDING && !PROVEN_UNSENT(a) && fst[OF(a)] != F_UNKNOWN -> WAIT_LATE(a); move(OF(a), F_UNKNOWN)
+     :: att[a] == A_SENDING && !PROVEN_UNSENT(a) && att[OTHER(a)] != A_ACCEPTED && fst[OF(a)] != F_UNKNOWN -> WAIT_LATE(a); move(OF(a), F_UNKNOWN)
      :: att[a] == A_REFUSED && LATEST(OF(a)) == a && !(UNDER_WAY(OTHER(a))) ->
         freeRows(OF(a)); move(OF(a), F_NEEDS_CORRECTION)
      :: att[a] == A_NOT_SENT -> notSentAfterAll(a)
-     :: att[a] == A_ACCEPTED && (fst[OF(a)] == F_SUBMITTING || fst[OF(a)] == F_UNKNOWN) -> move(OF(a), F_PROCESSING)
+     :: (att[a] == A_ACCEPTED || att[a] == A_SENDING && !PROVEN_UNSENT(a) && att[OTHER(a)] == A_ACCEPTED) &&
+        (fst[OF(a)] == F_SUBMITTING || fst[OF(a)] == F_UNKNOWN) -> move(OF(a), F_PROCESSING)   /* the submission was answered */
      :: else
      fi
   fi

@@ -46,7 +46,6 @@ const FILING_STATES: Readonly<Record<string, string>> = {
 /** What interrupts a filing; to the model it stays where it was. */
 const PAUSES: ReadonlySet<string> = new Set(['needs_credentials', 'needs_access']);
 const ENDS: ReadonlySet<string> = new Set(['certified', 'rejected', 'needs_correction', 'abandoned']);
-const BEFORE_ACCEPTANCE: ReadonlySet<string> = new Set(['checking', 'submitting', 'outcome_unknown']);
 
 /** The model's state for a state of the ledger; null for a pause. */
 export const filingState = (state: string): string | null =>
@@ -66,13 +65,15 @@ export function rowState(rows: readonly LedgerRow[]): string {
 export function attemptState(filing: LedgerFiling, number: number): string {
   const attempt = filing.attempts.find((each) => each.number === number);
   if (!attempt) return number === lostAttempt(filing) ? 'sending' : 'none';
-  const { state, kind, reason } = attempt;
+  const { state, kind, reason, request } = attempt;
   switch (state) {
     case 'sending':
       if (number === attemptFoundByPerson(filing)) return 'accepted';
       return reason === null ? 'sending!' : 'sending';
     case 'answered':
       if (kind !== 'accepted') return 'refused';
+      // Without a request to ask about it is in doubt like one that has no answer.
+      if (request === null) return 'sending';
       // What the authority rejected was accepted before, and its rows are free again.
       return rowState(filing.rows) === 'freed' ? 'errored' : 'accepted';
     case 'not_sent':
@@ -100,10 +101,6 @@ function attemptFoundByPerson({ request, attempts }: LedgerFiling): number | nul
   return sending.length > 0 ? Math.max(...sending) : null;
 }
 
-/** The filing's state, where its move follows an acceptance in a transaction of its own. */
-export const afterAcceptance = (filing: string, attempts: readonly string[]): string =>
-  attempts.includes('accepted') && BEFORE_ACCEPTANCE.has(filing) ? 'processing' : filing;
-
 /** An attempt's state without its mark, where a certificate may say what it became. */
 export const afterCertificate = (attempt: string, row: string): string =>
   row === 'certified' && attempt.startsWith('sending') ? 'accepted' : attempt;
@@ -115,9 +112,8 @@ export function normalised({ filing, row, attempts }: View): View {
   // Moved before or after the first attempt is opened, which is what the model knows of it.
   const begins = filing === 'checking' && row !== 'none';
   const settled = filing === 'collecting' || (row === 'certified' && !ENDS.has(filing));
-  const moved = afterAcceptance(filing, shown);
   return {
-    filing: settled ? 'certified' : moved !== filing ? moved : begins ? 'submitting' : filing,
+    filing: settled ? 'certified' : begins ? 'submitting' : filing,
     row,
     attempts: [shown[0] ?? 'none', shown[1] ?? 'none'],
   };

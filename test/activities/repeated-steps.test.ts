@@ -75,8 +75,8 @@ it('reserves balances, opens an attempt, reads it and takes its answer over', as
   const attemptId = `${filingId}-1-1`;
   await attempts.mark(attemptId);
   await twice(filingId, 'readAttempt', { attemptId });
-  const args = { filingId, submission: 1, attemptId, answer: { ...ACCEPTED, requestId: `R${filingId}` } };
-  const adopted = await twice(filingId, 'adoptAnswer', { ...args, move: await moveOf(filingId, 'processing') });
+  const answer = { ...ACCEPTED, requestId: `R${filingId}` };
+  const adopted = await twice(filingId, 'adoptAnswer', { attemptId, answer, dueInMs: 60_000 });
   expect(adopted.filing).toMatchObject({ state: 'processing' });
 });
 
@@ -168,7 +168,7 @@ describe('an end', () => {
     const requestId = `R${filingId}`;
     const answer = { ...ACCEPTED, requestId, ackStatus: 'Failed' };
     await attempts.answer(attemptId, answer);
-    await door.run('adoptAnswer', { filingId, submission: 1, attemptId, answer });
+    await door.run('adoptAnswer', { attemptId, answer, dueInMs: 60_000 });
     await move(ledger, filingId, 'outcome_unknown');
     const args = { ...(await held(filingId)), submission: 1, requestId, message: 'it is not known' };
     const { returned, filing } = await twice(filingId, 'closeUnknownRequest', args);

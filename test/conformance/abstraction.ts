@@ -1,12 +1,5 @@
 /** What the ledger and the document store hold, as the model names it, and how the two are compared. */
-import {
-  afterAcceptance,
-  afterCertificate,
-  attemptState,
-  NOTHING,
-  rowState,
-  type LedgerFiling,
-} from '../../chaos/history/abstraction';
+import { afterCertificate, attemptState, NOTHING, rowState, type LedgerFiling } from '../../chaos/history/abstraction';
 import { decodeSend, NOBODY } from '../../src/ledger/sends/send-record';
 import { readIdentity, type SendStore } from '../../src/ledger/sends/sends';
 import type { Queryable } from '../../src/ledger/pool';
@@ -68,15 +61,12 @@ function attemptOf(filing: LedgerFiling, number: number, names: Names): ModelSta
 }
 
 /**
- * What is compared of a state. The move of a filing follows an acceptance, and a certificate says what an attempt still
- * in doubt became; a sender matters while its attempt is in doubt, a mark while its sender may still write.
+ * What is compared of a state. A certificate says what an attempt still in doubt became; a sender matters while its
+ * attempt is in doubt, a mark while its sender may still write.
  */
 export function comparable({ filings, attempts, sends, files }: ModelState, { executions }: Step): unknown {
   return {
-    filings: filings.map(({ state, row }, f) => {
-      const own = attempts.slice(f * 2, f * 2 + 2).map((attempt) => attempt.state);
-      return { state: afterAcceptance(state, own), row };
-    }),
+    filings: filings.map(({ state, row }) => ({ state, row })),
     attempts: attempts.map(({ state, sender, markCounts }, a) => {
       const shown = afterCertificate(state, filings[Math.floor(a / 2)]?.row ?? 'none');
       if (shown !== 'sending' || sender === null || sender === 'void') return { state: shown };

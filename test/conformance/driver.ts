@@ -9,7 +9,6 @@ import { withTransaction } from '../../src/ledger/pool';
 import { importSends } from '../../src/ledger/sends/send-import';
 import { assertWhole, LedgerPutBack, voidUnsent } from '../../src/ledger/sends/sends';
 import { markSending } from '../../src/ledger/submissions/sending-mark';
-import { storeAnswer } from '../../src/ledger/submissions/answers';
 import { closeNotSent } from '../../src/ledger/submissions/attempts';
 import { newStore, remember } from '../ledger/sends/put-back';
 import { record, rowsOf } from '../ledger/filing-support';
@@ -174,14 +173,7 @@ function createSteps(world: World): (step: Step, before: Step | null) => Promise
         if (await at(e).send?.finish()) throw new NotWritten('the code would write');
       },
     ],
-    [
-      /^exec (\d): store the acceptance/,
-      ([e = 0]) =>
-        transaction(async (client) => {
-          const answer = run.acceptance(e);
-          await storeAnswer(client, { attemptId: world.attemptId(at(e).attempt), answer, at: world.now });
-        }),
-    ],
+    [/^exec (\d): store the acceptance/, ([e = 0]) => run.takeOver(world.attemptId(at(e).attempt), run.acceptance(e))],
     [/^exec (\d): store the refusal/, ([e = 0]) => closeOwn(e, { kind: 'validation', status: 400 })],
     [/^exec (\d): (?:close own attempt|attempt \d is not its)/, ([e = 0]) => closeOwn(e)],
     [

@@ -8,12 +8,13 @@ import { lockFiling } from '../../src/ledger/filings/filing-lock';
 import { recordProgress } from '../../src/ledger/filings/filing-progress';
 import { moveRows, releaseRows, releaseUnsent, settleRows } from '../../src/ledger/rows/filing-rows';
 import { assertWhole, voidUnsent } from '../../src/ledger/sends/sends';
+import { acknowledge } from '../../src/ledger/submissions/acknowledgement';
 import { storeAnswer, storedAnswer } from '../../src/ledger/submissions/answers';
 import { latestAttempt, markRowsUnknown, readAttempt } from '../../src/ledger/submissions/attempts';
 import { openAttempt } from '../../src/ledger/submissions/open-attempt';
 import { adoptRequestId, closeByPerson } from '../../src/ledger/submissions/person-answers';
 import { otherAttemptInDoubt, switchToOtherAttempt } from '../../src/ledger/submissions/other-attempts';
-import { adoptAnswer, moveSubmission } from '../../src/ledger/submissions/submissions';
+import { moveSubmission } from '../../src/ledger/submissions/submissions';
 import { EXPORTER } from '../ledger/filing-support';
 import type { World } from './driver';
 import type { Step } from './model-trace';
@@ -83,15 +84,12 @@ export function createRunSteps(world: World) {
     requestId: world.requestId(execution),
   });
 
-  async function takeOver(attemptId: string, filingId: string, answer: StoredAnswer): Promise<void> {
-    await transaction(async (client) => {
+  const takeOver = (attemptId: string, answer: StoredAnswer): Promise<void> =>
+    transaction(async (client) => {
       await storeAnswer(client, { attemptId, answer, at: world.now });
       const stored = (await storedAnswer(client, attemptId)) ?? answer;
-      await adoptAnswer(client, { filingId, submission: SUBMISSION, attemptId, answer: stored, at: world.now });
+      await acknowledge(client, { attemptId, answer: stored, at: world.now });
     });
-    await move(filingId, 'submitting', ['checking']);
-    await move(filingId, 'processing', ['submitting', 'outcome_unknown']);
-  }
 
   /** The execution of the attempt whose request the model has in one of these states. */
   function requestOf(attempt: number, before: Step | null, requests: readonly string[]): number | null {
@@ -121,6 +119,7 @@ export function createRunSteps(world: World) {
 
   return {
     acceptance,
+    takeOver,
     goOn,
 
     async openNext(f: number): Promise<void> {
@@ -141,7 +140,7 @@ export function createRunSteps(world: World) {
       const now = await standing(filingId);
       const execution = before?.executions.findIndex((each) => each.attempt === attempt && each.returnedAnswer) ?? -1;
       if (!now || isEnd(now.state) || execution < 0) return;
-      await takeOver(world.attemptId(attempt), filingId, acceptance(execution));
+      await takeOver(world.attemptId(attempt), acceptance(execution));
     },
 
     async read(attempt: number): Promise<void> {
@@ -158,8 +157,7 @@ export function createRunSteps(world: World) {
       });
       const now = await standing(filingId);
       if (!now || isEnd(now.state)) return;
-      if (reading.verdict === 'answered' && reading.answer)
-        return takeOver(reading.attemptId, filingId, reading.answer);
+      if (reading.verdict === 'answered' && reading.answer) return takeOver(reading.attemptId, reading.answer);
       if (reading.verdict === 'not_sent') {
         const kind = reading.answer?.kind ?? null;
         const latest = Math.max(...before.map((each) => each.number)) === number;

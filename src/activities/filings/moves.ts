@@ -17,6 +17,13 @@ export interface Moved {
   counts: FilingCounts | null;
 }
 
+/** A move that the ledger has numbered by itself, for the run to take over; `dueAt` in ms since the epoch. */
+export interface MovedOn {
+  seq: number;
+  dueAt: number;
+  counts: FilingCounts;
+}
+
 export const NOT_MOVED: Moved = { differs: false, counts: null };
 
 /**

@@ -14,6 +14,7 @@ import { getFiling } from '../../ledger/filings/filings';
 import { readStanding, type FilingStanding, type SubmissionStage } from '../../ledger/filings/opened-filing';
 import { readReadiness } from '../../ledger/filings/readiness';
 import { withTransaction } from '../../ledger/pool';
+import { readStandingAttention } from '../../ledger/submissions/answers';
 import { mergeKnownSends, knownSends } from '../../ledger/submissions/known-sends';
 import type { ActivityDependencies } from '../dependencies';
 import { needFewRows, stepId } from '../step-id';
@@ -28,6 +29,8 @@ export type { SubmissionStage };
 export interface OpenedFiling extends FilingStanding {
   /** What was, or may have been, sent of it. */
   sends: KnownSend[];
+  /** What somebody should look at for as long as the filing is under way. */
+  standing: string | null;
 }
 
 type Opening =
@@ -70,7 +73,7 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
   return {
     /** The filing as the ledger holds it now, for a run that finds itself behind it. */
     readFiling: ({ filingId }: { filingId: string }): Promise<OpenedFiling> =>
-      readStanding(pool, filingId).then((filing) => ({ ...filing, sends: [] })),
+      readStanding(pool, filingId).then((filing) => ({ ...filing, sends: [], standing: null })),
 
     /**
      * Records what is to be filed before anything is sent: rules, the reference, the mapping fingerprints, and the
@@ -146,9 +149,12 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
   async function opened(outcome: 'opened' | 'resumed' | 'recorded', filingId: string): Promise<Opening> {
     const filing = await readStanding(pool, filingId);
     // Of one that was made just now nothing was sent.
-    const sends = outcome === 'opened' ? [] : await knownSends(pool, filingId);
-    const reserved = outcome === 'opened' && filing.state !== 'checking';
-    return { outcome, filing: { ...filing, sends }, readiness: reserved ? null : await readReadiness(pool, filing) };
+    const made = outcome === 'opened';
+    const sends = made ? [] : await knownSends(pool, filingId);
+    const standing = made ? null : await readStandingAttention(pool, filingId);
+    const reserved = made && filing.state !== 'checking';
+    const readiness = reserved ? null : await readReadiness(pool, filing);
+    return { outcome, filing: { ...filing, sends, standing }, readiness };
   }
 
   /** Only the workflow that recorded a filing may continue it: two would record conflicting progress. */

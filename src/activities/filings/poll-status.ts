@@ -6,11 +6,11 @@ import { agreedIec } from '../../domain/identity';
 import { nextPollDelayMs } from '../../domain/filing/poll-cadence';
 import { errorsInShort, isAbout, judgeStatus, type StatusVerdict } from '../../domain/service/request-status';
 import { decide } from '../../domain/service/retry-table';
-import type { FilingCounts } from '../../domain/contracts';
 import type { KnownSend } from '../../domain/filing/known-send';
 import type { FilingState } from '../../domain/filing/states';
 import { lockFiling } from '../../ledger/filings/filing-lock';
 import { moveOn } from '../../ledger/filings/filing-progress';
+import { takeUpFiling } from '../../ledger/filings/filing-takeup';
 import { learnIec } from '../../ledger/exporters/exporters';
 import { countRows, readRows, settleRows } from '../../ledger/rows/filing-rows';
 import { withTransaction, type Queryable } from '../../ledger/pool';
@@ -29,6 +29,7 @@ import { withHeartbeat, withStepHeartbeat } from '../call-context';
 import { withCredentials } from '../exporters/credential-guard';
 import type { ActivityDependencies } from '../dependencies';
 import { stepId } from '../step-id';
+import type { MovedOn } from './moves';
 
 export interface PollArgs {
   filingId: string;
@@ -52,6 +53,8 @@ export interface SettledMove {
   from: readonly FilingState[];
   state: FilingState;
   event: { kind: string; text: string };
+  /** What somebody should look at for as long as the filing is under way. */
+  attention: string | null;
   /** When the next move is due, in ms after this one. */
   dueInMs: number;
 }
@@ -65,8 +68,8 @@ export interface PollResult {
    * request any more.
    */
   outcome: 'terminal' | 'incomplete' | 'unknown_request' | 'other_attempt' | 'superseded';
-  /** The move that was recorded with it; null or left out: none. `dueAt` in ms since the epoch. */
-  moved?: { seq: number; dueAt: number; counts: FilingCounts } | null;
+  /** The move that was recorded with it; null or left out: none. */
+  moved?: MovedOn | null;
   processingStatus: string | null;
   errors: string[];
 }
@@ -247,6 +250,7 @@ export function createPollActivities(deps: ActivityDependencies) {
     const at = new Date(clock());
     return withTransaction(pool, async (client) => {
       await mergeKnownSends(client, { filingId, sends, at });
+      await takeUpFiling(client, { filingId, step: `${stepId()}/merged`, at });
       return needSubmission(client, filingId, submission);
     });
   }
@@ -257,7 +261,8 @@ export function createPollActivities(deps: ActivityDependencies) {
     { filingId, at }: { filingId: string; at: Date },
   ): Promise<PollResult['moved']> {
     const dueAt = new Date(at.getTime() + dueInMs);
-    const seq = await moveOn(client, { ...move, filingId, attention: null, step: stepId(), dueAt, at });
+    const needsAttention = move.attention !== null;
+    const seq = await moveOn(client, { ...move, needsAttention, filingId, step: stepId(), dueAt, at });
     return seq === null ? null : { seq, dueAt: dueAt.getTime(), counts: await countRows(client, filingId) };
   }
 

@@ -20,6 +20,7 @@ import { withHeartbeat } from '../call-context';
 import { withCredentials } from '../exporters/credential-guard';
 import type { ActivityDependencies } from '../dependencies';
 import { keepTrying } from '../keep-trying';
+import { takeOverAnswer, type AdoptedAnswer } from './take-over-answer';
 import { ledgerFailure } from './whole-ledger';
 
 export interface SubmitArgs {
@@ -27,6 +28,16 @@ export interface SubmitArgs {
   submission: number;
   exporterId: string;
   attemptId: string;
+  /** When the move that follows the one to the processing is due, in ms after it. */
+  dueInMs: number;
+}
+
+/** What a submission was answered. */
+export interface Submitted {
+  /** The answer, in short. */
+  answer: StoredAnswer;
+  /** What the ledger took over of it; null where it could not be stored yet, or only the answer was. */
+  adopted: AdoptedAnswer | null;
 }
 
 /** What must be left of the activity's time, beyond one HTTP time-out, for a mark to be set. */
@@ -72,7 +83,7 @@ export function createSubmitActivities(deps: ActivityDependencies) {
     args: SubmitArgs,
     payloadHash: string,
     send: (context: CallContext & { beforeWrite: () => Promise<void> }) => Promise<SubmissionResult<A>>,
-  ): Promise<StoredAnswer> {
+  ): Promise<Submitted> {
     // From the mark on, nothing cancels the request any more: a stop in the middle would make its outcome unknown.
     const beforeMark = new AbortController();
     const sender = randomUUID();
@@ -90,25 +101,45 @@ export function createSubmitActivities(deps: ActivityDependencies) {
         }),
       );
       const answer = acceptedAnswer(result);
-      await keepAnswer(args, answer);
-      return answerInShort(answer);
+      return { answer: answerInShort(answer), adopted: await keepAnswer(args, answer) };
     } catch (error) {
       throw await closing(args, sender, error);
     }
   }
 
   /**
-   * Stores the answer, trying while the process lives; returns after a while in any case, the result carries it too.
+   * Stores the answer with what follows of it, trying while the process lives; returns after a while in any case, the
+   * result carries it too.
    */
-  async function keepAnswer(args: SubmitArgs, answer: StoredAnswer): Promise<void> {
-    const stored = keepTrying(
-      () =>
-        withTransaction(pool, (client) =>
-          storeAnswer(client, { attemptId: args.attemptId, answer, at: new Date(clock()) }),
-        ).then(({ late }) => (late ? wakeRun(args) : undefined)),
-      (error) => logger.warn({ attemptId: args.attemptId, err: error }, 'the answer could not be stored yet'),
+  async function keepAnswer(args: SubmitArgs, answer: StoredAnswer): Promise<AdoptedAnswer | null> {
+    const { attemptId, dueInMs } = args;
+    let adopted: AdoptedAnswer | null = null;
+    const store = async () => {
+      const taken = await withTransaction(pool, (client) =>
+        takeOverAnswer(client, { attemptId, answer, dueInMs, at: new Date(clock()) }, logger),
+      ).catch((error: unknown) => storeAlone(attemptId, answer, error));
+      adopted = taken.adopted;
+      if (taken.late) await wakeRun(args);
+    };
+    const stored = keepTrying(store, (error) =>
+      logger.warn({ attemptId, err: error }, 'the answer could not be stored yet'),
     );
     await Promise.race([stored, new Promise((resolve) => setTimeout(resolve, STORE_WITHIN_MS).unref())]);
+    return adopted;
+  }
+
+  /** The answer is a fact: it is kept even where, by a defect, nothing can be taken over of it. */
+  async function storeAlone(
+    attemptId: string,
+    answer: StoredAnswer,
+    error: unknown,
+  ): Promise<{ late: boolean; adopted: null }> {
+    if (error instanceof LedgerUnavailableError) throw error;
+    const { late } = await withTransaction(pool, (client) =>
+      storeAnswer(client, { attemptId, answer, at: new Date(clock()) }),
+    );
+    logger.error({ attemptId, err: error }, 'the answer is stored, but it could not be taken over');
+    return { late, adopted: null };
   }
 
   /** The run looks by itself too, but it may be an hour until its next look. */
@@ -146,7 +177,7 @@ export function createSubmitActivities(deps: ActivityDependencies) {
      * POST /genebrc/push-irm for one submission. Fails with the kind as type; `outcome_unknown` is settled, not
      * repeated.
      */
-    async submitPush(args: SubmitArgs): Promise<StoredAnswer> {
+    async submitPush(args: SubmitArgs): Promise<Submitted> {
       const filing = await needFiling(pool, args.filingId);
       const rows = await submissionRows(args);
       const message: PushMessage = {
@@ -162,7 +193,7 @@ export function createSubmitActivities(deps: ActivityDependencies) {
     /**
      * POST /genebrc/bulk-upload for one submission: its workbook is written, kept in the document store and uploaded.
      */
-    async submitBulk(args: SubmitArgs): Promise<StoredAnswer> {
+    async submitBulk(args: SubmitArgs): Promise<Submitted> {
       const filing = await needFiling(pool, args.filingId);
       const workbook = await workbooks.write(
         await submissionRows(args),

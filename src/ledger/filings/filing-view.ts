@@ -1,7 +1,7 @@
 import type { FilingView, RowView, SubmissionView } from '../../domain/filing/view';
 import type { Finding } from '../../domain/rules/finding';
 import type { Queryable } from '../pool';
-import { ACCEPTED_UNEXPECTEDLY } from '../submissions/answers';
+import { readLastingNotices } from '../submissions/answers';
 import { countRows } from '../rows/filing-rows';
 import { getFiling, listFilings, type FilingFilter, type FilingRecord } from './filings';
 
@@ -125,21 +125,14 @@ async function readCorrections(db: Queryable, filingId: string): Promise<string[
  * they were sent, and its own observations, whose shape the specification does not show.
  */
 async function warningsOf(db: Queryable, filing: FilingRecord): Promise<unknown[]> {
-  const { rows: told } = await db.query<{ kind: string; text: string }>(
-    `SELECT kind, text FROM filing_events WHERE filing_id = $1 AND kind = ANY($2) ORDER BY event_id`,
-    [filing.filingId, ['upload_mismatch', ...ACCEPTED_UNEXPECTEDLY]],
-  );
+  const told = await readLastingNotices(db, filing.filingId);
   const { rows } = await db.query<{ warnings: unknown[] }>(
     'SELECT warnings FROM submissions WHERE filing_id = $1 ORDER BY submission',
     [filing.filingId],
   );
   return [
     ...filing.warnings,
-    ...told.map(({ kind, text }) =>
-      kind === 'upload_mismatch'
-        ? aboutFiling(kind, `The service read other rows than were sent: ${text}. Compare the filing with it.`)
-        : aboutFiling(kind, text),
-    ),
+    ...told.map(({ kind, text }) => aboutFiling(kind, text)),
     ...rows
       .flatMap((row) => row.warnings)
       .map((said) => (typeof said === 'string' ? aboutFiling('observation', said) : said)),

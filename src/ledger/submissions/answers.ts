@@ -6,7 +6,7 @@ import type { Queryable } from '../pool';
 import { holdAsSent } from '../rows/row-revival';
 
 /** Events because of which a filing needs attention until it is resolved, whatever follows. */
-export const ACCEPTED_UNEXPECTEDLY = ['accepted_twice', 'accepted_after_end'] as const;
+const ACCEPTED_UNEXPECTEDLY = ['accepted_twice', 'accepted_after_end'] as const;
 
 interface Standing {
   attemptId: string;
@@ -111,13 +111,18 @@ async function tell(
   await addEvent(client, { filingId: filing.filingId, at, kind, text, data });
 }
 
-/** The events about unexpected acceptances; null if there are none. */
-export async function unexpectedAcceptances(db: Queryable, filingId: string): Promise<string | null> {
-  const { rows } = await db.query<{ text: string | null }>(
-    `SELECT string_agg(text, ' ' ORDER BY event_id) AS text FROM filing_events WHERE filing_id = $1 AND kind = ANY($2)`,
-    [filingId, ACCEPTED_UNEXPECTEDLY],
+/** What somebody should look at for as long as a filing is under way, and once it has ended, oldest first. */
+export async function readLastingNotices(db: Queryable, filingId: string): Promise<{ kind: string; text: string }[]> {
+  const { rows } = await db.query<{ kind: string; text: string }>(
+    'SELECT kind, text FROM filing_events WHERE filing_id = $1 AND kind = ANY($2) ORDER BY event_id',
+    [filingId, ['upload_mismatch', ...ACCEPTED_UNEXPECTEDLY]],
   );
-  return rows[0]?.text ?? null;
+  return rows;
+}
+
+/** The same in one text; null if there is nothing. */
+export async function readStandingAttention(db: Queryable, filingId: string): Promise<string | null> {
+  return (await readLastingNotices(db, filingId)).map(({ text }) => text).join(' ') || null;
 }
 
 /** The complete answer to an attempt, of which activities pass only a sample; null if none is stored. */

@@ -4,10 +4,10 @@ import type { SubmissionState } from '../../domain/filing/states';
 import { lockFiling } from '../filings/filing-lock';
 import type { Queryable } from '../pool';
 import { holdAsSent } from '../rows/row-revival';
+import { acknowledge } from './acknowledgement';
 import { storeAnswer } from './answers';
 import { closeOpenAttempts } from './attempts';
 import { adoptRequestId } from './person-answers';
-import { adoptAnswer } from './submissions';
 
 interface KnownSendsArgs {
   filingId: string;
@@ -33,7 +33,7 @@ export async function mergeKnownSends(client: Queryable, { filingId, sends, at }
     const attemptId = attemptIdOf(filingId, send.submission, send.attempt);
     const { requestId } = send;
     if (requestId !== null && send.accepted) {
-      await mergeAnswer(client, { filingId, attemptId, send, requestId, at });
+      await mergeAnswer(client, { attemptId, send, requestId, at });
       continue;
     }
     await mergeUnknownOutcome(client, { filingId, attemptId, send, at });
@@ -64,16 +64,16 @@ interface KnownSendArgs {
 
 async function mergeAnswer(
   client: Queryable,
-  { filingId, attemptId, send, requestId, at }: KnownSendArgs & { requestId: string },
+  { attemptId, send, requestId, at }: Omit<KnownSendArgs, 'filingId'> & { requestId: string },
 ): Promise<void> {
-  const { submission, sentAt, dgftAckId, ackStatus } = send;
+  const { sentAt, dgftAckId, ackStatus } = send;
   const answer: StoredAnswer = { kind: 'accepted', requestId, dgftAckId, ackStatus };
   await storeAnswer(client, { attemptId, answer, at });
   await client.query('UPDATE attempts SET sending_at = coalesce(sending_at, $2) WHERE attempt_id = $1', [
     attemptId,
     sentAt === null ? null : new Date(sentAt),
   ]);
-  await adoptAnswer(client, { filingId, submission, attemptId, answer, at });
+  await acknowledge(client, { attemptId, answer, at });
 }
 
 /**

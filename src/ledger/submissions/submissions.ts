@@ -50,7 +50,10 @@ export async function needSubmission(db: Queryable, filingId: string, submission
   return rows[0];
 }
 
-/** Applies an answer to its submission, which is still to be acknowledged; repeating it changes nothing. */
+/**
+ * Applies an answer to its submission, which is still to be acknowledged; repeating it changes nothing. @returns whether
+ * it was applied now
+ */
 export async function adoptAnswer(
   db: Queryable,
   {
@@ -60,7 +63,7 @@ export async function adoptAnswer(
     answer,
     at,
   }: { filingId: string; submission: number; attemptId: string; answer: StoredAnswer; at: Date },
-): Promise<void> {
+): Promise<boolean> {
   const { rowCount } = await db.query(
     // Under the request id of another filing of the exporter, the outcome of that filing would be taken for this one's;
     // it is settled by evidence instead.
@@ -83,7 +86,9 @@ export async function adoptAnswer(
       attemptId,
     ],
   );
-  if (rowCount) await moveRows(db, { filingId, submission, state: 'submitted' });
+  if (!rowCount) return false;
+  await moveRows(db, { filingId, submission, state: 'submitted' });
+  return true;
 }
 
 /** The submission that is processed under a request id of the filing's exporter, or null. */

@@ -2,9 +2,8 @@
 import type { ActivityInterfaceFor } from '@temporalio/workflow';
 import type { Activities } from '../../activities/create-activities';
 import type { FilingEnd, Held } from '../../activities/filings/end-filing';
-import type { Moved, MoveArgs } from '../../activities/filings/moves';
+import type { Moved, MovedOn, MoveArgs } from '../../activities/filings/moves';
 import type { OpenedFiling } from '../../activities/filings/open-filing';
-import type { PollResult } from '../../activities/filings/poll-status';
 import type { ReadSettingsResult } from '../../activities/filings/settings';
 import type { FileInput, FilingCounts } from '../../domain/contracts';
 import { endNote } from '../../domain/filing/end-note';
@@ -109,6 +108,11 @@ export class FilingProgress {
     return { filingId: this.filingId, seq: this.seq };
   }
 
+  /** How long the filing may stay in a state that waits for nobody, in ms. */
+  dueInMs(state: FilingState): number {
+    return stateLimitMs(state, this.settings, this.counts.rows) ?? 0;
+  }
+
   /** The answer of a write that was decided on by {@link held}. @throws FilingMovedOn when nothing was written */
   agreed<T extends { differs: boolean }>(result: T): T {
     if (result.differs) this.movedOn = true;
@@ -177,11 +181,11 @@ export class FilingProgress {
   }
 
   /** Takes over a move that an activity recorded by itself, with the fact that caused it. */
-  tookOver(state: FilingState, event: Event, { seq, dueAt, counts }: NonNullable<PollResult['moved']>): Promise<void> {
+  tookOver(state: FilingState, event: Event, { seq, dueAt, counts }: MovedOn): Promise<void> {
     return this.inTurn(() => {
       // Another move of this run came between: the ledger refuses it, or has it already.
       this.agreed({ differs: seq !== this.seq + 1 });
-      this.took({ ...this.moveArgs(state, event, {}), seq, dueAt, attention: null }, counts);
+      this.took({ ...this.moveArgs(state, event, {}), seq, dueAt }, counts);
       return Promise.resolve();
     });
   }

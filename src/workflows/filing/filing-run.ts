@@ -40,8 +40,8 @@ export class FilingRun extends FilingProgress {
   over = false;
   /** Whether the poll that settled the last rows moved the filing on to its certificates. */
   collecting = false;
-  /** The submission whose acknowledgement moved the filing on to its processing. */
-  processing: number | null = null;
+  /** Whether the last acknowledgement moved the filing on to its processing, and nothing has moved it since. */
+  processing = false;
   /** Whether this run has just recorded the intent, with the filing's first move. */
   justOpened = false;
   /** What opening the filing read of its exporter and balances, until something was waited for. */
@@ -55,9 +55,10 @@ export class FilingRun extends FilingProgress {
   /** Takes over what the ledger recorded. */
   adopt(filing: OpenedFiling): void {
     this.collecting = false;
-    this.processing = null;
+    this.processing = false;
     this.requests.restore(filing.operatorRequests);
     this.asked = filing.asked;
+    this.standing = filing.standing;
     this.dgftAckId = filing.submissions[0]?.dgftAckId ?? null;
     for (const send of filing.sends) this.noteSend(send);
     this.sent = filing.submissions.some(

@@ -16,7 +16,7 @@ afterAll(() => database.drop());
 test('rows that the service read otherwise, and its own observations, are warnings like all others, also at the end', async () => {
   const { pool } = database;
   const filingId = await open(database, 'JULY', rowsOf({}));
-  await addEvent(pool, { filingId, at: NOW, kind: 'upload_mismatch', text: 'the service read 0 rows, 1 were sent' });
+  await addEvent(pool, { filingId, at: NOW, kind: 'upload_mismatch', text: 'The service read 0 rows, 1 were sent.' });
   const answer = {
     kind: 'accepted' as const,
     status: 200,
@@ -34,8 +34,7 @@ test('rows that the service read otherwise, and its own observations, are warnin
       code: 'upload_mismatch',
       row: null,
       field: null,
-      message:
-        'The service read other rows than were sent: the service read 0 rows, 1 were sent. Compare the filing with it.',
+      message: 'The service read 0 rows, 1 were sent.',
     },
     { severity: 'warning', code: 'observation', row: null, field: null, message: 'The held amount differs.' },
     { note: 'kept as it is' },

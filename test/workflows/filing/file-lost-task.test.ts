@@ -114,7 +114,7 @@ describe('a worker that is killed in the middle of a local step', () => {
   it('before its commit, or after it and before the workflow task is completed: the step takes effect once', async () => {
     const points: StopPoint[] = [
       { activity: 'reserveBalances', when: 'after its commit' },
-      { activity: 'adoptAnswer', when: 'before its commit' },
+      { activity: 'openAttempt', when: 'before its commit' },
       { activity: 'endFiling', when: 'after its commit' },
     ];
     const exporter = await stage.exporter();
@@ -160,7 +160,7 @@ describe('a worker that is killed in the middle of a local step', () => {
 });
 
 it.each<StopPoint>([
-  { activity: 'adoptAnswer', when: 'before its commit' },
+  { activity: 'reserveBalances', when: 'before its commit' },
   { activity: 'openAttempt', when: 'after its commit' },
 ])('goes on at another worker when a workflow task times out during $activity, $when', async (point) => {
   const proxy = await startTcpProxy(`http://${server.address}`);

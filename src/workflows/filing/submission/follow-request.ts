@@ -5,7 +5,7 @@ import type { SubmissionStage } from '../../../activities/filings/open-filing';
 import type { PollResult, SettledMove } from '../../../activities/filings/poll-status';
 import { attemptIdOf } from '../../../domain/filing/attempt';
 import { sentAs } from '../../../domain/filing/known-send';
-import { stateLimitMs } from '../../../domain/filing/state-limits';
+import { processingNote } from '../../../domain/filing/processing-note';
 import { ACCESS, delayMs } from '../../../domain/service/retry-table';
 import { calls } from '../../activity-profiles';
 import { readFailure, type ReadFailure } from '../../failures';
@@ -22,9 +22,10 @@ import { settleUnknownRequest } from './unknown-request';
 export async function followRequest(run: FilingRun, stage: SubmissionStage): Promise<void> {
   const due = (stage.submittedAt ?? Date.now()) + run.settings.overdueAfterMs;
   // A run that takes up an overdue request leaves the filing as it is; another submission of it may be in time.
-  const moved = run.processing === stage.submission && run.state === 'processing';
+  const moved = run.processing && run.state === 'processing';
+  run.processing = false;
   if (!moved && (run.state !== 'overdue' || due > Date.now())) {
-    await run.move('processing', processing(stage.requestId));
+    await run.move('processing', processingNote(stage.requestId));
   }
   const mark = {
     afterMs: Math.max(1, due - Date.now()),
@@ -45,11 +46,6 @@ export async function followRequest(run: FilingRun, stage: SubmissionStage): Pro
     // Of a resolve that came with the last look.
     requests.endResolution();
   }
-}
-
-/** The move to the processing of a request. */
-export function processing(requestId: string | null) {
-  return { kind: 'processing', text: `request ${requestId} is with the authority` };
 }
 
 async function poll(run: FilingRun, stage: SubmissionStage): Promise<void> {
@@ -134,9 +130,9 @@ function isLast(run: FilingRun, { submission }: SubmissionStage): boolean {
   );
 }
 
-function collectingMove({ settings, counts }: FilingRun): SettledMove {
-  const dueInMs = stateLimitMs('collecting', settings, counts.rows) ?? 0;
-  return { from: ['processing', 'overdue'], state: 'collecting', event: COLLECTING, dueInMs };
+function collectingMove(run: FilingRun): SettledMove {
+  const dueInMs = run.dueInMs('collecting');
+  return { from: ['processing', 'overdue'], state: 'collecting', event: COLLECTING, attention: run.standing, dueInMs };
 }
 
 /** The authority is done but did not list every row: fetch-details may. */

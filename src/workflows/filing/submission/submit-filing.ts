@@ -9,13 +9,13 @@ import {
 } from '../../../domain/filing/attempt';
 import { submittingMove, type FirstMove } from '../../../domain/filing/first-moves';
 import { sentAs, withoutSend } from '../../../domain/filing/known-send';
+import { processingNote } from '../../../domain/filing/processing-note';
 import { decide, delayMs, pauseReasonOf } from '../../../domain/service/retry-table';
 import type { ErrorKind } from '../../../domain/service/error-kinds';
-import type { MoveArgs } from '../../../activities/filings/moves';
+import type { AdoptedAnswer } from '../../../activities/filings/take-over-answer';
 import { calls } from '../../activity-profiles';
 import { readFailure, type ReadFailure } from '../../failures';
 import { FilingEnded, FilingMovedOn, type FilingRun } from '../filing-run';
-import { processing } from './follow-request';
 import { onceLedgerIsWhole } from '../ledger-waits';
 import { recordFailureAndContinue } from '../record-failure';
 import { throughPauses, waitOut } from '../pauses';
@@ -24,7 +24,8 @@ import { FilingRefused } from '../refusal';
 import { acknowledgedAs, settleUnknown, type Attempt } from './unknown-outcome';
 
 type Sent =
-  | { verdict: 'answered'; answer: StoredAnswer; attemptId: string }
+  /** `adopted`: what the ledger has taken over of it, where it is known to. */
+  | { verdict: 'answered'; answer: StoredAnswer; attemptId: string; adopted?: AdoptedAnswer | null }
   | { verdict: 'not_sent'; failure: ReadFailure; answer: StoredAnswer | null }
   | { verdict: 'unknown'; reason: string };
 
@@ -48,7 +49,7 @@ export async function submitOne(run: FilingRun, stage: SubmissionStage): Promise
       left || attempt.state !== 'open' ? await readMarks(run, attempt, null) : await send(run, stage, attempt);
     left = null;
     if (sent.verdict === 'answered') {
-      if (await adopt(run, stage, { attemptId: sent.attemptId }, sent.answer)) return;
+      if (await adopt(run, stage, sent)) return;
       continue;
     }
     if (sent.verdict === 'unknown') {
@@ -140,7 +141,8 @@ async function snapshot(run: FilingRun, stage: SubmissionStage): Promise<void> {
 
 async function send(run: FilingRun, stage: SubmissionStage, attempt: Attempt): Promise<Sent> {
   const { filingId, exporterId, filing } = run;
-  const args = { filingId, submission: stage.submission, exporterId, attemptId: attempt.attemptId };
+  const { attemptId } = attempt;
+  const args = { filingId, submission: stage.submission, exporterId, attemptId, dueInMs: run.dueInMs('processing') };
   const bulk = filing?.channel === 'bulk';
   const about = {
     summary: `${bulk ? 'Upload the workbook of' : 'Push'} submission ${stage.submission} (${stage.rowCount} rows)`,
@@ -148,8 +150,8 @@ async function send(run: FilingRun, stage: SubmissionStage, attempt: Attempt): P
     exporterId,
   };
   try {
-    const answer = bulk ? await calls('submit', about).submitBulk(args) : await calls('submit', about).submitPush(args);
-    return { verdict: 'answered', answer, attemptId: attempt.attemptId };
+    const submit = calls('submit', about);
+    return { verdict: 'answered', attemptId, ...(await (bulk ? submit.submitBulk(args) : submit.submitPush(args))) };
   } catch (error) {
     return readMarks(run, attempt, readFailure(error));
   }
@@ -202,22 +204,27 @@ function wasRefused({ kind, details }: ReadFailure): boolean {
  * Takes an answer over; one without a request id to ask about is settled like a lost answer. @returns false to send
  * again.
  */
-async function adopt(run: FilingRun, stage: SubmissionStage, attempt: Attempt, answer: StoredAnswer): Promise<boolean> {
+async function adopt(
+  run: FilingRun,
+  stage: SubmissionStage,
+  { attemptId, answer, adopted: known }: Omit<Extract<Sent, { verdict: 'answered' }>, 'verdict'>,
+): Promise<boolean> {
   run.sent = true;
-  const { filingId } = run;
-  const args = { filingId, submission: stage.submission, attemptId: attempt.attemptId, answer };
-  const take = (move?: MoveArgs) =>
-    run.steps('Record the acknowledgement').adoptAnswer({ ...args, ...(move && { move }) });
-  // Where others are to be sent first, the filing is not yet being processed.
-  const single = run.filing?.submissions.length === 1;
   const { requestId = null, dgftAckId, ackStatus } = answer;
   // An answer comes within one HTTP time-out of its mark.
   const sentAt = Date.now() - run.settings.httpTimeoutMs;
-  run.noteSend(sentAs(attempt.attemptId, { requestId, accepted: true, sentAt, dgftAckId, ackStatus }));
-  const adopted = single ? await run.stepTo('processing', processing(answer.requestId ?? null), take) : await take();
-  if (adopted.counts) run.processing = stage.submission;
+  run.noteSend(sentAs(attemptId, { requestId, accepted: true, sentAt, dgftAckId, ackStatus }));
+  const dueInMs = run.dueInMs('processing');
+  const adopted =
+    known ??
+    (await run.inTurn(() => run.steps('Record the acknowledgement').adoptAnswer({ attemptId, answer, dueInMs })));
+  if (adopted.standing) run.standing = adopted.standing;
+  if (adopted.moved) {
+    await run.tookOver('processing', processingNote(adopted.requestId), adopted.moved);
+    run.processing = true;
+  }
   stage.state = 'acknowledged';
-  stage.lastAttempt = { ...partsOfAttemptId(attempt.attemptId), attemptId: attempt.attemptId, state: 'answered' };
+  stage.lastAttempt = { ...partsOfAttemptId(attemptId), attemptId, state: 'answered' };
   stage.requestId = adopted.requestId;
   stage.ackStatus = adopted.ackStatus;
   stage.submittedAt = adopted.submittedAt;
@@ -226,10 +233,9 @@ async function adopt(run: FilingRun, stage: SubmissionStage, attempt: Attempt, a
     run.requestId = adopted.requestId;
     run.dgftAckId = adopted.dgftAckId;
   }
-  if (adopted.standing) run.standing = adopted.standing;
   if (adopted.requestId) return true;
   const reason = `${acknowledgedAs(stage)} without a request id of its own to ask about`;
-  return settle(run, stage, attempt, { reason, answered: true });
+  return settle(run, stage, { attemptId }, { reason, answered: true });
 }
 
 /** @returns false when the submission is to be sent again. */
@@ -241,7 +247,7 @@ async function settle(
 ): Promise<boolean> {
   run.sent = true;
   const outcome = await settleUnknown(run, stage, attempt, reason, answered);
-  if (outcome.outcome === 'answered') return adopt(run, stage, { attemptId: outcome.attemptId }, outcome.answer);
+  if (outcome.outcome === 'answered') return adopt(run, stage, outcome);
   if (outcome.outcome === 'resend') {
     run.sends = withoutSend(run.sends, attempt.attemptId);
     run.sent =

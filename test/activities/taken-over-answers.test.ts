@@ -1,0 +1,220 @@
+/**
+ * An acceptance is stored with what follows of it, in one transaction: its submission is acknowledged and the filing is
+ * being processed. Nothing that goes wrong with the second costs the first.
+ */
+import type { FilingApi, SubmitContext } from '../../src/api/client-types';
+import { needFiling } from '../../src/ledger/filings/filings';
+import { needSubmission } from '../../src/ledger/submissions/submissions';
+import { ACCEPTED, attemptSteps } from '../ledger/submissions/attempt-support';
+import { EXPORTER, knowExporter, move, open, rowsOf } from '../ledger/filing-support';
+import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { openDoor, type ActivityDoor } from './door';
+
+const dueInMs = 60_000;
+
+let ledger: TestDatabase;
+let door: ActivityDoor;
+/** What the service answers with next. */
+let parsed: Record<string, unknown>;
+const attempts = attemptSteps(() => ledger);
+
+beforeAll(async () => {
+  ledger = await createTestDatabase();
+  await knowExporter(ledger);
+  const pushIrm = async (_message: unknown, { beforeWrite }: SubmitContext) => {
+    await beforeWrite();
+    return { parsed, raw: '', status: 200, warnings: [] };
+  };
+  door = await openDoor(ledger, { pushIrm } as unknown as FilingApi);
+});
+afterAll(async () => {
+  await door.close();
+  await ledger.drop();
+});
+
+/** A filing whose first submission is about to be sent. */
+async function aboutToSend(): Promise<{ filingId: string; attemptId: string }> {
+  const filingId = await attempts.filing();
+  const attemptId = await attempts.opened(filingId);
+  await move(ledger, filingId, 'submitting');
+  return { filingId, attemptId };
+}
+
+function submit({ filingId, attemptId }: { filingId: string; attemptId: string }, more = {}, submission = 1) {
+  parsed = { ackStatus: 'Validated', recordResCount: 1, requestId: `R${attemptId}`, dgftAckId: 'A', ...more };
+  return door.run('submitPush', { filingId, submission, exporterId: EXPORTER, attemptId, dueInMs });
+}
+
+const adopt = (attemptId: string, more = {}) =>
+  door.run('adoptAnswer', { attemptId, answer: { ...ACCEPTED, requestId: `R${attemptId}`, ...more }, dueInMs });
+
+/** The transactions that last wrote the attempt, its submission, its filing and the filing's last move. */
+async function writers(filingId: string): Promise<string[]> {
+  const { rows } = await ledger.pool.query<{ tx: string }>(
+    `SELECT a.xmin::text AS tx FROM attempts a WHERE filing_id = $1
+     UNION SELECT xmin::text FROM submissions WHERE filing_id = $1
+     UNION SELECT xmin::text FROM filings WHERE filing_id = $1
+     UNION SELECT e.xmin::text FROM filing_events e JOIN filings f USING (filing_id, seq) WHERE filing_id = $1`,
+    [filingId],
+  );
+  return rows.map(({ tx }) => tx);
+}
+
+const seqOf = async (filingId: string) => (await needFiling(ledger.pool, filingId)).seq;
+const stateOf = async (filingId: string) => (await needFiling(ledger.pool, filingId)).state;
+
+it('is one transaction: nobody sees an acceptance without the filing’s move', async () => {
+  const sent = await aboutToSend();
+  const { adopted } = await submit(sent);
+  const seq = await seqOf(sent.filingId);
+  const requestId = `R${sent.attemptId}`;
+  expect(adopted).toMatchObject({ requestId, standing: null, moved: { seq, counts: { rows: 1, open: 1 } } });
+  expect(await needFiling(ledger.pool, sent.filingId)).toMatchObject({ state: 'processing', requestId });
+  expect(await writers(sent.filingId)).toHaveLength(1);
+  const { rows } = await ledger.pool.query('SELECT due_at AS due FROM filings WHERE filing_id = $1', [sent.filingId]);
+  expect(rows).toEqual([{ due: new Date(adopted?.moved?.dueAt ?? 0) }]);
+});
+
+it('changes nothing when it is taken over again, and returns the same', async () => {
+  const sent = await aboutToSend();
+  const { adopted } = await submit(sent);
+  const before = await writers(sent.filingId);
+  expect(await adopt(sent.attemptId)).toEqual(adopted);
+  expect(await writers(sent.filingId)).toEqual(before);
+});
+
+it('may be taken over before its own activity can store it', async () => {
+  const { filingId, attemptId } = await aboutToSend();
+  await attempts.mark(attemptId);
+  const first = await adopt(attemptId);
+  expect(first.moved).not.toBeNull();
+  expect(await adopt(attemptId)).toEqual(first);
+  expect(await stateOf(filingId)).toBe('processing');
+});
+
+it('is stored alone where it cannot be taken over: a defect never costs an answer', async () => {
+  const sent = await aboutToSend();
+  await ledger.pool.query(
+    `CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'a defect'; END $$;
+     CREATE TRIGGER refused BEFORE UPDATE ON submissions FOR EACH ROW WHEN (OLD.filing_id = '${sent.filingId}')
+       EXECUTE FUNCTION refuse_change()`,
+  );
+  const { answer, adopted } = await submit(sent);
+  expect({ requestId: answer.requestId, adopted }).toEqual({ requestId: `R${sent.attemptId}`, adopted: null });
+  expect(await attempts.attempts(sent.filingId)).toEqual(['answered']);
+  expect(await stateOf(sent.filingId)).toBe('submitting');
+  expect(door.logs.join('')).toContain('it could not be taken over');
+  await ledger.pool.query('DROP TRIGGER refused ON submissions');
+  expect(await adopt(sent.attemptId)).toMatchObject({ requestId: `R${sent.attemptId}`, moved: {} });
+  expect(await stateOf(sent.filingId)).toBe('processing');
+});
+
+it('moves a filing with several submissions on with the last acknowledgement', async () => {
+  const [one, two] = ['9400001', '9400002'].map((number) => ({ sbCumInvoiceNumber: number, mappedIRMAmountFCC: 1 }));
+  const filingId = await open(ledger, 'TWO-SUBMISSIONS', rowsOf(one ?? {}, two ?? {}));
+  await ledger.pool.query(
+    `WITH second AS (INSERT INTO submissions (filing_id, submission, mode, customer_id, row_count)
+       SELECT filing_id, 2, mode, customer_id, 1 FROM submissions WHERE filing_id = $1)
+     UPDATE filing_rows SET submission = 2 WHERE filing_id = $1 AND position = 1`,
+    [filingId],
+  );
+  await move(ledger, filingId, 'submitting');
+  const first = { filingId, attemptId: await attempts.opened(filingId) };
+  expect((await submit(first)).adopted).toMatchObject({ requestId: `R${first.attemptId}`, moved: null });
+  expect(await stateOf(filingId)).toBe('submitting');
+  const last = { filingId, attemptId: await attempts.opened(filingId, 2) };
+  expect((await submit(last, {}, 2)).adopted?.moved).not.toBeNull();
+  expect(await stateOf(filingId)).toBe('processing');
+});
+
+it('moves nothing without a request id to ask about', async () => {
+  const sent = await aboutToSend();
+  expect((await submit(sent, { requestId: null })).adopted).toMatchObject({ requestId: null, moved: null });
+  expect(await attempts.attempts(sent.filingId)).toEqual(['answered']);
+  expect(await stateOf(sent.filingId)).toBe('submitting');
+});
+
+it('leaves a filing that has ended as it is', async () => {
+  const sent = await aboutToSend();
+  await attempts.mark(sent.attemptId);
+  await move(ledger, sent.filingId, 'abandoned');
+  const seq = await seqOf(sent.filingId);
+  expect(await adopt(sent.attemptId)).toMatchObject({ moved: null });
+  expect(await attempts.attempts(sent.filingId)).toEqual(['answered']);
+  expect(await needFiling(ledger.pool, sent.filingId)).toMatchObject({ state: 'abandoned', seq });
+});
+
+describe('an answer that comes late', () => {
+  it.each([
+    ['an open question', ['outcome_unknown'] as const],
+    ['a pause', ['needs_credentials'] as const],
+  ])('ends %s', async (_what, states) => {
+    const { filingId, attemptId } = await aboutToSend();
+    await attempts.mark(attemptId);
+    await move(ledger, filingId, ...states);
+    const { moved } = await adopt(attemptId);
+    expect(moved?.seq).toBe(await seqOf(filingId));
+    expect(await stateOf(filingId)).toBe('processing');
+  });
+
+  it('finds a filing that was put back to before its send, which comes to its send first', async () => {
+    const filingId = await attempts.filing();
+    const { moved } = await adopt(`${filingId}-1-1`);
+    expect(moved?.seq).toBe(await seqOf(filingId));
+    const { rows } = await ledger.pool.query<{ state: string }>(
+      'SELECT state FROM filing_events WHERE filing_id = $1 AND seq IS NOT NULL ORDER BY seq',
+      [filingId],
+    );
+    expect(rows.slice(-2).map(({ state }) => state)).toEqual(['submitting', 'processing']);
+  });
+
+  it('does not end a pause of a filing that is being processed', async () => {
+    const { filingId, attemptId } = await aboutToSend();
+    await submit({ filingId, attemptId });
+    await move(ledger, filingId, 'needs_credentials');
+    const seq = await seqOf(filingId);
+    await adopt(attemptId);
+    expect(await needFiling(ledger.pool, filingId)).toMatchObject({ state: 'needs_credentials', seq });
+  });
+
+  it('of a closed attempt closes the one that is open, and the filing is being processed', async () => {
+    const { filingId, attemptId } = await aboutToSend();
+    await attempts.mark(attemptId);
+    await attempts.say(attemptId);
+    await attempts.opened(filingId);
+    await adopt(attemptId);
+    expect(await attempts.attempts(filingId)).toEqual(['answered', 'not_sent']);
+    expect(await stateOf(filingId)).toBe('processing');
+  });
+});
+
+describe('what somebody should look at is part of the move', () => {
+  it('where the service read other rows than were sent', async () => {
+    const sent = await aboutToSend();
+    const { adopted } = await submit(sent, { recordResCount: 7 });
+    expect(adopted?.standing).toContain('7 records, 1 were sent');
+    const filing = await needFiling(ledger.pool, sent.filingId);
+    expect(filing).toMatchObject({ state: 'processing', needsAttention: true, attention: adopted?.standing });
+  });
+
+  it('where two attempts were sent', async () => {
+    const { filingId, attemptId } = await aboutToSend();
+    await attempts.mark(attemptId);
+    await attempts.say(attemptId);
+    await attempts.mark(await attempts.opened(filingId));
+    const { standing } = await adopt(attemptId);
+    expect(standing).toContain('accepted twice');
+    const filing = await needFiling(ledger.pool, filingId);
+    expect(filing).toMatchObject({ state: 'processing', needsAttention: true, attention: standing });
+  });
+});
+
+it('leaves a submission that certificates have settled', async () => {
+  const { filingId, attemptId } = await aboutToSend();
+  await attempts.mark(attemptId);
+  await ledger.pool.query(`UPDATE submissions SET state = 'settled' WHERE filing_id = $1`, [filingId]);
+  await move(ledger, filingId, 'collecting');
+  expect((await adopt(attemptId)).moved).toBeNull();
+  expect(await needSubmission(ledger.pool, filingId, 1)).toMatchObject({ state: 'settled', requestId: null });
+  expect(await stateOf(filingId)).toBe('collecting');
+});
