@@ -51,8 +51,8 @@ export async function needSubmission(db: Queryable, filingId: string, submission
 }
 
 /**
- * Applies an answer to its submission, which is still to be acknowledged; repeating it changes nothing. @returns whether
- * it was applied now
+ * Applies an answer to its submission, which is still to be acknowledged; repeating it changes nothing.
+ * @returns whether it was applied now
  */
 export async function adoptAnswer(
   db: Queryable,

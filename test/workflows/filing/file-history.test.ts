@@ -63,7 +63,7 @@ it('calls the service in normal activities and takes every other step locally', 
     'downloadCertificate',
   ]);
   // Its fresh balances were reserved when it was opened.
-  expect(localSteps(events ?? [])).toEqual(['openFiling', 'openAttempt', 'adoptAnswer', 'listToArchive', 'endFiling']);
+  expect(localSteps(events ?? [])).toEqual(['openFiling', 'openAttempt', 'listToArchive', 'endFiling']);
   // A read before a send goes ahead of filings and schedules.
   const snapshot = events?.find(
     ({ activityTaskScheduledEventAttributes }) =>

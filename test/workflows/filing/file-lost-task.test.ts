@@ -113,7 +113,7 @@ function workersThatDie(points: readonly StopPoint[]) {
 describe('a worker that is killed in the middle of a local step', () => {
   it('before its commit, or after it and before the workflow task is completed: the step takes effect once', async () => {
     const points: StopPoint[] = [
-      { activity: 'reserveBalances', when: 'after its commit' },
+      { activity: 'openFiling', when: 'before its commit' },
       { activity: 'openAttempt', when: 'before its commit' },
       { activity: 'endFiling', when: 'after its commit' },
     ];
@@ -160,7 +160,7 @@ describe('a worker that is killed in the middle of a local step', () => {
 });
 
 it.each<StopPoint>([
-  { activity: 'reserveBalances', when: 'before its commit' },
+  { activity: 'openFiling', when: 'before its commit' },
   { activity: 'openAttempt', when: 'after its commit' },
 ])('goes on at another worker when a workflow task times out during $activity, $when', async (point) => {
   const proxy = await startTcpProxy(`http://${server.address}`);
