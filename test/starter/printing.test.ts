@@ -1,6 +1,8 @@
 import { PassThrough } from 'node:stream';
 import type { FilingView } from '../../src/domain/filing/view';
+import { LedgerUnavailableError } from '../../src/ledger/unavailable';
 import { filingText } from '../../src/starter/cli/filing-text';
+import { reportError } from '../../src/starter/cli/report-error';
 import { createTerminal, fields, table } from '../../src/starter/cli/terminal';
 
 const HOSTILE = 'Asha\u001b[2J\u009b31m \u202egpj\u202c\r\nExports\u0000';
@@ -48,4 +50,11 @@ test('a filing shows the warnings of its check and the observations of the servi
     warnings: [warning, 'The held amount differs.'],
   } as unknown as FilingView;
   expect(filingText(filing)).toMatch(/Remarks stays here\.[^]*The held amount differs\./u);
+});
+
+test('a command that loses PostgreSQL is advised to be repeated', () => {
+  const { terminal: people, written } = terminal(false);
+  const lost = new LedgerUnavailableError('57P01', false, new Error('terminating connection'));
+  expect(reportError(lost, people)).toBe(1);
+  expect(written.stderr).toContain('Repeat the command when it is available; that files nothing twice.');
 });

@@ -70,18 +70,19 @@ function explained(error: unknown): Explained {
     return { code: EXIT.usage, errors: [problem('usage', `${capital(message)}. \`ebrc --help\` shows how.`)] };
   }
   if (error instanceof ApiError) return explainedCall(error);
-  if (error instanceof UnreachableError || error instanceof LedgerUnavailableError)
+  if (error instanceof UnreachableError) {
     return { code: EXIT.unexpected, errors: [problem('unreachable', error.message)] };
+  }
+  if (error instanceof LedgerUnavailableError) {
+    const message = `${error.message} Repeat the command when it is available; that files nothing twice.`;
+    return { code: EXIT.unexpected, errors: [problem('unreachable', message)] };
+  }
   if (error instanceof NoWorkerError) return { code: EXIT.unexpected, errors: [problem('no_worker', error.message)] };
   // By name: loading Temporal's client to compare classes takes longer than most commands do.
   if (isNamed(error, 'NamespaceNotFoundError')) {
     const { namespace } = error as Error & { namespace: string };
     const message = `Temporal has no namespace ${namespace}. Set TEMPORAL_NAMESPACE to one that it has, or create it.`;
     return { code: EXIT.unexpected, errors: [problem('unknown_namespace', message)] };
-  }
-  if (isNamed(error, 'LedgerUnavailableError')) {
-    const message = `${error.message} Repeat the command when it is back; that files nothing twice.`;
-    return { code: EXIT.unexpected, errors: [problem('unreachable', message)] };
   }
   if (error instanceof EncryptionError) return { code: EXIT.unexpected, errors: [problem(error.code, error.message)] };
   if (isNamed(error, 'WorkflowFailedError')) {
