@@ -7,12 +7,15 @@ import type { Reader } from './reader';
 /** The mode of the key or, for commands that only read, of EBRC_MODE. */
 export function modeOf(read: Reader): Mode | undefined {
   const key = read.optional('EBRC_API_KEY');
-  const said = read.optional('EBRC_MODE');
+  const configured = read.optional('EBRC_MODE');
   const ofKey = key === undefined ? undefined : (modeOfKey(key) ?? undefined);
-  if (ofKey && said && ofKey !== said) {
-    read.report('EBRC_MODE', `is ${said}, but EBRC_API_KEY is a key of ${ofKey} mode; allowed: unset, or ${ofKey}`);
+  if (ofKey && configured && ofKey !== configured) {
+    read.report(
+      'EBRC_MODE',
+      `is ${configured}, but EBRC_API_KEY is a key of ${ofKey} mode; allowed: unset, or ${ofKey}`,
+    );
   }
-  return ofKey ?? said;
+  return ofKey ?? configured;
 }
 
 /** Whether live data is used; for settings that need no key themselves but must protect such data. */

@@ -18,7 +18,7 @@ export interface CheckRunDependencies {
 /** The result: a new run was started, or a new problem of the run was recorded. */
 export interface Look {
   resumed: boolean;
-  told: boolean;
+  reported: boolean;
   /** Why a new run was started, or what is wrong with the existing one. */
   why: string | null;
 }
@@ -33,15 +33,19 @@ export async function checkRun(deps: CheckRunDependencies, filing: OpenFilingRun
   const { filingId, seq } = filing;
   const now = new Date(clock());
   const verdict = judgeRun(filing, await describeRun(temporal, filing.workflowId), now);
-  if (verdict.action === 'tell') {
+  if (verdict.action === 'report') {
     const { problem } = verdict;
-    const told = await recordRunProblem(pool, { filingId, seq, problem, at: now });
-    if (told && problem) logger.warn({ filingId, workflowId: filing.workflowId, problem }, 'a filing needs somebody');
-    return { resumed: false, told, why: problem };
+    const reported = await recordRunProblem(pool, { filingId, seq, problem, at: now });
+    if (reported && problem)
+      logger.warn({ filingId, workflowId: filing.workflowId, problem }, 'a filing needs attention');
+    return { resumed: false, reported, why: problem };
   }
   // The filing may have moved or ended since it was read; then its run was not lost.
-  if ((await openFiling(pool, filingId))?.seq !== seq) return { resumed: false, told: false, why: null };
-  logger.warn({ filingId, workflowId: filing.workflowId, why: verdict.why }, 'a lost run is followed by a new one');
+  if ((await openFiling(pool, filingId))?.seq !== seq) return { resumed: false, reported: false, why: null };
+  logger.warn(
+    { filingId, workflowId: filing.workflowId, why: verdict.why },
+    'a new run was started for a filing that had lost its run',
+  );
   await startFilingRun(temporal, filing, resumeOptions(filing, taskQueue));
-  return { resumed: true, told: false, why: verdict.why };
+  return { resumed: true, reported: false, why: verdict.why };
 }

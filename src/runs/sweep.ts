@@ -12,7 +12,7 @@ export interface Swept {
   filings: number;
   resumed: string[];
   /** Number of filings for which a new problem of the run was recorded. */
-  told: string[];
+  reported: string[];
 }
 
 const PAGE = 100;
@@ -25,16 +25,16 @@ const PAGE = 100;
  */
 export async function sweepFilings(deps: SweepDependencies, signal?: AbortSignal): Promise<Swept> {
   const { pool, mode } = deps;
-  const swept: Swept = { filings: 0, resumed: [], told: [] };
+  const swept: Swept = { filings: 0, resumed: [], reported: [] };
   let after = '';
   for (;;) {
     const page = await openFilingsAfter(pool, { mode, after, limit: PAGE });
     for (const filing of page) {
       if (signal?.aborted) return swept;
       swept.filings += 1;
-      const { resumed, told } = await checkRun(deps, filing);
+      const { resumed, reported } = await checkRun(deps, filing);
       if (resumed) swept.resumed.push(filing.filingId);
-      if (told) swept.told.push(filing.filingId);
+      if (reported) swept.reported.push(filing.filingId);
     }
     const last = page.at(-1);
     if (!last || page.length < PAGE) return swept;
@@ -51,14 +51,14 @@ export function filingSweepJob(
 ): BackgroundJob {
   return {
     id: 'sweep_filings',
-    name: 'look for filings whose workflow is closed, gone or stuck',
+    name: 'find filings whose workflow is closed, missing or stuck',
     everyMs: HOUR_MS,
     run: async (signal) => {
       const swept = await sweepFilings(deps, signal);
       onSwept(swept);
-      const { filings, resumed, told } = swept;
-      if (resumed.length + told.length > 0) {
-        deps.logger.warn({ filings, resumed: resumed.length, told: told.length }, 'open filings were looked through');
+      const { filings, resumed, reported } = swept;
+      if (resumed.length + reported.length > 0) {
+        deps.logger.warn({ filings, resumed: resumed.length, reported: reported.length }, 'sweep of open filings');
       }
     },
   };

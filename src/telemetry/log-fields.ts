@@ -14,7 +14,20 @@ export const LOG_FIELDS: ReadonlySet<string> = new Set([
   ...['operation', 'rateClass', 'status', 'kind', 'code', 'outcome', 'reason', 'problem', 'retry', 'nextDelayMs'],
   ...['nextInMs', 'benign', 'job', 'faults', 'state', 'event', 'submission', 'requestId', 'why', 'what', 'besides'],
   // Counts
-  ...['count', 'rows', 'row', 'removed', 'labels', 'opened', 'closed', 'open', 'filings', 'resumed', 'told', 'version'],
+  ...[
+    'count',
+    'rows',
+    'row',
+    'removed',
+    'labels',
+    'opened',
+    'closed',
+    'open',
+    'filings',
+    'resumed',
+    'reported',
+    'version',
+  ],
   ...['imported', 'inTime', 'boundMs', 'droppedFields'],
   // Reports
   ...['on', 'page', 'workbook'],

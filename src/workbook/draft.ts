@@ -61,12 +61,12 @@ export async function writeDraftWorkbook({ rows, title, draftId, findings = [] }
     (header) => ({ header }),
   );
   const irms = writeIrms(workbook, rows);
-  const said = groupBy(findings, ({ row, field }) => `${row} ${field}`);
+  const findingsByCell = groupBy(findings, ({ row, field }) => `${row} ${field}`);
   rows.forEach((row, index) => {
     const number = index + 2;
     BULK_COLUMNS.forEach(({ field }, at) => {
       const draft = row.cells[field as MappingField];
-      const found = (said.get(`${number} ${field}`) ?? []).map(({ message }) => message);
+      const found = (findingsByCell.get(`${number} ${field}`) ?? []).map(({ message }) => message);
       if (draft) writeCell(sheet, { row: number, column: at + 1, field: field as MappingField }, draft, found);
       else if (field === 'isThirdPartyExport') sheet.getCell(number, at + 1).value = 'N';
     });

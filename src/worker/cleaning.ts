@@ -14,17 +14,18 @@ export function cleaningJobs(pool: pg.Pool, logger: Logger): BackgroundJob[] {
       id: 'prune_audit',
       name: `remove audit rows that are older than ${API_CALL_DAYS} days`,
       everyMs: DAY_MS,
-      run: async () => told(await pruneApiCalls(pool, new Date(Date.now() - API_CALL_DAYS * DAY_MS)), 'audit rows'),
+      run: async () =>
+        logRemoved(await pruneApiCalls(pool, new Date(Date.now() - API_CALL_DAYS * DAY_MS)), 'audit rows'),
     },
     {
       id: 'prune_credential_failures',
       name: 'remove failed credential checks that no longer count',
       everyMs: HOUR_MS,
-      run: async () => told(await createCredentialFuse({ pool }).prune(), 'failed credential checks'),
+      run: async () => logRemoved(await createCredentialFuse({ pool }).prune(), 'failed credential checks'),
     },
   ];
 
-  function told(rows: number, what: string): void {
+  function logRemoved(rows: number, what: string): void {
     if (rows > 0) logger.info({ rows }, `old ${what} removed`);
   }
 }

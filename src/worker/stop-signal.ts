@@ -6,12 +6,12 @@ let stop: (signal: NodeJS.Signals) => void = () => {
   // No task has been taken yet, so there is nothing to finish.
   process.exit(0);
 };
-let heard = false;
+let received = false;
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   process.on(signal, () => {
-    if (heard) return;
-    heard = true;
+    if (received) return;
+    received = true;
     stop(signal);
   });
 }

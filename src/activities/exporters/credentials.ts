@@ -99,7 +99,7 @@ export function createCredentialActivities(deps: ActivityDependencies) {
     }
   }
 
-  async function tell(workflowId: string, version: number): Promise<void> {
+  async function notifyWaiter(workflowId: string, version: number): Promise<void> {
     try {
       await deps.client().workflow.getHandle(workflowId).signal(CREDENTIALS_RENEWED, { version });
     } catch (error) {
@@ -160,7 +160,7 @@ export function createCredentialActivities(deps: ActivityDependencies) {
     async tellCredentialsRenewed({ exporterId, version }: { exporterId: string; version: number }): Promise<void> {
       for (const waiter of await waitersOf(pool, exporterId)) {
         if (waiter.versionSeen >= version) continue;
-        await tell(waiter.workflowId, version);
+        await notifyWaiter(waiter.workflowId, version);
         await removeWaiter(pool, waiter.workflowId);
       }
     },

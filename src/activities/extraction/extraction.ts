@@ -20,7 +20,7 @@ import {
   type ExtractionOutcome,
   type ExtractionRow,
 } from '../../ledger/extraction/extractions';
-import { releaseSlot, noteFailedCall, takeSlot, type Pace, type Trouble } from '../../ledger/extraction/pace';
+import { releaseSlot, noteFailedCall, takeSlot, type Pace, type FailureScope } from '../../ledger/extraction/pace';
 import { failureOf, notYet, refusal } from '../application-failure';
 import { withHeartbeat } from '../call-context';
 import type { ActivityDependencies, ExtractionDependencies } from '../dependencies';
@@ -39,7 +39,7 @@ const DOCUMENT_TRIES = 2;
 const RATE_LIMIT_TRIES = 6;
 
 /** What stands in the way of a call, by kind. What is not named is an answer, or a matter of address and key. */
-const TROUBLES: Readonly<Partial<Record<ErrorKind, Trouble>>> = {
+const FAILURE_SCOPES: Readonly<Partial<Record<ErrorKind, FailureScope>>> = {
   server_error: 'document',
   portal_unavailable: 'document',
   timeout: 'document',
@@ -147,17 +147,17 @@ async function failed({
   }
   const { kind, message, retryAfterMs } = error;
   if (REFUSALS.includes(kind)) return refusedBy(extractionId, { code: kind, message });
-  const trouble = TROUBLES[kind];
-  if (!trouble) return { extractionId, state: 'failed', errorCode: kind, error: message, access };
-  const noted = { extractionId, service, trouble, reason: message, atLeastMs: retryAfterMs, pace };
+  const scope = FAILURE_SCOPES[kind];
+  if (!scope) return { extractionId, state: 'failed', errorCode: kind, error: message, access };
+  const noted = { extractionId, service, scope, reason: message, atLeastMs: retryAfterMs, pace };
   const { faults, rateLimits, pauseMs } = await noteFailedCall(pool, noted);
-  const times = trouble === 'rate' ? rateLimits : faults;
-  const last = trouble === 'rate' ? RATE_LIMIT_TRIES : DOCUMENT_TRIES;
-  if (trouble !== 'service' && times >= last) {
+  const times = scope === 'rate' ? rateLimits : faults;
+  const last = scope === 'rate' ? RATE_LIMIT_TRIES : DOCUMENT_TRIES;
+  if (scope !== 'service' && times >= last) {
     const why = `${message} (${times} times; \`ebrc extract --again\` asks again)`;
     return { extractionId, state: 'failed', errorCode: kind, error: why };
   }
-  throw failureOf(error, { retry: true, nextDelayMs: pauseMs, benign: trouble === 'rate' });
+  throw failureOf(error, { retry: true, nextDelayMs: pauseMs, benign: scope === 'rate' });
 }
 
 function resultOf(row: ExtractionRow, kept: boolean): ExtractDocumentResult | null {

@@ -69,10 +69,10 @@ export function judgeRequest(
 
 /** The rules ran where the file was read, which knows its columns, and run here again: each warning counts once. */
 export function withoutRepeats(findings: readonly Finding[]): Finding[] {
-  const said = new Set<string>();
+  const seen = new Set<string>();
   return findings.filter(({ row, field, code, message }) => {
     const key = JSON.stringify([row, field, code, message]);
-    return said.has(key) ? false : said.add(key);
+    return seen.has(key) ? false : seen.add(key);
   });
 }
 

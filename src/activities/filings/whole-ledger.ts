@@ -4,7 +4,7 @@ import type { ErrorKind } from '../../domain/service/error-kinds';
 import { lockFiling } from '../../ledger/filings/filing-lock';
 import { withTransaction } from '../../ledger/pool';
 import { importSends } from '../../ledger/sends/send-import';
-import { assertWhole, LedgerPutBack, StoreTrouble, type Comparison } from '../../ledger/sends/sends';
+import { assertWhole, LedgerPutBack, SendStoreError, type Comparison } from '../../ledger/sends/sends';
 import { refusal } from '../application-failure';
 import type { ActivityDependencies } from '../dependencies';
 
@@ -42,7 +42,11 @@ export async function onWholeLedger<T>(
 /** What a step that found the ledger put back, or its store in trouble, fails with; null for any other error. */
 export function ledgerFailure(error: unknown): { kind: ErrorKind; message: string; thrown: Error } | null {
   const kind =
-    error instanceof LedgerPutBack ? 'ledger_put_back' : error instanceof StoreTrouble ? 'documents_unavailable' : null;
+    error instanceof LedgerPutBack
+      ? 'ledger_put_back'
+      : error instanceof SendStoreError
+        ? 'documents_unavailable'
+        : null;
   if (kind === null || !(error instanceof Error)) return null;
   return { kind, message: error.message, thrown: refusal(kind, error.message) };
 }

@@ -58,8 +58,11 @@ function errorList(errors: unknown): unknown[] | null {
   if (typeof errors === 'string') return errors.trim() === '' ? null : [errors];
   if (!isObject(errors) || Object.keys(errors).length === 0) return null;
   if ('message' in errors || 'field' in errors) return [errors];
-  return Object.entries(errors).flatMap(([field, said]) =>
-    (Array.isArray(said) ? (said as unknown[]) : [said]).map((entry) => ({ field, message: asText(entry) })),
+  return Object.entries(errors).flatMap(([field, messages]) =>
+    (Array.isArray(messages) ? (messages as unknown[]) : [messages]).map((entry) => ({
+      field,
+      message: asText(entry),
+    })),
   );
 }
 

@@ -115,14 +115,14 @@ function billNoOf(
   const [number] = numbers;
   if (number === undefined) return undefined;
   const short = number.slice(0, MAX_BILL_NO_LENGTH);
-  const said = bill.values.invoiceNumbers?.length
+  const source = bill.values.invoiceNumbers?.length
     ? `Shipping bill ${bill.file}`
     : `Invoice ${joined[0]?.invoice.file ?? ''}`;
   if (numbers.length > 1)
-    return { value: short, note: `${said}; it has several invoices: ${numbers.join(', ')}`, mark: 'guess' };
+    return { value: short, note: `${source}; it has several invoices: ${numbers.join(', ')}`, mark: 'guess' };
   if (short !== number)
-    return { value: short, note: `${said} says ${number}, which is longer than 20 characters`, mark: 'guess' };
-  return { value: short, note: said, ...(joined[0]?.guess && { mark: 'guess' as const }) };
+    return { value: short, note: `${source} says ${number}, which is longer than 20 characters`, mark: 'guess' };
+  return { value: short, note: source, ...(joined[0]?.guess && { mark: 'guess' as const }) };
 }
 
 /** The sum of the invoices, used if the bill has no value. */

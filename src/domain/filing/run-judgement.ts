@@ -22,7 +22,7 @@ export interface JudgedFiling {
 
 export type RunVerdict =
   /** `problem` is shown with the filing; null clears an earlier one. */
-  | { action: 'tell'; problem: string | null }
+  | { action: 'report'; problem: string | null }
   /** It was or may have been sent, so a new run follows it. */
   | { action: 'resume'; why: string };
 
@@ -33,11 +33,11 @@ const FAILING_FROM = 4;
 
 /** @returns what is to be done about a filing that is open in the ledger */
 export function judgeRun(filing: JudgedFiling, run: FilingRunStatus, now: Date): RunVerdict {
-  if (run.status === 'running') return { action: 'tell', problem: problemOfRunning(filing, run, now) };
+  if (run.status === 'running') return { action: 'report', problem: problemOfRunning(filing, run, now) };
   const how = run.status === 'gone' ? 'Temporal does not know its workflow any more' : `its workflow is ${run.status}`;
   if (filing.sent) return { action: 'resume', why: how };
   return {
-    action: 'tell',
+    action: 'report',
     problem: `Nothing of it was sent, and ${how}: ebrc resume lets it go on, ebrc abandon gives it up.`,
   };
 }

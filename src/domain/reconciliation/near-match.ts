@@ -56,7 +56,7 @@ function compare(a: NearSide, b: NearSide): string[] | null {
   if (amount === 'too large') return null;
   const reasons = [
     documentDifference(a.document, b.document),
-    (a.currency ?? '') === (b.currency ?? '') ? null : `currency ${b.currency ?? 'not told'}`,
+    (a.currency ?? '') === (b.currency ?? '') ? null : `currency ${b.currency ?? 'unknown'}`,
     amount,
     dateDifference(a.date, b.date),
   ].filter((reason) => reason !== null);
@@ -65,13 +65,13 @@ function compare(a: NearSide, b: NearSide): string[] | null {
 }
 
 function documentDifference(a: string | null, b: string | null): string | null {
-  if (looseDocument(a) !== looseDocument(b)) return `document ${b ?? 'not told'}`;
+  if (looseDocument(a) !== looseDocument(b)) return `document ${b ?? 'unknown'}`;
   return a === b ? null : `document written ${b ?? ''}`;
 }
 
 /** `too large`: more than bank charges explain. */
 function amountDifference(a: string | null, b: string | null): string | null {
-  if (!isAmount(a) || !isAmount(b)) return 'amount not told';
+  if (!isAmount(a) || !isAmount(b)) return 'amount unknown';
   if (compareAmounts(a, b) === 0) return null;
   const difference = Math.abs(Number(subtractAmounts(a, b)));
   if (difference > BANK_CHARGES * Math.max(Number(a), Number(b))) return 'too large';
@@ -80,7 +80,7 @@ function amountDifference(a: string | null, b: string | null): string | null {
 
 function dateDifference(a: string | null, b: string | null): string | null {
   if (a === b) return null;
-  if (!isFilingDate(a) || !isFilingDate(b)) return 'date not told';
+  if (!isFilingDate(a) || !isFilingDate(b)) return 'date unknown';
   return isNextTo(a, b) ? 'date off by a day' : `date ${b}`;
 }
 

@@ -37,8 +37,8 @@ export function allowDuplicate(rows: readonly number[]): string {
 
 /** Parses `ROWS=REASON`, with ROWS such as `17,203` or `17-19,203`. Null for any other form, or without a reason. */
 export function parseAllowDuplicate(text: string): PermittedDuplicate[] | null {
-  const [, rows = '', said = ''] = /^([\d\s,-]+)=(.*)$/su.exec(text) ?? [];
-  const reason = said.trim();
+  const [, rows = '', given = ''] = /^([\d\s,-]+)=(.*)$/su.exec(text) ?? [];
+  const reason = given.trim();
   if (reason === '') return null;
   const permitted: PermittedDuplicate[] = [];
   for (const part of rows.split(',')) {

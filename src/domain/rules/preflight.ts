@@ -183,7 +183,7 @@ function checkRecord(group: Group, irm: HeldIrm): Finding[] {
   // pass.
   const known = [irm.amount, irm.available].filter((amount) => amount !== null);
   if (known.length > 0 && known.every((amount) => compareAmounts(amount, mapping.irmRemitAmtFCC) !== 0)) {
-    const [amount, available] = [said(irm.amount), said(irm.available)];
+    const [amount, available] = [amountText(irm.amount), amountText(irm.available)];
     findings.push(
       warningAt(
         row,
@@ -196,4 +196,4 @@ function checkRecord(group: Group, irm: HeldIrm): Finding[] {
   return findings;
 }
 
-const said = (amount: string | null): string => (amount === null ? 'unknown amount' : formatAmount(amount));
+const amountText = (amount: string | null): string => (amount === null ? 'unknown amount' : formatAmount(amount));

@@ -129,8 +129,8 @@ function withoutRepeats(entries: readonly StatusRecordEntry[]): StatusRecordEntr
   const seen = new Set<string>();
   return entries.filter((entry) => {
     if (entry.serialNo === null || bothNames(namesOf(entry)) === undefined) return true;
-    const said = JSON.stringify(Object.entries(entry).sort(([one], [other]) => (one < other ? -1 : 1)));
-    return !seen.has(said) && seen.add(said);
+    const text = JSON.stringify(Object.entries(entry).sort(([one], [other]) => (one < other ? -1 : 1)));
+    return !seen.has(text) && seen.add(text);
   });
 }
 
@@ -191,12 +191,12 @@ export function judgeStatus(rows: readonly SentRow[], given: StatusRecord): Stat
   const taken = new Set(held);
   const verdicts = rows.map((row) => verdictOf(row, matched.get(row.position), taken));
   const status = word(record.processingStatus);
-  const said =
+  const summary =
     record.processingStatus === null ? 'no processingStatus yet' : `processingStatus ${record.processingStatus}`;
-  if (status !== PROCESSED && status !== ERRORED) return { verdict: 'not_yet', rows: verdicts, reason: said };
+  if (status !== PROCESSED && status !== ERRORED) return { verdict: 'not_yet', rows: verdicts, reason: summary };
 
   const open = verdicts.filter((row) => row.outcome === 'open').length;
-  if (open === 0) return { verdict: 'terminal', rows: verdicts, reason: `${said}, every record is listed` };
+  if (open === 0) return { verdict: 'terminal', rows: verdicts, reason: `${summary}, every record is listed` };
 
   const processed = record.recordProCount ?? 0;
   const failed = record.recordFailCount ?? 0;
@@ -210,7 +210,7 @@ export function judgeStatus(rows: readonly SentRow[], given: StatusRecord): Stat
   const unread = record.unreadEntries ?? 0;
   const untouched = record.ebrcBulkGenStatusLst.length === 0 && unread === 0 && processed === 0 && failed === 0;
   if (status === ERRORED && untouched) {
-    return { verdict: 'errored_empty', rows: restErrored(), reason: `${said} without counts and records` };
+    return { verdict: 'errored_empty', rows: restErrored(), reason: `${summary} without counts and records` };
   }
   const counted = processed + failed === rows.length;
   // If the counts show only failures for the rows that are not listed, these rows failed. An open row that is listed
@@ -226,11 +226,11 @@ export function judgeStatus(rows: readonly SentRow[], given: StatusRecord): Stat
   const contradicted = unread > 0 || foreign;
   const unlisted = verdicts.every((row) => row.outcome !== 'open' || !matched.has(row.position));
   if (counted && unlisted && !contradicted && processed === certified && failed === errored + open) {
-    return { verdict: 'terminal', rows: restErrored(), reason: `${said}, the counts account for every record` };
+    return { verdict: 'terminal', rows: restErrored(), reason: `${summary}, the counts account for every record` };
   }
   return {
     verdict: 'incomplete',
     rows: verdicts,
-    reason: `${said}, but ${open} of ${rows.length} records have no outcome`,
+    reason: `${summary}, but ${open} of ${rows.length} records have no outcome`,
   };
 }

@@ -53,25 +53,25 @@ export async function takeSlot(
  * `document`: counts against the document; `rate`: a 429; `service`: the service was not reached, independent of the
  * document.
  */
-export type Trouble = 'document' | 'rate' | 'service';
+export type FailureScope = 'document' | 'rate' | 'service';
 
 /**
  * Records a failed call that a repeat may fix: all workers pause for a growing time.
- * @returns how often this document has met such a failure, and the milliseconds until the next try
+ * @returns how often a call for this document has failed in this way, and the milliseconds until the next try
  */
 export async function noteFailedCall(
   pool: pg.Pool,
   {
     extractionId,
     service,
-    trouble,
+    scope,
     reason,
     atLeastMs = 0,
     pace,
   }: {
     extractionId: string;
     service: string;
-    trouble: Trouble;
+    scope: FailureScope;
     reason: string;
     /** The delay that the service itself asked for (Retry-After). */
     atLeastMs?: number;
@@ -91,7 +91,7 @@ export async function noteFailedCall(
     const { rows } = await client.query<{ faults: number; rateLimits: number }>(
       `UPDATE extractions SET lease_until = NULL, error = $2, faults = faults + $3, rate_limits = rate_limits + $4
         WHERE extraction_id = $1 RETURNING faults, rate_limits AS "rateLimits"`,
-      [extractionId, reason, trouble === 'document' ? 1 : 0, trouble === 'rate' ? 1 : 0],
+      [extractionId, reason, scope === 'document' ? 1 : 0, scope === 'rate' ? 1 : 0],
     );
     return { faults: 0, rateLimits: 0, ...rows[0], pauseMs: paces[0]?.pauseMs ?? pace.pauseMs };
   });

@@ -1,6 +1,6 @@
 import type { Queryable } from '../pool';
 import { numberOfName, sendFolder, sendName } from './send-record';
-import { compareSends, readIdentity, StoreTrouble, type SendStore } from './sends';
+import { compareSends, readIdentity, SendStoreError, type SendStore } from './sends';
 
 /** Whether the ledger agrees with the document store that counts its sends. */
 export interface LedgerStatus {
@@ -31,7 +31,7 @@ export async function readLedgerStatus(db: Queryable, store: SendStore): Promise
       unknown.length > 0 ? 'The ledger was put back to an earlier state. Run: ebrc ledger restored' : null;
     return { ...known, newestInStore: newest, unknownSends: unknown.length, whole: problem === null, problem };
   } catch (error) {
-    if (!(error instanceof StoreTrouble)) throw error;
+    if (!(error instanceof SendStoreError)) throw error;
     return { ...known, newestInStore: null, unknownSends: 0, whole: false, problem: error.message };
   }
 }

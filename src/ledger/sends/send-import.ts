@@ -143,13 +143,13 @@ async function importSend(
       [filingId, submission],
     );
   }
-  await tell(client, { filingId, attemptId, record, at, by });
+  await recordImport(client, { filingId, attemptId, record, at, by });
   return filingId;
 }
 
 /**
- * Whether a run that knew more than the ledger has handed its request in: then the request says what becomes of the
- * rows, or has said it.
+ * Whether a run has reported a request that the ledger did not have: then that request decides on the rows, or has
+ * decided.
  */
 async function isJudged(
   client: Queryable,
@@ -217,11 +217,12 @@ async function restoreAttempt(
   ]);
 }
 
-async function tell(
+/** Records the import as an event and a question of the filing. */
+async function recordImport(
   client: Queryable,
-  told: { filingId: string; attemptId: string; record: SendRecord; at: Date; by: string },
+  imported: { filingId: string; attemptId: string; record: SendRecord; at: Date; by: string },
 ): Promise<void> {
-  const { filingId, attemptId, record, at, by } = told;
+  const { filingId, attemptId, record, at, by } = imported;
   const text =
     `Send ${record.number} (attempt ${attemptId}, ${record.at}) is in the document store, but the ledger had lost it: the ` +
     'ledger was put back to an earlier state. Whether it was filed is settled by its certificates.';

@@ -30,8 +30,8 @@ export class LedgerPutBack extends Error {
 }
 
 /** The document store is unavailable, full, a different one, or has lost sends. */
-export class StoreTrouble extends Error {
-  override readonly name = 'StoreTrouble';
+export class SendStoreError extends Error {
+  override readonly name = 'SendStoreError';
 }
 
 /** A record of the store above those seen before; `record` is null if it cannot be read. */
@@ -65,19 +65,19 @@ export async function readIdentity(db: Queryable): Promise<Identity> {
   return identityOf(rows[0]);
 }
 
-/** Makes a call to the store; every failure of it, including no answer, is {@link StoreTrouble}. */
+/** Makes a call to the store; every failure of it, including no answer, is {@link SendStoreError}. */
 export async function askStore<T>(call: () => Promise<T>, withinMs = STORE_ANSWERS_WITHIN_MS): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const silence = new Promise<never>((_, reject) => {
     const message = `The document store has not answered within ${withinMs / 1000} s.`;
-    timer = setTimeout(() => reject(new StoreTrouble(message)), withinMs).unref();
+    timer = setTimeout(() => reject(new SendStoreError(message)), withinMs).unref();
   });
   try {
     return await Promise.race([call(), silence]);
   } catch (error) {
-    if (error instanceof StoreTrouble) throw error;
+    if (error instanceof SendStoreError) throw error;
     const message = error instanceof Error ? error.message : String(error);
-    throw new StoreTrouble(`The document store (EBRC_DOCUMENTS) cannot be used: ${message}.`, { cause: error });
+    throw new SendStoreError(`The document store (EBRC_DOCUMENTS) cannot be used: ${message}.`, { cause: error });
   } finally {
     clearTimeout(timer);
   }
@@ -106,15 +106,15 @@ export interface Comparison {
 /**
  * Lists what the store has above what was seen before, and reads the ledger after it: a send that the ledger does not
  * know by then, by its number and its sender, was made in a state of the ledger that is lost.
- * @throws StoreTrouble when the store is away, another one, or has lost a send that was seen
+ * @throws SendStoreError when the store is away, another one, or has lost a send that was seen
  */
 export async function compareSends(db: Queryable, store: SendStore): Promise<Comparison> {
   const before = await readIdentity(db);
   const problem = await storeProblem(store, before);
-  if (problem !== null) throw new StoreTrouble(problem);
+  if (problem !== null) throw new SendStoreError(problem);
   const names = await listAbove(store, before);
   if (before.seen > 0 && numberOfName(names[0] ?? '') !== before.seen) {
-    throw new StoreTrouble(
+    throw new SendStoreError(
       `The document store has lost sends of this ledger (number ${before.seen} is missing). Put the whole store back, or, ` +
         'where it cannot be had: ebrc ledger restored --documents restored',
     );
@@ -171,7 +171,7 @@ async function readKnownSends(
  * Counts a marked send outside the database, before its first byte: creates its record, holds the ledger against the
  * store, and makes sure that the mark is still there and its own. @returns null when it may be written; else why it may
  * not.
- * @throws LedgerPutBack, StoreTrouble: then nothing may be written either
+ * @throws LedgerPutBack, SendStoreError: then nothing may be written either
  */
 export async function countSend(
   db: Queryable,
@@ -211,7 +211,7 @@ async function claimStore(db: Queryable, store: SendStore): Promise<Identity> {
     identity = await readIdentity(db);
   }
   const problem = await storeProblem(store, identity);
-  if (problem !== null) throw new StoreTrouble(problem);
+  if (problem !== null) throw new SendStoreError(problem);
   return identity;
 }
 

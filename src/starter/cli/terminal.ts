@@ -69,8 +69,8 @@ function lines(stderr: Writable): Progress {
 function spinner(stderr: Writable): Progress {
   let running: ReturnType<typeof createSpinner> | undefined;
   return {
-    say(said) {
-      const text = printable(said);
+    say(message) {
+      const text = printable(message);
       if (running) running.update({ text });
       else running = createSpinner(text, { stream: stderr as NodeJS.WriteStream }).start();
     },

@@ -49,10 +49,10 @@ export interface CheckLedger {
  * @throws RefusedError for an exporter that the ledger does not know
  */
 export async function checkFile(ledger: CheckLedger, request: CheckRequest): Promise<CheckOutcome> {
-  const { source, exporter, annotate = false, ...said } = request;
-  const read = await readFilingFile(source, said);
+  const { source, exporter, annotate = false, ...stated } = request;
+  const read = await readFilingFile(source, stated);
   const { pool, mode } = ledger;
-  const file = pool && mode ? await readByTemplate({ pool, mode }, read, said) : read;
+  const file = pool && mode ? await readByTemplate({ pool, mode }, read, stated) : read;
   if (annotate && file.kind === 'json') {
     throw new UsageError('-o goes with a workbook: a push message has no cells to write into.', 'no_workbook');
   }

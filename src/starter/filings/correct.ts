@@ -35,8 +35,8 @@ export async function correctFiling(
   options: WaitOptions,
 ): Promise<FilingOutcome> {
   const parent = await filingOf(deps, idOrReference);
-  const said = { uploadType: parent.uploadType, declaration: parent.declaration, allowDuplicate };
-  const file = await readByTemplate(deps, await readFilingFile(source, said), said);
+  const stated = { uploadType: parent.uploadType, declaration: parent.declaration, allowDuplicate };
+  const file = await readByTemplate(deps, await readFilingFile(source, stated), stated);
   const { errored, taken, known } = await rowsOf(deps, parent);
   // Only rows that are filed have to pass: a certified row of the same workbook is ignored.
   const concerned = new Set(file.rows.filter(({ mapping }) => errored.has(mapping.serialNo)).map(({ row }) => row));

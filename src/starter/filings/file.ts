@@ -85,9 +85,9 @@ export async function readFileToFile(
   },
   ledger?: Pick<EbrcClientDependencies, 'pool' | 'mode'>,
 ): Promise<FilingFile> {
-  const said = { uploadType, declaration, allowDuplicate };
-  const read = await readFilingFile(source, said);
-  const file = ledger ? await readByTemplate(ledger, read, said) : read;
+  const stated = { uploadType, declaration, allowDuplicate };
+  const read = await readFilingFile(source, stated);
+  const file = ledger ? await readByTemplate(ledger, read, stated) : read;
   const annotated = await annotateRefused(documents, file, file.findings);
   refuseErrors(file.findings, { reference, annotated });
   return file;

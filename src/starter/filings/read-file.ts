@@ -73,19 +73,19 @@ export type FilingSource =
  * Reads a push message or a workbook and checks it by the rule table. What is wrong in it is in `findings`.
  * @throws UsageError when the file cannot be read at all
  */
-export async function readFilingFile(source: FilingSource, said: StatedOptions = {}): Promise<FilingFile> {
+export async function readFilingFile(source: FilingSource, stated: StatedOptions = {}): Promise<FilingFile> {
   if ('read' in source) return source.read;
-  if ('message' in source) return readMessage('message.json', Buffer.alloc(0), source.message, said);
+  if ('message' in source) return readMessage('message.json', Buffer.alloc(0), source.message, stated);
   const { name, bytes } = 'path' in source ? await load(source.path) : source;
   switch (extname(name).toLowerCase()) {
     case '.json':
-      return readMessage(name, bytes, parseJson(bytes), said);
+      return readMessage(name, bytes, parseJson(bytes), stated);
     case '.xlsx':
     // Not accepted, but read, so that the refusal can say what to do with them.
     case '.xls':
     case '.xlsm':
     case '.xlsb':
-      return readBook(name, bytes, said);
+      return readBook(name, bytes, stated);
     default:
       throw new UsageError(`${name} is neither a push message (.json) nor a workbook (.xlsx).`, 'unknown_file_type');
   }
@@ -117,9 +117,9 @@ function parseJson(bytes: Buffer): unknown {
   }
 }
 
-function readMessage(name: string, bytes: Buffer, json: unknown, said: StatedOptions): FilingFile {
-  const { allowDuplicate = [] } = said;
-  const { message, findings } = parsePushMessage(completed(json, said), allowDuplicate);
+function readMessage(name: string, bytes: Buffer, json: unknown, stated: StatedOptions): FilingFile {
+  const { allowDuplicate = [] } = stated;
+  const { message, findings } = parsePushMessage(completed(json, stated), allowDuplicate);
   const items = isObject(json) && Array.isArray(json.ebrcBulkGenDtos) ? json.ebrcBulkGenDtos.length : 0;
   return {
     kind: 'json',
@@ -133,7 +133,7 @@ function readMessage(name: string, bytes: Buffer, json: unknown, said: StatedOpt
     allowDuplicate: [...allowDuplicate, ...(message?.allowDuplicate ?? [])],
     findings: [
       ...findings,
-      ...(isObject(json) ? contradictions(json, said) : []),
+      ...(isObject(json) ? contradictions(json, stated) : []),
       ...(message ? unknownRows(message.rows, [...allowDuplicate, ...message.allowDuplicate]) : []),
     ],
     columns: new Map(),
@@ -161,8 +161,8 @@ function contradictions(json: Record<string, unknown>, { uploadType, declaration
   return findings;
 }
 
-function contradiction(field: string, inFile: string, said: string): Finding {
-  const message = `The file has ${field} ${inFile}, the command has ${said}. Make them agree, or leave one out.`;
+function contradiction(field: string, inFile: string, inCommand: string): Finding {
+  const message = `The file has ${field} ${inFile}, the command has ${inCommand}. Make them agree, or leave one out.`;
   return { severity: 'error', code: 'contradiction', row: null, field, message };
 }
 
@@ -246,8 +246,8 @@ export function refuseErrors(findings: readonly Finding[], details: Record<strin
 export async function readByTemplate(
   { pool, mode }: { pool: Queryable; mode: Mode },
   file: FilingFile,
-  said: StatedOptions,
+  stated: StatedOptions,
 ): Promise<FilingFile> {
   const template = file.kind === 'workbook' ? await readBulkTemplate(pool, mode) : null;
-  return template ? readFilingFile({ name: file.name, bytes: file.bytes }, { ...said, template }) : file;
+  return template ? readFilingFile({ name: file.name, bytes: file.bytes }, { ...stated, template }) : file;
 }

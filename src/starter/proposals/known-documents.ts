@@ -45,8 +45,8 @@ function cellsOf(
     ...(filed && fromFiled(filed.mapping, (it) => read(it, `Filing ${filed.reference}`))),
   };
   if (type !== null && isUploadType(type)) {
-    const told = document.uploadType !== null;
-    cells.uploadType = told ? read(type) : guess(type, 'Only digits, at most seven: it looks like a shipping bill.');
+    const isKnown = document.uploadType !== null;
+    cells.uploadType = isKnown ? read(type) : guess(type, 'Only digits, at most seven: it looks like a shipping bill.');
   }
   return cells;
 }

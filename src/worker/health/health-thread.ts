@@ -48,6 +48,6 @@ const server = createServer((request, response) => {
   else response.writeHead(404).end();
 });
 
-const tell = (message: HealthThreadMessage) => parentPort?.postMessage(message);
-server.on('error', (error) => tell({ error: error.message }));
-server.listen(port, host, () => tell({ port: (server.address() as AddressInfo).port }));
+const send = (message: HealthThreadMessage) => parentPort?.postMessage(message);
+server.on('error', (error) => send({ error: error.message }));
+server.listen(port, host, () => send({ port: (server.address() as AddressInfo).port }));

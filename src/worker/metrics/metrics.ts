@@ -60,7 +60,7 @@ export function createMetrics(meter: MetricMeter): Metrics {
     for (const value of values) counters.get(name)?.add(0, { [label]: value });
   };
   beginAtZero('ebrc_rate_limit_refusals', 'rate_class', RATE_CLASSES);
-  beginAtZero('ebrc_sweep_filings', 'what', ['resumed', 'told']);
+  beginAtZero('ebrc_sweep_filings', 'what', ['resumed', 'reported']);
   beginAtZero('ebrc_vault_failures', 'reason', ['secret_missing', 'key_missing', 'unreadable']);
   beginAtZero('ebrc_codec_failures', 'reason', ['key_missing', 'unreadable']);
   return {

@@ -49,9 +49,9 @@ export function observeJob(metrics: Metrics, { id, ok }: JobOutcome): void {
   if (ok) metrics.set('ebrc_job_last_success_timestamp_seconds', Date.now() / 1_000, { job_id: id });
 }
 
-export function observeSweep(metrics: Metrics, { resumed, told }: Swept): void {
+export function observeSweep(metrics: Metrics, { resumed, reported }: Swept): void {
   metrics.count('ebrc_sweep_filings', { what: 'resumed' }, resumed.length);
-  metrics.count('ebrc_sweep_filings', { what: 'told' }, told.length);
+  metrics.count('ebrc_sweep_filings', { what: 'reported' }, reported.length);
 }
 
 /** The polling activity: its retry is the poll. */

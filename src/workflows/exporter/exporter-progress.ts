@@ -41,8 +41,8 @@ export class ExporterStatus implements Progress {
 
   /** Changes the given properties; message and errors are cleared unless they are given again. */
   update(change: Partial<ExporterProgress> & { needsAttention?: boolean }): void {
-    const { needsAttention, ...told } = change;
-    this.progress = { ...this.progress, message: null, errors: [], ...told };
+    const { needsAttention, ...shown } = change;
+    this.progress = { ...this.progress, message: null, errors: [], ...shown };
     const { exporterId, state, message } = this.progress;
     setCurrentDetails([`**${TITLES[state]}**`, markdownText(message ?? '')].filter(Boolean).join('\n\n'));
     this.show({ exporterId, state, needsAttention: needsAttention ?? state === 'needs_credentials' });

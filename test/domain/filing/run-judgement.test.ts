@@ -14,13 +14,13 @@ describe('the run of an open filing', () => {
       const run = { status, taskAttempt: 0 };
       expect(judgeRun({ sent: true, dueAt: null }, run, NOW)).toMatchObject({ action: 'resume' });
       const waiting = judgeRun({ sent: false, dueAt: null }, run, NOW);
-      expect(waiting).toMatchObject({ action: 'tell', problem: expect.stringContaining('ebrc resume') as string });
+      expect(waiting).toMatchObject({ action: 'report', problem: expect.stringContaining('ebrc resume') as string });
     },
   );
 
   it('that runs needs nobody while it is in time, and while it waits for a person', () => {
     for (const dueAt of [null, NOW, before(LATE_MS)]) {
-      expect(judgeRun({ sent: true, dueAt }, running, NOW)).toEqual({ action: 'tell', problem: null });
+      expect(judgeRun({ sent: true, dueAt }, running, NOW)).toEqual({ action: 'report', problem: null });
     }
   });
 

@@ -29,8 +29,8 @@ async function document(sha256: string, access = 'key-1', again = false): Promis
 
 const take = (extractionId: string, pace = PACE) =>
   takeSlot(ledger.pool, { extractionId, service, callMs: 1_000, pace });
-const trouble = (extractionId: string, more: object = {}) =>
-  noteFailedCall(ledger.pool, { extractionId, service, trouble: 'document', reason: '500', pace: PACE, ...more });
+const fail = (extractionId: string, more: object = {}) =>
+  noteFailedCall(ledger.pool, { extractionId, service, scope: 'document', reason: '500', pace: PACE, ...more });
 
 it('lets few calls run at once, whoever makes them, and the next one when one has ended', async () => {
   const [a, b, c, d] = await Promise.all(['a', 'b', 'c', 'd'].map((name) => document(name)));
@@ -46,18 +46,18 @@ it('lets few calls run at once, whoever makes them, and the next one when one ha
   expect(await take(waiting)).toBe(0);
 });
 
-it('closes the service for all after trouble, each time for twice as long, and then lets one call pass', async () => {
+it('closes the service for all after a failure, each time for twice as long, and then lets one call pass', async () => {
   const [a, b, c] = await Promise.all(['a', 'b', 'c'].map((name) => document(name)));
   if (!a || !b || !c) throw new Error('not opened');
   await take(a);
-  expect(await trouble(a)).toMatchObject({ faults: 1, rateLimits: 0, pauseMs: 60_000 });
+  expect(await fail(a)).toMatchObject({ faults: 1, rateLimits: 0, pauseMs: 60_000 });
   for (const each of [a, b]) expect(await take(each)).toBeGreaterThan(50_000);
-  expect(await trouble(b, { trouble: 'rate' })).toMatchObject({ faults: 0, rateLimits: 1, pauseMs: 120_000 });
-  expect(await trouble(c, { trouble: 'service' })).toMatchObject({ faults: 0, rateLimits: 0, pauseMs: 240_000 });
+  expect(await fail(b, { scope: 'rate' })).toMatchObject({ faults: 0, rateLimits: 1, pauseMs: 120_000 });
+  expect(await fail(c, { scope: 'service' })).toMatchObject({ faults: 0, rateLimits: 0, pauseMs: 240_000 });
   await ledger.pool.query('UPDATE extraction_pace SET closed_until = NULL WHERE service = $1', [service]);
   expect(await take(a)).toBe(0);
   expect(await take(b)).toBeGreaterThan(0);
-  // Two answers, and the troubles are behind it.
+  // Two answers, and the failures no longer count.
   await settleExtraction(ledger.pool, { extractionId: a, state: 'extracted', data: {} });
   expect(await take(b)).toBe(0);
   await settleExtraction(ledger.pool, { extractionId: b, state: 'refused', errorCode: 'refused', error: 'unreadable' });
@@ -66,9 +66,9 @@ it('closes the service for all after trouble, each time for twice as long, and t
 
 it('waits at least as long as the service asks for, and never longer than a quarter of an hour of its own', async () => {
   const a = await document('a');
-  expect((await trouble(a, { atLeastMs: 600_000 })).pauseMs).toBe(600_000);
-  for (let times = 0; times < 12; times += 1) await trouble(a);
-  expect((await trouble(a)).pauseMs).toBe(15 * 60_000);
+  expect((await fail(a, { atLeastMs: 600_000 })).pauseMs).toBe(600_000);
+  for (let times = 0; times < 12; times += 1) await fail(a);
+  expect((await fail(a)).pauseMs).toBe(15 * 60_000);
 });
 
 it('keeps the first outcome, and opens it anew only for what was refused or failed', async () => {

@@ -14,7 +14,7 @@ import {
   countSend,
   LedgerPutBack,
   readIdentity,
-  StoreTrouble,
+  SendStoreError,
   voidUnsent,
 } from '../../../src/ledger/sends/sends';
 import { markSending } from '../../../src/ledger/submissions/sending-mark';
@@ -427,7 +427,7 @@ describe('a document store that is', () => {
     await sent();
     const send = await marked();
     await rename(store.root, `${store.root}.away`);
-    await expect(count(send)).rejects.toThrow(StoreTrouble);
+    await expect(count(send)).rejects.toThrow(SendStoreError);
     await expect(judge(send.attemptId)).rejects.toMatchObject({ type: 'documents_unavailable' });
     await rename(`${store.root}.away`, store.root);
     expect(await judge(send.attemptId)).toMatchObject({ verdict: 'not_sent' });

@@ -283,10 +283,10 @@ describe('the sweep', () => {
     const exporter = await stage.exporter();
     const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: true });
     const { filingId } = await stage.until(filing, 'awaiting_approval');
-    expect((await sweep()).told).not.toContain(filingId);
+    expect((await sweep()).reported).not.toContain(filingId);
     await filing.terminate('an operator');
-    expect((await sweep()).told).toContain(filingId);
-    expect((await sweep()).told).toEqual([]);
+    expect((await sweep()).reported).toContain(filingId);
+    expect((await sweep()).reported).toEqual([]);
     expect(await findFiling(stage.ledger.pool, 'test', filingId ?? '')).toMatchObject({
       needsAttention: true,
       attention: expect.stringMatching(/Nothing of it was sent.*ebrc resume.*ebrc approve/u) as string,

@@ -38,7 +38,7 @@ export function addCheckCommand(program: Command, bind: Bind): void {
     .action(
       bind(async (cli, [path = ''], options: CheckOptions) => {
         const { exporter, uploadType, declaration, allowDuplicate, output } = options;
-        const said = {
+        const stated = {
           declaration,
           allowDuplicate,
           ...(uploadType !== undefined && { uploadType: Number(uploadType) }),
@@ -47,7 +47,7 @@ export function addCheckCommand(program: Command, bind: Bind): void {
         const { writeOutputFile } = await import('../../../../documents/output-file.js');
         const { readFilingFile } = await import('../../../filings/read-file.js');
         // Before the database is opened: errors in the file do not depend on it.
-        const read = await readFilingFile({ path }, said);
+        const read = await readFilingFile({ path }, stated);
         const request = { source: { read }, exporter, annotate: output !== undefined };
         const checked = await checkFile(await ledgerOf(cli), request);
         const { ok, rows, errors, warnings, columns } = checked;

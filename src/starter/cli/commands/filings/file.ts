@@ -53,7 +53,7 @@ export function addFileCommand(program: Command, bind: Bind): void {
     .action(
       bind(async (cli, [file = ''], options: FileOptions) => {
         const { by, wait, uploadType, channel, exporter, declaration, reference, approval, allowDuplicate } = options;
-        const said = {
+        const stated = {
           declaration,
           allowDuplicate,
           ...(uploadType !== undefined && { uploadType: Number(uploadType) }),
@@ -61,9 +61,9 @@ export function addFileCommand(program: Command, bind: Bind): void {
         const { readFileToFile } = await import('../../../filings/file.js');
         // Before any server is contacted: errors in the file do not depend on them.
         const source = { path: file };
-        const read = await readFileToFile(await cli.documents(), { source, reference, ...said });
+        const read = await readFileToFile(await cli.documents(), { source, reference, ...stated });
         const client = await cli.client();
-        const request = { ...said, exporter, reference, channel, approval, madeBy: by };
+        const request = { ...stated, exporter, reference, channel, approval, madeBy: by };
         return printOutcome(cli, await client.file({ ...request, source: { read } }, waiting(cli, wait)));
       }),
     );
