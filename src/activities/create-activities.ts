@@ -15,6 +15,7 @@ import { createReconciliationActivities } from './reconciliation/reconciliation'
 import { createReportActivities } from './reports/daily-report';
 import { createSettingsActivities } from './filings/settings';
 import { createSettleActivities } from './filings/settle';
+import { createSnapshotActivities } from './filings/snapshot';
 import { createSubmitActivities } from './filings/submit';
 
 /** Every activity, from its dependencies. Which queue runs which is decided by the workflow that calls it. */
@@ -30,6 +31,7 @@ export function createActivities(deps: ActivityDependencies) {
     ...createAttemptActivities(deps),
     ...createSubmitActivities(deps),
     ...createPollActivities(deps),
+    ...createSnapshotActivities(deps),
     ...createSettleActivities(deps),
     ...createCertificateActivities(deps),
     ...createAnnotateActivities(deps),

@@ -23,7 +23,8 @@ import { needInput } from './need-input';
 import { throughPauses } from './filing/pauses';
 import { checkAndApprove } from './filing/prepare-filing';
 import { orRefused } from './filing/refusal';
-import { submitOne, submitting } from './filing/submission/submit-filing';
+import { submitting } from './filing/submission/open-attempt';
+import { submitOne } from './filing/submission/submit-filing';
 import { watch } from './filing/watchdog';
 
 /** Between two readings of a ledger that holds other moves than the run recorded. */

@@ -13,7 +13,7 @@ import type { ActivityDependencies } from '../../src/activities/dependencies';
 import { createExporterActivities } from '../../src/activities/exporters/exporters';
 import { createEndFilingActivities } from '../../src/activities/filings/end-filing';
 import { createPollActivities } from '../../src/activities/filings/poll-status';
-import { createSettleActivities } from '../../src/activities/filings/settle';
+import { createSnapshotActivities } from '../../src/activities/filings/snapshot';
 import { createSubmitActivities } from '../../src/activities/filings/submit';
 import { createDocumentStore } from '../../src/documents/document-store';
 import { addCredentials, credentialVersion, currentCredentials, markValid } from '../../src/ledger/vault/credentials';
@@ -178,7 +178,10 @@ describe('odd answers of the service, down to the ledger', () => {
   it('notes the certificates from before a send where the service says with a 404 that there are none', async () => {
     const args = await aboutToSend();
     answer(404, { errorCode: 'EBRC_NOT_FOUND', message: 'No eBRC found' });
-    expect(await run(() => createSettleActivities(deps).takeSnapshot(args))).toEqual({ certificates: 0 });
+    expect(await run(() => createSnapshotActivities(deps).takeSnapshot(args))).toEqual({
+      certificates: 0,
+      opened: null,
+    });
   });
 
   describe('credentials', () => {

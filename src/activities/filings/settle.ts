@@ -6,13 +6,7 @@ import { sendingAt } from '../../ledger/submissions/attempts';
 import { saveEvidence } from '../../ledger/filings/filing-notes';
 import { countOpenRows } from '../../ledger/rows/filing-rows';
 import { withTransaction, type Queryable } from '../../ledger/pool';
-import {
-  balancesNow,
-  recentCertificateSnapshot,
-  saveSnapshot,
-  snapshotOf,
-  type Snapshot,
-} from '../../ledger/certificates/snapshots';
+import { balancesNow, snapshotOf, type Snapshot } from '../../ledger/certificates/snapshots';
 import type { ActivityDependencies } from '../dependencies';
 import { iecOf } from '../../ledger/exporters/exporters';
 import { readDetails } from '../certificates/read-details';
@@ -40,13 +34,11 @@ export interface Evidence {
   problem: string | null;
 }
 
-/** A filing of the same exporter made seconds ago has read today's certificates already. */
-const SNAPSHOT_STILL_FRESH_WINDOWS = 1;
 const DAY_MS = 24 * 60 * 60_000;
 
-/** Looking before a send and after a lost answer. */
+/** Looking after a lost answer. */
 export function createSettleActivities(deps: ActivityDependencies) {
-  const { pool, clock, settings } = deps;
+  const { pool, clock } = deps;
 
   return {
     /**
@@ -61,41 +53,6 @@ export function createSettleActivities(deps: ActivityDependencies) {
         await readDetails(deps, { exporterId, iecCode, ...days });
       }
       await noteCertificatesRead(pool, exporterId, new Date(at));
-    },
-
-    /**
-     * Notes which certificates the exporter has of today and yesterday and what its IRMs' balances are, before a send:
-     * an unknown outcome is settled against it.
-     */
-    async takeSnapshot(args: {
-      filingId: string;
-      submission: number;
-      exporterId: string;
-    }): Promise<{ certificates: number | null }> {
-      const { filingId, submission, exporterId } = args;
-      const at = new Date(clock());
-      const since = new Date(at.getTime() - SNAPSHOT_STILL_FRESH_WINDOWS * settings.rateWindowMs);
-      const recent = await recentCertificateSnapshot(pool, exporterId, since);
-      if (recent) {
-        await saveSnapshot(pool, {
-          filingId,
-          submission,
-          exporterId,
-          certificates: recent.certificates,
-          at: recent.takenAt,
-        });
-        return { certificates: recent.certificates.length };
-      }
-      const iecCode = await iecOf(pool, exporterId);
-      if (!iecCode) {
-        await saveSnapshot(pool, { filingId, submission, exporterId, certificates: null, at });
-        return { certificates: null };
-      }
-      // Yesterday's too: a send around midnight is settled against both days.
-      const days = { from: filingDateInKolkata(at.getTime() - DAY_MS), to: filingDateInKolkata(at.getTime()) };
-      const certificates = await readDetails(deps, { exporterId, iecCode, ...days });
-      await saveSnapshot(pool, { filingId, submission, exporterId, certificates, at });
-      return { certificates: certificates.length };
     },
 
     /**

@@ -1,4 +1,5 @@
 /** Steps that rely on what the ledger holds of the past: made only while it is whole. */
+import { ApplicationFailure } from '@temporalio/activity';
 import type pg from 'pg';
 import type { ErrorKind } from '../../domain/service/error-kinds';
 import { lockFiling } from '../../ledger/filings/filing-lock';
@@ -50,6 +51,10 @@ export function ledgerFailure(error: unknown): { kind: ErrorKind; message: strin
   if (kind === null || !(error instanceof Error)) return null;
   return { kind, message: error.message, thrown: refusal(kind, error.message) };
 }
+
+/** Whether a step of {@link onWholeLedger} failed with what its workflow waits out. */
+export const isWaitForLedger = (error: unknown): boolean =>
+  error instanceof ApplicationFailure && (error.type === 'ledger_put_back' || error.type === 'documents_unavailable');
 
 /** @returns whether it was a failover's gap, and was brought back. */
 async function bringFailoverGapBack({ pool, documents, clock, logger }: Needs, error: LedgerPutBack): Promise<boolean> {

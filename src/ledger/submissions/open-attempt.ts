@@ -24,14 +24,23 @@ export type OpenedAttempt =
   /** The filing has ended. */
   | { outcome: 'ended'; state: FilingState };
 
+interface SubmissionToSend {
+  filingId: string;
+  submission: number;
+}
+
 /**
  * Opens a submission's next attempt, or returns the current one: open, sending or answered. A repeated step finds the
- * attempt that the first one opened. Must run in a transaction.
+ * attempt that the first one opened. With `after`, for a step that may be late, a new one is opened only if that is the
+ * number of the last attempt (0: none); otherwise the run has gone on without the step, and null is returned. Must run
+ * in a transaction.
  */
+export function openAttempt(client: Queryable, of: SubmissionToSend): Promise<OpenedAttempt>;
+export function openAttempt(client: Queryable, of: SubmissionToSend & { after: number }): Promise<OpenedAttempt | null>;
 export async function openAttempt(
   client: Queryable,
-  { filingId, submission }: { filingId: string; submission: number },
-): Promise<OpenedAttempt> {
+  { filingId, submission, after }: SubmissionToSend & { after?: number },
+): Promise<OpenedAttempt | null> {
   const filing = await lockFiling(client, filingId);
   if (!filing) throw new FilingMissing(filingId);
   if (filing.ended) return { outcome: 'ended', state: filing.state };
@@ -43,11 +52,12 @@ export async function openAttempt(
     if (standing.state === 'open') await noteSnapshot(client, standing.attemptId);
     return { outcome: 'attempt', ...standing };
   }
+  const last = await latestAttempt(client, filingId, submission);
+  if (after !== undefined && (last?.number ?? 0) !== after) return null;
   const gone = await rowsGone(client, filingId, submission);
   if (gone !== null) return { outcome: 'rows_gone', reason: gone };
   const wait = await certificatesToRead(client, filing.exporterId);
   if (wait) return { outcome: 'wait', until: wait.until.getTime(), from: wait.from.getTime() };
-  const last = await latestAttempt(client, filingId, submission);
   const number = (last?.number ?? 0) + 1;
   // Only before the first attempt: a person may have said since that it was not filed.
   const lost = last === null ? await lostTimeCertificates(client, { filingId, submission }) : null;

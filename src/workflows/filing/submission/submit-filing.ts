@@ -1,13 +1,7 @@
 /** Sending a submission: one attempt after another, and only after the one before was proven not to be sent. */
 import { sleep } from '@temporalio/workflow';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
-import {
-  partsOfAttemptId,
-  type AttemptReading,
-  type AttemptState,
-  type StoredAnswer,
-} from '../../../domain/filing/attempt';
-import { submittingMove, type FirstMove } from '../../../domain/filing/first-moves';
+import { partsOfAttemptId, type AttemptReading, type StoredAnswer } from '../../../domain/filing/attempt';
 import { sentAs, withoutSend } from '../../../domain/filing/known-send';
 import { processingNote } from '../../../domain/filing/processing-note';
 import { decide, delayMs, pauseReasonOf } from '../../../domain/service/retry-table';
@@ -15,12 +9,11 @@ import type { ErrorKind } from '../../../domain/service/error-kinds';
 import type { AdoptedAnswer } from '../../../activities/filings/take-over-answer';
 import { calls } from '../../activity-profiles';
 import { readFailure, type ReadFailure } from '../../failures';
-import { FilingEnded, FilingMovedOn, type FilingRun } from '../filing-run';
+import { FilingEnded, type FilingRun } from '../filing-run';
 import { onceLedgerIsWhole } from '../ledger-waits';
-import { recordFailureAndContinue } from '../record-failure';
-import { throughPauses, waitOut } from '../pauses';
-import { prepareFiling } from '../prepare-filing';
+import { waitOut } from '../pauses';
 import { FilingRefused } from '../refusal';
+import { openNext } from './open-attempt';
 import { acknowledgedAs, settleUnknown, type Attempt } from './unknown-outcome';
 
 type Sent =
@@ -59,84 +52,6 @@ export async function submitOne(run: FilingRun, stage: SubmissionStage): Promise
     failures += 1;
     await notSent(run, stage, sent, failures);
   }
-}
-
-/**
- * The attempt to send with, or the one that stands as sent already; null where the submission is past
- * sending, as for a run that was reset. @throws FilingEnded when the filing has ended in the ledger
- */
-async function openNext(
-  run: FilingRun,
-  stage: SubmissionStage,
-  again: boolean,
-): Promise<(Attempt & { state: AttemptState }) | null> {
-  run.stopIfGivenUp();
-  run.requests.refuseResolution('The last attempt was proven not to be sent, so there is nothing to resolve.');
-  if (again) await prepareFiling(run);
-  if (run.state !== 'submitting') await run.move('submitting', submitting(run, stage).event);
-  await snapshot(run, stage);
-  run.stopIfGivenUp();
-  const { filingId } = run;
-  const { submission } = stage;
-  const open = () =>
-    onceLedgerIsWhole(run, () => run.steps('Open the next attempt').openAttempt({ ...run.held, submission }));
-  let opened = await open();
-  for (; opened.outcome === 'wait'; opened = await open()) await readCertificatesFirst(run, opened);
-  if (opened.outcome === 'differs') throw new FilingMovedOn('the ledger holds other moves');
-  if (opened.outcome === 'ended') throw new FilingEnded(`The filing has ended as ${opened.state}.`);
-  if (opened.outcome === 'attempt') return opened;
-  if (opened.outcome === 'rows_gone') {
-    throw new FilingRefused(submission, { kind: 'rows_gone', message: opened.reason }, []);
-  }
-  const filing = await run.steps('Read the filing').readFiling({ filingId });
-  Object.assign(
-    stage,
-    filing.submissions.find((each) => each.submission === submission),
-  );
-  run.sent ||= stage.state !== 'planned' && stage.state !== 'released';
-  if (submission === 1) run.requestId = stage.requestId;
-  return null;
-}
-
-/** The move to the sending of a submission. */
-export function submitting(run: FilingRun, stage: SubmissionStage): FirstMove {
-  return submittingMove(stage, run.filing?.submissions.length ?? 1);
-}
-
-/** After a restore of ledger and documents alike: what was sent in the time that is lost has to show first. */
-async function readCertificatesFirst(run: FilingRun, { until, from }: { until: number; from: number }): Promise<void> {
-  const text =
-    `ledger and documents were put back together: nothing is sent before ${new Date(until).toISOString()}, when the ` +
-    'exporter’s certificates are read for what was filed in the time that is lost';
-  await run.move(run.state, { kind: 'waits_after_restore', text }, { attention: text, needsAttention: true });
-  while (Date.now() < until) await run.wait(until - Date.now(), 'Wait for certificates after a restore');
-  const { exporterId } = run;
-  const about = {
-    summary: 'Read certificates issued since the backup',
-    rateClass: 'details' as const,
-    exporterId,
-    priorityKey: 2 as const,
-  };
-  await throughPauses(run, () => calls('api', about).readAfterRestore({ exporterId, from }));
-  await prepareFiling(run);
-  await run.move(run.state, { kind: 'resumed', text: 'resumed' });
-}
-
-/**
- * Notes what exists before the send. Without it an unknown outcome can only be settled by a person; it stops nothing.
- */
-async function snapshot(run: FilingRun, stage: SubmissionStage): Promise<void> {
-  const { filingId, exporterId } = run;
-  const summary = 'Snapshot the certificates before the send';
-  const about = { summary, rateClass: 'details', exporterId, priorityKey: 2 } as const;
-  await recordFailureAndContinue(
-    run,
-    { kind: 'no_snapshot', text: 'Certificates from before the send could not be read' },
-    () =>
-      throughPauses(run, () =>
-        calls('beforeSend', about).takeSnapshot({ filingId, submission: stage.submission, exporterId }),
-      ),
-  );
 }
 
 async function send(run: FilingRun, stage: SubmissionStage, attempt: Attempt): Promise<Sent> {

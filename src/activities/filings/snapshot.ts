@@ -1,0 +1,83 @@
+/** Looking at what exists before a send, and opening the attempt to send with. */
+import { filingDateInKolkata } from '../../domain/dates';
+import { recentCertificateSnapshot, saveSnapshot } from '../../ledger/certificates/snapshots';
+import { iecOf } from '../../ledger/exporters/exporters';
+import { holdFiling } from '../../ledger/filings/filing-progress';
+import { openAttempt, type OpenedAttempt } from '../../ledger/submissions/open-attempt';
+import { withStepHeartbeat } from '../call-context';
+import { readDetails } from '../certificates/read-details';
+import type { ActivityDependencies } from '../dependencies';
+import { isWaitForLedger, onWholeLedger } from './whole-ledger';
+
+/** A filing of the same exporter made seconds ago has read today's certificates already. */
+const SNAPSHOT_STILL_FRESH_WINDOWS = 1;
+const DAY_MS = 24 * 60 * 60_000;
+
+export interface SnapshotArgs {
+  filingId: string;
+  submission: number;
+  exporterId: string;
+  /** Opens the submission's next attempt with it, where the run that wants to send knows of every move and attempt. */
+  open?: {
+    /** Number of the last move that it knows of. */
+    seq: number;
+    /** Number of the last attempt that it knows of; 0: none. */
+    after: number;
+  };
+}
+
+export interface TakenSnapshot {
+  /** How many there are; null where they could not be read. */
+  certificates: number | null;
+  /** Null where that is left to a step of its own. */
+  opened: OpenedAttempt | null;
+}
+
+export function createSnapshotActivities(deps: ActivityDependencies) {
+  const { pool, clock, settings } = deps;
+
+  /** Certificate numbers of today and yesterday; null where they cannot be read. */
+  async function certificatesNow(exporterId: string): Promise<{ certificates: string[] | null; at: Date }> {
+    const at = new Date(clock());
+    const since = new Date(at.getTime() - SNAPSHOT_STILL_FRESH_WINDOWS * settings.rateWindowMs);
+    const recent = await recentCertificateSnapshot(pool, exporterId, since);
+    if (recent) return { certificates: recent.certificates, at: recent.takenAt };
+    const iecCode = await iecOf(pool, exporterId);
+    if (!iecCode) return { certificates: null, at };
+    // Yesterday's too: a send around midnight is settled against both days.
+    const days = { from: filingDateInKolkata(at.getTime() - DAY_MS), to: filingDateInKolkata(at.getTime()) };
+    return { certificates: await readDetails(deps, { exporterId, iecCode, ...days }), at };
+  }
+
+  return {
+    /**
+     * Notes which certificates the exporter has of today and yesterday and what its IRMs' balances are, before a send:
+     * an unknown outcome is settled against it. With `open`, the attempt is opened in the same transaction.
+     */
+    async takeSnapshot({ open, ...of }: SnapshotArgs): Promise<TakenSnapshot> {
+      const { filingId, submission, exporterId } = of;
+      const found = await certificatesNow(exporterId);
+      const certificates = found.certificates?.length ?? null;
+      const alone = async () => {
+        await saveSnapshot(pool, { ...of, ...found });
+        return { certificates, opened: null };
+      };
+      if (!open) return alone();
+      const { seq, after } = open;
+      try {
+        const opened = await withStepHeartbeat(() =>
+          onWholeLedger(deps, filingId, async (client) => {
+            const held = await holdFiling(client, { filingId, seq });
+            await saveSnapshot(client, { ...of, ...found });
+            return held ? openAttempt(client, { filingId, submission, after }) : null;
+          }),
+        );
+        return { certificates, opened };
+      } catch (error) {
+        // The snapshot helps whatever is waited for; the attempt is opened when that has passed.
+        if (!isWaitForLedger(error)) throw error;
+        return alone();
+      }
+    },
+  };
+}
