@@ -12,6 +12,7 @@ import { FilingEnded, FilingGivenUp, FilingMovedOn } from './filing-ends';
 import { FilingProgress } from './filing-progress';
 import { FilingRequests } from './filing-requests';
 import type { Attention, Event } from './filing-steps';
+import type { PendingMark } from './overdue';
 
 export { FilingEnded, FilingGivenUp, FilingMovedOn };
 export type { Attention, Event };
@@ -36,6 +37,8 @@ export class FilingRun extends FilingProgress {
   renewedCredentials = 0;
   /** Signals that an answer came late: a wait for one reads the ledger again. */
   lateAnswers = 0;
+  /** Of the work under way, for the watchdog. */
+  overdueMark: PendingMark | null = null;
   /** Whether the run has nothing left to do. */
   over = false;
   /** Whether the poll that settled the last rows moved the filing on to its certificates. */

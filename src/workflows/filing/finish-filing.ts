@@ -171,7 +171,7 @@ function pdfsOverdue(run: FilingRun): OverdueMark {
   const since = run.filing?.collectingSince ?? Date.now();
   return {
     // Counted from when the collection began, whichever run began it.
-    afterMs: Math.max(1, since + within - Date.now()),
+    at: since + within,
     summary: 'Certificates become overdue',
     during: 'collecting',
     text: 'PDFs are missing',

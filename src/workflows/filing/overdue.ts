@@ -1,9 +1,9 @@
-import { condition } from '@temporalio/workflow';
+/** Marks past which a filing is overdue; its watchdog's timer looks at them (see watchdog.ts). */
 import type { FilingState } from '../../domain/filing/states';
-import type { FilingRun } from './filing-run';
 
 export interface OverdueMark {
-  afterMs: number;
+  /** ms since the epoch. */
+  at: number;
   /** Shown beside the timer. */
   summary: string;
   /** The state that a filing is overdue in; in a pause the mark waits until the filing is back in it. */
@@ -12,24 +12,26 @@ export interface OverdueMark {
   attention: string;
 }
 
+/** The mark of the work under way. */
+export interface PendingMark extends OverdueMark {
+  /** The move that the watchdog makes past it; null before. */
+  made: Promise<void> | null;
+}
+
+/** A run as far as a mark needs it. */
+interface MarkedRun {
+  overdueMark: PendingMark | null;
+}
+
 /** Does work that may take days; past the mark the filing needs attention, and the work goes on. */
-export async function untilOverdue<T>(run: FilingRun, mark: OverdueMark, work: () => Promise<T>): Promise<T> {
-  let over = false;
-  const ended = () => over || run.stopped;
-  const watch = async () => {
-    if (await condition(ended, mark.afterMs, { summary: mark.summary })) return;
-    // A pause keeps its own state until it is over.
-    await condition(() => ended() || run.state === mark.during);
-    if (ended()) return;
-    await run.move('overdue', { kind: 'overdue', text: mark.text }, { attention: mark.attention });
-  };
-  const watching = watch();
-  // A failure of it is thrown where it is awaited, at the end of the work.
-  watching.catch(() => undefined);
+export async function untilOverdue<T>(run: MarkedRun, mark: OverdueMark, work: () => Promise<T>): Promise<T> {
+  const pending: PendingMark = { ...mark, made: null };
+  run.overdueMark = pending;
   try {
     return await work();
   } finally {
-    over = true;
-    await watching;
+    run.overdueMark = null;
+    // A failure of the move is thrown here, at the end of the work.
+    await pending.made;
   }
 }

@@ -1,26 +1,62 @@
-/** One timer for each filing that looks whether it has moved, and arms itself again. */
+/** One timer for each filing that looks whether it has moved or is overdue, and arms itself again. */
 import { condition } from '@temporalio/workflow';
 import { FilingMovedOn, type FilingRun } from './filing-run';
+import type { PendingMark } from './overdue';
 
-/** Asks for attention whenever the filing has not moved for longer than its state explains. Ends with the run. */
+const NOT_MOVED = 'It has not moved for longer than its state explains. See its workflow in the Temporal UI.';
+
+/** What is due next; `at` in ms since the epoch. */
+interface Due {
+  at: number;
+  /** Of the timer. */
+  summary: string;
+  mark: PendingMark | null;
+}
+
+/**
+ * Asks for attention whenever the filing has not moved for longer than its state explains, and moves it past its
+ * overdue mark. Ends with the run.
+ */
 export async function watch(run: FilingRun): Promise<void> {
   for (;;) {
     // While a filing waits for a person nothing is due.
-    await condition(() => run.over || run.dueAt !== null);
+    await condition(() => run.over || nextDue(run) !== null);
     if (run.over) return;
-    const left = (run.dueAt ?? 0) - Date.now();
+    const due = nextDue(run);
+    if (due === null) continue;
+    const left = due.at - Date.now();
     if (left > 0) {
-      // Moves in between do not touch the timer: it looks when it fires, and waits for the rest.
-      if (await condition(() => run.over, left, { summary: 'Next step becomes overdue' })) return;
+      // What becomes due later does not touch the timer: it looks when it fires, and waits for the rest.
+      const sooner = () => run.over || (nextDue(run)?.at ?? due.at) < due.at;
+      await condition(sooner, left, { summary: due.summary });
       continue;
     }
     try {
-      await run.askForAttention(
-        'It has not moved for longer than its state explains. See its workflow in the Temporal UI.',
-      );
+      await (due.mark ? makeOverdue(run, due.mark) : run.askForAttention(NOT_MOVED));
     } catch (error) {
       if (!(error instanceof FilingMovedOn)) throw error;
       await condition(() => run.over || run.upToDate);
     }
   }
+}
+
+function nextDue(run: FilingRun): Due | null {
+  const { dueAt } = run;
+  const mark = waitingMark(run);
+  if (mark && (dueAt === null || mark.at <= dueAt)) return { at: mark.at, summary: mark.summary, mark };
+  return dueAt === null ? null : { at: dueAt, summary: 'Next step becomes overdue', mark: null };
+}
+
+/** The mark that is still to be made. A pause keeps its own state until it is over. */
+function waitingMark(run: FilingRun): PendingMark | null {
+  const mark = run.overdueMark;
+  if (!mark || mark.made || run.stopped) return null;
+  return mark.at > Date.now() || run.state === mark.during ? mark : null;
+}
+
+function makeOverdue(run: FilingRun, mark: PendingMark): Promise<void> {
+  const { text, attention } = mark;
+  mark.made = run.move('overdue', { kind: 'overdue', text }, { attention });
+  // Whoever does the work that is overdue meets its failure.
+  return mark.made.catch(() => undefined);
 }

@@ -73,6 +73,8 @@ it('calls the service in normal activities and takes every other step locally', 
   expect(events?.length).toBeLessThanOrEqual(70);
   const upserts = events?.filter((event) => event.upsertWorkflowSearchAttributesEventAttributes) ?? [];
   expect(upserts.length).toBeLessThanOrEqual(4);
+  // The watchdog's alone, which looks at the overdue marks too.
+  expect(events?.filter((event) => event.timerStartedEventAttributes)).toHaveLength(1);
 });
 
 it('takes a step with many rows, and every step while PostgreSQL is away, in a normal activity', async () => {

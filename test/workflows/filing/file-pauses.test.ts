@@ -26,6 +26,21 @@ it('waits for our own access, blames nobody else for it, and goes on when it is 
   expect(await filing.result()).toMatchObject({ state: 'certified' });
 });
 
+it('is overdue only once it is back from a pause that outlasts its time', async () => {
+  const exporter = await stage.exporter();
+  stage.fault(exporter, 'push-irm', 'accepted-but-invisible', { delayMs: 6 * HOUR_MS });
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  await stage.until(filing, 'processing');
+  await control('POST', '/keys', { key: 'dev_sandbox_key', revoked: true });
+  await stage.pass(4);
+  const { filingId } = await stage.until(filing, 'needs_access');
+  await control('POST', '/keys', { key: 'dev_sandbox_key', revoked: false });
+  expect(await filing.result()).toMatchObject({ state: 'certified' });
+  const story = await stage.story(filingId);
+  expect(story.filter((kind) => kind === 'overdue')).toHaveLength(1);
+  expect(story[story.indexOf('overdue') - 1]).toBe('resumed');
+});
+
 it('pauses for a locked account after the send, and goes on with credentials that work', async () => {
   const exporter = await stage.exporter();
   const filing = await stage.file(exporter, [stage.mapping(exporter)]);

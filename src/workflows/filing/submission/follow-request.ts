@@ -28,7 +28,7 @@ export async function followRequest(run: FilingRun, stage: SubmissionStage): Pro
     await run.move('processing', processingNote(stage.requestId));
   }
   const mark = {
-    afterMs: Math.max(1, due - Date.now()),
+    at: due,
     summary: 'Request becomes overdue',
     during: 'processing' as const,
     text: 'no outcome in time',
