@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { NativeConnection } from '@temporalio/worker';
+import type { FilingResult } from '../../../src/domain/contracts';
 import { createDocumentStore } from '../../../src/documents/document-store';
 import { gate } from '../../support/gate';
 import { startTcpProxy } from '../../support/tcp-proxy';
@@ -23,8 +24,8 @@ const SETTINGS = { httpTimeoutMs: 3_000, pollFirstMs: 300, pollMinMs: 300, pollM
 let server: DevServer;
 let stage: FilingStage;
 let documents: string;
-/** The events of a filing that nothing disturbed. */
-let undisturbed: string[];
+/** The events of a filing that nothing disturbed, and what became of its attempts. */
+let undisturbed: { story: string[]; attempts: string[] };
 
 beforeAll(async () => {
   server = await devServer();
@@ -38,9 +39,9 @@ beforeAll(async () => {
       adjust: (deps) => ({ ...deps, documents: createDocumentStore({ root: documents }) }),
     },
   });
-  const exporter = await stage.exporter();
-  const { filingId } = await (await file(exporter)).result();
-  undisturbed = await stage.story(filingId);
+  const filing = await fileForApproval(await stage.exporter());
+  await stage.approve(filing, 'meera');
+  undisturbed = await leftOf(await filing.result());
   // From here on the workers of the tests do its work.
   await stage.worker.stop();
 });
@@ -57,6 +58,20 @@ afterAll(async () => {
 /** A filing whose workflow tasks are taken for lost after a second and not after ten. */
 const file = (exporter: TestExporter): Promise<Filing> =>
   stage.file(exporter, [stage.mapping(exporter)], {}, { workflowTaskTimeout: '1s' });
+
+/** A filing that waits for its approval, and that the authority rejects: most of its steps are local ones. */
+async function fileForApproval(exporter: TestExporter): Promise<Filing> {
+  stage.fault(exporter, 'status', 'errored-empty', { times: 9 });
+  const rows = [stage.mapping(exporter)];
+  const filing = await stage.file(exporter, rows, { approval: true }, { workflowTaskTimeout: '1s' });
+  await stage.until(filing, 'awaiting_approval');
+  return filing;
+}
+
+const leftOf = async ({ filingId }: FilingResult) => ({
+  story: await stage.story(filingId),
+  attempts: await attemptsOf(filingId),
+});
 
 /** What became of the filing's attempts, in order. */
 async function attemptsOf(filingId: string | null): Promise<string[]> {
@@ -114,16 +129,19 @@ describe('a worker that is killed in the middle of a local step', () => {
   it('before its commit, or after it and before the workflow task is completed: the step takes effect once', async () => {
     const points: StopPoint[] = [
       { activity: 'openFiling', when: 'before its commit' },
-      { activity: 'openAttempt', when: 'before its commit' },
+      { activity: 'recordApproval', when: 'before its commit' },
+      { activity: 'reserveBalances', when: 'after its commit' },
       { activity: 'endFiling', when: 'after its commit' },
     ];
     const exporter = await stage.exporter();
     const workers = workersThatDie(points);
-    const result = await (await file(exporter)).result().finally(() => workers.stop());
+    const filing = await fileForApproval(exporter);
+    const approved = stage.approve(filing, 'meera');
+    const result = await filing.result().finally(() => workers.stop());
     expect(workers.died).toEqual(points);
-    expect(result).toMatchObject({ state: 'certified', counts: { certified: 1, archived: 1 } });
-    expect(await stage.story(result.filingId)).toEqual(undisturbed);
-    expect(await attemptsOf(result.filingId)).toEqual(['answered']);
+    expect(await approved).toMatchObject({ state: expect.any(String) as string });
+    expect(result).toMatchObject({ state: 'rejected', counts: { errored: 1 } });
+    expect(await leftOf(result)).toEqual(undisturbed);
     expect(stage.pushes(exporter)).toBe(1);
   });
 
@@ -160,8 +178,8 @@ describe('a worker that is killed in the middle of a local step', () => {
 });
 
 it.each<StopPoint>([
-  { activity: 'openFiling', when: 'before its commit' },
-  { activity: 'openAttempt', when: 'after its commit' },
+  { activity: 'recordApproval', when: 'before its commit' },
+  { activity: 'reserveBalances', when: 'after its commit' },
 ])('goes on at another worker when a workflow task times out during $activity, $when', async (point) => {
   const proxy = await startTcpProxy(`http://${server.address}`);
   const [there, held] = [gate(), gate()];
@@ -193,7 +211,8 @@ it.each<StopPoint>([
     }),
   });
   const exporter = await stage.exporter();
-  const filing = await file(exporter);
+  const filing = await fileForApproval(exporter);
+  const approved = stage.approve(filing, 'meera');
   await there.passed;
   // Nothing that the worker says reaches the server any more, and its polls are gone.
   proxy.swallow(true);
@@ -204,14 +223,14 @@ it.each<StopPoint>([
     adjust: (deps) => ({ ...deps, documents: createDocumentStore({ root: documents }) }),
   });
   const result = await filing.result();
+  await approved;
   held.open();
   proxy.swallow(false);
   await Promise.all([cutOff.close(), other.close()]);
   await nativeConnection.close();
   await proxy.close();
-  expect(result).toMatchObject({ state: 'certified', counts: { certified: 1, archived: 1 } });
-  expect(await stage.story(result.filingId)).toEqual(undisturbed);
-  expect(await attemptsOf(result.filingId)).toEqual(['answered']);
+  expect(result).toMatchObject({ state: 'rejected', counts: { errored: 1 } });
+  expect(await leftOf(result)).toEqual(undisturbed);
   expect(stage.pushes(exporter)).toBe(1);
   const { events } = await filing.fetchHistory();
   expect(events?.some((event) => event.workflowTaskTimedOutEventAttributes)).toBe(true);
