@@ -78,8 +78,8 @@ async function readCertificatesFirst(run: FilingRun, { until, from }: { until: n
 }
 
 /**
- * Notes what exists before the send, and opens the attempt with it. Without it an unknown outcome can only be settled by
- * a person; it stops nothing.
+ * Notes what exists before the send, and opens the attempt with it. Without it an unknown outcome can only be settled
+ * by a person; it stops nothing.
  */
 function takeSnapshot(run: FilingRun, stage: SubmissionStage): Promise<TakenSnapshot | null> {
   const { exporterId } = run;
