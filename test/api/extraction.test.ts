@@ -53,7 +53,11 @@ it.each([
 it.each([
   [401, 'unauthorized'],
   [403, 'forbidden'],
+  [404, 'not_found'],
   [429, 'rate_limited'],
+  [502, 'server_error'],
+  [503, 'server_error'],
+  [504, 'server_error'],
   [500, 'server_error'],
 ])('%i says nothing of the document', async (status, kind) => {
   const body = status === 500 ? { message: 'down' } : { status: 'error', message: 'no' };
