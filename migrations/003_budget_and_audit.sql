@@ -40,7 +40,7 @@ CREATE TABLE budget_slots (
 );
 CREATE INDEX budget_slots_window ON budget_slots (key_hash, rate_class, free_at);
 
--- One step of the line, for all waiting tickets of one process in one class: enters those that are new in the order
+-- One step of the queue, for all waiting tickets of one process in one class: enters those that are new in the order
 -- given, renews the others, and turns those whose turn has come into slots. One statement for the client, so that a
 -- worker which is stopped or cut off half-way never holds the lock that all others need.
 --   hold_ms   how long a slot counts that is taken and never heard of again, without the lease: window + guard
@@ -103,12 +103,12 @@ BEGIN
   v_room := CASE WHEN v_closed_until > v_now THEN 0 ELSE greatest(p_limit - v_used, 0) END;
 
   -- Whoever stands among the first v_room may go, also when one in front has not come for its slot yet.
-  WITH line AS (
+  WITH queue AS (
     SELECT t.ticket, row_number() OVER (ORDER BY t.place) AS nth FROM budget_tickets t
      WHERE t.key_hash = p_key_hash AND t.rate_class = p_rate_class
   ), gone AS (
-    DELETE FROM budget_tickets t USING line
-     WHERE t.ticket = line.ticket AND line.nth <= v_room AND t.ticket = ANY (p_tickets)
+    DELETE FROM budget_tickets t USING queue
+     WHERE t.ticket = queue.ticket AND queue.nth <= v_room AND t.ticket = ANY (p_tickets)
     RETURNING t.ticket
   )
   INSERT INTO budget_slots (ticket, key_hash, rate_class, owner, taken_at, free_at)
@@ -119,20 +119,20 @@ BEGIN
   SELECT s.ticket, true, 0, 0::double precision FROM budget_slots s WHERE s.ticket = ANY (p_tickets);
 
   RETURN QUERY
-  WITH line AS (
+  WITH queue AS (
     SELECT t.ticket, row_number() OVER (ORDER BY t.place) AS nth FROM budget_tickets t
      WHERE t.key_hash = p_key_hash AND t.rate_class = p_rate_class
   ), frees AS (
     SELECT array_agg(s.free_at ORDER BY s.free_at) AS at, count(*) AS used FROM budget_slots s
      WHERE s.key_hash = p_key_hash AND s.rate_class = p_rate_class
   )
-  SELECT line.ticket, false, (line.nth - 1)::integer,
+  SELECT queue.ticket, false, (queue.nth - 1)::integer,
          greatest(extract(epoch FROM greatest(
            v_closed_until,
-           frees.at[least(greatest(line.nth - (p_limit - frees.used), 0), frees.used)]) - v_now) * 1000, 0)::double precision
-    FROM line, frees
-   WHERE line.ticket = ANY (p_tickets)
-   ORDER BY line.nth;
+           frees.at[least(greatest(queue.nth - (p_limit - frees.used), 0), frees.used)]) - v_now) * 1000, 0)::double precision
+    FROM queue, frees
+   WHERE queue.ticket = ANY (p_tickets)
+   ORDER BY queue.nth;
 END
 $$;
 

@@ -1,4 +1,4 @@
-/** The budget's store could not be reached for longer than a place in the line is kept. The call was not sent. */
+/** The budget's store could not be reached for longer than a lease. The call was not sent. */
 export class BudgetUnavailableError extends Error {
   override readonly name = 'BudgetUnavailableError';
 

@@ -1,7 +1,7 @@
 import type { RateClass } from '../domain/names';
 
 /**
- * One call's place in its rate class. The client reports what became of the call, in this order: `written` at the
+ * The slot of one call in its rate class. The client reports the progress of the call, in this order: `written` at the
  * moment the request's headers are handed to the socket, then `answered` when the answer's headers came or `refused`
  * for a 429. `unused` reports that nothing was written, which gives the slot back at once. A slot whose `written` is
  * followed by nothing (a reset, a time-out) counts as used until its guard runs out.
@@ -13,11 +13,11 @@ export interface BudgetSlot {
   unused(): Promise<void>;
 }
 
-/** Grants calls of a rate class so that the service's limit is never passed (spec: "Limits"). */
+/** Grants calls of a rate class so that the service's limit is never exceeded (spec: "Limits"). */
 export interface Budget {
   /**
    * Waits for a slot. Rejects with {@link BudgetStoppedError} when the worker is shutting down, and with the signal's
-   * reason when it is aborted. `onWaiting` is told, again and again, how many callers are ahead.
+   * reason when it is aborted. `onWaiting` is called repeatedly with the number of callers ahead.
    */
   acquire(
     rateClass: RateClass,

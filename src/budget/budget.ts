@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RATE_LIMITS, type RateClass } from '../domain/names';
 import { createBudgetGate, type BudgetGate } from './gate';
-import { createBudgetLine, type BudgetLine } from './line';
+import { createTicketQueue, type TicketQueue } from './ticket-queue';
 import { BudgetStoppedError, type Budget, type BudgetSlot } from './budget-port';
 import { createSlotReporter, type GrantedTicket } from './slot';
 import type { BudgetStore } from './store-port';
@@ -26,7 +26,7 @@ export interface BudgetOptions {
   /** Most tasks of a class in this process; default {@link DEFAULT_MAX_TASKS}. */
   maxTasks?: Partial<Record<RateClass, number>>;
   metrics?: BudgetMetrics;
-  /** Where the bookkeeping of a call could not be stored, after it was tried for a while. */
+  /** Called when a report of a call could not be stored, after several tries. */
   onLostReport?: (error: unknown) => void;
 }
 
@@ -34,14 +34,14 @@ export interface StoppableBudget extends Budget {
   /** The gate of a class, for the slot supplier of its worker. */
   gate(rateClass: RateClass): BudgetGate;
   /**
-   * Sends all waiting callers away with {@link BudgetStoppedError}, now and from now on, and shuts the gates. Calls
-   * under way go on. Meant for SIGTERM, ahead of the workers' own shutdown: Temporal tells activities only after its
-   * grace time. The callers are gone at once; the store is told within {@link STOP_WITHIN_MS}, or the leases tell it.
+   * Rejects all waiting and future callers with {@link BudgetStoppedError} and shuts the gates. Calls in progress
+   * continue. Meant for SIGTERM, before the workers' own shutdown, because Temporal cancels activities only after the
+   * grace time. The callers are rejected at once; their tickets are removed within {@link STOP_WITHIN_MS}, or expire.
    */
   stop(): Promise<void>;
   /**
-   * {@link stop}, then waits until what became of the calls is stored, at most {@link CLOSE_WITHIN_MS}: what a silent
-   * store was not told counts as used until its guard runs out. Call it when no call is under way any more.
+   * {@link stop}, then waits until all reports are stored, at most {@link CLOSE_WITHIN_MS}: a slot whose report is not
+   * stored counts as used until its guard has expired. Call it when no call is in progress.
    */
   close(): Promise<void>;
 }
@@ -49,32 +49,32 @@ export interface StoppableBudget extends Budget {
 /** Slow calls overlap up to this many per class; more tasks would only hold memory. */
 const DEFAULT_MAX_TASKS = 20;
 
-/** A stop waits this long for its tickets to be taken out of the line. */
+/** A stop waits this long for its tickets to be removed from the queue. */
 const STOP_WITHIN_MS = 2_000;
 const CLOSE_WITHIN_MS = 3_000;
 
-/** The key of a budget instead of the API key: its SHA-256, hex. */
+/** SHA-256 of the API key, hex; names the budget in place of the key. */
 export function hashOfKey(apiKey: string): string {
   return createHash('sha256').update(apiKey).digest('hex');
 }
 
 /**
  * The budget of one API key, shared by all processes that use the same store: never more calls of a class in any
- * window, at the service's clock, than its limit (spec: "Limits"). Slots are granted in the order in which the callers
- * came, over all processes, and as fast as the window has room.
+ * window, at the service's clock, than its limit (spec: "Limits"). Slots are granted in the order of the callers'
+ * arrival, over all processes, and as fast as the window has room.
  */
 export function createBudget(options: BudgetOptions): StoppableBudget {
   const { store, limits = RATE_LIMITS, maxTasks = {}, metrics, onLostReport = () => undefined } = options;
   const timing = budgetTiming(options);
   const reporter = createSlotReporter({ store, timing, onLostReport });
-  const lines = new Map<RateClass, BudgetLine>();
+  const queues = new Map<RateClass, TicketQueue>();
   const gates = new Map<RateClass, BudgetGate>();
   let stopped = false;
 
-  function lineOf(rateClass: RateClass): BudgetLine {
+  function queueOf(rateClass: RateClass): TicketQueue {
     const onUnclaimed = (granted: GrantedTicket) => void slotOf(granted, rateClass).unused();
-    return ensure(lines, rateClass, () =>
-      createBudgetLine({ store, timing, rateClass, limit: limits[rateClass], onUnclaimed }),
+    return ensure(queues, rateClass, () =>
+      createTicketQueue({ store, timing, rateClass, limit: limits[rateClass], onUnclaimed }),
     );
   }
 
@@ -90,7 +90,7 @@ export function createBudget(options: BudgetOptions): StoppableBudget {
     const slot = reporter.slot(granted, rateClass);
     return {
       ...slot,
-      unused: () => slot.unused().finally(() => lines.get(rateClass)?.look()),
+      unused: () => slot.unused().finally(() => queues.get(rateClass)?.step()),
       refused: () => {
         metrics?.refused(rateClass);
         return slot.refused();
@@ -100,10 +100,10 @@ export function createBudget(options: BudgetOptions): StoppableBudget {
 
   async function stop(): Promise<void> {
     stopped = true;
-    // First the gates: a task that came now would be sent away at once, and the next, and the next.
+    // The gates first: otherwise tasks would keep coming and be rejected one by one.
     for (const gate of gates.values()) gate.shut();
-    const dismissed = Promise.all([...lines.values()].map((line) => line.dismiss(new BudgetStoppedError())));
-    await Promise.race([dismissed, sleep(STOP_WITHIN_MS, undefined, { ref: false })]);
+    const rejected = Promise.all([...queues.values()].map((queue) => queue.rejectAll(new BudgetStoppedError())));
+    await Promise.race([rejected, sleep(STOP_WITHIN_MS, undefined, { ref: false })]);
   }
 
   return {
@@ -113,13 +113,13 @@ export function createBudget(options: BudgetOptions): StoppableBudget {
       if (stopped) throw new BudgetStoppedError();
       const gate = gateOf(rateClass);
       const from = performance.now();
-      gate.waits();
+      gate.startsWaiting();
       try {
-        const granted = await lineOf(rateClass).wait({ signal, onWaiting });
+        const granted = await queueOf(rateClass).wait({ signal, onWaiting });
         metrics?.granted(rateClass, performance.now() - from);
         return slotOf(granted, rateClass);
       } finally {
-        gate.goesOn();
+        gate.stopsWaiting();
       }
     },
 

@@ -1,7 +1,6 @@
 /**
- * Keeps the tasks of one rate class on the server until this process can use them: the next one is asked for only when
- * the last one has its slot, so at most one task waits here and all others stay where the server orders them by
- * fairness.
+ * Keeps the tasks of one rate class on the server until this process can use them: it polls for the next one only when
+ * the last one has its slot, so at most one task waits here and the server orders all others by fairness.
  *
  * Two sides use it. The slot supplier calls {@link enter} before it polls, and {@link started} and {@link left} for
  * each task. The budget reports when a call begins to wait and when it stops waiting. The gate is shut while a call
@@ -9,23 +8,23 @@
  * again. An activity that makes several calls shuts the gate anew with each of them.
  */
 export interface BudgetGate {
-  /** Resolves with a pass when the next task may be asked for; rejects with the signal's reason. */
+  /** Resolves with a pass when the next task may be polled for; rejects with the signal's reason. */
   enter(signal: AbortSignal): Promise<GatePass>;
   /** A task arrived for this pass. */
   started(pass: GatePass): void;
   /** The task is over, or none arrived. Calling it twice is harmless. */
   left(pass: GatePass): void;
   /** A call of this class begins to wait for its slot. */
-  waits(): void;
-  /** It has its slot, or has given up. */
-  goesOn(): void;
-  /** The process is shutting down: no further task is asked for. */
+  startsWaiting(): void;
+  /** The call has its slot, or has failed. */
+  stopsWaiting(): void;
+  /** The process is shutting down: no further task is polled for. */
   shut(): void;
 }
 
 /** One task that was requested. */
 export interface GatePass {
-  state: 'asked' | 'started' | 'through' | 'left';
+  state: 'requested' | 'started' | 'through' | 'left';
 }
 
 interface Waiter {
@@ -35,7 +34,7 @@ interface Waiter {
 /** `maxTasks`: most tasks of the class in this process, waiting or running. Slow calls overlap up to it. */
 export function createBudgetGate({ maxTasks }: { maxTasks: number }): BudgetGate {
   const passes = new Set<GatePass>();
-  const line: Waiter[] = [];
+  const queue: Waiter[] = [];
   let waitingCalls = 0;
   let closed = false;
 
@@ -45,7 +44,7 @@ export function createBudgetGate({ maxTasks }: { maxTasks: number }): BudgetGate
   }
 
   function admitNext(): void {
-    if (line.length > 0 && isOpen()) line.shift()?.admit();
+    if (queue.length > 0 && isOpen()) queue.shift()?.admit();
   }
 
   function leave(pass: GatePass): void {
@@ -54,10 +53,10 @@ export function createBudgetGate({ maxTasks }: { maxTasks: number }): BudgetGate
   }
 
   function newPass(signal: AbortSignal): GatePass {
-    const pass: GatePass = { state: 'asked' };
+    const pass: GatePass = { state: 'requested' };
     passes.add(pass);
     // The SDK may give up on a reservation that has been answered but not taken over yet, and then never releases it.
-    signal.addEventListener('abort', () => pass.state === 'asked' && leave(pass), { once: true });
+    signal.addEventListener('abort', () => pass.state === 'requested' && leave(pass), { once: true });
     return pass;
   }
 
@@ -65,9 +64,9 @@ export function createBudgetGate({ maxTasks }: { maxTasks: number }): BudgetGate
     enter(signal) {
       return new Promise((resolve, reject) => {
         if (signal.aborted) return reject(reasonOf(signal));
-        if (line.length === 0 && isOpen()) return resolve(newPass(signal));
+        if (queue.length === 0 && isOpen()) return resolve(newPass(signal));
         const giveUp = () => {
-          line.splice(line.indexOf(waiter), 1);
+          queue.splice(queue.indexOf(waiter), 1);
           reject(reasonOf(signal));
         };
         const waiter: Waiter = {
@@ -77,23 +76,23 @@ export function createBudgetGate({ maxTasks }: { maxTasks: number }): BudgetGate
           },
         };
         signal.addEventListener('abort', giveUp, { once: true });
-        line.push(waiter);
+        queue.push(waiter);
       });
     },
 
     started(pass) {
-      if (pass.state === 'asked') pass.state = 'started';
+      if (pass.state === 'requested') pass.state = 'started';
     },
 
     left: leave,
 
-    waits() {
+    startsWaiting() {
       waitingCalls += 1;
-      // From here on the waiting call keeps the gate shut in the task's stead.
+      // From here on the waiting call keeps the gate shut, instead of its task.
       for (const pass of passes) if (pass.state === 'started') pass.state = 'through';
     },
 
-    goesOn() {
+    stopsWaiting() {
       waitingCalls -= 1;
       admitNext();
     },
@@ -104,7 +103,7 @@ export function createBudgetGate({ maxTasks }: { maxTasks: number }): BudgetGate
   };
 }
 
-/** As it is: the SDK logs an error for any other rejection, and retries a second later. */
+/** The signal's own reason: the SDK logs an error for any other rejection, and retries a second later. */
 function reasonOf(signal: AbortSignal): Error {
   return signal.reason as Error;
 }

@@ -10,8 +10,8 @@ type Outcome = 'taken' | 'written' | 'answered' | 'refused' | 'unused';
 /** A ticket that has its slot. */
 export interface GrantedTicket {
   ticket: string;
-  /** When the step that granted it began: its lease runs since then or later. */
-  askedAt: Moment;
+  /** When the step that granted it began: its lease runs from then or later. */
+  leasedFrom: Moment;
 }
 
 export interface SlotReporterOptions {
@@ -21,7 +21,7 @@ export interface SlotReporterOptions {
   onLostReport: (error: unknown) => void;
 }
 
-/** A report is tried again, by itself, after this part of the lease. */
+/** A report that failed is tried again after this part of the lease. */
 const RETRY_PART = 1 / 10;
 /**
  * A call that is written well within its lease is reported after this part of the lease, and not at all where its
@@ -30,40 +30,40 @@ const RETRY_PART = 1 / 10;
 const STAMP_PART = 1 / 10;
 
 /**
- * Hands out the slots of this process and stores what becomes of them. A report never rejects: bookkeeping must not
- * turn an answered call into an error. Its promise settles after the first try; what failed is tried again in the
- * background for one lease. While a slot is taken and not reported as written its lease is renewed, all slots of the
+ * Hands out the slots of this process and stores the reports about them. A report never rejects: bookkeeping must not
+ * turn an answered call into an error. Its promise settles after the first try; a failed report is retried in the
+ * background for one lease. While a slot is taken and not reported as written, its lease is renewed, all slots of the
  * process in one statement.
  */
 export function createSlotReporter({ store, timing, onLostReport }: SlotReporterOptions) {
-  /** Since when the lease of each slot runs. */
+  /** When the lease of each slot began. */
   const held = new Map<string, Moment>();
   const reports = new Set<Promise<void>>();
   let renewal: NodeJS.Timeout | undefined;
   let renewing = false;
 
   async function renewHeld(): Promise<void> {
-    // A store that does not answer is not called again meanwhile: each call holds one of its connections.
+    // A store that does not answer is not called again: each call holds one of its connections.
     if (renewing) return;
     renewing = true;
     const tickets = [...held.keys()];
-    const askedAt = thisMoment();
+    const leasedFrom = thisMoment();
     try {
       await store.renew(tickets, timing.leaseMs, timing.holdMs);
-      for (const ticket of tickets) if (held.has(ticket)) held.set(ticket, askedAt);
+      for (const ticket of tickets) if (held.has(ticket)) held.set(ticket, leasedFrom);
     } catch {
-      // A renewal that fails is made up for by the next one: a lease outlives two of them.
+      // The next renewal makes up for it: a lease lasts for three of them.
     }
     renewing = false;
   }
 
-  function hold({ ticket, askedAt }: GrantedTicket): void {
-    held.set(ticket, askedAt);
+  function hold({ ticket, leasedFrom }: GrantedTicket): void {
+    held.set(ticket, leasedFrom);
     renewal ??= setInterval(() => void renewHeld(), timing.renewMs);
     renewal.unref();
   }
 
-  function letGo(ticket: string): void {
+  function stopHolding(ticket: string): void {
     held.delete(ticket);
     if (held.size > 0) return;
     clearInterval(renewal);
@@ -114,13 +114,13 @@ export function createSlotReporter({ store, timing, onLostReport }: SlotReporter
         if (!follows(outcome, last)) return;
         last = outcome;
         if (outcome === 'written' && isStampedLater()) return;
-        letGo(ticket);
+        stopHolding(ticket);
         const saved = tryToSave(outcome);
         track(saved.catch(() => saveLater(outcome, performance.now() + timing.leaseMs)));
         await saved.catch(() => undefined);
       }
 
-      /** Leaves the stamp of a call that is being written to its lease for now, where that lasts long enough. */
+      /** Whether the stamp of a written call can wait, because its lease lasts long enough; stores it later then. */
       function isStampedLater(): boolean {
         writtenAt = performance.now();
         const waitMs = timing.leaseMs * STAMP_PART;
@@ -129,7 +129,7 @@ export function createSlotReporter({ store, timing, onLostReport }: SlotReporter
         const stamp = async () => {
           await sleep(waitMs);
           if (last !== 'written') return;
-          letGo(ticket);
+          stopHolding(ticket);
           await tryToSave('written').catch(() => saveLater('written', performance.now() + timing.leaseMs));
         };
         track(stamp());
@@ -149,7 +149,7 @@ export function createSlotReporter({ store, timing, onLostReport }: SlotReporter
       while (reports.size > 0) await Promise.all(reports);
     },
 
-    /** Ends the renewals: slots still held run out by their lease. */
+    /** Stops the renewals: slots that are still held expire with their lease. */
     close(): void {
       clearInterval(renewal);
       renewal = undefined;
@@ -158,7 +158,7 @@ export function createSlotReporter({ store, timing, onLostReport }: SlotReporter
   };
 }
 
-/** Whether a report adds anything: what was written cannot become unused, and an end is an end. */
+/** Whether a report is new: a written call cannot become unused, and a final outcome does not change. */
 function follows(outcome: Outcome, last: Outcome): boolean {
   if (last === 'taken') return outcome !== 'taken';
   return last === 'written' && (outcome === 'answered' || outcome === 'refused');

@@ -1,7 +1,8 @@
 import type { RateClass } from '../domain/names';
 import type { Queryable } from '../ledger/pool';
+import type { BudgetStore, TicketState } from './store-port';
 
-/** Who takes part in the line: one per process, key and life of the process. */
+/** The owner of tickets and slots: a process and a key. */
 export interface BudgetScope {
   /** SHA-256 of the API key, hex: the key itself is never stored. */
   keyHash: string;
@@ -9,33 +10,12 @@ export interface BudgetScope {
   owner: string;
 }
 
-/** What became of one ticket in a step of the line. */
-export interface TicketState {
-  ticket: string;
-  granted: boolean;
-  /** Live tickets in front of it, over all processes. */
-  ahead: number;
-  /** Milliseconds until the slot that it can expect is free, as known now; 0 when granted. */
-  waitMs: number;
-}
-
-export interface StepOptions {
-  rateClass: RateClass;
-  /** Calls that the window holds. */
-  limit: number;
-  /** How long an unreported slot counts after its lease: window and guard, in milliseconds. */
-  holdMs: number;
-  leaseMs: number;
-  /** UUIDs of this process's waiting calls, in their order. */
-  tickets: string[];
-}
-
 /**
  * The budget's statements (migration 003). Each is one round trip on a connection of the pool, none waits for a slot,
  * and each may be repeated: an answer that was lost changes nothing.
  */
-export function createBudgetStore({ pool, keyHash, owner }: BudgetScope & { pool: Queryable }) {
-  /** The answer's headers are here, so the service counted the call before now. */
+export function createBudgetStore({ pool, keyHash, owner }: BudgetScope & { pool: Queryable }): BudgetStore {
+  /** The answer's headers have arrived, so the service counted the call before now. */
   async function answered(ticket: string, windowMs: number): Promise<void> {
     await pool.query(
       `UPDATE budget_slots
@@ -49,8 +29,8 @@ export function createBudgetStore({ pool, keyHash, owner }: BudgetScope & { pool
   return {
     answered,
 
-    /** One step of the line: enters new tickets, renews the others, grants what is due. */
-    async step({ rateClass, limit, holdMs, leaseMs, tickets }: StepOptions): Promise<TicketState[]> {
+    /** One step of the queue: enters new tickets, renews the others, grants what is due. */
+    async step({ rateClass, limit, holdMs, leaseMs, tickets }) {
       const { rows } = await pool.query<TicketState>(
         `SELECT ticket, granted, ahead, wait_ms AS "waitMs" FROM budget_step($1, $2, $3, $4, $5, $6, $7)`,
         [keyHash, rateClass, limit, holdMs, leaseMs, owner, tickets],
@@ -58,7 +38,7 @@ export function createBudgetStore({ pool, keyHash, owner }: BudgetScope & { pool
       return rows;
     },
 
-    /** Takes tickets out of the line, with the slots of those that were granted and never heard of it. */
+    /** Removes tickets from the queue, and the slots of those that were granted without their caller's knowledge. */
     async leave(tickets: string[]): Promise<void> {
       await pool.query(
         `WITH slots AS (DELETE FROM budget_slots WHERE ticket = ANY ($1) AND written_at IS NULL)
@@ -67,7 +47,7 @@ export function createBudgetStore({ pool, keyHash, owner }: BudgetScope & { pool
       );
     },
 
-    /** Keeps slots that are taken and not written yet; `holdMs` as in {@link StepOptions}. */
+    /** Keeps slots that are taken and not written yet; `holdMs` as in a step. */
     async renew(tickets: string[], leaseMs: number, holdMs: number): Promise<void> {
       await pool.query(
         `UPDATE budget_slots SET free_at = clock_timestamp() + ($2::float8 + $3::float8) * interval '1 ms'
@@ -77,8 +57,8 @@ export function createBudgetStore({ pool, keyHash, owner }: BudgetScope & { pool
     },
 
     /**
-     * The call's headers went onto the wire `agoMs` ago. A row that has gone (this process was stopped for longer than
-     * its lease) is put back: late as it is, the call counts.
+     * The call's headers were written `agoMs` ago. If its row is gone (this process was stopped for longer than its
+     * lease), it is inserted again: the call counts, although late.
      */
     async written(ticket: string, rateClass: RateClass, holdMs: number, agoMs = 0): Promise<void> {
       await pool.query(
@@ -97,8 +77,8 @@ export function createBudgetStore({ pool, keyHash, owner }: BudgetScope & { pool
     },
 
     /**
-     * A 429: nobody takes a slot of the class for one window from now. Kept by the ticket's own time, so that a repeat
-     * neither counts nor closes twice.
+     * A 429: no slot of the class is granted for one window from now. The ticket's `answered_at` keeps a repeat from
+     * counting or closing twice.
      */
     async refused(ticket: string, rateClass: RateClass, windowMs: number): Promise<void> {
       await pool.query(

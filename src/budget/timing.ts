@@ -1,22 +1,23 @@
 /**
- * All durations of a budget, in milliseconds. They follow from the window, so that a short test window is quick in all.
+ * All durations of a budget, in milliseconds. They follow from the window, so that everything is quick in a short test
+ * window.
  */
 export interface BudgetTiming {
   /**
-   * How long a call that was answered counts: the service's window and a little for two clocks that never run alike.
+   * How long a call that was answered counts: the service's window, and a little more for the drift between two clocks.
    */
   windowMs: number;
   /** How long a call that was written counts when no answer comes: {@link windowMs} and the guard. */
   holdMs: number;
-  /** A process that is silent for this long has lost its places in the line and its unwritten slots. */
+  /** A process that is silent for this long loses its places in the queue and its unwritten slots. */
   leaseMs: number;
   /** How often leases of unwritten slots are renewed. */
   renewMs: number;
   /**
-   * The longest that a waiting caller sleeps before it looks again, renews its place and hears of it. When it last
-   * looked, a slot may have been taken and not answered yet, and will be free earlier than it seemed.
+   * The longest sleep of the queue between two steps, which also renew its leases. A slot that was not answered yet at
+   * the last step is free earlier than it seemed.
    */
-  lookMs: number;
+  stepMs: number;
 }
 
 /** Clocks that are being corrected run up to 0.05 % fast or slow, and both sides read whole milliseconds. */
@@ -32,10 +33,10 @@ const LEASE_PART = 1 / 4;
 const LEASE_MIN_MS = 2_000;
 const LEASE_MAX_MS = 15_000;
 
-const LOOK_PART = 1 / 12;
+const STEP_PART = 1 / 12;
 
 /**
- * `guardMs` matters for slow answers alone: a call answered within it is free one window after its answer. Calls that
+ * `guardMs` matters only for slow answers: a call answered within it is free one window after its answer. Calls that
  * take longer than that to *reach* the service can meet a 429; a longer guard lowers what slow classes get through.
  */
 export function budgetTiming({ windowMs, guardMs }: { windowMs: number; guardMs?: number }): BudgetTiming {
@@ -47,6 +48,6 @@ export function budgetTiming({ windowMs, guardMs }: { windowMs: number; guardMs?
     holdMs: countedMs + guard,
     leaseMs,
     renewMs: leaseMs / 3,
-    lookMs: Math.min(windowMs * LOOK_PART, leaseMs / 3),
+    stepMs: Math.min(windowMs * STEP_PART, leaseMs / 3),
   };
 }

@@ -39,7 +39,7 @@ function start(options: Partial<ProcessOptions> & { limit: number }): StoppableB
   return budget;
 }
 
-/** Resolves when `count` tickets stand in the line, so that the order of the next one is known. */
+/** Resolves when `count` tickets are in the queue, so that the order of the next one is known. */
 async function lineOf(count: number): Promise<void> {
   for (;;) {
     const { rows } = await database.pool.query('SELECT count(*)::int AS n FROM budget_tickets WHERE key_hash = $1', [
@@ -316,7 +316,7 @@ test('a 429 shuts the class for one window in every process, is counted, and lea
   expect(refused).toContain('pdf');
 });
 
-test('stop sends all waiting callers away with an error of its own and takes them out of the line', async () => {
+test('stop rejects all waiting callers with its own error and removes their tickets', async () => {
   const budget = start({ limit: 1, windowMs: 60_000 });
   const held = await budget.acquire('pdf', {});
   const waiting = [budget.acquire('pdf', {}), budget.acquire('pdf', {})];

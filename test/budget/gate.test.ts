@@ -26,9 +26,9 @@ test('the next task is asked for only when the last one holds its slot', async (
   expect(await isOpen(gate)).toBe(false);
   gate.started(asked);
   expect(await isOpen(gate)).toBe(false);
-  gate.waits();
+  gate.startsWaiting();
   expect(await isOpen(gate)).toBe(false);
-  gate.goesOn();
+  gate.stopsWaiting();
   expect(await isOpen(gate)).toBe(true);
 });
 
@@ -37,8 +37,8 @@ test('slow calls overlap up to the most tasks', async () => {
   const tasks = [];
   for (const _ of [1, 2]) {
     tasks.push(await startTask(gate));
-    gate.waits();
-    gate.goesOn();
+    gate.startsWaiting();
+    gate.stopsWaiting();
   }
   expect(await isOpen(gate)).toBe(false);
   gate.left(tasks[0]!);
@@ -58,8 +58,8 @@ test('a task that ends without a call, and a poll that brings no task, open the 
 test('a call that gives up waiting does not keep the gate shut', async () => {
   const gate = createBudgetGate({ maxTasks: 5 });
   const task = await startTask(gate);
-  gate.waits();
-  gate.goesOn();
+  gate.startsWaiting();
+  gate.stopsWaiting();
   gate.left(task);
   expect(await isOpen(gate)).toBe(true);
 });
@@ -67,11 +67,11 @@ test('a call that gives up waiting does not keep the gate shut', async () => {
 test('a second call of a running activity shuts the gate while it waits', async () => {
   const gate = createBudgetGate({ maxTasks: 5 });
   await startTask(gate);
-  gate.waits();
-  gate.goesOn();
-  gate.waits();
+  gate.startsWaiting();
+  gate.stopsWaiting();
+  gate.startsWaiting();
   expect(await isOpen(gate)).toBe(false);
-  gate.goesOn();
+  gate.stopsWaiting();
   expect(await isOpen(gate)).toBe(true);
 });
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createBudgetStore, type TicketState } from '../../src/budget/store';
+import { createBudgetStore } from '../../src/budget/store';
+import type { TicketState } from '../../src/budget/store-port';
 import { readBudgetUsage } from '../../src/budget/usage';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 
@@ -54,7 +55,7 @@ test('one in front who has not come for its slot holds up nobody for whom there 
   expect(granted(await b.step([present], { limit: 3 }))).toEqual([present]);
 });
 
-test('the ticket of a process that fell silent leaves the line when its lease ends', async () => {
+test('the ticket of a silent process leaves the queue when its lease ends', async () => {
   const [dead, alive] = [processStore(), processStore()];
   const [held, lost, next] = ticketsOf(3) as [string, string, string];
   await alive.step([held]);
@@ -142,7 +143,7 @@ test('a refusal that is reported twice counts once, and everybody waits for the 
   expect(await readBudgetUsage(database.pool, keyHash)).toMatchObject([{ refusals: 1 }]);
 });
 
-test('leaving takes the ticket out of the line, and the slot of a grant that was never heard of', async () => {
+test('leaving removes the ticket from the queue, and the slot of a grant that its caller did not get', async () => {
   const store = processStore();
   const [unheard, waiting] = ticketsOf(2) as [string, string];
   await store.step([unheard, waiting]);

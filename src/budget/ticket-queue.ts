@@ -6,13 +6,13 @@ import type { GrantedTicket } from './slot';
 import type { BudgetStore, TicketState } from './store-port';
 import type { BudgetTiming } from './timing';
 
-export interface LineOptions {
+export interface TicketQueueOptions {
   store: BudgetStore;
   timing: BudgetTiming;
   rateClass: RateClass;
   /** Calls that a window holds. */
   limit: number;
-  /** A slot was granted to a caller that has gone meanwhile. */
+  /** Called with a slot that was granted to a caller that had left. */
   onUnclaimed: (granted: GrantedTicket) => void;
 }
 
@@ -20,18 +20,18 @@ interface Waiter {
   ticket: string;
   ahead: number;
   onWaiting?: (ahead: number) => void;
-  grant: (askedAt: Moment) => void;
+  grant: (leasedFrom: Moment) => void;
   fail: (error: Error) => void;
 }
 
 /**
- * This process's callers in the line of one rate class. One loop serves them all: a step in the store, then sleep until
- * the first of them can expect its slot, within bounds. No connection is held in between.
+ * This process's callers in the queue of one rate class, which all processes share. One loop serves them: a step in the
+ * store, then a sleep until the first of them can expect its slot, within bounds. No connection is held in between.
  */
-export function createBudgetLine({ store, timing, rateClass, limit, onUnclaimed }: LineOptions) {
+export function createTicketQueue({ store, timing, rateClass, limit, onUnclaimed }: TicketQueueOptions) {
   const waiters = new Map<string, Waiter>();
-  /** Tickets of callers that gave up. They leave between two steps, or a step under way would enter them again. */
-  const departed = new Set<string>();
+  /** Tickets of callers that left. They are removed between two steps: a step under way would enter them again. */
+  const removed = new Set<string>();
   let running: Promise<void> | undefined;
   let wake: (() => void) | undefined;
   let changed = false;
@@ -49,20 +49,20 @@ export function createBudgetLine({ store, timing, rateClass, limit, onUnclaimed 
     wake = undefined;
   }
 
-  function stir(): void {
+  function wakeUp(): void {
     changed = true;
     wake?.();
     running ??= serve();
   }
 
   async function serve(): Promise<void> {
-    let placeKeptUntil = performance.now() + timing.leaseMs;
-    while (waiters.size > 0 || departed.size > 0) {
+    let leasedUntil = performance.now() + timing.leaseMs;
+    while (waiters.size > 0 || removed.size > 0) {
       changed = false;
       try {
-        await dismissDeparted();
+        await deleteRemoved();
         if (waiters.size === 0) continue;
-        const askedAt = thisMoment();
+        const leasedFrom = thisMoment();
         const states = await store.step({
           rateClass,
           limit,
@@ -70,33 +70,32 @@ export function createBudgetLine({ store, timing, rateClass, limit, onUnclaimed 
           holdMs: timing.holdMs,
           tickets: [...waiters.keys()],
         });
-        placeKeptUntil = askedAt.monotonic + timing.leaseMs;
-        const nextIn = settle(states, askedAt);
-        if (waiters.size > 0) await pause(Math.min(nextIn, timing.lookMs));
+        leasedUntil = leasedFrom.monotonic + timing.leaseMs;
+        const nextIn = handOut(states, leasedFrom);
+        if (waiters.size > 0) await pause(Math.min(nextIn, timing.stepMs));
       } catch (error) {
-        // A short interruption keeps the place in the line. Once the lease is gone so is the place, and trying again is
-        // for whoever runs the task.
-        if (performance.now() >= placeKeptUntil) failAll(new BudgetUnavailableError(error));
+        // A short interruption keeps the place in the queue. Once the lease has expired, Temporal retries the task.
+        if (performance.now() >= leasedUntil) rejectAll(new BudgetUnavailableError(error));
         else {
-          tellPlaces();
-          await pause(timing.lookMs);
+          reportPositions();
+          await pause(timing.stepMs);
         }
       }
     }
-    // In the same turn as the last look at the waiters: a caller that comes after it starts the loop anew.
+    // In the same turn as the last check of the waiters: a later caller starts the loop again.
     running = undefined;
   }
 
-  async function dismissDeparted(): Promise<void> {
-    if (departed.size === 0) return;
-    const tickets = [...departed];
-    departed.clear();
-    // Where the store cannot be told, the lease ends the ticket.
+  async function deleteRemoved(): Promise<void> {
+    if (removed.size === 0) return;
+    const tickets = [...removed];
+    removed.clear();
+    // If the store does not answer, the ticket ends with its lease.
     await store.leave(tickets).catch(() => undefined);
   }
 
-  /** Hands out what was granted; answers when the next slot can be expected, in milliseconds. */
-  function settle(states: TicketState[], askedAt: Moment): number {
+  /** Gives granted slots to their callers. @returns in how many milliseconds the next slot can be expected */
+  function handOut(states: TicketState[], leasedFrom: Moment): number {
     let nextIn = Infinity;
     for (const state of states) {
       const waiter = waiters.get(state.ticket);
@@ -105,39 +104,39 @@ export function createBudgetLine({ store, timing, rateClass, limit, onUnclaimed 
         if (waiter) waiter.ahead = state.ahead;
       } else if (waiter) {
         waiters.delete(state.ticket);
-        waiter.grant(askedAt);
+        waiter.grant(leasedFrom);
       } else {
-        // Its caller gave up during this step.
-        departed.delete(state.ticket);
-        onUnclaimed({ ticket: state.ticket, askedAt });
+        // Its caller left during this step.
+        removed.delete(state.ticket);
+        onUnclaimed({ ticket: state.ticket, leasedFrom });
       }
     }
-    tellPlaces();
+    reportPositions();
     return nextIn;
   }
 
-  function tellPlaces(): void {
+  function reportPositions(): void {
     for (const waiter of [...waiters.values()]) {
       try {
         waiter.onWaiting?.(waiter.ahead);
       } catch (error) {
-        sendAway(waiter, error instanceof Error ? error : new Error(String(error)));
+        rejectWaiter(waiter, error instanceof Error ? error : new Error(String(error)));
       }
     }
   }
 
-  function sendAway(waiter: Waiter, error: Error): void {
+  function rejectWaiter(waiter: Waiter, error: Error): void {
     if (!waiters.delete(waiter.ticket)) return;
-    departed.add(waiter.ticket);
+    removed.add(waiter.ticket);
     waiter.fail(error);
   }
 
-  function failAll(error: Error): void {
-    for (const waiter of [...waiters.values()]) sendAway(waiter, error);
+  function rejectAll(error: Error): void {
+    for (const waiter of [...waiters.values()]) rejectWaiter(waiter, error);
   }
 
   return {
-    /** Waits at the end of the line; resolves with the ticket that was granted. Rejects with the signal's reason. */
+    /** Waits at the end of the queue. @returns the ticket that was granted. Rejects with the signal's reason. */
     async wait({
       signal,
       onWaiting,
@@ -152,9 +151,9 @@ export function createBudgetLine({ store, timing, rateClass, limit, onUnclaimed 
           ticket: randomUUID(),
           ahead: 0,
           onWaiting,
-          grant: (askedAt) => {
+          grant: (leasedFrom) => {
             end();
-            resolve({ ticket: waiter.ticket, askedAt });
+            resolve({ ticket: waiter.ticket, leasedFrom });
           },
           fail: (error) => {
             end();
@@ -162,27 +161,27 @@ export function createBudgetLine({ store, timing, rateClass, limit, onUnclaimed 
           },
         };
         const giveUp = () => {
-          sendAway(waiter, signal?.reason as Error);
-          stir();
+          rejectWaiter(waiter, signal?.reason as Error);
+          wakeUp();
         };
         waiters.set(waiter.ticket, waiter);
         signal?.addEventListener('abort', giveUp, { once: true });
-        stir();
+        wakeUp();
       });
     },
 
-    /** A slot was given back: looks at once whether it is the turn of a caller here. */
-    look(): void {
-      if (waiters.size > 0) stir();
+    /** Runs a step at once, because a slot was given back. */
+    step(): void {
+      if (waiters.size > 0) wakeUp();
     },
 
-    /** Sends all waiting callers away with `error` and takes their tickets out of the line. */
-    async dismiss(error: Error): Promise<void> {
-      failAll(error);
-      stir();
+    /** Rejects all waiting callers with `error` and removes their tickets from the queue. */
+    async rejectAll(error: Error): Promise<void> {
+      rejectAll(error);
+      wakeUp();
       await running;
     },
   };
 }
 
-export type BudgetLine = ReturnType<typeof createBudgetLine>;
+export type TicketQueue = ReturnType<typeof createTicketQueue>;
