@@ -123,19 +123,24 @@ async function findInCertificates(client: Queryable, args: CompareArgs): Promise
       WHERE c.party_id = $1 AND upper(trim(c.status)) <> upper(trim(c.first_status))`,
     [partyId],
   );
-  // A certificate that no row claims: a second one for a mapping of ours, or one that somebody else filed. Certificates
-  // that may belong to an open row are left to its filing.
+  // A certificate that no row claims: a second one for a mapping of ours, one that somebody else filed, or one of a row
+  // that was abandoned after the send, whose filing looks no more. Those of an open row are left to its filing.
   await client.query(
     `WITH ours AS (
        SELECT match_key, bool_or(state = 'certified') AS certified,
-              bool_or(state NOT IN ('certified', 'needs_correction', 'withdrawn', 'corrected')) AS open,
+              bool_or(state NOT IN ('certified', 'needs_correction', 'withdrawn', 'corrected', 'abandoned_after_send')) AS open,
+              min(filing_id) FILTER (WHERE state = 'abandoned_after_send') AS abandoned,
               count(*) FILTER (WHERE live) AS filed, min(filing_id) AS filing_id
          FROM filing_rows WHERE party_id = $1 AND match_key IS NOT NULL AND live GROUP BY match_key)
      INSERT INTO current_findings
      SELECT k.kind || '|' || c.ebrc_number, k.kind, c.exporter_id, c.ebrc_number,
-            CASE WHEN o.certified THEN o.filing_id END, NULL, NULL, c.issued_on, c.amount, c.currency,
-            CASE WHEN o.certified THEN jsonb_build_object('filed', o.filed, 'filingId', o.filing_id) END, ${THEIR_CERTIFICATE},
+            CASE WHEN o.certified THEN o.filing_id ELSE o.abandoned END, NULL, NULL, c.issued_on, c.amount, c.currency,
+            CASE WHEN o.certified THEN jsonb_build_object('filed', o.filed, 'filingId', o.filing_id)
+                 WHEN o.abandoned IS NOT NULL THEN jsonb_build_object('filingId', o.abandoned, 'state', 'abandoned_after_send')
+            END, ${THEIR_CERTIFICATE},
             CASE WHEN o.certified THEN 'document, date, amount and currency are those of a row that has its certificate already'
+                 WHEN o.abandoned IS NOT NULL
+                   THEN 'document, date, amount and currency are those of a row that was abandoned after it was sent'
                  ELSE 'no row of ours has this document, date, amount and currency' END
        FROM certificates c JOIN covered v ON v.ebrc_number = c.ebrc_number AND v.seen
        LEFT JOIN ours o ON o.match_key = c.match_key

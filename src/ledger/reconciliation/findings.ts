@@ -138,7 +138,8 @@ export async function leftOver(
   }>(
     `(SELECT 'theirs' AS side, finding_id::text AS id, theirs->>'document' AS document, theirs->>'documentDate' AS date,
              theirs->>'amount' AS amount, theirs->>'currency' AS currency
-        FROM findings WHERE party_id = $1 AND closed_at IS NULL AND kind = 'theirs_not_ours' LIMIT $2)
+        FROM findings WHERE party_id = $1 AND closed_at IS NULL AND kind = 'theirs_not_ours'
+         AND ours IS NULL LIMIT $2)
      UNION ALL
      (SELECT 'ours', f.filing_id || ' row ' || r.source_row, r.mapping->>'sbCumInvoiceNumber', r.mapping->>'sbCumInvoiceDate',
              r.mapped_amount::text, r.currency

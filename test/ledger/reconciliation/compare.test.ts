@@ -136,6 +136,20 @@ it('keeps the finding of a damaged PDF until it was fetched again', async () => 
   expect(await reconcile(330)).toEqual({ opened: 0, closed: 1, open: 0 });
 });
 
+it('shows a certificate of a row that was abandoned after it was sent', async () => {
+  const rows = rowsOf({ sbCumInvoiceNumber: '777', mappedIRMAmountFCC: 10 });
+  const filingId = await open(ledger, 'ABANDONED', rows);
+  await ledger.pool.query(`UPDATE filing_rows SET state = 'abandoned_after_send' WHERE filing_id = $1`, [filingId]);
+  await ledger.pool.query(`UPDATE filings SET state = 'abandoned', closed_at = now() WHERE filing_id = $1`, [filingId]);
+  const known = authority;
+  authority = [...known, ...rows.map(({ mapping }) => detailOf('EBLATE', mapping, ISSUED))];
+  expect(await reconcile(340)).toEqual({ opened: 1, closed: 0, open: 1 });
+  const reason = 'document, date, amount and currency are those of a row that was abandoned after it was sent';
+  expect(await findings()).toMatchObject([{ kind: 'theirs_not_ours', eBRCNumber: 'EBLATE', filingId, reason }]);
+  authority = known;
+  expect(await reconcile(350)).toEqual({ opened: 0, closed: 1, open: 0 });
+});
+
 it('shows rows that hold one mapping since two clients turned out to be one exporter, until one of them gives way', async () => {
   const other = 'exporter-without-iec';
   const nothing = { companyName: null, iec: null, address: null, dgftApiStatus: null };
