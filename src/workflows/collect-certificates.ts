@@ -29,10 +29,11 @@ export async function collectCertificates({ filingId, exporterId, done = 0 }: Co
     const { due, nextInMs } = await steps({ summary }).listToArchive({ filingId, limit: BATCH });
     if (due.length === 0 && nextInMs === null) return { archived, failure: null };
     if (nextInMs !== null) await sleep(Math.max(1, nextInMs), { summary: 'Retry PDFs that were not available' });
-    const failure = await downloadAll(due, exporterId, () => {
+    const onArchived = () => {
       archived += 1;
       setCurrentDetails(`${archived} PDFs archived`);
-    });
+    };
+    const { failure } = await downloadAll({ numbers: due, exporterId, onArchived });
     if (failure) return { archived, failure };
     if (workflowInfo().historyLength > EVENTS_PER_RUN) {
       await continueAsNew<typeof collectCertificates>({ filingId, exporterId, done: archived });

@@ -2,12 +2,15 @@
  * Activities that call the service and record what follows for the filing in one transaction: a retried one returns
  * what the first try returned, and a late one, whose run has gone on without it, moves nothing.
  */
-import type { FilingApi } from '../../src/api/client-types';
+import { Readable } from 'node:stream';
+import type { DownloadInfo, FilingApi } from '../../src/api/client-types';
 import type { Irm } from '../../src/api/schemas/irms';
 import { needFiling } from '../../src/ledger/filings/filings';
+import { withTransaction } from '../../src/ledger/pool';
+import { settleRows } from '../../src/ledger/rows/settle-rows';
 import { createOrRead, readIdentity } from '../../src/ledger/sends/sends';
 import { attemptSteps } from '../ledger/submissions/attempt-support';
-import { EXPORTER, irmRecord, knowExporter, move } from '../ledger/filing-support';
+import { EXPORTER, irmRecord, knowExporter, move, open, rowsOf } from '../ledger/filing-support';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 import { openDoor, type ActivityDoor } from './door';
 import { heldOf, makeTwice } from './twice';
@@ -19,6 +22,10 @@ let available = 10_000;
 const attempts = attemptSteps(() => ledger);
 
 const service = {
+  downloadPdf: async ({ eBRCNumber }: { eBRCNumber: string }, put: (stream: Readable, info: DownloadInfo) => unknown) =>
+    put(Readable.from([`%PDF-1.4\n1 0 obj\n<< /T (${eBRCNumber}) >>\nendobj\n%%EOF\n`]), {
+      contentLength: null,
+    } as DownloadInfo),
   fetchDetails: () => Promise.resolve([]),
   async *listIrms() {
     yield await Promise.resolve(irmRecord(available) as Irm);
@@ -78,6 +85,88 @@ describe('reading the balances', () => {
     expect(reserved).toMatchObject({ differs: true });
     expect(await heldOf(ledger, filingId)).toEqual(before);
   });
+});
+
+describe('archiving a PDF', () => {
+  let documents = 9_500_000;
+
+  /** A filing of two rows whose certificates are collected, or whatever else becomes of them. */
+  async function collecting(outcomes: readonly ('certified' | 'errored')[] = ['certified', 'certified']) {
+    const rows = rowsOf(
+      ...outcomes.map(() => ({ sbCumInvoiceNumber: String((documents += 1)), mappedIRMAmountFCC: 1 })),
+    );
+    const filingId = await open(ledger, `ARCHIVED-${documents}`, rows);
+    await attempts.mark(await attempts.opened(filingId));
+    await move(ledger, filingId, 'submitting', 'processing', 'collecting');
+    const numbers = outcomes.map((_, position) => `E${filingId}${position}`);
+    const verdicts = outcomes.map((outcome, position) =>
+      outcome === 'certified'
+        ? { position, outcome, eBRCNumber: `E${filingId}${position}`, eBRCDate: '10022026' }
+        : { position, outcome, errors: ['ERR38'] },
+    );
+    const settled = { filingId, exporterId: EXPORTER, verdicts, at: new Date() };
+    await withTransaction(ledger.pool, (client) => settleRows(client, settled));
+    const download = async (position: number) => {
+      const end = { filingId, seq: await seqOf(filingId) };
+      return {
+        name: 'downloadCertificate' as const,
+        args: { exporterId: EXPORTER, eBRCNumber: numbers[position] ?? '', end },
+      };
+    };
+    const run = async (position: number) => {
+      const { name, args } = await download(position);
+      return door.run(name, args);
+    };
+    return { filingId, download, run };
+  }
+  const stateOf = async (filingId: string) => (await needFiling(ledger.pool, filingId)).state;
+
+  it('ends the filing with the last one', async () => {
+    const { filingId, run, download } = await collecting();
+    expect(await run(0)).toMatchObject({ ended: null });
+    expect(await stateOf(filingId)).toBe('collecting');
+    const { returned, story } = await makeTwice({ ledger, door }, filingId, await download(1));
+    expect(returned.ended).toMatchObject({
+      differs: false,
+      state: 'certified',
+      counts: { archived: 2 },
+      seq: await seqOf(filingId),
+    });
+    expect(story?.at(-1)).toBe('certified');
+  });
+
+  it('ends it as what all its rows have come to', async () => {
+    const { run } = await collecting(['certified', 'errored']);
+    expect(await run(0)).toMatchObject({ ended: { state: 'partly_certified' } });
+  });
+
+  it('ends it once where the last two are archived at once', async () => {
+    const { filingId, run } = await collecting();
+    const both = await Promise.all([run(0), run(1)]);
+    expect(both.filter(({ ended }) => ended !== null)).toHaveLength(1);
+    expect(await stateOf(filingId)).toBe('certified');
+  });
+
+  it('leaves another filing that has a certificate too where it is', async () => {
+    const [one, other] = [await collecting(['certified']), await collecting()];
+    const end = { filingId: other.filingId, seq: await seqOf(other.filingId) };
+    const { name, args } = await one.download(0);
+    expect(await door.run(name, { ...args, end })).toMatchObject({ sha256: expect.any(String) as string, ended: null });
+    expect([await stateOf(one.filingId), await stateOf(other.filingId)]).toEqual(['collecting', 'collecting']);
+  });
+
+  it.each(['overdue', 'needs_access', 'abandoned'] as const)(
+    'keeps the PDF of a filing that is %s meanwhile',
+    async (state) => {
+      const { filingId, download } = await collecting(['certified']);
+      const { name, args } = await download(0);
+      await move(ledger, filingId, state);
+      expect(await door.run(name, args)).toMatchObject({ sha256: expect.any(String) as string, ended: null });
+      expect(await stateOf(filingId)).toBe(state);
+      const now = { ...args, end: { filingId, seq: await seqOf(filingId) } };
+      expect(await door.run(name, now, { activityId: 'later' })).toMatchObject({ ended: null });
+    },
+  );
 });
 
 describe('taking a snapshot', () => {

@@ -20,6 +20,8 @@ import { withHeartbeat, withStepHeartbeat } from '../call-context';
 import { withCredentials } from '../exporters/credential-guard';
 import type { ActivityDependencies } from '../dependencies';
 import { iecOf } from '../../ledger/exporters/exporters';
+import type { FilingEnd, Held } from '../filings/record-end';
+import { archiveLast } from './archive-last';
 import { readDetails } from './read-details';
 
 export interface FetchedCertificates {
@@ -33,6 +35,19 @@ export interface FetchedCertificates {
   toArchive: PdfsToArchive | null;
 }
 
+export interface DownloadArgs {
+  exporterId: string;
+  eBRCNumber: string;
+  /** The filing that waits for its PDFs alone, and has all certificate details that it will get. */
+  end?: Held;
+}
+
+export interface Downloaded {
+  sha256: string | null;
+  /** The end of the filing, where it was recorded with this PDF. */
+  ended: FilingEnd | null;
+}
+
 /** A body that is cut short or is no PDF is a fault of the portal; it is requested again with growing pauses. */
 const INITIAL_PAUSE_MS = 30_000;
 const MAX_PAUSE_MS = 6 * 60 * 60_000;
@@ -40,6 +55,7 @@ const MAX_PAUSE_MS = 6 * 60 * 60_000;
 /** Reading certificate details and archiving the PDFs. */
 export function createCertificateActivities(deps: ActivityDependencies) {
   const { pool, api, documents, mode, clock, logger } = deps;
+  const at = () => new Date(clock());
   const nextToArchive = (filingId: string, limit: number) =>
     certificatesToArchive(pool, { filingId, limit, at: new Date(clock()) });
 
@@ -96,23 +112,25 @@ export function createCertificateActivities(deps: ActivityDependencies) {
 
     /**
      * GET /genebrc/download-pdf/{eBRCNumber} into the document store: checked, hashed, and never fetched twice.
-     * `sha256` is null where what came is no whole PDF; the certificate is asked for again, with growing pauses.
+     * `sha256` is null where what came is no whole PDF; the certificate is asked for again, with growing pauses. With
+     * `end`, the filing ends in the same transaction if this was its last one.
      */
-    async downloadCertificate(args: { exporterId: string; eBRCNumber: string }): Promise<{ sha256: string | null }> {
-      const { exporterId, eBRCNumber } = args;
+    async downloadCertificate(args: DownloadArgs): Promise<Downloaded> {
+      const { exporterId, eBRCNumber, end } = args;
       const known = await archivedPdf(pool, exporterId, eBRCNumber);
-      if (known) return { sha256: known.sha256 };
-      const at = () => new Date(clock());
+      if (known) return { sha256: known.sha256, ended: end ? await archiveLast(pool, end, at()) : null };
       try {
         const { name: document, sha256, bytes } = (await storedPdf(eBRCNumber)) ?? (await fetchPdf(args));
-        await markArchived(pool, { exporterId, eBRCNumber, document, sha256, bytes, at: at() });
-        return { sha256 };
+        const pdf = { exporterId, eBRCNumber, document, sha256, bytes, at: at() };
+        if (end) return { sha256, ended: await archiveLast(pool, end, pdf.at, pdf) };
+        await markArchived(pool, pdf);
+        return { sha256, ended: null };
       } catch (error) {
         if (!(error instanceof DocumentError)) throw error;
         const pause = { firstMs: INITIAL_PAUSE_MS, longestMs: MAX_PAUSE_MS };
         const nextInMs = await postponePdf(pool, { exporterId, eBRCNumber, at: at(), ...pause });
         logger.warn({ eBRCNumber, nextInMs, err: error }, 'what came is not a whole PDF');
-        return { sha256: null };
+        return { sha256: null, ended: null };
       }
     },
   };

@@ -1,11 +1,8 @@
 import type pg from 'pg';
-import type { FilingCounts } from '../../domain/contracts';
 import type { StoredAnswer } from '../../domain/filing/attempt';
-import { endNote } from '../../domain/filing/end-note';
 import { endOf, mayFollow, type FilingState } from '../../domain/filing/states';
 import type { Finding } from '../../domain/rules/finding';
 import { cutText } from '../../domain/text';
-import { lockFiling } from '../../ledger/filings/filing-lock';
 import { saveErrors, saveNote } from '../../ledger/filings/filing-notes';
 import { holdStep } from '../../ledger/filings/filing-progress';
 import { withTransaction } from '../../ledger/pool';
@@ -25,30 +22,16 @@ import type { ActivityDependencies } from '../dependencies';
 import { stepId } from '../step-id';
 import { FINDINGS_IN_RESULT } from './reserve-balances';
 import { recordMove, type MoveArgs } from './moves';
+import { recordEnd, type FilingEnd, type Held } from './record-end';
 import { fieldErrorsOf } from './refusal-errors';
 import { onWholeLedger } from './whole-ledger';
-
-/** A step that a run decided on when it knew of `seq` moves of the filing. */
-export interface Held {
-  filingId: string;
-  seq: number;
-}
-
-/** What a step left of a filing that it may end. */
-export interface FilingEnd {
-  /** The ledger holds other moves than the run: nothing was written. */
-  differs: boolean;
-  /** What the filing has ended as; null while it goes on. */
-  state: FilingState | null;
-  counts: FilingCounts;
-  /** Number of the filing's last move. */
-  seq: number;
-}
 
 /** A refused part of a filing: what is wrong with it, and whether the filing has ended with it. */
 export interface Refused extends FilingEnd {
   errors: Finding[];
 }
+
+export type { FilingEnd, Held };
 
 type Standing = Exclude<Awaited<ReturnType<typeof holdStep>>, 'differs'>;
 
@@ -93,19 +76,8 @@ export function createEndFilingActivities(deps: ActivityDependencies) {
     return { ...end, errors: shown.map((each) => ({ ...each, message: cutText(each.message, 500) })) };
   }
 
-  /** Records the end of a filing, or, with `state` null, that it goes on. */
-  async function endAs(
-    client: pg.PoolClient,
-    { filingId, seq, state, event: own }: Held & { state: FilingState | null; event?: MoveArgs['event'] },
-  ): Promise<FilingEnd> {
-    const counts = await countRows(client, filingId);
-    if (state === null) return { differs: false, state, counts, seq };
-    const { event, attention } = endNote(filingId, state, counts);
-    const move = { filingId, seq: seq + 1, state, attention, event: own ?? event };
-    const { differs } = await recordMove(client, move, now());
-    const recorded = await lockFiling(client, filingId);
-    return { differs, state, counts, seq: recorded?.seq ?? seq };
-  }
+  const endAs = (client: pg.PoolClient, end: Held & { state: FilingState | null; event?: MoveArgs['event'] }) =>
+    recordEnd(client, end, now());
 
   async function unchanged(client: pg.PoolClient, { filingId, seq }: Held): Promise<FilingEnd> {
     return { differs: true, state: null, counts: await countRows(client, filingId), seq };

@@ -1,35 +1,49 @@
 /** Downloading the PDFs of certificates, a few at a time. */
 import { isCancellation } from '@temporalio/workflow';
+import type { FilingEnd, Held } from '../../activities/filings/end-filing';
 import { pauseReasonOf } from '../../domain/service/retry-table';
 import { calls } from '../activity-profiles';
 import { readFailure, type ReadFailure } from '../failures';
 
 const UNDER_WAY = 5;
 
+interface Batch {
+  numbers: readonly string[];
+  exporterId: string;
+  /** The filing that may end with the last of them; left out: none may. */
+  end?: () => Held;
+  onArchived?: () => void;
+}
+
+interface DownloadedBatch {
+  /** One that no repeat mends, or that needs a person. */
+  failure: ReadFailure | null;
+  /** The filing's end, where it was recorded with the last PDF. */
+  ended: FilingEnd | null;
+}
+
 /**
  * Downloads a batch with a few under way at a time. A failure that no repeat mends is returned at the end; one that
  * needs a person stops the batch, because the others would meet it too.
  */
-export async function downloadAll(
-  numbers: readonly string[],
-  exporterId: string,
-  onArchived: () => void,
-): Promise<ReadFailure | null> {
+export async function downloadAll({ numbers, exporterId, end, onArchived }: Batch): Promise<DownloadedBatch> {
   const queue = [...numbers];
-  let failure: ReadFailure | null = null;
-  const mustStop = () => failure !== null && pauseReasonOf(failure.kind) !== null;
+  const batch: DownloadedBatch = { failure: null, ended: null };
+  const mustStop = () => batch.failure !== null && pauseReasonOf(batch.failure.kind) !== null;
   const lane = async () => {
     for (let next = queue.shift(); next !== undefined && !mustStop(); next = queue.shift()) {
       try {
         const about = { summary: `PDF of ${next}`, rateClass: 'pdf' as const, exporterId };
-        const { sha256 } = await calls('api', about).downloadCertificate({ exporterId, eBRCNumber: next });
-        if (sha256 !== null) onArchived();
+        const args = { exporterId, eBRCNumber: next, ...(end && { end: end() }) };
+        const { sha256, ended } = await calls('api', about).downloadCertificate(args);
+        if (sha256 !== null) onArchived?.();
+        batch.ended ??= ended;
       } catch (error) {
         if (isCancellation(error)) throw error;
-        failure = readFailure(error);
+        batch.failure = readFailure(error);
       }
     }
   };
-  await Promise.all(Array.from({ length: UNDER_WAY }, lane));
-  return failure;
+  await Promise.all(Array.from({ length: Math.min(UNDER_WAY, queue.length) }, lane));
+  return batch;
 }

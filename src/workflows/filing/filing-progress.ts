@@ -195,14 +195,26 @@ export class FilingProgress {
     return this.inTurn(async () => {
       if (this.movedOn) throw new FilingMovedOn('the ledger holds other moves');
       const end = this.agreed(await step(this.held));
-      this.counts = end.counts;
-      if (end.state !== null) {
-        const { event, attention } = endNote(this.filingId, end.state, end.counts);
-        const move = this.moveArgs(end.state, { ...event, ...own }, { attention });
-        this.took({ ...move, seq: end.seq }, end.counts);
-      }
+      this.standEnded(end, own);
       return end;
     });
+  }
+
+  /** Takes over an end that an activity recorded with the fact that caused it. */
+  tookEnd(end: FilingEnd): Promise<void> {
+    return this.inTurn(() => {
+      this.agreed({ differs: end.differs || end.seq !== this.seq + 1 });
+      this.standEnded(end);
+      return Promise.resolve();
+    });
+  }
+
+  private standEnded({ state, counts, seq }: FilingEnd, own: Partial<Event> = {}): void {
+    this.counts = counts;
+    if (state === null) return;
+    const { event, attention } = endNote(this.filingId, state, counts);
+    const move = this.moveArgs(state, { ...event, ...own }, { attention });
+    this.took({ ...move, seq }, counts);
   }
 
   /** Says that the filing does not move, unless it has moved meanwhile. */

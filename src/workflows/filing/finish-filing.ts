@@ -29,7 +29,9 @@ export async function finishFiling(run: FilingRun): Promise<void> {
   for (;;) {
     if (run.counts.certified > 0 || run.counts.open > 0) {
       const { complete, toArchive } = await fetchDetails(run);
-      await untilOverdue(run, pdfsOverdue(run), () => archivePdfs(run, toArchive));
+      // Only where nothing else is waited for may the last PDF end the filing.
+      await untilOverdue(run, pdfsOverdue(run), () => archivePdfs(run, toArchive, complete));
+      if (run.ended) return annotate(run);
       if (!complete) await fetchMissingDetails(run);
     }
     const { state } = await run.stepToEnd((held) => run.steps('End the filing').endFiling(held));
@@ -91,9 +93,9 @@ async function fetchMissingDetails(run: FilingRun): Promise<void> {
  * Many PDFs are collected by a child, for hours. What needs a person comes back here and is waited out; a child that
  * somebody ended is started again.
  */
-async function archivePdfs(run: FilingRun, first: PdfsListed): Promise<void> {
+async function archivePdfs(run: FilingRun, first: PdfsListed, mayEnd: boolean): Promise<void> {
   for (let round = 1; ; round += 1) {
-    const failure = await collect(run, round, round === 1 ? first : null);
+    const failure = await collect(run, { round, first: round === 1 ? first : null, mayEnd });
     if (!failure) return;
     if (pauseReasonOf(failure.kind) === null) {
       await run.note({ kind: 'collecting_again', text: failure.message });
@@ -125,13 +127,20 @@ export async function collectAlone(run: FilingRun): Promise<void> {
 /** A few PDFs are downloaded by the filing's own run: a child costs more than they do. */
 const MAX_PDFS_WITHOUT_CHILD = 5;
 
-/** One collection. @returns why it stopped before the end, or null */
-function collect(run: FilingRun, round: number, first: PdfsListed): Promise<ReadFailure | null> {
-  const { certified, archived } = run.counts;
-  return certified - archived <= MAX_PDFS_WITHOUT_CHILD ? collectFew(run, first) : collectMany(run, round);
+interface Collection {
+  round: number;
+  first: PdfsListed;
+  /** Whether the filing ends with its last PDF. */
+  mayEnd: boolean;
 }
 
-async function collectFew(run: FilingRun, first: PdfsListed): Promise<ReadFailure | null> {
+/** One collection. @returns why it stopped before the end, or null */
+function collect(run: FilingRun, { round, first, mayEnd }: Collection): Promise<ReadFailure | null> {
+  const { certified, archived } = run.counts;
+  return certified - archived <= MAX_PDFS_WITHOUT_CHILD ? collectFew(run, first, mayEnd) : collectMany(run, round);
+}
+
+async function collectFew(run: FilingRun, first: PdfsListed, mayEnd: boolean): Promise<ReadFailure | null> {
   const { filingId, exporterId } = run;
   const list = () =>
     run.steps('Which certificates have no PDF yet?').listToArchive({ filingId, limit: MAX_PDFS_WITHOUT_CHILD });
@@ -139,7 +148,12 @@ async function collectFew(run: FilingRun, first: PdfsListed): Promise<ReadFailur
     const { due, nextInMs } = listed ?? (await list());
     if (due.length === 0 && nextInMs === null) return null;
     if (nextInMs !== null) await run.wait(nextInMs, 'Retry PDFs that were not available');
-    const failure = await interruptible(run, () => downloadAll(due, exporterId, () => undefined));
+    const end = mayEnd ? { end: () => run.held } : {};
+    const { failure, ended } = await interruptible(run, () => downloadAll({ numbers: due, exporterId, ...end }));
+    if (ended) {
+      await run.tookEnd(ended);
+      return null;
+    }
     if (failure) return failure;
   }
 }
