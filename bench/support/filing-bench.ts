@@ -16,6 +16,8 @@ const EXPORTERS = 20;
 export interface FilingBenchOptions {
   /** From a submission to its outcome at the sandbox. */
   ackDelayMs: number;
+  /** Whether Temporal's server stores its histories in a file, as every real server does; otherwise in memory. */
+  durableTemporal?: boolean;
   /** Further variables of the worker. */
   variables: Record<string, string>;
 }
@@ -24,7 +26,7 @@ export interface FilingBenchOptions {
  * Real servers on this machine, the sandbox with its limits off, one built worker in a process of its own, and
  * exporters that are ready to file.
  */
-export async function openFilingBench({ ackDelayMs, variables }: FilingBenchOptions) {
+export async function openFilingBench({ ackDelayMs, durableTemporal = false, variables }: FilingBenchOptions) {
   const plan = makePlan({ filings: 0, exporters: EXPORTERS, seed: 1 });
   const stage = await openStage({
     seed: plan.seed,
@@ -32,6 +34,7 @@ export async function openFilingBench({ ackDelayMs, variables }: FilingBenchOpti
     ackDelayMs,
     rateLimits: false,
     direct: true,
+    durableTemporal,
     variables,
     say: () => undefined,
   });
