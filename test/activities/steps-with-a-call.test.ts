@@ -22,7 +22,7 @@ let available = 10_000;
 const attempts = attemptSteps(() => ledger);
 
 const service = {
-  downloadPdf: async ({ eBRCNumber }: { eBRCNumber: string }, put: (stream: Readable, info: DownloadInfo) => unknown) =>
+  downloadPdf: ({ eBRCNumber }: { eBRCNumber: string }, put: (stream: Readable, info: DownloadInfo) => unknown) =>
     put(Readable.from([`%PDF-1.4\n1 0 obj\n<< /T (${eBRCNumber}) >>\nendobj\n%%EOF\n`]), {
       contentLength: null,
     } as DownloadInfo),
