@@ -10,7 +10,7 @@ export interface TicketState {
   waitMs: number;
 }
 
-export interface StepOptions {
+interface StepOptions {
   rateClass: RateClass;
   /** Calls that the window holds. */
   limit: number;
