@@ -287,7 +287,7 @@ describe('a repeat', () => {
   });
 });
 
-it('tells a defect from a failure of the service: it is logged, and passed on as it is', async () => {
+it('distinguishes a defect from a failure of the service: it is logged, and passed on unchanged', async () => {
   const failure = await door.failure('downloadCertificate', null as never);
   expect(failure).toBeInstanceOf(TypeError);
   expect(failure).not.toBeInstanceOf(ApplicationFailure);

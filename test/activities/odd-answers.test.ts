@@ -96,7 +96,7 @@ describe('odd answers of the service, down to the ledger', () => {
     return { filingId, submission: 1, exporterId: CUSTOMER_ID, attemptId: opened.attemptId, dueInMs: 60_000 };
   }
 
-  it('stores an acceptance with NUL, half a surrogate pair and a megabyte of text, and hands on its ids', async () => {
+  it('stores an acceptance with NUL, half a surrogate pair and a megabyte of text, and returns its ids', async () => {
     const args = await aboutToSend();
     const huge = `${HOSTILE}${'x'.repeat(1024 * 1024)}`;
     answer(200, {
@@ -175,7 +175,7 @@ describe('odd answers of the service, down to the ledger', () => {
     await expect(poll()).resolves.toMatchObject({ outcome: 'terminal', processingStatus: 'Errored' });
   });
 
-  it('notes the certificates from before a send where the service says with a 404 that there are none', async () => {
+  it('records the certificates from before a send when the service answers 404 because there are none', async () => {
     const args = await aboutToSend();
     answer(404, { errorCode: 'EBRC_NOT_FOUND', message: 'No eBRC found' });
     expect(await run(() => createSnapshotActivities(deps).takeSnapshot(args))).toEqual({

@@ -189,7 +189,7 @@ describe('taking a snapshot', () => {
     expect(await attemptsOf(filingId)).toEqual([{ number: 1, state: 'open', snapshot: expect.any(String) as string }]);
   });
 
-  it('opens the attempt after one that was not sent, and none after one that its run does not know', async () => {
+  it('opens the attempt after one that was not sent, and none after one that its run lacks', async () => {
     const filingId = await attempts.filing();
     const late = await taken(filingId);
     await attempts.close(await attempts.opened(filingId));

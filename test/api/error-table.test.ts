@@ -87,7 +87,7 @@ describe('every error that the specification documents', () => {
     });
   });
 
-  test('no secret is in any error, whatever the service says', async () => {
+  test('no secret is in any error, whatever the service answers', async () => {
     const echo = [API_KEY, PASSWORD, JSON.stringify(PASSWORD), encodeURIComponent(PASSWORD)].join(' ');
     const bodies = [
       JSON.stringify({ message: echo, errors: [echo, { field: echo, message: echo }], causes: [echo], path: echo }),

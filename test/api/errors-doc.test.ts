@@ -10,7 +10,7 @@ const FILE = join(__dirname, '../../docs/errors.md');
 const START = '<!-- tables: start -->';
 const END = '<!-- tables: end -->';
 
-test('docs/errors.md says what the code does (UPDATE_DOCS=1 writes it anew)', async () => {
+test('docs/errors.md agrees with the code (UPDATE_DOCS=1 rewrites it)', async () => {
   const document = await readFile(FILE, 'utf8');
   const start = document.indexOf(START);
   const end = document.indexOf(END);

@@ -64,7 +64,7 @@ it.each([
   expect(await refusal(status, body)).toMatchObject({ kind, status });
 });
 
-it('keeps an answer of another shape whole, and says that it is one', async () => {
+it('keeps an answer of another shape complete, and reports the shape', async () => {
   for (const body of [{ result: [1], version: 7 }, { status: 'success', data: ['a'] }, [1, 2], { status: 'success' }]) {
     expect(await answered(200, body)).toMatchObject({
       data: null,

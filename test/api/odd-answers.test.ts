@@ -238,7 +238,7 @@ describe('odd answers', () => {
     ]);
   });
 
-  test('a page without a list is empty where it says so', async () => {
+  test('a page without a list is empty if its meta object says so', async () => {
     for (const body of [null, '', { data: null, meta: { total: 0 } }]) {
       answer(body);
       expect(await collect(api.listCustomers())).toEqual([]);

@@ -272,7 +272,7 @@ describe('reads', () => {
       expect((await errorOf(api.downloadPdf(certificate, sink))).kind).toBe('timeout');
     });
 
-    test('hand back what the sink throws', async () => {
+    test('pass on what the sink throws', async () => {
       const server = await service((_request, response) => raw(response, 200, pdf, 'application/pdf'));
       const { api } = client(server.baseUrl);
       const full = Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });

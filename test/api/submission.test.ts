@@ -88,7 +88,7 @@ describe('a submission', () => {
     expect(bytes.length).toBeGreaterThan(0);
   });
 
-  test('writes nothing when beforeWrite throws, and hands back what it threw', async () => {
+  test('writes nothing when beforeWrite throws, and passes the error on', async () => {
     const bytes: Buffer[] = [];
     const server = await tcp((socket) => socket.on('data', (piece) => bytes.push(piece)));
     const { api, budget } = client(server.baseUrl);
@@ -205,7 +205,7 @@ describe('a submission', () => {
       expect(server.received).toEqual([]);
     });
 
-    test('and says cancelled when the caller cancels before the write', async () => {
+    test('with reason cancelled when the caller cancels before the write', async () => {
       const server = await service((_request, response) => json(response, 200, envelope(acknowledgement)));
       const { api, budget } = client(server.baseUrl);
       const cancel = new AbortController();
@@ -272,7 +272,7 @@ describe('a submission', () => {
       await expectUnknown(server.baseUrl);
     });
 
-    test.each([500, 502, 503, 504])('when the answer is %i, whatever its body says', async (status) => {
+    test.each([500, 502, 503, 504])('when the answer is %i, whatever its body', async (status) => {
       const server = await service((_request, response) =>
         json(response, status, { statusCode: status, errorCode: 'DGFT_PORTAL_UNAVAILABLE', message: 'Portal' }),
       );
@@ -303,7 +303,7 @@ describe('a submission', () => {
       },
     );
 
-    test.each([302, 307, 408, 418])('when the answer is %i, which the specification does not know', async (status) => {
+    test.each([302, 307, 408, 418])('when the answer is %i, which the specification does not name', async (status) => {
       const server = await service((_request, response) =>
         json(response, status, { statusCode: status, message: 'x' }),
       );

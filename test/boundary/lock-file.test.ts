@@ -34,7 +34,7 @@ it('lists every package that another one needs, those of other platforms too', (
 
 // Without it npm takes whatever it is sent. Only binaries for other platforms may lack it: the registries that this
 // file is made with do not serve all of those.
-it('knows the hash of every package that a platform of CI and of the image installs', () => {
+it('has the hash of every package that a platform of CI and of the image installs', () => {
   const fits = (wanted: string[] | undefined, ours: string) => wanted === undefined || wanted.includes(ours);
   const unknown = Object.entries(packages)
     .filter(([path, { integrity }]) => path !== '' && integrity === undefined)
@@ -54,7 +54,7 @@ it('pins what the project itself depends on', () => {
   }
 });
 
-it('ships nothing under a licence that nobody agreed to, and would say so', async () => {
+it('ships nothing under a licence that is not allowed, and would report it', async () => {
   const run = promisify(execFile);
   const script = join(ROOT, 'scripts/check-licences.mjs');
   expect((await run(process.execPath, [script])).stdout).toMatch(/^\d{3} packages are shipped, 0 under/);

@@ -270,7 +270,7 @@ test('a slot that is granted to a caller who has just gone is given back', async
   expect(await readBudgetUsage(database.pool, keyHash)).toMatchObject([{ used: 0, waiting: 0 }]);
 });
 
-test('waiting callers hear how many are ahead of them', async () => {
+test('waiting callers are notified how many are ahead of them', async () => {
   const [first, second] = [start({ limit: 1, windowMs: 8_000 }), start({ limit: 1, windowMs: 8_000 })];
   await first.acquire('pdf', {});
   const heard: number[] = [];

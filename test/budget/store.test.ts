@@ -31,7 +31,7 @@ function processStore() {
 const ticketsOf = (count: number) => Array.from({ length: count }, () => randomUUID());
 const granted = (states: TicketState[]) => states.filter((state) => state.granted).map(({ ticket }) => ticket);
 
-test('places are given in the order of the tickets, and say how many are ahead', async () => {
+test('places follow the order of the tickets, with the number ahead of each', async () => {
   const [a, b] = [processStore(), processStore()];
   const [first, second, third, fourth] = ticketsOf(4) as [string, string, string, string];
   expect(granted(await a.step([first, second]))).toEqual([first]);
@@ -98,7 +98,7 @@ test('a grant whose answer was lost is answered again and takes no second slot',
   expect(await readBudgetUsage(database.pool, keyHash)).toMatchObject([{ used: 1, waiting: 0 }]);
 });
 
-test('a call that is written after its slot was given up for lost counts all the same', async () => {
+test('a call that is written after its slot expired still counts', async () => {
   const store = processStore();
   const [late, other] = ticketsOf(2) as [string, string];
   await store.step([late], { leaseMs: 1, holdMs: 1 });

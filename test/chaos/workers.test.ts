@@ -45,7 +45,7 @@ it('reports a worker that did not shut down cleanly, and none that did or was ki
   expect(problems).toEqual([]);
 });
 
-it('tells of a worker that had to be ended', async () => {
+it('reports a worker that had to be killed', async () => {
   const { problems, ...running } = await oneWorker(`setInterval(() => undefined, 1000);`);
   await started(1);
   await running.restart(0, 'SIGTERM');

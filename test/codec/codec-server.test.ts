@@ -68,7 +68,7 @@ it.each([
   expect(await answer.text()).not.toContain('secret');
 });
 
-it('says what is wrong with a payload, and goes on serving', async () => {
+it('reports what is wrong with a payload, and continues to serve', async () => {
   const answer = await call('/decode', { payloads: [{ ...(await encrypted('x')), data: 'AAAA' }] });
   expect(answer.status).toBe(400);
   expect(((await answer.json()) as { message: string }).message).toMatch(/does not open/);

@@ -39,7 +39,7 @@ it('reads payloads of older keys, and encrypts under the first', async () => {
   expect(Buffer.from(fresh?.metadata?.['encryption-key-id'] ?? []).toString()).toBe('2027-01');
 });
 
-it('says which key is missing, tells of it, and gives nothing away', async () => {
+it('reports which key is missing, and no content', async () => {
   const told: string[] = [];
   const other = createPayloadCodec({ keys: [key('other')], onUnreadable: ({ code }) => told.push(code) });
   const encrypted = await codec.encode([payload('secret')]);

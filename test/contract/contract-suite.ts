@@ -125,7 +125,7 @@ export function contractSuite(open: () => Promise<ContractService>, { brief = fa
       expect(wrong.code).toBe(4);
     });
 
-    it('goes on with the right ones, by `credentials`, until it is ready', async () => {
+    it('continues with the right ones, by `credentials`, until it is ready', async () => {
       const { username, password } = service.accounts[0];
       const right = await stage.run(['credentials', EMAIL, '--username', username, '--password-stdin', '--wait'], {
         input: `${password}\n`,
@@ -374,7 +374,7 @@ export function contractSuite(open: () => Promise<ContractService>, { brief = fa
       expect(await json([...fileArgs(path, 'CON-10'), '--wait'])).toMatchObject({ state: 'certified' });
     });
 
-    it('asks a person about one that nothing shows, and sends it again when told so', async () => {
+    it('asks a person about one that nothing shows, and sends it again on their answer', async () => {
       service.loseAnswer('CON/11', false);
       const path = await stage.file('gone.json', message(item('CON/11')));
       const asked = await json<Filing>([...fileArgs(path, 'CON-11'), '--wait'], 4);
@@ -428,7 +428,7 @@ export function contractSuite(open: () => Promise<ContractService>, { brief = fa
       expect(await service.accepted()).toBe(before);
     });
 
-    it('start onboardExporter, which waits for credentials and goes on with them', async () => {
+    it('start onboardExporter, which waits for credentials and continues with them', async () => {
       const { username, password, iec } = service.accounts[1];
       const input = { mode: 'test', name: 'Second Exporter', email: SECOND, iec, startedBy: 'erp' };
       await conforms('onboardExporter.input', input);

@@ -75,7 +75,7 @@ function bootstrap(args: string[], env: Record<string, string> = {}): Promise<Ou
 
 const installed = () => readdir(join(cache, 'ebrc-worker', 'bin')).catch(() => []);
 
-it('has nothing to say when everything is in place', async () => {
+it('prints nothing when everything is installed', async () => {
   await fakeCli(join(path, 'temporal'), '1.30.0');
   expect(await bootstrap(['temporal'])).toEqual({ code: 0, said: '' });
 });
@@ -157,7 +157,7 @@ it('takes over the lock of a process that is gone', async () => {
   expect(said).toMatch(/there is no Go on PATH/);
 });
 
-it('leaves no process, no draft and no lock behind when it is told to stop', async () => {
+it('leaves no process, no draft and no lock behind when it is stopped', async () => {
   const go = join(path, 'go');
   await writeFile(
     go,
@@ -179,14 +179,14 @@ it('leaves no process, no draft and no lock behind when it is told to stop', asy
   expect(await readdir(join(cache, 'ebrc-worker'))).toEqual(['bin']);
 });
 
-it('says how to get the time-skipping server', async () => {
+it('prints how to get the time-skipping server', async () => {
   const { code, said } = await bootstrap(['test-server']);
   expect(code).toBe(1);
   expect(said).toMatch(/there is no java on PATH/);
   expect(said).toMatch(/TEMPORAL_TEST_SERVER/);
 });
 
-it('refuses a server that it does not know', async () => {
+it('refuses an unknown server', async () => {
   expect(await bootstrap(['cassandra'])).toEqual({
     code: 2,
     said: 'bootstrap: "cassandra" is none of temporal, test-server\n',

@@ -76,7 +76,7 @@ it('asks for the last release, by number, and sees changes that are not committe
   expect(check()).toMatchObject({ status: 1, said: expect.stringContaining('no history of 0.10.0') as string });
 });
 
-it('fails when the recording of a release was written anew, and lets the next one be added', () => {
+it('fails when the recording of a release was rewritten, and allows the next one to be added', () => {
   git('init', '--quiet');
   commit({ [WORKFLOW]: 'one', [RECORDING]: 'as released' }, 'v0.1.0');
   commit({ [WORKFLOW]: 'two', 'test/replay/histories/0.2.0-file-certified.json': '{}' });

@@ -44,7 +44,7 @@ it('lets nobody in without the password of this folder', async () => {
   await server.stop();
 });
 
-it('says so when another one runs on the same folder, and leaves that one alone', async () => {
+it('reports another one on the same folder, and does not disturb it', async () => {
   const server = await startEmbeddedPostgres({ folder });
   await expect(startEmbeddedPostgres({ folder })).rejects.toThrow(/another postmaster|lock file/i);
   expect(await query(server.urlOf('postgres'), 'SELECT 1 AS alive')).toEqual([{ alive: 1 }]);

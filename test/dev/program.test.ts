@@ -59,14 +59,14 @@ it('kills a program that will not end', async () => {
   expect(isAlive(pid)).toBe(false);
 });
 
-it('says with which words a program ended by itself', async () => {
+it('reports the last output of a program that exited by itself', async () => {
   await writeFile(script, `console.error('EBRC_API_KEY is missing'); process.exit(2);`);
   await expect(start({ readyWhen: 'first-line' })).rejects.toThrow(
     'The program ended with code 2: EBRC_API_KEY is missing',
   );
 });
 
-it('tells of a program that ends later', async () => {
+it('reports a program that exits later', async () => {
   await writeFile(script, `setTimeout(() => { console.error('out of memory'); process.exit(3); }, 300);`);
   const program = await start();
   await expect(program.failed).rejects.toThrow('The program ended with code 3: out of memory');

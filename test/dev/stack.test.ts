@@ -22,7 +22,7 @@ async function tablesOf({ databaseUrl }: Stack): Promise<number> {
   return rowCount ?? 0;
 }
 
-it('starts both servers, tells children where they are, keeps the data, and stops everything', async () => {
+it('starts both servers, passes their addresses to child processes, keeps the data, and stops everything', async () => {
   const said: string[] = [];
   const first = await startStack({ folder, log: (message) => said.push(message) });
   const { databaseUrl, temporal } = loadConfig(environmentFor(first.env), { need: ['database', 'temporal'] });

@@ -14,7 +14,7 @@ beforeEach(async () => {
 
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-it('serves with its search attributes and its UI, keeps its database, and ends when it is told to', async () => {
+it('serves with its search attributes and its UI, keeps its database, and stops on request', async () => {
   const first = await startTemporalServer({ folder });
   const connection = await Connection.connect({ address: first.address });
   const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace: first.namespace });
@@ -41,11 +41,11 @@ it('serves with its search attributes and its UI, keeps its database, and ends w
   await second.stop();
 });
 
-it('says what the server said when it does not start', async () => {
+it("reports the server's own message when it does not start", async () => {
   const starting = startTemporalServer({ folder, executable: '/bin/sh' });
   await expect(starting).rejects.toThrow(/The Temporal development server ended with code \d+: .*(server|sh)/s);
 });
 
-it('says that a binary is not there', async () => {
+it('reports a missing binary', async () => {
   await expect(startTemporalServer({ folder, executable: '/nowhere/temporal' })).rejects.toThrow(/ENOENT/);
 });

@@ -8,7 +8,7 @@ describe('document names', () => {
     expect(documentName('EBRC2026001', 'pdf')).toBe('EBRC2026001.pdf');
   });
 
-  test('of two different numbers never meet, on any file system, and never leave the folder', () => {
+  test('of two different numbers never collide, on any file system, and never leave the folder', () => {
     const number = fc.oneof(
       fc.string({ maxLength: 120 }),
       fc.stringMatching(/^[A-Za-z0-9/._~-]{1,20}$/u),

@@ -65,7 +65,7 @@ if (!installed) {
 
   storeSuite(() => server.stage());
 
-  test('names a bucket that is not there, and says no more than that of it', async () => {
+  test('reports a missing bucket, and nothing else about it', async () => {
     const store = createDocumentStore({ root: 's3://ebrc-not-there/documents?path-style=true' });
     await expect(store.recordsAfter('sent/l', '', 1)).rejects.toThrow(/bucket/i);
     await expect(store.exists('EBRC2026001.pdf')).rejects.toThrow(/404|bucket/i);

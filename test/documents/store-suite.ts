@@ -152,7 +152,7 @@ export function storeSuite(make: () => Promise<StoreStage>): void {
     expect((await refused(Buffer.alloc(0))).message).toContain('empty');
   });
 
-  test('leaves nothing behind when its stream breaks off, and hands on why', async () => {
+  test('leaves nothing behind when its stream breaks off, and passes the reason on', async () => {
     const broken = new Error('connection reset');
     const stream = Readable.from(
       (function* () {
@@ -224,7 +224,7 @@ export function storeSuite(make: () => Promise<StoreStage>): void {
     expect(await store.readRecord('sent/ledger-1/0011')).toBeNull();
   });
 
-  test('has one id, whoever asks first', async () => {
+  test('has one id, whichever reader is first', async () => {
     const ids = await Promise.all([stage.open().storeId(), stage.open().storeId(), store.storeId()]);
     expect(new Set(ids).size).toBe(1);
     expect(ids[0]).toMatch(/^[0-9a-f-]{36}$/);

@@ -83,7 +83,7 @@ describe('the identity of a mapping', () => {
     expect(of(changes)).toBe(of());
   });
 
-  it('cannot be made alike by moving text from one field to the next', () => {
+  it('cannot be made equal by moving text from one field to the next', () => {
     const text = fc.string({ maxLength: 4 });
     fc.assert(
       fc.property(text, text, text, (a, b, c) => {

@@ -186,7 +186,7 @@ describe('traces', () => {
     expect([...new Set(trace.map(({ service }) => service))].sort()).toEqual(['ebrc', 'ebrc-worker']);
   });
 
-  it('say which filing and exporter a step is about, and how its call ended', () => {
+  it('name the filing and exporter of a step, and the result of its call', () => {
     const step = trace.find(({ name }) => name === 'RunActivity:submitPush');
     expect(step?.attributes).toMatchObject({
       'ebrc.filing_id': expect.stringMatching(/./) as string,
@@ -217,7 +217,7 @@ describe('traces', () => {
   });
 });
 
-it('writes logs that say which filing and trace they are about, and nothing about an exporter', async () => {
+it('writes logs that name their filing and trace, and nothing about an exporter', async () => {
   const log = await readFile(join(folder, 'worker.log'), 'utf8');
   const lines = log.split('\n').filter((line) => line.startsWith('{'));
   const facts = lines.map((line) => JSON.parse(line) as Record<string, unknown>);

@@ -177,7 +177,7 @@ describe('Temporal', () => {
     await native.close();
   }
 
-  it('is reached by clients and workers that show a certificate and know the authority', async () => {
+  it('is reached by clients and workers that present a certificate and trust the authority', async () => {
     if (!openssl) return;
     await expect(reach(variables(ours, client))).resolves.toBeUndefined();
   });

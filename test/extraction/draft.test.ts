@@ -101,7 +101,7 @@ it('reads the folder', async () => {
   expect([code, json<unknown[]>().length]).toEqual([0, 4]);
 });
 
-it('drafts it: bills joined with their invoices and with remittances, and what nobody said left open', async () => {
+it('drafts it: bills joined with their invoices and with remittances, and unknown values left open', async () => {
   const path = join(stage.folder, 'july.xlsx');
   const { code, json } = await stage.ebrc(['draft', '--exporter', EXPORTER, folder, '-o', path, '--json'], { env });
   expect(code).toBe(0);
@@ -152,7 +152,7 @@ it('names the source of every cell, and marks guesses and gaps', async () => {
   expect(cell(2, 'Is Vostro').fill).toMatchObject({ fgColor: { argb: 'FFE2EFDA' } });
 });
 
-it('is edited and filed to the certificates, and the filing knows its documents and edits', async () => {
+it('is edited and filed to the certificates, and the filing records its documents and edits', async () => {
   const { book, cell } = await sheetOf(drafted.path);
   cell(3, 'Port Code').value = 'INMAA1';
   const edited = join(stage.folder, 'edited.xlsx');
@@ -183,7 +183,7 @@ it('drafts nothing that is mapped already', async () => {
   expect(json()).toMatchObject({ errors: [{ code: 'nothing_to_draft' }] });
 });
 
-it('drafts invoices alone as services, or as asked; and asks what a PDF is that nothing says', async () => {
+it('drafts invoices alone as services, or as requested; and asks for the kind of a PDF that nothing shows', async () => {
   const path = join(stage.folder, 'services.xlsx');
   const services = join(folder, 'invoices', 'services.pdf');
   const unknown = join(stage.folder, 'scan.pdf');

@@ -44,7 +44,7 @@ it.each([
   expect(stage.sandbox.calls({ operation })).toHaveLength(1);
 });
 
-it('takes thirty documents of which ten are broken in ten ways: each says its own reason, and is asked for once', async () => {
+it('takes thirty documents of which ten are broken in ten ways: each has its own reason and one call', async () => {
   const folder = join(stage.folder, 'many');
   await mkdir(join(folder, 'below'), { recursive: true });
   const good = Array.from(
@@ -98,7 +98,7 @@ it('takes a PDF of the largest size', async () => {
   expect(json()).toMatchObject({ state: 'extracted' });
 });
 
-it('says what waits, and finds its answer later; the worker is stopped and another one goes on', async () => {
+it('reports what waits, and finds its answer later; the worker is stopped and another one continues', async () => {
   const path = await pdf('waits.pdf', scriptedPdf({ data: { number: 4711 } }));
   await stage.worker.stop();
   const waiting = await stage.ebrc(['extract', 'shipping-bill', path, '--within', '1s', '--json']);
@@ -154,7 +154,7 @@ it('is for what is there: a shipping bill or an invoice, in full for a shipping 
 describe('--explain', () => {
   const data = { doc: { ref: 'INV-9', issued: '06/30/2026' }, total: 'on request' };
 
-  it('says where each field comes from and what was tried, by the mapping file', async () => {
+  it('shows where each field comes from and what was tried, by the mapping file', async () => {
     const mapping = join(stage.folder, 'mapping.yaml');
     await writeFile(
       mapping,

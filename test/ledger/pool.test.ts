@@ -29,7 +29,7 @@ it('commits what returns and rolls back what throws', async () => {
   expect(rows).toEqual([{ n: 1 }]);
 });
 
-it('goes on with a new connection after the server dropped an idle one', async () => {
+it('continues with a new connection after the server closed an idle one', async () => {
   await database.pool.query('SELECT 1');
   const admin = await database.pool.connect();
   await admin.query(

@@ -75,7 +75,7 @@ it('lets read-only commands work, and write nothing and see no stored password',
   await expect(pool.query('UPDATE filings SET note = $1', ['x'])).rejects.toThrow('permission denied');
 });
 
-it('says what to do where a migration is missing and the worker may not apply it', async () => {
+it('reports what to do if a migration is missing and the worker may not apply it', async () => {
   const empty = await createEmptyDatabase();
   try {
     const url = await login(empty, 'ebrc_run');

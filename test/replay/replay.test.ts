@@ -71,7 +71,7 @@ it('replays every recorded history on the workflows of a traced worker', async (
 });
 
 describe.each(SCENARIOS)('$name', ({ name, workflow, ends }) => {
-  it('tells the story that its name says, in few events', () => {
+  it('runs as its name describes, in few events', () => {
     const recording = recordingOf(name);
     const start = recording.events[0]?.workflowExecutionStartedEventAttributes;
     expect(start).toMatchObject({ workflowType: { name: workflow } });
@@ -136,7 +136,7 @@ describe('recordings', () => {
     await expect(readHistories(folder)).rejects.toThrow(/no recorded histories/u);
   });
 
-  it('are not overwritten unless that is said', async () => {
+  it('are not overwritten without --replace', async () => {
     await writeHistory(recording, { replace: false, folder });
     await expect(writeHistory(recording, { replace: false, folder })).rejects.toThrow(/0\.0\.1-one\.json exists/u);
     await writeHistory(recording, { replace: true, folder });

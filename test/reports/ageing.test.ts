@@ -80,7 +80,7 @@ AAGCM4522K,INV-2,2026-01-05,,200000,INR,Contoso,,8
 exporter-1,INV-3,05-01-2026,103,50,EUR,Fabrikam,2026-03-01,9
 `;
 
-it('imports a list, changes what the next one says otherwise, and nothing the second time', async () => {
+it('imports a list, applies the changes of the next one, and nothing the second time', async () => {
   expect(await imported('books.csv', BOOKS)).toEqual({
     code: 0,
     imported: 3,
@@ -185,7 +185,7 @@ it('asks for any date: what is more than a year past due, and its restriction', 
   expect(trend).toEqual([1, 2, 2, 3]);
 });
 
-it('takes the invoice list before what a filed row says, and closes what is certified in full', async () => {
+it('prefers the invoice list to the data of a filed row, and closes what is certified in full', async () => {
   const list = `${HEAD}exporter-1,777,03/01/2026,101,3000,USD,Northwind,,\n`;
   expect(await imported('settled.csv', list)).toMatchObject({ imported: 1 });
   expect(documents(await ageingOn('2026-09-30'))?.map(([name]) => name)).toEqual(['INV-3', 'INV-2', 'inv - 1']);

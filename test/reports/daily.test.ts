@@ -149,7 +149,7 @@ it('ranks rejections by code, exporter and port', () => {
   expect(trend('rejections', 1)).toEqual([0, 0, 0, 1, 0, 0, 0]);
 });
 
-it('tells what of the remittances is available, reserved and unmapped', () => {
+it('shows what of the remittances is available, reserved and unmapped', () => {
   expect(figures('irms')).toEqual({
     available_usd: '8200',
     reserved_usd: '700',

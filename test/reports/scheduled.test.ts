@@ -69,7 +69,7 @@ async function triggered(runs: number): Promise<DailyReportResult> {
   return last?.result as DailyReportResult;
 }
 
-it('is a page and a workbook of the day in the document store; the result says where, with the figures', async () => {
+it('is a page and a workbook of the day in the document store; the result has their paths and the figures', async () => {
   const { documents } = worker.deps;
   const first = await triggered(1);
   expect(first).toMatchObject({ on: '2026-02-20', madeAt: expect.stringMatching(/^2026-02-20T02:30:0/u) as string });

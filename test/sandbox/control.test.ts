@@ -7,7 +7,7 @@ import { DEFAULT_SEED } from '../../src/sandbox/authority/default-seed';
 import { HOUR, createClient, item, link, message, readyClient, seedWith, startSandbox } from './support';
 
 describe('control endpoints', () => {
-  test('arm, list and clear faults, and say what is wrong with one', async () => {
+  test('arm, list and clear faults, and report what is wrong with one', async () => {
     const { control, api, sandbox } = await startSandbox();
     const armed = await control('POST', '/faults', { operation: 'push-irm', kind: '500', times: 2 });
     expect(armed.status).toBe(201);
@@ -59,7 +59,7 @@ describe('control endpoints', () => {
     await sandbox.close();
   });
 
-  test('the call log tells who called what, and holds no key, password or body', async () => {
+  test('the call log records who called what, without keys, passwords and bodies', async () => {
     const harness = await startSandbox();
     const { api, control, sandbox } = harness;
     const id = await readyClient(harness);
@@ -223,7 +223,7 @@ describe('options', () => {
     await sandbox.close();
   });
 
-  test('an account locks after as many failed logins as its seed says', async () => {
+  test('an account locks after as many failed logins as its seed sets', async () => {
     const harness = await startSandbox({
       seed: seedWith({
         accounts: [{ username: 'acme', password: 'Right#1', iec: 'AAGCM4521K', lockAfterFailedLogins: 2 }],

@@ -116,7 +116,7 @@ describe('answers that are not what they should be', () => {
     expect(performance.now() - before).toBeGreaterThanOrEqual(95);
   });
 
-  test('slow may wait before the call takes effect: who gave up meanwhile is filed all the same', async () => {
+  test('slow may wait before the call takes effect: a caller that gave up is filed all the same', async () => {
     arm({ operation: 'push-irm', kind: 'slow', delayMs: 3_000, wait: 'before' });
     expect((await rawPush()).code).toBe('UND_ERR_HEADERS_TIMEOUT');
     expect(await filed()).toBe(0);
@@ -164,7 +164,7 @@ describe('answers that are not what they should be', () => {
   });
 });
 
-describe('what the status says', () => {
+describe('the status record', () => {
   let requestId: string;
   beforeEach(async () => {
     requestId = (await push([item(), item({ serialNo: 2, sbCumInvoiceNumber: '8' })])).data.requestId;
@@ -229,7 +229,7 @@ describe('changes at the portal', () => {
     expect(irms.data.data[0]).toMatchObject({ irmNumber: 'IRM1', irmStatus });
   });
 
-  test('stale-balance, empty-details and pdf-not-found hide what is there, for as often as told', async () => {
+  test('stale-balance, empty-details and pdf-not-found hide what exists, as often as configured', async () => {
     const { data } = await push();
     harness.advance(2 * HOUR);
     const { eBRCNumber } = (await status(data.requestId)).data.ebrcBulkGenStatusLst[0];
@@ -273,7 +273,7 @@ describe('changes at the portal', () => {
     expect((await push()).status).toBe(200);
   });
 
-  test('portal-down is a 502 with its code, for one call or until told', async () => {
+  test('portal-down is a 502 with its code, for one call or until it is switched off', async () => {
     arm({ operation: '*', kind: 'portal-down' });
     expect([(await push()).status, (await push()).status]).toEqual([502, 200]);
     await harness.control('POST', '/portal', { down: true });

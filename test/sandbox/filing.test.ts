@@ -187,7 +187,7 @@ describe('fetch-details', () => {
   });
 });
 
-test('certificates stay invisible for as long as the sandbox is told', async () => {
+test('certificates stay invisible for the configured delay', async () => {
   const slow = await startSandbox({ detailsDelayMs: HOUR, pdfDelayMs: 2 * HOUR });
   const client = await readyClient(slow);
   const { data } = await slow.api.post('/genebrc/push-irm', message(client));

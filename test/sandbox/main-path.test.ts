@@ -49,7 +49,7 @@ test('an exporter is onboarded, files, and gets a certificate as a PDF that name
   expect(irms.data.data[0]).toMatchObject({ irmAvailableAmt: 6_000, irmUtilizedAmt: 4_000, iecCode: 'AAGCM4521K' });
 });
 
-test('refreshing before the activation time is refused with the code and a body that says so', async () => {
+test('refreshing before the activation time is refused with the documented code and body', async () => {
   const id = await createClient(harness);
   const linked = await link(harness, id);
   expect(linked.status).toBe(201);

@@ -63,7 +63,7 @@ describe('usage', () => {
     expect(asJson.json<Refusal>().errors[0]).toMatchObject({ code: 'usage' });
   });
 
-  it('says that a command is missing', async () => {
+  it('reports a missing command', async () => {
     const { errors } = (await ebrc(['--json'])).json<Refusal>();
     expect(errors[0]?.message).toMatch(/^Name a command/u);
   });
@@ -82,7 +82,7 @@ describe('configuration', () => {
     expect(variables).toEqual(expect.arrayContaining(['EBRC_API_KEY', 'DATABASE_URL']));
   });
 
-  it('says what is wrong with one, and what is allowed', async () => {
+  it('reports what is wrong with one, and what is allowed', async () => {
     const result = await ebrc(['list'], { env: { ...NOWHERE, EBRC_API_KEY: 'key_1' } });
     expect(result.code).toBe(2);
     expect(result.stderr).toMatch(/EBRC_API_KEY .*dev_ or prod_/);

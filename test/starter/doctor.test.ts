@@ -202,7 +202,7 @@ it('names schedules that are paused, or were never made', async () => {
   ]);
 });
 
-it('names a ledger that the document store knows better', async () => {
+it('reports a ledger that lacks sends of the document store', async () => {
   const store = createDocumentStore({ root: join(folder, 'newer') });
   const { ledgerId } = await readIdentity(database.pool);
   await store.createRecord(sendName(ledgerId, 7), Buffer.from('{}'));

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => ledger?.drop());
 
-it('says that a ledger was put back, brings its sends back, and says that it is whole', async () => {
+it('reports that a ledger was restored, imports its sends, and reports that it is complete', async () => {
   const store = await newStore();
   const env = { DATABASE_URL: ledger.url, EBRC_DOCUMENTS: store.root };
   const run = async (...args: string[]) => {

@@ -82,7 +82,7 @@ it('no worker, for what only a worker can answer', async () => {
 });
 
 describe('PostgreSQL restarts', () => {
-  it('while a command starts: it is waited for, and told', async () => {
+  it('while a command starts: the command waits, and prints why', async () => {
     const proxy = await startTcpProxy(database.url);
     await proxy.close();
     const listed = ebrc(['list', '--json'], {

@@ -73,7 +73,7 @@ describe('a list without its header line', () => {
   });
 });
 
-it('onboards the good rows, and says of each other row why it was not', async () => {
+it('onboards the valid rows, and gives the reason for each other row', async () => {
   const path = await listWith(
     'mixed.csv',
     [

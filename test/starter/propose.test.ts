@@ -62,7 +62,7 @@ async function proposed(name: string, ...more: string[]) {
   return { ...result, path };
 }
 
-it('says what is missing while nothing can be proposed', async () => {
+it('reports what is missing while nothing can be proposed', async () => {
   await knowExporter(ledger);
   const { code, json } = await proposed('none.xlsx');
   expect(code).toBe(3);
@@ -130,7 +130,7 @@ it('proposes what is free for what is open, as a workbook that passes the check'
   expect(rows).toEqual([{ n: 1 }]);
 });
 
-it('asks for what nobody said instead of guessing it', async () => {
+it('asks for missing values instead of guessing them', async () => {
   const { json, path } = await proposed('services.xlsx', '--upload-type', '103');
   const result = json<Json>();
   expect(pairsOf(result)).toEqual([['IRM-E', 'SRV/1', '700']]);

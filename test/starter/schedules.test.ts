@@ -67,7 +67,7 @@ describe('on the server', () => {
       planned: await readScheduleFile(await fileWith(text)),
     });
 
-  it('are made, brought up to date and removed as the file says; a paused one stays paused', async () => {
+  it('are created, updated and removed to agree with the file; a paused one stays paused', async () => {
     const made = await apply(`schedules:\n${one('a')}${one('b')}`);
     expect(made).toMatchObject([
       {

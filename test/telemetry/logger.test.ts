@@ -59,7 +59,7 @@ it('masks what names somebody or opens something in messages and errors, and dro
   });
 });
 
-it('says which filing, exporter and trace a line is about', () => {
+it('a line names its filing, exporter and trace', () => {
   withLogScope({ filingId: 'F1', exporterId: 'e-1', workflowId: 'file/test/R1', activity: 'submitPush' }, () =>
     logger.info({ kind: 'timeout' }, 'not sent'),
   );

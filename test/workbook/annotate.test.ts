@@ -56,7 +56,7 @@ const userBook = () =>
     },
   );
 
-test('failing cells are filled and noted; Status and Errors say it row by row; a summary counts', async () => {
+test('failing cells are filled and noted; Status and Errors show it row by row; a summary counts', async () => {
   const annotated = await checkAndAnnotate(await userBook());
   const workbook = await load(annotated);
   const sheet = workbook.worksheets[0] as Worksheet;
@@ -141,7 +141,7 @@ test('the result is read again like the original, with its statuses, and a secon
   expect(result.worksheets.map(({ name }) => name)).toEqual(['Upload', 'Notes', 'eBRC Summary']);
 });
 
-test('what the service or the authority said lands in the same cells; outcomes stand in Status', async () => {
+test('errors of the service and the authority are written into the same cells; outcomes are in Status', async () => {
   const source = await book([cells(), cells({ serialNo: 2, mappedIRMAmountFCC: 100 })]);
   const annotated = await annotateWorkbook({
     source,
@@ -319,7 +319,7 @@ test('when all is right the last note goes, with its box and its fill', async ()
   expect(await partText(cleared, 'xl/drawings/vmlDrawing1.vml')).not.toContain('<v:shape ');
 });
 
-test('a threaded comment is left to its program: the cell is filled, and the Errors column says why', async () => {
+test('a threaded comment is not changed: the cell is filled, and the Errors column has the reason', async () => {
   const parts = await partsOf(
     await book([cells({ irmDt: 'soon' })], (sheet) => {
       sheet.getCell('G2').note = '[Threaded comment]';
@@ -357,7 +357,7 @@ test('a file of another program: prefixes, no addresses, no style list, columns 
   expect([...(await readWorkbook(annotated)).statuses]).toEqual([[2, 'Error']]);
 });
 
-test('a checked workbook that LibreOffice saved anew: its marks are found and go, the user’s words stay', async () => {
+test('a checked workbook that LibreOffice saved again: its marks are found and removed, the user’s texts stay', async () => {
   // Made by `soffice --headless --convert-to xlsx` from an annotated workbook: it joins the runs of a note.
   const source = await readFile(join(__dirname, 'saved-by-libreoffice.xlsx'));
   const checked = await checkWorkbook(source);
@@ -405,7 +405,7 @@ test('a formula in our own columns goes with the list that names it', async () =
   expect(String(after['xl/worksheets/sheet1.xml'])).not.toContain('<f>UPPER');
 });
 
-test('a sheet that is filled to its edge has no room for columns; cells and summary still say it', async () => {
+test('a sheet that is filled to its edge has no room for columns; cells and summary still show it', async () => {
   const source = await book([cells({ irmDt: 'soon' })], (sheet) => {
     sheet.getCell('XFD2').value = 'far out';
   });

@@ -54,7 +54,7 @@ test('a number stays a number, text text, and a date cell a date', async () => {
   expect(await sent(new Date('2026-05-12T00:00:00Z'))).toEqual(new Date('2026-05-12T00:00:00Z'));
 });
 
-test('a column that the template does not name is the user’s own: said, and not sent', async () => {
+test('a column that the template does not name is the user’s own: reported, and not sent', async () => {
   const own = { header: 'Remarks', value: 'ask Meera' };
   const reading = await readWorkbook(await sheetWith('Vostro Type', 'SVRA', own), { template: LEARNED });
   expect(reading.rows[0]?.extra).toBeUndefined();
@@ -63,7 +63,7 @@ test('a column that the template does not name is the user’s own: said, and no
   expect(reading.findings[0]?.message).toContain('stays in your workbook and is not sent');
 });
 
-test('until the template was read our own reading of the labels counts, and a filled one says so', async () => {
+test('until the template was read our assumed labels count, and a filled one warns', async () => {
   const { rows, findings } = await readWorkbook(await sheetWith('Vostro Type', 'SVRA'));
   expect(rows[0]?.extra).toEqual({ 'Vostro Type': 'SVRA' });
   expect(brief(findings)).toEqual(['null null template_unknown']);

@@ -121,7 +121,7 @@ test.each(['utf8', 'utf16le'] as const)('XML entities are refused, in %s too', a
   );
 });
 
-test('a part that unpacks to more than its directory says is stopped there', async () => {
+test('a part that unpacks to more than its directory entry is stopped there', async () => {
   const parts = rawParts(EMPTY_SHEET);
   const lying = await pack('xl/worksheets/sheet1.xml', ' '.repeat(10_000_000), 'deflate');
   const honest = await Promise.all(

@@ -39,7 +39,7 @@ describe('headers', () => {
     expect(brief(reading.findings)).toEqual(['1 null unknown_column']);
   });
 
-  test('a missing mandatory column is said once, not once per row', async () => {
+  test('a missing mandatory column is reported once, not once per row', async () => {
     const checked = await checkWorkbook(
       await book(
         [cells(), cells({ serialNo: 2 })],
@@ -67,7 +67,7 @@ describe('headers', () => {
     ]);
   });
 
-  test('headers in another row, an empty sheet, and headers alone say what to do', async () => {
+  test('headers in another row, an empty sheet, and headers alone give advice', async () => {
     const lower = await readWorkbook(
       await book([cells()], (sheet) => sheet.spliceRows(1, 0, ['Our filing for January'])),
     );
@@ -227,7 +227,7 @@ describe('rows', () => {
     expect(reading.findings).toEqual([]);
   });
 
-  test('hidden rows are filed and said', async () => {
+  test('hidden rows are filed and reported', async () => {
     const reading = await readWorkbook(
       await book([cells(), cells({ serialNo: 2 }), cells({ serialNo: 3 })], (sheet) => {
         sheet.getRow(2).hidden = true;
@@ -264,7 +264,7 @@ describe('rows', () => {
     ]);
   });
 
-  test('more than one upload is said, more than the bound is refused before any row is looked at', async () => {
+  test('more rows than one upload are reported, more than the limit are refused before any row is read', async () => {
     const many = Array.from({ length: 1000 }, (_, index) => cells({ serialNo: index + 1, irmDt: 'never' }));
     const file = await book(many);
     expect(brief((await readWorkbook(file)).findings)[0]).toBe('null null several_submissions');
@@ -466,7 +466,7 @@ describe('XML as other programs write it', () => {
   });
 });
 
-test('any text in any cell is read or said, never an exception', async () => {
+test('any text in any cell is read or reported, never an exception', async () => {
   const fields = Object.keys(cells()).filter((field) => field !== 'isThirdPartyExport');
   const safe = fc.string({ unit: 'grapheme-ascii', maxLength: 30 });
   await fc.assert(

@@ -59,7 +59,7 @@ test('filled in as it stands, it is checked and right', async () => {
   expect(checked.rows).toEqual([{ row: 2, mapping: mapping() }]);
 });
 
-test('an untouched template says what is missing, row by row', async () => {
+test('an unchanged template reports what is missing, row by row', async () => {
   const { errors } = await checkWorkbook(await buildTemplate([irm, { ...irm, irmNumber: 'IRM2', issueDate: null }]));
   expect(new Set(errors.map(({ code }) => code))).toEqual(new Set(['missing']));
   expect(errors.filter(({ row }) => row === 3).map(({ field }) => field)).toContain('irmDt');

@@ -37,7 +37,7 @@ it('never runs a job twice at a time, and waits for the one under way when it st
   expect([most, under]).toEqual([1, 0]);
 });
 
-it('tells a job that the worker stops', async () => {
+it('notifies a job that the worker stops', async () => {
   let told = false;
   const jobs = startBackgroundJobs(
     [job((signal) => new Promise((resolve) => signal.addEventListener('abort', () => resolve(void (told = true)))))],

@@ -82,7 +82,7 @@ it('shows acknowledgement times, certificates, findings and the budget', async (
   expect(of('ebrc_ledger_up')).toBe(1);
 });
 
-it('says that the ledger is not read, and fails, so that the job counts as failed', async () => {
+it('reports that the ledger cannot be read, and fails, so that the job counts as failed', async () => {
   const { metrics, of } = remembered();
   const away = { query: () => Promise.reject(new Error('away')) };
   await expect(read(metrics, away as never)).rejects.toThrow('away');

@@ -86,7 +86,7 @@ test('the labels are read from the service’s template once an exporter is know
   expect((await readBulkTemplate(ledger.pool, 'test'))?.labels).toEqual(labels);
 });
 
-test('a check goes by the labels that the ledger holds, and says which columns are sent', async () => {
+test('a check uses the labels in the ledger, and lists which columns are sent', async () => {
   const row = mappingRow();
   const bytes = await writeBulkWorkbook([{ ...row, extra: { 'Vostro Account': 'SVRA', Remarks: 'ask Meera' } }], {
     labels: LABELS,

@@ -140,7 +140,7 @@ describe('a difference', () => {
   });
 });
 
-it('fetches a missing and a damaged PDF again, and says so', async () => {
+it('fetches a missing and a damaged PDF again, and reports it', async () => {
   const exporter = await stage.exporter();
   const filing = await filed(exporter, 2);
   const { documents } = stage.worker.deps;
@@ -162,7 +162,7 @@ it('fetches a missing and a damaged PDF again, and says so', async () => {
   }
 });
 
-it('settles an unknown outcome by the certificate that it finds, and says so', async () => {
+it('settles an unknown outcome by the certificate that it finds, and reports it', async () => {
   const exporter = await stage.exporter();
   stage.fault(exporter, 'push-irm', 'accept-then-drop');
   const filing = await stage.file(exporter, [stage.mapping(exporter)]);
@@ -180,7 +180,7 @@ it('settles an unknown outcome by the certificate that it finds, and says so', a
   ]);
 });
 
-it('goes on in a new run where one exporter needs more repairs than a history has room for', async () => {
+it('continues in a new run where one exporter needs more repairs than a history has room for', async () => {
   const exporter = await stage.exporter();
   const filing = await filed(exporter);
   const account = await authority(exporter);

@@ -35,7 +35,7 @@ describe('an address', () => {
     expect(valuesAt(data, address).map(({ pointer, value }) => [pointer, value])).toEqual(expected);
   });
 
-  it('that cannot be used says why', () => {
+  it('that cannot be used is reported with the reason', () => {
     expect(addressProblem('/a~2')).toMatch(/neither ~0/);
     expect(addressProblem('$.invoice')).toMatch(/JSON Pointer/);
     expect(addressProblem('')).toMatch(/empty/);
@@ -69,7 +69,7 @@ it.each<[Converter, unknown, string | RegExp]>([
   else expect(converted.ok ? converted.value : converted.why).toMatch(expected);
 });
 
-it('reads believable names without a mapping, and says where each came from', () => {
+it('reads plausible names without a mapping, and shows where each came from', () => {
   const { values, explained } = mapDocument('shipping-bill', {
     shippingBillNumber: '4512345',
     shippingBillDate: '01062026',

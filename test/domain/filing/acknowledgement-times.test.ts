@@ -42,7 +42,7 @@ describe('the estimate of the answer times', () => {
     expect(median([...before, ...after]) / MINUTE).toBeGreaterThan(90);
   });
 
-  it('says of an answer no more than polling saw of it', () => {
+  it('claims no more about an answer than polling saw', () => {
     const early = (afterMs: number) => estimateAnswerTimes([{ afterMs, byMs: 3 * HOUR }]).at(100 * MINUTE).survival;
     expect(early(0)).toBeLessThan(early(175 * MINUTE));
   });

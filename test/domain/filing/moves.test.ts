@@ -64,7 +64,7 @@ it.each(OPEN)('from %s, as a ledger may say, a resumed run makes no move that is
   }
 });
 
-it('goes on in a state that agrees with what is at the service', () => {
+it('continues in a state that agrees with what is at the service', () => {
   for (const facts of ALL_FACTS) {
     const sent = facts.doubtful || facts.followed || facts.settled;
     for (const recorded of OPEN) {
@@ -77,7 +77,7 @@ it('goes on in a state that agrees with what is at the service', () => {
   }
 });
 
-it('knows every state that the workflow moves a filing to', async () => {
+it('has every state that the workflow moves a filing to', async () => {
   const known = new Set<string>(FILING_MOVES.map((move) => move.to));
   const moves: string[] = [];
   for (const { path, text } of await sourceFiles('src/workflows')) {

@@ -24,7 +24,7 @@ describe('the run of an open filing', () => {
     }
   });
 
-  it('that runs and does not move, or cannot, is told in the same words each time', () => {
+  it('that runs and does not move, or cannot, is reported with the same text each time', () => {
     const dueAt = before(LATE_MS + 1);
     const late = judgeRun({ sent: true, dueAt }, running, NOW);
     expect(late).toMatchObject({ problem: expect.stringContaining(dueAt.toISOString()) as string });

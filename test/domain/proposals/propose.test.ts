@@ -29,7 +29,7 @@ const document = (number: string, value: string, more: Partial<OpenDocument> = {
 const pairs = (irms: OpenIrm[], documents: OpenDocument[]) =>
   propose(irms, documents).proposals.map((each) => [each.irm.irmNumber, each.document.number, each.amount]);
 
-it('maps equal amounts of one buyer, and says why', () => {
+it('maps equal amounts of one buyer, with the reason', () => {
   const { proposals } = propose(
     [irm('A', '5000'), irm('B', '7000.5')],
     [document('1', '7000.50'), document('2', '5000')],

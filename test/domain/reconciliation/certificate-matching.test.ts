@@ -92,13 +92,13 @@ describe('ambiguity', () => {
     });
   });
 
-  it('tells them apart by their amounts', () => {
+  it('distinguishes them by their amounts', () => {
     const rows = [row(0), row(1, { mappedIRMAmountFCC: 400 })];
     const entries = [certificate('B', { realisedValueFCC: 400 }), certificate('A')];
     expect(matchCertificates(rows, entries, rules).matches.map((match) => match.eBRCNumber)).toEqual(['A', 'B']);
   });
 
-  it('tells them apart by the bill numbers, where all of them name one', () => {
+  it('distinguishes them by the bill numbers, if all of them have one', () => {
     const rows = [row(0, { billNo: 'EXP/1' }), row(1, { billNo: 'EXP/2' })];
     const entries = [certificate('B', { billNo: ' exp/2 ' }), certificate('A')];
     expect(matchCertificates(rows, entries, rules).matches).toMatchObject([
@@ -154,7 +154,7 @@ describe('ambiguity', () => {
     });
   });
 
-  it('says nothing about the rows of other filings', () => {
+  it('reports nothing about the rows of other filings', () => {
     const other = row(7, { filingId: 'F2', mine: false });
     expect(matchCertificates([other], [certificate('A')], rules)).toEqual({
       matches: [],

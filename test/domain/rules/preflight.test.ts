@@ -137,7 +137,7 @@ test('without any record, what the rows state of the remittance bears all of it'
   ]);
 });
 
-test('where several records fit, each has to bear the amount, and it is said', () => {
+test('where several records fit, each has to bear the amount, with a warning', () => {
   const twin = irm({ irmIfscCode: 'ICIC0000001', amount: '12000.00', available: '9000.00' });
   expect(check([irm(), twin])).toEqual([
     'warning 1 irmIfscCode irm_ifsc_differs',
@@ -174,7 +174,7 @@ test('what may be seen otherwise by the authority warns and never blocks', () =>
   expect(check([irm({ amount: '12000', available: '9000' })])).toEqual(['warning 1 irmRemitAmtFCC irm_amount_differs']);
 });
 
-test('an unknown IRM says under what the number is known', () => {
+test('an unknown IRM reports the known records of its number', () => {
   const [finding] = checkBalances([mappingRow()], [irm({ irmAdCode: '0510009' })], []);
   expect(finding?.message).toContain('That number is held with AD code 0510009, dates 05012026 and 04012026');
 });

@@ -173,7 +173,7 @@ describe('a push message', () => {
     expect(parsed?.rows[0]?.mapping).toEqual(mapping());
   });
 
-  test('says every wrong field at once, with its row', () => {
+  test('reports every wrong field at once, with its row', () => {
     const { message: parsed, findings } = parsePushMessage(
       message({ recordResCount: 3, uploadType: 101, decalarationFlag: 'yes', platformCustomerId: 'me', extra: 1 }, [
         { ...mapping(), irmRemitAmtFCC: '10000', irmAdCode: 510001, surprise: true, isGstAvail: 'Y' },

@@ -110,7 +110,7 @@ describe('a record that is final', () => {
     });
   });
 
-  it('tells rows of the same IRM and document apart by their serial numbers', () => {
+  it('distinguishes rows of the same IRM and document by their serial numbers', () => {
     const again = sent(2, { sbCumInvoiceNumber: one.sbCumInvoiceNumber });
     const list = [entry(again), entry(one)];
     expect(judgeStatus([one, again], record({ ebrcBulkGenStatusLst: list }))).toMatchObject({
@@ -133,7 +133,7 @@ describe('a record that is not final', () => {
     });
   });
 
-  it('frees no row by counts that say it was processed', () => {
+  it('frees no row by counts that show it processed', () => {
     const status = record({ recordProCount: 2, ebrcBulkGenStatusLst: [entry(one)] });
     expect(judgeStatus([one, two], status).verdict).toBe('incomplete');
   });
@@ -178,13 +178,13 @@ describe('a record that is not final', () => {
     });
   });
 
-  it('never frees a row whose Errored record names a certificate, whatever the counts say', () => {
+  it('never frees a row whose Errored record names a certificate, whatever the counts', () => {
     const list = [entry(one, { processingStatus: 'Errored' })];
     const status = record({ processingStatus: 'Errored', recordFailCount: 1, ebrcBulkGenStatusLst: list });
     expect(judgeStatus([one], status)).toMatchObject({ verdict: 'incomplete', rows: [{ outcome: 'open' }] });
   });
 
-  it('never frees a row whose own record has an unknown word, whatever the counts say', () => {
+  it('never frees a row whose own record has an unknown word, whatever the counts', () => {
     const list = [entry(one, { processingStatus: 'UnderProcess', eBRCNumber: null })];
     const status = record({ processingStatus: 'Errored', recordFailCount: 1, ebrcBulkGenStatusLst: list });
     expect(judgeStatus([one], status)).toMatchObject({ verdict: 'incomplete', rows: [{ outcome: 'open' }] });
@@ -196,7 +196,7 @@ describe('a record that is not final', () => {
     expect(judgeStatus([one], status)).toMatchObject({ verdict: 'incomplete', rows: [{ outcome: 'open' }] });
   });
 
-  it('never frees a row by a record of another IRM or document, whatever the counts say', () => {
+  it('never frees a row by a record of another IRM or document, whatever the counts', () => {
     const status = (stray: StatusRecordEntry) =>
       record({ processingStatus: 'Errored', recordFailCount: 1, ebrcBulkGenStatusLst: [stray] });
     expect(judgeStatus([one], status(errored(two, 'ERR19'))).verdict).toBe('incomplete');
@@ -214,7 +214,7 @@ describe('a record that is not final', () => {
     expect(outcomes([one, two], record({ ebrcBulkGenStatusLst: list }))).toEqual(['open', 'certified']);
   });
 
-  it('leaves rows open that only IRM and document could tell apart, and do not', () => {
+  it('leaves rows open that have the same IRM and document', () => {
     const again = sent(2, { sbCumInvoiceNumber: one.sbCumInvoiceNumber });
     const list = [entry(one, { serialNo: null }), entry(again, { serialNo: null })];
     expect(outcomes([one, again], record({ ebrcBulkGenStatusLst: list }))).toEqual(['open', 'open']);
@@ -231,7 +231,7 @@ it('reads error details in every form they may have', () => {
   expect(errorTexts(details)).toEqual(['ERR19: IRM', 'ERR15: IFSC', 'odd', '{"x":1}', '7', 'null']);
 });
 
-it('keeps what the authority says about an error code, under whatever name', () => {
+it("keeps the authority's text for an error code, under any name", () => {
   const details = [
     { errorCode: 'ERR38', errorDetails: 'mapped amount exceeds the balance' },
     { code: 23, reason: 'amount', remarks: 'ask the bank', at: null },
@@ -279,7 +279,7 @@ describe('whatever the service answers', () => {
     );
   });
 
-  it('is final only when the request says that it is done', () => {
+  it("is final only when the request's own status is final", () => {
     fc.assert(
       fc.property(oddRecord, (status) => {
         const said = (status.processingStatus ?? '').toLowerCase();
@@ -290,7 +290,7 @@ describe('whatever the service answers', () => {
     );
   });
 
-  it('frees a row by the counts only where they say that it failed', () => {
+  it('frees a row by the counts only if they show that it failed', () => {
     fc.assert(
       fc.property(oddRecord, (status) => {
         const { verdict, rows } = judgeStatus([one, two], status);

@@ -73,7 +73,7 @@ it('takes a certificate that the snapshot did not hold, and settles the submissi
   expect((await readFilingView(ledger.pool, lost.filingId))?.submissions).toMatchObject([{ state: 'settled' }]);
 });
 
-it('leaves one that the snapshot holds, whatever the clock of the worker that saw it first says', async () => {
+it('does not adopt one in the snapshot, whatever the clock of the worker that saw it first', async () => {
   const lost = await sent(['OLD-1']);
   await show(lost.document, 'OLD-1', { at: minutesLater(0.05) });
   expect(await adopt(lost)).toMatchObject({ adopted: [], openRows: 1 });

@@ -40,7 +40,7 @@ function customer(change: Partial<CustomerRecord> = {}): CustomerRecord {
 const save = (record: CustomerRecord, minute = 0, mode: 'test' | 'live' = 'test') =>
   saveExporter(database.pool, record, mode, at(minute));
 
-it('keeps what the service said', async () => {
+it('keeps what the service returned', async () => {
   const record = customer();
   expect(await save(record)).toEqual({
     exporterId: record.id,
@@ -62,7 +62,7 @@ it('keeps what the service said', async () => {
   });
 });
 
-it('keeps what it knew where the service says nothing, as the list does of dgftApiStatus', async () => {
+it('keeps known values that an answer leaves out, as the list does with dgftApiStatus', async () => {
   const record = customer();
   await save(record);
   const listed = await save({ ...record, name: 'Asha Exports Ltd', dgftApiStatus: null, isActive: null }, 1);
@@ -72,13 +72,13 @@ it('keeps what it knew where the service says nothing, as the list does of dgftA
   expect(after).toMatchObject({ apiState: 'ready', activatesAt: null, sharedCredentialsLikely: true });
 });
 
-it('does not go back to what was said earlier', async () => {
+it('is not overwritten by an earlier answer', async () => {
   const record = customer();
   await save({ ...record, isActive: true }, 5);
   expect(await save({ ...record, isActive: false }, 4)).toMatchObject({ isActive: true, readAt: at(5) });
 });
 
-it('takes a time that nobody can read, and a word that nobody knows', async () => {
+it('accepts an unreadable time and an unknown word', async () => {
   const odd = { state: 'being_arranged', activatesAt: 'tomorrow', sharedCredentialsLikely: null };
   expect(await save(customer({ dgftApiStatus: odd }))).toMatchObject({ apiState: 'being_arranged', activatesAt: null });
 });
@@ -116,6 +116,6 @@ it('notes the latest refresh', async () => {
   expect(await getExporter(database.pool, record.id)).toMatchObject({ irmsRefreshedAt: at(7) });
 });
 
-it('says what to do about an exporter that is not there', async () => {
+it('reports what to do about an unknown exporter', async () => {
   await expect(needExporter(database.pool, 'nobody')).rejects.toThrow(/nobody is not in this ledger.*DATABASE_URL/u);
 });

@@ -94,7 +94,7 @@ describe('a party', () => {
     expect(await party(await client({ iec: 'NA' }))).not.toBe(await party(first));
   });
 
-  it('stays that of a client which was deleted at the service and made anew', async () => {
+  it('stays that of a client which was deleted at the service and created again', async () => {
     const email = `${randomUUID()}@example.test`;
     const before = await client({ email });
     const rows = newRows();
@@ -194,7 +194,7 @@ describe('an IEC', () => {
     expect(await party(moved)).not.toBe(await party(stays));
   });
 
-  it('that is learnt waits for whoever files for one of the two parties', async () => {
+  it('that becomes known waits for transactions that file for one of the two parties', async () => {
     const iec = newIec();
     const clients = [await client({ iec }), await client()] as const;
     for (const filing of clients) {

@@ -32,7 +32,7 @@ const take = (extractionId: string, pace = PACE) =>
 const fail = (extractionId: string, more: object = {}) =>
   noteFailedCall(ledger.pool, { extractionId, service, scope: 'document', reason: '500', pace: PACE, ...more });
 
-it('lets few calls run at once, whoever makes them, and the next one when one has ended', async () => {
+it('lets few calls run at once over all workers, and the next one when one has ended', async () => {
   const [a, b, c, d] = await Promise.all(['a', 'b', 'c', 'd'].map((name) => document(name)));
   if (!a || !b || !c || !d) throw new Error('not opened');
   const taken = await Promise.all([a, b, c, d].map((id) => take(id)));
@@ -71,7 +71,7 @@ it('waits at least as long as the service asks for, and never longer than a quar
   expect((await fail(a)).pauseMs).toBe(15 * 60_000);
 });
 
-it('keeps the first outcome, and opens it anew only for what was refused or failed', async () => {
+it('keeps the first outcome, and reopens only what was refused or failed', async () => {
   const good = await document('good');
   await settleExtraction(ledger.pool, { extractionId: good, state: 'extracted', data: { n: 1 } });
   await settleExtraction(ledger.pool, { extractionId: good, state: 'failed', errorCode: 'late', error: 'late' });

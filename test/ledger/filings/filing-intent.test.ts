@@ -45,7 +45,7 @@ describe('the same mapping', () => {
     expect(text).toContain('HOLDER');
   });
 
-  it('is won by one of many transactions at once, and the others are told its name', async () => {
+  it('is won by one of many concurrent transactions, and the refusals of the others name it', async () => {
     const rows = newRows(3);
     const outcomes = await Promise.all(
       Array.from({ length: 8 }, (_, each) => record(ledger, `RACE-${each}`, each % 2 ? rows : [...rows].reverse())),
@@ -165,7 +165,7 @@ describe('the same mapping', () => {
 });
 
 describe('the same reference', () => {
-  it('goes on with a filing that has no end yet', async () => {
+  it('continues a filing that has not ended', async () => {
     const rows = newRows();
     const filingId = await open(ledger, 'SAME', rows);
     expect(await record(ledger, 'SAME', rows)).toEqual({ outcome: 'resumed', filingId });

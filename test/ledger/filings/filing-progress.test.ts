@@ -61,7 +61,7 @@ describe('a move', () => {
     expect(await story(filingId)).toEqual(['note 1']);
   });
 
-  it('of a run that is behind, or ahead of a ledger that was put back, is told apart and changes nothing', async () => {
+  it('of a run that is behind, or ahead of a restored ledger, is recognised and changes nothing', async () => {
     const filingId = await filing();
     await note(filingId, 1, 'submitting', { step: 'first/1' });
     await note(filingId, 2, 'processing', { step: 'first/2' });
@@ -86,7 +86,7 @@ describe('a move', () => {
     expect((await needFiling(ledger.pool, filingId)).closedAt).toEqual(minutesLater(1));
   });
 
-  it('shows life: what was said of a stuck workflow is gone', async () => {
+  it('clears the problem of a stuck workflow, because the run is alive', async () => {
     const filingId = await filing();
     await ledger.pool.query(`UPDATE filings SET run_problem = 'Its workflow stands.' WHERE filing_id = $1`, [filingId]);
     const asking = async () =>

@@ -61,7 +61,7 @@ it('takes another spelling of a status for the same status', async () => {
   authority = asRead;
 });
 
-it('says of an overdue filing whether the outcome or only certificates are missing', async () => {
+it('reports of an overdue filing whether the outcome or only certificates are missing', async () => {
   const set = (state: string, open: boolean) =>
     ledger.pool.query(
       `UPDATE filings SET state = $1, closed_at = CASE WHEN $2 THEN NULL ELSE now() END WHERE reference = 'SETTLED'`,

@@ -123,7 +123,7 @@ describe('a mark without a record', () => {
     }
   });
 
-  it('says nothing where the record was there once: then the store has lost it', async () => {
+  it('concludes nothing if the record existed once: then the store has lost it', async () => {
     const send = await sent();
     await sent();
     const { ledgerId } = await readIdentity(ledger.pool);
@@ -135,7 +135,7 @@ describe('a mark without a record', () => {
 });
 
 describe('a ledger that was put back to an earlier state', () => {
-  it('sends nothing and judges nothing, since the store has sends that it does not know', async () => {
+  it('sends and concludes nothing, because the store has sends that it lacks', async () => {
     const other = await filing();
     const back = await remember(ledger);
     const send = await sent();
@@ -193,7 +193,7 @@ describe('a ledger that was put back to an earlier state', () => {
     expect(back).toEqual([{ live: true, iec: 'AAGCM9999K', own: true, same: true }]);
   });
 
-  it('finds the party of a client that it does not know again, under whatever number', async () => {
+  it('finds the party of a client that it lacks, under any number', async () => {
     const back = await remember(ledger);
     await knowExporter(ledger, 'exporter-2');
     await ledger.pool.query(`UPDATE exporters SET iec = NULL WHERE exporter_id = 'exporter-2'`);
@@ -209,7 +209,7 @@ describe('a ledger that was put back to an earlier state', () => {
     });
   });
 
-  it('takes the send back for a filing that it knows, whatever became of that meanwhile', async () => {
+  it("imports the send of a filing that it has, whatever the filing's state", async () => {
     const filingId = await filing();
     const back = await remember(ledger);
     await sent(await opened(filingId));
@@ -391,7 +391,7 @@ describe('a ledger that was put back to an earlier state', () => {
     expect(await attempts(filingId)).toEqual(['answered']);
   });
 
-  it('brings the few sends back by itself that a failover lost, and tells; an older one is for a person', async () => {
+  it('imports the few sends that a failover lost, and reports them; an older one is left to a person', async () => {
     const waiting = await opened(await filing());
     const back = await remember(ledger);
     const lost = await sent();
@@ -415,7 +415,7 @@ describe('a ledger that was put back to an earlier state', () => {
 });
 
 describe('a document store that is', () => {
-  it('another one submits nothing and says so', async () => {
+  it('another one submits nothing, with the reason', async () => {
     await sent();
     store = await newStore();
     const send = await marked();

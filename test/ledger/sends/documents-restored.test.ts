@@ -112,7 +112,7 @@ it('takes a certificate without a day of issue for one of the time that is lost,
   expect(await open(earlier)).toMatchObject({ outcome: 'attempt', state: 'open' });
 });
 
-it('needs two people to say that what agrees with such a certificate was not filed', async () => {
+it('needs two people for the answer not filed while such a certificate agrees', async () => {
   await restored();
   const filingId = await filing();
   await certified(filingId, 'EBLOST');

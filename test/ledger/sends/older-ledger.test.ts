@@ -45,7 +45,7 @@ const handIn = (filingId: string, sends: readonly KnownSend[]) =>
   withTransaction(ledger.pool, (client) => mergeKnownSends(client, { filingId, sends, at: minutesLater(61) }));
 const submission = (filingId: string) => needSubmission(ledger.pool, filingId, 1);
 
-describe('a run that knows more than the ledger', () => {
+describe('a run whose history has more than the ledger', () => {
   it.each(['before its sends are brought back', 'after they are'])(
     'hands the request of its submission in, %s',
     async (when) => {
@@ -72,7 +72,7 @@ describe('a run that knows more than the ledger', () => {
     },
   );
 
-  it('hands in a request that a person named', async () => {
+  it('reports a request that a person named', async () => {
     const filingId = await filing();
     const back = await remember(ledger);
     const attemptId = await sent(filingId);
@@ -86,7 +86,7 @@ describe('a run that knows more than the ledger', () => {
     expect(await attempts(filingId)).toEqual(['sending']);
   });
 
-  it('says that an attempt was sent which neither the ledger nor the store holds any more', async () => {
+  it('reports an attempt as sent that neither the ledger nor the store has any more', async () => {
     const filingId = await filing();
     const back = await remember(ledger);
     const attemptId = await sent(filingId);
@@ -100,7 +100,7 @@ describe('a run that knows more than the ledger', () => {
     await expect(opened(filingId)).rejects.toThrow(/sending/u);
   });
 
-  it('leaves what a person said of an attempt since, and what the authority said of its rows', async () => {
+  it("keeps a person's later answer about an attempt, and the authority's decision on its rows", async () => {
     const filingId = await filing();
     const attemptId = await sent(filingId);
     await lose(attemptId);
@@ -151,7 +151,7 @@ describe('sends that are brought back', () => {
     expect(await submission(filingId)).toMatchObject({ state: 'terminal' });
   });
 
-  it('are told as a move that no run takes for one of its own', async () => {
+  it('are recorded as a move that no run takes for one of its own', async () => {
     const filingId = await filing();
     const back = await remember(ledger);
     await sent(filingId);
@@ -189,7 +189,7 @@ describe('sends that are brought back', () => {
   });
 });
 
-it('knows no filing of a lost state, whatever number its run has reached', async () => {
+it('has no filing of a lost state, whatever number its run has reached', async () => {
   const back = await remember(ledger);
   const filingId = await filing();
   await back();

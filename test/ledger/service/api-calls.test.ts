@@ -92,7 +92,7 @@ test('rows that cannot be written now are kept and written once PostgreSQL is ba
   expect(await stored()).toHaveLength(1);
 });
 
-test('what is given up is said: rows beyond the capacity, and rows left when PostgreSQL stays away', async () => {
+test('dropped rows are reported: those beyond the capacity, and those left when PostgreSQL stays unavailable', async () => {
   const { pool, state } = fragilePool();
   const lost: number[] = [];
   const audit = createApiCallAudit({ pool, capacity: 2, onLost: (rows) => lost.push(rows) });

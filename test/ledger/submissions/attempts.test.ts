@@ -64,21 +64,21 @@ describe('reading an attempt', () => {
     expect(await mark(attemptId)).toMatchObject({ marked: false, why: 'closed' });
   });
 
-  it('says when the mark was set, from which the waits count', async () => {
+  it('returns when the mark was set, from which the waits count', async () => {
     const attemptId = await opened(await filing());
     await mark(attemptId);
     expect(await read(attemptId)).toMatchObject({ verdict: 'sending', markedAt: NOW.getTime() });
     expect(await sendingAt(ledger.pool, attemptId)).toEqual(NOW);
   });
 
-  it('says that the filing has ended', async () => {
+  it('reports that the filing has ended', async () => {
     const filingId = await filing();
     const attemptId = await opened(filingId);
     await move(ledger, filingId, 'abandoned');
     expect(await read(attemptId)).toMatchObject({ verdict: 'not_sent', filingEnded: true });
   });
 
-  it('answers with what the service said to another attempt of the submission', async () => {
+  it("returns the service's answer to another attempt of the submission", async () => {
     const filingId = await filing();
     const first = await opened(filingId);
     await mark(first);
@@ -128,7 +128,7 @@ describe('an execution', () => {
     expect(await attempts(filingId)).toEqual(['not_sent', 'sending']);
   });
 
-  it('says that its own exchange is over and its outcome unknown', async () => {
+  it('reports that its own exchange is over and its outcome unknown', async () => {
     const filingId = await filing();
     const attemptId = await opened(filingId);
     await mark(attemptId);

@@ -101,7 +101,7 @@ describe('a Failed acknowledgement whose request the service does not know', () 
     expect(await attempts(filingId)).toEqual(['not_sent']);
   });
 
-  it('was filed where the acknowledgement did not say Failed, or a row has its certificate', async () => {
+  it('was filed if the acknowledgement was not Failed, or a row has its certificate', async () => {
     expect(await close(await failed('U2', 'Validated'), 'U2')).toBe('kept');
     const filingId = await failed('U3');
     await ledger.pool.query(`UPDATE filing_rows SET ebrc_number = 'EBRC1' WHERE filing_id = $1`, [filingId]);

@@ -36,7 +36,7 @@ async function accepted({ filingId, attemptId }: { filingId: string; attemptId: 
   await withTransaction(ledger.pool, (client) => adoptAnswer(client, adopted));
 }
 
-describe('a person who says that nothing was filed', () => {
+describe("a person's answer that nothing was filed", () => {
   it('closes an attempt of unknown outcome', async () => {
     const filingId = await filing();
     const attemptId = await opened(filingId);
@@ -112,7 +112,7 @@ describe('a person who says that nothing was filed', () => {
     expect(await say(attemptId, { at: minutesLater(240) })).toEqual({ outcome: 'resend' });
   });
 
-  it('is not enough while the service cannot be looked at, until a second, different person says it unseen', async () => {
+  it('is not enough while the service cannot be queried, until a second person gives it with --unseen', async () => {
     const { filingId, attemptId } = await lost();
     const other = await lost();
     const lookFailed = 'the portal is away';
@@ -141,7 +141,7 @@ describe('a person who says that nothing was filed', () => {
   });
 });
 
-describe('a person who says under which request it was filed', () => {
+describe("a person's answer with the request it was filed under", () => {
   it('has the submission followed under it, and the same word again changes nothing', async () => {
     const { filingId, attemptId } = await lost();
     expect(await found(attemptId, 'REQ-1')).toBeNull();
@@ -178,7 +178,7 @@ describe('a person who says under which request it was filed', () => {
     expect((await readFilingView(ledger.pool, second.filingId))?.requestId).toBeNull();
   });
 
-  it('may be alike for two exporters, whose requests are followed both', async () => {
+  it('may be equal for two exporters, whose requests are both followed', async () => {
     const requestId = '1';
     const requestOf = async (filingId: string) => (await readFilingView(ledger.pool, filingId))?.requestId;
     await knowExporter(ledger, 'exporter-2', 'AAGCM9999K');

@@ -101,7 +101,7 @@ it('puts bad credentials on record that were never submitted here', async () => 
   });
 });
 
-it('tells a waiter at once when better credentials are valid already', async () => {
+it('tells a waiter to retry at once when newer credentials are valid already', async () => {
   const { pool } = database;
   const exporterId = await newExporter();
   await markValid(pool, exporterId, await add(exporterId));

@@ -51,7 +51,7 @@ async function changeAtPortal(username: string, password: string): Promise<void>
   if (account) account.password = password;
 }
 
-it('validates new credentials, keeps the consent, and tells every workflow that waits', async () => {
+it('validates new credentials, stores the consent, and signals every workflow that waits', async () => {
   const { username, exporterId } = await readyExporter('renew@example.test');
   await changeAtPortal(username, 'New-Password-3');
   // A real workflow that waits: an onboarding of another exporter is told by the same signal that a filing takes.
@@ -119,7 +119,7 @@ it('reports a pending activation without waiting for it', async () => {
   expect(await onboarding.result()).toMatchObject({ state: 'ready' });
 });
 
-it('knows an exporter that was onboarded elsewhere, and refuses one that nobody knows', async () => {
+it('accepts an exporter that was onboarded elsewhere, and refuses an unknown one', async () => {
   const username = await stage.account({ activationDelayMs: 0 });
   const { api } = stage.worker.deps;
   const customer = await api.createCustomer({ name: 'Elsewhere', email: 'else@example.test' });

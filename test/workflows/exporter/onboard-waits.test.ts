@@ -59,7 +59,7 @@ describe('activation', () => {
     ).toEqual([409, 200]);
   });
 
-  it('says that access is not open where the refresh says so and the client object does not', async () => {
+  it('reports that access is not open if the refresh shows it and the client object does not', async () => {
     const message = 'DGFT_IP_ACTIVATION_PENDING';
     const pending = new ApiError({ kind: 'activation_pending', operation: 'refreshIrms', status: 409, message });
     jest.spyOn(stage.worker.deps.api, 'refreshIrms').mockRejectedValueOnce(pending);
@@ -99,7 +99,7 @@ describe('credentials that die while an onboarding is under way', () => {
     expect(await handle.result()).toMatchObject({ state: 'ready' });
   });
 
-  it('goes on when the client is validated elsewhere', async () => {
+  it('continues when the client is validated elsewhere', async () => {
     const username = await stage.account({ activationDelayMs: 0 });
     const handle = await stage.onboard({
       email: 'elsewhere@example.test',
@@ -115,7 +115,7 @@ describe('credentials that die while an onboarding is under way', () => {
   });
 });
 
-it('looks again by itself where the service says that it has no credentials', async () => {
+it('checks again automatically if the service has no credentials', async () => {
   const message = 'DGFT_CREDENTIALS_MISSING';
   const missing = new ApiError({ kind: 'credentials_missing', operation: 'refreshIrms', status: 422, message });
   jest.spyOn(stage.worker.deps.api, 'refreshIrms').mockRejectedValueOnce(missing);

@@ -48,7 +48,7 @@ it('creates, validates, waits a day, reads the IRMs, and ends ready', async () =
   });
 });
 
-it('is ready at once where the service says so, and a second run changes nothing', async () => {
+it('is ready at once if the service reports it, and a second run changes nothing', async () => {
   const email = 'two@example.test';
   const credentialsRef = await stage.secret(await stage.account({ activationDelayMs: 0 }));
   const handle = await stage.onboard({ email, credentialsRef });
@@ -126,7 +126,7 @@ describe('create or adopt', () => {
 });
 
 describe('the validate table', () => {
-  it('asks a person after a wrong password, tries it never again, and goes on with the right one', async () => {
+  it('asks a person after a wrong password, never tries it again, and continues with the right one', async () => {
     const username = await stage.account({ activationDelayMs: 0 });
     const handle = await stage.onboard({
       email: 'wrong@example.test',
@@ -208,7 +208,7 @@ describe('the validate table', () => {
     },
   );
 
-  it('refuses a client that the service does not know any more', async () => {
+  it('refuses a client that the service no longer has', async () => {
     const credentialsRef = await stage.secret(await stage.account({ activationDelayMs: 0 }), WRONG);
     const handle = await stage.onboard({ email: 'gone@example.test', credentialsRef });
     const { exporterId } = await stage.until(handle, 'needs_credentials');

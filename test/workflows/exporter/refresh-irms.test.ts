@@ -51,7 +51,7 @@ it('refreshes one exporter live and keeps what changed', async () => {
   expect(irm?.readAt).toEqual(after?.irmsRefreshedAt);
 });
 
-it('refreshes every exporter that is ready, and says why it skips the others', async () => {
+it('refreshes every exporter that is ready, and reports why it skips the others', async () => {
   const { pool } = stage.ledger;
   const bad = await ready('bad@example.test');
   await markBad(pool, bad.exporterId, 1, 'account_locked');
@@ -68,7 +68,7 @@ it('refreshes every exporter that is ready, and says why it skips the others', a
   expect(reasons[created.id]).toMatch(/never validated/u);
 });
 
-it('goes on in a new run before its history is long', async () => {
+it('continues in a new run before its history is long', async () => {
   const { pool } = stage.ledger;
   const now = new Date(await stage.env.currentTimeMs());
   const later = new Date(now.getTime() + 100 * HOUR_MS);

@@ -71,7 +71,7 @@ async function readOnly(on: boolean): Promise<void> {
   client.release(true);
 }
 
-it('waits while the ledger is read-only, and then goes on without asking anybody', async () => {
+it('waits while the ledger is read-only, and then continues without a question', async () => {
   const exporter = await stage.exporter();
   await readOnly(true);
   const filing = await stage.file(exporter, [stage.mapping(exporter)]);

@@ -98,7 +98,7 @@ describe('a submission that the service took, and whose answer was lost', () => 
     expect(stage.pushes(exporter)).toBe(1);
   });
 
-  it('tells a person at once that the service cannot be looked at, and does not wait for credentials first', async () => {
+  it('reports to a person at once that the service cannot be queried, without waiting for credentials', async () => {
     const exporter = await stage.exporter();
     stage.fault(exporter, 'push-irm', 'drop-before-accept');
     const filing = await stage.file(exporter, [stage.mapping(exporter)]);
@@ -153,7 +153,7 @@ describe('a submission that the service took, and whose answer was lost', () => 
 describe('a submission whose answer was lost, and which never came to be', () => {
   const faults: PushFault[] = [['drop-before-accept'], ['502-with-code'], ['500']];
 
-  it('is never sent again by itself, and once when a person says that it was not filed', async () => {
+  it('is never sent again automatically, and once when a person answers not filed', async () => {
     const made = await scenes(faults);
     await Promise.all(made.map(({ filing }) => stage.until(filing, 'outcome_unknown')));
     expect(made.map(({ exporter }) => stage.pushes(exporter))).toEqual(faults.map(() => 1));
@@ -208,7 +208,7 @@ it('is sent again on the word of two people while its certificates cannot be loo
   expect(await stage.requestsOf(exporter)).toHaveLength(1);
 });
 
-it('sends nothing again of a submission of which one row has its certificate, whatever a person says', async () => {
+it('sends nothing again of a submission of which one row has its certificate, whatever a person answers', async () => {
   const exporter = await stage.exporter();
   const rows = [stage.mapping(exporter), stage.mapping(exporter)];
   const match = { document: rows[1]?.sbCumInvoiceNumber };

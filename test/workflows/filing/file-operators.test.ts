@@ -28,7 +28,7 @@ const operations = () => operationsOf(stage);
 const holdStatus = (exporter: TestExporter) => stage.fault(exporter, 'status', 'stale-status', { every: 1 });
 
 describe('a run that was reset to before its send', () => {
-  it('goes on from the ledger, and sends nothing again', async () => {
+  it('continues from the ledger, and sends nothing again', async () => {
     const exporter = await stage.exporter();
     holdStatus(exporter);
     const filing = await stage.file(exporter, [stage.mapping(exporter)]);
@@ -124,7 +124,7 @@ it('collects the certificates again when somebody terminates the collection', as
   expect(await filing.result()).toMatchObject({ state: 'certified', counts: { archived: 6 } });
 });
 
-it('continues as new while it waits, and goes on waiting for the same', async () => {
+it('continues as new while it waits, and keeps waiting for the same', async () => {
   const exporter = await stage.exporter();
   const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: true });
   const { filingId } = await stage.until(filing, 'awaiting_approval');
@@ -158,7 +158,7 @@ it('continues as new while its ledger is not whole, recorded or not, and is sent
   expect(stage.pushes(exporter)).toBe(1);
 });
 
-it('continues as new before anything of it is recorded, and goes on waiting for our own access', async () => {
+it('continues as new before anything of it is recorded, and keeps waiting for our own access', async () => {
   const exporter = await stage.exporter();
   await revoke(true);
   try {
@@ -183,7 +183,7 @@ describe('a run that is started by hand', () => {
     expect(stage.pushes(exporter)).toBe(1);
   });
 
-  it('for a filing that the ledger does not hold fails, and says so', async () => {
+  it('for a filing that the ledger does not hold fails, with the reason', async () => {
     const workflowId = 'file/test/NO-SUCH';
     const args = [{ mode: 'test' as const, exporterId: 'nobody', resume: 'FNOSUCH' }] as const;
     const started = stage.env.client.workflow.start<typeof fileRemittances>('fileRemittances', {
@@ -239,7 +239,7 @@ async function idOf(filing: Filing): Promise<string> {
   return found.filingId;
 }
 
-it('waits for approval where its exporter asks for it, whatever its request says', async () => {
+it('waits for approval if its exporter requires it, whatever its request', async () => {
   const exporter = await stage.exporter();
   const first = await stage.file(exporter, [stage.mapping(exporter)]);
   await stage.until(first, ({ filingId }) => filingId !== null);
@@ -315,7 +315,7 @@ describe('the sweep', () => {
   });
 });
 
-it('says in the ledger and in the lists that its workflow failed', async () => {
+it('shows in the ledger and in the lists that its workflow failed', async () => {
   const exporter = await stage.exporter();
   const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: true });
   const { filingId } = await stage.until(filing, 'awaiting_approval');

@@ -57,7 +57,7 @@ describe('a submission of which nothing was accepted', () => {
     expect(await stage.story(result.filingId)).toContain('not_sent');
   });
 
-  it('ends in needs_correction when its acknowledgement failed and nobody knows its request', async () => {
+  it('ends in needs_correction when its acknowledgement failed and the service does not know its request', async () => {
     const exporter = await stage.exporter();
     stage.fault(exporter, 'push-irm', 'failed-ack');
     const rows = [stage.mapping(exporter)];
@@ -99,7 +99,7 @@ describe('a submission of which nothing was accepted', () => {
     expect(stage.pushes(exporter)).toBe(1);
   });
 
-  it('frees its rows when the service refuses it at the door', async () => {
+  it('frees its rows when the service refuses the submission', async () => {
     const exporter = await stage.exporter();
     const rows = [stage.mapping(exporter)];
     // The count does not agree with the rows: the service refuses such a message.
@@ -151,7 +151,7 @@ describe('odd answers on the way', () => {
     expect(stage.pushes(exporter)).toBe(1);
   });
 
-  it('overdue needs attention, goes on being polled, and ends all the same', async () => {
+  it('an overdue one needs attention, is polled further, and ends as usual', async () => {
     const exporter = await stage.exporter();
     stage.fault(exporter, 'push-irm', 'accepted-but-invisible', { delayMs: 5 * HOUR_MS });
     const filing = await stage.file(exporter, [stage.mapping(exporter)]);
@@ -170,7 +170,7 @@ describe('odd answers on the way', () => {
   });
 });
 
-it('keeps its outcome, and says so, when its workbook cannot be annotated', async () => {
+it('keeps its outcome, and records the failure, when its workbook cannot be annotated', async () => {
   const exporter = await stage.exporter();
   stage.fault(exporter, 'status', 'errored-empty', { times: 9 });
   const mapping = stage.mapping(exporter);
@@ -238,7 +238,7 @@ describe('people', () => {
     expect(stage.pushes(exporter)).toBe(1);
   });
 
-  it('cancel after the submission, and it goes on', async () => {
+  it('cancel after the submission, and it continues', async () => {
     const exporter = await stage.exporter();
     const filing = await stage.file(exporter, [stage.mapping(exporter)]);
     await stage.until(filing, 'processing');
@@ -248,7 +248,7 @@ describe('people', () => {
     expect(await stage.story(result.filingId)).toContain('cancel_refused');
   });
 
-  it('are told that the balance is held by the filing that waits', async () => {
+  it('are refused, because the waiting filing holds the balance', async () => {
     const exporter = await stage.exporter();
     const waiting = await stage.file(exporter, [stage.mapping(exporter, { mappedIRMAmountFCC: 8_000 })], {
       approval: true,
@@ -276,7 +276,7 @@ it('waits for credentials wherever it is, and resumes by itself when they are re
   expect(stage.pushes(exporter)).toBe(2);
 });
 
-it('goes on polling a request however oddly the service answers, because it is filed', async () => {
+it('keeps polling a request however the service answers, because it is filed', async () => {
   const exporter = await stage.exporter();
   stage.fault(exporter, 'status', 'html-body', { status: 404, times: 2 });
   stage.fault(exporter, 'status', 'html-body', { status: 422, times: 2 });

@@ -14,7 +14,7 @@ async function control(method: 'POST' | 'PATCH', path: string, body: object): Pr
   expect(answer.ok).toBe(true);
 }
 
-it('waits for our own access, blames nobody else for it, and goes on when it is back', async () => {
+it('waits for our own access, does not blame the exporter, and continues when it is restored', async () => {
   const exporter = await stage.exporter();
   const filing = await stage.file(exporter, [stage.mapping(exporter)]);
   await stage.until(filing, 'processing');
@@ -41,7 +41,7 @@ it('is overdue only once it is back from a pause that outlasts its time', async 
   expect(story[story.indexOf('overdue') - 1]).toBe('resumed');
 });
 
-it('pauses for a locked account after the send, and goes on with credentials that work', async () => {
+it('pauses for a locked account after the send, and continues with credentials that work', async () => {
   const exporter = await stage.exporter();
   const filing = await stage.file(exporter, [stage.mapping(exporter)]);
   await stage.until(filing, 'processing');
@@ -84,7 +84,7 @@ it('may be given up while it is overdue; what was sent stays live', async () => 
   expect(stage.pushes(exporter)).toBe(1);
 });
 
-it('has nothing to resolve while only PDFs are missing, and says so instead of keeping the answer', async () => {
+it('refuses a resolve while only PDFs are missing, instead of keeping it', async () => {
   const exporter = await stage.exporter();
   stage.fault(exporter, 'download-pdf', 'pdf-not-found', { every: 1 });
   const filing = await stage.file(exporter, [stage.mapping(exporter)]);

@@ -113,7 +113,7 @@ it('is filed once by a run that is terminated and resumed, wherever it was', asy
   expect(await outcomes(made)).toEqual(EACH_ONCE);
 });
 
-it('goes on after a cancel where it is at the service, and is given up where nothing was sent', async () => {
+it('continues after a cancel if it is at the service, and is abandoned if nothing was sent', async () => {
   const made = await scenes();
   for (const { filing } of made) await filing.cancel();
   const nothing = { state: 'abandoned', archived: 0, requests: 0, pushes: 0 };

@@ -175,7 +175,7 @@ it('sends nothing when the mark cannot be committed', async () => {
   expect(await attempts(filing)).toEqual(['not_sent', 'answered']);
 });
 
-it('waits with attention while the document store has sends that the ledger does not know, and goes on once they are brought back', async () => {
+it('waits with attention while the document store has sends that the ledger lacks, and continues once they are imported', async () => {
   const { documents } = stage.worker.deps;
   const { pool } = stage.ledger;
   const exporter = await stage.exporter();
