@@ -11,11 +11,9 @@ import { Waits } from '../waits';
 import { FilingEnded, FilingGivenUp, FilingMovedOn } from './filing-ends';
 import { FilingProgress } from './filing-progress';
 import { FilingRequests } from './filing-requests';
-import type { Attention, Event } from './filing-steps';
 import type { PendingMark } from './overdue';
 
 export { FilingEnded, FilingGivenUp, FilingMovedOn };
-export type { Attention, Event };
 
 /** What stands only in the history of the run before. */
 export interface CarriedOver {
