@@ -106,7 +106,7 @@ describe('a submission', () => {
     const filingId = await open(ledger, `DOOR-${sent}`, rowsOf(document), { exporterId });
     const opened = await withTransaction(ledger.pool, (db) => openAttempt(db, { filingId, submission: 1 }));
     if (opened.outcome !== 'attempt') throw new Error(JSON.stringify(opened));
-    return { filingId, submission: 1, exporterId, attemptId: opened.attemptId, dueInMs: 60_000 };
+    return { filingId, submission: 1, exporterId, attemptId: opened.attemptId };
   };
 
   it.each<[FaultInput['kind'], string]>([

@@ -93,7 +93,7 @@ describe('odd answers of the service, down to the ledger', () => {
     const filingId = await open(ledger, `ODD-${references}`, rowsOf(document), { exporterId: CUSTOMER_ID });
     const opened = await withTransaction(ledger.pool, (client) => openAttempt(client, { filingId, submission: 1 }));
     if (opened.outcome !== 'attempt') throw new Error(JSON.stringify(opened));
-    return { filingId, submission: 1, exporterId: CUSTOMER_ID, attemptId: opened.attemptId, dueInMs: 60_000 };
+    return { filingId, submission: 1, exporterId: CUSTOMER_ID, attemptId: opened.attemptId };
   }
 
   it('stores an acceptance with NUL, half a surrogate pair and a megabyte of text, and returns its ids', async () => {

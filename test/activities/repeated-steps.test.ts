@@ -76,7 +76,7 @@ it('reserves balances, opens an attempt, reads it and takes its answer over', as
   await attempts.mark(attemptId);
   await twice(filingId, 'readAttempt', { attemptId });
   const answer = { ...ACCEPTED, requestId: `R${filingId}` };
-  const adopted = await twice(filingId, 'adoptAnswer', { attemptId, answer, dueInMs: 60_000 });
+  const adopted = await twice(filingId, 'adoptAnswer', { attemptId, answer });
   expect(adopted.filing).toMatchObject({ state: 'processing' });
 });
 
@@ -148,7 +148,7 @@ describe('an outcome that is not known', () => {
     const said = { ...word, move: await moveOf(filingId, 'submitting', 'resolved') };
     const { returned, filing, story } = await twice(filingId, 'closeByPerson', said);
     expect(returned).toMatchObject({ outcome: 'freed', freed: 1 });
-    expect(filing).toMatchObject({ state: 'outcome_unknown' });
+    expect(filing).toMatchObject({ state: 'collecting' });
     expect(story?.filter((kind) => kind === 'resolved')).toHaveLength(1);
   });
 });
@@ -168,7 +168,7 @@ describe('an end', () => {
     const requestId = `R${filingId}`;
     const answer = { ...ACCEPTED, requestId, ackStatus: 'Failed' };
     await attempts.answer(attemptId, answer);
-    await door.run('adoptAnswer', { attemptId, answer, dueInMs: 60_000 });
+    await door.run('adoptAnswer', { attemptId, answer });
     await move(ledger, filingId, 'outcome_unknown');
     const args = { ...(await held(filingId)), submission: 1, requestId, message: 'it is not known' };
     const { returned, filing } = await twice(filingId, 'closeUnknownRequest', args);

@@ -10,8 +10,6 @@ import { EXPORTER, knowExporter, move, open, rowsOf } from '../ledger/filing-sup
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 import { openDoor, type ActivityDoor } from './door';
 
-const dueInMs = 60_000;
-
 let ledger: TestDatabase;
 let door: ActivityDoor;
 /** What the service answers with next. */
@@ -42,11 +40,11 @@ async function aboutToSend(): Promise<{ filingId: string; attemptId: string }> {
 
 function submit({ filingId, attemptId }: { filingId: string; attemptId: string }, more = {}, submission = 1) {
   parsed = { ackStatus: 'Validated', recordResCount: 1, requestId: `R${attemptId}`, dgftAckId: 'A', ...more };
-  return door.run('submitPush', { filingId, submission, exporterId: EXPORTER, attemptId, dueInMs });
+  return door.run('submitPush', { filingId, submission, exporterId: EXPORTER, attemptId });
 }
 
 const adopt = (attemptId: string, more = {}) =>
-  door.run('adoptAnswer', { attemptId, answer: { ...ACCEPTED, requestId: `R${attemptId}`, ...more }, dueInMs });
+  door.run('adoptAnswer', { attemptId, answer: { ...ACCEPTED, requestId: `R${attemptId}`, ...more } });
 
 /** The transactions that last wrote the attempt, its submission, its filing and the filing's last move. */
 async function writers(filingId: string): Promise<string[]> {

@@ -21,6 +21,7 @@ import { withCredentials } from '../exporters/credential-guard';
 import type { ActivityDependencies } from '../dependencies';
 import { iecOf } from '../../ledger/exporters/exporters';
 import type { FilingEnd, Held } from '../filings/record-end';
+import { moveOnSettled, type MovedOn } from '../filings/moves';
 import { archiveLast } from './archive-last';
 import { readDetails } from './read-details';
 
@@ -33,6 +34,8 @@ export interface FetchedCertificates {
   problem: string | null;
   /** The first certificates without a PDF, where they were asked for: a step of its own is another billable action. */
   toArchive: PdfsToArchive | null;
+  /** The filing's move to its certificates, where the rows of the submission were its last; null: none. */
+  moved: MovedOn | null;
 }
 
 export interface DownloadArgs {
@@ -54,7 +57,7 @@ const MAX_PAUSE_MS = 6 * 60 * 60_000;
 
 /** Reading certificate details and archiving the PDFs. */
 export function createCertificateActivities(deps: ActivityDependencies) {
-  const { pool, api, documents, mode, clock, logger } = deps;
+  const { pool, api, documents, mode, clock, logger, settings } = deps;
   const at = () => new Date(clock());
   const nextToArchive = (filingId: string, limit: number) =>
     certificatesToArchive(pool, { filingId, limit, at: new Date(clock()) });
@@ -72,7 +75,7 @@ export function createCertificateActivities(deps: ActivityDependencies) {
     }: {
       filingId: string;
       exporterId: string;
-      /** Whose open rows are counted; left out: those of the whole filing. */
+      /** Which one to settle, and whose open rows are counted; left out: those of the whole filing. */
       submission?: number;
       /** How many certificates without a PDF to list at the end. */
       pdfs?: number;
@@ -83,7 +86,7 @@ export function createCertificateActivities(deps: ActivityDependencies) {
       if (!iecCode) {
         const problem = 'fetch-details needs an IEC, and neither the exporter nor its IRMs have one';
         const withoutDetail = await countWithoutDetail(pool, filingId);
-        return { withoutDetail, open: openBefore, problem, toArchive: await toArchive() };
+        return { withoutDetail, open: openBefore, problem, toArchive: await toArchive(), moved: null };
       }
       const rows = await readRows(pool, filingId);
       const submissions = await readSubmissions(pool, filingId);
@@ -97,12 +100,13 @@ export function createCertificateActivities(deps: ActivityDependencies) {
       const from = open || !first ? sentFrom : first;
       const to = open || !last ? filingDateInKolkata(clock()) : last;
       await readDetails(deps, { exporterId, iecCode, from: compareFilingDates(from, to) <= 0 ? from : to, to });
-      if (open) await fillRows({ filingId, exporterId });
+      const moved = open ? await fillRows({ filingId, exporterId, settles: submission }) : null;
       return {
         withoutDetail: await countWithoutDetail(pool, filingId),
         open: open ? await countOpenRows(pool, filingId, submission) : 0,
         problem: null,
         toArchive: await toArchive(),
+        moved,
       };
     },
 
@@ -166,7 +170,16 @@ export function createCertificateActivities(deps: ActivityDependencies) {
   }
 
   /** Rows of requests that the authority has processed, and whose certificates the status did not name. */
-  async function fillRows({ filingId, exporterId }: { filingId: string; exporterId: string }): Promise<void> {
+  async function fillRows({
+    filingId,
+    exporterId,
+    settles,
+  }: {
+    filingId: string;
+    exporterId: string;
+    settles: number | undefined;
+  }): Promise<MovedOn | null> {
+    let moved: MovedOn | null = null;
     for (const { submission, state, submittedAt } of await readSubmissions(pool, filingId)) {
       if (submittedAt === null || state === 'planned' || state === 'released') continue;
       const last = await latestAttempt(pool, filingId, submission);
@@ -176,10 +189,16 @@ export function createCertificateActivities(deps: ActivityDependencies) {
         submission,
         exporterId,
         attemptId: last.attemptId,
-        settles: false,
+        settles: submission === settles,
         at: new Date(clock()),
       };
-      await withStepHeartbeat(() => withTransaction(pool, (client) => adoptCertificates(client, args)));
+      await withStepHeartbeat(() =>
+        withTransaction(pool, async (client) => {
+          const { openRows } = await adoptCertificates(client, args);
+          if (args.settles && openRows === 0) moved = await moveOnSettled(client, settings, args);
+        }),
+      );
     }
+    return moved;
   }
 }

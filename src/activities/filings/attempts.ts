@@ -13,7 +13,7 @@ import { needSubmission } from '../../ledger/submissions/submissions';
 import { voidUnsent } from '../../ledger/sends/sends';
 import type { ActivityDependencies } from '../dependencies';
 import { stepId } from '../step-id';
-import { NOT_MOVED, recordMove, type Moved, type MoveArgs } from './moves';
+import { moveOnSettled, NOT_MOVED, recordMove, type Moved, type MovedOn, type MoveArgs } from './moves';
 import { takeOverAnswer, type AdoptedAnswer, type AnswerArgs } from './take-over-answer';
 import { onWholeLedger } from './whole-ledger';
 
@@ -32,7 +32,7 @@ export interface AdoptedRequest {
 
 /** Opening attempts, reading what became of them, and taking their answers over. Local work on the ledger. */
 export function createAttemptActivities(deps: ActivityDependencies) {
-  const { pool, documents, clock, logger, settings } = deps;
+  const { pool, documents, clock, settings } = deps;
   const now = () => new Date(clock());
   return {
     /**
@@ -66,7 +66,7 @@ export function createAttemptActivities(deps: ActivityDependencies) {
      * what its own activity recorded of it, changes nothing.
      */
     adoptAnswer: (args: Omit<AnswerArgs, 'at'>): Promise<AdoptedAnswer> =>
-      withTransaction(pool, (client) => takeOverAnswer(client, { ...args, at: now() }, logger)).then(
+      withTransaction(pool, (client) => takeOverAnswer(client, deps, { ...args, at: now() })).then(
         ({ adopted }) => adopted,
       ),
 
@@ -90,7 +90,9 @@ export function createAttemptActivities(deps: ActivityDependencies) {
     closeByPerson: ({
       move,
       ...word
-    }: Omit<NotFiledAnswer, 'at' | 'settleAfterMs'> & { move: MoveArgs }): Promise<NotFiledOutcome & Moved> =>
+    }: Omit<NotFiledAnswer, 'at' | 'settleAfterMs'> & { move: MoveArgs }): Promise<
+      NotFiledOutcome & Moved & { collecting?: MovedOn | null }
+    > =>
       onWholeLedger(deps, filingOf(word), async (client) => {
         const at = now();
         const said = await closeByPerson(client, { ...word, settleAfterMs: settings.settleAfterMs, at });
@@ -99,6 +101,7 @@ export function createAttemptActivities(deps: ActivityDependencies) {
           const { filingId, event } = move;
           const data = { ...(event.data as object), freed: said.freed };
           await addEvent(client, { ...event, filingId, step: stepId(), at, data });
+          return { ...said, ...NOT_MOVED, collecting: await moveOnSettled(client, settings, { filingId, at }) };
         }
         return { ...said, ...NOT_MOVED };
       }),

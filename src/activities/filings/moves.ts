@@ -1,8 +1,14 @@
 /** Moves of a filing, recorded in the transaction of the step that causes them. */
 import type { FilingCounts } from '../../domain/contracts';
-import { recordProgress, type ProgressNote } from '../../ledger/filings/filing-progress';
+import { COLLECTING_NOTE } from '../../domain/filing/move-notes';
+import { phaseOf } from '../../domain/filing/moves';
+import { stateLimitMs, type StateLimitSettings } from '../../domain/filing/state-limits';
+import type { FilingState } from '../../domain/filing/states';
+import { readFacts } from '../../ledger/filings/filing-facts';
+import { moveOn, recordProgress, type ProgressNote } from '../../ledger/filings/filing-progress';
 import type { Queryable } from '../../ledger/pool';
 import { countRows } from '../../ledger/rows/filing-rows';
+import { readStandingAttention } from '../../ledger/submissions/answers';
 import { refusal } from '../application-failure';
 import { stepId } from '../step-id';
 
@@ -23,6 +29,9 @@ export interface MovedOn {
   dueAt: number;
   counts: FilingCounts;
 }
+
+/** The states from which a filing goes on to its certificates once all rows have their outcome. */
+const UNSETTLED: readonly FilingState[] = ['processing', 'overdue', 'outcome_unknown'];
 
 export const NOT_MOVED: Moved = { differs: false, counts: null };
 
@@ -45,4 +54,32 @@ export async function recordMove(
   return recorded === 'differs'
     ? { differs: true, counts: null }
     : { differs: false, counts: await countRows(client, move.filingId) };
+}
+
+/**
+ * Moves a filing on to the collection of its certificates, in the transaction that settles its last submission. Repeated
+ * by the same activity, it returns the same. Null where another submission has no outcome yet, or the filing stands
+ * elsewhere.
+ */
+export async function moveOnSettled(
+  client: Queryable,
+  settings: StateLimitSettings,
+  { filingId, at }: { filingId: string; at: Date },
+): Promise<MovedOn | null> {
+  if (phaseOf(await readFacts(client, filingId)) !== 'collect') return null;
+  const counts = await countRows(client, filingId);
+  const limitMs = stateLimitMs('collecting', settings, counts.rows) ?? 0;
+  const attention = await readStandingAttention(client, filingId);
+  const moved = await moveOn(client, {
+    filingId,
+    from: UNSETTLED,
+    step: `${stepId()}/settled`,
+    state: 'collecting',
+    attention,
+    needsAttention: attention !== null,
+    dueAt: new Date(at.getTime() + limitMs),
+    at,
+    event: COLLECTING_NOTE,
+  });
+  return moved && { seq: moved.seq, dueAt: moved.at.getTime() + limitMs, counts };
 }

@@ -7,13 +7,11 @@ import { nextPollDelayMs } from '../../domain/filing/poll-cadence';
 import { errorsInShort, isAbout, judgeStatus, type StatusVerdict } from '../../domain/service/request-status';
 import { decide } from '../../domain/service/retry-table';
 import type { KnownSend } from '../../domain/filing/known-send';
-import type { FilingState } from '../../domain/filing/states';
 import { lockFiling } from '../../ledger/filings/filing-lock';
-import { moveOn } from '../../ledger/filings/filing-progress';
 import { takeUpFiling } from '../../ledger/filings/filing-takeup';
 import { learnIec } from '../../ledger/exporters/exporters';
-import { countRows, readRows, settleRows } from '../../ledger/rows/filing-rows';
-import { withTransaction, type Queryable } from '../../ledger/pool';
+import { readRows, settleRows } from '../../ledger/rows/filing-rows';
+import { withTransaction } from '../../ledger/pool';
 import { readOpenRequests, readSeenAnswers, recordSeenAnswer } from '../../ledger/submissions/answer-times';
 import { mergeKnownSends } from '../../ledger/submissions/known-sends';
 import {
@@ -29,7 +27,7 @@ import { withHeartbeat, withStepHeartbeat } from '../call-context';
 import { withCredentials } from '../exporters/credential-guard';
 import type { ActivityDependencies } from '../dependencies';
 import { stepId } from '../step-id';
-import type { MovedOn } from './moves';
+import { moveOnSettled, type MovedOn } from './moves';
 
 export interface PollArgs {
   filingId: string;
@@ -44,19 +42,6 @@ export interface PollArgs {
   ackErrors: string[];
   /** The submission's sends by the run's history; a ledger that was put back may hold fewer. */
   sends?: readonly KnownSend[];
-  /** Where the filing goes once every row of this submission has its outcome; left out while others of it have none. */
-  move?: SettledMove;
-}
-
-/** The move that a settled submission causes. */
-export interface SettledMove {
-  from: readonly FilingState[];
-  state: FilingState;
-  event: { kind: string; text: string };
-  /** What somebody should look at for as long as the filing is under way. */
-  attention: string | null;
-  /** When the next move is due, in ms after this one. */
-  dueInMs: number;
 }
 
 export interface PollResult {
@@ -218,7 +203,7 @@ export function createPollActivities(deps: ActivityDependencies) {
           await moveSubmission(client, { filingId, submission, state, processingStatus: record.processingStatus, at });
           const answer = { afterMs: pollState.polledAtAgeMs ?? 0, byMs: age };
           await recordSeenAnswer(client, { filingId, submission, mode, answer, at });
-          if (args.move && result !== 'incomplete') moved = await moveAfter(client, args.move, { filingId, at });
+          if (result !== 'incomplete') moved = await moveOnSettled(client, settings, { filingId, at });
           return null;
         }),
       );
@@ -253,17 +238,6 @@ export function createPollActivities(deps: ActivityDependencies) {
       await takeUpFiling(client, { filingId, step: `${stepId()}/merged`, at });
       return needSubmission(client, filingId, submission);
     });
-  }
-
-  async function moveAfter(
-    client: Queryable,
-    { dueInMs, ...move }: SettledMove,
-    { filingId, at }: { filingId: string; at: Date },
-  ): Promise<PollResult['moved']> {
-    const dueAt = new Date(at.getTime() + dueInMs);
-    const needsAttention = move.attention !== null;
-    const seq = await moveOn(client, { ...move, needsAttention, filingId, step: stepId(), dueAt, at });
-    return seq === null ? null : { seq, dueAt: dueAt.getTime(), counts: await countRows(client, filingId) };
   }
 
   async function sentRows(filingId: string, submission: number) {

@@ -10,6 +10,7 @@ import { balancesNow, snapshotOf, type Snapshot } from '../../ledger/certificate
 import type { ActivityDependencies } from '../dependencies';
 import { iecOf } from '../../ledger/exporters/exporters';
 import { readDetails } from '../certificates/read-details';
+import { moveOnSettled, type MovedOn } from './moves';
 
 /** Evidence about a submission of unknown outcome, for the UI, `ebrc show` and the ledger. */
 export interface Evidence {
@@ -58,14 +59,14 @@ export function createSettleActivities(deps: ActivityDependencies) {
     /**
      * One round of evidence for a submission of unknown outcome: certificates by document, date, amount and currency,
      * issued on or after the send and not seen before it. Rows are adopted one by one, with positive evidence only;
-     * absence proves nothing.
+     * absence proves nothing. The last row settles the submission and, with the last submission, moves the filing on.
      */
     async gatherEvidence(args: {
       filingId: string;
       submission: number;
       exporterId: string;
       attemptId: string;
-    }): Promise<Evidence> {
+    }): Promise<Evidence & { moved: MovedOn | null }> {
       const { filingId, submission, exporterId } = args;
       const { attemptId } = args;
       const sentAt = await sendingAt(pool, attemptId);
@@ -82,27 +83,31 @@ export function createSettleActivities(deps: ActivityDependencies) {
         if (lostSince) await noteCertificatesRead(pool, exporterId, new Date(now));
       }
       const adoption = { filingId, submission, exporterId, attemptId, settles: true, at: new Date(now) };
-      const found =
-        problem === null
-          ? await withTransaction(pool, (client) => adoptCertificates(client, adoption))
-          : {
-              adopted: [],
-              ambiguous: lostSince ? await candidatesOfLostTime(pool, { filingId, submission }) : [],
-              openRows: await countOpenRows(pool, filingId, submission),
-            };
-      const evidence: Evidence = {
+      const looked = {
         gatheredAt: new Date(now).toISOString(),
         sentAt: sentAt?.toISOString() ?? null,
         looked: sentAt !== null && iecCode !== null,
-        ...found,
         balances: compareBalances(
           before?.balances ?? [],
           await balancesNow(pool, { filingId, submission, exporterId }),
         ),
         problem,
       };
-      await saveEvidence(pool, filingId, evidence);
-      return evidence;
+      return withTransaction(pool, async (client) => {
+        const found =
+          problem === null
+            ? await adoptCertificates(client, adoption)
+            : {
+                adopted: [],
+                ambiguous: lostSince ? await candidatesOfLostTime(client, { filingId, submission }) : [],
+                openRows: await countOpenRows(client, filingId, submission),
+              };
+        const evidence: Evidence = { ...looked, ...found };
+        await saveEvidence(client, filingId, evidence);
+        const settled = problem === null && found.openRows === 0;
+        const moved = settled ? await moveOnSettled(client, settings, { filingId, at: adoption.at }) : null;
+        return { ...evidence, moved };
+      });
     },
   };
 }

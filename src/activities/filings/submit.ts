@@ -28,8 +28,6 @@ export interface SubmitArgs {
   submission: number;
   exporterId: string;
   attemptId: string;
-  /** When the move that follows the one to the processing is due, in ms after it. */
-  dueInMs: number;
 }
 
 /** What a submission was answered. */
@@ -112,11 +110,11 @@ export function createSubmitActivities(deps: ActivityDependencies) {
    * result carries it too.
    */
   async function keepAnswer(args: SubmitArgs, answer: StoredAnswer): Promise<AdoptedAnswer | null> {
-    const { attemptId, dueInMs } = args;
+    const { attemptId } = args;
     let adopted: AdoptedAnswer | null = null;
     const store = async () => {
       const taken = await withTransaction(pool, (client) =>
-        takeOverAnswer(client, { attemptId, answer, dueInMs, at: new Date(clock()) }, logger),
+        takeOverAnswer(client, deps, { attemptId, answer, at: new Date(clock()) }),
       ).catch((error: unknown) => storeAlone(attemptId, answer, error));
       adopted = taken.adopted;
       if (taken.late) await wakeRun(args);

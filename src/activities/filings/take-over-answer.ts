@@ -1,14 +1,15 @@
 /** An answer of the service, taken over in one transaction with what follows of it. */
 import type pg from 'pg';
-import type { Logger } from 'pino';
 import { partsOfAttemptId, type StoredAnswer } from '../../domain/filing/attempt';
 import { uploadMismatch } from '../../domain/filing/upload-mismatch';
+import { stateLimitMs } from '../../domain/filing/state-limits';
 import { errorsInShort } from '../../domain/service/request-status';
 import { addEvent } from '../../ledger/filings/filing-progress';
 import { countRows, readRows } from '../../ledger/rows/filing-rows';
 import { acknowledge } from '../../ledger/submissions/acknowledgement';
 import { readStandingAttention, storeAnswer, storedAnswer } from '../../ledger/submissions/answers';
 import { needSubmission } from '../../ledger/submissions/submissions';
+import type { ActivityDependencies } from '../dependencies';
 import type { MovedOn } from './moves';
 
 export interface AdoptedAnswer {
@@ -29,8 +30,6 @@ export interface AnswerArgs {
   attemptId: string;
   /** The whole answer, or the sample of it that travelled. */
   answer: StoredAnswer;
-  /** When the move that follows the one to the processing is due, in ms after it. */
-  dueInMs: number;
   at: Date;
 }
 
@@ -40,8 +39,8 @@ export interface AnswerArgs {
  */
 export async function takeOverAnswer(
   client: pg.PoolClient,
-  { attemptId, answer: travelled, dueInMs, at }: AnswerArgs,
-  logger: Logger,
+  { logger, settings }: Pick<ActivityDependencies, 'logger' | 'settings'>,
+  { attemptId, answer: travelled, at }: AnswerArgs,
 ): Promise<{ late: boolean; adopted: AdoptedAnswer }> {
   const { filingId, submission } = partsOfAttemptId(attemptId);
   const { late } = await storeAnswer(client, { attemptId, answer: travelled, at });
@@ -55,6 +54,7 @@ export async function takeOverAnswer(
     await addEvent(client, { filingId, step, at, kind: 'upload_mismatch', text });
   }
   const standing = await readStandingAttention(client, filingId);
+  const dueInMs = stateLimitMs('processing', settings, 0) ?? 0;
   const move = await acknowledge(client, { attemptId, answer, standing, dueInMs, at });
   const { requestId, submittedAt } = await needSubmission(client, filingId, submission);
   const adopted = {

@@ -94,23 +94,24 @@ export async function holdStep(
 /**
  * Changes a filing's state because of a fact that the service reported, whatever moves a run knows of, and only from
  * one of the states `from`. Must run in a transaction.
- * @returns the number of the move, also that of an earlier try of the same step; null if none was made
+ * @returns the move, also that of an earlier try of the same step; null if none was made
  */
 export async function moveOn(
   db: Queryable,
   { from, ...note }: Omit<ProgressNote, 'seq'> & { from: readonly FilingState[]; step: string },
-): Promise<number | null> {
-  const { rows } = await db.query<{ state: FilingState; seq: number; before: number | null }>(
-    `SELECT state, seq::int AS seq, (SELECT e.seq::int FROM filing_events e WHERE e.filing_id = $1 AND e.step = $2) AS before
-       FROM filings WHERE filing_id = $1 FOR UPDATE`,
-    [note.filingId, note.step],
+): Promise<{ seq: number; at: Date } | null> {
+  const { filingId, step, at } = note;
+  const filing = await lockFiling(db, filingId);
+  if (!filing) throw new FilingMissing(filingId);
+  const { rows } = await db.query<{ seq: number; at: Date }>(
+    'SELECT seq::int AS seq, at FROM filing_events WHERE filing_id = $1 AND step = $2',
+    [filingId, step],
   );
-  const current = rows[0];
-  if (!current) throw new FilingMissing(note.filingId);
-  if (current.before !== null) return current.before;
-  if (!from.includes(current.state)) return null;
-  await writeMove(db, { ...note, seq: current.seq + 1 });
-  return current.seq + 1;
+  if (rows[0]) return rows[0];
+  if (!from.includes(filing.state)) return null;
+  const seq = filing.seq + 1;
+  await writeMove(db, { ...note, seq });
+  return { seq, at };
 }
 
 async function moveOfStep(db: Queryable, filingId: string, step: string): Promise<StepMove | undefined> {

@@ -1,7 +1,7 @@
 /** What follows of an accepted answer: its submission is acknowledged, and the filing is being processed. */
 import { partsOfAttemptId, type StoredAnswer } from '../../domain/filing/attempt';
 import { phaseOf } from '../../domain/filing/moves';
-import { processingNote } from '../../domain/filing/processing-note';
+import { processingNote } from '../../domain/filing/move-notes';
 import { isPause, mayFollow, type FilingState } from '../../domain/filing/states';
 import { lockFiling, type LockedFiling } from '../filings/filing-lock';
 import { readFacts } from '../filings/filing-facts';

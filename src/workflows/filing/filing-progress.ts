@@ -108,11 +108,6 @@ export class FilingProgress {
     return { filingId: this.filingId, seq: this.seq };
   }
 
-  /** How long the filing may stay in a state that waits for nobody, in ms. */
-  dueInMs(state: FilingState): number {
-    return stateLimitMs(state, this.settings, this.counts.rows) ?? 0;
-  }
-
   /** The answer of a write that was decided on by {@link held}. @throws FilingMovedOn when nothing was written */
   agreed<T extends { differs: boolean }>(result: T): T {
     if (result.differs) this.movedOn = true;

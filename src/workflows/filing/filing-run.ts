@@ -1,8 +1,10 @@
 /** One filing's run: what it holds beside the filing's progress, what it waits for, and when it continues as new. */
 import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
+import type { MovedOn } from '../../activities/filings/moves';
 import type { OpenedFiling } from '../../activities/filings/open-filing';
 import type { FileInput, FilingResult } from '../../domain/contracts';
 import type { FilingReadiness } from '../../domain/filing/first-moves';
+import { COLLECTING_NOTE } from '../../domain/filing/move-notes';
 import { withSend, type KnownSend } from '../../domain/filing/known-send';
 import { resumeInput } from '../../domain/filing/resume-input';
 import type { Finding } from '../../domain/rules/finding';
@@ -39,7 +41,7 @@ export class FilingRun extends FilingProgress {
   overdueMark: PendingMark | null = null;
   /** Whether the run has nothing left to do. */
   over = false;
-  /** Whether the poll that settled the last rows moved the filing on to its certificates. */
+  /** Whether what settled the last rows moved the filing on to its certificates. */
   collecting = false;
   /** Whether the last acknowledgement moved the filing on to its processing, and nothing has moved it since. */
   processing = false;
@@ -69,6 +71,13 @@ export class FilingRun extends FilingProgress {
         lastAttempt?.state === 'answered',
     );
     this.standAsRecorded(filing);
+  }
+
+  /** Takes over that an activity has settled the last rows; null: it has not. */
+  async tookOverCollecting(moved: MovedOn | null | undefined): Promise<void> {
+    if (!moved) return;
+    await this.tookOver('collecting', COLLECTING_NOTE, moved);
+    this.collecting = true;
   }
 
   /** Keeps what became known of a send. */

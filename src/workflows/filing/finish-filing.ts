@@ -1,5 +1,6 @@
 /** From settled rows to the end: certificate details, PDFs, and the filing's outcome. */
 import { executeChild, startChild, TemporalFailure, workflowInfo } from '@temporalio/workflow';
+import { COLLECTING_NOTE } from '../../domain/filing/move-notes';
 import { RATE_LIMITS } from '../../domain/names';
 import { ACCESS, delayMs, pauseReasonOf } from '../../domain/service/retry-table';
 import type { FetchedCertificates } from '../../activities/certificates/certificates';
@@ -18,14 +19,11 @@ const DETAIL_ROUNDS = 5;
 const INITIAL_DETAIL_PAUSE_MS = 60_000;
 const OPEN_ROWS_CHECK_MS = 60 * 60_000;
 
-/** The move to the collection of certificates. */
-export const COLLECTING = { kind: 'collecting', text: 'the rows are settled; collecting certificates' };
-
 /** Collects what the certified rows have coming and moves the filing to its end. */
 export async function finishFiling(run: FilingRun): Promise<void> {
   if (run.filing) run.filing.collectingSince ??= Date.now();
-  // The poll that settled the last rows moved it already.
-  if (!run.collecting) await run.move('collecting', COLLECTING);
+  // What settled the last rows moved it already.
+  if (!run.collecting) await run.move('collecting', COLLECTING_NOTE);
   for (;;) {
     if (run.counts.certified > 0 || run.counts.open > 0) {
       const { complete, toArchive } = await fetchDetails(run);

@@ -2,15 +2,14 @@
 import { ActivityFailure } from '@temporalio/workflow';
 import type { FetchedCertificates } from '../../../activities/certificates/certificates';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
-import type { PollResult, SettledMove } from '../../../activities/filings/poll-status';
+import type { PollResult } from '../../../activities/filings/poll-status';
 import { attemptIdOf } from '../../../domain/filing/attempt';
 import { sentAs } from '../../../domain/filing/known-send';
-import { processingNote } from '../../../domain/filing/processing-note';
+import { processingNote } from '../../../domain/filing/move-notes';
 import { ACCESS, delayMs } from '../../../domain/service/retry-table';
 import { calls } from '../../activity-profiles';
 import { readFailure, type ReadFailure } from '../../failures';
 import { FilingMovedOn, type FilingRun } from '../filing-run';
-import { COLLECTING } from '../finish-filing';
 import { interruptible, Interrupted } from '../interruptible';
 import { recordFailureAndContinue } from '../record-failure';
 import { untilOverdue } from '../overdue';
@@ -78,10 +77,7 @@ async function poll(run: FilingRun, stage: SubmissionStage): Promise<void> {
     }
     if (polled.outcome === 'other_attempt' || polled.outcome === 'superseded')
       throw new FilingMovedOn('another attempt or another request of the submission is looked into');
-    if (polled.moved) {
-      await run.tookOver('collecting', COLLECTING, polled.moved);
-      run.collecting = true;
-    }
+    await run.tookOverCollecting(polled.moved);
     if (polled.outcome === 'terminal' || (await filledByDetails(run, stage))) {
       stage.state = 'terminal';
       return;
@@ -118,21 +114,7 @@ function look(run: FilingRun, stage: SubmissionStage): Promise<PollResult> {
     failedAck: stage.ackStatus?.trim().toLowerCase() === 'failed',
     ackErrors: stage.ackErrors ?? [],
     sends: run.sends.filter(({ submission }) => submission === stage.submission),
-    ...(isLast(run, stage) && { move: collectingMove(run) }),
   });
-}
-
-/** Whether every other submission of the filing has its outcome. */
-function isLast(run: FilingRun, { submission }: SubmissionStage): boolean {
-  const settled: SubmissionStage['state'][] = ['terminal', 'settled', 'released'];
-  return (
-    run.filing?.submissions.every((each) => each.submission === submission || settled.includes(each.state)) ?? false
-  );
-}
-
-function collectingMove(run: FilingRun): SettledMove {
-  const dueInMs = run.dueInMs('collecting');
-  return { from: ['processing', 'overdue'], state: 'collecting', event: COLLECTING, attention: run.standing, dueInMs };
 }
 
 /** The authority is done but did not list every row: fetch-details may. */
@@ -140,14 +122,17 @@ async function filledByDetails(run: FilingRun, stage: SubmissionStage): Promise<
   return (await certificatesOf(run, stage))?.open === 0;
 }
 
-function certificatesOf(run: FilingRun, { submission }: SubmissionStage): Promise<FetchedCertificates | null> {
+async function certificatesOf(run: FilingRun, { submission }: SubmissionStage): Promise<FetchedCertificates | null> {
   const { filingId, exporterId } = run;
   const about = { summary: 'Fill rows from the certificate details', rateClass: 'details' as const, exporterId };
-  return recordFailureAndContinue(run, { kind: 'no_details', text: 'The certificate details could not be read' }, () =>
+  const problem = { kind: 'no_details', text: 'The certificate details could not be read' };
+  const found = await recordFailureAndContinue(run, problem, () =>
     throughPauses(run, () =>
       interruptible(run, () => calls('api', about).fetchCertificates({ filingId, exporterId, submission })),
     ),
   );
+  await run.tookOverCollecting(found?.moved);
+  return found;
 }
 
 /** A person gives the request id under which the submission is processed. */

@@ -3,7 +3,7 @@ import { sleep } from '@temporalio/workflow';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
 import { partsOfAttemptId, type AttemptReading, type StoredAnswer } from '../../../domain/filing/attempt';
 import { sentAs, withoutSend } from '../../../domain/filing/known-send';
-import { processingNote } from '../../../domain/filing/processing-note';
+import { processingNote } from '../../../domain/filing/move-notes';
 import { decide, delayMs, pauseReasonOf } from '../../../domain/service/retry-table';
 import type { ErrorKind } from '../../../domain/service/error-kinds';
 import type { AdoptedAnswer } from '../../../activities/filings/take-over-answer';
@@ -57,7 +57,7 @@ export async function submitOne(run: FilingRun, stage: SubmissionStage): Promise
 async function send(run: FilingRun, stage: SubmissionStage, attempt: Attempt): Promise<Sent> {
   const { filingId, exporterId, filing } = run;
   const { attemptId } = attempt;
-  const args = { filingId, submission: stage.submission, exporterId, attemptId, dueInMs: run.dueInMs('processing') };
+  const args = { filingId, submission: stage.submission, exporterId, attemptId };
   const bulk = filing?.channel === 'bulk';
   const about = {
     summary: `${bulk ? 'Upload the workbook of' : 'Push'} submission ${stage.submission} (${stage.rowCount} rows)`,
@@ -129,10 +129,8 @@ async function adopt(
   // An answer comes within one HTTP time-out of its mark.
   const sentAt = Date.now() - run.settings.httpTimeoutMs;
   run.noteSend(sentAs(attemptId, { requestId, accepted: true, sentAt, dgftAckId, ackStatus }));
-  const dueInMs = run.dueInMs('processing');
   const adopted =
-    known ??
-    (await run.inTurn(() => run.steps('Record the acknowledgement').adoptAnswer({ attemptId, answer, dueInMs })));
+    known ?? (await run.inTurn(() => run.steps('Record the acknowledgement').adoptAnswer({ attemptId, answer })));
   if (adopted.standing) run.standing = adopted.standing;
   if (adopted.moved) {
     await run.tookOver('processing', processingNote(adopted.requestId), adopted.moved);

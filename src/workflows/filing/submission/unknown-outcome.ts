@@ -225,6 +225,7 @@ async function notFiled(
     ),
   );
   if (said.outcome === 'contradicted') return { outcome: 'contradicted', why: said.why, settled: null };
+  await run.tookOverCollecting(said.collecting);
   return { outcome: said.outcome === 'freed' ? 'settled' : 'resend' };
 }
 
@@ -262,10 +263,16 @@ async function lookOnce(
   }
 }
 
-function gatherEvidence(run: FilingRun, { submission }: SubmissionStage, { attemptId }: Attempt): Promise<Evidence> {
+async function gatherEvidence(
+  run: FilingRun,
+  { submission }: SubmissionStage,
+  { attemptId }: Attempt,
+): Promise<Evidence> {
   const { filingId, exporterId } = run;
   const summary = 'Look for certificates of the lost submission';
   const about = { summary, rateClass: 'details', exporterId, priorityKey: 1 } as const;
   const args = { filingId, submission, exporterId, attemptId };
-  return interruptible(run, () => calls('helpful', about).gatherEvidence(args));
+  const { moved, ...evidence } = await interruptible(run, () => calls('helpful', about).gatherEvidence(args));
+  await run.tookOverCollecting(moved);
+  return evidence;
 }

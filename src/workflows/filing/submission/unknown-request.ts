@@ -43,7 +43,8 @@ export async function settleUnknownRequest(
     }
     const polled = await status();
     if (polled.outcome !== 'unknown_request') {
-      await run.move('processing', { kind: 'request_known', text: `the service knows request ${requestId} now` });
+      const known = { kind: 'request_known', text: `the service knows request ${requestId} now` };
+      if (!polled.moved) await run.move('processing', known);
       return polled;
     }
     if (Date.now() >= until && seen?.problem === null && seen.open === rowCount) {

@@ -1,0 +1,125 @@
+/**
+ * Certificates that settle the last rows of a filing move it on in the same transaction, whoever looks for them: its own
+ * run, or a reconciliation.
+ */
+import type { FilingApi } from '../../src/api/client-types';
+import type { CertificateDetail } from '../../src/api/schemas/filings';
+import type { FilingState } from '../../src/domain/filing/states';
+import { saveSnapshot } from '../../src/ledger/certificates/snapshots';
+import { needFiling } from '../../src/ledger/filings/filings';
+import { needSubmission } from '../../src/ledger/submissions/submissions';
+import { ACCEPTED, attemptSteps } from '../ledger/submissions/attempt-support';
+import { EXPORTER, knowExporter, move, NOW, open, rowsOf } from '../ledger/filing-support';
+import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { openDoor, type ActivityDoor } from './door';
+
+let ledger: TestDatabase;
+let door: ActivityDoor;
+/** What fetch-details shows. */
+let shown: CertificateDetail[] = [];
+let documents = 9_500_000;
+const { opened, mark } = attemptSteps(() => ledger);
+
+beforeAll(async () => {
+  ledger = await createTestDatabase();
+  await knowExporter(ledger);
+  door = await openDoor(ledger, { fetchDetails: () => Promise.resolve(shown) } as unknown as FilingApi);
+});
+afterAll(async () => {
+  await door.close();
+  await ledger.drop();
+});
+
+const certificate = (sbCumInvoiceNumber: string) =>
+  ({
+    eBRCNumber: `EBRC-${sbCumInvoiceNumber}`,
+    eBRCDate: '10022026',
+    eBRCStatus: 'Issued',
+    sbCumInvoiceNumber,
+    sbCumInvoiceDate: '03012026',
+    realisedValueFCC: 5,
+    currencyCode: 'USD',
+    billNo: 'EXP/2026/001',
+  }) as CertificateDetail;
+
+/** A filing of one row that was sent, with the certificate that comes of it. */
+async function sent(...states: FilingState[]) {
+  documents += 1;
+  const row = { sbCumInvoiceNumber: String(documents), mappedIRMAmountFCC: 5 };
+  const filingId = await open(ledger, `SETTLED-${documents}`, rowsOf(row));
+  await saveSnapshot(ledger.pool, { filingId, submission: 1, exporterId: EXPORTER, certificates: [], at: NOW });
+  const attemptId = await opened(filingId);
+  await mark(attemptId);
+  await move(ledger, filingId, 'submitting', ...states);
+  shown = [certificate(row.sbCumInvoiceNumber)];
+  return { filingId, attemptId, submission: 1, exporterId: EXPORTER };
+}
+
+/** An activity as each of its tries has it. */
+const step = (activityId: string) => ({ activityId, workflowExecution: { workflowId: 'file/test/T', runId: 'run' } });
+
+/** The transactions that last wrote the rows, the submission, the filing and its last move. */
+async function writers(filingId: string): Promise<number> {
+  const { rowCount } = await ledger.pool.query(
+    `SELECT xmin::text FROM filing_rows WHERE filing_id = $1
+     UNION SELECT xmin::text FROM submissions WHERE filing_id = $1
+     UNION SELECT xmin::text FROM filings WHERE filing_id = $1
+     UNION SELECT e.xmin::text FROM filing_events e JOIN filings f USING (filing_id, seq) WHERE filing_id = $1`,
+    [filingId],
+  );
+  return rowCount ?? 0;
+}
+
+it('is one transaction, for a submission of unknown outcome', async () => {
+  const { filingId, ...of } = await sent('outcome_unknown');
+  const { openRows, moved } = await door.run('gatherEvidence', { filingId, ...of }, step('1'));
+  const { seq, state } = await needFiling(ledger.pool, filingId);
+  expect({ openRows, state, moved }).toMatchObject({
+    openRows: 0,
+    state: 'collecting',
+    moved: { seq, counts: { certified: 1, open: 0 } },
+  });
+  expect(await needSubmission(ledger.pool, filingId, 1)).toMatchObject({ state: 'settled' });
+  expect(await writers(filingId)).toBe(1);
+  // A try whose result was lost is made again; another look finds nothing to do.
+  expect((await door.run('gatherEvidence', { filingId, ...of }, step('1'))).moved).toEqual(moved);
+  expect((await door.run('gatherEvidence', { filingId, ...of }, step('2'))).moved).toBeNull();
+  expect((await needFiling(ledger.pool, filingId)).seq).toBe(seq);
+});
+
+it('is one transaction, for rows that the status of a request has left open', async () => {
+  const { filingId, attemptId, submission, exporterId } = await sent();
+  await door.run('adoptAnswer', { attemptId, answer: { ...ACCEPTED, requestId: `R${attemptId}` } });
+  const { open: left, moved } = await door.run('fetchCertificates', { filingId, exporterId, submission }, step('3'));
+  const { seq, state } = await needFiling(ledger.pool, filingId);
+  expect({ left, state, moved }).toMatchObject({ left: 0, state: 'collecting', moved: { seq } });
+  expect(await needSubmission(ledger.pool, filingId, 1)).toMatchObject({ state: 'settled' });
+  expect(await writers(filingId)).toBe(1);
+});
+
+it('leaves a filing of which another submission has no outcome yet', async () => {
+  const { filingId, ...of } = await sent('outcome_unknown');
+  await ledger.pool.query(
+    `INSERT INTO submissions (filing_id, submission, mode, customer_id, row_count, state, request_id)
+     SELECT filing_id, 2, mode, customer_id, 1, 'acknowledged', 'R-OTHER' FROM submissions WHERE filing_id = $1`,
+    [filingId],
+  );
+  expect(await door.run('gatherEvidence', { filingId, ...of })).toMatchObject({ openRows: 0, moved: null });
+  expect(await needFiling(ledger.pool, filingId)).toMatchObject({ state: 'outcome_unknown' });
+});
+
+it('keeps what somebody should look at', async () => {
+  const { filingId, attemptId, ...of } = await sent();
+  const answer = { ...ACCEPTED, requestId: `R${attemptId}`, recordResCount: 9 };
+  const { standing } = await door.run('adoptAnswer', { attemptId, answer });
+  await door.run('fetchCertificates', { filingId, ...of });
+  const filing = await needFiling(ledger.pool, filingId);
+  expect(filing).toMatchObject({ state: 'collecting', needsAttention: true, attention: standing });
+});
+
+it('does not touch a filing that was given up', async () => {
+  const { filingId, ...of } = await sent('abandoned');
+  const { seq } = await needFiling(ledger.pool, filingId);
+  expect((await door.run('gatherEvidence', { filingId, ...of })).moved).toBeNull();
+  expect(await needFiling(ledger.pool, filingId)).toMatchObject({ state: 'abandoned', seq });
+});
