@@ -39,7 +39,7 @@ const DAY_MS = 24 * 60 * 60_000;
 
 /** Looking after a lost answer. */
 export function createSettleActivities(deps: ActivityDependencies) {
-  const { pool, clock } = deps;
+  const { pool, clock, settings } = deps;
 
   return {
     /**
