@@ -1,6 +1,6 @@
 /**
- * Certificates that settle the last rows of a filing move it on in the same transaction, whoever looks for them: its own
- * run, or a reconciliation.
+ * Certificates that settle the last rows of a filing move it on in the same transaction, whoever looks for them: its
+ * own run, or a reconciliation.
  */
 import type { FilingApi } from '../../src/api/client-types';
 import type { CertificateDetail } from '../../src/api/schemas/filings';
