@@ -58,8 +58,8 @@ export async function recordMove(
 
 /**
  * Moves a filing on to the collection of its certificates, in the transaction that settles its last submission.
- * Repeated by the same activity, it returns the same. Null where another submission has no outcome yet, or the filing stands
- * elsewhere.
+ * Repeated by the same activity, it returns the same. Null where another submission has no outcome yet, or the filing
+ * stands elsewhere.
  */
 export async function moveOnSettled(
   client: Queryable,
