@@ -61,7 +61,7 @@ async function mainJob(local: Local): Promise<void> {
     ],
     input: ACCOUNT.password,
   });
-  await show({ title: 'Its inward remittances, and what is still free of them', args: ['irms', EXPORTER] });
+  await show({ title: 'Its inward remittances, and their available balances', args: ['irms', EXPORTER] });
 
   const irms = JSON.parse(await runCommand(['irms', EXPORTER, '--json'], { env, capture: true })) as DemoIrm[];
   const file = join(FOLDER, 'remittances.json');
@@ -76,7 +76,10 @@ async function mainJob(local: Local): Promise<void> {
     title: 'The same file again: nothing is filed twice',
     args: ['file', file, '--exporter', EXPORTER, '--reference', 'DEMO-1', '--wait'],
   });
-  await show({ title: 'The certificates, and where their PDFs are', args: ['certificates', '--exporter', EXPORTER] });
+  await show({
+    title: 'The certificates, with the paths of their PDFs',
+    args: ['certificates', '--exporter', EXPORTER],
+  });
 }
 
 /** The demonstration fails if a PDF is missing. */

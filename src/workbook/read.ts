@@ -14,7 +14,8 @@ import type { OpenSheet } from './sheet/first-sheet';
 import type { ColumnAt, Headers, OptionalColumn } from './sheet/headers';
 import { readHeaders } from './sheet/headers';
 import type { WorkbookLimits } from './ooxml/limits';
-import { ROWS_PER_UPLOAD, WORKBOOK_LIMITS } from './ooxml/limits';
+import { WORKBOOK_LIMITS } from './ooxml/limits';
+import { MAX_ROWS_PER_SUBMISSION } from '../domain/service/limits';
 import { MergedCells } from './sheet/merged-cells';
 import { WorkbookRefused } from './ooxml/refused';
 import type { RawRow } from './sheet/sheet-rows';
@@ -145,14 +146,14 @@ function aboutRows(unchecked: readonly UncheckedRow[], hidden: readonly number[]
       ),
     );
   }
-  if (unchecked.length > ROWS_PER_UPLOAD) {
-    const uploads = Math.ceil(unchecked.length / ROWS_PER_UPLOAD);
+  if (unchecked.length > MAX_ROWS_PER_SUBMISSION) {
+    const uploads = Math.ceil(unchecked.length / MAX_ROWS_PER_SUBMISSION);
     findings.push(
       warningAt(
         null,
         null,
         'several_submissions',
-        `${unchecked.length} rows are more than the ${ROWS_PER_UPLOAD} of one upload: they will be filed in ${uploads} submissions of one filing.`,
+        `${unchecked.length} rows are more than the ${MAX_ROWS_PER_SUBMISSION} of one upload: they will be filed in ${uploads} submissions of one filing.`,
       ),
     );
   }

@@ -7,7 +7,8 @@ import { isoFromFilingDate } from '../domain/dates';
 import type { FieldKind } from '../domain/filing/mapping';
 import type { HeldIrm } from '../domain/rules/preflight';
 import { UPLOAD_TYPES } from '../domain/rules/upload-type';
-import { ROWS_PER_UPLOAD, WORKBOOK_LIMITS } from './ooxml/limits';
+import { WORKBOOK_LIMITS } from './ooxml/limits';
+import { MAX_ROWS_PER_SUBMISSION } from '../domain/service/limits';
 import { columnLetter } from './sheet/addresses';
 import type { CellContent } from './sheet/cell-content';
 import { cellContent } from './sheet/cell-content';
@@ -26,7 +27,7 @@ const FORMATS: Readonly<Record<FieldKind, string>> = {
 };
 
 const HEADER_FILLS = { mandatory: 'FFDDEBF7', conditional: 'FFFFF2CC', optional: 'FFEDEDED' } as const;
-const LAST_ROW = ROWS_PER_UPLOAD + 1;
+const LAST_ROW = MAX_ROWS_PER_SUBMISSION + 1;
 
 /**
  * Adds to the service's template (spec: "GET /irm/bulk-template") what makes it easy to fill in: drop-downs for Y/N and

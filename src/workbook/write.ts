@@ -6,7 +6,7 @@ import { columnOfHeader, isExtraField, normaliseHeader } from '../domain/rules/c
 import { isoFromFilingDate } from '../domain/dates';
 import type { ExtraValues, MappingRow } from '../domain/filing/mapping';
 import { UNWRITABLE } from '../domain/rules/value-messages';
-import { ROWS_PER_UPLOAD } from './ooxml/limits';
+import { MAX_ROWS_PER_SUBMISSION } from '../domain/service/limits';
 
 /**
  * The sheet name of the service's template (spec: "Bulk Excel row columns"); the service reads the first sheet,
@@ -33,9 +33,9 @@ export async function writeBulkWorkbook(
   rows: readonly MappingRow[],
   template: Pick<BulkTemplate, 'labels'> = BUILT_IN_TEMPLATE,
 ): Promise<Buffer> {
-  if (rows.length > ROWS_PER_UPLOAD) {
+  if (rows.length > MAX_ROWS_PER_SUBMISSION) {
     throw new RangeError(
-      `One upload takes at most ${ROWS_PER_UPLOAD} rows, not ${rows.length}: split them into several submissions.`,
+      `One upload takes at most ${MAX_ROWS_PER_SUBMISSION} rows, not ${rows.length}: split them into several submissions.`,
     );
   }
   const workbook = new Workbook();

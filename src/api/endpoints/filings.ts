@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { MAX_WORKBOOK_BYTES } from '../../domain/service/limits';
 import { BadAnswerError, parseAnswer, readEnvelope, readText, unknownRemarks } from '../http/answers';
 import type { Caller, CallRequest } from '../http/call';
 import type { BulkUploadInput, CallContext, FilingApi, SubmissionResult, SubmitContext } from '../client-types';
@@ -23,7 +24,6 @@ import { namedByRow } from './push-rows';
 type FilingsApi = Pick<FilingApi, 'pushIrm' | 'bulkUpload' | 'status' | 'fetchDetails' | 'downloadPdf'>;
 
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
-const MAX_WORKBOOK_BYTES = 5 * 1024 * 1024;
 const MAX_PDF_BYTES = 64 * 1024 * 1024;
 
 const KNOWN_PUSH_FIELDS = ['dgftAckId', 'requestId', 'ackStatus', 'recordResCount', 'errorDetails'];

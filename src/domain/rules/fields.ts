@@ -1,3 +1,4 @@
+import { MAX_ROWS_PER_SUBMISSION } from '../service/limits';
 import { isFilingDate } from '../dates';
 import { errorAt, warningAt, type Finding } from './finding';
 import type { MappingField } from '../filing/mapping';
@@ -87,13 +88,13 @@ function checkInteger(row: number, field: MappingField, value: unknown): Finding
       errorAt(row, field, 'unknown_upload_type', `Upload type ${value} does not exist. Use ${known.join(', ')}.`),
     ];
   }
-  if (field === 'serialNo' && (value < 1 || value > 999)) {
+  if (field === 'serialNo' && (value < 1 || value > MAX_ROWS_PER_SUBMISSION)) {
     return [
       warningAt(
         row,
         field,
         'serial_range',
-        `serialNo ${value} is outside 1 to 999, the authority's range. Renumber the rows from 1.`,
+        `serialNo ${value} is outside 1 to ${MAX_ROWS_PER_SUBMISSION}, the authority's range. Renumber the rows from 1.`,
       ),
     ];
   }

@@ -1,3 +1,4 @@
+import { DIRECT_EXPORT, SOFTEX } from './upload-type';
 import { compareFilingDates } from '../dates';
 import { errorAt, warningAt, type Finding } from './finding';
 import type { MappingField } from '../filing/mapping';
@@ -7,8 +8,6 @@ import { missing, quoted } from './value-messages';
 /** Rules between the fields of one row (spec: "Push message", Rules; domain facts as warnings). */
 
 const GST_FIELDS = ['gstinInvoiceNumber', 'gstinInvoiceDate'] as const;
-const DIRECT_EXPORT = 101;
-const SOFTEX = 102;
 const IT_PURPOSES: ReadonlySet<string> = new Set(['P0802', 'P0803', 'P0807', 'P0103']);
 const ADVANCE = 'P0103';
 

@@ -6,6 +6,11 @@ export const UPLOAD_TYPES = {
   104: 'Deemed',
 } as const;
 
+/** Shipping bills: the only upload type with a rule for the form of the document number. */
+export const DIRECT_EXPORT = 101;
+export const SOFTEX = 102;
+export const SERVICES = 103;
+
 export type UploadType = keyof typeof UPLOAD_TYPES;
 
 /** Whether a number is one of the four documented upload type codes. */

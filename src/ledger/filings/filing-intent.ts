@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type pg from 'pg';
+import { MAX_ROWS_PER_SUBMISSION } from '../../domain/service/limits';
 import type { PermittedDuplicate } from '../../domain/rules/duplicates';
 import type { StateLimitSettings } from '../../domain/filing/state-limits';
 import { isEnd } from '../../domain/filing/states';
@@ -17,9 +18,6 @@ import { judgeClaims, type MappingClaim } from '../rows/live-mappings';
 import { lockParty } from '../exporters/parties';
 import { withTransaction, type Queryable } from '../pool';
 import { takeOverRows } from '../rows/row-takeover';
-
-/** Most rows of one submission, on either channel (spec: "Limits"). */
-const ROWS_PER_SUBMISSION = 999;
 
 export interface Intent extends Pick<
   FilingRecord,
@@ -205,15 +203,15 @@ async function insertRows(
     claims,
   }: { intent: Intent; filingId: string; partyId: number; claims: readonly MappingClaim[] },
 ): Promise<number[]> {
-  const single = intent.rows.length <= ROWS_PER_SUBMISSION;
+  const single = intent.rows.length <= MAX_ROWS_PER_SUBMISSION;
   const rows = intent.rows.map(({ row, mapping, extra }, position) => {
     const claim = claims[position];
     return {
       position,
       source_row: row,
-      submission: Math.floor(position / ROWS_PER_SUBMISSION) + 1,
+      submission: Math.floor(position / MAX_ROWS_PER_SUBMISSION) + 1,
       // A submission numbers its rows 1 to 999; a filing of one submission keeps the caller's numbers.
-      serial_no: single ? mapping.serialNo : (position % ROWS_PER_SUBMISSION) + 1,
+      serial_no: single ? mapping.serialNo : (position % MAX_ROWS_PER_SUBMISSION) + 1,
       irm_key: irmIdentity(mapping),
       mapping,
       extra: extra ?? null,

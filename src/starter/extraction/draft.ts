@@ -5,7 +5,8 @@ import type { ExtractionMapping } from '../../domain/extraction/mapping';
 import type { MappingField } from '../../domain/filing/mapping';
 import { subtractAmounts } from '../../domain/money';
 import { propose, type OpenIrm } from '../../domain/proposals/propose';
-import { UPLOAD_TYPES, type UploadType } from '../../domain/rules/upload-type';
+import { DIRECT_EXPORT, SERVICES, UPLOAD_TYPES, type UploadType } from '../../domain/rules/upload-type';
+import { MAX_ROWS_PER_SUBMISSION } from '../../domain/service/limits';
 import { getExporter } from '../../ledger/exporters/exporters';
 import { saveDraft } from '../../ledger/extraction/drafts';
 import { ledgerDocuments } from '../../ledger/proposals/open-documents';
@@ -41,11 +42,6 @@ export interface DraftOutcome {
   notes: string[];
 }
 
-/** Rows of one upload. */
-const MAX_ROWS = 999;
-const DIRECT_EXPORT = 101;
-const SERVICES = 103;
-
 /**
  * Makes a workbook in upload form from shipping bills, invoices and the exporter's free balances. Each cell has its
  * source, missing values are marked, and the rows are already checked. A person edits and files it.
@@ -66,7 +62,7 @@ export async function draftFiling(
   const { open, settled } = await openOf(deps, exporterId, facts);
   for (const document of settled) omitDocument(files, document, 'its whole value is mapped already');
   const all = rowsOf(await openIrms(pool, exporterId), open);
-  const rows = all.slice(0, MAX_ROWS);
+  const rows = all.slice(0, MAX_ROWS_PER_SUBMISSION);
   if (rows.length === 0) {
     const message = ['There is nothing to draft: none of these documents can be used.', ...notes].join(' ');
     throw new RefusedError([{ code: 'nothing_to_draft', message }], { files });
@@ -118,7 +114,7 @@ function chooseType(joined: JoinedDocuments, asked: UploadType | undefined): Cho
 }
 
 function selectDocuments({ bills, invoices }: JoinedDocuments, asked: UploadType | undefined): Selection {
-  if (asked === 101 || asked === 104) {
+  if (asked === DIRECT_EXPORT || asked === 104) {
     const facts = [...bills, ...invoices.map(withoutBill)];
     return { type: asked, cell: REQUESTED_TYPE, facts, out: [], notes: [] };
   }

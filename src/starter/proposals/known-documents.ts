@@ -1,3 +1,4 @@
+import { DIRECT_EXPORT } from '../../domain/rules/upload-type';
 import type { DocumentFacts, DraftCell, DraftCells } from '../../domain/drafts/cells';
 import type { Mapping } from '../../domain/filing/mapping';
 import { isUploadType } from '../../domain/rules/upload-type';
@@ -6,7 +7,6 @@ import type { Queryable } from '../../ledger/pool';
 
 /** A shipping bill number (spec: rule 2 of the push message). */
 const SHIPPING_BILL = /^\d{1,7}$/;
-const DIRECT_EXPORT = 101;
 
 /** Open documents, each with the data of its filed rows. Their type is null if it is not known. */
 export async function knownDocuments(db: Queryable, exporterId: string): Promise<DocumentFacts[]> {

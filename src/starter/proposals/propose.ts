@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { MAX_ROWS_PER_SUBMISSION } from '../../domain/service/limits';
 import { draftRow, gapsOf, type DocumentFacts, type DraftRow } from '../../domain/drafts/cells';
 import { groupBy } from '../../domain/group-by';
 import type { Mode } from '../../domain/names';
@@ -42,9 +43,6 @@ export interface ProposeOutcome {
   notes: string[];
 }
 
-/** Rows of one upload. */
-const MAX_ROWS = 999;
-
 /**
  * Proposes which open balance pays for which open document, as a workbook in the form of the upload template. Documents
  * come from the invoice list and from filed rows with an open amount. Nothing is filed.
@@ -64,7 +62,7 @@ export async function proposeMappings(
   const { type, chosen, notes } = choose(proposals, asked);
   if (cut > 0) notes.push(`${cut} pairs were ignored because both sides have more likely ones.`);
   if (chosen.length === 0) throw nothing(irms.length, documents.length, notes);
-  const rows = chosen.slice(0, MAX_ROWS).map((each, index) => rowOf(each, type, index + 1));
+  const rows = chosen.slice(0, MAX_ROWS_PER_SUBMISSION).map((each, index) => rowOf(each, type, index + 1));
   if (chosen.length > rows.length)
     notes.push(
       `${chosen.length - rows.length} proposals do not fit into one workbook; propose again after filing these.`,
@@ -76,7 +74,7 @@ export async function proposeMappings(
   return {
     workbook: findings.length > 0 ? await writeDraftWorkbook({ rows, title, findings }) : first,
     uploadType: type,
-    proposals: chosen.slice(0, MAX_ROWS).map((each) => viewOf(each, type)),
+    proposals: chosen.slice(0, MAX_ROWS_PER_SUBMISSION).map((each) => viewOf(each, type)),
     gaps: gapsOf(rows),
     ok: checked.ok,
     notes,

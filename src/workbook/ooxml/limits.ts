@@ -1,6 +1,8 @@
+import { MAX_WORKBOOK_BYTES } from '../../domain/service/limits';
+
 /** Limits of what is read. The defaults accept any realistic workbook and make a malicious one cheap to refuse. */
 export interface WorkbookLimits {
-  /** Bytes of the file itself (spec: "Limits", 5 MB). */
+  /** Bytes of the file itself. */
   fileBytes: number;
   /** Parts in the zip directory. */
   parts: number;
@@ -27,7 +29,7 @@ export interface WorkbookLimits {
 const MIB = 1024 * 1024;
 
 export const WORKBOOK_LIMITS: Readonly<WorkbookLimits> = {
-  fileBytes: 5 * MIB,
+  fileBytes: MAX_WORKBOOK_BYTES,
   parts: 1000,
   unpackedBytes: 96 * MIB,
   partBytes: 32 * MIB,
@@ -39,6 +41,3 @@ export const WORKBOOK_LIMITS: Readonly<WorkbookLimits> = {
   notes: 50_000,
   rows: 5000,
 };
-
-/** Rows of one upload (spec: "Limits", bulk upload rows). */
-export const ROWS_PER_UPLOAD = 999;
