@@ -2,7 +2,7 @@ import type { WorkerSettings } from '../../src/activities/dependencies';
 
 const HOUR = 3_600_000;
 
-/** The settings that tests live by unless they say otherwise. */
+/** The default settings of tests. */
 export const TEST_SETTINGS: WorkerSettings = {
   httpTimeoutMs: 5_000,
   rateWindowMs: 60_000,

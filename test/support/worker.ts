@@ -26,7 +26,7 @@ Runtime.install({
   telemetryOptions: { logging: { filter: 'ERROR', forward: {} } },
 });
 
-/** What a test worker needs of a Temporal server; a `TestWorkflowEnvironment` is one. */
+/** The parts of a Temporal server that a test worker uses; a `TestWorkflowEnvironment` is one. */
 interface TestStage {
   client: Client;
   nativeConnection: NativeConnection;
