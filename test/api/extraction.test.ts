@@ -74,6 +74,14 @@ it('keeps an answer of another shape complete, and reports the shape', async () 
   }
 });
 
+it('does not take an answer that is not there yet for an empty one', async () => {
+  expect(await answered(200, { status: 'processing', data: {} })).toMatchObject({
+    data: null,
+    problem: expect.stringMatching(/processing/),
+  });
+  expect(await answered(200, { status: 'success', data: {} })).toMatchObject({ data: {}, problem: null });
+});
+
 it('takes a plain answer and one in the envelope, and lets no key through', async () => {
   const data = { note: `key ${KEY}`, total: 12.5 };
   for (const body of [

@@ -109,6 +109,12 @@ function reasonIn(value: unknown): string | undefined {
 function extractionOf(answer: unknown): Extraction {
   const whole = isObject(answer) ? answer : {};
   const status = textOf(whole.status) ?? null;
+  // Another word, such as `processing`, with no data is no result that may be kept as one.
+  const pending = status !== null && status.toLowerCase() !== 'success';
+  if (isObject(whole.data) && pending && Object.keys(whole.data).length === 0) {
+    const problem = `the answer has no data, and its status is neither success nor error: ${cutText(status)}`;
+    return { status, data: null, answer, problem };
+  }
   if (isObject(whole.data)) return { status, data: whole.data, answer, problem: null };
   const problem = 'the answer has another shape than the specification shows: no object `data`';
   return { status, data: null, answer, problem };

@@ -87,6 +87,10 @@ function explained(error: unknown): Explained {
   if (error instanceof EncryptionError) return { code: EXIT.unexpected, errors: [problem(error.code, error.message)] };
   if (isNamed(error, 'WorkflowFailedError')) {
     const why = deepest(error);
+    if (isNamed(error.cause, 'TerminatedFailure')) {
+      const message = `The workflow was terminated: ${why}. \`ebrc list --attention\` shows what waits for a person; repeating the command files nothing twice.`;
+      return { code: EXIT.unexpected, errors: [problem('workflow_terminated', message)] };
+    }
     return { code: EXIT.unexpected, errors: [problem('workflow_failed', `The workflow failed: ${why}.`)] };
   }
   return { code: EXIT.unexpected, errors: [problem('unexpected', firstLine(error))] };

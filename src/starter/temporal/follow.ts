@@ -1,4 +1,4 @@
-import type { Client } from '@temporalio/client';
+import type { Client, WorkflowHandle } from '@temporalio/client';
 import type { QueryDefinition } from '@temporalio/common';
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -27,8 +27,8 @@ export interface Followed<P> {
 }
 
 /**
- * Follows a workflow, over continued runs, by its query and its result: until it ends, `until` returns true, or the
- * time is up. The result needs no worker, the query does.
+ * Follows a workflow, over continued runs and those that a reset starts, by its query and its result: until it ends,
+ * `until` returns true, or the time is up. The result needs no worker, the query does.
  * @throws what the workflow failed with
  */
 export async function follow<P>(client: Client, workflowId: string, options: FollowOptions<P>): Promise<Followed<P>> {
@@ -38,12 +38,14 @@ export async function follow<P>(client: Client, workflowId: string, options: Fol
   setMaxListeners(0, stop.signal);
   let end: { result: P } | { error: unknown } | undefined;
   // The wait for the result is a sequence of long polls; without the signal it would continue after this call.
-  const result = client.workflow
-    .withAbortSignal(stop.signal, () => handle.result() as Promise<P>)
-    .then(
-      (value) => void (end = { result: value }),
-      (error: unknown) => void (end = { error }),
-    );
+  const untilEnd = () =>
+    client.workflow
+      .withAbortSignal(stop.signal, () => handle.result() as Promise<P>)
+      .then(
+        (value) => void (end = { result: value }),
+        (error: unknown) => void (end = { error }),
+      );
+  let result = untilEnd();
   const deadline = options.withinMs === undefined ? Infinity : Date.now() + options.withinMs;
   const query = () => {
     const within = Math.min(QUERY_WITHIN_MS, Math.max(deadline - Date.now(), 100));
@@ -65,6 +67,11 @@ export async function follow<P>(client: Client, workflowId: string, options: Fol
   try {
     for (let pause = INITIAL_PAUSE_MS; ; pause = Math.min(pause * 1.5, MAX_PAUSE_MS)) {
       const answer = await Promise.race([query(), result]);
+      if (end && 'error' in end && (await runsAgain(handle))) {
+        end = undefined;
+        result = untilEnd();
+        continue;
+      }
       if (end) break;
       if (answer) report(answer);
       const reached = answer && 'answer' in answer && options.until(answer.answer);
@@ -78,6 +85,14 @@ export async function follow<P>(client: Client, workflowId: string, options: Fol
   if ('error' in end) throw end.error;
   options.onProgress?.(end.result);
   return { progress: end.result, ended: true };
+}
+
+/** Whether another run goes on: a reset terminates the run that was followed. */
+async function runsAgain(handle: WorkflowHandle): Promise<boolean> {
+  return handle.describe().then(
+    ({ status }) => status.name === 'RUNNING',
+    () => false,
+  );
 }
 
 function firstReason(error: unknown): { reason: string } {

@@ -1,5 +1,7 @@
 /** An operator resets, terminates or cancels a run at points around its send: one certificate each, one push. */
+import { follow } from '../../../src/starter/temporal/follow';
 import type { fileRemittances } from '../../../src/workflows/file-remittances';
+import { filingQuery } from '../../../src/workflows/messages';
 import { gate } from '../../support/gate';
 import { eventually } from '../../support/processes';
 import { type Filing, type FilingStage, type TestExporter } from './filing-stage';
@@ -99,8 +101,12 @@ it.each<[string, (filing: Filing) => Promise<unknown>]>([
   ['to its last task', (filing) => resetToLast(stage, filing)],
 ])('is filed once by a run that is reset %s, wherever it was', async (_to, reset) => {
   const made = await scenes();
+  const options = { query: filingQuery, until: () => false };
+  const followed = made.map(({ filing }) => follow(stage.env.client, filing.workflowId, options));
   await Promise.all(made.map(({ filing }) => reset(filing)));
   expect(await outcomes(made)).toEqual(EACH_ONCE);
+  const ends = made.map(() => ({ ended: true, progress: expect.objectContaining({ state: 'certified' }) as unknown }));
+  expect(await Promise.all(followed)).toEqual(ends);
 });
 
 it('is filed once by a run that is terminated and resumed, wherever it was', async () => {
