@@ -132,6 +132,7 @@ it('refuses a second accepted send', async () => {
   const { filingId, mark, accept, forge } = await filing();
   await mark(1);
   await accept(1);
+  await move(ledger, filingId, 'processing');
   await forge(
     `WITH attempt AS (INSERT INTO attempts (attempt_id, filing_id, submission, number, state, sender, late)
             VALUES ($1 || '-1-2', $1, 1, 2, 'sending', 'other', true) RETURNING attempt_id)
