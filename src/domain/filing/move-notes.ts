@@ -12,9 +12,3 @@ export const processingNote = (requestId: string | null): MoveNote => ({
 
 /** Of the move to the collection of certificates. */
 export const COLLECTING_NOTE: MoveNote = { kind: 'collecting', text: 'the rows are settled; collecting certificates' };
-
-/** Of the move back to the sending of a submission that was of unknown outcome. */
-export const notSentNote = (reason: string | null): MoveNote => ({
-  kind: 'not_sent',
-  text: `nothing was sent after all (${reason ?? 'the attempt is closed'})`,
-});
