@@ -55,6 +55,15 @@ async function unanswered(): Promise<{ filingId: string; attemptId: string; mark
   return { filingId, attemptId, markedAt };
 }
 
+const askToResolve = (filingId: string, attemptId: string) =>
+  door.run('saveOperatorRequest', {
+    filingId,
+    kind: 'resolve',
+    args: { as: 'not-filed', by: 'ravi', note: 'looked', attemptId },
+  });
+
+const requestsOf = async (filingId: string) => (await heldOf(ledger, filingId)).operator_requests;
+
 async function certify(filingId: string, position = 0): Promise<void> {
   const verdict = {
     position,
@@ -104,23 +113,52 @@ describe('an outcome that is not known', () => {
     expect(filing).toMatchObject({ state: 'outcome_unknown' });
   });
 
+  it('ends with the proof that nothing was sent', async () => {
+    const { filingId, attemptId } = await unanswered();
+    await move(ledger, filingId, 'outcome_unknown');
+    await attempts.close(attemptId);
+    const unknown = { attemptId, move: await moveOf(filingId, 'submitting', 'not_sent') };
+    const behind = { attemptId, move: { ...unknown.move, seq: unknown.move.seq - 1 } };
+    expect(await door.run('readUnknownAttempt', behind)).toMatchObject({ verdict: 'not_sent', differs: true });
+    expect((await heldOf(ledger, filingId)).filings?.[0]).toMatchObject({ state: 'outcome_unknown' });
+    const { returned, filing, story } = await twice(filingId, 'readUnknownAttempt', unknown);
+    expect(returned).toMatchObject({ verdict: 'not_sent', counts: { open: 1 } });
+    expect(filing).toMatchObject({ state: 'submitting' });
+    expect(story?.at(-1)).toBe('not_sent');
+  });
+
   it('is answered with “filed”', async () => {
     const { filingId, attemptId } = await unanswered();
     await move(ledger, filingId, 'outcome_unknown');
+    await askToResolve(filingId, attemptId);
     const requestId = `R${filingId}`;
     const named = { attemptId, requestId, move: await moveOf(filingId, 'processing', 'resolved') };
     expect((await twice(filingId, 'adoptRequestId', named)).filing).toMatchObject({ state: 'processing' });
+    expect(await requestsOf(filingId)).toEqual([]);
+  });
+
+  it('is answered in a way that is contradicted', async () => {
+    const { filingId, attemptId } = await unanswered();
+    await move(ledger, filingId, 'outcome_unknown');
+    await askToResolve(filingId, attemptId);
+    const event = { kind: 'resolve_refused', who: 'ravi', text: 'it is not known', data: { attemptId } };
+    const { filing, story } = await twice(filingId, 'refuseResolve', { filingId, event });
+    expect(filing).toMatchObject({ state: 'outcome_unknown' });
+    expect(story?.at(-1)).toBe('resolve_refused');
+    expect(await requestsOf(filingId)).toEqual([]);
   });
 
   it('is answered with “not filed”', async () => {
     const { filingId, attemptId, markedAt } = await unanswered();
     await move(ledger, filingId, 'outcome_unknown');
+    await askToResolve(filingId, attemptId);
     const word = { attemptId, markedAt, by: 'ravi', note: 'looked', lookFailed: null, unseen: false };
     const said = { ...word, move: await moveOf(filingId, 'submitting', 'resolved') };
     const { returned, filing, story } = await twice(filingId, 'closeByPerson', said);
     expect(returned).toMatchObject({ outcome: 'resend' });
     expect(filing).toMatchObject({ state: 'submitting' });
     expect(story?.filter((kind) => kind === 'resolved')).toHaveLength(1);
+    expect(await requestsOf(filingId)).toEqual([]);
   });
 
   it('is answered with “not filed” where a row has its certificate', async () => {
@@ -205,12 +243,16 @@ describe('an end', () => {
 });
 
 it('writes nothing for a run that is behind its ledger', async () => {
-  const { filingId, attemptId } = await unanswered();
+  const { filingId, attemptId, markedAt } = await unanswered();
   const behind = { ...(await held(filingId)), seq: 0 };
   const move = { ...(await moveOf(filingId, 'outcome_unknown')), seq: 1 };
+  const word = { attemptId, markedAt, by: 'ravi', note: 'looked', lookFailed: null, unseen: false };
+  await askToResolve(filingId, attemptId);
   const before = await heldOf(ledger, filingId);
   for (const returned of [
     await door.run('markRowsUnknown', { attemptId, move }),
+    await door.run('adoptRequestId', { attemptId, requestId: `R${filingId}`, move }),
+    await door.run('closeByPerson', { ...word, move }),
     await door.run('refuseFiling', { ...behind, submission: null, answer: null, errors: [] }),
     await door.run('giveUpFiling', { ...behind, by: 'ravi', note: 'no' }),
     await door.run('endFiling', behind),

@@ -7,7 +7,9 @@ import type { OperatorRequestKind, OperatorRequests } from '../../activities/fil
 import type { AbandonArgs, ApproveArgs, ResolveArgs } from '../../domain/contracts';
 import { isEnd } from '../../domain/filing/states';
 import { personKey } from '../../domain/person';
+import { FilingMovedOn } from './filing-ends';
 import type { FilingProgress } from './filing-progress';
+import type { Event } from './filing-steps';
 
 /** @throws ApplicationFailure with which an update is refused */
 export function refuse(message: string): never {
@@ -26,6 +28,8 @@ export class FilingRequests {
   following = false;
   /** The last resolve that the ledger or the service contradicted, and how. */
   private refused: { args: ResolveArgs; message: string } | null = null;
+  /** The last resolve that the step which carried it out, or refused it, deleted from the ledger. */
+  private deleted: ResolveArgs | null = null;
 
   constructor(private readonly progress: FilingProgress) {}
 
@@ -80,9 +84,23 @@ export class FilingRequests {
     await condition(() => isEnd(progress.state));
   }
 
-  /** The resolve was carried out, or nothing is left that it could answer: kept, it would answer the next question. */
+  /** Nothing is left that the resolve could answer: kept, it would answer the next question. */
   endResolution(): void {
     this.resolution = null;
+  }
+
+  /** The resolve was carried out by a step that deleted it from the ledger. */
+  resolved(): void {
+    this.deleted = this.resolution;
+    this.resolution = null;
+  }
+
+  /** Refuses the resolve, and says why. `event`: recorded in the transaction that deletes it. */
+  async contradictResolution(message: string, event: Event): Promise<void> {
+    const { progress } = this;
+    await progress.steps('Record why the answer was refused').refuseResolve({ filingId: progress.filingId, event });
+    this.deleted = this.resolution;
+    this.refuseResolution(message);
   }
 
   /** Refuses the resolve, and says why. */
@@ -91,13 +109,30 @@ export class FilingRequests {
     this.resolution = null;
   }
 
-  /** Deletes each resolve from the ledger once it was carried out or refused, whichever run received it. Never ends. */
+  /**
+   * Does work during which a resolve is carried out or may come. Where the ledger has moved on instead, the resolve is
+   * refused: its step has written nothing.
+   */
+  async whileAnswering<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof FilingMovedOn) {
+        this.refuseResolution('The filing has moved on meanwhile: look at it again.');
+      }
+      throw error;
+    } finally {
+      this.endResolution();
+    }
+  }
+
+  /** Deletes each resolve from the ledger that no step has deleted, whichever run received it. Never ends. */
   async deleteResolutions(): Promise<never> {
     for (;;) {
       await condition(() => this.resolution !== null);
       const args = this.resolution;
       await condition(() => this.resolution !== args);
-      await this.progress.inTurn(() => this.remove('resolve'));
+      if (this.deleted !== args) await this.progress.inTurn(() => this.remove('resolve'));
     }
   }
 

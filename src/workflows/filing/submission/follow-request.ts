@@ -39,11 +39,9 @@ export async function followRequest(run: FilingRun, stage: SubmissionStage): Pro
   requests.following = true;
   requests.inQuestion = stage.lastAttempt?.attemptId ?? null;
   try {
-    await untilOverdue(run, mark, () => poll(run, stage));
+    await requests.whileAnswering(() => untilOverdue(run, mark, () => poll(run, stage)));
   } finally {
     requests.following = false;
-    // Of a resolve that came with the last look.
-    requests.endResolution();
   }
 }
 
@@ -148,13 +146,13 @@ async function takeRequestId(run: FilingRun, stage: SubmissionStage): Promise<vo
   const attemptId = stage.lastAttempt?.attemptId ?? attemptIdOf(run.filingId, stage.submission, 1);
   const adopted = await adoptSaidRequest(run, attemptId, { ...resolution, requestId });
   if (adopted.doubt !== null) {
-    await run.note({ kind: 'resolve_refused', who: by, text: adopted.doubt, data: { requestId, attemptId } });
-    run.requests.refuseResolution(`${adopted.doubt}.`);
+    const event = { kind: 'resolve_refused', who: by, text: adopted.doubt, data: { requestId, attemptId } };
+    await run.requests.contradictResolution(`${adopted.doubt}.`, event);
     return;
   }
   stage.requestId = requestId;
   stage.submittedAt = adopted.submittedAt;
   run.noteSend(sentAs(attemptId, { requestId, sentAt: adopted.submittedAt, accepted: false }));
   if (stage.submission === 1) run.requestId = requestId;
-  run.requests.endResolution();
+  run.requests.resolved();
 }

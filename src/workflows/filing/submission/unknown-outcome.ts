@@ -64,11 +64,9 @@ export async function settleUnknown(
   const { requests } = run;
   requests.inQuestion = attempt.attemptId;
   try {
-    return await gatherUntilSettled(run, stage, attempt, { reason, answered });
+    return await requests.whileAnswering(() => gatherUntilSettled(run, stage, attempt, { reason, answered }));
   } finally {
     requests.inQuestion = null;
-    // Of a resolve that came while the last round settled it.
-    requests.endResolution();
   }
 }
 
@@ -98,13 +96,13 @@ async function gatherUntilSettled(
   );
   for (let asked = false; ;) {
     const { lateAnswers } = run;
-    const late = await readAgain(run, attempt);
+    const late = await readOrMoveOn(run, attempt);
     if (late.filingEnded) throw new FilingEnded('The filing has ended.');
     const known = answered && late.attemptId === attemptId;
     if (!known && late.verdict === 'answered' && late.answer?.kind === 'accepted' && late.answer.requestId) {
       return { outcome: 'answered', answer: late.answer, attemptId: late.attemptId };
     }
-    if (late.verdict === 'not_sent') return notSentAfterAll(run, late.reason);
+    if (late.verdict === 'not_sent') return { outcome: 'resend' };
     if (run.requests.resolution) {
       const resolved = await resolve(run, stage, { ...attempt, markedAt: late.markedAt });
       if (resolved) return resolved;
@@ -127,6 +125,19 @@ async function gatherUntilSettled(
 function readAgain(run: FilingRun, { attemptId }: Attempt): Promise<AttemptReading> {
   return onceLedgerIsWhole(run, () =>
     run.readInTurn(() => run.steps('Check for a late answer').readAttempt({ attemptId })),
+  );
+}
+
+/**
+ * As `readAgain`. A worker that was given up on may have closed its attempt since, because nothing was written or the
+ * service refused it. That is proof, so the filing goes on to its next attempt.
+ */
+function readOrMoveOn(run: FilingRun, { attemptId }: Attempt): Promise<AttemptReading> {
+  const event = { kind: 'not_sent', text: 'nothing was sent after all' };
+  return onceLedgerIsWhole(run, () =>
+    run.stepTo('submitting', event, (move) =>
+      run.steps('Check for a late answer').readUnknownAttempt({ attemptId, move }),
+    ),
   );
 }
 
@@ -159,16 +170,6 @@ async function ask(run: FilingRun, stage: SubmissionStage, evidence: Evidence | 
   await run.move('outcome_unknown', { kind: 'asked', text: 'a person has been asked', data: evidence }, { attention });
 }
 
-/**
- * A worker that was given up on woke and closed its attempt, because nothing was written or the service refused it.
- * That is proof, so the rows are free to be sent again.
- */
-async function notSentAfterAll(run: FilingRun, reason: string | null): Promise<Settled> {
-  const text = `nothing was sent after all (${reason ?? 'the attempt is closed'})`;
-  await run.move('submitting', { kind: 'not_sent', text });
-  return { outcome: 'resend' };
-}
-
 /** An attempt whose outcome is unknown, with its mark as it was read before this round. */
 interface AskedAttempt extends Attempt {
   markedAt: number | null;
@@ -179,19 +180,20 @@ async function resolve(run: FilingRun, stage: SubmissionStage, attempt: AskedAtt
   const resolution = run.requests.resolution;
   if (!resolution) return null;
   const { as, by, requestId } = resolution;
-  try {
+  return run.requests.whileAnswering(async () => {
     const answered =
       as === 'filed' && requestId
         ? await filed(run, attempt, { ...resolution, requestId })
         : await notFiled(run, stage, attempt, resolution);
-    if (answered.outcome !== 'contradicted') return answered;
+    if (answered.outcome !== 'contradicted') {
+      run.requests.resolved();
+      return answered;
+    }
     const data = { as, requestId: requestId ?? null, attemptId: attempt.attemptId };
-    await run.note({ kind: 'resolve_refused', who: by, text: answered.why, data });
-    run.requests.refuseResolution(`${answered.why}.`);
+    const event = { kind: 'resolve_refused', who: by, text: answered.why, data };
+    await run.requests.contradictResolution(`${answered.why}.`, event);
     return answered.settled;
-  } finally {
-    run.requests.endResolution();
-  }
+  });
 }
 
 async function filed(
