@@ -27,7 +27,7 @@ export const FINDING_ADVICE: Readonly<Record<FindingKind, string>> = {
   ours_not_theirs:
     'The ledger holds this certificate, but fetch-details no longer shows it. Look at the authority’s portal whether it was cancelled, and ask the service.',
   theirs_not_ours:
-    'The authority issued this certificate, but it belongs to no row of ours. Find out who filed it; if it is known, acknowledge the finding with a note.',
+    'The authority issued this certificate, but no certified row of ours has it. If the finding names a filing, it is of a row that was abandoned after it was sent; otherwise find out who filed it. Acknowledge the finding with a note once that is known.',
   amount_differs:
     'The certificate has another amount or currency than the row that was filed. Compare both sides and ask the service before you use it.',
   duplicate_certificate:
