@@ -15,7 +15,15 @@ import { needSubmission } from '../../ledger/submissions/submissions';
 import { voidUnsent } from '../../ledger/sends/sends';
 import type { ActivityDependencies } from '../dependencies';
 import { stepId } from '../step-id';
-import { moveOnSettled, NOT_MOVED, recordMove, type Moved, type MovedOn, type MoveArgs } from './moves';
+import {
+  MOVED_ELSEWHERE,
+  moveOnSettled,
+  NOT_MOVED,
+  recordMove,
+  type Moved,
+  type MovedOn,
+  type MoveArgs,
+} from './moves';
 import { takeOverAnswer, type AdoptedAnswer, type AnswerArgs } from './take-over-answer';
 import { onWholeLedger } from './whole-ledger';
 
@@ -146,9 +154,6 @@ export function createAttemptActivities(deps: ActivityDependencies) {
       withTransaction(pool, (client) => recordMove(client, move, now(), () => markRowsUnknown(client, attemptId))),
   };
 }
-
-/** The filing has moved since its run decided on the step: nothing is written. */
-const MOVED_ELSEWHERE: Moved = { differs: true, counts: null };
 
 /** Whether a person's answer is about the filing as it stands, or was recorded by an earlier try of the same step. */
 const mayAnswer = async (client: Queryable, { filingId, seq }: MoveArgs): Promise<boolean> =>

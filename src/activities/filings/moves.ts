@@ -34,6 +34,8 @@ export interface MovedOn {
 const UNSETTLED: readonly FilingState[] = ['processing', 'overdue', 'outcome_unknown'];
 
 export const NOT_MOVED: Moved = { differs: false, counts: null };
+/** The filing has moved since its run decided on the step: nothing is written. */
+export const MOVED_ELSEWHERE: Moved = { differs: true, counts: null };
 
 /**
  * Records a move in one transaction with what causes it, which `writeCause` writes: neither is seen without the other,
@@ -51,9 +53,7 @@ export async function recordMove(
   const recorded = await recordProgress(client, note, writeCause).catch((error: unknown) => {
     throw error instanceof RangeError ? refusal('unexpected', error.message) : error;
   });
-  return recorded === 'differs'
-    ? { differs: true, counts: null }
-    : { differs: false, counts: await countRows(client, move.filingId) };
+  return recorded === 'differs' ? MOVED_ELSEWHERE : { differs: false, counts: await countRows(client, move.filingId) };
 }
 
 /**

@@ -4,7 +4,7 @@ import { saveBalanceFindings } from '../../ledger/filings/filing-notes';
 import { holdFiling } from '../../ledger/filings/filing-progress';
 import { reserveBalances as reserveInLedger } from '../../ledger/rows/balance-reservation';
 import type { ActivityDependencies } from '../dependencies';
-import { NOT_MOVED, recordMove, type Moved, type MoveArgs } from './moves';
+import { MOVED_ELSEWHERE, NOT_MOVED, recordMove, type Moved, type MoveArgs } from './moves';
 
 /** Findings beyond this number stay in the ledger: a payload has limits. */
 export const FINDINGS_IN_RESULT = 50;
@@ -36,8 +36,7 @@ export function reserveBalances(
     const errors = findings.filter((finding) => finding.severity === 'error').slice(0, FINDINGS_IN_RESULT);
     const save = () => saveBalanceFindings(client, filingId, findings);
     if (move && errors.length === 0) return { ...(await recordMove(client, move, at, save)), errors };
-    if (seq !== undefined && !(await holdFiling(client, { filingId, seq })))
-      return { ...NOT_MOVED, differs: true, errors };
+    if (seq !== undefined && !(await holdFiling(client, { filingId, seq }))) return { ...MOVED_ELSEWHERE, errors };
     await save();
     return { ...NOT_MOVED, errors };
   });

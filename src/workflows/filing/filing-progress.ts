@@ -143,8 +143,8 @@ export class FilingProgress {
 
   /**
    * Makes a step that records a fact and, with it, the move that the fact causes. Where the step records no move, the
-   * filing stays where it is. @throws FilingMovedOn when the ledger holds other moves: the fact is recorded all the
-   * same
+   * filing stays where it is. @throws FilingMovedOn when the ledger holds other moves: a fact is recorded all the
+   * same, a person's answer is not
    */
   stepTo<T extends Moved>(
     state: FilingState,

@@ -180,20 +180,18 @@ async function resolve(run: FilingRun, stage: SubmissionStage, attempt: AskedAtt
   const resolution = run.requests.resolution;
   if (!resolution) return null;
   const { as, by, requestId } = resolution;
-  return run.requests.whileAnswering(async () => {
-    const answered =
-      as === 'filed' && requestId
-        ? await filed(run, attempt, { ...resolution, requestId })
-        : await notFiled(run, stage, attempt, resolution);
-    if (answered.outcome !== 'contradicted') {
-      run.requests.resolved();
-      return answered;
-    }
-    const data = { as, requestId: requestId ?? null, attemptId: attempt.attemptId };
-    const event = { kind: 'resolve_refused', who: by, text: answered.why, data };
-    await run.requests.contradictResolution(`${answered.why}.`, event);
-    return answered.settled;
-  });
+  const answered =
+    as === 'filed' && requestId
+      ? await filed(run, attempt, { ...resolution, requestId })
+      : await notFiled(run, stage, attempt, resolution);
+  if (answered.outcome !== 'contradicted') {
+    run.requests.resolved();
+    return answered;
+  }
+  const data = { as, requestId: requestId ?? null, attemptId: attempt.attemptId };
+  const event = { kind: 'resolve_refused', who: by, text: answered.why, data };
+  await run.requests.contradictResolution(`${answered.why}.`, event);
+  return answered.settled;
 }
 
 async function filed(
