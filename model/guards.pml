@@ -43,7 +43,7 @@
 #define CERT0(e) (FILED(e) && OF(xa[e]) == 0 -> 1 : 0)
 #define CERTIFICATES0 (COUNTX(CERT0))
 
-/* FILING_TRANSITIONS of src/domain/filing-states.ts, for the states that the model has */
+/* FILING_TRANSITIONS of src/domain/filing/states.ts, for the states that the model has */
 #define MAY_FOLLOW(s, t) ( \
   (s == F_CHECKING && (t == F_SUBMITTING || t == F_NEEDS_CORRECTION || t == F_ABANDONED)) || \
   (s == F_SUBMITTING && (t == F_PROCESSING || t == F_COLLECTING || t == F_UNKNOWN || t == F_NEEDS_CORRECTION || t == F_REJECTED || t == F_ABANDONED)) || \
@@ -91,7 +91,8 @@ inline move(f, t) {
  * attempt a waits until its senders are past the HTTP time-out (tooLate), the newest mark's too, and a sender may find itself too late at any
  * time. The settle window is over when nothing of the attempt travels any more and its senders are too late.
  */
-#define OF_ATTEMPT(e, a) (ex[e] != X_FREE && (xa[e] == (a) || att[a] == A_SENDING && snd[a] == 0 && OF(xa[e]) == OF(a)))
+#define FOLLOWED(a) (att[a] == A_ACCEPTED || named[a] && att[a] == A_MARKED)
+#define OF_ATTEMPT(e, a) (ex[e] != X_FREE && (xa[e] == (a) || att[a] == A_MARKED && snd[a] == 0 && OF(xa[e]) == OF(a)))
 #define STILL_TRAVELLING(e, a) (OF_ATTEMPT(e, a) && net[e] == N_TRAVELLING)
 #define MAY_WRITE(e, a) (OF_ATTEMPT(e, a) && xn[e] != 0 && ex[e] < X_SENT)
 #define IS_SEND(n, s) (sends[n] == (s))
@@ -120,6 +121,9 @@ inline tooLate(a) {
 #define ANY(P, a) (P(0, a) || P(1, a) || P(2, a) || P(3, a))
 #endif
 
+/* A person may still say of an abandoned filing that it was not filed. */
+#define ABANDONED_SENT(f) (fst[f] == F_ABANDONED && row[f] == R_ABANDONED)
+
 #define MAY_STAND(f) (!LIVE(1 - (f)) || PERMITTED > 0 && (f) == 1)
 /* Nobody else holds the rows' fingerprint, permitted duplicates apart; an import can make two holders. */
 #ifdef NO_COLLISION_CHECK
@@ -135,14 +139,22 @@ inline tooLate(a) {
 #ifdef NO_OTHER_ATTEMPT_CHECK
 #define NO_OTHER(a) true
 #else
-#define NO_OTHER(a) (!(UNDER_WAY(OTHER(a))))
+#define NO_OTHER(a) (att[OTHER(a)] == A_NONE || NOT_FILED(OTHER(a)))
 #endif
 #ifdef NO_FENCE
 #define ATTEMPT_OPEN(a) true
 #else
 #define ATTEMPT_OPEN(a) (att[a] == A_OPEN)
 #endif
-#define MARK_ALLOWED(a) (ATTEMPT_OPEN(a) && ROWS_PLANNED(a) && NO_OTHER(a) && NUMBER < NE)
+/* Where anything of the mapping was released as absent, no certificate that agrees is shown when it goes out again. */
+#define UNCLAIMED(e) (net[e] == N_CERTIFIED && row[OF(xa[e])] != R_CERTIFIED -> 1 : 0)
+#define ANY_ABSENT (att[0] == A_ABSENT || att[1] == A_ABSENT || att[2] == A_ABSENT || att[3] == A_ABSENT)
+#ifdef NO_LOOK_AT_MARK
+#define CERTIFICATE_OF_ABSENT false
+#else
+#define CERTIFICATE_OF_ABSENT (ANY_ABSENT && COUNTX(UNCLAIMED) > 0)
+#endif
+#define MARK_ALLOWED(a) (ATTEMPT_OPEN(a) && ROWS_PLANNED(a) && NO_OTHER(a) && !(CERTIFICATE_OF_ABSENT) && NUMBER < NE)
 #ifdef FILES_OVERWRITTEN
 #define OVERWRITES || true
 #else
@@ -156,7 +168,7 @@ inline tooLate(a) {
 #ifdef NO_OWN_MARK
 #define OWN_MARK true
 #else
-#define OWN_MARK (att[xa[e]] == A_SENDING && snd[xa[e]] == e + 1 && armed[xa[e]])
+#define OWN_MARK (att[xa[e]] == A_MARKED && snd[xa[e]] == e + 1 && armed[xa[e]])
 #endif
 #ifdef NO_CLOCK_CHECK
 #define CLOCK_OK true
@@ -169,6 +181,13 @@ inline tooLate(a) {
 #define OWN_SENDER (snd[xa[e]] == e + 1 && ONLY_SEND(xa[e], e + 1))
 #endif
 
+/* A refusal that its execution could not store: the run judges the attempt by it. */
+#ifdef REFUSAL_BY_OWN_MARK
+#define RUN_MAY_REFUSE(e) (snd[xa[e]] == (e) + 1 && ONLY_SEND(xa[e], (e) + 1))
+#else
+#define RUN_MAY_REFUSE(e) true
+#endif
+
 /* The sends of attempt a that the ledger holds. */
 #define SEND_OF(n, a) (sends[n] != 0 && sends[n] != VOID && xa[sends[n] - 1] == (a))
 #define OTHERS_SEND(n, a, s) (SEND_OF(n, a) && sends[n] != (s))
@@ -176,7 +195,7 @@ inline tooLate(a) {
 #ifdef NO_VOID
 #define TO_VOID(f, a) false
 #else
-#define TO_VOID(f, a) (!ENDED(f) && att[a] == A_SENDING && armed[a] && ANY_NUMBER(VOIDABLE, a))
+#define TO_VOID(f, a) (!ENDED(f) && att[a] == A_MARKED && armed[a] && ANY_NUMBER(VOIDABLE, a))
 #endif
 #define MAYBE_WRITTEN(n, a) (SEND_OF(n, a) && file[n] != VOID)
 #ifdef CLOSE_BESIDE_SEND

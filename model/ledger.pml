@@ -3,8 +3,8 @@
 /* Whoever frees rows closes their open attempts in the same transaction. */
 inline closeOpenAttempts(f) {
 #ifndef FREE_KEEPS_ATTEMPTS
-  if :: att[FIRST(f)] == A_OPEN -> att[FIRST(f)] = A_NOT_SENT :: else fi;
-  if :: att[FIRST(f) + 1] == A_OPEN -> att[FIRST(f) + 1] = A_NOT_SENT :: else fi
+  if :: att[FIRST(f)] == A_OPEN -> att[FIRST(f)] = A_UNSENT :: else fi;
+  if :: att[FIRST(f) + 1] == A_OPEN -> att[FIRST(f) + 1] = A_UNSENT :: else fi
 #else
   skip
 #endif
@@ -24,7 +24,7 @@ inline stopSameMapping(f) {
 /* The attempt turned out not to be sent: its rows are to be sent again. */
 inline unsubmit(f) {
   if
-  :: row[f] == R_SUBMITTED && !ONE_SENDING(f) && !ONE_ACCEPTED(f) -> row[f] = R_PLANNED
+  :: row[f] == R_SUBMITTED && !ONE_MARKED(f) && !ONE_ACCEPTED(f) -> row[f] = R_PLANNED
   :: else
   fi
 }
@@ -35,14 +35,14 @@ inline unsubmit(f) {
  */
 inline recordAcceptance(a) {
   if
-  :: att[a] == A_ERRORED          /* what came of it is recorded since */
+  :: att[a] == A_REJECTED          /* what came of it is recorded since */
   :: else -> acceptNow(a)
   fi
 }
 
 inline acceptNow(a) {
   if
-  :: att[a] != A_SENDING && att[a] != A_ACCEPTED ->
+  :: att[a] != A_MARKED && att[a] != A_ACCEPTED || row[OF(a)] == R_FREED ->
      stopSameMapping(OF(a));
      if
 #ifndef ACCEPTANCE_KEEPS_PLANNED
@@ -55,9 +55,9 @@ inline acceptNow(a) {
      fi
   :: else
   fi;
-  att[a] = A_ACCEPTED;
+  att[a] = A_ACCEPTED; named[a] = 0;
 #ifndef LATE_ANSWER_KEEPS_OTHER
-  if :: att[OTHER(a)] == A_OPEN -> att[OTHER(a)] = A_NOT_SENT :: else fi;
+  if :: att[OTHER(a)] == A_OPEN -> att[OTHER(a)] = A_UNSENT :: else fi;
 #endif
   if
   :: fst[OF(a)] == F_CHECKING -> move(OF(a), F_SUBMITTING); move(OF(a), F_PROCESSING)
@@ -71,11 +71,11 @@ inline openAttempt(f) {
   if
   :: NONE_UNDER_WAY(f) && (fst[f] == F_CHECKING || fst[f] == F_SUBMITTING) ->
      if
-     :: row[f] == R_PLANNED && HOLDS(f) && HAS_NEXT(f) && !WAITS_FOR_CERTIFICATES(f) ->
+     :: row[f] == R_PLANNED && HOLDS(f) && HAS_NEXT(f) && !WAITS_FOR_CERTIFICATES(f) && !(CERTIFICATE_OF_ABSENT) ->
         j = NEXT(f);
 #ifdef RESTORE_BOTH
         if
-        :: j == FIRST(f) && CERTIFIED_IN_LOST_TIME -> att[j] = A_SENDING; row[f] = R_SUBMITTED   /* by a sender that is not known */
+        :: j == FIRST(f) && CERTIFIED_IN_LOST_TIME -> att[j] = A_MARKED; row[f] = R_SUBMITTED   /* by a sender that is not known */
         :: else -> att[j] = A_OPEN
         fi;
 #else
@@ -96,31 +96,46 @@ inline readAttempt(a) {
   :: else ->
      if
 #ifdef UNCONDITIONAL_CLOSE
-     :: att[a] == A_OPEN || att[a] == A_SENDING -> att[a] = A_NOT_SENT; unsubmit(OF(a))
+     :: att[a] == A_OPEN || att[a] == A_MARKED -> att[a] = A_UNSENT; unsubmit(OF(a))
 #else
-     :: att[a] == A_OPEN -> att[a] = A_NOT_SENT
+     :: att[a] == A_OPEN -> att[a] = A_UNSENT
 #endif
      :: att[a] == A_NONE && fst[OF(a)] != F_NONE && (a == FIRST(OF(a)) || att[OTHER(a)] != A_NONE) && !(UNDER_WAY(OTHER(a))) ->
         /* an attempt that the ledger does not hold is unknown, unless its rows have been stopped */
-        if :: row[OF(a)] != R_FREED -> att[a] = A_SENDING :: else fi;
+        if :: row[OF(a)] != R_FREED -> att[a] = A_MARKED :: else fi;
         if :: row[OF(a)] == R_PLANNED -> row[OF(a)] = R_SUBMITTED :: else fi;
         if :: fst[OF(a)] == F_CHECKING -> move(OF(a), F_SUBMITTING) :: else fi;
         move(OF(a), F_UNKNOWN)
-     :: att[a] == A_SENDING && PROVEN_UNSENT(a) -> att[a] = A_NOT_SENT; unsubmit(OF(a)); notSentAfterAll(a)
-     :: att[a] == A_SENDING && !PROVEN_UNSENT(a) && att[OTHER(a)] != A_ACCEPTED && fst[OF(a)] != F_UNKNOWN -> WAIT_LATE(a); move(OF(a), F_UNKNOWN)
-     :: att[a] == A_REFUSED && LATEST(OF(a)) == a && !(UNDER_WAY(OTHER(a))) ->
-        freeRows(OF(a)); move(OF(a), F_NEEDS_CORRECTION)
-     :: att[a] == A_NOT_SENT -> notSentAfterAll(a)
-     :: (att[a] == A_ACCEPTED || att[a] == A_SENDING && !PROVEN_UNSENT(a) && att[OTHER(a)] == A_ACCEPTED) &&
+     :: att[a] == A_MARKED && PROVEN_UNSENT(a) -> att[a] = A_UNSENT; unsubmit(OF(a)); notSentAfterAll(a)
+     :: att[a] == A_MARKED && !PROVEN_UNSENT(a) && att[OTHER(a)] != A_ACCEPTED && NONE_NAMED(OF(a)) && fst[OF(a)] != F_UNKNOWN -> WAIT_LATE(a); move(OF(a), F_UNKNOWN)
+     :: att[a] == A_REFUSED && LATEST(OF(a)) == a && !(UNDER_WAY(OTHER(a))) -> refuseSubmission(a)
+     :: att[a] == A_REFUSED || att[a] == A_UNSENT || att[a] == A_ABSENT -> notSentAfterAll(a)   /* a refusal that lets it go again, too */
+     :: (att[a] == A_ACCEPTED || att[a] == A_MARKED && !PROVEN_UNSENT(a) && att[OTHER(a)] == A_ACCEPTED) &&
         (fst[OF(a)] == F_SUBMITTING || fst[OF(a)] == F_UNKNOWN) -> move(OF(a), F_PROCESSING)   /* the submission was answered */
      :: else
      fi
   fi
 }
 
+/*
+ * A refusal that ends the submission frees its rows; not where an earlier attempt was judged absent: perhaps it was filed, and
+ * that is in doubt again.
+ */
+inline refuseSubmission(a) {
+  if
+#ifndef REFUSED_FREES_ALL
+  :: att[OTHER(a)] == A_ABSENT ->
+     att[OTHER(a)] = A_MARKED; armed[OTHER(a)] = 0;
+     if :: row[OF(a)] == R_PLANNED -> row[OF(a)] = R_SUBMITTED :: else fi;
+     move(OF(a), F_UNKNOWN)
+#endif
+  :: else -> freeRows(OF(a)); move(OF(a), F_NEEDS_CORRECTION)
+  fi
+}
+
 /* Attempt a is not sent after all, and no other one is in doubt: the filing goes on. */
 inline notSentAfterAll(a) {
-  if :: fst[OF(a)] == F_UNKNOWN && att[OTHER(a)] != A_SENDING && att[OTHER(a)] != A_ACCEPTED -> move(OF(a), F_SUBMITTING) :: else fi
+  if :: fst[OF(a)] == F_UNKNOWN && att[OTHER(a)] != A_MARKED && att[OTHER(a)] != A_ACCEPTED -> move(OF(a), F_SUBMITTING) :: else fi
 }
 
 /* A person says that attempt a, as marked by s, was not filed. */
@@ -136,10 +151,17 @@ inline notFiled(a, s) {
   j = a;
 #endif
   if
-  :: att[j] == A_SENDING && fst[OF(a)] == F_UNKNOWN && att[OTHER(j)] != A_ACCEPTED && SAME_MARK(j, s) ->
-     att[j] = A_NOT_SENT; unsubmit(OF(a)); notSentAfterAll(j)
+  :: att[j] == A_MARKED && (fst[OF(a)] == F_UNKNOWN || ABANDONED_SENT(OF(a))) && ACCEPTED_OVER(OTHER(j)) && NONE_NAMED(OF(j)) && SAME_MARK(j, s) ->
+     att[j] = A_ABSENT;
+     if
+     :: !ENDED(OF(a)) && att[OTHER(j)] == A_ACCEPTED -> rejectWhenOver(OF(a))   /* its request has ended already */
+     :: (ENDED(OF(a)) || att[OTHER(j)] == A_REFUSED && OTHER(j) > j) && !(MAYBE_FILED(OTHER(j))) ->   /* it does not go again */
+        freeRows(OF(a));
+        if :: !ENDED(OF(a)) -> move(OF(a), F_NEEDS_CORRECTION) :: else fi
+     :: else -> unsubmit(OF(a)); notSentAfterAll(j)
+     fi
 #ifdef RESOLVE_UNCONDITIONAL
-  :: att[j] != A_SENDING && att[j] != A_NONE && att[j] != A_ACCEPTED -> att[j] = A_NOT_SENT;
+  :: att[j] != A_MARKED && att[j] != A_NONE && att[j] != A_ACCEPTED -> att[j] = A_UNSENT;
      if :: row[OF(a)] == R_SUBMITTED -> row[OF(a)] = R_PLANNED :: else fi
 #endif
   :: else
@@ -167,21 +189,36 @@ inline settle(a) {
   :: else ->
      if
      :: ANY(SEEN_OF, a) ->
-        recordAcceptance(a); row[OF(a)] = R_CERTIFIED; move(OF(a), F_COLLECTING); move(OF(a), F_CERTIFIED)
-     :: att[a] == A_ACCEPTED && ANY(ERRORED_OF, a) ->
-        att[a] = A_ERRORED;
-        if
-#ifndef ERRORED_FREES_ALL
-        :: att[OTHER(a)] == A_ACCEPTED                                /* goes on with the other one */
-        :: att[OTHER(a)] == A_SENDING -> move(OF(a), F_UNKNOWN)
-        :: else
-#else
-        :: true
-#endif
-           -> freeRows(OF(a)); move(OF(a), F_REJECTED)
-        fi
+        if :: att[a] != A_MARKED -> recordAcceptance(a) :: else fi;   /* by details alone the attempt stays as it is */
+        row[OF(a)] = R_CERTIFIED; move(OF(a), F_COLLECTING); move(OF(a), F_CERTIFIED)
+     :: att[a] == A_ACCEPTED && ANY(ERRORED_OF, a) -> over[a] = 1; rejectWhenOver(OF(a))
+     :: att[a] == A_MARKED && named[a] && ANY(ERRORED_OF, a) ->
+        named[a] = 0; if :: fst[OF(a)] == F_PROCESSING -> move(OF(a), F_UNKNOWN) :: else fi   /* a person named it: that proves nothing */
      :: else
      fi
+  fi
+}
+
+/* A person says under which request attempt a was filed: it is followed. */
+inline nameRequest(a) {
+  named[a] = 1;
+  move(OF(a), F_PROCESSING)
+}
+
+/* Rows are rejected when every request of the submission has ended and no attempt is in doubt. */
+inline rejectWhenOver(f) {
+  if
+#ifndef ERRORED_FREES_ALL
+  :: ONE_MARKED(f) -> move(f, F_UNKNOWN)
+  :: !ONE_MARKED(f) && !(ACCEPTED_OVER(FIRST(f)) && ACCEPTED_OVER(FIRST(f) + 1))     /* goes on with the other one */
+  :: else
+#else
+  :: true
+#endif
+     -> freeRows(f);
+        if :: att[FIRST(f)] == A_ACCEPTED -> att[FIRST(f)] = A_REJECTED; over[FIRST(f)] = 0 :: else fi;
+        if :: att[FIRST(f) + 1] == A_ACCEPTED -> att[FIRST(f) + 1] = A_REJECTED; over[FIRST(f) + 1] = 0 :: else fi;
+        move(f, F_REJECTED)
   fi
 }
 
@@ -193,7 +230,7 @@ inline copyLedger() {
     oBeside = beside;
 #endif
     for (i : 0 .. FILINGS - 1) { oFst[i] = fst[i]; oRow[i] = row[i] }
-    for (i : 0 .. ATTEMPTS - 1) { oAtt[i] = att[i]; oSnd[i] = snd[i]; oArmed[i] = armed[i] }
+    for (i : 0 .. ATTEMPTS - 1) { oAtt[i] = att[i]; oOver[i] = over[i]; oNamed[i] = named[i]; oSnd[i] = snd[i]; oArmed[i] = armed[i] }
     for (i : 1 .. NE) { oSends[i] = sends[i] }
 #ifdef RESTORE_BOTH
     for (i : 1 .. NE) { oFile[i] = file[i] }
@@ -206,7 +243,7 @@ inline putBack() {
     beside = oBeside; oBeside = 0;
 #endif
     for (i : 0 .. FILINGS - 1) { fst[i] = oFst[i]; row[i] = oRow[i]; oFst[i] = 0; oRow[i] = 0 }
-    for (i : 0 .. ATTEMPTS - 1) { att[i] = oAtt[i]; snd[i] = oSnd[i]; oAtt[i] = 0; oSnd[i] = 0; armed[i] = oArmed[i]; oArmed[i] = 0 }
+    for (i : 0 .. ATTEMPTS - 1) { att[i] = oAtt[i]; over[i] = oOver[i]; oOver[i] = 0; named[i] = oNamed[i]; oNamed[i] = 0; snd[i] = oSnd[i]; oAtt[i] = 0; oSnd[i] = 0; armed[i] = oArmed[i]; oArmed[i] = 0 }
     for (i : 1 .. NE) { sends[i] = oSends[i]; oSends[i] = 0 }
 #ifdef RESTORE_BOTH
     for (i : 1 .. NE) { file[i] = oFile[i]; oFile[i] = 0 }
@@ -257,18 +294,18 @@ inline importFile(n) {
   :: sends[n] != 0 && sends[n] != VOID ->
      /* its number is another's: it can never create its file */
      j = xa[sends[n] - 1]; sends[n] = 0;
-     if :: att[j] == A_SENDING && NO_SENDS(j) -> att[j] = A_NOT_SENT; unsubmit(OF(j)) :: else fi
+     if :: att[j] == A_MARKED && NO_SENDS(j) -> att[j] = A_UNSENT; unsubmit(OF(j)) :: else fi
   :: else
   fi;
   sends[n] = file[n];
   j = xa[file[n] - 1];
-  if :: att[OTHER(j)] == A_OPEN -> att[OTHER(j)] = A_NOT_SENT :: else fi;
+  if :: att[OTHER(j)] == A_OPEN -> att[OTHER(j)] = A_UNSENT :: else fi;
 #ifdef IMPORT_CLOSES_EARLIER
-  if :: j != FIRST(OF(j)) && att[OTHER(j)] == A_SENDING -> att[OTHER(j)] = A_NOT_SENT :: else fi;
+  if :: j != FIRST(OF(j)) && att[OTHER(j)] == A_MARKED -> att[OTHER(j)] = A_UNSENT :: else fi;
 #endif
   if
-  :: att[j] == A_ACCEPTED || att[j] == A_ERRORED && ENDED(OF(j))     /* its answer came meanwhile */
-  :: else -> att[j] = A_SENDING; snd[j] = file[n]; armed[j] = 0
+  :: att[j] == A_ACCEPTED || att[j] == A_REJECTED     /* its answer came meanwhile */
+  :: else -> att[j] = A_MARKED; snd[j] = file[n]; armed[j] = 0
   fi;
   stopSameMapping(OF(j));
   if
@@ -296,7 +333,7 @@ inline fillGaps() {
         :: sends[i] == 0 -> sends[i] = VOID
         :: sends[i] != 0 && sends[i] != VOID ->
            j = xa[sends[i] - 1];
-           if :: att[j] == A_SENDING && snd[j] == sends[i] && ONLY_SEND(j, sends[i]) -> att[j] = A_NOT_SENT; unsubmit(OF(j)) :: else fi
+           if :: att[j] == A_MARKED && snd[j] == sends[i] && ONLY_SEND(j, sends[i]) -> att[j] = A_UNSENT; unsubmit(OF(j)) :: else fi
         :: else
         fi
      :: else
@@ -317,8 +354,8 @@ inline documentsRestored() {
      if
      :: !ENDED(i) && row[i] == R_PLANNED ->
         j = LATEST(i);
-        if :: att[j] == A_NOT_SENT && j < LASTA(i) -> j = j + 1 :: else fi;
-        att[j] = A_SENDING; snd[j] = 0; row[i] = R_SUBMITTED;
+        if :: NOT_FILED(j) && j < LASTA(i) -> j = j + 1 :: else fi;
+        att[j] = A_MARKED; snd[j] = 0; row[i] = R_SUBMITTED;
         if :: fst[i] == F_CHECKING -> move(i, F_SUBMITTING) :: else fi;
         move(i, F_UNKNOWN)
      :: else
@@ -328,7 +365,7 @@ inline documentsRestored() {
   /* a mark whose file is missing proves nothing: the file may be younger than the copy */
   i = 0;
   do
-  :: i < ATTEMPTS -> if :: att[i] == A_SENDING -> snd[i] = 0; armed[i] = 0 :: else fi; i++
+  :: i < ATTEMPTS -> if :: att[i] == A_MARKED -> snd[i] = 0; armed[i] = 0 :: else fi; i++
   :: else -> break
   od;
   i = 0; j = 0

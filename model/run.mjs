@@ -4,26 +4,32 @@ import { cpus } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { DEEP, MUTANTS, QUESTIONED, RUNS } from './runs.mjs';
+import { boundsOfGates, GATE_MUTANTS, GATE_QUESTIONED, GATE_RUNS } from './gates-runs.mjs';
+import { DEEP, MUTANTS as SEND_MUTANTS, QUESTIONED as SEND_QUESTIONED, RUNS as SEND_RUNS } from './runs.mjs';
 import { check, findTools, INSTALL, listSteps, walk } from './spin.mjs';
 import { toCompact, toSteps, toStepText, toText } from './traces.mjs';
+
+const RUNS = [...SEND_RUNS, ...GATE_RUNS];
+const MUTANTS = [...SEND_MUTANTS, ...GATE_MUTANTS];
+const QUESTIONED = [...SEND_QUESTIONED, ...GATE_QUESTIONED];
 
 const HELP = `npm run model -- [options]
 
 Checks the model of the submit protocol: every run must hold, every mutant (one guard removed) must be found.
 
+  --gates           only the runs and mutants of the gates
   --run NAME        only this run: ${RUNS.map(({ name }) => name).join(', ')}
   --mutant NAME     only this mutant, with its shortest counterexample:
 ${[...MUTANTS, ...QUESTIONED].map(({ name, guard }) => `                      ${name.padEnd(29)} without: ${guard}`).join('\n')}
   --deep            all bounds at once: exhaustive in five parts, one after the other; about 11 GB and a quarter of an hour
   --jobs N          checks at the same time (default: 2)
   --json            the result as JSON
-  --write           write the counterexamples to docs/protocol-counterexamples.md
+  --write           check the mutants alone, and write the counterexamples to docs/protocol-counterexamples.md
   --traces N        print N random traces as JSON and check nothing
   --seed S          the first trace's seed (default: 1)
-  --sample FILE     write traces for test/conformance: every mutant's counterexample, and random walks
+  --sample FILE     write random walks of the gates for test/conformance
   --steps FILE      write every step of a filing in the ledger that the model knows, for the check of a chaos run; a quarter of an hour
-  --walks N         how many random walks a sample has (default: 150)
+  --walks N         how many walks a sample has (default: 60)
   --help
 `;
 
@@ -32,6 +38,7 @@ const { values } = parseArgs({
     run: { type: 'string' },
     mutant: { type: 'string' },
     jobs: { type: 'string', default: String(Math.min(2, cpus().length)) },
+    gates: { type: 'boolean', default: false },
     deep: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     write: { type: 'boolean', default: false },
@@ -39,7 +46,7 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
     sample: { type: 'string' },
     steps: { type: 'string' },
-    walks: { type: 'string', default: '150' },
+    walks: { type: 'string', default: '60' },
     help: { type: 'boolean', default: false },
   },
 });
@@ -55,7 +62,7 @@ async function main() {
     return;
   }
   if (values.traces !== undefined) return void (await printTraces());
-  if (values.sample !== undefined) return void (await writeSample(values.sample, compiler));
+  if (values.sample !== undefined) return void (await writeSample(values.sample));
   if (values.steps !== undefined) return void (await writeSteps(values.steps, compiler));
   const chosen = choose();
   if (chosen.length === 0) {
@@ -74,7 +81,10 @@ function choose() {
   if (values.deep) return DEEP;
   if (values.run) return [...RUNS, ...DEEP].filter(({ name }) => name === values.run);
   if (values.mutant) return [...MUTANTS, ...QUESTIONED].filter(({ name }) => name === values.mutant);
-  return [...RUNS, ...MUTANTS, ...QUESTIONED];
+  // What is written is of the mutants alone.
+  if (values.write) return MUTANTS;
+  const all = [...RUNS, ...MUTANTS, ...QUESTIONED];
+  return values.gates ? all.filter(({ model }) => model === 'gates.pml') : all;
 }
 
 /** Checks several runs at a time, the long ones first. */
@@ -96,7 +106,9 @@ async function checkAll(chosen, compiler) {
   return results;
 }
 
-const bounds = ({ executions, attempts, operators, repeats, restores }) =>
+const bounds = (run) => (run.model === 'gates.pml' ? boundsOfGates(run) : boundsOfSends(run));
+
+const boundsOfSends = ({ executions, attempts, operators, repeats, restores }) =>
   `${executions} executions, ${attempts.join('+')} attempts, ${operators} operator actions, ${repeats} repeats, ${restores} restores`;
 
 function publicResult({ run, ok, ...found }) {
@@ -120,7 +132,7 @@ function report(results) {
     'depth',
     'seconds',
     'MB',
-    'executions / attempts / operators / repeats / restores',
+    'executions / attempts / operators / repeats / restores; of the gates: attempts, and what else there is',
   ];
   const table = results.map(({ run, verdict, states, depth, seconds, memoryMb, ok }) => [
     run.name,
@@ -129,7 +141,9 @@ function report(results) {
     String(depth ?? ''),
     String(seconds),
     String(Math.round(memoryMb ?? 0)),
-    [run.executions, run.attempts.join('+'), run.operators, run.repeats, run.restores].join(' / '),
+    run.model === 'gates.pml'
+      ? boundsOfGates(run)
+      : [run.executions, run.attempts.join('+'), run.operators, run.repeats, run.restores].join(' / '),
   ]);
   const widths = head.map((title, column) => Math.max(title.length, ...table.map((cells) => cells[column].length)));
   const line = (cells) =>
@@ -153,7 +167,7 @@ function report(results) {
  */
 function walkBounds(seed) {
   return {
-    ...RUNS[0],
+    ...SEND_RUNS[0],
     executions: 3,
     operators: seed % 3,
     repeats: seed % 2,
@@ -174,48 +188,45 @@ async function printTraces() {
   print(JSON.stringify(traces, null, 2));
 }
 
-/** What the driver of test/conformance can set up. */
-const isDriven = ({ liveness, permitted, defines }) => !liveness && !permitted && !defines.includes('RESTORE_BOTH');
+/** What the walks of a sample may meet: without lists nothing is certified by details, which the driver does not do. */
+const WALKS = [
+  { statements: 1, abandons: 1 },
+  { away: 1, slow: 0, statements: 1 },
+  { strangers: 1, abandons: 1 },
+].map((bounds) => ({ ...GATE_RUNS[0], lies: 0, ...bounds, defines: ['NO_LISTS=true'] }));
 
 /** Walks that are looked at for each one of a sample. */
 const WALKS_TRIED = 8;
+const WALK_STEPS = 60;
 
 /**
- * The sample that test/conformance drives through the code. Walks that say nothing new are left out: each has a pair of
- * neighbouring actions that none before it has, as long as there are any.
+ * The sample that test/conformance drives through the gates. Walks that say nothing new are left out: each has a pair of
+ * neighbouring actions that none before it has.
  */
-async function writeSample(file, compiler) {
+async function writeSample(file) {
   const traces = [];
-  for (const run of MUTANTS.filter(isDriven)) {
-    const { trace } = await check(run, compiler, { shortest: run.depthLimit === undefined });
-    traces.push({ name: run.name, without: run.guard, ...boundsOf(run), refusedAt: null, steps: toCompact(trace) });
-  }
   const wanted = Number(values.walks);
   const seen = new Set();
   const first = Number(values.seed);
-  for (let seed = first; seed < first + wanted * WALKS_TRIED; seed++) {
-    if (traces.filter(({ without }) => without === undefined).length >= wanted) break;
-    const run = walkBounds(seed);
-    const steps = toCompact(await walk(run, seed));
-    const actions = steps.map(([actor, action]) =>
-      `${actor}: ${action}`.replace(/[0-9]+/g, 'N').replace(/: \S+, filing.*/, ''),
-    );
+  for (let seed = first; seed < first + wanted * WALKS_TRIED && traces.length < wanted; seed++) {
+    const steps = toCompact(await walk(WALKS[seed % WALKS.length], seed)).slice(0, WALK_STEPS);
+    const actions = steps.map(([actor, action]) => `${actor}: ${action}`);
     const pairs = actions.map((action, at) => `${action} > ${actions[at + 1]}`).filter((pair) => !seen.has(pair));
-    if (pairs.length === 0) continue;
+    if (pairs.length < 3) continue;
     for (const pair of pairs) seen.add(pair);
-    traces.push({ name: `walk ${seed}`, ...boundsOf(run), steps });
+    traces.push({ name: `walk ${seed}`, away: WALKS[seed % WALKS.length].away === 1, steps });
   }
   await writeFile(file, `[\n${traces.map((trace) => JSON.stringify(trace)).join(',\n')}\n]\n`);
 }
 
-/** Runs that together have what the protocol does to a filing. */
-const LISTED = RUNS.filter(({ expect, liveness }) => expect === 'holds' && !liveness);
+/** Runs that together have what the protocol does to a filing; those with a restore last. */
+const LISTED = ['safety-operators', 'safety-duplicate', 'safety-repeat-restore', 'safety-three', 'restored-together'];
 
 /** The steps, and apart from them those that only a ledger that went back makes. */
 async function writeSteps(file, compiler) {
   const always = new Set();
   const restored = new Set();
-  for (const run of LISTED) {
+  for (const run of LISTED.map((name) => SEND_RUNS.find((each) => each.name === name))) {
     const steps = await listSteps(run, compiler);
     for (const step of steps) (run.restores > 0 ? restored : always).add(toStepText(step));
     process.stderr.write(`${run.name}: ${steps.length} steps\n`);
@@ -223,8 +234,6 @@ async function writeSteps(file, compiler) {
   const list = { always: [...always].sort(), restored: [...restored].filter((step) => !always.has(step)).sort() };
   await writeFile(file, `${JSON.stringify(list, null, 2)}\n`);
 }
-
-const boundsOf = ({ executions, attempts }) => ({ executions, attempts });
 
 async function writeCounterexamples(results) {
   const sections = results
@@ -234,7 +243,7 @@ async function writeCounterexamples(results) {
         `## ${run.name}\n\nWithout: ${run.guard ?? run.summary}.\n\n\`\`\`\n${toText(trace).join('\n')}\n\`\`\`\n`,
     );
   const file = join(dirname(dirname(fileURLToPath(import.meta.url))), 'docs', 'protocol-counterexamples.md');
-  const head = `# What happens without each guard\n\nWhat \`npm run model\` finds when one guard of the submit protocol is removed; most are shortest counterexamples. Written by \`npm run model -- --write\`.\nNumbers are the model's: attempts 0 and 1 belong to filing 0, 2 to filing 1 (another filing of the same mapping).\n`;
+  const head = `# What happens without each guard\n\nWhat \`npm run model\` finds when one guard of the send or of a gate is removed; most are shortest counterexamples. Written by \`npm run model -- --write\`.\nNumbers are the model's: attempts 0 and 1 belong to filing 0, 2 to filing 1 (another filing of the same mapping).\n`;
   await writeFile(file, `${head}\n${sections.join('\n')}`);
 }
 

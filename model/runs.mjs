@@ -86,7 +86,7 @@ const NEEDED = [
   mutant('no-listing', 'The files are held against the ledger before every send', restore(200, { executions: 3 })),
   mutant('by-number-only', 'They are compared by sender, and not by number alone', restore(200, { executions: 3 })),
   mutant('no-own-mark', 'The sender reads its own mark again after its file is there', restore(370, { executions: 3 })),
-  mutant('import-keeps-marks', 'An import lets no earlier mark count', restore(200, { executions: 3 })),
+  mutant('import-keeps-marks', 'An import lets no earlier mark count', restore(400, { executions: 3 })),
   mutant(
     'close-beside-send',
     'An activity closes its attempt only where no other send of it is known',
@@ -111,7 +111,7 @@ const NEEDED = [
     repeats: 1,
   }),
   mutant('wait-for-one', 'A wait since the mark is counted from the newest mark of the attempt', {
-    ...restore(230, { executions: 3, attempts: [2, 0], ...person }),
+    ...restore(420, { executions: 3, attempts: [2, 0], ...person }),
   }),
   mutant('no-settle-window', 'not-filed waits for the settle window', person),
   mutant('no-sweep', 'A sweep follows a filing whose run somebody ended after the send', {
@@ -120,7 +120,6 @@ const NEEDED = [
     liveness: true,
     depthLimit: 2000,
   }),
-  mutant('no-last-look', 'not-filed looks at the service a last time', person),
   restoredTogether(
     'no-certificate-wait',
     'After a restore of ledger and documents nothing is sent or taken for not filed before the certificates were read',
@@ -132,7 +131,7 @@ const NEEDED = [
   restoredTogether(
     'no-lost-time-look',
     'After a restore of ledger and documents not-filed is refused while such a certificate agrees',
-    { ...person, depthLimit: 300 },
+    { ...person, depthLimit: 450 },
   ),
 ];
 
@@ -150,6 +149,10 @@ const TOGETHER = [
     { restores: 1, depthLimit: 300, ...person },
     ['NO_ROW_CHECK', 'SAME_MAPPING_GOES_ON'],
   ),
+  mutant('no-looks', 'not-filed looks at the service a last time; the mark looks again', person, [
+    'NO_LAST_LOOK',
+    'NO_LOOK_AT_MARK',
+  ]),
   mutant('no-void-guards', 'A missing file is made void; the sender reads its own mark again', {}, [
     'NO_VOID',
     'NO_OWN_MARK',
@@ -185,6 +188,13 @@ export const QUESTIONED = [
   questioned('acceptance-leaves-rows-freed', 'A late acceptance makes freed rows live again', {
     ...person,
     attempts: [1, 1],
+    restores: 1,
+  }),
+  questioned('no-last-look', 'not-filed looks at the service a last time', person),
+  questioned('refused-frees-all', 'A refusal frees no rows of which an earlier attempt was judged absent', person),
+  questioned('no-look-at-mark', 'After an absence the mark looks for certificates that agree', person),
+  questioned('refusal-by-own-mark', 'The run judges an attempt by a refusal only where its own execution marked it', {
+    ...person,
     restores: 1,
   }),
   questioned('no-other-attempt-check', 'The mark looks at the other attempts', person),

@@ -4,9 +4,11 @@ import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { definesOfGates } from './gates-runs.mjs';
 
 const HERE = dirname(fileURLToPath(import.meta.url));
-const MODEL = 'submit-protocol.pml';
+/** The submit protocol, where a run does not name another model. */
+const modelOf = ({ model = 'submit-protocol.pml' }) => model;
 
 export const INSTALL = `The model is checked with Spin and a C compiler:
   Debian, Ubuntu   sudo apt-get install -y spin gcc
@@ -42,7 +44,9 @@ export async function findTools() {
 }
 
 /** The model's switches for a run. */
-export function definesOf({ executions, attempts, operators, repeats, restores, permitted, liveness, defines }) {
+export function definesOf(run) {
+  if (run.model === 'gates.pml') return definesOfGates(run);
+  const { executions, attempts, operators, repeats, restores, permitted, liveness, defines } = run;
   return [
     `-DNE=${executions}`,
     `-DATTEMPTS0=${attempts[0]}`,
@@ -79,11 +83,11 @@ const withSteps = (text) =>
  */
 export function listSteps(run, compiler) {
   return inFolder(async (folder) => {
-    const main = join(folder, MODEL);
+    const main = join(folder, modelOf(run));
     await writeFile(main, withSteps(await readFile(main, 'utf8')));
-    await runProgram('spin', ['-a', '-DSTEPS', ...definesOf(run), MODEL], folder);
+    await runProgram('spin', ['-a', '-DSTEPS', ...definesOf(run), modelOf(run)], folder);
     const options = ['-DNOREDUCE', '-DSAFETY', `-DMEMLIM=${run.memoryMb}`];
-    const compiled = await runProgram(compiler, ['-O2', '-w', ...options, '-o', 'pan', 'pan.c'], folder);
+    const compiled = await runProgram(compiler, ['-O0', '-w', ...options, '-o', 'pan', 'pan.c'], folder);
     if (compiled.code !== 0) throw new Error(`The verifier does not compile:\n${compiled.output}`);
     const { output } = await runProgram('./pan', ['-n', '-m5000000', '-E'], folder);
     if (!/errors: 0/.test(output) || /(max search depth too small|out of memory|Search not completed)/.test(output))
@@ -97,6 +101,10 @@ const number = (output, pattern) => {
   return found ? Number(found[1]) : null;
 };
 
+/** Optimising a verifier takes longer than a short search. */
+const optimisation = ({ model, expect, guard }) =>
+  model === 'gates.pml' || expect === 'breaks' || guard !== undefined ? '-O0' : '-O2';
+
 /**
  * Checks one run. Every state is visited and stored whole (no bitstate, no hash-compact): a verdict of `holds` is
  * exhaustive within the bounds. `shortest` searches breadth first, so that a counterexample is a shortest one.
@@ -105,11 +113,11 @@ export function check(run, compiler, { shortest = false } = {}) {
   return inFolder(async (folder) => {
     // What is to be replayed is built with the states printed: a replay must have the same statements as its search.
     const defines = [...definesOf(run), ...(run.expect === 'breaks' ? ['-DTRACES'] : [])];
-    const generated = await runProgram('spin', ['-a', ...defines, MODEL], folder);
+    const generated = await runProgram('spin', ['-a', ...defines, modelOf(run)], folder);
     const options = ['-DNOREDUCE', `-DMEMLIM=${run.memoryMb}`];
     if (run.liveness) options.push('-DNFAIR=3');
     else options.push('-DSAFETY', ...(shortest ? ['-DBFS'] : []));
-    const compiled = await runProgram(compiler, ['-O2', '-w', ...options, '-o', 'pan', 'pan.c'], folder);
+    const compiled = await runProgram(compiler, [optimisation(run), '-w', ...options, '-o', 'pan', 'pan.c'], folder);
     if (compiled.code !== 0) throw new Error(`The verifier does not compile:\n${generated.output}\n${compiled.output}`);
     const started = Date.now();
     const depth = shortest ? [] : [`-m${run.depthLimit ?? 5000000}`];
@@ -125,14 +133,14 @@ export function check(run, compiler, { shortest = false } = {}) {
       depth: number(output, /depth reached (\d+)/),
       seconds: Math.round((Date.now() - started) / 100) / 10,
       memoryMb: number(output, /([\d.]+)\s+total actual memory/),
-      trace: verdict === 'breaks' ? await replay(folder, defines) : [],
+      trace: verdict === 'breaks' ? await replay(folder, [...defines, modelOf(run)]) : [],
       ...(verdict === 'incomplete' ? { output } : {}),
     };
   });
 }
 
-async function replay(folder, defines) {
-  const { output } = await runProgram('spin', ['-t', '-T', '-u50000', ...defines, MODEL], folder);
+async function replay(folder, args) {
+  const { output } = await runProgram('spin', ['-t', '-T', '-u50000', ...args], folder);
   return lines(output);
 }
 
@@ -141,7 +149,14 @@ export function walk(run, seed) {
   return inFolder(async (folder) => {
     const { output } = await runProgram(
       'spin',
-      [`-n${seed}`, '-T', '-u50000', '-DTRACES', ...definesOf(run), MODEL],
+      [
+        `-n${seed}`,
+        '-T',
+        `-u${run.model === 'gates.pml' ? 2_500 : 50_000}`,
+        '-DTRACES',
+        ...definesOf(run),
+        modelOf(run),
+      ],
       folder,
     );
     return lines(output);

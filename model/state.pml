@@ -6,7 +6,7 @@
 #define FIRST(f) ((f) * 2)
 #define OTHER(a) ((a) ^ 1)           /* the other attempt of the same submission */
 
-/* filings.state; the names of src/domain/filing-states.ts */
+/* filings.state; the names of src/domain/filing/states.ts */
 #define F_NONE 0
 #define F_CHECKING 1
 #define F_SUBMITTING 2
@@ -28,18 +28,23 @@
 #define R_FREED 5
 #define LIVE(f) (row[f] >= R_PLANNED && row[f] <= R_ABANDONED)
 
-/* attempts.state */
+/* attempts.verdict */
 #define A_NONE 0
 #define A_OPEN 1
-#define A_SENDING 2
+#define A_MARKED 2                    /* in doubt */
 #define A_ACCEPTED 3
 #define A_REFUSED 4
-#define A_NOT_SENT 5
-#define A_ERRORED 6                   /* accepted, and the authority processed it as Errored */
-#define UNDER_WAY(a) (att[a] == A_OPEN || att[a] == A_SENDING || att[a] == A_ACCEPTED)
+#define A_UNSENT 5
+#define A_REJECTED 6                  /* accepted, and the authority reports its rows Errored */
+#define A_ABSENT 7
+#define NOT_FILED(a) (att[a] == A_REFUSED || att[a] == A_UNSENT || att[a] == A_ABSENT)
+#define MAYBE_FILED(a) (att[a] == A_MARKED || att[a] == A_ACCEPTED)
+#define ACCEPTED_OVER(a) (att[a] != A_ACCEPTED || over[a])
+#define NONE_NAMED(f) (!(named[FIRST(f)] && att[FIRST(f)] == A_MARKED || named[FIRST(f) + 1] && att[FIRST(f) + 1] == A_MARKED))
+#define UNDER_WAY(a) (att[a] == A_OPEN || MAYBE_FILED(a))
 #define LATEST(f) (att[FIRST(f) + 1] != A_NONE -> FIRST(f) + 1 : FIRST(f))
 #define NONE_UNDER_WAY(f) (!(UNDER_WAY(FIRST(f))) && !(UNDER_WAY(FIRST(f) + 1)))
-#define ONE_SENDING(f) (att[FIRST(f)] == A_SENDING || att[FIRST(f) + 1] == A_SENDING)
+#define ONE_MARKED(f) (att[FIRST(f)] == A_MARKED || att[FIRST(f) + 1] == A_MARKED)
 #define ONE_ACCEPTED(f) (att[FIRST(f)] == A_ACCEPTED || att[FIRST(f) + 1] == A_ACCEPTED)
 
 /* an execution of the submit activity */
@@ -97,6 +102,8 @@ bit beside;                           /* filing 1 was permitted beside filing 0 
 byte fst[FILINGS];
 byte row[FILINGS];
 byte att[ATTEMPTS];
+bit over[ATTEMPTS];                   /* the request of its acceptance has ended, as Errored */
+bit named[ATTEMPTS];                  /* a person named its request, which is followed */
 byte snd[ATTEMPTS];                   /* the mark's sender: execution + 1, 0 none known */
 bit armed[ATTEMPTS];                  /* the mark still counts for its sender */
 byte sends[NE + 1];                   /* sends[n]: who took number n (execution + 1), 0 nobody */
@@ -104,7 +111,7 @@ byte sends[NE + 1];                   /* sends[n]: who took number n (execution 
 #if PERMITTED > 0
 bit oBeside;
 #endif
-byte oFst[FILINGS]; byte oRow[FILINGS]; byte oAtt[ATTEMPTS]; byte oSnd[ATTEMPTS]; bit oArmed[ATTEMPTS]; byte oSends[NE + 1];
+byte oFst[FILINGS]; byte oRow[FILINGS]; byte oAtt[ATTEMPTS]; bit oOver[ATTEMPTS]; bit oNamed[ATTEMPTS]; byte oSnd[ATTEMPTS]; bit oArmed[ATTEMPTS]; byte oSends[NE + 1];
 #endif
 #ifdef RESTORE_BOTH
 byte oFile[NE + 1];

@@ -33,7 +33,7 @@ inline remember(kind, arg) {
 #endif
 }
 
-#define SENT_STATE(a) (att[a] == A_SENDING || att[a] == A_ACCEPTED)
+#define SENT_STATE(a) (att[a] == A_MARKED || att[a] == A_ACCEPTED)
 #define MAY_BE_SENT(f) (SENT_STATE(FIRST(f)) || SENT_STATE(FIRST(f) + 1))
 
 inline rememberAnswer(a, s) {
@@ -88,8 +88,16 @@ end:
        if :: !ENDED(f) -> keepCopy(); recordAcceptance(ra[f]) :: else fi;
        rp[f] = W_FOLLOW; re[f] = 0;
        printf("@ run %d | submit returned an acceptance of attempt %d\n", f, ra[f]); SHOW }
+  :: atomic { rp[f] == W_SUBMITTING && ex[re[f] - 1] == X_DONE_ANSWER && net[re[f] - 1] == N_REFUSED && WHOLE ->
+       keepCopy();
+       if
+       :: att[ra[f]] == A_OPEN || att[ra[f]] == A_MARKED && RUN_MAY_REFUSE(re[f] - 1) -> att[ra[f]] = A_REFUSED; unsubmit(f); notSentAfterAll(ra[f])
+       :: else
+       fi;
+       ex[re[f] - 1] = X_DONE; net[re[f] - 1] = N_LOST; rp[f] = W_READ_ATTEMPT; re[f] = 0;
+       printf("@ run %d | submit returned a refusal of attempt %d: att=%d\n", f, ra[f], att[ra[f]]); SHOW }
   :: atomic { rp[f] == W_SUBMITTING PATIENCE ->   /* returned without an acceptance, timed out or lost its heartbeat */
-       ex[re[f] - 1] = (ex[re[f] - 1] == X_DONE_ANSWER -> X_DONE : ex[re[f] - 1]);
+       if :: ex[re[f] - 1] == X_DONE_ANSWER -> ex[re[f] - 1] = X_DONE; net[re[f] - 1] = (net[re[f] - 1] == N_REFUSED -> N_LOST : net[re[f] - 1]) :: else fi;
        rp[f] = W_READ_ATTEMPT; re[f] = 0;
        printf("@ run %d | submit is over or given up on\n", f); SHOW }
 #ifndef NO_VOID
@@ -107,13 +115,13 @@ end:
        :: fst[f] == F_NONE -> rp[f] = W_OPEN_FILING
        :: else ->
           if
-          :: att[FIRST(f)] == A_ACCEPTED -> ra[f] = FIRST(f); rp[f] = W_FOLLOW
-          :: att[FIRST(f) + 1] == A_ACCEPTED && att[FIRST(f)] != A_ACCEPTED -> ra[f] = FIRST(f) + 1; rp[f] = W_FOLLOW
-          :: att[FIRST(f)] != A_ACCEPTED && att[FIRST(f) + 1] != A_ACCEPTED ->
+          :: FOLLOWED(FIRST(f)) -> ra[f] = FIRST(f); rp[f] = W_FOLLOW
+          :: FOLLOWED(FIRST(f) + 1) && !(FOLLOWED(FIRST(f))) -> ra[f] = FIRST(f) + 1; rp[f] = W_FOLLOW
+          :: !(FOLLOWED(FIRST(f))) && !(FOLLOWED(FIRST(f) + 1)) ->
              if
-             :: att[ra[f]] == A_SENDING -> rp[f] = W_UNKNOWN
-             :: att[ra[f]] != A_SENDING && att[OTHER(ra[f])] == A_SENDING -> ra[f] = OTHER(ra[f])
-             :: att[ra[f]] != A_SENDING && att[OTHER(ra[f])] != A_SENDING ->
+             :: att[ra[f]] == A_MARKED -> rp[f] = W_UNKNOWN
+             :: att[ra[f]] != A_MARKED && att[OTHER(ra[f])] == A_MARKED -> ra[f] = OTHER(ra[f])
+             :: att[ra[f]] != A_MARKED && att[OTHER(ra[f])] != A_MARKED ->
                 if
                 :: ra[f] == LATEST(f) && HAS_NEXT(f) -> rp[f] = W_OPEN_ATTEMPT
                 :: ra[f] == LATEST(f) && !HAS_NEXT(f) -> rp[f] = W_CLOSED /* out of attempts: the model's bound */
@@ -122,12 +130,20 @@ end:
              fi
           fi
        fi; SHOW }
-  :: atomic { rp[f] == W_UNKNOWN && (att[ra[f]] != A_SENDING || fst[f] != F_UNKNOWN) ->
+  :: atomic { rp[f] == W_UNKNOWN && (att[ra[f]] != A_MARKED || fst[f] != F_UNKNOWN) ->
        rp[f] = W_READ_ATTEMPT; printf("@ run %d | the unknown outcome of attempt %d has been settled\n", f, ra[f]); SHOW }
   :: atomic { (rp[f] == W_UNKNOWN || rp[f] == W_FOLLOW) && WHOLE && (ANY(SEEN_OF, ra[f]) || rp[f] == W_FOLLOW && ANY(ERRORED_OF, ra[f])) ->
        keepCopy(); settle(ra[f]); remember(G_SETTLE, ra[f]);
        if :: ENDED(f) -> rp[f] = W_CLOSED :: else -> rp[f] = W_READ_ATTEMPT fi;
        printf("@ run %d | settle attempt %d: filing fst=%d, rows row=%d\n", f, ra[f], fst[f], row[f]); SHOW }
+  :: atomic { rp[f] == W_FOLLOW && WHOLE && FOLLOWED(ra[f]) && ANY(ERRORED_OF, ra[f]) && att[OTHER(ra[f])] != A_MARKED && !(FOLLOWED(OTHER(ra[f]))) && !ENDED(f) ->
+       /* the service says nothing of its rows: absent, once a look shows nothing of it */
+       keepCopy(); att[ra[f]] = A_ABSENT; named[ra[f]] = 0; freeRows(f);
+       if :: true -> move(f, F_REJECTED) :: true -> move(f, F_NEEDS_CORRECTION) fi;
+       rp[f] = W_CLOSED; printf("@ run %d | the request of attempt %d is absent: filing fst=%d\n", f, ra[f], fst[f]); SHOW }
+  :: atomic { rp[f] == W_OPEN_ATTEMPT && WHOLE && row[f] == R_PLANNED && att[ra[f]] == A_ABSENT && ANY(SEEN_OF, ra[f]) && !ENDED(f) && fst[f] != F_NONE ->
+       keepCopy(); row[f] = R_CERTIFIED; closeOpenAttempts(f); move(f, F_SUBMITTING); move(f, F_COLLECTING); move(f, F_CERTIFIED); rp[f] = W_CLOSED;
+       printf("@ run %d | a certificate of attempt %d shows after all\n", f, ra[f]); SHOW }
   :: atomic { rp[f] == W_FOLLOW && ENDED(f) -> rp[f] = W_CLOSED; printf("@ run %d | the filing has ended\n", f); SHOW }
 #ifndef NO_SWEEP
   :: atomic { rp[f] == W_GONE && !ENDED(f) && MAY_BE_SENT(f) ->
@@ -139,7 +155,7 @@ end:
 /* What nobody reads any more is forgotten, so that fewer states are to be visited. */
 #define NOTHING_WRITTEN(e) ex[e] = X_NOTHING_WRITTEN; late[e] = 0
 #define RETURN(e) ex[e] = X_DONE; late[e] = 0; net[e] = (net[e] == N_REFUSED -> N_LOST : net[e])
-#define RETURN_ANSWER(e) ex[e] = (re[OF(xa[e])] == e + 1 -> X_DONE_ANSWER : X_DONE)
+#define RETURN_ANSWER(e) late[e] = 0; if :: re[OF(xa[e])] == e + 1 -> ex[e] = X_DONE_ANSWER :: else -> ex[e] = X_DONE; net[e] = (net[e] == N_REFUSED -> N_LOST : net[e]) fi
 
 proctype Execution(byte e) {
 end:
@@ -148,13 +164,13 @@ end:
        if
        :: MARK_ALLOWED(xa[e]) ->
           keepCopy();
-          must(att[xa[e]] != A_NOT_SENT, "@ broken | an attempt that is not sent is marked\n");
-          must(att[OTHER(xa[e])] != A_SENDING && att[OTHER(xa[e])] != A_ACCEPTED, "@ broken | marked while another attempt is sending or accepted\n");
-          att[xa[e]] = A_SENDING; snd[xa[e]] = e + 1; armed[xa[e]] = 1; row[OF(xa[e])] = R_SUBMITTED;
+          must(att[xa[e]] != A_UNSENT, "@ broken | an unsent attempt is marked\n");
+          must(att[OTHER(xa[e])] != A_MARKED && att[OTHER(xa[e])] != A_ACCEPTED, "@ broken | marked while another attempt is marked or accepted\n");
+          att[xa[e]] = A_MARKED; snd[xa[e]] = e + 1; armed[xa[e]] = 1; row[OF(xa[e])] = R_SUBMITTED;
           i = NUMBER + 1; sends[i] = e + 1; xn[e] = i;
           if
-          :: ex[e] = X_MARKED; printf("@ exec %d | mark attempt %d as sending, number %d\n", e, xa[e], xn[e])
-          :: !CALM -> NOTHING_WRITTEN(e); printf("@ exec %d | mark attempt %d as sending, number %d; the commit is not acknowledged\n", e, xa[e], xn[e])
+          :: ex[e] = X_MARKED; printf("@ exec %d | mark attempt %d, number %d\n", e, xa[e], xn[e])
+          :: !CALM -> NOTHING_WRITTEN(e); printf("@ exec %d | mark attempt %d, number %d; the commit is not acknowledged\n", e, xa[e], xn[e])
           fi; i = 0
        :: !(MARK_ALLOWED(xa[e])) -> NOTHING_WRITTEN(e); printf("@ exec %d | mark of attempt %d refused\n", e, xa[e])
        :: !CALM && MARK_ALLOWED(xa[e]) -> NOTHING_WRITTEN(e); printf("@ exec %d | mark of attempt %d aborted\n", e, xa[e])
@@ -180,27 +196,26 @@ end:
        :: CLOCK_OK ->
           ex[e] = X_SENT; late[e] = 0; net[e] = N_TRAVELLING;
           printf("@ exec %d | write the request of attempt %d\n", e, xa[e]);
-          must(att[xa[e]] != A_NOT_SENT || GONE_BACK, "@ broken | an attempt that is not sent is written\n")
+          must(att[xa[e]] != A_UNSENT || GONE_BACK, "@ broken | an unsent attempt is written\n")
        :: !(CALM && CLOCK_OK) -> NOTHING_WRITTEN(e); printf("@ exec %d | too late: nothing written\n", e)
        fi; SHOW }
   :: atomic { ex[e] == X_SENT ->
        if
        :: net[e] >= N_TAKEN && net[e] <= N_REFUSED || net[e] >= N_CERTIFIED -> ex[e] = X_ANSWERED; printf("@ exec %d | answer received\n", e)
-       :: net[e] == N_REFUSED -> NOTHING_WRITTEN(e); printf("@ exec %d | turned away (429)\n", e)
        :: true -> RETURN(e); printf("@ exec %d | no answer, or a 5xx\n", e)
        fi; SHOW }
   :: atomic { ex[e] == X_ANSWERED ->
        if
        :: net[e] != N_REFUSED && fst[OF(xa[e])] != F_NONE -> keepCopy(); recordAcceptance(xa[e]); printf("@ exec %d | store the acceptance of attempt %d\n", e, xa[e]); RETURN_ANSWER(e)
-       :: net[e] == N_REFUSED && att[xa[e]] == A_SENDING && OWN_SENDER ->
+       :: net[e] == N_REFUSED && att[xa[e]] == A_MARKED && OWN_SENDER ->
           keepCopy(); att[xa[e]] = A_REFUSED; unsubmit(OF(xa[e])); printf("@ exec %d | store the refusal of attempt %d\n", e, xa[e]); RETURN(e)
-       :: net[e] == N_REFUSED && !(att[xa[e]] == A_SENDING && OWN_SENDER) -> RETURN(e); printf("@ exec %d | return the refusal\n", e)
+       :: net[e] == N_REFUSED && (!(att[xa[e]] == A_MARKED && OWN_SENDER) || !CALM) -> RETURN_ANSWER(e); printf("@ exec %d | return the refusal; it could not be stored\n", e)
        :: net[e] != N_REFUSED -> RETURN_ANSWER(e); printf("@ exec %d | return the answer; it could not be stored\n", e)
        fi; SHOW }
   :: atomic { ex[e] == X_NOTHING_WRITTEN ->
        if
-       :: att[xa[e]] == A_OPEN || att[xa[e]] == A_SENDING && OWN_SENDER -> keepCopy(); att[xa[e]] = A_NOT_SENT; unsubmit(OF(xa[e])); notSentAfterAll(xa[e]);
-          printf("@ exec %d | close own attempt %d as not sent\n", e, xa[e])
+       :: att[xa[e]] == A_OPEN || att[xa[e]] == A_MARKED && OWN_SENDER -> keepCopy(); att[xa[e]] = A_UNSENT; unsubmit(OF(xa[e])); notSentAfterAll(xa[e]);
+          printf("@ exec %d | close own attempt %d as unsent\n", e, xa[e])
        :: else -> printf("@ exec %d | attempt %d is not its to close\n", e, xa[e])
        fi;
        RETURN(e); SHOW }
@@ -256,12 +271,12 @@ end:
        :: WHOLE ->
           if :: a = FIRST(f) :: a = FIRST(f) + 1 fi;
           if
-          :: att[a] == A_SENDING && fst[f] == F_UNKNOWN && WINDOW_OVER(a) && LOOK(a) ->
+          :: att[a] == A_MARKED && (fst[f] == F_UNKNOWN || ABANDONED_SENT(f)) && NONE_NAMED(f) && WINDOW_OVER(a) && LOOK(a) ->
              /* a wrong answer is one that the service does not contradict when it is said */
              if :: ANY(FILED_OF, a) && !(ANY(SEEN_OF, a)) -> wrong++ :: else fi;
              keepCopy(); PERSON_WAITED(a); i = snd[a]; notFiled(a, i); rememberAnswer(a, i); i = 0; printf("@ operator | attempt %d was not filed: att=%d\n", a, att[a])
-          :: att[a] == A_SENDING && fst[f] == F_UNKNOWN && ANY(TAKEN_OF, a) ->
-             keepCopy(); recordAcceptance(a); printf("@ operator | attempt %d was filed\n", a)
+          :: att[a] == A_MARKED && fst[f] == F_UNKNOWN && ACCEPTED_OVER(OTHER(a)) && ANY(TAKEN_OF, a) ->
+             keepCopy(); nameRequest(a); printf("@ operator | attempt %d was filed, under the request that the person names\n", a)
           :: else -> ops++   /* nothing to answer */
           fi; a = 0
        :: else -> ops++
@@ -307,8 +322,8 @@ end:
 }
 #endif
 
-#define LIVE_WHILE_UNDER_WAY(a) (!(att[a] == A_OPEN || att[a] == A_SENDING) || LIVE(OF(a)))
-#define MARKED_WHILE_TRAVELLING(e) (net[e] != N_TRAVELLING || file[xn[e]] == e + 1 && (att[xa[e]] == A_SENDING || att[xa[e]] == A_ACCEPTED || GONE_BACK))
+#define LIVE_WHILE_UNDER_WAY(a) (!(att[a] == A_OPEN || att[a] == A_MARKED) || LIVE(OF(a)))
+#define MARKED_WHILE_TRAVELLING(e) (net[e] != N_TRAVELLING || file[xn[e]] == e + 1 && (att[xa[e]] == A_MARKED || att[xa[e]] == A_ACCEPTED || GONE_BACK))
 #define FILED_IS_LIVE(e) (!FILED(e) || LIVE(OF(xa[e])) || GONE_BACK || wrong > 0)
 #ifdef RESTORE_BOTH
 #define FORGOTTEN (copied == 2)       /* ledger and files have forgotten together: only the certificates count */
@@ -323,7 +338,7 @@ proctype Monitor() {
 proctype Monitor2() {
   do
   :: atomic { !(LIVE_WHILE_UNDER_WAY(0) && LIVE_WHILE_UNDER_WAY(1) && LIVE_WHILE_UNDER_WAY(2) && LIVE_WHILE_UNDER_WAY(3)) ->
-     printf("@ broken | an attempt is open or sending and its rows are not live\n"); assert(false) }
+     printf("@ broken | an attempt is open or marked and its rows are not live\n"); assert(false) }
   :: atomic { !FORGOTTEN && !(EACH(MARKED_WHILE_TRAVELLING)) -> printf("@ broken | a request on the network whose attempt is not marked\n"); assert(false) }
   :: atomic { !FORGOTTEN && !(EACH(FILED_IS_LIVE)) -> printf("@ broken | filed, and its rows are not live\n"); assert(false) }
   od
@@ -348,7 +363,9 @@ init {
 
 #define UNSENT_AND_STOPPED (rp[0] == W_GONE && !(MAY_BE_SENT(0)))
 #define OUT_OF_ATTEMPTS (rp[0] == W_CLOSED && !ENDED(0) || rp[0] == W_DISPATCH && ex[NE - 1] != X_FREE)
-#define ENDS_OR_ASKS (ENDED(0) || fst[0] == F_UNKNOWN || UNSENT_AND_STOPPED || OUT_OF_ATTEMPTS)
+/* A person names the certificates that agree with what was said not to be filed. */
+#define ASKED_BEFORE_SENDING (row[0] == R_PLANNED && CERTIFICATE_OF_ABSENT)
+#define ENDS_OR_ASKS (ENDED(0) || fst[0] == F_UNKNOWN || ASKED_BEFORE_SENDING || UNSENT_AND_STOPPED || OUT_OF_ATTEMPTS)
 #ifdef LIVENESS
 ltl ends_or_asks { [] <> ENDS_OR_ASKS }
 #endif
