@@ -25,6 +25,7 @@ const ALLOWED = {
   runs: ['domain', 'ledger', 'worker', 'workflows'],
   activities: ['domain', 'api', 'budget', 'ledger', 'documents', 'workbook', 'runs', 'reports'],
   workflows: ['domain'],
+  server: ['domain', 'config', 'ledger', 'documents', 'workbook', 'starter'],
 };
 
 /** Private sub-folders: only their own folder imports them. */
@@ -38,6 +39,10 @@ const CLOSED = [
   'workflows/exporter',
   'sandbox/endpoints',
   'sandbox/http',
+  'server/http',
+  'server/access',
+  'server/routes',
+  'server/views',
 ];
 
 const directions = Object.entries(ALLOWED).map(([room, allowed]) => ({
@@ -72,6 +77,20 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/workflows/' },
       to: { path: '^src/', pathNot: '^src/(workflows|domain|activities)/' },
+    },
+    {
+      name: 'server-behind-its-command',
+      comment: 'The HTTP API calls what the command line calls; only `ebrc serve` starts it',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/(server/|starter/cli/commands/operations/serve\\.ts$)' },
+      to: { path: '^src/server/' },
+    },
+    {
+      name: 'server-not-to-command-line',
+      comment: 'The HTTP API calls the functions of the starter, not the command line',
+      severity: 'error',
+      from: { path: '^src/server/' },
+      to: { path: '^src/starter/cli' },
     },
     {
       name: 'no-circle',

@@ -25,6 +25,8 @@ COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 COPY realisation-rules.yaml schedules.yaml ./
 COPY migrations ./migrations
+# `docker compose exec worker-sandbox ebrc list`, in any folder.
+RUN chmod 755 dist/starter/cli.js && ln -s /app/dist/starter/cli.js /usr/local/bin/ebrc
 # A volume mounted here takes its owner from the image.
 RUN install -d -o node -g node /var/lib/ebrc/documents
 ENV EBRC_DOCUMENTS=/var/lib/ebrc/documents EBRC_HEALTH=127.0.0.1:9465

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { FILING_STATES, isEnd, type FilingState } from '../src/domain/filing/states';
+import { attentionOf } from '../src/ledger/questions/questions';
 
 const LOOK_EVERY_MS = 2_000;
 const SAY_EVERY_MS = 10_000;
@@ -66,7 +67,8 @@ function textOf(standings: readonly Standing[]): string {
 /** The questions about filings of unknown outcome. */
 export async function readQuestions(pool: pg.Pool): Promise<{ reference: string; attention: string }[]> {
   const { rows } = await pool.query<{ reference: string; attention: string }>(
-    `SELECT reference, coalesce(attention, '') AS attention FROM filings WHERE state = 'outcome_unknown' ORDER BY 1`,
+    `SELECT reference, coalesce(${attentionOf('filings')}, '') AS attention FROM filings
+      WHERE state = 'outcome_unknown' ORDER BY 1`,
   );
   return rows;
 }

@@ -39,6 +39,15 @@ export function demoMessage(irms: readonly DemoIrm[]) {
   };
 }
 
+/** As {@link demoMessage}, of one invoice more. */
+export function demoInvoice(irms: readonly DemoIrm[]) {
+  const message = demoMessage(irms);
+  const [last] = message.ebrcBulkGenDtos.slice(-1);
+  const document = 'KVR/2026/119';
+  const row = { ...last, serialNo: 1, sbCumInvoiceNumber: document, billNo: document, mappedIRMAmountFCC: 1_000 };
+  return { ...message, recordResCount: 1, ebrcBulkGenDtos: [row] };
+}
+
 function mappingOf(irm: DemoIrm | undefined, plan: (typeof PLAN)[number], serialNo: number): Mapping {
   if (!irm)
     throw new Error('The sandbox exporter has fewer than two dollar remittances: the default seed has changed.');

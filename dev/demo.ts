@@ -1,7 +1,7 @@
 /** `npm run demo`: the main process from end to end on this machine; then everything is stopped. */
 import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { demoMessage, type DemoIrm } from './demo-message';
+import { demoInvoice, demoMessage, type DemoIrm } from './demo-message';
 import { startLocal, type Local } from './local';
 import { runCommand } from './run-command';
 
@@ -34,14 +34,17 @@ async function demo(): Promise<void> {
   process.once('SIGINT', stopEarly).once('SIGTERM', stopEarly);
   try {
     say(`everything is running after ${seconds(began)} s`);
-    process.stdout.write(`\n  Temporal UI: ${local.stack.temporal.uiUrl ?? 'none'}  (open it and watch)\n`);
+    process.stdout.write(
+      `\n  Temporal UI: ${local.stack.temporal.uiUrl ?? 'none'}  (open it and watch)\n` +
+        `  HTTP API:    ${local.door.url}/docs  (token: ${local.door.token})\n`,
+    );
     await Promise.race([mainJob(local), local.failed]);
     await checkPdfs(local);
     process.stdout.write(
       `\nDone in ${seconds(began)} s. The Temporal UI has stopped too; \`npm run dev\` starts the same servers and keeps them running.\n`,
     );
   } finally {
-    say('stopping the worker, the sandbox, Temporal and PostgreSQL …');
+    say('stopping the HTTP API, the worker, the sandbox, Temporal and PostgreSQL …');
     await local.stop();
   }
 }
@@ -76,10 +79,26 @@ async function mainJob(local: Local): Promise<void> {
     title: 'The same file again: nothing is filed twice',
     args: ['file', file, '--exporter', EXPORTER, '--reference', 'DEMO-1', '--wait'],
   });
+  await fileOverHttp(local, irms);
   await show({
     title: 'The certificates, with the paths of their PDFs',
     args: ['certificates', '--exporter', EXPORTER],
   });
+}
+
+/** One invoice more, as a program in any language files it. */
+async function fileOverHttp({ door: { url, token } }: Local, irms: readonly DemoIrm[]): Promise<void> {
+  process.stdout.write(
+    `\n── The same over HTTP, as a back office in any language does it\n` +
+      `$ curl -X POST ${url}/v1/filings -H 'Authorization: Bearer ${token}' \\\n` +
+      `    -H 'Content-Type: application/json' -H 'Prefer: wait=60' -d '{"exporter": "${EXPORTER}", "reference": "DEMO-HTTP", "message": {…}}'\n`,
+  );
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', prefer: 'wait=60' };
+  const body = JSON.stringify({ exporter: EXPORTER, reference: 'DEMO-HTTP', message: demoInvoice(irms) });
+  const answer = await fetch(`${url}/v1/filings`, { method: 'POST', headers, body });
+  const filing = (await answer.json()) as { state?: string; stateText?: string; detail?: string };
+  process.stdout.write(`${answer.status} ${filing.state ?? ''}: ${filing.stateText ?? filing.detail ?? ''}\n`);
+  if (answer.status !== 201 || filing.state !== 'certified') throw new Error('Filing over HTTP did not end in time.');
 }
 
 /** The demonstration fails if a PDF is missing. */

@@ -16,15 +16,17 @@ async function dev(): Promise<void> {
   const exports = Object.entries(local.env).map(([name, value]) => `export ${name}='${value}'`);
   process.stdout.write(
     `\nEverything is running. Temporal UI: ${local.stack.temporal.uiUrl ?? 'none'}; logs: ${local.logs}\n\n` +
-      `In another terminal, in this folder:\n\n${exports.join('\n')}\n\n` +
-      `  npx ebrc onboard --name Kaveri --email accounts@kaveri.example --username kaveri.softworks --wait\n` +
-      `  npx ebrc irms accounts@kaveri.example\n\n` +
+      `In another terminal, in this folder (\`npm link\` puts \`ebrc\` on the PATH, once):\n\n${exports.join('\n')}\n\n` +
+      `  ebrc onboard --name Kaveri --email accounts@kaveri.example --username kaveri.softworks --wait\n` +
+      `  ebrc irms accounts@kaveri.example\n\n` +
+      `The HTTP API is at ${local.door.url}/v1 (described at ${local.door.url}/docs), with this principal's token:\n\n` +
+      `  curl -H 'Authorization: Bearer ${local.door.token}' ${local.door.url}/v1/filings\n\n` +
       `The portal accounts of the sandbox are in docs/sandbox.md. Ctrl-C stops everything.\n`,
   );
   try {
     await Promise.race([stopped, local.failed]);
   } finally {
-    process.stdout.write('\n• stopping the worker, the sandbox, Temporal and PostgreSQL …\n');
+    process.stdout.write('\n• stopping the HTTP API, the worker, the sandbox, Temporal and PostgreSQL …\n');
     await local.stop();
   }
 }

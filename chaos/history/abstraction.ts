@@ -9,14 +9,13 @@ export interface LedgerRow {
   live: boolean;
 }
 
-/** A row of `attempts`; `kind` and `request` are its answer's. */
+/** A row of `attempts`; `request` is its answer's. */
 export interface LedgerAttempt {
   number: number;
-  state: string;
+  verdict: string;
   sender: string | null;
-  /** Why it is closed or in doubt; null: it is open, or its mark counts. */
+  /** Why it is in doubt; null: its mark counts. */
   reason: string | null;
-  kind: string | null;
   request: string | null;
 }
 
@@ -25,18 +24,16 @@ export interface LedgerFiling {
   state: string;
   rows: readonly LedgerRow[];
   attempts: readonly LedgerAttempt[];
-  /** The request that the submission is followed under. */
-  request: string | null;
 }
 
-/** A filing and two of its attempts in the model. `sending!`: its mark counts, so its sender may still write. */
+/** A filing and two of its attempts in the model. `marked!`: its mark counts, so its sender may still write. */
 export interface View {
   filing: string;
   row: string;
   attempts: readonly [string, string];
 }
 
-export const NOTHING: LedgerFiling = { state: 'none', rows: [], attempts: [], request: null };
+export const NOTHING: LedgerFiling = { state: 'none', rows: [], attempts: [] };
 
 const FILING_STATES: Readonly<Record<string, string>> = {
   awaiting_approval: 'checking',
@@ -61,28 +58,17 @@ export function rowState(rows: readonly LedgerRow[]): string {
   return ['submitted', 'abandoned_after_send', 'certified'].find((state) => states.has(state)) ?? 'freed';
 }
 
-/** The model's state of attempt `number`, `sending!` where its mark counts. */
+/** The verdict of attempt `number`, `marked!` where its mark counts. */
 export function attemptState(filing: LedgerFiling, number: number): string {
   const attempt = filing.attempts.find((each) => each.number === number);
-  if (!attempt) return number === lostAttempt(filing) ? 'sending' : 'none';
-  const { state, kind, reason, request } = attempt;
-  switch (state) {
-    case 'sending':
-      if (number === attemptFoundByPerson(filing)) return 'accepted';
-      return reason === null ? 'sending!' : 'sending';
-    case 'answered':
-      if (kind !== 'accepted') return 'refused';
-      // Without a request to ask about it is in doubt like one that has no answer.
-      if (request === null) return 'sending';
-      // What the authority rejected was accepted before, and its rows are free again.
-      return rowState(filing.rows) === 'freed' ? 'errored' : 'accepted';
-    case 'not_sent':
-      if (kind === null) return 'not_sent';
-      return kind === 'accepted' ? 'errored' : 'refused';
-    default:
-      return state;
-  }
+  if (!attempt) return number === lostAttempt(filing) ? 'marked' : 'none';
+  const { verdict, reason, request } = attempt;
+  if (verdict === 'marked' && reason === null) return 'marked!';
+  // An acceptance without a request to ask about is in doubt like a lost answer.
+  return verdict === 'accepted' && request === null ? 'marked' : verdict;
 }
+
+const MAY_BE_FILED: ReadonlySet<string> = new Set(['open', 'marked', 'accepted', 'rejected']);
 
 /**
  * An attempt that a ledger which was put back does not hold: its rows are of unknown outcome, and no other of them is
@@ -90,32 +76,19 @@ export function attemptState(filing: LedgerFiling, number: number): string {
  */
 export function lostAttempt({ rows, attempts }: LedgerFiling): number | null {
   const inDoubt = rows.some(({ state, live }) => live && state === 'unknown');
-  if (!inDoubt || attempts.some(({ state }) => state !== 'not_sent')) return null;
+  if (!inDoubt || attempts.some(({ verdict }) => MAY_BE_FILED.has(verdict))) return null;
   return Math.max(0, ...attempts.map(({ number }) => number)) + 1;
 }
 
-/** The attempt whose request a person found at the service: the newest that may have been sent under it. */
-function attemptFoundByPerson({ request, attempts }: LedgerFiling): number | null {
-  if (request === null || attempts.some((each) => each.request === request)) return null;
-  const sending = attempts.filter(({ state }) => state === 'sending').map(({ number }) => number);
-  return sending.length > 0 ? Math.max(...sending) : null;
-}
-
-/** An attempt's state without its mark, where a certificate may say what it became. */
-export const afterCertificate = (attempt: string, row: string): string =>
-  row === 'certified' && attempt.startsWith('sending') ? 'accepted' : attempt;
-
 /** The same for what is the same to the protocol: PDFs are collected after it is over. */
 export function normalised({ filing, row, attempts }: View): View {
-  // Of a refused attempt nothing is at the service; whether its rows are freed or sent again is in the rows.
-  const shown = attempts.map((state) => (state === 'refused' ? 'not_sent' : afterCertificate(state, row)));
   // Moved before or after the first attempt is opened, which is what the model knows of it.
   const begins = filing === 'checking' && row !== 'none';
   const settled = filing === 'collecting' || (row === 'certified' && !ENDS.has(filing));
   return {
     filing: settled ? 'certified' : begins ? 'submitting' : filing,
     row,
-    attempts: [shown[0] ?? 'none', shown[1] ?? 'none'],
+    attempts,
   };
 }
 

@@ -25,7 +25,6 @@ interface Filing {
   state: string;
   rows: Map<number, LedgerRow>;
   attempts: Map<number, LedgerAttempt>;
-  request: string | null;
 }
 
 /** What one transaction did to a filing. */
@@ -89,8 +88,8 @@ function stepOf(moments: readonly Moment[]): Step | string {
     const sender = last.attempts.get(number)?.sender ?? null;
     return sender !== null && sender !== (first.attempts.get(number)?.sender ?? null);
   });
-  // Of a refused attempt nothing is at the service, as of one that was not sent.
-  const stands = (filing: Filing, number: number) => !['none', 'not_sent', 'refused'].includes(stateOf(filing, number));
+  const stands = (filing: Filing, number: number) =>
+    !['none', 'unsent', 'refused', 'absent'].includes(stateOf(filing, number));
   const involved = numbers.filter(
     (number) =>
       stands(first, number) ||
@@ -121,11 +120,10 @@ const numbersOf = (filing: Filing): number[] => [
   ...[lostAttempt(ledgerOf(filing)) ?? []].flat(),
 ];
 
-const ledgerOf = ({ state, rows, attempts, request }: Filing): LedgerFiling => ({
+const ledgerOf = ({ state, rows, attempts }: Filing): LedgerFiling => ({
   state,
   rows: [...rows.values()],
   attempts: [...attempts.values()],
-  request,
 });
 
 const viewOf = (filing: Filing, [one, two]: readonly [number, number]): View => ({
@@ -153,8 +151,6 @@ function changed(filing: Filing, { table, row, before }: Change, sent: number[])
       const state = filingState(typeof row?.['state'] === 'string' ? row['state'] : 'none');
       return state === null ? filing : { ...filing, state };
     }
-    case 'submissions':
-      return { ...filing, request: (row?.['request_id'] as string | null | undefined) ?? null };
     case 'filing_rows': {
       const rows = new Map(filing.rows);
       rows.delete(Number(about['position']));

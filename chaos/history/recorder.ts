@@ -1,15 +1,14 @@
 /**
  * The ledger's whole history, which it does not keep itself: triggers that only a chaos run and tests install write
- * every change of filings, submissions, rows, attempts and sends into a table of their own, with its transaction.
+ * every change of filings, rows, attempts and sends into a table of their own, with its transaction.
  */
 import type { Queryable } from '../../src/ledger/pool';
 
 /** Of each table what the protocol's model has. A send without an attempt is a number that was given up. */
 const RECORDED = {
   filings: ['state'],
-  submissions: ['submission', 'request_id'],
   filing_rows: ['position', 'submission', 'state', 'live'],
-  attempts: ['number', 'submission', 'state', 'sender', 'reason', 'kind', 'request'],
+  attempts: ['number', 'submission', 'verdict', 'sender', 'reason', 'request'],
   sends: ['number', 'attempt_id', 'sender'],
 } as const;
 
@@ -39,9 +38,9 @@ export async function recordChanges(db: Queryable): Promise<void> {
        v_after  jsonb := CASE WHEN TG_OP <> 'DELETE' THEN to_jsonb(NEW) END;
        v_row    jsonb := coalesce(v_after, v_before);
      BEGIN
-       -- Of an answer its kind and its request alone: one may be megabytes.
-       v_before := v_before || jsonb_build_object('kind', v_before #> '{answer,kind}', 'request', v_before #> '{answer,requestId}');
-       v_after := v_after || jsonb_build_object('kind', v_after #> '{answer,kind}', 'request', v_after #> '{answer,requestId}');
+       -- Of an answer its request alone: one may be megabytes.
+       v_before := v_before || jsonb_build_object('request', v_before #> '{answer,requestId}');
+       v_after := v_after || jsonb_build_object('request', v_after #> '{answer,requestId}');
        SELECT jsonb_object_agg(key, value) INTO v_before FROM jsonb_each(v_before) WHERE key = ANY (TG_ARGV);
        SELECT jsonb_object_agg(key, value) INTO v_after FROM jsonb_each(v_after) WHERE key = ANY (TG_ARGV);
        IF v_before IS DISTINCT FROM v_after THEN
@@ -60,15 +59,9 @@ export async function recordChanges(db: Queryable): Promise<void> {
   }
 }
 
-/** How much is recorded by now, for {@link forgetChanges}. */
-export async function countChanges(db: Queryable): Promise<number> {
-  const { rows } = await db.query<{ n: number }>('SELECT coalesce(max(change_id), 0)::int AS n FROM history.changes');
-  return rows[0]?.n ?? 0;
-}
-
-/** Forgets what was recorded after the first `count` changes: the ledger was put back to how it was then. */
-export async function forgetChanges(db: Queryable, count: number): Promise<void> {
-  await db.query('DELETE FROM history.changes WHERE change_id > $1', [count]);
+/** Forgets what was recorded so far. */
+export async function forgetChanges(db: Queryable): Promise<void> {
+  await db.query('DELETE FROM history.changes');
 }
 
 /** What was recorded, in the order in which it was written; whoever changes a filing holds its lock meanwhile. */

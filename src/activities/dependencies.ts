@@ -20,6 +20,8 @@ export interface WorkerSettings {
   pollFirstMs: number;
   pollMinMs: number;
   pollMaxMs: number;
+  /** One person answers for the installation: two words of the same person, a day apart, count as two. */
+  singlePerson: boolean;
 }
 
 /** What a worker with an extraction service has; without it every extraction is refused as extraction_unconfigured. */

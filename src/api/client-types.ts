@@ -74,6 +74,13 @@ export interface DownloadInfo {
  */
 export type DownloadSink<T> = (body: Readable, info: DownloadInfo) => Promise<T>;
 
+/** The certificates of a window. */
+interface FetchedDetails {
+  certificates: CertificateDetail[];
+  /** Number of list entries that could not be read; each of them may be any certificate. */
+  unread: number;
+}
+
 /**
  * The filing service, one method per endpoint, one attempt per call. Every method rejects with `ApiError`, and with
  * nothing else except what a caller's own sink throws. Lists page through all pages; each page is a call of its own.
@@ -96,7 +103,7 @@ export interface FilingApi {
   /** POST /genebrc/status. */
   status(query: StatusBody, call?: CallContext): Promise<RequestStatus>;
   /** POST /genebrc/fetch-details: a window of at most three months. */
-  fetchDetails(query: FetchDetailsBody, call?: CallContext): Promise<CertificateDetail[]>;
+  fetchDetails(query: FetchDetailsBody, call?: CallContext): Promise<FetchedDetails>;
   /** GET /genebrc/download-pdf/{eBRCNumber}, streamed to `sink`. */
   downloadPdf<T>(
     certificate: { eBRCNumber: string; platformCustomerId: string },

@@ -3,8 +3,9 @@ import type { ClientConnectConfig } from '@temporalio/envconfig';
 import type { Mode } from '../domain/names';
 import type { EncryptionKey } from '../keys/sub-keys';
 import * as hints from './hints';
+import type { ListenAddress } from './listen-address';
 import { readEncryption, readPayloadKeys } from './read-encryption';
-import { readDatabase, readDocuments, readTemporal } from './read-servers';
+import { readDatabase, readDocuments, readTemporal, readTraces } from './read-servers';
 import { readApi, readExtraction, readMode, readTuning } from './read-service';
 import { createReader, type ConfigProblem, type Environment, type Reader } from './reader';
 import type * as values from './values';
@@ -37,8 +38,10 @@ export interface Config {
   /** The keys that payloads are encrypted with, the current one first; empty where EBRC_ENCRYPTION_KEY is not set. */
   payloadKeys: readonly EncryptionKey[];
   codecServer: { token?: string; origins: readonly string[] };
+  /** Where `ebrc serve` listens. */
+  http: ListenAddress;
   /** Addresses of metrics and health; absent: not served. */
-  observability: { metrics?: values.ListenAddress; health?: values.ListenAddress };
+  observability: { metrics?: ListenAddress; health?: ListenAddress };
   /** Root of the receiver that traces are sent to, without a slash at the end; absent: no traces. */
   tracesEndpoint?: string;
   /** The worker deployment version; absent: workers have no version. `buildId` is needed by workers alone. */
@@ -57,6 +60,8 @@ export interface Config {
   poll: { firstMs: number; minMs: number; maxMs: number };
   overdueAfterMs: number;
   settleAfterMs: number;
+  /** Whether one person answers for the whole installation. */
+  singlePerson: boolean;
   httpTimeoutMs: number;
   rateWindowMs: number;
   logLevel: (typeof values.LOG_LEVELS)[number];
@@ -78,7 +83,8 @@ const SECTIONS = {
   documents: ['documents'],
   schedules: ['schedules'],
   reports: ['temporalUi'],
-  filing: ['poll', 'overdueAfterMs', 'settleAfterMs'],
+  filing: ['poll', 'overdueAfterMs', 'settleAfterMs', 'singlePerson'],
+  http: ['http'],
   observability: ['observability'],
   traces: ['tracesEndpoint'],
   deployment: ['deployment'],
@@ -118,8 +124,9 @@ const READERS: Record<Section, (source: Source) => Partial<Record<keyof Config, 
   schedules: ({ read }) => ({ schedules: read.optional('EBRC_SCHEDULES') ?? PACKAGED_SCHEDULES }),
   reports: ({ read }) => ({ temporalUi: read.optional('EBRC_TEMPORAL_UI') }),
   filing: ({ read }) => readFiling(read),
+  http: ({ read }) => ({ http: read.required('EBRC_HTTP') }),
   observability: ({ read }) => ({ observability: readObservability(read) }),
-  traces: ({ read }) => ({ tracesEndpoint: read.optional('OTEL_EXPORTER_OTLP_ENDPOINT') }),
+  traces: ({ read }) => readTraces(read),
   deployment: ({ read, whole }) => readDeployment(read, { whole }),
   memory: ({ read }) => ({ cachedWorkflows: read.required('EBRC_CACHED_WORKFLOWS') }),
   log: ({ read }) => ({ logLevel: read.required('LOG_LEVEL') }),
@@ -164,7 +171,13 @@ function readFiling(read: Reader) {
     read.report('EBRC_POLL_MIN', 'is longer than EBRC_POLL_MAX; allowed: at most EBRC_POLL_MAX');
   }
   const overdueAfterMs = read.required('EBRC_OVERDUE_AFTER');
-  return { poll: { firstMs, minMs, maxMs }, overdueAfterMs, settleAfterMs: read.required('EBRC_SETTLE_AFTER') };
+  const singlePerson = read.optional('EBRC_SINGLE_PERSON') ?? false;
+  return {
+    poll: { firstMs, minMs, maxMs },
+    overdueAfterMs,
+    settleAfterMs: read.required('EBRC_SETTLE_AFTER'),
+    singlePerson,
+  };
 }
 
 /**

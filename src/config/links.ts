@@ -1,3 +1,4 @@
+import { parse } from 'pg-connection-string';
 import { isLoopback } from './values';
 import type { EncryptionKey } from '../keys/sub-keys';
 
@@ -20,18 +21,26 @@ export function isOpenHttp(url: string): boolean {
 
 /** A connection to PostgreSQL that somebody on the way could read, or answer in PostgreSQL's stead. */
 export function openDatabaseLink(databaseUrl: string, env: Environment): string | null {
-  const url = new URL(databaseUrl);
-  const host = url.searchParams.get('host') ?? (decodeURIComponent(url.hostname) || env['PGHOST'] || 'localhost');
+  // The driver's own parser decides which value counts where a parameter is given twice.
+  const link = parse(withoutFiles(databaseUrl)) as ReturnType<typeof parse> & { sslmode?: string };
+  const host = link.host || env['PGHOST'] || 'localhost';
   // A path is the folder of a Unix socket.
   if (host.startsWith('/') || isLoopbackHost(host)) return null;
-  const asked = url.searchParams.get('ssl') === 'true' ? 'verify-full' : env['PGSSLMODE'];
-  const mode = url.searchParams.get('sslmode') ?? asked ?? 'none';
+  const asked = link.ssl === true ? 'verify-full' : env['PGSSLMODE'];
+  const mode = link.sslmode ?? asked ?? 'none';
   // The driver takes `require` for `verify-full` today; its next major version checks no certificate under it.
   if (mode === 'verify-full') return null;
   return (
     `reaches another machine with sslmode ${mode}, and a prod_ key is set: others could read or change the ledger's data; ` +
     'allowed: ?sslmode=verify-full at its end (with &sslrootcert=FILE for an authority of your own), or a PostgreSQL on this machine'
   );
+}
+
+/** A connection string without its certificate files, which the parser would read. */
+function withoutFiles(databaseUrl: string): string {
+  const url = new URL(databaseUrl);
+  for (const name of ['sslcert', 'sslkey', 'sslrootcert']) url.searchParams.delete(name);
+  return url.href;
 }
 
 /** A connection to Temporal that is not encrypted. */

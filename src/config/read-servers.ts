@@ -21,6 +21,16 @@ function refuseUncheckedTls(env: Environment, read: Reader): void {
   read.report('NODE_TLS_REJECT_UNAUTHORIZED', problem);
 }
 
+/** Spans name exporters, filings and requests. */
+export function readTraces(read: Reader) {
+  const tracesEndpoint = read.optional('OTEL_EXPORTER_OTLP_ENDPOINT');
+  if (tracesEndpoint !== undefined && isLive(read) && isOpenHttp(tracesEndpoint)) {
+    const problem = 'would send traces over an unencrypted connection; allowed with a prod_ key: an https address';
+    read.report('OTEL_EXPORTER_OTLP_ENDPOINT', problem);
+  }
+  return { tracesEndpoint };
+}
+
 /**
  * The AWS SDK itself reads the credentials, region and endpoint of an object store; this adds what it has no variable
  * for.

@@ -5,6 +5,7 @@ import { isS3, parseS3Location, S3_FORM } from '../documents/s3-location';
 import { DURATION_FORM, formatDuration, parseDuration } from '../domain/durations';
 import { modeOfKey, type Mode } from '../domain/names';
 import type { EncryptionKey } from '../keys/sub-keys';
+import { parseListenAddress, type ListenAddress } from './listen-address';
 
 /**
  * How each kind of value is read. A message names what was wrong and what is allowed; the variable's name is put before
@@ -87,6 +88,13 @@ export const apiKey = headerKey.transform((key, context) =>
       : key,
 );
 
+/** A switch: set to yes, or not set. */
+export const yes = z
+  .string()
+  .transform((text, context): true | typeof z.NEVER =>
+    text === 'yes' ? true : wrong(context, `"${text}" is not allowed here; allowed: yes, or leave it out`),
+  );
+
 export const mode = z
   .string()
   .transform((text, context): Mode | typeof z.NEVER =>
@@ -110,17 +118,10 @@ export const taskQueue = z
       : wrong(context, `"${name}" cannot name a task queue; allowed: 1 to 100 letters, digits, and . _ / -`),
   );
 
-/** Where this program listens. */
-export interface ListenAddress {
-  host: string;
-  port: number;
-}
-
 /** `host:port` to listen on; IPv6 hosts in brackets. */
 export const listenAddress = z.string().transform((text, context): ListenAddress | typeof z.NEVER => {
-  const parts = /^(\[[0-9a-f:.]+\]|[\w.-]+):(\d{1,5})$/i.exec(text);
-  const port = Number(parts?.[2]);
-  if (parts?.[1] && port <= 65_535) return { host: parts[1].replace(/^\[|\]$/g, ''), port };
+  const address = parseListenAddress(text);
+  if (address) return address;
   return wrong(context, `"${text}" is not an address to listen on; allowed: host:port, such as 127.0.0.1:9464`);
 });
 

@@ -82,7 +82,8 @@ export function createFolderStore(root: string): DocumentStore {
 }
 
 async function prepareFolder(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true });
+  // For the worker's user alone, whatever the umask: the store holds rows, certificates and names.
+  await mkdir(folder, { recursive: true, mode: 0o700 });
   for (const name of await readdir(folder)) {
     if (!name.startsWith(TEMPORARY)) continue;
     const path = join(folder, name);

@@ -15,7 +15,10 @@ export interface Records {
   createRecord(name: string, content: Buffer): Promise<boolean>;
   /** The content of a record; null if there is none. */
   readRecord(name: string): Promise<Buffer | null>;
-  /** Names of the records of a folder that sort after `after`, in order, at most `limit`. */
+  /**
+   * Names of the records below a folder and its sub-folders that sort after `after`, in order, at most `limit`. Folders
+   * with nothing after it are not read.
+   */
   recordsAfter(folder: string, after: string, limit: number): Promise<string[]>;
   /** The id that distinguishes this store from all others; created with the store. */
   storeId(): Promise<string>;
@@ -60,21 +63,38 @@ export function createRecordFiles(root: string, prepare: () => Promise<void>): R
     });
   }
 
+  async function* walk(folder: string, after: string): AsyncGenerator<string> {
+    const entries = await readdir(pathOf(folder), { withFileTypes: true });
+    // A folder sorts as what is in it, and is left out where all of that is before `after`.
+    const found = entries
+      .map((entry) => `${folder}/${entry.name}${entry.isDirectory() ? '/' : ''}`)
+      .filter((path) => path > after || (path.endsWith('/') && after.startsWith(path)))
+      .sort();
+    for (const path of found) {
+      const name = path.replace(/\/$/u, '');
+      if (!NAME.test(name)) continue;
+      if (path === name) yield name;
+      else yield* walk(name, after);
+    }
+  }
+
   return {
     createRecord,
     readRecord,
     recordsAfter: async (folder, after, limit) => {
-      const names = await readdir(pathOf(folder)).catch(async (error: NodeJS.ErrnoException) => {
-        if (error.code !== 'ENOENT') throw error;
+      const names: string[] = [];
+      try {
+        for await (const name of walk(folder, after)) {
+          names.push(name);
+          if (names.length >= limit) break;
+        }
+      } catch (error) {
+        const { code, path } = error as NodeJS.ErrnoException;
+        if (code !== 'ENOENT' || path !== pathOf(folder)) throw error;
         // A store whose own folder is missing is unavailable; one that never had this folder has no records.
         await readdir(root);
-        return [];
-      });
-      return names
-        .map((name) => `${folder}/${name}`)
-        .filter((name) => name > after && NAME.test(name))
-        .sort()
-        .slice(0, limit);
+      }
+      return names;
     },
     storeId: async () => {
       const known = await readRecord(STORE_ID);
@@ -88,15 +108,16 @@ export function createRecordFiles(root: string, prepare: () => Promise<void>): R
 /** Creates the folders between `root` and `folder`; never `root` itself, because a store without it is unavailable. */
 async function makeFolder(root: string, folder: string): Promise<void> {
   if (folder === root) return;
-  await makeFolder(root, dirname(folder));
-  const made = await mkdir(folder).then(
-    () => true,
-    (error: NodeJS.ErrnoException) => {
-      if (error.code === 'EEXIST') return false;
-      throw error;
-    },
-  );
-  if (made) await syncFolder(dirname(folder));
+  try {
+    await mkdir(folder, 0o700);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST') return;
+    if (code !== 'ENOENT' || dirname(folder) === root) throw error;
+    await makeFolder(root, dirname(folder));
+    return makeFolder(root, folder);
+  }
+  await syncFolder(dirname(folder));
 }
 
 async function writeExclusively(path: string, content: Buffer): Promise<void> {

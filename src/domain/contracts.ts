@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { emailAddress } from './exporter/email';
+import { FILING_STATES } from './filing/states';
 import { FINDING_KINDS, RECONCILE_CHECKS } from './reconciliation/findings';
 
 const mode = z
@@ -167,8 +168,17 @@ export const fileInput = z
       .array(permittedDuplicate)
       .optional()
       .describe('rows that may be filed although their mapping is live; a push message may say it itself'),
-    corrects: z.string().optional().describe('filing whose errored rows this one takes over'),
-    correction: z.number().int().min(0).default(0),
+    corrects: z.string().optional().describe('filing whose errored rows this one takes over; of the same reference'),
+    n: z
+      .number()
+      .int()
+      .min(1)
+      .default(1)
+      .describe('which filing of its reference: 1, then one number for each correction and each filing again'),
+    awaitUpdate: z
+      .boolean()
+      .optional()
+      .describe('true where the update file is sent with the start: without the update, nothing is recorded'),
     resume: z.string().optional().describe('set by the worker itself when a filing continues in a new run'),
   })
   .refine((input) => [input.inputRef, input.message, input.resume].filter((part) => part !== undefined).length === 1, {
@@ -199,12 +209,22 @@ const finding = z.object({
     .describe('the value of --allow-duplicate that lets just the refused rows pass: 17,203=REASON'),
 });
 
+const filingState = z.enum(FILING_STATES);
+
 /** Result of the workflow, and answer to the query `filing`: ids and counts, never rows. */
 export const filingResult = z.object({
   filingId: z.string().nullable(),
   workflowId: z.string(),
   reference: z.string(),
-  state: z.string(),
+  n: z.number().int(),
+  state: z
+    .enum([...FILING_STATES, 'refused'])
+    .describe('refused: the run recorded nothing; the errors say why, and recorded what stands under its reference'),
+  recorded: z
+    .object({ filingId: z.string(), state: filingState, counts })
+    .nullable()
+    .describe('of a refused run: the filing that stands under its reference'),
+  contentHash: z.string().nullable().describe('of the filing; of a refused run, of what was refused'),
   requestId: z.string().nullable(),
   dgftAckId: z.string().nullable(),
   counts,
@@ -224,12 +244,16 @@ export interface ResolveArgs {
   as: 'filed' | 'not-filed';
   /** The attempt that the answer is about, as the filing shows it in `attempt`; refused for any other. */
   attemptId?: string;
-  /**
-   * `not-filed` although the service cannot be queried, or shows certificates from the time that a restore lost which
-   * agree with the rows: by a different person than the first, after the settle window.
-   */
-  unseen?: boolean;
+  /** `filed`: under which request. `not-filed`: about which request, where no attempt is in doubt. */
   requestId?: string;
+  /** `not-filed` of a request: these rows of the caller's file alone. */
+  rows?: number[];
+  /** `filed`: the certificate of each row; two persons have to name the same. */
+  certificates?: { row: number; eBRCNumber: string }[];
+  /** `not-filed` although these certificates agree with its rows: two persons have to name them. */
+  notOurs?: string[];
+  /** `not-filed` although no complete look at the certificates was possible for a settle window: two persons. */
+  unseen?: boolean;
   note: string;
   by: string;
 }

@@ -35,12 +35,17 @@ export function queueOfClass(mainQueue: string, rateClass: RateClass | typeof EX
 }
 
 /**
- * `file/<mode>/<reference>`, with `/<n>` behind it for the n-th correction (n from 1). `/` and `%` of the reference are
- * percent-encoded: reference `R/1` would otherwise share the id of the first correction of `R`.
+ * `file/<mode>/<reference>`, with `/<n>` behind it for every filing of the reference but the first. `/` and `%` of the
+ * reference are percent-encoded: reference `R/2` would otherwise share the id of the second filing of `R`.
  */
-export function filingWorkflowId(mode: Mode, reference: string, correction = 0): string {
+export function filingWorkflowId(mode: Mode, reference: string, n = 1): string {
   const name = reference.replace(/[%/]/g, (character) => (character === '%' ? '%25' : '%2F'));
-  return correction === 0 ? `file/${mode}/${name}` : `file/${mode}/${name}/${correction}`;
+  return n === 1 ? `file/${mode}/${name}` : `file/${mode}/${name}/${n}`;
+}
+
+/** A filing as commands name it: `REFERENCE`, or `REFERENCE#n` for every filing of the reference but the first. */
+export function filingName({ reference, n }: { reference: string; n: number }): string {
+  return n === 1 ? reference : `${reference}#${n}`;
 }
 
 /** `credentials/<mode>/<exporterId>`. */

@@ -1,17 +1,17 @@
-/** The header of a PDF may follow a byte order mark and white space within this many bytes. */
+/** The header of a PDF is within this many bytes (ISO 32000-1, annex H). */
 const HEAD_BYTES = 1_024;
-const HEADER = Buffer.from('%PDF-');
 const END = Buffer.from('%%EOF');
 const OBJECT = Buffer.from(' obj');
 /** How much of the last piece is kept, because a marker may begin in it. */
 const OVERLAP_BYTES = 16;
 
-const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
-/** NUL, tab, line feed, form feed, carriage return, space: what PDF counts as white space. */
-const BLANKS: readonly number[] = [0x00, 0x09, 0x0a, 0x0c, 0x0d, 0x20];
+/** First of all, behind a byte order mark and what PDF counts as white space. */
+const FIRST = /^(?:\xef\xbb\xbf|[\0\t\n\f\r ])*%PDF-/u;
+/** Behind other bytes, such as those of a mail or a printer: a whole line, because a text may quote a header. */
+const WITHIN = /%PDF-\d\.\d[\0\t\n\f\r ]/u;
 
 /**
- * Checks a stream for a complete PDF. Other bytes may precede it (a line end, a byte order mark) and any number may
+ * Checks a stream for a complete PDF. Other bytes may precede it, fewer than {@link HEAD_BYTES}, and any number may
  * follow its end marker. If an object begins after the last end marker, the rest of the PDF is missing. Holds at most 1
  * KB.
  */
@@ -45,12 +45,8 @@ export class PdfScan {
 }
 
 function startsAsPdf(head: Buffer): boolean {
-  let at = 0;
-  for (;;) {
-    if (head.subarray(at, at + BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)) at += BYTE_ORDER_MARK.length;
-    else if (BLANKS.includes(head[at] ?? -1)) at += 1;
-    else return head.subarray(at, at + HEADER.length).equals(HEADER);
-  }
+  const text = head.toString('latin1');
+  return FIRST.test(text) || WITHIN.test(text);
 }
 
 /** Where the last object begins, such as `12 0 obj`: a number before, no letter behind. */

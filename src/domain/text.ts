@@ -36,9 +36,19 @@ export function cutText(text: string, maxBytes = TEXT_BYTES): string {
   return text;
 }
 
+const NO_VALUE = /^(?:-{0,3}|n\.?\/?a\.?|null|nil)$/iu;
+
+/** Whether a text of the service means "no value". Trimmed first: a pattern with blanks at both ends backtracks. */
+export function meansNoValue(text: string): boolean {
+  return NO_VALUE.test(text.trim());
+}
+
 /** Ends a text with one full stop, so that another sentence may follow. */
 export function asSentence(text: string): string {
-  return `${text.replace(/[\s.]+$/u, '')}.`;
+  // A pattern for the end would be tried again at each blank in the middle.
+  let end = text.length;
+  while (end > 0 && /[\s.]/u.test(text[end - 1] ?? '')) end -= 1;
+  return `${text.slice(0, end)}.`;
 }
 
 function bytesOf(character: string): number {

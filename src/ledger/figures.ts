@@ -1,8 +1,9 @@
 /** The figures of a ledger for metrics: a few aggregates, in one round of statements, without locks. */
 import type { FilingState } from '../domain/filing/states';
-import type { FindingKind } from '../domain/reconciliation/findings';
+import { FINDING_KINDS, type FindingKind } from '../domain/reconciliation/findings';
 import type { Mode } from '../domain/names';
 import type { Queryable } from './pool';
+import { ASKS } from './questions/questions';
 
 export interface LedgerFigures {
   /** Per state that has filings; `oldestSeconds` is null for states that are ends. */
@@ -34,11 +35,11 @@ export async function readFigures(db: Queryable, mode: Mode): Promise<LedgerFigu
     openRequests: number;
     unknownRows: number;
   }>(
-    `SELECT count(*) FILTER (WHERE needs_attention)::integer AS "needingAttention",
+    `SELECT count(*) FILTER (WHERE ${ASKS})::integer AS "needingAttention",
             count(*) FILTER (WHERE due_at < now())::integer AS "pastDue",
-            count(*) FILTER (WHERE run_problem IS NOT NULL)::integer AS "withRunProblem",
-            (SELECT count(*) FROM submissions s JOIN filings f USING (filing_id)
-              WHERE f.mode = $1 AND f.closed_at IS NULL AND s.state = 'acknowledged')::integer AS "openRequests",
+            (SELECT count(*) FROM questions WHERE mode = $1 AND kind = 'workflow_problem' AND closed_at IS NULL)::integer
+              AS "withRunProblem",
+            (SELECT count(*) FROM requests q WHERE q.mode = $1 AND q.state = 'followed')::integer AS "openRequests",
             (SELECT count(*) FROM filing_rows r JOIN filings f USING (filing_id)
               WHERE f.mode = $1 AND r.live AND r.state = 'unknown')::integer AS "unknownRows"
        FROM filings WHERE mode = $1 AND closed_at IS NULL`,
@@ -58,8 +59,8 @@ export async function readFigures(db: Queryable, mode: Mode): Promise<LedgerFigu
   );
   const findings = await db.query<LedgerFigures['findings'][number]>(
     `SELECT kind, count(*)::integer AS count, extract(epoch FROM now() - min(first_seen_at))::float8 AS "oldestSeconds"
-       FROM findings WHERE mode = $1 AND closed_at IS NULL AND acknowledged_at IS NULL GROUP BY kind`,
-    [mode],
+       FROM questions WHERE mode = $1 AND closed_at IS NULL AND acknowledged_at IS NULL AND kind = ANY($2) GROUP BY kind`,
+    [mode, FINDING_KINDS],
   );
   const [median, ninetieth, longest] = acknowledged.rows[0]?.seconds ?? [];
   const known = median !== undefined && ninetieth !== undefined && longest !== undefined;

@@ -221,29 +221,61 @@ function brokenBy(error: unknown): Error | undefined {
   return error instanceof LedgerUnavailableError && !error.connectionUsable ? error : undefined;
 }
 
+/** Statements and transactions; by {@link withConnection} all on one connection, which ends with its server. */
+export interface Connection extends Queryable {
+  /** Runs `work` in one transaction: committed when it returns, rolled back when it throws. */
+  transaction<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T>;
+}
+
 /**
- * Runs `work` in one transaction: committed when it returns, rolled back when it throws (the error comes through as it
- * was). A connection that is lost or leads to the wrong server is thrown away, and so is one whose rollback fails.
+ * Runs `work` on one connection. It is thrown away when it is lost, leads to the wrong server, or fails to roll back;
+ * the error comes through as it was.
  */
-export async function withTransaction<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+export async function withConnection<T>(pool: pg.Pool, work: (connection: Connection) => Promise<T>): Promise<T> {
   const client = await pool.connect();
   let broken: Error | undefined;
-  try {
-    await client.query(beginStatement());
-    const result = await work(client);
-    timeLeft();
-    await client.query('COMMIT');
-    return result;
-  } catch (error) {
-    broken = brokenBy(error);
-    // On a connection that does not answer, a rollback would wait for its own time-out; closing it has the same effect.
-    if (!broken) {
-      await client.query('ROLLBACK').catch((rollbackError: unknown) => {
-        broken = rollbackError instanceof Error ? rollbackError : new Error(String(rollbackError));
-      });
+
+  async function transaction<R>(inside: (client: pg.PoolClient) => Promise<R>): Promise<R> {
+    try {
+      await client.query(beginStatement());
+      const result = await inside(client);
+      timeLeft();
+      await client.query('COMMIT');
+      return result;
+    } catch (error) {
+      broken = brokenBy(error);
+      // On a connection that does not answer, a rollback would wait for its own time-out; closing it does the same.
+      if (!broken) {
+        await client.query('ROLLBACK').catch((rollbackError: unknown) => {
+          broken = rollbackError instanceof Error ? rollbackError : new Error(String(rollbackError));
+        });
+      }
+      throw error;
     }
+  }
+
+  try {
+    return await work({
+      query: ((...args: unknown[]) => (client.query as AnyQuery)(...args)) as Queryable['query'],
+      transaction,
+    });
+  } catch (error) {
+    broken ??= brokenBy(error);
     throw error;
   } finally {
     client.release(broken);
   }
+}
+
+/** Runs `work` in one transaction on a connection of its own, as {@link Connection.transaction} does. */
+export function withTransaction<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+  return withConnection(pool, (connection) => connection.transaction(work));
+}
+
+/** Takes a connection from the pool for each statement and each transaction, and none in between. */
+export function anyConnection(pool: pg.Pool): Connection {
+  return {
+    query: ((...args: unknown[]) => (pool.query as AnyQuery)(...args)) as Queryable['query'],
+    transaction: (work) => withTransaction(pool, work),
+  };
 }

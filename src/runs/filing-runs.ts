@@ -1,5 +1,11 @@
 /** The runs of filings in Temporal: how the newest one stands, and starting one that goes on from the ledger. */
-import { isGrpcServiceError, WorkflowNotFoundError, type Client, type WorkflowStartOptions } from '@temporalio/client';
+import {
+  isGrpcServiceError,
+  ServiceError,
+  WorkflowNotFoundError,
+  type Client,
+  type WorkflowStartOptions,
+} from '@temporalio/client';
 import { WorkflowIdConflictPolicy } from '@temporalio/common';
 import type { FilingRunStatus } from '../domain/filing/run-judgement';
 import { needsAttention, type FilingState } from '../domain/filing/states';
@@ -34,6 +40,8 @@ export async function describeRun(temporal: Client, workflowId: string): Promise
   }
 }
 
+type StartOptions = WorkflowStartOptions & { workflowIdConflictPolicy: WorkflowIdConflictPolicy };
+
 /**
  * Starts a filing's workflow with what it shows in lists, which costs nothing then. A server that does not know one of
  * the attributes refuses the start: it is made without them.
@@ -41,14 +49,25 @@ export async function describeRun(temporal: Client, workflowId: string): Promise
 export async function startFilingRun(
   temporal: Client,
   shown: { mode: Mode; exporterId: string; reference?: string; state: FilingState },
-  options: WorkflowStartOptions,
+  options: StartOptions,
 ): Promise<void> {
+  await withFilingAttributes(shown, options, (attributed) => temporal.workflow.start('fileRemittances', attributed));
+}
+
+/** Makes a start with what the filing shows in lists; without it, where the server refuses it. */
+export async function withFilingAttributes<T>(
+  shown: { mode: Mode; exporterId: string; reference?: string; state: FilingState },
+  options: StartOptions,
+  start: (options: StartOptions) => Promise<T>,
+): Promise<T> {
   const typedSearchAttributes = searchAttributes({ ...shown, needsAttention: needsAttention(shown.state) });
   try {
-    await temporal.workflow.start('fileRemittances', { ...options, typedSearchAttributes });
+    return await start({ ...options, typedSearchAttributes });
   } catch (error) {
-    if (!isGrpcServiceError(error) || Number(error.code) !== INVALID_ARGUMENT) throw error;
-    await temporal.workflow.start('fileRemittances', options);
+    // The start of an update-with-start fails with the server's word as its cause.
+    const said = error instanceof ServiceError ? error.cause : error;
+    if (!isGrpcServiceError(said) || Number(said.code) !== INVALID_ARGUMENT) throw error;
+    return start(options);
   }
 }
 
@@ -56,12 +75,11 @@ export async function startFilingRun(
 const INVALID_ARGUMENT = 3;
 
 /** How a run that goes on from the ledger is started; where one is running, that one is meant. */
-export function resumeOptions(filing: ResumedFiling & { workflowId: string; contentHash: string }, taskQueue: string) {
+export function resumeOptions(filing: ResumedFiling & { workflowId: string }, taskQueue: string) {
   return {
     workflowId: filing.workflowId,
     taskQueue,
     args: [resumeInput(filing)],
     workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
-    memo: { contentHash: filing.contentHash },
   };
 }

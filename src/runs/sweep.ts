@@ -1,6 +1,9 @@
 /** Finds open filings whose workflow is closed, missing or stuck, which the workflow itself cannot report. */
+import { WorkflowIdConflictPolicy } from '@temporalio/common';
 import type { Mode } from '../domain/names';
 import { openFilingsAfter } from '../ledger/filings/open-filings';
+import { endedWithRequests } from '../ledger/submissions/requests';
+import type { followEndedFiling } from '../workflows/follow-ended-filing';
 import type { BackgroundJob } from '../worker/background-jobs';
 import { checkRun, type CheckRunDependencies } from './check-run';
 
@@ -13,6 +16,8 @@ export interface Swept {
   resumed: string[];
   /** Number of filings for which a new problem of the run was recorded. */
   reported: string[];
+  /** Filings that have ended, whose requests are asked about. */
+  followed: string[];
 }
 
 const PAGE = 100;
@@ -25,7 +30,7 @@ const PAGE = 100;
  */
 export async function sweepFilings(deps: SweepDependencies, signal?: AbortSignal): Promise<Swept> {
   const { pool, mode } = deps;
-  const swept: Swept = { filings: 0, resumed: [], reported: [] };
+  const swept: Swept = { filings: 0, resumed: [], reported: [], followed: [] };
   let after = '';
   for (;;) {
     const page = await openFilingsAfter(pool, { mode, after, limit: PAGE });
@@ -37,9 +42,29 @@ export async function sweepFilings(deps: SweepDependencies, signal?: AbortSignal
       if (reported) swept.reported.push(filing.filingId);
     }
     const last = page.at(-1);
-    if (!last || page.length < PAGE) return swept;
+    if (!last || page.length < PAGE) break;
     after = last.filingId;
   }
+  swept.followed = await followEnded(deps);
+  return swept;
+}
+
+/** Several workers sweep: a request is asked about by one of them. */
+const ASKED_LATELY_MS = 30 * 60_000;
+
+/** Requests are followed to their end, after the end of their filing by looks of the sweep. */
+async function followEnded({ pool, mode, temporal, taskQueue, clock }: SweepDependencies): Promise<string[]> {
+  const before = new Date(clock() - ASKED_LATELY_MS);
+  const ended = await endedWithRequests(pool, { mode, before, limit: PAGE });
+  for (const { filingId, exporterId, workflowId, submissions } of ended) {
+    await temporal.workflow.start<typeof followEndedFiling>('followEndedFiling', {
+      workflowId: `${workflowId}/requests`,
+      taskQueue,
+      args: [{ filingId, exporterId, submissions }],
+      workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+    });
+  }
+  return ended.map(({ filingId }) => filingId);
 }
 
 const HOUR_MS = 3_600_000;

@@ -4,6 +4,7 @@ import type { Client } from '@temporalio/client';
 import type { FilingApi } from '../api/client-types';
 import type { DocumentStore } from '../documents/document-store';
 import type { Vault } from '../ledger/vault/vault';
+import type { Workbooks } from '../workbook/workbooks';
 
 /** What reading needs; no Temporal server, no API key and no encryption key are required. */
 export interface EbrcReaderDependencies {
@@ -23,6 +24,8 @@ export interface EbrcClientDependencies extends EbrcReaderDependencies {
   vault: Vault;
   /** The document store that the workers use. */
   documents: DocumentStore;
+  /** Reads and annotates workbooks; default: in this thread. */
+  workbooks?: Workbooks;
   /** Name of the main task queue. */
   taskQueue: string;
   /** Interval of the checks for a worker while a call waits for one; default 5 s. */

@@ -15,6 +15,10 @@ export interface OpenOptions {
   waitMs: number;
   /** Called once when the wait begins, with the reason. */
   onWait: (notice: string) => void;
+  /** Most connections; default 4. */
+  max?: number;
+  /** Shown in `pg_stat_activity`; default `ebrc-cli`. */
+  applicationName?: string;
 }
 
 /**
@@ -22,12 +26,12 @@ export interface OpenOptions {
  * worker has run.
  * @throws UnreachableError that names the address, without user and password
  */
-export async function openLedger(databaseUrl: string, { waitMs, onWait }: OpenOptions): Promise<pg.Pool> {
+export async function openLedger(databaseUrl: string, { waitMs, onWait, ...options }: OpenOptions): Promise<pg.Pool> {
   const until = Date.now() + waitMs;
   const address = addressOf(databaseUrl);
   for (let waiting = false; ; waiting = true) {
     try {
-      return await openOnce(databaseUrl);
+      return await openOnce(databaseUrl, options);
     } catch (error) {
       if (!(error instanceof LedgerUnavailableError)) throw error;
       if (PERMANENT_CODES.test(error.code) || Date.now() >= until) {
@@ -39,8 +43,11 @@ export async function openLedger(databaseUrl: string, { waitMs, onWait }: OpenOp
   }
 }
 
-async function openOnce(databaseUrl: string): Promise<pg.Pool> {
-  const pool = createPool({ url: databaseUrl, applicationName: 'ebrc-cli', max: 4 });
+async function openOnce(
+  databaseUrl: string,
+  { applicationName = 'ebrc-cli', max = 4 }: Pick<OpenOptions, 'applicationName' | 'max'>,
+): Promise<pg.Pool> {
+  const pool = createPool({ url: databaseUrl, applicationName, max });
   try {
     // The table of migrations appears before they are committed: a worker may be applying them at this moment.
     const { applied } = await readSchemaState(pool);

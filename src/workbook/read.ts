@@ -1,17 +1,17 @@
 import type { ColumnField } from '../domain/rules/columns';
 import type { BulkTemplate } from '../domain/service/bulk-template';
 import { BUILT_IN_TEMPLATE } from '../domain/service/bulk-template';
-import { columnOfHeader, isExtraField } from '../domain/rules/columns';
+import { columnOfHeader, isExtraField, normaliseHeader } from '../domain/rules/columns';
 import { errorAt, oncePerCell, warningAt, type Finding } from '../domain/rules/finding';
 import type { ExtraValues, MappingRow } from '../domain/filing/mapping';
 import { completeRow, emptyMapping, type UncheckedRow } from '../domain/rules/unchecked-row';
-import { hiddenByMerge, listed, missing } from '../domain/rules/value-messages';
+import { hiddenByMerge, listed, missing, quoted } from '../domain/rules/value-messages';
 import type { CellContent, CellContext } from './sheet/cell-content';
 import { cellContent } from './sheet/cell-content';
 import { columnLetter } from './sheet/addresses';
 import { cellValue, extraValue } from './sheet/cell-value';
 import type { OpenSheet } from './sheet/first-sheet';
-import type { ColumnAt, Headers, OptionalColumn } from './sheet/headers';
+import type { ColumnAt, Headers, OptionalColumn, OwnColumn } from './sheet/headers';
 import { readHeaders } from './sheet/headers';
 import type { WorkbookLimits } from './ooxml/limits';
 import { WORKBOOK_LIMITS } from './ooxml/limits';
@@ -38,7 +38,7 @@ export interface WorkbookReading {
   /** Columns that are sent under the label of the template if a row fills them. */
   optionalColumns: readonly OptionalColumn[];
   /** The user's own columns, which are not sent. */
-  ownColumns: readonly { letter: string; header: string }[];
+  ownColumns: readonly OwnColumn[];
   /** The Status column of an earlier check or filing, by row; empty if the workbook has none. */
   statuses: ReadonlyMap<number, string>;
 }
@@ -94,7 +94,7 @@ function readSheet({ name, sheet, context }: OpenSheet, template: BulkTemplate):
   const unchecked: UncheckedRow[] = [];
   const hidden: number[] = [];
   const statuses = new Map<number, string>();
-  const reader = new RowReader(headers, context);
+  const reader = new RowReader(headers, context, template);
   for (next = rows.next(); !next.done; next = rows.next()) {
     const row = next.value;
     const read = reader.read(row);
@@ -105,7 +105,7 @@ function readSheet({ name, sheet, context }: OpenSheet, template: BulkTemplate):
     if (row.hidden) hidden.push(row.number);
   }
   findings.push(...reader.mergedCells(new MergedCells(sheet.merged)), ...aboutRows(unchecked, hidden));
-  findings.push(...aboutTemplate(unchecked, template));
+  if (template.learnedAt === null) findings.push(...aboutTemplate(unchecked, reader.ownFilled()));
   return {
     unchecked,
     rows: unchecked.map(completeRow).filter((row) => row !== undefined),
@@ -125,13 +125,17 @@ export function withColumns(findings: readonly Finding[], columns: ReadonlyMap<s
   });
 }
 
-/** Assumed labels may differ from the service's template, and the service ignores unknown columns. */
-function aboutTemplate(unchecked: readonly UncheckedRow[], { learnedAt }: BulkTemplate): Finding[] {
+/** The code of the finding about filled columns that are sent or not, depending on a template that is not known yet. */
+export const TEMPLATE_UNKNOWN = 'template_unknown';
+
+/** Assumed labels may differ from the service's template, which may name further columns; it ignores all others. */
+function aboutTemplate(unchecked: readonly UncheckedRow[], ownFilled: readonly string[]): Finding[] {
   const labels = new Set(unchecked.flatMap(({ extra = {} }) => Object.keys(extra)));
   const guessed = [...labels].filter((label) => columnOfHeader(label)?.field !== 'isThirdPartyExport');
-  if (learnedAt !== null || guessed.length === 0) return [];
-  const message = `The labels ${listed(guessed)} are assumed: the service's template has not been read yet, and it ignores unknown labels. Run a worker, or \`ebrc template\`, and check again.`;
-  return [warningAt(null, null, 'template_unknown', message)];
+  const filled = [...guessed, ...ownFilled];
+  if (filled.length === 0) return [];
+  const message = `Whether ${listed(filled)} can be sent is not known: the service's template has not been read yet, and it ignores columns of other names. Run \`ebrc template\` and check again.`;
+  return [warningAt(null, null, TEMPLATE_UNKNOWN, message)];
 }
 
 function aboutRows(unchecked: readonly UncheckedRow[], hidden: readonly number[]): Finding[] {
@@ -183,13 +187,22 @@ interface ReadRow {
 class RowReader {
   private readonly missingColumns: ReadonlySet<string>;
   private readonly filed: ReadonlySet<number>;
+  /** Until the template is known: the user's columns in which no cell with a value has been seen yet. */
+  private readonly ownEmpty: Map<number, OwnColumn>;
+  private readonly ownSeen: OwnColumn[] = [];
   /** Cells that a merged range may cover, known once all rows were read: filled ones and mandatory empty ones. */
   private readonly cells: { row: number; failed: Set<string>; filled: CellAt[]; empty: CellAt[] }[] = [];
 
   constructor(
     private readonly headers: Headers,
     private readonly context: CellContext,
+    template: BulkTemplate,
   ) {
+    const undecided = template.learnedAt === null ? headers.own : [];
+    // No template names a column without letters or digits.
+    this.ownEmpty = new Map(
+      undecided.filter(({ header }) => normaliseHeader(header) !== '').map((each) => [each.index, each]),
+    );
     this.filed = new Set([...headers.columns.values(), ...headers.optional].map(({ index }) => index));
     this.missingColumns = new Set(
       headers.findings.filter(({ code }) => code === 'missing_column').map(({ field }) => field ?? ''),
@@ -204,8 +217,13 @@ class RowReader {
     const own = this.headers.status?.index ?? Number.NaN;
     for (const cell of cells) {
       // Other columns only matter while the row may be blank; decoding all of them would need too much memory.
-      if (!blank && cell.column !== own && !this.filed.has(cell.column)) continue;
+      const undecided = this.ownEmpty.get(cell.column);
+      if (!blank && cell.column !== own && !undecided && !this.filed.has(cell.column)) continue;
       const content = cellContent(cell, this.context);
+      if (undecided && content.kind !== 'blank') {
+        this.ownEmpty.delete(cell.column);
+        this.ownSeen.push(undecided);
+      }
       if (cell.column === own && content.kind === 'text') status = content.text;
       if (content.kind === 'blank' || cell.column === own || cell.column === own + 1) continue;
       contents[cell.column] = content;
@@ -213,6 +231,13 @@ class RowReader {
     }
     if (blank) return undefined;
     return { ...this.readFields(contents, number), ...(status === undefined ? {} : { status }) };
+  }
+
+  /** Headers of columns with values of which only the template can tell whether they are the user's own. */
+  ownFilled(): string[] {
+    return this.ownSeen
+      .sort((a, b) => a.index - b.index)
+      .map(({ letter, header }) => `column ${letter} ${quoted(header)}`);
   }
 
   /** Findings about cells that a merged range covers, empty or with a value that is not shown. */

@@ -33,6 +33,11 @@ export function createWorkbookThreads({ timeoutMs = 60_000, memoryMb = 192, exec
   }
 
   return {
+    async check(source, context, template) {
+      const result = await run({ do: 'check', source, context, template });
+      if (!('checked' in result)) throw new Error('The job check gave no result.');
+      return result.checked;
+    },
     annotate: (annotation) => bytesOf({ do: 'annotate', annotation }),
     write: (rows, template) => bytesOf({ do: 'write', rows, template }),
     async templateLabels(source) {

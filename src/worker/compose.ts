@@ -107,6 +107,7 @@ export function compose({
       pollFirstMs: config.poll.firstMs,
       pollMinMs: config.poll.minMs,
       pollMaxMs: config.poll.maxMs,
+      singlePerson: config.singlePerson,
     },
     searchAttributes,
     queueing: async () =>

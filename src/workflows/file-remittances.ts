@@ -12,12 +12,14 @@ import type { FileInput, FilingResult } from '../domain/contracts';
 import { endNote } from '../domain/filing/end-note';
 import { CHECKING } from '../domain/filing/first-moves';
 import { ACCESS, delayMs, type Schedule } from '../domain/service/retry-table';
+import type { Finding } from '../domain/rules/finding';
 import { calls } from './activity-profiles';
 import { readFailure } from './failures';
+import { fileUpdateCame, fileUpdatesAnswered } from './filing/file-update';
 import { handleFilingMessages } from './filing/filing-handlers';
 import { FilingGivenUp, FilingMovedOn, FilingRun, type CarriedOver } from './filing/filing-run';
 import { annotate, collectAlone, finishFiling } from './filing/finish-filing';
-import { followRequest } from './filing/submission/follow-request';
+import { followRequest, isFollowed } from './filing/submission/follow-request';
 import { needsWholeLedger, onceLedgerIsWhole } from './filing/ledger-waits';
 import { needInput } from './need-input';
 import { throughPauses } from './filing/pauses';
@@ -44,7 +46,6 @@ export async function fileRemittances(input: FileInput, carried?: CarriedOver): 
   });
   return CancellationScope.nonCancellable(async () => {
     noteLateCancel(run);
-    void run.requests.deleteResolutions();
     void watch(run);
     try {
       await file(run);
@@ -54,7 +55,7 @@ export async function fileRemittances(input: FileInput, carried?: CarriedOver): 
     } finally {
       run.over = true;
     }
-    run.requests.refuseResolution('The filing has ended meanwhile.');
+    await run.requests.putAside('The filing has ended meanwhile.');
     await condition(allHandlersFinished);
     return run.result();
   });
@@ -92,7 +93,7 @@ async function continueFromLedger(run: FilingRun, input: FileInput): Promise<voi
     if (!run.sent) await checkFirst(run);
     await submitAll(run);
     for (const stage of run.filing?.submissions ?? []) {
-      if (stage.state === 'acknowledged') await follow(run, stage.submission);
+      if (isFollowed(stage)) await follow(run, stage.submission);
     }
     if (!run.ended) await finishFiling(run);
   } catch (error) {
@@ -136,14 +137,13 @@ async function open(run: FilingRun, toOpen: FileInput): Promise<boolean> {
       continue;
     }
     if (opened.outcome === 'refused') {
-      run.errors = opened.errors;
-      run.state = 'needs_correction';
-      run.attention = 'The filing was refused before anything was recorded; the errors say why.';
+      run.refuse(opened);
       return false;
     }
     run.adopt(opened.filing);
     run.readiness = opened.readiness;
     run.justOpened = opened.outcome === 'opened';
+    await fileUpdatesAnswered(run);
     return opened.outcome !== 'recorded';
   }
 }
@@ -152,9 +152,10 @@ async function open(run: FilingRun, toOpen: FileInput): Promise<boolean> {
 async function openFiling(run: FilingRun, input: FileInput): Promise<OpenFilingResult> {
   const { workflowId } = workflowInfo();
   const { sends } = run;
+  const unasked = !(await fileUpdateCame(run));
   for (let tries = 1; ; tries += 1) {
     try {
-      const args = { input, workflowId, ...(sends.length > 0 && { sends }) };
+      const args = { input, workflowId, ...(sends.length > 0 && { sends }), ...(unasked && { unasked }) };
       return await run.steps('Record the filing').openFiling(args);
     } catch (error) {
       const { kind, attention } = needsWholeLedger(error);
@@ -190,8 +191,11 @@ async function adoptExporter(run: FilingRun): Promise<boolean> {
 
 function refuseExporter(run: FilingRun, why: string): false {
   const message = `The service does not know exporter ${run.input.exporterId} in this key's mode: ${why}. Onboard it first.`;
-  run.errors = [{ severity: 'error', code: 'exporter_unknown', row: null, field: 'platformCustomerId', message }];
-  run.state = 'needs_correction';
+  return refuse(run, { code: 'exporter_unknown', field: 'platformCustomerId', message });
+}
+
+function refuse(run: FilingRun, error: Pick<Finding, 'code' | 'field' | 'message'>): false {
+  run.refuse({ errors: [{ severity: 'error', row: null, ...error }], contentHash: null, recorded: null });
   return false;
 }
 
@@ -206,9 +210,9 @@ async function checkFirst(run: FilingRun): Promise<void> {
 /** Submissions go out one after another; a refusal at the door stops those behind it. */
 async function submitAll(run: FilingRun): Promise<void> {
   for (const stage of run.filing?.submissions ?? []) {
-    // An acknowledgement without a request id cannot be followed: a run that takes it up settles it.
-    const unsettled = stage.state === 'acknowledged' && !stage.requestId;
-    if (run.ended || (stage.state !== 'planned' && !unsettled)) continue;
+    // What is acknowledged without a request that can be followed is in doubt, and settled.
+    const open = stage.state === 'planned' || stage.state === 'acknowledged';
+    if (run.ended || !open || isFollowed(stage)) continue;
     await orRefused(run, () => submitOne(run, stage));
   }
 }
@@ -220,16 +224,22 @@ async function follow(run: FilingRun, submission: number): Promise<void> {
 
 async function giveUp(run: FilingRun): Promise<void> {
   if (!run.filing) {
-    // Given up before anything was recorded: nothing is left behind.
-    run.state = 'abandoned';
+    refuse(run, { code: 'given_up', field: null, message: 'Given up before anything was recorded: nothing is left.' });
     return;
   }
+  const { requests } = run;
+  await condition(() => requests.abandon === null || requests.abandon.wordId !== undefined);
   const by = run.requests.abandon?.by ?? 'Temporal';
   const note = run.requests.abandon?.note ?? 'cancelled before anything was sent';
+  const wordId = run.requests.abandon?.wordId;
   const record = run.steps(`Abandon, requested by ${by}`);
   await onceLedgerIsWhole(
     run,
-    () => run.stepToEnd((held) => record.giveUpFiling({ ...held, by, note }), { text: note, who: by }),
+    () =>
+      run.stepToEnd((held) => record.giveUpFiling({ ...held, by, note, ...(wordId !== undefined && { wordId }) }), {
+        text: note,
+        who: by,
+      }),
     { inRun: true },
   );
   await collectAlone(run);

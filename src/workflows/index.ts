@@ -2,6 +2,7 @@
 export { extractDocument } from './extraction/extract-document';
 export { fileRemittances } from './file-remittances';
 export { collectCertificates } from './collect-certificates';
+export { followEndedFiling } from './follow-ended-filing';
 export { dailyReport } from './daily-report';
 export { maintainLedger } from './maintain-ledger';
 export { onboardExporter } from './onboard-exporter';

@@ -4,6 +4,7 @@ import type {
   AbandonArgs,
   ApproveArgs,
   ExporterProgress,
+  FileInput,
   FilingResult,
   ReconcileResult,
   ResolveArgs,
@@ -11,6 +12,12 @@ import type {
 
 /** Query of `fileRemittances`: where the filing stands. */
 export const filingQuery = defineQuery<FilingResult>('filing');
+
+/**
+ * Update of `fileRemittances`, for update-with-start: the same input as the workflow's. Answers as soon as the filing
+ * is recorded or refused; fails with `reference_taken` where the reference has other content.
+ */
+export const fileUpdate = defineUpdate<FilingResult, [FileInput]>('file');
 
 export const approveUpdate = defineUpdate<FilingResult, [ApproveArgs]>('approve');
 export const resolveUpdate = defineUpdate<FilingResult, [ResolveArgs]>('resolve');

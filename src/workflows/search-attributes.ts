@@ -28,11 +28,14 @@ const KEYWORD_LENGTH = 250;
 export function searchAttributes(values: Indexed): SearchAttributePair[] {
   const pairs: SearchAttributePair[] = [];
   const keyword = (text: string) => text.slice(0, KEYWORD_LENGTH);
-  if (values.exporterId) pairs.push({ key: EXPORTER, value: keyword(values.exporterId) });
+  // Values of an input that nobody has checked yet may be of any type; a wrong one would fail the workflow task for
+  // ever.
+  const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
+  if (isText(values.exporterId)) pairs.push({ key: EXPORTER, value: keyword(values.exporterId) });
   if (values.state) pairs.push({ key: STATE, value: values.state });
-  if (values.requestId) pairs.push({ key: REQUEST_ID, value: keyword(values.requestId) });
-  if (values.mode) pairs.push({ key: MODE, value: values.mode });
-  if (values.reference) pairs.push({ key: REFERENCE, value: keyword(values.reference) });
+  if (isText(values.requestId)) pairs.push({ key: REQUEST_ID, value: keyword(values.requestId) });
+  if (isText(values.mode)) pairs.push({ key: MODE, value: values.mode });
+  if (isText(values.reference)) pairs.push({ key: REFERENCE, value: keyword(values.reference) });
   if (values.needsAttention !== undefined) pairs.push({ key: NEEDS_ATTENTION, value: values.needsAttention });
   return pairs;
 }

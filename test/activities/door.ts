@@ -52,11 +52,16 @@ export interface ActivityDoor {
   close(): Promise<void>;
 }
 
-export async function openDoor(ledger: TestDatabase, api: FilingApi): Promise<ActivityDoor> {
+/** @param adjust replaces dependencies before the activities are made of them */
+export async function openDoor(
+  ledger: TestDatabase,
+  api: FilingApi,
+  adjust: (deps: ActivityDependencies) => ActivityDependencies = (deps) => deps,
+): Promise<ActivityDoor> {
   const documents = await mkdtemp(join(tmpdir(), 'ebrc-door-'));
   const logs: string[] = [];
   const logger = pino({ level: 'trace' }, { write: (line: string) => void logs.push(line) });
-  const deps: ActivityDependencies = {
+  const deps = adjust({
     mode: 'test',
     pool: ledger.pool,
     api,
@@ -73,6 +78,7 @@ export async function openDoor(ledger: TestDatabase, api: FilingApi): Promise<Ac
       settleAfterMs: 240 * MINUTE_MS,
       pollFirstMs: 20 * MINUTE_MS,
       pollMinMs: MINUTE_MS,
+      singlePerson: false,
       pollMaxMs: 15 * MINUTE_MS,
     },
     searchAttributes: [],
@@ -80,7 +86,7 @@ export async function openDoor(ledger: TestDatabase, api: FilingApi): Promise<Ac
     client: () => {
       throw new Error('no Temporal here');
     },
-  };
+  });
   const activities = createActivities(deps);
 
   const begin: ActivityDoor['begin'] = (name, args, info = {}) => {

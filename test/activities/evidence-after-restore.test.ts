@@ -49,7 +49,7 @@ it('reads back to the copy, names the certificates that agree, and adopts none',
   const evidence = await door.run('gatherEvidence', { filingId, submission: 1, exporterId, attemptId });
 
   expect(evidence).toMatchObject({ looked: true, adopted: [], openRows: 1, problem: expect.any(String) as string });
-  expect(evidence.ambiguous).toEqual([{ positions: [0], candidates: ['EBLOST'], competingFilings: [] }]);
+  expect(evidence.agreeing).toEqual(['EBLOST']);
   const asked = JSON.parse(service.received.at(-1)?.body.toString() ?? '{}') as { eBRCIssueFromDt: string };
   expect(asked.eBRCIssueFromDt).toBe(detailOf('', row.mapping, new Date(made.getTime() - DAY_MS)).eBRCDate);
   // It counts as the reading that filings wait for.

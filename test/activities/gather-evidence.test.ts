@@ -5,7 +5,7 @@ import type { CertificateDetail } from '../../src/api/schemas/filings';
 import { saveSnapshot } from '../../src/ledger/certificates/snapshots';
 import { readFilingView } from '../../src/ledger/filings/filing-view';
 import { attemptSteps } from '../ledger/submissions/attempt-support';
-import { EXPORTER, knowExporter, NOW, open, rowsOf } from '../ledger/filing-support';
+import { EXPORTER, knowExporter, minutesLater, NOW, open, readBalance, rowsOf } from '../ledger/filing-support';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 import { replacing } from '../support/replacing';
 import { openDoor, type ActivityDoor } from './door';
@@ -31,7 +31,9 @@ const { opened, mark, rows } = attemptSteps(() => ledger);
 beforeAll(async () => {
   ledger = await createTestDatabase();
   await knowExporter(ledger);
-  const api = { fetchDetails: () => Promise.resolve([CERTIFICATE]) } as unknown as FilingApi;
+  const api = {
+    fetchDetails: () => Promise.resolve({ certificates: [CERTIFICATE], unread: 0 }),
+  } as unknown as FilingApi;
   door = await openDoor({ ...ledger, pool: breakingPool(ledger.pool) }, api);
 });
 afterAll(async () => {
@@ -59,6 +61,7 @@ it('adopts a certificate with everything that follows from it, or not at all', a
   await saveSnapshot(ledger.pool, { filingId, submission: 1, exporterId: EXPORTER, certificates: [], at: NOW });
   const attemptId = await opened(filingId);
   await mark(attemptId);
+  await readBalance(ledger, 9_995, minutesLater(1));
   const args = { filingId, submission: 1, exporterId: EXPORTER, attemptId };
   const claimed = async () => {
     const { rows: found } = await ledger.pool.query<{ filingId: string | null }>(

@@ -20,6 +20,9 @@ import { addCredentials, credentialVersion, currentCredentials, markValid } from
 import { openAttempt } from '../../src/ledger/submissions/open-attempt';
 import { storedAnswer } from '../../src/ledger/submissions/answers';
 import { needFiling } from '../../src/ledger/filings/filings';
+import { readRows } from '../../src/ledger/rows/filing-rows';
+import { readFilingView } from '../../src/ledger/filings/filing-view';
+import type { Finding } from '../../src/domain/rules/finding';
 import { withTransaction } from '../../src/ledger/pool';
 import { reportsInProcess } from '../../src/reports/render';
 import { createVault } from '../../src/ledger/vault/vault';
@@ -61,7 +64,7 @@ describe('odd answers of the service, down to the ledger', () => {
       reports: reportsInProcess,
       clock: Date.now,
       logger: pino({ level: 'silent' }),
-      settings: { ...settings, pollFirstMs: 1, pollMinMs: 1, pollMaxMs: 1 },
+      settings: { ...settings, pollFirstMs: 1, pollMinMs: 1, pollMaxMs: 1, singlePerson: false },
       searchAttributes: [],
       queueing: () => Promise.reject(new Error('nothing is queued here')),
       client: () => {
@@ -86,11 +89,14 @@ describe('odd answers of the service, down to the ledger', () => {
   const answer = (status: number, body: unknown) =>
     service.answer((_request, response) => json(response, status, status < 300 ? envelope(body) : body));
 
-  /** A filing of one row that is about to be sent. */
-  async function aboutToSend() {
+  /** A filing that is about to be sent. */
+  async function aboutToSend(rows = 1) {
     references += 1;
-    const document = { sbCumInvoiceNumber: String(7_000 + references), mappedIRMAmountFCC: 10 };
-    const filingId = await open(ledger, `ODD-${references}`, rowsOf(document), { exporterId: CUSTOMER_ID });
+    const documents = Array.from({ length: rows }, (_, at) => ({
+      sbCumInvoiceNumber: String(7_000 + 1_000 * references + at),
+      mappedIRMAmountFCC: 1,
+    }));
+    const filingId = await open(ledger, `ODD-${references}`, rowsOf(...documents), { exporterId: CUSTOMER_ID });
     const opened = await withTransaction(ledger.pool, (client) => openAttempt(client, { filingId, submission: 1 }));
     if (opened.outcome !== 'attempt') throw new Error(JSON.stringify(opened));
     return { filingId, submission: 1, exporterId: CUSTOMER_ID, attemptId: opened.attemptId };
@@ -113,7 +119,7 @@ describe('odd answers of the service, down to the ledger', () => {
 
     const attempts = createAttemptActivities(deps);
     const reading = await run(() => attempts.readAttempt({ attemptId: args.attemptId }));
-    expect(reading).toMatchObject({ verdict: 'answered', answer: { requestId: 'REQ1' } });
+    expect(reading).toMatchObject({ verdict: 'accepted', answer: { requestId: 'REQ1' } });
     expect(JSON.stringify(reading).length).toBeLessThan(30_000);
     expect(sent.adopted).toMatchObject({ requestId: 'REQ1', standing: null });
     expect(Buffer.byteLength(sent.adopted?.errors.join('') ?? '')).toBeLessThanOrEqual(500);
@@ -126,6 +132,98 @@ describe('odd answers of the service, down to the ledger', () => {
     const sent = await run(() => createSubmitActivities(deps).submitBulk(args));
     expect(sent.answer.irms).toBeUndefined();
     expect(sent.adopted?.standing).toContain('rows it read are not the ones');
+  });
+
+  describe('an upload whose rows were read differently', () => {
+    type Read = Record<'serialNo', number> & Record<'irmNumber' | 'irmDt' | 'irmAdCode' | 'irmIfscCode', string>;
+    it.each<[string, (irms: Read[]) => unknown[], RegExp | null]>([
+      ['nothing', (irms) => irms, null],
+      [
+        'only the spelling',
+        (irms) => irms.map((irm) => ({ ...irm, irmIfscCode: ` ${irm.irmIfscCode.toLowerCase()}` })),
+        null,
+      ],
+      ['the date', ([first, ...rest]) => [{ ...first, irmDt: '02021999' }, ...rest], /another irmDt in serialNo 1\b/u],
+      [
+        'the IFSC',
+        ([one, two, ...rest]) => [one, { ...two, irmIfscCode: 'ICIC0000001' }, ...rest],
+        /irmIfscCode in serialNo 2/u,
+      ],
+      [
+        'the serial number',
+        (irms) => irms.map((irm) => ({ ...irm, serialNo: irm.serialNo + 1 })),
+        /serialNo in serialNo 1, 2 and 3/u,
+      ],
+      ['the order', ([one, two, three]) => [two, one, three], /serialNo 1 and 2 in another order/u],
+    ])('differs in %s', async (_what, change, text) => {
+      const args = await aboutToSend(3);
+      const rows = await readRows(ledger.pool, args.filingId, 1);
+      const irms = rows.map(
+        ({ serialNo, mapping: { irmNumber, irmDt, irmAdCode, irmIfscCode, sbCumInvoiceNumber } }) => ({
+          serialNo,
+          irmNumber,
+          irmDt,
+          irmAdCode,
+          irmIfscCode,
+          sbCumInvoiceNumber,
+        }),
+      );
+      const requestId = `REQ-${args.filingId}`;
+      answer(200, { ...acknowledgement, requestId, recordResCount: 3, parsedRowCount: 3, irms: change(irms) });
+      await run(() => createSubmitActivities(deps).submitBulk(args));
+      const { rows: events } = await ledger.pool.query<{ text: string }>(
+        `SELECT text FROM filing_events WHERE filing_id = $1 AND kind = 'upload_mismatch'`,
+        [args.filingId],
+      );
+      expect(events).toEqual(text === null ? [] : [{ text: expect.stringMatching(text) }]);
+    });
+  });
+
+  it('keeps what stands beside the data of an acceptance', async () => {
+    const args = await aboutToSend();
+    const observations = [{ serialNo: 1, message: 'no held record of this IRM' }];
+    const body = { ...(envelope({ ...acknowledgement, requestId: 'REQ-BESIDE' }) as object), observations, empty: [] };
+    service.answer((_request, response) => json(response, 200, body));
+    await run(() => createSubmitActivities(deps).submitPush(args));
+    expect((await storedAnswer(ledger.pool, args.attemptId))?.warnings).toEqual(observations);
+    expect(JSON.stringify((await readFilingView(ledger.pool, args.filingId))?.warnings)).toContain('no held record');
+  });
+
+  /** What the ledger says is wrong with a filing whose submission was refused. */
+  async function errorsAfterRefusal(args: Awaited<ReturnType<typeof aboutToSend>>, channel: 'Push' | 'Bulk') {
+    await expect(run(() => createSubmitActivities(deps)[`submit${channel}`](args))).rejects.toThrow();
+    const reading = await run(() => createAttemptActivities(deps).readAttempt({ attemptId: args.attemptId }));
+    const { filingId } = args;
+    const { seq } = await needFiling(ledger.pool, filingId);
+    const held = { filingId, seq, submission: 1, answer: reading.answer, errors: [] };
+    const result = await run(() => createEndFilingActivities(deps).refuseFiling(held));
+    expect(JSON.stringify(result).length).toBeLessThan(60_000);
+    return (await needFiling(ledger.pool, filingId)).errors as Finding[];
+  }
+
+  it('keeps the refusal of every cell of the largest workbook', async () => {
+    const args = await aboutToSend(999);
+    const errors = Array.from({ length: 999 * 21 }, (_, at) => ({
+      row: 2 + Math.floor(at / 21),
+      field: `field${at % 21}`,
+      message: `Invalid date value "x" in cell ${at}. Expected a date as DD/MM/YYYY, DD-MM-YYYY or a real date cell`,
+    }));
+    answer(400, { statusCode: 400, message: 'Excel validation failed', errors });
+    const kept = await errorsAfterRefusal(args, 'Bulk');
+    expect(kept).toHaveLength(errors.length);
+    expect(kept.at(-1)).toMatchObject({ row: 999, field: 'field20', message: errors.at(-1)?.message });
+  }, 120_000);
+
+  it.each<[string, object, number | null]>([
+    ['index', { index: 1, field: 'irmDt' }, 2],
+    ['serialNo', { serialNo: 3, field: 'irmDt' }, 3],
+    ['serialNo as text', { serialNo: '3', field: 'irmDt', index: 0 }, 3],
+    ['index that is no place in the list', { index: 3, field: 'irmDt' }, null],
+  ])('names the row of a push error with %s', async (_what, error, row) => {
+    const args = await aboutToSend(3);
+    answer(400, { message: 'Validation failed', errors: [{ ...error, message: 'bad date' }] });
+    const kept = await errorsAfterRefusal(args, 'Push');
+    expect(kept).toEqual([expect.objectContaining({ row, field: 'irmDt', message: 'bad date' })]);
   });
 
   it('fails small on a refusal of a megabyte, and keeps every complaint in the ledger', async () => {
@@ -172,7 +270,7 @@ describe('odd answers of the service, down to the ledger', () => {
     await expect(knows()).rejects.toThrow('does not know request REQ-MINE');
     // Under the authority's own id, with the acknowledgement that is ours, it counts.
     answer(200, { ...errored, requestId: 'REQ-OTHER', dgftAckId: 'ACK-MINE', ebrcBulkGenStatusLst: [] });
-    await expect(poll()).resolves.toMatchObject({ outcome: 'terminal', processingStatus: 'Errored' });
+    await expect(poll()).resolves.toMatchObject({ outcome: 'settled', processingStatus: 'Errored' });
   });
 
   it('records the certificates from before a send when the service answers 404 because there are none', async () => {

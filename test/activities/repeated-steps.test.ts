@@ -3,14 +3,17 @@
  * each returns what it returned and writes nothing more.
  */
 import type { Activities } from '../../src/activities/create-activities';
+import type { SaidWord } from '../../src/activities/filings/filing-ledger';
 import type { MoveArgs } from '../../src/activities/filings/moves';
 import type { FilingApi } from '../../src/api/client-types';
 import type { FilingState } from '../../src/domain/filing/states';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { withTransaction } from '../../src/ledger/pool';
-import { settleRows } from '../../src/ledger/rows/filing-rows';
+import { recordLook } from '../../src/ledger/submissions/looks';
+import { notePoll } from '../../src/ledger/submissions/requests';
 import { ACCEPTED, attemptSteps } from '../ledger/submissions/attempt-support';
-import { EXPORTER, knowExporter, move, open, rowsOf } from '../ledger/filing-support';
+import { EXPORTER, knowExporter, minutesLater, move, NOW, open, rowsOf } from '../ledger/filing-support';
+import { settleRows } from '../ledger/ledger-steps';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 import { openDoor, type ActivityDoor } from './door';
 import { heldOf, makeTwice } from './twice';
@@ -18,12 +21,14 @@ import { heldOf, makeTwice } from './twice';
 let ledger: TestDatabase;
 let door: ActivityDoor;
 const attempts = attemptSteps(() => ledger);
-const DAY_MS = 86_400_000;
 
 beforeAll(async () => {
   ledger = await createTestDatabase();
   await knowExporter(ledger);
   door = await openDoor(ledger, {} as FilingApi);
+  // Steps are made by the clock of today, long after the settle window of what was sent at NOW.
+  const look = { beganAt: minutesLater(300), endedAt: minutesLater(301), from: '01012026', to: '11022026' };
+  await recordLook(ledger.pool, { exporterId: EXPORTER, ...look, problem: null });
 });
 afterAll(async () => {
   await door.close();
@@ -44,33 +49,52 @@ async function held(filingId: string) {
   return { filingId, seq };
 }
 
-/** A filing whose attempt was marked a day ago and has no answer. */
-async function unanswered(): Promise<{ filingId: string; attemptId: string; markedAt: number }> {
+/** A filing whose attempt was marked and counted at NOW, and has no answer. */
+async function unanswered(...states: FilingState[]): Promise<{ filingId: string; attemptId: string }> {
   const filingId = await attempts.filing();
   const attemptId = await attempts.opened(filingId);
-  await attempts.mark(attemptId);
-  await move(ledger, filingId, 'submitting');
-  const markedAt = Date.now() - DAY_MS;
-  await ledger.pool.query('UPDATE attempts SET sending_at = $2 WHERE attempt_id = $1', [attemptId, new Date(markedAt)]);
-  return { filingId, attemptId, markedAt };
+  await attempts.count(attemptId, door.deps.documents);
+  await move(ledger, filingId, 'submitting', ...states);
+  return { filingId, attemptId };
 }
 
-const askToResolve = (filingId: string, attemptId: string) =>
-  door.run('saveOperatorRequest', {
+let words = 0;
+/** What a person says of an attempt. @returns the word's id */
+async function said(filingId: string, attemptId: string, more: Partial<SaidWord> = {}): Promise<string> {
+  const word: SaidWord = {
     filingId,
-    kind: 'resolve',
-    args: { as: 'not-filed', by: 'ravi', note: 'looked', attemptId },
-  });
+    kind: 'not_filed',
+    attemptId,
+    requestId: null,
+    sourceRows: null,
+    certificates: [],
+    notOurs: [],
+    unseen: false,
+    by: 'ravi',
+    note: 'looked',
+    ...more,
+  };
+  words += 1;
+  return door.run('recordWord', word, { isLocal: true, activityId: `word-${words}` });
+}
 
-const requestsOf = async (filingId: string) => (await heldOf(ledger, filingId)).operator_requests;
+async function carryOut(filingId: string, attemptId: string, wordId: string) {
+  const again = await moveOf(filingId, 'submitting', 'resolved');
+  const filed = await moveOf(filingId, 'processing', 'resolved');
+  return { wordId, attemptId, moves: { again, filed } };
+}
+
+const judgementsOf = async (filingId: string) =>
+  (
+    await ledger.pool.query<{ outcome: string }>(
+      'SELECT outcome FROM word_judgements JOIN words USING (word_id) WHERE filing_id = $1 ORDER BY word_id',
+      [filingId],
+    )
+  ).rows.map(({ outcome }) => outcome);
 
 async function certify(filingId: string, position = 0): Promise<void> {
-  const verdict = {
-    position,
-    outcome: 'certified' as const,
-    eBRCNumber: `E${filingId}${position}`,
-    eBRCDate: '10022026',
-  };
+  const number = `E${filingId}${position}`;
+  const verdict = { position, outcome: 'certified' as const, eBRCNumber: number, eBRCDate: '10022026' };
   const settled = { filingId, exporterId: EXPORTER, verdicts: [verdict], at: new Date() };
   await withTransaction(ledger.pool, (client) => settleRows(client, settled));
 }
@@ -80,7 +104,7 @@ it('reserves balances, opens an attempt, reads it and takes its answer over', as
   const submitting = await moveOf(filingId, 'submitting');
   await twice(filingId, 'reserveBalances', { filingId, exporterId: EXPORTER, move: submitting });
   const { returned } = await twice(filingId, 'openAttempt', { ...(await held(filingId)), submission: 1 });
-  expect(returned).toMatchObject({ outcome: 'attempt', number: 1, state: 'open' });
+  expect(returned).toMatchObject({ outcome: 'attempt', number: 1, verdict: 'open' });
   const attemptId = `${filingId}-1-1`;
   await attempts.mark(attemptId);
   await twice(filingId, 'readAttempt', { attemptId });
@@ -89,20 +113,25 @@ it('reserves balances, opens an attempt, reads it and takes its answer over', as
   expect(adopted.filing).toMatchObject({ state: 'processing' });
 });
 
-it('records an approval, with the move that it causes', async () => {
-  const filingId = await open(
-    ledger,
-    'REPEATED-APPROVAL',
-    rowsOf({ sbCumInvoiceNumber: '9100001', mappedIRMAmountFCC: 1 }),
-    {
-      approvalNeeded: true,
-    },
-  );
+it('records a word, and an approval with the move that it causes', async () => {
+  const rows = rowsOf({ sbCumInvoiceNumber: '9100001', mappedIRMAmountFCC: 1 });
+  const filingId = await open(ledger, 'REPEATED-APPROVAL', rows, { approvalNeeded: true });
   await move(ledger, filingId, 'awaiting_approval');
-  const approval = { by: 'meera', move: await moveOf(filingId, 'checking', 'approved') };
+  const nothing = { attemptId: null, requestId: null, sourceRows: null, certificates: [], notOurs: [], unseen: false };
+  const word = { ...nothing, filingId, kind: 'approve' as const, by: 'meera', note: null };
+  const { returned: wordId } = await twice(filingId, 'recordWord', word);
+  const approval = { by: 'meera', wordId, move: await moveOf(filingId, 'checking', 'approved') };
   const { filing, story } = await twice(filingId, 'recordApproval', approval);
   expect(filing).toMatchObject({ state: 'checking', approved_by: 'meera' });
   expect(story?.filter((kind) => kind === 'approved')).toHaveLength(1);
+  expect(await judgementsOf(filingId)).toEqual(['carried_out']);
+});
+
+it('puts a word aside', async () => {
+  const { filingId, attemptId } = await unanswered('outcome_unknown');
+  const wordId = await said(filingId, attemptId);
+  await twice(filingId, 'closeWord', { wordId, why: 'the filing is past it' });
+  expect(await judgementsOf(filingId)).toEqual(['refused']);
 });
 
 describe('an outcome that is not known', () => {
@@ -114,80 +143,84 @@ describe('an outcome that is not known', () => {
   });
 
   it('ends with the proof that nothing was sent', async () => {
-    const { filingId, attemptId } = await unanswered();
-    await move(ledger, filingId, 'outcome_unknown');
+    const { filingId, attemptId } = await unanswered('outcome_unknown');
     await attempts.close(attemptId);
     const unknown = { attemptId, move: await moveOf(filingId, 'submitting', 'not_sent') };
     const behind = { attemptId, move: { ...unknown.move, seq: unknown.move.seq - 1 } };
-    expect(await door.run('readUnknownAttempt', behind)).toMatchObject({ verdict: 'not_sent', differs: true });
+    expect(await door.run('readUnknownAttempt', behind)).toMatchObject({ verdict: 'unsent', differs: true });
     expect((await heldOf(ledger, filingId)).filings?.[0]).toMatchObject({ state: 'outcome_unknown' });
     const { returned, filing, story } = await twice(filingId, 'readUnknownAttempt', unknown);
-    expect(returned).toMatchObject({ verdict: 'not_sent', counts: { open: 1 } });
+    expect(returned).toMatchObject({ verdict: 'unsent', counts: { open: 1 } });
     expect(filing).toMatchObject({ state: 'submitting' });
     expect(story?.at(-1)).toBe('not_sent');
   });
 
   it('is answered with “filed”', async () => {
-    const { filingId, attemptId } = await unanswered();
-    await move(ledger, filingId, 'outcome_unknown');
-    await askToResolve(filingId, attemptId);
-    const requestId = `R${filingId}`;
-    const named = { attemptId, requestId, move: await moveOf(filingId, 'processing', 'resolved') };
-    expect((await twice(filingId, 'adoptRequestId', named)).filing).toMatchObject({ state: 'processing' });
-    expect(await requestsOf(filingId)).toEqual([]);
+    const { filingId, attemptId } = await unanswered('outcome_unknown');
+    const wordId = await said(filingId, attemptId, { kind: 'filed', requestId: `R${filingId}` });
+    const { returned, filing } = await twice(filingId, 'carryOutWord', await carryOut(filingId, attemptId, wordId));
+    expect(returned).toMatchObject({ outcome: 'filed' });
+    expect(filing).toMatchObject({ state: 'processing' });
+    expect((await heldOf(ledger, filingId)).requests).toMatchObject([{ source: 'named', state: 'followed' }]);
+    expect(await judgementsOf(filingId)).toEqual(['carried_out']);
   });
 
   it('is answered in a way that is contradicted', async () => {
-    const { filingId, attemptId } = await unanswered();
-    await move(ledger, filingId, 'outcome_unknown');
-    await askToResolve(filingId, attemptId);
+    const { filingId, attemptId } = await unanswered('outcome_unknown');
+    const wordId = await said(filingId, attemptId, { kind: 'filed', requestId: 'R-NOBODY' });
     const event = { kind: 'resolve_refused', who: 'ravi', text: 'it is not known', data: { attemptId } };
-    const { filing, story } = await twice(filingId, 'refuseResolve', { filingId, event });
+    const { filing, story } = await twice(filingId, 'refuseWord', { filingId, wordId, event });
     expect(filing).toMatchObject({ state: 'outcome_unknown' });
     expect(story?.at(-1)).toBe('resolve_refused');
-    expect(await requestsOf(filingId)).toEqual([]);
+    expect(await judgementsOf(filingId)).toEqual(['refused']);
   });
 
   it('is answered with “not filed”', async () => {
-    const { filingId, attemptId, markedAt } = await unanswered();
-    await move(ledger, filingId, 'outcome_unknown');
-    await askToResolve(filingId, attemptId);
-    const word = { attemptId, markedAt, by: 'ravi', note: 'looked', lookFailed: null, unseen: false };
-    const said = { ...word, move: await moveOf(filingId, 'submitting', 'resolved') };
-    const { returned, filing, story } = await twice(filingId, 'closeByPerson', said);
-    expect(returned).toMatchObject({ outcome: 'resend' });
-    expect(filing).toMatchObject({ state: 'submitting' });
-    expect(story?.filter((kind) => kind === 'resolved')).toHaveLength(1);
-    expect(await requestsOf(filingId)).toEqual([]);
+    const { filingId, attemptId } = await unanswered('outcome_unknown');
+    const wordId = await said(filingId, attemptId);
+    const carried = await twice(filingId, 'carryOutWord', await carryOut(filingId, attemptId, wordId));
+    expect(carried.returned).toMatchObject({ outcome: 'again' });
+    expect(carried.filing).toMatchObject({ state: 'submitting' });
+    expect(carried.story?.filter((kind) => kind === 'resolved')).toHaveLength(1);
+    expect(await attempts.attempts(filingId)).toEqual(['absent']);
+    expect(await judgementsOf(filingId)).toEqual(['carried_out']);
   });
 
   it('is answered with “not filed” where a row has its certificate', async () => {
-    const [first, second] = ['9200001', '9200002'].map((sbCumInvoiceNumber) => ({
+    const rows = ['9200001', '9200002'].map((sbCumInvoiceNumber) => ({
       sbCumInvoiceNumber,
+      billNo: `EXP/${sbCumInvoiceNumber}`,
       mappedIRMAmountFCC: 1,
     }));
-    const filingId = await open(ledger, 'REPEATED-FREED', rowsOf(first ?? {}, second ?? {}));
+    const filingId = await open(ledger, 'REPEATED-FREED', rowsOf(...rows));
     const attemptId = await attempts.opened(filingId);
-    await attempts.mark(attemptId);
+    await attempts.count(attemptId, door.deps.documents);
     await move(ledger, filingId, 'submitting', 'outcome_unknown');
     await certify(filingId);
-    const { rows } = await ledger.pool.query<{ at: Date }>(
-      `UPDATE attempts SET sending_at = sending_at - interval '300 days' WHERE attempt_id = $1 RETURNING sending_at AS at`,
-      [attemptId],
+    const wordId = await said(filingId, attemptId);
+    const carried = await twice(filingId, 'carryOutWord', await carryOut(filingId, attemptId, wordId));
+    expect(carried.returned).toMatchObject({ outcome: 'freed', freed: 1 });
+    expect(carried.filing).toMatchObject({ state: 'collecting' });
+    expect(carried.story?.filter((kind) => kind === 'resolved')).toHaveLength(1);
+    expect((await heldOf(ledger, filingId)).releases).toMatchObject([{ ground: 'absent' }]);
+  });
+
+  it('is answered by a word that needs a second person', async () => {
+    const { filingId, attemptId } = await unanswered('outcome_unknown');
+    const [row] = await attempts.rows(filingId);
+    expect(row).toMatchObject({ live: true });
+    await ledger.pool.query(
+      `INSERT INTO certificates (party_id, exporter_id, ebrc_number, document_key, document_on, bill_key, issued_on)
+       SELECT party_id, exporter_id, 'EB-' || filing_id, document_key, document_on, bill_key, '2026-02-10'
+         FROM filing_rows WHERE filing_id = $1`,
+      [filingId],
     );
-    const word = {
-      attemptId,
-      markedAt: rows[0]?.at.getTime() ?? 0,
-      by: 'ravi',
-      note: 'x',
-      lookFailed: null,
-      unseen: false,
-    };
-    const said = { ...word, move: await moveOf(filingId, 'submitting', 'resolved') };
-    const { returned, filing, story } = await twice(filingId, 'closeByPerson', said);
-    expect(returned).toMatchObject({ outcome: 'freed', freed: 1 });
-    expect(filing).toMatchObject({ state: 'collecting' });
-    expect(story?.filter((kind) => kind === 'resolved')).toHaveLength(1);
+    const wordId = await said(filingId, attemptId, { notOurs: [`EB-${filingId}`] });
+    const carried = await twice(filingId, 'carryOutWord', await carryOut(filingId, attemptId, wordId));
+    expect(carried.returned).toMatchObject({ outcome: 'stands' });
+    expect(carried.filing).toMatchObject({ state: 'outcome_unknown' });
+    expect(carried.story?.filter((kind) => kind === 'resolve_refused')).toHaveLength(1);
+    await ledger.pool.query(`DELETE FROM certificates WHERE ebrc_number = $1`, [`EB-${filingId}`]);
   });
 });
 
@@ -199,41 +232,42 @@ describe('an end', () => {
     const { returned, filing } = await twice(filingId, 'refuseFiling', refusal);
     expect(returned).toMatchObject({ state: 'needs_correction', errors: [error] });
     expect(filing).toMatchObject({ state: 'needs_correction' });
+    expect((await heldOf(ledger, filingId)).releases).toMatchObject([{ ground: 'never_attempted' }]);
   });
 
   it('is recorded with a request that the service does not know', async () => {
     const { filingId, attemptId } = await unanswered();
     const requestId = `R${filingId}`;
     const answer = { ...ACCEPTED, requestId, ackStatus: 'Failed' };
-    await attempts.answer(attemptId, answer);
     await door.run('adoptAnswer', { attemptId, answer });
-    await move(ledger, filingId, 'outcome_unknown');
-    const args = { ...(await held(filingId)), submission: 1, requestId, message: 'it is not known' };
-    const { returned, filing } = await twice(filingId, 'closeUnknownRequest', args);
-    expect(returned).toMatchObject({ outcome: 'closed', state: 'needs_correction' });
+    const unknown = { statement: 'unknown_request' as const, incomplete: false, ageMs: 0, at: NOW };
+    await notePoll(ledger.pool, { filingId, submission: 1, requestId }, unknown);
+    const args = { ...(await held(filingId)), submission: 1, requestId, errors: ['it is not known'] };
+    const { returned, filing } = await twice(filingId, 'concludeStatement', args);
+    expect(returned).toMatchObject({ state: 'needs_correction' });
     expect(filing).toMatchObject({ state: 'needs_correction' });
+    expect((await heldOf(ledger, filingId)).requests).toMatchObject([{ state: 'absent' }]);
+    expect(await attempts.attempts(filingId)).toEqual(['absent']);
   });
 
   it.each([
     ['of a filing that was not sent', 'withdrawn', () => attempts.filing()],
     ['of one that may be at the service', 'abandoned', async () => (await unanswered()).filingId],
-  ])('is recorded with a request to abandon it, %s', async (_of, kind, make) => {
+  ])('is recorded with a word to abandon it, %s', async (_of, kind, make) => {
     const filingId = await make();
-    const { filing, story } = await twice(filingId, 'giveUpFiling', {
-      ...(await held(filingId)),
-      by: 'ravi',
-      note: 'no',
-    });
+    const wordId = await said(filingId, `${filingId}-1-1`, { kind: 'abandon', attemptId: null });
+    const args = { ...(await held(filingId)), by: 'ravi', note: 'no', wordId };
+    const { filing, story } = await twice(filingId, 'giveUpFiling', args);
     expect(filing).toMatchObject({ state: 'abandoned', note: 'no' });
     expect(story?.at(-1)).toBe(kind);
+    expect(await judgementsOf(filingId)).toEqual(['carried_out']);
   });
 
   it.each<[string, FilingState[], string[]]>([
     ['collecting', ['processing', 'collecting'], ['certified']],
     ['overdue', ['processing', 'overdue'], ['collected', 'certified']],
   ])('is recorded with what all rows have come to, from %s', async (_from, states, events) => {
-    const { filingId } = await unanswered();
-    await move(ledger, filingId, ...states);
+    const { filingId } = await unanswered(...states);
     await certify(filingId);
     const { returned, story, filing } = await twice(filingId, 'endFiling', await held(filingId));
     expect(returned).toMatchObject({ state: 'certified', seq: (await held(filingId)).seq });
@@ -243,21 +277,20 @@ describe('an end', () => {
 });
 
 it('writes nothing for a run that is behind its ledger', async () => {
-  const { filingId, attemptId, markedAt } = await unanswered();
+  const { filingId, attemptId } = await unanswered();
+  const wordId = await said(filingId, attemptId);
   const behind = { ...(await held(filingId)), seq: 0 };
-  const move = { ...(await moveOf(filingId, 'outcome_unknown')), seq: 1 };
-  const word = { attemptId, markedAt, by: 'ravi', note: 'looked', lookFailed: null, unseen: false };
-  await askToResolve(filingId, attemptId);
+  const late = { ...(await moveOf(filingId, 'outcome_unknown')), seq: 1 };
   const before = await heldOf(ledger, filingId);
   for (const returned of [
-    await door.run('markRowsUnknown', { attemptId, move }),
-    await door.run('adoptRequestId', { attemptId, requestId: `R${filingId}`, move }),
-    await door.run('closeByPerson', { ...word, move }),
+    await door.run('markRowsUnknown', { attemptId, move: late }),
+    await door.run('carryOutWord', { wordId, attemptId, moves: { again: late, filed: late } }),
     await door.run('refuseFiling', { ...behind, submission: null, answer: null, errors: [] }),
     await door.run('giveUpFiling', { ...behind, by: 'ravi', note: 'no' }),
     await door.run('endFiling', behind),
-    await door.run('closeUnknownRequest', { ...behind, submission: 1, requestId: 'R', message: '' }),
+    await door.run('concludeStatement', { ...behind, submission: 1, requestId: 'R', errors: [] }),
   ])
     expect(returned).toMatchObject({ differs: true });
+  expect(await door.run('openAttempt', { ...behind, submission: 1 })).toEqual({ outcome: 'differs' });
   expect(await heldOf(ledger, filingId)).toEqual(before);
 });

@@ -9,7 +9,7 @@ import { saveSnapshot } from '../../src/ledger/certificates/snapshots';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { needSubmission } from '../../src/ledger/submissions/submissions';
 import { ACCEPTED, attemptSteps } from '../ledger/submissions/attempt-support';
-import { EXPORTER, knowExporter, move, NOW, open, rowsOf } from '../ledger/filing-support';
+import { EXPORTER, knowExporter, minutesLater, move, NOW, open, readBalance, rowsOf } from '../ledger/filing-support';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 import { openDoor, type ActivityDoor } from './door';
 
@@ -18,12 +18,15 @@ let door: ActivityDoor;
 /** What fetch-details shows. */
 let shown: CertificateDetail[] = [];
 let documents = 9_500_000;
+let filed = 0;
 const { opened, mark } = attemptSteps(() => ledger);
 
 beforeAll(async () => {
   ledger = await createTestDatabase();
   await knowExporter(ledger);
-  door = await openDoor(ledger, { fetchDetails: () => Promise.resolve(shown) } as unknown as FilingApi);
+  door = await openDoor(ledger, {
+    fetchDetails: () => Promise.resolve({ certificates: shown, unread: 0 }),
+  } as unknown as FilingApi);
 });
 afterAll(async () => {
   await door.close();
@@ -51,6 +54,9 @@ async function sent(...states: FilingState[]) {
   const attemptId = await opened(filingId);
   await mark(attemptId);
   await move(ledger, filingId, 'submitting', ...states);
+  // More than these filings take: the steps run by the clock of today, long after this reading.
+  filed += 1_000;
+  await readBalance(ledger, 10_000 - filed, minutesLater(1));
   shown = [certificate(row.sbCumInvoiceNumber)];
   return { filingId, attemptId, submission: 1, exporterId: EXPORTER };
 }
@@ -100,8 +106,10 @@ it('is one transaction, for rows that the status of a request has left open', as
 it('leaves a filing of which another submission has no outcome yet', async () => {
   const { filingId, ...of } = await sent('outcome_unknown');
   await ledger.pool.query(
-    `INSERT INTO submissions (filing_id, submission, mode, customer_id, row_count, state, request_id)
-     SELECT filing_id, 2, mode, customer_id, 1, 'acknowledged', 'R-OTHER' FROM submissions WHERE filing_id = $1`,
+    `WITH other AS (INSERT INTO submissions (filing_id, submission, mode, customer_id, row_count, state)
+       SELECT filing_id, 2, mode, customer_id, 1, 'acknowledged' FROM submissions WHERE filing_id = $1 RETURNING *)
+     INSERT INTO requests (filing_id, submission, request_id, mode, customer_id, source, since)
+     SELECT filing_id, submission, 'R-OTHER', mode, customer_id, 'acknowledged', now() FROM other`,
     [filingId],
   );
   expect(await door.run('gatherEvidence', { filingId, ...of })).toMatchObject({ openRows: 0, moved: null });

@@ -2,12 +2,13 @@
  * Activities that call the service and record what follows for the filing in one transaction: a retried one returns
  * what the first try returned, and a late one, whose run has gone on without it, moves nothing.
  */
+import { settleRows } from '../ledger/ledger-steps';
 import { Readable } from 'node:stream';
 import type { DownloadInfo, FilingApi } from '../../src/api/client-types';
 import type { Irm } from '../../src/api/schemas/irms';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { withTransaction } from '../../src/ledger/pool';
-import { settleRows } from '../../src/ledger/rows/settle-rows';
+import { voidRecord } from '../../src/ledger/sends/send-record';
 import { createOrRead, readIdentity } from '../../src/ledger/sends/sends';
 import { attemptSteps } from '../ledger/submissions/attempt-support';
 import { EXPORTER, irmRecord, knowExporter, move, open, rowsOf } from '../ledger/filing-support';
@@ -26,7 +27,7 @@ const service = {
     put(Readable.from([`%PDF-1.4\n1 0 obj\n<< /T (${eBRCNumber}) >>\nendobj\n%%EOF\n`]), {
       contentLength: null,
     } as DownloadInfo),
-  fetchDetails: () => Promise.resolve([]),
+  fetchDetails: () => Promise.resolve({ certificates: [], unread: 0 }),
   async *listIrms() {
     yield await Promise.resolve(irmRecord(available) as Irm);
   },
@@ -176,17 +177,22 @@ describe('taking a snapshot', () => {
   };
   const attemptsOf = async (filingId: string) =>
     (
-      await ledger.pool.query('SELECT number, state, snapshot_id AS snapshot FROM attempts WHERE filing_id = $1', [
+      await ledger.pool.query('SELECT number, verdict, snapshot_id AS snapshot FROM attempts WHERE filing_id = $1', [
         filingId,
       ])
-    ).rows as { number: number; state: string; snapshot: string | null }[];
+    ).rows as { number: number; verdict: string; snapshot: string | null }[];
 
   it('opens the attempt that it was taken for', async () => {
     const filingId = await attempts.filing();
     const { returned } = await makeTwice({ ledger, door }, filingId, await taken(filingId));
     const attemptId = `${filingId}-1-1`;
-    expect(returned).toEqual({ certificates: 0, opened: { outcome: 'attempt', attemptId, number: 1, state: 'open' } });
-    expect(await attemptsOf(filingId)).toEqual([{ number: 1, state: 'open', snapshot: expect.any(String) as string }]);
+    expect(returned).toEqual({
+      certificates: 0,
+      opened: { outcome: 'attempt', attemptId, number: 1, verdict: 'open' },
+    });
+    expect(await attemptsOf(filingId)).toEqual([
+      { number: 1, verdict: 'open', snapshot: expect.any(String) as string },
+    ]);
   });
 
   it('opens the attempt after one that was not sent, and none after one that its run lacks', async () => {
@@ -196,14 +202,14 @@ describe('taking a snapshot', () => {
     expect(await door.run(late.name, late.args)).toEqual({ certificates: 0, opened: null });
     expect(await attemptsOf(filingId)).toHaveLength(1);
     const next = await taken(filingId, 1);
-    expect(await door.run(next.name, next.args)).toMatchObject({ opened: { number: 2, state: 'open' } });
+    expect(await door.run(next.name, next.args)).toMatchObject({ opened: { number: 2, verdict: 'open' } });
   });
 
   it('returns the attempt that is being sent already', async () => {
     const filingId = await attempts.filing();
     const { name, args } = await taken(filingId);
     await attempts.mark(await attempts.opened(filingId));
-    expect(await door.run(name, args)).toMatchObject({ opened: { number: 1, state: 'sending' } });
+    expect(await door.run(name, args)).toMatchObject({ opened: { number: 1, verdict: 'marked' } });
   });
 
   it.each([
@@ -220,8 +226,8 @@ describe('taking a snapshot', () => {
   it('is kept without an attempt where the ledger was put back', async () => {
     const filingId = await attempts.filing();
     const { ledgerId } = await readIdentity(ledger.pool);
-    const send = { version: 1 as const, ledgerId, number: 1, sender: 'another', void: false, attemptId: null };
-    await createOrRead(door.deps.documents, { ...send, at: new Date(0).toISOString(), content: null });
+    const send = voidRecord({ ledgerId, number: 1, sender: 'another', attemptId: null, at: new Date(0) });
+    await createOrRead(door.deps.documents, { ...send, void: false });
     const { name, args } = await taken(filingId);
     expect(await door.run(name, args)).toEqual({ certificates: 0, opened: null });
     expect(await attemptsOf(filingId)).toEqual([]);

@@ -4,9 +4,11 @@
  */
 import type { FilingApi, SubmitContext } from '../../src/api/client-types';
 import { needFiling } from '../../src/ledger/filings/filings';
+import { recordLook } from '../../src/ledger/submissions/looks';
+import { readRequests } from '../../src/ledger/submissions/requests';
 import { needSubmission } from '../../src/ledger/submissions/submissions';
 import { ACCEPTED, attemptSteps } from '../ledger/submissions/attempt-support';
-import { EXPORTER, knowExporter, move, open, rowsOf } from '../ledger/filing-support';
+import { EXPORTER, knowExporter, minutesLater, move, open, rowsOf } from '../ledger/filing-support';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 import { openDoor, type ActivityDoor } from './door';
 
@@ -93,16 +95,16 @@ it('may be taken over before its own activity can store it', async () => {
 it('is stored alone where it cannot be taken over: a defect never costs an answer', async () => {
   const sent = await aboutToSend();
   await ledger.pool.query(
-    `CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'a defect'; END $$;
-     CREATE TRIGGER refused BEFORE UPDATE ON submissions FOR EACH ROW WHEN (OLD.filing_id = '${sent.filingId}')
-       EXECUTE FUNCTION refuse_change()`,
+    `CREATE FUNCTION defective_move() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'a defect'; END $$;
+     CREATE TRIGGER refused BEFORE UPDATE ON filings FOR EACH ROW WHEN (OLD.filing_id = '${sent.filingId}')
+       EXECUTE FUNCTION defective_move()`,
   );
   const { answer, adopted } = await submit(sent);
   expect({ requestId: answer.requestId, adopted }).toEqual({ requestId: `R${sent.attemptId}`, adopted: null });
-  expect(await attempts.attempts(sent.filingId)).toEqual(['answered']);
+  expect(await attempts.attempts(sent.filingId)).toEqual(['accepted']);
   expect(await stateOf(sent.filingId)).toBe('submitting');
   expect(door.logs.join('')).toContain('it could not be taken over');
-  await ledger.pool.query('DROP TRIGGER refused ON submissions');
+  await ledger.pool.query('DROP TRIGGER refused ON filings');
   expect(await adopt(sent.attemptId)).toMatchObject({ requestId: `R${sent.attemptId}`, moved: {} });
   expect(await stateOf(sent.filingId)).toBe('processing');
 });
@@ -128,7 +130,7 @@ it('moves a filing with several submissions on with the last acknowledgement', a
 it('moves nothing without a request id to ask about', async () => {
   const sent = await aboutToSend();
   expect((await submit(sent, { requestId: null })).adopted).toMatchObject({ requestId: null, moved: null });
-  expect(await attempts.attempts(sent.filingId)).toEqual(['answered']);
+  expect(await attempts.attempts(sent.filingId)).toEqual(['accepted']);
   expect(await stateOf(sent.filingId)).toBe('submitting');
 });
 
@@ -138,11 +140,22 @@ it('leaves a filing that has ended as it is', async () => {
   await move(ledger, sent.filingId, 'abandoned');
   const seq = await seqOf(sent.filingId);
   expect(await adopt(sent.attemptId)).toMatchObject({ moved: null });
-  expect(await attempts.attempts(sent.filingId)).toEqual(['answered']);
+  expect(await attempts.attempts(sent.filingId)).toEqual(['accepted']);
   expect(await needFiling(ledger.pool, sent.filingId)).toMatchObject({ state: 'abandoned', seq });
 });
 
 describe('an answer that comes late', () => {
+  /** Of an attempt that a person's word has judged absent; the next one is open. */
+  async function absentAndNext() {
+    const sent = await aboutToSend();
+    await attempts.mark(sent.attemptId);
+    const look = { exporterId: EXPORTER, from: '01012026', to: '10022026', problem: null };
+    await recordLook(ledger.pool, { ...look, beganAt: minutesLater(241), endedAt: minutesLater(241) });
+    expect(await attempts.word({ ...sent, by: 'ravi' })).toEqual({ outcome: 'again' });
+    await recordLook(ledger.pool, { ...look, beganAt: minutesLater(300), endedAt: minutesLater(300) });
+    return { ...sent, next: await attempts.opened(sent.filingId) };
+  }
+
   it.each([
     ['an open question', ['outcome_unknown'] as const],
     ['a pause', ['needs_credentials'] as const],
@@ -166,6 +179,22 @@ describe('an answer that comes late', () => {
     expect(rows.slice(-2).map(({ state }) => state)).toEqual(['submitting', 'processing']);
   });
 
+  it('of an attempt that was judged absent closes the one that is open, and the filing is being processed', async () => {
+    const { filingId, attemptId } = await absentAndNext();
+    await adopt(attemptId);
+    expect(await attempts.attempts(filingId)).toEqual(['accepted', 'unsent']);
+    expect(await stateOf(filingId)).toBe('processing');
+  });
+
+  it('is told where two attempts were sent', async () => {
+    const { filingId, attemptId, next } = await absentAndNext();
+    await attempts.mark(next);
+    const { standing } = await adopt(attemptId);
+    expect(standing).toContain('accepted twice');
+    const filing = await needFiling(ledger.pool, filingId);
+    expect(filing).toMatchObject({ needsAttention: true, attention: standing });
+  });
+
   it('does not end a pause of a filing that is being processed', async () => {
     const { filingId, attemptId } = await aboutToSend();
     await submit({ filingId, attemptId });
@@ -173,16 +202,6 @@ describe('an answer that comes late', () => {
     const seq = await seqOf(filingId);
     await adopt(attemptId);
     expect(await needFiling(ledger.pool, filingId)).toMatchObject({ state: 'needs_credentials', seq });
-  });
-
-  it('of a closed attempt closes the one that is open, and the filing is being processed', async () => {
-    const { filingId, attemptId } = await aboutToSend();
-    await attempts.mark(attemptId);
-    await attempts.say(attemptId);
-    await attempts.opened(filingId);
-    await adopt(attemptId);
-    expect(await attempts.attempts(filingId)).toEqual(['answered', 'not_sent']);
-    expect(await stateOf(filingId)).toBe('processing');
   });
 });
 
@@ -194,25 +213,17 @@ describe('what somebody should look at is part of the move', () => {
     const filing = await needFiling(ledger.pool, sent.filingId);
     expect(filing).toMatchObject({ state: 'processing', needsAttention: true, attention: adopted?.standing });
   });
-
-  it('where two attempts were sent', async () => {
-    const { filingId, attemptId } = await aboutToSend();
-    await attempts.mark(attemptId);
-    await attempts.say(attemptId);
-    await attempts.mark(await attempts.opened(filingId));
-    const { standing } = await adopt(attemptId);
-    expect(standing).toContain('accepted twice');
-    const filing = await needFiling(ledger.pool, filingId);
-    expect(filing).toMatchObject({ state: 'processing', needsAttention: true, attention: standing });
-  });
 });
 
-it('leaves a submission that certificates have settled', async () => {
+it('leaves a submission that certificates have settled, and follows its request', async () => {
   const { filingId, attemptId } = await aboutToSend();
   await attempts.mark(attemptId);
   await ledger.pool.query(`UPDATE submissions SET state = 'settled' WHERE filing_id = $1`, [filingId]);
   await move(ledger, filingId, 'collecting');
   expect((await adopt(attemptId)).moved).toBeNull();
-  expect(await needSubmission(ledger.pool, filingId, 1)).toMatchObject({ state: 'settled', requestId: null });
+  expect(await needSubmission(ledger.pool, filingId, 1)).toMatchObject({ state: 'settled' });
+  expect(await readRequests(ledger.pool, filingId, 1)).toMatchObject([
+    { requestId: `R${attemptId}`, state: 'followed' },
+  ]);
   expect(await stateOf(filingId)).toBe('collecting');
 });

@@ -6,12 +6,24 @@ import type { ActivityDoor } from './door';
 
 let steps = 0;
 
+const TABLES = [
+  'filings',
+  'submissions',
+  'filing_rows',
+  'held_mappings',
+  'attempts',
+  'requests',
+  'releases',
+  'words',
+  '(SELECT filing_id, j.* FROM word_judgements j JOIN words USING (word_id))',
+  'filing_events',
+];
+
 /** Everything that the ledger holds of a filing; a reservation may be renewed, and a snapshot taken again. */
 export async function heldOf({ pool }: TestDatabase, filingId: string) {
-  const tables = ['filings', 'submissions', 'filing_rows', 'attempts', 'filing_events', 'operator_requests'];
-  const held = tables.map(async (table) => {
+  const held = TABLES.map(async (table) => {
     const { rows } = await pool.query<{ row: object }>(
-      `SELECT to_jsonb(t) - 'reserved_at' - 'snapshot_id' AS row FROM ${table} t WHERE filing_id = $1 ORDER BY to_jsonb(t)::text`,
+      `SELECT to_jsonb(t) - 'reserved_at' - 'checked' - 'snapshot_id' AS row FROM ${table} t WHERE filing_id = $1 ORDER BY to_jsonb(t)::text`,
       [filingId],
     );
     return [table, rows.map(({ row }) => row)];

@@ -148,7 +148,7 @@ describe('the client and the sandbox agree', () => {
       eBRCIssueToDt: '01082026',
       sbCumInvoiceNumber: row.sbCumInvoiceNumber,
     });
-    expect(details).toMatchObject([{ eBRCNumber, realisedValueFCC: 4_000.25, currencyCode: 'USD' }]);
+    expect(details.certificates).toMatchObject([{ eBRCNumber, realisedValueFCC: 4_000.25, currencyCode: 'USD' }]);
 
     const store = createDocumentStore({ root: folder });
     const document = await api.downloadPdf({ eBRCNumber, platformCustomerId }, (stream, { contentLength }) =>

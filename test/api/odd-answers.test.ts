@@ -145,6 +145,37 @@ describe('odd answers', () => {
     expect(JSON.stringify({ ...error, message: error.message }).length).toBeLessThan(20_000);
   });
 
+  describe('bounds', () => {
+    const MEGABYTE = 1024 * 1024;
+    const listOf = (entries: string) => `{"success":true,"data":{"ebrcBulkGenStatusLst":[${entries}],"requestId":"R"}}`;
+    const ask = (text: string) => {
+      service.answer((_request, response) => raw(response, 200, text, 'application/json'));
+      return errorOf(api.status({ platformCustomerId: CUSTOMER_ID, requestId: 'R' }));
+    };
+
+    test.each([
+      ['millions of empty records', listOf(`${'{},'.repeat(2 * MEGABYTE)}{}`), 'JSON'],
+      ['millions of numbers', listOf(`${'1,'.repeat(3 * MEGABYTE)}1`), 'JSON'],
+      ['a million levels', listOf('['.repeat(MEGABYTE) + ']'.repeat(MEGABYTE)), 'JSON'],
+      ['more bytes than any status', listOf(`"${'x'.repeat(9 * MEGABYTE)}"`), 'longer than 8388608 bytes'],
+    ])('an answer with %s is refused, and costs little', async (_what, text, why) => {
+      const before = performance.now();
+      const error = await ask(text);
+      expect([error.kind, error.message]).toEqual(['bad_answer', expect.stringContaining(why)]);
+      expect(performance.now() - before).toBeLessThan(3_000);
+    });
+
+    test('thousands of padded texts are read in a moment', async () => {
+      const padded = JSON.stringify({ irmNumber: `${' '.repeat(2_000)}x`, fcc: `NA${' '.repeat(2_000)}x` });
+      const text = listOf(Array.from({ length: 1_500 }, () => padded).join(','));
+      service.answer((_request, response) => raw(response, 200, text, 'application/json'));
+      const before = performance.now();
+      const status = await api.status({ platformCustomerId: CUSTOMER_ID, requestId: 'R' });
+      expect(status.ebrcBulkGenStatusLst).toHaveLength(1_500);
+      expect(performance.now() - before).toBeLessThan(3_000);
+    });
+  });
+
   test('a request id that is a number too long for a double keeps its digits', async () => {
     const body = '{"success":true,"data":{"requestId":20260101123456789012,"note":"a, 12345678901234567890 ,b"}}';
     service.answer((_request, response) => raw(response, 200, body, 'application/json'));
@@ -192,9 +223,9 @@ describe('odd answers', () => {
     ['words', { message: 'No records found' }, 0],
   ])('fetch-details that is %s is read', async (_what, body, found) => {
     answer(body);
-    const details = await api.fetchDetails(DETAILS);
-    expect(details).toHaveLength(found);
-    if (found > 0) expect(details[0]).toMatchObject({ eBRCNumber: 'E1', realisedValueFCC: 100_000 });
+    const { certificates } = await api.fetchDetails(DETAILS);
+    expect(certificates).toHaveLength(found);
+    if (found > 0) expect(certificates[0]).toMatchObject({ eBRCNumber: 'E1', realisedValueFCC: 100_000 });
   });
 
   test('fetch-details of another shape is no empty list', async () => {
@@ -210,7 +241,7 @@ describe('odd answers', () => {
     ['Certificate not found', { message: 'Certificate not found for the given dates' }],
   ])('a 404 of fetch-details that says %s is an empty list', async (_what, body) => {
     answer(body, 404);
-    expect(await api.fetchDetails(DETAILS)).toEqual([]);
+    expect(await api.fetchDetails(DETAILS)).toEqual({ certificates: [], unread: 0 });
   });
 
   test.each([

@@ -26,6 +26,7 @@ interface Service {
   secrets?: string[];
   read_only?: boolean;
   cap_drop?: string[];
+  ulimits?: { core?: number };
   security_opt?: string[];
   logging?: unknown;
   entrypoint?: string[];
@@ -64,10 +65,10 @@ it('has the parts that the service needs', () => {
   expect(of('sandbox').sort()).toEqual(
     [
       ...['postgres', 'temporal', 'temporal-namespace', 'temporal-schema', 'temporal-ui'],
-      ...['ledger-migrate', 'sandbox', 'worker-sandbox'],
+      ...['ledger-migrate', 'sandbox', 'worker-sandbox', 'door-sandbox'],
     ].sort(),
   );
-  expect(of('production')).toEqual(['worker']);
+  expect(of('production').sort()).toEqual(['door', 'worker']);
   expect(of('monitoring').sort()).toEqual(['grafana', 'prometheus']);
   expect(services.filter(([, { profiles }]) => profiles.length !== 1)).toEqual([]);
 });
@@ -201,7 +202,8 @@ it('makes a variable of every secret file, and keeps the program in its place', 
 it('locks our own programs, and bounds the logs of all', () => {
   for (const [name, { logging }] of services) expect([name, logging !== undefined]).toEqual([name, true]);
   for (const name of ['worker', 'worker-sandbox', 'sandbox', 'ledger-migrate', 'prometheus', 'grafana']) {
-    const { read_only, cap_drop, security_opt } = service(name);
+    const { read_only, cap_drop, security_opt, ulimits } = service(name);
+    expect([name, ulimits]).toEqual([name, { core: 0 }]);
     expect([name, read_only, cap_drop, security_opt]).toEqual([name, true, ['ALL'], ['no-new-privileges:true']]);
   }
 });

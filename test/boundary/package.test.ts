@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { builtPackage } from '../support/built-package';
-import { ROOT } from './project';
+import { readProject, ROOT } from './project';
 
 const run = promisify(execFile);
 
@@ -49,6 +49,25 @@ it('holds programs, types, schemas, migrations and rules, and nothing else', asy
       /^(src|test|dev|bench|chaos|model|scripts|node_modules|documents|\.state|\.env)$/.test(top ?? ''),
     ),
   ).toEqual([]);
+});
+
+it('is installed as `ebrc`, which no text runs through npx', async () => {
+  // Outside a checkout npx asks the public registry, and runs what somebody else has published there under that name.
+  const { stdout } = await run('git', ['grep', '-lEi', 'npx +ebrc', '--', ':!test/boundary'], { cwd: ROOT }).catch(
+    (error: { code: number; stdout: string }) => {
+      if (error.code !== 1) throw error as unknown as Error;
+      return error;
+    },
+  );
+  expect(stdout).toBe('');
+  const prefix = join(folder, 'prefix');
+  await run('npm', ['link'], { cwd: ROOT, env: { ...process.env, npm_config_prefix: prefix } });
+  const { stdout: version } = await run(join(prefix, 'bin', 'ebrc'), ['--version'], { cwd: folder });
+  expect(version.trim()).toMatch(/^\d+\.\d+\.\d+/);
+  for (const path of ['README.md', 'dev/dev.ts']) expect(readProject(path)).toContain('npm link');
+  expect(readProject('Dockerfile')).toMatch(/ln -s \/app\/dist\/starter\/cli\.js \/usr\/local\/bin\/ebrc/);
+  // A scope of ours: nobody else can publish a package of this name.
+  expect(JSON.parse(readProject('package.json'))).toMatchObject({ name: expect.stringMatching(/^@ebrc\//) as string });
 });
 
 it('runs from where it was unpacked', async () => {

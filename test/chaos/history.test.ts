@@ -1,16 +1,15 @@
 /**
  * What the ledger records of a filing is a behaviour of the protocol's model, or the check of a chaos run refuses it.
  */
+import { closeNotSent, markSending, settleRows } from '../ledger/ledger-steps';
 import { checkHistory, type HistoryCheck } from '../../chaos/history/check';
 import { forgetChanges, readChanges, recordChanges } from '../../chaos/history/recorder';
 import { knownSteps } from '../../chaos/history/model-steps';
 import { attemptIdOf } from '../../src/domain/filing/attempt';
 import { withTransaction } from '../../src/ledger/pool';
 import { storeAnswer } from '../../src/ledger/submissions/answers';
-import { closeNotSent, readAttempt } from '../../src/ledger/submissions/attempts';
+import { readAttempt } from '../../src/ledger/submissions/attempts';
 import { openAttempt } from '../../src/ledger/submissions/open-attempt';
-import { markSending } from '../../src/ledger/submissions/sending-mark';
-import { settleRows } from '../../src/ledger/rows/filing-rows';
 import { EXPORTER, knowExporter, move, NOW, open, rowsOf } from '../ledger/filing-support';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 
@@ -23,7 +22,7 @@ beforeAll(async () => {
   await recordChanges(ledger.pool);
 });
 afterAll(() => ledger?.drop());
-beforeEach(() => forgetChanges(ledger.pool, 0));
+beforeEach(() => forgetChanges(ledger.pool));
 
 const check = async (): Promise<HistoryCheck> =>
   checkHistory(await readChanges(ledger.pool), knownSteps({ restored: false }));
@@ -119,12 +118,12 @@ it('refuses the mark of an attempt that was closed', async () => {
   const { filingId, read, forge } = await filing();
   await read(1);
   await forge(
-    `WITH attempt AS (UPDATE attempts SET state = 'sending', sender = 'late', reason = NULL WHERE filing_id = $1 RETURNING attempt_id),
+    `WITH attempt AS (UPDATE attempts SET verdict = 'marked', sender = 'late', reason = NULL WHERE filing_id = $1 RETURNING attempt_id),
           send AS (INSERT INTO sends SELECT 900, attempt_id, 'late' FROM attempt)
      UPDATE filing_rows SET state = 'submitted' WHERE filing_id = $1`,
   );
   expect((await check()).refused).toEqual([
-    `${filingId}: the model has no step 5: submitting/planned/not_sent/none > submitting/submitted/sending!/none: marked 1, sent 1`,
+    `${filingId}: the model has no step 5: submitting/planned/unsent/none > submitting/submitted/marked!/none: marked 1, sent 1`,
   ]);
 });
 
@@ -134,24 +133,29 @@ it('refuses a second accepted send', async () => {
   await accept(1);
   await move(ledger, filingId, 'processing');
   await forge(
-    `WITH attempt AS (INSERT INTO attempts (attempt_id, filing_id, submission, number, state, sender, late)
-            VALUES ($1 || '-1-2', $1, 1, 2, 'sending', 'other', true) RETURNING attempt_id)
+    `WITH attempt AS (INSERT INTO attempts (attempt_id, filing_id, submission, number, verdict, sender)
+            VALUES ($1 || '-1-2', $1, 1, 2, 'marked', 'other') RETURNING attempt_id)
      INSERT INTO sends SELECT 901, attempt_id, 'other' FROM attempt`,
   );
   await accept(2);
   expect((await check()).refused).toEqual([
-    expect.stringMatching(`${filingId}: the model has no step .*/accepted/sending!: marked 2, sent 2`),
+    expect.stringMatching(`${filingId}: the model has no step .*/accepted/marked!: marked 2, sent 2`),
   ]);
 });
 
 it.each([
-  ['a mark without a send', `UPDATE attempts SET state = 'sending', sender = 'x' WHERE filing_id = $1`],
+  ['a mark without a send', `UPDATE attempts SET verdict = 'marked', sender = 'x' WHERE filing_id = $1`],
   [
     'rows that are freed while their attempt is open',
-    `UPDATE filing_rows SET live = false, state = 'withdrawn' WHERE filing_id = $1`,
+    `WITH release AS (INSERT INTO releases (filing_id, submission, ground, released_at)
+            VALUES ($1, 1, 'unsent', now()) RETURNING release_id)
+     UPDATE filing_rows SET release_id = release.release_id, state = 'withdrawn' FROM release WHERE filing_id = $1`,
   ],
   ['an end before anything was sent', `UPDATE filings SET state = 'certified' WHERE filing_id = $1`],
-  ['a certificate of what was never sent', `UPDATE filing_rows SET state = 'certified' WHERE filing_id = $1`],
+  [
+    'a certificate of what was never sent',
+    `UPDATE filing_rows SET state = 'certified', adoption = 'details', ebrc_number = 'EBRC-0' WHERE filing_id = $1`,
+  ],
 ])('refuses %s', async (_what, sql) => {
   const { forge } = await filing();
   await forge(sql);

@@ -75,6 +75,8 @@ describe('a configuration that works', () => {
     const { encryptionKeys, warnings, ...config } = loadConfig(LEAST);
     expect(config).toEqual({
       payloadKeys: [],
+      singlePerson: false,
+      http: { host: '127.0.0.1', port: 8080 },
       schedules: resolve('schedules.yaml'),
       codecServer: { token: undefined, origins: [] },
       observability: { metrics: undefined, health: undefined },
@@ -268,6 +270,10 @@ describe('a prod_ key', () => {
     ['DATABASE_URL', 'postgres://u:hunter2@db.example/ebrc?sslmode=no-verify'],
     ['DATABASE_URL', 'postgres://u:hunter2@db.example/ebrc?sslmode=require'],
     ['DATABASE_URL', 'postgres://u:hunter2@127.0.0.1/ebrc?host=db.example'],
+    ['DATABASE_URL', 'postgres://u:hunter2@db.example/ebrc?sslmode=verify-full&sslmode=disable'],
+    ['DATABASE_URL', 'postgres://u:hunter2@db.example/ebrc?ssl=true&sslmode=no-verify'],
+    ['DATABASE_URL', 'postgres://u:hunter2@db.example/ebrc?host=127.0.0.1&host=db.example'],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'http://traces.example:4318'],
     ['TEMPORAL_TLS', 'false'],
     ['NODE_TLS_REJECT_UNAUTHORIZED', '0'],
     ['EBRC_ENCRYPTION_KEY', withKeys(Buffer.alloc(32))],

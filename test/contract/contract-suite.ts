@@ -361,7 +361,7 @@ export function contractSuite(open: () => Promise<ContractService>, { brief = fa
       expect(correction).toMatchObject({
         state: 'certified',
         corrects: partly.filingId,
-        workflowId: 'file/test/CON-6/1',
+        workflowId: 'file/test/CON-6/2',
       });
       expect(correction.rows).toHaveLength(1);
     });

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -30,6 +30,21 @@ describe('in a folder', () => {
       overwrite: (name, content) => writeFile(join(folder, name), content),
       close: () => rm(join(folder, '..', '..', '..'), { recursive: true }),
     };
+  });
+
+  test('makes folders for its own user alone, whatever the umask', async () => {
+    const before = process.umask(0o022);
+    try {
+      const folder = join(root, 'made', 'documents');
+      const store = createDocumentStore({ root: folder });
+      await store.put({ name: 'EBRC2026001', kind: 'pdf', buffer: pdf() });
+      await store.createRecord('sent/x/00/1', Buffer.from('{}'));
+      for (const made of ['', 'sent', 'sent/x', 'sent/x/00']) {
+        expect([made, (await stat(join(folder, made))).mode & 0o777]).toEqual([made, 0o700]);
+      }
+    } finally {
+      process.umask(before);
+    }
   });
 
   test('takes a file: URL', async () => {

@@ -69,7 +69,7 @@ export function storeSuite(make: () => Promise<StoreStage>): void {
     ['is empty', Buffer.alloc(0), undefined, 'empty'],
     ['is a page of HTML', Buffer.from('<html>%PDF %%EOF</html>'), undefined, 'not a PDF'],
     ['is JSON in which one is quoted', Buffer.from(JSON.stringify({ pdf: pdf().toString() })), undefined, 'not a PDF'],
-    ['starts behind words', Buffer.concat([Buffer.from('Here it is: '), pdf()]), undefined, 'not a PDF'],
+    ['starts too far behind', Buffer.concat([Buffer.alloc(1_020, 'x'), pdf()]), undefined, 'not a PDF'],
     ['has no end marker', pdf().subarray(0, 1_500), undefined, 'cut short'],
     [
       'was changed later and is cut short in the change',
@@ -89,6 +89,7 @@ export function storeSuite(make: () => Promise<StoreStage>): void {
   test.each([
     ['a line end in front', Buffer.concat([Buffer.from('\r\n'), pdf()])],
     ['a byte order mark and blanks in front', Buffer.concat([Buffer.from('\ufeff \n\n'), pdf()])],
+    ['other bytes in front', Buffer.concat([Buffer.alloc(1_000, 'x'), pdf()])],
     ['blanks behind its end', Buffer.concat([pdf(), Buffer.alloc(5_000, 32)])],
     ['a page of HTML behind its end', Buffer.concat([pdf(), Buffer.from(`<object>${'x'.repeat(2_000)} object`)])],
     ['a change behind its first end', Buffer.concat([pdf(), Buffer.from('\n12 0 obj\n<< >>\nendobj\n%%EOF')])],
@@ -222,6 +223,17 @@ export function storeSuite(make: () => Promise<StoreStage>): void {
     expect(await after('0010')).toEqual([]);
     expect(await store.recordsAfter('sent/ledger-3', '', 10)).toEqual([]);
     expect(await store.readRecord('sent/ledger-1/0011')).toBeNull();
+  });
+
+  test('lists records of sub-folders in the order of their names, from anywhere', async () => {
+    const names = ['a/000/999', 'a/001/000', 'a/001/001', 'a/001-b', 'a/002/000/001', 'a/002/001'];
+    for (const name of [...names].reverse()) await store.createRecord(name, Buffer.from(name));
+    const sorted = [...names].sort();
+    expect(await store.recordsAfter('a', '', 10)).toEqual(sorted);
+    for (const [n, name] of sorted.entries())
+      expect(await store.recordsAfter('a', name, 2)).toEqual(sorted.slice(n + 1, n + 3));
+    expect(await store.recordsAfter('a', 'a/001', 10)).toEqual(sorted.slice(1));
+    expect(await store.recordsAfter('a/001', 'a/001/000', 10)).toEqual(['a/001/001']);
   });
 
   test('has one id, whichever reader is first', async () => {

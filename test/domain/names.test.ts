@@ -3,7 +3,7 @@ import { filingWorkflowId } from '../../src/domain/names';
 
 it('is file/<mode>/<reference>, with the correction behind it', () => {
   expect(filingWorkflowId('test', 'JULY-2026')).toBe('file/test/JULY-2026');
-  expect(filingWorkflowId('live', 'R', 1)).toBe('file/live/R/1');
+  expect(filingWorkflowId('live', 'R', 2)).toBe('file/live/R/2');
 });
 
 it('is no other filing’s: R/1 is not the first correction of R', () => {

@@ -247,16 +247,54 @@ it('files the errored rows of a filing again, and nothing else, beside a live fi
   expect(refused.code).toBe(3);
   const permitted = ['--allow-duplicate', '2=E2E-5 is not going to be approved'];
   const corrected = (await correct(...permitted)).json<FilingView>();
-  expect(corrected).toMatchObject({ state: 'certified', corrects: parent.filingId, workflowId: 'file/test/E2E-4/1' });
+  expect(corrected).toMatchObject({ state: 'certified', corrects: parent.filingId, workflowId: 'file/test/E2E-4/2' });
   expect(corrected.rows.map(({ sbCumInvoiceNumber }) => sbCumInvoiceNumber)).toEqual([REFUSED_ONCE]);
 
   const again = await correct(...permitted);
   expect(again.json()).toMatchObject({ filingId: corrected.filingId });
   expect(again.code).toBe(0);
   expect(sandbox.doubleFilings()).toEqual([]);
-  const shown = (await run(['show', 'E2E-4', '--json'])).json<FilingView>();
+  const shown = (await run(['show', 'E2E-4#1', '--json'])).json<FilingView>();
   expect(shown.correctedBy).toEqual([corrected.filingId]);
   await run(['abandon', 'E2E-5', '--note', 'corrected instead', '--json']);
+
+  // The original comes again after its correction was certified: its lineage is held.
+  const original = await run(['file', alone, '--exporter', EXPORTER, '--reference', 'E2E-6', '--json']);
+  expect(original.json()).toMatchObject({
+    state: 'refused',
+    errors: [{ code: 'mapping_live', filingId: corrected.filingId }],
+  });
+  expect(original.code).toBe(3);
+});
+
+it('files a reference again with the number that its outcome prints, and not by repeating the command', async () => {
+  const message = JSON.parse(await readFile(file, 'utf8')) as ReturnType<typeof demoMessage>;
+  const [item] = message.ebrcBulkGenDtos;
+  const own = { ...item, sbCumInvoiceNumber: 'KVR/2026/130', billNo: 'KVR/2026/130', mappedIRMAmountFCC: 100 };
+  const path = join(folder, 'again.json');
+  await writeFile(path, JSON.stringify({ ...message, recordResCount: 1, ebrcBulkGenDtos: [own] }));
+  const args = ['file', path, '--exporter', EXPORTER, '--reference', 'E2E-7', '--wait'];
+  const first = (await run([...args, '--approval', '--json'])).json<FilingView>();
+  await run(['abandon', 'E2E-7', '--note', 'not yet', '--json']);
+
+  const repeated = await run([...args, '--json']);
+  expect(repeated.json()).toMatchObject({ filingId: first.filingId, state: 'abandoned', again: 2 });
+  expect(repeated.code).toBe(3);
+  expect((await run(args)).stdout).toContain('--again 2');
+  const wrong = await run([...args, '--again', '5', '--json']);
+  expect(wrong.json<FilingView>()).toMatchObject({ state: 'refused', errors: [{ code: 'wrong_number' }] });
+  expect(wrong.code).toBe(3);
+  expect((await run([...args, '--again', '1'])).code).toBe(2);
+
+  const again = await run([...args, '--again', '2', '--json']);
+  expect(again.json()).toMatchObject({ state: 'certified', n: 2, workflowId: 'file/test/E2E-7/2' });
+  const repeatedAgain = (await run([...args, '--again', '2', '--json'])).json<FilingView>();
+  expect(repeatedAgain.filingId).toBe(again.json<FilingView>().filingId);
+  const states = ['E2E-7', 'E2E-7#1', 'E2E-7#2'].map(
+    async (name) => (await run(['show', name, '--json'])).json<FilingView>().state,
+  );
+  expect(await Promise.all(states)).toEqual(['certified', 'abandoned', 'certified']);
+  expect(sandbox.doubleFilings()).toEqual([]);
 });
 
 it('answers commands on an ended filing from the ledger', async () => {
@@ -272,9 +310,9 @@ it('shows and lists what the ledger holds', async () => {
   const shown = (await run(['show', 'E2E-1', '--json'])).json<FilingView>();
   expect(shown).toEqual(filed);
   const listed = (await run(['list', '--state', 'certified', '--json'])).json<FilingView[]>();
-  expect(listed.map(({ reference }) => reference).sort()).toEqual(['E2E-1', 'E2E-3', 'E2E-4']);
+  expect(listed.map(({ reference }) => reference).sort()).toEqual(['E2E-1', 'E2E-3', 'E2E-4', 'E2E-7']);
   const certificates = (await run(['certificates', '--json'])).json<CertificateView[]>();
-  expect(certificates).toHaveLength(6);
+  expect(certificates).toHaveLength(7);
   expect(certificates.every(({ document, sha256 }) => document !== null && sha256 !== null)).toBe(true);
   const people = await run(['show', 'E2E-1']);
   expect(people.stdout).toContain(filed.rows[0]?.eBRCNumber);

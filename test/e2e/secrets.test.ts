@@ -180,9 +180,9 @@ describe('traces', () => {
       'RunActivity:submitPush',
       'StartActivity:submitPush',
       'RunWorkflow:fileRemittances',
-      'StartWorkflow:fileRemittances',
+      'UpdateWithStartWorkflow:file',
     ]);
-    expect(upward('UPDATE attempts')).toEqual(expect.arrayContaining(['StartWorkflow:fileRemittances']));
+    expect(upward('UPDATE attempts')).toEqual(expect.arrayContaining(['UpdateWithStartWorkflow:file']));
     expect([...new Set(trace.map(({ service }) => service))].sort()).toEqual(['ebrc', 'ebrc-worker']);
   });
 

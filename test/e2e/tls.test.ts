@@ -86,7 +86,7 @@ describe('PostgreSQL', () => {
     };
     const { databaseUrl } = loadConfig(live, { need: ['database'] });
     expect(await encrypted(new URL(databaseUrl).search.slice(1))).toBe(true);
-    expect(await migrate(databaseUrl)).toContain('001_exporters');
+    expect(await migrate(databaseUrl)).toContain('001_ledger');
     expect(await migrate(databaseUrl)).toEqual([]);
   });
 
@@ -112,7 +112,7 @@ describe('PostgreSQL', () => {
     await admin.end();
     const own = new URL(url);
     [own.username, own.password, own.pathname] = ['plain', 'plain', '/plain'];
-    expect(await migrate(own.href)).toContain('007_roles');
+    expect(await migrate(own.href)).toContain('001_ledger');
     const pool = createPool({ url: own.href, max: 1 });
     const { rows } = await pool.query("SELECT count(*)::int AS n FROM pg_roles WHERE rolname LIKE 'ebrc%'");
     expect(rows).toEqual([{ n: 0 }]);

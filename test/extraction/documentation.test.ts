@@ -19,7 +19,7 @@ it('leads from PDFs to certificates in five commands', async () => {
   expect(lines).toHaveLength(5);
   let last: FilingView | undefined;
   for (const line of lines) {
-    const [, command = '', input = ''] = /^npx ebrc (.*?)(?: <<< '([^']*)')?$/.exec(line) ?? [];
+    const [, command = '', input = ''] = /^ebrc (.*?)(?: <<< '([^']*)')?$/.exec(line) ?? [];
     const args = command
       .split(' ')
       .map((arg) =>

@@ -195,8 +195,7 @@ it('drafts invoices alone as services, or as requested; and asks for the kind of
     rows: 1,
     files: [{ error: null }, { kind: null, state: 'refused', error: { code: 'unknown_kind' } }],
   });
-  const softex = await stage.ebrc(['draft', '-e', EXPORTER, services, '--upload-type', '102', '-o', path, '--json'], {
-    env,
-  });
+  const asSoftex = ['draft', '-e', EXPORTER, services, '--upload-type', '102', '-o', path, '--force', '--json'];
+  const softex = await stage.ebrc(asSoftex, { env });
   expect(softex.json()).toMatchObject({ uploadType: 102, rows: 1 });
 });

@@ -93,6 +93,30 @@ it('takes thirty documents of which ten are broken in ten ways: each has its own
   expect(calls('extract-invoice')).toBe(before + 1);
 }, 120_000);
 
+/** Written by qpdf with the user password "secret" or none, and with an owner password that forbids copying. */
+const ENCRYPTED = join(__dirname, 'encrypted');
+
+it.each(['rc4-40', 'rc4-128', 'aes-128-open-metadata', 'aes-256-r5', 'aes-256-streams'])(
+  'takes a PDF that is encrypted for its permissions alone (%s), and none that needs a password',
+  async (kind) => {
+    const open = (await stage.ebrc(['extract', 'invoice', join(ENCRYPTED, `${kind}.pdf`), '--json'])).json();
+    expect(open).toMatchObject({ state: 'extracted', error: null });
+    const locked = await stage.ebrc(['extract', 'invoice', join(ENCRYPTED, `${kind}-locked.pdf`), '--json']);
+    expect(locked.code).toBe(3);
+    expect(locked.json()).toMatchObject({ state: 'refused', errors: [{ code: 'encrypted' }] });
+  },
+);
+
+it('takes a PDF with other bytes before its header, but no text that quotes one', async () => {
+  const [before, quoted] = ['\u001b%-12345X@PJL\r\n', '{"pdf":"%PDF-1.4\\n%%EOF'];
+  const behind = await pdf('behind.pdf', Buffer.concat([Buffer.from(before), scriptedPdf({ data: { behind: 1 } })]));
+  expect((await stage.ebrc(['extract', 'invoice', behind, '--json'])).json()).toMatchObject({ state: 'extracted' });
+  for (const content of [quoted, `${'x'.repeat(1_020)}%PDF-1.4\n%%EOF\n`]) {
+    const other = await stage.ebrc(['extract', 'invoice', await pdf('other.pdf', Buffer.from(content)), '--json']);
+    expect(other.json()).toMatchObject({ state: 'refused', errors: [{ code: 'not_a_pdf' }] });
+  }
+});
+
 it('takes a PDF of the largest size', async () => {
   const { json } = await stage.ebrc(['extract', 'invoice', await pdf('max.pdf', pdfOf(MEGABYTES_5 - 1)), '--json']);
   expect(json()).toMatchObject({ state: 'extracted' });

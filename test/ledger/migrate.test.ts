@@ -61,8 +61,8 @@ it('has nothing left to do on a database of the test template', async () => {
 it('refuses a ledger that applied another text of a migration', async () => {
   const database = await createTestDatabase();
   databases.push(database);
-  await database.pool.query("UPDATE schema_migrations SET sha256 = 'another' WHERE name = '002_filings'");
-  await expect(migrate(database.pool)).rejects.toThrow(/edited after this ledger had applied them: 002_filings\. Use/);
+  await database.pool.query("UPDATE schema_migrations SET sha256 = 'another' WHERE name = '001_ledger'");
+  await expect(migrate(database.pool)).rejects.toThrow(/edited after this ledger had applied them: 001_ledger\. Use/);
   await database.pool.query('ALTER TABLE schema_migrations DROP COLUMN sha256');
   await expect(migrate(database.pool)).resolves.toEqual([]);
 });

@@ -54,6 +54,12 @@ it('lets a worker work, and change neither the schema nor what is known of it', 
   await expect(pool.query('ALTER TABLE filings ADD COLUMN x int')).rejects.toThrow('must be owner');
   await expect(pool.query('DROP TABLE filings CASCADE')).rejects.toThrow('must be owner');
   await expect(pool.query('DELETE FROM schema_migrations')).rejects.toThrow('permission denied');
+  const { code, stdout } = await ebrc(['principals', 'add', 'mallory', '--role', 'checker', '--json'], {
+    env: { DATABASE_URL: url, EBRC_MODE: 'test' },
+  });
+  expect([code, stdout]).toEqual([2, expect.stringContaining('no_right')]);
+  await expect(pool.query('DELETE FROM principal_tokens')).rejects.toThrow('permission denied');
+  await expect(pool.query("UPDATE audit_events SET action = 'x'")).rejects.toThrow('permission denied');
 });
 
 it('lets read-only commands work, and write nothing and see no stored password', async () => {
@@ -72,6 +78,7 @@ it('lets read-only commands work, and write nothing and see no stored password',
   }
   const pool = connect(url);
   await expect(pool.query('SELECT * FROM vault_secrets')).rejects.toThrow('permission denied');
+  await expect(pool.query('SELECT * FROM principal_tokens')).rejects.toThrow('permission denied');
   await expect(pool.query('UPDATE filings SET note = $1', ['x'])).rejects.toThrow('permission denied');
 });
 
@@ -79,7 +86,7 @@ it('reports what to do if a migration is missing and the worker may not apply it
   const empty = await createEmptyDatabase();
   try {
     const url = await login(empty, 'ebrc_run');
-    await expect(migrate(url)).rejects.toThrow(/lacks migrations \(001_exporters.*ebrc ledger migrate/s);
+    await expect(migrate(url)).rejects.toThrow(/lacks migrations \(001_ledger.*ebrc ledger migrate/s);
   } finally {
     await empty.drop();
   }
@@ -93,7 +100,7 @@ it('migrates as the role that owns the ledger, which every other member of it th
     await empty.pool.query(`ALTER ROLE ${username} SET role = 'ebrc_migrate'`);
     await empty.pool.query('GRANT CREATE ON SCHEMA public TO ebrc_migrate');
     const { code, json } = await ebrc(['ledger', 'migrate', '--json'], { env: { DATABASE_URL: url } });
-    expect([code, json<{ applied: string[] }>().applied]).toEqual([0, expect.arrayContaining(['007_roles'])]);
+    expect([code, json<{ applied: string[] }>().applied]).toEqual([0, expect.arrayContaining(['001_ledger'])]);
     const { rows } = await empty.pool.query(
       "SELECT DISTINCT tableowner AS owner FROM pg_tables WHERE schemaname = 'public'",
     );

@@ -65,7 +65,7 @@ beforeAll(async () => {
     overdueAfterMs: HOUR_MS,
     at: before(1),
   });
-  const [first] = await listFindings(ledger.pool, { mode: 'test' });
+  const [first] = await listFindings(ledger.pool, { mode: 'test', kind: 'ours_not_theirs' });
   await acknowledgeFinding(ledger.pool, { mode: 'test', id: first?.id ?? '', by: 'ravi', note: 'known', at: NOON });
   const audit = createApiCallAudit({ pool: ledger.pool });
   const call = {

@@ -1,4 +1,5 @@
 /** A ledger as some weeks of filing leave it, filled by the functions that activities use. */
+import { adoptAnswer, markSending, moveSubmission, settleRows } from '../ledger/ledger-steps';
 import { randomUUID } from 'node:crypto';
 import type { StoredAnswer } from '../../src/domain/filing/attempt';
 import type { Mapping } from '../../src/domain/filing/mapping';
@@ -13,11 +14,8 @@ import {
 import { recordProgress } from '../../src/ledger/filings/filing-progress';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { withTransaction } from '../../src/ledger/pool';
-import { markSending } from '../../src/ledger/submissions/sending-mark';
-import { settleRows } from '../../src/ledger/rows/settle-rows';
 import type { FilingState } from '../../src/domain/filing/states';
 import type { RowVerdict } from '../../src/domain/service/request-status';
-import { adoptAnswer, moveSubmission } from '../../src/ledger/submissions/submissions';
 import { EXPORTER, open, rowsOf } from '../ledger/filing-support';
 import type { TestDatabase } from '../support/postgres';
 
@@ -62,7 +60,7 @@ export async function tell({ pool }: TestDatabase, story: Story): Promise<string
   const { attemptId } = attempt;
   await step((client) => markSending(client, { attemptId, sender: 'test', payloadHash: 'hash', at: madeAt }));
   if (hours === undefined) {
-    await noteUnknown(pool, { attemptId, sender: 'test', reason: 'the answer was lost', at: madeAt });
+    await noteUnknown(pool, { attemptId, sender: 'test', reason: 'the answer was lost' });
     await step((client) => markRowsUnknown(client, attemptId));
     await move('outcome_unknown', madeAt);
     return filingId;

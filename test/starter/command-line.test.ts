@@ -55,6 +55,7 @@ describe('usage', () => {
     ['a missing argument', ['show']],
     ['a missing option', ['resolve', 'F1', '--as', 'filed']],
     ['a value that is not allowed', ['file', 'x.json', '--declaration', 'maybe']],
+    ['an upload type that does not exist', ['check', 'x.json', '--exporter', 'E1', '--upload-type', 'abc']],
     ['a state that does not exist', ['list', '--state', 'lost']],
   ])('ends with 2 for %s', async (_what, args) => {
     expect((await ebrc(args)).code).toBe(2);

@@ -222,10 +222,10 @@ it('names a server that takes no writes, and a ledger that is newer than this ve
 
 it('names a migration that was edited after the ledger had applied it', async () => {
   const { rows } = await database.pool.query<{ name: string }>(
-    "UPDATE schema_migrations SET sha256 = 'x' || sha256 WHERE id = 2 RETURNING name",
+    "UPDATE schema_migrations SET sha256 = 'x' || sha256 WHERE id = 1 RETURNING name",
   );
   const wrong = await wrongBesidesTemporal({});
-  await database.pool.query('UPDATE schema_migrations SET sha256 = substr(sha256, 2) WHERE id = 2');
+  await database.pool.query('UPDATE schema_migrations SET sha256 = substr(sha256, 2) WHERE id = 1');
   expect(wrong).toMatchObject([{ check: 'schema', message: expect.stringContaining(String(rows[0]?.name)) as string }]);
 });
 

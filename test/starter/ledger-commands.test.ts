@@ -1,7 +1,7 @@
 import { attemptSteps } from '../ledger/submissions/attempt-support';
 import { knowExporter, NOW } from '../ledger/filing-support';
-import { newStore, remember } from '../ledger/sends/put-back';
-import { countSend } from '../../src/ledger/sends/sends';
+import { newStore, remember, SETTINGS } from '../ledger/sends/put-back';
+import { countSend } from '../../src/ledger/sends/count-send';
 import type { LedgerStatus } from '../../src/ledger/sends/ledger-status';
 import { ebrc } from '../support/command-line';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
@@ -27,7 +27,13 @@ it('reports that a ledger was restored, imports its sends, and reports that it i
   const attemptId = await opened(filingId);
   const marked = await mark(attemptId, 'a');
   if (!marked.marked) throw new Error(marked.reason);
-  await countSend(ledger.pool, store, { number: marked.sendNumber, attemptId, sender: 'a', at: NOW });
+  await countSend(ledger.pool, store, {
+    ...SETTINGS,
+    number: marked.sendNumber,
+    attemptId,
+    sender: 'a',
+    at: NOW,
+  });
   expect(await run('status')).toMatchObject({ code: 0, status: { whole: true, sendNumber: 1, newestInStore: 1 } });
   await back();
   const lost = await run('status');

@@ -137,3 +137,29 @@ it('writes a private result file also when no server can be reached', async () =
   expect((await stat(result)).mode & 0o777).toBe(0o600);
   expect(await readFile(result, 'utf8')).not.toContain('s3cret');
 });
+
+it.each<[string, () => string, string]>([
+  ['many.csv', () => `${HEADER}\n${'A,a@b.example,,,,,\n'.repeat(10_001)}`, 'too_many_rows'],
+  ['torn.csv', () => `${HEADER}\n${'"\n'.repeat(10_001)}"x`, 'too_many_rows'],
+  ['many.json', () => JSON.stringify(Array.from({ length: 10_001 }, () => ({}))), 'too_many_rows'],
+  ['long.csv', () => `${HEADER}\n${'x'.repeat(9 * 1024 * 1024)}`, 'too_large'],
+])('refuses a list of more exporters than any platform has: %s', async (name, content, code) => {
+  const result = await ebrc(['onboard', '--file', await listWith(name, content()), '--json'], { env: ENV });
+  expect([result.code, result.json<{ errors: Problem[] }>().errors[0]?.code]).toEqual([3, code]);
+});
+
+it.each(['=1+1', '\n=1+1', ' =1+1', '＝1+1', '＠SUM(A1)', '\t+1'])(
+  'writes what a spreadsheet would run as text: %j',
+  async (message) => {
+    const path = await listWith('formula.csv', `${HEADER}\nAsha,asha@b.example,,,,,`);
+    const { open } = takingClient();
+    const saying = async () => {
+      const client = await open();
+      const onboard = async (exporter: { email: string }) => ({ ...(await client.onboard(exporter)), message });
+      return { ...client, onboard };
+    };
+    const result = join(folder, 'formula.result.csv');
+    await onboardList(saying, path, { by: 'meera', result });
+    expect(await readFile(result, 'utf8')).toContain(`'${message}`);
+  },
+);

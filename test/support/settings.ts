@@ -11,4 +11,5 @@ export const TEST_SETTINGS: WorkerSettings = {
   pollFirstMs: 20 * 60_000,
   pollMinMs: 60_000,
   pollMaxMs: 15 * 60_000,
+  singlePerson: false,
 };

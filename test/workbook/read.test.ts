@@ -34,9 +34,16 @@ describe('headers', () => {
       }),
     );
     expect(reading.rows).toEqual([{ row: 2, mapping: mapping() }]);
-    expect(reading.ownColumns).toEqual([{ letter: 'AK', header: 'Remarks' }]);
+    expect(reading.ownColumns).toEqual([{ index: 37, letter: 'AK', header: 'Remarks' }]);
     expect(reading.columns.get('serialNo')?.letter).toBe('B');
-    expect(brief(reading.findings)).toEqual(['1 null unknown_column']);
+    expect(brief(reading.findings)).toEqual(['null null template_unknown', '1 null unknown_column']);
+  });
+
+  test('a column of the user’s own without a value needs no template', async () => {
+    const { findings } = await readWorkbook(
+      await book([cells()], (sheet) => (sheet.getCell(1, columnIndex('sacCode2')).value = 'Remarks')),
+    );
+    expect(brief(findings)).toEqual(['1 null unknown_column']);
   });
 
   test('a missing mandatory column is reported once, not once per row', async () => {

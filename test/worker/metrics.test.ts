@@ -4,6 +4,7 @@ import { RATE_LIMITS } from '../../src/domain/names';
 import { figuresJob } from '../../src/worker/metrics/collect';
 import { metricsOptions, type Metrics } from '../../src/worker/metrics/metrics';
 import { countingVault, observeCall, observeJob } from '../../src/worker/metrics/observe';
+import { recordRunProblem } from '../../src/ledger/filings/open-filings';
 import { knowExporter, move, open, rowsOf } from '../ledger/filing-support';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 
@@ -39,7 +40,8 @@ it('counts filings by state and age, and sets a state that is empty again to 0',
   expect(of('ebrc_filing_oldest_seconds checking')).toBeGreaterThan(3_600);
   await move(database, filingId, 'submitting', 'outcome_unknown');
   await database.pool.query("UPDATE filing_rows SET state = 'unknown' WHERE filing_id = $1", [filingId]);
-  await database.pool.query("UPDATE filings SET run_problem = 'gone', due_at = now() - interval '1 hour'");
+  await recordRunProblem(database.pool, { filingId, problem: 'gone', at: new Date() });
+  await database.pool.query("UPDATE filings SET due_at = now() - interval '1 hour'");
   await read(metrics);
   expect([of('ebrc_filings checking'), of('ebrc_filings outcome_unknown')]).toEqual([0, 1]);
   expect([of('ebrc_unknown_rows'), of('ebrc_filings_with_run_problem'), of('ebrc_filings_past_due')]).toEqual([
@@ -62,7 +64,7 @@ it('shows acknowledgement times, certificates, findings and the budget', async (
        FROM parties p, unnest(ARRAY['A', 'B', 'C']) n`,
   );
   await pool.query(
-    `INSERT INTO findings (mode, party_id, key, kind, first_seen_at, last_seen_at, acknowledged_at)
+    `INSERT INTO questions (mode, party_id, key, kind, first_seen_at, last_seen_at, acknowledged_at)
      SELECT 'test', party_id, k, 'pdf_missing', now() - interval '2 hours', now(), CASE WHEN k = 'seen' THEN now() END
        FROM parties, unnest(ARRAY['seen', 'open']) k`,
   );

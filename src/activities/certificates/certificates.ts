@@ -11,8 +11,9 @@ import {
   postponePdf,
   type PdfsToArchive,
 } from '../../ledger/certificates/certificates';
-import { adoptCertificates } from '../../ledger/certificates/adoption';
-import { latestAttempt } from '../../ledger/submissions/attempts';
+import { lockFiling } from '../../ledger/filings/filing-lock';
+import { certifyByDetails } from '../../ledger/gates/certify';
+import { windowIsOver } from '../../ledger/gates/settle-window';
 import { countOpenRows, readRows } from '../../ledger/rows/filing-rows';
 import { withTransaction } from '../../ledger/pool';
 import { readSubmissions } from '../../ledger/submissions/submissions';
@@ -99,8 +100,9 @@ export function createCertificateActivities(deps: ActivityDependencies) {
       // Rows without a number may have been certified on any day since the send.
       const from = open || !first ? sentFrom : first;
       const to = open || !last ? filingDateInKolkata(clock()) : last;
-      await readDetails(deps, { exporterId, iecCode, from: compareFilingDates(from, to) <= 0 ? from : to, to });
-      const moved = open ? await fillRows({ filingId, exporterId, settles: submission }) : null;
+      const span = { from: compareFilingDates(from, to) <= 0 ? from : to, to };
+      const { problem: incomplete } = await readDetails(deps, { exporterId, iecCode, ...span });
+      const moved = open && incomplete === null ? await fillRows({ filingId, exporterId }) : null;
       return {
         withoutDetail: await countWithoutDetail(pool, filingId),
         open: open ? await countOpenRows(pool, filingId, submission) : 0,
@@ -170,32 +172,17 @@ export function createCertificateActivities(deps: ActivityDependencies) {
   }
 
   /** Rows of requests that the authority has processed, and whose certificates the status did not name. */
-  async function fillRows({
-    filingId,
-    exporterId,
-    settles,
-  }: {
-    filingId: string;
-    exporterId: string;
-    settles: number | undefined;
-  }): Promise<MovedOn | null> {
+  async function fillRows({ filingId, exporterId }: { filingId: string; exporterId: string }): Promise<MovedOn | null> {
     let moved: MovedOn | null = null;
     for (const { submission, state, submittedAt } of await readSubmissions(pool, filingId)) {
-      if (submittedAt === null || state === 'planned' || state === 'released') continue;
-      const last = await latestAttempt(pool, filingId, submission);
-      if (!last) continue;
-      const args = {
-        filingId,
-        submission,
-        exporterId,
-        attemptId: last.attemptId,
-        settles: submission === settles,
-        at: new Date(clock()),
-      };
+      if (submittedAt === null || state === 'settled' || state === 'released') continue;
+      const args = { filingId, submission, exporterId, at: new Date(clock()) };
       await withStepHeartbeat(() =>
         withTransaction(pool, async (client) => {
-          const { openRows } = await adoptCertificates(client, args);
-          if (args.settles && openRows === 0) moved = await moveOnSettled(client, settings, args);
+          await lockFiling(client, filingId);
+          const windowOver = await windowIsOver(client, { ...args, settleMs: settings.settleAfterMs });
+          const { openRows } = await certifyByDetails(client, { ...args, windowOver });
+          if (openRows === 0) moved = await moveOnSettled(client, settings, args);
         }),
       );
     }

@@ -1,29 +1,54 @@
 import { splitWindow, type FilingDate } from '../../domain/dates';
 import { saveCertificates } from '../../ledger/certificates/certificates';
+import { recordLook } from '../../ledger/submissions/looks';
 import { withHeartbeat } from '../call-context';
 import { withCredentials } from '../exporters/credential-guard';
 import type { ActivityDependencies } from '../dependencies';
 
+/** A look at an exporter's certificates. */
+export interface DetailsLook {
+  numbers: string[];
+  /** Why it is not complete; null: every entry of every day was read. */
+  problem: string | null;
+}
+
 /**
  * Reads every certificate of an exporter that was issued in a span of days into the ledger, from as few calls as the
- * window of three months allows (spec: "POST /genebrc/fetch-details"). @returns their numbers.
+ * window of three months allows (spec: "POST /genebrc/fetch-details"). The look goes on record with its times, a failed
+ * one too: absence is judged by looks alone.
  */
 export async function readDetails(
   deps: Pick<ActivityDependencies, 'pool' | 'api' | 'clock' | 'logger'>,
   { exporterId, iecCode, from, to }: { exporterId: string; iecCode: string; from: FilingDate; to: FilingDate },
-): Promise<string[]> {
+): Promise<DetailsLook> {
+  const now = () => new Date(deps.clock());
+  const look = { exporterId, beganAt: now(), from, to };
   const numbers = new Set<string>();
-  for (const window of splitWindow(from, to)) {
-    const details = await withCredentials(deps, exporterId, () =>
-      withHeartbeat(exporterId, (context) =>
-        deps.api.fetchDetails(
-          { platformCustomerId: exporterId, iecCode, eBRCIssueFromDt: window.from, eBRCIssueToDt: window.to },
-          context,
+  let unread = 0;
+  try {
+    for (const window of splitWindow(from, to)) {
+      const details = await withCredentials(deps, exporterId, () =>
+        withHeartbeat(exporterId, (context) =>
+          deps.api.fetchDetails(
+            { platformCustomerId: exporterId, iecCode, eBRCIssueFromDt: window.from, eBRCIssueToDt: window.to },
+            context,
+          ),
         ),
-      ),
-    );
-    await saveCertificates(deps.pool, { exporterId, details, at: new Date(deps.clock()) });
-    for (const { eBRCNumber } of details) if (eBRCNumber) numbers.add(eBRCNumber.trim());
+      );
+      unread += details.unread;
+      await saveCertificates(deps.pool, { exporterId, details: details.certificates, at: now() });
+      for (const { eBRCNumber, sbCumInvoiceNumber, billNo } of details.certificates) {
+        if (eBRCNumber) numbers.add(eBRCNumber.trim());
+        // One that names no document can be anybody's: absence cannot be told from it.
+        if (!eBRCNumber || !(sbCumInvoiceNumber?.trim() || billNo?.trim())) unread += 1;
+      }
+    }
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : String(error);
+    await recordLook(deps.pool, { ...look, endedAt: now(), problem }).catch(() => undefined);
+    throw error;
   }
-  return [...numbers];
+  const problem = unread > 0 ? `${unread} entries of fetch-details cannot be read` : null;
+  await recordLook(deps.pool, { ...look, endedAt: now(), problem });
+  return { numbers: [...numbers], problem };
 }

@@ -3,16 +3,12 @@ import { addEvent, holdFiling, holdStep } from '../../ledger/filings/filing-prog
 import { answerInShort, partsOfAttemptId, type AttemptReading } from '../../domain/filing/attempt';
 import { markRowsUnknown, readAttempt } from '../../ledger/submissions/attempts';
 import { openAttempt, type OpenedAttempt } from '../../ledger/submissions/open-attempt';
-import {
-  adoptRequestId,
-  closeByPerson,
-  type NotFiledOutcome,
-  type NotFiledAnswer,
-} from '../../ledger/submissions/person-answers';
-import { deleteOperatorRequest } from '../../ledger/filings/operator-requests';
+import type { Carried } from '../../domain/filing/carried';
+import { carryOutWord } from '../../ledger/gates/persons';
+import { lockFiling } from '../../ledger/filings/filing-lock';
+import { updateCorrectionAttention } from '../../ledger/rows/row-takeover';
+import { judgeWord } from '../../ledger/submissions/words';
 import { withTransaction, type Queryable } from '../../ledger/pool';
-import { needSubmission } from '../../ledger/submissions/submissions';
-import { voidUnsent } from '../../ledger/sends/sends';
 import type { ActivityDependencies } from '../dependencies';
 import { stepId } from '../step-id';
 import {
@@ -27,22 +23,9 @@ import {
 import { takeOverAnswer, type AdoptedAnswer, type AnswerArgs } from './take-over-answer';
 import { onWholeLedger } from './whole-ledger';
 
-/** A request that a person found at the service. */
-export interface NamedRequest {
-  attemptId: string;
-  requestId: string;
-}
-
-export interface AdoptedRequest {
-  /** Why it cannot be taken over; null where it was. */
-  doubt: string | null;
-  /** ms since the epoch. */
-  submittedAt: number;
-}
-
 /** Opening attempts, reading what became of them, and taking their answers over. Local work on the ledger. */
 export function createAttemptActivities(deps: ActivityDependencies) {
-  const { pool, documents, clock, settings } = deps;
+  const { pool, clock, settings } = deps;
   const now = () => new Date(clock());
 
   /** @param moveOn made in the transaction that reads; what it returns is added to the reading */
@@ -50,12 +33,12 @@ export function createAttemptActivities(deps: ActivityDependencies) {
     { attemptId, refusal }: { attemptId: string; refusal?: string },
     moveOn?: (client: pg.PoolClient, reading: AttemptReading) => Promise<T>,
   ): Promise<AttemptReading & T> {
-    return onWholeLedger(deps, filingOf({ attemptId }), async (client, { seen }) => {
-      const unsent = () => voidUnsent(client, documents, { attemptId, at: now(), seen });
-      const reading = await readAttempt(client, { attemptId, ...(refusal && { refusal }), at: now(), unsent });
+    const judgeAndRead = async (client: pg.PoolClient) => {
+      const reading = await readAttempt(client, { attemptId, ...(refusal && { refusal }), at: now() });
       const moved = (await moveOn?.(client, reading)) ?? ({} as T);
       return { ...reading, answer: reading.answer && answerInShort(reading.answer), ...moved };
-    });
+    };
+    return onWholeLedger(deps, filingOf({ attemptId }), judgeAndRead, { attemptId });
   }
 
   return {
@@ -85,7 +68,8 @@ export function createAttemptActivities(deps: ActivityDependencies) {
      */
     readUnknownAttempt: ({ attemptId, move }: { attemptId: string; move: MoveArgs }): Promise<AttemptReading & Moved> =>
       read({ attemptId }, async (client, { verdict, reason, filingSeq }) => {
-        if (verdict !== 'not_sent') return { differs: filingSeq !== move.seq - 1, counts: null };
+        if (!verdict || !['unsent', 'refused', 'absent'].includes(verdict))
+          return { differs: filingSeq !== move.seq - 1, counts: null };
         const text = `${move.event.text} (${reason ?? 'the attempt is closed'})`;
         const moved = await recordMove(client, { ...move, event: { ...move.event, text } }, now());
         return { ...moved, filingSeq: moved.differs ? filingSeq : move.seq };
@@ -101,52 +85,98 @@ export function createAttemptActivities(deps: ActivityDependencies) {
       ),
 
     /**
-     * A person found the request of an attempt at the service. `doubt`: why it cannot be taken over. Nothing is written
-     * where the filing has moved since the person answered; otherwise the request to resolve is deleted with it.
+     * Carries out what a person said of a send. The filing goes on as `move` says where it may be sent again (`again`),
+     * or to its processing (`filed`); rows that are freed are recorded in an event, and with the last one the filing
+     * goes on to its certificates. Nothing is written where the filing has moved since the person answered.
      */
-    async adoptRequestId({ move, ...named }: NamedRequest & { move: MoveArgs }): Promise<AdoptedRequest & Moved> {
-      const at = now();
-      const { filingId, submission } = partsOfAttemptId(named.attemptId);
-      return withTransaction(pool, async (client) => {
-        if (!(await mayAnswer(client, move))) return { doubt: null, submittedAt: at.getTime(), ...MOVED_ELSEWHERE };
-        const doubt = await adoptRequestId(client, { ...named, at });
-        if (doubt !== null) return { doubt, submittedAt: at.getTime(), ...NOT_MOVED };
-        const { submittedAt } = await needSubmission(client, filingId, submission);
-        await deleteOperatorRequest(client, { filingId, kind: 'resolve' });
-        const moved = await recordMove(client, move, at);
-        return { doubt, submittedAt: (submittedAt ?? at).getTime(), ...moved };
-      });
+    carryOutWord: ({
+      wordId,
+      attemptId,
+      moves,
+    }: {
+      wordId: string;
+      /** The attempt that it is about: a mark whose send was never counted is judged by that alone. */
+      attemptId: string | null;
+      moves: { again: MoveArgs; filed: MoveArgs };
+    }): Promise<Carried & Moved & { collecting?: MovedOn | null }> => {
+      const carryOut = async (client: pg.PoolClient): Promise<Carried & Moved & { collecting?: MovedOn | null }> => {
+        const at = now();
+        const { filingId } = moves.again;
+        if (!(await mayAnswer(client, moves.again)))
+          return { outcome: 'refused', why: 'the filing has moved', ...MOVED_ELSEWHERE };
+        const { settleAfterMs: settleMs, singlePerson } = settings;
+        const carried = await carryOutWord(client, { wordId, settleMs, singlePerson, at });
+        const { event } = carried.outcome === 'filed' ? moves.filed : moves.again;
+        if (carried.outcome === 'refused' || carried.outcome === 'stands') {
+          const refused = { ...event, kind: 'resolve_refused', text: carried.why };
+          await addEvent(client, { ...refused, filingId, step: stepId(), at });
+          return { ...carried, ...NOT_MOVED };
+        }
+        if (carried.outcome === 'again') return { ...carried, ...(await recordMove(client, moves.again, at)) };
+        const data = { ...(event.data as object), ...('freed' in carried && { freed: carried.freed }) };
+        const settled = await moveOnSettled(client, settings, { filingId, at });
+        if (carried.outcome === 'filed' && !settled)
+          return { ...carried, ...(await recordMove(client, moves.filed, at)) };
+        await addEvent(client, { ...event, data, filingId, step: stepId(), at });
+        return { ...carried, ...NOT_MOVED, collecting: settled };
+      };
+      return onWholeLedger(deps, moves.again.filingId, carryOut, attemptId === null ? undefined : { attemptId });
     },
 
     /**
-     * A person states that nothing of an attempt was filed. The filing goes on to its next attempt (`move`), or its
-     * rows without a certificate are to be corrected, which stands in an event. As `adoptRequestId` otherwise.
+     * As `carryOutWord`, of a filing that has ended: it moves no more, and rows that were abandoned are freed or
+     * certified, or the request that was named is followed.
      */
-    closeByPerson: ({
-      move,
-      ...answer
-    }: Omit<NotFiledAnswer, 'at' | 'settleAfterMs'> & { move: MoveArgs }): Promise<
-      NotFiledOutcome & Moved & { collecting?: MovedOn | null }
-    > =>
-      onWholeLedger(deps, filingOf(answer), async (client) => {
-        const at = now();
-        const { filingId } = move;
-        if (!(await mayAnswer(client, move))) return { outcome: 'resend', ...MOVED_ELSEWHERE };
-        const closed = await closeByPerson(client, { ...answer, settleAfterMs: settings.settleAfterMs, at });
-        if (closed.outcome === 'contradicted') return { ...closed, ...NOT_MOVED };
-        await deleteOperatorRequest(client, { filingId, kind: 'resolve' });
-        if (closed.outcome === 'resend') return { ...closed, ...(await recordMove(client, move, at)) };
-        const { event } = move;
-        const data = { ...(event.data as object), freed: closed.freed };
-        await addEvent(client, { ...event, filingId, step: stepId(), at, data });
-        return { ...closed, ...NOT_MOVED, collecting: await moveOnSettled(client, settings, { filingId, at }) };
+    carryOutAfterEnd: ({
+      filingId,
+      wordId,
+      attemptId,
+      event,
+    }: {
+      filingId: string;
+      wordId: string;
+      attemptId: string | null;
+      event: MoveArgs['event'];
+    }): Promise<Carried> =>
+      onWholeLedger(
+        deps,
+        filingId,
+        async (client) => {
+          const at = now();
+          const { settleAfterMs: settleMs, singlePerson } = settings;
+          const filing = await lockFiling(client, filingId);
+          if (!filing?.ended) return { outcome: 'refused', why: 'the filing has not ended' };
+          const carried = await carryOutWord(client, { wordId, settleMs, singlePerson, at });
+          const said = 'why' in carried ? { ...event, kind: 'resolve_refused', text: carried.why } : event;
+          await addEvent(client, { ...said, filingId, step: stepId(), at });
+          await updateCorrectionAttention(client, filingId);
+          return carried;
+        },
+        attemptId === null ? undefined : { attemptId },
+      ),
+
+    /** What became of a request after its filing's end; rows that it freed wait for a correction. */
+    noteAfterEnd: ({ filingId, text }: { filingId: string; text: string }): Promise<void> =>
+      withTransaction(pool, async (client) => {
+        await lockFiling(client, filingId);
+        await addEvent(client, { filingId, kind: 'followed_after_end', text, step: stepId(), at: now() });
+        await updateCorrectionAttention(client, filingId);
       }),
 
-    /** What a person answered is contradicted: the request to resolve is deleted, and an event says why. */
-    refuseResolve: ({ filingId, event }: { filingId: string; event: MoveArgs['event'] }): Promise<void> =>
+    /** What a person said cannot be carried out: it counts for nothing, and an event says why. */
+    refuseWord: ({
+      filingId,
+      wordId,
+      event,
+    }: {
+      filingId: string;
+      wordId: string;
+      event: MoveArgs['event'];
+    }): Promise<void> =>
       withTransaction(pool, async (client) => {
-        await addEvent(client, { ...event, filingId, step: stepId(), at: now() });
-        await deleteOperatorRequest(client, { filingId, kind: 'resolve' });
+        const at = now();
+        await addEvent(client, { ...event, filingId, step: stepId(), at });
+        await judgeWord(client, { wordId, outcome: 'refused', why: event.text, at });
       }),
 
     /** The rows of an attempt of unknown outcome are shown as such. */

@@ -6,22 +6,18 @@ import { cutText } from '../../domain/text';
 import { saveErrors, saveNote } from '../../ledger/filings/filing-notes';
 import { holdStep } from '../../ledger/filings/filing-progress';
 import { withTransaction } from '../../ledger/pool';
-import {
-  countRows,
-  moveRows,
-  readRows,
-  releaseRows,
-  releaseUnsent,
-  rowStates,
-  saveRowErrors,
-} from '../../ledger/rows/filing-rows';
-import { lastRefusal } from '../../ledger/submissions/answers';
-import { closeUnknownRequest } from '../../ledger/submissions/other-attempts';
-import { readSubmissions, releaseSubmissions } from '../../ledger/submissions/submissions';
+import { releaseUnfiled } from '../../ledger/gates/release';
+import type { Absence } from '../../ledger/gates/absent-subject';
+import { releaseAbsent } from '../../ledger/gates/release-absent';
+import { countRows, moveRows, readRows, rowStates, saveRowErrors } from '../../ledger/rows/filing-rows';
+import { lastRefusal, reportContradiction } from '../../ledger/submissions/answers';
+import { readRequests, type Statement } from '../../ledger/submissions/requests';
+import { readSubmissions, settleSubmission } from '../../ledger/submissions/submissions';
+import { judgeWord } from '../../ledger/submissions/words';
 import type { ActivityDependencies } from '../dependencies';
 import { stepId } from '../step-id';
 import { FINDINGS_IN_RESULT } from './reserve-balances';
-import { recordMove, type MoveArgs } from './moves';
+import { moveOnSettled, recordMove, type MovedOn, type MoveArgs } from './moves';
 import { recordEnd, type FilingEnd, type Held } from './record-end';
 import { fieldErrorsOf } from './refusal-errors';
 import { onWholeLedger } from './whole-ledger';
@@ -63,17 +59,36 @@ export function createEndFilingActivities(deps: ActivityDependencies) {
     const { filingId, submission } = refusal;
     const errors = await findingsOf(client, refusal);
     if (standing !== 'repeated') {
-      const freed = { filingId, state: 'needs_correction' as const, at: now() };
-      if (submission !== null) await releaseRows(client, { ...freed, submission });
-      await releaseUnsent(client, freed);
+      const at = now();
+      const freed = { filingId, state: 'needs_correction' as const, reason: errors[0]?.message ?? 'refused', at };
+      const { doubtful } =
+        submission === null ? { doubtful: [] } : await releaseUnfiled(client, { ...freed, submission });
+      for (const each of doubtful) await reportDoubtfulRefusal(client, filingId, each, at);
+      await releaseUnfiled(client, { ...freed, submission: null });
       await saveRowErrors(client, filingId, errors);
       await saveErrors(client, filingId, errors);
-      await releaseSubmissions(client, { filingId, refused: submission, at: now() });
     }
-    const left = (await readSubmissions(client, filingId)).some(({ state }) => state !== 'released');
+    return ended(client, held, errors);
+  }
+
+  async function ended(client: pg.PoolClient, held: Held, errors: readonly Finding[]): Promise<Refused> {
+    const left = (await readSubmissions(client, held.filingId)).some(({ state }) => state !== 'released');
     const end = await endAs(client, { ...held, state: left ? null : 'needs_correction' });
     const shown = errors.slice(0, FINDINGS_IN_RESULT);
     return { ...end, errors: shown.map((each) => ({ ...each, message: cutText(each.message, 500) })) };
+  }
+
+  async function reportDoubtfulRefusal(
+    client: pg.PoolClient,
+    filingId: string,
+    submission: number,
+    at: Date,
+  ): Promise<void> {
+    const text =
+      `The service refused submission ${submission} after an earlier attempt of it was taken for not filed: perhaps because ` +
+      'that one was filed. Look at the portal, and answer again.';
+    const key = `${submission}/${at.getTime()}`;
+    await reportContradiction(client, { filingId, kind: 'refused_after_absent', key, text, at });
   }
 
   const endAs = (client: pg.PoolClient, end: Held & { state: FilingState | null; event?: MoveArgs['event'] }) =>
@@ -98,55 +113,74 @@ export function createEndFilingActivities(deps: ActivityDependencies) {
     },
 
     /**
-     * The service does not know the request of a Failed acknowledgement, to the end of the settle window: the
-     * submission is refused. `kept`: that cannot be said yet. `other_attempt`: another attempt of it is to be looked
-     * into.
+     * The service says of a request that nothing of it was filed (it does not know it, or reports it Errored with
+     * nothing listed), and the settle window is over. Where the look proves it, its rows are free; otherwise `absence`
+     * is refused. The filing ends with it where nothing else of it is left.
      */
-    closeUnknownRequest: ({
+    concludeStatement: ({
       seq,
-      message,
-      ...args
-    }: Held & { submission: number; requestId: string; message: string }): Promise<
-      Refused & { outcome: 'closed' | 'kept' | 'other_attempt' }
+      requestId,
+      submission,
+      errors,
+      ...of
+    }: Held & { submission: number; requestId: string; errors: string[] }): Promise<
+      Refused & { absence: Pick<Absence, 'outcome'>; moved: MovedOn | null }
     > => {
-      const { filingId, submission } = args;
-      const held = { filingId, seq };
+      const held = { filingId: of.filingId, seq };
+      const { filingId } = held;
       return onWholeLedger(deps, filingId, async (client) => {
         const standing = await holdStep(client, { ...held, step: stepId() });
-        if (standing === 'differs') return { ...(await unchanged(client, held)), errors: [], outcome: 'kept' };
-        const { settleAfterMs } = settings;
-        const close = () => closeUnknownRequest(client, { ...args, settleAfterMs, at: now() });
-        const outcome = standing === 'repeated' ? 'closed' : await close();
-        if (outcome !== 'closed') {
-          return { ...(await endAs(client, { ...held, state: null })), errors: [], outcome };
-        }
-        const answer = { kind: 'acknowledgement_failed', message };
-        const refusal = { filingId, submission, answer, errors: [] };
-        return { ...(await refuse(client, held, standing, refusal)), outcome };
+        const kept = { absence: { outcome: 'refused' as const }, errors: [], moved: null };
+        if (standing === 'differs') return { ...(await unchanged(client, held)), ...kept };
+        const at = now();
+        const request = (await readRequests(client, filingId, submission)).find((each) => each.requestId === requestId);
+        const reason = STATEMENTS[request?.statement ?? 'unknown_request'](requestId);
+        const messages = errors.length > 0 ? errors : [reason];
+        const subject = { requestId, filingId, submission };
+        const given = {
+          subject,
+          settleMs: settings.settleAfterMs,
+          unseen: false,
+          notOurs: [],
+          reason,
+          errors: messages,
+          at,
+        };
+        const { outcome } =
+          standing === 'repeated' ? { outcome: 'freed' as const } : await releaseAbsent(client, given);
+        if (outcome === 'refused') return { ...(await endAs(client, { ...held, state: null })), ...kept };
+        const processed = request?.statement === 'errored_empty' || request?.statement === 'errored';
+        return { ...(await afterAbsence(client, held, { submission, processed, messages, at })), absence: { outcome } };
       });
     },
 
     /**
      * Gives a filing up. What was never sent is free again; what may still become a certificate stays live and is never
      * filed again by accident. The ledger decides row by row: a send that began meanwhile is found here, or finds its
-     * rows gone.
+     * rows gone; one that was marked and never written is closed as not sent.
      */
-    giveUpFiling: ({ by, note, ...held }: Held & { by: string; note: string }): Promise<FilingEnd> => {
+    giveUpFiling: ({
+      by,
+      note,
+      wordId,
+      ...held
+    }: Held & { by: string; note: string; wordId?: string }): Promise<FilingEnd> => {
       const { filingId } = held;
-      return onWholeLedger(deps, filingId, async (client) => {
+      const giveUp = async (client: pg.PoolClient) => {
         const standing = await holdStep(client, { ...held, step: stepId() });
         if (standing === 'differs') return unchanged(client, held);
         const at = now();
         if (standing !== 'repeated') {
-          await releaseUnsent(client, { filingId, state: 'withdrawn', at });
+          await releaseUnfiled(client, { filingId, submission: null, state: 'withdrawn', reason: note, at });
           await moveRows(client, { filingId, submission: null, state: 'abandoned_after_send' });
           await saveNote(client, filingId, note);
+          if (wordId !== undefined) await judgeWord(client, { wordId, outcome: 'carried_out', at });
         }
         const withdrawn = (await rowStates(client, filingId)).every((state) => state === 'withdrawn');
-        if (withdrawn && standing !== 'repeated') await releaseSubmissions(client, { filingId, refused: null, at });
         const event = { kind: withdrawn ? 'withdrawn' : 'abandoned', text: note, who: by };
         return endAs(client, { ...held, state: 'abandoned', event });
-      });
+      };
+      return onWholeLedger(deps, filingId, giveUp, { attemptId: null });
     },
 
     /** Ends the filing as its rows amount to, in the transaction that reads them, where they all have an outcome. */
@@ -167,4 +201,38 @@ export function createEndFilingActivities(deps: ActivityDependencies) {
         return endAs(client, { filingId, seq, state });
       }),
   };
+
+  /** A submission of which nothing was filed: it is released, unless some of its rows were certified. */
+  async function afterAbsence(
+    client: pg.PoolClient,
+    held: Held,
+    { submission, processed, messages, at }: { submission: number; processed: boolean; messages: string[]; at: Date },
+  ): Promise<Refused & { moved: MovedOn | null }> {
+    const { filingId } = held;
+    const rows = (await readRows(client, filingId, submission)).filter(({ state }) => state !== 'abandoned_after_send');
+    const certified = rows.some(({ state }) => state === 'certified');
+    // What the authority processed has an outcome, even if that is a rejection.
+    const settled = certified || processed;
+    await settleSubmission(client, { filingId, submission, state: settled ? 'settled' : 'released', at });
+    if (settled) {
+      const moved = await moveOnSettled(client, settings, { filingId, at });
+      return { ...(await endAs(client, { ...held, state: null })), errors: [], moved };
+    }
+    const errors = messages.map((message): Finding => ({
+      severity: 'error',
+      code: 'authority',
+      row: null,
+      field: null,
+      message,
+    }));
+    await saveErrors(client, filingId, errors);
+    return { ...(await ended(client, held, errors)), moved: null };
+  }
 }
+
+/** What the service says of a request, for people. */
+const STATEMENTS: Record<Statement, (requestId: string) => string> = {
+  unknown_request: (requestId) => `the service does not know request ${requestId}, and shows no certificate of it`,
+  errored_empty: (requestId) => `the authority reports request ${requestId} as Errored, and shows no certificate of it`,
+  errored: (requestId) => `the authority reports the rows of request ${requestId} as Errored`,
+};

@@ -1,12 +1,7 @@
 import type { FilingReadiness } from '../../domain/filing/first-moves';
 import { saveApproval } from '../../ledger/filings/filing-notes';
 import { addEvent } from '../../ledger/filings/filing-progress';
-import {
-  deleteOperatorRequest,
-  saveOperatorRequest,
-  type OperatorRequestKind,
-  type OperatorRequests,
-} from '../../ledger/filings/operator-requests';
+import { judgeWord, recordWord, type NewWord, type OpenWords } from '../../ledger/submissions/words';
 import { needFiling } from '../../ledger/filings/filings';
 import { readReadiness } from '../../ledger/filings/readiness';
 import { recordRunProblem } from '../../ledger/filings/open-filings';
@@ -17,7 +12,10 @@ import { stepId } from '../step-id';
 import { recordMove, type Moved, type MoveArgs } from './moves';
 import { reserveBalances, type ReserveArgs, type Reserved } from './reserve-balances';
 
-export type { OperatorRequestKind, OperatorRequests };
+export type { OpenWords };
+
+/** What a person says, as a run records it. */
+export type SaidWord = Omit<NewWord, 'step' | 'at'>;
 
 /** Writes of a filing's progress. Local work, each idempotent. */
 export function createFilingLedgerActivities(deps: ActivityDependencies) {
@@ -44,7 +42,17 @@ export function createFilingLedgerActivities(deps: ActivityDependencies) {
     reserveBalances: (args: ReserveArgs): Promise<Reserved> => reserveBalances(deps, args),
 
     /** Who approved, kept with the hash of exactly what is filed. */
-    async recordApproval({ by, note, move }: { by: string; note?: string; move: MoveArgs }): Promise<Moved> {
+    async recordApproval({
+      by,
+      note,
+      wordId,
+      move,
+    }: {
+      by: string;
+      note?: string;
+      wordId: string;
+      move: MoveArgs;
+    }): Promise<Moved> {
       const { filingId } = move;
       const { contentHash, declaration } = await needFiling(pool, filingId);
       const at = now();
@@ -52,21 +60,17 @@ export function createFilingLedgerActivities(deps: ActivityDependencies) {
       return withTransaction(pool, (client) =>
         recordMove(client, { ...move, event }, at, async () => {
           await saveApproval(client, { filingId, by, at });
-          await deleteOperatorRequest(client, { filingId, kind: 'approve' });
+          await judgeWord(client, { wordId, outcome: 'carried_out', at });
         }),
       );
     },
 
-    /** Saves an operator's request until it is carried out. */
-    saveOperatorRequest: <K extends OperatorRequestKind>(request: {
-      filingId: string;
-      kind: K;
-      args: NonNullable<OperatorRequests[K]>;
-    }): Promise<void> => saveOperatorRequest(pool, { ...request, at: now() }),
+    /** Records what a person said; it stays until it is carried out, refused or put aside. @returns its id */
+    recordWord: (word: SaidWord): Promise<string> => recordWord(pool, { ...word, step: stepId(), at: now() }),
 
-    /** Deletes a request that was carried out or refused. */
-    deleteOperatorRequest: (request: { filingId: string; kind: OperatorRequestKind }): Promise<void> =>
-      deleteOperatorRequest(pool, request),
+    /** Puts a word aside that cannot be carried out any more. */
+    closeWord: ({ wordId, why }: { wordId: string; why: string }): Promise<void> =>
+      judgeWord(pool, { wordId, outcome: 'refused', why, at: now() }),
 
     /** What is wrong with the filing's workflow; its next move clears it. */
     recordRunProblem: (args: { filingId: string; problem: string }): Promise<boolean> =>

@@ -8,7 +8,7 @@ import { readFacts } from '../../ledger/filings/filing-facts';
 import { moveOn, recordProgress, type ProgressNote } from '../../ledger/filings/filing-progress';
 import type { Queryable } from '../../ledger/pool';
 import { countRows } from '../../ledger/rows/filing-rows';
-import { readStandingAttention } from '../../ledger/submissions/answers';
+import { readStanding } from '../../ledger/questions/questions';
 import { refusal } from '../application-failure';
 import { stepId } from '../step-id';
 
@@ -21,6 +21,8 @@ export interface Moved {
   differs: boolean;
   /** The rows as they stand after the move; null where none was recorded. */
   counts: FilingCounts | null;
+  /** What facts ask about the filing; left out where no move was recorded. */
+  standing?: string | null;
 }
 
 /** A move that the ledger has numbered by itself, for the run to take over; `dueAt` in ms since the epoch. */
@@ -28,6 +30,7 @@ export interface MovedOn {
   seq: number;
   dueAt: number;
   counts: FilingCounts;
+  standing: string | null;
 }
 
 /** The states from which a filing goes on to its certificates once all rows have their outcome. */
@@ -53,7 +56,9 @@ export async function recordMove(
   const recorded = await recordProgress(client, note, writeCause).catch((error: unknown) => {
     throw error instanceof RangeError ? refusal('unexpected', error.message) : error;
   });
-  return recorded === 'differs' ? MOVED_ELSEWHERE : { differs: false, counts: await countRows(client, move.filingId) };
+  if (recorded === 'differs') return MOVED_ELSEWHERE;
+  const { filingId } = move;
+  return { differs: false, counts: await countRows(client, filingId), standing: await readStanding(client, filingId) };
 }
 
 /**
@@ -69,17 +74,16 @@ export async function moveOnSettled(
   if (phaseOf(await readFacts(client, filingId)) !== 'collect') return null;
   const counts = await countRows(client, filingId);
   const limitMs = stateLimitMs('collecting', settings, counts.rows) ?? 0;
-  const attention = await readStandingAttention(client, filingId);
   const moved = await moveOn(client, {
     filingId,
     from: UNSETTLED,
     step: `${stepId()}/settled`,
     state: 'collecting',
-    attention,
-    needsAttention: attention !== null,
+    attention: null,
     dueAt: new Date(at.getTime() + limitMs),
     at,
     event: COLLECTING_NOTE,
   });
-  return moved && { seq: moved.seq, dueAt: moved.at.getTime() + limitMs, counts };
+  const standing = await readStanding(client, filingId);
+  return moved && { seq: moved.seq, dueAt: moved.at.getTime() + limitMs, counts, standing };
 }

@@ -1,3 +1,4 @@
+import type { z } from 'zod';
 import { fileInput, type FileInput } from '../../domain/contracts';
 import type { FilingReadiness } from '../../domain/filing/first-moves';
 import type { KnownSend } from '../../domain/filing/known-send';
@@ -10,11 +11,12 @@ import { contentHashOf, referenceOf } from '../../ledger/filings/filing-content'
 import { saveInput } from '../../ledger/filings/filing-inputs';
 import { recordIntent } from '../../ledger/filings/filing-intent';
 import { takeUpFiling } from '../../ledger/filings/filing-takeup';
-import { getFiling } from '../../ledger/filings/filings';
+import { filingOfReference, getFiling, needFiling, standingOfReference } from '../../ledger/filings/filings';
 import { readStanding, type FilingStanding, type SubmissionStage } from '../../ledger/filings/opened-filing';
+import { referenceTaken, sameContent } from '../../ledger/filings/reference';
 import { readReadiness } from '../../ledger/filings/readiness';
 import { withTransaction } from '../../ledger/pool';
-import { readStandingAttention } from '../../ledger/submissions/answers';
+import { readStanding as readFacts } from '../../ledger/questions/questions';
 import { mergeKnownSends, knownSends } from '../../ledger/submissions/known-sends';
 import type { ActivityDependencies } from '../dependencies';
 import { needFewRows, stepId } from '../step-id';
@@ -40,7 +42,13 @@ type Opening =
       /** Null where the balances were reserved with the intent. */
       readiness: FilingReadiness | null;
     }
-  | { outcome: 'refused'; errors: Finding[] }
+  | {
+      outcome: 'refused';
+      errors: Finding[];
+      contentHash: string | null;
+      /** What stands under the reference, or null. */
+      recorded: OpenedFiling | null;
+    }
   /** The ledger does not know the exporter: it has to be read from the service first. */
   | { outcome: 'exporter_unknown' }
   /** The filing that is to go on is not in this ledger, and no send of it is in the document store. */
@@ -49,12 +57,18 @@ type Opening =
 /** With the settings that the filing lives by: opening it is its workflow's first activity. */
 export type OpenFilingResult = Opening & { settings: ReadSettingsResult };
 
+const UNASKED =
+  'The run was started with the update file (awaitUpdate), which did not arrive within a minute. Nothing was recorded: ' +
+  'send both again.';
+
 /** Findings beyond this number are counted, not carried: a payload has limits. */
 const FINDINGS_IN_RESULT = 50;
 
 export interface OpenFilingArgs {
   input: FileInput;
   workflowId: string;
+  /** The run was started with the update `file` and has not seen it: nothing is recorded. */
+  unasked?: boolean;
   /** The filing's sends by the run's history; a ledger that was put back to an earlier state may hold fewer. */
   sends?: KnownSend[];
 }
@@ -83,26 +97,40 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
       ...(await open(args)),
       settings,
     }),
+
+    /**
+     * Whether an input asks for the filing that a run has under way: the same reference, number and content.
+     * @returns null if it does, otherwise the refusal
+     */
+    async compareFiling({ filingId, input }: { filingId: string; input: FileInput }): Promise<Finding[] | null> {
+      const parsed = fileInput.safeParse(input);
+      if (!parsed.success) return problemsOf(parsed.error);
+      const filing = await needFiling(pool, filingId);
+      const { reference, n, exporterId, resume } = parsed.data;
+      if (resume !== undefined) return resume === filingId ? null : [await referenceTaken(pool, filing)];
+      const read = await readRequest(pool, parsed.data);
+      needFewRows(read.rows.length);
+      const { uploadType, declaration, findings } = judgeRequest(parsed.data, read);
+      if (!uploadType || !declaration) return errorsOf(findings);
+      const contentHash = contentHashOf({ exporterId, uploadType, declaration, rows: read.rows });
+      const asked = reference ?? referenceOf(contentHash, read.allowDuplicate);
+      const same = asked === filing.reference && n === filing.n && sameContent(filing, { contentHash, exporterId });
+      return same ? null : [await referenceTaken(pool, filing)];
+    },
   };
 
   async function open(args: OpenFilingArgs): Promise<Opening> {
     const parsed = fileInput.safeParse(args.input);
-    if (!parsed.success) {
-      const errors = parsed.error.issues.map((issue) =>
-        finding('invalid_input', issue.path.join('.') || null, issue.message),
-      );
-      return { outcome: 'refused', errors };
-    }
+    if (!parsed.success) return refused(problemsOf(parsed.error));
     const input = parsed.data;
     if (input.mode !== mode) {
-      const text = otherModeText('The filing is for', input.mode, mode);
-      return { outcome: 'refused', errors: [finding('wrong_mode', 'mode', text)] };
+      return refused([finding('wrong_mode', 'mode', otherModeText('The filing is for', input.mode, mode))]);
     }
     if (input.resume) return resume(input.resume, args);
     const read = await readRequest(pool, input);
     needFewRows(read.rows.length);
     const { uploadType, declaration, findings } = judgeRequest(input, read);
-    if (hasErrors(findings) || !uploadType || !declaration) return refused(findings);
+    if (hasErrors(findings) || !uploadType || !declaration) return refused(findings, input);
     const exporter = await getExporter(pool, input.exporterId);
     if (!exporter) return { outcome: 'exporter_unknown' };
 
@@ -110,12 +138,16 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
     const { exporterId } = exporter;
     const contentHash = contentHashOf({ exporterId, uploadType, declaration, rows: read.rows });
     const reference = input.reference ?? referenceOf(contentHash, read.allowDuplicate);
+    const named = { mode, reference, n: input.n };
+    // A run that was reset has not seen it either, and goes on with what it recorded before.
+    if (args.unasked && !(await filingOfReference(pool, named)))
+      return refused([finding('update_missing', null, UNASKED)], named, contentHash);
     const { channel, warnings } = await chooseChannel(input.channel, read.rows, deps.queueing);
     const outcome = await recordIntent(pool, {
       mode,
       exporterId,
       reference,
-      correction: input.correction,
+      n: input.n,
       corrects: input.corrects ?? null,
       workflowId: args.workflowId,
       contentHash,
@@ -132,9 +164,9 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
       at: new Date(clock()),
       settings,
     });
-    if (outcome.outcome === 'refused') return refused(outcome.findings);
+    if (outcome.outcome === 'refused') return refused(outcome.findings, named, contentHash);
     logger.info({ filingId: outcome.filingId, outcome: outcome.outcome, rows: read.rows.length }, 'filing recorded');
-    if (args.workflowId !== filingWorkflowId(mode, reference, input.correction)) {
+    if (args.workflowId !== filingWorkflowId(mode, reference, input.n)) {
       logger.warn(
         { workflowId: args.workflowId, reference },
         'the workflow id is not the one that names its reference',
@@ -151,10 +183,21 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
     // Of one that was made just now nothing was sent.
     const made = outcome === 'opened';
     const sends = made ? [] : await knownSends(pool, filingId);
-    const standing = made ? null : await readStandingAttention(pool, filingId);
+    const standing = made ? null : await readFacts(pool, filingId);
     const reserved = made && filing.state !== 'checking';
     const readiness = reserved ? null : await readReadiness(pool, filing);
     return { outcome, filing: { ...filing, sends, standing }, readiness };
+  }
+
+  /** Nothing is recorded. What stands under the reference is shown all the same: a refused repeat must not hide it. */
+  async function refused(
+    findings: readonly Finding[],
+    { reference, n = 1 }: Partial<Pick<FileInput, 'reference' | 'n'>> = {},
+    contentHash: string | null = null,
+  ): Promise<Opening> {
+    const filing = reference === undefined ? null : await standingOfReference(pool, { mode, reference, n });
+    const recorded = filing && { ...(await readStanding(pool, filing.filingId)), sends: [], standing: null };
+    return { outcome: 'refused', errors: errorsOf(findings), contentHash, recorded };
   }
 
   /** Only the workflow that recorded a filing may continue it: two would record conflicting progress. */
@@ -166,14 +209,17 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
     if (!filing) return { outcome: 'filing_unknown' };
     if (filing.workflowId !== workflowId) {
       const text = `Filing ${filingId} is the one of workflow ${filing.workflowId}: start that one again.`;
-      return { outcome: 'refused', errors: [{ ...finding('resume_differs', 'resume', text), filingId }] };
+      return refused([{ ...finding('resume_differs', 'resume', text), filingId }], filing, filing.contentHash);
     }
     await takeUp(filingId, sends);
     return opened(isEnd(filing.state) ? 'recorded' : 'resumed', filingId);
   }
 }
 
-function refused(findings: Finding[]): Opening {
-  const errors = findings.filter((each) => each.severity === 'error');
-  return { outcome: 'refused', errors: errors.slice(0, FINDINGS_IN_RESULT) };
+function errorsOf(findings: readonly Finding[]): Finding[] {
+  return findings.filter((each) => each.severity === 'error').slice(0, FINDINGS_IN_RESULT);
+}
+
+function problemsOf({ issues }: z.ZodError): Finding[] {
+  return issues.map(({ path, message }) => finding('invalid_input', path.join('.') || null, message));
 }

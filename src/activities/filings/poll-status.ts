@@ -7,21 +7,27 @@ import { nextPollDelayMs } from '../../domain/filing/poll-cadence';
 import { errorsInShort, isAbout, judgeStatus, type StatusVerdict } from '../../domain/service/request-status';
 import { decide } from '../../domain/service/retry-table';
 import type { KnownSend } from '../../domain/filing/known-send';
+import type pg from 'pg';
 import { lockFiling } from '../../ledger/filings/filing-lock';
 import { takeUpFiling } from '../../ledger/filings/filing-takeup';
 import { learnIec } from '../../ledger/exporters/exporters';
-import { readRows, settleRows } from '../../ledger/rows/filing-rows';
+import { certifyByRecord } from '../../ledger/gates/certify';
+import { releaseRejected } from '../../ledger/gates/release';
+import { readRows } from '../../ledger/rows/filing-rows';
 import { withTransaction } from '../../ledger/pool';
 import { readOpenRequests, readSeenAnswers, recordSeenAnswer } from '../../ledger/submissions/answer-times';
+import { reportContradiction } from '../../ledger/submissions/answers';
 import { mergeKnownSends } from '../../ledger/submissions/known-sends';
 import {
-  moveSubmission,
-  needSubmission,
-  savePollState,
-  type PollState,
-  type SubmissionRecord,
-} from '../../ledger/submissions/submissions';
-import { otherAttemptInDoubt, switchToOtherAttempt } from '../../ledger/submissions/other-attempts';
+  endRequest,
+  nextRequest,
+  notePoll,
+  readRequests,
+  settleIfDone,
+  type RequestRecord,
+  type Statement,
+} from '../../ledger/submissions/requests';
+import { needSubmission } from '../../ledger/submissions/submissions';
 import { failureOf, notYet } from '../application-failure';
 import { withHeartbeat, withStepHeartbeat } from '../call-context';
 import { withCredentials } from '../exporters/credential-guard';
@@ -33,26 +39,23 @@ export interface PollArgs {
   filingId: string;
   submission: number;
   exporterId: string;
-  requestId: string;
-  /** ms since the epoch; the age of a request counts from here, whatever happens to the workers. */
-  submittedAt: number;
-  /** The acknowledgement's status is Failed: a request that the service does not know, twice, was never filed. */
-  failedAck: boolean;
   /** What the acknowledgement complained of; it stands in where the status gives no reason. */
   ackErrors: string[];
+  /** Returns `not_yet` instead of waiting for the next look. */
+  once?: boolean;
   /** The submission's sends by the run's history; a ledger that was put back may hold fewer. */
   sends?: readonly KnownSend[];
 }
 
 export interface PollResult {
   /**
-   * `terminal`: every row has its outcome. `incomplete`: the authority is done but did not list every row:
-   * fetch-details fills them. `unknown_request`: the service still does not know it at the end of the settle window,
-   * after an acknowledgement as Failed. `other_attempt`: rejected, but another attempt of the submission was
-   * sent too, whose outcome is looked into now. `superseded`: the ledger does not follow the submission under this
-   * request any more.
+   * `settled`: every row has its outcome. `incomplete`: the authority is done but did not list every row: fetch-details
+   * fills them. `statement`: the service says of the request that nothing of it was filed; that is looked into.
+   * `doubt`: no request is left to ask about, but rows have no outcome. `not_yet`: with `once` alone.
    */
-  outcome: 'terminal' | 'incomplete' | 'unknown_request' | 'other_attempt' | 'superseded';
+  outcome: 'settled' | 'incomplete' | 'statement' | 'doubt' | 'not_yet';
+  /** The request that was asked about. */
+  requestId: string | null;
   /** The move that was recorded with it; null or left out: none. */
   moved?: MovedOn | null;
   processingStatus: string | null;
@@ -76,12 +79,12 @@ export function createPollActivities(deps: ActivityDependencies) {
   const { pool, api, clock, settings, mode, logger } = deps;
   const bounds = { firstMs: settings.pollFirstMs, minMs: settings.pollMinMs, maxMs: settings.pollMaxMs };
 
-  async function nextDelay({ requestId, submittedAt }: PollArgs): Promise<number> {
+  async function nextDelay({ requestId, since }: Pick<RequestRecord, 'requestId' | 'since'>): Promise<number> {
     const now = clock();
     const { count, agesMs } = await readOpenRequests(pool, mode, new Date(now));
     return nextPollDelayMs(
       {
-        ageMs: Math.max(0, now - submittedAt),
+        ageMs: Math.max(0, now - since.getTime()),
         seen: await readSeenAnswers(pool, mode),
         openAgesMs: agesMs,
         openRequests: count,
@@ -92,9 +95,10 @@ export function createPollActivities(deps: ActivityDependencies) {
     );
   }
 
-  async function readStatus(
-    args: Pick<PollArgs, 'exporterId' | 'requestId'>,
-  ): Promise<RequestStatus | 'unknown_request'> {
+  async function readStatus(args: {
+    exporterId: string;
+    requestId: string;
+  }): Promise<RequestStatus | 'unknown_request'> {
     try {
       return await withCredentials(deps, args.exporterId, () =>
         withHeartbeat(args.exporterId, (context) =>
@@ -107,37 +111,33 @@ export function createPollActivities(deps: ActivityDependencies) {
     }
   }
 
-  async function ask(args: PollArgs): Promise<RequestStatus | 'unknown_request'> {
+  async function ask(exporterId: string, request: RequestRecord): Promise<RequestStatus | 'unknown_request'> {
+    const { requestId } = request;
     try {
-      return await readStatus(args);
+      return await readStatus({ exporterId, requestId });
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       const { action } = decide(error.operation, error.kind);
       if (action === 'pause' || error.kind === 'cancelled') throw error;
       // A refusal too: what was filed stays filed, however oddly the service answers, and past its time it is overdue.
-      if (action === 'refuse') logger.warn({ requestId: args.requestId, err: error }, 'the status is refused');
-      const nextDelayMs = Math.max(error.retryAfterMs ?? 0, Math.min(await nextDelay(args), bounds.maxMs));
+      if (action === 'refuse') logger.warn({ requestId, err: error }, 'the status is refused');
+      const nextDelayMs = Math.max(error.retryAfterMs ?? 0, Math.min(await nextDelay(request), bounds.maxMs));
       throw failureOf(error, { retry: true, nextDelayMs, benign: action === 'wait' });
     }
   }
 
-  /** The verdict, after the rules that need an earlier look as well; null is "not yet". */
+  /** What a record says of a request: an outcome of its rows, a statement, or nothing yet. */
   function conclude(
+    request: RequestRecord,
     verdict: StatusVerdict,
-    before: PollState,
-  ): { result: StatusVerdict['verdict'] | null; state: PollState } {
-    const at = clock();
-    if (verdict.verdict === 'terminal') return { result: 'terminal', state: {} };
-    if (verdict.verdict === 'errored_empty') {
-      const seen = before.erroredEmptySince !== undefined;
-      return { result: seen ? 'errored_empty' : null, state: { erroredEmptySince: before.erroredEmptySince ?? at } };
-    }
-    if (verdict.verdict === 'incomplete') {
-      const since = before.incompleteSince ?? at;
-      const patient = at - since < INCOMPLETE_INTERVALS * bounds.maxMs;
-      return { result: patient ? null : 'incomplete', state: { incompleteSince: since } };
-    }
-    return { result: null, state: {} };
+  ): { statement: Statement | null; final: boolean; incomplete: boolean } {
+    const named = request.source === 'named';
+    if (verdict.verdict === 'errored_empty') return { statement: 'errored_empty', final: false, incomplete: false };
+    // What a request that a person named reports as Errored is no proof: it may be another filing's.
+    const allErrored = verdict.rows.length > 0 && verdict.rows.every(({ outcome }) => outcome === 'errored');
+    if (verdict.verdict === 'terminal' && named && allErrored)
+      return { statement: 'errored', final: false, incomplete: false };
+    return { statement: null, final: verdict.verdict === 'terminal', incomplete: verdict.verdict === 'incomplete' };
   }
 
   return {
@@ -156,66 +156,142 @@ export function createPollActivities(deps: ActivityDependencies) {
 
     /** POST /genebrc/status, until every record is accounted for (spec: "Request status record"). */
     async pollStatus(args: PollArgs): Promise<PollResult> {
-      const { filingId, submission, exporterId } = args;
-      const age = Math.max(0, clock() - args.submittedAt);
+      const { exporterId, once = false } = args;
+      const request = await requestToAsk(args);
+      if (request === null) return withoutRequest(args);
+      const { filingId, submission, requestId } = request;
+      const later = async (text: string): Promise<PollResult> => {
+        if (once) return { outcome: 'not_yet', requestId, processingStatus: null, errors: [] };
+        throw notYet(text, await nextDelay(request));
+      };
+      const age = Math.max(0, clock() - request.since.getTime());
+      const failedAck = request.ackStatus?.trim().toLowerCase() === 'failed';
       // The first look comes when an answer can be expected, not when the submission was made.
-      if (age < bounds.firstMs && !args.failedAck && Context.current().info.attempt === 1) {
-        throw notYet('An acknowledgement is not expected yet.', await nextDelay(args));
+      if (age < bounds.firstMs && !failedAck && !once && Context.current().info.attempt === 1) {
+        return later('An acknowledgement is not expected yet.');
       }
-      const record = await ask(args);
-      const { pollState, dgftAckId } = await submissionOf(args);
-      if (record !== 'unknown_request' && !isAbout(record, { requestId: args.requestId, dgftAckId })) {
-        logger.warn({ filingId, submission, requestId: args.requestId }, 'the status is about another request');
-        throw notYet(`The service answered about another request than ${args.requestId}.`, await nextDelay(args));
-      }
-      if (record !== 'unknown_request') await learnIecFrom(record, exporterId);
+      const record = await ask(exporterId, request);
+      const at = new Date(clock());
+      const note = (statement: Statement | null, incomplete = false) =>
+        notePoll(pool, request, { statement, incomplete, ageMs: age, at });
       if (record === 'unknown_request') {
-        const seen = pollState.unknownRequestSeen ?? 0;
-        if (args.failedAck && seen > 0) return { outcome: 'unknown_request', processingStatus: null, errors: [] };
-        const state = { unknownRequestSeen: seen + 1, polledAtAgeMs: age };
-        await savePollState(pool, { filingId, submission, pollState: state });
-        throw notYet(`The service does not know request ${args.requestId} yet.`, await nextDelay(args));
+        // The first look only takes note of it: it may appear a little late.
+        const seenBefore = request.statement !== null;
+        const statedSince = await note('unknown_request');
+        // After an acknowledgement as Failed, that is no surprise: what there is is looked into at once. An accepted
+        // one may appear late: it is overdue in the end, and a person may say of it that it was not filed.
+        if (failedAck && (seenBefore || windowOver(request, statedSince)))
+          return { outcome: 'statement', requestId, processingStatus: null, errors: [] };
+        return later(`The service does not know request ${requestId} yet.`);
       }
+      if (!isAbout(record, { requestId, dgftAckId: request.dgftAckId })) {
+        logger.warn({ filingId, submission, requestId }, 'the status is about another request');
+        return later(`The service answered about another request than ${requestId}.`);
+      }
+      await learnIecFrom(record, exporterId);
       const errorDetails = record.errorDetails?.length ? record.errorDetails : args.ackErrors;
       const verdict = judgeStatus(await sentRows(filingId, submission), { ...record, errorDetails });
-      const { result, state } = conclude(verdict, pollState);
-      if (result === null) {
-        await savePollState(pool, { filingId, submission, pollState: { ...state, polledAtAgeMs: age } });
-        logger.debug({ filingId, submission, reason: verdict.reason }, 'not final yet');
-        throw notYet(`${verdict.reason}; looked after ${Math.round(age / 60_000)} minutes.`, await nextDelay(args));
+      const { statement, final, incomplete } = conclude(request, verdict);
+      const errors = errorsInShort(record.errorDetails ?? []);
+      const { processingStatus } = record;
+      if (statement !== null) {
+        if (windowOver(request, await note(statement)))
+          return { outcome: 'statement', requestId, processingStatus, errors };
       }
-      const at = new Date(clock());
-      const { requestId } = args;
-      let moved: PollResult['moved'] = null;
-      const turned = await withStepHeartbeat(() =>
-        withTransaction(pool, async (client): Promise<'other_attempt' | 'superseded' | null> => {
-          await lockFiling(client, filingId);
-          if ((await needSubmission(client, filingId, submission)).requestId !== requestId) return 'superseded';
-          const errored = verdict.rows.some((row) => row.outcome === 'errored');
-          if (errored && (await otherAttemptInDoubt(client, { filingId, submission, requestId })) !== null) {
-            const verdicts = verdict.rows.filter((row) => row.outcome === 'certified');
-            await settleRows(client, { filingId, exporterId, verdicts, at });
-            await switchToOtherAttempt(client, { filingId, submission, requestId, at });
-            return 'other_attempt';
-          }
-          await settleRows(client, { filingId, exporterId, verdicts: verdict.rows, at });
-          const state = result === 'incomplete' ? 'acknowledged' : 'terminal';
-          await moveSubmission(client, { filingId, submission, state, processingStatus: record.processingStatus, at });
-          const answer = { afterMs: pollState.polledAtAgeMs ?? 0, byMs: age };
-          await recordSeenAnswer(client, { filingId, submission, mode, answer, at });
-          if (result !== 'incomplete') moved = await moveOnSettled(client, settings, { filingId, at });
-          return null;
-        }),
+      const patient =
+        !incomplete || at.getTime() - (request.incompleteSince ?? at).getTime() < INCOMPLETE_INTERVALS * bounds.maxMs;
+      if (!final && patient) {
+        if (statement === null) await note(null, incomplete);
+        logger.debug({ filingId, submission, reason: verdict.reason }, 'not final yet');
+        return later(`${verdict.reason}; looked after ${Math.round(age / 60_000)} minutes.`);
+      }
+      const { outcome, moved } = await withStepHeartbeat(() =>
+        settle({ request, verdict, final, processingStatus, age, at, exporterId }),
       );
-      if (turned) return { outcome: turned, processingStatus: record.processingStatus, errors: [] };
-      return {
-        outcome: result === 'incomplete' ? 'incomplete' : 'terminal',
-        moved,
-        processingStatus: record.processingStatus,
-        errors: errorsInShort(record.errorDetails ?? []),
-      };
+      // Another request of the submission is asked about next.
+      if (outcome === 'not_yet') return later('Another request of the submission is being processed.');
+      return { outcome, requestId, moved, processingStatus, errors };
     },
   };
+
+  /** A statement counts once the settle window is over, from its first sight and from the send. */
+  function windowOver({ since }: RequestRecord, statedSince: Date | null): boolean {
+    const from = Math.max(since.getTime(), statedSince?.getTime() ?? clock());
+    return clock() - from >= settings.settleAfterMs;
+  }
+
+  /** Records the outcome of a request's rows, and what follows of it, in one transaction. */
+  async function settle({
+    request,
+    verdict,
+    final,
+    processingStatus,
+    age,
+    at,
+    exporterId,
+  }: {
+    request: RequestRecord;
+    verdict: StatusVerdict;
+    final: boolean;
+    processingStatus: string | null;
+    age: number;
+    at: Date;
+    exporterId: string;
+  }): Promise<{ outcome: 'settled' | 'incomplete' | 'doubt' | 'not_yet'; moved: MovedOn | null }> {
+    const { filingId, submission } = request;
+    return withTransaction(pool, async (client) => {
+      await lockFiling(client, filingId);
+      const records = verdict.rows.flatMap((row) => (row.outcome === 'certified' && !row.kept ? [row] : []));
+      const contradictions = await certifyByRecord(client, { filingId, submission, exporterId, records, at });
+      for (const { position, eBRCNumber, why } of contradictions) {
+        const text = `Request ${request.requestId} names certificate ${eBRCNumber} for row ${position + 1}, but ${why}. Compare it with the portal.`;
+        const key = `${request.requestId}/${position}/${eBRCNumber}`;
+        await reportContradiction(client, { filingId, kind: 'certificate_contradicted', key, text, at });
+      }
+      const errored = verdict.rows.flatMap((row) =>
+        row.outcome === 'errored' ? [{ position: row.position, errors: row.errors }] : [],
+      );
+      await reportErroredAfterCertificate(client, request, errored, at);
+      await recordSeenAnswer(client, {
+        filingId,
+        submission,
+        mode,
+        answer: { afterMs: request.polledAtAgeMs ?? 0, byMs: age },
+        at,
+      });
+      if (!final) return { outcome: 'incomplete', moved: null };
+      const ours = request.source !== 'named' || records.length > 0 || errored.length > 0;
+      await endRequest(client, request, { state: ours ? 'ended' : 'not_ours', processingStatus, errored, at });
+      await releaseRejected(client, { filingId, submission, at });
+      if (await settleIfDone(client, { filingId, submission, at }))
+        return { outcome: 'settled', moved: await moveOnSettled(client, settings, { filingId, at }) };
+      return { outcome: (await nextRequest(client, filingId, submission)) ? 'not_yet' : 'doubt', moved: null };
+    });
+  }
+
+  /** No request of the submission is left to ask about. */
+  async function withoutRequest({ filingId, submission }: PollArgs): Promise<PollResult> {
+    const { state } = await needSubmission(pool, filingId, submission);
+    const outcome = state === 'settled' || state === 'released' ? 'settled' : 'doubt';
+    return { outcome, requestId: null, processingStatus: null, errors: [] };
+  }
+
+  /** The authority rejects a row that has its certificate: one of the two is wrong. */
+  async function reportErroredAfterCertificate(
+    client: pg.PoolClient,
+    { filingId, submission, requestId }: RequestRecord,
+    errored: readonly { position: number; errors: string[] }[],
+    at: Date,
+  ): Promise<void> {
+    const rows = await readRows(client, filingId, submission);
+    for (const { position } of errored) {
+      const row = rows.find((each) => each.position === position);
+      if (row?.state !== 'certified') continue;
+      const text = `Request ${requestId} reports row ${row.sourceRow} as Errored, but it is certified as ${row.eBRCNumber}. Compare it with the portal.`;
+      const key = `${requestId}/${position}/errored`;
+      await reportContradiction(client, { filingId, kind: 'certificate_contradicted', key, text, at });
+    }
+  }
 
   /** A record names the IEC that it was filed for, which an exporter may lack (spec: "Per-record entry"). */
   async function learnIecFrom(record: RequestStatus, exporterId: string): Promise<void> {
@@ -226,17 +302,18 @@ export function createPollActivities(deps: ActivityDependencies) {
   }
 
   /**
-   * The submission as it stands. Where the ledger does not know that it is followed under the request, it may be an
-   * older one than the run's: then the run's sends are handed in.
+   * The request to ask about. Where the ledger does not know of one, it may be an older one than the run's: then the
+   * run's sends are handed in.
    */
-  async function submissionOf({ filingId, submission, requestId, sends = [] }: PollArgs): Promise<SubmissionRecord> {
-    const known = await needSubmission(pool, filingId, submission);
-    if (known.requestId === requestId || sends.length === 0) return known;
+  async function requestToAsk({ filingId, submission, sends = [] }: PollArgs): Promise<RequestRecord | null> {
+    const known = await nextRequest(pool, filingId, submission);
+    if (known || sends.length === 0) return known;
     const at = new Date(clock());
     return withTransaction(pool, async (client) => {
+      if ((await readRequests(client, filingId, submission)).length > 0) return null;
       await mergeKnownSends(client, { filingId, sends, at });
       await takeUpFiling(client, { filingId, step: `${stepId()}/merged`, at });
-      return needSubmission(client, filingId, submission);
+      return nextRequest(client, filingId, submission);
     });
   }
 

@@ -22,6 +22,8 @@ export interface FilingEnd {
   counts: FilingCounts;
   /** Number of the filing's last move. */
   seq: number;
+  /** What facts ask about it, whether it has ended or not. */
+  standing?: string | null;
 }
 
 /** Records the end of a filing, or, with `state` null, that it goes on. */
@@ -34,7 +36,7 @@ export async function recordEnd(
   if (state === null) return { differs: false, state, counts, seq };
   const { event, attention } = endNote(filingId, state, counts);
   const move = { filingId, seq: seq + 1, state, attention, event: own ?? event };
-  const { differs } = await recordMove(client, move, at);
+  const { differs, standing } = await recordMove(client, move, at);
   const recorded = await lockFiling(client, filingId);
-  return { differs, state, counts, seq: recorded?.seq ?? seq };
+  return { differs, state, counts, seq: recorded?.seq ?? seq, standing };
 }

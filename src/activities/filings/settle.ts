@@ -1,22 +1,25 @@
-import type { Ambiguity } from '../../domain/reconciliation/certificate-matching';
 import { filingDateInKolkata } from '../../domain/dates';
-import { adoptCertificates } from '../../ledger/certificates/adoption';
-import { inDoubtSince, lostTimeCertificates, noteCertificatesRead } from '../../ledger/submissions/lost-time';
-import { sendingAt } from '../../ledger/submissions/attempts';
-import { saveEvidence } from '../../ledger/filings/filing-notes';
-import { countOpenRows } from '../../ledger/rows/filing-rows';
-import { withTransaction, type Queryable } from '../../ledger/pool';
+import type { Ambiguity } from '../../domain/reconciliation/certificate-matching';
 import { balancesNow, snapshotOf, type Snapshot } from '../../ledger/certificates/snapshots';
-import type { ActivityDependencies } from '../dependencies';
 import { iecOf } from '../../ledger/exporters/exporters';
+import { lockFiling } from '../../ledger/filings/filing-lock';
+import { saveEvidence } from '../../ledger/filings/filing-notes';
+import { agreeingCertificates, lineageSend } from '../../ledger/gates/absence';
+import { certifyByDetails, type Contradiction } from '../../ledger/gates/certify';
+import { windowIsOver } from '../../ledger/gates/settle-window';
+import { withTransaction } from '../../ledger/pool';
+import { countOpenRows } from '../../ledger/rows/filing-rows';
+import { markedAt } from '../../ledger/submissions/attempts';
+import { inDoubtSince, noteCertificatesRead } from '../../ledger/submissions/lost-time';
 import { readDetails } from '../certificates/read-details';
+import type { ActivityDependencies } from '../dependencies';
 import { moveOnSettled, type MovedOn } from './moves';
 
 /** Evidence about a submission of unknown outcome, for the UI, `ebrc show` and the ledger. */
 export interface Evidence {
   gatheredAt: string;
   sentAt: string | null;
-  /** Whether the service was asked for certificates in this round. */
+  /** Whether the certificates were looked at completely in this round. */
   looked: boolean;
   /** Rows that certificates proved to be filed, in this round. */
   adopted: { position: number; eBRCNumber: string }[];
@@ -24,6 +27,10 @@ export interface Evidence {
   openRows: number;
   /** Certificates that would fit more than one row, or rows that more than one would fit. */
   ambiguous: Ambiguity[];
+  /** Certificates that would fit, and what speaks against them. */
+  contradicted: Contradiction[];
+  /** Certificates that agree with open rows in their document or bill number: they stand against "not filed". */
+  agreeing: string[];
   balances: {
     irmKey: string;
     before: string | null;
@@ -31,11 +38,20 @@ export interface Evidence {
     readBefore: string | null;
     readAfter: string | null;
   }[];
-  /** Why nothing may be adopted, where that is so. */
+  /** Why nothing may be adopted, or why the look is not complete; null where neither is so. */
   problem: string | null;
 }
 
-const DAY_MS = 24 * 60 * 60_000;
+/** What is asked about: an attempt in doubt, or a submission whose request has no outcome. */
+export interface EvidenceArgs {
+  filingId: string;
+  submission: number;
+  exporterId: string;
+  /** Null: of a request. */
+  attemptId: string | null;
+}
+
+const NO_IEC = 'fetch-details needs an IEC, and neither the exporter nor its IRMs have one';
 
 /** Looking after a lost answer. */
 export function createSettleActivities(deps: ActivityDependencies) {
@@ -43,101 +59,90 @@ export function createSettleActivities(deps: ActivityDependencies) {
 
   return {
     /**
-     * Reads an exporter's certificates since `from` (ms since the epoch), for a ledger that lost sends together with
-     * the document store: what it filed meanwhile shows in them and in the balances.
+     * Looks at an exporter's certificates since `from` (ms since the epoch): what was filed in time that is not known
+     * shows in them. A look that is not complete is on record as such.
      */
-    async readAfterRestore({ exporterId, from }: { exporterId: string; from: number }): Promise<void> {
+    async lookAtCertificates({
+      exporterId,
+      from,
+    }: {
+      exporterId: string;
+      from: number;
+    }): Promise<{ complete: boolean }> {
       const at = clock();
       const iecCode = await iecOf(pool, exporterId);
-      if (iecCode) {
-        const days = { from: filingDateInKolkata(from), to: filingDateInKolkata(at) };
-        await readDetails(deps, { exporterId, iecCode, ...days });
+      if (!iecCode) {
+        await noteCertificatesRead(pool, exporterId, new Date(at));
+        return { complete: false };
       }
+      const days = { from: filingDateInKolkata(from), to: filingDateInKolkata(at) };
+      const { problem } = await readDetails(deps, { exporterId, iecCode, ...days });
       await noteCertificatesRead(pool, exporterId, new Date(at));
+      return { complete: problem === null };
     },
 
     /**
-     * One round of evidence for a submission of unknown outcome: certificates by document, date, amount and currency,
-     * issued on or after the send and not seen before it. Rows are adopted one by one, with positive evidence only;
-     * absence proves nothing. The last row settles the submission and, with the last submission, moves the filing on.
+     * One round of evidence for a submission of unknown outcome: the certificates from a day before the first send of
+     * its lineage on. Rows are certified one by one, with positive evidence only; absence proves nothing. The last row
+     * settles the submission and, with the last submission, moves the filing on.
      */
-    async gatherEvidence(args: {
-      filingId: string;
-      submission: number;
-      exporterId: string;
-      attemptId: string;
-    }): Promise<Evidence & { moved: MovedOn | null }> {
-      const { filingId, submission, exporterId } = args;
-      const { attemptId } = args;
-      const sentAt = await sendingAt(pool, attemptId);
+    async gatherEvidence(args: EvidenceArgs): Promise<Evidence & { moved: MovedOn | null }> {
+      const { filingId, submission, exporterId, attemptId } = args;
       const now = clock();
-      const before = await snapshotOf(pool, attemptId);
+      const send = await lineageSend(pool, { filingId, submission });
       const iecCode = await iecOf(pool, exporterId);
-      const problem = problemOf({ sentAt, before, iecCode });
-      const lostSince = await inDoubtSince(pool, attemptId);
-      if (sentAt && iecCode) {
-        // A day earlier too: the authority's midnight may have come between the send and its certificates.
-        const from = Math.min(sentAt.getTime() - DAY_MS, lostSince?.getTime() ?? Infinity);
+      const lostSince = attemptId === null ? null : await inDoubtSince(pool, attemptId);
+      let problem = iecCode ? null : NO_IEC;
+      if (iecCode) {
+        const from = Math.min((send.from ?? new Date(now)).getTime(), lostSince?.getTime() ?? Infinity);
         const days = { from: filingDateInKolkata(from), to: filingDateInKolkata(now) };
-        await readDetails(deps, { exporterId, iecCode, ...days });
+        ({ problem } = await readDetails(deps, { exporterId, iecCode, ...days }));
         if (lostSince) await noteCertificatesRead(pool, exporterId, new Date(now));
       }
-      const adoption = { filingId, submission, exporterId, attemptId, settles: true, at: new Date(now) };
+      const before = attemptId === null ? null : await snapshotOf(pool, attemptId);
+      const sentAt = attemptId === null ? send.firstMarkAt : await markedAt(pool, attemptId);
       const looked = {
         gatheredAt: new Date(now).toISOString(),
         sentAt: sentAt?.toISOString() ?? null,
-        looked: sentAt !== null && iecCode !== null,
+        looked: iecCode !== null && problem === null,
         balances: compareBalances(
           before?.balances ?? [],
           await balancesNow(pool, { filingId, submission, exporterId }),
         ),
-        problem,
       };
+      const at = new Date(now);
       return withTransaction(pool, async (client) => {
-        const found =
-          problem === null
-            ? await adoptCertificates(client, adoption)
-            : {
-                adopted: [],
-                ambiguous: lostSince ? await candidatesOfLostTime(client, { filingId, submission }) : [],
-                openRows: await countOpenRows(client, filingId, submission),
-              };
-        const evidence: Evidence = { ...looked, ...found };
+        await lockFiling(client, filingId);
+        const windowOver = await windowIsOver(client, { filingId, submission, settleMs: settings.settleAfterMs, at });
+        // A look that is not complete is no reason to take the one certificate that it shows.
+        const found = looked.looked
+          ? await certifyByDetails(client, { filingId, submission, exporterId, windowOver, at })
+          : {
+              adopted: [],
+              ambiguous: [],
+              contradicted: [],
+              openRows: await countOpenRows(client, filingId, submission),
+            };
+        const agreeing = await agreeingCertificates(client, {
+          filingId,
+          submission,
+          ...send,
+          from: send.from ?? lostSince,
+        });
+        const evidence: Evidence = {
+          ...looked,
+          ...found,
+          agreeing: [...new Set(agreeing.map(({ eBRCNumber }) => eBRCNumber))],
+          problem:
+            problem ??
+            (send.before === null ? 'no list of certificates from before the send exists to compare with' : null),
+        };
         await saveEvidence(client, filingId, evidence);
-        const settled = problem === null && found.openRows === 0;
-        const moved = settled ? await moveOnSettled(client, settings, { filingId, at: adoption.at }) : null;
+        const moved = found.openRows === 0 ? await moveOnSettled(client, settings, { filingId, at }) : null;
         return { ...evidence, moved };
       });
     },
   };
-}
-
-/**
- * Certificates that may be those of a submission sent in the time that ledger and documents have lost. None is adopted,
- * even where one alone fits: it may be that of another remittance's filing, which was lost altogether.
- */
-async function candidatesOfLostTime(db: Queryable, of: { filingId: string; submission: number }): Promise<Ambiguity[]> {
-  const byPosition = new Map<number, string[]>();
-  for (const { position, eBRCNumber } of (await lostTimeCertificates(db, of))?.agreeing ?? []) {
-    byPosition.set(position, [...(byPosition.get(position) ?? []), eBRCNumber]);
-  }
-  return [...byPosition].map(([position, candidates]) => ({ positions: [position], candidates, competingFilings: [] }));
-}
-
-/** Why certificates may not be adopted, in words for a person; null when they may. */
-function problemOf({
-  sentAt,
-  before,
-  iecCode,
-}: {
-  sentAt: Date | null;
-  before: Snapshot | null;
-  iecCode: string | null;
-}): string | null {
-  if (!sentAt) return 'the ledger does not say when the submission was sent';
-  if (!iecCode) return 'fetch-details needs an IEC, and neither the exporter nor its IRMs have one';
-  if (!before?.certificates) return 'no list of certificates from before the send exists to compare with';
-  return null;
 }
 
 function compareBalances(before: Snapshot['balances'], after: Snapshot['balances']): Evidence['balances'] {

@@ -46,7 +46,9 @@ export function createSnapshotActivities(deps: ActivityDependencies) {
     if (!iecCode) return { certificates: null, at };
     // Yesterday's too: a send around midnight is settled against both days.
     const days = { from: filingDateInKolkata(at.getTime() - DAY_MS), to: filingDateInKolkata(at.getTime()) };
-    return { certificates: await readDetails(deps, { exporterId, iecCode, ...days }), at };
+    const { numbers, problem } = await readDetails(deps, { exporterId, iecCode, ...days });
+    // A list with entries that could not be read is none: what is not on it may have existed before the send.
+    return { certificates: problem === null ? numbers : null, at };
   }
 
   return {

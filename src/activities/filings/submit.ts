@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { Context } from '@temporalio/activity';
+import type pg from 'pg';
 import { ApiError } from '../../api/errors/api-error';
 import type { BulkUploadAnswer, PushAnswer } from '../../api/schemas/filings';
 import type { CallContext, SubmissionResult } from '../../api/client-types';
@@ -7,12 +8,15 @@ import type { MappingRow, PushMessage } from '../../domain/filing/mapping';
 import { answerInShort, type StoredAnswer } from '../../domain/filing/attempt';
 import { readBulkTemplate } from '../../ledger/service/bulk-templates';
 import { storeAnswer } from '../../ledger/submissions/answers';
-import { closeNotSent, noteUnknown } from '../../ledger/submissions/attempts';
+import { noteUnknown } from '../../ledger/submissions/attempts';
 import { readRows } from '../../ledger/rows/filing-rows';
 import { needFiling } from '../../ledger/filings/filings';
-import { withTransaction } from '../../ledger/pool';
-import { markSending } from '../../ledger/submissions/sending-mark';
-import { countSend } from '../../ledger/sends/sends';
+import { anyConnection, withTransaction } from '../../ledger/pool';
+import { judgeRefused, judgeUnsent } from '../../ledger/gates/release';
+import { markSending } from '../../ledger/gates/send';
+import { lockFiling } from '../../ledger/filings/filing-lock';
+import { closeFiled } from '../../ledger/sends/conclusion';
+import { countSend } from '../../ledger/sends/count-send';
 import { saveSubmissionDocument } from '../../ledger/submissions/submissions';
 import { LedgerUnavailableError } from '../../ledger/unavailable';
 import { failureOf, refusal } from '../application-failure';
@@ -65,11 +69,19 @@ export function createSubmitActivities(deps: ActivityDependencies) {
     const { attemptId } = args;
     const at = new Date(clock());
     const mark = await withTransaction(pool, (client) =>
-      markSending(client, { attemptId, sender, payloadHash, at }),
+      markSending(client, {
+        attemptId,
+        sender,
+        payloadHash,
+        settleMs: settings.settleAfterMs,
+        timeoutMs: settings.httpTimeoutMs,
+        at,
+      }),
     ).catch(nothingSent);
     if (!mark.marked) throw attemptClosed(args, mark.reason);
-    const number = mark.sendNumber;
-    const refused = await countSend(pool, documents, { number, attemptId, sender, at }).catch((error: unknown) => {
+    const { httpTimeoutMs: timeoutMs, settleAfterMs: settleMs } = settings;
+    const send = { number: mark.sendNumber, attemptId, sender, at, settleMs, timeoutMs };
+    const refused = await countSend(pool, documents, send).catch((error: unknown) => {
       const failure = ledgerFailure(error);
       if (failure === null) return nothingSent(error);
       throw new ApiError({ kind: failure.kind, operation: 'pushIrm', message: failure.message, cause: error });
@@ -101,7 +113,7 @@ export function createSubmitActivities(deps: ActivityDependencies) {
       const answer = acceptedAnswer(result);
       return { answer: answerInShort(answer), adopted: await keepAnswer(args, answer) };
     } catch (error) {
-      throw await closing(args, sender, error);
+      throw await closing(args, { sender, counted: marked }, error);
     }
   }
 
@@ -152,16 +164,27 @@ export function createSubmitActivities(deps: ActivityDependencies) {
   }
 
   /** Records what the failed exchange proves, and turns it into the failure that the workflow reads. */
-  async function closing({ attemptId }: SubmitArgs, sender: string, error: unknown): Promise<unknown> {
+  async function closing(
+    { filingId, attemptId }: SubmitArgs,
+    { sender, counted }: { sender: string; counted: boolean },
+    error: unknown,
+  ): Promise<unknown> {
     const failure = causeOf(error);
     const at = new Date(clock());
-    const write =
-      failure.kind === 'outcome_unknown' || failure.kind === 'unexpected'
-        ? () => noteUnknown(pool, { attemptId, sender, reason: failure.answer.message ?? failure.kind, at })
-        : () =>
-            withTransaction(pool, (client) =>
-              closeNotSent(client, { attemptId, sender, reason: failure.kind, answer: failure.answer, at }),
-            );
+    const { answer, kind: reason } = failure;
+    // A status came: the service itself refused it, readably. Otherwise nothing was written.
+    const close = async (client: pg.PoolClient): Promise<void> => {
+      await lockFiling(client, filingId);
+      if (answer.status === undefined) await judgeUnsent(client, { attemptId, proof: { sender }, reason, at });
+      else await judgeRefused(client, { attemptId, sender, reason, answer, at });
+    };
+    const unknown = reason === 'outcome_unknown' || reason === 'unexpected';
+    const write = async (): Promise<void> => {
+      // Without the record of its send nothing was written, whatever failed: where there is none, it gets a void one.
+      if (!counted) await closeFiled(anyConnection(pool), documents, { filingId, attemptId, at }, close);
+      else if (unknown) await noteUnknown(pool, { attemptId, sender, reason: answer.message ?? reason });
+      else await withTransaction(pool, close);
+    };
     // As an answer is stored: an attempt that stays marked looks as if it had been sent, and a person would be asked.
     const written = keepTrying(write, (writeError) =>
       logger.warn({ attemptId, err: writeError }, 'attempt not closed yet'),

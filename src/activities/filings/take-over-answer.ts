@@ -4,10 +4,11 @@ import { partsOfAttemptId, type StoredAnswer } from '../../domain/filing/attempt
 import { uploadMismatch } from '../../domain/filing/upload-mismatch';
 import { stateLimitMs } from '../../domain/filing/state-limits';
 import { errorsInShort } from '../../domain/service/request-status';
-import { addEvent } from '../../ledger/filings/filing-progress';
 import { countRows, readRows } from '../../ledger/rows/filing-rows';
 import { acknowledge } from '../../ledger/submissions/acknowledgement';
-import { readStandingAttention, storeAnswer, storedAnswer } from '../../ledger/submissions/answers';
+import { reportContradiction, storeAnswer, storedAnswer } from '../../ledger/submissions/answers';
+import { readStanding } from '../../ledger/questions/questions';
+import { readRequests } from '../../ledger/submissions/requests';
 import { needSubmission } from '../../ledger/submissions/submissions';
 import type { ActivityDependencies } from '../dependencies';
 import type { MovedOn } from './moves';
@@ -43,22 +44,27 @@ export async function takeOverAnswer(
   { attemptId, answer: travelled, at }: AnswerArgs,
 ): Promise<{ late: boolean; adopted: AdoptedAnswer }> {
   const { filingId, submission } = partsOfAttemptId(attemptId);
-  const { late } = await storeAnswer(client, { attemptId, answer: travelled, at });
+  const { late, fresh } = await storeAnswer(client, { attemptId, answer: travelled, at });
   const answer = (await storedAnswer(client, attemptId)) ?? travelled;
-  const sent = (await readRows(client, filingId, submission)).map(({ mapping }) => mapping);
+  const sent = (await readRows(client, filingId, submission)).map(({ mapping, serialNo }) => ({
+    ...mapping,
+    serialNo,
+  }));
   const mismatch = uploadMismatch(sent, answer);
   if (mismatch) {
     logger.warn({ filingId, submission }, 'the service read other rows than were sent');
-    const step = `upload_mismatch/${attemptId}`;
     const text = `The service read other rows than were sent: ${mismatch}. Compare the filing with the service.`;
-    await addEvent(client, { filingId, step, at, kind: 'upload_mismatch', text });
+    await reportContradiction(client, { filingId, kind: 'upload_mismatch', key: attemptId, text, at });
   }
-  const standing = await readStandingAttention(client, filingId);
   const dueInMs = stateLimitMs('processing', settings, 0) ?? 0;
-  const move = await acknowledge(client, { attemptId, answer, standing, dueInMs, at });
-  const { requestId, submittedAt } = await needSubmission(client, filingId, submission);
+  const move = await acknowledge(client, { attemptId, answer, fresh, dueInMs, at });
+  const { submittedAt } = await needSubmission(client, filingId, submission);
+  const requests = await readRequests(client, filingId, submission);
+  const own = requests.find((request) => request.attemptId === attemptId);
+  if (!own && answer.requestId) await reportTaken(client, { attemptId, requestId: answer.requestId, at });
+  const standing = await readStanding(client, filingId);
   const adopted = {
-    requestId,
+    requestId: own?.requestId ?? null,
     dgftAckId: answer.dgftAckId ?? null,
     ackStatus: answer.ackStatus ?? null,
     submittedAt: (submittedAt ?? at).getTime(),
@@ -68,7 +74,18 @@ export async function takeOverAnswer(
       seq: move.seq,
       dueAt: move.at.getTime() + dueInMs,
       counts: await countRows(client, filingId),
+      standing,
     },
   };
   return { late, adopted };
+}
+
+/** Under the request id of another filing, the outcome of that filing would be taken for this one's. */
+async function reportTaken(
+  client: pg.PoolClient,
+  { attemptId, requestId, at }: { attemptId: string; requestId: string; at: Date },
+): Promise<void> {
+  const { filingId } = partsOfAttemptId(attemptId);
+  const text = `The service answered attempt ${attemptId} with request ${requestId}, which is another filing’s. It is settled by evidence.`;
+  await reportContradiction(client, { filingId, kind: 'request_taken', key: attemptId, text, data: { requestId }, at });
 }

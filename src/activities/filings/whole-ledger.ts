@@ -2,10 +2,9 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type pg from 'pg';
 import type { ErrorKind } from '../../domain/service/error-kinds';
-import { lockFiling } from '../../ledger/filings/filing-lock';
-import { withTransaction } from '../../ledger/pool';
+import { concludeOnWholeLedger, type Marks } from '../../ledger/sends/conclusion';
 import { importSends } from '../../ledger/sends/send-import';
-import { assertWhole, LedgerPutBack, SendStoreError, type Comparison } from '../../ledger/sends/sends';
+import { LedgerPutBack, readSend, SendStoreError } from '../../ledger/sends/sends';
 import { refusal } from '../application-failure';
 import type { ActivityDependencies } from '../dependencies';
 
@@ -15,21 +14,20 @@ const FAILOVER_GAP_MS = 10 * 60_000;
 type Needs = Pick<ActivityDependencies, 'pool' | 'documents' | 'clock' | 'logger'>;
 
 /**
- * Runs a step on a filing in one transaction: lock, then list what the store has, then decide. The order matters: a
- * database that is put back in between takes the transaction with it. The few sends that a failover lost are brought
- * back here. Fails with ledger_put_back or documents_unavailable, which the workflow waits out.
+ * Runs a step on a filing in one transaction, under the filing's lock, on a ledger that was held against the store. The
+ * few sends that a failover lost are brought back here. Fails with ledger_put_back or documents_unavailable, which the
+ * workflow waits out.
+ * @param judged the marked attempt (null: all of the filing) that is closed first where nothing was written under it
  */
 export async function onWholeLedger<T>(
   deps: Needs,
   filingId: string,
-  work: (client: pg.PoolClient, compared: Comparison) => Promise<T>,
+  work: (client: pg.PoolClient) => Promise<T>,
+  judged?: Pick<Marks, 'attemptId'>,
 ): Promise<T> {
-  const { pool, documents } = deps;
-  const step = () =>
-    withTransaction(pool, async (client) => {
-      await lockFiling(client, filingId);
-      return work(client, await assertWhole(client, documents));
-    });
+  const { pool, documents, clock } = deps;
+  const about = { filingId, ...(judged && { judged: { ...judged, at: new Date(clock()) } }) };
+  const step = () => concludeOnWholeLedger(pool, documents, about, work);
   try {
     return await step().catch(async (error: unknown) => {
       if (!(error instanceof LedgerPutBack) || !(await bringFailoverGapBack(deps, error))) throw error;
@@ -59,8 +57,10 @@ export const isWaitForLedger = (error: unknown): boolean =>
 /** @returns whether it was a failover's gap, and was brought back. */
 async function bringFailoverGapBack({ pool, documents, clock, logger }: Needs, error: LedgerPutBack): Promise<boolean> {
   const now = clock();
-  const moments = error.unknown.map(({ record }) => (record ? now - Date.parse(record.at) : Infinity));
-  if (moments.some((age) => !(age < FAILOVER_GAP_MS))) return false;
+  for (const number of error.unknown) {
+    const record = await readSend(documents, error.ledgerId, number);
+    if (!record || !(now - Date.parse(record.at) < FAILOVER_GAP_MS)) return false;
+  }
   const imported = await importSends(pool, documents, { at: new Date(now), by: 'worker' });
   logger.warn(
     { imported: imported.sends, filings: imported.filings.length },

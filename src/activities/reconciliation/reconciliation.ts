@@ -144,7 +144,7 @@ export function createReconciliationActivities(deps: ActivityDependencies) {
     }): Promise<WindowReading & { certificates: number }> {
       const { partyId, exporterId, iecCode, from, to } = args;
       const readAt = await readingBegins(pool);
-      const details = await withCredentials(deps, exporterId, () =>
+      const { certificates, unread } = await withCredentials(deps, exporterId, () =>
         withHeartbeat(exporterId, (context) =>
           api.fetchDetails(
             {
@@ -157,9 +157,10 @@ export function createReconciliationActivities(deps: ActivityDependencies) {
           ),
         ),
       );
-      await saveCertificates(pool, { exporterId, details, at: now() });
-      await saveWindow(pool, { partyId, from, to, readAt });
-      return { from, to, readAt: readAt.getTime(), certificates: details.length };
+      await saveCertificates(pool, { exporterId, details: certificates, at: now() });
+      // A window with entries that cannot be read was not read whole: it closes nothing.
+      if (unread === 0) await saveWindow(pool, { partyId, from, to, readAt });
+      return { from, to, readAt: readAt.getTime(), certificates: certificates.length };
     },
 
     /** Hashes the next stored PDFs of a party, for about a minute. `next` is null after the last one. */

@@ -41,7 +41,6 @@ export type ExtractionApiOptions = Omit<CallerOptions, 'baseUrl' | 'apiKey' | 'b
   key?: string;
 };
 
-const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
 /** Texts of a document (terms, descriptions) may be longer than those of the filing service. */
 const MAX_TEXT_BYTES = 64 * 1024;
 
@@ -74,13 +73,12 @@ async function extractWith(
   const fileName = input.fileName.replace(/[\r\n"\\/]/gu, '_') || 'document.pdf';
   const request = {
     operation,
-    maxBytes: MAX_ANSWER_BYTES,
     ...(await multipartBody({ content, fileName, contentType: 'application/pdf' })),
     readRefusal: (raw: string, status: number) =>
       NOT_ABOUT_THE_DOCUMENT.includes(status) ? null : refusalIn(readJson(raw, redact), { operation, status }),
   };
   return caller.call(request, call, async ({ body, status }) => {
-    const raw = await readText(body, MAX_ANSWER_BYTES);
+    const raw = await readText(body);
     const answer = readEnvelope(raw, { textBytes: MAX_TEXT_BYTES, redact });
     const refusal = refusalIn(answer, { operation, status });
     if (refusal !== null) throw refusal;

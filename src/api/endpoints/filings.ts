@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { MAX_WORKBOOK_BYTES } from '../../domain/service/limits';
-import { BadAnswerError, parseAnswer, readEnvelope, readText, unknownRemarks } from '../http/answers';
+import { BadAnswerError, parseAnswer, readText, unknownRemarks, unwrap } from '../http/answers';
 import type { Caller, CallRequest } from '../http/call';
 import type { BulkUploadInput, CallContext, FilingApi, SubmissionResult, SubmitContext } from '../client-types';
 import { createDownload } from './download';
@@ -23,9 +23,6 @@ import { namedByRow } from './push-rows';
 
 type FilingsApi = Pick<FilingApi, 'pushIrm' | 'bulkUpload' | 'status' | 'fetchDetails' | 'downloadPdf'>;
 
-const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
-const MAX_PDF_BYTES = 64 * 1024 * 1024;
-
 const KNOWN_PUSH_FIELDS = ['dgftAckId', 'requestId', 'ackStatus', 'recordResCount', 'errorDetails'];
 const KNOWN_BULK_FIELDS = [...KNOWN_PUSH_FIELDS, 'parsedRowCount', 'irmNumbers', 'irms'];
 
@@ -44,8 +41,12 @@ const NOTHING_FOUND = /\bno\b.*\b(records?|data|details?|certificates?|e-?brcs?)
  * certificates from before a send must not be missed.
  */
 const certificateList = z.unknown().transform((value, context) => {
-  const page = readPage(value)?.items;
-  if (page !== undefined || isAbsent(value)) return CERTIFICATES.parse(page);
+  const page = readPage(value);
+  if (page !== null || isAbsent(value)) {
+    const list = CERTIFICATES.parse(page?.items);
+    // The specification shows no pages here: what a further one would have is not known.
+    return (page?.totalPages ?? 1) > 1 ? { ...list, unread: list.unread + 1 } : list;
+  }
   const single = CERTIFICATES.parse(value);
   if (single.records.some((each) => each.eBRCNumber !== null)) return single;
   const message: unknown = single.records[0]?.message;
@@ -83,10 +84,10 @@ export function createFilingsApi(caller: Caller): FilingsApi {
       try {
         const list = await callJson(caller, { operation: 'fetchDetails', ...jsonBody(body) }, call, certificateList);
         caller.noteUnread('fetchDetails', list.unread);
-        return list.records;
+        return { certificates: list.records, unread: list.unread };
       } catch (error) {
         // A 404 that reports an empty result answers a request for a list.
-        if (error instanceof ApiError && error.kind === 'certificate_not_ready') return [];
+        if (error instanceof ApiError && error.kind === 'certificate_not_ready') return { certificates: [], unread: 0 };
         throw error;
       }
     },
@@ -96,7 +97,6 @@ export function createFilingsApi(caller: Caller): FilingsApi {
         operation: 'downloadPdf',
         params: { eBRCNumber },
         query: { platformCustomerId },
-        maxBytes: MAX_PDF_BYTES,
       };
       return download(request, sink, call);
     },
@@ -123,14 +123,14 @@ async function submit<T>(
 ): Promise<SubmissionResult<T>> {
   const context: CallContext = call;
   return caller.call({ ...request, beforeWrite: call.beforeWrite }, context, async (answer) => {
-    const raw = await readText(answer.body, MAX_ANSWER_BYTES);
-    const data = readEnvelope(raw);
+    const raw = await readText(answer.body);
+    const { data, beside } = unwrap(raw);
     if (typeof data !== 'object' || data === null) throw new BadAnswerError('the answer has no acknowledgement', raw);
     return {
       parsed: parseAnswer(schema, data, raw),
       raw,
       status: answer.status,
-      warnings: unknownRemarks(data, known),
+      warnings: [...unknownRemarks(data, known), ...unknownRemarks(beside, known)],
     };
   });
 }

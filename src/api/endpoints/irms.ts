@@ -14,8 +14,6 @@ type IrmApi = Pick<FilingApi, 'listIrms' | 'irmTemplate' | 'refreshIrms'>;
 const customerId = z.string().min(1, 'platformCustomerId is empty');
 /** A record without an IRM number can be neither filed nor stored. */
 const PAGE = pageOf(irm);
-const MAX_TEMPLATE_BYTES = 32 * 1024 * 1024;
-const MAX_REFRESH_BYTES = 16 * 1024 * 1024;
 
 /** Saved IRM records (spec: "GET /irm", "GET /irm/bulk-template", "POST /irm/refresh"). */
 export function createIrmApi(caller: Caller): IrmApi {
@@ -38,14 +36,14 @@ export function createIrmApi(caller: Caller): IrmApi {
     listIrms: (query, call = {}) => listIrms(query, call),
     irmTemplate: async (platformCustomerId, sink, call = {}) => {
       const query = { platformCustomerId: outgoing('irmTemplate', customerId, platformCustomerId) };
-      const request = { operation: 'irmTemplate' as const, query, maxBytes: MAX_TEMPLATE_BYTES };
+      const request = { operation: 'irmTemplate' as const, query };
       return download(request, sink, call);
     },
     refreshIrms: async (platformCustomerId, call = {}) => {
       const body = { platformCustomerId: outgoing('refreshIrms', customerId, platformCustomerId) };
       // The answer's shape is not shown: the status alone proves that the refresh was made.
       return caller.call({ operation: 'refreshIrms', ...jsonBody(body) }, call, async (answer) =>
-        parsedOrText(await readText(answer.body, MAX_REFRESH_BYTES)),
+        parsedOrText(await readText(answer.body)),
       );
     },
   };

@@ -5,8 +5,6 @@ import type { Caller, CallRequest } from '../http/call';
 import type { CallContext } from '../client-types';
 import { ApiError } from '../errors/api-error';
 
-const MAX_JSON_BYTES = 16 * 1024 * 1024;
-
 /** Makes a call whose answer is JSON in the success envelope, and parses it. */
 export async function callJson<T>(
   caller: Caller,
@@ -15,7 +13,7 @@ export async function callJson<T>(
   schema: z.ZodType<T>,
 ): Promise<T> {
   return caller.call(request, context, async (answer) => {
-    const text = await readText(answer.body, MAX_JSON_BYTES);
+    const text = await readText(answer.body);
     return parseAnswer(schema, readEnvelope(text), text);
   });
 }

@@ -4,6 +4,9 @@ import type { Operation } from '../../domain/service/operations';
 /** One field's complaint. `row` is the Excel row of a bulk upload (header is 1); `field` the JSON field name. */
 export interface FieldError {
   row?: number;
+  /** Place in the list of a push message, counted from 0, and the item's own number: each of them gives the row. */
+  index?: number;
+  serialNo?: number;
   field?: string;
   message: string;
 }

@@ -1,5 +1,7 @@
 import { cutList } from '../http/answers';
 import { cleanAnswer, cleanWords, parseJson } from '../schemas/clean';
+import { BULK_COLUMNS } from '../../domain/rules/columns';
+import { MAX_ROWS_PER_SUBMISSION } from '../../domain/service/limits';
 import type { FieldError } from './api-error';
 import type { Redactor } from './redact';
 
@@ -48,8 +50,8 @@ export function parseErrorBody(text: string, redact: Redactor): ErrorBody {
   };
 }
 
-/** More than the rows of a workbook. */
-const MAX_ERRORS = 1_000;
+/** Every cell of the largest workbook, and some about the whole file: each of them may be wrong in its own way. */
+const MAX_ERRORS = MAX_ROWS_PER_SUBMISSION * BULK_COLUMNS.length + 100;
 const MAX_CAUSES = 20;
 
 /** `errors` as a list. A single text or record is a list of one; a record of lists gives its texts by field. */
@@ -66,12 +68,17 @@ function errorList(errors: unknown): unknown[] | null {
   );
 }
 
-/** An entry of `errors`: `field: text` for customer endpoints and push, an object with row and field for workbooks. */
+/**
+ * An entry of `errors`: `field: text` for customer endpoints and push, an object with row and field for workbooks. The
+ * specification does not show the errors of a push; an object may name its item by `index` or `serialNo`.
+ */
 function parseFieldError(entry: unknown): FieldError {
   if (isObject(entry)) {
-    const row = typeof entry.row === 'number' || typeof entry.row === 'string' ? Number(entry.row) : Number.NaN;
+    const [row, index, serialNo] = [entry.row, entry.index, entry.serialNo].map(wholeNumber);
     return {
-      ...(entry.row !== '' && Number.isInteger(row) ? { row } : {}),
+      ...(row === undefined ? {} : { row }),
+      ...(index === undefined ? {} : { index }),
+      ...(serialNo === undefined ? {} : { serialNo }),
       ...(string(entry.field) === undefined ? {} : { field: string(entry.field) }),
       message: string(entry.message) ?? asText(entry),
     };
@@ -82,6 +89,11 @@ function parseFieldError(entry: unknown): FieldError {
     /^([A-Za-z_]\w*(?:\.\w+|\[\d+\])*)\s+((?:must|should|is|cannot|has|exceeds)\b.+)$/su.exec(message) ??
     /^property\s+(\S+)\s+(should not exist.*)$/su.exec(message);
   return match?.[1] === undefined ? { message } : { field: match[1], message };
+}
+
+function wholeNumber(value: unknown): number | undefined {
+  const number = typeof value === 'number' || (typeof value === 'string' && value !== '') ? Number(value) : Number.NaN;
+  return Number.isInteger(number) ? number : undefined;
 }
 
 /** `code` may hold an error code or only the HTTP status again. */

@@ -11,7 +11,7 @@ import type { TransportAnswer } from '../http/transport';
 import { TransportError } from '../http/transport-error';
 
 /** A workbook of 999 rows may have an error in every cell; a truncated refusal would prove nothing. */
-const MAX_ERROR_BYTES = 16 * 1024 * 1024;
+const MAX_ERROR_BYTES = 8 * 1024 * 1024;
 const EXCERPT_BYTES = 2_000;
 
 /**

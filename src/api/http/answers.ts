@@ -15,8 +15,8 @@ export class BadAnswerError extends Error {
   }
 }
 
-/** Reads a body as text, at most `maxBytes` of it; the rest is left unread. */
-export async function readText(body: Readable, maxBytes: number): Promise<string> {
+/** Reads a body as text, at most `maxBytes` of it; the rest is left unread. The transport bounds it in any case. */
+export async function readText(body: Readable, maxBytes = Infinity): Promise<string> {
   const pieces: Buffer[] = [];
   let bytes = 0;
   for await (const piece of body as AsyncIterable<Buffer>) {
@@ -27,21 +27,32 @@ export async function readText(body: Readable, maxBytes: number): Promise<string
   return Buffer.concat(pieces).subarray(0, maxBytes).toString('utf8');
 }
 
+/** The content of an answer, and what its envelope has besides that the specification does not name. */
+export interface Unwrapped {
+  data: unknown;
+  beside: Record<string, unknown>;
+}
+
 /**
  * Parses a JSON answer, cleans it and unwraps the success envelope; a body without an envelope is returned as it is.
  */
 export function readEnvelope(text: string, options?: CleanOptions): unknown {
+  return unwrap(text, options).data;
+}
+
+/** As {@link readEnvelope}, with what stands beside `data`. */
+export function unwrap(text: string, options?: CleanOptions): Unwrapped {
   let value: unknown;
   try {
     value = cleanAnswer(parseJson(text), options);
   } catch {
     throw new BadAnswerError(describeNotJson(text), text);
   }
-  if (!isObject(value) || typeof value.success !== 'boolean') return value;
+  if (!isObject(value) || typeof value.success !== 'boolean') return { data: value, beside: {} };
   if (!value.success) throw new BadAnswerError('the answer has success: false with a status of success', text);
+  const { data, ...beside } = withoutEnvelope(value);
   // An envelope without `data` contains its fields directly; the envelope's own fields are dropped.
-  if (!('data' in value)) return withoutEnvelope(value);
-  return value.data;
+  return 'data' in value ? { data, beside } : { data: beside, beside: {} };
 }
 
 /** Parses `value` with a schema for the service's answers. */

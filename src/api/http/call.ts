@@ -39,7 +39,6 @@ export interface CallRequest {
   headers?: Record<string, string>;
   body?: string | Buffer;
   accept?: string;
-  maxBytes?: number;
   /** Texts that must never appear in an error, besides the API key. */
   secrets?: (string | undefined)[];
   /** Reads the body of an answer outside 2xx that contains more than its status; null if it does not. */
@@ -57,7 +56,6 @@ export interface Caller {
   close(): Promise<void>;
 }
 
-const MAX_JSON_BYTES = 16 * 1024 * 1024;
 const CONNECT_TIMEOUT_MS = 10_000;
 const BODY_TIMEOUT_MS = 30_000;
 
@@ -170,7 +168,7 @@ class Call {
         body: request.body,
         timeouts: this.timeouts(),
         signal: this.context.signal,
-        maxBytes: request.maxBytes ?? MAX_JSON_BYTES,
+        maxBytes: OPERATIONS[request.operation].answerBytes,
         ownConnection: submits ? { beforeWrite: request.beforeWrite ?? (() => Promise.resolve()) } : undefined,
         onWritten: () => {
           this.written = true;

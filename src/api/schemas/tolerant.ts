@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { bounded, cutList } from '../http/answers';
+import { meansNoValue } from '../../domain/text';
 import { cleanWords } from './clean';
 
 /**
@@ -8,11 +9,8 @@ import { cleanWords } from './clean';
  * of the wrong type becomes null instead of failing the whole record. Texts have been cleaned before (`clean.ts`).
  */
 
-/** Texts that mean "no value". */
-const ABSENT = /^\s*(-{0,3}|n\.?\/?a\.?|null|nil)\s*$/iu;
-
 function toText(value: unknown): string | null {
-  if (typeof value === 'string') return ABSENT.test(value) ? null : value;
+  if (typeof value === 'string') return meansNoValue(value) ? null : value;
   if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint') return String(value);
   if (value === null || value === undefined) return null;
   return cleanWords(JSON.stringify(value));
@@ -139,7 +137,7 @@ function entriesOf(value: unknown): unknown[] {
 /** Null, a text for "no value", or an empty record. */
 export function isAbsent(value: unknown): boolean {
   if (value === null || value === undefined) return true;
-  if (typeof value === 'string') return ABSENT.test(value);
+  if (typeof value === 'string') return meansNoValue(value);
   return isObject(value) && Object.keys(value).length === 0;
 }
 

@@ -16,7 +16,7 @@ export interface S3Objects {
   /** Null where there is none. */
   read(key: string): Promise<{ body: Readable; etag: string } | null>;
   exists(key: string): Promise<boolean>;
-  /** Keys directly below `folder` (which ends in a slash) that sort after `after`, in order, at most `limit`. */
+  /** Keys below `folder` (which ends in a slash) that sort after `after`, in order, at most `limit`. */
   list(folder: string, after: string, limit: number): Promise<string[]>;
   copy(from: string, to: string): Promise<void>;
   remove(key: string): Promise<void>;
@@ -90,7 +90,7 @@ export function createS3Objects(location: S3Location): S3Objects {
       for (;;) {
         const MaxKeys = Math.min(limit - keys.length, LIST_PAGE);
         const page = await client
-          .send(new sdk.ListObjectsV2Command({ Bucket, Prefix: prefix + folder, Delimiter: '/', StartAfter, MaxKeys }))
+          .send(new sdk.ListObjectsV2Command({ Bucket, Prefix: prefix + folder, StartAfter, MaxKeys }))
           .catch((error: unknown) => {
             throw named(error);
           });

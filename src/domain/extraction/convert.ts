@@ -1,5 +1,6 @@
 import { filingDateFromAnything, parseFilingDate } from '../dates';
 import { canonicalAmount } from '../money';
+import { meansNoValue } from '../text';
 
 /** Converters for values of extracted data. Each returns a text, or says why it cannot. */
 export const CONVERTERS = ['text', 'date', 'month-first-date', 'amount', 'currency', 'digits', 'code', 'port'] as const;
@@ -7,7 +8,9 @@ export type Converter = (typeof CONVERTERS)[number];
 
 export type Converted = { ok: true; value: string } | { ok: false; why: string };
 
-const ABSENT = /^\s*(-{0,3}|n\.?\/?a\.?|null|nil)\s*$/iu;
+/** Nothing longer is a date, an amount or a currency; some of their patterns backtrack on a long text. */
+const LONGEST = 200;
+const OF_ANY_LENGTH: readonly Converter[] = ['text', 'digits', 'code', 'port'];
 
 /**
  * - `text`: spaces at both ends are removed; a number becomes its digits.
@@ -22,8 +25,10 @@ const ABSENT = /^\s*(-{0,3}|n\.?\/?a\.?|null|nil)\s*$/iu;
 export function convert(value: unknown, converter: Converter): Converted {
   const text = textOf(value);
   if (text === null) return { ok: false, why: 'it is neither text nor a number' };
-  if (ABSENT.test(text)) return { ok: false, why: 'it is empty' };
-  return CONVERT[converter](text.trim());
+  if (meansNoValue(text)) return { ok: false, why: 'it is empty' };
+  const trimmed = text.trim();
+  if (trimmed.length > LONGEST && !OF_ANY_LENGTH.includes(converter)) return { ok: false, why: 'it is too long' };
+  return CONVERT[converter](trimmed);
 }
 
 function textOf(value: unknown): string | null {

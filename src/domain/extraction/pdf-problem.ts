@@ -1,15 +1,10 @@
 import { PdfScan } from '../pdf';
+import { needsPassword } from './pdf-encryption';
 
 /** "Under 5 MB" (spec: "Extraction service"). */
 export const MAX_EXTRACTION_BYTES = 5 * 1024 * 1024 - 1;
 
 export type PdfProblemCode = 'empty' | 'too_large' | 'not_a_pdf' | 'encrypted';
-
-/**
- * The key of the encryption dictionary, which is in clear text in the trailer or in the dictionary of a cross-reference
- * stream. Nothing else in a PDF looks like this, except text about the PDF format.
- */
-const ENCRYPTED = /\/Encrypt\s*(?:\d+\s+\d+\s+R\b|<<)/;
 
 /**
  * Why a file cannot be sent to the extraction service; null if it can. @param bytes its length, if it is longer than
@@ -26,6 +21,6 @@ export function pdfProblem(
   }
   const problem = new PdfScan().push(content).problem();
   if (problem !== null) return { code: 'not_a_pdf', message: problem };
-  if (!ENCRYPTED.test(content.toString('latin1'))) return null;
+  if (!needsPassword(content)) return null;
   return { code: 'encrypted', message: 'the PDF is encrypted; save it without a password' };
 }

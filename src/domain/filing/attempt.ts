@@ -53,34 +53,45 @@ function entryInShort(entry: unknown): unknown {
   return json.length <= SAMPLE_BYTES ? entry : cutText(json, SAMPLE_BYTES);
 }
 
-/** `open`: nothing is written. `sending`: marked, so it may be written. `not_sent`: nothing of it is at the service. */
-export type AttemptState = 'open' | 'sending' | 'answered' | 'not_sent';
+/**
+ * What is known of an attempt. `open`: nothing is written. `marked`: it may have been written, and is in doubt.
+ * `unsent`: proven. `refused`: by the service, with a documented refusal. `rejected`: the authority reports its rows
+ * Errored. `absent`: a complete look showed nothing of it. `accepted`: the service accepted it; it may follow any
+ * other.
+ */
+export type AttemptVerdict = 'open' | 'marked' | 'unsent' | 'refused' | 'rejected' | 'absent' | 'accepted';
+
+/** Verdicts after which a submission may be sent again: nothing of the attempt is at the service. */
+export const NOT_FILED: readonly AttemptVerdict[] = ['unsent', 'refused', 'absent'];
+
+/** Verdicts of an attempt that is, or may be, at the service. */
+export const MAYBE_FILED: readonly AttemptVerdict[] = ['marked', 'accepted'];
 
 export interface AttemptReading {
-  /**
-   * Only `sending` may still be in progress. `unknown`: the ledger cannot tell what happened, because it does not hold
-   * the attempt, or because the exchange ended without an answer.
-   */
-  verdict: 'not_sent' | 'answered' | 'sending' | 'unknown';
+  /** Null: the ledger does not hold the attempt, so that its outcome is unknown. */
+  verdict: AttemptVerdict | null;
+  /** Whether an answer may still come: its exchange is not known to be over. */
+  underWay: boolean;
   reason: string | null;
   answer: StoredAnswer | null;
-  /** The attempt that was answered. If a submission has two attempts, a late answer may belong to the other one. */
+  /** The attempt that was accepted. If a submission has two attempts, a late answer may belong to the other one. */
   attemptId: string;
   /** When it was marked as being sent, ms since the epoch; null: never, as far as the ledger knows. */
   markedAt: number | null;
+  /** HTTP time-out of the process that marked it, ms; null where it is not known. */
+  timeoutMs: number | null;
   /** Whether its filing has ended: then nothing more of it is sent, whatever the outcome of the attempt. */
   filingEnded: boolean;
-  /** Whether the ledger holds the attempt; it may not after it was restored to an earlier state. */
-  held: boolean;
   /** Number of the filing's last move; null where the ledger does not hold the filing. */
   filingSeq: number | null;
 }
 
 /**
- * Why an attempt was not allowed to be sent: it was closed, its filing ended, its rows no longer belong to it, or the
- * submission has another attempt in progress.
+ * Why an attempt was not allowed to be sent: it was closed, its filing ended, its rows no longer belong to it, the
+ * submission has another attempt in progress, no balance check passed since the last attempt, or certificates have to
+ * be looked at first.
  */
-export type MarkRefusal = 'gone' | 'closed' | 'ended' | 'rows' | 'other_attempt';
+export type MarkRefusal = 'gone' | 'closed' | 'ended' | 'rows' | 'other_attempt' | 'unchecked' | 'look';
 
 /** The id of an attempt, derived from business keys. */
 export function attemptIdOf(filingId: string, submission: number, number: number): string {

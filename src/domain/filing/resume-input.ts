@@ -8,10 +8,10 @@ export interface ResumedFiling {
   exporterId: string;
   reference: string;
   madeBy: string;
-  correction: number;
+  n: number;
 }
 
 /** The input of `fileRemittances` with which a new run continues a filing from the ledger. */
-export function resumeInput({ filingId, mode, exporterId, reference, madeBy, correction }: ResumedFiling): FileInput {
-  return { mode, exporterId, reference, madeBy, correction, resume: filingId };
+export function resumeInput({ filingId, mode, exporterId, reference, madeBy, n }: ResumedFiling): FileInput {
+  return { mode, exporterId, reference, madeBy, n, resume: filingId };
 }

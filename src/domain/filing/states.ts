@@ -137,8 +137,7 @@ export function endOf(rows: readonly RowState[]): 'certified' | 'partly_certifie
 }
 
 /**
- * State of a submission. `planned`: nothing is at the service. `acknowledged`: a request id is known. `settled`: an
- * unknown outcome was settled by certificates. `terminal`: the authority accounted for every record. `released`:
- * refused, nothing of it was accepted.
+ * State of a submission. `planned`: nothing of it is known to be at the service. `acknowledged`: it was accepted.
+ * `settled`: every row has its outcome. `released`: nothing of it was accepted, and its rows are free.
  */
-export type SubmissionState = 'planned' | 'acknowledged' | 'terminal' | 'settled' | 'released';
+export type SubmissionState = 'planned' | 'acknowledged' | 'settled' | 'released';

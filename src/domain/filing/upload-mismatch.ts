@@ -1,8 +1,11 @@
-import { comparableText, irmIdentity } from '../identity';
+import { comparableDate, comparableText, irmIdentity } from '../identity';
+import { listed } from '../rules/value-messages';
 import type { StoredAnswer } from './attempt';
 
 /** What of a row that was sent, and of an entry of `irms`, is compared; anything may stand in the latter. */
-type ComparedRow = Partial<Record<'irmNumber' | 'irmAdCode' | 'sbCumInvoiceNumber', unknown>>;
+type ComparedRow = Partial<
+  Record<'serialNo' | 'irmNumber' | 'irmDt' | 'irmAdCode' | 'irmIfscCode' | 'sbCumInvoiceNumber', unknown>
+>;
 
 /**
  * Compares the rows that the service reports to have read with those that were sent, by `irms` and never by
@@ -17,23 +20,48 @@ export function uploadMismatch(sent: readonly ComparedRow[], answer: StoredAnswe
   if (typeof accepted === 'number' && accepted !== sent.length) {
     differences.push(`the acknowledgement counts ${accepted} records, ${sent.length} were sent`);
   }
-  if (answer.irms && answer.irms.length > 0) {
-    const ours = new Map<string, number>();
-    for (const row of sent) count(ours, keyOf(row), 1);
-    for (const entry of answer.irms) count(ours, keyOf(entry as ComparedRow), -1);
-    const off = [...ours].filter(([, balance]) => balance !== 0);
-    if (off.length > 0)
-      differences.push(`${off.length} of the IRM-to-document rows it read are not the ones that were sent`);
-  }
+  if (answer.irms && answer.irms.length > 0) differences.push(...rowDifferences(sent, answer.irms as ComparedRow[]));
   return differences.length > 0 ? differences.join('; ') : null;
 }
+
+function rowDifferences(sent: readonly ComparedRow[], read: readonly ComparedRow[]): string[] {
+  const ours = new Map<string, number>();
+  for (const row of sent) count(ours, keyOf(row), 1);
+  for (const entry of read) count(ours, keyOf(entry), -1);
+  const off = [...ours].filter(([, balance]) => balance !== 0);
+  if (off.length > 0) return [`${off.length} of the IRM-to-document rows it read are not the ones that were sent`];
+  // `irms` is in file order (spec: "POST /genebrc/bulk-upload"), so the rows correspond by their place.
+  const inPlace = sent.map((row, place) => keyOf(row) === keyOf(read[place] ?? {}));
+  const moved = sent.filter((_row, place) => !inPlace[place]);
+  const order = moved.length === 0 ? [] : [`it read ${serials(moved)} in another order`];
+  const values = COMPARED_VALUES.flatMap(([field, comparable]) => {
+    const differing = sent.filter((row, place) => {
+      const value = textOf(read[place]?.[field]);
+      return inPlace[place] && value !== '' && comparable(value) !== comparable(textOf(row[field]));
+    });
+    return differing.length === 0 ? [] : [`it read another ${field} in ${serials(differing)}`];
+  });
+  return [...order, ...values];
+}
+
+/** Compared place by place, where the answer states them. */
+const COMPARED_VALUES = [
+  ['serialNo', comparableText],
+  ['irmDt', comparableDate],
+  ['irmIfscCode', comparableText],
+] as const;
+
+const serials = (rows: readonly ComparedRow[]): string =>
+  `serialNo ${listed(rows.map(({ serialNo }) => textOf(serialNo)))}`;
+
+const textOf = (value: unknown): string =>
+  typeof value === 'string' || typeof value === 'number' ? String(value).trim() : '';
 
 function count(balances: Map<string, number>, key: string, by: number): void {
   balances.set(key, (balances.get(key) ?? 0) + by);
 }
 
 function keyOf({ irmNumber, irmAdCode, sbCumInvoiceNumber }: ComparedRow): string {
-  const text = (value: unknown) => (typeof value === 'string' || typeof value === 'number' ? String(value) : '');
-  const irm = irmIdentity({ irmNumber: text(irmNumber), irmAdCode: text(irmAdCode) });
-  return `${irm} ${comparableText(text(sbCumInvoiceNumber))}`;
+  const irm = irmIdentity({ irmNumber: textOf(irmNumber), irmAdCode: textOf(irmAdCode) });
+  return `${irm} ${comparableText(textOf(sbCumInvoiceNumber))}`;
 }

@@ -1,15 +1,19 @@
 import type { FilingCounts } from '../contracts';
 import type { Mapping } from './mapping';
+import type { QuestionView } from './questions';
 
 /** A complete filing, as `ebrc file`, `ebrc show` and the other filing commands print it. */
 export interface FilingView {
   filingId: string | null;
   workflowId: string;
   reference: string;
+  n: number;
   exporterId: string;
   state: string;
   needsAttention: boolean;
+  /** What its gravest open questions say. */
   attention: string | null;
+  questionCount: number;
   /** Whether a person has been asked about an unknown outcome. */
   asked: boolean;
   requestId: string | null;
@@ -23,6 +27,10 @@ export interface FilingView {
    * The attempt of unknown outcome that `resolve` answers, or the one that was accepted last; null: nothing was sent.
    */
   attempt: string | null;
+  /** The request that `resolve` answers instead, where no attempt is in doubt. */
+  request: string | null;
+  /** The gravest twenty. */
+  questions: QuestionView[];
   corrects: string | null;
   correctedBy: string[];
   counts: FilingCounts;
@@ -32,6 +40,9 @@ export interface FilingView {
   errors: unknown[];
   evidence: unknown;
   annotated: string | null;
+  contentHash: string | null;
+  /** The number with which its reference can be filed again: all its rows are free; null: it cannot. */
+  again: number | null;
 }
 
 export interface SubmissionView {

@@ -1,8 +1,9 @@
 /**
  * Matches certificates to rows by fetch-details alone (spec: "Certificate detail"). An entry has no IRM number, so
- * document, date, amount and currency must agree, and a certificate must fit only one row. If several rows or
- * certificates agree in all of these, the exporter's own bill number may distinguish them; a certificate with a
- * different bill number is never adopted. Whatever stays ambiguous is left open and reported.
+ * document, date, amount and currency must agree, and there must be exactly as many certificates as rows that they fit.
+ * If several rows or certificates agree in all of these, the exporter's own bill number may distinguish them; a
+ * certificate with a different bill number is never adopted. Whatever stays ambiguous is left open and reported, a
+ * certificate whose amount is in the document's currency included: how much of the IRM it is cannot be compared.
  */
 import { compareFilingDates, filingDateFromAnything, type FilingDate } from '../dates';
 import type { Mapping } from '../filing/mapping';
@@ -16,6 +17,8 @@ export interface CertificateEntry {
   realisedValueFCC: number | string | null;
   currencyCode: string | null;
   billNo: string | null;
+  /** Left out: not read from fetch-details. */
+  eBRCStatus?: string | null;
 }
 
 /** A row without a certificate. `mine`: it is to be matched; other rows only compete for the certificate. */
@@ -25,7 +28,11 @@ export interface OpenRow extends Pick<Mapping, 'sbCumInvoiceNumber' | 'sbCumInvo
   mine: boolean;
   /** Exact decimal text from the ledger. */
   mappedIRMAmountFCC: number | string;
+  /** Of the mapped amount, and of the document. */
   currency: string;
+  documentCurrency?: string | null;
+  /** The IRM in comparable form: certificates do not name it, so equal rows of two IRMs are not interchangeable. */
+  irmKey?: string;
 }
 
 interface Match {
@@ -83,6 +90,7 @@ export function matchCertificates(
   for (const [key, group] of groups) {
     for (const each of byBill(group, [...(candidates.get(key)?.values() ?? [])])) judgeGroup(each, result);
   }
+  reportDocumentCurrency(rows, entries, rules, result);
   return result;
 }
 
@@ -95,11 +103,46 @@ function candidatesByIdentity(
   for (const entry of entries) {
     const key = identityOf(entry, entry.realisedValueFCC, entry.currencyCode);
     const issued = filingDateFromAnything(entry.eBRCDate);
-    if (!key || !issued || excluded.has(entry.eBRCNumber) || compareFilingDates(issued, issuedFrom) < 0) continue;
+    if (!key || !issued || !isIssued(entry)) continue;
+    if (excluded.has(entry.eBRCNumber) || compareFilingDates(issued, issuedFrom) < 0) continue;
     const sameKey = candidates.get(key) ?? new Map<string, CertificateEntry>();
     candidates.set(key, sameKey.set(entry.eBRCNumber, entry));
   }
   return candidates;
+}
+
+/** Whether the authority calls the certificate Issued (spec: "eBRCStatus"): a cancelled one certifies nothing. */
+const isIssued = ({ eBRCStatus }: CertificateEntry): boolean =>
+  eBRCStatus === undefined || comparableText(eBRCStatus ?? '') === 'ISSUED';
+
+/**
+ * Certificates of a row's document whose amount is in the document's currency, where that is not the IRM's: a person
+ * has to say whether they are the row's.
+ */
+function reportDocumentCurrency(
+  rows: readonly OpenRow[],
+  entries: readonly CertificateEntry[],
+  { excluded, issuedFrom }: MatchRules,
+  result: MatchResult,
+): void {
+  const matched = new Set(result.matches.map(({ position }) => position));
+  for (const row of rows) {
+    const currency = comparableText(row.documentCurrency ?? '');
+    if (!row.mine || matched.has(row.position) || currency === '' || currency === comparableText(row.currency))
+      continue;
+    const candidates = entries.filter((entry) => {
+      const issued = filingDateFromAnything(entry.eBRCDate);
+      return (
+        comparableText(entry.currencyCode ?? '') === currency &&
+        comparableText(entry.sbCumInvoiceNumber ?? '') === comparableText(row.sbCumInvoiceNumber) &&
+        !excluded.has(entry.eBRCNumber) &&
+        (issued === null || compareFilingDates(issued, issuedFrom) >= 0)
+      );
+    });
+    if (candidates.length === 0) continue;
+    const found = { positions: [row.position], candidates: candidates.map(({ eBRCNumber }) => eBRCNumber) };
+    result.ambiguous.push({ ...found, competingFilings: [] });
+  }
 }
 
 /** Rows and the certificates that agree with them in everything that is compared. */
@@ -133,6 +176,12 @@ function billsDiffer(row: OpenRow, certificate: CertificateEntry): boolean {
   return ours !== '' && theirs !== '' && ours !== theirs;
 }
 
+/** Whether rows, and certificates, cannot be told from one another. */
+function areEqual(rows: readonly OpenRow[], found: readonly CertificateEntry[]): boolean {
+  const kinds = new Set(rows.map(({ billNo, irmKey }) => `${comparableText(billNo)} ${irmKey ?? ''}`));
+  return kinds.size === 1 && new Set(found.map(({ billNo }) => comparableText(billNo ?? ''))).size === 1;
+}
+
 function judgeGroup({ rows, found }: Group, result: MatchResult): void {
   const mine = rows.filter((row) => row.mine);
   const [row] = mine;
@@ -140,12 +189,14 @@ function judgeGroup({ rows, found }: Group, result: MatchResult): void {
   if (!row) return;
   if (!certificate) {
     result.unmatched.push(...mine.map((each) => each.position));
-  } else if (rows.length === 1 && found.length === 1 && !billsDiffer(row, certificate)) {
-    result.matches.push({
-      position: row.position,
-      eBRCNumber: certificate.eBRCNumber,
-      eBRCDate: certificate.eBRCDate,
-    });
+  } else if (rows.length === found.length && areEqual(rows, found) && !billsDiffer(row, certificate)) {
+    // As many as there are rows: each gets one, in the order in which they were sent. It does not matter which.
+    const inOrder = [...found].sort((a, b) => (a.eBRCNumber < b.eBRCNumber ? -1 : 1));
+    for (const [index, each] of rows.entries()) {
+      const given = inOrder[index];
+      if (!each.mine || !given) continue;
+      result.matches.push({ position: each.position, eBRCNumber: given.eBRCNumber, eBRCDate: given.eBRCDate });
+    }
   } else {
     result.ambiguous.push({
       positions: mine.map((each) => each.position),

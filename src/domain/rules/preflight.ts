@@ -134,28 +134,26 @@ function datesOf({ issueDate, remittanceDate }: HeldIrm): string {
 }
 
 function checkRecord(group: Group, irm: HeldIrm): Finding[] {
+  // The status is the IRM's own: once is enough. What a row copies from it may be wrong in one row alone.
+  return [...statusFindings(group[0], irm), ...group.flatMap((row) => differences(row, irm))];
+}
+
+function statusFindings({ row }: MappingRow, irm: HeldIrm): Finding[] {
+  if (irm.status === null || !/^c(ancel|$)/i.test(irm.status.trim())) return [];
+  const message = `IRM ${irm.irmNumber} has the status ${irm.status}, which reads as cancelled. Ask the bank before filing.`;
+  return [warningAt(row, 'irmNumber', 'irm_cancelled', message)];
+}
+
+/** Where a row's copy of the IRM differs from the held record. */
+function differences({ row, mapping }: MappingRow, irm: HeldIrm): Finding[] {
   const findings: Finding[] = [];
-  const { row, mapping } = group[0];
-  if (irm.status !== null && /^c(ancel|$)/i.test(irm.status.trim())) {
+  if (irm.irmIfscCode !== '' && !sameText(irm.irmIfscCode, mapping.irmIfscCode)) {
     findings.push(
       warningAt(
         row,
-        'irmNumber',
-        'irm_cancelled',
-        `IRM ${irm.irmNumber} has the status ${irm.status}, which reads as cancelled. Ask the bank before filing.`,
-      ),
-    );
-  }
-  const otherBank = group.find(
-    (each) => irm.irmIfscCode !== '' && !sameText(irm.irmIfscCode, each.mapping.irmIfscCode),
-  );
-  if (otherBank) {
-    findings.push(
-      warningAt(
-        otherBank.row,
         'irmIfscCode',
         'irm_ifsc_differs',
-        `The held IRM has the IFSC ${irm.irmIfscCode}, this row says ${otherBank.mapping.irmIfscCode}. Write the IRM's IFSC.`,
+        `The held IRM has the IFSC ${irm.irmIfscCode}, this row says ${mapping.irmIfscCode}. Write the IRM's IFSC.`,
       ),
     );
   }

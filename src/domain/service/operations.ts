@@ -35,7 +35,15 @@ export interface OperationInfo {
    * authority's portal during the call. Always 1 for a submission, because the recovery of an attempt relies on it.
    */
   timeoutFactor: number;
+  /**
+   * The longest answer that is read, refusals included: several times the largest normal one, and little enough for a
+   * small worker. A status of 999 rows has less than 2 MB, and a refusal of all their cells 6.
+   * A submission's is read longer: without its request id nobody knows what became of it.
+   */
+  answerBytes: number;
 }
+
+const MIB = 1024 * 1024;
 
 export const OPERATIONS: Readonly<Record<Operation, OperationInfo>> = {
   createCustomer: {
@@ -44,6 +52,7 @@ export const OPERATIONS: Readonly<Record<Operation, OperationInfo>> = {
     rateClass: 'api',
     submits: false,
     timeoutFactor: 1,
+    answerBytes: 8 * MIB,
   },
   getCustomer: {
     method: 'GET',
@@ -51,6 +60,7 @@ export const OPERATIONS: Readonly<Record<Operation, OperationInfo>> = {
     rateClass: 'api',
     submits: false,
     timeoutFactor: 1,
+    answerBytes: 8 * MIB,
   },
   updateCustomer: {
     method: 'PATCH',
@@ -58,24 +68,55 @@ export const OPERATIONS: Readonly<Record<Operation, OperationInfo>> = {
     rateClass: 'api',
     submits: false,
     timeoutFactor: 1,
+    answerBytes: 8 * MIB,
   },
-  listCustomers: { method: 'GET', path: '/platform-customers', rateClass: 'api', submits: false, timeoutFactor: 1 },
+  listCustomers: {
+    method: 'GET',
+    path: '/platform-customers',
+    rateClass: 'api',
+    submits: false,
+    timeoutFactor: 1,
+    answerBytes: 8 * MIB,
+  },
   checkCredentials: {
     method: 'POST',
     path: '/platform-customers/{id}/check-dgft-credentials',
     rateClass: 'credentials',
     submits: false,
     timeoutFactor: 2,
+    answerBytes: 8 * MIB,
   },
-  pushIrm: { method: 'POST', path: '/genebrc/push-irm', rateClass: 'push', submits: true, timeoutFactor: 1 },
-  bulkUpload: { method: 'POST', path: '/genebrc/bulk-upload', rateClass: 'bulk', submits: true, timeoutFactor: 1 },
-  status: { method: 'POST', path: '/genebrc/status', rateClass: 'api', submits: false, timeoutFactor: 1 },
+  pushIrm: {
+    method: 'POST',
+    path: '/genebrc/push-irm',
+    rateClass: 'push',
+    submits: true,
+    timeoutFactor: 1,
+    answerBytes: 16 * MIB,
+  },
+  bulkUpload: {
+    method: 'POST',
+    path: '/genebrc/bulk-upload',
+    rateClass: 'bulk',
+    submits: true,
+    timeoutFactor: 1,
+    answerBytes: 16 * MIB,
+  },
+  status: {
+    method: 'POST',
+    path: '/genebrc/status',
+    rateClass: 'api',
+    submits: false,
+    timeoutFactor: 1,
+    answerBytes: 8 * MIB,
+  },
   fetchDetails: {
     method: 'POST',
     path: '/genebrc/fetch-details',
     rateClass: 'details',
     submits: false,
     timeoutFactor: 2,
+    answerBytes: 16 * MIB,
   },
   downloadPdf: {
     method: 'GET',
@@ -83,16 +124,32 @@ export const OPERATIONS: Readonly<Record<Operation, OperationInfo>> = {
     rateClass: 'pdf',
     submits: false,
     timeoutFactor: 2,
+    answerBytes: 64 * MIB,
   },
-  listIrms: { method: 'GET', path: '/irm', rateClass: 'api', submits: false, timeoutFactor: 1 },
-  irmTemplate: { method: 'GET', path: '/irm/bulk-template', rateClass: 'template', submits: false, timeoutFactor: 1 },
-  refreshIrms: { method: 'POST', path: '/irm/refresh', rateClass: 'irm-refresh', submits: false, timeoutFactor: 2 },
+  listIrms: { method: 'GET', path: '/irm', rateClass: 'api', submits: false, timeoutFactor: 1, answerBytes: 8 * MIB },
+  irmTemplate: {
+    method: 'GET',
+    path: '/irm/bulk-template',
+    rateClass: 'template',
+    submits: false,
+    timeoutFactor: 1,
+    answerBytes: 16 * MIB,
+  },
+  refreshIrms: {
+    method: 'POST',
+    path: '/irm/refresh',
+    rateClass: 'irm-refresh',
+    submits: false,
+    timeoutFactor: 2,
+    answerBytes: 8 * MIB,
+  },
   extractShippingBill: {
     method: 'POST',
     path: '/platform/shipping-bills/extract',
     rateClass: null,
     submits: false,
     timeoutFactor: 2,
+    answerBytes: 8 * MIB,
   },
   extractShippingBillFull: {
     method: 'POST',
@@ -100,6 +157,7 @@ export const OPERATIONS: Readonly<Record<Operation, OperationInfo>> = {
     rateClass: null,
     submits: false,
     timeoutFactor: 2,
+    answerBytes: 8 * MIB,
   },
   extractInvoice: {
     method: 'POST',
@@ -107,6 +165,7 @@ export const OPERATIONS: Readonly<Record<Operation, OperationInfo>> = {
     rateClass: null,
     submits: false,
     timeoutFactor: 2,
+    answerBytes: 8 * MIB,
   },
 };
 

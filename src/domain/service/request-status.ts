@@ -54,15 +54,16 @@ export interface SentRow extends Pick<
 }
 
 export type RowVerdict =
-  | { position: number; outcome: 'certified'; eBRCNumber: string; eBRCDate: string | null }
+  /** `kept`: the record does not name the row, which has its certificate already. */
+  | { position: number; outcome: 'certified'; eBRCNumber: string; eBRCDate: string | null; kept?: true }
   | { position: number; outcome: 'errored'; errors: string[] }
   | { position: number; outcome: 'open' };
 
 export interface StatusVerdict {
   /**
    * `terminal`: every row has an outcome. `incomplete`: the authority reports the end, but not for which rows; not yet
-   * for a bounded time, then fetch-details fills the rows. `errored_empty`: Errored without counts and list; final when
-   * seen at two polls. `not_yet`: anything else.
+   * for a bounded time, then fetch-details fills the rows. `errored_empty`: Errored without counts and list; a
+   * statement, which counts after the settle window and a look. `not_yet`: anything else.
    */
   verdict: 'terminal' | 'incomplete' | 'errored_empty' | 'not_yet';
   rows: RowVerdict[];
@@ -168,7 +169,8 @@ function entriesByPosition(
 function verdictOf(row: SentRow, entry: StatusRecordEntry | undefined, taken: Set<string>): RowVerdict {
   const open: RowVerdict = { position: row.position, outcome: 'open' };
   // A certificate stays recorded: the counts of a record without a list include it.
-  if (row.certificate && !entry) return { position: row.position, outcome: 'certified', ...row.certificate };
+  if (row.certificate && !entry)
+    return { position: row.position, outcome: 'certified', ...row.certificate, kept: true };
   if (!entry) return open;
   const status = word(entry.processingStatus);
   const number = entry.eBRCNumber?.trim() ?? '';

@@ -1,6 +1,6 @@
 import type { CertificateEntry } from '../../domain/reconciliation/certificate-matching';
 import { filingDateFromAnything, isoFromFilingDate } from '../../domain/dates';
-import { certificateIdentity } from '../../domain/identity';
+import { certificateIdentity, comparableText } from '../../domain/identity';
 import { isAmount } from '../../domain/money';
 import type { Queryable } from '../pool';
 
@@ -37,6 +37,9 @@ export async function saveCertificates(
       amount: isAmount(detail.realisedValueFCC) ? detail.realisedValueFCC : null,
       currency: detail.currencyCode,
       issued_on: isoDateOf(detail.eBRCDate),
+      document_key: comparableText(detail.sbCumInvoiceNumber ?? ''),
+      document_on: isoDateOf(detail.sbCumInvoiceDate),
+      bill_key: comparableText(detail.billNo ?? ''),
       match_key: certificateIdentity({
         document: detail.sbCumInvoiceNumber,
         date: detail.sbCumInvoiceDate,
@@ -48,17 +51,20 @@ export async function saveCertificates(
   await noteChanges(db, exporterId, rows, at);
   await db.query(
     `INSERT INTO certificates (party_id, exporter_id, ebrc_number, ebrc_date, status, document_no, document_date, bill_no, amount,
-        currency, detail, first_seen_at, seen_at, issued_on, match_key, first_status)
+        currency, detail, first_seen_at, seen_at, issued_on, match_key, first_status, document_key, document_on, bill_key)
      SELECT DISTINCT ON (r.ebrc_number) ${PARTY}, $1, r.ebrc_number, r.ebrc_date, r.status, r.document_no, r.document_date, r.bill_no,
-        r.amount, r.currency, r.detail, $3, clock_timestamp(), r.issued_on, r.match_key, r.status
+        r.amount, r.currency, r.detail, $3, clock_timestamp(), r.issued_on, r.match_key, r.status,
+        r.document_key, r.document_on, r.bill_key
        FROM jsonb_to_recordset($2::jsonb) AS r(ebrc_number text, ebrc_date text, status text, document_no text,
         document_date text, bill_no text, amount numeric, currency text, detail jsonb,
-        issued_on date, match_key text)
+        issued_on date, match_key text, document_key text, document_on date, bill_key text)
      ON CONFLICT (party_id, ebrc_number) DO UPDATE SET ebrc_date = coalesce(excluded.ebrc_date, certificates.ebrc_date),
         status = excluded.status, document_no = excluded.document_no, document_date = excluded.document_date,
         bill_no = excluded.bill_no, amount = excluded.amount, currency = excluded.currency, detail = excluded.detail,
         seen_at = greatest(certificates.seen_at, excluded.seen_at), issued_on = coalesce(excluded.issued_on, certificates.issued_on),
-        match_key = excluded.match_key, first_status = coalesce(certificates.first_status, excluded.status)`,
+        match_key = excluded.match_key, document_key = coalesce(nullif(excluded.document_key, ''), certificates.document_key),
+        document_on = coalesce(excluded.document_on, certificates.document_on),
+        bill_key = coalesce(nullif(excluded.bill_key, ''), certificates.bill_key), first_status = coalesce(certificates.first_status, excluded.status)`,
     [exporterId, JSON.stringify(rows), at],
   );
 }
@@ -88,7 +94,8 @@ function isoDateOf(text: string | null): string | null {
 export async function unclaimedCertificates(db: Queryable, exporterId: string): Promise<CertificateEntry[]> {
   const { rows } = await db.query<CertificateEntry>(
     `SELECT ebrc_number AS "eBRCNumber", ebrc_date AS "eBRCDate", document_no AS "sbCumInvoiceNumber",
-            document_date AS "sbCumInvoiceDate", amount::text AS "realisedValueFCC", currency AS "currencyCode", bill_no AS "billNo"
+            document_date AS "sbCumInvoiceDate", amount::text AS "realisedValueFCC", currency AS "currencyCode", bill_no AS "billNo",
+            status AS "eBRCStatus"
        FROM certificates WHERE party_id = ${PARTY} AND filing_id IS NULL AND detail IS NOT NULL`,
     [exporterId],
   );
@@ -190,7 +197,7 @@ export async function archivedPdf(
   return rows[0] ?? null;
 }
 
-/** A certificate as `ebrc certificates` lists it. Amounts are exact decimal text. */
+/** A certificate as lists show it; clients of one IEC share theirs. Amounts are exact decimal text. */
 export interface CertificateView {
   eBRCNumber: string;
   eBRCDate: string | null;
@@ -207,21 +214,26 @@ export interface CertificateView {
   archivedAt: Date | null;
 }
 
+/** Columns of a {@link CertificateView}, of a certificate `c` and what {@link CERTIFICATE_SOURCES} joins. */
+export const CERTIFICATE_COLUMNS = `c.ebrc_number AS "eBRCNumber", c.ebrc_date AS "eBRCDate", c.status AS "eBRCStatus",
+  c.exporter_id AS "exporterId", c.filing_id AS "filingId", f.reference,
+  coalesce(r.mapping->>'sbCumInvoiceNumber', c.document_no) AS "sbCumInvoiceNumber",
+  r.mapping->>'irmNumber' AS "irmNumber", coalesce(c.amount, r.mapped_amount)::text AS "realisedValueFCC",
+  coalesce(c.currency, r.currency) AS "currencyCode", c.pdf_document AS document, c.pdf_sha256 AS sha256,
+  c.archived_at AS "archivedAt"`;
+
+/** The filing and the row of a certificate `c`, where it has them. */
+export const CERTIFICATE_SOURCES = `LEFT JOIN filings f ON f.filing_id = c.filing_id
+  LEFT JOIN filing_rows r ON r.filing_id = c.filing_id AND r.position = c.position`;
+
 /** All certificates of a mode, both those of our own filings and others that fetch-details returned; newest first. */
 export async function listCertificates(
   db: Queryable,
   { mode, exporterId }: { mode: string; exporterId?: string },
 ): Promise<CertificateView[]> {
   const { rows } = await db.query<CertificateView>(
-    `SELECT c.ebrc_number AS "eBRCNumber", c.ebrc_date AS "eBRCDate", c.status AS "eBRCStatus",
-            c.exporter_id AS "exporterId", c.filing_id AS "filingId", f.reference,
-            coalesce(r.mapping->>'sbCumInvoiceNumber', c.document_no) AS "sbCumInvoiceNumber",
-            r.mapping->>'irmNumber' AS "irmNumber", coalesce(c.amount, r.mapped_amount)::text AS "realisedValueFCC",
-            coalesce(c.currency, r.currency) AS "currencyCode", c.pdf_document AS document, c.pdf_sha256 AS sha256,
-            c.archived_at AS "archivedAt"
-       FROM certificates c JOIN exporters e USING (exporter_id)
-       LEFT JOIN filings f ON f.filing_id = c.filing_id
-       LEFT JOIN filing_rows r ON r.filing_id = c.filing_id AND r.position = c.position
+    `SELECT ${CERTIFICATE_COLUMNS}
+       FROM certificates c JOIN exporters e USING (exporter_id) ${CERTIFICATE_SOURCES}
       WHERE e.mode = $1 AND ($2::text IS NULL OR c.party_id = (SELECT party_id FROM exporters WHERE lower(exporter_id) = lower($2)))
       ORDER BY c.first_seen_at DESC, c.ebrc_number`,
     [mode, exporterId ?? null],

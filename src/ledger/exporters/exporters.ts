@@ -1,14 +1,8 @@
 import type pg from 'pg';
 import { readIec } from '../../domain/identity';
+import { IEC_SOURCES, type IecSource } from '../../domain/exporter/iec';
 import type { Mode } from '../../domain/names';
-import {
-  attachByEmail,
-  attachToIec,
-  lockForPartyChange,
-  lockPartyChanges,
-  partyForNew,
-  type IecSource,
-} from './parties';
+import { attachByEmail, attachToIec, lockForPartyChange, lockPartyChanges, partyForNew } from './parties';
 import type { Collision } from './party-merge';
 import { withTransaction, type Queryable } from '../pool';
 
@@ -39,8 +33,11 @@ export interface ExporterRow {
   name: string;
   email: string;
   companyName: string | null;
-  /** Ten upper-case letters and digits; once known, from any source, it is never forgotten. */
+  /** Ten upper-case letters and digits, as the strongest source has them; once known, it is never forgotten. */
   iec: string | null;
+  iecSource: IecSource | null;
+  /** The IEC that was entered for the client. */
+  statedIec: string | null;
   address: string | null;
   isActive: boolean;
   hasCredentials: boolean;
@@ -59,7 +56,8 @@ export interface ExporterRow {
 /** When the exporter may file, as ISO 8601. */
 export const ACTIVATES_AT = `to_char(activates_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS "activatesAt"`;
 
-const COLUMNS = `exporter_id AS "exporterId", party_id AS "partyId", mode, name, email, company_name AS "companyName", iec, address,
+const COLUMNS = `exporter_id AS "exporterId", party_id AS "partyId", mode, name, email, company_name AS "companyName", iec,
+  iec_source AS "iecSource", stated_iec AS "statedIec", address,
   is_active AS "isActive", has_credentials AS "hasCredentials", api_state AS "apiState",
   ${ACTIVATES_AT}, shared_credentials_likely AS "sharedCredentialsLikely",
   requires_approval AS "requiresApproval", irms_refreshed_at AS "irmsRefreshedAt", read_at AS "readAt"`;
@@ -67,7 +65,8 @@ const COLUMNS = `exporter_id AS "exporterId", party_id AS "partyId", mode, name,
 /**
  * Stores what the service returned about a client at `at`. Properties that it left out (the list has no
  * `dgftApiStatus`, a get may omit fields) keep their known values; an answer older than the ledger's state changes
- * nothing. If it contains an IEC for the first time, the client is attached to that IEC's party.
+ * nothing. If it contains an IEC for the first time, and the portal has shown none, the client is attached to that
+ * IEC's party.
  */
 export async function saveExporter(
   pool: pg.Pool,
@@ -75,9 +74,10 @@ export async function saveExporter(
   mode: Mode,
   at: Date,
 ): Promise<ExporterRow> {
-  const iec = readIec(customer.iec);
+  const statedIec = readIec(customer.iec);
   return withTransaction(pool, async (client) => {
     const known = await getExporter(client, customer.id);
+    const iec = known !== null && outranks(known.iecSource, 'client') ? known.iec : statedIec;
     const placed = known !== null && (iec === null || known.iec === iec);
     // Before any row is locked: a change of a party locks its filings, clients and rows, in this order.
     if (!placed && iec === null) await lockPartyChanges(client, mode);
@@ -86,12 +86,12 @@ export async function saveExporter(
     }
     const before = placed ? known : await getExporter(client, customer.id);
     const party = before?.partyId ?? (await partyForNew(client, { mode, iec, email: customer.email }));
-    const saved = await upsert(client, { customer, iec, party, mode, at });
+    const saved = await upsert(client, { customer, statedIec, party, mode, at });
     // No row: the ledger has a newer state, which is the result.
     if (!saved) return needExporter(client, customer.id);
     if (placed || iec === null) return saved;
     const { exporterId, email } = saved;
-    await attachToIec(client, { mode, exporterId, iec, at });
+    await attachToIec(client, { mode, exporterId, iec: saved.iec ?? iec, at });
     await attachByEmail(client, { mode, exporterId, email, at });
     return needExporter(client, exporterId);
   });
@@ -101,21 +101,23 @@ async function upsert(
   client: Queryable,
   {
     customer,
-    iec,
+    statedIec,
     party,
     mode,
     at,
-  }: { customer: CustomerRecord; iec: string | null; party: number; mode: Mode; at: Date },
+  }: { customer: CustomerRecord; statedIec: string | null; party: number; mode: Mode; at: Date },
 ): Promise<ExporterRow | undefined> {
   const status = customer.dgftApiStatus;
   const { rows } = await client.query<ExporterRow>(
-    `INSERT INTO exporters AS e (exporter_id, party_id, mode, name, email, company_name, iec, iec_source, address, is_active,
+    `INSERT INTO exporters AS e (exporter_id, party_id, mode, name, email, company_name, stated_iec, iec, iec_source, address, is_active,
        has_credentials, api_state, activates_at, shared_credentials_likely, read_at)
-     VALUES ($1, $15, $2, coalesce($3, ''), coalesce($4, ''), $5, $6, CASE WHEN $6::text IS NOT NULL THEN 'client' END, $7,
+     VALUES ($1, $15, $2, coalesce($3, ''), coalesce($4, ''), $5, $6, $6, CASE WHEN $6::text IS NOT NULL THEN 'client' END, $7,
        coalesce($8, false), coalesce($9, false), $11, $12, $13, $14)
      ON CONFLICT (lower(exporter_id)) DO UPDATE SET
        name = coalesce($3, e.name), email = coalesce($4, e.email), company_name = excluded.company_name,
-       iec = coalesce(excluded.iec, e.iec), iec_source = coalesce(excluded.iec_source, e.iec_source),
+       stated_iec = coalesce(excluded.stated_iec, e.stated_iec),
+       iec = CASE WHEN e.iec_source <> 'client' THEN e.iec ELSE coalesce(excluded.iec, e.iec) END,
+       iec_source = CASE WHEN e.iec_source <> 'client' THEN e.iec_source ELSE coalesce(excluded.iec_source, e.iec_source) END,
        address = excluded.address,
        is_active = coalesce($8, e.is_active), has_credentials = coalesce($9, e.has_credentials),
        api_state = CASE WHEN $10 THEN excluded.api_state ELSE e.api_state END,
@@ -130,7 +132,7 @@ async function upsert(
       customer.name,
       customer.email,
       customer.companyName,
-      iec,
+      statedIec,
       customer.address,
       customer.isActive,
       customer.hasDgftCredentials,
@@ -146,7 +148,7 @@ async function upsert(
 }
 
 /**
- * Records an IEC from another source than the client object, if none is known, and attaches the exporter to that IEC's
+ * Records an IEC that the portal shows, unless a stronger source has shown one, and attaches the exporter to that IEC's
  * party. Repeating it changes nothing.
  * @returns what the two parties both held; empty if nothing was learnt
  */
@@ -156,16 +158,24 @@ export async function learnIec(
 ): Promise<Collision[]> {
   const iec = readIec(said);
   const known = await getExporter(pool, exporterId);
-  if (iec === null || !known || known.iec !== null) return [];
+  if (iec === null || !known || outranks(known.iecSource, source)) return [];
+  if (known.iec === iec && known.iecSource === source) return [];
+  const { mode, exporterId: id, email } = known;
   return withTransaction(pool, async (client) => {
-    const { mode, exporterId: id, email } = known;
-    await lockForPartyChange(client, { mode, exporterId: id, iec, email });
+    if (known.iec !== iec) await lockForPartyChange(client, { mode, exporterId: id, iec, email });
+    const weaker = IEC_SOURCES.slice(0, IEC_SOURCES.indexOf(source) + 1);
     const { rowCount } = await client.query(
-      'UPDATE exporters SET iec = $2, iec_source = $3 WHERE exporter_id = $1 AND iec IS NULL',
-      [known.exporterId, iec, source],
+      `UPDATE exporters SET iec = $2, iec_source = $3
+        WHERE exporter_id = $1 AND (iec IS NULL OR iec_source = ANY($4)) AND (iec IS NOT DISTINCT FROM $2 OR $5)`,
+      [id, iec, source, weaker, known.iec !== iec],
     );
-    return rowCount === 0 ? [] : attachToIec(client, { mode: known.mode, exporterId: known.exporterId, iec, at });
+    return rowCount === 0 || known.iec === iec ? [] : attachToIec(client, { mode, exporterId: id, iec, at });
   });
+}
+
+/** Whether an IEC of one source is not replaced by what the other says. */
+function outranks(known: IecSource | null, other: IecSource): boolean {
+  return known !== null && IEC_SOURCES.indexOf(known) > IEC_SOURCES.indexOf(other);
 }
 
 /** The exporter with this id, or null. */
@@ -203,14 +213,18 @@ export async function listExporters(db: Queryable, mode: Mode): Promise<Exporter
   return rows;
 }
 
-/** A page of a mode's exporters in the order of their ids, starting after `after`. */
+/**
+ * A page of a mode's exporters in the order of their ids, starting after `after`.
+ * @param exporters only these, lower-cased ids; null or left out: all
+ */
 export async function exportersAfter(
   db: Queryable,
-  { mode, after, limit }: { mode: Mode; after: string; limit: number },
+  { mode, after, limit, exporters = null }: { mode: Mode; after: string; limit: number; exporters?: string[] | null },
 ): Promise<ExporterRow[]> {
   const { rows } = await db.query<ExporterRow>(
-    `SELECT ${COLUMNS} FROM exporters WHERE mode = $1 AND exporter_id > $2 ORDER BY exporter_id LIMIT $3`,
-    [mode, after, limit],
+    `SELECT ${COLUMNS} FROM exporters WHERE mode = $1 AND exporter_id > $2 AND ($4::text[] IS NULL OR lower(exporter_id) = ANY($4))
+      ORDER BY exporter_id LIMIT $3`,
+    [mode, after, limit, exporters],
   );
   return rows;
 }

@@ -2,9 +2,6 @@ import type { Mode } from '../../domain/names';
 import { movePartyOf, type Collision } from './party-merge';
 import type { Queryable } from '../pool';
 
-/** The source of an exporter's IEC. The client object takes precedence over IRMs and status records. */
-export type IecSource = 'client' | 'irms' | 'status';
-
 interface Party {
   partyId: number;
   iec: string | null;

@@ -1,6 +1,7 @@
 import type { Finding } from '../../domain/rules/finding';
 import { addEvent } from '../filings/filing-progress';
 import type { Queryable } from '../pool';
+import { askAbout } from '../questions/questions';
 
 /** Two filings with the same mapping or certificate, found when their parties turned out to be one. */
 export interface Collision {
@@ -52,23 +53,31 @@ async function moveRows(client: Queryable, { from, to, exporterId }: Move): Prom
     claimant: string | null;
   }>(
     `WITH moved AS (
-       SELECT r.filing_id, r.position, r.live, r.ebrc_number, $2::int || ':' || split_part(r.fingerprint, ':', 2) AS fingerprint,
-              row_number() OVER (PARTITION BY r.fingerprint, r.live ORDER BY r.ordinal, r.filing_id, r.position) AS nth
-         FROM filing_rows r WHERE r.party_id = $1 AND ($3::text IS NULL OR r.exporter_id = $3)
-     ), held AS (
-       SELECT fingerprint, max(ordinal) AS top, (array_agg(filing_id ORDER BY ordinal))[1] AS holder
-         FROM filing_rows WHERE party_id = $2 AND live GROUP BY fingerprint
+       SELECT h.filing_id, h.position, h.fingerprint AS before, $2::int || ':' || split_part(h.fingerprint, ':', 2) AS fingerprint,
+              h.ordinal, row_number() OVER (PARTITION BY h.fingerprint ORDER BY h.ordinal) AS nth
+         FROM held_mappings h JOIN filing_rows r USING (filing_id, position)
+        WHERE r.party_id = $1 AND ($3::text IS NULL OR r.exporter_id = $3)
      ), judged AS (
-       SELECT m.*, CASE WHEN m.live THEN h.holder END AS holder, h.top,
-              (SELECT o.filing_id FROM filing_rows o
-                WHERE o.party_id = $2 AND o.ebrc_number = m.ebrc_number AND NOT o.disputed) AS claimant
-         FROM moved m LEFT JOIN held h USING (fingerprint)
+       SELECT m.*, h.top, h.holder
+         FROM moved m LEFT JOIN LATERAL (SELECT max(o.ordinal) AS top, (array_agg(o.filing_id ORDER BY o.ordinal))[1] AS holder
+           FROM held_mappings o WHERE o.fingerprint = m.fingerprint) h ON true
+     ), held AS (
+       UPDATE held_mappings h SET fingerprint = j.fingerprint,
+              ordinal = CASE WHEN j.holder IS NULL THEN j.ordinal ELSE j.top + j.nth END,
+              beside = CASE WHEN j.holder IS NULL THEN h.beside ELSE 'collided' END
+         FROM judged j WHERE h.fingerprint = j.before AND h.ordinal = j.ordinal
+     ), collided AS (
+       SELECT filing_id, position, min(holder) AS holder FROM judged GROUP BY 1, 2
+     ), changed AS (
+       SELECT r.filing_id, r.position, c.holder, (SELECT o.filing_id FROM filing_rows o
+                WHERE o.party_id = $2 AND o.ebrc_number = r.ebrc_number AND NOT o.disputed) AS claimant
+         FROM filing_rows r LEFT JOIN collided c USING (filing_id, position)
+        WHERE r.party_id = $1 AND ($3::text IS NULL OR r.exporter_id = $3)
      )
-     UPDATE filing_rows r SET party_id = $2, fingerprint = j.fingerprint,
-            ordinal = CASE WHEN j.holder IS NULL THEN r.ordinal ELSE j.top + j.nth END,
+     UPDATE filing_rows r SET party_id = $2, fingerprint = $2::int || ':' || split_part(r.fingerprint, ':', 2),
             collided_with = coalesce(j.holder, r.collided_with),
             disputed = r.disputed OR j.claimant IS NOT NULL
-       FROM judged j WHERE r.filing_id = j.filing_id AND r.position = j.position
+       FROM changed j WHERE r.filing_id = j.filing_id AND r.position = j.position
      RETURNING r.filing_id AS "filingId", r.source_row AS row, j.holder, j.claimant`,
     values,
   );
@@ -103,6 +112,12 @@ async function moveCertificates(client: Queryable, { from, to, exporterId }: Mov
     values,
   );
   await client.query(`UPDATE certificates f SET party_id = $2 WHERE ${mine}`, values);
+  await client.query(
+    `UPDATE questions q SET party_id = $2 WHERE q.party_id = $1 AND q.filing_id IS NOT NULL
+        AND ($3::text IS NULL OR q.exporter_id = $3)
+        AND NOT EXISTS (SELECT FROM questions o WHERE o.party_id = $2 AND o.key = q.key AND o.closed_at IS NULL)`,
+    values,
+  );
 }
 
 /** Recorded as a warning and an event of both filings. */
@@ -124,11 +139,12 @@ async function tell(client: Queryable, { filingId, row, besides, what }: Collisi
       message,
       filingId: other,
     };
-    await client.query(
-      `UPDATE filings SET warnings = warnings || $2::jsonb, needs_attention = true, attention = coalesce(attention, $3)
-        WHERE filing_id = $1`,
-      [mine, JSON.stringify([finding]), message],
-    );
+    await client.query(`UPDATE filings SET warnings = warnings || $2::jsonb WHERE filing_id = $1`, [
+      mine,
+      JSON.stringify([finding]),
+    ]);
+    const key = `${filingId}/${row}/${besides}`;
+    await askAbout(client, { filingId: mine, kind: finding.code, text: message, until: 'fact', key, at });
     await addEvent(client, {
       filingId: mine,
       at,

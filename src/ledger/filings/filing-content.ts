@@ -2,9 +2,7 @@ import { createHash } from 'node:crypto';
 import { canonicalContent, type FilingContent } from '../../domain/filing/content-hash';
 import { permittedRows, type PermittedDuplicate } from '../../domain/rules/duplicates';
 
-/**
- * SHA-256 of a filing's content; stored in the ledger, and in the memo of the running workflow of the same reference.
- */
+/** SHA-256 of a filing's content. */
 export function contentHashOf(content: FilingContent): string {
   return sha256(canonicalContent(content));
 }

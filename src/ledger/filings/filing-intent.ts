@@ -3,28 +3,29 @@ import type pg from 'pg';
 import { MAX_ROWS_PER_SUBMISSION } from '../../domain/service/limits';
 import type { PermittedDuplicate } from '../../domain/rules/duplicates';
 import type { StateLimitSettings } from '../../domain/filing/state-limits';
-import { isEnd } from '../../domain/filing/states';
 import type { Finding } from '../../domain/rules/finding';
-import { certificateIdentity, irmIdentity, sameId } from '../../domain/identity';
+import { filingDateFromAnything, isoFromFilingDate } from '../../domain/dates';
+import { certificateIdentity, comparableText, irmIdentity } from '../../domain/identity';
 import type { Mapping, MappingRow } from '../../domain/filing/mapping';
 import { canonicalAmount } from '../../domain/money';
 import { lockFiling } from './filing-lock';
 import { addEvent } from './filing-progress';
 import { writeFirstMove } from './first-move';
-import { latestRevision, type FilingRecord } from './filings';
+import type { FilingRecord } from './filings';
+import { judgeReference, lockReference, type ReferenceJudgement } from './reference';
 import { reserve } from '../rows/balance-reservation';
 import { lockIrms } from '../exporters/irm-locks';
-import { judgeClaims, type MappingClaim } from '../rows/live-mappings';
+import { fingerprintOf, insertHeld, judgeClaims, type MappingClaim } from '../rows/live-mappings';
 import { lockParty } from '../exporters/parties';
 import { withTransaction, type Queryable } from '../pool';
-import { takeOverRows } from '../rows/row-takeover';
+import { filedBefore, judgeTakeOver, takeOverRows } from '../rows/row-takeover';
 
 export interface Intent extends Pick<
   FilingRecord,
   | 'mode'
   | 'exporterId'
   | 'reference'
-  | 'correction'
+  | 'n'
   | 'corrects'
   | 'workflowId'
   | 'contentHash'
@@ -44,45 +45,34 @@ export interface Intent extends Pick<
   settings?: StateLimitSettings;
 }
 
-export type IntentOutcome =
-  /** A new filing, or one that an earlier run did not finish. */
-  | { outcome: 'opened' | 'resumed'; filingId: string }
-  /** The same content was filed before: its outcome is returned, nothing is sent. */
-  | { outcome: 'recorded'; filingId: string }
-  | { outcome: 'refused'; findings: Finding[] };
+export type IntentOutcome = ReferenceJudgement | { outcome: 'opened'; filingId: string };
 
 /**
- * Writes the intent of a filing: the filing, its rows and their fingerprints, in one transaction that holds the locks
- * of all its IRMs. After the commit no other filing, worker or machine can file one of these mappings. Its amounts
- * count against the balances if these are sufficient; otherwise the check before the send refuses it, with fresh
- * balances.
+ * Writes the intent of a filing: the filing, its rows and what they hold, in one transaction that holds the locks of
+ * all its IRMs, and of those of everything that it takes over. After the commit no other filing, worker or machine can
+ * file one of these mappings. Its amounts count against the balances if these are sufficient; otherwise the check
+ * before the send refuses it, with fresh balances.
  */
 export async function recordIntent(pool: pg.Pool, intent: Intent): Promise<IntentOutcome> {
   return withTransaction(pool, async (client): Promise<IntentOutcome> => {
-    await lockIrms(
-      client,
-      intent.mode,
-      intent.rows.map(({ mapping }) => mapping),
-    );
-    await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 1))', [
-      `${intent.mode}|${intent.reference}|${intent.correction}`,
-    ]);
-    if (intent.corrects) await lockFiling(client, intent.corrects);
-    const before = await latestRevision(client, intent);
-    const known = before ? await judgeEarlier(client, before, intent) : null;
+    await lockReference(client, intent);
+    const known = await judgeReference(client, intent);
     if (known) return known;
+    const before = await filedBefore(client, intent);
+    await lockIrms(client, intent.mode, [...intent.rows.map(({ mapping }) => mapping), ...before.irms]);
+    for (const filingId of before.filings) await lockFiling(client, filingId);
 
-    const filingId = filingIdOf(intent, before ? before.revision + 1 : 0);
     const partyId = await lockParty(client, intent.exporterId);
-    const { claims, findings } = await judgeClaims(client, { ...intent, partyId });
+    const fingerprints = intent.rows.map(({ mapping }) => fingerprintOf(partyId, mapping));
+    const { predecessors, findings: notTaken } = await judgeTakeOver(client, { ...intent, fingerprints });
+    if (predecessors === null) return { outcome: 'refused', findings: notTaken };
+    const { claims, findings } = await judgeClaims(client, { ...intent, partyId, predecessors });
     if (claims === null) return { outcome: 'refused', findings };
 
-    await insertFiling(client, intent, filingId, before ? before.revision + 1 : 0);
+    const filingId = filingIdOf(intent);
+    await insertFiling(client, intent, filingId);
     const submissions = await insertRows(client, { intent, filingId, partyId, claims });
-    if (intent.corrects) {
-      const refused = await takeOverRows(client, { parent: intent.corrects, filingId, rows: intent.rows });
-      if (refused.length > 0) throw new TakeOverRefused(refused);
-    }
+    await takeOverRows(client, { filingId, lineages: predecessors.flatMap((each) => each?.lineage ?? []) });
     const balances = await reserve(client, { filingId, exporterId: intent.exporterId, at: intent.at });
     await addEvent(client, {
       filingId,
@@ -95,89 +85,26 @@ export async function recordIntent(pool: pg.Pool, intent: Intent): Promise<Inten
     if (intent.settings)
       await writeFirstMove(client, { ...intent, filingId, submissions, findings: balances }, intent.settings);
     return { outcome: 'opened', filingId };
-  }).catch((error: unknown): IntentOutcome => {
-    // Thrown, not returned, so that the transaction rolls back what it has written.
-    if (error instanceof TakeOverRefused) return { outcome: 'refused', findings: error.findings };
-    throw error;
   });
 }
 
-class TakeOverRefused extends Error {
-  constructor(readonly findings: Finding[]) {
-    super('The correction names rows that are not waiting for one.');
-  }
+/** A filing's id derives from its mode, reference and number, so that a retried transaction creates the same id. */
+function filingIdOf({ mode, reference, n }: Intent): string {
+  const hash = createHash('sha256').update(JSON.stringify([mode, reference, n]));
+  return `F${hash.digest('hex').slice(0, 15).toUpperCase()}`;
 }
 
-const hash = (text: string): string => createHash('sha256').update(text).digest('hex');
-
-/**
- * A filing's id derives from its mode, reference, correction and revision, so that a retried transaction creates the
- * same id.
- */
-function filingIdOf({ mode, reference, correction }: Intent, revision: number): string {
-  return `F${hash(JSON.stringify([mode, reference, correction, revision]))
-    .slice(0, 15)
-    .toUpperCase()}`;
-}
-
-/** What an earlier filing under the same reference means for this one; null: a new revision may be created. */
-async function judgeEarlier(client: Queryable, before: FilingRecord, intent: Intent): Promise<IntentOutcome | null> {
-  const same = before.contentHash === intent.contentHash && sameId(before.exporterId, intent.exporterId);
-  if (!isEnd(before.state)) {
-    // A filing belongs to one workflow id, and Temporal runs one workflow of that id at a time: if it asks again, its
-    // previous run is lost.
-    if (same && before.workflowId === intent.workflowId) return { outcome: 'resumed', filingId: before.filingId };
-    if (same) return { outcome: 'refused', findings: [runElsewhere(before)] };
-    return { outcome: 'refused', findings: [referenceTaken(before, intent)] };
-  }
-  const { rows } = await client.query<{ live: number }>(
-    'SELECT count(*)::int AS live FROM filing_rows WHERE filing_id = $1 AND live',
-    [before.filingId],
-  );
-  if ((rows[0]?.live ?? 0) === 0) return null;
-  if (same) return { outcome: 'recorded', filingId: before.filingId };
-  return { outcome: 'refused', findings: [referenceTaken(before, intent)] };
-}
-
-function referenceTaken(before: FilingRecord, intent: Intent): Finding {
-  return {
-    severity: 'error',
-    code: 'reference_taken',
-    row: null,
-    field: null,
-    filingId: before.filingId,
-    message:
-      `Reference ${intent.reference} belongs to filing ${before.filingId} with other content (state ${before.state}, made ` +
-      `${before.madeAt.toISOString()}). Give another --reference, or correct that filing.`,
-  };
-}
-
-function runElsewhere(before: FilingRecord): Finding {
-  return {
-    severity: 'error',
-    code: 'mapping_live',
-    row: null,
-    field: null,
-    filingId: before.filingId,
-    message:
-      `Workflow ${before.workflowId} runs filing ${before.filingId} with this content (state ${before.state}, made ` +
-      `${before.madeAt.toISOString()}). Follow that one: two workflows would send its rows twice.`,
-  };
-}
-
-async function insertFiling(client: Queryable, intent: Intent, filingId: string, revision: number): Promise<void> {
+async function insertFiling(client: Queryable, intent: Intent, filingId: string): Promise<void> {
   await client.query(
-    `INSERT INTO filings (filing_id, mode, exporter_id, reference, correction, revision, corrects, workflow_id,
-        content_hash, input_ref, upload_type, declaration, channel, state, warnings, made_by, made_at, declared_by,
+    `INSERT INTO filings (filing_id, mode, exporter_id, reference, n, corrects, workflow_id, content_hash, input_ref, upload_type, declaration, channel, state, warnings, made_by, made_at, declared_by,
         approval_needed, changed_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 'checking', $14, $15, $16, $15, $17, $16)`,
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'checking', $13, $14, $15, $14, $16, $15)`,
     [
       filingId,
       intent.mode,
       intent.exporterId,
       intent.reference,
-      intent.correction,
-      revision,
+      intent.n,
       intent.corrects,
       intent.workflowId,
       intent.contentHash,
@@ -215,25 +142,30 @@ async function insertRows(
       irm_key: irmIdentity(mapping),
       mapping,
       extra: extra ?? null,
+      document_key: comparableText(mapping.sbCumInvoiceNumber),
+      document_on: isoOrNull(mapping.sbCumInvoiceDate),
+      bill_key: comparableText(mapping.billNo),
       match_key: matchKeyOf(mapping),
       mapped_amount: canonicalAmount(mapping.mappedIRMAmountFCC),
       currency: mapping.irmFCC,
       fingerprint: claim?.fingerprint,
-      ordinal: claim?.ordinal,
+      lineage: claim?.lineage ?? `${filingId}:${position}`,
       permit_reason: claim?.permit?.reason ?? null,
       permit_besides: claim?.permit?.besides ?? null,
     };
   });
   await client.query(
     `INSERT INTO filing_rows (filing_id, exporter_id, party_id, position, source_row, submission, serial_no, irm_key, mapping,
-        extra, match_key, mapped_amount, currency, fingerprint, ordinal, permit_reason, permit_besides, live, state)
+        extra, match_key, mapped_amount, currency, fingerprint, lineage, permit_reason, permit_besides, document_key, document_on,
+        bill_key, state)
      SELECT $1, $2, $3, r.position, r.source_row, r.submission, r.serial_no, r.irm_key, r.mapping, r.extra, r.match_key, r.mapped_amount,
-        r.currency, r.fingerprint, r.ordinal, r.permit_reason, r.permit_besides, true, 'planned'
+        r.currency, r.fingerprint, r.lineage, r.permit_reason, r.permit_besides, r.document_key, r.document_on, r.bill_key, 'planned'
        FROM jsonb_to_recordset($4::jsonb) AS r(position int, source_row int, submission int, serial_no int, irm_key text,
-        mapping jsonb, extra jsonb, match_key text, mapped_amount numeric, currency text, fingerprint text, ordinal int,
-        permit_reason text, permit_besides text[])`,
+        mapping jsonb, extra jsonb, match_key text, mapped_amount numeric, currency text, fingerprint text, lineage text,
+        permit_reason text, permit_besides text[], document_key text, document_on date, bill_key text)`,
     [filingId, intent.exporterId, partyId, JSON.stringify(rows)],
   );
+  await insertHeld(client, filingId, claims);
   const counts: number[] = [];
   for (const { submission } of rows) counts[submission - 1] = (counts[submission - 1] ?? 0) + 1;
   await client.query(
@@ -242,6 +174,11 @@ async function insertRows(
     [filingId, intent.mode, intent.exporterId, counts],
   );
   return counts;
+}
+
+function isoOrNull(text: string): string | null {
+  const date = filingDateFromAnything(text);
+  return date === null ? null : isoFromFilingDate(date);
 }
 
 /** The key by which the row's certificate is matched if the status does not name it. */

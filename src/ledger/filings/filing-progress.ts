@@ -1,4 +1,5 @@
-import { isEnd, mayFollow, needsAttention, type FilingState } from '../../domain/filing/states';
+import { questionOfMove } from '../../domain/filing/questions';
+import { isEnd, mayFollow, type FilingState } from '../../domain/filing/states';
 import type { Queryable } from '../pool';
 import { lockFiling, type LockedFiling } from './filing-lock';
 import { FilingMissing } from './filing-missing';
@@ -18,12 +19,16 @@ export interface ProgressNote {
    */
   step?: string;
   state: FilingState;
-  /** What a person should know or do; null when nothing. */
+  /** What a person should know or do, where the move asks for it; null: what its event says. */
   attention: string | null;
   /** For states that need nobody in general, but do now. */
   needsAttention?: boolean;
-  /** When the next move is due at the latest; null if the filing waits for a person. */
+  /** It asks nothing, and what was asked stands. */
+  keepQuestions?: boolean;
+  /** When the next state is due at the latest; null if the filing waits for a person. */
   dueAt?: Date | null;
+  /** The wait whose own time `dueAt` includes. */
+  waitsFor?: string | null;
   at: Date;
   event: { kind: string; text: string; who?: string; data?: unknown };
 }
@@ -129,12 +134,24 @@ export async function holdFiling(client: Queryable, held: { filingId: string; se
 
 /** Writes a move; its number and state have been checked under the filing's lock. */
 export async function writeMove(db: Queryable, note: ProgressNote): Promise<void> {
-  const { event } = note;
+  const { event, keepQuestions = false } = note;
+  const question = keepQuestions ? null : questionOfMove(note);
   await db.query(
-    `WITH moved AS (
-       UPDATE filings SET state = $3, seq = $2, attention = $4, needs_attention = $5, changed_at = $6, due_at = $8,
-          run_problem = NULL, closed_at = CASE WHEN $7 THEN $6 ELSE closed_at END
+    `WITH before AS (SELECT state, mode, exporter_id FROM filings WHERE filing_id = $1),
+     moved AS (
+       UPDATE filings SET state = $3, seq = $2, changed_at = $6, due_at = $8, waits_for = $14,
+          closed_at = CASE WHEN $7 THEN $6 ELSE closed_at END
         WHERE filing_id = $1
+     ), closed AS (
+       UPDATE questions q SET closed_at = $6 FROM before b
+        WHERE q.filing_id = $1 AND q.closed_at IS NULL AND q.kind IS DISTINCT FROM $4
+          AND ((q.until = 'move' AND (q.kind = 'workflow_problem' OR NOT $15)) OR (q.until = 'state' AND b.state <> $3))
+     ), asked AS (
+       INSERT INTO questions (mode, party_id, key, kind, exporter_id, filing_id, text, until, first_seen_at, last_seen_at)
+       SELECT b.mode, e.party_id, $4::text || '|' || $1, $4, b.exporter_id, $1, $5, $16, $6, $6
+         FROM before b JOIN exporters e USING (exporter_id) WHERE $4::text IS NOT NULL
+       ON CONFLICT (party_id, key) WHERE closed_at IS NULL
+       DO UPDATE SET text = excluded.text, until = excluded.until, last_seen_at = excluded.last_seen_at
      )
      INSERT INTO filing_events (filing_id, seq, step, at, kind, who, text, data, state)
      VALUES ($1, $2, $9, $6, $10, $11, $12, $13, $3)
@@ -143,8 +160,8 @@ export async function writeMove(db: Queryable, note: ProgressNote): Promise<void
       note.filingId,
       note.seq,
       note.state,
-      note.attention,
-      note.needsAttention ?? needsAttention(note.state),
+      question?.kind ?? null,
+      question?.text ?? null,
       note.at,
       isEnd(note.state),
       note.dueAt ?? null,
@@ -153,9 +170,11 @@ export async function writeMove(db: Queryable, note: ProgressNote): Promise<void
       event.who ?? null,
       event.text,
       event.data === undefined ? null : JSON.stringify(event.data),
+      note.waitsFor ?? null,
+      keepQuestions,
+      question?.until ?? 'move',
     ],
   );
-  if (isEnd(note.state)) await db.query('DELETE FROM operator_requests WHERE filing_id = $1', [note.filingId]);
 }
 
 export interface FilingEvent {

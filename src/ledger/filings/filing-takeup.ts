@@ -1,15 +1,15 @@
 import { resumesIn } from '../../domain/filing/moves';
-import { isEnd, needsAttention, type FilingState } from '../../domain/filing/states';
+import { isEnd, type FilingState } from '../../domain/filing/states';
 import { readFacts } from './filing-facts';
 import { writeMove } from './filing-progress';
-import { deleteOperatorRequest } from './operator-requests';
+import { closeOpenWords } from '../submissions/words';
 import type { Queryable } from '../pool';
 
 interface Standing {
   state: FilingState;
   seq: number;
-  attention: string | null;
-  needsAttention: boolean;
+  dueAt: Date | null;
+  waitsFor: string | null;
 }
 
 /**
@@ -22,8 +22,8 @@ export async function takeUpFiling(
   { filingId, step, at }: { filingId: string; step: string; at: Date },
 ): Promise<void> {
   const { rows } = await db.query<Standing>(
-    `SELECT state, seq::int AS seq, attention, needs_attention AS "needsAttention" FROM filings
-      WHERE filing_id = $1 FOR UPDATE`,
+    `SELECT state, seq::int AS seq, due_at AS "dueAt",
+            waits_for AS "waitsFor" FROM filings WHERE filing_id = $1 FOR UPDATE`,
     [filingId],
   );
   const before = rows[0];
@@ -37,14 +37,16 @@ export async function takeUpFiling(
   const same = state === before.state;
   // An answer to a question that is no longer open must not be applied to the next question.
   if (!same || !(state === 'outcome_unknown' || state === 'overdue'))
-    await deleteOperatorRequest(db, { filingId, kind: 'resolve' });
+    await closeOpenWords(db, { filingId, kinds: ['filed', 'not_filed'], why: 'the filing has moved on meanwhile', at });
   await writeMove(db, {
     filingId,
     seq: before.seq + 1,
     step,
     state,
-    attention: same ? before.attention : null,
-    needsAttention: same ? before.needsAttention : needsAttention(state),
+    attention: null,
+    keepQuestions: same,
+    dueAt: same ? before.dueAt : null,
+    waitsFor: same ? before.waitsFor : null,
     at,
     event: {
       kind: 'taken_up',

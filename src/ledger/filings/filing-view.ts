@@ -1,9 +1,10 @@
 import type { FilingView, RowView, SubmissionView } from '../../domain/filing/view';
 import type { Finding } from '../../domain/rules/finding';
 import type { Queryable } from '../pool';
+import { readQuestions } from '../questions/questions';
 import { readLastingNotices } from '../submissions/answers';
 import { countRows } from '../rows/filing-rows';
-import { getFiling, listFilings, type FilingFilter, type FilingRecord } from './filings';
+import { getFiling, listFilings, numberToFileAgain, type FilingFilter, type FilingRecord } from './filings';
 
 /** A complete filing, as the command line prints it; null if the ledger does not hold it. */
 export async function readFilingView(db: Queryable, filingId: string): Promise<FilingView | null> {
@@ -17,18 +18,23 @@ export async function readFilingView(db: Queryable, filingId: string): Promise<F
   ]);
   return {
     ...headOf(filing),
-    attempt: await attemptInQuestion(db, filingId),
+    ...(await inQuestion(db, filingId)),
+    questions: (await readQuestions(db, [filingId])).get(filingId) ?? [],
     counts,
     submissions,
     rows,
     correctedBy,
+    again: await numberToFileAgain(db, filing),
     warnings: await warningsOf(db, filing),
     errors: [...filing.errors, ...authorityErrors(rows, filing.errors as Finding[])],
   };
 }
 
 /** A filing without its rows, for lists. */
-export type FilingSummary = Omit<FilingView, 'rows' | 'submissions' | 'correctedBy' | 'attempt'>;
+export type FilingSummary = Omit<
+  FilingView,
+  'rows' | 'submissions' | 'correctedBy' | 'attempt' | 'request' | 'again' | 'questions'
+>;
 
 /** Filings, newest first, each with its counts. */
 export async function listFilingViews(db: Queryable, filter: FilingFilter): Promise<FilingSummary[]> {
@@ -45,11 +51,13 @@ function headOf(filing: FilingRecord): Omit<FilingSummary, 'counts' | 'warnings'
     filingId: filing.filingId,
     workflowId: filing.workflowId,
     reference: filing.reference,
+    n: filing.n,
     exporterId: filing.exporterId,
     state: filing.state,
     needsAttention: filing.needsAttention,
     attention: filing.attention,
     asked: filing.asked,
+    questionCount: filing.questionCount,
     requestId: filing.requestId,
     dgftAckId: filing.dgftAckId,
     uploadType: filing.uploadType,
@@ -61,6 +69,7 @@ function headOf(filing: FilingRecord): Omit<FilingSummary, 'counts' | 'warnings'
     errors: filing.errors,
     evidence: filing.evidence,
     annotated: filing.annotated,
+    contentHash: filing.contentHash,
   };
 }
 
@@ -92,24 +101,36 @@ async function readSubmissionViews(db: Queryable, filingId: string): Promise<Sub
     `SELECT s.submission, s.row_count AS "rowCount", s.state, s.request_id AS "requestId", s.dgft_ack_id AS "dgftAckId",
             s.ack_status AS "ackStatus", s.submitted_at AS "submittedAt",
             (SELECT count(*)::int FROM attempts a WHERE a.filing_id = s.filing_id AND a.submission = s.submission) AS attempts
-       FROM submissions s WHERE s.filing_id = $1 ORDER BY s.submission`,
+       FROM submission_progress s WHERE s.filing_id = $1 ORDER BY s.submission`,
     [filingId],
   );
   return rows.map((row) => ({ ...row, submittedAt: row.submittedAt?.toISOString() ?? null }));
 }
 
 /**
- * The attempt that `resolve` would answer: the first of unknown outcome, otherwise the first whose request is polled.
+ * What `resolve` would answer: the attempt in doubt, or the request of which the service says that nothing was filed,
+ * or which left rows without an outcome, with its attempt; otherwise the first attempt whose request is asked about.
  */
-export async function attemptInQuestion(db: Queryable, filingId: string): Promise<string | null> {
-  const { rows } = await db.query<{ id: string }>(
-    `SELECT attempt_id AS id FROM attempts JOIN submissions s USING (filing_id, submission)
-      WHERE filing_id = $1 AND attempts.state IN ('sending', 'answered')
-      ORDER BY s.request_id IS NOT NULL, s.state NOT IN ('planned', 'acknowledged'), submission,
-        attempts.state = 'answered', number LIMIT 1`,
+export async function inQuestion(
+  db: Queryable,
+  filingId: string,
+): Promise<{ attempt: string | null; request: string | null }> {
+  const { rows } = await db.query<{ attempt: string | null; request: string | null }>(
+    `SELECT a.attempt_id AS attempt, q.request_id AS request FROM submissions s
+       LEFT JOIN LATERAL (SELECT * FROM attempts a WHERE a.filing_id = s.filing_id AND a.submission = s.submission
+          AND a.verdict IN ('marked', 'accepted') ORDER BY EXISTS (SELECT FROM requests o WHERE o.attempt_id = a.attempt_id),
+            a.verdict = 'accepted', a.number LIMIT 1) AS a ON true
+       LEFT JOIN LATERAL (SELECT * FROM requests q WHERE q.filing_id = s.filing_id AND q.submission = s.submission
+          AND s.state NOT IN ('settled', 'released') AND (q.state <> 'followed' OR q.statement IS NOT NULL)
+          AND NOT EXISTS (SELECT FROM requests o WHERE o.filing_id = s.filing_id AND o.submission = s.submission AND o.state = 'followed'
+            AND o.statement IS NULL) AND (a.attempt_id IS NULL OR EXISTS (SELECT FROM requests o WHERE o.attempt_id = a.attempt_id))
+          ORDER BY q.since DESC LIMIT 1) AS q ON true
+      WHERE s.filing_id = $1 AND (a.attempt_id IS NOT NULL OR q.request_id IS NOT NULL)
+      ORDER BY s.state IN ('settled', 'released'), q.request_id IS NULL AND EXISTS (SELECT FROM requests o WHERE o.attempt_id = a.attempt_id),
+        s.submission LIMIT 1`,
     [filingId],
   );
-  return rows[0]?.id ?? null;
+  return rows[0] ?? { attempt: null, request: null };
 }
 
 async function readCorrections(db: Queryable, filingId: string): Promise<string[]> {
@@ -127,7 +148,7 @@ async function readCorrections(db: Queryable, filingId: string): Promise<string[
 async function warningsOf(db: Queryable, filing: FilingRecord): Promise<unknown[]> {
   const told = await readLastingNotices(db, filing.filingId);
   const { rows } = await db.query<{ warnings: unknown[] }>(
-    'SELECT warnings FROM submissions WHERE filing_id = $1 ORDER BY submission',
+    'SELECT warnings FROM requests WHERE filing_id = $1 ORDER BY submission, since',
     [filing.filingId],
   );
   return [

@@ -1,12 +1,12 @@
 import type { FilingState } from '../../domain/filing/states';
 import type { ResumedFiling } from '../../domain/filing/resume-input';
 import type { Mode } from '../../domain/names';
+import { ASKS, QUESTION_COLUMNS, type AskedFiling } from '../questions/questions';
 import { FilingMissing } from './filing-missing';
 import type { Queryable } from '../pool';
 
 /** A filing as the ledger holds it. */
-export interface FilingRecord extends ResumedFiling {
-  revision: number;
+export interface FilingRecord extends ResumedFiling, AskedFiling {
   corrects: string | null;
   workflowId: string;
   contentHash: string;
@@ -16,8 +16,6 @@ export interface FilingRecord extends ResumedFiling {
   channel: 'push' | 'bulk';
   state: FilingState;
   seq: number;
-  needsAttention: boolean;
-  attention: string | null;
   errors: unknown[];
   warnings: unknown[];
   evidence: unknown;
@@ -32,20 +30,24 @@ export interface FilingRecord extends ResumedFiling {
   dgftAckId: string | null;
   /** Whether a person has been asked about its unknown outcome. */
   asked: boolean;
+  /** When its next state is due at the latest; ms since the epoch. */
+  dueAt: number | null;
+  /** The wait whose own time that includes. */
+  waitsFor: string | null;
 }
 
 /** Of {@link FilingRecord}, from the table `filings` under its own name. */
-export const FILING_COLUMNS = `filing_id AS "filingId", mode, exporter_id AS "exporterId", reference, correction, revision, corrects,
+export const FILING_COLUMNS = `filing_id AS "filingId", mode, exporter_id AS "exporterId", reference, n, corrects,
   workflow_id AS "workflowId", content_hash AS "contentHash", input_ref AS "inputRef", upload_type AS "uploadType",
   declaration, channel, state, seq::int AS seq,
-  (needs_attention OR run_problem IS NOT NULL) AS "needsAttention",
-  nullif(concat_ws(' ', run_problem, attention), '') AS attention, errors, warnings,
+  ${QUESTION_COLUMNS}, errors, warnings,
   evidence, note, made_by AS "madeBy", made_at AS "madeAt", approval_needed AS "approvalNeeded",
   approved_by AS "approvedBy", annotated, closed_at AS "closedAt",
-  (SELECT request_id FROM submissions s WHERE s.filing_id = filings.filing_id AND submission = 1) AS "requestId",
-  (SELECT dgft_ack_id FROM submissions s WHERE s.filing_id = filings.filing_id AND submission = 1) AS "dgftAckId",
+  (SELECT request_id FROM submission_progress s WHERE s.filing_id = filings.filing_id AND submission = 1) AS "requestId",
+  (SELECT dgft_ack_id FROM submission_progress s WHERE s.filing_id = filings.filing_id AND submission = 1) AS "dgftAckId",
   (state = 'outcome_unknown' AND 'asked' = (SELECT kind FROM filing_events e WHERE e.filing_id = filings.filing_id
-    AND kind IN ('outcome_unknown', 'asked') ORDER BY event_id DESC LIMIT 1)) AS asked`;
+    AND kind IN ('outcome_unknown', 'asked') ORDER BY event_id DESC LIMIT 1)) AS asked,
+  floor(extract(epoch FROM due_at) * 1000)::float8 AS "dueAt", waits_for AS "waitsFor"`;
 
 /** The filing with this id, or null. */
 export async function getFiling(db: Queryable, filingId: string): Promise<FilingRecord | null> {
@@ -63,29 +65,31 @@ export async function needFiling(db: Queryable, filingId: string): Promise<Filin
 }
 
 /**
- * A filing by its id, its workflow's id, or the caller's reference (`REFERENCE`, or `REFERENCE/n` for the n-th
- * correction, where no filing has that very reference); the newest revision where there are several.
+ * A filing by its id, its workflow's id, or the caller's reference: `REFERENCE` for the newest filing under it,
+ * `REFERENCE#n` for the n-th one, where no filing has that very reference.
  */
 export async function findFiling(db: Queryable, mode: Mode, idOrReference: string): Promise<FilingRecord | null> {
+  const [, reference = null, n = null] = /^(.+)#(\d{1,9})$/su.exec(idOrReference) ?? [];
   const { rows } = await db.query<FilingRecord>(
     `SELECT ${FILING_COLUMNS} FROM filings
-      WHERE mode = $1 AND (filing_id = $2 OR workflow_id = $2 OR (reference = $2 AND correction = 0)
-        OR (correction > 0 AND reference || '/' || correction = $2))
-      ORDER BY (filing_id = $2) DESC, (workflow_id = $2) DESC, (reference = $2) DESC, revision DESC LIMIT 1`,
-    [mode, idOrReference],
+      WHERE mode = $1 AND (filing_id = $2 OR workflow_id = $2 OR reference = $2 OR (reference = $3 AND n = $4))
+      ORDER BY (filing_id = $2) DESC, (workflow_id = $2) DESC, (reference = $2) DESC, n DESC LIMIT 1`,
+    [mode, idOrReference, reference, n],
   );
   return rows[0] ?? null;
 }
 
-/** The newest revision under a reference, or null. */
-export async function latestRevision(
+/** What names filings: the caller's reference, in a mode. */
+export type Reference = Pick<FilingRecord, 'mode' | 'reference'>;
+
+/** The n-th filing under a reference, or null. */
+export async function filingOfReference(
   db: Queryable,
-  { mode, reference, correction }: { mode: Mode; reference: string; correction: number },
+  { mode, reference, n }: Reference & { n: number },
 ): Promise<FilingRecord | null> {
   const { rows } = await db.query<FilingRecord>(
-    `SELECT ${FILING_COLUMNS} FROM filings WHERE mode = $1 AND reference = $2 AND correction = $3
-      ORDER BY revision DESC LIMIT 1`,
-    [mode, reference, correction],
+    `SELECT ${FILING_COLUMNS} FROM filings WHERE mode = $1 AND reference = $2 AND n = $3`,
+    [mode, reference, n],
   );
   return rows[0] ?? null;
 }
@@ -103,35 +107,57 @@ export async function listFilings(db: Queryable, filter: FilingFilter): Promise<
   const { rows } = await db.query<FilingRecord>(
     `SELECT ${FILING_COLUMNS} FROM filings
       WHERE mode = $1 AND ($2::text IS NULL OR state = $2) AND ($3::text IS NULL OR lower(exporter_id) = lower($3))
-        AND ($4::boolean IS NULL OR (needs_attention OR run_problem IS NOT NULL) = $4)
+        AND ($4::boolean IS NULL OR ${ASKS} = $4)
       ORDER BY made_at DESC, filing_id LIMIT $5`,
     [filter.mode, filter.state ?? null, filter.exporterId ?? null, filter.attention ?? null, filter.limit ?? 10_000],
   );
   return rows;
 }
 
-/** How many corrections a filing's reference has had. */
-export async function countCorrections(db: Queryable, mode: Mode, reference: string): Promise<number> {
+/** What stands under a reference: the filing of this number, otherwise the newest one; null: nothing. */
+export async function standingOfReference(
+  db: Queryable,
+  { mode, reference, n }: Reference & { n: number },
+): Promise<FilingRecord | null> {
+  const { rows } = await db.query<FilingRecord>(
+    `SELECT ${FILING_COLUMNS} FROM filings WHERE mode = $1 AND reference = $2 ORDER BY (n = $3) DESC, n DESC LIMIT 1`,
+    [mode, reference, n],
+  );
+  return rows[0] ?? null;
+}
+
+/** The number of the next filing under a reference: a correction, or one filed again. */
+export async function nextNumber(db: Queryable, { mode, reference }: Reference): Promise<number> {
   const { rows } = await db.query<{ n: number }>(
-    'SELECT coalesce(max(correction), 0)::int AS n FROM filings WHERE mode = $1 AND reference = $2',
+    'SELECT coalesce(max(n), 0)::int + 1 AS n FROM filings WHERE mode = $1 AND reference = $2',
     [mode, reference],
   );
-  return rows[0]?.n ?? 0;
+  return rows[0]?.n ?? 1;
+}
+
+/** As {@link nextNumber}, where no row of the reference is live, so that it may be filed again; null otherwise. */
+export async function numberToFileAgain(db: Queryable, { mode, reference }: Reference): Promise<number | null> {
+  const { rows } = await db.query<{ n: number }>(
+    `SELECT max(n)::int + 1 AS n FROM filings f WHERE mode = $1 AND reference = $2
+     HAVING bool_and(f.closed_at IS NOT NULL AND NOT EXISTS
+       (SELECT FROM filing_rows r WHERE r.filing_id = f.filing_id AND r.live))`,
+    [mode, reference],
+  );
+  return rows[0]?.n ?? null;
 }
 
 /** A filing that took over errored rows of another. */
 interface CorrectionRecord {
   filingId: string;
-  /** Its number under the reference, from 1. */
-  correction: number;
+  n: number;
   contentHash: string;
 }
 
 /** The filings that correct this one, oldest first. */
 export async function listCorrections(db: Queryable, filingId: string): Promise<CorrectionRecord[]> {
   const { rows } = await db.query<CorrectionRecord>(
-    `SELECT filing_id AS "filingId", correction, content_hash AS "contentHash"
-       FROM filings WHERE corrects = $1 ORDER BY correction, revision`,
+    `SELECT filing_id AS "filingId", n, content_hash AS "contentHash"
+       FROM filings WHERE corrects = $1 ORDER BY n`,
     [filingId],
   );
   return rows;

@@ -2,20 +2,19 @@ import type pg from 'pg';
 import type { Mode } from '../../domain/names';
 import type { ResumedFiling } from '../../domain/filing/resume-input';
 import type { JudgedFiling } from '../../domain/filing/run-judgement';
+import { askAbout, closeQuestion } from '../questions/questions';
 import { addEvent } from './filing-progress';
 import type { FilingRecord } from './filings';
 import { withTransaction, type Queryable } from '../pool';
 
 /** An open filing, with what the check of its run needs. */
-export type OpenFilingRun = ResumedFiling &
-  Pick<FilingRecord, 'workflowId' | 'state' | 'contentHash' | 'seq'> &
-  JudgedFiling;
+export type OpenFilingRun = ResumedFiling & Pick<FilingRecord, 'workflowId' | 'state' | 'seq'> & JudgedFiling;
 
 const OPEN = `SELECT f.filing_id AS "filingId", f.mode, f.exporter_id AS "exporterId", f.reference, f.made_by AS "madeBy",
-    f.correction, f.state, f.workflow_id AS "workflowId", f.content_hash AS "contentHash", f.seq::int AS seq, f.due_at AS "dueAt",
+    f.n, f.state, f.workflow_id AS "workflowId", f.seq::int AS seq, f.due_at AS "dueAt",
     (EXISTS (SELECT 1 FROM filing_rows r WHERE r.filing_id = f.filing_id AND r.live AND r.submitted_at IS NOT NULL)
       OR EXISTS (SELECT 1 FROM submissions s WHERE s.filing_id = f.filing_id AND s.state NOT IN ('planned', 'released'))
-      OR EXISTS (SELECT 1 FROM attempts a WHERE a.filing_id = f.filing_id AND a.state IN ('sending', 'answered'))) AS sent
+      OR EXISTS (SELECT 1 FROM attempts a WHERE a.filing_id = f.filing_id AND a.verdict IN ('marked', 'accepted'))) AS sent
   FROM filings f WHERE f.closed_at IS NULL`;
 
 /** A page of a mode's open filings in the order of their ids, starting after `after`. */
@@ -45,12 +44,14 @@ export async function recordRunProblem(
   { filingId, seq, problem, at }: { filingId: string; seq?: number; problem: string | null; at: Date },
 ): Promise<boolean> {
   return withTransaction(pool, async (client) => {
-    const { rowCount } = await client.query(
-      `UPDATE filings SET run_problem = $3 WHERE filing_id = $1 AND closed_at IS NULL AND ($2::bigint IS NULL OR seq = $2)
-          AND run_problem IS DISTINCT FROM $3`,
-      [filingId, seq ?? null, problem],
+    const { rows } = await client.query<{ known: string | null }>(
+      `SELECT (SELECT text FROM questions WHERE filing_id = $1 AND kind = 'workflow_problem' AND closed_at IS NULL) AS known
+         FROM filings WHERE filing_id = $1 AND closed_at IS NULL AND ($2::bigint IS NULL OR seq = $2) FOR UPDATE`,
+      [filingId, seq ?? null],
     );
-    if (!rowCount) return false;
+    if (!rows[0] || rows[0].known === problem) return false;
+    if (problem === null) await closeQuestion(client, { filingId, kind: 'workflow_problem', at });
+    else await askAbout(client, { filingId, kind: 'workflow_problem', text: problem, until: 'move', at });
     const text = problem ?? 'its workflow is running again';
     await addEvent(client, { filingId, at, kind: problem === null ? 'run_recovered' : 'run_problem', text });
     return true;

@@ -1,24 +1,29 @@
 /** A filing as a run takes it up, read in one statement: ids, counts and stages, never rows. */
 import type { FilingCounts } from '../../domain/contracts';
-import type { AttemptState } from '../../domain/filing/attempt';
 import type { Queryable } from '../pool';
 import { ROW_COUNTS } from '../rows/filing-rows';
+import type { AttemptStanding } from '../submissions/attempts';
+import type { RequestRecord } from '../submissions/requests';
 import type { SubmissionRecord } from '../submissions/submissions';
+import { openWords, type OpenWords } from '../submissions/words';
 import { FilingMissing } from './filing-missing';
-import type { OperatorRequests } from './operator-requests';
 import { FILING_COLUMNS, type FilingRecord } from './filings';
 
+/** A request of a submission, as a workflow needs to know it. */
+interface RequestStage extends Pick<RequestRecord, 'requestId' | 'source' | 'state' | 'ackStatus' | 'dgftAckId'> {
+  /** Its age counts from here; ms since the epoch. */
+  since: number;
+}
+
 /** How far one submission is, as a workflow needs to know it. */
-export interface SubmissionStage extends Pick<
-  SubmissionRecord,
-  'submission' | 'rowCount' | 'state' | 'requestId' | 'dgftAckId' | 'ackStatus'
-> {
-  /** ms since the epoch. */
-  submittedAt: number | null;
+export interface SubmissionStage extends Pick<SubmissionRecord, 'submission' | 'rowCount' | 'state'> {
+  requests: RequestStage[];
   /** What the acknowledgement complained of. */
   ackErrors?: string[];
-  /** The newest attempt, when a run takes up what another left. */
-  lastAttempt: { attemptId: string; number: number; state: AttemptState } | null;
+  /** The attempt that is in doubt, open, or accepted; null: none is. */
+  attempt: AttemptStanding | null;
+  /** Number of the newest attempt; 0: there was none. */
+  attempts: number;
 }
 
 /** What of a filing's own record its run needs. */
@@ -26,11 +31,18 @@ const KEPT = [
   'filingId',
   'exporterId',
   'reference',
+  'n',
+  'workflowId',
+  'contentHash',
   'state',
   'seq',
   'attention',
   'needsAttention',
+  'asks',
+  'late',
   'asked',
+  'dueAt',
+  'waitsFor',
   'channel',
   'approvalNeeded',
   'approvedBy',
@@ -38,8 +50,8 @@ const KEPT = [
 ] as const satisfies (keyof FilingRecord)[];
 
 export interface FilingStanding extends Pick<FilingRecord, (typeof KEPT)[number]> {
-  /** Requests of operators that no run has carried out yet. */
-  operatorRequests: OperatorRequests;
+  /** What persons asked for that no run has carried out yet. */
+  words: OpenWords;
   /** When its certificates began to be collected, ms since the epoch. */
   collectingSince: number | null;
   /** Whether it came as a workbook that findings can be written back into. */
@@ -51,17 +63,20 @@ export interface FilingStanding extends Pick<FilingRecord, (typeof KEPT)[number]
 const MS = (time: string) => `floor(extract(epoch FROM ${time}) * 1000)::float8`;
 
 const STAGES = `(SELECT coalesce(jsonb_agg(jsonb_build_object('submission', s.submission, 'rowCount', s.row_count, 'state', s.state,
-    'requestId', s.request_id, 'dgftAckId', s.dgft_ack_id, 'ackStatus', s.ack_status, 'submittedAt', ${MS('s.submitted_at')},
-    'lastAttempt', (SELECT jsonb_build_object('attemptId', a.attempt_id, 'number', a.number, 'state', a.state) FROM attempts a
-       WHERE a.filing_id = s.filing_id AND a.submission = s.submission ORDER BY a.number DESC LIMIT 1)) ORDER BY s.submission), '[]')
+    'requests', (SELECT coalesce(jsonb_agg(jsonb_build_object('requestId', q.request_id, 'source', q.source, 'state', q.state,
+        'dgftAckId', q.dgft_ack_id, 'ackStatus', q.ack_status, 'since', ${MS('q.since')}) ORDER BY q.source = 'named', q.since), '[]')
+       FROM requests q WHERE q.filing_id = s.filing_id AND q.submission = s.submission),
+    'attempts', (SELECT coalesce(max(a.number), 0) FROM attempts a WHERE a.filing_id = s.filing_id AND a.submission = s.submission),
+    'attempt', (SELECT jsonb_build_object('attemptId', a.attempt_id, 'number', a.number, 'verdict', a.verdict) FROM attempts a
+       WHERE a.filing_id = s.filing_id AND a.submission = s.submission AND a.verdict IN ('open', 'marked', 'accepted')
+       ORDER BY EXISTS (SELECT FROM requests q WHERE q.attempt_id = a.attempt_id), a.verdict = 'open', a.number DESC LIMIT 1)
+    ) ORDER BY s.submission), '[]')
   FROM submissions s WHERE s.filing_id = filings.filing_id)`;
 
 /** @throws FilingMissing when the ledger does not hold the filing */
 export async function readStanding(db: Queryable, filingId: string): Promise<FilingStanding> {
   const { rows } = await db.query<FilingStanding & FilingRecord>(
     `SELECT ${FILING_COLUMNS}, ${STAGES} AS submissions,
-            (SELECT coalesce(jsonb_object_agg(o.kind, o.args), '{}') FROM operator_requests o
-              WHERE o.filing_id = filings.filing_id) AS "operatorRequests",
             (SELECT ${MS('min(e.at)')} FROM filing_events e
               WHERE e.filing_id = filings.filing_id AND e.kind = 'collecting') AS "collectingSince",
             coalesce((SELECT i.source_document IS NOT NULL FROM filing_inputs i
@@ -73,7 +88,7 @@ export async function readStanding(db: Queryable, filingId: string): Promise<Fil
   );
   const [found] = rows;
   if (!found) throw new FilingMissing(filingId);
-  const { operatorRequests, collectingSince, hasWorkbook, counts, submissions } = found;
+  const { collectingSince, hasWorkbook, counts, submissions } = found;
   const kept = Object.fromEntries(KEPT.map((name) => [name, found[name]])) as Pick<FilingRecord, (typeof KEPT)[number]>;
-  return { ...kept, operatorRequests, collectingSince, hasWorkbook, counts, submissions };
+  return { ...kept, words: await openWords(db, filingId), collectingSince, hasWorkbook, counts, submissions };
 }

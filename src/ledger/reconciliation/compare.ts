@@ -3,8 +3,10 @@
  * Each kind of finding is one statement over all rows; nothing is decided row by row.
  */
 import type pg from 'pg';
-import { CHECK_OF_KIND, FINDING_KINDS, type ReconcileCheck } from '../../domain/reconciliation/findings';
+import type { ReconcileCheck } from '../../domain/reconciliation/findings';
 import { withTransaction, type Queryable } from '../pool';
+import { attentionOf } from '../questions/questions';
+import { mergeFindings, type Compared } from './merge';
 
 /** A span of days (YYYY-MM-DD, both included) whose certificates were read completely, beginning at `readAt`. */
 export interface ReadWindow {
@@ -25,12 +27,7 @@ export interface CompareArgs {
   at: Date;
 }
 
-export interface Compared {
-  opened: number;
-  closed: number;
-  /** Open findings of the party after the comparison. */
-  open: number;
-}
+export type { Compared };
 
 /**
  * Opens new findings, renews existing ones and closes those that are gone. The same data again changes nothing but
@@ -98,6 +95,8 @@ async function findInCertificates(client: Queryable, args: CompareArgs): Promise
       WHERE r.party_id = $1 AND r.state = 'certified' AND NOT r.disputed AND coalesce(c.claimed_at, '-infinity') < v.read_at`,
     [partyId],
   );
+  // What was seen to differ differs until another look shows the certificate without it: a look that does not show the
+  // certificate says nothing of its amount or status.
   await client.query(
     `INSERT INTO current_findings
      SELECT 'amount_differs|' || r.ebrc_number, 'amount_differs', r.exporter_id, r.ebrc_number, r.filing_id, r.source_row,
@@ -106,7 +105,7 @@ async function findInCertificates(client: Queryable, args: CompareArgs): Promise
             CASE WHEN c.amount <> r.mapped_amount THEN 'filed ' || r.mapped_amount || ', certified ' || c.amount
                  ELSE 'filed in ' || r.currency || ', certified in ' || c.currency END
        FROM filing_rows r JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number
-       JOIN covered v ON v.ebrc_number = r.ebrc_number AND v.seen
+       JOIN covered v ON v.ebrc_number = r.ebrc_number
       WHERE r.party_id = $1 AND r.state = 'certified' AND NOT r.disputed AND c.detail IS NOT NULL
         AND (c.amount <> r.mapped_amount OR upper(trim(c.currency)) <> upper(trim(r.currency)))`,
     [partyId],
@@ -118,7 +117,7 @@ async function findInCertificates(client: Queryable, args: CompareArgs): Promise
             c.filing_id, r.source_row, r.mapping->>'irmNumber', c.issued_on, c.amount, c.currency,
             jsonb_build_object('eBRCStatus', c.first_status), ${THEIR_CERTIFICATE},
             'the status was ' || c.first_status || ' and is ' || c.status
-       FROM certificates c JOIN covered v ON v.ebrc_number = c.ebrc_number AND v.seen
+       FROM certificates c JOIN covered v ON v.ebrc_number = c.ebrc_number
        LEFT JOIN filing_rows r ON r.filing_id = c.filing_id AND r.position = c.position
       WHERE c.party_id = $1 AND upper(trim(c.status)) <> upper(trim(c.first_status))`,
     [partyId],
@@ -162,8 +161,10 @@ async function findCollisions(client: Queryable, { partyId }: CompareArgs): Prom
      pairs AS (
        SELECT DISTINCT ON (r.filing_id, r.position) r.filing_id, r.position, o.filing_id AS other, o.position AS other_position
          FROM collided r JOIN filing_rows o ON o.party_id = $1 AND o.live AND (o.filing_id, o.position) <> (r.filing_id, r.position)
-          AND ((o.filing_id = r.collided_with AND o.fingerprint = r.fingerprint) OR (r.disputed AND o.ebrc_number = r.ebrc_number))
-        ORDER BY r.filing_id, r.position, o.filing_id <> coalesce(r.collided_with, ''), o.ordinal)
+          AND ((o.filing_id = r.collided_with AND EXISTS (SELECT FROM held_mappings m JOIN held_mappings h USING (fingerprint)
+                 WHERE m.filing_id = r.filing_id AND m.position = r.position AND h.filing_id = o.filing_id AND h.position = o.position))
+            OR (r.disputed AND o.ebrc_number = r.ebrc_number))
+        ORDER BY r.filing_id, r.position, o.filing_id <> coalesce(r.collided_with, ''), o.position)
      INSERT INTO current_findings
      SELECT 'duplicate_certificate|' || r.filing_id || ' row ' || r.source_row, 'duplicate_certificate', r.exporter_id, r.ebrc_number,
             r.filing_id, r.source_row, r.mapping->>'irmNumber', NULL, r.mapped_amount, r.currency, ${OUR_ROW},
@@ -239,11 +240,11 @@ async function findInFilings(client: Queryable, args: CompareArgs): Promise<void
   await client.query(
     `INSERT INTO current_findings
      SELECT k.kind || '|' || f.filing_id, k.kind, f.exporter_id, NULL, f.filing_id, NULL, NULL, NULL, ${value}, ${currency},
-            jsonb_build_object('state', f.state, 'reference', f.reference, 'attention', f.attention, 'submittedAt', s.submitted_at),
+            jsonb_build_object('state', f.state, 'reference', f.reference, 'attention', ${attentionOf('f')}, 'submittedAt', s.submitted_at),
             jsonb_build_object('requestId', s.request_id, 'dgftAckId', s.dgft_ack_id, 'ackStatus', s.ack_status,
               'processingStatus', s.processing_status), k.reason
        FROM filings f
-       LEFT JOIN LATERAL (SELECT * FROM submissions s WHERE s.filing_id = f.filing_id
+       LEFT JOIN LATERAL (SELECT * FROM submission_progress s WHERE s.filing_id = f.filing_id
           ORDER BY (s.state = 'acknowledged') DESC, s.submission LIMIT 1) s ON true
        CROSS JOIN LATERAL (
          SELECT 'filing_overdue' AS kind, CASE WHEN s.state = 'acknowledged'
@@ -257,34 +258,4 @@ async function findInFilings(client: Queryable, args: CompareArgs): Promise<void
         AND f.filing_id IN (SELECT filing_id FROM filing_rows WHERE party_id = $1)`,
     [args.partyId, args.mode, new Date(args.at.getTime() - args.overdueAfterMs), args.withoutWorkflow],
   );
-}
-
-async function mergeFindings(client: Queryable, { mode, partyId, checks, at }: CompareArgs): Promise<Compared> {
-  await client.query(
-    `UPDATE findings f SET last_seen_at = $2, exporter_id = c.exporter_id, amount = c.amount, currency = c.currency,
-        ours = c.ours, theirs = c.theirs, reason = c.reason, on_date = c.on_date
-       FROM current_findings c WHERE f.party_id = $1 AND f.closed_at IS NULL AND f.key = c.key`,
-    [partyId, at],
-  );
-  const opened = await client.query(
-    `INSERT INTO findings (mode, party_id, key, kind, exporter_id, ebrc_number, filing_id, source_row, irm_number, on_date,
-        amount, currency, ours, theirs, reason, first_seen_at, last_seen_at)
-     SELECT $1, $2, key, kind, exporter_id, ebrc_number, filing_id, source_row, irm_number, on_date, amount, currency, ours,
-        theirs, reason, $3, $3 FROM current_findings
-     ON CONFLICT (party_id, key) WHERE closed_at IS NULL DO NOTHING`,
-    [mode, partyId, at],
-  );
-  const kinds = FINDING_KINDS.filter((kind) => checks.includes(CHECK_OF_KIND[kind]));
-  const closed = await client.query(
-    `UPDATE findings f SET closed_at = $3
-      WHERE f.party_id = $1 AND f.closed_at IS NULL AND f.kind = ANY ($2)
-        AND NOT EXISTS (SELECT FROM current_findings c WHERE c.key = f.key)
-        AND (f.on_date IS NULL OR EXISTS (SELECT FROM read_windows w WHERE f.on_date BETWEEN w.from_date AND w.to_date))`,
-    [partyId, kinds, at],
-  );
-  const { rows } = await client.query<{ open: number }>(
-    'SELECT count(*)::int AS open FROM findings WHERE party_id = $1 AND closed_at IS NULL',
-    [partyId],
-  );
-  return { opened: opened.rowCount ?? 0, closed: closed.rowCount ?? 0, open: rows[0]?.open ?? 0 };
 }

@@ -1,5 +1,6 @@
 import {
   FINDING_ADVICE,
+  FINDING_KINDS,
   noFindings,
   type FindingCounts,
   type FindingKind,
@@ -24,20 +25,27 @@ type Row = Omit<FindingView, 'advice' | 'firstSeenAt' | 'lastSeenAt' | 'closedAt
   acknowledgedAt: Date | null;
 };
 
-const COLUMNS = `finding_id::text AS id, kind, exporter_id AS "exporterId", ebrc_number AS "eBRCNumber",
+const COLUMNS = `question_id::text AS id, kind, exporter_id AS "exporterId", ebrc_number AS "eBRCNumber",
   filing_id AS "filingId", source_row AS row, irm_number AS "irmNumber", ours, theirs, amount::text AS amount, currency,
-  reason, greatest(0, extract(day FROM coalesce(closed_at, last_seen_at) - first_seen_at))::int AS "ageDays",
+  coalesce(reason, text) AS reason, greatest(0, extract(day FROM coalesce(closed_at, last_seen_at) - first_seen_at))::int AS "ageDays",
   first_seen_at AS "firstSeenAt", last_seen_at AS "lastSeenAt", closed_at AS "closedAt", healed,
   acknowledged_at AS "acknowledgedAt", acknowledged_by AS "acknowledgedBy", note`;
 
 /** Findings, oldest first: open ones that nobody has acknowledged, or all. */
 export async function listFindings(db: Queryable, filter: FindingFilter): Promise<FindingView[]> {
   const { rows } = await db.query<Row>(
-    `SELECT ${COLUMNS} FROM findings
+    `SELECT ${COLUMNS} FROM questions
       WHERE mode = $1 AND ($2::int IS NULL OR party_id = $2) AND ($3::text IS NULL OR kind = $3)
-        AND ($4 OR (closed_at IS NULL AND acknowledged_at IS NULL))
-      ORDER BY closed_at IS NOT NULL, first_seen_at, finding_id LIMIT $5`,
-    [filter.mode, filter.partyId ?? null, filter.kind ?? null, filter.all ?? false, filter.limit ?? 100_000],
+        AND ($4 OR (closed_at IS NULL AND acknowledged_at IS NULL)) AND kind = ANY($6)
+      ORDER BY closed_at IS NOT NULL, first_seen_at, question_id LIMIT $5`,
+    [
+      filter.mode,
+      filter.partyId ?? null,
+      filter.kind ?? null,
+      filter.all ?? false,
+      filter.limit ?? 100_000,
+      FINDING_KINDS,
+    ],
   );
   return rows.map(viewOf);
 }
@@ -48,9 +56,10 @@ export async function countFindings(
   { mode, partyId }: { mode: string; partyId?: number | null },
 ): Promise<FindingCounts> {
   const { rows } = await db.query<{ kind: FindingKind; n: number }>(
-    `SELECT kind, count(*)::int AS n FROM findings
-      WHERE mode = $1 AND ($2::int IS NULL OR party_id = $2) AND closed_at IS NULL GROUP BY kind`,
-    [mode, partyId ?? null],
+    `SELECT kind, count(*)::int AS n FROM questions
+      WHERE mode = $1 AND ($2::int IS NULL OR party_id = $2) AND closed_at IS NULL AND kind = ANY($3)
+      GROUP BY kind`,
+    [mode, partyId ?? null, FINDING_KINDS],
   );
   return { ...noFindings(), ...Object.fromEntries(rows.map(({ kind, n }) => [kind, n])) };
 }
@@ -62,8 +71,8 @@ export async function acknowledgeFinding(
 ): Promise<FindingView | null> {
   if (!/^\d{1,18}$/.test(id)) return null;
   const { rows } = await db.query<Row>(
-    `UPDATE findings SET acknowledged_at = $3, acknowledged_by = $4, note = $5
-      WHERE mode = $1 AND finding_id = $2 RETURNING ${COLUMNS}`,
+    `UPDATE questions SET acknowledged_at = $3, acknowledged_by = $4, note = $5
+      WHERE mode = $1 AND question_id = $2 RETURNING ${COLUMNS}`,
     [mode, id, at, by, note],
   );
   return rows[0] ? viewOf(rows[0]) : null;
@@ -74,11 +83,12 @@ export async function noteHealed(
   db: Queryable,
   { partyId, kind, subject, healed }: { partyId: number; kind: FindingKind; subject: string; healed: string },
 ): Promise<void> {
-  await db.query(`UPDATE findings SET healed = $3 WHERE party_id = $1 AND key = $2 AND closed_at IS NULL`, [
-    partyId,
-    `${kind}|${subject}`,
-    healed,
-  ]);
+  // What healed it may have closed it already.
+  await db.query(
+    `UPDATE questions SET healed = $3 WHERE question_id =
+       (SELECT question_id FROM questions WHERE party_id = $1 AND key = $2 ORDER BY question_id DESC LIMIT 1)`,
+    [partyId, `${kind}|${subject}`, healed],
+  );
 }
 
 /**
@@ -105,10 +115,10 @@ export async function repairable(
                       WHERE filing_id = f.filing_id ORDER BY submission, number DESC) a
               WHERE EXISTS (SELECT FROM filing_rows r WHERE r.filing_id = f.filing_id AND r.submission = a.submission
                              AND r.state = 'unknown')), '[]') AS lost
-       FROM findings f
+       FROM questions f
       WHERE party_id = $1 AND closed_at IS NULL
         AND kind IN ('pdf_missing', 'pdf_damaged', 'outcome_unknown', 'filing_without_workflow')
-      ORDER BY first_seen_at, finding_id LIMIT $2`,
+      ORDER BY first_seen_at, question_id LIMIT $2`,
     [partyId, limit],
   );
   return rows;
@@ -136,16 +146,16 @@ export async function leftOver(
     amount: string | null;
     currency: string | null;
   }>(
-    `(SELECT 'theirs' AS side, finding_id::text AS id, theirs->>'document' AS document, theirs->>'documentDate' AS date,
+    `(SELECT 'theirs' AS side, question_id::text AS id, theirs->>'document' AS document, theirs->>'documentDate' AS date,
              theirs->>'amount' AS amount, theirs->>'currency' AS currency
-        FROM findings WHERE party_id = $1 AND closed_at IS NULL AND kind = 'theirs_not_ours'
+        FROM questions WHERE party_id = $1 AND closed_at IS NULL AND kind = 'theirs_not_ours'
          AND ours IS NULL LIMIT $2)
      UNION ALL
      (SELECT 'ours', f.filing_id || ' row ' || r.source_row, r.mapping->>'sbCumInvoiceNumber', r.mapping->>'sbCumInvoiceDate',
              r.mapped_amount::text, r.currency
         FROM filing_rows r JOIN filings f USING (filing_id)
        WHERE r.party_id = $1 AND ((r.live AND r.state <> 'certified')
-          OR EXISTS (SELECT FROM findings o WHERE o.party_id = $1 AND o.closed_at IS NULL AND o.kind = 'ours_not_theirs'
+          OR EXISTS (SELECT FROM questions o WHERE o.party_id = $1 AND o.closed_at IS NULL AND o.kind = 'ours_not_theirs'
                AND o.ebrc_number = r.ebrc_number)) LIMIT $2)`,
     [partyId, limit],
   );
@@ -155,11 +165,14 @@ export async function leftOver(
 /** Adds near matches to the reasons of findings. */
 export async function noteReasons(db: Queryable, reasons: readonly { id: string; reason: string }[]): Promise<void> {
   await db.query(
-    `UPDATE findings f SET reason = r.reason FROM jsonb_to_recordset($1::jsonb) AS r (id bigint, reason text)
-      WHERE f.finding_id = r.id`,
+    `UPDATE questions f SET reason = r.reason FROM jsonb_to_recordset($1::jsonb) AS r (id bigint, reason text)
+      WHERE f.question_id = r.id`,
     [JSON.stringify(reasons)],
   );
 }
+
+const CONTRADICTION_ADVICE =
+  'Something contradicts what the ledger has: look at the portal. Acknowledge it with a note once that is seen to.';
 
 function viewOf(row: Row): FindingView {
   return {
@@ -168,6 +181,6 @@ function viewOf(row: Row): FindingView {
     lastSeenAt: row.lastSeenAt.toISOString(),
     closedAt: row.closedAt?.toISOString() ?? null,
     acknowledgedAt: row.acknowledgedAt?.toISOString() ?? null,
-    advice: FINDING_ADVICE[row.kind],
+    advice: FINDING_ADVICE[row.kind] ?? CONTRADICTION_ADVICE,
   };
 }

@@ -40,7 +40,7 @@ export async function windowsWithFindings(
   { partyId, windows }: { partyId: number; windows: readonly { from: string; to: string }[] },
 ): Promise<boolean[]> {
   const { rows } = await db.query<{ open: boolean }>(
-    `SELECT EXISTS (SELECT FROM findings f WHERE f.party_id = $1 AND f.closed_at IS NULL
+    `SELECT EXISTS (SELECT FROM questions f WHERE f.party_id = $1 AND f.closed_at IS NULL
                      AND f.on_date BETWEEN w."from" AND w."to") AS open
        FROM jsonb_to_recordset($2::jsonb) AS w ("from" date, "to" date, n int) ORDER BY w.n`,
     [partyId, JSON.stringify(windows.map((window, n) => ({ ...window, n })))],

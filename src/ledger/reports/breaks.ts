@@ -4,8 +4,8 @@ import { inScope, oneInScope, openByDay, type DayCount, type ReportScope } from 
 
 const OPEN = `, open_findings AS (
     SELECT f.* , extract(epoch FROM scope.until - f.first_seen_at)::float8 / 86400 AS days
-      FROM findings f JOIN scope ON scope.mode = f.mode
-     WHERE f.first_seen_at < scope.until AND (f.closed_at IS NULL OR f.closed_at >= scope.until))`;
+      FROM questions f JOIN scope ON scope.mode = f.mode
+     WHERE f.until = 'fact' AND f.first_seen_at < scope.until AND (f.closed_at IS NULL OR f.closed_at >= scope.until))`;
 
 /** Findings that were open at the end of the scope. */
 export async function reconciliationBreaks(db: Queryable, scope: ReportScope) {
@@ -25,7 +25,7 @@ export async function reconciliationBreaks(db: Queryable, scope: ReportScope) {
     trend: await inScope<DayCount>(
       db,
       scope,
-      `, found AS (SELECT f.first_seen_at AS since, f.closed_at AS until FROM findings f JOIN scope ON scope.mode = f.mode),
+      `, found AS (SELECT f.first_seen_at AS since, f.closed_at AS until FROM questions f JOIN scope ON scope.mode = f.mode WHERE f.until = 'fact'),
        ${openByDay('found')}`,
     ),
     findings: await inScope<{
@@ -43,10 +43,10 @@ export async function reconciliationBreaks(db: Queryable, scope: ReportScope) {
     }>(
       db,
       scope,
-      `${OPEN} SELECT o.finding_id::text AS id, o.kind, e.name AS exporter, o.ebrc_number AS "eBRCNumber", f.reference,
+      `${OPEN} SELECT o.question_id::text AS id, o.kind, e.name AS exporter, o.ebrc_number AS "eBRCNumber", f.reference,
          f.workflow_id AS "workflowId", o.irm_number AS "irmNumber", o.amount::text AS value, o.currency, o.days, o.reason
          FROM open_findings o LEFT JOIN exporters e USING (exporter_id) LEFT JOIN filings f ON f.filing_id = o.filing_id
-        ORDER BY o.first_seen_at, o.finding_id LIMIT (SELECT row_limit FROM scope)`,
+        ORDER BY o.first_seen_at, o.question_id LIMIT (SELECT row_limit FROM scope)`,
     ),
   };
 }

@@ -19,7 +19,7 @@ const UPLOADED = `, uploaded AS (
            r.state = 'certified' AND c.archived_at < scope.until AS archived
       FROM scope JOIN filings f ON f.mode = scope.mode AND f.made_at >= scope.begins AND f.made_at < scope.until
       JOIN filing_rows r USING (filing_id)
-      JOIN submissions s ON s.filing_id = r.filing_id AND s.submission = r.submission
+      JOIN submission_progress s ON s.filing_id = r.filing_id AND s.submission = r.submission
       LEFT JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number)`;
 
 /** Rows of the filings that were made in the scope, step by step, and by the day on which they were made. */
@@ -58,7 +58,7 @@ const TOOK = `, took AS (
     SELECT s.filing_id, s.submission, s.request_id, s.row_count, s.submitted_at, s.terminal_at,
            to_char(s.terminal_at AT TIME ZONE 'Asia/Kolkata', 'YYYY-MM-DD') AS day,
            extract(epoch FROM s.terminal_at - s.submitted_at)::float8 / 3600 AS hours
-      FROM submissions s JOIN scope ON scope.mode = s.mode
+      FROM submission_progress s JOIN scope ON scope.mode = s.mode
      WHERE s.submitted_at IS NOT NULL AND s.terminal_at >= scope.begins AND s.terminal_at < scope.until)`;
 
 /** Edges of the histogram, in hours. */
@@ -117,7 +117,7 @@ const CODE = `coalesce(upper(regexp_replace(substring(m.text from '^\\s*([A-Za-z
 
 const REJECTED = `, settled AS (
     SELECT r.filing_id, r.position, r.source_row, r.exporter_id, r.mapping, r.errors, r.mapped_amount, r.currency, r.state,
-           f.correction, f.reference, f.workflow_id,
+           f.n, f.reference, f.workflow_id,
            to_char(r.settled_at AT TIME ZONE 'Asia/Kolkata', 'YYYY-MM-DD') AS day, r.settled_at
       FROM scope JOIN filings f ON f.mode = scope.mode JOIN filing_rows r USING (filing_id)
      WHERE r.settled_at >= scope.begins AND r.settled_at < scope.until
@@ -130,7 +130,7 @@ export interface Rejections {
   settled: number;
   certified: number;
   rejected: number;
-  /** Rows of first filings, corrections left out. */
+  /** Rows of the first filing of each reference. */
   firstSettled: number;
   firstCertified: number;
   escaped: number;
@@ -150,8 +150,8 @@ export async function rejections(db: Queryable, scope: ReportScope) {
       scope,
       `${REJECTED} SELECT count(*)::int AS settled, count(*) FILTER (WHERE state = 'certified')::int AS certified,
          count(*) FILTER (WHERE state <> 'certified')::int AS rejected,
-         count(*) FILTER (WHERE correction = 0)::int AS "firstSettled",
-         count(*) FILTER (WHERE correction = 0 AND state = 'certified')::int AS "firstCertified",
+         count(*) FILTER (WHERE n = 1)::int AS "firstSettled",
+         count(*) FILTER (WHERE n = 1 AND state = 'certified')::int AS "firstCertified",
          (SELECT count(DISTINCT (filing_id, position))::int FROM coded WHERE code = ANY($6)) AS escaped FROM settled`,
       [CHECKED_BEFORE_FILING],
     ),

@@ -1,4 +1,5 @@
 import type { Queryable } from '../pool';
+import { attentionOf } from '../questions/questions';
 import { inScope, oneInScope, openByDay, OPEN_SPANS, stateSpans, type DayCount, type ReportScope } from './scope';
 
 export interface UnknownOutcomes {
@@ -45,10 +46,10 @@ export async function unknownOutcomes(db: Queryable, scope: ReportScope): Promis
       db,
       scope,
       `${UNKNOWN} SELECT f.filing_id AS "filingId", f.reference, e.name AS exporter, f.workflow_id AS "workflowId", o.since, o.hours,
-         count(r.filing_id)::int AS rows, coalesce(sum(r.mapped_amount), 0)::text AS value, r.currency, f.attention
+         count(r.filing_id)::int AS rows, coalesce(sum(r.mapped_amount), 0)::text AS value, r.currency, ${attentionOf('f')} AS attention
          FROM open_spans o CROSS JOIN scope JOIN filings f USING (filing_id) JOIN exporters e USING (exporter_id)
          LEFT JOIN filing_rows r ON ${SENT}
-        GROUP BY f.filing_id, f.reference, e.name, f.workflow_id, o.since, o.hours, r.currency, f.attention
+        GROUP BY f.filing_id, f.reference, e.name, f.workflow_id, o.since, o.hours, r.currency
         ORDER BY o.since, f.filing_id LIMIT (SELECT row_limit FROM scope)`,
     ),
   };

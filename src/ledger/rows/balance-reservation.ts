@@ -6,6 +6,8 @@ import { comparableText } from '../../domain/identity';
 import { checkBalances } from '../../domain/rules/preflight';
 import { lockFiling } from '../filings/filing-lock';
 import { needFiling } from '../filings/filings';
+import { iecFindings } from '../../domain/exporter/iec';
+import { needExporter } from '../exporters/exporters';
 import { heldIrms } from '../exporters/irms';
 import { lockIrms } from '../exporters/irm-locks';
 import { collidingClaims } from './live-mappings';
@@ -13,7 +15,7 @@ import { lockParty } from '../exporters/parties';
 import { withTransaction, type Queryable } from '../pool';
 
 /** The rows of a filing that are still to be sent, as they came in. */
-export async function readRowsToSend(db: Queryable, filingId: string): Promise<MappingRow[]> {
+async function readRowsToSend(db: Queryable, filingId: string): Promise<MappingRow[]> {
   const { rows } = await db.query<MappingRow>(
     `SELECT source_row AS row, mapping, extra FROM filing_rows
       WHERE filing_id = $1 AND live AND submitted_at IS NULL ORDER BY position`,
@@ -98,17 +100,24 @@ export async function reserve(
     ...(await balanceFindings(client, { exporterId, rows, exceptFiling: filingId })),
   ];
   if (!hasErrors(findings)) {
-    await client.query('UPDATE filing_rows SET reserved_at = $2 WHERE filing_id = $1 AND live', [filingId, at]);
+    await client.query('UPDATE filing_rows SET reserved_at = $2, checked = true WHERE filing_id = $1 AND live', [
+      filingId,
+      at,
+    ]);
   }
   return findings;
 }
 
-/** The balance findings of rows, without reserving anything. */
+/** The balance findings of rows, and what is to be seen of their exporter, without reserving anything. */
 export async function balanceFindings(
   db: Queryable,
   { exporterId, rows, exceptFiling }: { exporterId: string; rows: MappingRow[]; exceptFiling: string | null },
 ): Promise<Finding[]> {
   const irmNumbers = [...new Set(rows.map(({ mapping }) => mapping.irmNumber))];
   const irms = await heldIrms(db, exporterId, irmNumbers);
-  return checkBalances(rows, irms, await holdsOn(db, { exporterId, irmNumbers, exceptFiling }));
+  const exporter = await needExporter(db, exporterId);
+  return [
+    ...iecFindings(exporter),
+    ...checkBalances(rows, irms, await holdsOn(db, { exporterId, irmNumbers, exceptFiling })),
+  ];
 }

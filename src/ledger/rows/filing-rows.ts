@@ -1,15 +1,9 @@
-import { isLive, ROW_STATES, type RowState } from '../../domain/filing/states';
+import { ROW_STATES, type RowState } from '../../domain/filing/states';
 import type { Finding } from '../../domain/rules/finding';
 import type { OpenRow } from '../../domain/reconciliation/certificate-matching';
 import type { ExtraValues, Mapping } from '../../domain/filing/mapping';
 import type { FilingCounts } from '../../domain/contracts';
-import { closeOpenAttempts } from '../submissions/attempts';
-import { lockFiling } from '../filings/filing-lock';
-import { giveRowsBack } from './row-takeover';
-import { UNSETTLED_STATES } from './settle-rows';
 import type { Queryable } from '../pool';
-
-export { settleRows } from './settle-rows';
 
 /** A row of the ledger; `serialNo` is the number that was, or will be, sent. */
 export interface FilingRow {
@@ -38,67 +32,23 @@ export async function readRows(db: Queryable, filingId: string, submission?: num
 }
 
 /**
- * Sets the unsettled rows of a submission to another state, such as `submitted`. Abandoned rows are left unchanged.
+ * Moves the open rows of a submission (null: of all) to another state, in which they hold their mappings too.
  * @returns how many
  */
 export async function moveRows(
   db: Queryable,
-  { filingId, submission, state }: { filingId: string; submission: number | null; state: RowState },
+  {
+    filingId,
+    submission,
+    state,
+  }: { filingId: string; submission: number | null; state: 'submitted' | 'unknown' | 'abandoned_after_send' },
 ): Promise<number> {
   const { rowCount } = await db.query(
-    `UPDATE filing_rows SET state = $3, live = $4
-      WHERE filing_id = $1 AND ($2::int IS NULL OR submission = $2) AND state = ANY($5)`,
-    [filingId, submission, state, isLive(state), UNSETTLED_STATES.filter((each) => each !== 'abandoned_after_send')],
+    `UPDATE filing_rows SET state = $3 WHERE filing_id = $1 AND ($2::int IS NULL OR submission = $2)
+        AND live AND state IN ('planned', 'submitted', 'unknown')`,
+    [filingId, submission, state],
   );
   return rowCount ?? 0;
-}
-
-type Freed = 'needs_correction' | 'withdrawn';
-
-/**
- * Frees the rows of a submission of which the service accepted nothing: their mappings may be filed again, and rows
- * that were taken over from a corrected filing go back to it. Its open attempt is closed too; a submission that is
- * being sent, or was accepted, keeps its rows. Must run in a transaction.
- */
-export async function releaseRows(
-  db: Queryable,
-  { filingId, submission, state, at }: { filingId: string; submission: number; state: Freed; at: Date },
-): Promise<void> {
-  await lockFiling(db, filingId);
-  await closeOpenAttempts(db, { filingId, submission, reason: 'its rows were released', at });
-  await db.query(
-    `UPDATE filing_rows SET state = $3, live = false, reserved_at = NULL, settled_at = $4
-      WHERE filing_id = $1 AND submission = $2 AND state = ANY($5)
-        AND NOT EXISTS (SELECT FROM attempts WHERE filing_id = $1 AND submission = $2 AND state IN ('sending', 'answered'))`,
-    [filingId, submission, state, at, UNSETTLED_STATES],
-  );
-  await giveBackIfAllFree(db, filingId);
-}
-
-/**
- * Frees the rows that were never sent and closes their open attempts; rows that are, or may be, at the service are left
- * unchanged. Must run in a transaction.
- */
-export async function releaseUnsent(
-  db: Queryable,
-  { filingId, state, at }: { filingId: string; state: Freed; at: Date },
-): Promise<void> {
-  await lockFiling(db, filingId);
-  await closeOpenAttempts(db, { filingId, reason: 'its rows were released', at });
-  await db.query(
-    `UPDATE filing_rows SET state = $2, live = false, reserved_at = NULL, settled_at = $3
-      WHERE filing_id = $1 AND state = 'planned' AND submitted_at IS NULL`,
-    [filingId, state, at],
-  );
-  await giveBackIfAllFree(db, filingId);
-}
-
-async function giveBackIfAllFree(db: Queryable, filingId: string): Promise<void> {
-  const { rows } = await db.query<{ kept: number }>(
-    'SELECT count(*)::int AS kept FROM filing_rows WHERE filing_id = $1 AND live',
-    [filingId],
-  );
-  if (rows[0]?.kept === 0) await giveRowsBack(db, filingId);
 }
 
 /** Stores findings with the rows they are about. */
@@ -147,25 +97,24 @@ export async function rowStates(db: Queryable, filingId: string): Promise<RowSta
 }
 
 /**
- * The rows of a filing, or of one of its submissions, that were sent and lack a certificate, and the sent rows of all
- * other filings of the party, which could claim the same ones.
+ * The rows of a party that a certificate of fetch-details can be: sent and without a certificate, or released as
+ * absent. `mine`: those of the submission in question; the others only compete for the certificate.
  */
-export async function openRowsOf(
+export async function candidateRows(
   db: Queryable,
-  { filingId, submission, exporterId }: { filingId: string; submission?: number; exporterId: string },
+  { filingId, submission, exporterId }: { filingId: string; submission: number; exporterId: string },
 ): Promise<OpenRow[]> {
   const { rows } = await db.query<Omit<OpenRow, 'mine'> & { submission: number }>(
     `SELECT filing_id AS "filingId", position, submission, mapping->>'sbCumInvoiceNumber' AS "sbCumInvoiceNumber",
             mapping->>'sbCumInvoiceDate' AS "sbCumInvoiceDate", mapped_amount::text AS "mappedIRMAmountFCC", currency,
-            mapping->>'billNo' AS "billNo"
-       FROM filing_rows
-      WHERE party_id = (SELECT party_id FROM exporters WHERE exporter_id = $1) AND live AND ebrc_number IS NULL
-        AND submitted_at IS NOT NULL
-      ORDER BY filing_id, position`,
+            mapping->>'sbCumInvoiceFCC' AS "documentCurrency", irm_key AS "irmKey", mapping->>'billNo' AS "billNo"
+       FROM filing_rows r
+      WHERE party_id = (SELECT party_id FROM exporters WHERE exporter_id = $1) AND ebrc_number IS NULL
+        AND ((live AND submitted_at IS NOT NULL)
+          OR EXISTS (SELECT FROM attempts a WHERE a.filing_id = r.filing_id AND a.submission = r.submission AND a.verdict = 'absent'
+            AND r.state IN ('planned', 'needs_correction', 'withdrawn')))
+      ORDER BY coalesce(submitted_at, reserved_at), filing_id, position`,
     [exporterId],
   );
-  return rows.map(({ submission: of, ...row }) => ({
-    ...row,
-    mine: row.filingId === filingId && (submission === undefined || of === submission),
-  }));
+  return rows.map(({ submission: of, ...row }) => ({ ...row, mine: row.filingId === filingId && of === submission }));
 }

@@ -5,10 +5,19 @@ import type { Finding } from '../../domain/rules/finding';
 import { groupBy } from '../../domain/group-by';
 import type { Mapping, MappingRow } from '../../domain/filing/mapping';
 import { mappingIdentity } from '../../domain/identity';
+import { personKey } from '../../domain/person';
 import { listed } from '../../domain/rules/value-messages';
 import type { Queryable } from '../pool';
+import type { Predecessor } from './row-takeover';
 
-/** A live row that holds a mapping. */
+const PERSONS_FOR_DOUBT = 2;
+
+/** Of a row `o`. One that was sent is in doubt too while an attempt is whose answer can no longer come. */
+const IN_DOUBT = `(o.state IN ('unknown', 'abandoned_after_send') OR (o.state = 'submitted' AND EXISTS
+  (SELECT FROM attempts a WHERE a.filing_id = o.filing_id AND a.submission = o.submission AND a.verdict = 'marked'
+    AND (a.reason IS NOT NULL OR a.marked_at + (coalesce(a.timeout_ms, 0) + 30000) * interval '1 ms' < clock_timestamp()))))`;
+
+/** A live row that holds a mapping: its own, or one of its lineage. */
 interface Holder {
   fingerprint: string;
   ordinal: number;
@@ -16,12 +25,16 @@ interface Holder {
   reference: string;
   state: FilingState;
   madeAt: Date;
+  /** Whether the row's outcome is unknown, or it was abandoned after the send: it may still become a certificate. */
+  inDoubt: boolean;
 }
 
-/** A row's claim on its mapping: the fingerprint, its ordinal among the live rows, and why it may be a second one. */
+/** A row's claim on its mapping and on those of its lineage, and why it may stand beside other rows. */
 export interface MappingClaim {
   fingerprint: string;
-  ordinal: number;
+  /** Null: a new one begins. */
+  lineage: string | null;
+  held: { fingerprint: string; ordinal: number }[];
   permit: { reason: string; besides: string[] } | null;
 }
 
@@ -29,9 +42,10 @@ export interface MappingClaim {
 export type ClaimJudgement = { claims: MappingClaim[]; findings: [] } | { claims: null; findings: Finding[] };
 
 /**
- * Decides whether rows may claim their mappings. A second live row of a mapping must be permitted by its row, and only
- * beside the holders that were named: those that the permission names, or those that an earlier refusal has named. A
- * refusal names the holders, records that it did, and gives the option that lets only the refused rows pass.
+ * Decides whether rows may claim their mappings, and those of what they take over. A second live row of a mapping must
+ * be permitted by its row, and only beside the holders that were named: those that the permission names, or those that
+ * an earlier refusal has named. A refusal names the holders, records that it did, and gives the option that lets only
+ * the refused rows pass. Beside a row in doubt, or abandoned after the send, two persons must have permitted it.
  */
 export async function judgeClaims(
   db: Queryable,
@@ -39,43 +53,80 @@ export async function judgeClaims(
     partyId,
     rows,
     permitted,
-  }: { partyId: number; rows: readonly MappingRow[]; permitted: readonly PermittedDuplicate[] },
+    predecessors = [],
+  }: {
+    partyId: number;
+    rows: readonly MappingRow[];
+    permitted: readonly PermittedDuplicate[];
+    /** Of each row, in order. */
+    predecessors?: readonly (Predecessor | null)[];
+  },
 ): Promise<ClaimJudgement> {
-  const fingerprints = rows.map(({ mapping }) => fingerprintOf(partyId, mapping));
-  const holdersOf = groupBy(await liveHolders(db, fingerprints), ({ fingerprint }) => fingerprint);
-  const named = await namedBefore(db, fingerprints);
-  const permits = new Map(permitted.map((permit) => [permit.row, permit]));
+  const wanted = rows.map(({ mapping }, position) => [
+    ...new Set([fingerprintOf(partyId, mapping), ...(predecessors[position]?.fingerprints ?? [])]),
+  ]);
+  const holdersOf = groupBy(await liveHolders(db, wanted.flat()), ({ fingerprint }) => fingerprint);
+  const permits = await readPermits(db, wanted.flat());
+  const asked = new Map(permitted.map((permit) => [permit.row, permit]));
 
   const next = new Map([...holdersOf].map(([fingerprint, [top]]) => [fingerprint, top.ordinal + 1]));
   const claims: MappingClaim[] = [];
   const refused: { row: MappingRow; holders: Holder[] }[] = [];
   const seconds: number[] = [];
   for (const [position, row] of rows.entries()) {
-    const fingerprint = fingerprints[position] ?? '';
-    const ordinal = next.get(fingerprint) ?? 0;
-    next.set(fingerprint, ordinal + 1);
-    if (ordinal === 0) {
-      claims.push({ fingerprint, ordinal, permit: null });
+    const fingerprints = wanted[position] ?? [];
+    const held = fingerprints.map((fingerprint) => ({ fingerprint, ordinal: next.get(fingerprint) ?? 0 }));
+    for (const { fingerprint, ordinal } of held) next.set(fingerprint, ordinal + 1);
+    const claim = { fingerprint: fingerprints[0] ?? '', lineage: predecessors[position]?.lineage ?? null, held };
+    if (held.every(({ ordinal }) => ordinal === 0)) {
+      claims.push({ ...claim, permit: null });
       continue;
     }
-    seconds.push(row.row);
-    const holders = holdersOf.get(fingerprint) ?? [];
-    const permit = permits.get(row.row);
-    const allowed = new Set(permit?.besides ?? named.get(fingerprint));
-    if (permit && holders.every(({ filingId }) => allowed.has(filingId))) {
+    const holders = fingerprints.flatMap((fingerprint) => holdersOf.get(fingerprint) ?? []);
+    const permit = asked.get(row.row);
+    if (permit && holders.every((holder) => mayStandBeside(holder, permit, permits))) {
       const besides = [...new Set(holders.map(({ filingId }) => filingId))];
-      claims.push({ fingerprint, ordinal, permit: { reason: permit.reason, besides } });
+      claims.push({ ...claim, permit: { reason: permit.reason, besides } });
     } else {
       refused.push({ row, holders });
     }
+    if (!holders.some(({ inDoubt }) => inDoubt)) seconds.push(row.row);
   }
   if (refused.length === 0) return { claims, findings: [] };
   await rememberNamed(
     db,
-    refused.flatMap(({ holders }) => holders),
+    refused.flatMap(({ holders }) => holders.filter(({ inDoubt }) => !inDoubt)),
   );
   return { claims: null, findings: refused.map(({ row, holders }) => refusal(row, holders, allowDuplicate(seconds))) };
 }
+
+function mayStandBeside(
+  { fingerprint, filingId, inDoubt }: Holder,
+  { besides }: PermittedDuplicate,
+  permits: ReadonlyMap<string, number>,
+): boolean {
+  const persons = permits.get(`${fingerprint} ${filingId}`);
+  if (besides && !besides.includes(filingId)) return false;
+  if (inDoubt) return (persons ?? 0) >= PERSONS_FOR_DOUBT;
+  return besides !== undefined || persons !== undefined;
+}
+
+/** Writes what new rows hold. Must be in the transaction that writes the rows. */
+export async function insertHeld(client: Queryable, filingId: string, claims: readonly MappingClaim[]): Promise<void> {
+  const held = claims.flatMap((claim, position) => claim.held.map((each) => ({ position, ...each })));
+  await client.query(
+    `INSERT INTO held_mappings (fingerprint, ordinal, filing_id, position, beside)
+     SELECT h.fingerprint, h.ordinal, $1, h.position, CASE WHEN h.ordinal > 0 THEN 'permitted' END
+       FROM jsonb_to_recordset($2::jsonb) AS h (fingerprint text, ordinal int, position int)`,
+    [filingId, JSON.stringify(held)],
+  );
+}
+
+/** The rows `r` of a filing, with what they hold, and each other row `o` that holds the same without a permission. */
+const COLLIDING = `filing_rows r JOIN held_mappings h USING (filing_id, position)
+       JOIN held_mappings t ON t.fingerprint = h.fingerprint AND t.filing_id <> h.filing_id
+       JOIN filing_rows o ON o.filing_id = t.filing_id AND o.position = t.position
+        AND o.filing_id <> ALL (coalesce(r.permit_besides, '{}')) AND r.filing_id <> ALL (coalesce(o.permit_besides, '{}'))`;
 
 /**
  * Rows of a filing that are still to be sent although another filing holds their mapping, and neither was permitted
@@ -83,14 +134,10 @@ export async function judgeClaims(
  */
 export async function collidingClaims(db: Queryable, filingId: string): Promise<Finding[]> {
   const { rows } = await db.query<Holder & Pick<MappingRow, 'row' | 'mapping'>>(
-    `SELECT r.source_row AS row, r.mapping, o.fingerprint, o.ordinal, f.filing_id AS "filingId", f.reference, f.state,
-            f.made_at AS "madeAt"
-       FROM filing_rows r
-       JOIN filing_rows o ON o.fingerprint = r.fingerprint AND o.live AND o.filing_id <> r.filing_id
-       JOIN filings f ON f.filing_id = o.filing_id
-      WHERE r.filing_id = $1 AND r.live AND r.submitted_at IS NULL
-        AND o.filing_id <> ALL (coalesce(r.permit_besides, '{}')) AND r.filing_id <> ALL (coalesce(o.permit_besides, '{}'))
-      ORDER BY r.position`,
+    `SELECT DISTINCT ON (r.position, f.filing_id) r.source_row AS row, r.mapping, t.fingerprint, t.ordinal,
+            f.filing_id AS "filingId", f.reference, f.state, f.made_at AS "madeAt", ${IN_DOUBT} AS "inDoubt"
+       FROM ${COLLIDING} JOIN filings f ON f.filing_id = o.filing_id
+      WHERE r.filing_id = $1 AND r.submitted_at IS NULL ORDER BY r.position, f.filing_id`,
     [filingId],
   );
   const option = allowDuplicate(rows.map(({ row }) => row));
@@ -103,39 +150,38 @@ export async function collidingClaims(db: Queryable, filingId: string): Promise<
  */
 export async function holderBeside(db: Queryable, filingId: string, submission: number): Promise<string | null> {
   const { rows } = await db.query<{ filingId: string }>(
-    `SELECT o.filing_id AS "filingId" FROM filing_rows r
-       JOIN filing_rows o ON o.fingerprint = r.fingerprint AND o.live AND o.filing_id <> r.filing_id
-      WHERE r.filing_id = $1 AND r.submission = $2 AND r.live
-        AND o.filing_id <> ALL (coalesce(r.permit_besides, '{}')) AND r.filing_id <> ALL (coalesce(o.permit_besides, '{}'))
-      ORDER BY o.filing_id LIMIT 1`,
+    `SELECT o.filing_id AS "filingId" FROM ${COLLIDING}
+      WHERE r.filing_id = $1 AND r.submission = $2 ORDER BY o.filing_id LIMIT 1`,
     [filingId, submission],
   );
   return rows[0]?.filingId ?? null;
 }
 
-/** Live rows of these mappings, the highest ordinal first. */
+/** Live rows that hold these mappings, the highest ordinal first. */
 async function liveHolders(db: Queryable, fingerprints: string[]): Promise<Holder[]> {
   const { rows } = await db.query<Holder>(
-    `SELECT r.fingerprint, r.ordinal, f.filing_id AS "filingId", f.reference, f.state, f.made_at AS "madeAt"
-       FROM filing_rows r JOIN filings f USING (filing_id)
-      WHERE r.live AND r.fingerprint = ANY($1) ORDER BY r.ordinal DESC`,
+    `SELECT h.fingerprint, h.ordinal, f.filing_id AS "filingId", f.reference, f.state, f.made_at AS "madeAt",
+            ${IN_DOUBT} AS "inDoubt"
+       FROM held_mappings h JOIN filing_rows o USING (filing_id, position) JOIN filings f USING (filing_id)
+      WHERE h.fingerprint = ANY($1) ORDER BY h.ordinal DESC`,
     [fingerprints],
   );
   return rows;
 }
 
-async function namedBefore(db: Queryable, fingerprints: string[]): Promise<Map<string, string[]>> {
-  const { rows } = await db.query<{ fingerprint: string; filingIds: string[] }>(
-    `SELECT fingerprint, array_agg(filing_id) AS "filingIds" FROM named_holders
-      WHERE fingerprint = ANY($1) GROUP BY fingerprint`,
+/** By fingerprint and filing, where rows may be permitted beside it: how many persons have done so. */
+async function readPermits(db: Queryable, fingerprints: string[]): Promise<Map<string, number>> {
+  const { rows } = await db.query<{ key: string; persons: number }>(
+    `SELECT fingerprint || ' ' || filing_id AS key, count(person)::int AS persons
+       FROM permits WHERE fingerprint = ANY($1) GROUP BY fingerprint, filing_id`,
     [fingerprints],
   );
-  return new Map(rows.map(({ fingerprint, filingIds }) => [fingerprint, filingIds]));
+  return new Map(rows.map(({ key, persons }) => [key, persons]));
 }
 
 async function rememberNamed(db: Queryable, holders: readonly Holder[]): Promise<void> {
   await db.query(
-    `INSERT INTO named_holders (fingerprint, filing_id)
+    `INSERT INTO permits (fingerprint, filing_id)
      SELECT DISTINCT fingerprint, filing_id FROM unnest($1::text[], $2::text[]) AS named (fingerprint, filing_id)
       ORDER BY 1, 2
      ON CONFLICT DO NOTHING`,
@@ -143,23 +189,47 @@ async function rememberNamed(db: Queryable, holders: readonly Holder[]): Promise
   );
 }
 
+/** Records that a person permits rows beside these ones of a filing, which are in doubt or were abandoned. */
+export async function permitBeside(
+  client: Queryable,
+  {
+    filingId,
+    positions,
+    person,
+    note,
+  }: { filingId: string; positions: readonly number[]; person: string; note: string },
+): Promise<void> {
+  await client.query(
+    `INSERT INTO permits (fingerprint, filing_id, person, note)
+     SELECT DISTINCT fingerprint, filing_id, $3, $4 FROM held_mappings WHERE filing_id = $1 AND position = ANY($2)
+     ON CONFLICT (fingerprint, filing_id, person) DO NOTHING`,
+    [filingId, positions, personKey(person), note],
+  );
+}
+
 function refusal({ row, mapping }: MappingRow, holders: readonly Holder[], option: string): Finding {
   const { irmNumber, sbCumInvoiceNumber, mappedIRMAmountFCC } = mapping;
   const what = `IRM ${irmNumber} for document ${sbCumInvoiceNumber} with ${mappedIRMAmountFCC}`;
-  const where = holders.map(
+  const texts = holders.map(
     ({ filingId, reference, state, madeAt }) =>
       `filing ${filingId} (reference ${reference}, state ${state}, made ${madeAt.toISOString()})`,
   );
+  const where = [...new Set(texts)];
   const already = where.length > 0 ? `is already in ${listed(where)}` : 'is in another row of this file too';
   const show = where.length > 0 ? ' See `ebrc show` of it.' : '';
+  const doubted = holders.filter(({ inDoubt }) => inDoubt).map(({ filingId }) => filingId);
+  const pass =
+    doubted.length > 0
+      ? `Its outcome is not known: it may be filed once more only after two persons have permitted it (ebrc permit ${doubted[0]}).`
+      : `To file it once more on purpose, give --allow-duplicate ${option}.`;
   return {
     severity: 'error',
     code: 'mapping_live',
     row,
     field: null,
     ...(holders[0] && { filingId: holders[0].filingId }),
-    allowDuplicate: option,
-    message: `${what} ${already}.${show} To file it once more on purpose, give --allow-duplicate ${option}.`,
+    ...(doubted.length === 0 && { allowDuplicate: option }),
+    message: `${what} ${already}.${show} ${pass}`,
   };
 }
 
@@ -167,6 +237,6 @@ function refusal({ row, mapping }: MappingRow, holders: readonly Holder[], optio
  * The fingerprint of a party's mapping, which is unique among live rows: the party, a colon and the hash of the
  * mapping's identity. The party is readable in it, so that one statement can move rows to another party.
  */
-function fingerprintOf(partyId: number, mapping: Mapping): string {
+export function fingerprintOf(partyId: number, mapping: Mapping): string {
   return `${partyId}:${createHash('sha256').update(mappingIdentity(mapping)).digest('hex')}`;
 }

@@ -1,54 +1,187 @@
-import type { Finding } from '../../domain/rules/finding';
-import type { MappingRow } from '../../domain/filing/mapping';
-import { lockFiling } from '../filings/filing-lock';
-import type { Queryable } from '../pool';
-
 /**
- * Transfers a filing's errored rows to the filing that corrects them, by serial number. Rows that are certified, or
- * that another correction has taken, are refused by name: a correction refiles only errored rows.
+ * Rows that continue rejected or refused ones: of a correction, or of a reference that is filed again. A row and all
+ * that took it over are one lineage, of which one row at most may be live.
  */
-export async function takeOverRows(
-  client: Queryable,
-  { parent, filingId, rows }: { parent: string; filingId: string; rows: readonly MappingRow[] },
-): Promise<Finding[]> {
-  await lockFiling(client, parent);
-  const { rows: waiting } = await client.query<{ serialNo: number; state: string; takenOverBy: string | null }>(
-    `SELECT (mapping->>'serialNo')::int AS "serialNo", state, taken_over_by AS "takenOverBy"
-       FROM filing_rows WHERE filing_id = $1 FOR UPDATE`,
-    [parent],
-  );
-  const bySerial = new Map(waiting.map((row) => [row.serialNo, row]));
-  const findings = rows.flatMap((row): Finding[] => {
-    const serialNo = row.mapping.serialNo;
-    const before = bySerial.get(serialNo);
-    if (before?.state === 'needs_correction') return [];
-    const why = !before
-      ? `filing ${parent} has no row with serialNo ${serialNo}`
-      : before.takenOverBy
-        ? `filing ${before.takenOverBy} corrects it already`
-        : `it is ${before.state} in filing ${parent}`;
-    return [
-      {
-        severity: 'error',
-        code: 'not_correctable',
-        row: row.row,
-        field: 'serialNo',
-        filingId: before?.takenOverBy ?? parent,
-        message: `Row ${row.row} is not waiting for a correction: ${why}. Leave it out.`,
-      },
-    ];
-  });
-  if (findings.length > 0) return findings;
-  await client.query(
-    `UPDATE filing_rows SET state = 'corrected', taken_over_by = $2
-      WHERE filing_id = $1 AND (mapping->>'serialNo')::int = ANY($3)`,
-    [parent, filingId, rows.map((row) => row.mapping.serialNo)],
-  );
-  await updateCorrectionAttention(client, parent);
-  return [];
+import { groupBy } from '../../domain/group-by';
+import type { Finding } from '../../domain/rules/finding';
+import { comparableText, irmIdentity, sameId, type IrmNames } from '../../domain/identity';
+import type { Mapping, MappingRow } from '../../domain/filing/mapping';
+import type { Reference } from '../filings/filings';
+import type { Queryable } from '../pool';
+import { askAbout, closeQuestion } from '../questions/questions';
+
+/** A row that was filed under the reference before. */
+interface EarlierRow extends IrmNames, Pick<Mapping, 'sbCumInvoiceNumber'> {
+  filingId: string;
+  n: number;
+  exporterId: string;
+  serialNo: number;
+  fingerprint: string;
+  lineage: string;
+  state: string;
+  live: boolean;
+  takenOverBy: string | null;
 }
 
-/** Returns rows to their original filing, if the correction itself was refused and nothing of it was sent. */
+/** What a row takes over. */
+export interface Predecessor {
+  lineage: string;
+  /** Of every row of the lineage. */
+  fingerprints: string[];
+}
+
+export type TakeOver =
+  /** For each row, in order, what it takes over; null: nothing. */
+  { predecessors: (Predecessor | null)[]; findings: [] } | { predecessors: null; findings: Finding[] };
+
+/**
+ * The filings under a reference, and the IRMs of their rows, which have to be locked before {@link judgeTakeOver}.
+ * Under the reference's lock nothing is added to them.
+ */
+export async function filedBefore(
+  client: Queryable,
+  { mode, reference }: Reference,
+): Promise<{ filings: string[]; irms: IrmNames[] }> {
+  const { rows } = await client.query<IrmNames & { filingId: string }>(
+    `SELECT DISTINCT f.filing_id AS "filingId", mapping->>'irmNumber' AS "irmNumber", mapping->>'irmAdCode' AS "irmAdCode"
+       FROM filings f JOIN filing_rows r USING (filing_id) WHERE f.mode = $1 AND f.reference = $2`,
+    [mode, reference],
+  );
+  return { filings: [...new Set(rows.map(({ filingId }) => filingId))].sort(), irms: rows };
+}
+
+interface Successor extends Reference {
+  exporterId: string;
+  corrects: string | null;
+  rows: readonly MappingRow[];
+  /** Of the rows, in order. */
+  fingerprints: readonly string[];
+}
+
+/**
+ * Decides what the rows of a correction, or of a reference that is filed again, take over. A correction names rows that
+ * wait for it, by serial number. A reference is filed again once all its rows are free; its rows are found by their
+ * mapping, otherwise by serial number. Under the locks of {@link filedBefore}.
+ */
+export async function judgeTakeOver(client: Queryable, successor: Successor): Promise<TakeOver> {
+  const { corrects, rows, exporterId } = successor;
+  const earlier = await readEarlier(client, successor);
+  const findings =
+    corrects === null ? refuseLive(successor, earlier) : rows.flatMap((row) => judgeCorrected(corrects, row, earlier));
+  const stranger = earlier.find((row) => !sameId(row.exporterId, exporterId));
+  if (stranger) findings.push(refusal('exporter_differs', null, stranger.filingId, OTHER_EXPORTER));
+  if (findings.length > 0) return { predecessors: null, findings };
+
+  const fingerprints = groupBy(earlier, ({ lineage }) => lineage);
+  const taken = corrects === null ? byMapping(successor, earlier) : bySerial(rows, of(corrects, earlier));
+  return {
+    predecessors: taken.map((row) => {
+      if (!row) return null;
+      const { lineage } = row;
+      const all = fingerprints.get(lineage) ?? [];
+      return { lineage, fingerprints: [...new Set(all.map(({ fingerprint }) => fingerprint))] };
+    }),
+    findings: [],
+  };
+}
+
+const OTHER_EXPORTER = 'The filings under this reference are those of another exporter. Give another --reference.';
+
+async function readEarlier(client: Queryable, { mode, reference }: Reference): Promise<EarlierRow[]> {
+  const { rows } = await client.query<EarlierRow>(
+    `SELECT f.filing_id AS "filingId", f.n, f.exporter_id AS "exporterId", (r.mapping->>'serialNo')::int AS "serialNo",
+            r.mapping->>'irmNumber' AS "irmNumber", r.mapping->>'irmAdCode' AS "irmAdCode",
+            r.mapping->>'sbCumInvoiceNumber' AS "sbCumInvoiceNumber", r.fingerprint, r.lineage, r.state, r.live,
+            r.taken_over_by AS "takenOverBy"
+       FROM filings f JOIN filing_rows r USING (filing_id)
+      WHERE f.mode = $1 AND f.reference = $2 ORDER BY f.n DESC, r.position`,
+    [mode, reference],
+  );
+  return rows;
+}
+
+const of = (filingId: string, rows: EarlierRow[]) => rows.filter((row) => row.filingId === filingId);
+
+/** Whoever files a reference again files all of it: a certified row, or one under way, needs a correction instead. */
+function refuseLive({ reference }: Successor, earlier: EarlierRow[]): Finding[] {
+  const live = earlier.filter((row) => row.live);
+  const [first] = live;
+  if (!first) return [];
+  const text =
+    `${live.length} rows of reference ${reference} are certified or under way (filing ${first.filingId}, serialNo ` +
+    `${first.serialNo}: ${first.state}), so that it is not filed again: see \`ebrc show\` of it, and correct its errored ` +
+    'rows, or give another --reference.';
+  return [refusal('reference_live', null, first.filingId, text)];
+}
+
+function judgeCorrected(corrects: string, { row, mapping }: MappingRow, earlier: EarlierRow[]): Finding[] {
+  const { serialNo } = mapping;
+  const before = of(corrects, earlier).find((each) => each.serialNo === serialNo);
+  const live = before && earlier.find((each) => each.live && each.lineage === before.lineage);
+  if (before?.state === 'needs_correction' && !live) return [];
+  const holder = live?.filingId ?? before?.takenOverBy;
+  const why = !before
+    ? `filing ${corrects} has no row with serialNo ${serialNo} under this reference`
+    : holder && holder !== corrects
+      ? `filing ${holder} corrects it already`
+      : `it is ${before.state} in filing ${corrects}`;
+  const text = `Row ${row} is not waiting for a correction: ${why}. Leave it out.`;
+  return [refusal('not_correctable', row, holder ?? corrects, text)];
+}
+
+function bySerial(rows: readonly MappingRow[], earlier: EarlierRow[]): (EarlierRow | undefined)[] {
+  const serials = new Map(earlier.map((row) => [row.serialNo, row]));
+  return rows.map(({ mapping }) => serials.get(mapping.serialNo));
+}
+
+/**
+ * Each lineage is continued by one row: one with a mapping of it, the newest first; otherwise one with its IRM and
+ * document, or with its serial number.
+ */
+function byMapping({ rows, fingerprints }: Successor, earlier: EarlierRow[]): (EarlierRow | undefined)[] {
+  const continued = new Set<string>();
+  const free = (suits: (row: EarlierRow) => boolean) =>
+    earlier.find((row) => !continued.has(row.lineage) && suits(row));
+  const rules: ((row: EarlierRow, now: MappingRow, fingerprint: string | undefined) => boolean)[] = [
+    (row, { mapping }, fingerprint) => row.fingerprint === fingerprint && row.serialNo === mapping.serialNo,
+    (row, _, fingerprint) => row.fingerprint === fingerprint,
+    (row, { mapping }) => documentOf(row) === documentOf(mapping),
+    (row, { mapping }) => row.serialNo === mapping.serialNo,
+  ];
+  const found = new Map<number, EarlierRow>();
+  for (const suits of rules) {
+    for (const [position, row] of rows.entries()) {
+      const continuedRow = found.get(position) ?? free((each) => suits(each, row, fingerprints[position]));
+      if (!continuedRow) continue;
+      continued.add(continuedRow.lineage);
+      found.set(position, continuedRow);
+    }
+  }
+  return rows.map((_, position) => found.get(position));
+}
+
+const documentOf = (row: IrmNames & Pick<Mapping, 'sbCumInvoiceNumber'>) =>
+  JSON.stringify([irmIdentity(row), comparableText(row.sbCumInvoiceNumber)]);
+
+function refusal(code: string, row: number | null, filingId: string, message: string): Finding {
+  return { severity: 'error', code, row, field: row === null ? null : 'serialNo', filingId, message };
+}
+
+/** Rows of these lineages that wait for a correction wait no more: the filing has taken them over. */
+export async function takeOverRows(
+  client: Queryable,
+  { filingId, lineages }: { filingId: string; lineages: readonly string[] },
+): Promise<void> {
+  if (lineages.length === 0) return;
+  const { rows } = await client.query<{ parent: string }>(
+    `UPDATE filing_rows SET state = 'corrected', taken_over_by = $1
+      WHERE lineage = ANY($2) AND filing_id <> $1 AND state = 'needs_correction' RETURNING filing_id AS parent`,
+    [filingId, lineages],
+  );
+  for (const parent of new Set(rows.map((row) => row.parent))) await updateCorrectionAttention(client, parent);
+}
+
+/** Returns rows to their original filings, if the one that took them over was refused and nothing of it was sent. */
 export async function giveRowsBack(client: Queryable, filingId: string): Promise<void> {
   const { rows } = await client.query<{ parent: string }>(
     `UPDATE filing_rows SET state = 'needs_correction', taken_over_by = NULL
@@ -58,14 +191,18 @@ export async function giveRowsBack(client: Queryable, filingId: string): Promise
   for (const parent of new Set(rows.map((row) => row.parent))) await updateCorrectionAttention(client, parent);
 }
 
-/** An ended filing needs attention only while rows of it wait for a correction. */
-async function updateCorrectionAttention(client: Queryable, filingId: string): Promise<void> {
-  await client.query(
-    `UPDATE filings SET needs_attention = waiting.n > 0,
-        attention = CASE WHEN waiting.n > 0
-          THEN waiting.n || ' of its rows wait for a correction: ebrc correct ' || filings.filing_id || ' FILE' END
-       FROM (SELECT count(*) AS n FROM filing_rows WHERE filing_id = $1 AND state = 'needs_correction') AS waiting
-      WHERE filings.filing_id = $1 AND filings.closed_at IS NOT NULL`,
+/** An ended filing asks for a correction only while rows of it wait for one; what else it asks stays. */
+export async function updateCorrectionAttention(client: Queryable, filingId: string): Promise<void> {
+  const { rows } = await client.query<{ n: number; at: Date }>(
+    `SELECT (SELECT count(*)::int FROM filing_rows WHERE filing_id = $1 AND state = 'needs_correction') AS n, now() AS at
+       FROM filings WHERE filing_id = $1 AND closed_at IS NOT NULL`,
     [filingId],
   );
+  const [waiting] = rows;
+  if (!waiting) return;
+  const { n, at } = waiting;
+  const about = { filingId, kind: 'needs_correction', at };
+  if (n === 0) return void (await closeQuestion(client, about));
+  const text = `${n} of its rows wait for a correction: ebrc correct ${filingId} FILE`;
+  await askAbout(client, { ...about, text, until: 'state' });
 }

@@ -1,13 +1,16 @@
 import type pg from 'pg';
 import type { FilingState } from '../../domain/filing/states';
 import { latestAttempt } from '../submissions/attempts';
-import { doubtAttempt, doubtRows, PUT_BACK_TOGETHER } from '../submissions/lost-time';
+import { NOT_FILED } from '../../domain/filing/attempt';
+import { PUT_BACK_TOGETHER } from '../gates/held-rows';
+import { writeVerdict } from '../gates/verdict';
+import { doubtAttempt, doubtRows } from '../submissions/lost-time';
 import { lockFiling } from '../filings/filing-lock';
 import { LOST_MOVES, writeMove } from '../filings/filing-progress';
 import { withTransaction, type Queryable } from '../pool';
 import { importSends, type ImportedSends } from './send-import';
-import { NOBODY } from './send-record';
-import { askStore, createOrRead, readIdentity, voidRecord, type SendStore } from './sends';
+import { NOBODY, voidRecord } from './send-record';
+import { createOrRead, readIdentity, storeIdOf, type SendStore } from './sends';
 
 /**
  * How far back the authority's certificates are read if the ledger does not record when it was copied: the widest
@@ -26,25 +29,29 @@ export async function documentsRestored(
   store: SendStore,
   { at, by, waitMs }: { at: Date; by: string; waitMs: number },
 ): Promise<ImportedSends> {
-  const storeId = await askStore(() => store.storeId());
-  await pool.query('UPDATE ledger_identity SET store_id = $1, sends_seen = 0', [storeId]);
+  const storeId = await storeIdOf(store);
+  await pool.query('UPDATE ledger_identity SET store_id = $1', [storeId]);
   // A mark without a record proves nothing here: the copy may have been taken between the two.
-  await pool.query(`UPDATE attempts SET reason = $1 WHERE state = 'sending' AND reason IS NULL`, [PUT_BACK_TOGETHER]);
-  const result = await importSends(pool, store, { at, by });
+  await pool.query(`UPDATE attempts SET reason = $1 WHERE verdict = 'marked' AND reason IS NULL`, [PUT_BACK_TOGETHER]);
+  const result = await importSends(pool, store, { at, by, mayHaveLost: true });
   await raiseSendNumber(pool, store, at);
   // Given again later, the ledger's last move is younger than the copy: the earlier day stands.
   await pool.query(
     `UPDATE ledger_identity SET restored_at = coalesce(restored_at, clock_timestamp()), certificates_after = $1,
        certificates_from = greatest($2::timestamptz, least(certificates_from,
-         (SELECT max(t) - interval '1 day' FROM (SELECT max(sending_at) AS t FROM attempts WHERE sending_at < $3
+         (SELECT max(t) - interval '1 day' FROM (SELECT max(marked_at) AS t FROM attempts WHERE marked_at < $3
             UNION ALL SELECT max(made_at) FROM filings WHERE made_at < $3) AS last)))`,
     [new Date(at.getTime() + waitMs), new Date(at.getTime() - MAX_READ_BACK_MS), new Date(at.getTime() - DAY_MS / 24)],
   );
   const { rows } = await pool.query<{ filingId: string }>(
     'SELECT filing_id AS "filingId" FROM filings WHERE closed_at IS NULL ORDER BY filing_id',
   );
+  const { rows: lost } = await pool.query<{ since: Date }>(
+    `SELECT certificates_from + interval '1 day' AS since FROM ledger_identity`,
+  );
+  const since = lost[0]?.since ?? at;
   for (const { filingId } of rows) {
-    const doubted = await withTransaction(pool, (client) => markFilingUnknown(client, { filingId, at, by }));
+    const doubted = await withTransaction(pool, (client) => markFilingUnknown(client, { filingId, since, at, by }));
     if (doubted && !result.filings.includes(filingId)) result.filings.push(filingId);
   }
   return result;
@@ -64,32 +71,45 @@ async function raiseSendNumber(pool: pg.Pool, store: SendStore, at: Date): Promi
   await pool.query('UPDATE ledger_identity SET sends_seen = $1', [number]);
 }
 
-/** @returns whether anything of the filing is in doubt now. */
+/**
+ * `since`: the last that the copy knows of. What is in doubt may have been sent right after it: certificates count from
+ * there. @returns whether anything of the filing is in doubt now
+ */
 async function markFilingUnknown(
   client: Queryable,
-  { filingId, at, by }: { filingId: string; at: Date; by: string },
+  { filingId, since, at, by }: { filingId: string; since: Date; at: Date; by: string },
 ): Promise<boolean> {
   await lockFiling(client, filingId);
   // Perhaps it was never sent: a certificate that was not there before it may be another lost filing's all the same.
-  await client.query(
-    `UPDATE attempts SET state = 'sending', sender = NULL, snapshot_id = NULL, sending_at = $2, reason = $3
-      WHERE filing_id = $1 AND state = 'open'`,
-    [filingId, at, PUT_BACK_TOGETHER],
+  const { rows: open } = await client.query<{ attemptId: string }>(
+    `UPDATE attempts SET snapshot_id = NULL WHERE filing_id = $1 AND verdict = 'open' RETURNING attempt_id AS "attemptId"`,
+    [filingId],
   );
+  const mark = { sender: null, settleMs: null, timeoutMs: null };
+  for (const { attemptId } of open)
+    await writeVerdict(client, {
+      attemptId,
+      from: ['open'],
+      verdict: 'marked',
+      reason: PUT_BACK_TOGETHER,
+      at: since,
+      mark,
+    });
   const { rows } = await client.query<{ submission: number }>(
     `SELECT submission FROM submissions s WHERE filing_id = $1 AND state = 'planned'
         AND EXISTS (SELECT FROM filing_rows r WHERE r.filing_id = $1 AND r.submission = s.submission AND r.live)
-        AND NOT EXISTS (SELECT FROM attempts a WHERE a.filing_id = $1 AND a.submission = s.submission AND a.state = 'answered')
+        AND NOT EXISTS (SELECT FROM attempts a WHERE a.filing_id = $1 AND a.submission = s.submission AND a.verdict = 'accepted')
       ORDER BY submission`,
     [filingId],
   );
   for (const { submission } of rows) {
     const last = await latestAttempt(client, filingId, submission);
-    if (last && last.state !== 'not_sent') continue;
+    if (last && !NOT_FILED.includes(last.verdict)) continue;
     const number = (last?.number ?? 0) + 1;
-    await doubtAttempt(client, { filingId, submission, number, at });
+    await doubtAttempt(client, { filingId, submission, number, at: since });
   }
-  const doubted = await doubtRows(client, { filingId, submissions: rows.map(({ submission }) => submission), at });
+  const submissions = rows.map(({ submission }) => submission);
+  const doubted = await doubtRows(client, { filingId, submissions, at: since });
   if (doubted === 0) return false;
   await tell(client, { filingId, at, by });
   return true;

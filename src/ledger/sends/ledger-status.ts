@@ -1,12 +1,13 @@
 import type { Queryable } from '../pool';
-import { numberOfName, sendFolder, sendName } from './send-record';
-import { compareSends, readIdentity, SendStoreError, type SendStore } from './sends';
+import { compareSends, readIdentity, SendStoreError, storeIdOf, type SendStore } from './sends';
 
 /** Whether the ledger agrees with the document store that counts its sends. */
 export interface LedgerStatus {
   ledgerId: string;
   /** Number of the ledger's last send. */
   sendNumber: number;
+  /** Up to this number the store is known to have the record of every send: comparisons begin above it. */
+  comparedTo: number;
   /** Number of the newest send in the store; null: there is none, or the store cannot be read. */
   newestInStore: number | null;
   /** Sends that the store has and the ledger does not know. */
@@ -23,10 +24,10 @@ export interface LedgerStatus {
 /** Compares the ledger with the store, without changing anything. */
 export async function readLedgerStatus(db: Queryable, store: SendStore): Promise<LedgerStatus> {
   const { ledgerId, sendNumber, storeId, seen } = await readIdentity(db);
-  const known = { ledgerId, sendNumber, storeId, filingsWaitUntil: await filingsWaitUntil(db) };
+  const known = { ledgerId, sendNumber, storeId, comparedTo: seen, filingsWaitUntil: await filingsWaitUntil(db) };
   try {
-    const { unknown, found } = await compareSends(db, store);
-    const newest = found.at(-1)?.number ?? (await newestAbove(store, ledgerId, seen - 1));
+    const { unknown, listed } = await compareSends(db, store, { storeId: await storeIdOf(store) });
+    const newest = listed.at(-1) ?? (seen > 0 ? seen : null);
     const problem =
       unknown.length > 0 ? 'The ledger was put back to an earlier state. Run: ebrc ledger restored' : null;
     return { ...known, newestInStore: newest, unknownSends: unknown.length, whole: problem === null, problem };
@@ -34,11 +35,6 @@ export async function readLedgerStatus(db: Queryable, store: SendStore): Promise
     if (!(error instanceof SendStoreError)) throw error;
     return { ...known, newestInStore: null, unknownSends: 0, whole: false, problem: error.message };
   }
-}
-
-async function newestAbove(store: SendStore, ledgerId: string, number: number): Promise<number | null> {
-  const names = await store.recordsAfter(sendFolder(ledgerId), sendName(ledgerId, Math.max(0, number)), 1);
-  return names[0] === undefined ? null : numberOfName(names[0]);
 }
 
 async function filingsWaitUntil(db: Queryable): Promise<string | null> {

@@ -1,7 +1,17 @@
 import { attemptIdOf, partsOfAttemptId } from '../../domain/filing/attempt';
-import type { Mode } from '../../domain/names';
+import type { IrmNames } from '../../domain/identity';
+import { filingWorkflowId, type Mode } from '../../domain/names';
+import { lockIrms } from '../exporters/irm-locks';
 import { lockParty, lockPartyChanges, partyForNew } from '../exporters/parties';
+import { filingOfReference, nextNumber } from '../filings/filings';
+import { lockReference } from '../filings/reference';
+import { holdAgain } from '../gates/held-rows';
 import type { Queryable } from '../pool';
+import { filedBefore } from '../rows/row-takeover';
+
+/** What a row is, as it was sent; what became of it since is not brought back. */
+const ROW_COLUMNS = `position, source_row, submission, serial_no, exporter_id, irm_key, mapping, extra, document_key, document_on, bill_key,
+  match_key, mapped_amount, currency, permit_reason, permit_besides`;
 
 interface Sent {
   content: string;
@@ -22,18 +32,39 @@ export async function rebuildFiling(client: Queryable, { content, attemptId, kno
   if (!same) await insertFiling(client, filingId, content);
   await client.query(
     `INSERT INTO submissions SELECT (jsonb_populate_record(NULL::submissions, $2::jsonb -> 'submission'
-        || jsonb_build_object('filing_id', $1::text, 'state', 'planned', 'request_id', NULL))).* ON CONFLICT DO NOTHING`,
+        || jsonb_build_object('filing_id', $1::text, 'state', 'planned', 'terminal_at', NULL))).* ON CONFLICT DO NOTHING`,
     [filingId, content],
   );
-  // Not live here: whoever brings the send back makes them live, with ordinals that are free.
-  await client.query(
-    `INSERT INTO filing_rows SELECT (jsonb_populate_record(NULL::filing_rows, r || jsonb_build_object('filing_id', $1::text,
-        'live', false, 'state', 'withdrawn', 'ebrc_number', NULL, 'party_id', $3::int,
-        'fingerprint', $3::int || ':' || split_part(r ->> 'fingerprint', ':', 2)))).*
-       FROM jsonb_array_elements($2::jsonb -> 'rows') AS r ON CONFLICT DO NOTHING`,
-    [filingId, content, await partyNow(client, content)],
+  // Beside whatever holds their mappings by now: each takes the next ordinal that is free.
+  const { rows: rebuilt } = await client.query<{ position: number }>(
+    `INSERT INTO filing_rows (${ROW_COLUMNS}, filing_id, party_id, fingerprint, lineage, state, submitted_at, reserved_at)
+     SELECT ${ROW_COLUMNS}, $1, $3, $3::int || ':' || split_part(r.fingerprint, ':', 2),
+            regexp_replace(r.lineage, '^' || $4 || ':', $1 || ':'), 'submitted',
+            coalesce(r.submitted_at, clock_timestamp()), coalesce(r.reserved_at, clock_timestamp())
+       FROM jsonb_array_elements($2::jsonb -> 'rows') AS given, jsonb_populate_record(NULL::filing_rows, given - 'live') AS r
+      WHERE NOT EXISTS (SELECT FROM filing_rows o WHERE o.filing_id = $1 AND o.position = r.position)
+     RETURNING position`,
+    [filingId, content, await partyNow(client, content), parts.filingId],
   );
+  await holdAgain(client, { filingId, positions: rebuilt.map(({ position }) => position) });
   return attemptIdOf(filingId, parts.submission, parts.number);
+}
+
+/**
+ * Locks what a send belongs to, before its filing is locked: the reference, and the IRMs of its rows and of everything
+ * that was filed under it.
+ */
+export async function lockForRebuild(client: Queryable, content: string): Promise<void> {
+  const { rows } = await client.query<{ mode: Mode; reference: string; irms: IrmNames[] }>(
+    `SELECT f.mode, f.reference, (SELECT jsonb_agg(r -> 'mapping') FROM jsonb_array_elements($1::jsonb -> 'rows') AS r) AS irms
+       FROM jsonb_populate_record(NULL::filings, $1::jsonb -> 'filing') AS f`,
+    [content],
+  );
+  const [sent] = rows;
+  if (!sent) return;
+  await lockReference(client, sent);
+  const before = await filedBefore(client, sent);
+  await lockIrms(client, sent.mode, [...sent.irms, ...before.irms]);
 }
 
 /**
@@ -92,7 +123,10 @@ async function sameContent(client: Queryable, filingId: string, content: string)
   return rows[0]?.same ?? false;
 }
 
-/** The filing as it was when it was sent, under the next free revision of its reference. */
+/**
+ * The filing as it was when it was sent. Where another has its number under the reference by now, it takes the next
+ * one, and that one's workflow id.
+ */
 async function insertFiling(client: Queryable, filingId: string, content: string): Promise<void> {
   await insertExporter(client, content);
   await client.query(
@@ -105,11 +139,20 @@ async function insertFiling(client: Queryable, filingId: string, content: string
   await client.query(
     `INSERT INTO filings SELECT (jsonb_populate_record(NULL::filings, f || jsonb_build_object('filing_id', $2::text,
         'state', 'outcome_unknown', 'closed_at', NULL,
-        'corrects', (SELECT filing_id FROM filings WHERE filing_id = f ->> 'corrects'),
-        'revision', (SELECT coalesce(greatest(max(o.revision) + 1, (f ->> 'revision')::int), (f ->> 'revision')::int)
-           FROM filings o WHERE o.mode = f ->> 'mode' AND o.reference = f ->> 'reference'
-            AND o.correction = (f ->> 'correction')::int)))).*
+        'corrects', (SELECT filing_id FROM filings WHERE filing_id = f ->> 'corrects')) || $3::jsonb)).*
        FROM (SELECT $1::jsonb -> 'filing' AS f) AS sent ON CONFLICT (filing_id) DO NOTHING`,
-    [content, filingId],
+    [content, filingId, await numberNow(client, content)],
   );
+}
+
+/** What differs of the filing's name, where another filing has it; nothing otherwise. */
+async function numberNow(client: Queryable, content: string): Promise<string> {
+  const { rows } = await client.query<{ mode: Mode; reference: string; n: number }>(
+    `SELECT f.mode, f.reference, f.n FROM jsonb_populate_record(NULL::filings, $1::jsonb -> 'filing') AS f`,
+    [content],
+  );
+  const [sent] = rows;
+  if (!sent || (await filingOfReference(client, sent)) === null) return '{}';
+  const n = await nextNumber(client, sent);
+  return JSON.stringify({ n, workflow_id: filingWorkflowId(sent.mode, sent.reference, n) });
 }

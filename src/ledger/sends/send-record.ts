@@ -13,6 +13,9 @@ const sendRecord = z.object({
   sender: z.string(),
   void: z.boolean(),
   attemptId: z.string().nullable(),
+  /** The settle window and the HTTP time-out of the process that set the mark, in ms; null in a void record. */
+  settleMs: z.number().nullable(),
+  timeoutMs: z.number().nullable(),
   /** When the mark was set; ISO 8601. */
   at: z.string(),
   /** The rows of the tables as JSON text, which keeps amounts exact; null in a void record. */
@@ -23,17 +26,37 @@ export type SendRecord = z.infer<typeof sendRecord>;
 /** The sender of a void record. */
 export const NOBODY = 'none';
 
-/** Name of a send's record in the document store; names sort as numbers do. */
+/** Digits of a send's number in its name, and how many of them make one folder. */
+const DIGITS = 12;
+const GROUP = 3;
+const NUMBER = new RegExp(`^\\d{${GROUP}}(/\\d{${GROUP}}){${DIGITS / GROUP - 1}}$`, 'u');
+
+/**
+ * Name of a send's record in the document store: its number in groups of three digits, a folder for each, as in
+ * `sent/<ledgerId>/000/001/234/567`. No folder has more than a thousand entries, and names sort as numbers do.
+ */
 export function sendName(ledgerId: string, number: number): string {
-  return `${sendFolder(ledgerId)}/${String(number).padStart(12, '0')}`;
+  const groups = String(number).padStart(DIGITS, '0').match(/.{3}/gu) ?? [];
+  return [sendFolder(ledgerId), ...groups].join('/');
 }
 
+/** The folder with all sends of a ledger. */
 export function sendFolder(ledgerId: string): string {
   return `sent/${ledgerId}`;
 }
 
-export function numberOfName(name: string): number {
-  return Number(name.slice(name.lastIndexOf('/') + 1));
+/** The number of the send that a record in the ledger's folder is of; null for a name that is not a send's. */
+export function numberOfName(ledgerId: string, name: string): number | null {
+  const groups = name.slice(sendFolder(ledgerId).length + 1);
+  return NUMBER.test(groups) ? Number(groups.replaceAll('/', '')) : null;
+}
+
+/** The record that gives up a number: the sender that marked it writes nothing any more. */
+export function voidRecord(
+  send: Pick<SendRecord, 'ledgerId' | 'number' | 'sender' | 'attemptId'> & { at: Date },
+): SendRecord {
+  const { at, ...parts } = send;
+  return { ...parts, version: 1, void: true, at: at.toISOString(), settleMs: null, timeoutMs: null, content: null };
 }
 
 /** Encodes a record for writing. */
@@ -55,8 +78,8 @@ export async function contentOfSend(db: Queryable, attemptId: string): Promise<s
   const { rows } = await db.query<{ content: string }>(
     `SELECT jsonb_build_object('attempt', to_jsonb(a), 'submission', to_jsonb(s), 'filing', to_jsonb(f),
             'exporter', to_jsonb(e), 'iec', p.iec, 'input', to_jsonb(i) - 'rows',
-            'snapshot', (SELECT to_jsonb(n) || jsonb_build_object('certificates', ${certificatesBefore('n')}) FROM snapshots n
-              WHERE n.snapshot_id = a.snapshot_id AND n.certificates IS NOT NULL),
+            'snapshot', (SELECT to_jsonb(snap) || jsonb_build_object('certificates', ${certificatesBefore('snap')}) FROM snapshots snap
+              WHERE snap.snapshot_id = a.snapshot_id AND snap.certificates IS NOT NULL),
             'rows', (SELECT jsonb_agg(to_jsonb(r) ORDER BY r.position) FROM filing_rows r
               WHERE r.filing_id = a.filing_id AND r.submission = a.submission))::text AS content
        FROM attempts a JOIN submissions s USING (filing_id, submission) JOIN filings f USING (filing_id)

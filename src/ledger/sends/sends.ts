@@ -1,13 +1,6 @@
-import type { Queryable } from '../pool';
-import {
-  contentOfSend,
-  decodeSend,
-  encodeSend,
-  numberOfName,
-  sendFolder,
-  sendName,
-  type SendRecord,
-} from './send-record';
+import type { Connection, Queryable } from '../pool';
+import { LedgerUnavailableError } from '../unavailable';
+import { decodeSend, encodeSend, numberOfName, sendFolder, sendName, type SendRecord } from './send-record';
 
 /** The functions of the document store that the counting of sends needs. */
 export interface SendStore {
@@ -20,10 +13,13 @@ export interface SendStore {
 /** The ledger was restored to an earlier state: the store has sends that it does not know. */
 export class LedgerPutBack extends Error {
   override readonly name = 'LedgerPutBack';
-  constructor(readonly unknown: readonly FoundSend[]) {
-    const numbers = unknown.map(({ number }) => number);
+  constructor(
+    readonly ledgerId: string,
+    /** Their numbers, ascending. */
+    readonly unknown: readonly number[],
+  ) {
     super(
-      `The document store has ${unknown.length} sends that the ledger does not know (number ${Math.min(...numbers)} and ` +
+      `The document store has ${unknown.length} sends that the ledger does not know (number ${unknown[0]} and ` +
         'above): the ledger was put back to an earlier state. Nothing is sent or judged until: ebrc ledger restored',
     );
   }
@@ -34,30 +30,26 @@ export class SendStoreError extends Error {
   override readonly name = 'SendStoreError';
 }
 
-/** A record of the store above those seen before; `record` is null if it cannot be read. */
-export interface FoundSend {
-  number: number;
-  record: SendRecord | null;
-}
-
 interface Identity {
   ledgerId: string;
   sendNumber: number;
+  /** Up to this number the store is known to have a record of one of our own senders for every send. */
   seen: number;
   storeId: string | null;
+  inRecovery: boolean;
 }
 
 const PAGE = 1_000;
 const STORE_ANSWERS_WITHIN_MS = 10_000;
 
-type IdentityRow = Record<'ledgerId' | 'sendNumber' | 'seen', string> & { storeId: string | null };
+type IdentityRow = Record<'ledgerId' | 'sendNumber' | 'seen', string> & Pick<Identity, 'storeId' | 'inRecovery'>;
 
-const IDENTITY = 'ledger_id AS "ledgerId", send_number AS "sendNumber", sends_seen AS seen, store_id AS "storeId"';
+const IDENTITY = `ledger_id AS "ledgerId", send_number AS "sendNumber", sends_seen AS seen, store_id AS "storeId",
+  pg_is_in_recovery() AS "inRecovery"`;
 
 function identityOf(found: IdentityRow | undefined): Identity {
   if (!found) throw new Error('The ledger has lost its identity (table ledger_identity is empty).');
-  const { ledgerId, sendNumber, seen, storeId } = found;
-  return { ledgerId, sendNumber: Number(sendNumber), seen: Number(seen), storeId };
+  return { ...found, sendNumber: Number(found.sendNumber), seen: Number(found.seen) };
 }
 
 export async function readIdentity(db: Queryable): Promise<Identity> {
@@ -83,72 +75,112 @@ export async function askStore<T>(call: () => Promise<T>, withinMs = STORE_ANSWE
   }
 }
 
-/** Why the store does not have this ledger's sends; null if it does, or if the ledger has sent nothing yet. */
-async function storeProblem(store: SendStore, { storeId }: Identity): Promise<string | null> {
-  const found = await askStore(() => store.storeId());
-  if (storeId === null || storeId === found) return null;
-  return (
+/** The id of the store that is there now; asked before a connection is taken, which would wait with it. */
+export const storeIdOf = (store: SendStore): Promise<string> => askStore(() => store.storeId());
+
+/** @throws SendStoreError unless it is the store of this ledger's sends, or the ledger has sent nothing yet */
+function assertOwnStore({ storeId }: Identity, found: string): void {
+  if (storeId === null || storeId === found) return;
+  throw new SendStoreError(
     `The document store is another one (${found}) than the one that has this ledger's sends (${storeId}): nothing is sent ` +
-    'from here. Check EBRC_DOCUMENTS, and that its folder is mounted.'
+      'from here. Check EBRC_DOCUMENTS, and that its folder is mounted.',
   );
 }
 
-/** The new records of the store, compared with the ledger. */
+/** Before a record is created: the store of the first send becomes the ledger's store. */
+export async function claimStore(db: Queryable, store: SendStore): Promise<Identity & { storeId: string }> {
+  const storeId = await storeIdOf(store);
+  let identity = await readIdentity(db);
+  if (identity.storeId === null) {
+    await db.query('UPDATE ledger_identity SET store_id = $1 WHERE store_id IS NULL', [storeId]);
+    identity = await readIdentity(db);
+  }
+  assertOwnStore(identity, storeId);
+  return { ...identity, storeId };
+}
+
+/** Writes a record, or reads the existing one; null if that cannot be read. */
+export async function createOrRead(store: SendStore, record: SendRecord): Promise<SendRecord | null> {
+  const { ledgerId, number } = record;
+  if (await askStore(() => store.createRecord(sendName(ledgerId, number), encodeSend(record)))) return record;
+  return readSend(store, ledgerId, number);
+}
+
+/** The record of a send; null if there is none, or it cannot be read. */
+export async function readSend(store: SendStore, ledgerId: string, number: number): Promise<SendRecord | null> {
+  const content = await askStore(() => store.readRecord(sendName(ledgerId, number)));
+  return content && decodeSend(content);
+}
+
+/** The records of the store above the number up to which it was known to be whole, compared with the ledger. */
 export interface Comparison {
+  /** As it was after the listing. */
   identity: Identity;
-  found: FoundSend[];
-  /** The records among these that are not this ledger's own. */
-  unknown: FoundSend[];
-  /** Up to here every send's record is there and the ledger's own. */
-  seen: number;
+  /** Whether the connection led to a standby before the listing; its session survives a promotion. */
+  onStandby: boolean;
+  /** Numbers of the records, ascending. */
+  listed: number[];
+  /** Those that are not this ledger's own. */
+  unknown: number[];
+  /** The highest one of its own, by whose sender a ledger that goes back later is found out; null: none is listed. */
+  highest: { number: number; sender: string } | null;
+  /** Up to here every number has its record, of one of our own senders; null: no further than before. */
+  whole: { number: number; sender: string } | null;
 }
 
 /**
  * Lists what the store has above what was seen before, and reads the ledger after it: a send that the ledger does not
  * know by then, by its number and its sender, was made in a state of the ledger that is lost.
+ * @param storeId of the store, as it was found just before
+ * @param mayHaveLost skips the check that the last send that was seen is still there
  * @throws SendStoreError when the store is away, another one, or has lost a send that was seen
  */
-export async function compareSends(db: Queryable, store: SendStore): Promise<Comparison> {
+export async function compareSends(
+  db: Queryable,
+  store: SendStore,
+  { storeId, mayHaveLost = false }: { storeId: string; mayHaveLost?: boolean },
+): Promise<Comparison> {
   const before = await readIdentity(db);
-  const problem = await storeProblem(store, before);
-  if (problem !== null) throw new SendStoreError(problem);
-  const names = await listAbove(store, before);
-  if (before.seen > 0 && numberOfName(names[0] ?? '') !== before.seen) {
+  assertOwnStore(before, storeId);
+  const { ledgerId, seen } = before;
+  const numbers = await listFrom(store, before);
+  if (seen > 0 && numbers[0] !== seen && !mayHaveLost) {
     throw new SendStoreError(
-      `The document store has lost sends of this ledger (number ${before.seen} is missing). Put the whole store back, or, ` +
+      `The document store has lost sends of this ledger (number ${seen} is missing). Put the whole store back, or, ` +
         'where it cannot be had: ebrc ledger restored --documents restored',
     );
   }
-  const above = names.filter((name) => numberOfName(name) > before.seen);
-  const found: FoundSend[] = [];
-  for (const name of above) {
-    const content = await askStore(() => store.readRecord(name));
-    found.push({ number: numberOfName(name), record: content && decodeSend(content) });
-  }
-  const { identity, known } = await readKnownSends(db, before.seen);
-  const unknown = found.filter(({ number, record }) => {
+  const listed = numbers.filter((number) => number > seen);
+  const { identity, known } = await readKnownSends(db, seen);
+  const own: { number: number; sender: string }[] = [];
+  for (const number of listed) {
     const sender = known.get(number);
-    return sender === undefined || (record !== null && record.sender !== sender);
-  });
-  const own = new Set(found.filter((each) => !unknown.includes(each)).map(({ number }) => number));
-  let { seen } = before;
-  while (own.has(seen + 1)) seen += 1;
-  return { identity, found, unknown, seen };
+    if (sender === undefined) continue;
+    const record = await readSend(store, ledgerId, number);
+    // One that cannot be read was cut off in the middle: its sender has not been allowed to write.
+    if (record === null || record.sender === sender) own.push({ number, sender });
+  }
+  const ours = new Set(own.map(({ number }) => number));
+  const unknown = listed.filter((number) => !ours.has(number));
+  let whole: Comparison['whole'] = null;
+  for (const each of own) {
+    if (each.number !== (whole?.number ?? seen) + 1) break;
+    whole = each;
+  }
+  return { identity, onStandby: before.inRecovery, listed, unknown, highest: own.at(-1) ?? null, whole };
 }
 
-/** As {@link compareSends}. @throws LedgerPutBack when the store has sends that the ledger does not know */
-export async function assertWhole(db: Queryable, store: SendStore): Promise<Comparison> {
-  const compared = await compareSends(db, store);
-  if (compared.unknown.length > 0) throw new LedgerPutBack(compared.unknown);
-  return compared;
-}
-
-async function listAbove(store: SendStore, { ledgerId, seen }: Identity): Promise<string[]> {
-  const names: string[] = [];
-  for (let after = sendName(ledgerId, Math.max(0, seen - 1)); ; after = names.at(-1) ?? after) {
+/** Numbers of the store's records from the last one that was seen on. */
+async function listFrom(store: SendStore, { ledgerId, seen }: Identity): Promise<number[]> {
+  const numbers: number[] = [];
+  for (let after = sendName(ledgerId, Math.max(0, seen - 1)); ;) {
     const page = await askStore(() => store.recordsAfter(sendFolder(ledgerId), after, PAGE));
-    names.push(...page);
-    if (page.length < PAGE) return names;
+    for (const name of page) {
+      const number = numberOfName(ledgerId, name);
+      if (number !== null) numbers.push(number);
+    }
+    if (page.length < PAGE) return numbers;
+    after = page.at(-1) ?? after;
   }
 }
 
@@ -168,89 +200,45 @@ async function readKnownSends(
 }
 
 /**
- * Counts a marked send outside the database, before its first byte: creates its record, holds the ledger against the
- * store, and makes sure that the mark is still there and its own. @returns null when it may be written; else why it may
- * not.
- * @throws LedgerPutBack, SendStoreError: then nothing may be written either
+ * As {@link compareSends}, before something is concluded on the same connection. Raises the number up to which the
+ * store is known to be whole.
+ * @throws LedgerPutBack when the store has sends that the ledger does not know
  */
-export async function countSend(
-  db: Queryable,
-  store: SendStore,
-  { number, attemptId, sender, at }: { number: number; attemptId: string; sender: string; at: Date },
-): Promise<string | null> {
-  const { ledgerId } = await claimStore(db, store);
-  const content = await contentOfSend(db, attemptId);
-  const record: SendRecord = {
-    version: 1,
-    ledgerId,
-    number,
-    sender,
-    void: false,
-    attemptId,
-    at: at.toISOString(),
-    content,
-  };
-  const kept = await createOrRead(store, record);
-  if (kept?.sender !== sender || kept.void) return `send number ${number} has been taken or given up`;
-  const { seen } = await assertWhole(db, store);
-  await db.query('UPDATE ledger_identity SET sends_seen = $1 WHERE sends_seen < $1', [seen]);
-  const { rowCount } = await db.query(
-    `SELECT FROM sends s JOIN attempts a USING (attempt_id)
-      WHERE s.number = $1 AND s.sender = $2 AND a.sender = $2 AND a.attempt_id = $3 AND a.state = 'sending' AND a.reason IS NULL`,
-    [number, sender, attemptId],
-  );
-  return rowCount ? null : 'the attempt was closed before anything was written';
+export async function assertWhole(connection: Connection, store: SendStore, storeId: string): Promise<Comparison> {
+  const compared = await compareSends(connection, store, { storeId });
+  assertPrimary(compared);
+  await noteWhole(connection, compared);
+  if (compared.unknown.length > 0) throw new LedgerPutBack(compared.identity.ledgerId, compared.unknown);
+  return compared;
 }
 
-/** The store of the first send becomes the ledger's store. */
-async function claimStore(db: Queryable, store: SendStore): Promise<Identity> {
-  const storeId = await askStore(() => store.storeId());
-  let identity = await readIdentity(db);
-  if (identity.storeId === null) {
-    await db.query('UPDATE ledger_identity SET store_id = $1 WHERE store_id IS NULL', [storeId]);
-    identity = await readIdentity(db);
-  }
-  const problem = await storeProblem(store, identity);
-  if (problem !== null) throw new SendStoreError(problem);
-  return identity;
+/** @throws LedgerUnavailableError where the connection led to a standby, which may lack what came after the listing */
+export function assertPrimary({ onStandby }: Comparison): void {
+  if (onStandby) throw new LedgerUnavailableError('25006', false, new Error('the server is a standby'));
+}
+
+/** Raises the number up to which the store is known to be whole, unless the ledger has gone back since. */
+export async function noteWhole(connection: Connection, { identity, whole }: Comparison): Promise<void> {
+  if (whole === null || whole.number <= identity.seen) return;
+  await connection.transaction((client) =>
+    client.query(
+      `UPDATE ledger_identity SET sends_seen = $1
+        WHERE sends_seen < $1 AND EXISTS (SELECT FROM sends WHERE number = $1 AND sender = $2)`,
+      [whole.number, whole.sender],
+    ),
+  );
 }
 
 /**
- * Judges a mark of which nothing more is known: where the store has no record of the send, a void one is put there, and
- * then nothing was and nothing will be written. @returns whether that is so; false: it may have been written.
+ * Reads the highest number that was listed once more, with its sender: where the ledger has gone back since the
+ * listing, nothing may be concluded from it.
+ * @throws LedgerPutBack where it has
  */
-export async function voidUnsent(
-  client: Queryable,
-  store: SendStore,
-  { attemptId, at, seen }: { attemptId: string; at: Date; seen: number },
-): Promise<boolean> {
-  const { rows } = await client.query<{ number: string; sender: string }>(
-    'SELECT number, sender FROM sends WHERE attempt_id = $1 ORDER BY number',
-    [attemptId],
+export async function assertStillWhole(client: Queryable, { identity, highest }: Comparison): Promise<void> {
+  const { rowCount } = await client.query(
+    `SELECT FROM ledger_identity WHERE sends_seen >= $1
+        AND ($2::bigint IS NULL OR EXISTS (SELECT FROM sends WHERE number = $2 AND sender = $3))`,
+    [identity.seen, highest?.number ?? null, highest?.sender ?? null],
   );
-  if (rows.length === 0) return false;
-  const { ledgerId } = await claimStore(client, store);
-  for (const send of rows) {
-    const number = Number(send.number);
-    // What was seen once and is gone now was lost by the store, and says nothing about the send.
-    if (number <= seen && (await askStore(() => store.readRecord(sendName(ledgerId, number)))) === null) return false;
-    const record = voidRecord({ ledgerId, number, sender: send.sender, attemptId, at });
-    if (!(await createOrRead(store, record))?.void) return false;
-  }
-  return true;
-}
-
-/** The record that gives up a number: the sender that marked it writes nothing any more. */
-export function voidRecord(
-  send: Pick<SendRecord, 'ledgerId' | 'number' | 'sender' | 'attemptId'> & { at: Date },
-): SendRecord {
-  return { ...send, version: 1, void: true, at: send.at.toISOString(), content: null };
-}
-
-/** Writes a record, or reads the existing one; null if that cannot be read. */
-export async function createOrRead(store: SendStore, record: SendRecord): Promise<SendRecord | null> {
-  const name = sendName(record.ledgerId, record.number);
-  if (await askStore(() => store.createRecord(name, encodeSend(record)))) return record;
-  const content = await askStore(() => store.readRecord(name));
-  return content && decodeSend(content);
+  if (!rowCount) throw new LedgerPutBack(identity.ledgerId, [highest?.number ?? identity.seen]);
 }

@@ -7,7 +7,7 @@ import { lockFiling, type LockedFiling } from '../filings/filing-lock';
 import { readFacts } from '../filings/filing-facts';
 import { writeMove } from '../filings/filing-progress';
 import type { Queryable } from '../pool';
-import { adoptAnswer } from './submissions';
+import { moveRows } from '../rows/filing-rows';
 
 /** The states of a filing of which a submission is still to be acknowledged. */
 const UNACKNOWLEDGED: readonly FilingState[] = ['checking', 'awaiting_approval', 'submitting', 'outcome_unknown'];
@@ -16,8 +16,8 @@ interface Acknowledgement {
   attemptId: string;
   /** As it is stored; an answer that is not stored acknowledges nothing. */
   answer: StoredAnswer;
-  /** What somebody should look at for as long as the filing is under way. */
-  standing?: string | null;
+  /** Whether it was stored now, and not before. */
+  fresh: boolean;
   /** When the next move is due, in ms after this one. */
   dueInMs?: number | null;
   at: Date;
@@ -31,19 +31,19 @@ interface Acknowledged {
 }
 
 /**
- * Applies a stored acceptance to its submission and, where nothing else of the filing is to be sent or in doubt, moves
+ * Moves the rows of a stored acceptance on and, where nothing else of the filing is to be sent or in doubt, moves
  * the filing on to its processing. Of a filing that has ended nothing changes. Repeating it changes nothing. Must run
  * in a transaction.
  * @returns the move that the acceptance caused, now or before; null: none
  */
 export async function acknowledge(client: Queryable, acknowledgement: Acknowledgement): Promise<Acknowledged | null> {
-  const { attemptId, answer, at } = acknowledgement;
+  const { attemptId, fresh } = acknowledgement;
   const { filingId, submission } = partsOfAttemptId(attemptId);
   const filing = await lockFiling(client, filingId);
   if (!filing || filing.ended) return null;
-  const adopted = await adoptAnswer(client, { filingId, submission, attemptId, answer, at });
+  if (fresh) await moveRows(client, { filingId, submission, state: 'submitted' });
   // A pause of a filing that is being processed already is not over with another acceptance.
-  const waits = UNACKNOWLEDGED.includes(filing.state) || (adopted && isPause(filing.state));
+  const waits = UNACKNOWLEDGED.includes(filing.state) || (fresh && isPause(filing.state));
   if (!waits || phaseOf(await readFacts(client, filingId)) !== 'follow') return moveOf(client, filingId, attemptId);
   return moveToProcessing(client, filing, acknowledgement);
 }
@@ -51,20 +51,19 @@ export async function acknowledge(client: Queryable, acknowledgement: Acknowledg
 async function moveToProcessing(
   client: Queryable,
   { filingId, state, seq }: LockedFiling,
-  { attemptId, answer, standing = null, dueInMs = null, at }: Acknowledgement,
+  { attemptId, answer, dueInMs = null, at }: Acknowledgement,
 ): Promise<Acknowledged> {
   let last = seq;
   if (!mayFollow(state, 'processing')) {
     last += 1;
     const event = { kind: 'submitting', text: `attempt ${attemptId} was sent before the filing came to it` };
-    await writeMove(client, { filingId, seq: last, state: 'submitting', attention: standing, at, event });
+    await writeMove(client, { filingId, seq: last, state: 'submitting', attention: null, at, event });
   }
   await writeMove(client, {
     filingId,
     seq: last + 1,
     state: 'processing',
-    attention: standing,
-    needsAttention: standing !== null,
+    attention: null,
     dueAt: dueInMs === null ? null : new Date(at.getTime() + dueInMs),
     at,
     event: { ...processingNote(answer.requestId ?? null), data: { attemptId } },

@@ -43,10 +43,8 @@ export async function readOpenRequests(
 ): Promise<{ count: number; agesMs: number[] }> {
   const { rows } = await db.query<{ count: number; ageMs: number }>(
     `SELECT count(*) OVER ()::int AS count,
-            greatest(0, extract(epoch FROM $2::timestamptz - coalesce(s.submitted_at, $2)) * 1000)::float8 AS "ageMs"
-       FROM submissions s JOIN filings f USING (filing_id)
-      WHERE s.mode = $1 AND s.state = 'acknowledged' AND f.closed_at IS NULL
-      ORDER BY s.submitted_at DESC NULLS LAST LIMIT $3`,
+            greatest(0, extract(epoch FROM $2::timestamptz - since) * 1000)::float8 AS "ageMs"
+       FROM requests WHERE mode = $1 AND state = 'followed' ORDER BY since DESC LIMIT $3`,
     [mode, at, OPEN_USED],
   );
   return { count: rows[0]?.count ?? 0, agesMs: rows.map(({ ageMs }) => ageMs) };

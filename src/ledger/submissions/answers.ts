@@ -1,69 +1,58 @@
-import { partsOfAttemptId, type AttemptState, type StoredAnswer } from '../../domain/filing/attempt';
+import { MAYBE_FILED, partsOfAttemptId, type AttemptVerdict, type StoredAnswer } from '../../domain/filing/attempt';
 import { lockFiling, type LockedFiling } from '../filings/filing-lock';
 import { FilingMissing } from '../filings/filing-missing';
 import { addEvent } from '../filings/filing-progress';
+import { askAbout } from '../questions/questions';
+import { acceptAttempt } from '../gates/accept';
 import type { Queryable } from '../pool';
-import { holdAsSent } from '../rows/row-revival';
 
 /** Events because of which a filing needs attention until it is resolved, whatever follows. */
 const ACCEPTED_UNEXPECTEDLY = ['accepted_twice', 'accepted_after_end'] as const;
+/** As these, from the gates: what a record, a certificate or a refusal contradicts. */
+const CONTRADICTIONS = [
+  'certificate_contradicted',
+  'refused_after_absent',
+  'request_taken',
+  'upload_mismatch',
+] as const;
 
 interface Standing {
   attemptId: string;
-  state: AttemptState;
+  verdict: AttemptVerdict;
   answer: StoredAnswer | null;
-  markedAt: Date | null;
 }
 
 /**
- * Stores the answer to an attempt, whatever its state: even a late answer removes every doubt. If an attempt that had
- * been closed was accepted, the other, open attempt of the submission is closed so that it is not sent again, and rows
- * that had been freed are taken back. If another attempt was sent as well, the filing asks for attention. Repeating it
- * changes nothing. Must run in a transaction.
- * @returns whether the answer is late: the filing's run no longer waits for the call that brought it
+ * Stores the acceptance of an attempt, whatever its verdict: even a late answer removes every doubt. The other, open
+ * attempt of the submission is closed so that it is not sent again, and rows that had been freed are taken back. If
+ * another attempt was sent as well, the filing asks for attention. Repeating it changes nothing. Must run in a
+ * transaction.
+ * @returns `late`: the filing's run no longer waits for the call that brought it; `fresh`: it was stored now
  */
 export async function storeAnswer(
   client: Queryable,
   { attemptId, answer, at }: { attemptId: string; answer: StoredAnswer; at: Date },
-): Promise<{ late: boolean }> {
-  const { filingId, submission, number } = partsOfAttemptId(attemptId);
+): Promise<{ late: boolean; fresh: boolean }> {
+  const { filingId, submission } = partsOfAttemptId(attemptId);
   const filing = await lockFiling(client, filingId);
   if (!filing) throw new FilingMissing(filingId);
   const { rows } = await client.query<Standing>(
-    `SELECT attempt_id AS "attemptId", state, answer, sending_at AS "markedAt" FROM attempts
+    `SELECT attempt_id AS "attemptId", verdict, answer FROM attempts
       WHERE filing_id = $1 AND submission = $2 ORDER BY number FOR UPDATE`,
     [filingId, submission],
   );
   const own = rows.find((row) => row.attemptId === attemptId);
-  if (own?.state === 'answered') return { late: false };
-  // The answer is already stored, and its consequence has closed the attempt since.
-  if (own?.state === 'not_sent' && own.answer?.kind === answer.kind && own.answer.requestId === answer.requestId)
-    return { late: false };
-  const late = own?.state !== 'sending' || filing.state !== 'submitting';
-  const others = rows.filter((row) => row.attemptId !== attemptId);
-  if (answer.kind === 'accepted' && others.some(({ state }) => state === 'open')) {
-    await client.query(
-      `UPDATE attempts SET state = 'not_sent', reason = $3, closed_at = $4
-        WHERE filing_id = $1 AND submission = $2 AND attempt_id <> $5 AND state = 'open'`,
-      [filingId, submission, `attempt ${attemptId} was accepted after all`, at, attemptId],
-    );
-  }
-  const sent = others.filter(({ state }) => state === 'sending' || state === 'answered');
-  // An attempt that is missing because the ledger was restored to an earlier state is recorded together with its
-  // answer.
-  await client.query(
-    `INSERT INTO attempts AS a (attempt_id, filing_id, submission, number, state, answer, answer_status, answered_at, late)
-     VALUES ($1, $2, $3, $4, 'answered', $5, $6, $7, $8)
-     ON CONFLICT (attempt_id) DO UPDATE SET state = 'answered', answer = $5, answer_status = $6, answered_at = $7,
-       late = $8, reason = NULL WHERE a.state <> 'answered'`,
-    [attemptId, filingId, submission, number, JSON.stringify(answer), answer.status ?? null, at, sent.length > 0],
-  );
-  if (answer.kind !== 'accepted') return { late };
-  if (own?.state !== 'sending') await holdAsSent(client, { filingId, submission, sentAt: own?.markedAt ?? at, at });
+  // The answer is already stored, and its consequence may have judged the attempt since.
+  if (own?.answer?.kind === answer.kind && own.answer.requestId === answer.requestId)
+    return { late: false, fresh: false };
+  if (answer.kind !== 'accepted') return { late: false, fresh: false };
+  const late = own?.verdict !== 'marked' || filing.state !== 'submitting';
+  await acceptAttempt(client, { attemptId, answer, late, at });
+  const sent = rows.filter((row) => row.attemptId !== attemptId && MAYBE_FILED.includes(row.verdict));
   const told = { filing, attemptId, answer, at };
   if (sent.length > 0) await reportAcceptedTwice(client, { ...told, sent });
-  else if (filing.ended && own?.state !== 'sending') await reportLateAcceptance(client, told);
-  return { late };
+  else if (filing.ended && own?.verdict !== 'marked') await reportLateAcceptance(client, told);
+  return { late, fresh: true };
 }
 
 interface Told {
@@ -103,26 +92,44 @@ async function tell(
   client: Queryable,
   { filing, answer, attemptId, at, kind, text }: Told & { kind: (typeof ACCEPTED_UNEXPECTEDLY)[number]; text: string },
 ): Promise<void> {
-  await client.query('UPDATE filings SET needs_attention = true, attention = $2 WHERE filing_id = $1', [
-    filing.filingId,
-    text,
-  ]);
+  await askAbout(client, { filingId: filing.filingId, kind, text, until: 'fact', key: attemptId, attemptId, at });
   const data = { attemptId, requestId: answer.requestId ?? null };
   await addEvent(client, { filingId: filing.filingId, at, kind, text, data });
 }
 
-/** What somebody should look at for as long as a filing is under way, and once it has ended, oldest first. */
+/**
+ * Asks a person to look at what contradicts the ledger. `key`: what it is about, so that the same is asked once. It
+ * stays until somebody has looked, whatever becomes of the filing.
+ */
+export async function reportContradiction(
+  client: Queryable,
+  {
+    filingId,
+    kind,
+    key,
+    text,
+    data,
+    at,
+  }: {
+    filingId: string;
+    kind: (typeof CONTRADICTIONS)[number];
+    key: string;
+    text: string;
+    data?: unknown;
+    at: Date;
+  },
+): Promise<void> {
+  await addEvent(client, { filingId, step: `${kind}/${key}`, at, kind, text, data });
+  await askAbout(client, { filingId, kind, text, until: 'fact', key, at });
+}
+
+/** What was ever reported of a filing as in contradiction, oldest first. */
 export async function readLastingNotices(db: Queryable, filingId: string): Promise<{ kind: string; text: string }[]> {
   const { rows } = await db.query<{ kind: string; text: string }>(
     'SELECT kind, text FROM filing_events WHERE filing_id = $1 AND kind = ANY($2) ORDER BY event_id',
-    [filingId, ['upload_mismatch', ...ACCEPTED_UNEXPECTEDLY]],
+    [filingId, [...ACCEPTED_UNEXPECTEDLY, ...CONTRADICTIONS]],
   );
   return rows;
-}
-
-/** The same in one text; null if there is nothing. */
-export async function readStandingAttention(db: Queryable, filingId: string): Promise<string | null> {
-  return (await readLastingNotices(db, filingId)).map(({ text }) => text).join(' ') || null;
 }
 
 /** The complete answer to an attempt, of which activities pass only a sample; null if none is stored. */
@@ -137,7 +144,7 @@ export async function storedAnswer(db: Queryable, attemptId: string): Promise<St
 /** The complete newest refusal of a submission, with every complaint; null if none is stored. */
 export async function lastRefusal(db: Queryable, filingId: string, submission: number): Promise<StoredAnswer | null> {
   const { rows } = await db.query<{ answer: StoredAnswer }>(
-    `SELECT answer FROM attempts WHERE filing_id = $1 AND submission = $2 AND state = 'not_sent' AND answer IS NOT NULL
+    `SELECT answer FROM attempts WHERE filing_id = $1 AND submission = $2 AND verdict = 'refused' AND answer IS NOT NULL
       ORDER BY number DESC LIMIT 1`,
     [filingId, submission],
   );

@@ -3,11 +3,13 @@ import type { KnownSend } from '../../domain/filing/known-send';
 import type { SubmissionState } from '../../domain/filing/states';
 import { lockFiling } from '../filings/filing-lock';
 import type { Queryable } from '../pool';
-import { holdAsSent } from '../rows/row-revival';
+import { moveRows } from '../rows/filing-rows';
+import { closeOpenAttempts } from '../gates/attempts';
+import { holdAsSent } from '../gates/held-rows';
+import { writeVerdict } from '../gates/verdict';
 import { acknowledge } from './acknowledgement';
 import { storeAnswer } from './answers';
-import { closeOpenAttempts } from './attempts';
-import { adoptRequestId } from './person-answers';
+import { addRequest } from './requests';
 
 interface KnownSendsArgs {
   filingId: string;
@@ -29,7 +31,7 @@ export async function mergeKnownSends(client: Queryable, { filingId, sends, at }
   const known = [...sends].sort((a, b) => Number(b.requestId !== null) - Number(a.requestId !== null));
   for (const send of known) {
     const state = await submissionState(client, filingId, send.submission);
-    if (state === null || state === 'terminal' || state === 'settled') continue;
+    if (state === null || state === 'settled') continue;
     const attemptId = attemptIdOf(filingId, send.submission, send.attempt);
     const { requestId } = send;
     if (requestId !== null && send.accepted) {
@@ -37,9 +39,7 @@ export async function mergeKnownSends(client: Queryable, { filingId, sends, at }
       continue;
     }
     await mergeUnknownOutcome(client, { filingId, attemptId, send, at });
-    if (requestId !== null && state !== 'acknowledged') {
-      await adoptRequestId(client, { attemptId, requestId, at });
-    }
+    if (requestId !== null) await handIn(client, { filingId, attemptId, send, requestId, at });
   }
 }
 
@@ -55,6 +55,17 @@ async function submissionState(
   return rows[0]?.state ?? null;
 }
 
+/** A request that a person had named, by the run's history. */
+async function handIn(
+  client: Queryable,
+  { filingId, send, requestId, at }: KnownSendArgs & { requestId: string },
+): Promise<void> {
+  const since = send.sentAt === null ? at : new Date(send.sentAt);
+  const { submission } = send;
+  await addRequest(client, { filingId, submission, requestId, source: 'named', attemptId: null, since });
+  await moveRows(client, { filingId, submission, state: 'submitted' });
+}
+
 interface KnownSendArgs {
   filingId: string;
   attemptId: string;
@@ -68,12 +79,12 @@ async function mergeAnswer(
 ): Promise<void> {
   const { sentAt, dgftAckId, ackStatus } = send;
   const answer: StoredAnswer = { kind: 'accepted', requestId, dgftAckId, ackStatus };
-  await storeAnswer(client, { attemptId, answer, at });
-  await client.query('UPDATE attempts SET sending_at = coalesce(sending_at, $2) WHERE attempt_id = $1', [
+  const { fresh } = await storeAnswer(client, { attemptId, answer, at });
+  await client.query('UPDATE attempts SET marked_at = least(marked_at, $2) WHERE attempt_id = $1', [
     attemptId,
     sentAt === null ? null : new Date(sentAt),
   ]);
-  await acknowledge(client, { attemptId, answer, at });
+  await acknowledge(client, { attemptId, answer, fresh, at });
 }
 
 /**
@@ -86,16 +97,25 @@ async function mergeUnknownOutcome(client: Queryable, { filingId, attemptId, sen
   const { rowCount: held } = await client.query('SELECT FROM attempts WHERE attempt_id = $1', [attemptId]);
   if (held) return;
   await closeOpenAttempts(client, { filingId, submission, reason: `attempt ${attemptId} had been sent`, at });
-  await client.query(
-    `INSERT INTO attempts (attempt_id, filing_id, submission, number, state, sender, sending_at, reason, late)
-     VALUES ($1, $2, $3, $4, 'sending', NULL, $5, $6, EXISTS (SELECT FROM attempts WHERE filing_id = $2
-       AND submission = $3 AND state <> 'not_sent' AND NOT late))`,
-    [attemptId, filingId, submission, attempt, sentAt, SENT_BEFORE],
-  );
+  await client.query(`INSERT INTO attempts (attempt_id, filing_id, submission, number) VALUES ($1, $2, $3, $4)`, [
+    attemptId,
+    filingId,
+    submission,
+    attempt,
+  ]);
+  const mark = { sender: null, settleMs: null, timeoutMs: null };
+  await writeVerdict(client, {
+    attemptId,
+    from: ['open'],
+    verdict: 'marked',
+    reason: SENT_BEFORE,
+    at: sentAt ?? at,
+    mark,
+  });
   await holdAsSent(client, { filingId, submission, sentAt: sentAt ?? at, at });
   await client.query(
     `UPDATE filing_rows SET state = 'unknown' WHERE filing_id = $1 AND submission = $2 AND state = 'submitted'
-        AND NOT EXISTS (SELECT FROM submissions WHERE filing_id = $1 AND submission = $2 AND state = 'acknowledged')`,
+        AND NOT EXISTS (SELECT FROM requests WHERE filing_id = $1 AND submission = $2 AND state = 'followed')`,
     [filingId, submission],
   );
 }
@@ -103,14 +123,14 @@ async function mergeUnknownOutcome(client: Queryable, { filingId, attemptId, sen
 /** The sends of a filing that the ledger knows, for its run: a later step of the run may meet a restored ledger. */
 export async function knownSends(db: Queryable, filingId: string): Promise<KnownSend[]> {
   const { rows } = await db.query<Omit<KnownSend, 'sentAt'> & { sentAt: Date | null }>(
-    `SELECT a.submission, a.number AS attempt, a.sending_at AS "sentAt", a.state = 'answered' AS accepted,
-            CASE WHEN a.state = 'answered' THEN a.answer ->> 'requestId'
-              WHEN NOT EXISTS (SELECT FROM attempts o WHERE o.filing_id = a.filing_id AND o.submission = a.submission
-                AND o.state = 'answered' AND o.answer ->> 'requestId' = s.request_id) THEN s.request_id END AS "requestId",
-            s.dgft_ack_id AS "dgftAckId", s.ack_status AS "ackStatus"
-       FROM attempts a JOIN submissions s USING (filing_id, submission)
-      WHERE a.filing_id = $1 AND a.state IN ('sending', 'answered')
-      ORDER BY a.submission, (a.answer ->> 'requestId' IS NOT DISTINCT FROM s.request_id) DESC, a.number`,
+    `SELECT a.submission, a.number AS attempt, a.marked_at AS "sentAt", a.verdict = 'accepted' AS accepted,
+            q.request_id AS "requestId", q.dgft_ack_id AS "dgftAckId", q.ack_status AS "ackStatus"
+       FROM attempts a LEFT JOIN LATERAL (
+         SELECT * FROM requests q WHERE q.filing_id = a.filing_id AND q.submission = a.submission
+            AND (q.attempt_id = a.attempt_id OR (q.attempt_id IS NULL AND a.verdict = 'marked'))
+          ORDER BY q.attempt_id NULLS LAST, q.since LIMIT 1) AS q ON true
+      WHERE a.filing_id = $1 AND a.verdict IN ('marked', 'accepted')
+      ORDER BY a.submission, q.request_id IS NULL, a.number`,
     [filingId],
   );
   return rows.map((row) => ({ ...row, sentAt: row.sentAt?.getTime() ?? null }));

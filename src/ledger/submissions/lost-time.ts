@@ -1,9 +1,8 @@
 /** What may have been sent in the time that a ledger and its document store have both lost. */
 import { attemptIdOf } from '../../domain/filing/attempt';
+import { PUT_BACK_TOGETHER } from '../gates/held-rows';
+import { writeVerdict } from '../gates/verdict';
 import type { Queryable } from '../pool';
-
-export const PUT_BACK_TOGETHER =
-  'the ledger and the document store were put back together: whether it was sent is not known';
 
 interface Doubted {
   filingId: string;
@@ -16,11 +15,14 @@ interface Doubted {
 /** Records an attempt of which nobody knows whether it was sent: a person, or evidence from before it, settles it. */
 export async function doubtAttempt(client: Queryable, { filingId, submission, number, at }: Doubted): Promise<string> {
   const attemptId = attemptIdOf(filingId, submission, number);
-  await client.query(
-    `INSERT INTO attempts (attempt_id, filing_id, submission, number, state, sender, sending_at, reason)
-     VALUES ($1, $2, $3, $4, 'sending', NULL, $5, $6)`,
-    [attemptId, filingId, submission, number, at, PUT_BACK_TOGETHER],
-  );
+  await client.query(`INSERT INTO attempts (attempt_id, filing_id, submission, number) VALUES ($1, $2, $3, $4)`, [
+    attemptId,
+    filingId,
+    submission,
+    number,
+  ]);
+  const mark = { sender: null, settleMs: null, timeoutMs: null };
+  await writeVerdict(client, { attemptId, from: ['open'], verdict: 'marked', reason: PUT_BACK_TOGETHER, at, mark });
   return attemptId;
 }
 

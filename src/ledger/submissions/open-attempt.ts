@@ -1,24 +1,31 @@
 /** Opens the attempt for a send, or says why there is none. */
-import { attemptIdOf, type AttemptState } from '../../domain/filing/attempt';
+import { attemptIdOf, type AttemptVerdict } from '../../domain/filing/attempt';
 import type { FilingState, SubmissionState } from '../../domain/filing/states';
 import { lockFiling } from '../filings/filing-lock';
 import { FilingMissing } from '../filings/filing-missing';
 import type { Queryable } from '../pool';
 import { holderBeside } from '../rows/live-mappings';
-import { latestAttempt } from './attempts';
+import { absenceToConfirm } from '../gates/absence';
+import { latestAttempt, standingAttempt } from './attempts';
 import { certificatesToRead, doubtAttempt, doubtRows, lostTimeCertificates } from './lost-time';
+import { nextRequest } from './requests';
 import { needSubmission } from './submissions';
 
 /** State of a submission that a run wants to send. */
 export type OpenedAttempt =
-  /** The attempt to send with or, if its state is not `open`, the one that has already been sent. */
-  | { outcome: 'attempt'; attemptId: string; number: number; state: AttemptState }
-  /** The submission cannot be sent any more: acknowledged, settled or released. */
+  /** The attempt to send with or, if its verdict is not `open`, the one that has already been sent. */
+  | { outcome: 'attempt'; attemptId: string; number: number; verdict: AttemptVerdict }
+  /** The submission cannot be sent any more: a request of it is followed, or it is settled or released. */
   | { outcome: 'passed'; state: SubmissionState }
   /**
    * Nothing of the exporter is sent before its certificates from `from` on were read after `until`; ms since the epoch.
    */
   | { outcome: 'wait'; until: number; from: number }
+  /**
+   * Its rows were released as not filed: a complete look at the certificates from `from` on has to begin after `since`
+   * first (ms since the epoch); or certificates agree with them, which two persons have to name as another filing's.
+   */
+  | { outcome: 'look'; since: number; from: number; agreeing: string[] }
   /** Rows of it must not be sent any more; `why` gives the reason. */
   | { outcome: 'rows_gone'; reason: string }
   /** The filing has ended. */
@@ -44,12 +51,13 @@ export async function openAttempt(
   const filing = await lockFiling(client, filingId);
   if (!filing) throw new FilingMissing(filingId);
   if (filing.ended) return { outcome: 'ended', state: filing.state };
-  const { state, requestId } = await needSubmission(client, filingId, submission);
+  const { state } = await needSubmission(client, filingId, submission);
   // An acknowledgement without a request id to poll is settled like a lost answer.
-  if (state !== 'planned' && (state !== 'acknowledged' || requestId !== null)) return { outcome: 'passed', state };
+  if (state === 'settled' || state === 'released' || (await nextRequest(client, filingId, submission)))
+    return { outcome: 'passed', state };
   const standing = await standingAttempt(client, filingId, submission);
   if (standing) {
-    if (standing.state === 'open') await noteSnapshot(client, standing.attemptId);
+    if (standing.verdict === 'open') await noteSnapshot(client, standing.attemptId);
     return { outcome: 'attempt', ...standing };
   }
   const last = await latestAttempt(client, filingId, submission);
@@ -64,15 +72,19 @@ export async function openAttempt(
   if (lost && (lost.agreeing.length > 0 || !lost.readable)) {
     const doubted = { filingId, submission, number, at: lost.since };
     await doubtRows(client, { ...doubted, submissions: [submission] });
-    return { outcome: 'attempt', attemptId: await doubtAttempt(client, doubted), number, state: 'sending' };
+    return { outcome: 'attempt', attemptId: await doubtAttempt(client, doubted), number, verdict: 'marked' };
   }
+  const absence = await absenceToConfirm(client, { filingId, submission });
+  if (absence && (!absence.looked || absence.agreeing.length > 0)) return { outcome: 'look', ...absence };
   const attemptId = attemptIdOf(filingId, submission, number);
-  await client.query(
-    `INSERT INTO attempts (attempt_id, filing_id, submission, number, state) VALUES ($1, $2, $3, $4, 'open')`,
-    [attemptId, filingId, submission, number],
-  );
+  await client.query(`INSERT INTO attempts (attempt_id, filing_id, submission, number) VALUES ($1, $2, $3, $4)`, [
+    attemptId,
+    filingId,
+    submission,
+    number,
+  ]);
   await noteSnapshot(client, attemptId);
-  return { outcome: 'attempt', attemptId, number, state: 'open' };
+  return { outcome: 'attempt', attemptId, number, verdict: 'open' };
 }
 
 /**
@@ -102,19 +114,4 @@ async function rowsGone(client: Queryable, filingId: string, submission: number)
     holder &&
     `Filing ${holder} holds a mapping of it too, which was found after both were recorded: see to that one first.`
   );
-}
-
-/** The attempt of a submission that may be sent, is being sent, or was accepted; null if there is none. */
-async function standingAttempt(
-  client: Queryable,
-  filingId: string,
-  submission: number,
-): Promise<{ attemptId: string; number: number; state: AttemptState } | null> {
-  const { rows } = await client.query<{ attemptId: string; number: number; state: AttemptState }>(
-    `SELECT attempt_id AS "attemptId", number, state FROM attempts
-      WHERE filing_id = $1 AND submission = $2 AND state <> 'not_sent'
-      ORDER BY (state = 'answered') DESC, number DESC LIMIT 1`,
-    [filingId, submission],
-  );
-  return rows[0] ?? null;
 }

@@ -33,7 +33,8 @@ export function linkedAccount(call: Call, customer: Customer): PortalAccount {
 export function logInAtPortal(call: Call, customer: Customer): PortalAccount {
   const account = linkedAccount(call, customer);
   applyPortalFaults(call, account);
-  if (customer.connection && customer.connection.activatesAt > call.now) {
+  const opens = customer.connection?.activatesAt ?? 0;
+  if (opens > call.now || effectOf(call.effects, 'activation-pending')) {
     throw credentialProblem(call, 'DGFT_IP_ACTIVATION_PENDING');
   }
   if (portalIsDown(call)) throw credentialProblem(call, 'DGFT_PORTAL_UNAVAILABLE');

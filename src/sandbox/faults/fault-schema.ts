@@ -60,6 +60,7 @@ export const EFFECT_FAULTS = [
   'irm-cancelled',
   'password-expired',
   'account-locked',
+  'activation-pending',
   'portal-down',
 ] as const;
 

@@ -68,6 +68,7 @@ const CONCERNS: Partial<Record<Fault['kind'], readonly Operation[]>> = {
   'irm-cancelled': FILING,
   'password-expired': PORTAL,
   'account-locked': PORTAL,
+  'activation-pending': PORTAL,
   'portal-down': PORTAL,
 };
 

@@ -1,6 +1,7 @@
 import type { FilingResult } from '../../domain/contracts';
 import type { FilingView, RowView } from '../../domain/filing/view';
 import { isFilingDate, isoFromFilingDate } from '../../domain/dates';
+import { filingName } from '../../domain/names';
 import { formatAmount } from '../../domain/money';
 import type { FilingSummary } from '../../ledger/filings/filing-view';
 import type { Problem } from '../errors';
@@ -11,7 +12,7 @@ import { fields, table } from './terminal';
 export function filingText(filing: FilingView): string {
   const head = fields([
     ['Filing', filing.filingId ?? '(not recorded)'],
-    ['Reference', filing.reference],
+    ['Reference', filingName(filing)],
     ['Exporter', filing.exporterId],
     ['State', filing.state],
     ['Attention', filing.attention],
@@ -60,7 +61,7 @@ function isProblem(value: unknown): value is Problem {
 }
 
 /** The next step for a person, for a filing in this state. */
-function nextStep({ filingId, state, asked, exporterId }: FilingView): string {
+function nextStep({ filingId, state, asked, exporterId, again }: FilingView): string {
   const id = filingId ?? '';
   switch (state) {
     case 'awaiting_approval':
@@ -73,10 +74,17 @@ function nextStep({ filingId, state, asked, exporterId }: FilingView): string {
       return asked
         ? `Next: look at the portal, then \`ebrc resolve ${id} --as filed|not-filed --note TEXT\`.`
         : 'Evidence is being gathered; you do not have to do anything now.';
+    case 'abandoned':
+      return again === null
+        ? ''
+        : `Next: file it again with \`ebrc file … --again ${again}\`, or under another --reference.`;
     case 'partly_certified':
     case 'rejected':
     case 'needs_correction':
-      return id && `Next: correct the errored rows and run \`ebrc correct ${id} FILE\`.`;
+      return (
+        id &&
+        `Next: correct the errored rows and run \`ebrc correct ${id} FILE\`${again === null ? '' : `, or file all of it again with \`ebrc file … --again ${again}\`, or under another --reference`}.`
+      );
     default:
       return '';
   }
@@ -87,9 +95,9 @@ export function filingsTable(filings: readonly FilingSummary[]): string {
   if (filings.length === 0) return 'No filings.';
   return table(
     ['Filing', 'Reference', 'State', 'Rows', 'Certified', 'PDFs', 'Errored', 'Made', 'Attention'],
-    filings.map(({ filingId, reference, state, counts, madeAt, attention, needsAttention }) => [
+    filings.map(({ filingId, reference, n, state, counts, madeAt, attention, needsAttention }) => [
       filingId,
-      reference,
+      filingName({ reference, n }),
       state,
       counts.rows,
       counts.certified,

@@ -1,6 +1,4 @@
 import { Command, CommanderError } from 'commander';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { printableLines } from '../../domain/text';
 import { createCli, WAIT_FOR_LEDGER_MS, type Cli, type CliOptions } from './context';
@@ -24,14 +22,17 @@ import { addOnboardCommand } from './commands/exporters/onboard';
 import { addOperatorCommands } from './commands/filings/operate';
 import { addResumeCommand } from './commands/filings/resume';
 import { addReconcileCommands } from './commands/operations/reconcile';
+import { addPrincipalCommands } from './commands/operations/principals';
 import { addInvoiceCommands } from './commands/reports/invoices';
 import { addReportCommand } from './commands/reports/report';
+import { addServeCommand } from './commands/operations/serve';
 import { addSandboxCommand } from './commands/operations/sandbox';
 import { addSchedulesCommand } from './commands/operations/schedules';
 import { addTemplateCommand } from './commands/filings/template';
 import { addVaultCommand } from './commands/operations/vault';
 import { EXIT, UsageError, type ExitCode } from '../errors';
 import type { Bind } from './bind';
+import { packageVersion } from './package-version';
 import { createTerminal, type Streams } from './terminal';
 
 const ABOUT = `Files electronic Bank Realization Certificates: onboard an exporter, file its remittances, collect the certificates.
@@ -149,14 +150,10 @@ const COMMAND_GROUPS: Readonly<Record<string, readonly ((program: Command, bind:
     addSchedulesCommand,
     addLedgerCommands,
     addVaultCommand,
+    addServeCommand,
+    addPrincipalCommands,
     addDeployCommand,
     addCodecServerCommand,
     addSandboxCommand,
   ],
 };
-
-/** The package's own version; package.json is three folders up, both in the sources and in the build. */
-function packageVersion(): string {
-  const text = readFileSync(join(__dirname, '..', '..', '..', 'package.json'), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
-}

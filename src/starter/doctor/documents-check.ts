@@ -27,7 +27,7 @@ function checkBucket(root: string): Promise<CheckResult> {
 function checkFolder(folder: string): Promise<CheckResult> {
   const advice = 'Set EBRC_DOCUMENTS to a folder that workers and command line share and may write to.';
   return checked('documents', advice, async () => {
-    await mkdir(folder, { recursive: true });
+    await mkdir(folder, { recursive: true, mode: 0o700 });
     const probe = join(folder, `.doctor-${randomUUID()}`);
     await writeFile(probe, '', { flag: 'wx', mode: 0o600 });
     await rm(probe, { force: true });

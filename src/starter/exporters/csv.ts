@@ -8,10 +8,13 @@ export function csvOf<T extends object>(records: readonly T[]): string {
   return [columns.join(','), ...lines].join('\n');
 }
 
+/** Spreadsheets take the full-width signs for the plain ones, and skip blanks before them. */
+const FORMULA = /^\s*[=+\-@\t\r\n＝＋－＠]|^[\t\r\n]/u;
+
 function cell(value: unknown): string {
   if (value === null || value === undefined) return '';
   if (typeof value === 'number') return String(value);
   const text = typeof value === 'string' ? value : JSON.stringify(value);
-  const harmless = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  const harmless = FORMULA.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
 }

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { basename, extname } from 'node:path';
 import { z } from 'zod';
 import { emailAddress } from '../../domain/exporter/email';
@@ -96,13 +96,36 @@ interface RawRecord {
   problem?: string;
 }
 
+/** Far more than a platform has; each of them becomes a workflow. */
+const MAX_EXPORTERS = 10_000;
+/** Room for all of them, with long addresses. */
+const MAX_LIST_BYTES = 8 * 1024 * 1024;
+
 async function readRecords(path: string): Promise<RawRecord[]> {
-  const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
+  const records = await recordsOf(path, await load(path));
+  if (records.length <= MAX_EXPORTERS) return records;
+  throw refusal('too_many_rows', `The list names more than ${MAX_EXPORTERS} exporters. Split it into several files.`);
+}
+
+async function load(path: string): Promise<Buffer> {
+  const handle = await open(path).catch((error: NodeJS.ErrnoException) => {
     throw new UsageError(`${path} cannot be read (${error.code ?? error.message}).`, 'no_file');
   });
+  try {
+    const { size } = await handle.stat();
+    if (size <= MAX_LIST_BYTES) return await handle.readFile();
+    const message = `The list has ${size} bytes, and at most ${MAX_LIST_BYTES} are read. Split it into several files.`;
+    throw refusal('too_large', message);
+  } finally {
+    await handle.close();
+  }
+}
+
+async function recordsOf(path: string, bytes: Buffer): Promise<RawRecord[]> {
   switch (extname(path).toLowerCase()) {
     case '.csv':
-      return underHeader(csvRows(bytes), 'commas between them');
+      // The header line, and one more than are taken.
+      return underHeader(csvRows(bytes, MAX_EXPORTERS + 2), 'commas between them');
     case '.xlsx':
       return underHeader(await sheetRows(bytes), 'one a cell');
     case '.json':

@@ -23,22 +23,34 @@ export interface Template {
 
 /**
  * The service's bulk template (spec: "GET /irm/bulk-template") with drop-downs, formats and help. If the service cannot
- * provide it, it is built from the IRMs in the ledger.
+ * provide it, or without `api`, it is built from the IRMs in the ledger.
  * @throws RefusedError for an unknown exporter
  */
 export async function makeTemplate(
-  { pool, mode, api }: { pool: pg.Pool; mode: Mode; api: FilingApi },
+  { pool, mode, api }: { pool: pg.Pool; mode: Mode; api?: FilingApi },
   exporter: string,
 ): Promise<Template> {
   const exporterId = await exporterIdOf(pool, mode, exporter);
-  const made = await templateOf({ pool, mode, api }, exporterId);
+  const made = api
+    ? await templateOf({ pool, mode, api }, exporterId)
+    : await templateOfLedger(pool, exporterId, 'This program does not call the service; it is built from the ledger.');
   return { ...made, rows: (await readWorkbook(made.bytes)).unchecked.length };
 }
 
-/** Stores the labels, which decide which columns of a workbook are sent. */
-async function learnLabels(pool: pg.Pool, mode: Mode, template: Buffer): Promise<void> {
+/**
+ * Reads the service's template and stores its labels, which decide which columns of a workbook are sent.
+ * @returns the template, and why its labels cannot be used; null if they are stored
+ * @throws ApiError if the service does not return it, WorkbookRefused if it is no workbook
+ */
+export async function learnTemplate(
+  { pool, mode, api }: { pool: pg.Pool; mode: Mode; api: FilingApi },
+  exporterId: string,
+): Promise<{ template: Buffer; problem: string | null }> {
+  const template = await api.irmTemplate(exporterId, (body) => buffer(body), { exporterId });
   const labels = await readTemplateLabels(template);
-  if (templateProblem(labels) === null) await saveBulkTemplate(pool, mode, labels, new Date());
+  const problem = templateProblem(labels);
+  if (problem === null) await saveBulkTemplate(pool, mode, labels, new Date());
+  return { template, problem };
 }
 
 async function templateOf(
@@ -46,14 +58,17 @@ async function templateOf(
   exporterId: string,
 ): Promise<Omit<Template, 'rows'>> {
   try {
-    const original = await api.irmTemplate(exporterId, (body) => buffer(body), { exporterId });
-    await learnLabels(pool, mode, original);
-    return { bytes: await decorateTemplate(original), source: 'service', notice: null };
+    const { template } = await learnTemplate({ pool, mode, api }, exporterId);
+    return { bytes: await decorateTemplate(template), source: 'service', notice: null };
   } catch (error) {
     // The answer may not be a workbook at all, for example a proxy's error page.
     if (!(error instanceof ApiError || error instanceof WorkbookRefused)) throw error;
     const notice = `The service did not return its template (${error.message}); it is built from the ledger.`;
-    const numbers = (await listIrms(pool, exporterId)).map(({ irmNumber }) => irmNumber);
-    return { bytes: await buildTemplate(await heldIrms(pool, exporterId, numbers)), source: 'ledger', notice };
+    return templateOfLedger(pool, exporterId, notice);
   }
+}
+
+async function templateOfLedger(pool: pg.Pool, exporterId: string, notice: string): Promise<Omit<Template, 'rows'>> {
+  const numbers = (await listIrms(pool, exporterId)).map(({ irmNumber }) => irmNumber);
+  return { bytes: await buildTemplate(await heldIrms(pool, exporterId, numbers)), source: 'ledger', notice };
 }

@@ -1,6 +1,8 @@
 import { subtractAmounts, sumAmounts } from '../../domain/money';
 import { irmIdentity } from '../../domain/identity';
 import { holdsOf, type Hold } from '../../domain/rules/preflight';
+import { iecFindings } from '../../domain/exporter/iec';
+import type { Finding } from '../../domain/rules/finding';
 import { readinessOf, type Readiness } from '../../domain/exporter/readiness';
 import type { ExporterRow } from '../../ledger/exporters/exporters';
 import { heldIrmOf, type IrmRow } from '../../ledger/exporters/irms';
@@ -11,6 +13,7 @@ export interface ExporterView {
   name: string;
   email: string;
   companyName: string | null;
+  /** The one that is used: what the portal shows or, until it shows any, what was entered. */
   iec: string | null;
   address: string | null;
   isActive: boolean;
@@ -21,6 +24,8 @@ export interface ExporterView {
   activatesAt: string | null;
   sharedCredentialsLikely: boolean | null;
   requiresApproval: boolean;
+  /** What somebody should look at. */
+  warnings: Finding[];
   /** When the service last reported this, ISO 8601. */
   readAt: string;
 }
@@ -38,6 +43,7 @@ export function exporterView(row: ExporterRow): ExporterView {
     ...readinessOf(row),
     sharedCredentialsLikely: row.sharedCredentialsLikely,
     requiresApproval: row.requiresApproval,
+    warnings: iecFindings(row),
     readAt: row.readAt.toISOString(),
   };
 }

@@ -5,9 +5,9 @@ import type { Mode } from '../../domain/names';
 import { balanceFindings } from '../../ledger/rows/balance-reservation';
 import { findExporter } from '../../ledger/exporters/exporters';
 import { judgeClaims } from '../../ledger/rows/live-mappings';
-import { annotateWorkbook } from '../../workbook/annotate';
 import { withColumns } from '../../workbook/read';
 import { WorkbookRefused } from '../../workbook/read';
+import { workbooksInProcess, type Workbooks } from '../../workbook/workbooks';
 import { UsageError } from '../errors';
 import { unknownExporter } from '../exporters/lookup';
 import { readByTemplate, readFilingFile } from './read-file';
@@ -41,6 +41,8 @@ export interface CheckLedger {
   pool?: pg.Pool;
   /** Default: the exporter is searched in both modes. */
   mode?: Mode;
+  /** Default: in this thread. */
+  workbooks?: Workbooks;
 }
 
 /**
@@ -50,9 +52,9 @@ export interface CheckLedger {
  */
 export async function checkFile(ledger: CheckLedger, request: CheckRequest): Promise<CheckOutcome> {
   const { source, exporter, annotate = false, ...stated } = request;
-  const read = await readFilingFile(source, stated);
-  const { pool, mode } = ledger;
-  const file = pool && mode ? await readByTemplate({ pool, mode }, read, stated) : read;
+  const read = await readFilingFile(source, stated, ledger.workbooks);
+  const { pool, mode, workbooks = workbooksInProcess } = ledger;
+  const file = pool && mode ? await readByTemplate({ pool, mode, workbooks }, read, stated) : read;
   if (annotate && file.kind === 'json') {
     throw new UsageError('-o goes with a workbook: a push message has no cells to write into.', 'no_workbook');
   }
@@ -60,7 +62,7 @@ export async function checkFile(ledger: CheckLedger, request: CheckRequest): Pro
   const findings = withColumns(all, file.columns);
   const errors = findings.filter(({ severity }) => severity === 'error');
   const warnings = findings.filter(({ severity }) => severity === 'warning');
-  const annotated = annotate ? await annotatedWorkbook(file, findings) : null;
+  const annotated = annotate ? await annotatedWorkbook(workbooks, file, findings) : null;
   return { ok: errors.length === 0, rows: file.rowCount, errors, warnings, columns: file.sheet ?? null, annotated };
 }
 
@@ -107,9 +109,13 @@ function differs(inFile: string, exporterId: string): Finding {
   return { severity: 'error', code: 'exporter_differs', row: null, field: 'platformCustomerId', message };
 }
 
-async function annotatedWorkbook(file: FilingFile, findings: readonly Finding[]): Promise<Buffer | null> {
+async function annotatedWorkbook(
+  workbooks: Workbooks,
+  file: FilingFile,
+  findings: readonly Finding[],
+): Promise<Buffer | null> {
   try {
-    return await annotateWorkbook({ source: file.bytes, findings });
+    return await workbooks.annotate({ source: file.bytes, findings });
   } catch (error) {
     if (error instanceof WorkbookRefused && hasErrors(findings)) return null;
     throw error;

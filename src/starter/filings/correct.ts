@@ -3,11 +3,12 @@ import type { Finding } from '../../domain/rules/finding';
 import type { MappingRow } from '../../domain/filing/mapping';
 import { contentHashOf } from '../../ledger/filings/filing-content';
 import { readRows } from '../../ledger/rows/filing-rows';
-import { countCorrections, listCorrections, type FilingRecord } from '../../ledger/filings/filings';
+import { listCorrections, needFiling, nextNumber, type FilingRecord } from '../../ledger/filings/filings';
 import type { EbrcClientDependencies } from '../dependencies';
 import type { RefusedError } from '../errors';
 import { refusal } from '../errors';
-import { readByTemplate, readFilingFile, refuseErrors, type FilingSource } from './read-file';
+import { readByTemplate, readFilingFile, refuseErrors, type FilingFile, type FilingSource } from './read-file';
+import { readTemplateFirst } from './read-template-first';
 import type { FilingOutcome } from './outcome';
 import { filingOf } from './lookup';
 import { startFiling, type PreparedFiling, type WaitOptions } from './start';
@@ -25,8 +26,9 @@ export interface CorrectRequest {
 }
 
 /**
- * Files the errored rows of a filing again, as a new filing `file/<mode>/<reference>/<n>`. Rows of the file that are
- * certified, or still under way, are left out; the same corrected file again finds the correction that it made.
+ * Files the errored rows of a filing again, as the next filing under its reference,
+ * `file/<mode>/<reference>/<n>`. Rows of the file that are certified, or still under way, are left out; the same
+ * corrected file again finds the correction that it made.
  * @throws RefusedError when the file has errors, or holds no row that waits for a correction
  */
 export async function correctFiling(
@@ -36,7 +38,16 @@ export async function correctFiling(
 ): Promise<FilingOutcome> {
   const parent = await filingOf(deps, idOrReference);
   const stated = { uploadType: parent.uploadType, declaration: parent.declaration, allowDuplicate };
-  const file = await readByTemplate(deps, await readFilingFile(source, stated), stated);
+  const read = await readByTemplate(deps, await readFilingFile(source, stated, deps.workbooks), stated);
+  const file = await readTemplateFirst(deps, parent.exporterId, { file: read, stated });
+  const terms = { madeBy, channel, approval };
+  // A reference names its newest filing: repeated, the command meets the correction that it made.
+  if (parent.reference === idOrReference && parent.corrects !== null) {
+    const original = await needFiling(deps.pool, parent.corrects);
+    const { taken } = await rowsOf(deps, original);
+    const repeated = correctionOf(original, file, terms, ({ mapping }) => taken.has(mapping.serialNo));
+    if (contentHashOf(repeated) === parent.contentHash) return startFiling(deps, { ...repeated, n: parent.n }, options);
+  }
   const { errored, taken, known } = await rowsOf(deps, parent);
   // Only rows that are filed have to pass: a certified row of the same workbook is ignored.
   const concerned = new Set(file.rows.filter(({ mapping }) => errored.has(mapping.serialNo)).map(({ row }) => row));
@@ -45,29 +56,29 @@ export async function correctFiling(
     ({ row }) => row === null || concerned.has(row) || file.rows.every((each) => each.row !== row),
   );
   refuseErrors([...findings, ...strangers]);
-  const rows = file.rows.filter(({ mapping }) => errored.has(mapping.serialNo) || taken.has(mapping.serialNo));
-
-  const prepared: PreparedFiling = {
-    exporterId: parent.exporterId,
-    rows,
-    uploadType: parent.uploadType,
-    declaration: parent.declaration,
-    file,
+  const prepared = {
+    ...correctionOf(parent, file, terms, ({ mapping }) => errored.has(mapping.serialNo) || taken.has(mapping.serialNo)),
     warnings: findings,
-    reference: parent.reference,
-    channel,
-    madeBy,
-    approval,
-    allowDuplicate: file.allowDuplicate,
-    corrects: parent.filingId,
   };
   const earlier = await earlierCorrection(deps, prepared);
-  if (earlier !== null) return startFiling(deps, { ...prepared, correction: earlier }, options);
+  if (earlier !== null) return startFiling(deps, { ...prepared, n: earlier }, options);
 
-  const waiting = rows.filter(({ mapping }) => errored.has(mapping.serialNo));
+  const waiting = prepared.rows.filter(({ mapping }) => errored.has(mapping.serialNo));
   if (waiting.length === 0) throw nothingToCorrect(parent, errored.size, [...taken.values()]);
-  const correction = (await countCorrections(deps.pool, deps.mode, parent.reference)) + 1;
-  return startFiling(deps, { ...prepared, rows: waiting, correction }, options);
+  const n = await nextNumber(deps.pool, parent);
+  return startFiling(deps, { ...prepared, rows: waiting, n }, options);
+}
+
+function correctionOf(
+  { filingId, exporterId, uploadType, declaration, reference }: FilingRecord,
+  file: FilingFile,
+  terms: Pick<PreparedFiling, 'madeBy' | 'channel' | 'approval'>,
+  isCorrected: (row: MappingRow) => boolean,
+): PreparedFiling {
+  const { allowDuplicate } = file;
+  const rows = file.rows.filter(isCorrected);
+  const content = { exporterId, uploadType, declaration, rows, file, allowDuplicate };
+  return { ...terms, ...content, reference, corrects: filingId, warnings: [] };
 }
 
 async function rowsOf({ pool }: EbrcClientDependencies, parent: FilingRecord) {
@@ -84,7 +95,7 @@ async function rowsOf({ pool }: EbrcClientDependencies, parent: FilingRecord) {
 async function earlierCorrection(deps: EbrcClientDependencies, filing: PreparedFiling): Promise<number | null> {
   const contentHash = contentHashOf(filing);
   const corrections = await listCorrections(deps.pool, filing.corrects ?? '');
-  return corrections.find((each) => each.contentHash === contentHash)?.correction ?? null;
+  return corrections.find((each) => each.contentHash === contentHash)?.n ?? null;
 }
 
 function stranger({ row, mapping }: MappingRow, parent: FilingRecord): Finding {

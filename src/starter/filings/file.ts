@@ -1,4 +1,3 @@
-import type { DocumentStore } from '../../documents/document-store';
 import type { Finding } from '../../domain/rules/finding';
 import { sameId } from '../../domain/identity';
 import type { EbrcClientDependencies } from '../dependencies';
@@ -6,6 +5,7 @@ import { refusal, UsageError } from '../errors';
 import { exporterIdOf } from '../exporters/lookup';
 import { readByTemplate, readFilingFile, refuseErrors, type FilingFile, type FilingSource } from './read-file';
 import type { FilingOutcome } from './outcome';
+import { readTemplateFirst } from './read-template-first';
 import { annotateRefused } from './refused-workbook';
 import { startFiling, type FilingTerms, type WaitOptions } from './start';
 
@@ -28,31 +28,36 @@ export async function fileFile(
   request: FileRequest,
   wait: WaitOptions,
 ): Promise<FilingOutcome> {
-  const { exporter, reference, channel, madeBy, approval } = request;
-  const file = await readFileToFile(deps.documents, request, deps);
-  const whose = exporter ?? file.exporterInFile;
+  const { exporter, reference, n, channel, madeBy, approval } = request;
+  const read = await readFileToFile(deps, request, deps);
+  const whose = exporter ?? read.exporterInFile;
   if (whose === undefined) throw new UsageError('Name the exporter: --exporter ID-OR-EMAIL.', 'no_exporter');
-  if (file.uploadType === undefined) throw new UsageError(NO_UPLOAD_TYPE, 'no_upload_type');
-  if (file.declaration === undefined) throw new UsageError(NO_DECLARATION, 'no_declaration');
+  if (read.uploadType === undefined) throw new UsageError(NO_UPLOAD_TYPE, 'no_upload_type');
+  if (read.declaration === undefined) throw new UsageError(NO_DECLARATION, 'no_declaration');
   const exporterId = await exporterIdOf(deps.pool, deps.mode, whose);
-  if (file.exporterInFile !== undefined && !sameId(file.exporterInFile, exporterId)) {
+  if (read.exporterInFile !== undefined && !sameId(read.exporterInFile, exporterId)) {
     throw refusal(
       'exporter_differs',
-      `The message is for ${file.exporterInFile}, but --exporter is ${exporterId}. Leave platformCustomerId out, or make them agree.`,
+      `The message is for ${read.exporterInFile}, but --exporter is ${exporterId}. Leave platformCustomerId out, or make them agree.`,
       { field: 'platformCustomerId' },
     );
   }
+  const { uploadType, declaration, allowDuplicate } = request;
+  const stated = { uploadType, declaration, allowDuplicate };
+  const file = await readTemplateFirst(deps, exporterId, { file: read, stated });
+  if (file !== read) await refuseWrong(deps, file, reference);
   const outcome = await startFiling(
     deps,
     {
       reference,
+      n,
       channel,
       madeBy,
       approval,
       exporterId,
       rows: file.rows,
-      uploadType: file.uploadType,
-      declaration: file.declaration,
+      uploadType: read.uploadType,
+      declaration: read.declaration,
       file,
       allowDuplicate: file.allowDuplicate,
       warnings: file.findings.filter(isWarning),
@@ -62,8 +67,7 @@ export async function fileFile(
   const { filing } = outcome;
   // Refused by a worker before anything was recorded: only this program can return the annotated workbook.
   const annotated =
-    filing.annotated ??
-    (filing.filingId ? null : await annotateRefused(deps.documents, file, filing.errors as Finding[]));
+    filing.annotated ?? (filing.filingId ? null : await annotateRefused(deps, file, filing.errors as Finding[]));
   return { ...outcome, filing: { ...filing, annotated } };
 }
 
@@ -73,7 +77,7 @@ export async function fileFile(
  * @throws UsageError if it cannot be read at all
  */
 export async function readFileToFile(
-  documents: DocumentStore,
+  store: Pick<EbrcClientDependencies, 'documents' | 'workbooks'>,
   {
     source,
     uploadType,
@@ -86,11 +90,19 @@ export async function readFileToFile(
   ledger?: Pick<EbrcClientDependencies, 'pool' | 'mode'>,
 ): Promise<FilingFile> {
   const stated = { uploadType, declaration, allowDuplicate };
-  const read = await readFilingFile(source, stated);
-  const file = ledger ? await readByTemplate(ledger, read, stated) : read;
-  const annotated = await annotateRefused(documents, file, file.findings);
-  refuseErrors(file.findings, { reference, annotated });
+  const read = await readFilingFile(source, stated, store.workbooks);
+  const file = ledger ? await readByTemplate({ ...ledger, workbooks: store.workbooks }, read, stated) : read;
+  await refuseWrong(store, file, reference);
   return file;
+}
+
+async function refuseWrong(
+  store: Pick<EbrcClientDependencies, 'documents' | 'workbooks'>,
+  file: FilingFile,
+  reference: string | null = null,
+): Promise<void> {
+  const annotated = await annotateRefused(store, file, file.findings);
+  refuseErrors(file.findings, { reference, annotated });
 }
 
 const isWarning = ({ severity }: Finding) => severity === 'warning';

@@ -1,5 +1,6 @@
 import type { FilingView } from '../../domain/filing/view';
 import { findFiling, type FilingRecord } from '../../ledger/filings/filings';
+import type { Mode } from '../../domain/names';
 import { refusal } from '../errors';
 import type { EbrcReaderDependencies } from '../dependencies';
 
@@ -10,7 +11,12 @@ export async function filingOf(
 ): Promise<FilingRecord> {
   const filing = await findFiling(pool, mode, idOrReference);
   if (filing) return filing;
-  throw refusal(
+  throw unknownFiling(idOrReference, mode);
+}
+
+/** The refusal of an unknown filing. */
+export function unknownFiling(idOrReference: string, mode: Mode) {
+  return refusal(
     'unknown_filing',
     `There is no filing ${idOrReference} in ${mode} mode: neither a filing id nor a reference. \`ebrc list\` shows them.`,
   );

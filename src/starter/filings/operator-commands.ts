@@ -7,12 +7,14 @@ import {
 } from '@temporalio/client';
 import type { UpdateDefinition } from '@temporalio/common';
 import type { AbandonArgs, ApproveArgs, FilingResult, ResolveArgs } from '../../domain/contracts';
+import { partsOfAttemptId } from '../../domain/filing/attempt';
 import { isEnd } from '../../domain/filing/states';
 import type { FilingRecord } from '../../ledger/filings/filings';
 import { countEvents } from '../../ledger/filings/filing-progress';
-import { attemptInQuestion } from '../../ledger/filings/filing-view';
-import { submissionOfRequest } from '../../ledger/submissions/submissions';
+import { inQuestion, readFilingView } from '../../ledger/filings/filing-view';
+import { requestHolder } from '../../ledger/submissions/requests';
 import { resumeOptions } from '../../runs/filing-runs';
+import type { followEndedFiling } from '../../workflows/follow-ended-filing';
 import { abandonUpdate, approveUpdate, resolveUpdate } from '../../workflows/messages';
 import type { EbrcClientDependencies } from '../dependencies';
 import { refusal } from '../errors';
@@ -34,10 +36,15 @@ interface Command<A> {
   doneIn: readonly string[];
   /** Adds what only the ledger knows, and names the update so that it is carried out once. @throws RefusedError */
   prepare?: (deps: EbrcClientDependencies, filing: FilingRecord, args: A) => Promise<{ args: A; updateId: string }>;
+  /** What it does to a filing that has ended; null: nothing. @throws RefusedError */
+  afterEnd?: (deps: EbrcClientDependencies, filing: FilingRecord, args: A) => Promise<FilingOutcome | null>;
 }
 
 const APPROVE: Command<ApproveArgs> = { update: approveUpdate, name: 'approve', doneIn: ['certified'] };
-const RESOLVE: Command<ResolveArgs> = { update: resolveUpdate, name: 'resolve', doneIn: [], prepare: prepareResolve };
+const RESOLVE: Command<ResolveArgs> = {
+  ...{ update: resolveUpdate, name: 'resolve', doneIn: [] },
+  ...{ prepare: prepareResolve, afterEnd: resolveAfterEnd },
+};
 const ABANDON: Command<AbandonArgs> = { update: abandonUpdate, name: 'abandon', doneIn: ['abandoned'] };
 
 /** Operator commands on a filing, named by its id or reference. They never fail with "workflow not found". */
@@ -57,9 +64,13 @@ export interface FilingOperations {
 export function createFilingOperations(deps: EbrcClientDependencies): FilingOperations {
   async function operate<A>(command: Command<A>, idOrReference: string, args: A, wait: WaitOptions = {}) {
     const filing = await filingOf(deps, idOrReference);
-    if (isEnd(filing.state)) return ended(deps, command, filing);
+    if (isEnd(filing.state)) {
+      const after = command.afterEnd && (await command.afterEnd(deps, filing, args));
+      return after ?? ended(deps, command, filing);
+    }
     const prepared = (await command.prepare?.(deps, filing, args)) ?? { args };
-    const started = { workflowId: filing.workflowId, reference: filing.reference, exporterId: filing.exporterId };
+    const { workflowId, reference, n, exporterId } = filing;
+    const started = { workflowId, reference, n, exporterId };
     const result = await send(deps, command, filing, prepared);
     if (wait.wait) return followFiling(deps, started, wait);
     const view = withPaths(deps, await viewOfResult(deps.pool, result, started));
@@ -84,25 +95,55 @@ async function prepareResolve(
   { filingId, seq }: FilingRecord,
   args: ResolveArgs,
 ): Promise<{ args: ResolveArgs; updateId: string }> {
-  const holder = args.requestId
-    ? await submissionOfRequest(pool, { filingId, requestId: args.requestId.trim() })
-    : null;
+  const given = args.as === 'filed' ? args.requestId?.trim() : undefined;
+  const holder = given ? await requestHolder(pool, { filingId, requestId: given }) : null;
   if (holder && holder.filingId !== filingId) {
     const text = `Request ${args.requestId} belongs to filing ${holder.filingId}: find the one of ${filingId}.`;
     throw refusal('request_taken', text, { filingId: holder.filingId });
   }
-  const attemptId = args.attemptId ?? (await attemptInQuestion(pool, filingId));
-  if (attemptId === null) {
+  const asked = await inQuestion(pool, filingId);
+  const attemptId = args.attemptId ?? asked.attempt ?? undefined;
+  // A request of which nothing was filed is answered for itself.
+  const aboutRequest = args.as === 'not-filed' ? (args.requestId ?? asked.request ?? undefined) : args.requestId;
+  if (attemptId === undefined && aboutRequest === undefined) {
     throw refusal('resolve_refused', `Nothing of filing ${filingId} was sent: there is nothing to resolve.`, {
       filingId,
     });
   }
   const refusals = await countEvents(pool, filingId, 'resolve_refused');
-  const { as, requestId, unseen = false, by } = args;
+  const { as, rows = [], certificates = [], notOurs = [], unseen = false, by } = args;
   const word = createHash('sha256')
-    .update(JSON.stringify([as, requestId, unseen, by, seq, refusals]))
+    .update(JSON.stringify([as, aboutRequest, rows, certificates, notOurs, unseen, by, seq, refusals]))
     .digest('hex');
-  return { args: { ...args, attemptId }, updateId: `resolve/${attemptId}/${as}/${word.slice(0, 16)}` };
+  const about = {
+    ...(attemptId !== undefined && { attemptId }),
+    ...(aboutRequest !== undefined && { requestId: aboutRequest }),
+  };
+  return { args: { ...args, ...about }, updateId: `resolve/${attemptId ?? aboutRequest}/${as}/${word.slice(0, 16)}` };
+}
+
+/** Rows that were abandoned after their send may be answered for: each answer is a run of its own. */
+async function resolveAfterEnd(
+  deps: EbrcClientDependencies,
+  filing: FilingRecord,
+  given: ResolveArgs,
+): Promise<FilingOutcome | null> {
+  const { filingId, exporterId, workflowId } = filing;
+  const view = await readFilingView(deps.pool, filingId);
+  if (!view?.rows.some(({ state }) => state === 'abandoned_after_send')) return null;
+  const { args, updateId } = await prepareResolve(deps, filing, given);
+  const submission = args.attemptId === undefined ? 1 : partsOfAttemptId(args.attemptId).submission;
+  const { refused } = await deps.temporal.workflow.execute<typeof followEndedFiling>('followEndedFiling', {
+    workflowId: `${workflowId}/${updateId}`,
+    taskQueue: deps.taskQueue,
+    args: [{ filingId, exporterId, submissions: [], answer: { ...args, submission } }],
+    workflowIdConflictPolicy: 'USE_EXISTING',
+  });
+  if (refused !== null) {
+    throw refusal('resolve_refused', `Filing ${filingId} (${filing.state}): ${refused}.`, { filingId });
+  }
+  const after = withPaths(deps, await viewOfResult(deps.pool, resultOf(filing), filing));
+  return { filing: after, waitsForPerson: false, notice: null };
 }
 
 /** Answers a command on an ended filing from the ledger: its effect has either already happened or is impossible. */
@@ -131,7 +172,10 @@ function resultOf(filing: FilingRecord): FilingResult {
     filingId: filing.filingId,
     workflowId: filing.workflowId,
     reference: filing.reference,
+    n: filing.n,
     state: filing.state,
+    recorded: null,
+    contentHash: filing.contentHash,
     requestId: null,
     dgftAckId: null,
     counts: { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 },

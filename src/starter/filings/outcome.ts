@@ -22,16 +22,19 @@ export interface FilingOutcome {
 const PERSON_NEEDED: ReadonlySet<string> = new Set(['awaiting_approval', 'needs_credentials', 'needs_access']);
 
 /** Whether a filing waits until a person does something. `overdue` does not: polling continues. */
-export function waitsForPerson({ state, asked }: Pick<FilingResult, 'state' | 'asked'>): boolean {
+export function waitsForPerson({ state, asked }: Pick<FilingView, 'state' | 'asked'>): boolean {
   // Evidence about an unknown outcome is gathered before a person is asked.
   return PERSON_NEEDED.has(state) || (state === 'outcome_unknown' && asked);
 }
+
+/** What names a filing whose workflow was started. */
+export type StartedFiling = Pick<FilingView, 'workflowId' | 'reference' | 'n' | 'exporterId'>;
 
 /** The recorded filing of a workflow's answer; if nothing is recorded, what the answer alone contains. */
 export async function viewOfResult(
   pool: pg.Pool,
   result: FilingResult | null,
-  started: { workflowId: string; reference: string; exporterId: string },
+  started: StartedFiling,
 ): Promise<FilingView> {
   if (result) await untilRecorded(pool, result);
   const recorded = result?.filingId ? await readFilingView(pool, result.filingId) : null;
@@ -41,6 +44,7 @@ export async function viewOfResult(
     ...started,
     ...(result && {
       filingId: result.filingId,
+      contentHash: result.contentHash,
       state: result.state,
       attention: result.attention,
       needsAttention: result.attention !== null || result.errors.length > 0,
@@ -63,11 +67,13 @@ async function untilRecorded(pool: pg.Pool, { filingId, seq }: FilingResult): Pr
   }
 }
 
-const EMPTY: Omit<FilingView, 'workflowId' | 'reference' | 'exporterId'> = {
+const EMPTY: Omit<FilingView, 'workflowId' | 'reference' | 'n' | 'exporterId'> = {
   filingId: null,
   state: 'started',
   needsAttention: false,
   attention: null,
+  questionCount: 0,
+  questions: [],
   asked: false,
   requestId: null,
   dgftAckId: null,
@@ -77,6 +83,7 @@ const EMPTY: Omit<FilingView, 'workflowId' | 'reference' | 'exporterId'> = {
   madeBy: null,
   madeAt: null,
   attempt: null,
+  request: null,
   corrects: null,
   correctedBy: [],
   counts: { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 },
@@ -86,4 +93,6 @@ const EMPTY: Omit<FilingView, 'workflowId' | 'reference' | 'exporterId'> = {
   errors: [],
   evidence: null,
   annotated: null,
+  contentHash: null,
+  again: null,
 };

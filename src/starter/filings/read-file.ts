@@ -8,8 +8,8 @@ import type { Mode } from '../../domain/names';
 import { parsePushMessage } from '../../domain/rules/push-message';
 import { readBulkTemplate } from '../../ledger/service/bulk-templates';
 import type { Queryable } from '../../ledger/pool';
-import { checkWorkbook } from '../../workbook/check';
 import type { ColumnAt, WorkbookReading } from '../../workbook/read';
+import { workbooksInProcess, type Workbooks } from '../../workbook/workbooks';
 import { RefusedError, refusal, UsageError } from '../errors';
 
 /** Options that the caller gives besides the file, if the file does not contain them. */
@@ -73,7 +73,11 @@ export type FilingSource =
  * Reads a push message or a workbook and checks it by the rule table. What is wrong in it is in `findings`.
  * @throws UsageError when the file cannot be read at all
  */
-export async function readFilingFile(source: FilingSource, stated: StatedOptions = {}): Promise<FilingFile> {
+export async function readFilingFile(
+  source: FilingSource,
+  stated: StatedOptions = {},
+  workbooks: Workbooks = workbooksInProcess,
+): Promise<FilingFile> {
   if ('read' in source) return source.read;
   if ('message' in source) return readMessage('message.json', Buffer.alloc(0), source.message, stated);
   const { name, bytes } = 'path' in source ? await load(source.path) : source;
@@ -85,7 +89,7 @@ export async function readFilingFile(source: FilingSource, stated: StatedOptions
     case '.xls':
     case '.xlsm':
     case '.xlsb':
-      return readBook(name, bytes, stated);
+      return readBook(name, bytes, stated, workbooks);
     default:
       throw new UsageError(`${name} is neither a push message (.json) nor a workbook (.xlsx).`, 'unknown_file_type');
   }
@@ -187,13 +191,11 @@ async function readBook(
   name: string,
   bytes: Buffer,
   { uploadType, declaration, allowDuplicate = [], template }: StatedOptions,
+  workbooks: Workbooks,
 ): Promise<FilingFile> {
   const permitted = permittedRows(allowDuplicate);
-  const checked = await checkWorkbook(
-    bytes,
-    { permitted, ...(uploadType !== undefined && { uploadType }) },
-    { template },
-  );
+  const context = { permitted, ...(uploadType !== undefined && { uploadType }) };
+  const checked = await workbooks.check(bytes, context, template);
   return {
     kind: 'workbook',
     name,
@@ -244,10 +246,10 @@ export function refuseErrors(findings: readonly Finding[], details: Record<strin
  * sent depends on them. Any other file is returned unchanged.
  */
 export async function readByTemplate(
-  { pool, mode }: { pool: Queryable; mode: Mode },
+  { pool, mode, workbooks }: { pool: Queryable; mode: Mode; workbooks?: Workbooks },
   file: FilingFile,
   stated: StatedOptions,
 ): Promise<FilingFile> {
   const template = file.kind === 'workbook' ? await readBulkTemplate(pool, mode) : null;
-  return template ? readFilingFile({ name: file.name, bytes: file.bytes }, { ...stated, template }) : file;
+  return template ? readFilingFile({ name: file.name, bytes: file.bytes }, { ...stated, template }, workbooks) : file;
 }

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { DocumentStore } from '../../documents/document-store';
 import type { Finding } from '../../domain/rules/finding';
-import { annotateWorkbook } from '../../workbook/annotate';
 import { WorkbookRefused } from '../../workbook/read';
+import { workbooksInProcess, type Workbooks } from '../../workbook/workbooks';
 import type { FilingFile } from './read-file';
 
 /**
@@ -10,7 +10,7 @@ import type { FilingFile } from './read-file';
  * @returns the path of the annotated workbook; null for a message, for no errors, or for a file that is not a workbook
  */
 export async function annotateRefused(
-  documents: DocumentStore,
+  { documents, workbooks = workbooksInProcess }: { documents: DocumentStore; workbooks?: Workbooks },
   file: FilingFile,
   findings: readonly Finding[],
 ): Promise<string | null> {
@@ -20,7 +20,7 @@ export async function annotateRefused(
   const before = await documents.find({ name, kind: 'xlsx' });
   if (before) return before.path;
   try {
-    const buffer = await annotateWorkbook({ source: file.bytes, findings });
+    const buffer = await workbooks.annotate({ source: file.bytes, findings });
     return (await documents.put({ name, kind: 'xlsx', buffer })).path;
   } catch (error) {
     // A file that is refused as a whole has no cells to annotate; its only error gives the reason.

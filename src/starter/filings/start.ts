@@ -1,28 +1,39 @@
 import { createHash } from 'node:crypto';
-import { WorkflowIdConflictPolicy, WorkflowIdReusePolicy } from '@temporalio/common';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  WithStartWorkflowOperation,
+  WorkflowUpdateFailedError,
+  WorkflowUpdateRPCTimeoutOrCancelledError,
+} from '@temporalio/client';
+import { ApplicationFailure, WorkflowIdConflictPolicy, WorkflowIdReusePolicy } from '@temporalio/common';
 import { fileInput, type FileInput, type FilingResult } from '../../domain/contracts';
 import type { PermittedDuplicate } from '../../domain/rules/duplicates';
 import type { Finding } from '../../domain/rules/finding';
 import type { MappingRow } from '../../domain/filing/mapping';
 import { filingWorkflowId } from '../../domain/names';
+import type { FilingView } from '../../domain/filing/view';
 import { contentHashOf, referenceOf } from '../../ledger/filings/filing-content';
 import { saveInput } from '../../ledger/filings/filing-inputs';
-import { findFiling, getFiling } from '../../ledger/filings/filings';
-import { startFilingRun } from '../../runs/filing-runs';
-import { filingQuery } from '../../workflows/messages';
+import { filingOfReference } from '../../ledger/filings/filings';
+import { referenceTaken } from '../../ledger/filings/reference';
+import { withFilingAttributes } from '../../runs/filing-runs';
+import { fileUpdate, filingQuery } from '../../workflows/messages';
 import type { EbrcClientDependencies } from '../dependencies';
 import { refusal, RefusedError } from '../errors';
 import type { FilingFile } from './read-file';
-import { viewOfResult, waitsForPerson, type FilingOutcome } from './outcome';
+import { viewOfResult, waitsForPerson, type FilingOutcome, type StartedFiling } from './outcome';
 import { recordOrigins } from './origins';
 import { follow, type FollowOptions } from '../temporal/follow';
 import { withPaths } from './lookup';
-import { silenceNotice } from '../temporal/workers-present';
+import { answeredByWorker, silenceNotice } from '../temporal/workers-present';
 
 /**
  * How long the command takes at most until the filing is recorded and checked, or refused, if the caller does not wait.
  */
 const RECORDED_WITHIN_MS = 20_000;
+/** A run that was refused ends at once; whoever met it asks again. */
+const RUN_ENDS_WITHIN_MS = 500;
+const ASKS = 10;
 
 /** The options of a filing, as the caller gives them. */
 export interface FilingTerms {
@@ -32,6 +43,8 @@ export interface FilingTerms {
   madeBy: string;
   /** Wait for `approve` by somebody else. */
   approval?: boolean;
+  /** Which filing of its reference this is: the next number, to file a reference again. Default 1. */
+  n?: number;
   /** Rows that may be filed although their mapping is live; a push message may say it itself. */
   allowDuplicate?: PermittedDuplicate[];
 }
@@ -44,9 +57,8 @@ export interface PreparedFiling extends FilingTerms {
   declaration: 'Y' | 'N';
   file: Pick<FilingFile, 'kind' | 'name' | 'bytes' | 'sheet'>;
   warnings: Finding[];
-  /** The filing that is corrected, and which correction of its reference this is (from 1). */
+  /** The filing that is corrected. */
   corrects?: string;
-  correction?: number;
 }
 
 /** Whether, and how, the caller waits. */
@@ -58,8 +70,9 @@ export interface WaitOptions {
 }
 
 /**
- * Starts `fileRemittances`, or joins the run of the same reference that is in progress.
- * @throws RefusedError if that run files different content
+ * Starts `fileRemittances` with its update `file`, or joins the run of the same reference that is in progress. What was
+ * filed before under the reference is answered from the ledger; nothing is sent twice.
+ * @throws RefusedError if the reference has different content
  */
 export async function startFiling(
   deps: EbrcClientDependencies,
@@ -68,33 +81,82 @@ export async function startFiling(
 ): Promise<FilingOutcome> {
   const contentHash = contentHashOf(filing);
   const reference = filing.reference ?? referenceOf(contentHash, filing.allowDuplicate);
-  const workflowId = filingWorkflowId(deps.mode, reference, filing.correction);
+  const { n = 1, exporterId } = filing;
+  const workflowId = filingWorkflowId(deps.mode, reference, n);
   const input = await inputOf(deps, filing, reference);
-  const shown = { mode: deps.mode, exporterId: filing.exporterId, reference, state: 'checking' } as const;
-  await startFilingRun(deps.temporal, shown, {
+  const started = { workflowId, reference, n, exporterId };
+  const answer = await askToFile(deps, started, input);
+  if (answer?.state !== 'refused') {
+    // A caller's own workflow may run the filing that is recorded under the reference.
+    const outcome = await followFiling(deps, { ...started, workflowId: answer?.workflowId ?? workflowId }, options);
+    if (answer === null) await refuseOtherContent(deps, outcome.filing, contentHash);
+    return outcome;
+  }
+  const view = withPaths(deps, await viewOfResult(deps.pool, answer, started));
+  return { filing: view, waitsForPerson: false, notice: null };
+}
+
+/**
+ * An update that was lost has compared nothing: the run under way may have other content.
+ * @throws RefusedError where it has
+ */
+async function refuseOtherContent(
+  { pool, mode }: EbrcClientDependencies,
+  { reference, n, contentHash }: FilingView,
+  own: string,
+): Promise<void> {
+  if (contentHash === null || contentHash === own) return;
+  const holder = await filingOfReference(pool, { mode, reference, n });
+  if (holder) throw new RefusedError([await referenceTaken(pool, holder)]);
+}
+
+/**
+ * Starts the run, which a lost update does not stop, and asks it for its answer.
+ *
+ * Each request has an update id of its own: the server answers a repeated one with what was true at first, also once
+ * the run has closed, so that a refusal would last for ever. What is the same filing is decided by the ledger.
+ * @returns the answer: recorded or refused; null where none came in time.
+ */
+async function askToFile(
+  deps: EbrcClientDependencies,
+  { workflowId, reference, exporterId }: StartedFiling,
+  input: FileInput,
+): Promise<FilingResult | null> {
+  const { temporal, taskQueue, mode } = deps;
+  const shown = { mode, exporterId, reference, state: 'checking' } as const;
+  const start = {
     workflowId,
-    taskQueue: deps.taskQueue,
+    taskQueue,
     args: [input],
     workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
     workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
-    memo: { contentHash },
-  });
-  const { memo } = await deps.temporal.workflow.getHandle(workflowId).describe();
-  // A run that another SDK started has no memo: its content is in the ledger, once it has recorded it.
-  const running = memo?.contentHash ?? (await recordedHash(deps, workflowId));
-  if (running !== contentHash) throw await referenceInUse(deps, reference, workflowId);
-  return followFiling(deps, { workflowId, reference, exporterId: filing.exporterId }, options);
+  };
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await answeredByWorker(deps, () =>
+        temporal.workflow.withDeadline(Date.now() + RECORDED_WITHIN_MS, () =>
+          withFilingAttributes(shown, start, (attributed) =>
+            temporal.workflow.executeUpdateWithStart(fileUpdate, {
+              args: [input],
+              startWorkflowOperation: new WithStartWorkflowOperation('fileRemittances', attributed),
+            }),
+          ),
+        ),
+      );
+    } catch (error) {
+      if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) return null;
+      const cause = error instanceof WorkflowUpdateFailedError ? error.cause : undefined;
+      if (!(cause instanceof ApplicationFailure)) throw error;
+      if (cause.type !== 'run_ending' || tries === ASKS) throw refusedAs(cause);
+      await sleep(RUN_ENDS_WITHIN_MS);
+    }
+  }
 }
 
-/** The content hash of the filing that a running workflow has recorded; null if it records none within a while. */
-async function recordedHash(deps: EbrcClientDependencies, workflowId: string): Promise<string | null> {
-  const { progress } = await follow<FilingResult>(deps.temporal, workflowId, {
-    query: filingQuery,
-    until: ({ filingId }) => filingId !== null,
-    withinMs: RECORDED_WITHIN_MS,
-  });
-  const filing = progress?.filingId ? await getFiling(deps.pool, progress.filingId) : null;
-  return filing?.contentHash ?? null;
+/** The update fails with every reason in its details. */
+function refusedAs({ type, message, details }: ApplicationFailure): RefusedError {
+  const [{ errors = [] } = {}] = (details ?? []) as { errors?: Finding[] }[];
+  return errors.length > 0 ? new RefusedError(errors) : refusal(type ?? 'refused', message);
 }
 
 async function inputOf(deps: EbrcClientDependencies, filing: PreparedFiling, reference: string): Promise<FileInput> {
@@ -120,7 +182,7 @@ async function inputOf(deps: EbrcClientDependencies, filing: PreparedFiling, ref
     approval: filing.approval,
     ...(filing.allowDuplicate?.length && { allowDuplicate: filing.allowDuplicate }),
     corrects: filing.corrects,
-    correction: filing.correction,
+    n: filing.n,
   });
   if (input.success) return input.data;
   throw new RefusedError(
@@ -138,21 +200,10 @@ async function keepWorkbook({ documents }: EbrcClientDependencies, bytes: Buffer
   return stored.name;
 }
 
-async function referenceInUse(deps: EbrcClientDependencies, reference: string, workflowId: string) {
-  const holder = await findFiling(deps.pool, deps.mode, workflowId);
-  return refusal(
-    'reference_taken',
-    holder
-      ? `Reference ${reference} is being filed with other content (filing ${holder.filingId}, ${holder.state}). Give another --reference, or wait for that filing.`
-      : `Workflow ${workflowId} runs under reference ${reference} and has not recorded what it files yet. Give another --reference, or try again when it has.`,
-    holder ? { filingId: holder.filingId } : {},
-  );
-}
-
 /** Follows a filing's workflow until it is recorded or, with `wait`, until it ends or needs a person. */
 export async function followFiling(
   deps: EbrcClientDependencies,
-  started: { workflowId: string; reference: string; exporterId: string },
+  started: StartedFiling,
   { wait = false, onProgress, onNotice }: WaitOptions,
 ): Promise<FilingOutcome> {
   const silence: Promise<string>[] = [];

@@ -14,12 +14,12 @@ export interface ListRow {
 
 /**
  * The lines of a CSV file. After a misplaced quotation mark the rest cannot be parsed reliably: each line is then
- * parsed separately, so that the bad line is named and the others are kept.
+ * parsed separately, so that the bad line is named and the others are kept. @param most lines that are read at most
  */
-export function csvRows(bytes: Buffer): ListRow[] {
-  const parsed = csvRecords(bytes);
+export function csvRows(bytes: Buffer, most?: number): ListRow[] {
+  const parsed = csvRecords(bytes, most);
   if (parsed) return parsed;
-  const lines = bytes.toString('utf8').split(/\r\n|\n|\r/);
+  const lines = bytes.toString('utf8').split(/\r\n|\n|\r/, most);
   return lines.flatMap((line, index): ListRow[] => {
     const row = index + 1;
     const records = csvRecords(Buffer.from(line));
@@ -29,10 +29,13 @@ export function csvRows(bytes: Buffer): ListRow[] {
 }
 
 /** Null if it is not CSV. The parser's message is dropped, because it may quote a line, and with it a password. */
-function csvRecords(bytes: Buffer): ListRow[] | null {
+function csvRecords(bytes: Buffer, most?: number): ListRow[] | null {
   try {
     const options = { bom: true, skip_empty_lines: true, relax_column_count: true, info: true } as const;
-    const records = parse(bytes, options) as unknown as { record: string[]; info: Info }[];
+    const records = parse(bytes, { ...options, ...(most !== undefined && { to: most }) }) as unknown as {
+      record: string[];
+      info: Info;
+    }[];
     return records.map(({ record, info }) => ({ row: info.lines, texts: record }));
   } catch {
     return null;

@@ -47,21 +47,37 @@ export type ReportDependencies = Pick<EbrcReaderDependencies, 'pool' | 'mode' | 
 export async function makeReport(deps: ReportDependencies, request: ReportRequest): Promise<ReportOutcome> {
   const { path, grouping = 'western' } = request;
   const form = formOf(path);
+  const report = await composeReport(deps, request, ROWS_LISTED[form]);
+  await writeOutputFile(path, await reportsInProcess.render(report, { form, grouping }));
+  return { path, ...outcomeOf(report) };
+}
+
+/** The figures of a report, without its document. @throws UsageError for an invalid day */
+export async function figuresOf(
+  deps: ReportDependencies,
+  request: Pick<ReportRequest, 'report' | 'on'>,
+): Promise<Omit<ReportOutcome, 'path'>> {
+  return outcomeOf(await composeReport(deps, request, ROWS_LISTED.html));
+}
+
+async function composeReport(
+  deps: ReportDependencies,
+  request: Pick<ReportRequest, 'report' | 'on'>,
+  rows: number,
+): Promise<Report> {
   const now = new Date();
   const on = request.on ?? isoFromFilingDate(filingDateInKolkata(now.getTime()));
   refuseDay(on, now);
   const { dailyReport, ageingReport } = await import('../../reports/make.js');
   const { readRealisationRules } = await import('../../reports/realisation-rules.js');
-  const report = await (request.report === 'daily' ? dailyReport : ageingReport)(deps.pool, {
+  return (request.report === 'daily' ? dailyReport : ageingReport)(deps.pool, {
     mode: deps.mode,
     on,
     now,
     rules: await readRealisationRules(),
-    rows: ROWS_LISTED[form],
+    rows,
     workflowUrl: workflowLinks(deps.temporalUi),
   });
-  await writeOutputFile(path, await reportsInProcess.render(report, { form, grouping }));
-  return outcomeOf(path, report);
 }
 
 function formOf(path: string): ReportForm {
@@ -83,9 +99,8 @@ function refuseDay(on: string, now: Date): void {
   }
 }
 
-function outcomeOf(path: string, { report, mode, on, madeAt, groups }: Report): ReportOutcome {
+function outcomeOf({ report, mode, on, madeAt, groups }: Report): Omit<ReportOutcome, 'path'> {
   return {
-    path,
     report,
     mode,
     on,

@@ -28,12 +28,20 @@ export interface OptionalColumn {
   header: string;
 }
 
+/** A column that neither the specification nor the template names. */
+export interface OwnColumn {
+  /** From 1. */
+  index: number;
+  letter: string;
+  header: string;
+}
+
 export interface Headers {
   columns: Map<ColumnField, ColumnAt>;
   /** Columns that are sent under the label of the template, in the order of the sheet. */
   optional: OptionalColumn[];
   /** The user's own columns, which stay in the workbook and are not sent. */
-  own: { letter: string; header: string }[];
+  own: OwnColumn[];
   /** Position of the Status and Errors columns of an earlier run. */
   status?: { index: number };
   findings: Finding[];
@@ -87,9 +95,12 @@ function place(headers: Headers, header: string, index: number, template: BulkTe
     else headers.findings.push(twice(label, label, earlier.letter, letter));
     return;
   }
-  headers.own.push({ letter, header });
+  headers.own.push({ index, letter, header });
   if (headers.own.length > MAX_OWN_COLUMNS) return;
-  const message = `Column ${letter} ${quoted(header)} is no column of the service's template: it stays in your workbook and is not sent.`;
+  const message =
+    template.learnedAt === null
+      ? `Column ${letter} ${quoted(header)} is none of those that the specification names. Only a column of the service's template, which has not been read yet, is sent.`
+      : `Column ${letter} ${quoted(header)} is no column of the service's template: it stays in your workbook and is not sent.`;
   headers.findings.push({ ...warningAt(1, null, 'unknown_column', message), column: letter });
 }
 

@@ -10,15 +10,23 @@ import {
   answerStoredSignal,
   approveUpdate,
   credentialsRenewedSignal,
+  fileUpdate,
   filingQuery,
   resolveUpdate,
 } from '../messages';
+import { answerFile } from './file-update';
 import { refuse } from './filing-requests';
 import type { FilingRun } from './filing-run';
 
 /** Registers every handler; must run before the workflow waits for anything. */
 export function handleFilingMessages(run: FilingRun): void {
-  setHandler(filingQuery, () => run.result());
+  setHandler(filingQuery, () => run.progress());
+
+  setHandler(fileUpdate, (input) => CancellationScope.nonCancellable(() => answerFile(run, input)), {
+    validator: (input) => {
+      if (typeof input !== 'object' || input === null) refuse('Give the input of fileRemittances.');
+    },
+  });
 
   // Anybody may send a signal, and one that cannot be read must not stop the filing: it stands in the history for ever.
   setHandler(credentialsRenewedSignal, (renewed: { version: number } | null | undefined) => {
@@ -38,10 +46,11 @@ export function handleFilingMessages(run: FilingRun): void {
   });
 
   setHandler(resolveUpdate, (args) => answering(run, () => run.requests.resolve(args)), {
-    validator: ({ as, requestId, note }: ResolveArgs) => {
+    validator: ({ as, requestId, certificates, note }: ResolveArgs) => {
       if (as !== 'filed' && as !== 'not-filed') refuse('Say filed or not-filed.');
       if (isBlank(note)) refuse('Say in a note what was looked at.');
-      if (as === 'filed' && isBlank(requestId)) refuse('Give the request id under which it was filed.');
+      if (as === 'filed' && isBlank(requestId) && !certificates?.length)
+        refuse('Give the request id under which it was filed, or the certificates of its rows.');
     },
   });
 

@@ -9,12 +9,31 @@ import type { FileInput, FilingCounts } from '../../domain/contracts';
 import { endNote } from '../../domain/filing/end-note';
 import { isEnd, isPause, type FilingState } from '../../domain/filing/states';
 import { stateLimitMs } from '../../domain/filing/state-limits';
+import type { Finding } from '../../domain/rules/finding';
 import { steps } from '../activity-profiles';
 import { FilingMovedOn } from './filing-ends';
-import { noteEvent, recordRunProblem, toMove, watched, type Attention, type Event, type Move } from './filing-steps';
+import {
+  inOneText,
+  noteEvent,
+  recordRunProblem,
+  toMove,
+  watched,
+  type Attention,
+  type Event,
+  type Move,
+} from './filing-steps';
 import { showFiling } from './show-filing';
 
 const NO_ROWS: FilingCounts = { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 };
+
+/** A property of an input that nobody has checked; empty if it is no text. */
+export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+export interface Refusal {
+  errors: Finding[];
+  contentHash: string | null;
+  recorded: OpenedFiling | null;
+}
 
 export class FilingProgress {
   settings!: ReadSettingsResult;
@@ -23,12 +42,18 @@ export class FilingProgress {
   /** The state that a pause interrupts, and leads back to. */
   working: FilingState = 'checking';
   attention: string | null = null;
+  /** What the last move asked. */
+  asks: string | null = null;
   counts: FilingCounts = NO_ROWS;
   requestId: string | null = null;
-  /** What somebody should look at for as long as the filing is under way, whatever its state. */
+  /** What facts ask about the filing, whatever its state. */
   standing: string | null = null;
-  /** When the next move is due at the latest (ms since the epoch); null while the filing waits for a person. */
+  /** When the next state is due at the latest (ms since the epoch); null while a person is waited for, or was asked. */
   dueAt: number | null = null;
+  /** The wait whose own time that includes. */
+  waitsFor: string | null = null;
+  /** What was asked when the time of its state was over. */
+  private late: string | null = null;
   /** The ledger holds other moves than this run. */
   protected movedOn = false;
   /** The number of the move that is shown. */
@@ -38,6 +63,8 @@ export class FilingProgress {
   private moving: Promise<void> = Promise.resolve();
   /** Whether the ledger has still to be read: until then the filing's state is not known. */
   private reading = true;
+  /** Why the run recorded nothing, and what stands under its reference; null: it was not refused. */
+  refusal: Refusal | null = null;
 
   constructor(readonly input: FileInput) {}
 
@@ -45,6 +72,31 @@ export class FilingProgress {
   hasRead(): void {
     this.reading = false;
     this.movedOn = false;
+  }
+
+  /** Nothing is recorded, and the run ends; what stands under its reference is shown. */
+  refuse(refusal: Refusal): void {
+    this.hasRead();
+    this.refusal = refusal;
+    const { recorded, errors } = refusal;
+    const text = errors[0]?.message ?? 'refused';
+    if (recorded) {
+      const { state, counts, attention, exporterId, submissions } = recorded;
+      const { settings } = this;
+      const requestId = submissions[0]?.requests[0]?.requestId ?? null;
+      const stands = { state, counts, attention, exporterId, requestId, settings };
+      showFiling(stands, recorded.reference, text, recorded.needsAttention);
+    } else {
+      // The input may be what was refused, whatever its properties hold.
+      const { counts, requestId, settings } = this;
+      const shown = { counts, requestId, settings, attention: null, exporterId: textOf(this.input.exporterId) };
+      showFiling({ ...shown, state: 'refused' }, textOf(this.input.reference), text, false);
+    }
+  }
+
+  /** Whether the filing is recorded, or the run was refused. */
+  get decided(): boolean {
+    return this.filing !== null || this.refusal !== null;
   }
 
   /** The ledger does not hold the filing any more: it is recorded once more, or refused. */
@@ -72,7 +124,7 @@ export class FilingProgress {
   }
 
   get ended(): boolean {
-    return isEnd(this.state);
+    return this.refusal !== null || isEnd(this.state);
   }
 
   /** Takes up the filing as the ledger holds it. */
@@ -81,12 +133,17 @@ export class FilingProgress {
     this.state = filing.state;
     this.working = isPause(filing.state) ? 'checking' : filing.state;
     const explained = stateLimitMs(filing.state, this.settings, filing.counts.certified);
-    this.dueAt = explained === null ? null : Date.now() + explained;
+    // A state whose time is over keeps its question, and a new run gives it no new time.
+    this.late = filing.late;
+    this.asks = filing.asks;
+    this.standing = filing.standing;
+    this.dueAt = explained === null || this.late !== null ? null : (filing.dueAt ?? Date.now() + explained);
+    this.waitsFor = filing.waitsFor;
     this.seq = filing.seq;
     this.shownSeq = filing.seq;
     this.attention = filing.attention;
     this.counts = filing.counts;
-    this.requestId = filing.submissions[0]?.requestId ?? null;
+    this.requestId = filing.submissions[0]?.requests[0]?.requestId ?? null;
     this.show('taken up from the ledger', filing.needsAttention);
   }
 
@@ -156,7 +213,7 @@ export class FilingProgress {
       if (this.movedOn) throw new FilingMovedOn('the ledger holds other moves');
       const move = this.moveArgs(state, event, asked);
       const result = this.agreed(await step(move));
-      if (result.counts) this.took(move, result.counts);
+      if (result.counts) this.took(move, result.counts, result.standing);
       return result;
     });
   }
@@ -167,20 +224,20 @@ export class FilingProgress {
   }
 
   /** Takes over a {@link nextMove} that an activity recorded. @throws FilingMovedOn when the run knows of others */
-  tookNext(move: Move, counts: FilingCounts): Promise<void> {
+  tookNext(move: Move, counts: FilingCounts, standing?: string | null): Promise<void> {
     return this.inTurn(() => {
       this.agreed({ differs: move.seq !== this.seq + 1 });
-      this.took(move, counts);
+      this.took(move, counts, standing);
       return Promise.resolve();
     });
   }
 
   /** Takes over a move that an activity recorded by itself, with the fact that caused it. */
-  tookOver(state: FilingState, event: Event, { seq, dueAt, counts }: MovedOn): Promise<void> {
+  tookOver(state: FilingState, event: Event, { seq, dueAt, counts, standing }: MovedOn): Promise<void> {
     return this.inTurn(() => {
       // Another move of this run came between: the ledger refuses it, or has it already.
       this.agreed({ differs: seq !== this.seq + 1 });
-      this.took({ ...this.moveArgs(state, event, {}), seq, dueAt }, counts);
+      this.took({ ...this.moveArgs(state, event, {}), seq, dueAt }, counts, standing);
       return Promise.resolve();
     });
   }
@@ -204,19 +261,32 @@ export class FilingProgress {
     });
   }
 
-  private standEnded({ state, counts, seq }: FilingEnd, own: Partial<Event> = {}): void {
+  private standEnded({ state, counts, seq, standing }: FilingEnd, own: Partial<Event> = {}): void {
     this.counts = counts;
     if (state === null) return;
     const { event, attention } = endNote(this.filingId, state, counts);
     const move = this.moveArgs(state, { ...event, ...own }, { attention });
-    this.took({ ...move, seq }, counts);
+    this.took({ ...move, seq }, counts, standing);
+  }
+
+  /**
+   * Moves the filing on from `from`, if it is still there in its turn: what is under way may take it elsewhere, from
+   * where the move is not allowed. @returns whether it was moved
+   */
+  moveFrom(from: FilingState, state: FilingState, event: Event, attention: Attention = {}): Promise<boolean> {
+    return this.inTurn(async () => {
+      if (this.state !== from) return false;
+      await this.moveNow(state, event, attention);
+      return true;
+    });
   }
 
   /** Says that the filing does not move, unless it has moved meanwhile. */
   askForAttention(text: string): Promise<void> {
     return this.inTurn(async () => {
       if (this.dueAt === null || this.dueAt > Date.now()) return;
-      await this.moveNow(this.state, { kind: 'not_moving', text }, { attention: text, needsAttention: true });
+      this.late = text;
+      await this.moveNow(this.state, { kind: 'not_moving', text }, { attention: text, late: true });
     });
   }
 
@@ -225,28 +295,39 @@ export class FilingProgress {
     const move = this.moveArgs(state, event, asked);
     this.stand(move);
     if (!this.filing) return;
-    const { counts } = this.agreed(await this.steps(`${state}: ${event.kind}`).recordProgress(move));
-    this.took(move, counts ?? this.counts);
+    const { counts, standing } = this.agreed(await this.steps(`${state}: ${event.kind}`).recordProgress(move));
+    this.took(move, counts ?? this.counts, standing);
   }
 
   private moveArgs(state: FilingState, event: Event, asked: Attention): Move {
-    const { filing, seq, standing, settings, counts } = this;
-    return toMove({ filingId: filing?.filingId ?? '', seq: seq + 1, standing, settings, counts }, state, event, asked);
+    const { filing, seq } = this;
+    const held = { ...this.standingNow, filingId: filing?.filingId ?? '', seq: seq + 1 };
+    return toMove(held, state, event, asked);
   }
 
-  private took(move: Move, counts: FilingCounts): void {
+  private get standingNow() {
+    const { state, settings, counts, dueAt, waitsFor, late } = this;
+    return { state, settings, counts, dueAt, waitsFor, late };
+  }
+
+  private took(move: Move, counts: FilingCounts, standing: string | null = this.standing): void {
     this.seq = move.seq;
+    this.standing = standing;
     this.counts = counts;
     this.stand(move);
   }
 
-  private stand({ state, seq, attention, needsAttention: attentionNeeded, dueAt, event }: Move): void {
+  private stand({ state, seq, attention, needsAttention: attentionNeeded, dueAt, waitsFor, event }: Move): void {
+    if (state !== this.state) this.late = null;
     this.state = state;
+    this.waitsFor = waitsFor;
     if (!isPause(state)) this.working = state;
     this.shownSeq = seq;
-    this.attention = attention;
     this.dueAt = dueAt;
-    this.show(event.text, attentionNeeded);
+    const asks = attentionNeeded ? (attention ?? event.text) : null;
+    this.asks = asks === this.late ? null : asks;
+    this.attention = inOneText(this.asks, this.late, this.standing);
+    this.show(event.text, this.attention !== null);
   }
 
   /** Records an event without moving. It only helps: where it cannot be written, the filing goes on. */

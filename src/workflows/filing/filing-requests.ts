@@ -3,13 +3,23 @@
  * that received it.
  */
 import { ApplicationFailure, condition } from '@temporalio/workflow';
-import type { OperatorRequestKind, OperatorRequests } from '../../activities/filings/filing-ledger';
+import type { OpenWords, SaidWord } from '../../activities/filings/filing-ledger';
 import type { AbandonArgs, ApproveArgs, ResolveArgs } from '../../domain/contracts';
-import { isEnd } from '../../domain/filing/states';
 import { personKey } from '../../domain/person';
 import { FilingMovedOn } from './filing-ends';
 import type { FilingProgress } from './filing-progress';
 import type { Event } from './filing-steps';
+
+/** What a person's answer is about now. */
+export interface InQuestion {
+  /** The attempt in doubt, or the one whose request is asked about; null where a person named that request. */
+  attemptId: string | null;
+  /** The request that is asked about; null: the attempt itself is in doubt. */
+  requestId: string | null;
+}
+
+/** What was said, with the word that the ledger keeps of it; without an id it is being recorded. */
+type Said<T> = T & { wordId?: string };
 
 /** @throws ApplicationFailure with which an update is refused */
 export function refuse(message: string): never {
@@ -19,22 +29,20 @@ export function refuse(message: string): never {
 export class FilingRequests {
   /** Whether the workflow was cancelled. */
   cancelled = false;
-  abandon: AbandonArgs | null = null;
-  approval: ApproveArgs | null = null;
-  resolution: ResolveArgs | null = null;
-  /** The attempt that a resolve can answer now; null: none. */
-  inQuestion: string | null = null;
+  abandon: Said<AbandonArgs> | null = null;
+  approval: Said<ApproveArgs> | null = null;
+  resolution: Said<ResolveArgs> | null = null;
+  /** What a resolve can answer now; null: nothing. */
+  inQuestion: InQuestion | null = null;
   /** Whether a request is being polled, so that a person may name another one. */
   following = false;
-  /** The last resolve that the ledger or the service contradicted, and how. */
+  /** The last resolve that was refused, and why. */
   private refused: { args: ResolveArgs; message: string } | null = null;
-  /** The last resolve that the step which carried it out, or refused it, deleted from the ledger. */
-  private deleted: ResolveArgs | null = null;
 
   constructor(private readonly progress: FilingProgress) {}
 
   /** Restores the requests that earlier runs received and did not carry out. */
-  restore({ abandon, approve, resolve }: OperatorRequests): void {
+  restore({ abandon, approve, resolve }: OpenWords): void {
     this.abandon ??= abandon ?? null;
     this.approval ??= approve ?? null;
     this.resolution ??= resolve ?? null;
@@ -53,8 +61,8 @@ export class FilingRequests {
     if (personKey(args.by) === personKey(progress.filing?.madeBy)) {
       refuse(`${args.by} made this filing; somebody else has to approve it.`);
     }
-    await this.save('approve', args);
-    this.approval ??= args;
+    const wordId = await this.record({ ...args, kind: 'approve' });
+    this.approval ??= { ...args, wordId };
     await condition(() => progress.state !== 'awaiting_approval');
   }
 
@@ -62,44 +70,64 @@ export class FilingRequests {
   async resolve(args: ResolveArgs): Promise<void> {
     this.judgeResolve(args);
     if (this.resolution) refuse('Another resolve is being worked on.');
-    // Before it is saved: a call that the run schedules meanwhile would be cancelled in the task that schedules it.
-    this.resolution = args;
+    // Before it is recorded: a call that the run schedules meanwhile would be cancelled in the task that schedules it.
+    const said: Said<ResolveArgs> = { ...args };
+    this.resolution = said;
     try {
-      await this.save('resolve', args);
+      const {
+        as,
+        attemptId = null,
+        requestId = null,
+        rows = null,
+        certificates = [],
+        notOurs = [],
+        unseen = false,
+      } = args;
+      const about = { attemptId, requestId, sourceRows: rows, certificates, notOurs, unseen };
+      said.wordId = await this.record({ ...args, ...about, kind: as === 'filed' ? 'filed' : 'not_filed' });
     } catch (error) {
-      if (this.resolution === args) this.resolution = null;
+      if (this.resolution === said) this.resolution = null;
       throw error;
     }
-    await condition(() => this.resolution !== args);
-    if (this.refused?.args === args) refuse(this.refused.message);
+    await condition(() => this.resolution !== said);
+    if (this.refused?.args === said) refuse(this.refused.message);
   }
 
   /** A person gives the filing up. Resolves once it has ended. */
   async giveUp(args: AbandonArgs): Promise<void> {
     const { progress } = this;
-    if (isEnd(progress.state)) refuse(`The filing has ended: ${progress.state}.`);
-    // Before it is saved: a call that the run schedules meanwhile would be cancelled in the task that schedules it.
-    this.abandon = args;
-    await this.save('abandon', args);
-    await condition(() => isEnd(progress.state));
+    if (progress.refusal) refuse('The run recorded nothing: it was refused.');
+    if (progress.ended) refuse(`The filing has ended: ${progress.state}.`);
+    // Before it is recorded: a call that the run schedules meanwhile would be cancelled in the task that schedules it.
+    const said: Said<AbandonArgs> = { ...args };
+    this.abandon = said;
+    try {
+      said.wordId = await this.record({ ...args, kind: 'abandon' });
+    } catch (error) {
+      if (this.abandon === said) this.abandon = null;
+      throw error;
+    }
+    await condition(() => progress.ended);
   }
 
-  /** Nothing is left that the resolve could answer: kept, it would answer the next question. */
-  endResolution(): void {
-    this.resolution = null;
+  /** Whether a resolve is recorded and can be carried out. */
+  get answered(): boolean {
+    return this.resolution?.wordId !== undefined;
   }
 
-  /** The resolve was carried out by a step that deleted it from the ledger. */
+  /** The resolve was carried out by a step that judged its word. */
   resolved(): void {
-    this.deleted = this.resolution;
     this.resolution = null;
   }
 
-  /** Refuses the resolve, and says why. `event`: recorded in the transaction that deletes it. */
+  /** Refuses the resolve, and says why. `event`: recorded in the transaction that judges its word. */
   async contradictResolution(message: string, event: Event): Promise<void> {
-    const { progress } = this;
-    await progress.steps('Record why the answer was refused').refuseResolve({ filingId: progress.filingId, event });
-    this.deleted = this.resolution;
+    const { progress, resolution } = this;
+    const { wordId } = resolution ?? {};
+    if (wordId !== undefined)
+      await progress
+        .steps('Record why the answer was refused')
+        .refuseWord({ filingId: progress.filingId, wordId, event });
     this.refuseResolution(message);
   }
 
@@ -122,54 +150,57 @@ export class FilingRequests {
       }
       throw error;
     } finally {
-      this.endResolution();
+      await this.putAside('there was nothing left to resolve', { refused: false });
     }
   }
 
-  /** Deletes each resolve from the ledger that no step has deleted, whichever run received it. Never ends. */
-  async deleteResolutions(): Promise<never> {
-    for (;;) {
-      await condition(() => this.resolution !== null);
-      const args = this.resolution;
-      await condition(() => this.resolution !== args);
-      if (this.deleted !== args) await this.progress.inTurn(() => this.remove('resolve'));
-    }
+  /** Nothing is left that the resolve could answer: kept, it would answer the next question. */
+  async putAside(why: string, { refused = true }: { refused?: boolean } = {}): Promise<void> {
+    const { resolution } = this;
+    if (!resolution) return;
+    await condition(() => resolution.wordId !== undefined || this.resolution !== resolution);
+    if (resolution.wordId !== undefined)
+      await this.progress.steps('Put the answer aside').closeWord({ wordId: resolution.wordId, why });
+    if (this.resolution !== resolution) return;
+    if (refused) this.refuseResolution(why);
+    else this.resolution = null;
   }
 
-  private judgeResolve({ as, attemptId }: ResolveArgs): void {
-    const { state, requestId } = this.progress;
+  private judgeResolve({ as, attemptId, requestId }: ResolveArgs): void {
+    const { state } = this.progress;
     if (state !== 'outcome_unknown' && state !== 'overdue') {
       refuse(`The filing is ${state}; resolve is for outcome_unknown and overdue.`);
     }
-    if (attemptId !== this.inQuestion) {
-      const shown = this.inQuestion ?? 'none yet';
-      refuse(
-        attemptId === undefined
-          ? `Name the attempt that is answered for (${shown}): attemptId, as the filing shows it in "attempt".`
-          : `${attemptId} is not the attempt in question (${shown}): look at the filing again.`,
-      );
-    }
-    if (state === 'overdue' && as === 'not-filed') {
-      refuse(`The service acknowledged this filing (request ${requestId ?? 'unknown'}), so it was filed.`);
-    }
+    const { inQuestion } = this;
+    const asked = as === 'not-filed' && inQuestion?.requestId ? inQuestion.requestId : inQuestion?.attemptId;
+    const given = as === 'not-filed' && inQuestion?.requestId ? requestId : attemptId;
     if (state === 'overdue' && !this.following) {
       refuse(
         'The authority has answered for its requests; only certificates are missing, so there is nothing to resolve.',
       );
     }
+    if (state === 'overdue' && as === 'not-filed' && requestId === undefined) {
+      refuse(
+        `The service acknowledged this filing (request ${this.progress.requestId ?? 'unknown'}), so it was filed.`,
+      );
+    }
+    if (!inQuestion || given !== (asked ?? undefined)) {
+      const shown = asked ?? 'none yet';
+      refuse(
+        given === undefined
+          ? `Name what is answered for (${shown}): attemptId or requestId, as the filing shows it in "attempt" and "request".`
+          : `${given} is not what is in question (${shown}): look at the filing again.`,
+      );
+    }
   }
 
-  private async save<K extends OperatorRequestKind>(kind: K, args: NonNullable<OperatorRequests[K]>): Promise<void> {
+  /** Records what a person said. @returns the id of its word */
+  private record(said: Partial<SaidWord> & Pick<SaidWord, 'kind' | 'by'>): Promise<string> {
     const { progress } = this;
-    if (progress.filing)
-      await progress
-        .steps(`Record the request: ${kind}`)
-        .saveOperatorRequest({ filingId: progress.filingId, kind, args });
-  }
-
-  private async remove(kind: OperatorRequestKind): Promise<void> {
-    const { progress } = this;
-    if (progress.filing)
-      await progress.steps(`Clear the request: ${kind}`).deleteOperatorRequest({ filingId: progress.filingId, kind });
+    const { filingId } = progress;
+    const { kind, by, note = null, attemptId = null, requestId = null, sourceRows = null } = said;
+    const { certificates = [], notOurs = [], unseen = false } = said;
+    const about = { attemptId, requestId, sourceRows, certificates, notOurs, unseen };
+    return progress.steps(`Record what ${by} said: ${kind}`).recordWord({ filingId, kind, by, note, ...about });
   }
 }

@@ -2,7 +2,7 @@
 import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
 import type { MovedOn } from '../../activities/filings/moves';
 import type { OpenedFiling } from '../../activities/filings/open-filing';
-import type { FileInput, FilingResult } from '../../domain/contracts';
+import type { FileInput, FilingCounts, FilingResult } from '../../domain/contracts';
 import type { FilingReadiness } from '../../domain/filing/first-moves';
 import { COLLECTING_NOTE } from '../../domain/filing/move-notes';
 import { withSend, type KnownSend } from '../../domain/filing/known-send';
@@ -11,7 +11,7 @@ import type { Finding } from '../../domain/rules/finding';
 import { summaryText } from '../../domain/text';
 import { Waits } from '../waits';
 import { FilingEnded, FilingGivenUp, FilingMovedOn } from './filing-ends';
-import { FilingProgress } from './filing-progress';
+import { FilingProgress, textOf, type Refusal } from './filing-progress';
 import { FilingRequests } from './filing-requests';
 import type { PendingMark } from './overdue';
 
@@ -20,6 +20,38 @@ export { FilingEnded, FilingGivenUp, FilingMovedOn };
 /** What stands only in the history of the run before. */
 export interface CarriedOver {
   sends: KnownSend[];
+}
+
+const NO_ROWS: FilingCounts = { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 };
+
+/** The result of a run, or the answer to an update, that recorded nothing. */
+export function refusedResult({ reference, n = 1 }: FileInput, refusal: Refusal): FilingResult {
+  const { errors, contentHash, recorded } = refusal;
+  return {
+    filingId: null,
+    workflowId: workflowInfo().workflowId,
+    reference: textOf(reference) || (recorded?.reference ?? ''),
+    n: typeof n === 'number' ? n : 1,
+    state: 'refused',
+    recorded: recorded && { filingId: recorded.filingId, state: recorded.state, counts: recorded.counts },
+    contentHash,
+    requestId: null,
+    dgftAckId: null,
+    counts: NO_ROWS,
+    attention: null,
+    asked: false,
+    seq: 0,
+    errors,
+  };
+}
+
+/** A filing as the ledger holds it. */
+function standingResult(filing: OpenedFiling): FilingResult {
+  const { filingId, workflowId, reference, n, state, contentHash, counts, attention, asked, seq, submissions } = filing;
+  const { requestId = null, dgftAckId = null } = submissions[0]?.requests[0] ?? {};
+  const recorded = null;
+  const known = { filingId, workflowId, reference, n, state, recorded, contentHash, counts, attention, asked, seq };
+  return { ...known, requestId, dgftAckId, errors: [] };
 }
 
 export class FilingRun extends FilingProgress {
@@ -33,6 +65,8 @@ export class FilingRun extends FilingProgress {
   asked = false;
   readonly requests = new FilingRequests(this);
   readonly waits = new Waits();
+  /** Updates `file`: how many have come, and how many of them are not answered yet. */
+  readonly fileUpdates = { come: 0, open: 0 };
   /** Version of the newest credentials that are valid. */
   renewedCredentials = 0;
   /** Signals that an answer came late: a wait for one reads the ledger again. */
@@ -59,16 +93,15 @@ export class FilingRun extends FilingProgress {
   adopt(filing: OpenedFiling): void {
     this.collecting = false;
     this.processing = false;
-    this.requests.restore(filing.operatorRequests);
+    this.requests.restore(filing.words);
     this.asked = filing.asked;
-    this.standing = filing.standing;
-    this.dgftAckId = filing.submissions[0]?.dgftAckId ?? null;
+    this.dgftAckId = filing.submissions[0]?.requests[0]?.dgftAckId ?? null;
     for (const send of filing.sends) this.noteSend(send);
     this.sent = filing.submissions.some(
-      ({ state, lastAttempt }) =>
+      ({ state, attempt }) =>
         (state !== 'planned' && state !== 'released') ||
-        lastAttempt?.state === 'sending' ||
-        lastAttempt?.state === 'answered',
+        attempt?.verdict === 'marked' ||
+        attempt?.verdict === 'accepted',
     );
     this.standAsRecorded(filing);
   }
@@ -133,24 +166,29 @@ export class FilingRun extends FilingProgress {
   /** Nothing may be recorded yet, while its exporter cannot be read: then the new run begins with the same input. */
   private async continueAsNew(): Promise<never> {
     await this.settled();
-    const input = this.filing === null ? this.input : this.resumeInput();
+    const input = this.filing === null ? { ...this.input, awaitUpdate: false } : this.resumeInput();
     const { sends } = this;
     return continueAsNew<(input: FileInput, carried: CarriedOver) => Promise<FilingResult>>(input, { sends });
   }
 
   /** The input with which the filing goes on in a new run: everything else is in the ledger. */
   resumeInput(): FileInput {
-    const { filingId, exporterId, reference, madeBy } = this.recorded;
-    const { mode, correction = 0 } = this.input;
-    return resumeInput({ filingId, mode, exporterId, reference, madeBy, correction });
+    const { filingId, exporterId, reference, madeBy, n } = this.recorded;
+    const { mode } = this.input;
+    return resumeInput({ filingId, mode, exporterId, reference, madeBy, n });
   }
 
   result(): FilingResult {
+    const { filing, refusal, input } = this;
+    if (refusal) return refusedResult(input, refusal);
     return {
-      filingId: this.filing?.filingId ?? null,
+      filingId: filing?.filingId ?? null,
       workflowId: workflowInfo().workflowId,
-      reference: this.filing?.reference ?? this.input.reference ?? '',
+      reference: filing?.reference ?? input.reference ?? '',
+      n: filing?.n ?? input.n ?? 1,
       state: this.state,
+      recorded: null,
+      contentHash: filing?.contentHash ?? null,
       requestId: this.requestId,
       dgftAckId: this.dgftAckId,
       counts: this.counts,
@@ -159,5 +197,11 @@ export class FilingRun extends FilingProgress {
       seq: this.shownSeq,
       errors: this.errors,
     };
+  }
+
+  /** What the query answers: a refused run tells of the filing that stands under its reference. */
+  progress(): FilingResult {
+    const recorded = this.refusal?.recorded;
+    return recorded ? standingResult(recorded) : this.result();
   }
 }

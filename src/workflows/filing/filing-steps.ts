@@ -3,7 +3,7 @@ import { ActivityFailure, log, type ActivityInterfaceFor } from '@temporalio/wor
 import type { Activities } from '../../activities/create-activities';
 import type { MoveArgs } from '../../activities/filings/moves';
 import type { FilingCounts } from '../../domain/contracts';
-import { isEnd, needsAttention, type FilingState } from '../../domain/filing/states';
+import { needsAttention, type FilingState } from '../../domain/filing/states';
 import { stateLimitMs, type StateLimitSettings } from '../../domain/filing/state-limits';
 import { steps } from '../activity-profiles';
 import { isFilingMissing } from '../failures';
@@ -20,41 +20,67 @@ export interface Attention {
   attention?: string | null;
   /** For states that need nobody as such, but do now. */
   needsAttention?: boolean;
-  /** How long the filing then waits on purpose, beyond what its state explains. */
-  waitMs?: number;
+  /** What the filing then waits for on purpose, and for how long beyond what its state explains. */
+  wait?: { for: string; ms: number };
+  /** The time of its state is over, and somebody is asked. */
+  late?: boolean;
 }
 
 /** A move as the ledger records it; `dueAt` in ms since the epoch. */
-export type Move = MoveArgs & { needsAttention: boolean; dueAt: number | null };
+export type Move = MoveArgs & { needsAttention: boolean; dueAt: number | null; waitsFor: string | null };
 
-interface Standing {
+/** What several questions say, in one text. */
+export const inOneText = (...texts: (string | null)[]): string | null => texts.filter(Boolean).join(' ') || null;
+
+interface Standing extends Deadline {
   filingId: string;
+  state: FilingState;
   /** Number of the move. */
   seq: number;
-  /** What somebody should look at, whatever the state. */
-  standing: string | null;
   settings: StateLimitSettings;
   counts: FilingCounts;
 }
 
+/** When the next state is due at the latest, ms since the epoch, and the wait whose own time that includes. */
+interface Deadline {
+  /** Null: the filing waits for a person, or somebody was asked because the time is over (`late`). */
+  dueAt: number | null;
+  waitsFor: string | null;
+  late: string | null;
+}
+
 /** A move of a filing, with when the next one is due and whether somebody should look at it. */
-export function toMove(
-  { filingId, seq, standing, settings, counts }: Standing,
-  state: FilingState,
-  event: Event,
-  asked: Attention,
-): Move {
-  const lasting = isEnd(state) ? null : standing;
-  const explained = stateLimitMs(state, settings, counts.certified);
+export function toMove(held: Standing, state: FilingState, event: Event, asked: Attention): Move {
+  const { filingId, seq } = held;
+  const { attention = null, late = false } = asked;
   return {
     filingId,
     seq,
     state,
-    attention: [asked.attention, lasting].filter(Boolean).join(' ') || null,
-    needsAttention: lasting !== null || (asked.needsAttention ?? needsAttention(state)),
-    dueAt: explained === null ? null : Date.now() + explained + (asked.waitMs ?? 0),
+    attention,
+    needsAttention: late || (asked.needsAttention ?? needsAttention(state)),
+    ...deadlineOf(held, state, asked),
     event,
   };
+}
+
+/**
+ * A state has its time from when the filing came to it. Moves within it do not make it longer, save the first look of a
+ * wait on purpose: a wait that is looked at again and again ends like every other.
+ */
+function deadlineOf(
+  held: Standing,
+  state: FilingState,
+  { wait, late = false }: Attention,
+): Pick<Move, 'dueAt' | 'waitsFor'> {
+  const { settings, counts, dueAt, waitsFor } = held;
+  const explained = stateLimitMs(state, settings, counts.certified);
+  const same = state === held.state;
+  if (explained === null) return { dueAt: null, waitsFor: null };
+  if (late) return { dueAt: null, waitsFor };
+  if (same && (held.late !== null || (dueAt !== null && (!wait || wait.for === waitsFor)))) return { dueAt, waitsFor };
+  const from = Date.now() + explained + (wait?.ms ?? 0);
+  return { dueAt: same && dueAt !== null ? Math.max(dueAt, from) : from, waitsFor: wait?.for ?? null };
 }
 
 /** Steps of which one that fails because the ledger does not hold the filing ends as `onMissing` does. */

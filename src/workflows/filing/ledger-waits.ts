@@ -23,7 +23,7 @@ export async function onceLedgerIsWhole<T>(
   step: () => Promise<T>,
   { inRun = false }: { inRun?: boolean } = {},
 ): Promise<T> {
-  const { attention } = run;
+  const { asks: attention } = run;
   for (let tries = 1; ; tries += 1) {
     try {
       const result = await step();

@@ -28,7 +28,7 @@ export async function throughPauses<T>(run: FilingRun, call: () => Promise<T>): 
 /** Waits until the reason for a pause may be gone. */
 export async function waitOut(run: FilingRun, failure: ReadFailure): Promise<void> {
   const back = run.working;
-  const attention = run.attention;
+  const attention = run.asks;
   const reason = pauseReasonOf(failure.kind);
   if (reason === 'credentials') await waitForCredentials(run, failure);
   else if (reason === 'access') await waitForAccess(progressOf(run), run.waits, failure);
@@ -46,8 +46,9 @@ function progressOf(run: FilingRun): Progress {
     showWait: async (wait) => {
       const { text } = wait;
       if (wait.reason === 'activation') {
-        const { attention } = run;
-        await run.move(run.state, { kind: 'activation_pending', text }, { attention, waitMs: wait.ms });
+        const ms = wait.activatesAt === null ? 0 : Math.max(0, Date.parse(wait.activatesAt) - Date.now());
+        const { asks: attention } = run;
+        await run.move(run.state, { kind: 'activation_pending', text }, { attention, wait: { for: 'activation', ms } });
       } else if (run.state !== 'needs_access') {
         await run.move('needs_access', { kind: wait.kind, text }, { attention: wait.message });
       }

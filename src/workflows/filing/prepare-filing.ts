@@ -89,10 +89,10 @@ export async function checkAndApprove(run: FilingRun, next?: FirstMove): Promise
   if (!reserved) await prepareFiling(run, approvalMove(filing));
   while (!run.requests.approval)
     await run.wait(24 * 3_600_000, 'Wait for approval', () => run.requests.approval !== null);
-  const { by, note } = run.requests.approval;
+  const { by, note, wordId = '' } = run.requests.approval;
   const event = { kind: 'approved', text: `approved by ${by}`, who: by };
   const record = run.steps(`Approved by ${by}`);
-  await run.stepTo('checking', event, (move) => record.recordApproval({ by, note, move }));
+  await run.stepTo('checking', event, (move) => record.recordApproval({ by, note, wordId, move }));
   filing.approvedBy = by;
   // Balances may have moved while the filing waited.
   await prepareFiling(run, next);

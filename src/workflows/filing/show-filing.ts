@@ -8,7 +8,7 @@ import { searchAttributes } from '../search-attributes';
 
 /** What is shown of a run. */
 interface Shown {
-  readonly state: FilingState;
+  readonly state: FilingState | 'refused';
   readonly attention: string | null;
   readonly counts: FilingCounts;
   readonly requestId: string | null;

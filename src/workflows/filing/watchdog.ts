@@ -4,6 +4,8 @@ import { FilingMovedOn, type FilingRun } from './filing-run';
 import type { PendingMark } from './overdue';
 
 const NOT_MOVED = 'It has not moved for longer than its state explains. See its workflow in the Temporal UI.';
+const NOT_ACTIVE =
+  'The authority has not opened API access in time. It goes on being looked for; ask the authority or the service.';
 
 /** What is due next; `at` in ms since the epoch. */
 interface Due {
@@ -32,7 +34,9 @@ export async function watch(run: FilingRun): Promise<void> {
       continue;
     }
     try {
-      await (due.mark ? makeOverdue(run, due.mark) : run.askForAttention(NOT_MOVED));
+      await (due.mark
+        ? makeOverdue(run, due.mark)
+        : run.askForAttention(run.waitsFor === 'activation' ? NOT_ACTIVE : NOT_MOVED));
     } catch (error) {
       if (!(error instanceof FilingMovedOn)) throw error;
       await condition(() => run.over || run.upToDate);
@@ -54,9 +58,10 @@ function waitingMark(run: FilingRun): PendingMark | null {
   return mark.at > Date.now() || run.state === mark.during ? mark : null;
 }
 
-function makeOverdue(run: FilingRun, mark: PendingMark): Promise<void> {
-  const { text, attention } = mark;
-  mark.made = run.move('overdue', { kind: 'overdue', text }, { attention });
+async function makeOverdue(run: FilingRun, mark: PendingMark): Promise<void> {
+  const { during, text, attention } = mark;
+  const moved = run.moveFrom(during, 'overdue', { kind: 'overdue', text }, { attention });
+  mark.made = moved.then(() => undefined);
   // Whoever does the work that is overdue meets its failure.
-  return mark.made.catch(() => undefined);
+  if (!(await moved.catch(() => true))) mark.made = null;
 }

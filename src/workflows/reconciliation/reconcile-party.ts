@@ -54,7 +54,7 @@ export async function compareParty(party: PartyToReconcile, scope: PartyScope): 
   }
   if (party.skip !== null && (wants('certificates') || wants('balances'))) problems.push(party.skip);
   const reader = party.skip === null ? party : null;
-  if (reader && wants('balances') && (await noted(problems, () => readBalances(reader)))) made.push('balances');
+  if (reader && wants('balances') && (await noted(problems, () => readBalances(reader.callAs)))) made.push('balances');
   let windows: WindowReading[] | null = null;
   if (reader && wants('certificates')) {
     windows = await noted(problems, () => readWindows(reader, scope));
@@ -72,6 +72,10 @@ export async function compareParty(party: PartyToReconcile, scope: PartyScope): 
  */
 export async function repairParty(compared: ComparedParty, hasRoom: () => boolean): Promise<boolean> {
   const { party, outcome, checks, windows, repairs } = compared;
+  const unknown = repairs.filter(({ kind }) => kind === 'outcome_unknown');
+  // A certificate is adopted where the balances bear it out, which have to be read before it is looked for.
+  for (const exporterId of new Set(unknown.map((repair) => repair.exporterId)))
+    await noted([], () => readBalances(exporterId));
   const lane = async (): Promise<void> => {
     while (hasRoom()) {
       const next = repairs.shift();
@@ -101,7 +105,7 @@ async function checkAllDocuments(partyId: number): Promise<void> {
   }
 }
 
-async function readBalances({ callAs: exporterId }: PartyToReconcile): Promise<true> {
+async function readBalances(exporterId: string): Promise<true> {
   const about = { exporterId, priorityKey: PRIORITY };
   const refresh = calls('helpful', { ...about, summary: 'Refresh the IRMs', rateClass: 'irm-refresh' });
   await refresh.refreshIrms({ exporterId });

@@ -1,4 +1,4 @@
-import { convert, type Converter } from '../../../src/domain/extraction/convert';
+import { convert, CONVERTERS, type Converter } from '../../../src/domain/extraction/convert';
 import { extractionMapping, mapDocument } from '../../../src/domain/extraction/mapping';
 import { addressProblem, valuesAt } from '../../../src/domain/extraction/pointer';
 
@@ -133,4 +133,11 @@ it('follows a mapping: fallbacks in order, other forms, words of the service, su
   expect(explained.find(({ field }) => field === 'number')).toMatchObject({ from: '/doc/ref', by: 'mapping' });
   // A line that cannot be read makes another sum.
   expect(mapDocument('invoice', { lines: [{ total: '1' }, { total: '?' }] }, mapping).values).toEqual({});
+});
+
+test.each(CONVERTERS)('%s is read from a text of any length in a moment', (converter) => {
+  const before = performance.now();
+  for (const text of ['.', '-', ' .', '(', "1'", '1,']) convert(`x${text.repeat(40_000)}x`, converter);
+  convert(`${' '.repeat(60_000)}x`, converter);
+  expect(performance.now() - before).toBeLessThan(1_000);
 });

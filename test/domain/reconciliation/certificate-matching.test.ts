@@ -84,8 +84,20 @@ describe('one certificate for one row', () => {
 });
 
 describe('ambiguity', () => {
+  it('gives n equal rows n equal new certificates in the order of the rows', () => {
+    const rows = [row(0, { irmKey: 'IRM1 AD' }), row(1, { irmKey: 'IRM1 AD' })];
+    expect(matchCertificates(rows, [certificate('B'), certificate('A')], rules)).toMatchObject({
+      matches: [
+        { position: 0, eBRCNumber: 'A' },
+        { position: 1, eBRCNumber: 'B' },
+      ],
+      ambiguous: [],
+    });
+  });
+
   it('leaves one invoice settled by two remittances of the same amount to a person', () => {
-    expect(matchCertificates([row(0), row(1)], [certificate('A'), certificate('B')], rules)).toEqual({
+    const rows = [row(0, { irmKey: 'IRM1 AD' }), row(1, { irmKey: 'IRM2 AD' })];
+    expect(matchCertificates(rows, [certificate('A'), certificate('B')], rules)).toEqual({
       matches: [],
       ambiguous: [{ positions: [0, 1], candidates: ['A', 'B'], competingFilings: [] }],
       unmatched: [],

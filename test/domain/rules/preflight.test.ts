@@ -55,6 +55,23 @@ test('sums are compared exactly and per IRM key', () => {
   expect(check([irm(), other], [], both)).toEqual([]);
 });
 
+test('every row is compared with the held IRM, not only the first of its IRM', () => {
+  const right = mappingRow({ mappedIRMAmountFCC: 1000 });
+  const copied = { mappedIRMAmountFCC: 1000, irmFCC: 'EUR', irmPurposeCode: 'P0802', irmIfscCode: 'HDFC0000009' };
+  const rows = [
+    right,
+    mappingRow({ serialNo: 2, ...copied }),
+    mappingRow({ serialNo: 3, irmRemitAmtFCC: 77, mappedIRMAmountFCC: 1 }),
+  ];
+  expect(check([irm({ status: 'Cancelled' })], [], rows)).toEqual([
+    'warning 1 irmNumber irm_cancelled',
+    'warning 2 irmIfscCode irm_ifsc_differs',
+    'warning 2 irmFCC irm_currency_differs',
+    'warning 2 irmPurposeCode irm_purpose_differs',
+    'warning 3 irmRemitAmtFCC irm_amount_differs',
+  ]);
+});
+
 test('more than the remittance, and more than is left of it', () => {
   expect(check([irm({ amount: '7999.99', available: '7999.99' })])).toContain(
     'error 1 mappedIRMAmountFCC over_remittance',

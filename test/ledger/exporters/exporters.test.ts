@@ -50,6 +50,8 @@ it('keeps what the service returned', async () => {
     email: record.email,
     companyName: null,
     iec: 'AAGCM4521K',
+    iecSource: 'client',
+    statedIec: 'AAGCM4521K',
     address: null,
     isActive: true,
     hasCredentials: true,

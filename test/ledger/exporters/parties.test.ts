@@ -1,3 +1,4 @@
+import { settleRows } from '../ledger-steps';
 import { randomUUID } from 'node:crypto';
 import { reserveBalances } from '../../../src/ledger/rows/balance-reservation';
 import { saveCertificates, unclaimedCertificates } from '../../../src/ledger/certificates/certificates';
@@ -8,7 +9,7 @@ import {
   saveExporter,
   type CustomerRecord,
 } from '../../../src/ledger/exporters/exporters';
-import { readRows, settleRows } from '../../../src/ledger/rows/filing-rows';
+import { readRows } from '../../../src/ledger/rows/filing-rows';
 import { needFiling } from '../../../src/ledger/filings/filings';
 import { saveIrms } from '../../../src/ledger/exporters/irms';
 import { lockParty } from '../../../src/ledger/exporters/parties';
@@ -125,7 +126,7 @@ describe('an IEC', () => {
     expect(await iecOf(ledger.pool, id)).toBe(iec);
   });
 
-  it('is learnt from IRMs that agree, and from a status record; the client object stands above both', async () => {
+  it('is learnt from IRMs that agree, and from a status record; both stand above what was entered', async () => {
     const [fromIrms, other] = [newIec(), newIec()];
     const id = await client();
     await saveIrms(ledger.pool, id, [irmRecord(10_000, null), { ...irmRecord(1, 'NA'), irmNumber: 'B' }], NOW);
@@ -135,14 +136,37 @@ describe('an IEC', () => {
     await learn(id, other);
     expect(await iecOf(ledger.pool, id)).toBe(fromIrms);
     await client({ id, iec: other }, 1);
-    expect(await iecOf(ledger.pool, id)).toBe(other);
+    expect(await getExporter(ledger.pool, id)).toMatchObject({ iec: fromIrms, iecSource: 'irms', statedIec: other });
+    const known = await client({ iec: fromIrms });
+    expect(await party(id)).toBe(await party(known));
 
     const torn = await client();
     const two = [irmRecord(1, newIec()), { ...irmRecord(1, newIec()), irmNumber: 'B' }];
     await saveIrms(ledger.pool, torn, two, NOW);
     expect(await iecOf(ledger.pool, torn)).toBeNull();
     await learn(torn, other);
-    expect(await party(torn)).toBe(await party(id));
+    expect(await party(torn)).toBe(await party(await client({ iec: other })));
+  });
+
+  it('that was entered wrongly gives way to the portal’s, with the filings and for good', async () => {
+    const [typed, portal] = [newIec(), newIec()];
+    const [mistyped, right] = [await client({ iec: typed }), await client({ iec: portal })];
+    const rows = newRows();
+    const holder = await open(ledger, `TYPED-${typed}`, rows, { exporterId: mistyped });
+    await learn(mistyped, portal);
+    expect(await party(mistyped)).toBe(await party(right));
+    expect(await record(ledger, `TYPED-${typed}-2`, rows, { exporterId: right })).toMatchObject({
+      outcome: 'refused',
+      findings: [{ filingId: holder }],
+    });
+    // The IRMs, which are the bank's, stand above a status record; the client object says the same as ever.
+    const fromIrms = newIec();
+    await saveIrms(ledger.pool, mistyped, [irmRecord(10_000, fromIrms)], NOW);
+    await learn(mistyped, portal);
+    await client({ id: mistyped, iec: typed }, 2);
+    expect(await getExporter(ledger.pool, mistyped)).toMatchObject({ iec: fromIrms, statedIec: typed });
+    expect(await iecOf(ledger.pool, mistyped)).toBe(fromIrms);
+    expect(await party(mistyped)).not.toBe(await party(right));
   });
 
   it('that is learnt attaches the client; what both hold takes the next ordinal and is kept with both filings', async () => {
@@ -153,7 +177,8 @@ describe('an IEC', () => {
     const second = await open(ledger, `LATER-${iec}`, rows.slice(0, 1), { exporterId: nameless });
     expect(await learn(nameless, iec)).toEqual([{ filingId: second, row: 1, besides: first, what: 'mapping' }]);
     const { rows: held } = await ledger.pool.query(
-      'SELECT filing_id AS id, ordinal, collided_with AS "collidedWith" FROM filing_rows WHERE party_id = $1 ORDER BY ordinal, position',
+      `SELECT filing_id AS id, h.ordinal, collided_with AS "collidedWith" FROM filing_rows JOIN held_mappings h USING (filing_id, position)
+        WHERE party_id = $1 AND h.fingerprint = filing_rows.fingerprint ORDER BY h.ordinal, position`,
       [await party(known)],
     );
     expect(held).toEqual([

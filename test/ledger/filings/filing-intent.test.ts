@@ -1,6 +1,10 @@
+import { releaseRows, releaseUnsent, settleRows } from '../ledger-steps';
 import { readSubmissions } from '../../../src/ledger/submissions/submissions';
-import { moveRows, readRows, releaseRows, releaseUnsent, settleRows } from '../../../src/ledger/rows/filing-rows';
-import { needFiling } from '../../../src/ledger/filings/filings';
+import { moveRows, readRows } from '../../../src/ledger/rows/filing-rows';
+import { findFiling, needFiling } from '../../../src/ledger/filings/filings';
+import type { MappingRow } from '../../../src/domain/filing/mapping';
+import { permitBeside } from '../../../src/ledger/rows/live-mappings';
+import { holdAsSent } from '../../../src/ledger/gates/held-rows';
 import { withTransaction } from '../../../src/ledger/pool';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 import { EXPORTER, knowExporter, move, NOW, open, record, rowsOf } from '../filing-support';
@@ -29,6 +33,19 @@ const settle = (filingId: string, outcome: 'certified' | 'errored', position = 0
         : { position, outcome, errors: ['ERR38: more than available'] },
     ],
   });
+
+/** Ends a filing of which nothing was accepted. */
+async function freed(filingId: string, state: 'needs_correction' | 'rejected' | 'abandoned'): Promise<void> {
+  await withTransaction(ledger.pool, (client) =>
+    releaseRows(client, {
+      filingId,
+      submission: 1,
+      state: state === 'abandoned' ? 'withdrawn' : 'needs_correction',
+      at: NOW,
+    }),
+  );
+  await move(ledger, filingId, 'submitting', state);
+}
 
 describe('the same mapping', () => {
   it('is refused in another filing, by the name of the one that holds it', async () => {
@@ -61,11 +78,20 @@ describe('the same mapping', () => {
 
   it('is kept single by PostgreSQL itself, not only by a read before the write', async () => {
     const filingId = await open(ledger, 'INDEX', newRows());
-    const columns = `source_row, submission, serial_no, exporter_id, party_id, irm_key, mapping, extra, mapped_amount, currency,
-      fingerprint, ordinal, live, state`;
+    const columns = `source_row, submission, serial_no, exporter_id, party_id, irm_key, mapping, extra, document_key, mapped_amount,
+      currency, fingerprint, lineage, state`;
     const copy = `INSERT INTO filing_rows (filing_id, position, ${columns})
       SELECT filing_id, position + 1, ${columns} FROM filing_rows WHERE filing_id = $1`;
-    await expect(ledger.pool.query(copy, [filingId])).rejects.toMatchObject({ constraint: 'filing_rows_live_mapping' });
+    const hold = `INSERT INTO held_mappings (fingerprint, ordinal, filing_id, position)
+      SELECT fingerprint, ordinal, filing_id, position + 1 FROM held_mappings WHERE filing_id = $1`;
+    await expect(ledger.pool.query(copy, [filingId])).rejects.toMatchObject({
+      constraint: 'filing_rows_live_holds_mapping',
+    });
+    const both = withTransaction(ledger.pool, async (client) => {
+      await client.query(copy, [filingId]);
+      await client.query(hold, [filingId]);
+    });
+    await expect(both).rejects.toMatchObject({ constraint: 'held_mappings_pkey' });
   });
 
   it('is refused whatever the spelling, and not for another exporter', async () => {
@@ -113,7 +139,7 @@ describe('the same mapping', () => {
     expect(await record(ledger, 'TWICE-3', rows, { permitted })).toMatchObject({ findings: [{ filingId: second }] });
     const third = await open(ledger, 'TWICE-3', rows, { permitted });
     const { rows: held } = await ledger.pool.query<{ ordinal: number }>(
-      `SELECT ordinal, permit_reason AS reason, permit_besides AS besides FROM filing_rows
+      `SELECT ordinal, permit_reason AS reason, permit_besides AS besides FROM filing_rows JOIN held_mappings USING (filing_id, position)
         WHERE filing_id = ANY($1) ORDER BY ordinal`,
       [[first, second, third]],
     );
@@ -159,8 +185,8 @@ describe('the same mapping', () => {
 
   it('has no second ordinal without a permission, in PostgreSQL itself', async () => {
     const filingId = await open(ledger, 'UNPERMITTED', newRows());
-    const second = ledger.pool.query('UPDATE filing_rows SET ordinal = 1 WHERE filing_id = $1', [filingId]);
-    await expect(second).rejects.toMatchObject({ constraint: 'filing_rows_second_is_permitted' });
+    const second = ledger.pool.query('UPDATE held_mappings SET ordinal = 1 WHERE filing_id = $1', [filingId]);
+    await expect(second).rejects.toMatchObject({ constraint: 'held_mappings_second_has_a_reason' });
   });
 });
 
@@ -217,17 +243,175 @@ describe('the same reference', () => {
     expect(JSON.stringify(refused)).toContain(`state ${state}`);
   });
 
-  it('makes a new revision once nothing of the earlier one is live', async () => {
+  it.each(['needs_correction', 'rejected', 'abandoned'] as const)(
+    'means a filing for good that ended %s',
+    async (state) => {
+      const rows = newRows();
+      const reference = `FOR-GOOD-${state}`;
+      const filingId = await open(ledger, reference, rows);
+      await freed(filingId, state);
+      expect(await record(ledger, reference, rows)).toEqual({ outcome: 'recorded', filingId });
+      const refused = await record(ledger, reference, newRows());
+      expect(refused).toMatchObject({ outcome: 'refused', findings: [{ code: 'reference_taken', filingId }] });
+      expect(JSON.stringify(refused)).toContain('--again 2');
+    },
+  );
+
+  it('is filed again with the next number once all its rows are free, and each number is a filing for good', async () => {
     const rows = newRows();
-    const first = await open(ledger, 'REVISED', rows);
-    await releaseRows(ledger.pool, { filingId: first, submission: 1, state: 'needs_correction', at: NOW });
-    await move(ledger, first, 'submitting', 'needs_correction');
-    const second = await open(ledger, 'REVISED', rows);
-    expect(second).not.toBe(first);
-    expect((await needFiling(ledger.pool, second)).revision).toBe(1);
-    const third = await record(ledger, 'REVISED', newRows());
-    expect(third).toMatchObject({ outcome: 'refused', findings: [{ filingId: second }] });
+    const first = await open(ledger, 'AGAIN', rows);
+    expect(await record(ledger, 'AGAIN', rows, { n: 2 })).toMatchObject({
+      findings: [{ code: 'reference_live', filingId: first }],
+    });
+    await freed(first, 'rejected');
+    expect(await record(ledger, 'AGAIN', rows, { n: 3 })).toMatchObject({
+      findings: [{ code: 'wrong_number', message: expect.stringContaining('--again 2') as string }],
+    });
+    const second = await open(ledger, 'AGAIN', rows, { n: 2 });
+    expect(await record(ledger, 'AGAIN', rows, { n: 2 })).toEqual({ outcome: 'resumed', filingId: second });
+    expect(await record(ledger, 'AGAIN', rows)).toEqual({ outcome: 'recorded', filingId: first });
+    expect(await record(ledger, 'AGAIN', rows, { n: 3 })).toMatchObject({
+      findings: [{ code: 'reference_live', filingId: second }],
+    });
+    expect(await record(ledger, 'NEVER', newRows(), { n: 2 })).toMatchObject({ findings: [{ code: 'wrong_number' }] });
   });
+
+  it('names its filings as REF#n, and the newest as REF', async () => {
+    const rows = newRows();
+    const first = await open(ledger, 'NAMED-N', rows);
+    await freed(first, 'rejected');
+    const second = await open(ledger, 'NAMED-N', rows, { n: 2 });
+    const find = async (name: string) => (await findFiling(ledger.pool, 'test', name))?.filingId;
+    expect([await find('NAMED-N'), await find('NAMED-N#1'), await find('NAMED-N#2')]).toEqual([second, first, second]);
+    expect(await find('NAMED-N#3')).toBeUndefined();
+    const odd = await open(ledger, 'NAMED-N#1', newRows());
+    expect(await find('NAMED-N#1')).toBe(odd);
+  });
+});
+
+describe('a lineage', () => {
+  const amended = (rows: MappingRow[], mappedIRMAmountFCC: number) =>
+    rows.map((row) => ({ ...row, mapping: { ...row.mapping, mappedIRMAmountFCC } }));
+
+  it('holds the mapping of a correction’s original, under whatever reference it comes again', async () => {
+    const rows = newRows();
+    const original = await open(ledger, 'ORIGINAL', rows);
+    await freed(original, 'rejected');
+    const correction = await open(ledger, 'ORIGINAL', amended(rows, 7), { n: 2, corrects: original });
+    await settle(correction, 'certified');
+    expect(await record(ledger, 'ORIGINAL', rows)).toEqual({ outcome: 'recorded', filingId: original });
+    for (const reference of ['ORIGINAL-UNDER-ANOTHER', 'ORIGINAL-AGAIN']) {
+      expect(await record(ledger, reference, rows)).toMatchObject({
+        outcome: 'refused',
+        findings: [{ code: 'mapping_live', filingId: correction, allowDuplicate: '1=REASON' }],
+      });
+    }
+    // Beside the holder that was named it passes, and beside no other.
+    const permitted = [{ row: 1, reason: 'two invoices' }];
+    const second = await open(ledger, 'ORIGINAL-AGAIN', rows, { permitted });
+    expect(await record(ledger, 'ORIGINAL-THIRD', rows, { permitted })).toMatchObject({
+      findings: [{ filingId: second }],
+    });
+  });
+
+  it('continues through a later number, found by mapping and otherwise by serial number', async () => {
+    const rows = newRows(2);
+    const first = await open(ledger, 'LATER-N', rows);
+    await freed(first, 'rejected');
+    const [a, b] = rows as [MappingRow, MappingRow];
+    const swapped = [
+      { ...b, mapping: { ...b.mapping, serialNo: 1 } },
+      { ...a, mapping: { ...a.mapping, serialNo: 2, mappedIRMAmountFCC: 9 } },
+    ];
+    const second = await open(ledger, 'LATER-N', swapped, { n: 2 });
+    expect(await record(ledger, 'LATER-N-A', [a])).toMatchObject({ findings: [{ filingId: second }] });
+    expect(await record(ledger, 'LATER-N-B', [b])).toMatchObject({ findings: [{ filingId: second }] });
+    // Its own rows are free of each other: one that is freed frees what it holds, and no more.
+    await settle(second, 'errored', 1);
+    expect(await record(ledger, 'LATER-N-B', [b])).toMatchObject({ findings: [{ filingId: second }] });
+    expect(await record(ledger, 'LATER-N-A', [a])).toMatchObject({ outcome: 'opened' });
+  });
+
+  it('whose row turns out to be sent after all is not taken over, and stops what took it over', async () => {
+    const rows = newRows();
+    const original = await open(ledger, 'REVIVED', rows);
+    await freed(original, 'needs_correction');
+    const refused = await open(ledger, 'REVIVED', amended(rows, 3), { n: 2, corrects: original });
+    await freed(refused, 'needs_correction');
+    const correction = await open(ledger, 'REVIVED', amended(rows, 4), { n: 3, corrects: original });
+    const revived = { filingId: refused, submission: 1, sentAt: NOW, at: NOW };
+    await withTransaction(ledger.pool, (client) => holdAsSent(client, revived));
+    expect(await readRows(ledger.pool, correction)).toMatchObject([{ state: 'needs_correction' }]);
+    for (const more of [amended(rows, 5), rows]) {
+      expect(await record(ledger, 'REVIVED', more, { n: 4, corrects: original })).toMatchObject({
+        findings: [{ code: 'not_correctable', filingId: refused }],
+      });
+    }
+    expect(await record(ledger, 'REVIVED-X', rows)).toMatchObject({ findings: [{ filingId: refused }] });
+    expect(await record(ledger, 'REVIVED-Y', amended(rows, 4))).toMatchObject({ findings: [{ filingId: refused }] });
+  });
+
+  it('asks for a correction once: whoever took the rows over asks, and no earlier filing', async () => {
+    const attention = async (...filings: string[]) =>
+      Promise.all(filings.map(async (each) => (await needFiling(ledger.pool, each)).needsAttention));
+    const rows = newRows();
+    const first = await open(ledger, 'ASKS', rows);
+    await freed(first, 'rejected');
+    const second = await open(ledger, 'ASKS', amended(rows, 3), { n: 2, corrects: first });
+    await freed(second, 'needs_correction');
+    expect(await attention(first, second)).toEqual([true, true]);
+    const third = await open(ledger, 'ASKS', amended(rows, 4), { n: 3 });
+    expect(await attention(first, second)).toEqual([false, false]);
+    await freed(third, 'needs_correction');
+    expect(await attention(first, second)).toEqual([true, true]);
+    const other = await open(ledger, 'ASKS', amended(rows, 5), { n: 4, corrects: first });
+    await settle(other, 'certified');
+    expect(await attention(first, second, third)).toEqual([false, false, false]);
+  });
+
+  it('is one client’s, and under one reference', async () => {
+    const rows = newRows();
+    const original = await open(ledger, 'ONE-REFERENCE', rows);
+    await freed(original, 'rejected');
+    expect(await record(ledger, 'ANOTHER-REFERENCE', rows, { corrects: original })).toMatchObject({
+      findings: [{ code: 'not_correctable' }],
+    });
+    await knowExporter(ledger, 'exporter-3', 'AAGCM4523K');
+    expect(await record(ledger, 'ONE-REFERENCE', rows, { n: 2, exporterId: 'exporter-3' })).toMatchObject({
+      findings: [{ code: 'exporter_differs', filingId: original }],
+    });
+  });
+
+  it('is filed once by concurrent corrections, under the locks of every IRM of it', async () => {
+    const rows = newRows();
+    const original = await open(ledger, 'RACING', rows);
+    await freed(original, 'rejected');
+    const outcomes = await Promise.all([
+      record(ledger, 'RACING', amended(rows, 3), { n: 2, corrects: original }),
+      record(ledger, 'RACING', amended(rows, 4), { n: 2, corrects: original }),
+      record(ledger, 'RACING-ALONE', rows),
+    ]);
+    expect(outcomes.filter(({ outcome }) => outcome === 'opened')).toHaveLength(1);
+  });
+});
+
+it('lets nobody beside a row in doubt, or abandoned, on one word: two persons permit it', async () => {
+  const rows = newRows();
+  const holder = await open(ledger, 'DOUBTED', rows);
+  await moveRows(ledger.pool, { filingId: holder, submission: null, state: 'abandoned_after_send' });
+  const permitted = [{ row: 1, besides: [holder], reason: 'cancelled at the authority' }];
+  const refused = await record(ledger, 'DOUBTED-2', rows, { permitted });
+  expect(refused).toMatchObject({ findings: [{ code: 'mapping_live', filingId: holder }] });
+  expect(JSON.stringify(refused)).not.toContain('llow');
+  const permit = (person: string) =>
+    permitBeside(ledger.pool, { filingId: holder, positions: [0], person, note: 'looked at the portal' });
+  for (const person of ['Asha', ' asha']) {
+    await permit(person);
+    expect(await record(ledger, 'DOUBTED-2', rows, { permitted })).toMatchObject({ outcome: 'refused' });
+  }
+  await permit('ravi');
+  expect(await record(ledger, 'DOUBTED-2', rows)).toMatchObject({ outcome: 'refused' });
+  expect(await record(ledger, 'DOUBTED-2', rows, { permitted })).toMatchObject({ outcome: 'opened' });
 });
 
 describe('errored rows of a filing', () => {
@@ -244,13 +428,13 @@ describe('errored rows of a filing', () => {
 
   it('are taken over by the filing that corrects them, and by no other', async () => {
     const { parent, rows } = await partly('PARENT-1');
-    const correction = { correction: 1, corrects: parent };
+    const correction = { n: 2, corrects: parent };
     const child = await open(ledger, 'PARENT-1', rows.slice(1, 2), correction);
     expect(await states(parent)).toEqual(['certified', 'corrected', 'needs_correction']);
     expect((await readRows(ledger.pool, parent))[1]?.takenOverBy).toBe(child);
     // The mapping itself was not changed here: then the live row of the correction stands in the way as well.
     const changed = rows.slice(1, 2).map((row) => ({ ...row, mapping: { ...row.mapping, mappedIRMAmountFCC: 1 } }));
-    expect(await record(ledger, 'PARENT-1', changed, { correction: 2, corrects: parent })).toMatchObject({
+    expect(await record(ledger, 'PARENT-1', changed, { n: 3, corrects: parent })).toMatchObject({
       outcome: 'refused',
       findings: [{ code: 'not_correctable', filingId: child }],
     });
@@ -259,7 +443,7 @@ describe('errored rows of a filing', () => {
   it('are the only ones that may be corrected, and a refusal leaves nothing behind', async () => {
     const { parent, rows } = await partly('PARENT-2');
     const changed = rows.map((row) => ({ ...row, mapping: { ...row.mapping, mappedIRMAmountFCC: 2 } }));
-    expect(await record(ledger, 'PARENT-2', changed, { correction: 1, corrects: parent })).toMatchObject({
+    expect(await record(ledger, 'PARENT-2', changed, { n: 2, corrects: parent })).toMatchObject({
       outcome: 'refused',
       findings: [{ code: 'not_correctable', row: 1 }],
     });
@@ -270,21 +454,21 @@ describe('errored rows of a filing', () => {
 
   it('go back when nothing of the correction was sent', async () => {
     const { parent, rows } = await partly('PARENT-3');
-    const child = await open(ledger, 'PARENT-3', rows.slice(1), { correction: 1, corrects: parent });
+    const child = await open(ledger, 'PARENT-3', rows.slice(1), { n: 2, corrects: parent });
     await releaseUnsent(ledger.pool, { filingId: child, state: 'withdrawn', at: NOW });
     expect(await states(parent)).toEqual(['certified', 'needs_correction', 'needs_correction']);
   });
 
   it('go back when the service refused the correction, and stay taken while part of it is live', async () => {
     const { parent, rows } = await partly('PARENT-4');
-    const child = await open(ledger, 'PARENT-4', rows.slice(1), { correction: 1, corrects: parent });
+    const child = await open(ledger, 'PARENT-4', rows.slice(1), { n: 2, corrects: parent });
     await settle(child, 'certified', 0);
     await withTransaction(ledger.pool, (client) =>
       releaseRows(client, { filingId: child, submission: 1, state: 'needs_correction', at: NOW }),
     );
     expect(await states(parent)).toEqual(['certified', 'corrected', 'corrected']);
     const { parent: other, rows: more } = await partly('PARENT-5');
-    const refused = await open(ledger, 'PARENT-5', more.slice(1), { correction: 1, corrects: other });
+    const refused = await open(ledger, 'PARENT-5', more.slice(1), { n: 2, corrects: other });
     await releaseRows(ledger.pool, { filingId: refused, submission: 1, state: 'needs_correction', at: NOW });
     expect(await states(other)).toEqual(['certified', 'needs_correction', 'needs_correction']);
   });

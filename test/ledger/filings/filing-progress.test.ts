@@ -1,6 +1,8 @@
 import { FILING_STATES, isEnd, mayFollow, type FilingState } from '../../../src/domain/filing/states';
 import { holdFiling, recordProgress, type ProgressNote } from '../../../src/ledger/filings/filing-progress';
 import { takeUpFiling } from '../../../src/ledger/filings/filing-takeup';
+import { recordRunProblem } from '../../../src/ledger/filings/open-filings';
+import { askAbout } from '../../../src/ledger/questions/questions';
 import { listFilings, needFiling } from '../../../src/ledger/filings/filings';
 import { withTransaction } from '../../../src/ledger/pool';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
@@ -88,7 +90,7 @@ describe('a move', () => {
 
   it('clears the problem of a stuck workflow, because the run is alive', async () => {
     const filingId = await filing();
-    await ledger.pool.query(`UPDATE filings SET run_problem = 'Its workflow stands.' WHERE filing_id = $1`, [filingId]);
+    await recordRunProblem(ledger.pool, { filingId, problem: 'Its workflow stands.', at: NOW });
     const asking = async () =>
       (await listFilings(ledger.pool, { mode: 'test', attention: true })).find((each) => each.filingId === filingId);
     expect(await asking()).toMatchObject({ attention: 'Its workflow stands.', needsAttention: true });
@@ -111,21 +113,23 @@ describe('a filing that is taken up', () => {
     withTransaction(ledger.pool, (client) => takeUpFiling(client, { filingId, step, at: NOW }));
 
   /** A filing of one submission that stands in a state, and its submission in another. */
-  async function standing(state: FilingState, submission: string, requestId: string | null, attempt?: string) {
+  async function standing(state: FilingState, submission: string, request: string | null, attempt?: string) {
     const filingId = await filing();
-    await ledger.pool.query(
-      'UPDATE filings SET state = $2, attention = $3, needs_attention = true WHERE filing_id = $1',
-      [filingId, state, 'as it was'],
-    );
-    await ledger.pool.query('UPDATE submissions SET state = $2, request_id = $3 WHERE filing_id = $1', [
-      filingId,
-      submission,
-      requestId && `${requestId}-${filingId}`,
-    ]);
+    await ledger.pool.query('UPDATE filings SET state = $2 WHERE filing_id = $1', [filingId, state]);
+    await askAbout(ledger.pool, { filingId, kind: 'asked', text: 'as it was', until: 'state', at: NOW });
+    await ledger.pool.query('UPDATE submissions SET state = $2 WHERE filing_id = $1', [filingId, submission]);
     if (attempt) {
       await ledger.pool.query(
-        `INSERT INTO attempts (attempt_id, filing_id, submission, number, state) VALUES ($1, $2, 1, 1, $3)`,
+        `INSERT INTO attempts (attempt_id, filing_id, submission, number, verdict) VALUES ($1, $2, 1, 1, $3)`,
         [`${filingId}-1-1`, filingId, attempt],
+      );
+    }
+    if (request) {
+      await ledger.pool.query(
+        `INSERT INTO requests (filing_id, submission, request_id, mode, customer_id, source, since, state)
+         SELECT filing_id, 1, 'R-' || filing_id, mode, exporter_id, 'acknowledged', made_at, $2 FROM filings
+          WHERE filing_id = $1`,
+        [filingId, request],
       );
     }
     return filingId;
@@ -133,31 +137,31 @@ describe('a filing that is taken up', () => {
 
   it.each([
     ['planned', null, undefined, { checking: ['checking', 'awaiting_approval', 'needs_credentials', 'needs_access'] }],
-    ['planned', null, 'not_sent', { checking: ['checking', 'awaiting_approval', 'needs_credentials', 'needs_access'] }],
-    ['planned', null, 'sending', { outcome_unknown: ['outcome_unknown'] }],
-    ['acknowledged', null, 'answered', { outcome_unknown: ['outcome_unknown'] }],
-    ['acknowledged', 'R', 'answered', { overdue: ['overdue'], processing: 'others' }],
-    ['terminal', 'R', 'answered', { collecting: 'others' }],
-    ['settled', null, 'sending', { collecting: 'others' }],
+    ['planned', null, 'unsent', { checking: ['checking', 'awaiting_approval', 'needs_credentials', 'needs_access'] }],
+    ['planned', null, 'marked', { outcome_unknown: ['outcome_unknown'] }],
+    ['acknowledged', null, 'accepted', { outcome_unknown: ['outcome_unknown'] }],
+    ['acknowledged', 'followed', 'accepted', { overdue: ['overdue'], processing: 'others' }],
+    ['settled', 'ended', 'accepted', { collecting: 'others' }],
+    ['settled', null, 'marked', { collecting: 'others' }],
   ] as const)(
-    'with a submission %s (%s, attempt %s) goes on from where that is',
-    async (submission, requestId, attempt, expected) => {
+    'with a submission %s (request %s, attempt %s) goes on from where that is',
+    async (submission, request, attempt, expected) => {
       const table: Partial<Record<FilingState, readonly string[] | 'others'>> = expected;
       for (const state of OPEN) {
-        const filingId = await standing(state, submission, requestId, attempt);
+        const filingId = await standing(state, submission, request, attempt);
         await takeUp(filingId, 'run/1');
         const named = Object.entries(table).find(([, from]) => from !== 'others' && from.includes(state))?.[0];
         const rest = Object.entries(table).find(([, from]) => from === 'others')?.[0] ?? 'submitting';
         const after = await needFiling(ledger.pool, filingId);
         expect([state, after.state]).toEqual([state, named ?? rest]);
         // A question that was asked stays asked; one about a state that is over is gone.
-        expect(after.attention).toBe(after.state === state ? 'as it was' : null);
+        expect(after.attention?.includes('as it was') ?? false).toBe(after.state === state);
       }
     },
   );
 
   it('moves once for a repeated step, and not at all when it has ended', async () => {
-    const filingId = await standing('needs_access', 'acknowledged', 'R', 'answered');
+    const filingId = await standing('needs_access', 'acknowledged', 'followed', 'accepted');
     await takeUp(filingId, 'run/1');
     await takeUp(filingId, 'run/1');
     expect(await needFiling(ledger.pool, filingId)).toMatchObject({ state: 'processing', seq: 1 });

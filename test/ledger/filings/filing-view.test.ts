@@ -1,6 +1,6 @@
+import { adoptAnswer } from '../ledger-steps';
 import { addEvent } from '../../../src/ledger/filings/filing-progress';
 import { readFilingView } from '../../../src/ledger/filings/filing-view';
-import { adoptAnswer } from '../../../src/ledger/submissions/submissions';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 import { attemptSteps } from '../submissions/attempt-support';
 import { knowExporter, NOW, open, rowsOf } from '../filing-support';

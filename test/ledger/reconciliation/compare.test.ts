@@ -11,9 +11,11 @@ import { listFindings } from '../../../src/ledger/reconciliation/findings';
 import { partyOf } from '../../../src/ledger/reconciliation/parties';
 import { readingBegins } from '../../../src/ledger/reconciliation/windows';
 import { RECONCILE_CHECKS } from '../../../src/domain/reconciliation/findings';
+import { withTransaction } from '../../../src/ledger/pool';
 import { detailOf, HOUR_MS, tell } from '../../reports/ledger-of-a-month';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 import { EXPORTER, knowExporter, NOW, open, readBalance, rowsOf } from '../filing-support';
+import { releaseUnsent } from '../ledger-steps';
 
 let ledger: TestDatabase;
 let partyId: number;
@@ -107,6 +109,23 @@ it('finds exactly the differences there are, and nothing new the second time', a
   expect(await findings()).toEqual(first);
 });
 
+it('keeps what it found, with its age, while an answer shows nothing at all or not this certificate', async () => {
+  const before = await findings();
+  const shown = authority;
+  authority = [];
+  await reconcile(200);
+  const ids = new Set((await findings()).map(({ id }) => id));
+  expect(before.filter(({ id }) => !ids.has(id))).toEqual([]);
+  // Another certificate is shown, and still not the one that differs.
+  authority = shown.filter(({ eBRCNumber }) => eBRCNumber !== 'EB2');
+  await reconcile(210);
+  const amount = (of: { kind: string }) => of.kind === 'amount_differs';
+  expect((await findings()).filter(amount)).toEqual(before.filter(amount));
+  authority = shown;
+  await reconcile(220);
+  expect(await findings()).toEqual(before);
+});
+
 it('closes what is gone, and keeps the rest', async () => {
   authority = rowsOf(...ROWS).map(({ mapping }, index) => detailOf(`EB${index + 1}`, mapping, ISSUED));
   await savePdfChecks(ledger.pool, {
@@ -172,6 +191,8 @@ it('shows rows that hold one mapping since two clients turned out to be one expo
     },
   ]);
   expect(await reconcile(370)).toEqual({ opened: 0, closed: 0, open: 1 });
-  await ledger.pool.query(`UPDATE filing_rows SET live = false, state = 'withdrawn' WHERE filing_id = $1`, [second]);
+  await withTransaction(ledger.pool, (client) =>
+    releaseUnsent(client, { filingId: second, state: 'withdrawn', at: NOW }),
+  );
   expect(await reconcile(380)).toEqual({ opened: 0, closed: 1, open: 0 });
 });

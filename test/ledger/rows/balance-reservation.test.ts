@@ -1,9 +1,9 @@
+import { markSending, releaseUnsent, settleRows } from '../ledger-steps';
 import { attemptIdOf } from '../../../src/domain/filing/attempt';
 import { openAttempt } from '../../../src/ledger/submissions/open-attempt';
 import { reserveBalances } from '../../../src/ledger/rows/balance-reservation';
-import { moveRows, releaseUnsent, settleRows } from '../../../src/ledger/rows/filing-rows';
+import { moveRows } from '../../../src/ledger/rows/filing-rows';
 import { withTransaction } from '../../../src/ledger/pool';
-import { markSending } from '../../../src/ledger/submissions/sending-mark';
 import type { Finding } from '../../../src/domain/rules/finding';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 import type { Mapping } from '../../../src/domain/filing/mapping';

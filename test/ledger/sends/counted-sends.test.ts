@@ -1,29 +1,33 @@
+import { markSending, releaseUnsent } from '../ledger-steps';
 import { readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pool, PoolClient } from 'pg';
 import pino from 'pino';
 import { onWholeLedger } from '../../../src/activities/filings/whole-ledger';
 import { partsOfAttemptId } from '../../../src/domain/filing/attempt';
 import { readAttempt } from '../../../src/ledger/submissions/attempts';
-import { releaseUnsent } from '../../../src/ledger/rows/filing-rows';
 import { readFilingView } from '../../../src/ledger/filings/filing-view';
-import { withTransaction } from '../../../src/ledger/pool';
+import { withConnection, withTransaction, type Queryable } from '../../../src/ledger/pool';
 import { importSends } from '../../../src/ledger/sends/send-import';
+import { countSend } from '../../../src/ledger/sends/count-send';
+import { sendName } from '../../../src/ledger/sends/send-record';
 import {
   askStore,
   assertWhole,
-  countSend,
   LedgerPutBack,
   readIdentity,
   SendStoreError,
-  voidUnsent,
+  storeIdOf,
+  type SendStore,
 } from '../../../src/ledger/sends/sends';
-import { markSending } from '../../../src/ledger/submissions/sending-mark';
 import { gate } from '../../support/gate';
 import type { TestDatabase } from '../../support/postgres';
 import { attemptSteps } from '../submissions/attempt-support';
 import { knowExporter, minutesLater, move, NOW, open as file, record, rowsOf } from '../filing-support';
-import { newStore, remember, sender, useLedgerPutBack } from './put-back';
+import { newStore, remember, sender, SETTINGS, useLedgerPutBack } from './put-back';
 
+const logger = pino({ level: 'silent' });
 let ledger: TestDatabase;
 let store: Awaited<ReturnType<typeof newStore>>;
 const { filing, opened, mark, close, answer, rows, attempts } = attemptSteps(() => ledger);
@@ -47,7 +51,7 @@ async function marked(attemptId?: string): Promise<Marked> {
   if (!set.marked) throw new Error(set.reason);
   return { number: set.sendNumber, attemptId: id, sender: by };
 }
-const count = (send: Marked, at = NOW) => countSend(ledger.pool, store, { ...send, at });
+const count = (send: Marked, at = NOW) => countSend(ledger.pool, store, { ...SETTINGS, ...send, at });
 /** Marked and counted: from here on the bytes may be out. */
 async function sent(attemptId?: string, at = NOW): Promise<Marked> {
   const send = await marked(attemptId);
@@ -63,19 +67,19 @@ function freezeBeforeRecord(send: Marked) {
     await woken.passed;
     return store.createRecord(name, content);
   };
-  const counted = countSend(ledger.pool, { ...store, createRecord }, { ...send, at: NOW });
+  const counted = countSend(ledger.pool, { ...store, createRecord }, { ...SETTINGS, ...send, at: NOW });
   return { reached: reached.passed, wake: woken.open, counted };
 }
-const whole = () => assertWhole(ledger.pool, store);
+const whole = () => withConnection(ledger.pool, async (pinned) => assertWhole(pinned, store, await storeIdOf(store)));
 const restored = () => importSends(ledger.pool, store, { at: minutesLater(60), by: 'ravi' });
 const filingOf = ({ attemptId }: { attemptId: string }) => partsOfAttemptId(attemptId).filingId;
 /** Reads an attempt as the worker does. */
-const judge = (attemptId: string, at = NOW) =>
+const judge = (attemptId: string, at = NOW, documents: SendStore = store, pool = ledger.pool) =>
   onWholeLedger(
-    { pool: ledger.pool, documents: store, clock: () => at.getTime(), logger: pino({ level: 'silent' }) },
+    { pool, documents: { ...store, ...documents }, clock: () => at.getTime(), logger },
     filingOf({ attemptId }),
-    (client, { seen }) =>
-      readAttempt(client, { attemptId, at, unsent: () => voidUnsent(client, store, { attemptId, at, seen }) }),
+    (client) => readAttempt(client, { attemptId, at }),
+    { attemptId },
   );
 
 describe('a counted send', () => {
@@ -83,7 +87,7 @@ describe('a counted send', () => {
     const first = await sent();
     const second = await sent();
     const { ledgerId, seen } = await readIdentity(ledger.pool);
-    expect(await readdir(join(store.root, 'sent', ledgerId))).toEqual(['000000000001', '000000000002']);
+    expect(await readdir(join(store.root, 'sent', ledgerId, '000/000/000'))).toEqual(['001', '002']);
     expect([first.number, second.number, seen]).toEqual([1, 2, 2]);
     expect((await whole()).unknown).toEqual([]);
   });
@@ -96,7 +100,7 @@ describe('a counted send', () => {
 
   it('is not written when its attempt was closed meanwhile', async () => {
     const send = await marked();
-    await ledger.pool.query(`UPDATE attempts SET state = 'not_sent' WHERE attempt_id = $1`, [send.attemptId]);
+    await ledger.pool.query(`UPDATE attempts SET verdict = 'unsent' WHERE attempt_id = $1`, [send.attemptId]);
     expect(await count(send)).toMatch(/closed/u);
   });
 
@@ -110,7 +114,7 @@ describe('a counted send', () => {
 describe('a mark without a record', () => {
   it('is proven not to be sent: a void record is put there, and the sender that wakes late writes nothing', async () => {
     const send = await marked();
-    expect(await judge(send.attemptId)).toMatchObject({ verdict: 'not_sent' });
+    expect(await judge(send.attemptId)).toMatchObject({ verdict: 'unsent' });
     expect(await rows(filingOf(send))).toMatchObject([{ state: 'planned', live: true, sent: false }]);
     expect(await count(send)).toMatch(/given up/u);
   });
@@ -119,7 +123,7 @@ describe('a mark without a record', () => {
     for (let round = 0; round < 10; round += 1) {
       const send = await marked();
       const [refused, { verdict }] = await Promise.all([count(send), judge(send.attemptId)]);
-      expect(verdict).toBe(refused === null ? 'sending' : 'not_sent');
+      expect(verdict).toBe(refused === null ? 'marked' : 'unsent');
     }
   });
 
@@ -127,9 +131,9 @@ describe('a mark without a record', () => {
     const send = await sent();
     await sent();
     const { ledgerId } = await readIdentity(ledger.pool);
-    await rm(join(store.root, 'sent', ledgerId, '000000000001'));
-    expect(await judge(send.attemptId)).toMatchObject({ verdict: 'sending' });
-    await rm(join(store.root, 'sent', ledgerId, '000000000002'));
+    await rm(join(store.root, sendName(ledgerId, 1)));
+    expect(await judge(send.attemptId)).toMatchObject({ verdict: 'marked' });
+    await rm(join(store.root, sendName(ledgerId, 2)));
     await expect(judge(send.attemptId)).rejects.toMatchObject({ type: 'documents_unavailable' });
   });
 });
@@ -169,7 +173,7 @@ describe('a ledger that was put back to an earlier state', () => {
       outcome: 'refused',
       findings: [{ code: 'mapping_live', filingId }],
     });
-    expect(await judge(send.attemptId)).toMatchObject({ verdict: 'unknown' });
+    expect(await judge(send.attemptId)).toMatchObject({ verdict: 'marked', underWay: false });
     expect((await sent()).number).toBe(send.number + 1);
     expect(await restored()).toEqual({ filings: [], sends: 0, unreadable: [] });
   });
@@ -218,7 +222,7 @@ describe('a ledger that was put back to an earlier state', () => {
     await withTransaction(ledger.pool, (client) => releaseUnsent(client, { filingId, state: 'withdrawn', at: NOW }));
     await move(ledger, filingId, 'abandoned');
     await restored();
-    expect(await attempts(filingId)).toEqual(['sending']);
+    expect(await attempts(filingId)).toEqual(['marked']);
     expect(await rows(filingId)).toEqual([{ state: 'abandoned_after_send', live: true, sent: true, ordinal: 0 }]);
     expect(await readFilingView(ledger.pool, filingId)).toMatchObject({ state: 'abandoned', needsAttention: true });
   });
@@ -234,7 +238,7 @@ describe('a ledger that was put back to an earlier state', () => {
     await restored();
     expect(await mark(attemptId)).toMatchObject({ marked: false });
     expect(await rows(twin)).toMatchObject([{ state: 'needs_correction', live: false }]);
-    expect(await rows(lost)).toMatchObject([{ state: 'unknown', live: true, ordinal: 0 }]);
+    expect(await rows(lost)).toMatchObject([{ state: 'unknown', live: true, ordinal: 1 }]);
   });
 
   it('gives the send a filing of its own where its id was taken by other content', async () => {
@@ -260,7 +264,7 @@ describe('a ledger that was put back to an earlier state', () => {
     const frozen = await marked(await opened(other));
     expect(frozen.number).toBe(lost.number);
     await restored();
-    expect(await attempts(other)).toEqual(['not_sent']);
+    expect(await attempts(other)).toEqual(['unsent']);
     expect(await rows(other)).toMatchObject([{ state: 'planned' }]);
     expect(await count(frozen)).toMatch(/has been taken/u);
   });
@@ -283,7 +287,7 @@ describe('a ledger that was put back to an earlier state', () => {
     await restored();
     expect(await count(frozen)).toMatch(/closed/u);
     // Its own word does not close what is unknown now for a sender that the store names too.
-    expect(await judge(frozen.attemptId)).toMatchObject({ verdict: 'unknown' });
+    expect(await judge(frozen.attemptId)).toMatchObject({ verdict: 'marked', underWay: false });
   });
 
   it('lets nobody write who had marked in the ledger that was put back', async () => {
@@ -315,7 +319,7 @@ describe('a ledger that was put back to an earlier state', () => {
     await restored();
     await close(attemptId, first.sender);
     await close(attemptId, second.sender);
-    expect(await attempts(filingId)).toEqual(['sending']);
+    expect(await attempts(filingId)).toEqual(['marked']);
     expect(await rows(filingId)).toMatchObject([{ state: 'unknown', live: true }]);
     expect(await count(second)).toMatch(/closed|given up/u);
   });
@@ -335,7 +339,7 @@ describe('a ledger that was put back to an earlier state', () => {
     // It makes its record and writes nothing; the record is brought back all the same.
     await expect(counted).rejects.toThrow(LedgerPutBack);
     await restored();
-    expect(await attempts(filingId)).toEqual(['sending', 'sending']);
+    expect(await attempts(filingId)).toEqual(['marked', 'marked']);
     expect(await rows(filingId)).toMatchObject([{ state: 'unknown', live: true }]);
   });
 
@@ -364,7 +368,7 @@ describe('a ledger that was put back to an earlier state', () => {
     const second = await marked(attemptId);
     expect(second.number).toBe(2);
     await restored();
-    expect(await attempts(filingId)).toEqual(['sending']);
+    expect(await attempts(filingId)).toEqual(['marked']);
     expect(await rows(filingId)).toMatchObject([{ state: 'unknown', live: true }]);
   });
 
@@ -376,7 +380,7 @@ describe('a ledger that was put back to an earlier state', () => {
     await marked();
     const above = await marked(await opened(waiting));
     await restored();
-    expect(await attempts(waiting)).toEqual(['not_sent']);
+    expect(await attempts(waiting)).toEqual(['unsent']);
     expect(await rows(waiting)).toMatchObject([{ state: 'planned', live: true }]);
     expect(await count(above)).toMatch(/given up/u);
   });
@@ -388,7 +392,7 @@ describe('a ledger that was put back to an earlier state', () => {
     await back();
     await answer(attemptId);
     await restored();
-    expect(await attempts(filingId)).toEqual(['answered']);
+    expect(await attempts(filingId)).toEqual(['accepted']);
   });
 
   it('imports the few sends that a failover lost, and reports them; an older one is left to a person', async () => {
@@ -397,20 +401,154 @@ describe('a ledger that was put back to an earlier state', () => {
     const lost = await sent();
     await back();
     await expect(judge(waiting, minutesLater(11))).rejects.toMatchObject({ type: 'ledger_put_back' });
-    expect(await judge(waiting, minutesLater(9))).toMatchObject({ verdict: 'not_sent' });
+    expect(await judge(waiting, minutesLater(9))).toMatchObject({ verdict: 'unsent' });
     expect(await readFilingView(ledger.pool, filingOf(lost))).toMatchObject({
       state: 'outcome_unknown',
       needsAttention: true,
     });
   });
 
-  it('is found out by a judgement that began before: the listing comes after the locks', async () => {
+  it('is found out by a judgement whose comparison came before it', async () => {
+    const attemptId = await opened(await filing());
+    const back = await remember(ledger);
+    await sent(attemptId);
+    await ledger.pool.query('UPDATE ledger_identity SET sends_seen = 0');
+    let gone = false;
+    // The last that a comparison reads: of the ledger it has read all by now.
+    const readRecord = async (name: string) => {
+      const content = await store.readRecord(name);
+      if (name.startsWith('sent/') && !gone) await back();
+      gone = true;
+      return content;
+    };
+    const late = { ...store, readRecord };
+    await expect(judge(attemptId, minutesLater(60), late)).rejects.toMatchObject({ type: 'ledger_put_back' });
+    expect(await readIdentity(ledger.pool)).toMatchObject({ seen: 0, sendNumber: 0 });
+  });
+});
+
+describe('a number of sends', () => {
+  it('up to which the store is whole passes own files only: marks of a restored ledger do not hide lost ones', async () => {
+    const back = await remember(ledger);
+    for (let n = 0; n < 3; n += 1) await sent();
+    await back();
+    // More marks than there are lost sends.
+    for (let n = 0; n < 3; n += 1) expect(await count(await marked())).toMatch(/taken/u);
+    await expect(count(await marked())).rejects.toMatchObject({ unknown: [1, 2, 3] });
+    expect(await readIdentity(ledger.pool)).toMatchObject({ seen: 0, sendNumber: 4 });
+    expect(await restored()).toMatchObject({ sends: 3 });
+    expect(await readIdentity(ledger.pool)).toMatchObject({ seen: 4, sendNumber: 4 });
+  });
+
+  it('is raised by a judgement as well, and reads nothing below it', async () => {
     const send = await marked();
-    await withTransaction(ledger.pool, async (client) => {
-      await client.query('SELECT FROM filings WHERE filing_id = $1 FOR UPDATE', [filingOf(send)]);
-      await store.createRecord(`sent/${(await readIdentity(client)).ledgerId}/000000000009`, Buffer.from('{}'));
-      await expect(assertWhole(client, store)).rejects.toThrow(LedgerPutBack);
+    await judge(send.attemptId);
+    const reads: string[] = [];
+    const readRecord = (name: string) => (reads.push(name), store.readRecord(name));
+    await judge(await opened(await filing()), NOW, { ...store, readRecord });
+    expect(await readIdentity(ledger.pool)).toMatchObject({ seen: 1 });
+    await judge(await opened(await filing()), NOW, { ...store, readRecord });
+    const { ledgerId } = await readIdentity(ledger.pool);
+    expect(reads).toEqual([sendName(ledgerId, 1)]);
+  });
+
+  it('gets a file by `restored` too where nobody else can give it one', async () => {
+    const send = await marked();
+    await ledger.pool.query(`UPDATE attempts SET verdict = 'unsent' WHERE attempt_id = $1`, [send.attemptId]);
+    await ledger.pool.query('UPDATE ledger_identity SET send_number = 3');
+    await restored();
+    expect(await readIdentity(ledger.pool)).toMatchObject({ seen: 3, sendNumber: 3 });
+    expect(await count(send)).toMatch(/given up/u);
+  });
+
+  it('is not concluded from on a standby, whose session would survive its promotion', async () => {
+    const { attemptId } = await sent();
+    const connect = ledger.pool.connect.bind(ledger.pool) as () => Promise<PoolClient>;
+    const standby = Object.assign(Object.create(ledger.pool) as Pool, {
+      connect: async () => {
+        const client = await connect();
+        const query = (text: string, ...more: never[]) =>
+          client.query(text.replace('pg_is_in_recovery()', 'true'), ...more);
+        return { query, release: client.release.bind(client) };
+      },
     });
+    await expect(judge(attemptId, NOW, store, standby)).rejects.toMatchObject({ code: '25006' });
+  });
+});
+
+describe('an import', () => {
+  it('is made by one process at a time, while the others wait for it', async () => {
+    const back = await remember(ledger);
+    for (let n = 0; n < 3; n += 1) await sent();
+    await back();
+    const imports = await Promise.all([restored(), restored(), restored()]);
+    expect(imports.map(({ sends }) => sends).sort()).toEqual([0, 0, 3]);
+    expect(await readIdentity(ledger.pool)).toMatchObject({ seen: 3, sendNumber: 3 });
+  });
+
+  it('waits for a mark that is being decided, which then does not let its sender write', async () => {
+    const back = await remember(ledger);
+    const content = rowsOf({ sbCumInvoiceNumber: '5000009' });
+    await sent(await opened(await file(ledger, 'BROUGHT-BACK', content)));
+    await back();
+    await marked();
+    const twin = { attemptId: await opened(await file(ledger, 'MADE-SINCE', content)), sender: 'slow' };
+    let imported: Promise<unknown> = Promise.resolve();
+    const set = await withTransaction(ledger.pool, (client) => {
+      // Between what the mark was decided on and its number.
+      const query = async (text: string, values: unknown[]): Promise<unknown> => {
+        if (text.includes('WITH next')) {
+          imported = restored();
+          await sleep(500);
+        }
+        return client.query(text, values);
+      };
+      return markSending({ query } as Queryable, { ...twin, payloadHash: 'hash', at: NOW });
+    });
+    if (!set.marked) throw new Error(set.reason);
+    await imported;
+    expect(await count({ ...twin, number: set.sendNumber })).not.toBeNull();
+  });
+
+  it('lets nobody write who had its file before: its mapping may be one that was brought back', async () => {
+    const back = await remember(ledger);
+    const content = rowsOf({ sbCumInvoiceNumber: '5000010' });
+    await sent(await opened(await file(ledger, 'LOST-TWIN', content)));
+    await back();
+    await marked();
+    const twin = await marked(await opened(await file(ledger, 'TWIN-SINCE', content)));
+    const filed = gate();
+    const woken = gate();
+    const recordsAfter: SendStore['recordsAfter'] = async (...args) => {
+      filed.open();
+      await woken.passed;
+      return store.recordsAfter(...args);
+    };
+    const counted = countSend(ledger.pool, { ...store, recordsAfter }, { ...SETTINGS, ...twin, at: NOW });
+    await filed.passed;
+    await restored();
+    woken.open();
+    expect(await counted).toMatch(/imported/u);
+  });
+
+  it('that ends half-way goes on when it is repeated', async () => {
+    const back = await remember(ledger);
+    const frozen = await marked();
+    await sent();
+    await sent();
+    await back();
+    let reads = 0;
+    const readRecord = (name: string) => {
+      reads += 1;
+      if (reads > 1) throw new Error('gone');
+      return store.readRecord(name);
+    };
+    const half = importSends(ledger.pool, { ...store, readRecord }, { at: NOW, by: 'ravi' });
+    await expect(half).rejects.toThrow(SendStoreError);
+    await expect(whole()).rejects.toMatchObject({ unknown: [3] });
+    await restored();
+    expect(await readIdentity(ledger.pool)).toMatchObject({ seen: 3, sendNumber: 3 });
+    expect(await count(frozen)).toMatch(/taken or given up/u);
   });
 });
 
@@ -430,7 +568,7 @@ describe('a document store that is', () => {
     await expect(count(send)).rejects.toThrow(SendStoreError);
     await expect(judge(send.attemptId)).rejects.toMatchObject({ type: 'documents_unavailable' });
     await rename(`${store.root}.away`, store.root);
-    expect(await judge(send.attemptId)).toMatchObject({ verdict: 'not_sent' });
+    expect(await judge(send.attemptId)).toMatchObject({ verdict: 'unsent' });
   });
 
   it('silent is trouble after a while, not a wait without end', async () => {

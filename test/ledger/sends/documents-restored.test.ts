@@ -1,22 +1,23 @@
+import { filingDateInKolkata } from '../../../src/domain/dates';
 import { partsOfAttemptId } from '../../../src/domain/filing/attempt';
 import type { Mapping } from '../../../src/domain/filing/mapping';
 import { saveCertificates } from '../../../src/ledger/certificates/certificates';
 import { saveSnapshot, snapshotOf } from '../../../src/ledger/certificates/snapshots';
+import { recordLook } from '../../../src/ledger/submissions/looks';
 import { noteCertificatesRead } from '../../../src/ledger/submissions/lost-time';
-import { addEvent } from '../../../src/ledger/filings/filing-progress';
 import { documentsRestored } from '../../../src/ledger/sends/documents-restored';
 import { readFilingView } from '../../../src/ledger/filings/filing-view';
 import { readLedgerStatus } from '../../../src/ledger/sends/ledger-status';
-import { countSend } from '../../../src/ledger/sends/sends';
+import { countSend } from '../../../src/ledger/sends/count-send';
 import { detailOf } from '../../reports/ledger-of-a-month';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 import { attemptSteps } from '../submissions/attempt-support';
 import { EXPORTER, knowExporter, minutesLater, NOW, open as openFiling, rowsOf } from '../filing-support';
-import { newStore } from './put-back';
+import { newStore, SETTINGS } from './put-back';
 
 let ledger: TestDatabase;
 let store: Awaited<ReturnType<typeof newStore>>;
-const { filing, opened, open, mark, read, say, answer, rows } = attemptSteps(() => ledger);
+const { filing, opened, open, mark, read, answer, word, rows } = attemptSteps(() => ledger);
 
 beforeEach(async () => {
   ledger = await createTestDatabase();
@@ -43,17 +44,17 @@ it('leaves nothing unsent that may have been sent in the time that is lost', asy
   expect(filings.sort()).toEqual([planned, underWay, openOne].sort());
   for (const filingId of filings) {
     expect(await rows(filingId)).toMatchObject([{ state: 'unknown', live: true, sent: true }]);
-    expect(await open(filingId)).toMatchObject({ outcome: 'attempt', state: 'sending' });
+    expect(await open(filingId)).toMatchObject({ outcome: 'attempt', verdict: 'marked' });
     expect(await readFilingView(ledger.pool, filingId)).toMatchObject({
       state: 'outcome_unknown',
       needsAttention: true,
     });
   }
   // A mark without a record proves nothing here, and its sender writes nothing any more.
-  expect(await read(attemptId)).toMatchObject({ verdict: 'unknown' });
-  const send = { number: marked.marked ? marked.sendNumber : 0, attemptId, sender: 'a', at: NOW };
+  expect(await read(attemptId)).toMatchObject({ verdict: 'marked', underWay: false });
+  const send = { ...SETTINGS, number: marked.marked ? marked.sendNumber : 0, attemptId, sender: 'a', at: NOW };
   expect(await countSend(ledger.pool, store, send)).not.toBeNull();
-  expect(await read(known)).toMatchObject({ verdict: 'answered' });
+  expect(await read(known)).toMatchObject({ verdict: 'accepted' });
 });
 
 it('lets a new filing wait until its exporter’s certificates were read long enough after it', async () => {
@@ -65,7 +66,7 @@ it('lets a new filing wait until its exporter’s certificates were read long en
   expect(await open(filingId)).toMatchObject({ outcome: 'wait' });
   await noteCertificatesRead(ledger.pool, EXPORTER, until);
   const opened = await open(filingId);
-  expect(opened).toMatchObject({ outcome: 'attempt', state: 'open' });
+  expect(opened).toMatchObject({ outcome: 'attempt', verdict: 'open' });
   expect(partsOfAttemptId(opened.outcome === 'attempt' ? opened.attemptId : '')).toMatchObject({ filingId });
 });
 
@@ -88,7 +89,7 @@ async function certified(filingId: string, eBRCNumber: string, at: Date | null =
 /** A filing whose submission is in doubt. @returns its attempt */
 async function doubted(filingId: string): Promise<string> {
   const found = await open(filingId);
-  expect(found).toMatchObject({ outcome: 'attempt', state: 'sending' });
+  expect(found).toMatchObject({ outcome: 'attempt', verdict: 'marked' });
   expect(await rows(filingId)).toMatchObject([{ state: 'unknown', live: true, sent: true }]);
   return found.outcome === 'attempt' ? found.attemptId : '';
 }
@@ -100,7 +101,63 @@ it('does not send again what was certified in the time that is lost', async () =
   const attemptId = await doubted(filingId);
   expect(await doubted(filingId)).toBe(attemptId);
   expect(await mark(attemptId, 'a')).toMatchObject({ marked: false });
-  expect(await read(attemptId)).toMatchObject({ verdict: 'unknown' });
+  expect(await read(attemptId)).toMatchObject({ verdict: 'marked', underWay: false });
+});
+
+/** A complete look at the certificates, back to the copy. */
+const look = (beganAt: Date) =>
+  recordLook(ledger.pool, {
+    exporterId: EXPORTER,
+    beganAt,
+    endedAt: beganAt,
+    from: '01102025',
+    to: filingDateInKolkata(beganAt.getTime()),
+    problem: null,
+  });
+
+it('needs two persons for “not filed” while such a certificate agrees, who name it', async () => {
+  await restored();
+  const filingId = await filing();
+  await certified(filingId, 'EBLOST');
+  const attemptId = await doubted(filingId);
+  await look(UNTIL);
+  const at = minutesLater(60 + 8 * 60 + 1);
+  const why = expect.stringContaining('EBLOST') as string;
+  expect(await word({ filingId, attemptId, by: 'ravi', at })).toEqual({ outcome: 'refused', why });
+  const named = { filingId, attemptId, at, notOurs: ['EBLOST'] };
+  expect(await word({ ...named, by: 'ravi' })).toEqual({ outcome: 'stands', why });
+  expect(await word({ ...named, by: 'Ravi' })).toEqual({ outcome: 'stands', why });
+  expect(await word({ ...named, by: 'meera' })).toEqual({ outcome: 'again' });
+});
+
+it('believes nobody that something was not filed before the certificates of the lost time were read', async () => {
+  const filingId = await filing();
+  await restored();
+  const attemptId = await doubted(filingId);
+  const say = (at: Date) => word({ filingId, attemptId, by: 'ravi', at });
+  const early = { outcome: 'refused', why: expect.stringContaining(UNTIL.toISOString()) as string };
+  expect(await say(minutesLater(60 + 4 * 60))).toEqual(early);
+  const unread = { outcome: 'refused', why: expect.stringContaining('no complete look') as string };
+  expect(await say(UNTIL)).toEqual(unread);
+  await look(minutesLater(60 + 4 * 60));
+  expect(await say(UNTIL)).toEqual(unread);
+  await look(UNTIL);
+  expect(await say(minutesLater(60 + 8 * 60 + 1))).toEqual({ outcome: 'again' });
+});
+
+it('counts a certificate of the lost time against “not filed”, although it was issued long before the restore', async () => {
+  const filingId = await filing();
+  const { rows: found } = await ledger.pool.query<{ mapping: Mapping }>('SELECT mapping FROM filing_rows');
+  const days = (n: number) => minutesLater(n * 24 * 60);
+  await documentsRestored(ledger.pool, store, { at: days(20), by: 'ravi', waitMs: 0 });
+  const attemptId = await doubted(filingId);
+  const detail = detailOf('EBLOSTLATER', found[0]!.mapping, days(5));
+  await saveCertificates(ledger.pool, { exporterId: EXPORTER, details: [detail], at: days(20) });
+  await look(days(21));
+  expect(await word({ filingId, attemptId, by: 'ravi', at: days(22) })).toEqual({
+    outcome: 'refused',
+    why: expect.stringContaining('EBLOSTLATER') as string,
+  });
 });
 
 it('takes a certificate without a day of issue for one of the time that is lost, and none from before it', async () => {
@@ -109,33 +166,7 @@ it('takes a certificate without a day of issue for one of the time that is lost,
   await certified(undated, 'EBUNDATED', null);
   await certified(earlier, 'EBEARLIER', minutesLater(-100 * 24 * 60));
   await doubted(undated);
-  expect(await open(earlier)).toMatchObject({ outcome: 'attempt', state: 'open' });
-});
-
-it('needs two people for the answer not filed while such a certificate agrees', async () => {
-  await restored();
-  const filingId = await filing();
-  await certified(filingId, 'EBLOST');
-  const attemptId = await doubted(filingId);
-  const refused = { outcome: 'contradicted', why: expect.stringContaining('(EBLOST)') as string };
-  expect(await say(attemptId, { at: UNTIL })).toEqual(refused);
-  const data = { as: 'not-filed', attemptId };
-  await addEvent(ledger.pool, { filingId, at: UNTIL, kind: 'resolve_refused', who: 'ravi', text: 'refused', data });
-  expect(await say(attemptId, { at: UNTIL, unseen: true })).toEqual(refused);
-  expect(await say(attemptId, { at: UNTIL, unseen: true, by: 'meera' })).toEqual({ outcome: 'resend' });
-  expect(await open(filingId)).toMatchObject({ outcome: 'attempt', state: 'open' });
-});
-
-it('believes nobody that something was not filed before the certificates of the lost time were read', async () => {
-  const filingId = await filing();
-  await restored();
-  const attemptId = await doubted(filingId);
-  const early = { outcome: 'contradicted', why: expect.stringContaining(UNTIL.toISOString()) as string };
-  expect(await say(attemptId, { at: minutesLater(60 + 4 * 60), unseen: true })).toEqual(early);
-  const unread = { outcome: 'contradicted', why: expect.stringContaining('not been read yet') as string };
-  expect(await say(attemptId, { at: UNTIL })).toEqual(unread);
-  await noteCertificatesRead(ledger.pool, EXPORTER, UNTIL);
-  expect(await say(attemptId, { at: UNTIL })).toEqual({ outcome: 'resend' });
+  expect(await open(earlier)).toMatchObject({ outcome: 'attempt', verdict: 'open' });
 });
 
 it('does not send an equal tranche whose certificate another filing took since the restore', async () => {
@@ -154,18 +185,18 @@ it('does not send an equal tranche whose certificate another filing took since t
     `UPDATE certificates SET filing_id = $1, position = 0, claimed_at = clock_timestamp() - interval '1 hour' WHERE ebrc_number = 'EBBEFORE'`,
     [taker],
   );
-  expect(await open(before)).toMatchObject({ outcome: 'attempt', state: 'open' });
+  expect(await open(before)).toMatchObject({ outcome: 'attempt', verdict: 'open' });
 });
 
 it('doubts a whole submission for one of its rows, whichever client of the IEC the certificate was read for', async () => {
   await knowExporter(ledger, 'exporter-2');
   await restored();
   const rowsOfTwo = rowsOf({ sbCumInvoiceNumber: '4000001' }, { sbCumInvoiceNumber: '4000002', mappedIRMAmountFCC: 7 });
-  const filingId = await openFiling(ledger, 'CORRECTED', rowsOfTwo, { correction: 1 });
+  const filingId = await openFiling(ledger, 'CORRECTED', rowsOfTwo);
   const details = [detailOf('EBSECOND', rowsOfTwo[1]!.mapping, minutesLater(30))];
   await saveCertificates(ledger.pool, { exporterId: 'exporter-2', details, at: UNTIL });
   await noteCertificatesRead(ledger.pool, 'exporter-2', UNTIL);
-  expect(await open(filingId)).toMatchObject({ outcome: 'attempt', state: 'sending' });
+  expect(await open(filingId)).toMatchObject({ outcome: 'attempt', verdict: 'marked' });
   expect(await rows(filingId)).toMatchObject([{ state: 'unknown' }, { state: 'unknown' }]);
 });
 
@@ -206,6 +237,7 @@ it('makes a store that has lost sends, or is another one, the ledger’s store',
   const sent = await opened(await filing());
   const marked = await mark(sent, 'a');
   await countSend(ledger.pool, store, {
+    ...SETTINGS,
     number: marked.marked ? marked.sendNumber : 0,
     attemptId: sent,
     sender: 'a',

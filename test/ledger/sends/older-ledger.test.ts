@@ -1,21 +1,23 @@
+import { adoptAnswer, moveSubmission, settleRows } from '../ledger-steps';
 import { certificatesBefore, saveSnapshot } from '../../../src/ledger/certificates/snapshots';
 import type { KnownSend } from '../../../src/domain/filing/known-send';
 import { holdFiling } from '../../../src/ledger/filings/filing-progress';
 import { needFiling } from '../../../src/ledger/filings/filings';
-import { settleRows } from '../../../src/ledger/rows/filing-rows';
 import { withTransaction } from '../../../src/ledger/pool';
 import { importSends } from '../../../src/ledger/sends/send-import';
-import { countSend } from '../../../src/ledger/sends/sends';
+import { countSend } from '../../../src/ledger/sends/count-send';
 import { mergeKnownSends, knownSends } from '../../../src/ledger/submissions/known-sends';
-import { adoptAnswer, moveSubmission, needSubmission } from '../../../src/ledger/submissions/submissions';
+import { recordLook } from '../../../src/ledger/submissions/looks';
+import { readRequests } from '../../../src/ledger/submissions/requests';
+import { needSubmission } from '../../../src/ledger/submissions/submissions';
 import type { TestDatabase } from '../../support/postgres';
 import { ACCEPTED, attemptSteps } from '../submissions/attempt-support';
 import { EXPORTER, minutesLater, move, NOW } from '../filing-support';
-import { newStore, remember, sender, useLedgerPutBack } from './put-back';
+import { newStore, remember, sender, SETTINGS, useLedgerPutBack } from './put-back';
 
 let ledger: TestDatabase;
 let store: Awaited<ReturnType<typeof newStore>>;
-const { filing, opened, mark, answer, found, lose, say, rows, attempts } = attemptSteps(() => ledger);
+const { filing, opened, mark, answer, lose, word, rows, attempts } = attemptSteps(() => ledger);
 
 useLedgerPutBack((opened) => (ledger = opened));
 beforeEach(async () => {
@@ -28,7 +30,13 @@ async function sent(filingId: string): Promise<string> {
   const by = sender();
   const set = await mark(attemptId, by);
   if (!set.marked) throw new Error(set.reason);
-  const refused = await countSend(ledger.pool, store, { number: set.sendNumber, attemptId, sender: by, at: NOW });
+  const refused = await countSend(ledger.pool, store, {
+    ...SETTINGS,
+    number: set.sendNumber,
+    attemptId,
+    sender: by,
+    at: NOW,
+  });
   expect(refused).toBeNull();
   return attemptId;
 }
@@ -60,13 +68,9 @@ describe('a run whose history has more than the ledger', () => {
       if (when === 'after they are') await restored();
       await handIn(filingId, known);
       if (when !== 'after they are') await restored();
-      expect(await submission(filingId)).toMatchObject({
-        state: 'acknowledged',
-        requestId: 'R-1',
-        dgftAckId: 'A1',
-        submittedAt: NOW,
-      });
-      expect(await attempts(filingId)).toEqual(['answered']);
+      expect(await submission(filingId)).toMatchObject({ state: 'acknowledged', submittedAt: NOW });
+      expect(await readRequests(ledger.pool, filingId, 1)).toMatchObject([{ requestId: 'R-1', dgftAckId: 'A1' }]);
+      expect(await attempts(filingId)).toEqual(['accepted']);
       expect(await rows(filingId)).toEqual([{ state: 'submitted', live: true, sent: true, ordinal: 0 }]);
       expect(await knownSends(ledger.pool, filingId)).toEqual(known);
     },
@@ -76,14 +80,47 @@ describe('a run whose history has more than the ledger', () => {
     const filingId = await filing();
     const back = await remember(ledger);
     const attemptId = await sent(filingId);
-    expect(await found(attemptId, 'R-2')).toBeNull();
+    expect(await word({ filingId, attemptId, kind: 'filed', requestId: 'R-2', by: 'ravi' })).toEqual({
+      outcome: 'filed',
+    });
     const known = await knownSends(ledger.pool, filingId);
     expect(known).toMatchObject([{ requestId: 'R-2', accepted: false }]);
     await back();
     await restored();
     await handIn(filingId, known);
-    expect(await submission(filingId)).toMatchObject({ state: 'acknowledged', requestId: 'R-2' });
-    expect(await attempts(filingId)).toEqual(['sending']);
+    expect(await submission(filingId)).toMatchObject({ state: 'acknowledged' });
+    expect(await readRequests(ledger.pool, filingId, 1)).toMatchObject([{ requestId: 'R-2', source: 'named' }]);
+    expect(await attempts(filingId)).toEqual(['marked']);
+  });
+
+  it("keeps a person's later answer about an attempt, and the authority's decision on its rows", async () => {
+    const filingId = await filing();
+    const attemptId = await sent(filingId);
+    await lose(attemptId);
+    const before = await knownSends(ledger.pool, filingId);
+    await recordLook(ledger.pool, {
+      exporterId: EXPORTER,
+      beganAt: minutesLater(241),
+      endedAt: minutesLater(241),
+      from: '01012026',
+      to: '10022026',
+      problem: null,
+    });
+    expect(await word({ filingId, attemptId, by: 'ravi' })).toEqual({ outcome: 'again' });
+    await handIn(filingId, before);
+    expect(await attempts(filingId)).toEqual(['absent']);
+    expect(await rows(filingId)).toMatchObject([{ state: 'planned' }]);
+    const other = await filing();
+    await acknowledged(other, 'R-3');
+    const known = await knownSends(ledger.pool, other);
+    const verdicts = [{ position: 0, outcome: 'errored' as const, errors: ['no'] }];
+    await withTransaction(ledger.pool, async (client) => {
+      await settleRows(client, { filingId: other, exporterId: EXPORTER, verdicts, at: NOW });
+      await moveSubmission(client, { filingId: other, submission: 1, at: NOW });
+    });
+    await handIn(other, known);
+    expect(await submission(other)).toMatchObject({ state: 'settled' });
+    expect(await rows(other)).toMatchObject([{ state: 'needs_correction', live: false }]);
   });
 
   it('reports an attempt as sent that neither the ledger nor the store has any more', async () => {
@@ -95,39 +132,9 @@ describe('a run whose history has more than the ledger', () => {
     await back();
     expect(await attempts(filingId)).toEqual([]);
     await handIn(filingId, known);
-    expect(await attempts(filingId)).toEqual(['sending']);
+    expect(await attempts(filingId)).toEqual(['marked']);
     expect(await rows(filingId)).toEqual([{ state: 'unknown', live: true, sent: true, ordinal: 0 }]);
-    await expect(opened(filingId)).rejects.toThrow(/sending/u);
-  });
-
-  it("keeps a person's later answer about an attempt, and the authority's decision on its rows", async () => {
-    const filingId = await filing();
-    const attemptId = await sent(filingId);
-    await lose(attemptId);
-    const before = await knownSends(ledger.pool, filingId);
-    expect(await say(attemptId)).toEqual({ outcome: 'resend' });
-    await handIn(filingId, before);
-    expect(await attempts(filingId)).toEqual(['not_sent']);
-    expect(await rows(filingId)).toMatchObject([{ state: 'planned' }]);
-    const other = await filing();
-    await acknowledged(other, 'R-3');
-    const known = await knownSends(ledger.pool, other);
-    await withTransaction(ledger.pool, async (client) => {
-      const errored = { position: 0, outcome: 'errored' as const, errors: ['no'] };
-      const { position } = (
-        await client.query<{ position: number }>('SELECT position FROM filing_rows WHERE filing_id = $1', [other])
-      ).rows[0] ?? { position: 0 };
-      await settleRows(client, {
-        filingId: other,
-        exporterId: EXPORTER,
-        verdicts: [{ ...errored, position }],
-        at: NOW,
-      });
-      await moveSubmission(client, { filingId: other, submission: 1, state: 'terminal', at: NOW });
-    });
-    await handIn(other, known);
-    expect(await submission(other)).toMatchObject({ state: 'terminal' });
-    expect(await rows(other)).toMatchObject([{ state: 'needs_correction', live: false }]);
+    await expect(opened(filingId)).rejects.toThrow(/marked/u);
   });
 });
 
@@ -139,16 +146,14 @@ describe('sends that are brought back', () => {
     const known = await knownSends(ledger.pool, filingId);
     await back();
     await handIn(filingId, known);
+    const verdicts = [{ position: 0, outcome: 'errored' as const, errors: ['no'] }];
     await withTransaction(ledger.pool, async (client) => {
-      await client.query(
-        `UPDATE filing_rows SET state = 'needs_correction', live = false, errors = '["no"]' WHERE filing_id = $1`,
-        [filingId],
-      );
-      await moveSubmission(client, { filingId, submission: 1, state: 'terminal', at: NOW });
+      await settleRows(client, { filingId, exporterId: EXPORTER, verdicts, at: NOW });
+      await moveSubmission(client, { filingId, submission: 1, at: NOW });
     });
     await restored();
     expect(await rows(filingId)).toMatchObject([{ state: 'needs_correction', live: false }]);
-    expect(await submission(filingId)).toMatchObject({ state: 'terminal' });
+    expect(await submission(filingId)).toMatchObject({ state: 'settled' });
   });
 
   it('are recorded as a move that no run takes for one of its own', async () => {

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createDocumentStore, type DocumentStore } from '../../../src/documents/document-store';
-import { withTransaction } from '../../../src/ledger/pool';
+import { withTransaction, type Queryable } from '../../../src/ledger/pool';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 import { knowExporter } from '../filing-support';
 
@@ -13,10 +13,15 @@ const TABLES = [
   'exporters',
   'filing_inputs',
   'filings',
+  'releases',
   'filing_rows',
+  'held_mappings',
   'submissions',
   'attempts',
+  'requests',
   'sends',
+  'words',
+  'word_judgements',
   'certificates',
   'irms',
 ] as const;
@@ -47,11 +52,24 @@ export async function remember({ pool }: TestDatabase): Promise<() => Promise<vo
     withTransaction(pool, async (client) => {
       await client.query(`TRUNCATE ${TABLES.join(', ')} CASCADE`);
       for (const table of TABLES) {
-        await client.query(`INSERT INTO ${table} SELECT * FROM jsonb_populate_recordset(NULL::${table}, $1::jsonb)`, [
-          kept.get(table),
-        ]);
+        const columns = await writtenColumns(client, table);
+        await client.query(
+          `INSERT INTO ${table} (${columns}) OVERRIDING SYSTEM VALUE
+           SELECT ${columns} FROM jsonb_populate_recordset(NULL::${table}, $1::jsonb)`,
+          [kept.get(table)],
+        );
       }
     });
+}
+
+/** The columns of a table that are written: generated ones follow from them. */
+async function writtenColumns(client: Queryable, table: string): Promise<string> {
+  const { rows } = await client.query<{ columns: string }>(
+    `SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) AS columns FROM pg_attribute
+      WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = ''`,
+    [table],
+  );
+  return rows[0]?.columns ?? '';
 }
 
 /** One ledger that knows an exporter for a whole test file; every test begins with it as it was at first. */
@@ -67,5 +85,8 @@ export function useLedgerPutBack(opened: (ledger: TestDatabase) => void): void {
   afterAll(() => ledger?.drop());
   beforeEach(() => putBack());
 }
+
+/** What the process of every sender lives by. */
+export const SETTINGS = { settleMs: 4 * 60 * 60_000, timeoutMs: 60_000 };
 
 export const sender = (): string => randomUUID();

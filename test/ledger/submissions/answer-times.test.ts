@@ -1,5 +1,7 @@
 import { ANSWERS_USED, OPEN_USED } from '../../../src/domain/filing/acknowledgement-times';
 import { readOpenRequests, readSeenAnswers, recordSeenAnswer } from '../../../src/ledger/submissions/answer-times';
+import { withTransaction } from '../../../src/ledger/pool';
+import { addRequest, endRequest } from '../../../src/ledger/submissions/requests';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 import { knowExporter, minutesLater, NOW, open, rowsOf } from '../filing-support';
 
@@ -45,29 +47,27 @@ describe('answers that polling saw', () => {
 describe('open requests', () => {
   const openNow = () => readOpenRequests(ledger.pool, 'test', minutesLater(100));
 
-  it('are those that were acknowledged and have no outcome, with their ages', async () => {
+  it('are those that are followed and have not ended, with their ages', async () => {
     expect(await openNow()).toEqual({ count: 0, agesMs: [] });
     const filingId = await open(ledger, 'OPEN-1', rowsOf({ sbCumInvoiceNumber: '1', mappedIRMAmountFCC: 1 }));
     expect((await openNow()).count).toBe(0);
-    const become = (state: string) =>
-      ledger.pool.query('UPDATE submissions SET state = $2, submitted_at = $3 WHERE filing_id = $1', [
-        filingId,
-        state,
-        NOW,
-      ]);
-    await become('acknowledged');
+    const request = { filingId, submission: 1, requestId: 'R-OPEN' };
+    const added = { ...request, source: 'named' as const, attemptId: null, since: NOW };
+    await withTransaction(ledger.pool, (client) => addRequest(client, added));
     expect(await openNow()).toEqual({ count: 1, agesMs: [100 * MINUTE] });
     expect((await readOpenRequests(ledger.pool, 'live', NOW)).count).toBe(0);
-    await become('terminal');
+    const end = { state: 'ended' as const, processingStatus: 'Processed', errored: [], at: NOW };
+    await withTransaction(ledger.pool, (client) => endRequest(client, request, end));
     expect((await openNow()).count).toBe(0);
   });
 
   it('are counted in full, while the ages are those of the youngest', async () => {
     const filingId = await open(ledger, 'OPEN-2', rowsOf({ sbCumInvoiceNumber: '2', mappedIRMAmountFCC: 1 }));
-    await ledger.pool.query('DELETE FROM submissions');
+    await ledger.pool.query('DELETE FROM requests');
     await ledger.pool.query(
-      `INSERT INTO submissions (filing_id, submission, mode, customer_id, row_count, state, submitted_at)
-       SELECT $1, n, 'test', 'E', 1, 'acknowledged', $2::timestamptz - n * interval '1 minute' FROM generate_series(1, $3) n`,
+      `INSERT INTO requests (filing_id, submission, request_id, mode, customer_id, source, since)
+       SELECT $1, 1, 'R-' || n, 'test', 'E', 'acknowledged', $2::timestamptz - n * interval '1 minute'
+         FROM generate_series(1, $3) n`,
       [filingId, minutesLater(100), OPEN_USED + 40],
     );
     const { count, agesMs } = await openNow();

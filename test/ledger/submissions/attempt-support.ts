@@ -1,26 +1,27 @@
 import type { StoredAnswer } from '../../../src/domain/filing/attempt';
+import type { Carried } from '../../../src/domain/filing/carried';
+import { lockFiling } from '../../../src/ledger/filings/filing-lock';
+import { carryOutWord } from '../../../src/ledger/gates/persons';
+import { recordWord, type NewWord } from '../../../src/ledger/submissions/words';
 import { storeAnswer } from '../../../src/ledger/submissions/answers';
-import { closeNotSent, noteUnknown, readAttempt } from '../../../src/ledger/submissions/attempts';
+import { countSend } from '../../../src/ledger/sends/count-send';
+import type { SendStore } from '../../../src/ledger/sends/sends';
+import { noteUnknown, readAttempt } from '../../../src/ledger/submissions/attempts';
 import { openAttempt } from '../../../src/ledger/submissions/open-attempt';
-import { adoptRequestId, closeByPerson, type NotFiledAnswer } from '../../../src/ledger/submissions/person-answers';
 import { withTransaction } from '../../../src/ledger/pool';
-import { markSending, type Mark } from '../../../src/ledger/submissions/sending-mark';
+import type { Mark } from '../../../src/ledger/gates/send';
 import type { TestDatabase } from '../../support/postgres';
-import { minutesLater, NOW, open, rowsOf } from '../filing-support';
+import { reserve } from '../../../src/ledger/rows/balance-reservation';
+import { EXPORTER, minutesLater, NOW, open, rowsOf } from '../filing-support';
+import { closeNotSent, markSending } from '../ledger-steps';
 
 export const ACCEPTED: StoredAnswer = { kind: 'accepted', status: 200, requestId: 'R1', dgftAckId: 'A1' };
 
-/** Said by a person after the settle window, while the service can be looked at. */
-const WORD = {
-  by: 'ravi',
-  note: 'looked',
-  at: minutesLater(240),
-  settleAfterMs: 240 * 60_000,
-  lookFailed: null,
-  unseen: false,
-};
+/** The settle window of whoever judges. */
+export const SETTLE_MS = 240 * 60_000;
 
 let filings = 0;
+let words = 0;
 
 /** The steps on attempts as activities take them, each in a transaction of its own. */
 export function attemptSteps(ledger: () => TestDatabase) {
@@ -36,44 +37,70 @@ export function attemptSteps(ledger: () => TestDatabase) {
     /** The next attempt of the filing's submission; fails where there is none to send with. */
     opened: async (filingId: string, submission = 1): Promise<string> => {
       const opened = await step((client) => openAttempt(client, { filingId, submission }));
-      if (opened.outcome !== 'attempt' || opened.state !== 'open') throw new Error(JSON.stringify(opened));
+      if (opened.outcome !== 'attempt' || opened.verdict !== 'open') throw new Error(JSON.stringify(opened));
       return opened.attemptId;
     },
     open: (filingId: string, submission = 1) => step((client) => openAttempt(client, { filingId, submission })),
+    /** Checks the balances, as before every send after the first. */
+    check: (filingId: string, exporterId = EXPORTER) => step((client) => reserve(client, { filingId, exporterId, at })),
     mark: (attemptId: string, sender = 'this-execution'): Promise<Mark> =>
       step((client) => markSending(client, { attemptId, sender, payloadHash: 'hash', at })),
+    /** Marks an attempt and counts its send, as right before its first byte. */
+    count: async (attemptId: string, store: SendStore): Promise<void> => {
+      const by = { attemptId, sender: 'this-execution', at };
+      const mark = await step((client) => markSending(client, { ...by, payloadHash: 'hash' }));
+      if (!mark.marked) throw new Error(mark.reason);
+      const send = { ...by, number: mark.sendNumber, settleMs: 240 * 60_000, timeoutMs: 60_000 };
+      const refused = await countSend(ledger().pool, store, send);
+      if (refused !== null) throw new Error(refused);
+    },
+    /** A person's word, recorded and carried out as a run does it; by default two minutes after the window is over. */
+    word: async ({
+      singlePerson = false,
+      ...word
+    }: Partial<NewWord> & { filingId: string; by: string; singlePerson?: boolean }): Promise<Carried> => {
+      words += 1;
+      const said: NewWord = {
+        kind: 'not_filed',
+        attemptId: null,
+        requestId: null,
+        sourceRows: null,
+        certificates: [],
+        notOurs: [],
+        unseen: false,
+        note: 'looked',
+        at: minutesLater(242),
+        step: `word-${words}`,
+        ...word,
+      };
+      const wordId = await recordWord(ledger().pool, said);
+      return step(async (client) => {
+        await lockFiling(client, said.filingId);
+        return carryOutWord(client, { wordId, settleMs: SETTLE_MS, singlePerson, at: said.at });
+      });
+    },
     read: (attemptId: string, refusal?: string) => step((client) => readAttempt(client, { attemptId, refusal, at })),
     close: (attemptId: string, sender = 'this-execution') =>
       step((client) => closeNotSent(client, { attemptId, sender, reason: 'not_sent', at })),
     lose: (attemptId: string, sender = 'this-execution') =>
-      noteUnknown(ledger().pool, { attemptId, sender, reason: 'the answer was lost', at }),
+      noteUnknown(ledger().pool, { attemptId, sender, reason: 'the answer was lost' }),
     answer: (attemptId: string, answer: StoredAnswer = ACCEPTED) =>
       step((client) => storeAnswer(client, { attemptId, answer, at })),
-    /** A person says that nothing was filed, of the mark that the ledger shows now where the test names none. */
-    say: (attemptId: string, more: Partial<NotFiledAnswer> = {}) =>
-      step(async (client) => {
-        const { rows } = await client.query<{ at: Date | null }>(
-          'SELECT sending_at AS at FROM attempts WHERE attempt_id = $1',
-          [attemptId],
-        );
-        return closeByPerson(client, { ...WORD, attemptId, markedAt: rows[0]?.at?.getTime() ?? null, ...more });
-      }),
-    /** A person names the request of an attempt. */
-    found: (attemptId: string, requestId: string) =>
-      step((client) => adoptRequestId(client, { attemptId, requestId, at })),
     rows: async (filingId: string): Promise<{ state: string; live: boolean; sent: boolean; ordinal: number }[]> => {
       const { rows } = await ledger().pool.query<{ state: string; live: boolean; sent: boolean; ordinal: number }>(
-        `SELECT state, live, submitted_at IS NOT NULL AS sent, ordinal FROM filing_rows WHERE filing_id = $1 ORDER BY position`,
+        `SELECT r.state, r.live, r.submitted_at IS NOT NULL AS sent, coalesce(max(h.ordinal), 0) AS ordinal
+           FROM filing_rows r LEFT JOIN held_mappings h USING (filing_id, position)
+          WHERE r.filing_id = $1 GROUP BY r.filing_id, r.position ORDER BY r.position`,
         [filingId],
       );
       return rows;
     },
     attempts: async (filingId: string): Promise<string[]> => {
-      const { rows } = await ledger().pool.query<{ state: string }>(
-        'SELECT state FROM attempts WHERE filing_id = $1 ORDER BY submission, number',
+      const { rows } = await ledger().pool.query<{ verdict: string }>(
+        'SELECT verdict FROM attempts WHERE filing_id = $1 ORDER BY submission, number',
         [filingId],
       );
-      return rows.map(({ state }) => state);
+      return rows.map(({ verdict }) => verdict);
     },
   };
 }

@@ -32,7 +32,10 @@ it('creates, validates, waits a day, reads the IRMs, and ends ready', async () =
     isActive: true,
     hasCredentials: true,
     apiState: 'ready',
-    iec: 'AAGCM4521K',
+    statedIec: 'AAGCM4521K',
+    // The account at the portal is another firm's than was entered.
+    iec: expect.stringMatching(/^IEC000\d{4}$/u),
+    iecSource: 'irms',
   });
   expect(await listIrms(pool, exporterId)).toHaveLength(2);
   expect(await currentCredentials(pool, exporterId)).toMatchObject({ version: 1, state: 'valid' });

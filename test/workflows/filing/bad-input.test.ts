@@ -70,7 +70,7 @@ it('onboardExporter and fileRemittances end refused, whatever a property holds',
   const onboarding = await run('onboardExporter', [{ mode: { live: true }, name: 7, email: null }]);
   expect(onboarding).toMatchObject({ state: 'refused' });
   const filing = await run('fileRemittances', [{ mode: 5, exporterId: {}, reference: [], message: 'x' }]);
-  expect(filing).toMatchObject({ filingId: null, state: 'needs_correction' });
+  expect(filing).toMatchObject({ filingId: null, state: 'refused' });
 });
 
 it('a field that is null is one that is left out', async () => {

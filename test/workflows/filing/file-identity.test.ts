@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Customer } from '../../../src/api/schemas/customers';
+import { checkFile } from '../../../src/starter/filings/check';
+import { createEbrcReader } from '../../../src/starter/reader';
 import type { FilingStage } from './filing-stage';
 import { QUICK_AUTHORITY, useFilingStage } from './use-filing-stage';
 
@@ -59,6 +61,40 @@ it('learns from the status record for which IEC a filing was made', async () => 
   expect(rows).toEqual([{ iec: expect.any(String) as string, source: 'status', party: rows[0]?.iec }]);
 });
 
+it('files under the IEC that the portal shows, and says that another one was entered', async () => {
+  const exporter = await stage.exporter();
+  const iec = { entered: 'WRONGIEC01', shown: '' };
+  answers.set(exporter.exporterId, (customer) => {
+    iec.shown = customer.iec ?? '';
+    return { ...customer, iec: iec.entered };
+  });
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  expect(await filing.result()).toMatchObject({ state: 'certified' });
+  const warning = {
+    code: 'iec_differs',
+    field: 'iec',
+    message: expect.stringMatching(`IEC ${iec.entered}, but its IRMs carry ${iec.shown}`) as string,
+  };
+  expect((await stage.view(filing)).warnings).toMatchObject([warning]);
+  const asked = stage.sandbox.calls({ operation: 'fetch-details' });
+  expect(asked.filter(({ platformCustomerId }) => platformCustomerId === exporter.exporterId)).not.toHaveLength(0);
+  expect(asked.map(({ status }) => status)).not.toContain(400);
+  const { pool } = stage.ledger;
+  const { rows } = await pool.query(
+    'SELECT p.iec FROM exporters e JOIN parties p USING (party_id) WHERE exporter_id = $1',
+    [exporter.exporterId],
+  );
+  expect(rows).toEqual([{ iec: iec.shown }]);
+
+  // What the commands print: `ebrc exporter`, and `ebrc check` before the next filing.
+  const reader = createEbrcReader({ pool, mode: 'test', documents: { pathOf: (name) => name } });
+  expect(await reader.exporter(exporter.exporterId)).toMatchObject({ iec: iec.shown, warnings: [warning] });
+  const items = [stage.mapping(exporter)];
+  const message = { recordResCount: 1, uploadType: '101', decalarationFlag: 'Y', ebrcBulkGenDtos: items };
+  const checked = await checkFile({ pool, mode: 'test' }, { source: { message }, exporter: exporter.exporterId });
+  expect(checked).toMatchObject({ ok: true, warnings: [warning] });
+});
+
 it('lets rows of one file with one mapping pass where they are permitted, and prints what permits them', async () => {
   const exporter = await stage.exporter();
   const row = stage.mapping(exporter, { sbCumInvoiceValueinFCC: 2_000 });
@@ -73,4 +109,24 @@ it('lets rows of one file with one mapping pass where they are permitted, and pr
   await stage.until(filing, 'awaiting_approval');
   expect((await stage.view(filing)).warnings).toMatchObject([{ code: 'duplicate_mapping', row: 2 }]);
   await stage.abandon(filing);
+});
+
+it('records nothing where it was started with the update file and never sees it; its caller repeats', async () => {
+  const exporter = await stage.exporter();
+  const rows = [stage.mapping(exporter)];
+  const input = { reference: 'NEVER-ASKED', awaitUpdate: true };
+  const lost = await (await stage.file(exporter, rows, input)).result();
+  expect(lost).toMatchObject({
+    filingId: null,
+    state: 'refused',
+    recorded: null,
+    errors: [{ code: 'update_missing' }],
+  });
+  expect(stage.pushes(exporter)).toBe(0);
+  const filed = await (await stage.file(exporter, rows, { reference: 'NEVER-ASKED' })).result();
+  expect(filed).toMatchObject({ state: 'certified' });
+  // What is recorded stays what it is, however its workflow is started.
+  const { filingId } = filed;
+  expect(await (await stage.file(exporter, rows, input)).result()).toMatchObject({ filingId, state: 'certified' });
+  expect(stage.pushes(exporter)).toBe(1);
 });

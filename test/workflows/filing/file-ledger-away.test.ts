@@ -21,7 +21,7 @@ function slowToSaveRequests(pool: pg.Pool): pg.Pool {
       if (typeof value !== 'function') return value;
       if (property !== 'query') return value.bind(target) as unknown;
       return async (...args: unknown[]): Promise<unknown> => {
-        if (String(args[0]).includes('INSERT INTO operator_requests')) {
+        if (String(args[0]).includes('INSERT INTO words')) {
           await new Promise((resolve) => setTimeout(resolve, requestsMs));
         }
         return Reflect.apply(value, target, args);

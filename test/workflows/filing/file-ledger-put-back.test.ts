@@ -27,7 +27,7 @@ async function expectCertifiedOnce(filing: Filing, exporter: TestExporter): Prom
   const result = await filing.result();
   expect(result).toMatchObject({ state: 'certified', attention: null });
   expect((await stage.view(result)).submissions).toMatchObject([
-    { requestId: (await stage.requestsOf(exporter))[0], state: 'terminal' },
+    { requestId: (await stage.requestsOf(exporter))[0], state: 'settled' },
   ]);
   expect(stage.pushes(exporter)).toBe(1);
   const story = await stage.story(result.filingId);

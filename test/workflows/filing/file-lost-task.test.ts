@@ -61,25 +61,35 @@ const file = (exporter: TestExporter): Promise<Filing> =>
 
 /** A filing that waits for its approval, and that the authority rejects: most of its steps are local ones. */
 async function fileForApproval(exporter: TestExporter): Promise<Filing> {
-  stage.fault(exporter, 'status', 'errored-empty', { times: 9 });
   const rows = [stage.mapping(exporter)];
+  await fetch(`${stage.sandbox.controlUrl}/outcomes`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      match: { document: rows[0]?.sbCumInvoiceNumber },
+      processingStatus: 'Errored',
+      errorDetails: ['ERR28: date'],
+      times: 1,
+    }),
+  });
   const filing = await stage.file(exporter, rows, { approval: true }, { workflowTaskTimeout: '1s' });
   await stage.until(filing, 'awaiting_approval');
   return filing;
 }
 
 const leftOf = async ({ filingId }: FilingResult) => ({
-  story: await stage.story(filingId),
+  // On a busy machine the next worker may start later than the filing's state explains, which the filing then says.
+  story: (await stage.story(filingId)).filter((kind) => kind !== 'not_moving'),
   attempts: await attemptsOf(filingId),
 });
 
 /** What became of the filing's attempts, in order. */
 async function attemptsOf(filingId: string | null): Promise<string[]> {
-  const { rows } = await stage.ledger.pool.query<{ state: string }>(
-    'SELECT state FROM attempts WHERE filing_id = $1 ORDER BY number',
+  const { rows } = await stage.ledger.pool.query<{ verdict: string }>(
+    'SELECT verdict FROM attempts WHERE filing_id = $1 ORDER BY number',
     [filingId],
   );
-  return rows.map(({ state }) => state);
+  return rows.map(({ verdict }) => verdict);
 }
 
 /** Runs one worker process after the other, each of which dies at its point; the last one lives until `stop`. */
@@ -148,7 +158,7 @@ describe('a worker that is killed in the middle of a local step', () => {
   it('while a person answers for an unknown outcome: the answer is carried out once', async () => {
     const points: StopPoint[] = [
       { activity: 'markRowsUnknown', when: 'after its commit' },
-      { activity: 'closeByPerson', when: 'after its commit' },
+      { activity: 'carryOutWord', when: 'after its commit' },
     ];
     const exporter = await stage.exporter();
     stage.fault(exporter, 'push-irm', 'drop-before-accept');
@@ -172,7 +182,7 @@ describe('a worker that is killed in the middle of a local step', () => {
       'outcome_unknown',
       'resolved',
     ]);
-    expect(await attemptsOf(filingId)).toEqual(['not_sent', 'answered']);
+    expect(await attemptsOf(filingId)).toEqual(['absent', 'accepted']);
     expect(await stage.requestsOf(exporter)).toHaveLength(1);
   });
 });

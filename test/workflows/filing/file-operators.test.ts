@@ -86,12 +86,15 @@ describe('a run that was terminated', () => {
     const { filingId } = await stage.until(filing, 'awaiting_approval');
     await filing.terminate('an operator');
     await stage.ledger.pool.query(
-      `INSERT INTO operator_requests (filing_id, kind, args, asked_at) VALUES ($1, 'abandon', $2, now())`,
-      [filingId, JSON.stringify({ by: 'ravi', note: 'asked of the lost run' })],
+      `INSERT INTO words (filing_id, kind, said_by, person_key, note, said_at) VALUES ($1, 'abandon', 'ravi', 'ravi', $2, now())`,
+      [filingId, 'asked of the lost run'],
     );
     const again = await startAgain(filingId ?? '');
     expect(await again.result()).toMatchObject({ state: 'abandoned' });
-    const { rows } = await stage.ledger.pool.query('SELECT 1 FROM operator_requests WHERE filing_id = $1', [filingId]);
+    const { rows } = await stage.ledger.pool.query(
+      'SELECT 1 FROM words w WHERE filing_id = $1 AND NOT EXISTS (SELECT FROM word_judgements j WHERE j.word_id = w.word_id)',
+      [filingId],
+    );
     expect(rows).toEqual([]);
   });
 });
@@ -103,7 +106,7 @@ it('is given up when it is cancelled while its exporter is still read from the s
     const filing = await stage.file(exporter, [stage.mapping(exporter)]);
     await stage.until(filing, 'needs_access');
     await filing.cancel();
-    expect(await filing.result()).toMatchObject({ state: 'abandoned', filingId: null });
+    expect(await filing.result()).toMatchObject({ state: 'refused', filingId: null, errors: [{ code: 'given_up' }] });
   } finally {
     await revoke(false);
   }
@@ -167,7 +170,7 @@ it('continues as new before anything of it is recorded, and keeps waiting for ou
     await untilNewRun(filing);
     expect(await stage.until(filing, 'needs_access')).toMatchObject({ filingId: null });
     await filing.cancel();
-    expect(await filing.result()).toMatchObject({ state: 'abandoned', filingId: null });
+    expect(await filing.result()).toMatchObject({ state: 'refused', filingId: null, errors: [{ code: 'given_up' }] });
   } finally {
     await revoke(false);
   }

@@ -1,3 +1,4 @@
+import { Decimal } from 'decimal.js';
 import type { FaultInput } from '../../../src/sandbox/faults/fault-schema';
 import type { FilingResult } from '../../../src/domain/contracts';
 import { saveInput } from '../../../src/ledger/filings/filing-inputs';
@@ -36,6 +37,24 @@ it('asks a person after the settle window, because the absence of certificates p
   await stage.resolve(filing, 'not-filed');
   expect(await filing.result()).toMatchObject({ state: 'certified' });
   expect(stage.pushes(exporter)).toBe(2);
+});
+
+it('checks the balances again after “not filed”, and sends nothing that they do not allow any more', async () => {
+  const exporter = await stage.exporter();
+  stage.fault(exporter, 'push-irm', 'drop-before-accept');
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  await stage.until(filing, 'outcome_unknown');
+  await stage.pass(0.02);
+  await stage.until(filing, isAsked);
+  // Somebody else maps the remittance meanwhile.
+  const account = (await stage.sandbox.state()).accounts.find(({ username }) => username === exporter.username);
+  for (const irm of account?.irms ?? []) irm.available = new Decimal(999);
+  await stage.pass(0.02);
+  await stage.untilAsleep(filing);
+  await stage.resolve(filing, 'not-filed');
+  const result = await filing.result();
+  expect(result).toMatchObject({ state: 'needs_correction', errors: [{ code: 'over_balance' }] });
+  expect(stage.pushes(exporter)).toBe(1);
 });
 
 describe('a submission of which nothing was accepted', () => {
@@ -159,7 +178,7 @@ describe('odd answers on the way', () => {
     expect(result).toMatchObject({ state: 'certified' });
     const { rows } = await stage.ledger.pool.query<{ kind: string; after: number }>(
       `SELECT e.kind, extract(epoch FROM e.at - s.submitted_at)::float8 / 3600 AS after
-         FROM filing_events e JOIN submissions s USING (filing_id) WHERE filing_id = $1 AND kind = 'overdue'`,
+         FROM filing_events e JOIN submission_progress s USING (filing_id) WHERE filing_id = $1 AND kind = 'overdue'`,
       [result.filingId],
     );
     expect(rows).toEqual([{ kind: 'overdue', after: expect.closeTo(3, 2) as number }]);
@@ -207,7 +226,7 @@ it('ends partly certified, and a correction files the errored rows alone', async
     decalarationFlag: 'Y',
     ebrcBulkGenDtos: [{ ...rows[1], serialNo: 2 }],
   };
-  const correction = { reference: 'PARTLY', correction: 1, corrects: parent.filingId ?? '', message };
+  const correction = { reference: 'PARTLY', n: 2, corrects: parent.filingId ?? '', message };
   const child = await stage.file(exporter, [], correction);
   expect(await child.result()).toMatchObject({ state: 'certified', counts: { rows: 1, certified: 1 } });
   expect((await stage.view(parent)).rows.map((row) => row.state)).toEqual(['certified', 'corrected']);

@@ -48,7 +48,7 @@ const POINTS: Record<
       await reached.passed;
       // A run that finds the mark waits until no answer can come any more, which is real time here.
       await stage.ledger.pool.query(
-        `UPDATE attempts SET sending_at = sending_at - interval '5 minutes' FROM filings f
+        `UPDATE attempts SET marked_at = marked_at - interval '5 minutes' FROM filings f
             WHERE f.filing_id = attempts.filing_id AND f.exporter_id = $1`,
         [exporter.exporterId],
       );

@@ -1,7 +1,7 @@
 import type { SubmitContext } from '../../../src/api/client-types';
 import { withTransaction } from '../../../src/ledger/pool';
 import { importSends } from '../../../src/ledger/sends/send-import';
-import { markSending } from '../../../src/ledger/submissions/sending-mark';
+import { markSending } from '../../../src/ledger/gates/send';
 import { readIdentity } from '../../../src/ledger/sends/sends';
 import { HOUR_MS, type AroundPush, type Filing, type FilingStage, type TestExporter } from './filing-stage';
 import { recordLostSend } from './lost-send';
@@ -35,11 +35,11 @@ async function start(around: AroundPush): Promise<{ exporter: TestExporter; fili
 
 const attempts = async (filing: Filing) => {
   const { filingId } = await stage.view(filing);
-  const { rows } = await stage.ledger.pool.query<{ state: string }>(
-    'SELECT state FROM attempts WHERE filing_id = $1 ORDER BY number',
+  const { rows } = await stage.ledger.pool.query<{ verdict: string }>(
+    'SELECT verdict FROM attempts WHERE filing_id = $1 ORDER BY number',
     [filingId],
   );
-  return rows.map((row) => row.state);
+  return rows.map((row) => row.verdict);
 };
 
 describe('a worker that is lost', () => {
@@ -60,7 +60,7 @@ describe('a worker that is lost', () => {
     thaw();
     expect(await late).toMatchObject({ kind: 'attempt_closed' });
     expect(stage.pushes(exporter)).toBe(1);
-    expect(await attempts(filing)).toEqual(['not_sent', 'answered']);
+    expect(await attempts(filing)).toEqual(['unsent', 'accepted']);
   });
 
   it('after the mark may have sent it: the outcome is unknown, and nothing is sent without a person', async () => {
@@ -78,7 +78,7 @@ describe('a worker that is lost', () => {
     await stage.giveUpOn(filing, 'submitPush');
     await stage.pass(0.1);
     await stage.until(filing, 'outcome_unknown');
-    expect(await attempts(filing)).toEqual(['sending']);
+    expect(await attempts(filing)).toEqual(['marked']);
     expect(stage.pushes(exporter)).toBe(0);
     thaw();
     await stage.settleWindowOver(filing);
@@ -102,14 +102,14 @@ describe('a worker that is lost', () => {
     await stage.giveUpOn(filing, 'submitPush');
     await stage.pass(1 / 60);
     const { filingId } = await stage.until(filing, 'outcome_unknown');
-    expect(await attempts(filing)).toEqual(['sending']);
+    expect(await attempts(filing)).toEqual(['marked']);
     thaw();
     expect(await filing.result()).toMatchObject({ state: 'certified' });
     const story = await stage.story(filingId);
     expect(story.indexOf('not_sent')).toBeGreaterThan(story.indexOf('outcome_unknown'));
     expect(story).not.toContain('resolved');
     expect(stage.pushes(exporter)).toBe(1);
-    expect(await attempts(filing)).toEqual(['not_sent', 'answered']);
+    expect(await attempts(filing)).toEqual(['unsent', 'accepted']);
   });
 
   it('after the answer is settled by its certificates', async () => {
@@ -156,7 +156,7 @@ it('keeps the answer when PostgreSQL is away right then', async () => {
   });
   const result = await filing.result();
   expect(result).toMatchObject({ state: 'certified', requestId: (await stage.requestsOf(exporter))[0] });
-  expect(await attempts(filing)).toEqual(['answered']);
+  expect(await attempts(filing)).toEqual(['accepted']);
 });
 
 it('sends nothing when the mark cannot be committed', async () => {
@@ -172,7 +172,7 @@ it('sends nothing when the mark cannot be committed', async () => {
   );
   expect(await filing.result()).toMatchObject({ state: 'certified' });
   expect(stage.pushes(exporter)).toBe(1);
-  expect(await attempts(filing)).toEqual(['not_sent', 'answered']);
+  expect(await attempts(filing)).toEqual(['unsent', 'accepted']);
 });
 
 it('waits with attention while the document store has sends that the ledger lacks, and continues once they are imported', async () => {
@@ -202,7 +202,14 @@ it('sends what was marked and never counted, without asking anybody: its worker 
       );
       const attemptId = rows[0]?.id ?? '';
       await withTransaction(stage.ledger.pool, (client) =>
-        markSending(client, { attemptId, sender: 'died', payloadHash: 'x', at: new Date() }),
+        markSending(client, {
+          attemptId,
+          sender: 'died',
+          payloadHash: 'x',
+          settleMs: 1_000,
+          timeoutMs: 1_000,
+          at: new Date(),
+        }),
       );
       await freeze();
       throw new Error('the process is gone');
@@ -214,7 +221,7 @@ it('sends what was marked and never counted, without asking anybody: its worker 
   const { filingId } = await filing.result();
   expect(await stage.story(filingId)).not.toContain('outcome_unknown');
   thaw();
-  expect(await attempts(filing)).toEqual(['not_sent', 'answered']);
+  expect(await attempts(filing)).toEqual(['unsent', 'accepted']);
   expect(stage.pushes(exporter)).toBe(1);
 });
 

@@ -52,7 +52,7 @@ describe('a filing', () => {
     const message = expect.stringContaining(first.workflowId) as string;
     expect(await other.result()).toMatchObject({
       filingId: null,
-      state: 'needs_correction',
+      state: 'refused',
       errors: [{ code: 'resume_differs', filingId, message }],
     });
   });
@@ -67,6 +67,8 @@ it('outlives its worker: a push that is on its way ends before the worker shuts 
   await stage.worker.start();
   const result = await filing.result();
   expect(result).toMatchObject({ state: 'certified', requestId: (await stage.requestsOf(exporter))[0] });
-  const { rows } = await stage.ledger.pool.query('SELECT state FROM attempts WHERE filing_id = $1', [result.filingId]);
-  expect(rows).toEqual([{ state: 'answered' }]);
+  const { rows } = await stage.ledger.pool.query('SELECT verdict FROM attempts WHERE filing_id = $1', [
+    result.filingId,
+  ]);
+  expect(rows).toEqual([{ verdict: 'accepted' }]);
 });

@@ -9,7 +9,7 @@ import type { FilingView } from '../../../src/domain/filing/view';
 import { filingDateInKolkata } from '../../../src/domain/dates';
 import type { Mapping } from '../../../src/domain/filing/mapping';
 import { credentialsWorkflowId, filingWorkflowId } from '../../../src/domain/names';
-import { attemptInQuestion, readFilingView } from '../../../src/ledger/filings/filing-view';
+import { inQuestion, readFilingView } from '../../../src/ledger/filings/filing-view';
 import type { FaultInput } from '../../../src/sandbox/faults/fault-schema';
 import type { SandboxOptions } from '../../../src/sandbox/options';
 import { createSandbox, type Sandbox } from '../../../src/sandbox/sandbox';
@@ -223,7 +223,7 @@ export async function openFilingStage(options: FilingStageOptions = {}): Promise
       };
       return env.client.workflow.start<typeof fileRemittances>('fileRemittances', {
         taskQueue: worker.taskQueue,
-        workflowId: filingWorkflowId('test', reference, more.correction ?? 0),
+        workflowId: filingWorkflowId('test', reference, more.n ?? 1),
         ...options,
         args: [{ mode: 'test', exporterId: exporter.exporterId, message, madeBy: 'asha', ...more, reference }],
       });
@@ -271,14 +271,16 @@ export async function openFilingStage(options: FilingStageOptions = {}): Promise
     approve: (filing, by) => filing.executeUpdate(approveUpdate, { args: [{ by }] }),
     async resolve(filing, as, requestId, more) {
       const { filingId } = await filing.query(filingQuery);
-      const attemptId = (await attemptInQuestion(ledger.pool, filingId ?? '')) ?? undefined;
-      const args = { as, requestId, attemptId, by: 'ravi', note: 'looked at the portal', ...more };
+      const asked = await inQuestion(ledger.pool, filingId ?? '');
+      const about = as === 'not-filed' ? (asked.request ?? undefined) : requestId;
+      const attemptId = asked.attempt ?? undefined;
+      const args = { as, requestId: about, attemptId, by: 'ravi', note: 'looked at the portal', ...more };
       return filing.executeUpdate(resolveUpdate, { args: [args] });
     },
     async settleWindowOver(filing) {
       const { filingId } = await filing.query(filingQuery);
       await ledger.pool.query(
-        `UPDATE attempts SET sending_at = sending_at - interval '1 day' WHERE filing_id = $1 AND state = 'sending'`,
+        `UPDATE attempts SET marked_at = marked_at - interval '1 day' WHERE filing_id = $1 AND verdict = 'marked'`,
         [filingId],
       );
     },

@@ -1,4 +1,4 @@
-import { encodeSend, sendName } from '../../../src/ledger/sends/send-record';
+import { encodeSend, sendName, voidRecord } from '../../../src/ledger/sends/send-record';
 import { readIdentity } from '../../../src/ledger/sends/sends';
 import type { FilingStage } from './filing-stage';
 
@@ -12,16 +12,7 @@ export async function recordLostSend(
 ): Promise<number> {
   const { ledgerId, sendNumber } = await readIdentity(ledger.pool);
   const number = sendNumber + above;
-  const lost = {
-    version: 1 as const,
-    ledgerId,
-    number,
-    sender: 'lost',
-    void: true,
-    attemptId: null,
-    at: at.toISOString(),
-    content: null,
-  };
+  const lost = voidRecord({ ledgerId, number, sender: 'lost', attemptId: null, at });
   await worker.deps.documents.createRecord(sendName(ledgerId, number), encodeSend(lost));
   return number;
 }

@@ -1,6 +1,7 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from '../../../domain/durations';
 import type { FilingResult } from '../../../domain/contracts';
+import { UPLOAD_TYPES } from '../../../domain/rules/upload-type';
 import { parseAllowDuplicate, type PermittedDuplicate } from '../../../domain/rules/duplicates';
 import type { Cli } from '../context';
 import { isEnd, type FilingState } from '../../../domain/filing/states';
@@ -15,6 +16,18 @@ export const byOption = () =>
 
 export const channelOption = () =>
   new Option('--channel <channel>', 'how it is sent').choices(['auto', 'push', 'bulk']).default('auto');
+
+export const uploadTypeOption = () => {
+  const types = Object.entries(UPLOAD_TYPES).map(([code, name]) => `${code} ${name}`);
+  const option = new Option('--upload-type <code>', `if the file does not have it: ${types.join(', ')}`);
+  return option.choices(Object.keys(UPLOAD_TYPES));
+};
+
+export const declarationOption = () =>
+  new Option('--declaration <flag>', 'the legal declaration, if the file does not have it; no default').choices([
+    'Y',
+    'N',
+  ]);
 
 /** `--allow-duplicate ROWS=REASON`, which may be given several times. */
 export const allowDuplicateOption = () =>
@@ -36,6 +49,13 @@ export function durationArgument(text: string): number {
   const ms = parseDuration(text);
   if (ms === null) throw new InvalidArgumentError('Give a number with ms, s, m, h or d, such as 90s.');
   return ms;
+}
+
+/** Which filing of its reference is meant, from 2. */
+export function numberArgument(text: string): number {
+  const n = Number(text);
+  if (Number.isSafeInteger(n) && n >= 2) return n;
+  throw new InvalidArgumentError('Give the number that the outcome of the reference prints, such as 2.');
 }
 
 /** A TCP port; 0 takes a free one. */

@@ -3,8 +3,6 @@ import { ActivityFailure } from '@temporalio/workflow';
 import type { FetchedCertificates } from '../../../activities/certificates/certificates';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
 import type { PollResult } from '../../../activities/filings/poll-status';
-import { attemptIdOf } from '../../../domain/filing/attempt';
-import { sentAs } from '../../../domain/filing/known-send';
 import { processingNote } from '../../../domain/filing/move-notes';
 import { ACCESS, delayMs } from '../../../domain/service/retry-table';
 import { calls } from '../../activity-profiles';
@@ -14,17 +12,26 @@ import { interruptible, Interrupted } from '../interruptible';
 import { recordFailureAndContinue } from '../record-failure';
 import { untilOverdue } from '../overdue';
 import { throughPauses } from '../pauses';
-import { adoptSaidRequest } from './request-check';
-import { settleUnknownRequest } from './unknown-request';
+import { freshenBalances } from '../prepare-filing';
+import { carryOutAnswer } from './person-answer';
+import { pollRequests } from './poll-request';
+import { acknowledgedAs, settleUnknown } from './unknown-outcome';
 
-/** Follows a request to its end; the submission's rows are settled then. */
+/** Whether a request of the submission is still to be asked about. */
+export const isFollowed = ({ requests }: SubmissionStage): boolean =>
+  requests.some(({ state }) => state === 'followed');
+
+const followed = ({ requests }: SubmissionStage) => requests.find(({ state }) => state === 'followed');
+
+/** Follows the requests of a submission to their end; its rows are settled then. */
 export async function followRequest(run: FilingRun, stage: SubmissionStage): Promise<void> {
-  const due = (stage.submittedAt ?? Date.now()) + run.settings.overdueAfterMs;
+  const request = followed(stage);
+  const due = (request?.since ?? Date.now()) + run.settings.overdueAfterMs;
   // A run that takes up an overdue request leaves the filing as it is; another submission of it may be in time.
   const moved = run.processing && run.state === 'processing';
   run.processing = false;
   if (!moved && (run.state !== 'overdue' || due > Date.now())) {
-    await run.move('processing', processingNote(stage.requestId));
+    await run.move('processing', processingNote(request?.requestId ?? null));
   }
   const mark = {
     at: due,
@@ -32,60 +39,67 @@ export async function followRequest(run: FilingRun, stage: SubmissionStage): Pro
     during: 'processing' as const,
     text: 'no outcome in time',
     attention:
-      `Request ${stage.requestId} has no outcome ${Math.round(run.settings.overdueAfterMs / 60_000)} minutes after its ` +
+      `Request ${request?.requestId} has no outcome ${Math.round(run.settings.overdueAfterMs / 60_000)} minutes after its ` +
       `submission. It goes on being polled. Ask the service about it, or: ebrc abandon ${run.filingId} --note TEXT.`,
   };
   const { requests } = run;
   requests.following = true;
-  requests.inQuestion = stage.lastAttempt?.attemptId ?? null;
+  requests.inQuestion = { attemptId: stage.attempt?.attemptId ?? null, requestId: request?.requestId ?? null };
+  let said: PollResult | null;
   try {
-    await requests.whileAnswering(() => untilOverdue(run, mark, () => poll(run, stage)));
+    said = await requests.whileAnswering(() => untilOverdue(run, mark, () => poll(run, stage)));
   } finally {
     requests.following = false;
+    requests.inQuestion = null;
   }
+  if (said?.requestId) await settleStatement(run, stage, said.requestId);
 }
 
-async function poll(run: FilingRun, stage: SubmissionStage): Promise<void> {
+/** @returns what the service says of a request instead of an outcome; null where every row has its outcome */
+async function poll(run: FilingRun, stage: SubmissionStage): Promise<PollResult | null> {
   for (let refusals = 0; ;) {
     let polled: PollResult;
     try {
       polled = await throughPauses(run, () =>
         interruptible(
           run,
-          () => look(run, stage),
-          () => run.requests.resolution !== null,
+          () => pollRequests(run, stage),
+          () => run.requests.answered,
         ),
       );
     } catch (error) {
       if (error instanceof ActivityFailure) {
         refusals += 1;
         await askAgainLater(run, stage, readFailure(error), refusals);
-      } else if (error instanceof Interrupted) await takeRequestId(run, stage);
+      } else if (error instanceof Interrupted) await takeAnswer(run, stage);
       else throw error;
       continue;
     }
-    if (polled.outcome === 'unknown_request') {
-      const known = await settleUnknownRequest(run, stage, {
-        status: () => throughPauses(run, () => interruptible(run, () => look(run, stage))),
-        certificates: () => certificatesOf(run, stage),
-        answer: () => takeRequestId(run, stage),
-      });
-      if (known === null) return;
-      polled = known;
-    }
-    if (polled.outcome === 'other_attempt' || polled.outcome === 'superseded')
-      throw new FilingMovedOn('another attempt or another request of the submission is looked into');
+    if (polled.outcome === 'statement') return polled;
+    if (polled.outcome === 'doubt') throw new FilingMovedOn('rows without an outcome are looked into');
     await run.tookOverCollecting(polled.moved);
-    if (polled.outcome === 'terminal' || (await filledByDetails(run, stage))) {
-      stage.state = 'terminal';
-      return;
+    if (polled.outcome === 'settled' || (await filledByDetails(run, stage))) {
+      stage.state = 'settled';
+      return null;
     }
     await run.wait(
       Math.max(run.settings.rateWindowMs, run.settings.pollMaxMs),
       'Not every record has an outcome yet',
-      () => run.requests.resolution !== null,
+      () => run.requests.answered,
     );
   }
+}
+
+/** The service says of a request that nothing of it was filed: that is looked into. */
+async function settleStatement(run: FilingRun, stage: SubmissionStage, requestId: string): Promise<void> {
+  const what = `${acknowledgedAs(stage)}, and nothing of request ${requestId} is known or listed there`;
+  const settled = await settleUnknown(run, stage, {
+    requestId,
+    attemptId: stage.attempt?.attemptId ?? null,
+    reason: what,
+  });
+  if (settled.outcome !== 'settled') throw new FilingMovedOn('the request is followed again');
+  if (stage.state !== 'released') stage.state = 'settled';
 }
 
 /** What was filed is asked about until the service answers, however it refuses: somebody has to see why it does. */
@@ -95,64 +109,30 @@ async function askAgainLater(
   { message }: ReadFailure,
   refusals: number,
 ): Promise<void> {
-  const attention = `Request ${stage.requestId} cannot be asked about: ${message} It is tried again by itself, within 15 minutes.`;
+  const attention = `Request ${followed(stage)?.requestId} cannot be asked about: ${message} It is tried again by itself, within 15 minutes.`;
   await run.move(run.state, { kind: 'poll_refused', text: message }, { attention, needsAttention: true });
-  await run.wait(delayMs(ACCESS, refusals), 'Poll the request again', () => run.requests.resolution !== null);
-  if (run.requests.resolution) await takeRequestId(run, stage);
-}
-
-function look(run: FilingRun, stage: SubmissionStage): Promise<PollResult> {
-  const { filingId, exporterId } = run;
-  return calls('poll', { summary: `Status of request ${stage.requestId}`, rateClass: 'api', exporterId }).pollStatus({
-    filingId,
-    submission: stage.submission,
-    exporterId,
-    requestId: stage.requestId ?? '',
-    submittedAt: stage.submittedAt ?? Date.now(),
-    failedAck: stage.ackStatus?.trim().toLowerCase() === 'failed',
-    ackErrors: stage.ackErrors ?? [],
-    sends: run.sends.filter(({ submission }) => submission === stage.submission),
-  });
+  await run.wait(delayMs(ACCESS, refusals), 'Poll the request again', () => run.requests.answered);
+  if (run.requests.answered) await takeAnswer(run, stage);
 }
 
 /** The authority is done but did not list every row: fetch-details may. */
-async function filledByDetails(run: FilingRun, stage: SubmissionStage): Promise<boolean> {
-  return (await certificatesOf(run, stage))?.open === 0;
-}
-
-async function certificatesOf(run: FilingRun, { submission }: SubmissionStage): Promise<FetchedCertificates | null> {
+async function filledByDetails(run: FilingRun, { submission }: SubmissionStage): Promise<boolean> {
   const { filingId, exporterId } = run;
+  // The balances bear a certificate out: they have to be read after its issue, and before the look that shows it.
+  await freshenBalances(run);
   const about = { summary: 'Fill rows from the certificate details', rateClass: 'details' as const, exporterId };
   const problem = { kind: 'no_details', text: 'The certificate details could not be read' };
-  const found = await recordFailureAndContinue(run, problem, () =>
+  const found: FetchedCertificates | null = await recordFailureAndContinue(run, problem, () =>
     throughPauses(run, () =>
       interruptible(run, () => calls('api', about).fetchCertificates({ filingId, exporterId, submission })),
     ),
   );
   await run.tookOverCollecting(found?.moved);
-  return found;
+  return found?.open === 0;
 }
 
-/** A person gives the request id under which the submission is processed. */
-async function takeRequestId(run: FilingRun, stage: SubmissionStage): Promise<void> {
-  const resolution = run.requests.resolution;
-  if (!resolution) return;
-  if (!resolution.requestId) {
-    const message = `The service answered with request ${stage.requestId}: that is what is looked into.`;
-    run.requests.refuseResolution(message);
-    return;
-  }
-  const { by, requestId } = resolution;
-  const attemptId = stage.lastAttempt?.attemptId ?? attemptIdOf(run.filingId, stage.submission, 1);
-  const adopted = await adoptSaidRequest(run, attemptId, { ...resolution, requestId });
-  if (adopted.doubt !== null) {
-    const event = { kind: 'resolve_refused', who: by, text: adopted.doubt, data: { requestId, attemptId } };
-    await run.requests.contradictResolution(`${adopted.doubt}.`, event);
-    return;
-  }
-  stage.requestId = requestId;
-  stage.submittedAt = adopted.submittedAt;
-  run.noteSend(sentAs(attemptId, { requestId, sentAt: adopted.submittedAt, accepted: false }));
-  if (stage.submission === 1) run.requestId = requestId;
-  run.requests.resolved();
+/** A person names another request under which the submission is processed, or its certificates. */
+async function takeAnswer(run: FilingRun, stage: SubmissionStage): Promise<void> {
+  const carried = await carryOutAnswer(run, stage);
+  if (carried) throw new FilingMovedOn('a person’s answer was carried out');
 }

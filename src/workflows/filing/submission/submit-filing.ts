@@ -1,7 +1,7 @@
 /** Sending a submission: one attempt after another, and only after the one before was proven not to be sent. */
 import { sleep } from '@temporalio/workflow';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
-import { partsOfAttemptId, type AttemptReading, type StoredAnswer } from '../../../domain/filing/attempt';
+import { NOT_FILED, partsOfAttemptId, type AttemptReading, type StoredAnswer } from '../../../domain/filing/attempt';
 import { sentAs, withoutSend } from '../../../domain/filing/known-send';
 import { processingNote } from '../../../domain/filing/move-notes';
 import { decide, delayMs, pauseReasonOf } from '../../../domain/service/retry-table';
@@ -9,12 +9,12 @@ import type { ErrorKind } from '../../../domain/service/error-kinds';
 import type { AdoptedAnswer } from '../../../activities/filings/take-over-answer';
 import { calls } from '../../activity-profiles';
 import { readFailure, type ReadFailure } from '../../failures';
-import { FilingEnded, type FilingRun } from '../filing-run';
+import { FilingEnded, FilingMovedOn, type FilingRun } from '../filing-run';
 import { onceLedgerIsWhole } from '../ledger-waits';
 import { waitOut } from '../pauses';
 import { FilingRefused } from '../refusal';
 import { openNext } from './open-attempt';
-import { acknowledgedAs, settleUnknown, type Attempt } from './unknown-outcome';
+import { acknowledgedAs, doubtOf, settleUnknown, type Attempt, type Doubt } from './unknown-outcome';
 
 type Sent =
   /** `adopted`: what the ledger has taken over of it, where it is known to. */
@@ -33,20 +33,29 @@ const ATTEMPTS_UNTIL_ATTENTION = 4;
  * when the filing has ended in the ledger.
  */
 export async function submitOne(run: FilingRun, stage: SubmissionStage): Promise<void> {
-  let left = stage.lastAttempt && stage.lastAttempt.state !== 'not_sent' ? stage.lastAttempt : null;
-  for (let failures = 0; ;) {
-    const attempt = left ?? (await openNext(run, stage, failures > 0));
+  const doubt = doubtOf(stage);
+  if (doubt && 'requestId' in doubt && stage.requests.length > 0) {
+    const reason = `rows of request ${doubt.requestId} have no outcome, although the authority has answered for it`;
+    if (await settle(run, stage, { ...doubt, reason })) return;
+  }
+  let left =
+    stage.attempt?.verdict === 'open' || stage.attempt?.verdict === 'marked' || stage.attempt?.verdict === 'accepted'
+      ? stage.attempt
+      : null;
+  for (let failures = 0, again = false; ;) {
+    const attempt = left ?? (await openNext(run, stage, again));
+    again = true;
     if (attempt === null) return;
     // An attempt that an earlier run left, or that is sent already, is read and never sent again.
     const sent: Sent =
-      left || attempt.state !== 'open' ? await readMarks(run, attempt, null) : await send(run, stage, attempt);
+      left || attempt.verdict !== 'open' ? await readMarks(run, attempt, null) : await send(run, stage, attempt);
     left = null;
     if (sent.verdict === 'answered') {
       if (await adopt(run, stage, sent)) return;
       continue;
     }
     if (sent.verdict === 'unknown') {
-      if (await settle(run, stage, attempt, sent)) return;
+      if (await settle(run, stage, { attempt, reason: sent.reason })) return;
       continue;
     }
     failures += 1;
@@ -85,8 +94,9 @@ async function readMarks(run: FilingRun, attempt: Attempt, failure: ReadFailure 
     );
   let reading = await read();
   // The exchange is over when its own activity has failed with it; otherwise the request may still be under way.
-  if (reading.verdict === 'sending' && failure?.kind !== 'outcome_unknown') {
-    const over = (reading.markedAt ?? Date.now()) + run.settings.httpTimeoutMs + LATE_ANSWER_MS;
+  if (reading.verdict === 'marked' && reading.underWay && failure?.kind !== 'outcome_unknown') {
+    const timeoutMs = Math.max(run.settings.httpTimeoutMs, reading.timeoutMs ?? 0);
+    const over = (reading.markedAt ?? Date.now()) + timeoutMs + LATE_ANSWER_MS;
     await sleep(Math.max(1, over - Date.now()), { summary: 'Wait for a late answer' });
     reading = await read();
   }
@@ -95,15 +105,15 @@ async function readMarks(run: FilingRun, attempt: Attempt, failure: ReadFailure 
 }
 
 function judge(run: FilingRun, reading: AttemptReading, failure: ReadFailure | null): Sent {
-  if (reading.verdict === 'answered' && reading.answer) {
+  if (reading.verdict === 'accepted' && reading.answer) {
     return { verdict: 'answered', answer: reading.answer, attemptId: reading.attemptId };
   }
-  if (reading.verdict === 'not_sent') {
+  if (reading.verdict !== null && NOT_FILED.includes(reading.verdict)) {
     const lost: ReadFailure = { kind: null, message: reading.reason ?? 'nothing was sent', details: {} };
     return { verdict: 'not_sent', failure: failure ?? lost, answer: reading.answer };
   }
   // The ledger was put back to a state from before the attempt, and is whole: no other execution of it has sent.
-  if (!reading.held && failure?.kind && decide(operationOf(run), failure.kind).action !== 'unknown')
+  if (reading.verdict === null && failure?.kind && decide(operationOf(run), failure.kind).action !== 'unknown')
     return { verdict: 'not_sent', failure, answer: null };
   return { verdict: 'unknown', reason: failure?.message ?? reading.reason ?? 'the worker that sent it was lost' };
 }
@@ -131,54 +141,50 @@ async function adopt(
   run.noteSend(sentAs(attemptId, { requestId, accepted: true, sentAt, dgftAckId, ackStatus }));
   const adopted =
     known ?? (await run.inTurn(() => run.steps('Record the acknowledgement').adoptAnswer({ attemptId, answer })));
-  if (adopted.standing) run.standing = adopted.standing;
+  run.standing = adopted.standing;
   if (adopted.moved) {
     await run.tookOver('processing', processingNote(adopted.requestId), adopted.moved);
     run.processing = true;
   }
   stage.state = 'acknowledged';
-  stage.lastAttempt = { ...partsOfAttemptId(attemptId), attemptId, state: 'answered' };
-  stage.requestId = adopted.requestId;
-  stage.ackStatus = adopted.ackStatus;
-  stage.submittedAt = adopted.submittedAt;
+  stage.attempt = { attemptId, number: partsOfAttemptId(attemptId).number, verdict: 'accepted' };
   stage.ackErrors = adopted.errors;
+  if (adopted.requestId) {
+    const { requestId: id, submittedAt: since, dgftAckId: ack, ackStatus: status } = adopted;
+    const request = {
+      requestId: id,
+      since,
+      dgftAckId: ack,
+      ackStatus: status,
+      source: 'acknowledged',
+      state: 'followed',
+    } as const;
+    stage.requests = [...stage.requests.filter((each) => each.requestId !== id), request];
+  }
   if (stage.submission === 1) {
     run.requestId = adopted.requestId;
     run.dgftAckId = adopted.dgftAckId;
   }
   if (adopted.requestId) return true;
-  const reason = `${acknowledgedAs(stage)} without a request id of its own to ask about`;
-  return settle(run, stage, { attemptId }, { reason, answered: true });
+  const reason = `${acknowledgedAs(stage, adopted.ackStatus)} without a request id of its own to ask about`;
+  return settle(run, stage, { attempt: { attemptId }, reason, answered: true });
 }
 
-/** @returns false when the submission is to be sent again. */
-async function settle(
-  run: FilingRun,
-  stage: SubmissionStage,
-  attempt: Attempt,
-  { reason, answered = false }: { reason: string; answered?: boolean },
-): Promise<boolean> {
+/** @returns false when the submission is to be sent again. @throws FilingMovedOn when a request of it is followed */
+async function settle(run: FilingRun, stage: SubmissionStage, doubt: Doubt): Promise<boolean> {
   run.sent = true;
-  const outcome = await settleUnknown(run, stage, attempt, reason, answered);
+  const outcome = await settleUnknown(run, stage, doubt);
   if (outcome.outcome === 'answered') return adopt(run, stage, outcome);
-  if (outcome.outcome === 'resend') {
-    run.sends = withoutSend(run.sends, attempt.attemptId);
-    run.sent =
-      run.filing?.submissions.some((each) => each.submission < stage.submission && each.state !== 'released') ?? false;
-    return false;
+  if (outcome.outcome === 'followed') throw new FilingMovedOn('a request of the submission is followed');
+  if (outcome.outcome === 'settled') {
+    if (stage.state !== 'released') stage.state = 'settled';
+    return true;
   }
-  if (outcome.outcome === 'filed') {
-    stage.state = 'acknowledged';
-    stage.lastAttempt = { ...partsOfAttemptId(attempt.attemptId), attemptId: attempt.attemptId, state: 'sending' };
-    stage.requestId = outcome.requestId;
-    stage.submittedAt = outcome.submittedAt;
-    const { requestId, submittedAt } = outcome;
-    run.noteSend(sentAs(attempt.attemptId, { requestId, sentAt: submittedAt, accepted: false }));
-    if (stage.submission === 1) run.requestId = outcome.requestId;
-  } else {
-    stage.state = 'settled';
-  }
-  return true;
+  stage.attempt = null;
+  if ('attempt' in doubt) run.sends = withoutSend(run.sends, doubt.attempt.attemptId);
+  run.sent =
+    run.filing?.submissions.some((each) => each.submission < stage.submission && each.state !== 'released') ?? false;
+  return false;
 }
 
 /** Nothing was accepted: wait for what is missing, refuse the filing, or wait and let the next attempt come. */

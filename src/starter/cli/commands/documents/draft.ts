@@ -3,6 +3,7 @@ import type { UploadType } from '../../../../domain/rules/upload-type';
 import { EXIT, type ExitCode } from '../../../errors';
 import type { DraftOutcome } from '../../../extraction/draft';
 import type { Bind } from '../../bind';
+import { checkOutputPath, forceOption } from '../../output-path';
 import { table } from '../../terminal';
 import { byOption, durationArgument } from '../options';
 import { mappingOf } from './mapping';
@@ -20,6 +21,7 @@ Examples:
 interface DraftOptions {
   exporter: string;
   output: string;
+  force?: boolean;
   uploadType?: string;
   within?: number;
   by: string;
@@ -33,6 +35,7 @@ export function addDraftCommand(program: Command, bind: Bind): void {
     .argument('<files...>', 'PDFs, and folders of them')
     .requiredOption('-e, --exporter <exporter>', 'exporter of the filing (id or e-mail)')
     .requiredOption('-o, --output <DRAFT.xlsx>', 'where it is written')
+    .addOption(forceOption())
     .addOption(
       new Option('--upload-type <type>', 'default: 101 for shipping bills, 103 for invoices alone').choices([
         '101',
@@ -45,8 +48,9 @@ export function addDraftCommand(program: Command, bind: Bind): void {
     .addOption(byOption())
     .addHelpText('after', HELP)
     .action(
-      bind(async (cli, args, { exporter, output, uploadType, within, by }: DraftOptions) => {
+      bind(async (cli, args, { exporter, output, force, uploadType, within, by }: DraftOptions) => {
         const [paths] = args as unknown as [string[]];
+        await checkOutputPath(output, { force, endings: ['.xlsx'] });
         const { writeOutputFile } = await import('../../../../documents/output-file.js');
         const mapping = await mappingOf(cli);
         const client = await cli.client();

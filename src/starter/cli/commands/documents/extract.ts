@@ -5,6 +5,7 @@ import { EXIT, RefusedError, type ExitCode, type Problem } from '../../../errors
 import type { ExtractedFile } from '../../../extraction/extract';
 import type { Cli } from '../../context';
 import type { Bind } from '../../bind';
+import { checkOutputPath, forceOption } from '../../output-path';
 import { table } from '../../terminal';
 import { durationArgument } from '../options';
 import { mappingOf } from './mapping';
@@ -25,6 +26,7 @@ interface ExtractOptions {
   again?: boolean;
   explain?: boolean;
   output?: string;
+  force?: boolean;
   within?: number;
 }
 
@@ -39,18 +41,21 @@ export function addExtractCommand(program: Command, bind: Bind): void {
     .option('--explain', 'show for each of our fields where it comes from, or what was tried')
     .option('--again', 'ask again for documents that were refused or failed')
     .option('-o, --output <FILE.json>', 'write the results to a file too')
+    .addOption(forceOption())
     .option('--within <duration>', 'wait no longer than this for answers, such as 30m (default: 15m)', durationArgument)
     .addHelpText('after', HELP)
     .action(
       bind(async (cli, args, options: ExtractOptions) => {
         const [kind, paths] = args as unknown as [DocumentKind, string[]];
+        const { output, force } = options;
+        if (output !== undefined) await checkOutputPath(output, { force, endings: ['.json'] });
         // Before any call is made: an invalid mapping has to be corrected first.
         const explain = options.explain ? await explainer(cli, kind) : null;
         const extracted = await extract(cli, kind, paths, options);
         const files = explain ? extracted.map(explain) : extracted;
-        if (options.output !== undefined) {
+        if (output !== undefined) {
           const { writeOutputFile } = await import('../../../../documents/output-file.js');
-          await writeOutputFile(options.output, Buffer.from(`${JSON.stringify(files, null, 2)}\n`));
+          await writeOutputFile(output, Buffer.from(`${JSON.stringify(files, null, 2)}\n`));
         }
         const [only] = files;
         if (files.length === 1 && only) return printOne(cli, only);

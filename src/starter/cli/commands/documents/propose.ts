@@ -1,6 +1,7 @@
 import { Option, type Command } from 'commander';
 import type { ProposeOutcome } from '../../../proposals/propose';
 import type { Bind } from '../../bind';
+import { checkOutputPath, forceOption } from '../../output-path';
 import { table } from '../../terminal';
 
 const HELP = `
@@ -14,6 +15,7 @@ Example:
 
 interface ProposeOptions {
   output: string;
+  force?: boolean;
   uploadType?: string;
 }
 
@@ -24,12 +26,14 @@ export function addProposeCommand(program: Command, bind: Bind): void {
     .description('Propose mappings of free balances to open documents, as a workbook to look through and file.')
     .argument('<exporter>', 'id or e-mail')
     .requiredOption('-o, --output <FILE.xlsx>', 'where it is written')
+    .addOption(forceOption())
     .addOption(
       new Option('--upload-type <type>', 'only this type; a filing has one type').choices(['101', '102', '103', '104']),
     )
     .addHelpText('after', HELP)
     .action(
-      bind(async (cli, [exporter = ''], { output, uploadType }: ProposeOptions) => {
+      bind(async (cli, [exporter = ''], { output, force, uploadType }: ProposeOptions) => {
+        await checkOutputPath(output, { force, endings: ['.xlsx'] });
         const { proposeMappings } = await import('../../../proposals/propose.js');
         const { writeOutputFile } = await import('../../../../documents/output-file.js');
         const { mode } = await cli.config('mode', 'database');

@@ -3,6 +3,7 @@ import type { ExporterChange } from '../../../exporters/change';
 import type { ExporterView } from '../../../exporters/views';
 import type { Cli } from '../../context';
 import type { Bind } from '../../bind';
+import { describeProblems } from '../../problem-text';
 import { fields, table } from '../../terminal';
 
 interface ChangeOptions {
@@ -67,7 +68,7 @@ async function setApproval(cli: Cli, exporter: string, required: boolean): Promi
 
 function exportersTable(exporters: readonly ExporterView[]): string {
   if (exporters.length === 0) return 'No exporters. `ebrc onboard` adds one.';
-  return table(
+  const listed = table(
     ['Exporter', 'Name', 'E-mail', 'IEC', 'Readiness', 'Access opens at', 'Shared login'],
     exporters.map((each) => [
       each.exporterId,
@@ -79,10 +80,12 @@ function exportersTable(exporters: readonly ExporterView[]): string {
       each.sharedCredentialsLikely ? 'likely' : '',
     ]),
   );
+  const warned = exporters.filter(({ warnings }) => warnings.length > 0);
+  return [listed, ...warned.map(({ name, warnings }) => `${name}:\n${describeProblems(warnings)}`)].join('\n\n');
 }
 
 function exporterText(exporter: ExporterView): string {
-  return fields([
+  const shown = fields([
     ['Exporter', exporter.exporterId],
     ['Name', exporter.name],
     ['E-mail', exporter.email],
@@ -95,4 +98,5 @@ function exporterText(exporter: ExporterView): string {
     ['Shared login', exporter.sharedCredentialsLikely ? 'likely' : null],
     ['As of', exporter.readAt],
   ]);
+  return exporter.warnings.length === 0 ? shown : `${shown}\n\n${describeProblems(exporter.warnings)}`;
 }

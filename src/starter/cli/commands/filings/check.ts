@@ -6,7 +6,8 @@ import type { SheetColumn, SheetColumns } from '../../../filings/read-file';
 import type { Cli } from '../../context';
 import { describeProblems } from '../../problem-text';
 import type { Bind } from '../../bind';
-import { allowDuplicateOption } from '../options';
+import { checkOutputPath, forceOption } from '../../output-path';
+import { allowDuplicateOption, declarationOption, uploadTypeOption } from '../options';
 
 interface CheckOptions {
   exporter: string;
@@ -14,6 +15,7 @@ interface CheckOptions {
   declaration?: 'Y' | 'N';
   allowDuplicate?: PermittedDuplicate[];
   output?: string;
+  force?: boolean;
 }
 
 const HELP = `
@@ -30,14 +32,16 @@ export function addCheckCommand(program: Command, bind: Bind): void {
     .description('Check a push message or a workbook by all rules and balances, without filing it.')
     .argument('<file>', 'push message (.json) or workbook (.xlsx)')
     .requiredOption('-e, --exporter <exporter>', 'id or e-mail of the exporter')
-    .option('--upload-type <code>', 'as for `ebrc file`')
-    .option('--declaration <flag>', 'as for `ebrc file`')
+    .addOption(uploadTypeOption())
+    .addOption(declarationOption())
     .addOption(allowDuplicateOption())
     .option('-o, --output <CHECKED.xlsx>', 'write the workbook with the errors in its own cells')
+    .addOption(forceOption())
     .addHelpText('after', HELP)
     .action(
       bind(async (cli, [path = ''], options: CheckOptions) => {
-        const { exporter, uploadType, declaration, allowDuplicate, output } = options;
+        const { exporter, uploadType, declaration, allowDuplicate, output, force } = options;
+        if (output !== undefined) await checkOutputPath(output, { force, endings: ['.xlsx'] });
         const stated = {
           declaration,
           allowDuplicate,

@@ -12,7 +12,40 @@ interface OperatorOptions {
 interface ResolveOptions extends OperatorOptions {
   as: 'filed' | 'not-filed';
   requestId?: string;
+  rows?: number[];
+  certificate?: { row: number; eBRCNumber: string }[];
+  notOurs?: string[];
   unseen?: boolean;
+}
+
+/** `17,20` as numbers. @throws UsageError */
+function rowNumbers(text: string): number[] {
+  const rows = text.split(',').map((each) => Number(each.trim()));
+  if (rows.some((row) => !Number.isInteger(row) || row < 1))
+    throw new UsageError(`--rows ${text}: give row numbers such as 17,20.`);
+  return rows;
+}
+
+/** `17=EBRC123`, added to those before. @throws UsageError */
+function certificateOf(text: string, before: { row: number; eBRCNumber: string }[] = []) {
+  const [, row, eBRCNumber] = /^(\d+)=(\S+)$/u.exec(text) ?? [];
+  if (!row || !eBRCNumber) throw new UsageError(`--certificate ${text}: give ROW=NUMBER, such as 17=EBRC0042.`);
+  return [...before, { row: Number(row), eBRCNumber }];
+}
+
+const collect = (text: string, before: string[] = []): string[] => [...before, text.trim()];
+
+/** Options that answer the other way are a mistake. @throws UsageError */
+function needOptionsOf(
+  as: ResolveOptions['as'],
+  { requestId, certificates, unseen, notOurs }: Omit<ResolveOptions, 'by'> & { certificates?: unknown },
+): void {
+  if (as === 'filed' && unseen) throw new UsageError('--unseen goes with --as not-filed.');
+  if (as === 'filed' && notOurs) throw new UsageError('--not-ours goes with --as not-filed.');
+  if (as === 'not-filed' && requestId !== undefined)
+    throw new UsageError('--request-id goes with --as filed: what was not filed has none.');
+  if (as === 'not-filed' && certificates !== undefined)
+    throw new UsageError('--certificate goes with --as filed: what was not filed has none.');
 }
 
 /** The operator commands `approve`, `resolve` and `abandon`. */
@@ -43,7 +76,18 @@ export function addOperatorCommands(program: Command, bind: Bind): void {
         .makeOptionMandatory(),
     )
     .option('--request-id <id>', 'with --as filed: the request id that the service gave')
-    .option('--unseen', 'with --as not-filed: confirm as the second person, after it was refused to the first')
+    .option(
+      '--certificate <row=number>',
+      'with --as filed: the certificate of a row; two persons name the same',
+      certificateOf,
+    )
+    .option('--rows <rows>', 'with --as not-filed of a request: these rows alone', rowNumbers)
+    .option(
+      '--not-ours <number>',
+      'with --as not-filed: this certificate is another filing’s; two persons name it',
+      collect,
+    )
+    .option('--unseen', 'with --as not-filed: although the certificates cannot be looked at; two persons say so')
     .requiredOption('--note <text>', 'how you know, for the record')
     .addOption(byOption())
     .option('--wait', 'wait for the certificates')
@@ -54,13 +98,11 @@ export function addOperatorCommands(program: Command, bind: Bind): void {
         '\n  $ ebrc resolve JULY-2026 --as not-filed --note "not on the portal, asked the service"',
     )
     .action(
-      bind(async (cli, [filing = ''], { as, requestId, unseen, note = '', by, wait }: ResolveOptions) => {
-        if (as === 'filed' && unseen) throw new UsageError('--unseen goes with --as not-filed.');
-        if (as === 'not-filed' && requestId !== undefined) {
-          throw new UsageError('--request-id goes with --as filed: what was not filed has none.');
-        }
+      bind(async (cli, [filing = ''], { note = '', wait, certificate: certificates, ...said }: ResolveOptions) => {
+        needOptionsOf(said.as, { ...said, certificates });
         const client = await cli.client();
-        return printOutcome(cli, await client.resolve(filing, { as, requestId, unseen, note, by }, waiting(cli, wait)));
+        const args = { ...said, note, ...(certificates && { certificates }) };
+        return printOutcome(cli, await client.resolve(filing, args, waiting(cli, wait)));
       }),
     );
   program

@@ -7,7 +7,7 @@ export function addShowCommand(program: Command, bind: Bind): void {
     .command('show')
     .summary('show a filing')
     .description('Show a filing: its state, rows, certificates, errors and the next step.')
-    .argument('<filing>', 'filing id or reference (REFERENCE/n for its n-th correction)')
+    .argument('<filing>', 'filing id or reference (REFERENCE#n for the n-th filing under it)')
     .addHelpText('after', '\nExample:\n  $ ebrc show JULY-2026')
     .action(
       bind(async (cli, [filing = '']) => {

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { Bind } from '../../bind';
+import { checkOutputPath, forceOption } from '../../output-path';
 
 const HELP = `
 The service's own template with the exporter's IRMs filled in, and drop-downs, formats and help added. If the service cannot
@@ -15,9 +16,11 @@ export function addTemplateCommand(program: Command, bind: Bind): void {
     .description('Make a bulk workbook with one row per inward remittance, to be filled in and filed.')
     .argument('<exporter>', 'id or e-mail')
     .requiredOption('-o, --output <FILE.xlsx>', 'where it is written')
+    .addOption(forceOption())
     .addHelpText('after', HELP)
     .action(
-      bind(async (cli, [exporter = ''], { output }: { output: string }) => {
+      bind(async (cli, [exporter = ''], { output, force }: { output: string; force?: boolean }) => {
+        await checkOutputPath(output, { force, endings: ['.xlsx'] });
         const { makeTemplate } = await import('../../../exporters/template.js');
         const { writeOutputFile } = await import('../../../../documents/output-file.js');
         const { mode } = await cli.config('api', 'database');

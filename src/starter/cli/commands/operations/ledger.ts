@@ -59,7 +59,9 @@ export function addLedgerCommands(program: Command, bind: Bind): void {
   ledger
     .command('restored')
     .summary('bring back the sends that a restored ledger lost')
-    .description('Bring back the sends that a restored ledger does not know. Can be repeated.')
+    .description(
+      'Bring back the sends that a restored ledger does not know, and give void records to numbers that have none. Can be repeated.',
+    )
     .addOption(
       new Option(
         '--documents <restored>',
@@ -98,10 +100,10 @@ export function addLedgerCommands(program: Command, bind: Bind): void {
 }
 
 function textOf(status: LedgerStatus): string {
-  const { ledgerId, sendNumber, newestInStore, unknownSends, problem, filingsWaitUntil } = status;
+  const { ledgerId, sendNumber, newestInStore, comparedTo, unknownSends, problem, filingsWaitUntil } = status;
   const newest = newestInStore === null ? 'none' : String(newestInStore);
   return [
-    `Ledger ${ledgerId}: last send ${sendNumber}, newest in the document store ${newest}.`,
+    `Ledger ${ledgerId}: last send ${sendNumber}, newest in the document store ${newest}, compared up to ${comparedTo}.`,
     problem ?? 'It is whole: it knows every send.',
     ...(unknownSends > 0 ? [`${unknownSends} sends are not known to it.`] : []),
     ...(filingsWaitUntil === null

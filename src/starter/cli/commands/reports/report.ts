@@ -1,6 +1,7 @@
 import { Argument, Option, type Command } from 'commander';
 import type { ReportKind, ReportOutcome } from '../../../reports/report';
 import type { Bind } from '../../bind';
+import { checkOutputPath, forceOption } from '../../output-path';
 import { table } from '../../terminal';
 
 const HELP = `
@@ -17,6 +18,7 @@ Examples:
 
 interface ReportCommand {
   output: string;
+  force?: boolean;
   on?: string;
   grouping?: 'western' | 'indian';
 }
@@ -28,13 +30,15 @@ export function addReportCommand(program: Command, bind: Bind): void {
     .description('Write the daily or the ageing report as a workbook (.xlsx) or as one page (.html).')
     .addArgument(new Argument('<report>', 'which one').choices(['daily', 'ageing']))
     .requiredOption('-o, --output <FILE>', 'ends in .xlsx or .html')
+    .addOption(forceOption())
     .option('--on <date>', 'the day that it is about, YYYY-MM-DD (default: today)')
     .addOption(
       new Option('--grouping <how>', '1,234,567 or 12,34,567').choices(['western', 'indian']).default('western'),
     )
     .addHelpText('after', HELP)
     .action(
-      bind(async (cli, [report = ''], { output: path, on, grouping }: ReportCommand) => {
+      bind(async (cli, [report = ''], { output: path, force, on, grouping }: ReportCommand) => {
+        await checkOutputPath(path, { force, endings: ['.xlsx', '.html'] });
         const { makeReport } = await import('../../../reports/report.js');
         const { mode, temporalUi } = await cli.config('mode', 'database', 'reports');
         const namespace = temporalUi ? (await cli.optional('temporal')).temporal?.namespace : undefined;

@@ -1,0 +1,1019 @@
+-- Up Migration
+
+-- One row. Every send of a submission takes the next number; the document store has a file for each, which tells a ledger
+-- that was put back to an earlier state from one that is whole (docs/decisions/0010-counted-sends.md).
+CREATE TABLE ledger_identity (
+  singleton   boolean PRIMARY KEY DEFAULT true CHECK (singleton),
+  ledger_id   uuid NOT NULL DEFAULT gen_random_uuid(),
+  send_number bigint NOT NULL DEFAULT 0,
+  -- Up to here the file of every send has been seen and is this ledger's own.
+  sends_seen  bigint NOT NULL DEFAULT 0,
+  -- Senders of marks up to this number do not write any more: sends were imported after those marks.
+  marks_lapsed_to bigint NOT NULL DEFAULT 0,
+  -- The document store that has the files; null before the first send.
+  store_id    text,
+  -- Set by "ebrc ledger restored --documents restored", at restored_at by this server's clock: a party's new filings wait
+  -- until its certificates were read after certificates_after, from certificates_from on.
+  restored_at        timestamptz,
+  certificates_from  timestamptz,
+  certificates_after timestamptz,
+  created_at  timestamptz NOT NULL DEFAULT now()
+);
+INSERT INTO ledger_identity DEFAULT VALUES;
+
+-- Parties: whose filing it is in the authority's eyes, an IEC in a mode. Clients with one IEC are one party; a client whose IEC
+-- is not known yet is a party of its own.
+CREATE TABLE parties (
+  party_id   integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  mode       text NOT NULL CHECK (mode IN ('test', 'live')),
+  iec        text CHECK (iec ~ '^[A-Z0-9]{10}$'),
+  -- When its certificates were last read for a ledger that lost sends together with the document store.
+  certificates_read_at timestamptz,
+  created_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE UNIQUE INDEX parties_iec ON parties (mode, iec);
+
+-- Exporters: platform customers as the service last described them. Ids are compared lower-cased, and kept as spelled there.
+CREATE TABLE exporters (
+  exporter_id               text PRIMARY KEY,
+  party_id                  integer NOT NULL REFERENCES parties,
+  mode                      text NOT NULL CHECK (mode IN ('test', 'live')),
+  name                      text NOT NULL,
+  email                     text NOT NULL,
+  company_name              text,
+  iec                       text,
+  -- Where it comes from. IRMs outrank status records, and both outrank the client object; a known IEC is never removed.
+  iec_source                text CHECK (iec_source IN ('client', 'irms', 'status')),
+  -- What was entered for the client: a difference from iec is shown to a person.
+  stated_iec                text,
+  address                   text,
+  is_active                 boolean NOT NULL DEFAULT false,
+  has_credentials           boolean NOT NULL DEFAULT false,
+  api_state                 text,
+  activates_at              timestamptz,
+  shared_credentials_likely boolean,
+  requires_approval         boolean NOT NULL DEFAULT false,
+  -- Start of the last live refresh of its IRMs that succeeded: saved balances are as old as that, whenever they are read.
+  irms_refreshed_at         timestamptz,
+  read_at                   timestamptz NOT NULL DEFAULT now(),
+  created_at                timestamptz NOT NULL DEFAULT now()
+);
+-- Not unique: a client that was deleted at the service and created again has the same e-mail under another id.
+CREATE INDEX exporters_email ON exporters (mode, lower(email));
+CREATE UNIQUE INDEX exporters_id ON exporters (lower(exporter_id));
+CREATE INDEX exporters_party ON exporters (party_id);
+
+-- The vault: portal user names and passwords, AES-256-GCM; the reference is all that leaves this table. What a secret is for is
+-- authenticated with it: these columns only say what to try. A submission is in the hands of the workflow `submitted_to`
+-- until it becomes a version of an exporter's credentials.
+CREATE TABLE vault_secrets (
+  secret_ref   uuid PRIMARY KEY,
+  format       smallint NOT NULL,
+  purpose      text NOT NULL CHECK (purpose IN ('submission', 'portal-login')),
+  mode         text NOT NULL,
+  exporter_id  text,
+  version      integer,
+  submitted_to text NOT NULL,
+  key_id       text NOT NULL,
+  nonce        bytea NOT NULL,
+  ciphertext   bytea NOT NULL,
+  created_at   timestamptz NOT NULL DEFAULT now(),
+  CHECK ((purpose = 'portal-login') = (exporter_id IS NOT NULL AND version IS NOT NULL))
+);
+
+-- Each submission of credentials is a version. `held` means that the service accepted it: a submission that is rejected leaves
+-- the service with the version before, so the current version is the newest held one, and 0 where none is. No call is
+-- made while the current version is known to be bad.
+CREATE TABLE credential_versions (
+  exporter_id text NOT NULL REFERENCES exporters,
+  version     integer NOT NULL,
+  secret_ref  uuid REFERENCES vault_secrets ON DELETE SET NULL,
+  state       text NOT NULL CHECK (state IN ('unverified', 'valid', 'bad')),
+  held        boolean NOT NULL DEFAULT false,
+  reason      text,
+  created_at  timestamptz NOT NULL DEFAULT now(),
+  changed_at  timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (exporter_id, version)
+);
+
+-- Filings that wait for better credentials than the version they saw.
+CREATE TABLE credential_waiters (
+  workflow_id  text PRIMARY KEY,
+  exporter_id  text NOT NULL,
+  version_seen integer NOT NULL,
+  since        timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX credential_waiters_exporter ON credential_waiters (exporter_id);
+
+-- Evidence of consent to submit credentials: who, when, for which portal account (hashed), and a hash over all of it.
+CREATE TABLE consents (
+  consent_id   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  exporter_id  text NOT NULL,
+  account_hash text NOT NULL,
+  given_by     text NOT NULL,
+  given_at     timestamptz NOT NULL,
+  statement    text NOT NULL,
+  evidence_hash text NOT NULL
+);
+CREATE UNIQUE INDEX consents_evidence ON consents (evidence_hash);
+
+-- IRMs as last read from the service; the key is the full one, because a number alone recurs. irm_key is the identity by which
+-- mappings, holds and locks know an IRM: comparable number and AD code.
+CREATE TABLE irms (
+  exporter_id     text NOT NULL REFERENCES exporters,
+  irm_key         text NOT NULL,
+  irm_number      text NOT NULL,
+  ad_code         text NOT NULL,
+  ifsc_code       text NOT NULL,
+  issue_date      text NOT NULL,
+  remittance_date text,
+  currency        text,
+  purpose_code    text,
+  amount          numeric,
+  available       numeric,
+  utilized        numeric,
+  status          text,
+  remitter_name   text,
+  remitter_country text,
+  iec             text,
+  record          jsonb NOT NULL,
+  read_at         timestamptz NOT NULL,
+  first_seen_at   timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (exporter_id, irm_number, ad_code, ifsc_code, issue_date)
+);
+CREATE INDEX irms_key ON irms (exporter_id, irm_key);
+
+CREATE TABLE irm_changes (
+  change_id   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  exporter_id text NOT NULL,
+  irm_number  text NOT NULL,
+  ad_code     text NOT NULL,
+  ifsc_code   text NOT NULL,
+  issue_date  text NOT NULL,
+  amount      numeric,
+  available   numeric,
+  currency    text,
+  purpose_code text,
+  status      text,
+  -- first_seen, balance, amended, cancelled or status; several are joined by a comma.
+  what        text NOT NULL,
+  seen_at     timestamptz NOT NULL
+);
+CREATE INDEX irm_changes_irm ON irm_changes (exporter_id, irm_number, seen_at);
+
+-- What a caller handed in, kept once per content, so that workflow inputs carry a reference and not the rows.
+CREATE TABLE filing_inputs (
+  input_ref       text PRIMARY KEY,
+  rows            jsonb NOT NULL,
+  row_count       integer NOT NULL,
+  source_kind     text NOT NULL CHECK (source_kind IN ('json', 'workbook')),
+  source_name     text,
+  source_document text,
+  -- What the check of the file warned of, for the filing that is made from it.
+  warnings        jsonb NOT NULL DEFAULT '[]',
+  created_at      timestamptz NOT NULL DEFAULT now()
+);
+
+CREATE TABLE filings (
+  filing_id        text PRIMARY KEY,
+  mode             text NOT NULL,
+  exporter_id      text NOT NULL REFERENCES exporters,
+  reference        text NOT NULL,
+  -- Filings under one reference: 1, then one number for each correction and each `--again`.
+  n                integer NOT NULL CHECK (n > 0),
+  corrects         text REFERENCES filings,
+  workflow_id      text NOT NULL,
+  content_hash     text NOT NULL,
+  input_ref        text NOT NULL REFERENCES filing_inputs,
+  upload_type      integer NOT NULL,
+  declaration      text NOT NULL CHECK (declaration IN ('Y', 'N')),
+  channel          text NOT NULL CHECK (channel IN ('push', 'bulk')),
+  state            text NOT NULL,
+  -- Progress is accepted only with a higher sequence number: a late worker or a replay changes nothing backwards.
+  seq              bigint NOT NULL DEFAULT 0,
+  -- When the next state is due at the latest, from when the filing came to this one; null where it waits for a person, or
+  -- somebody was asked because the time is over. Moves within a state leave it as it is.
+  due_at           timestamptz,
+  -- The wait whose own time due_at includes (activation); another look of the same wait does not move it.
+  waits_for        text,
+  errors           jsonb NOT NULL DEFAULT '[]',
+  warnings         jsonb NOT NULL DEFAULT '[]',
+  evidence         jsonb,
+  note             text,
+  made_by          text NOT NULL,
+  made_at          timestamptz NOT NULL,
+  declared_by      text NOT NULL,
+  approval_needed  boolean NOT NULL DEFAULT false,
+  approved_by      text,
+  approved_at      timestamptz,
+  annotated        text,
+  changed_at       timestamptz NOT NULL DEFAULT now(),
+  closed_at        timestamptz,
+  UNIQUE (mode, reference, n)
+);
+CREATE INDEX filings_state ON filings (state, made_at);
+CREATE INDEX filings_exporter ON filings (exporter_id, made_at);
+
+CREATE TABLE filing_rows (
+  filing_id     text NOT NULL REFERENCES filings ON DELETE CASCADE,
+  position      integer NOT NULL,
+  source_row    integer NOT NULL,
+  submission    integer NOT NULL,
+  serial_no     integer NOT NULL,
+  exporter_id   text NOT NULL,
+  party_id      integer NOT NULL REFERENCES parties,
+  irm_key       text NOT NULL,
+  mapping       jsonb NOT NULL,
+  extra         jsonb,
+  -- Document number, its date and the exporter's bill number in comparable form: what a certificate can agree in.
+  document_key  text NOT NULL,
+  document_on   date,
+  bill_key      text NOT NULL DEFAULT '',
+  -- Document, date, amount and currency in comparable form: what a certificate of fetch-details can be matched by.
+  match_key     text,
+  mapped_amount numeric NOT NULL,
+  currency      text NOT NULL,
+  fingerprint   text NOT NULL,
+  -- The same for a row and all that took it over, as corrections or later numbers of its reference: `<filing_id>:<position>`
+  -- of the first of them.
+  lineage       text NOT NULL,
+  -- Why, and beside which filings, a mapping that is live already may be filed again.
+  permit_reason  text,
+  permit_besides text[],
+  -- The filing that was found to hold the same mapping when two parties turned out to be one.
+  collided_with  text,
+  -- The release that freed the row; a row without one holds its mapping. Only the release gate writes it.
+  release_id    bigint,
+  live          boolean NOT NULL GENERATED ALWAYS AS (release_id IS NULL) STORED,
+  state         text NOT NULL,
+  -- How its certificate was proven: by its request's own record, by fetch-details, or by two persons.
+  adoption      text CHECK (adoption IN ('record', 'details', 'persons')),
+  ebrc_number   text,
+  ebrc_date     text,
+  -- Its certificate is another row's too, found when two parties turned out to be one.
+  disputed      boolean NOT NULL DEFAULT false,
+  errors        jsonb NOT NULL DEFAULT '[]',
+  -- Set when the balance check passed: from then on the amount counts against the IRM for every other filing.
+  reserved_at   timestamptz,
+  -- Whether a balance check passed since the last attempt was judged: no send without one.
+  checked       boolean NOT NULL DEFAULT false,
+  submitted_at  timestamptz,
+  settled_at    timestamptz,
+  taken_over_by text,
+  PRIMARY KEY (filing_id, position),
+  CONSTRAINT filing_rows_certified_by_an_adoption
+    CHECK ((state = 'certified') = (adoption IS NOT NULL) AND (adoption IS NULL OR ebrc_number IS NOT NULL)),
+  CONSTRAINT filing_rows_freed_by_a_release
+    CHECK ((state IN ('needs_correction', 'withdrawn', 'corrected')) = (release_id IS NOT NULL))
+);
+-- A certificate belongs to one row.
+CREATE UNIQUE INDEX filing_rows_ebrc ON filing_rows (party_id, ebrc_number) WHERE ebrc_number IS NOT NULL AND NOT disputed;
+CREATE INDEX filing_rows_irm ON filing_rows (party_id, irm_key) WHERE live;
+CREATE INDEX filing_rows_match ON filing_rows (party_id, match_key);
+CREATE INDEX filing_rows_document ON filing_rows (party_id, document_key);
+CREATE INDEX filing_rows_exporter ON filing_rows (exporter_id);
+CREATE INDEX filing_rows_lineage ON filing_rows (lineage);
+
+-- The mappings that live rows hold: each its own and those of its whole lineage. The primary key is the rule that a
+-- mapping is filed once, held by PostgreSQL itself and not by a read before a write.
+CREATE TABLE held_mappings (
+  fingerprint text NOT NULL,
+  ordinal     integer NOT NULL,
+  filing_id   text NOT NULL,
+  position    integer NOT NULL,
+  -- Why the mapping is held beside another row.
+  beside      text CHECK (beside IN ('permitted', 'collided')),
+  PRIMARY KEY (fingerprint, ordinal),
+  UNIQUE (filing_id, position, fingerprint),
+  FOREIGN KEY (filing_id, position) REFERENCES filing_rows ON DELETE CASCADE,
+  CONSTRAINT held_mappings_second_has_a_reason CHECK (ordinal = 0 OR beside IS NOT NULL)
+);
+
+-- A row that is freed holds nothing any more, whichever statement freed it.
+CREATE FUNCTION delete_held_mappings() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM held_mappings WHERE filing_id = OLD.filing_id AND position = OLD.position;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER filing_rows_freed AFTER UPDATE OF live ON filing_rows
+  FOR EACH ROW WHEN (OLD.live AND NOT NEW.live) EXECUTE FUNCTION delete_held_mappings();
+
+-- A live row holds its mapping when its transaction ends, whichever statement made it live.
+CREATE FUNCTION check_held_mapping() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF EXISTS (SELECT FROM filing_rows r WHERE r.filing_id = NEW.filing_id AND r.position = NEW.position AND r.live
+      AND NOT EXISTS (SELECT FROM held_mappings h WHERE h.filing_id = r.filing_id AND h.position = r.position
+        AND h.fingerprint = r.fingerprint)) THEN
+    RAISE EXCEPTION 'row % of filing % is live and does not hold its mapping', NEW.position, NEW.filing_id
+      USING ERRCODE = 'check_violation', CONSTRAINT = 'filing_rows_live_holds_mapping';
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER filing_rows_live_holds_mapping AFTER INSERT OR UPDATE OF live, fingerprint ON filing_rows
+  DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.live) EXECUTE FUNCTION check_held_mapping();
+
+-- Filings beside which a mapping may be filed once more: those that a refusal has named (no person), and those of whose
+-- rows in doubt, or abandoned after the send, persons said so.
+CREATE TABLE permits (
+  permit_id   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  fingerprint text NOT NULL,
+  filing_id   text NOT NULL REFERENCES filings ON DELETE CASCADE,
+  person      text,
+  note        text,
+  at          timestamptz NOT NULL DEFAULT now(),
+  UNIQUE NULLS NOT DISTINCT (fingerprint, filing_id, person)
+);
+
+CREATE TABLE submissions (
+  filing_id    text NOT NULL REFERENCES filings ON DELETE CASCADE,
+  submission   integer NOT NULL,
+  mode         text NOT NULL,
+  -- The exporter's id, by which, with a request's id, the service is asked for the status.
+  customer_id  text NOT NULL,
+  row_count    integer NOT NULL,
+  -- planned, acknowledged (accepted at least once), settled (every row has its outcome) or released.
+  state        text NOT NULL DEFAULT 'planned',
+  terminal_at  timestamptz,
+  document     text,
+  PRIMARY KEY (filing_id, submission)
+);
+
+-- One row per try to send a submission. Its verdict is written by the gates alone (src/ledger/gates/): open, marked (in doubt),
+-- unsent (proven), refused (by the service, documented), rejected (by the authority), absent (not filed, after a complete look),
+-- accepted. The mark is a conditional update from open: the fence.
+CREATE TABLE attempts (
+  attempt_id    text PRIMARY KEY,
+  filing_id     text NOT NULL REFERENCES filings ON DELETE CASCADE,
+  submission    integer NOT NULL,
+  number        integer NOT NULL,
+  verdict       text NOT NULL DEFAULT 'open'
+    CHECK (verdict IN ('open', 'marked', 'unsent', 'refused', 'rejected', 'absent', 'accepted')),
+  payload_hash  text,
+  -- Which execution set the mark: only that one may record that nothing was written.
+  sender        text,
+  -- What was seen just before it; null where nothing could be read.
+  snapshot_id   bigint,
+  opened_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
+  marked_at     timestamptz,
+  -- The settle window and the HTTP time-out of the process that set the mark; whoever judges takes the larger of these and its own.
+  settle_ms     bigint,
+  timeout_ms    bigint,
+  answered_at   timestamptz,
+  answer_status integer,
+  answer        jsonb,
+  judged_at     timestamptz,
+  -- Why it has its verdict; of a marked one: its exchange is over, and no answer can follow.
+  reason        text,
+  UNIQUE (filing_id, submission, number),
+  CHECK (verdict <> 'open' OR marked_at IS NULL)
+);
+-- One attempt of a submission at a time.
+CREATE UNIQUE INDEX attempts_one_open ON attempts (filing_id, submission) WHERE verdict = 'open';
+CREATE INDEX attempts_in_doubt ON attempts (filing_id, submission) WHERE verdict IN ('marked', 'accepted');
+
+-- The requests under which the service processes a submission: several where it was accepted twice, or where a person named
+-- another one. Each is followed to its end.
+CREATE TABLE requests (
+  filing_id         text NOT NULL REFERENCES filings ON DELETE CASCADE,
+  submission        integer NOT NULL,
+  request_id        text NOT NULL,
+  mode              text NOT NULL,
+  customer_id       text NOT NULL,
+  -- The attempt whose answer named it; null of one that a person named.
+  attempt_id        text REFERENCES attempts ON DELETE CASCADE,
+  source            text NOT NULL CHECK (source IN ('acknowledged', 'acknowledged_late', 'named', 'handed_in')),
+  -- followed; ended (every record has an outcome); absent (released as never filed); not_ours (named, and without any row of ours).
+  state             text NOT NULL DEFAULT 'followed' CHECK (state IN ('followed', 'ended', 'absent', 'not_ours')),
+  dgft_ack_id       text,
+  ack_status        text,
+  warnings          jsonb NOT NULL DEFAULT '[]',
+  -- Its age counts from here.
+  since             timestamptz NOT NULL,
+  -- What the service says of it instead of an outcome: it does not know it, reports it Errored with nothing listed, or, of a
+  -- named one, Errored. From when on without anything else in between, and when it said so last.
+  statement         text CHECK (statement IN ('unknown_request', 'errored_empty', 'errored')),
+  statement_since   timestamptz,
+  statement_at      timestamptz,
+  -- Rows that its record reports as Errored: [{position, errors}]. They are freed once nothing else can have filed them.
+  errored           jsonb NOT NULL DEFAULT '[]',
+  -- Since when the authority reports its end without accounting for every record.
+  incomplete_since  timestamptz,
+  -- Age in ms at the last poll without an answer.
+  polled_at_age_ms  bigint,
+  processing_status text,
+  ended_at          timestamptz,
+  PRIMARY KEY (filing_id, submission, request_id)
+);
+-- A request files one submission. It is named by client and id together (POST /genebrc/status): the ids of two clients may be alike.
+CREATE UNIQUE INDEX requests_id ON requests (mode, customer_id, request_id);
+CREATE INDEX requests_followed ON requests (mode, since) WHERE state = 'followed';
+
+-- A submission with its first request, and when it was sent first.
+CREATE VIEW submission_progress AS
+SELECT s.*, q.request_id, q.dgft_ack_id, q.ack_status, q.warnings, q.processing_status,
+       least(q.since, (SELECT min(a.marked_at) FROM attempts a WHERE a.filing_id = s.filing_id AND a.submission = s.submission
+         AND a.verdict IN ('marked', 'accepted', 'rejected'))) AS submitted_at
+  FROM submissions s LEFT JOIN LATERAL (
+    SELECT * FROM requests q WHERE q.filing_id = s.filing_id AND q.submission = s.submission
+     ORDER BY q.source = 'named', q.since, q.request_id LIMIT 1) AS q ON true;
+
+-- Every judgement of the release gate: its ground, about what, and what proves it.
+CREATE TABLE releases (
+  release_id    bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  filing_id     text NOT NULL REFERENCES filings ON DELETE CASCADE,
+  submission    integer NOT NULL,
+  ground        text NOT NULL CHECK (ground IN ('never_attempted', 'unsent', 'refused', 'rejected', 'absent')),
+  attempt_id    text,
+  request_id    text,
+  -- The complete look that an absence rests on; null where two persons stand for it (unseen).
+  look_id       bigint,
+  unseen        boolean NOT NULL DEFAULT false,
+  -- Certificates that agree with its rows, and that two persons named as another filing's.
+  not_ours      text[] NOT NULL DEFAULT '{}',
+  -- From when on certificates count against it: the day before its lineage's first mark.
+  certificates_from timestamptz,
+  reason        text,
+  released_at   timestamptz NOT NULL,
+  -- It was filed after all.
+  withdrawn_at  timestamptz,
+  withdrawn_why text
+);
+CREATE INDEX releases_filing ON releases (filing_id, submission);
+CREATE INDEX releases_absent ON releases (filing_id, submission) WHERE ground = 'absent';
+ALTER TABLE filing_rows ADD FOREIGN KEY (release_id) REFERENCES releases;
+
+-- What persons said, and were not contradicted in: append-only. Judgements and withdrawals are rows of their own.
+CREATE TABLE words (
+  word_id      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  filing_id    text NOT NULL REFERENCES filings ON DELETE CASCADE,
+  kind         text NOT NULL CHECK (kind IN ('approve', 'abandon', 'filed', 'not_filed', 'permit')),
+  -- What it is about: an attempt, at the mark that the ledger showed, or a request; rows of the caller's file, where it names some.
+  attempt_id   text,
+  marked_at    timestamptz,
+  request_id   text,
+  source_rows  integer[],
+  -- {row, eBRCNumber}, for filed.
+  certificates jsonb NOT NULL DEFAULT '[]',
+  not_ours     text[] NOT NULL DEFAULT '{}',
+  unseen       boolean NOT NULL DEFAULT false,
+  said_by      text NOT NULL,
+  -- The name in comparable form: two persons are two of these.
+  person_key   text NOT NULL,
+  note         text,
+  said_at      timestamptz NOT NULL,
+  -- Run and activity that recorded it: a repeated one records it once.
+  step         text,
+  UNIQUE (filing_id, step)
+);
+CREATE INDEX words_filing ON words (filing_id, word_id);
+CREATE TABLE word_judgements (
+  word_id   bigint NOT NULL REFERENCES words ON DELETE CASCADE,
+  -- stands: it waits for a second person. The others are final.
+  outcome   text NOT NULL CHECK (outcome IN ('stands', 'carried_out', 'refused', 'withdrawn')),
+  why       text,
+  judged_at timestamptz NOT NULL,
+  PRIMARY KEY (word_id, outcome)
+);
+
+-- Looks at the certificates of a party, by date alone. Complete: every day of the span was read, and every entry.
+CREATE TABLE looks (
+  look_id   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  party_id  integer NOT NULL REFERENCES parties,
+  began_at  timestamptz NOT NULL,
+  ended_at  timestamptz NOT NULL,
+  from_date date NOT NULL,
+  to_date   date NOT NULL,
+  complete  boolean NOT NULL,
+  problem   text
+);
+CREATE INDEX looks_party ON looks (party_id, began_at);
+
+-- The ledger's sends, one per mark, in its transaction. A number without an attempt is one that a void file fills. An
+-- attempt has several only after sends were brought back from the document store.
+CREATE TABLE sends (
+  number     bigint PRIMARY KEY,
+  attempt_id text REFERENCES attempts ON DELETE CASCADE,
+  sender     text NOT NULL
+);
+CREATE INDEX sends_attempt ON sends (attempt_id);
+
+-- Certificate numbers and IRM balances seen just before a send; an unknown outcome is settled against them.
+CREATE TABLE snapshots (
+  snapshot_id  bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  filing_id    text NOT NULL REFERENCES filings ON DELETE CASCADE,
+  submission   integer NOT NULL,
+  exporter_id  text NOT NULL,
+  party_id     integer NOT NULL REFERENCES parties,
+  taken_at     timestamptz NOT NULL,
+  certificates jsonb,
+  balances     jsonb NOT NULL DEFAULT '[]',
+  -- It came back with its send's record into a ledger that was put back to an earlier state: certificates has every
+  -- number from before the send, and its number does not tell its order among the others.
+  brought_back boolean NOT NULL DEFAULT false
+);
+CREATE INDEX snapshots_filing ON snapshots (filing_id, submission);
+CREATE INDEX snapshots_party ON snapshots (party_id, taken_at);
+
+-- Every certificate that fetch-details or a status record ever named, whoever filed it. fetch-details answers per IEC, so a
+-- certificate is a party's; exporter_id is the client through which it was first read.
+CREATE TABLE certificates (
+  party_id      integer NOT NULL REFERENCES parties,
+  exporter_id   text NOT NULL,
+  ebrc_number   text NOT NULL,
+  ebrc_date     text,
+  status        text,
+  document_no   text,
+  document_date text,
+  bill_no       text,
+  amount        numeric,
+  currency      text,
+  detail        jsonb,
+  filing_id     text,
+  position      integer,
+  first_seen_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  document_key  text,
+  document_on   date,
+  bill_key      text,
+  -- When fetch-details showed it last and when a row claimed it, by this server's clock: workers' clocks differ. Its day of
+  -- issue, and what it is matched by.
+  seen_at       timestamptz,
+  claimed_at    timestamptz,
+  issued_on     date,
+  match_key     text,
+  -- The first word that the authority said of it.
+  first_status  text,
+  pdf_document  text,
+  pdf_sha256    text,
+  pdf_bytes     integer,
+  archived_at   timestamptz,
+  -- How often what came was no whole PDF, and when it is asked for again.
+  pdf_refused   integer NOT NULL DEFAULT 0,
+  pdf_next_at   timestamptz,
+  -- What the last look at the document store found: missing or damaged, and the hash of what is there.
+  pdf_problem   text,
+  pdf_found     text,
+  pdf_checked_at timestamptz,
+  PRIMARY KEY (party_id, ebrc_number)
+);
+CREATE INDEX certificates_filing ON certificates (filing_id);
+CREATE INDEX certificates_issued ON certificates (party_id, issued_on);
+CREATE INDEX certificates_document ON certificates (party_id, document_key);
+CREATE INDEX certificates_bill ON certificates (party_id, bill_key) WHERE bill_key <> '';
+CREATE INDEX certificates_exporter ON certificates (exporter_id);
+
+-- The events of a filing, one line each, for people.
+CREATE TABLE filing_events (
+  event_id  bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  filing_id text NOT NULL REFERENCES filings ON DELETE CASCADE,
+  seq       bigint,
+  -- Run and activity that recorded a move: a repeated activity is told apart from a run that is behind the ledger.
+  step      text,
+  at        timestamptz NOT NULL,
+  kind      text NOT NULL,
+  -- The state that a move led to; null for a line that is no move. Reports read from it how long filings waited.
+  state     text,
+  who       text,
+  text      text NOT NULL,
+  data      jsonb,
+  UNIQUE (filing_id, seq),
+  UNIQUE (filing_id, step)
+);
+CREATE INDEX filing_events_filing ON filing_events (filing_id, event_id);
+
+-- How long the authority took lately, for the poll cadence: the age of a request at the poll that found its answer, and
+-- at the one before, which found none (0: there was none).
+CREATE TABLE acknowledgement_times (
+  filing_id  text NOT NULL,
+  submission integer NOT NULL,
+  mode       text NOT NULL,
+  after_ms   bigint NOT NULL DEFAULT 0,
+  took_ms    bigint NOT NULL,
+  at         timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (filing_id, submission)
+);
+CREATE INDEX acknowledgement_times_newest ON acknowledgement_times (mode, at);
+
+-- Budgets of the service's rate limits. Everything is kept for a hash of the API key and a rate class, because that is
+-- what the service counts by. Times are clock_timestamp(): now() is the start of a transaction and lags behind it.
+CREATE TABLE budget_classes (
+  key_hash     text NOT NULL,
+  rate_class   text NOT NULL,
+  -- No slot is granted before this: the service answered 429, so somebody else uses the key.
+  closed_until timestamptz,
+  refusals     bigint NOT NULL DEFAULT 0,
+  refused_at   timestamptz,
+  PRIMARY KEY (key_hash, rate_class)
+);
+
+-- The queue of callers. A ticket whose process stops renewing its lease has left the queue.
+CREATE TABLE budget_tickets (
+  ticket      uuid PRIMARY KEY,
+  place       bigint GENERATED ALWAYS AS IDENTITY,
+  key_hash    text NOT NULL,
+  rate_class  text NOT NULL,
+  owner       uuid NOT NULL,
+  entered_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
+  lease_until timestamptz NOT NULL
+);
+CREATE INDEX budget_tickets_line ON budget_tickets (key_hash, rate_class, place);
+
+-- The calls that the service may still count. free_at is never unknown:
+--   taken, not written  end of the lease + window + guard: a process that died may have written until its lease ran out
+--   written             the stamp + window + guard: an answer that never comes frees the slot all the same
+--   answered            the answer's headers + window, where that is earlier
+CREATE TABLE budget_slots (
+  ticket      uuid PRIMARY KEY,
+  key_hash    text NOT NULL,
+  rate_class  text NOT NULL,
+  owner       uuid NOT NULL,
+  taken_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
+  written_at  timestamptz,
+  answered_at timestamptz,
+  free_at     timestamptz NOT NULL
+);
+CREATE INDEX budget_slots_window ON budget_slots (key_hash, rate_class, free_at);
+
+-- One step of the queue, for all waiting tickets of one process in one class: enters those that are new in the order
+-- given, renews the others, and turns those whose turn has come into slots. One statement for the client, so that a
+-- worker which is stopped or cut off half-way never holds the lock that all others need.
+--   hold_ms   how long a slot counts that is taken and never heard of again, without the lease: window + guard
+--   ahead     live tickets in front; wait_ms: until the slot that this ticket can expect is free, as known now
+CREATE FUNCTION budget_step(
+  p_key_hash text, p_rate_class text, p_limit integer, p_hold_ms double precision, p_lease_ms double precision,
+  p_owner uuid, p_tickets uuid[]
+) RETURNS TABLE (ticket uuid, granted boolean, ahead integer, wait_ms double precision)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+  v_closed_until timestamptz;
+  v_now          timestamptz;
+  v_used         integer;
+  v_room         integer;
+  v_plain        boolean;
+BEGIN
+  LOOP
+    SELECT c.closed_until INTO v_closed_until FROM budget_classes c
+     WHERE c.key_hash = p_key_hash AND c.rate_class = p_rate_class FOR UPDATE;
+    EXIT WHEN FOUND;
+    INSERT INTO budget_classes (key_hash, rate_class) VALUES (p_key_hash, p_rate_class) ON CONFLICT DO NOTHING;
+  END LOOP;
+
+  -- Read behind the lock: the wait for it may have been long.
+  v_now := clock_timestamp();
+
+  DELETE FROM budget_slots s
+   WHERE s.key_hash = p_key_hash AND s.rate_class = p_rate_class AND s.free_at <= v_now AND s.ticket <> ALL (p_tickets);
+
+  -- Usually the queue is empty and there is room: then nothing has to be entered, renewed or put in order.
+  SELECT count(*) + cardinality(p_tickets) <= p_limit AND coalesce(v_closed_until <= v_now, true)
+         AND NOT coalesce(bool_or(s.ticket = ANY (p_tickets)), false)
+         AND NOT EXISTS (SELECT FROM budget_tickets t WHERE t.key_hash = p_key_hash AND t.rate_class = p_rate_class)
+    INTO v_plain FROM budget_slots s WHERE s.key_hash = p_key_hash AND s.rate_class = p_rate_class;
+  IF v_plain THEN
+    RETURN QUERY
+    INSERT INTO budget_slots (ticket, key_hash, rate_class, owner, taken_at, free_at)
+    SELECT w.ticket, p_key_hash, p_rate_class, p_owner, v_now, v_now + (p_lease_ms + p_hold_ms) * interval '1 ms'
+      FROM unnest(p_tickets) AS w (ticket)
+    RETURNING budget_slots.ticket, true, 0, 0::double precision;
+    RETURN;
+  END IF;
+
+  DELETE FROM budget_tickets t
+   WHERE t.key_hash = p_key_hash AND t.rate_class = p_rate_class AND t.lease_until <= v_now
+     AND t.ticket <> ALL (p_tickets);
+
+  -- A ticket that has its slot already is one whose grant did not reach the client: it is returned again below.
+  UPDATE budget_slots s SET free_at = v_now + (p_lease_ms + p_hold_ms) * interval '1 ms'
+   WHERE s.ticket = ANY (p_tickets) AND s.written_at IS NULL;
+  INSERT INTO budget_tickets (ticket, key_hash, rate_class, owner, lease_until)
+  SELECT w.ticket, p_key_hash, p_rate_class, p_owner, v_now + p_lease_ms * interval '1 ms'
+    FROM unnest(p_tickets) WITH ORDINALITY AS w (ticket, n)
+   WHERE NOT EXISTS (SELECT FROM budget_slots s WHERE s.ticket = w.ticket)
+   ORDER BY w.n
+  ON CONFLICT (ticket) DO UPDATE SET lease_until = excluded.lease_until;
+
+  SELECT count(*) INTO v_used FROM budget_slots s WHERE s.key_hash = p_key_hash AND s.rate_class = p_rate_class;
+  v_room := CASE WHEN v_closed_until > v_now THEN 0 ELSE greatest(p_limit - v_used, 0) END;
+
+  -- Whoever stands among the first v_room may go, also when one in front has not come for its slot yet.
+  WITH queue AS (
+    SELECT t.ticket, row_number() OVER (ORDER BY t.place) AS nth FROM budget_tickets t
+     WHERE t.key_hash = p_key_hash AND t.rate_class = p_rate_class
+  ), gone AS (
+    DELETE FROM budget_tickets t USING queue
+     WHERE t.ticket = queue.ticket AND queue.nth <= v_room AND t.ticket = ANY (p_tickets)
+    RETURNING t.ticket
+  )
+  INSERT INTO budget_slots (ticket, key_hash, rate_class, owner, taken_at, free_at)
+  SELECT gone.ticket, p_key_hash, p_rate_class, p_owner, v_now, v_now + (p_lease_ms + p_hold_ms) * interval '1 ms'
+    FROM gone;
+
+  RETURN QUERY
+  SELECT s.ticket, true, 0, 0::double precision FROM budget_slots s WHERE s.ticket = ANY (p_tickets);
+
+  RETURN QUERY
+  WITH queue AS (
+    SELECT t.ticket, row_number() OVER (ORDER BY t.place) AS nth FROM budget_tickets t
+     WHERE t.key_hash = p_key_hash AND t.rate_class = p_rate_class
+  ), frees AS (
+    SELECT array_agg(s.free_at ORDER BY s.free_at) AS at, count(*) AS used FROM budget_slots s
+     WHERE s.key_hash = p_key_hash AND s.rate_class = p_rate_class
+  )
+  SELECT queue.ticket, false, (queue.nth - 1)::integer,
+         greatest(extract(epoch FROM greatest(
+           v_closed_until,
+           frees.at[least(greatest(queue.nth - (p_limit - frees.used), 0), frees.used)]) - v_now) * 1000, 0)::double precision
+    FROM queue, frees
+   WHERE queue.ticket = ANY (p_tickets)
+   ORDER BY queue.nth;
+END
+$$;
+
+-- Credential checks that the portal refused: five within fifteen minutes, and the service refuses fifteen more.
+CREATE TABLE credential_failures (
+  failure_id  bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  mode        text NOT NULL CHECK (mode IN ('test', 'live')),
+  exporter_id text NOT NULL,
+  failed_at   timestamptz NOT NULL
+);
+CREATE INDEX credential_failures_recent ON credential_failures (mode, exporter_id, failed_at);
+
+-- One row for each call that was tried. No bodies, no secrets.
+CREATE TABLE api_calls (
+  call_id     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  at          timestamptz NOT NULL,
+  operation   text NOT NULL,
+  exporter_id text,
+  -- HTTP status; null where no answer came.
+  status      smallint,
+  -- Kind of the error; null for a success.
+  kind        text,
+  error_code  text,
+  request_id  text,
+  latency_ms  integer NOT NULL,
+  attempt     integer
+);
+CREATE INDEX api_calls_at ON api_calls (at);
+CREATE INDEX api_calls_exporter ON api_calls (exporter_id, at);
+CREATE INDEX api_calls_request ON api_calls (request_id) WHERE request_id IS NOT NULL;
+-- The labels of the service's bulk template, as a worker read them last.
+CREATE TABLE bulk_templates (
+  mode       text PRIMARY KEY CHECK (mode IN ('test', 'live')),
+  labels     jsonb,
+  learned_at timestamptz,
+  -- When a worker last began to read it: of several workers one requests it.
+  asked_at   timestamptz NOT NULL,
+  CHECK ((labels IS NULL) = (learned_at IS NULL))
+);
+
+-- What somebody has to look at: what filings ask, what facts contradict, and where the ledger and the authority disagree (findings
+-- of reconciliations). A question is the same one from look to look, by its key, until a fact closes it: that gives it its age. What
+-- comes back after it was closed is a new one.
+CREATE TABLE questions (
+  question_id     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  mode            text NOT NULL,
+  party_id        integer NOT NULL REFERENCES parties,
+  key             text NOT NULL,
+  kind            text NOT NULL,
+  -- What a person should know and do; of a finding, reason says why it was found.
+  text            text,
+  -- move and state: until the filing's next move, or while it stays in its state. fact: a fact closes it.
+  until           text NOT NULL DEFAULT 'fact' CHECK (until IN ('move', 'state', 'fact')),
+  exporter_id     text,
+  ebrc_number     text,
+  filing_id       text,
+  attempt_id      text,
+  source_row      integer,
+  irm_number      text,
+  -- The day that a window has to cover before the finding may be closed; null where no window decides.
+  on_date         date,
+  amount          numeric,
+  currency        text,
+  ours            jsonb,
+  theirs          jsonb,
+  reason          text,
+  first_seen_at   timestamptz NOT NULL,
+  last_seen_at    timestamptz NOT NULL,
+  closed_at       timestamptz,
+  healed          text,
+  acknowledged_at timestamptz,
+  acknowledged_by text,
+  note            text
+);
+CREATE UNIQUE INDEX questions_open ON questions (party_id, key) WHERE closed_at IS NULL;
+CREATE INDEX questions_filing ON questions (filing_id) WHERE closed_at IS NULL;
+CREATE INDEX questions_mode ON questions (mode, kind, first_seen_at);
+
+-- Spans of days whose certificates were read whole, and when the reading began by this server's clock.
+CREATE TABLE certificate_windows (
+  party_id  integer NOT NULL REFERENCES parties,
+  from_date date NOT NULL,
+  to_date   date NOT NULL,
+  read_at   timestamptz NOT NULL,
+  PRIMARY KEY (party_id, from_date, to_date)
+);
+
+-- What the authority said of a certificate before it said something else.
+CREATE TABLE certificate_changes (
+  change_id   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  party_id    integer NOT NULL REFERENCES parties,
+  ebrc_number text NOT NULL,
+  field       text NOT NULL,
+  before      text,
+  after       text,
+  seen_at     timestamptz NOT NULL
+);
+CREATE INDEX certificate_changes_number ON certificate_changes (party_id, ebrc_number);
+
+CREATE TABLE reconciliation_runs (
+  run_id      text PRIMARY KEY,
+  mode        text NOT NULL,
+  workflow_id text NOT NULL,
+  exporter_id text,
+  from_date   date NOT NULL,
+  to_date     date NOT NULL,
+  started_at  timestamptz NOT NULL,
+  ended_at    timestamptz,
+  result      jsonb
+);
+
+-- Export documents as the exporter's own books have them, from `ebrc invoices import`. What is filed is known from its rows; these
+-- add documents that nothing was filed for yet, buyers, and due dates that were agreed otherwise.
+CREATE TABLE invoices (
+  exporter_id   text NOT NULL REFERENCES exporters,
+  -- Number and date in comparable form, as certificates and rows are matched.
+  document_key  text NOT NULL,
+  document_no   text NOT NULL,
+  document_date date NOT NULL,
+  -- 101 to 104, the upload type that it will be filed under.
+  document_type integer CHECK (document_type BETWEEN 101 AND 104),
+  amount        numeric NOT NULL CHECK (amount > 0),
+  currency      text NOT NULL,
+  buyer         text,
+  -- Agreed or extended by the bank; it stands above the realisation rules.
+  due_override  date,
+  imported_at   timestamptz NOT NULL,
+  imported_by   text NOT NULL,
+  PRIMARY KEY (exporter_id, document_key, document_date)
+);
+
+-- What the extraction service answered, once per content, endpoint and service: a PDF whose answer is here is never paid for
+-- again. `service` is its address and version word. `asking`: no answer yet.
+CREATE TABLE extractions (
+  extraction_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  service       text NOT NULL,
+  endpoint      text NOT NULL CHECK (endpoint IN ('shipping-bill', 'shipping-bill-full', 'invoice')),
+  sha256        text NOT NULL,
+  -- Name in the document store.
+  document      text NOT NULL,
+  file_name     text NOT NULL,
+  state         text NOT NULL DEFAULT 'asking' CHECK (state IN ('asking', 'extracted', 'refused', 'failed')),
+  -- `data` of the answer, and the whole answer where it has another shape than the specification's.
+  data          jsonb,
+  answer        jsonb,
+  error_code    text,
+  -- Why it was refused or failed; while it is being asked for, what stood in the way last.
+  error         text,
+  -- Set where the address or the key is to blame: the hash of both. With others it is asked for again.
+  access        text,
+  -- Calls that failed in ways that a repeat may resolve, by kind of failure.
+  faults        integer NOT NULL DEFAULT 0,
+  rate_limits   integer NOT NULL DEFAULT 0,
+  -- A call is under way until then.
+  lease_until   timestamptz,
+  first_asked_at timestamptz NOT NULL DEFAULT now(),
+  answered_at   timestamptz,
+  UNIQUE (service, endpoint, sha256)
+);
+CREATE INDEX extractions_sha256 ON extractions (sha256);
+CREATE INDEX extractions_leases ON extractions (service, lease_until) WHERE lease_until IS NOT NULL;
+
+-- How fast the service is called, by all workers together. It states no limits, so it is slowed down for by what it answers.
+CREATE TABLE extraction_pace (
+  service      text PRIMARY KEY,
+  faults       integer NOT NULL DEFAULT 0,
+  closed_until timestamptz
+);
+
+-- Drafted workbooks, so that a filing can say what its rows were made of. `rows`: the drafted value of each field, and the documents.
+CREATE TABLE drafts (
+  draft_id    text PRIMARY KEY,
+  exporter_id text NOT NULL,
+  rows        jsonb NOT NULL,
+  made_by     text NOT NULL,
+  made_at     timestamptz NOT NULL DEFAULT now()
+);
+
+-- What stands behind the rows of what was handed in to be filed: the drafted row, its documents, and what a person changed.
+CREATE TABLE row_origins (
+  input_ref  text NOT NULL REFERENCES filing_inputs,
+  source_row integer NOT NULL,
+  draft_id   text NOT NULL REFERENCES drafts,
+  draft_row  integer NOT NULL,
+  documents  jsonb NOT NULL,
+  edits      jsonb NOT NULL,
+  PRIMARY KEY (input_ref, source_row)
+);
+
+-- Principals: the persons and systems that may use the HTTP door. A name, in the form in which names are compared, is one principal for
+-- ever: one that was removed and is added again is the same one, so that nobody approves under it what they made before.
+CREATE TABLE principals (
+  principal_id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
+  mode         text NOT NULL CHECK (mode IN ('test', 'live')),
+  name         text NOT NULL,
+  name_key     text NOT NULL CHECK (name_key <> ''),
+  is_system    boolean NOT NULL DEFAULT false,
+  roles        text[] NOT NULL CHECK (roles <@ ARRAY['viewer', 'maker', 'checker', 'admin'] AND cardinality(roles) > 0),
+  -- Ids of the exporters that it may see, lower-cased; null: all.
+  exporters    text[] CHECK (cardinality(exporters) > 0),
+  expires_at   timestamptz,
+  removed_at   timestamptz,
+  created_at   timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT checkers_are_persons CHECK (NOT (is_system AND 'checker' = ANY(roles)))
+);
+CREATE UNIQUE INDEX principals_name ON principals (mode, name_key);
+
+-- The tokens of principals, as SHA-256 alone: 256 random bits need no slower hash. The one before a rotation ends a day after it.
+CREATE TABLE principal_tokens (
+  token_hash   bytea PRIMARY KEY CHECK (octet_length(token_hash) = 32),
+  principal_id uuid NOT NULL REFERENCES principals,
+  ends_at      timestamptz,
+  created_at   timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX principal_tokens_principal ON principal_tokens (principal_id);
+
+-- What principals did and what was refused to them. `uses`: reads, and calls without a valid token, are counted by the minute.
+CREATE TABLE audit_events (
+  audit_id     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  mode         text NOT NULL,
+  at           timestamptz NOT NULL,
+  principal_id uuid REFERENCES principals,
+  -- Null: without a valid token.
+  principal    text,
+  action       text NOT NULL,
+  outcome      text NOT NULL CHECK (outcome IN ('used', 'refused')),
+  -- The exporter, filing or principal that it is about.
+  subject      text,
+  code         text,
+  request_id   text,
+  uses         integer NOT NULL DEFAULT 1
+);
+CREATE INDEX audit_events_at ON audit_events (at);
+
+CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION '% is append-only: it is evidence of who did what', TG_TABLE_NAME USING ERRCODE = 'restrict_violation';
+END
+$$;
+CREATE TRIGGER audit_events_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON audit_events
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+-- Three roles that logins are members of: ebrc_migrate owns and changes the schema, ebrc_run is what workers and filing commands need,
+-- ebrc_read what looking needs. They belong to the whole server. Where the migrating user may not make roles, an administrator makes
+-- them (docs/operations.md); the ledger works without them too, for the user that owns it.
+DO $$
+DECLARE
+  v_role text;
+BEGIN
+  FOREACH v_role IN ARRAY ARRAY['ebrc_migrate', 'ebrc_run', 'ebrc_read'] LOOP
+    CONTINUE WHEN EXISTS (SELECT FROM pg_roles WHERE rolname = v_role);
+    BEGIN
+      EXECUTE format('CREATE ROLE %I NOLOGIN', v_role);
+    EXCEPTION
+      -- Another ledger of this server is being migrated at the same moment, or only an administrator makes roles here.
+      WHEN insufficient_privilege OR duplicate_object OR unique_violation THEN NULL;
+    END;
+  END LOOP;
+END
+$$;
+
+-- Gives each role that exists its rights on everything that is in the schema. Called whenever migrations were applied, so that a new
+-- table needs no grants of its own.
+CREATE FUNCTION grant_ledger_rights() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  v_schema text := quote_ident(current_schema());
+BEGIN
+  IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'ebrc_run') THEN
+    EXECUTE format('GRANT USAGE ON SCHEMA %s TO ebrc_run', v_schema);
+    EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %s TO ebrc_run', v_schema);
+    EXECUTE format('GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA %s TO ebrc_run', v_schema);
+    -- Which migrations were applied is not for workers to say.
+    EXECUTE format('REVOKE INSERT, UPDATE, DELETE ON %s.schema_migrations FROM ebrc_run', v_schema);
+    -- Nor who may do what; and what was done stays.
+    EXECUTE format('REVOKE INSERT, UPDATE, DELETE ON %1$s.principals, %1$s.principal_tokens FROM ebrc_run', v_schema);
+    EXECUTE format('REVOKE UPDATE, DELETE ON %s.audit_events FROM ebrc_run', v_schema);
+  END IF;
+  IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'ebrc_read') THEN
+    EXECUTE format('GRANT USAGE ON SCHEMA %s TO ebrc_read', v_schema);
+    EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA %s TO ebrc_read', v_schema);
+    -- Encrypted, but nothing that looks needs them.
+    EXECUTE format('REVOKE SELECT ON %1$s.vault_secrets, %1$s.principal_tokens FROM ebrc_read', v_schema);
+  END IF;
+  IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'ebrc_migrate') THEN
+    EXECUTE format('GRANT USAGE, CREATE ON SCHEMA %s TO ebrc_migrate', v_schema);
+  END IF;
+EXCEPTION
+  -- The schema belongs to somebody else, who gives the rights on it.
+  WHEN insufficient_privilege THEN RAISE NOTICE 'rights on the schema were not given: %', SQLERRM;
+END
+$$;

@@ -1,0 +1,73 @@
+/** What somebody has to look at about a filing: kinds, until when they stand, and what may be done. */
+import { isEnd, needsAttention, type FilingState } from './states';
+
+/**
+ * `move`: until the filing's next move. `state`: while it stays in its state. `fact`: until a fact closes it, or
+ * somebody acknowledges it; the filing's end closes none of these.
+ */
+export type QuestionUntil = 'move' | 'state' | 'fact';
+
+export interface Question {
+  kind: string;
+  text: string;
+  until: QuestionUntil;
+}
+
+/** What a state asks for as long as the filing is in it. */
+const OF_STATE: Partial<Record<FilingState, string>> = {
+  awaiting_approval: 'awaiting_approval',
+  needs_credentials: 'needs_credentials',
+  needs_access: 'needs_access',
+  outcome_unknown: 'outcome_unknown',
+  overdue: 'filing_overdue',
+  needs_correction: 'needs_correction',
+  partly_certified: 'needs_correction',
+  rejected: 'needs_correction',
+};
+
+/** The question that a move opens; null: none. */
+export function questionOfMove(move: {
+  state: FilingState;
+  attention: string | null;
+  needsAttention?: boolean;
+  event: { kind: string; text: string };
+}): Question | null {
+  const { state, event } = move;
+  if (!(move.needsAttention ?? needsAttention(state))) return null;
+  const text = move.attention ?? event.text;
+  // What was brought back from the document store stays to be looked at.
+  if (isEnd(state) && event.kind === 'imported') return { kind: 'imported', text, until: 'fact' };
+  if (event.kind === 'not_moving') return { kind: 'not_moving', text, until: 'state' };
+  const kind = OF_STATE[state];
+  return kind === undefined ? { kind: event.kind, text, until: 'move' } : { kind, text, until: 'state' };
+}
+
+const ACTIONS: Readonly<Record<string, readonly string[]>> = {
+  awaiting_approval: ['approve', 'abandon'],
+  needs_credentials: ['credentials', 'abandon'],
+  needs_access: ['abandon'],
+  outcome_unknown: ['resolve', 'abandon'],
+  filing_overdue: ['resolve', 'abandon'],
+  needs_correction: ['correct'],
+  workflow_problem: ['resume', 'abandon'],
+  filing_without_workflow: ['resume', 'abandon'],
+  not_moving: ['abandon'],
+};
+
+/** What may be done about a question, by the names of the commands. */
+export const actionsOfQuestion = ({ kind, until }: Pick<Question, 'kind' | 'until'>): readonly string[] =>
+  ACTIONS[kind] ?? (until === 'fact' ? ['acknowledge'] : ['abandon']);
+
+/** A question as the filing shows it. */
+export interface QuestionView {
+  id: string;
+  kind: string;
+  text: string;
+  /** What may be done about it. */
+  actions: readonly string[];
+  since: string;
+  lastSeenAt: string;
+  attemptId: string | null;
+  eBRCNumber: string | null;
+  row: number | null;
+}

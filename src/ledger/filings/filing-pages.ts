@@ -1,0 +1,171 @@
+/** Filings, their rows and their events in pages, for readers that go through many of them. */
+import type { FilingCounts } from '../../domain/contracts';
+import type { Mode } from '../../domain/names';
+import type { Queryable } from '../pool';
+import { MICROSECONDS, TIME_OF } from '../exact-time';
+import { ASKS } from '../questions/questions';
+import { ROW_COUNTS } from '../rows/filing-rows';
+import { FILING_COLUMNS, type FilingRecord } from './filings';
+
+/** Where a page of a list ends: the next one begins behind it. */
+interface FilingMark {
+  madeAt: string;
+  filingId: string;
+}
+
+export interface FilingPage {
+  mode: Mode;
+  state?: string;
+  exporterId?: string;
+  /** Only of these exporters, lower-cased ids; null: of all. */
+  exporters: readonly string[] | null;
+  attention?: boolean;
+  /** Made at this time or later. */
+  since?: Date;
+  after?: FilingMark;
+  limit: number;
+}
+
+/** A filing with the exact time by which lists are ordered, which a JavaScript date would round. */
+export type PagedFiling = FilingRecord & { mark: string };
+
+/** Filings, newest first. */
+export async function pageOfFilings(db: Queryable, page: FilingPage): Promise<PagedFiling[]> {
+  const { mode, state, exporterId, exporters, attention, since, after, limit } = page;
+  const { rows } = await db.query<PagedFiling>(
+    `SELECT ${FILING_COLUMNS}, ${MICROSECONDS('made_at')} AS mark FROM filings
+      WHERE mode = $1 AND ($2::text IS NULL OR state = $2) AND ($3::text IS NULL OR lower(exporter_id) = lower($3))
+        AND ($4::text[] IS NULL OR lower(exporter_id) = ANY($4))
+        AND ($5::boolean IS NULL OR ${ASKS} = $5)
+        AND ($6::timestamptz IS NULL OR made_at >= $6)
+        AND ($7::bigint IS NULL OR made_at < ${TIME_OF('$7')} OR (made_at = ${TIME_OF('$7')} AND filing_id > $8))
+      ORDER BY made_at DESC, filing_id LIMIT $9`,
+    [
+      mode,
+      state ?? null,
+      exporterId ?? null,
+      exporters,
+      attention ?? null,
+      since ?? null,
+      after?.madeAt ?? null,
+      after?.filingId ?? null,
+      limit,
+    ],
+  );
+  return rows;
+}
+
+/** The row counts of several filings, by their ids. */
+export async function countRowsOf(db: Queryable, filingIds: readonly string[]): Promise<Map<string, FilingCounts>> {
+  const { rows } = await db.query<FilingCounts & { filingId: string }>(
+    `SELECT r.filing_id AS "filingId", ${ROW_COUNTS} WHERE r.filing_id = ANY($1) GROUP BY r.filing_id`,
+    [filingIds],
+  );
+  return new Map(rows.map(({ filingId, ...counts }) => [filingId, counts]));
+}
+
+interface RequestView {
+  requestId: string;
+  source: string;
+  state: string;
+}
+
+export interface PagedSubmission {
+  submission: number;
+  requests: RequestView[];
+  /** When the first of its requests was taken in; null while there is none. */
+  since: Date | null;
+}
+
+/** The submissions of several filings with their requests, by filing. */
+export async function requestsOf(db: Queryable, filingIds: readonly string[]): Promise<Map<string, PagedSubmission[]>> {
+  const { rows } = await db.query<PagedSubmission & { filingId: string }>(
+    `SELECT s.filing_id AS "filingId", s.submission, min(q.since) AS since,
+            coalesce(jsonb_agg(jsonb_build_object('requestId', q.request_id, 'source', q.source, 'state', q.state)
+              ORDER BY q.since) FILTER (WHERE q.request_id IS NOT NULL), '[]') AS requests
+       FROM submissions s LEFT JOIN requests q ON q.filing_id = s.filing_id AND q.submission = s.submission
+      WHERE s.filing_id = ANY($1) GROUP BY s.filing_id, s.submission ORDER BY s.filing_id, s.submission`,
+    [filingIds],
+  );
+  const found = new Map<string, PagedSubmission[]>();
+  for (const { filingId, ...submission } of rows) {
+    found.set(filingId, [...(found.get(filingId) ?? []), submission]);
+  }
+  return found;
+}
+
+/** A row with its certificate and the authority's errors. */
+export interface PagedRow {
+  position: number;
+  row: number;
+  serialNo: number;
+  irmNumber: string;
+  sbCumInvoiceNumber: string;
+  mappedIRMAmountFCC: string;
+  currency: string;
+  submission: number;
+  state: string;
+  eBRCNumber: string | null;
+  eBRCDate: string | null;
+  document: string | null;
+  sha256: string | null;
+  errors: string[];
+}
+
+/** Rows of a filing in the order of the file, behind a position. */
+export async function pageOfRows(
+  db: Queryable,
+  { filingId, after, limit, state }: { filingId: string; after: number; limit: number; state?: string },
+): Promise<PagedRow[]> {
+  const { rows } = await db.query<PagedRow>(
+    `SELECT r.position, r.source_row AS row, r.serial_no AS "serialNo", r.mapping->>'irmNumber' AS "irmNumber",
+            r.mapping->>'sbCumInvoiceNumber' AS "sbCumInvoiceNumber", r.mapped_amount::text AS "mappedIRMAmountFCC", r.currency,
+            r.submission, r.state, r.ebrc_number AS "eBRCNumber", r.ebrc_date AS "eBRCDate", c.pdf_document AS document,
+            c.pdf_sha256 AS sha256, r.errors
+       FROM filing_rows r LEFT JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number
+      WHERE r.filing_id = $1 AND r.position > $2 AND ($4::text IS NULL OR r.state = $4) ORDER BY r.position LIMIT $3`,
+    [filingId, after, limit, state ?? null],
+  );
+  return rows;
+}
+
+export interface PagedEvent {
+  id: string;
+  seq: number | null;
+  at: Date;
+  kind: string;
+  state: string | null;
+  who: string | null;
+  text: string;
+}
+
+/** What happened to a filing, oldest first, behind an event. */
+export async function pageOfEvents(
+  db: Queryable,
+  { filingId, after, limit }: { filingId: string; after: string; limit: number },
+): Promise<PagedEvent[]> {
+  const { rows } = await db.query<PagedEvent>(
+    `SELECT event_id AS id, seq::int AS seq, at, kind, state, who, text FROM filing_events
+      WHERE filing_id = $1 AND event_id > $2 ORDER BY event_id LIMIT $3`,
+    [filingId, after, limit],
+  );
+  return rows;
+}
+
+/** What says whether a filing goes on by itself. */
+export interface FilingStanding {
+  filingId: string;
+  state: string;
+  asked: boolean;
+}
+
+/** How filings stand, for those that wait for them. */
+export async function standingsOf(db: Queryable, filingIds: readonly string[]): Promise<FilingStanding[]> {
+  const { rows } = await db.query<FilingStanding>(
+    `SELECT filing_id AS "filingId", state, (state = 'outcome_unknown' AND 'asked' = (SELECT kind FROM filing_events e
+       WHERE e.filing_id = filings.filing_id AND kind IN ('outcome_unknown', 'asked') ORDER BY event_id DESC LIMIT 1)) AS asked
+       FROM filings WHERE filing_id = ANY($1)`,
+    [filingIds],
+  );
+  return rows;
+}

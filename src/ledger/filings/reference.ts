@@ -1,0 +1,94 @@
+/** The caller's reference as the key of idempotency: what it says of a filing that comes under it. */
+import { isEnd } from '../../domain/filing/states';
+import { sameId } from '../../domain/identity';
+import { filingName } from '../../domain/names';
+import type { Finding } from '../../domain/rules/finding';
+import type { Queryable } from '../pool';
+import { filingOfReference, nextNumber, numberToFileAgain, type FilingRecord, type Reference } from './filings';
+
+/** A filing that comes under a reference. */
+export type Named = Pick<
+  FilingRecord,
+  'mode' | 'reference' | 'n' | 'exporterId' | 'contentHash' | 'workflowId' | 'corrects'
+>;
+
+export type ReferenceJudgement =
+  /** One that an earlier run of the same workflow did not finish. */
+  | { outcome: 'resumed'; filingId: string }
+  /** The same content was filed before: its outcome is returned, nothing is sent. */
+  | { outcome: 'recorded'; filingId: string }
+  | { outcome: 'refused'; findings: Finding[] };
+
+/**
+ * Lets one transaction at a time record filings under a reference. Taken before the locks of IRMs, whose set depends on
+ * what the reference has: whoever holds those never asks for this one, which rules out deadlocks.
+ */
+export async function lockReference(client: Queryable, { mode, reference }: Reference): Promise<void> {
+  await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 1))', [`${mode}|${reference}`]);
+}
+
+/**
+ * What earlier filings under the reference mean for this one; null: it is new. The reference and the number name a
+ * filing for good, whatever became of it: repeated, they mean that one. Under {@link lockReference}.
+ */
+export async function judgeReference(client: Queryable, named: Named): Promise<ReferenceJudgement | null> {
+  const before = await filingOfReference(client, named);
+  if (before) return judgeStanding(client, before, named);
+  const next = await nextNumber(client, named);
+  if (named.n !== next) return refused(wrongNumber(named, next));
+  return null;
+}
+
+/** Whether two filings have the same content. */
+export function sameContent(
+  a: Pick<FilingRecord, 'contentHash' | 'exporterId'>,
+  b: Pick<FilingRecord, 'contentHash' | 'exporterId'>,
+): boolean {
+  return a.contentHash === b.contentHash && sameId(a.exporterId, b.exporterId);
+}
+
+async function judgeStanding(client: Queryable, before: FilingRecord, named: Named): Promise<ReferenceJudgement> {
+  const { filingId } = before;
+  if (!sameContent(before, named)) return refused(await referenceTaken(client, before));
+  if (isEnd(before.state)) return { outcome: 'recorded', filingId };
+  // A filing belongs to one workflow id, and Temporal runs one workflow of that id at a time: if it asks again, its
+  // previous run is lost.
+  if (before.workflowId === named.workflowId) return { outcome: 'resumed', filingId };
+  return refused(runElsewhere(before));
+}
+
+/** The refusal of other content under a reference and number that a filing has. */
+export async function referenceTaken(db: Queryable, before: FilingRecord): Promise<Finding> {
+  const { filingId, state, madeAt } = before;
+  const again = await numberToFileAgain(db, before);
+  return refusal(
+    'reference_taken',
+    filingId,
+    `Reference ${filingName(before)} belongs to filing ${filingId} with other content (state ${state}, made ` +
+      `${madeAt.toISOString()}). Give another --reference, or correct that filing` +
+      (again === null ? '.' : `, or file under this reference once more with --again ${again}.`),
+  );
+}
+
+function runElsewhere({ workflowId, filingId, state, madeAt }: FilingRecord): Finding {
+  return refusal(
+    'mapping_live',
+    filingId,
+    `Workflow ${workflowId} runs filing ${filingId} with this content (state ${state}, made ` +
+      `${madeAt.toISOString()}). Follow that one: two workflows would send its rows twice.`,
+  );
+}
+
+function wrongNumber({ reference, n }: Named, next: number): Finding {
+  const text =
+    next === 1
+      ? `Nothing was filed under reference ${reference} yet, so there is no filing ${n} of it. Leave --again out.`
+      : `${n} is not the next number of reference ${reference}: that is ${next} (--again ${next}).`;
+  return refusal('wrong_number', undefined, text);
+}
+
+function refusal(code: string, filingId: string | undefined, message: string): Finding {
+  return { severity: 'error', code, row: null, field: null, ...(filingId && { filingId }), message };
+}
+
+const refused = (finding: Finding): ReferenceJudgement => ({ outcome: 'refused', findings: [finding] });

@@ -1,0 +1,139 @@
+/**
+ * What is known of an absence: which certificates agree with rows of which none may have come, and whether a complete
+ * look at the party's certificates stands behind it. Read by the release gate and by the send gate.
+ */
+import { certificatesBefore } from '../certificates/snapshots';
+import type { Queryable } from '../pool';
+
+interface Rows {
+  filingId: string;
+  submission: number;
+  /** Left out: every live row of the submission without a certificate. */
+  positions?: readonly number[];
+}
+
+/**
+ * Every identity of the lineages of the rows in question, as `named`; $1 is the filing, $2 the submission, $3 positions
+ * or null.
+ */
+const NAMED = `mine AS (
+    SELECT * FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND ebrc_number IS NULL
+       AND (live OR $3::int[] IS NOT NULL) AND ($3::int[] IS NULL OR position = ANY($3))),
+  lineage AS (SELECT m.position AS of, r.* FROM mine m JOIN filing_rows r USING (lineage)),
+  named AS (SELECT DISTINCT of, party_id, document_key, document_on, bill_key FROM lineage)`;
+
+/** The first mark of the lineages, and the certificates that existed before it, as `first`. */
+const FIRST = `first AS (
+    SELECT a.marked_at, a.snapshot_id FROM attempts a WHERE a.marked_at IS NOT NULL
+       AND (a.filing_id, a.submission) IN (SELECT filing_id, submission FROM lineage)
+     ORDER BY a.marked_at LIMIT 1)`;
+
+export interface LineageSend {
+  /** When anything of the lineage was sent first, by the ledger; null: never. */
+  firstMarkAt: Date | null;
+  /** From when on certificates count: a day before that. */
+  from: Date | null;
+  /** Certificate numbers that existed before the first send; null where nothing was read then. */
+  before: string[] | null;
+}
+
+/** Of which send certificates can be, for a submission's rows. */
+export async function lineageSend(db: Queryable, { filingId, submission, positions }: Rows): Promise<LineageSend> {
+  const { rows } = await db.query<LineageSend>(
+    `WITH ${NAMED}, ${FIRST}
+     SELECT f.marked_at AS "firstMarkAt", f.marked_at - interval '1 day' AS from,
+            CASE WHEN s.certificates IS NOT NULL THEN ${certificatesBefore('s')} END AS before
+       FROM first f LEFT JOIN snapshots s USING (snapshot_id)`,
+    [filingId, submission, positions ?? null],
+  );
+  return rows[0] ?? { firstMarkAt: null, from: null, before: null };
+}
+
+export interface AgreeingCertificate {
+  position: number;
+  eBRCNumber: string;
+}
+
+/**
+ * Certificates that agree with rows: the document number of any identity of the lineage, with the date equal or not
+ * known, whatever amount and currency, or the same bill number. Not those that existed before the first send of the
+ * lineage, nor those that another row holds by its own request's record.
+ */
+export async function agreeingCertificates(
+  db: Queryable,
+  { filingId, submission, positions, from, before }: Rows & Pick<LineageSend, 'from' | 'before'>,
+): Promise<AgreeingCertificate[]> {
+  const { rows } = await db.query<AgreeingCertificate>(
+    `WITH ${NAMED}
+     SELECT DISTINCT n.of AS position, c.ebrc_number AS "eBRCNumber"
+       FROM named n JOIN certificates c ON c.party_id = n.party_id
+        AND ((c.document_key = n.document_key AND (c.document_on IS NULL OR n.document_on IS NULL OR c.document_on = n.document_on))
+          OR (n.bill_key <> '' AND c.bill_key = n.bill_key))
+      WHERE NOT c.ebrc_number = ANY($5)
+        AND (c.issued_on IS NULL OR $4::timestamptz IS NULL OR c.issued_on >= ($4::timestamptz AT TIME ZONE 'Asia/Kolkata')::date)
+        AND NOT EXISTS (SELECT FROM filing_rows h WHERE h.party_id = c.party_id AND h.ebrc_number = c.ebrc_number
+          AND h.adoption = 'record' AND NOT h.disputed)
+      ORDER BY 1, 2`,
+    [filingId, submission, positions ?? null, from, before ?? []],
+  );
+  return rows;
+}
+
+/**
+ * The newest complete look of an exporter's party that began at or after `since` and covers the days from `from` on.
+ */
+export async function completeLook(
+  db: Queryable,
+  { exporterId, since, from }: { exporterId: string; since: Date; from: Date },
+): Promise<number | null> {
+  const { rows } = await db.query<{ lookId: string }>(
+    `SELECT look_id AS "lookId" FROM looks WHERE party_id = (SELECT party_id FROM exporters WHERE exporter_id = $1)
+        AND complete AND began_at >= $2 AND from_date <= ($3::timestamptz AT TIME ZONE 'Asia/Kolkata')::date
+        AND to_date >= (began_at AT TIME ZONE 'Asia/Kolkata')::date
+      ORDER BY began_at DESC LIMIT 1`,
+    [exporterId, since, from],
+  );
+  return rows[0] ? Number(rows[0].lookId) : null;
+}
+
+/** What a row that was released as absent needs before it may go out again. */
+export interface AbsenceToConfirm {
+  /** A complete look has to begin after this, and cover the days from `from` on; ms since the epoch. */
+  since: number;
+  from: number;
+  /** Whether there was one, or two persons stand for it. */
+  looked: boolean;
+  /** Certificates that agree and that no two persons named as another filing's. */
+  agreeing: string[];
+}
+
+/**
+ * Whether a row's party and document, in any identity of its lineage, were ever released as absent, and what is known
+ * since; null where they never were.
+ */
+export async function absenceToConfirm(
+  db: Queryable,
+  { filingId, submission }: Omit<Rows, 'positions'>,
+): Promise<AbsenceToConfirm | null> {
+  const { rows } = await db.query<{ exporterId: string; since: Date; from: Date; unseen: boolean; notOurs: string[] }>(
+    `WITH ${NAMED}
+     SELECT max(x.exporter_id) AS "exporterId", max(l.released_at) AS since, min(coalesce(l.certificates_from, l.released_at)) AS from,
+            bool_and(l.unseen) AS unseen, coalesce(jsonb_agg(DISTINCT named_by_two) FILTER (WHERE named_by_two IS NOT NULL
+              AND (l.filing_id, l.submission) IN (SELECT filing_id, submission FROM lineage)), '[]') AS "notOurs"
+       FROM releases l JOIN filing_rows x ON x.filing_id = l.filing_id AND x.submission = l.submission
+       LEFT JOIN LATERAL unnest(l.not_ours) AS named_by_two ON true
+      WHERE l.ground = 'absent'
+        AND EXISTS (SELECT FROM named n WHERE n.party_id = x.party_id AND n.document_key = x.document_key)
+     HAVING count(*) > 0`,
+    [filingId, submission, null],
+  );
+  const [found] = rows;
+  if (!found) return null;
+  const { exporterId, since, from, unseen, notOurs } = found;
+  const send = await lineageSend(db, { filingId, submission });
+  const agreeing = await agreeingCertificates(db, { filingId, submission, from, before: send.before });
+  const looked = unseen || (await completeLook(db, { exporterId, since, from })) !== null;
+  const named = new Set(notOurs);
+  const open = [...new Set(agreeing.map(({ eBRCNumber }) => eBRCNumber))].filter((number) => !named.has(number));
+  return { since: since.getTime(), from: from.getTime(), looked, agreeing: open };
+}

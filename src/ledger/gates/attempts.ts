@@ -1,0 +1,56 @@
+/** The attempts of a submission as the gates judge them. */
+import type { AttemptVerdict, StoredAnswer } from '../../domain/filing/attempt';
+import type { Queryable } from '../pool';
+import { writeVerdict } from './verdict';
+
+export interface AttemptRow {
+  attemptId: string;
+  number: number;
+  verdict: AttemptVerdict;
+  markedAt: Date | null;
+  settleMs: number | null;
+  reason: string | null;
+  answer: StoredAnswer | null;
+}
+
+/** The attempts of a submission, locked, oldest first. */
+export async function lockAttempts(client: Queryable, filingId: string, submission: number): Promise<AttemptRow[]> {
+  const { rows } = await client.query<Omit<AttemptRow, 'settleMs'> & { settleMs: string | null }>(
+    `SELECT attempt_id AS "attemptId", number, verdict, marked_at AS "markedAt", settle_ms AS "settleMs", reason, answer
+       FROM attempts WHERE filing_id = $1 AND submission = $2 ORDER BY number FOR UPDATE`,
+    [filingId, submission],
+  );
+  return rows.map((row) => ({ ...row, settleMs: row.settleMs === null ? null : Number(row.settleMs) }));
+}
+
+/**
+ * Whether an attempt is in doubt: marked, or accepted without a request of its own, which is like a lost answer.
+ * `requests`: those of its submission.
+ */
+export function isInDoubt(
+  { attemptId, verdict }: Pick<AttemptRow, 'attemptId' | 'verdict'>,
+  requests: readonly { attemptId: string | null }[],
+): boolean {
+  return verdict === 'marked' || (verdict === 'accepted' && !requests.some((each) => each.attemptId === attemptId));
+}
+
+/** Closes the open attempts of a filing, or of one submission, so that nothing of it is sent any more. */
+export async function closeOpenAttempts(
+  client: Queryable,
+  {
+    filingId,
+    submission,
+    except,
+    reason,
+    at,
+  }: { filingId: string; submission?: number; except?: string; reason: string; at: Date },
+): Promise<void> {
+  const { rows } = await client.query<{ attemptId: string }>(
+    `SELECT attempt_id AS "attemptId" FROM attempts WHERE filing_id = $1 AND ($2::int IS NULL OR submission = $2)
+        AND verdict = 'open' AND attempt_id IS DISTINCT FROM $3 ORDER BY attempt_id`,
+    [filingId, submission ?? null, except ?? null],
+  );
+  for (const { attemptId } of rows) {
+    await writeVerdict(client, { attemptId, from: ['open'], verdict: 'unsent', reason, at });
+  }
+}

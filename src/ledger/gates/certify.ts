@@ -1,0 +1,227 @@
+/**
+ * The certify gate: the only place that gives a row its certificate, and says how that was proven.
+ *
+ * - record: its own request's status record names the number. Not a number that existed before the first send of the
+ *   row's lineage, nor one that another row has: that is a question.
+ * - details: fetch-details shows exactly as many new certificates as there are sent rows that they can be, agreeing in
+ *   document, date and the known amount with its currency, issued from the day before the first mark on, with the
+ * status   Issued, and the IRM's balance does not contradict it. Nothing without a list from before the first send.
+ * - persons: two persons name the number.
+ */
+import { matchCertificates, type Ambiguity } from '../../domain/reconciliation/certificate-matching';
+import { filingDateInKolkata } from '../../domain/dates';
+import type { RowState } from '../../domain/filing/states';
+import { unclaimedCertificates } from '../certificates/certificates';
+import { candidateRows } from '../rows/filing-rows';
+import type { Queryable } from '../pool';
+import { settleSubmission } from '../submissions/submissions';
+import { lineageSend, type LineageSend } from './absence';
+import { contradictedByBalance } from './balance-evidence';
+import { holdAsSent } from './held-rows';
+
+export interface NamedCertificate {
+  position: number;
+  eBRCNumber: string;
+  eBRCDate: string | null;
+}
+
+/** A certificate that was named for a row, and why the row does not get it. */
+export interface Contradiction {
+  position: number;
+  eBRCNumber: string;
+  why: string;
+}
+
+interface Submission {
+  filingId: string;
+  submission: number;
+  exporterId: string;
+  at: Date;
+}
+
+/** Certifies rows by the status record of their own request. @returns the numbers that speak against the record */
+export async function certifyByRecord(
+  client: Queryable,
+  { records, ...of }: Submission & { records: readonly NamedCertificate[] },
+): Promise<Contradiction[]> {
+  if (records.length === 0) return [];
+  const { filingId, submission, at } = of;
+  await holdWhereReleased(client, of, records);
+  const { before } = await lineageSend(client, { filingId, submission });
+  const old = new Set(before);
+  const fresh = records.filter(({ eBRCNumber }) => !old.has(eBRCNumber));
+  const claimed = await claim(client, { ...of, adoption: 'record', certificates: fresh });
+  const held = new Map(
+    (await certifiedAs(client, filingId, submission)).map(({ position, eBRCNumber }) => [position, eBRCNumber]),
+  );
+  return records.flatMap(({ position, eBRCNumber }): Contradiction[] => {
+    if (claimed.has(position) || held.get(position) === eBRCNumber) return [];
+    const why = old.has(eBRCNumber)
+      ? 'it existed before the filing was sent'
+      : held.has(position)
+        ? `the row is certified as ${held.get(position)}`
+        : 'another row has it';
+    return [{ position, eBRCNumber, why: `${why} (seen at ${at.toISOString()})` }];
+  });
+}
+
+/** A row that was freed, and has a certificate: it was filed after all. */
+async function holdWhereReleased(
+  client: Queryable,
+  { filingId, submission, at }: Submission,
+  records: readonly NamedCertificate[],
+): Promise<void> {
+  const positions = records.map(({ position }) => position);
+  const { rows } = await client.query<{ sentAt: Date | null }>(
+    `SELECT (SELECT max(marked_at) FROM attempts WHERE filing_id = $1 AND submission = $2) AS "sentAt" FROM filing_rows
+      WHERE filing_id = $1 AND submission = $2 AND NOT live AND position = ANY($3) LIMIT 1`,
+    [filingId, submission, positions],
+  );
+  if (rows[0]) await holdAsSent(client, { filingId, submission, positions, sentAt: rows[0].sentAt ?? at, at });
+}
+
+/** What fetch-details proves for the rows of a submission. */
+export interface Adoption {
+  adopted: { position: number; eBRCNumber: string }[];
+  ambiguous: Ambiguity[];
+  contradicted: Contradiction[];
+  /** Rows of the submission without an outcome, afterwards. */
+  openRows: number;
+}
+
+/**
+ * Certifies rows by fetch-details, with positive evidence only. A submission in which every row has its outcome is
+ * settled. Must run in a transaction that holds the filing's lock.
+ */
+export async function certifyByDetails(
+  client: Queryable,
+  of: Submission & { windowOver?: boolean },
+): Promise<Adoption> {
+  const { filingId, submission, exporterId } = of;
+  const send = await lineageSend(client, { filingId, submission });
+  const found: Omit<Adoption, 'openRows'> = { adopted: [], ambiguous: [], contradicted: [] };
+  if (send.from !== null && send.before !== null) await adopt(client, of, send, found);
+  const openRows = await countUnsettled(client, filingId, submission);
+  if (openRows === 0) await settleSubmission(client, { filingId, submission, state: 'settled', at: of.at });
+  return { ...found, openRows };
+
+  async function adopt(
+    db: Queryable,
+    { at }: Submission,
+    { from, before }: LineageSend,
+    into: typeof found,
+  ): Promise<void> {
+    const rows = await candidateRows(db, { filingId, submission, exporterId });
+    const entries = await unclaimedCertificates(db, exporterId);
+    const issuedFrom = filingDateInKolkata((from ?? at).getTime());
+    const { matches, ambiguous } = matchCertificates(rows, entries, { excluded: new Set(before), issuedFrom });
+    into.ambiguous = ambiguous;
+    const agreed: NamedCertificate[] = [];
+    const matched = matches.map(({ position }) => position);
+    for (const match of matches) {
+      const asked = { filingId, submission, matched, windowOver: of.windowOver ?? false };
+      const why = await contradictedByBalance(db, { ...asked, ...match });
+      if (why === null) agreed.push(match);
+      else into.contradicted.push({ position: match.position, eBRCNumber: match.eBRCNumber, why });
+    }
+    if (agreed.length === 0) return;
+    await holdWhereReleased(db, of, agreed);
+    const claimed = await claim(db, { ...of, adoption: 'details', certificates: agreed });
+    into.adopted = agreed
+      .filter(({ position }) => claimed.has(position))
+      .map(({ position, eBRCNumber }) => ({ position, eBRCNumber }));
+  }
+}
+
+/** Certifies rows by the word of two persons. @returns why a row does not get its certificate */
+export async function certifyByPersons(
+  client: Queryable,
+  { certificates, ...of }: Submission & { certificates: readonly NamedCertificate[] },
+): Promise<Contradiction[]> {
+  await holdWhereReleased(client, of, certificates);
+  const claimed = await claim(client, { ...of, adoption: 'persons', certificates });
+  const { filingId, submission, at } = of;
+  if ((await countUnsettled(client, filingId, submission)) === 0)
+    await settleSubmission(client, { filingId, submission, state: 'settled', at });
+  return certificates
+    .filter(({ position }) => !claimed.has(position))
+    .map(({ position, eBRCNumber }) => ({
+      position,
+      eBRCNumber,
+      why: 'another row has it, or the row has its outcome',
+    }));
+}
+
+/** States of rows that a certificate may still settle. */
+const UNSETTLED: readonly RowState[] = ['planned', 'submitted', 'unknown', 'abandoned_after_send'];
+
+/**
+ * Gives rows their certificates: the one statement that does. The transaction that writes a number's claim holds it
+ * until it ends, for all filings and clients of the party. @returns the positions of the rows that got theirs
+ */
+async function claim(
+  client: Queryable,
+  {
+    filingId,
+    exporterId,
+    adoption,
+    certificates,
+    at,
+  }: Omit<Submission, 'submission'> & {
+    adoption: 'record' | 'details' | 'persons';
+    certificates: readonly NamedCertificate[];
+  },
+): Promise<ReadonlySet<number>> {
+  if (certificates.length === 0) return new Set();
+  const { rows: claims } = await client.query<{ position: number; number: string }>(
+    `WITH open AS (
+       SELECT r.party_id, r.filing_id, r.position, v."eBRCNumber" AS number, v."eBRCDate" AS issued
+         FROM jsonb_to_recordset($2::jsonb) AS v (position int, "eBRCNumber" text, "eBRCDate" text)
+         JOIN filing_rows r ON r.filing_id = $1 AND r.position = v.position AND r.live
+          AND (r.state = ANY($5) OR (r.ebrc_number = v."eBRCNumber" AND r.adoption <> 'record'))
+        ORDER BY r.position FOR UPDATE OF r
+     )
+     INSERT INTO certificates AS c (party_id, exporter_id, ebrc_number, ebrc_date, filing_id, position, first_seen_at,
+        claimed_at)
+     SELECT DISTINCT ON (number) party_id, $3, number, issued, filing_id, position, $4::timestamptz, clock_timestamp() FROM open
+      ORDER BY number, position
+     ON CONFLICT (party_id, ebrc_number) DO UPDATE SET filing_id = excluded.filing_id, position = excluded.position,
+       ebrc_date = coalesce(c.ebrc_date, excluded.ebrc_date), claimed_at = coalesce(c.claimed_at, excluded.claimed_at)
+      WHERE c.filing_id IS NULL OR (c.filing_id, c.position) = (excluded.filing_id, excluded.position)
+     RETURNING c.position, c.ebrc_number AS number`,
+    [filingId, JSON.stringify(certificates), exporterId, at, UNSETTLED],
+  );
+  const dates = new Map(certificates.map(({ eBRCNumber, eBRCDate }) => [eBRCNumber, eBRCDate]));
+  const claimed = claims.map(({ position, number }) => ({ position, number, issued: dates.get(number) ?? null }));
+  const { rows } = await client.query<{ position: number }>(
+    `UPDATE filing_rows r SET state = 'certified', adoption = $5, ebrc_number = v.number, ebrc_date = coalesce(v.issued, r.ebrc_date),
+        settled_at = CASE WHEN r.state = 'certified' THEN r.settled_at ELSE $3 END, errors = '[]'
+       FROM jsonb_to_recordset($2::jsonb) AS v (position int, number text, issued text)
+      WHERE r.filing_id = $1 AND r.position = v.position AND r.live
+        AND (r.state = ANY($4) OR r.ebrc_number = v.number) RETURNING r.position`,
+    [filingId, JSON.stringify(claimed), at, UNSETTLED, adoption],
+  );
+  return new Set(rows.map(({ position }) => position));
+}
+
+async function certifiedAs(
+  client: Queryable,
+  filingId: string,
+  submission: number,
+): Promise<{ position: number; eBRCNumber: string }[]> {
+  const { rows } = await client.query<{ position: number; eBRCNumber: string }>(
+    `SELECT position, ebrc_number AS "eBRCNumber" FROM filing_rows
+      WHERE filing_id = $1 AND submission = $2 AND ebrc_number IS NOT NULL`,
+    [filingId, submission],
+  );
+  return rows;
+}
+
+async function countUnsettled(client: Queryable, filingId: string, submission: number): Promise<number> {
+  const { rows } = await client.query<{ n: number }>(
+    `SELECT count(*)::int AS n FROM filing_rows
+      WHERE filing_id = $1 AND submission = $2 AND state IN ('planned', 'submitted', 'unknown')`,
+    [filingId, submission],
+  );
+  return rows[0]?.n ?? 0;
+}

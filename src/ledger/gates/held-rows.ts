@@ -1,0 +1,228 @@
+/** What rows hold: freed by a release, and held again where it is taken back. Only the gates call it. */
+import { MAYBE_FILED, partsOfAttemptId } from '../../domain/filing/attempt';
+import type { RowState } from '../../domain/filing/states';
+import type { Queryable } from '../pool';
+import { giveRowsBack } from '../rows/row-takeover';
+import { closeOpenAttempts } from './attempts';
+
+export type Ground = 'never_attempted' | 'unsent' | 'refused' | 'rejected' | 'absent';
+/** What freed rows become. */
+export type Freed = Extract<RowState, 'needs_correction' | 'withdrawn'>;
+
+/** States of rows that are, or may be, at the service. */
+export const SENT: readonly RowState[] = ['submitted', 'unknown', 'abandoned_after_send'];
+
+/**
+ * Returns the rows of a judged attempt to `planned`, for the next one; their balances have to be checked again. While
+ * another attempt of the submission is, or may be, at the service, they stay as they are.
+ */
+export async function planAgain(client: Queryable, attemptId: string): Promise<void> {
+  const { filingId, submission } = partsOfAttemptId(attemptId);
+  const noOther = `NOT EXISTS (SELECT FROM attempts a WHERE a.filing_id = $1 AND a.submission = $2 AND a.verdict = ANY($3))`;
+  await client.query(
+    `WITH rows AS (
+       UPDATE filing_rows SET state = 'planned', submitted_at = NULL, checked = false
+        WHERE filing_id = $1 AND submission = $2 AND live AND state IN ('planned', 'submitted', 'unknown') AND ${noOther})
+     UPDATE submissions SET state = 'planned'
+      WHERE filing_id = $1 AND submission = $2 AND state = 'acknowledged' AND ${noOther}`,
+    [filingId, submission, MAYBE_FILED],
+  );
+}
+
+export interface Release {
+  filingId: string;
+  submission: number;
+  ground: Ground;
+  attemptId?: string;
+  requestId?: string;
+  lookId?: number | null;
+  unseen?: boolean;
+  notOurs?: readonly string[];
+  from?: Date;
+  reason?: string;
+  at: Date;
+}
+
+export async function recordRelease(client: Queryable, release: Release): Promise<string> {
+  const { rows } = await client.query<{ id: string }>(
+    `INSERT INTO releases (filing_id, submission, ground, attempt_id, request_id, look_id, unseen, not_ours, certificates_from,
+        reason, released_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING release_id AS id`,
+    [
+      release.filingId,
+      release.submission,
+      release.ground,
+      release.attemptId ?? null,
+      release.requestId ?? null,
+      release.lookId ?? null,
+      release.unseen ?? false,
+      release.notOurs ?? [],
+      release.from ?? null,
+      release.reason ?? null,
+      release.at,
+    ],
+  );
+  return rows[0]?.id ?? '';
+}
+
+/** Frees rows: the one statement that ends what a row holds. @returns the positions of those that it freed */
+export async function freeRows(
+  client: Queryable,
+  {
+    release,
+    state,
+    errors,
+    from,
+  }: { release: Release; state: Freed; errors?: ReadonlyMap<number, string[]>; from: readonly RowState[] },
+): Promise<number[]> {
+  const { filingId, submission, at } = release;
+  const { rowCount } = await client.query(
+    'SELECT FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND live AND state = ANY($3) LIMIT 1',
+    [filingId, submission, from],
+  );
+  if (!rowCount) return [];
+  const releaseId = await recordRelease(client, release);
+  const given = errors && [...errors].map(([position, messages]) => ({ position, messages }));
+  const { rows } = await client.query<{ position: number }>(
+    `UPDATE filing_rows r SET release_id = $3, state = $4, reserved_at = NULL, settled_at = $5,
+        errors = coalesce((SELECT e.messages FROM jsonb_to_recordset($6::jsonb) AS e (position int, messages jsonb)
+          WHERE e.position = r.position), r.errors)
+      WHERE filing_id = $1 AND submission = $2 AND release_id IS NULL AND state = ANY($7)
+        AND ($6::jsonb IS NULL OR position IN (SELECT e.position FROM jsonb_to_recordset($6::jsonb) AS e (position int)))
+     RETURNING position`,
+    [filingId, submission, releaseId, state, at, given ? JSON.stringify(given) : null, from],
+  );
+  return rows.map(({ position }) => position);
+}
+
+/** Rows that were taken over from a corrected filing go back to it, where nothing of the correction is held. */
+export async function giveBackIfAllFree(client: Queryable, filingId: string): Promise<void> {
+  const { rows } = await client.query('SELECT FROM filing_rows WHERE filing_id = $1 AND live LIMIT 1', [filingId]);
+  if (rows.length === 0) await giveRowsBack(client, filingId);
+}
+
+/**
+ * Of a row `s`; $3: the rows that are known to be filed, or null: all of the submission. Where only some are, those
+ * that the authority rejected stay free.
+ */
+const STANDS_AS_SENT = `($3::int[] IS NULL OR s.position = ANY($3)
+  OR NOT EXISTS (SELECT FROM releases l WHERE l.release_id = s.release_id AND l.ground = 'rejected'))`;
+
+interface SentAfterAll {
+  filingId: string;
+  submission: number;
+  /** The rows that have certificates; left out: it was sent as a whole. */
+  positions?: readonly number[];
+  sentAt: Date;
+  at: Date;
+}
+
+/**
+ * Takes the releases of a submission back: it was sent after all (a late acceptance, a send that was brought back, a
+ * certificate). Its rows hold their mappings, and those of their lineages, again, each with the next ordinal if another
+ * row has taken it in the meantime, and unsent rows of other filings with the same mapping are stopped. Rows of an open
+ * filing become submitted, those of an ended one stay abandoned after the send. Rows that another filing took over are
+ * live beside it: what it has not sent is stopped, and what it has sent is a collision. Must run in a transaction.
+ */
+export async function holdAsSent(
+  client: Queryable,
+  { filingId, submission, positions, sentAt, at }: SentAfterAll,
+): Promise<void> {
+  await withdraw(client, { filingId, submission, why: 'it was sent', at });
+  await client.query(
+    `UPDATE submissions SET state = 'planned', terminal_at = NULL
+      WHERE filing_id = $1 AND submission = $2 AND state = 'released'`,
+    [filingId, submission],
+  );
+  await stopUnsentDuplicates(client, { filingId, submission, positions, at });
+  const { rows } = await client.query<{ position: number; live: boolean }>(
+    `WITH stopped AS (SELECT filing_id, position, live FROM filing_rows s WHERE filing_id = $1 AND submission = $2
+        AND state IN ('planned', 'withdrawn', 'needs_correction', 'corrected') AND ${STANDS_AS_SENT} FOR UPDATE)
+     UPDATE filing_rows r SET release_id = NULL, settled_at = NULL,
+        submitted_at = coalesce(r.submitted_at, $4), reserved_at = coalesce(r.reserved_at, $4),
+        state = CASE WHEN f.closed_at IS NULL THEN 'submitted' ELSE 'abandoned_after_send' END
+       FROM stopped JOIN filings f USING (filing_id)
+      WHERE r.filing_id = stopped.filing_id AND r.position = stopped.position
+     RETURNING r.position, stopped.live`,
+    [filingId, submission, positions ?? null, sentAt],
+  );
+  const freed = rows.filter(({ live }) => !live).map(({ position }) => position);
+  await holdAgain(client, { filingId, positions: freed });
+}
+
+/** Rows that are live again hold their mappings, and those of their lineages, beside whoever holds them now. */
+export async function holdAgain(
+  client: Queryable,
+  { filingId, positions }: { filingId: string; positions: readonly number[] },
+): Promise<void> {
+  if (positions.length === 0) return;
+  await client.query(
+    `WITH wanted AS (
+       SELECT DISTINCT r.position, l.fingerprint FROM filing_rows r JOIN filing_rows l USING (lineage)
+        WHERE r.filing_id = $1 AND r.position = ANY($2)
+     ), judged AS (
+       SELECT w.position, w.fingerprint, h.holder,
+              coalesce(h.top + 1, 0) + row_number() OVER (PARTITION BY w.fingerprint ORDER BY w.position) - 1 AS ordinal
+         FROM wanted w LEFT JOIN LATERAL (SELECT max(o.ordinal) AS top, (array_agg(o.filing_id ORDER BY o.ordinal))[1] AS holder
+           FROM held_mappings o WHERE o.fingerprint = w.fingerprint) h ON true
+     ), held AS (
+       INSERT INTO held_mappings (fingerprint, ordinal, filing_id, position, beside)
+       SELECT fingerprint, ordinal, $1, position, CASE WHEN ordinal > 0 THEN 'collided' END FROM judged
+     )
+     UPDATE filing_rows r SET collided_with = coalesce(r.collided_with, j.holder, r.filing_id)
+       FROM (SELECT position, max(holder) AS holder FROM judged WHERE ordinal > 0 GROUP BY position) j
+      WHERE r.filing_id = $1 AND r.position = j.position`,
+    [filingId, positions],
+  );
+}
+
+export async function withdraw(
+  client: Queryable,
+  { filingId, submission, why, at }: { filingId: string; submission: number; why: string; at: Date },
+): Promise<void> {
+  await client.query(
+    `UPDATE releases SET withdrawn_at = $4, withdrawn_why = $3
+      WHERE filing_id = $1 AND submission = $2 AND withdrawn_at IS NULL AND ground <> 'rejected'`,
+    [filingId, submission, why, at],
+  );
+}
+
+/**
+ * Stops unsent rows of other filings with the same mapping: only now is it known that these rows were sent, and the
+ * mapping must not be filed a second time. Those filings have to be corrected, without those rows.
+ */
+async function stopUnsentDuplicates(
+  client: Queryable,
+  { filingId, submission, positions, at }: Omit<SentAfterAll, 'sentAt'>,
+): Promise<void> {
+  const reason = `The same mapping was sent in filing ${filingId}, which became known only later: resolve that one first.`;
+  const { rows } = await client.query<{ filingId: string; submission: number; position: number }>(
+    `SELECT r.filing_id AS "filingId", r.submission, r.position FROM filing_rows r
+      WHERE r.live AND r.state = 'planned' AND r.submitted_at IS NULL AND r.filing_id <> $1 AND (r.filing_id, r.position) IN
+        (SELECT h.filing_id, h.position FROM filing_rows s JOIN filing_rows l USING (lineage)
+           JOIN held_mappings h ON h.fingerprint = l.fingerprint
+          WHERE s.filing_id = $1 AND s.submission = $2 AND ${STANDS_AS_SENT})
+      ORDER BY 1, 2, 3`,
+    [filingId, submission, positions ?? null],
+  );
+  for (const { filingId: other, submission: of, position } of rows) {
+    await closeOpenAttempts(client, {
+      filingId: other,
+      submission: of,
+      reason: 'a row of it had already been sent',
+      at,
+    });
+    const release = { filingId: other, submission: of, ground: 'never_attempted' as const, reason, at };
+    await freeRows(client, {
+      release,
+      state: 'needs_correction',
+      errors: new Map([[position, [reason]]]),
+      from: ['planned'],
+    });
+  }
+}
+
+/**
+ * Recorded for an attempt of which nobody knows whether it was sent in the time that ledger and documents have lost.
+ */
+export const PUT_BACK_TOGETHER =
+  'the ledger and the document store were put back together: whether it was sent is not known';

@@ -1,0 +1,169 @@
+/** Carrying out what persons said of a send. Where one person is not enough, a second one has to say the same. */
+import { partsOfAttemptId } from '../../domain/filing/attempt';
+import type { Carried } from '../../domain/filing/carried';
+import { lockFiling } from '../filings/filing-lock';
+import type { Queryable } from '../pool';
+import { readRows } from '../rows/filing-rows';
+import { addRequest } from '../submissions/requests';
+import { judgeWord, readWord, standingWords, type Word } from '../submissions/words';
+import { certifyByPersons } from './certify';
+import type { Absence, AbsentSubject } from './absent-subject';
+import { releaseAbsent } from './release-absent';
+
+export interface CarryOut {
+  wordId: string;
+  /** The settle window of this process. */
+  settleMs: number;
+  /** Of an installation with one person. */
+  singlePerson: boolean;
+  at: Date;
+}
+
+/**
+ * Carries out a word in the transaction that judges it. Must run in a transaction that holds the filing's lock.
+ * Repeating it returns what the first time returned.
+ */
+export async function carryOutWord(client: Queryable, args: CarryOut): Promise<Carried> {
+  const word = await readWord(client, args.wordId);
+  if (!word) return { outcome: 'refused', why: 'the ledger does not hold it' };
+  if (word.judged) return word.judged;
+  const others = await standingWords(client, word, args);
+  const carried =
+    word.kind === 'filed' ? await filed(client, word, others, args) : await notFiled(client, word, others, args);
+  const { wordId, at } = args;
+  if (carried.outcome === 'refused' || carried.outcome === 'stands') {
+    await judgeWord(client, { wordId, outcome: carried.outcome, why: carried.why, at });
+    return carried;
+  }
+  const why = JSON.stringify(carried);
+  for (const each of [word, ...others])
+    await judgeWord(client, { wordId: each.wordId, outcome: 'carried_out', why, at });
+  return carried;
+}
+
+async function notFiled(
+  client: Queryable,
+  word: Word,
+  others: readonly Word[],
+  { settleMs, at }: CarryOut,
+): Promise<Carried> {
+  const subject = await subjectOf(client, word);
+  if (typeof subject === 'string') return { outcome: 'refused', why: subject };
+  const base = { subject, settleMs, reason: `not filed, says ${word.by}: ${word.note ?? ''}`, at };
+  const alone = await releaseAbsent(client, { ...base, unseen: false, notOurs: [], saidFrom: word.at });
+  if (alone.outcome !== 'refused') return carriedOf(alone);
+  if (alone.code !== 'look' && alone.code !== 'agrees') return { outcome: 'refused', why: alone.why };
+  const needed = alone.code === 'look' ? '--unseen' : '--not-ours NUMBER for each of them';
+  const says = alone.code === 'look' ? word.unseen : word.notOurs.length > 0;
+  if (!says) {
+    const why = `${alone.why}: look at the portal; two persons have to say so, with ${needed}`;
+    return { outcome: 'refused', why };
+  }
+  for (const other of others) {
+    const notOurs = word.notOurs.filter((number) => other.notOurs.includes(number));
+    const both = await releaseAbsent(client, {
+      ...base,
+      unseen: word.unseen && other.unseen,
+      notOurs,
+      saidFrom: other.at < word.at ? other.at : word.at,
+    });
+    if (both.outcome !== 'refused') return carriedOf(both);
+  }
+  const why = `${alone.why}: ${word.by} is the first to say so; somebody else has to say the same too, with ${needed}`;
+  return { outcome: 'stands', why };
+}
+
+function carriedOf(absence: Exclude<Absence, { outcome: 'refused' }>): Carried {
+  return absence.outcome === 'again' ? absence : { outcome: 'freed', freed: absence.freed.length };
+}
+
+/** The attempt or request that a word is about; a text where it cannot be about it any more. */
+async function subjectOf(client: Queryable, word: Word): Promise<AbsentSubject | string> {
+  if (word.requestId !== null) {
+    const { rows } = await client.query<{ submission: number }>(
+      'SELECT submission FROM requests WHERE filing_id = $1 AND request_id = $2',
+      [word.filingId, word.requestId],
+    );
+    const submission = rows[0]?.submission;
+    if (submission === undefined) return `request ${word.requestId} is not one of this filing`;
+    const positions = word.sourceRows && (await positionsOf(client, word.filingId, word.sourceRows));
+    return { requestId: word.requestId, filingId: word.filingId, submission, ...(positions && { positions }) };
+  }
+  if (word.attemptId === null) return 'it names neither an attempt nor a request';
+  if (partsOfAttemptId(word.attemptId).filingId !== word.filingId)
+    return `attempt ${word.attemptId} is not one of this filing`;
+  const { rows } = await client.query<{ markedAt: Date | null }>(
+    'SELECT marked_at AS "markedAt" FROM attempts WHERE attempt_id = $1',
+    [word.attemptId],
+  );
+  // After a restore the same attempt can be sent once more.
+  if (rows[0] && (rows[0].markedAt?.getTime() ?? null) !== (word.markedAt?.getTime() ?? null))
+    return `attempt ${word.attemptId} was marked as sent at another time than the one that the answer is about`;
+  return { attemptId: word.attemptId };
+}
+
+async function positionsOf(client: Queryable, filingId: string, sourceRows: readonly number[]): Promise<number[]> {
+  const rows = await readRows(client, filingId);
+  return rows.filter(({ sourceRow }) => sourceRows.includes(sourceRow)).map(({ position }) => position);
+}
+
+async function filed(client: Queryable, word: Word, others: readonly Word[], args: CarryOut): Promise<Carried> {
+  if (word.certificates.length > 0) return certified(client, word, others, args);
+  const { filingId, requestId, attemptId } = word;
+  if (requestId === null || attemptId === null)
+    return { outcome: 'refused', why: 'name the request id under which it was filed' };
+  const { submission, filingId: ofFiling } = partsOfAttemptId(attemptId);
+  if (ofFiling !== filingId) return { outcome: 'refused', why: `attempt ${attemptId} is not one of this filing` };
+  const { rows } = await client.query<{ markedAt: Date | null; verdict: string }>(
+    'SELECT marked_at AS "markedAt", verdict FROM attempts WHERE attempt_id = $1',
+    [attemptId],
+  );
+  const own = rows[0];
+  if (own && ['open', 'unsent', 'refused'].includes(own.verdict))
+    return { outcome: 'refused', why: `attempt ${attemptId} is ${own.verdict}: nothing of it was sent` };
+  const since = own?.markedAt ?? args.at;
+  const holder = await addRequest(client, { filingId, submission, requestId, source: 'named', attemptId: null, since });
+  if (holder.filingId !== filingId)
+    return {
+      outcome: 'refused',
+      why: `request ${requestId} is the one of filing ${holder.filingId}: look for the one of ${filingId}`,
+    };
+  await client.query(
+    `UPDATE filing_rows SET state = 'submitted' WHERE filing_id = $1 AND submission = $2 AND live AND state = 'unknown'`,
+    [filingId, submission],
+  );
+  return { outcome: 'filed' };
+}
+
+async function certified(client: Queryable, word: Word, others: readonly Word[], { at }: CarryOut): Promise<Carried> {
+  const filing = await lockFiling(client, word.filingId);
+  const rows = await readRows(client, word.filingId);
+  const unknown = word.certificates.find(({ row }) => !rows.some(({ sourceRow }) => sourceRow === row));
+  if (!filing || unknown) return { outcome: 'refused', why: `the filing has no row ${unknown?.row}` };
+  const both = others.flatMap((other) =>
+    other.certificates.filter((each) => word.certificates.some((own) => isSame(own, each))),
+  );
+  const agreed = word.certificates.filter((own) => both.some((each) => isSame(own, each)));
+  if (agreed.length < word.certificates.length) {
+    const why = `${word.by} is the first to name these certificates; somebody else has to name the same`;
+    return { outcome: 'stands', why };
+  }
+  const contradicted: string[] = [];
+  for (const submission of new Set(rows.map((row) => row.submission))) {
+    const certificates = rows
+      .filter((row) => row.submission === submission)
+      .flatMap((row) =>
+        agreed
+          .filter(({ row: of }) => of === row.sourceRow)
+          .map(({ eBRCNumber }) => ({ position: row.position, eBRCNumber, eBRCDate: null })),
+      );
+    if (certificates.length === 0) continue;
+    const of = { filingId: word.filingId, submission, exporterId: filing.exporterId, at };
+    for (const { eBRCNumber, why } of await certifyByPersons(client, { ...of, certificates }))
+      contradicted.push(`${eBRCNumber}: ${why}`);
+  }
+  return contradicted.length > 0 ? { outcome: 'refused', why: contradicted.join('; ') } : { outcome: 'filed' };
+}
+
+const isSame = (a: Word['certificates'][number], b: Word['certificates'][number]): boolean =>
+  a.row === b.row && a.eBRCNumber === b.eBRCNumber;

@@ -1,0 +1,195 @@
+/** The release gate's ground `absent`: nothing of an attempt, or of a request, was filed. */
+import { MAYBE_FILED, partsOfAttemptId } from '../../domain/filing/attempt';
+import { lockFiling } from '../filings/filing-lock';
+import type { Queryable } from '../pool';
+import { endRequest } from '../submissions/requests';
+import { settleSubmission } from '../submissions/submissions';
+import { agreeingCertificates, completeLook, lineageSend } from './absence';
+import { refused, stateOfSubject, type Absence, type AbsentSubject } from './absent-subject';
+import { lockAttempts, type AttemptRow } from './attempts';
+import { freeRows, planAgain, recordRelease, SENT, type Release } from './held-rows';
+import { releaseRejected } from './release';
+import { lastProblem, longestWindow, noLookSince, windowEnd } from './settle-window';
+import { writeVerdict } from './verdict';
+
+export interface AbsenceArgs {
+  subject: AbsentSubject;
+  /** The settle window of this process; where the sender's was longer, that counts. */
+  settleMs: number;
+  /** Two persons say so although no complete look was possible for a whole window. */
+  unseen: boolean;
+  /** Certificates that two persons named as not these rows'. */
+  notOurs: readonly string[];
+  /** When it was said, by the first of two persons: a word from before the end of the window counts for nothing. */
+  saidFrom?: Date;
+  /** What becomes of the rows: sent again by the next attempt, or freed. */
+  reason: string;
+  /** The authority's own reasons, for rows that are freed. */
+  errors?: string[];
+  at: Date;
+}
+
+/**
+ * Judges an attempt, or a request, as absent: nothing of it was filed. The window counts from the last mark of the
+ * submission, and, for what the service says itself, from when it first said so. Must run in a transaction that holds
+ * the filing's lock.
+ */
+export async function releaseAbsent(client: Queryable, args: AbsenceArgs): Promise<Absence> {
+  const { subject, at } = args;
+  const { filingId, submission } = 'attemptId' in subject ? partsOfAttemptId(subject.attemptId) : subject;
+  const positions = 'attemptId' in subject ? undefined : subject.positions;
+  const filing = await lockFiling(client, filingId);
+  if (!filing) return refused('not_in_doubt', `filing ${filingId} is not in this ledger`);
+  const attempts = await lockAttempts(client, filingId, submission);
+  const open = positions ?? (await livePositions(client, { filingId, submission }));
+  if (open.length === 0 && attempts.length > 0)
+    return refused('not_in_doubt', 'every row has its certificate by now, or is free, so there is nothing to answer');
+  const settleMs = longestWindow(attempts, args.settleMs);
+  const subjectState = await stateOfSubject(client, {
+    subject,
+    filingId,
+    submission,
+    attempts,
+    settleMs,
+    at,
+  });
+  if ('outcome' in subjectState) return subjectState;
+
+  // The window, and the look that has to come after it.
+  const window = await windowEnd(client, { attempts, settleMs, statementSince: subjectState.statementSince });
+  if (at < window || (args.saidFrom && args.saidFrom < window)) return refused('too_early', stillAppearing(window));
+  const send = await lineageSend(client, { filingId, submission, positions });
+  const from = send.from ?? at;
+  const since = subjectState.statementAt && subjectState.statementAt > window ? subjectState.statementAt : window;
+  const lookId = await completeLook(client, { exporterId: filing.exporterId, since, from });
+  if (
+    lookId === null &&
+    !(args.unseen && (await noLookSince(client, filing.exporterId, at.getTime() - settleMs, from)))
+  ) {
+    const problem = await lastProblem(client, filing.exporterId);
+    return refused('look', `no complete look at the certificates was possible since ${since.toISOString()}${problem}`);
+  }
+
+  // Nobody's certificate agrees, except those that two persons named.
+  const agreeing = await agreeingCertificates(client, { filingId, submission, positions, from, before: send.before });
+  const unnamed = [...new Set(agreeing.map(({ eBRCNumber }) => eBRCNumber))].filter(
+    (each) => !args.notOurs.includes(each),
+  );
+  if (unnamed.length > 0) {
+    const named = unnamed.slice(0, CERTIFICATES_NAMED).join(', ');
+    const more = unnamed.length > CERTIFICATES_NAMED ? ` and ${unnamed.length - CERTIFICATES_NAMED} more` : '';
+    return refused('agrees', `certificates ${named}${more} agree with its rows`);
+  }
+
+  const { reason } = args;
+  const release: Release = {
+    filingId,
+    submission,
+    ground: 'absent',
+    ...('attemptId' in subject ? { attemptId: subject.attemptId } : { requestId: subject.requestId }),
+    lookId,
+    unseen: lookId === null,
+    notOurs: args.notOurs,
+    from,
+    reason,
+    at,
+  };
+  return subjectState.about === 'attempt'
+    ? releaseAttempt(client, { release, attempts, errors: args.errors ?? [reason] })
+    : releaseRequest(client, {
+        release,
+        positions,
+        attemptId: subjectState.attemptId,
+        errors: args.errors ?? [reason],
+      });
+}
+
+/** More certificates than these are in the evidence, not in the answer. */
+const CERTIFICATES_NAMED = 5;
+
+const stillAppearing = (until: Date) =>
+  `its certificates may still appear: wait for the end of the settle window at ${until.toISOString()}`;
+
+/**
+ * A submission is accepted or refused as a whole: if one of its rows has a certificate, it was filed, and only its rows
+ * without one are freed. So are they where a refusal ended it already. Otherwise it may be sent again. While another
+ * attempt is in doubt its rows stay as they are.
+ */
+async function releaseAttempt(
+  client: Queryable,
+  { release, attempts, errors }: { release: Release; attempts: readonly AttemptRow[]; errors: string[] },
+): Promise<Absence> {
+  const { filingId, submission, attemptId = '', reason, at } = release;
+  // Also for an attempt that the ledger has lost: a worker that still holds it then finds it closed.
+  await client.query(
+    `INSERT INTO attempts (attempt_id, filing_id, submission, number) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
+    [attemptId, filingId, submission, partsOfAttemptId(attemptId).number],
+  );
+  const { rows } = await client.query<{ certified: boolean }>(
+    `SELECT coalesce(bool_or(state = 'certified'), false) AS certified FROM filing_rows WHERE filing_id = $1 AND submission = $2`,
+    [filingId, submission],
+  );
+  const certified = rows[0]?.certified ?? false;
+  // Another attempt that is, or may be, at the service can have filed the rows, and the certificates can be its own.
+  const another = attempts.some((each) => each.attemptId !== attemptId && MAYBE_FILED.includes(each.verdict));
+  const verdict = certified && !another ? 'accepted' : 'absent';
+  await writeVerdict(client, { attemptId, from: ['open', 'marked', 'accepted'], verdict, reason, at });
+  const own = attempts.findIndex((each) => each.attemptId === attemptId);
+  const refusedSince = attempts.slice(own + 1).some((each) => each.verdict === 'refused');
+  const { ended } = (await lockFiling(client, filingId)) ?? { ended: false };
+  if (another) {
+    await recordRelease(client, release);
+    const freed = await releaseRejected(client, { filingId, submission, at });
+    return ended || freed.length > 0 ? { outcome: 'freed', freed } : { outcome: 'again' };
+  }
+  if (certified || refusedSince || ended) {
+    const positions = await livePositions(client, { filingId, submission });
+    const freed = await freeRows(client, {
+      release,
+      state: 'needs_correction',
+      errors: new Map(positions.map((position) => [position, errors])),
+      from: [...SENT, 'planned'],
+    });
+    const state = certified ? 'settled' : 'released';
+    await settleSubmission(client, { filingId, submission, state, at });
+    return { outcome: 'freed', freed };
+  }
+  await recordRelease(client, release);
+  await planAgain(client, attemptId);
+  return { outcome: 'again' };
+}
+
+async function releaseRequest(
+  client: Queryable,
+  {
+    release,
+    positions,
+    attemptId,
+    errors,
+  }: { release: Release; positions?: readonly number[]; attemptId: string | null; errors: string[] },
+): Promise<Absence> {
+  const { filingId, submission, requestId = '', reason, at } = release;
+  const end = { state: 'absent' as const, processingStatus: null, errored: [], at };
+  await endRequest(client, { filingId, submission, requestId }, end);
+  const asked = positions ?? (await livePositions(client, { filingId, submission }));
+  const freed = await freeRows(client, {
+    release,
+    state: 'needs_correction',
+    errors: new Map(asked.map((position) => [position, errors])),
+    from: SENT,
+  });
+  if (attemptId !== null && (await livePositions(client, { filingId, submission })).length === 0)
+    await writeVerdict(client, { attemptId, from: ['marked', 'accepted'], verdict: 'absent', reason, at });
+  return { outcome: 'freed', freed };
+}
+
+async function livePositions(
+  client: Queryable,
+  { filingId, submission }: { filingId: string; submission: number },
+): Promise<number[]> {
+  const { rows } = await client.query<{ position: number }>(
+    `SELECT position FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND live AND state <> 'certified' ORDER BY position`,
+    [filingId, submission],
+  );
+  return rows.map(({ position }) => position);
+}

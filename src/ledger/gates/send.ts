@@ -1,0 +1,124 @@
+/**
+ * The send gate: the point of no return of an attempt. It sets the mark under which the first byte may be written, and
+ * takes the ledger's next send number. Whatever must hold for a submission to be sent is asked here, in one
+ * transaction.
+ */
+import { NOT_FILED, partsOfAttemptId, type AttemptVerdict, type MarkRefusal } from '../../domain/filing/attempt';
+import { lockFiling } from '../filings/filing-lock';
+import type { Queryable } from '../pool';
+import { holderBeside } from '../rows/live-mappings';
+import { absenceToConfirm } from './absence';
+import { writeVerdict } from './verdict';
+
+export type Mark =
+  | { marked: true; sendNumber: number }
+  /** Nothing may be written to the service; read the state of the attempt before anything else is done. */
+  | { marked: false; why: MarkRefusal; reason: string };
+
+/** Taken shared by every mark, and alone by an import of sends: no mark is decided while what it rests on changes. */
+export const MARK_LOCK = 4_203_002;
+
+export interface MarkArgs {
+  attemptId: string;
+  /** The execution that is about to write. */
+  sender: string;
+  payloadHash: string;
+  /** The settle window and the HTTP time-out of this process: whoever judges the attempt uses no smaller ones. */
+  settleMs: number;
+  timeoutMs: number;
+  at: Date;
+}
+
+/**
+ * Marks an open attempt as being sent, and its rows as submitted. Refused unless all of this holds at once:
+ * 1. the ledger holds the filing and the attempt, the filing has not ended, and the attempt is open;
+ * 2. every other attempt of the submission is unsent, refused or absent;
+ * 3. every row of the submission is live and planned, and holds its mapping alone, except beside those that it was
+ *    permitted beside;
+ * 4. the balances were checked since the last attempt;
+ * 5. where the document of a row was ever released as absent, a complete look newer than that release shows no
+ *    certificate that agrees and that nobody named.
+ * Must run in a transaction, in which a refusal changes nothing. The commit is synchronous even if the database's
+ * default is not.
+ */
+export async function markSending(client: Queryable, args: MarkArgs): Promise<Mark> {
+  await client.query(`SELECT set_config('synchronous_commit', 'on', true), pg_advisory_xact_lock_shared($1)`, [
+    MARK_LOCK,
+  ]);
+  const { attemptId, sender, payloadHash, settleMs, timeoutMs, at } = args;
+  const { filingId, submission } = partsOfAttemptId(attemptId);
+  const refusal = await refusalOf(client, { attemptId, filingId, submission });
+  if (refusal) return refusal;
+  const mark = { sender, payloadHash, settleMs, timeoutMs };
+  if (!(await writeVerdict(client, { attemptId, from: ['open'], verdict: 'marked', at, mark })))
+    return refused('closed', 'the attempt is not open');
+  const { rows } = await client.query<{ n: string }>(
+    `WITH next AS (UPDATE ledger_identity SET send_number = send_number + 1 RETURNING send_number),
+       sent AS (UPDATE filing_rows SET state = 'submitted', submitted_at = $3 WHERE filing_id = $4 AND submission = $5)
+     INSERT INTO sends (number, attempt_id, sender) SELECT send_number, $1, $2 FROM next RETURNING number AS n`,
+    [attemptId, sender, at, filingId, submission],
+  );
+  return { marked: true, sendNumber: Number(rows[0]?.n) };
+}
+
+interface Asked {
+  attemptId: string;
+  filingId: string;
+  submission: number;
+}
+
+async function refusalOf(client: Queryable, asked: Asked): Promise<Extract<Mark, { marked: false }> | null> {
+  const { attemptId, filingId, submission } = asked;
+  const filing = await lockFiling(client, filingId);
+  if (!filing) return refused('gone', `filing ${filingId} is not in this ledger`);
+  const { rows: attempts } = await client.query<{ id: string; verdict: AttemptVerdict; reason: string | null }>(
+    `SELECT attempt_id AS id, verdict, reason FROM attempts WHERE filing_id = $1 AND submission = $2
+      ORDER BY number FOR UPDATE`,
+    [filingId, submission],
+  );
+  const own = attempts.find(({ id }) => id === attemptId);
+  if (!own) return refused('gone', `attempt ${attemptId} is not in this ledger`);
+  if (filing.ended) return refused('ended', `its filing has ended as ${filing.state}`);
+  if (own.verdict !== 'open')
+    return refused('closed', `the attempt is ${own.verdict}${own.reason ? ` (${own.reason})` : ''}`);
+  const other = attempts.find(({ id, verdict }) => id !== attemptId && !NOT_FILED.includes(verdict));
+  if (other) return refused('other_attempt', `attempt ${other.id} of the same submission is ${other.verdict}`);
+  return (await rowsRefusal(client, asked)) ?? absenceRefusal(client, asked);
+}
+
+async function rowsRefusal(
+  client: Queryable,
+  { filingId, submission }: Asked,
+): Promise<Extract<Mark, { marked: false }> | null> {
+  const { rows } = await client.query<{ live: boolean; state: string; checked: boolean }>(
+    'SELECT live, state, checked FROM filing_rows WHERE filing_id = $1 AND submission = $2 FOR UPDATE',
+    [filingId, submission],
+  );
+  const gone = rows.filter(({ live, state }) => !live || state !== 'planned');
+  if (rows.length === 0 || gone.length > 0) {
+    const states = [...new Set(gone.map(({ state }) => state))].join(', ') || 'gone';
+    return refused('rows', `${gone.length} of its ${rows.length} rows are not planned any more (${states})`);
+  }
+  const holder = await holderBeside(client, filingId, submission);
+  if (holder !== null) return refused('rows', `filing ${holder} holds a mapping of it too`);
+  if (rows.every(({ checked }) => checked)) return null;
+  return refused('unchecked', 'the balances were not checked since the last attempt');
+}
+
+async function absenceRefusal(
+  client: Queryable,
+  { filingId, submission }: Asked,
+): Promise<Extract<Mark, { marked: false }> | null> {
+  const open = await absenceToConfirm(client, { filingId, submission });
+  if (open === null || (open.looked && open.agreeing.length === 0)) return null;
+  return refused(
+    'look',
+    open.agreeing.length > 0
+      ? `certificates ${open.agreeing.join(', ')} agree with rows of it that were released as not filed`
+      : 'rows of it were released as not filed, and no complete look at the certificates came after that',
+  );
+}
+
+function refused(why: MarkRefusal, reason: string): Extract<Mark, { marked: false }> {
+  return { marked: false, why, reason };
+}

@@ -1,0 +1,48 @@
+/** The one statement that writes the verdict of an attempt. Only the gates call it. */
+import type { AttemptVerdict, StoredAnswer } from '../../domain/filing/attempt';
+import type { Queryable } from '../pool';
+
+interface Verdict {
+  attemptId: string;
+  /** Written only where the attempt has one of these. */
+  from: readonly AttemptVerdict[];
+  verdict: AttemptVerdict;
+  reason?: string | null;
+  at: Date;
+  /** Written only where the mark is this sender's, and no other execution has sent the attempt as well. */
+  ofSender?: string;
+  answer?: StoredAnswer;
+  /** What the process that sets the mark lives by. */
+  mark?: { sender: string | null; payloadHash?: string; settleMs: number | null; timeoutMs: number | null };
+}
+
+/** @returns whether it was written */
+export async function writeVerdict(client: Queryable, verdict: Verdict): Promise<boolean> {
+  const { attemptId, from, reason = null, at, ofSender = null, answer, mark } = verdict;
+  const { rowCount } = await client.query(
+    `UPDATE attempts SET verdict = $3::text, reason = $4, judged_at = CASE WHEN $3 IN ('open', 'marked') THEN NULL ELSE $5::timestamptz END,
+        marked_at = CASE WHEN $13 THEN greatest(marked_at, $5) WHEN $3 = 'accepted' THEN coalesce(marked_at, opened_at) ELSE marked_at END,
+        sender = CASE WHEN $13 THEN $9 ELSE sender END, payload_hash = coalesce($10, payload_hash),
+        settle_ms = greatest($11, settle_ms), timeout_ms = greatest($12, timeout_ms),
+        answer = coalesce($7, answer), answer_status = coalesce($8, answer_status),
+        answered_at = CASE WHEN $7::jsonb IS NULL THEN answered_at ELSE $5 END
+      WHERE attempt_id = $1 AND verdict = ANY($2) AND ($6::text IS NULL OR verdict = 'open' OR (sender = $6
+        AND NOT EXISTS (SELECT FROM sends WHERE attempt_id = $1 AND sender <> $6)))`,
+    [
+      attemptId,
+      from,
+      verdict.verdict,
+      reason,
+      at,
+      ofSender,
+      answer ? JSON.stringify(answer) : null,
+      answer?.status ?? null,
+      mark?.sender ?? null,
+      mark?.payloadHash ?? null,
+      mark?.settleMs ?? null,
+      mark?.timeoutMs ?? null,
+      mark !== undefined,
+    ],
+  );
+  return (rowCount ?? 0) > 0;
+}

@@ -1,0 +1,110 @@
+/** What somebody has to look at, with an age: opened by a fact, closed by a fact. */
+import { actionsOfQuestion, type Question, type QuestionUntil, type QuestionView } from '../../domain/filing/questions';
+import type { Queryable } from '../pool';
+
+/** Open questions about a filing of a statement, which nobody has acknowledged. */
+const asked = (filings: string) =>
+  `FROM questions q WHERE q.filing_id = ${filings}.filing_id AND q.closed_at IS NULL AND q.acknowledged_at IS NULL`;
+const ASKED = asked('filings');
+/** The gravest first: a workflow that stands still, what the filing waits for, then facts in their order. */
+const BY_GRAVITY = `ORDER BY q.kind <> 'workflow_problem', q.until = 'fact', q.question_id`;
+/** More than these are counted only. */
+const SHOWN = 20;
+const TEXT = 'coalesce(q.text, q.reason, q.kind)';
+
+/** Whether somebody has to look at a filing; a condition of a statement on `filings`. */
+export const ASKS = `EXISTS (SELECT ${ASKED})`;
+/** What the gravest questions say, in one text; null: nothing. */
+export const attentionOf = (filings: string) =>
+  `(SELECT string_agg(said, ' ') FROM (SELECT ${TEXT} AS said ${asked(filings)} ${BY_GRAVITY} LIMIT ${SHOWN}) AS gravest)`;
+
+/** Columns of a filing's questions. */
+export const QUESTION_COLUMNS = `${ASKS} AS "needsAttention", ${attentionOf('filings')} AS attention,
+  (SELECT count(*)::int ${ASKED}) AS "questionCount",
+  (SELECT ${TEXT} ${ASKED} AND (q.until = 'move' OR q.until = 'state' AND q.kind <> 'not_moving')
+     AND q.kind <> 'workflow_problem' ${BY_GRAVITY} LIMIT 1) AS asks,
+  (SELECT ${TEXT} ${ASKED} AND q.kind = 'not_moving' LIMIT 1) AS late`;
+
+export interface AskedFiling {
+  needsAttention: boolean;
+  attention: string | null;
+  questionCount: number;
+  /** What its last move asked. */
+  asks: string | null;
+  /** What was asked when the time of its state was over. */
+  late: string | null;
+}
+
+/** Opens a question about a filing, or renews the open one; its age stays. */
+export async function askAbout(
+  db: Queryable,
+  {
+    filingId,
+    kind,
+    text,
+    until,
+    key = '',
+    attemptId = null,
+    at,
+  }: Question & { filingId: string; key?: string; attemptId?: string | null; at: Date },
+): Promise<void> {
+  await db.query(
+    `INSERT INTO questions (mode, party_id, key, kind, exporter_id, filing_id, attempt_id, text, until, first_seen_at, last_seen_at)
+     SELECT f.mode, e.party_id, $2::text || '|' || $1 || $3, $2, f.exporter_id, $1, $4, $5, $6, $7, $7
+       FROM filings f JOIN exporters e USING (exporter_id) WHERE f.filing_id = $1
+     ON CONFLICT (party_id, key) WHERE closed_at IS NULL
+     DO UPDATE SET text = excluded.text, last_seen_at = excluded.last_seen_at`,
+    [filingId, kind, key && `|${key}`, attemptId, text, until, at],
+  );
+}
+
+/** Closes the open questions of a kind about a filing. @returns whether there was one */
+export async function closeQuestion(
+  db: Queryable,
+  { filingId, kind, at }: { filingId: string; kind: string; at: Date },
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `UPDATE questions SET closed_at = $3 WHERE filing_id = $1 AND kind = $2 AND closed_at IS NULL`,
+    [filingId, kind, at],
+  );
+  return (rowCount ?? 0) > 0;
+}
+
+/** What facts ask about a filing, whatever its state, in one text; null: nothing. */
+export async function readStanding(db: Queryable, filingId: string): Promise<string | null> {
+  const { rows } = await db.query<{ text: string | null }>(
+    `SELECT string_agg(${TEXT}, ' ' ${BY_GRAVITY}) AS text FROM questions q
+      WHERE q.filing_id = $1 AND q.closed_at IS NULL AND q.acknowledged_at IS NULL AND q.until = 'fact'`,
+    [filingId],
+  );
+  return rows[0]?.text ?? null;
+}
+
+/** The gravest questions about each of some filings; filings without any are left out. */
+export async function readQuestions(db: Queryable, filingIds: readonly string[]): Promise<Map<string, QuestionView[]>> {
+  const { rows } = await db.query<Omit<QuestionView, 'actions' | 'since' | 'lastSeenAt'> & Times>(
+    `SELECT of.id AS "filingId", gravest.* FROM unnest($1::text[]) AS of (id) CROSS JOIN LATERAL (
+       SELECT question_id::text AS id, kind, ${TEXT} AS text, until, first_seen_at AS since, last_seen_at AS "lastSeenAt",
+              attempt_id AS "attemptId", ebrc_number AS "eBRCNumber", source_row AS row
+         FROM questions q WHERE filing_id = of.id AND closed_at IS NULL AND acknowledged_at IS NULL ${BY_GRAVITY} LIMIT ${SHOWN}) AS gravest`,
+    [filingIds],
+  );
+  const found = new Map<string, QuestionView[]>();
+  for (const { filingId, until, since, lastSeenAt, ...question } of rows) {
+    const view = {
+      ...question,
+      actions: actionsOfQuestion({ kind: question.kind, until }),
+      since: since.toISOString(),
+      lastSeenAt: lastSeenAt.toISOString(),
+    };
+    found.set(filingId, [...(found.get(filingId) ?? []), view]);
+  }
+  return found;
+}
+
+interface Times {
+  filingId: string;
+  until: QuestionUntil;
+  since: Date;
+  lastSeenAt: Date;
+}

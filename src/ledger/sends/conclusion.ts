@@ -1,0 +1,120 @@
+import type pg from 'pg';
+import { lockFiling } from '../filings/filing-lock';
+import { withConnection, type Connection, type Queryable } from '../pool';
+import { PUT_BACK_TOGETHER } from '../gates/held-rows';
+import { judgeUnsent } from '../gates/release';
+import { voidRecord } from './send-record';
+import { assertStillWhole, assertWhole, claimStore, createOrRead, readSend, storeIdOf, type SendStore } from './sends';
+
+/** Marked attempts of a filing: one of them, or all. */
+export interface Marks {
+  filingId: string;
+  attemptId: string | null;
+  at: Date;
+}
+
+/** Whether the record of a marked number is void, by its number: then nothing was or will be written under it. */
+export type Filed = ReadonlyMap<number, boolean>;
+
+interface Mark {
+  number: number;
+  sender: string;
+  attemptId: string;
+}
+
+/**
+ * Concludes something about a filing from what the ledger says of the past: in one transaction on a connection to a
+ * primary whose ledger was held against the store before. Nothing outside PostgreSQL is read inside it.
+ * @param judged of these marks each has its record then, a void one where there was none, which closes its attempt
+ * @throws LedgerPutBack, SendStoreError: then nothing can be concluded
+ */
+export async function concludeOnWholeLedger<T>(
+  pool: pg.Pool,
+  store: SendStore,
+  { filingId, judged }: { filingId: string; judged?: Omit<Marks, 'filingId'> },
+  work: (client: pg.PoolClient) => Promise<T>,
+): Promise<T> {
+  const storeId = await storeIdOf(store);
+  return withConnection(pool, async (connection) => {
+    const compared = await assertWhole(connection, store, storeId);
+    if (!judged) {
+      return connection.transaction(async (client) => {
+        await lockFiling(client, filingId);
+        await assertStillWhole(client, compared);
+        return work(client);
+      });
+    }
+    const marks = { ...judged, filingId };
+    return closeFiled(connection, store, marks, async (client, filed) => {
+      await assertStillWhole(client, compared);
+      await closeVoided(client, marks, filed);
+      return work(client);
+    });
+  });
+}
+
+/**
+ * Runs `close` in a transaction, under the filing's lock, once every marked number has its record: an attempt that was
+ * closed without one would leave a number that the store never gets, and no comparison could begin above it.
+ */
+export async function closeFiled<T>(
+  connection: Connection,
+  store: SendStore,
+  marks: Marks,
+  close: (client: pg.PoolClient, filed: Filed) => Promise<T>,
+): Promise<T> {
+  for (;;) {
+    const filed = await fileMarks(connection, store, marks);
+    const closed = await connection.transaction(async (client) => {
+      await lockFiling(client, marks.filingId);
+      // Marked since: once more. An attempt is marked once.
+      if ((await readMarks(client, marks)).some(({ number }) => !filed.has(number))) return null;
+      return { result: await close(client, filed) };
+    });
+    if (closed) return closed.result;
+  }
+}
+
+/**
+ * Gives every number of the marks a record, a void one where there is none: created exclusively, so that its sender
+ * writes nothing if it wakes later.
+ */
+async function fileMarks(db: Queryable, store: SendStore, marks: Marks): Promise<Filed> {
+  const filed = new Map<number, boolean>();
+  const found = await readMarks(db, marks);
+  if (found.length === 0) return filed;
+  const { ledgerId, seen } = await claimStore(db, store);
+  for (const mark of found) {
+    const { number } = mark;
+    // What was seen once and is gone now was lost by the store, and says nothing about the send.
+    const lost = number <= seen && (await readSend(store, ledgerId, number)) === null;
+    const record = lost ? null : await createOrRead(store, voidRecord({ ...mark, ledgerId, at: marks.at }));
+    filed.set(number, record?.void ?? false);
+  }
+  return filed;
+}
+
+/** Closes the marked attempts of which every number is void, and plans their rows again. Must run in a transaction. */
+export async function closeVoided(client: Queryable, marks: Marks, filed: Filed): Promise<void> {
+  const found = await readMarks(client, marks);
+  const written = found.filter(({ number }) => !filed.get(number)).map(({ attemptId }) => attemptId);
+  const unsent = new Set(found.map(({ attemptId }) => attemptId).filter((attemptId) => !written.includes(attemptId)));
+  for (const attemptId of unsent) {
+    const reason = 'nothing was written: its send was never counted';
+    await judgeUnsent(client, { attemptId, proof: 'void', reason, at: marks.at });
+  }
+}
+
+/**
+ * The numbers of marked attempts. Left out are marks of which neither a record nor its absence proves anything, because
+ * the store lost sends together with the ledger.
+ */
+async function readMarks(db: Queryable, { filingId, attemptId }: Marks): Promise<Mark[]> {
+  const { rows } = await db.query<{ number: string; sender: string; attemptId: string }>(
+    `SELECT s.number, s.sender, attempt_id AS "attemptId" FROM attempts a JOIN sends s USING (attempt_id)
+      WHERE a.filing_id = $1 AND ($2::text IS NULL OR attempt_id = $2) AND a.verdict = 'marked'
+        AND a.reason IS DISTINCT FROM $3 ORDER BY s.number`,
+    [filingId, attemptId, PUT_BACK_TOGETHER],
+  );
+  return rows.map((row) => ({ ...row, number: Number(row.number) }));
+}

@@ -1,0 +1,213 @@
+/** The requests under which the service processes a submission; each is followed to its end. */
+import type { Queryable } from '../pool';
+import { settleSubmission } from './submissions';
+
+type RequestSource = 'acknowledged' | 'acknowledged_late' | 'named' | 'handed_in';
+export type RequestState = 'followed' | 'ended' | 'absent' | 'not_ours';
+/** What the service says of a request instead of an outcome of its rows. */
+export type Statement = 'unknown_request' | 'errored_empty' | 'errored';
+
+export interface RequestRecord {
+  filingId: string;
+  submission: number;
+  requestId: string;
+  customerId: string;
+  attemptId: string | null;
+  source: RequestSource;
+  state: RequestState;
+  dgftAckId: string | null;
+  ackStatus: string | null;
+  since: Date;
+  statement: Statement | null;
+  statementSince: Date | null;
+  statementAt: Date | null;
+  incompleteSince: Date | null;
+  polledAtAgeMs: number | null;
+}
+
+const COLUMNS = `filing_id AS "filingId", submission, request_id AS "requestId", customer_id AS "customerId", attempt_id AS "attemptId",
+  source, state, dgft_ack_id AS "dgftAckId", ack_status AS "ackStatus", since, statement, statement_since AS "statementSince",
+  statement_at AS "statementAt", incomplete_since AS "incompleteSince", polled_at_age_ms::float8 AS "polledAtAgeMs"`;
+
+/** The requests of a submission, oldest first. */
+export async function readRequests(db: Queryable, filingId: string, submission: number): Promise<RequestRecord[]> {
+  const { rows } = await db.query<RequestRecord>(
+    `SELECT ${COLUMNS} FROM requests WHERE filing_id = $1 AND submission = $2 ORDER BY since, request_id`,
+    [filingId, submission],
+  );
+  return rows;
+}
+
+/** The request of a submission that was asked about least, of those that have not ended; null when none is left. */
+export async function nextRequest(db: Queryable, filingId: string, submission: number): Promise<RequestRecord | null> {
+  const { rows } = await db.query<RequestRecord>(
+    `SELECT ${COLUMNS} FROM requests WHERE filing_id = $1 AND submission = $2 AND state = 'followed'
+      ORDER BY polled_at_age_ms NULLS FIRST, since, request_id LIMIT 1`,
+    [filingId, submission],
+  );
+  return rows[0] ?? null;
+}
+
+/** A filing that has ended, with the submissions of which a request is still followed. */
+export interface EndedWithRequests {
+  filingId: string;
+  exporterId: string;
+  workflowId: string;
+  submissions: number[];
+}
+
+/**
+ * Filings that have ended while requests of theirs have no outcome, of those not asked about since `before`. Drawn at
+ * random: many that cannot be asked about (dead credentials) must not keep the others from their turn.
+ */
+export async function endedWithRequests(
+  db: Queryable,
+  { mode, before, limit }: { mode: string; before: Date; limit: number },
+): Promise<EndedWithRequests[]> {
+  const { rows } = await db.query<EndedWithRequests>(
+    `SELECT f.filing_id AS "filingId", f.exporter_id AS "exporterId", f.workflow_id AS "workflowId",
+            array_agg(DISTINCT q.submission) AS submissions
+       FROM requests q JOIN filings f USING (filing_id)
+      WHERE q.mode = $1 AND q.state = 'followed' AND f.closed_at IS NOT NULL
+        AND coalesce(q.since + q.polled_at_age_ms * interval '1 ms', '-infinity') < $2
+      GROUP BY f.filing_id ORDER BY random() LIMIT $3`,
+    [mode, before, limit],
+  );
+  return rows;
+}
+
+export interface NewRequest {
+  filingId: string;
+  submission: number;
+  requestId: string;
+  source: RequestSource;
+  attemptId: string | null;
+  dgftAckId?: string | null;
+  ackStatus?: string | null;
+  warnings?: readonly unknown[];
+  since: Date;
+}
+
+/**
+ * Adds a request to a submission, which is acknowledged with it. A request that the submission has already is kept as
+ * it is, and a filing never takes over the id of another one: the outcome of that one would be taken for this one's.
+ * @returns the filing and submission that have the id; the given ones where it was added, now or before
+ */
+export async function addRequest(
+  client: Queryable,
+  request: NewRequest,
+): Promise<{ filingId: string; submission: number }> {
+  const { filingId, submission, requestId } = request;
+  await client.query(
+    `INSERT INTO requests (filing_id, submission, request_id, mode, customer_id, attempt_id, source, dgft_ack_id, ack_status,
+        warnings, since)
+     SELECT filing_id, submission, $3, mode, customer_id, $4, $5, $6, $7, $8, $9 FROM submissions
+      WHERE filing_id = $1 AND submission = $2 ON CONFLICT DO NOTHING`,
+    [
+      filingId,
+      submission,
+      requestId,
+      request.attemptId,
+      request.source,
+      request.dgftAckId ?? null,
+      request.ackStatus ?? null,
+      JSON.stringify(request.warnings ?? []),
+      request.since,
+    ],
+  );
+  const { rows } = await client.query<{ filingId: string; submission: number }>(
+    `SELECT o.filing_id AS "filingId", o.submission FROM submissions s JOIN requests o USING (mode, customer_id)
+      WHERE s.filing_id = $1 AND s.submission = $2 AND o.request_id = $3`,
+    [filingId, submission, requestId],
+  );
+  const holder = rows[0] ?? { filingId, submission };
+  if (holder.filingId === filingId && holder.submission === submission) {
+    // One that a person had named, and that an answer of ours names now, is our own.
+    await client.query(
+      `UPDATE requests SET attempt_id = $4, source = $5,
+          state = CASE WHEN state IN ('absent', 'not_ours') THEN 'followed' ELSE state END,
+          ended_at = CASE WHEN state IN ('absent', 'not_ours') THEN NULL ELSE ended_at END
+        WHERE filing_id = $1 AND submission = $2 AND request_id = $3 AND source = 'named' AND $4::text IS NOT NULL`,
+      [filingId, submission, requestId, request.attemptId, request.source],
+    );
+    await client.query(
+      `UPDATE submissions SET state = 'acknowledged' WHERE filing_id = $1 AND submission = $2 AND state = 'planned'`,
+      [filingId, submission],
+    );
+  }
+  return holder;
+}
+
+/** The filing of an exporter that has a request of this id; null: none has. */
+export async function requestHolder(
+  db: Queryable,
+  { filingId, requestId }: { filingId: string; requestId: string },
+): Promise<{ filingId: string; submission: number } | null> {
+  const { rows } = await db.query<{ filingId: string; submission: number }>(
+    `SELECT q.filing_id AS "filingId", q.submission FROM filings f JOIN requests q ON q.mode = f.mode AND q.customer_id = f.exporter_id
+      WHERE f.filing_id = $1 AND q.request_id = $2`,
+    [filingId, requestId],
+  );
+  return rows[0] ?? null;
+}
+
+/**
+ * Records what a poll found that is no outcome: a statement, the end without every record, or only that it looked. A
+ * statement keeps the time of its first sight until the service says something else. @returns that time
+ */
+export async function notePoll(
+  client: Queryable,
+  request: Pick<RequestRecord, 'filingId' | 'submission' | 'requestId'>,
+  { statement, incomplete, ageMs, at }: { statement: Statement | null; incomplete: boolean; ageMs: number; at: Date },
+): Promise<Date | null> {
+  const { rows } = await client.query<{ since: Date | null }>(
+    `UPDATE requests SET polled_at_age_ms = $4, statement = $5::text,
+        statement_since = CASE WHEN $5::text IS NULL THEN NULL WHEN statement = $5 THEN statement_since ELSE $6 END,
+        statement_at = CASE WHEN $5::text IS NULL THEN NULL ELSE $6 END,
+        incomplete_since = CASE WHEN $7 THEN coalesce(incomplete_since, $6) END
+      WHERE filing_id = $1 AND submission = $2 AND request_id = $3 RETURNING statement_since AS since`,
+    [request.filingId, request.submission, request.requestId, Math.round(ageMs), statement, at, incomplete],
+  );
+  return rows[0]?.since ?? null;
+}
+
+/**
+ * Ends a request; `errored`: the rows that its record reports as Errored. Its first end stands: repeating it changes
+ * nothing.
+ */
+export async function endRequest(
+  client: Queryable,
+  request: Pick<RequestRecord, 'filingId' | 'submission' | 'requestId'>,
+  {
+    state,
+    processingStatus,
+    errored,
+    at,
+  }: {
+    state: Exclude<RequestState, 'followed'>;
+    processingStatus: string | null;
+    errored: readonly { position: number; errors: string[] }[];
+    at: Date;
+  },
+): Promise<void> {
+  await client.query(
+    `UPDATE requests SET state = $4, processing_status = $5, errored = $6, ended_at = $7
+      WHERE filing_id = $1 AND submission = $2 AND request_id = $3 AND state = 'followed'`,
+    [request.filingId, request.submission, request.requestId, state, processingStatus, JSON.stringify(errored), at],
+  );
+}
+
+/** Settles a submission of which no request is left and every row has its outcome. @returns whether it is settled */
+export async function settleIfDone(
+  client: Queryable,
+  { filingId, submission, at }: { filingId: string; submission: number; at: Date },
+): Promise<boolean> {
+  const { rows } = await client.query<{ done: boolean }>(
+    `SELECT NOT EXISTS (SELECT FROM requests WHERE filing_id = $1 AND submission = $2 AND state = 'followed')
+        AND NOT EXISTS (SELECT FROM filing_rows WHERE filing_id = $1 AND submission = $2
+          AND state IN ('planned', 'submitted', 'unknown')) AS done`,
+    [filingId, submission],
+  );
+  if (rows[0]?.done) await settleSubmission(client, { filingId, submission, state: 'settled', at });
+  return rows[0]?.done ?? false;
+}

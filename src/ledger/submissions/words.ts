@@ -1,0 +1,190 @@
+/** What persons said of a filing: append-only; what became of each is a row of its own. */
+import type { AbandonArgs, ApproveArgs, ResolveArgs } from '../../domain/contracts';
+import type { Carried } from '../../domain/filing/carried';
+import { personKey } from '../../domain/person';
+import type { Queryable } from '../pool';
+
+/** What persons asked for that no run has carried out yet, each with the word that asks for it. */
+export interface OpenWords {
+  approve?: ApproveArgs & Said;
+  resolve?: ResolveArgs & Said;
+  abandon?: AbandonArgs & Said;
+}
+
+interface Said {
+  wordId: string;
+}
+
+export type WordKind = 'approve' | 'abandon' | 'filed' | 'not_filed' | 'permit';
+export type WordOutcome = 'stands' | 'carried_out' | 'refused' | 'withdrawn';
+
+export interface Word {
+  wordId: string;
+  filingId: string;
+  kind: WordKind;
+  attemptId: string | null;
+  markedAt: Date | null;
+  requestId: string | null;
+  sourceRows: number[] | null;
+  certificates: { row: number; eBRCNumber: string }[];
+  notOurs: string[];
+  unseen: boolean;
+  by: string;
+  note: string | null;
+  at: Date;
+}
+
+export type NewWord = Omit<Word, 'wordId' | 'markedAt'> & {
+  /** Run and activity that record it: a repeated one records it once. */
+  step: string;
+};
+
+const COLUMNS = `word_id AS "wordId", filing_id AS "filingId", kind, attempt_id AS "attemptId", marked_at AS "markedAt",
+  request_id AS "requestId", source_rows AS "sourceRows", certificates, not_ours AS "notOurs", unseen, said_by AS by, note,
+  said_at AS at`;
+
+/**
+ * Records what a person said, at the mark of the attempt that the ledger shows now. @returns its id; empty where the
+ * ledger does not hold the filing, as after it was put back: the run reads that with its next step
+ */
+export async function recordWord(db: Queryable, word: NewWord): Promise<string> {
+  const { rows } = await db.query<{ id: string }>(
+    `WITH said AS (
+       INSERT INTO words (filing_id, kind, attempt_id, marked_at, request_id, source_rows, certificates, not_ours, unseen, said_by,
+         person_key, note, said_at, step)
+       SELECT filing_id, $2, $3, (SELECT marked_at FROM attempts WHERE attempt_id = $3), $4, $5, $6, $7, $8, $9, $10, $11, $12, $13
+         FROM filings WHERE filing_id = $1
+       ON CONFLICT (filing_id, step) DO NOTHING RETURNING word_id)
+     SELECT word_id AS id FROM said UNION ALL SELECT word_id FROM words WHERE filing_id = $1 AND step = $13 LIMIT 1`,
+    [
+      word.filingId,
+      word.kind,
+      word.attemptId,
+      word.requestId,
+      word.sourceRows,
+      JSON.stringify(word.certificates),
+      word.notOurs,
+      word.unseen,
+      word.by,
+      personKey(word.by),
+      word.note,
+      word.at,
+      word.step,
+    ],
+  );
+  return rows[0]?.id ?? '';
+}
+
+/**
+ * Records what became of a word; `why` of one that was carried out is its {@link Carried} as JSON. A word has one final
+ * judgement: a later one changes nothing.
+ */
+export async function judgeWord(
+  db: Queryable,
+  { wordId, outcome, why = null, at }: { wordId: string; outcome: WordOutcome; why?: string | null; at: Date },
+): Promise<void> {
+  if (wordId === '') return;
+  await db.query(
+    `INSERT INTO word_judgements (word_id, outcome, why, judged_at)
+     SELECT $1, $2, $3, $4 WHERE NOT EXISTS (SELECT FROM word_judgements WHERE word_id = $1 AND outcome <> 'stands')
+     ON CONFLICT DO NOTHING`,
+    [wordId, outcome, why, at],
+  );
+}
+
+/** One word, and what became of it where it was judged. */
+export async function readWord(db: Queryable, wordId: string): Promise<(Word & { judged: Carried | null }) | null> {
+  const { rows } = await db.query<Word & { outcome: WordOutcome | null; why: string | null }>(
+    `SELECT ${COLUMNS}, j.outcome, j.why FROM words w LEFT JOIN LATERAL (
+       SELECT outcome, why FROM word_judgements j WHERE j.word_id = w.word_id ORDER BY outcome = 'stands' LIMIT 1) AS j ON true
+      WHERE w.word_id = $1`,
+    [wordId],
+  );
+  const [found] = rows;
+  if (!found) return null;
+  const { outcome, why, ...word } = found;
+  return { ...word, judged: outcome && carriedOf(outcome, why) };
+}
+
+/** What became of a word, as it was judged. */
+function carriedOf(outcome: WordOutcome, why: string | null): Carried {
+  if (outcome === 'carried_out' && why !== null) return JSON.parse(why) as Carried;
+  return { outcome: outcome === 'stands' ? 'stands' : 'refused', why: why ?? 'it was answered already' };
+}
+
+/**
+ * The words of other persons that say the same of the same send and the same rows, and stand. `singlePerson`: of an
+ * installation with one person, whose own word of a day before counts as a second one.
+ */
+export async function standingWords(
+  db: Queryable,
+  word: Word,
+  { singlePerson }: { singlePerson: boolean },
+): Promise<Word[]> {
+  const { rows } = await db.query<Word>(
+    `SELECT ${COLUMNS} FROM words w
+      WHERE filing_id = $1 AND kind = $2 AND word_id <> $3 AND attempt_id IS NOT DISTINCT FROM $4
+        AND marked_at IS NOT DISTINCT FROM $5 AND request_id IS NOT DISTINCT FROM $6 AND source_rows IS NOT DISTINCT FROM $10
+        AND (person_key <> $7 OR ($8 AND said_at <= $9::timestamptz - interval '1 day')) AND person_key <> ''
+        AND EXISTS (SELECT FROM word_judgements j WHERE j.word_id = w.word_id AND outcome = 'stands')
+        AND NOT EXISTS (SELECT FROM word_judgements j WHERE j.word_id = w.word_id AND outcome <> 'stands')
+      ORDER BY word_id`,
+    [
+      word.filingId,
+      word.kind,
+      word.wordId,
+      word.attemptId,
+      word.markedAt,
+      word.requestId,
+      personKey(word.by),
+      singlePerson,
+      word.at,
+      word.sourceRows,
+    ],
+  );
+  return rows;
+}
+
+/** What persons asked for that no run has carried out, refused or put aside yet; the newest of each kind. */
+export async function openWords(db: Queryable, filingId: string): Promise<OpenWords> {
+  const { rows } = await db.query<Word>(
+    `SELECT ${COLUMNS} FROM words w WHERE filing_id = $1
+        AND NOT EXISTS (SELECT FROM word_judgements j WHERE j.word_id = w.word_id) ORDER BY word_id`,
+    [filingId],
+  );
+  const open: OpenWords = {};
+  for (const { kind, wordId, by, note, ...said } of rows) {
+    if (kind === 'approve') open.approve = { wordId, by, ...(note !== null && { note }) };
+    else if (kind === 'abandon') open.abandon = { wordId, by, note: note ?? '' };
+    else if (kind === 'filed' || kind === 'not_filed') open.resolve = resolveArgs({ kind, wordId, by, note, ...said });
+  }
+  return open;
+}
+
+function resolveArgs({ kind, wordId, by, note, ...said }: Word): ResolveArgs & Said {
+  return {
+    wordId,
+    as: kind === 'filed' ? 'filed' : 'not-filed',
+    by,
+    note: note ?? '',
+    ...(said.attemptId !== null && { attemptId: said.attemptId }),
+    ...(said.requestId !== null && { requestId: said.requestId }),
+    ...(said.sourceRows !== null && { rows: said.sourceRows }),
+    certificates: said.certificates,
+    notOurs: said.notOurs,
+    unseen: said.unseen,
+  };
+}
+
+/** Puts aside the words that ask for something which the filing is past: they must not answer its next question. */
+export async function closeOpenWords(
+  db: Queryable,
+  { filingId, kinds, why, at }: { filingId: string; kinds: readonly WordKind[]; why: string; at: Date },
+): Promise<void> {
+  await db.query(
+    `INSERT INTO word_judgements (word_id, outcome, why, judged_at)
+     SELECT word_id, 'refused', $3, $4 FROM words w WHERE filing_id = $1 AND kind = ANY($2)
+        AND NOT EXISTS (SELECT FROM word_judgements j WHERE j.word_id = w.word_id) ON CONFLICT DO NOTHING`,
+    [filingId, kinds, why, at],
+  );
+}

@@ -1,0 +1,94 @@
+/** Who calls, and whether they may: every request passes here first. */
+import type { FastifyRequest } from 'fastify';
+import type pg from 'pg';
+import type { Principal, Role } from '../../domain/access/principal';
+import type { Mode } from '../../domain/names';
+import { principalOfToken } from '../../ledger/principals/tokens';
+import { Problem } from '../http/problem';
+import type { AuditTrail } from './audit-trail';
+import type { TemporalWatch } from './temporal-watch';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The route's name in the audit trail. */
+    name?: string;
+    roles?: readonly Role[];
+    /** Whether it changes something. */
+    changes?: boolean;
+  }
+}
+
+export interface Gate {
+  /** Finds the principal of the bearer token. @throws Problem 401 */
+  enter(request: FastifyRequest): Promise<void>;
+  /** Checks the route's roles and records the use. @throws Problem 403; 503 for a change while Temporal is away */
+  permit(request: FastifyRequest): Promise<void>;
+  /** The principal that entered. */
+  principalOf(request: FastifyRequest): Principal;
+  /** Records that a request of a principal was refused. */
+  refused(request: FastifyRequest, code: string): void;
+}
+
+/** The form of every token: a text of another form needs no look-up. */
+const BEARER = /^Bearer +(ebrc_(?:test|live)_[A-Za-z0-9_-]{43})$/i;
+
+export interface GateOptions {
+  pool: pg.Pool;
+  mode: Mode;
+  audit: AuditTrail;
+  temporal: TemporalWatch;
+}
+
+export function createGate({ pool, mode, audit, temporal }: GateOptions): Gate {
+  const principals = new WeakMap<FastifyRequest, Principal>();
+
+  function eventOf(request: FastifyRequest) {
+    const principal = principals.get(request) ?? null;
+    const { name = request.method, changes = false } = request.routeOptions.config;
+    const params = Object.values((request.params ?? {}) as Record<string, string>);
+    const subject = params[0]?.slice(0, 300);
+    const about = { action: name, principal, requestId: request.id, ...(subject !== undefined && { subject }) };
+    return { changes, about };
+  }
+
+  return {
+    async enter(request) {
+      const [, token] = BEARER.exec(request.headers.authorization ?? '') ?? [];
+      const principal = token === undefined ? null : await principalOfToken(pool, mode, token);
+      if (!principal) {
+        audit.count({ ...eventOf(request).about, outcome: 'refused', code: 'unauthorized' });
+        throw new Problem(401, 'unauthorized', unauthorizedText(request.headers.authorization, mode), {
+          headers: { 'www-authenticate': 'Bearer' },
+        });
+      }
+      principals.set(request, principal);
+    },
+    async permit(request) {
+      const { roles = [] } = request.routeOptions.config;
+      const { changes, about } = eventOf(request);
+      const { name = '', roles: own = [] } = about.principal ?? {};
+      if (roles.length > 0 && !roles.some((role) => own.includes(role))) {
+        const detail = `${name} has ${own.join(', ')}; this needs one of: ${roles.join(', ')}.`;
+        throw new Problem(403, 'role_missing', detail, { members: { missing: roles } });
+      }
+      if (changes) await temporal.present();
+      // A change that cannot be recorded is not made.
+      if (changes) await audit.record({ ...about, outcome: 'used' });
+      else audit.count({ ...about, outcome: 'used' });
+    },
+    principalOf(request) {
+      const principal = principals.get(request);
+      if (!principal) throw new Error('A route was reached without a principal.');
+      return principal;
+    },
+    refused(request, code) {
+      if (principals.has(request)) audit.count({ ...eventOf(request).about, outcome: 'refused', code });
+    },
+  };
+}
+
+function unauthorizedText(header: string | undefined, mode: Mode): string {
+  const make = '`ebrc principals add` makes one.';
+  if (header === undefined) return `Send the token of a principal: Authorization: Bearer ebrc_${mode}_…; ${make}`;
+  return `The token is unknown, has ended, or is of the other mode; this door is for ${mode} mode. ${make}`;
+}

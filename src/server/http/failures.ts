@@ -1,0 +1,90 @@
+/** From whatever a request failed with to the problem that is answered. */
+import { isGrpcServiceError, ServiceError } from '@temporalio/client';
+import type { FastifyError } from 'fastify';
+import { WorkbookRefused } from '../../workbook/read';
+import { LedgerUnavailableError } from '../../ledger/unavailable';
+import { NoWorkerError, RefusedError, UnreachableError, UsageError } from '../../starter/errors';
+import { Problem, unavailable } from './problem';
+
+/** Refusals that are not about the content of the request. All others are answered with 422. */
+const STATUS_OF_REFUSAL: Readonly<Record<string, number>> = {
+  unknown_filing: 404,
+  unknown_exporter: 404,
+  unknown_finding: 404,
+  not_utf8: 400,
+  not_json: 400,
+  reference_taken: 409,
+  filing_ended: 409,
+  approve_refused: 409,
+  resolve_refused: 409,
+  abandon_refused: 409,
+  nothing_to_correct: 409,
+  request_taken: 409,
+};
+
+/** Codes of Fastify and its plugins that have a better word than their own. */
+const CODES: Readonly<Record<string, { status: number; code: string; detail: string }>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: { status: 413, code: 'too_large', detail: 'A request has 6 MB at most.' },
+  FST_REQ_FILE_TOO_LARGE: { status: 413, code: 'too_large', detail: 'A file has 6 MB at most.' },
+  FST_PARTS_LIMIT: { status: 413, code: 'too_large', detail: 'A form has one file and 20 fields at most.' },
+  FST_FILES_LIMIT: { status: 413, code: 'too_large', detail: 'A form has one file and 20 fields at most.' },
+  FST_FIELDS_LIMIT: { status: 413, code: 'too_large', detail: 'A form has one file and 20 fields at most.' },
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: {
+    status: 415,
+    code: 'unsupported_media_type',
+    detail: 'Send application/json, or multipart/form-data where a file goes with it.',
+  },
+};
+
+/** gRPC's DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED and UNAVAILABLE. */
+const PASSING_GRPC = new Set([4, 8, 14]);
+
+const TEMPORAL_AWAY = 'Temporal cannot be reached right now. Repeat the request: nothing is filed twice.';
+
+export function problemOf(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  if (error instanceof RefusedError) return refused(error);
+  if (error instanceof UsageError) return new Problem(400, error.code, error.message, { errors: [error] });
+  if (error instanceof WorkbookRefused) return new Problem(422, error.code, error.message, { errors: [error] });
+  if (error instanceof LedgerUnavailableError) {
+    const detail = 'The ledger cannot be used right now. Repeat the request: nothing is filed twice.';
+    return unavailable('ledger_unavailable', detail, { cause: error });
+  }
+  if (error instanceof NoWorkerError) {
+    const detail = 'No worker answers right now. Repeat the request: nothing is filed twice.';
+    return unavailable('no_worker', detail, { cause: error, retryAfterS: 15 });
+  }
+  if (error instanceof UnreachableError || isPassingGrpc(error)) {
+    return unavailable('temporal_unavailable', TEMPORAL_AWAY, { cause: error });
+  }
+  return (
+    ofFastify(error) ??
+    new Problem(500, 'unexpected', 'Something went wrong here. The request id leads to the reason in the log.', {
+      cause: error,
+    })
+  );
+}
+
+function refused(error: RefusedError): Problem {
+  const [first] = error.errors;
+  const code = first?.code ?? 'refused';
+  const status = STATUS_OF_REFUSAL[code] ?? 422;
+  const detail = error.errors.length > 1 ? `${error.errors.length} errors: ${first?.message}` : (first?.message ?? '');
+  const { filingId, state } = error.details;
+  const members = { ...(filingId != null && { filingId }), ...(state != null && { state }) };
+  return new Problem(status, code, detail, { errors: error.errors, members, cause: error });
+}
+
+function isPassingGrpc(error: unknown): boolean {
+  const grpc = error instanceof ServiceError ? error.cause : error;
+  return isGrpcServiceError(grpc) && PASSING_GRPC.has(grpc.code);
+}
+
+/** Fastify's own refusals of a request; null for what is no error of the caller. */
+function ofFastify(error: unknown): Problem | null {
+  const { code = '', statusCode, message } = error as Partial<FastifyError>;
+  const known = CODES[code];
+  if (known) return new Problem(known.status, known.code, known.detail, { cause: error });
+  if (statusCode === undefined || statusCode < 400 || statusCode >= 500) return null;
+  return new Problem(statusCode, 'bad_request', message ?? '', { cause: error });
+}

@@ -1,0 +1,49 @@
+/** Counts and durations of requests, in the text form of Prometheus. */
+
+/** Upper bounds in seconds. */
+const BUCKETS = [0.01, 0.05, 0.1, 0.5, 1, 5, 30, 60] as const;
+
+interface Series {
+  counts: number[];
+  sum: number;
+  count: number;
+}
+
+export interface DoorMetrics {
+  observe(request: { route: string; status: number; seconds: number }): void;
+  text(): string;
+}
+
+export function createDoorMetrics(): DoorMetrics {
+  const requests = new Map<string, number>();
+  const durations = new Map<string, Series>();
+  return {
+    observe({ route, status, seconds }) {
+      const labels = `route="${route}",status="${status}"`;
+      requests.set(labels, (requests.get(labels) ?? 0) + 1);
+      const series = durations.get(route) ?? { counts: BUCKETS.map(() => 0), sum: 0, count: 0 };
+      BUCKETS.forEach((bound, at) => (series.counts[at] = (series.counts[at] ?? 0) + (seconds <= bound ? 1 : 0)));
+      series.sum += seconds;
+      series.count += 1;
+      durations.set(route, series);
+    },
+    text() {
+      const lines = [
+        '# HELP ebrc_http_requests_total Requests by route and status.',
+        '# TYPE ebrc_http_requests_total counter',
+        ...[...requests].map(([labels, count]) => `ebrc_http_requests_total{${labels}} ${count}`),
+        '# HELP ebrc_http_request_seconds Time to the answer, by route.',
+        '# TYPE ebrc_http_request_seconds histogram',
+      ];
+      for (const [route, { counts, sum, count }] of durations) {
+        BUCKETS.forEach((bound, at) => {
+          lines.push(`ebrc_http_request_seconds_bucket{route="${route}",le="${bound}"} ${counts[at] ?? 0}`);
+        });
+        lines.push(`ebrc_http_request_seconds_bucket{route="${route}",le="+Inf"} ${count}`);
+        lines.push(`ebrc_http_request_seconds_sum{route="${route}"} ${sum}`);
+        lines.push(`ebrc_http_request_seconds_count{route="${route}"} ${count}`);
+      }
+      return `${lines.join('\n')}\n`;
+    },
+  };
+}

@@ -1,0 +1,84 @@
+/** The description of a route in JSON Schema, from the zod schemas that check its fields. */
+import type { FastifySchema } from 'fastify';
+import { z } from 'zod';
+import type { Role } from '../../domain/access/principal';
+import { problemSchema } from './problem';
+
+interface AnswerDescription {
+  description: string;
+  schema?: z.ZodType;
+  /** The media type of an answer that is no JSON. */
+  type?: string;
+}
+
+export type Answers = Readonly<Record<number, AnswerDescription>>;
+
+interface Described {
+  summary: string;
+  tag: string;
+  roles?: readonly Role[];
+  params?: z.ZodType;
+  query?: z.ZodType;
+  body?: z.ZodType;
+  takesFile?: boolean;
+  answers: Answers;
+}
+
+const JSON_TYPE = 'application/json';
+
+export function describeRoute({
+  summary,
+  tag,
+  roles = [],
+  params,
+  query,
+  body,
+  takesFile,
+  answers,
+}: Described): FastifySchema {
+  const input = body && jsonSchema(body);
+  const may = roles.length > 0 ? `Needs a role of: ${roles.join(', ')}.` : 'Every principal may.';
+  return {
+    summary,
+    description: may,
+    tags: [tag],
+    ...(params && { params: jsonSchema(params) }),
+    ...(query && { querystring: jsonSchema(query) }),
+    ...(input && {
+      body: {
+        content: {
+          [JSON_TYPE]: { schema: input },
+          ...(takesFile && { 'multipart/form-data': { schema: formSchema(input) } }),
+        },
+      },
+    }),
+    response: {
+      ...Object.fromEntries(Object.entries(answers).map(([status, answer]) => [status, answerOf(answer)])),
+      default: PROBLEM,
+    },
+  };
+}
+
+function answerOf({ description, schema, type = JSON_TYPE }: AnswerDescription): unknown {
+  const content = schema ? jsonSchema(schema) : { type: 'string', contentMediaType: type };
+  return { description, content: { [type]: { schema: content } } };
+}
+
+/** Additional fields of answers are allowed: clients must expect new ones. */
+function jsonSchema(schema: z.ZodType): Record<string, unknown> {
+  const { $schema: _, ...made } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
+  return made;
+}
+
+/** The same fields, with the file in the place of the message. */
+function formSchema(input: Record<string, unknown>): Record<string, unknown> {
+  const { message: _, ...properties } = (input['properties'] ?? {}) as Record<string, unknown>;
+  const required = ((input['required'] ?? []) as string[]).filter((name) => name !== 'message');
+  const file = { type: 'string', contentMediaType: 'application/octet-stream' };
+  return { ...input, properties: { ...properties, file }, required: [...required, 'file'] };
+}
+
+const PROBLEM = {
+  description: 'A problem (RFC 9457)',
+  content: { 'application/problem+json': { schema: jsonSchema(problemSchema) } },
+};

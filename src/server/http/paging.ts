@@ -1,0 +1,38 @@
+/** Pages of lists. A cursor says behind what the next page begins; callers keep it as it is. */
+import { z } from 'zod';
+import { badRequest } from './problem';
+
+const LONGEST_PAGE = 500;
+const PAGE = 100;
+
+/** The query fields of a list. */
+export const paging = {
+  cursor: z.string().max(1_000).optional().describe('`next` of the page before'),
+  limit: z.coerce.number().int().min(1).max(LONGEST_PAGE).default(PAGE).describe('entries of a page'),
+};
+
+/** A list, as every list is answered. */
+export const listOf = <T extends z.ZodType>(item: T) =>
+  z.object({ items: z.array(item), next: z.string().nullable().describe('the cursor of the next page; null: none') });
+
+/** The marks in a cursor; undefined without one. @throws Problem 400 for a text that is no cursor of this list */
+export function readCursor<T extends z.ZodType>(cursor: string | undefined, form: T): z.output<T> | undefined {
+  if (cursor === undefined) return undefined;
+  try {
+    return form.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString()));
+  } catch {
+    throw badRequest('bad_cursor', 'cursor is none of this list; allowed: `next` of the page before.', 'cursor');
+  }
+}
+
+/**
+ * A page of what was read one entry beyond the limit.
+ * @param markOf what the next page begins behind, in the form that {@link readCursor} reads
+ */
+export function pageOf<T, V>(read: readonly T[], limit: number, markOf: (last: T) => unknown, view: (item: T) => V) {
+  const items = read.slice(0, limit);
+  const last = items.at(-1);
+  const more = read.length > limit && last !== undefined;
+  const next = more ? Buffer.from(JSON.stringify(markOf(last))).toString('base64url') : null;
+  return { items: items.map(view), next };
+}

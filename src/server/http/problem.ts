@@ -1,0 +1,70 @@
+/** Errors as the API answers them: application/problem+json (RFC 9457). */
+import { STATUS_CODES } from 'node:http';
+import { z } from 'zod';
+import type { Finding } from '../../domain/rules/finding';
+
+/** One entry of `errors[]`: what is wrong with which field or row. */
+export type FieldError = Pick<Finding, 'code' | 'message'> & Partial<Omit<Finding, 'code' | 'message'>>;
+
+/** An answer that is an error. */
+export class Problem extends Error {
+  override readonly name = 'Problem';
+
+  constructor(
+    readonly status: number,
+    /** Stable, snake_case; programs branch on it. */
+    readonly code: string,
+    readonly detail: string,
+    readonly more: {
+      errors?: readonly FieldError[];
+      headers?: Readonly<Record<string, string>>;
+      /** Other members of the document, such as the state of the filing. */
+      members?: Readonly<Record<string, unknown>>;
+      cause?: unknown;
+    } = {},
+  ) {
+    super(detail, { cause: more.cause });
+  }
+}
+
+/** The document of a problem. */
+export function problemBody({ status, code, detail, more }: Problem, requestId: string): Record<string, unknown> {
+  const errors = (more.errors ?? []).map(({ row = null, field = null, ...error }) => ({ ...error, row, field }));
+  const title = STATUS_CODES[status] ?? 'Error';
+  return { type: 'about:blank', title, status, detail, code, errors, request_id: requestId, ...more.members };
+}
+
+/** Its schema, for the description of the API. */
+export const problemSchema = z.object({
+  type: z.string(),
+  title: z.string(),
+  status: z.number().int(),
+  detail: z.string(),
+  code: z.string().describe('what programs branch on'),
+  errors: z.array(
+    z.object({
+      code: z.string(),
+      message: z.string(),
+      row: z.number().int().nullable().describe('the Excel row of a workbook, the serialNo of a message'),
+      field: z.string().nullable(),
+    }),
+  ),
+  request_id: z.string(),
+});
+
+/** There is no such thing, or the principal may not see it: the answer is the same. */
+export const notFound = (code: string, what: string): Problem => new Problem(404, code, what);
+
+/** A request that is wrong in itself. */
+export function badRequest(code: string, detail: string, field?: string): Problem {
+  return new Problem(400, code, detail, { errors: [{ code, message: detail, ...(field !== undefined && { field }) }] });
+}
+
+/** A server that is needed is away. Nothing is half done, and repeating the request is safe. */
+export function unavailable(
+  code: string,
+  detail: string,
+  { cause, retryAfterS = 5 }: { cause?: unknown; retryAfterS?: number } = {},
+): Problem {
+  return new Problem(503, code, detail, { headers: { 'retry-after': String(retryAfterS) }, cause });
+}

@@ -1,0 +1,146 @@
+/** How a route is declared: its fields by zod, who may call it, and what it answers. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { Principal, Role } from '../../domain/access/principal';
+import type { Gate } from '../access/gate';
+import { readForm, type Upload } from './form';
+import { describeRoute, type Answers } from './openapi';
+import { Problem } from './problem';
+import { refuseUnstorable } from './texts';
+
+/** A request whose fields are checked, of a principal that may make it. */
+export interface Call<P = unknown, Q = unknown, B = unknown> {
+  principal: Principal;
+  params: P;
+  query: Q;
+  body: B;
+  /** The file of a multipart request. */
+  upload: Upload | null;
+  request: FastifyRequest;
+  /** Aborted when the caller has gone. */
+  gone: AbortSignal;
+}
+
+interface Answer {
+  status?: number;
+  headers?: Readonly<Record<string, string>>;
+  body: unknown;
+}
+
+export interface Route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH';
+  /** Below `/v1`. */
+  path: string;
+  summary: string;
+  tag: string;
+  /** Who may: one of these roles is enough. Left out: every principal. */
+  roles?: readonly Role[];
+  params?: P;
+  query?: Q;
+  body?: B;
+  /** Takes multipart/form-data too: the fields of the body, and a part `file`. */
+  takesFile?: boolean;
+  answers: Answers;
+  handle: (call: Call<z.output<P>, z.output<Q>, z.output<B>>) => Promise<Answer>;
+}
+
+/** Answers longer than this are given up: what was begun goes on, and repeating the request finds it. */
+const WITHIN_MS = 100_000;
+
+const NOTHING = z.strictObject({});
+
+/** What a group of routes is registered with. */
+export interface Registrar {
+  app: FastifyInstance;
+  gate: Gate;
+}
+
+/** Adds a route: checks who calls, then the fields, then calls the handler. */
+export function addRoute<
+  P extends z.ZodType = typeof NOTHING,
+  Q extends z.ZodType = typeof NOTHING,
+  B extends z.ZodType = typeof NOTHING,
+>({ app, gate }: Registrar, route: Route<P, Q, B>): void {
+  const { method, path, roles = [], handle } = route;
+  const name = `${method} /v1${path}`;
+  app.route({
+    method,
+    url: path,
+    schema: describeRoute(route),
+    config: { name, roles, changes: method !== 'GET' },
+    onRequest: (request) => gate.enter(request),
+    preHandler: (request) => gate.permit(request),
+    handler: async (request, reply) => {
+      const gone = new AbortController();
+      reply.raw.once('close', () => gone.abort());
+      const { fields, upload } = await bodyOf(request, route.takesFile ?? false);
+      const call = {
+        principal: gate.principalOf(request),
+        params: checked(route.params ?? NOTHING, request.params, 'path') as z.output<P>,
+        query: checked(route.query ?? NOTHING, request.query, 'query') as z.output<Q>,
+        body: checked(route.body ?? NOTHING, fields, 'body') as z.output<B>,
+        upload,
+        request,
+        gone: gone.signal,
+      };
+      return answered(reply, await within(WITHIN_MS, handle(call)));
+    },
+  });
+}
+
+async function bodyOf(
+  request: FastifyRequest,
+  takesFile: boolean,
+): Promise<{ fields: unknown; upload: Upload | null }> {
+  if (!request.isMultipart()) return { fields: request.body ?? {}, upload: null };
+  if (takesFile) return readForm(request);
+  throw new Problem(415, 'unsupported_media_type', 'This request takes application/json.');
+}
+
+/** @throws Problem 400 that names every wrong field, and what is allowed */
+function checked(schema: z.ZodType, value: unknown, where: 'path' | 'query' | 'body'): unknown {
+  refuseUnstorable(value);
+  const read = schema.safeParse(value);
+  if (read.success) return read.data;
+  const errors = read.error.issues.flatMap((issue) => {
+    const at = issue.path.join('.');
+    if (issue.code === 'unrecognized_keys') {
+      return issue.keys.map((key) => {
+        const field = at ? `${at}.${key}` : key;
+        return { code: 'unknown_field', field, message: `${field} is not a field of this ${where}.` };
+      });
+    }
+    const field = at || where;
+    return [{ code: 'invalid_field', field, message: `${field}: ${issue.message}` }];
+  });
+  throw new Problem(
+    400,
+    'invalid_request',
+    errors
+      .map(({ message }) => message)
+      .slice(0, 5)
+      .join(' '),
+    { errors },
+  );
+}
+
+function answered(reply: FastifyReply, { status = 200, headers = {}, body }: Answer): FastifyReply {
+  return reply
+    .code(status)
+    .headers(headers)
+    .send(body ?? undefined);
+}
+
+async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const detail = 'There was no answer in time. Repeat the request: nothing is filed twice.';
+    const problem = new Problem(503, 'timeout', detail, { headers: { 'retry-after': '15' } });
+    timer = setTimeout(() => reject(problem), ms);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,56 @@
+/** Checks of a message or a workbook by all rules and balances; nothing is filed. */
+import { z } from 'zod';
+import { checkFile } from '../../starter/filings/check';
+import { visibleExporter } from '../access/scope';
+import type { Door } from '../context';
+import { Problem } from '../http/problem';
+import { addRoute, type Registrar } from '../http/route';
+import { exporterName } from '../http/texts';
+import { workbookHeaders } from './exporters';
+import { sourceOf, statedSchema } from './source';
+
+const finding = z.object({
+  severity: z.string(),
+  code: z.string(),
+  row: z.number().int().nullable(),
+  field: z.string().nullable(),
+  message: z.string(),
+});
+
+export function addCheckRoutes(registrar: Registrar, { deps }: Door): void {
+  addRoute(registrar, {
+    method: 'POST',
+    path: '/checks',
+    summary: 'Check a push message or a workbook',
+    tag: 'Filings',
+    roles: ['maker', 'checker', 'viewer', 'admin'],
+    body: z.strictObject({ ...statedSchema.shape, exporter: exporterName }),
+    takesFile: true,
+    answers: {
+      200: {
+        description: 'What is wrong with it; with Accept of a workbook, the workbook with the errors in its cells',
+        schema: z.object({
+          ok: z.boolean(),
+          rows: z.number().int(),
+          errors: z.array(finding),
+          warnings: z.array(finding),
+        }),
+      },
+    },
+    async handle(call) {
+      const { principal, body, request } = call;
+      const { uploadType, declaration, allowDuplicate } = body;
+      const exporter = await visibleExporter(deps, principal, body.exporter);
+      const annotate = call.upload !== null && (request.headers.accept ?? '').includes('spreadsheetml');
+      const stated = { uploadType, declaration, allowDuplicate, annotate };
+      const checked = await checkFile(deps, { source: sourceOf(call), exporter, ...stated });
+      const { ok, rows, errors, warnings, annotated } = checked;
+      if (annotate && annotated === null) {
+        const [first] = errors;
+        throw new Problem(422, first?.code ?? 'refused', first?.message ?? 'There is nothing to mark.', { errors });
+      }
+      if (annotated) return { headers: workbookHeaders('checked.xlsx'), body: annotated };
+      return { body: { ok, rows, errors, warnings } };
+    },
+  });
+}

@@ -1,0 +1,122 @@
+/** Documents: certificates with their PDFs, and the annotated workbook of a filing. */
+import { z } from 'zod';
+import { pageOfCertificates, type PagedCertificate } from '../../ledger/certificates/certificate-pages';
+import { readInput } from '../../ledger/filings/filing-inputs';
+import { visibleExporter, visibleFiling } from '../access/scope';
+import type { Door } from '../context';
+import { listOf, pageOf, paging, readCursor } from '../http/paging';
+import { notFound } from '../http/problem';
+import { addRoute, type Call, type Registrar } from '../http/route';
+import { exporterName, filingName, visible } from '../http/texts';
+import { workbookHeaders } from './exporters';
+
+const TAG = 'Certificates';
+const CERTIFICATE = z.object({ number: visible(100).describe('an eBRC number') });
+const MARK = z.tuple([z.string().regex(/^\d{1,16}$/), z.string().max(200)]);
+
+const text = z.string().nullable();
+const certificateSchema = z.object({
+  eBRCNumber: z.string(),
+  eBRCDate: text,
+  eBRCStatus: text,
+  exporterId: z.string(),
+  filingId: text,
+  reference: text,
+  sbCumInvoiceNumber: text,
+  irmNumber: text,
+  realisedValueFCC: text,
+  currencyCode: text,
+  document: text,
+  sha256: text,
+  archivedAt: text,
+});
+
+export function addDocumentRoutes(registrar: Registrar, { deps }: Door): void {
+  const { pool, mode, documents } = deps;
+
+  async function certificateOf({ principal, params }: Pick<Call<{ number: string }>, 'principal' | 'params'>) {
+    const { exporters } = principal;
+    const [found] = await pageOfCertificates(pool, { mode, exporters, eBRCNumber: params.number, limit: 1 });
+    if (found) return found;
+    throw notFound('unknown_certificate', `There is no certificate ${params.number} in ${mode} mode.`);
+  }
+
+  addRoute(registrar, {
+    method: 'GET',
+    path: '/certificates',
+    summary: 'List certificates, the newest first',
+    tag: TAG,
+    query: z.strictObject({ ...paging, exporter: exporterName.optional(), filing: filingName.optional() }),
+    answers: {
+      200: { description: 'Certificates; clients of one IEC share theirs', schema: listOf(certificateSchema) },
+    },
+    async handle({ principal, query: { cursor, limit, exporter, filing } }) {
+      const [seenAt, eBRCNumber] = readCursor(cursor, MARK) ?? [];
+      const read = await pageOfCertificates(pool, {
+        mode,
+        exporters: principal.exporters,
+        exporterId: exporter && (await visibleExporter(deps, principal, exporter)),
+        filingId: filing && (await visibleFiling(deps, principal, filing)).filingId,
+        after: seenAt !== undefined && eBRCNumber !== undefined ? { seenAt, eBRCNumber } : undefined,
+        limit: limit + 1,
+      });
+      return { body: pageOf(read, limit, (last) => [last.mark, last.eBRCNumber], certificateBody) };
+    },
+  });
+
+  addRoute(registrar, {
+    method: 'GET',
+    path: '/certificates/:number',
+    summary: 'A certificate',
+    tag: TAG,
+    params: CERTIFICATE,
+    answers: { 200: { description: 'The certificate', schema: certificateSchema } },
+    handle: async (call) => ({ body: certificateBody(await certificateOf(call)) }),
+  });
+
+  addRoute(registrar, {
+    method: 'GET',
+    path: '/certificates/:number/pdf',
+    summary: 'The PDF of a certificate, with its hash',
+    tag: TAG,
+    params: CERTIFICATE,
+    answers: {
+      200: { description: 'The PDF', type: 'application/pdf' },
+      304: { description: 'The one that you have' },
+    },
+    async handle(call) {
+      const { document, sha256, eBRCNumber } = await certificateOf(call);
+      if (document === null || sha256 === null) {
+        throw notFound('no_pdf', `The PDF of certificate ${eBRCNumber} is not stored yet.`);
+      }
+      const etag = `"${sha256}"`;
+      if (call.request.headers['if-none-match'] === etag) return { status: 304, headers: { etag }, body: null };
+      const digest = Buffer.from(sha256, 'hex').toString('base64');
+      const headers = { etag, 'content-digest': `sha-256=:${digest}:`, 'content-type': 'application/pdf' };
+      return { headers, body: await documents.read(document) };
+    },
+  });
+
+  addRoute(registrar, {
+    method: 'GET',
+    path: '/filings/:filing/workbook',
+    summary: 'The workbook of a filing, with what became of its rows',
+    tag: 'Filings',
+    params: z.object({ filing: filingName }),
+    answers: {
+      200: { description: 'A workbook', type: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet' },
+    },
+    async handle({ principal, params }) {
+      const { filingId, annotated, inputRef } = await visibleFiling(deps, principal, params.filing);
+      // Until it is annotated, the one that was handed in.
+      const name = annotated ?? (await readInput(pool, inputRef))?.sourceDocument ?? null;
+      if (name === null)
+        throw notFound('no_workbook', `Filing ${filingId} was made from a message, and has no workbook.`);
+      return { headers: workbookHeaders(`${filingId}.xlsx`), body: await documents.read(name) };
+    },
+  });
+}
+
+function certificateBody({ archivedAt, mark: _, ...certificate }: PagedCertificate & { mark: string }) {
+  return { ...certificate, archivedAt: archivedAt?.toISOString() ?? null };
+}

@@ -1,0 +1,245 @@
+/** Exporters: onboarding, readiness, balances, credentials. Passwords go to the vault, and nowhere else. */
+import { z } from 'zod';
+import { emailAddress } from '../../domain/exporter/email';
+import { onboardInput } from '../../domain/contracts';
+import { exportersAfter, findExporter } from '../../ledger/exporters/exporters';
+import { countIrms } from '../../ledger/exporters/irm-counts';
+import { requireApproval } from '../../starter/exporters/approval';
+import { createExporterOperations, type ExporterOutcome } from '../../starter/exporters/operations';
+import { makeTemplate } from '../../starter/exporters/template';
+import { exporterView, type ExporterView } from '../../starter/exporters/views';
+import { createEbrcReader } from '../../starter/reader';
+import { knownExporter, maySee, visibleExporter } from '../access/scope';
+import type { Door } from '../context';
+import { listOf, pageOf, paging, readCursor } from '../http/paging';
+import { Problem } from '../http/problem';
+import { addRoute, type Registrar } from '../http/route';
+import { exporterName, visible } from '../http/texts';
+
+const TAG = 'Exporters';
+const EXPORTER = z.object({ exporter: exporterName });
+const WORKBOOK = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet';
+
+const exporterSchema = z.object({
+  exporterId: z.string(),
+  email: z.string(),
+  name: z.string(),
+  companyName: z.string().nullable(),
+  iec: z.string().nullable(),
+  state: z.string().describe('created, unvalidated, activation_pending or ready'),
+  activatesAt: z.string().nullable().describe('when access opens, while it is pending'),
+  irmCount: z.number().int(),
+  requiresApproval: z.boolean(),
+  readAt: z.string(),
+});
+
+const progressSchema = z.object({
+  exporterId: z.string().nullable(),
+  email: z.string(),
+  name: z.string(),
+  state: z.string().describe('started, needs_credentials, activation_pending, ready or refused'),
+  activatesAt: z.string().nullable(),
+  irmCount: z.number().int().nullable(),
+  workflowId: z.string(),
+  message: z.string().nullable(),
+});
+
+/** As it is typed: a password may begin with a blank. */
+const password = z.string().min(1, 'is empty').max(500).describe('goes straight to the vault');
+const username = visible(200).describe("user name at the authority's portal");
+
+const onboarding = z
+  .strictObject({
+    name: visible(200),
+    email: emailAddress,
+    iec: onboardInput.shape.iec,
+    companyName: visible(300).optional(),
+    address: visible(1_000).optional(),
+    username: username.optional(),
+    password: password.optional(),
+  })
+  .refine((body) => (body.username === undefined) === (body.password === undefined), {
+    message: 'goes with username: give both or neither',
+    path: ['password'],
+  });
+
+const amount = z.string().nullable();
+const irmSchema = z.object({
+  irmNumber: z.string(),
+  irmAdCode: z.string(),
+  irmIfscCode: z.string(),
+  irmIssueDate: z.string().describe('DDMMYYYY, as all filing dates of the service'),
+  remittanceDate: z.string().nullable(),
+  currency: z.string().nullable(),
+  amount,
+  available: amount,
+  held: z.string().describe('held by our live filings and not yet in the balance'),
+  free: amount,
+  readAt: z.string(),
+});
+
+export function addExporterRoutes(registrar: Registrar, { deps }: Door): void {
+  const { pool, mode } = deps;
+  const operations = createExporterOperations(deps);
+  const reader = createEbrcReader(deps);
+
+  addRoute(registrar, {
+    method: 'POST',
+    path: '/exporters',
+    summary: 'Onboard an exporter',
+    tag: TAG,
+    roles: ['admin'],
+    body: onboarding,
+    answers: { 202: { description: 'Started; GET the exporter for its progress', schema: progressSchema } },
+    async handle({ principal, body: { username: user, password: secret, ...customer } }) {
+      const known = await findExporter(pool, mode, customer.email);
+      if (principal.exporters !== null && !(known && maySee(principal, known.exporterId))) {
+        throw new Problem(403, 'exporters_limited', 'A principal that sees some exporters only cannot add others.');
+      }
+      const credentials = user !== undefined && secret !== undefined ? { username: user, password: secret } : undefined;
+      const outcome = await operations.onboard({ ...customer, credentials, by: principal.name });
+      return progressAnswer(outcome, customer);
+    },
+  });
+
+  addRoute(registrar, {
+    method: 'GET',
+    path: '/exporters',
+    summary: 'List the exporters',
+    tag: TAG,
+    query: z.strictObject(paging),
+    answers: { 200: { description: 'Exporters, by id', schema: listOf(exporterSchema) } },
+    async handle({ principal, query: { cursor, limit } }) {
+      const after = readCursor(cursor, z.string().max(200)) ?? '';
+      const { exporters } = principal;
+      const read = await exportersAfter(pool, { mode, after, limit: limit + 1, exporters });
+      const { items, next } = pageOf(read, limit, (last) => last.exporterId, exporterView);
+      const counts = await countIrms(
+        pool,
+        items.map(({ exporterId }) => exporterId),
+      );
+      return { body: { items: items.map((each) => exporterBody(each, counts)), next } };
+    },
+  });
+
+  addRoute(registrar, {
+    method: 'GET',
+    path: '/exporters/:exporter',
+    summary: 'An exporter with its readiness',
+    tag: TAG,
+    params: EXPORTER,
+    answers: { 200: { description: 'The exporter', schema: exporterSchema } },
+    async handle({ principal, params }) {
+      const row = await knownExporter(deps, principal, params.exporter);
+      return { body: exporterBody(exporterView(row), await countIrms(pool, [row.exporterId])) };
+    },
+  });
+
+  addRoute(registrar, {
+    method: 'PATCH',
+    path: '/exporters/:exporter',
+    summary: 'Set whether its filings wait for a second person',
+    tag: TAG,
+    roles: ['admin'],
+    params: EXPORTER,
+    body: z.strictObject({ approval: z.enum(['required', 'off']) }),
+    answers: { 200: { description: 'The exporter', schema: exporterSchema } },
+    async handle({ principal, params, body }) {
+      const { exporterId } = await knownExporter(deps, principal, params.exporter);
+      const view = await requireApproval(deps, exporterId, body.approval === 'required');
+      return { body: exporterBody(view, await countIrms(pool, [exporterId])) };
+    },
+  });
+
+  addRoute(registrar, {
+    method: 'PUT',
+    path: '/exporters/:exporter/credentials',
+    summary: 'Renew the portal credentials; filings that wait for them continue',
+    tag: TAG,
+    roles: ['admin'],
+    params: EXPORTER,
+    body: z.strictObject({ username, password }),
+    answers: { 202: { description: 'Handed in; GET the exporter for the outcome', schema: progressSchema } },
+    async handle({ principal, params, body }) {
+      const { exporterId, email, name } = await knownExporter(deps, principal, params.exporter);
+      return progressAnswer(await operations.updateCredentials(exporterId, body, { by: principal.name }), {
+        email,
+        name,
+      });
+    },
+  });
+
+  addRoute(registrar, {
+    method: 'GET',
+    path: '/exporters/:exporter/irms',
+    summary: 'Its remittances, with what our filings hold of their balances',
+    tag: TAG,
+    params: EXPORTER,
+    query: z.strictObject({
+      ...paging,
+      free: z.enum(['true', 'false']).optional().describe('only those with a free balance'),
+    }),
+    answers: { 200: { description: 'Remittances, as last read from the authority', schema: listOf(irmSchema) } },
+    async handle({ principal, params, query: { cursor, limit, free } }) {
+      const exporterId = await visibleExporter(deps, principal, params.exporter);
+      const from = readCursor(cursor, z.number().int().min(0)) ?? 0;
+      const all = await reader.irms(exporterId);
+      const shown = free === 'true' ? all.filter((irm) => irm.free !== null && Number(irm.free) > 0) : all;
+      const numbered = shown.map((irm, at) => ({ irm, at })).slice(from, from + limit + 1);
+      return {
+        body: pageOf(
+          numbered,
+          limit,
+          ({ at }) => at + 1,
+          ({ irm }) => irm,
+        ),
+      };
+    },
+  });
+
+  addRoute(registrar, {
+    method: 'GET',
+    path: '/exporters/:exporter/template',
+    summary: 'The workbook to fill in, with one row for each remittance',
+    tag: TAG,
+    params: EXPORTER,
+    answers: { 200: { description: 'A workbook', type: WORKBOOK } },
+    async handle({ principal, params }) {
+      const { exporterId } = await knownExporter(deps, principal, params.exporter);
+      const { bytes } = await makeTemplate({ pool, mode }, exporterId);
+      return { headers: workbookHeaders(`template-${exporterId}.xlsx`), body: bytes };
+    },
+  });
+}
+
+/** Of a workbook that is downloaded. @param name of letters, digits and `-` */
+export function workbookHeaders(name: string): Record<string, string> {
+  const safe = name.replace(/[^\w.-]/g, '_').slice(0, 120);
+  return { 'content-type': WORKBOOK, 'content-disposition': `attachment; filename="${safe}"` };
+}
+
+function exporterBody(view: ExporterView, counts: ReadonlyMap<string, number>) {
+  const { exporterId, email, name, companyName, iec, readiness, activatesAt, requiresApproval, readAt } = view;
+  const irmCount = counts.get(exporterId) ?? 0;
+  return {
+    exporterId,
+    email,
+    name,
+    companyName,
+    iec,
+    state: readiness,
+    activatesAt,
+    irmCount,
+    requiresApproval,
+    readAt,
+  };
+}
+
+function progressAnswer(outcome: ExporterOutcome, { email, name }: { email: string; name: string }) {
+  const { exporterId, state, activatesAt, irmCount, workflowId, message, notice, errors } = outcome;
+  if (state === 'refused') {
+    throw new Problem(422, 'refused', message ?? errors[0]?.message ?? 'It was refused.', { errors });
+  }
+  const body = { exporterId, email, name, state, activatesAt, irmCount, workflowId, message: message ?? notice };
+  return { status: 202, body };
+}

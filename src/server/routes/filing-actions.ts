@@ -1,0 +1,151 @@
+/** What persons do about a filing. Each answers the filing as it stands afterwards. */
+import { z } from 'zod';
+import type { ResolveArgs } from '../../domain/contracts';
+import { personKey } from '../../domain/person';
+import { getFiling } from '../../ledger/filings/filings';
+import { correctFiling } from '../../starter/filings/correct';
+import { createFilingOperations } from '../../starter/filings/operator-commands';
+import type { FilingOutcome } from '../../starter/filings/outcome';
+import { RefusedError } from '../../starter/errors';
+import { visibleFiling } from '../access/scope';
+import type { Door } from '../context';
+import { Problem } from '../http/problem';
+import { addRoute, type Registrar } from '../http/route';
+import { filingName, note, visible } from '../http/texts';
+import { filingSchema } from '../views/filing';
+import { recorded } from './filings';
+import { sourceOf, statedSchema } from './source';
+
+const FILING = z.object({ filing: filingName });
+const TAG = 'Actions on filings';
+const attempt = visible(300)
+  .optional()
+  .describe('the attempt that is answered, as the filing shows it; refused for another');
+const number = visible(100);
+
+const resolveInput = z.strictObject({
+  as: z.enum(['filed', 'not-filed']),
+  attempt,
+  requestId: visible(300).optional(),
+  rows: z.array(z.number().int()).max(5_000).optional(),
+  certificates: z
+    .array(z.strictObject({ row: z.number().int(), eBRCNumber: number }))
+    .max(5_000)
+    .optional(),
+  notOurs: z.array(number).max(5_000).optional(),
+  unseen: z.boolean().optional(),
+  note,
+});
+
+export function addFilingActionRoutes(registrar: Registrar, door: Door): void {
+  const { deps, filings } = door;
+  const operations = createFilingOperations(deps);
+  const after = { 200: { description: 'The filing as it stands afterwards', schema: filingSchema } };
+
+  async function answer(filingId: string, outcome: Promise<FilingOutcome>) {
+    await outcome.catch(async (error: unknown) => {
+      throw await withState(deps, filingId, error);
+    });
+    return { body: await filings.again(filingId) };
+  }
+
+  addRoute(registrar, {
+    method: 'POST',
+    path: '/filings/:filing/approve',
+    summary: 'Approve a filing that waits for it; never by its maker',
+    tag: TAG,
+    roles: ['checker'],
+    params: FILING,
+    body: z.strictObject({ note: note.optional() }),
+    answers: after,
+    async handle({ principal, params, body }) {
+      const { filingId, madeBy } = await visibleFiling(deps, principal, params.filing);
+      if (personKey(madeBy) === personKey(principal.name)) {
+        throw new Problem(403, 'maker_approves', 'Whoever made a filing never approves it. Somebody else has to.');
+      }
+      return answer(filingId, operations.approve(filingId, { by: principal.name, note: body.note }));
+    },
+  });
+
+  addRoute(registrar, {
+    method: 'POST',
+    path: '/filings/:filing/resolve',
+    summary: 'Answer the question about an unknown outcome',
+    tag: TAG,
+    roles: ['checker'],
+    params: FILING,
+    body: resolveInput,
+    answers: after,
+    async handle({ principal, params, body: { attempt: attemptId, ...word } }) {
+      const { filingId } = await visibleFiling(deps, principal, params.filing);
+      const args: ResolveArgs = { ...word, ...(attemptId !== undefined && { attemptId }), by: principal.name };
+      return answer(filingId, operations.resolve(filingId, args));
+    },
+  });
+
+  addRoute(registrar, {
+    method: 'POST',
+    path: '/filings/:filing/abandon',
+    summary: 'Give a filing up; a maker its own, a checker any',
+    tag: TAG,
+    roles: ['maker', 'checker'],
+    params: FILING,
+    body: z.strictObject({ note }),
+    answers: after,
+    async handle({ principal, params, body }) {
+      const { filingId, madeBy } = await visibleFiling(deps, principal, params.filing);
+      const own = personKey(madeBy) === personKey(principal.name);
+      if (!own && !principal.roles.includes('checker')) {
+        const detail = 'A maker abandons its own filings; for any other the role checker is needed.';
+        throw new Problem(403, 'role_missing', detail, { members: { missing: ['checker'] } });
+      }
+      return answer(filingId, operations.abandon(filingId, { by: principal.name, note: body.note }));
+    },
+  });
+
+  addRoute(registrar, {
+    method: 'POST',
+    path: '/filings/:filing/resume',
+    summary: 'Start a run for a filing whose workflow was ended',
+    tag: TAG,
+    roles: ['maker', 'checker', 'admin'],
+    params: FILING,
+    answers: {
+      200: {
+        description: 'Whether a run was started',
+        schema: z.object({ resumed: z.boolean(), message: z.string().nullable() }),
+      },
+    },
+    async handle({ principal, params }) {
+      const { filingId } = await visibleFiling(deps, principal, params.filing);
+      return { body: await operations.resume(filingId) };
+    },
+  });
+
+  addRoute(registrar, {
+    method: 'POST',
+    path: '/filings/:filing/correct',
+    summary: 'File the errored rows of a filing again, corrected',
+    tag: TAG,
+    roles: ['maker'],
+    params: FILING,
+    body: statedSchema.pick({ message: true, allowDuplicate: true }).strict(),
+    takesFile: true,
+    answers: { 201: { description: 'The filing that corrects it', schema: filingSchema } },
+    async handle(call) {
+      const { principal, params, body } = call;
+      // A reference names its newest filing: repeated, the request meets the correction that it made.
+      await visibleFiling(deps, principal, params.filing);
+      const { allowDuplicate } = body;
+      const request = { filing: params.filing, source: sourceOf(call), madeBy: principal.name, allowDuplicate };
+      return recorded(door, call, await correctFiling(deps, request, {}), 201);
+    },
+  });
+}
+
+/** A refusal says in which state the filing is now. */
+async function withState({ pool }: Door['deps'], filingId: string, error: unknown): Promise<unknown> {
+  if (!(error instanceof RefusedError)) return error;
+  const { state } = (await getFiling(pool, filingId)) ?? {};
+  return new RefusedError(error.errors, { ...error.details, filingId, state });
+}

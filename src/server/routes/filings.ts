@@ -1,0 +1,248 @@
+/** Filing, and reading filings. The reference is the idempotency key. */
+import { z } from 'zod';
+import { fileInput } from '../../domain/contracts';
+import { FILING_STATES } from '../../domain/filing/states';
+import { pageOfEvents, pageOfFilings, pageOfRows } from '../../ledger/filings/filing-pages';
+import { inQuestion } from '../../ledger/filings/filing-view';
+import { filingOfReference } from '../../ledger/filings/filings';
+import { fileFile } from '../../starter/filings/file';
+import type { FilingOutcome } from '../../starter/filings/outcome';
+import { RefusedError } from '../../starter/errors';
+import { maySee, visibleExporter, visibleFiling } from '../access/scope';
+import type { Door } from '../context';
+import { listOf, pageOf, paging, readCursor } from '../http/paging';
+import { Problem, unavailable } from '../http/problem';
+import { addRoute, type Call, type Registrar } from '../http/route';
+import { exporterName, filingName, visible } from '../http/texts';
+import { filingSchema, type FilingBody } from '../views/filing';
+import { preferredWait } from '../views/waiting';
+import { sourceOf, statedSchema, type Stated } from './source';
+
+const FILING = z.object({ filing: filingName });
+
+const filingInput = z.strictObject({
+  ...statedSchema.shape,
+  exporter: exporterName,
+  reference: fileInput.shape.reference.and(visible(200)).describe('your own name of the filing: the idempotency key'),
+  n: z.number().int().min(1).max(1_000_000).optional().describe('files a reference again, whose rows are all free'),
+  channel: z.enum(['auto', 'push', 'bulk']).optional(),
+  approval: z.boolean().optional().describe('waits for the approval of somebody else'),
+});
+
+const rowSchema = z.object({
+  row: z.number().int(),
+  serialNo: z.number().int(),
+  irmNumber: z.string(),
+  sbCumInvoiceNumber: z.string(),
+  mappedIRMAmountFCC: z.string(),
+  currency: z.string(),
+  submission: z.number().int(),
+  state: z.string(),
+  eBRCNumber: z.string().nullable(),
+  eBRCDate: z.string().nullable(),
+  document: z.string().nullable(),
+  sha256: z.string().nullable(),
+  errors: z.array(z.string()),
+});
+
+const eventSchema = z.object({
+  id: z.string(),
+  seq: z.number().int().nullable(),
+  at: z.string(),
+  kind: z.string(),
+  state: z.string().nullable(),
+  who: z.string().nullable(),
+  text: z.string(),
+});
+
+const PREFER = '`Prefer: wait=60` waits for the end, or for a question.';
+
+export function addFilingRoutes(registrar: Registrar, door: Door): void {
+  const { deps, filings } = door;
+  const { pool, mode } = deps;
+
+  addRoute(registrar, {
+    method: 'POST',
+    path: '/filings',
+    summary: 'File a push message or a workbook',
+    tag: 'Filings',
+    roles: ['maker'],
+    body: filingInput,
+    takesFile: true,
+    answers: {
+      200: { description: `The same content again: the filing as it stands. ${PREFER}`, schema: filingSchema },
+      201: { description: `Filed. ${PREFER}`, schema: filingSchema },
+    },
+    async handle(call) {
+      const { principal, body } = call;
+      const { reference, n, channel, approval } = body;
+      const exporter = await visibleExporter(deps, principal, body.exporter);
+      const before = await filingOfReference(pool, { mode, reference, n: n ?? 1 });
+      const source = sourceOf(call);
+      const terms = { reference, n, channel, approval, madeBy: principal.name, ...statedOf(body) };
+      const outcome = await fileFile(deps, { source, exporter, ...terms }, {}).catch((error: unknown) => {
+        throw before && !maySee(principal, before.exporterId) ? hiddenHolder(error) : error;
+      });
+      return recorded(door, call, outcome, before ? 200 : 201);
+    },
+  });
+
+  addRoute(registrar, {
+    method: 'GET',
+    path: '/filings',
+    summary: 'List filings, newest first',
+    tag: 'Filings',
+    query: z.strictObject({
+      ...paging,
+      state: z.enum(FILING_STATES).optional(),
+      attention: z.enum(['true', 'false']).optional().describe('only those that need somebody, or do not'),
+      exporter: exporterName.optional(),
+      since: z.iso.datetime({ offset: true }).optional().describe('made at this time or later'),
+    }),
+    answers: { 200: { description: 'Filings', schema: listOf(filingSchema) } },
+    async handle({ principal, query }) {
+      const { cursor, limit, state, attention, exporter, since } = query;
+      const [madeAt, filingId] = readCursor(cursor, MARK) ?? [];
+      const read = await pageOfFilings(pool, {
+        mode,
+        state,
+        exporterId: exporter && (await visibleExporter(deps, principal, exporter)),
+        exporters: principal.exporters,
+        attention: attention && attention === 'true',
+        since: since === undefined ? undefined : new Date(since),
+        after: madeAt !== undefined && filingId !== undefined ? { madeAt, filingId } : undefined,
+        limit: limit + 1,
+      });
+      const { items, next } = pageOf(
+        read,
+        limit,
+        (last) => [last.mark, last.filingId],
+        (filing) => filing,
+      );
+      return { body: { items: await filings.many(items), next } };
+    },
+  });
+
+  addRoute(registrar, {
+    method: 'GET',
+    path: '/filings/:filing',
+    summary: 'A filing',
+    tag: 'Filings',
+    params: FILING,
+    answers: { 200: { description: `The filing. ${PREFER}`, schema: filingSchema } },
+    async handle(call) {
+      const filing = await visibleFiling(deps, call.principal, call.params.filing);
+      const waited = await waitedFor(door, call, filing.filingId);
+      return { headers: waited.headers, body: waited.body ?? (await filings.one(filing)) };
+    },
+  });
+
+  addRoute(registrar, {
+    method: 'GET',
+    path: '/filings/:filing/rows',
+    summary: 'The rows of a filing, with certificate numbers and the authority’s errors',
+    tag: 'Filings',
+    params: FILING,
+    query: z.strictObject({ ...paging, state: visible(40).optional().describe('only rows in this state') }),
+    answers: { 200: { description: 'Rows, in the order of the file', schema: listOf(rowSchema) } },
+    async handle({ principal, params, query: { cursor, limit, state } }) {
+      const { filingId } = await visibleFiling(deps, principal, params.filing);
+      const after = readCursor(cursor, z.number().int()) ?? -1;
+      const read = await pageOfRows(pool, { filingId, after, limit: limit + 1, state });
+      return {
+        body: pageOf(
+          read,
+          limit,
+          ({ position }) => position,
+          ({ position: _, ...row }) => row,
+        ),
+      };
+    },
+  });
+
+  addRoute(registrar, {
+    method: 'GET',
+    path: '/filings/:filing/events',
+    summary: 'What happened to a filing, oldest first',
+    tag: 'Filings',
+    params: FILING,
+    query: z.strictObject(paging),
+    answers: { 200: { description: 'Events', schema: listOf(eventSchema) } },
+    async handle({ principal, params, query: { cursor, limit } }) {
+      const { filingId } = await visibleFiling(deps, principal, params.filing);
+      const after = readCursor(cursor, z.string().regex(/^\d{1,18}$/)) ?? '0';
+      const read = await pageOfEvents(pool, { filingId, after, limit: limit + 1 });
+      return {
+        body: pageOf(
+          read,
+          limit,
+          ({ id }) => id,
+          (event) => ({ ...event, at: event.at.toISOString() }),
+        ),
+      };
+    },
+  });
+
+  addRoute(registrar, {
+    method: 'GET',
+    path: '/filings/:filing/evidence',
+    summary: 'What was found of an unknown outcome, and what resolve would answer',
+    tag: 'Filings',
+    params: FILING,
+    answers: {
+      200: {
+        description: 'Evidence',
+        schema: z.object({
+          filingId: z.string(),
+          state: z.string(),
+          attempt: z.string().nullable(),
+          request: z.string().nullable(),
+          evidence: z.unknown(),
+        }),
+      },
+    },
+    async handle({ principal, params }) {
+      const { filingId, state, evidence } = await visibleFiling(deps, principal, params.filing);
+      return { body: { filingId, state, ...(await inQuestion(pool, filingId)), evidence } };
+    },
+  });
+}
+
+const MARK = z.tuple([z.string().regex(/^\d{1,16}$/), z.string().max(100)]);
+
+function statedOf({ uploadType, declaration, allowDuplicate }: Stated) {
+  return { uploadType, declaration, allowDuplicate };
+}
+
+/** Answers a filing that was recorded or refused. A filing that is answered with 200 or 201 is in the ledger. */
+export async function recorded(door: Door, call: Call, { filing, notice }: FilingOutcome, status: number) {
+  if (filing.state === 'refused') {
+    throw new RefusedError(filing.errors as RefusedError['errors'], { filingId: filing.filingId });
+  }
+  if (filing.filingId === null) {
+    const detail = `${notice ?? 'It is not recorded yet.'} Repeat the request: nothing is filed twice.`;
+    throw unavailable('not_recorded_yet', detail, { retryAfterS: 10 });
+  }
+  const waited = await waitedFor(door, call, filing.filingId);
+  const body = waited.body ?? (await door.filings.again(filing.filingId));
+  if (!body) throw unavailable('not_recorded_yet', 'It is not recorded yet. Repeat the request.');
+  return { status, headers: { location: body.links['self'] ?? '', ...waited.headers }, body };
+}
+
+/** Waits as the caller prefers. `body`: the filing afterwards; null if it did not ask for a wait. */
+async function waitedFor(
+  { watch, filings }: Door,
+  { request, gone }: Pick<Call, 'request' | 'gone'>,
+  filingId: string,
+): Promise<{ body: FilingBody | null; headers: Record<string, string> }> {
+  const seconds = preferredWait(request.headers['prefer']);
+  if (seconds === 0) return { body: null, headers: {} };
+  await watch.until(filingId, seconds, gone);
+  return { body: await filings.again(filingId), headers: { 'preference-applied': `wait=${seconds}` } };
+}
+
+/** The holder of the reference is none of the caller's exporters: that it is taken is all that is said. */
+function hiddenHolder(error: unknown): unknown {
+  if (!(error instanceof RefusedError) || error.errors[0]?.code !== 'reference_taken') return error;
+  return new Problem(409, 'reference_taken', 'The reference is in use. Choose another one.');
+}

@@ -1,0 +1,158 @@
+/** Findings, reconciliations and reports. */
+import { z } from 'zod';
+import { reconcileInput } from '../../domain/contracts';
+import { FINDING_KINDS, type FindingView } from '../../domain/reconciliation/findings';
+import type { Principal } from '../../domain/access/principal';
+import { acknowledgeFinding, findings } from '../../starter/reconciliation/findings';
+import { reconcile } from '../../starter/reconciliation/reconcile';
+import { figuresOf } from '../../starter/reports/report';
+import { refusal } from '../../starter/errors';
+import { visibleExporter } from '../access/scope';
+import type { Door } from '../context';
+import { listOf, pageOf, paging, readCursor } from '../http/paging';
+import { Problem } from '../http/problem';
+import { addRoute, type Registrar } from '../http/route';
+import { exporterName, note } from '../http/texts';
+
+const TAG = 'Reconciliation and reports';
+const text = z.string().nullable();
+
+const findingSchema = z.object({
+  id: z.string(),
+  kind: z.string(),
+  exporterId: text,
+  eBRCNumber: text,
+  filingId: text,
+  row: z.number().int().nullable(),
+  irmNumber: text,
+  ours: z.record(z.string(), z.unknown()).nullable(),
+  theirs: z.record(z.string(), z.unknown()).nullable(),
+  amount: text,
+  currency: text,
+  firstSeenAt: z.string(),
+  lastSeenAt: z.string(),
+  closedAt: text,
+  healed: text,
+  advice: text,
+});
+
+const runSchema = z.object({
+  runId: z.string(),
+  workflowId: z.string(),
+  state: z.string(),
+  counts: z.record(z.string(), z.number().int()),
+});
+
+export function addReconciliationRoutes(registrar: Registrar, { deps }: Door): void {
+  /** The findings that a principal may see, by id. */
+  async function visibleFindings(
+    principal: Principal,
+    filter: { exporter?: string; kind?: FindingView['kind']; all?: boolean },
+  ) {
+    const { exporter, ...rest } = filter;
+    const own = exporter === undefined ? principal.exporters : [await visibleExporter(deps, principal, exporter)];
+    const lists =
+      own === null
+        ? [await findings(deps, rest)]
+        : await Promise.all(own.map((each) => findings(deps, { ...rest, exporter: each })));
+    const byId = new Map(lists.flat().map((finding) => [Number(finding.id), finding]));
+    return [...byId].sort(([a], [b]) => a - b).map(([, finding]) => finding);
+  }
+
+  addRoute(registrar, {
+    method: 'GET',
+    path: '/findings',
+    summary: 'What reconciliations found, oldest first',
+    tag: TAG,
+    query: z.strictObject({
+      ...paging,
+      exporter: exporterName.optional(),
+      kind: z.enum(FINDING_KINDS).optional(),
+      all: z.enum(['true', 'false']).optional().describe('also closed and acknowledged ones'),
+    }),
+    answers: { 200: { description: 'Findings', schema: listOf(findingSchema) } },
+    async handle({ principal, query: { cursor, limit, exporter, kind, all } }) {
+      const after = readCursor(cursor, z.number().int()) ?? 0;
+      const found = await visibleFindings(principal, { exporter, kind, all: all === 'true' });
+      const read = found.filter(({ id }) => Number(id) > after).slice(0, limit + 1);
+      return {
+        body: pageOf(
+          read,
+          limit,
+          ({ id }) => Number(id),
+          (finding) => finding,
+        ),
+      };
+    },
+  });
+
+  addRoute(registrar, {
+    method: 'POST',
+    path: '/findings/:id/acknowledge',
+    summary: 'Acknowledge a finding; it stays open until it is gone',
+    tag: TAG,
+    roles: ['checker', 'admin'],
+    params: z.object({ id: z.string().regex(/^\d{1,15}$/, 'is not the id of a finding, which is a number') }),
+    body: z.strictObject({ note }),
+    answers: { 200: { description: 'The finding', schema: findingSchema } },
+    async handle({ principal, params: { id }, body }) {
+      const seen =
+        principal.exporters === null ||
+        (await visibleFindings(principal, { all: true })).some((each) => each.id === id);
+      if (!seen) throw refusal('unknown_finding', `There is no finding ${id} in ${deps.mode} mode.`);
+      return { body: await acknowledgeFinding(deps, { id, note: body.note, by: principal.name }) };
+    },
+  });
+
+  addRoute(registrar, {
+    method: 'POST',
+    path: '/reconciliations',
+    summary: 'Compare the ledger with the authority',
+    tag: TAG,
+    roles: ['maker', 'checker', 'admin'],
+    body: z.strictObject({
+      exporter: exporterName.optional(),
+      from: reconcileInput.shape.from,
+      to: reconcileInput.shape.to,
+    }),
+    answers: { 202: { description: 'Started, or joined', schema: runSchema } },
+    async handle({ principal, body: { exporter, from, to } }) {
+      if (exporter === undefined) seesAll(principal, 'Name one of your exporters.');
+      const exporterId = exporter && (await visibleExporter(deps, principal, exporter));
+      const { findings: _, ...run } = await reconcile(deps, { exporter: exporterId, from, to });
+      return { status: 202, body: run };
+    },
+  });
+
+  for (const report of ['daily', 'ageing'] as const) {
+    addRoute(registrar, {
+      method: 'GET',
+      path: `/reports/${report}`,
+      summary: report === 'daily' ? 'The figures of a day' : 'How old what is open is',
+      tag: TAG,
+      query: z.strictObject({ on: reconcileInput.shape.to.describe('YYYY-MM-DD; left out: today in Asia/Kolkata') }),
+      answers: {
+        200: {
+          description: 'The figures; amounts are decimal strings',
+          schema: z.object({
+            report: z.string(),
+            mode: z.string(),
+            on: z.string(),
+            madeAt: z.string(),
+            groups: z.array(z.object({ id: z.string(), title: z.string() })),
+          }),
+        },
+      },
+      async handle({ principal, query: { on } }) {
+        seesAll(principal, 'A report is about all exporters.');
+        const { madeAt, ...figures } = await figuresOf(deps, { report, on });
+        return { body: { ...figures, madeAt: madeAt.toISOString() } };
+      },
+    });
+  }
+}
+
+/** @throws Problem 403 for a principal that sees some exporters only */
+function seesAll({ exporters }: Principal, why: string): void {
+  if (exporters !== null) throw new Problem(403, 'exporters_limited', `You see some exporters only. ${why}`);
+}

@@ -1,0 +1,143 @@
+/** A filing as the API shows it. */
+import { z } from 'zod';
+import type { FilingCounts } from '../../domain/contracts';
+import type { QuestionView } from '../../domain/filing/questions';
+import { FILING_STATES, isEnd, type FilingState } from '../../domain/filing/states';
+import type { PagedSubmission } from '../../ledger/filings/filing-pages';
+import type { FilingRecord } from '../../ledger/filings/filings';
+
+const count = z.number().int();
+
+export const filingSchema = z.object({
+  filingId: z.string(),
+  workflowId: z.string(),
+  reference: z.string(),
+  n: count.describe('which filing of its reference'),
+  exporterId: z.string(),
+  state: z.enum(FILING_STATES).describe('clients must expect new states'),
+  stateText: z.string().describe('the state as a sentence'),
+  expectedBy: z
+    .string()
+    .nullable()
+    .describe('when the acknowledgement is expected, by the times that were seen lately'),
+  counts: z.object({ rows: count, certified: count, archived: count, errored: count, open: count }),
+  attention: z.string().nullable(),
+  questions: z.array(
+    z.object({ id: z.string(), kind: z.string(), text: z.string(), since: z.string(), actions: z.array(z.string()) }),
+  ),
+  actions: z.array(z.string()).describe('what may be done next'),
+  attempt: z.string().nullable().describe('the attempt that resolve answers'),
+  submissions: z.array(
+    z.object({
+      submission: count,
+      requests: z.array(z.object({ requestId: z.string(), source: z.string(), state: z.string() })),
+    }),
+  ),
+  uploadType: count,
+  channel: z.enum(['push', 'bulk']),
+  declaration: z.enum(['Y', 'N']),
+  corrects: z.string().nullable(),
+  madeBy: z.string().nullable(),
+  madeAt: z.string(),
+  approvedBy: z.string().nullable(),
+  contentHash: z.string(),
+  errors: z.array(z.unknown()),
+  warnings: z.array(z.unknown()),
+  links: z.record(z.string(), z.string()),
+});
+
+export type FilingBody = z.infer<typeof filingSchema>;
+
+export interface FilingFacts {
+  filing: FilingRecord;
+  counts: FilingCounts;
+  submissions: readonly PagedSubmission[];
+  questions: readonly QuestionView[];
+  /** The attempt that is asked about; null in lists. */
+  attempt: string | null;
+  expectedBy: string | null;
+}
+
+export function filingBody({ filing, counts, submissions, questions, attempt, expectedBy }: FilingFacts): FilingBody {
+  const { filingId, state, madeAt } = filing;
+  const root = `/v1/filings/${encodeURIComponent(filingId)}`;
+  return {
+    filingId,
+    workflowId: filing.workflowId,
+    reference: filing.reference,
+    n: filing.n,
+    exporterId: filing.exporterId,
+    state,
+    stateText: stateText(filing, counts),
+    expectedBy,
+    counts,
+    attention: filing.attention,
+    questions: questions.map(({ id, kind, text, since, actions }) => ({
+      id,
+      kind,
+      text,
+      since,
+      actions: [...actions],
+    })),
+    actions: actionsOf(filing, counts),
+    attempt,
+    submissions: submissions.map(({ submission, requests }) => ({ submission, requests })),
+    uploadType: filing.uploadType,
+    channel: filing.channel,
+    declaration: filing.declaration,
+    corrects: filing.corrects,
+    madeBy: filing.madeBy ?? null,
+    madeAt: madeAt.toISOString(),
+    approvedBy: filing.approvedBy,
+    contentHash: filing.contentHash,
+    errors: filing.errors,
+    warnings: filing.warnings,
+    links: {
+      self: root,
+      rows: `${root}/rows`,
+      events: `${root}/events`,
+      evidence: `${root}/evidence`,
+      ...(filing.annotated !== null && { workbook: `${root}/workbook` }),
+    },
+  };
+}
+
+/** What may be done about a filing next, by the names of its routes. */
+function actionsOf({ state, asked, needsAttention }: FilingRecord, { errored }: FilingCounts): string[] {
+  switch (state) {
+    case 'awaiting_approval':
+      return ['approve', 'abandon'];
+    case 'outcome_unknown':
+      return asked ? ['resolve', 'abandon'] : ['abandon'];
+    case 'overdue':
+      return ['resolve', 'abandon'];
+    case 'needs_credentials':
+      return ['credentials', 'abandon'];
+    default:
+      if (isEnd(state)) return errored > 0 ? ['correct'] : [];
+      return needsAttention ? ['resume', 'abandon'] : ['abandon'];
+  }
+}
+
+function stateText({ state, asked }: FilingRecord, counts: FilingCounts): string {
+  const { rows, certified, archived, errored } = counts;
+  const texts: Readonly<Record<FilingState, string>> = {
+    checking: 'It is being checked against balances and earlier filings.',
+    awaiting_approval: 'It waits for the approval of somebody other than its maker.',
+    submitting: 'It is being sent.',
+    processing: 'The service took it in; the acknowledgement of the authority is awaited.',
+    collecting: `${certified} of ${rows} rows are certified; ${archived} PDFs are stored.`,
+    needs_credentials: 'It waits for new portal credentials of the exporter, and goes on by itself then.',
+    needs_access: 'The service refuses our own key or agreement; it goes on by itself once that is mended.',
+    outcome_unknown: asked
+      ? 'It is not known whether it was filed: somebody has to look at the portal.'
+      : 'It is not known whether it was filed; evidence is being gathered.',
+    overdue: 'The acknowledgement is overdue; it is still asked for.',
+    certified: rows === 1 ? 'Its row is certified.' : `All ${rows} rows are certified.`,
+    partly_certified: `${certified} of ${rows} rows are certified; ${errored} can be corrected.`,
+    rejected: 'The authority rejected every row; they can be corrected.',
+    needs_correction: 'The service refused it; nothing was filed, and it can be corrected.',
+    abandoned: 'It was abandoned.',
+  };
+  return texts[state];
+}

@@ -1,0 +1,82 @@
+import type pg from 'pg';
+import { estimateAnswerTimes } from '../../domain/filing/acknowledgement-times';
+import type { Mode } from '../../domain/names';
+import { countRowsOf, requestsOf, type PagedSubmission } from '../../ledger/filings/filing-pages';
+import { inQuestion } from '../../ledger/filings/filing-view';
+import { getFiling, type FilingRecord } from '../../ledger/filings/filings';
+import { readQuestions } from '../../ledger/questions/questions';
+import { readSeenAnswers } from '../../ledger/submissions/answer-times';
+import { filingBody, type FilingBody } from './filing';
+
+const NO_ROWS = { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 };
+/** How long the typical time of an acknowledgement is taken from memory. */
+const MEAN_KEPT_MS = 60_000;
+
+/** Reads filings in the form in which the API shows them. */
+export interface FilingReader {
+  one(filing: FilingRecord): Promise<FilingBody>;
+  /** The filing as it is now; null if the ledger does not hold it. */
+  again(filingId: string): Promise<FilingBody | null>;
+  many(filings: readonly FilingRecord[]): Promise<FilingBody[]>;
+}
+
+export function createFilingReader({ pool, mode }: { pool: pg.Pool; mode: Mode }): FilingReader {
+  let mean: { ms: Promise<number>; at: number } | undefined;
+
+  /** How long an acknowledgement takes, as seen lately. */
+  async function meanMs(): Promise<number> {
+    if (mean && Date.now() - mean.at < MEAN_KEPT_MS) return mean.ms;
+    const ms = readSeenAnswers(pool, mode).then((seen) => estimateAnswerTimes(seen).meanMs);
+    mean = { ms, at: Date.now() };
+    return ms.catch((error: unknown) => {
+      mean = undefined;
+      throw error;
+    });
+  }
+
+  async function expectedBy({ state }: FilingRecord, submissions: readonly PagedSubmission[]): Promise<string | null> {
+    const times = submissions.flatMap(({ since }) => (since ? [since.getTime()] : []));
+    if (state !== 'processing' || times.length === 0) return null;
+    return new Date(Math.min(...times) + (await meanMs())).toISOString();
+  }
+
+  async function many(filings: readonly FilingRecord[]): Promise<FilingBody[]> {
+    if (filings.length === 0) return [];
+    const ids = filings.map(({ filingId }) => filingId);
+    const [counts, requests, questions] = await Promise.all([
+      countRowsOf(pool, ids),
+      requestsOf(pool, ids),
+      readQuestions(pool, ids),
+    ]);
+    return Promise.all(
+      filings.map(async (filing) => {
+        const submissions = requests.get(filing.filingId) ?? [];
+        return filingBody({
+          filing,
+          counts: counts.get(filing.filingId) ?? NO_ROWS,
+          submissions,
+          questions: questions.get(filing.filingId) ?? [],
+          attempt: isAsked(filing) ? (await inQuestion(pool, filing.filingId)).attempt : null,
+          expectedBy: await expectedBy(filing, submissions),
+        });
+      }),
+    );
+  }
+
+  async function one(filing: FilingRecord): Promise<FilingBody> {
+    const [body] = await many([filing]);
+    if (!body) throw new Error('A filing was not read.');
+    return body;
+  }
+
+  return {
+    one,
+    many,
+    async again(filingId) {
+      const filing = await getFiling(pool, filingId);
+      return filing ? one(filing) : null;
+    },
+  };
+}
+
+const isAsked = ({ state }: FilingRecord): boolean => state === 'outcome_unknown' || state === 'overdue';

@@ -1,0 +1,149 @@
+import { Option, type Command } from 'commander';
+import { ROLES } from '../../../../domain/access/principal';
+import type { PrincipalView, PrincipalWithToken } from '../../../principals/principals';
+import type { Bind } from '../../bind';
+import type { Cli } from '../../context';
+import { fields, table } from '../../terminal';
+import { byOption, durationArgument } from '../options';
+
+const HELP = `
+Roles: viewer reads; maker checks, files, corrects and abandons; checker approves, resolves and abandons, and is a person;
+admin onboards exporters and renews credentials. Whoever made a filing never approves it.
+
+These commands need the database user that owns the ledger. Whoever has it can make any principal.
+
+Examples:
+  $ ebrc principals add "Asha Rao" --role maker --role viewer
+  $ ebrc principals add erp --system --role maker --exporter accounts@asha.example --expires 90d --json
+  $ ebrc principals rotate erp
+  $ ebrc principals remove "Asha Rao"`;
+
+const TOKEN_ONCE = 'It is shown this once, and only its hash is kept.';
+
+interface AddFlags {
+  role: string[];
+  system?: boolean;
+  exporter: string[];
+  expires?: number;
+  by: string;
+}
+
+const several = (text: string, before: string[]) => [...before, text];
+
+/** `principals add|list|rotate|remove`. */
+export function addPrincipalCommands(program: Command, bind: Bind): void {
+  const principals = program
+    .command('principals')
+    .summary('say who may use the HTTP API, and make their tokens')
+    .description('The persons and systems that may use the HTTP API (`ebrc serve`).')
+    .addHelpText('after', HELP);
+  principals
+    .command('add')
+    .summary('add a principal and print its token')
+    .description('Add a person or a system and print its token, once.')
+    .argument('<name>', 'its name; one name, in any spelling, is one principal')
+    .addOption(
+      new Option('--role <role>', `${ROLES.join(', ')}; may be given several times`)
+        .argParser(several)
+        .default([])
+        .makeOptionMandatory(),
+    )
+    .option('--system', 'a program, not a person: it cannot be a checker')
+    .addOption(
+      new Option('-e, --exporter <exporter>', 'may see only this exporter (id or e-mail); may be given several times')
+        .argParser(several)
+        .default([], 'all exporters'),
+    )
+    .option('--expires <duration>', 'ends after this time, such as 90d (default: never)', durationArgument)
+    .addOption(byOption())
+    .addHelpText('after', HELP)
+    .action(
+      bind(async (cli, [name = ''], { role, system, exporter, expires, by }: AddFlags) => {
+        const { addPrincipal } = await import('../../../principals/principals.js');
+        const request = { name, roles: role, system, exporters: exporter, expiresInMs: expires, by };
+        const added = await addPrincipal(await depsOf(cli), request);
+        cli.terminal.result(added, () => tokenText(added));
+      }),
+    );
+  principals
+    .command('list')
+    .summary('list the principals')
+    .description('List the principals with their roles and exporters.')
+    .addHelpText('after', '\nExample:\n  $ ebrc principals list')
+    .action(
+      bind(async (cli) => {
+        const { listPrincipals } = await import('../../../principals/principals.js');
+        const all = await listPrincipals(await depsOf(cli));
+        cli.terminal.result(all, () => listText(all));
+      }),
+    );
+  principals
+    .command('rotate')
+    .summary('make a new token; the old one is valid for another day')
+    .description('Make a new token and print it, once. The old one is valid for another day.')
+    .argument('<name>', 'as `ebrc principals list` shows it')
+    .addOption(byOption())
+    .addHelpText('after', '\nExample:\n  $ ebrc principals rotate erp --json')
+    .action(
+      bind(async (cli, [name = ''], { by }: { by: string }) => {
+        const { rotatePrincipal } = await import('../../../principals/principals.js');
+        const rotated = await rotatePrincipal(await depsOf(cli), { name, by });
+        const { previousEndsAt } = rotated;
+        cli.terminal.result(rotated, () =>
+          [tokenText(rotated), ...(previousEndsAt ? [`The token before it ends at ${previousEndsAt}.`] : [])].join(
+            '\n',
+          ),
+        );
+      }),
+    );
+  principals
+    .command('remove')
+    .summary('remove a principal; its tokens end at once')
+    .description('Remove a principal. Its tokens end at once; what it did stays on record under its name.')
+    .argument('<name>', 'as `ebrc principals list` shows it')
+    .addOption(byOption())
+    .addHelpText('after', '\nExample:\n  $ ebrc principals remove erp')
+    .action(
+      bind(async (cli, [name = ''], { by }: { by: string }) => {
+        const { removePrincipal } = await import('../../../principals/principals.js');
+        const removed = await removePrincipal(await depsOf(cli), { name, by });
+        cli.terminal.result(removed, () => `${removed.name} is removed, and its tokens have ended.`);
+      }),
+    );
+}
+
+async function depsOf(cli: Cli) {
+  const { mode } = await cli.config('mode', 'database');
+  return { pool: await cli.pool(), mode };
+}
+
+function tokenText(principal: PrincipalWithToken): string {
+  return `${fields([...shown(principal), ['Token', principal.token]])}\n\n${TOKEN_ONCE}`;
+}
+
+function shown({ principal, name, roles, system, exporters, expiresAt }: PrincipalView): [string, unknown][] {
+  return [
+    ['Principal', principal],
+    ['Name', name],
+    ['Kind', system ? 'system' : 'person'],
+    ['Roles', roles.join(', ')],
+    ['Exporters', exporters === null ? 'all' : exporters.join(', ')],
+    ['Ends', expiresAt],
+  ];
+}
+
+function listText(all: readonly (PrincipalView & { tokens: number })[]): string {
+  if (all.length === 0) return 'No principals. `ebrc principals add` adds one.';
+  return table(
+    ['Name', 'Kind', 'Roles', 'Exporters', 'Ends', 'Tokens', 'Principal'],
+    all.map(({ name, system, roles, exporters, expiresAt, tokens, principal }) => [
+      name,
+      system ? 'system' : 'person',
+      roles.join(', '),
+      exporters === null ? 'all' : exporters.join(', '),
+      expiresAt,
+      tokens,
+      principal,
+    ]),
+  );
+}

@@ -1,0 +1,183 @@
+import type pg from 'pg';
+import { ROLES, type Principal, type Role } from '../../domain/access/principal';
+import type { Mode } from '../../domain/names';
+import { personKey } from '../../domain/person';
+import { cleanText, printable } from '../../domain/text';
+import { recordAudit } from '../../ledger/principals/audit';
+import * as ledger from '../../ledger/principals/principals';
+import { createToken, endTokens, endTokensLater, saveToken } from '../../ledger/principals/tokens';
+import { withTransaction, type Queryable } from '../../ledger/pool';
+import { refusal, UsageError } from '../errors';
+import { exporterIdOf } from '../exporters/lookup';
+
+/** A principal as `ebrc principals` prints it. */
+export interface PrincipalView {
+  /** Its id. */
+  principal: string;
+  name: string;
+  roles: Role[];
+  system: boolean;
+  /** Ids of the exporters that it may see; null: all. */
+  exporters: string[] | null;
+  expiresAt: string | null;
+}
+
+/** With its new token, which is shown this once. */
+export interface PrincipalWithToken extends PrincipalView {
+  token: string;
+}
+
+export interface AddPrincipal {
+  name: string;
+  roles: readonly string[];
+  system?: boolean;
+  /** Ids or e-mails; default: all exporters. */
+  exporters?: readonly string[];
+  expiresInMs?: number;
+  /** Who adds it, for the record. */
+  by: string;
+}
+
+interface Deps {
+  pool: pg.Pool;
+  mode: Mode;
+}
+
+const LONGEST_NAME = 100;
+
+/**
+ * Adds a principal and makes its token.
+ * @throws UsageError for a name or a role that cannot be; RefusedError if the name is in use
+ */
+export async function addPrincipal({ pool, mode }: Deps, request: AddPrincipal): Promise<PrincipalWithToken> {
+  const { system: isSystem = false, exporters = [], expiresInMs, by } = request;
+  const name = checkedName(request.name);
+  const roles = checkedRoles(request.roles, isSystem);
+  const ids = await Promise.all(exporters.map((exporter) => exporterIdOf(pool, mode, exporter)));
+  const expiresAt = expiresInMs === undefined ? null : new Date(Date.now() + expiresInMs);
+  const token = createToken(mode);
+  return asOwner(() =>
+    withTransaction(pool, async (client) => {
+      const scope = ids.length > 0 ? ids : null;
+      const added = await ledger.addPrincipal(client, { mode, name, isSystem, roles, exporters: scope, expiresAt });
+      if (!added) {
+        throw refusal(
+          'name_taken',
+          `There is a principal ${name} already, or one whose name counts as the same. \`ebrc principals rotate\` makes a new token for it.`,
+        );
+      }
+      await saveToken(client, added.principalId, token);
+      await audited(client, added, { action: 'principals add', by });
+      return { ...principalView(added), token };
+    }),
+  );
+}
+
+/** All principals of the mode, with the number of their valid tokens. */
+export async function listPrincipals({ pool, mode }: Deps): Promise<(PrincipalView & { tokens: number })[]> {
+  const all = await ledger.listPrincipals(pool, mode);
+  return all.map((each) => ({ ...principalView(each), tokens: each.tokens }));
+}
+
+/**
+ * Makes a new token; the one before is taken for another day.
+ * @throws RefusedError if there is no such principal
+ */
+export async function rotatePrincipal(
+  { pool, mode }: Deps,
+  { name, by }: { name: string; by: string },
+): Promise<PrincipalWithToken & { previousEndsAt: string | null }> {
+  const token = createToken(mode);
+  return asOwner(() =>
+    withTransaction(pool, async (client) => {
+      const known = await needPrincipal(client, mode, name);
+      const endsAt = await endTokensLater(client, known.principalId);
+      await saveToken(client, known.principalId, token);
+      await audited(client, known, { action: 'principals rotate', by });
+      return { ...principalView(known), token, previousEndsAt: endsAt?.toISOString() ?? null };
+    }),
+  );
+}
+
+/** Removes a principal: its tokens end at once. @throws RefusedError if there is no such principal */
+export async function removePrincipal(
+  { pool, mode }: Deps,
+  { name, by }: { name: string; by: string },
+): Promise<PrincipalView> {
+  return asOwner(() =>
+    withTransaction(pool, async (client) => {
+      const known = await needPrincipal(client, mode, name);
+      await ledger.removePrincipal(client, known.principalId);
+      await endTokens(client, known.principalId);
+      await audited(client, known, { action: 'principals remove', by });
+      return principalView(known);
+    }),
+  );
+}
+
+async function needPrincipal(db: Queryable, mode: Mode, name: string): Promise<Principal> {
+  const known = await ledger.findPrincipal(db, mode, name);
+  if (known) return known;
+  throw refusal(
+    'unknown_principal',
+    `There is no principal ${name} in ${mode} mode. \`ebrc principals list\` lists them.`,
+  );
+}
+
+function audited(db: Queryable, { mode, principalId }: Principal, { action, by }: { action: string; by: string }) {
+  // Whoever can change principals here holds the database, and is no principal: the name is a claim.
+  const event = { mode, at: new Date(), principal: null, action: `${action} (command line, by ${by})` };
+  return recordAudit(db, [{ ...event, outcome: 'used', subject: principalId }]);
+}
+
+function checkedName(text: string): string {
+  const name = text.trim();
+  const allowed = `allowed: 1 to ${LONGEST_NAME} visible characters with a letter or a digit among them`;
+  if (name.length > LONGEST_NAME || printable(cleanText(name)) !== name || personKey(name) === '') {
+    throw new UsageError(`${JSON.stringify(name.slice(0, LONGEST_NAME))} cannot name a principal; ${allowed}.`);
+  }
+  return name;
+}
+
+function checkedRoles(given: readonly string[], isSystem: boolean): Role[] {
+  const roles = [...new Set(given)];
+  const unknown = roles.find((role) => !ROLES.includes(role as Role));
+  if (unknown !== undefined || roles.length === 0) {
+    throw new UsageError(
+      `${unknown === undefined ? 'A role is missing' : `${unknown} is no role`}; allowed: ${ROLES.join(', ')}.`,
+    );
+  }
+  if (isSystem && roles.includes('checker')) {
+    throw new UsageError(
+      'A system cannot be a checker: approving and resolving is for persons. Leave out --system or the role.',
+    );
+  }
+  return roles as Role[];
+}
+
+function principalView({ principalId, name, roles, isSystem, exporters, expiresAt }: Principal): PrincipalView {
+  return {
+    principal: principalId,
+    name,
+    roles,
+    system: isSystem,
+    exporters,
+    expiresAt: expiresAt?.toISOString() ?? null,
+  };
+}
+
+/** SQLSTATE insufficient_privilege. */
+const NO_RIGHT = '42501';
+
+/** Workers and the door have no right to change principals. */
+async function asOwner<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if ((error as { code?: string }).code !== NO_RIGHT) throw error;
+    throw new UsageError(
+      'The user of DATABASE_URL may not change principals: use the one that owns the ledger (a member of ebrc_migrate).',
+      'no_right',
+    );
+  }
+}

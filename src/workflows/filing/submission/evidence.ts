@@ -1,0 +1,55 @@
+/** Rounds of evidence about a submission of unknown outcome. */
+import type { Evidence } from '../../../activities/filings/settle';
+import type { SubmissionStage } from '../../../activities/filings/open-filing';
+import { calls } from '../../activity-profiles';
+import type { FilingRun } from '../filing-run';
+import { interruptible } from '../interruptible';
+import { recordFailureAndContinue } from '../record-failure';
+import { throughPauses } from '../pauses';
+import { freshenBalances } from '../prepare-filing';
+
+const ROUNDS_IN_WINDOW = 24;
+const MIN_ROUND_MS = 5_000;
+const MAX_ROUND_MS = 10 * 60_000;
+const ROUND_AFTER_ASKING_MS = 60 * 60_000;
+
+/** Between two rounds of evidence: closer while an answer may appear, hourly once a person has been asked. */
+export function roundMs(settleAfterMs: number, asked: boolean): number {
+  const within = Math.min(MAX_ROUND_MS, Math.max(MIN_ROUND_MS, settleAfterMs / ROUNDS_IN_WINDOW));
+  return asked ? Math.min(ROUND_AFTER_ASKING_MS, within * 6) : within;
+}
+
+/**
+ * One round: live balances, then certificates; both once more where a balance speaks against a certificate, because it
+ * may have been issued between the two. A look that fails is no evidence of anything: null.
+ */
+export async function gather(
+  run: FilingRun,
+  stage: SubmissionStage,
+  attemptId: string | null,
+): Promise<Evidence | null> {
+  const evidence = await look(run, stage, attemptId);
+  return evidence && evidence.contradicted.length > 0 ? look(run, stage, attemptId) : evidence;
+}
+
+async function look(run: FilingRun, stage: SubmissionStage, attemptId: string | null): Promise<Evidence | null> {
+  await freshenBalances(run);
+  return recordFailureAndContinue(run, { kind: 'no_evidence', text: 'No evidence could be gathered' }, () =>
+    throughPauses(run, () => gatherEvidence(run, stage, attemptId)),
+  );
+}
+
+/** Looks at the certificates, and certifies the rows whose certificates are there. */
+export async function gatherEvidence(
+  run: FilingRun,
+  { submission }: SubmissionStage,
+  attemptId: string | null,
+): Promise<Evidence> {
+  const { filingId, exporterId } = run;
+  const summary = 'Look for certificates of the lost submission';
+  const about = { summary, rateClass: 'details', exporterId, priorityKey: 1 } as const;
+  const args = { filingId, submission, exporterId, attemptId };
+  const { moved, ...evidence } = await interruptible(run, () => calls('helpful', about).gatherEvidence(args));
+  await run.tookOverCollecting(moved);
+  return evidence;
+}

@@ -1,0 +1,81 @@
+/**
+ * What a person answers about a send: checked at the service where it names a request, looked into, and carried out.
+ */
+import { ActivityFailure, isCancellation } from '@temporalio/workflow';
+import type { Carried } from '../../../domain/filing/carried';
+import type { SubmissionStage } from '../../../activities/filings/open-filing';
+import { sentAs } from '../../../domain/filing/known-send';
+import { calls } from '../../activity-profiles';
+import { readFailure } from '../../failures';
+import type { FilingRun } from '../filing-run';
+import { onceLedgerIsWhole } from '../ledger-waits';
+import { gatherEvidence } from './evidence';
+
+/**
+ * Carries the open answer out, if there is one. A refused one refuses its update, with what to do.
+ * @returns what became of it; null where there was none, or it was refused
+ */
+export async function carryOutAnswer(
+  run: FilingRun,
+  stage: SubmissionStage,
+): Promise<Exclude<Carried, { why: string }> | null> {
+  const { resolution, inQuestion } = run.requests;
+  if (!resolution?.wordId) return null;
+  const { as, by, note, requestId, wordId, certificates = [] } = resolution;
+  const { attemptId = null } = inQuestion ?? {};
+  const data = { as, requestId: requestId ?? null, attemptId };
+  if (as === 'filed' && requestId && certificates.length === 0) {
+    const doubt = await doubtAbout(run, requestId);
+    if (doubt !== null) {
+      const event = { kind: 'resolve_refused', who: by, text: doubt, data };
+      await run.requests.contradictResolution(`${doubt}.`, event);
+      return null;
+    }
+  } else {
+    // The last look may be an hour old: what appeared since would be filed a second time.
+    await lookOnce(run, stage, inQuestion?.requestId ? null : attemptId);
+  }
+  const event = { kind: 'resolved', who: by, text: note, data };
+  const moves = { again: run.nextMove('submitting', event), filed: run.nextMove('processing', event) };
+  const carried = await onceLedgerIsWhole(run, () =>
+    run.inTurn(() => run.steps(`Carry out “${as}”, stated by ${by}`).carryOutWord({ wordId, attemptId, moves })),
+  );
+  if ('why' in carried) {
+    if (carried.differs) run.agreed(carried);
+    run.requests.refuseResolution(`${carried.why}.`);
+    return null;
+  }
+  run.agreed(carried);
+  run.requests.resolved();
+  if (carried.counts) await run.tookNext(carried.outcome === 'filed' ? moves.filed : moves.again, carried.counts);
+  await run.tookOverCollecting(carried.collecting);
+  if (carried.outcome === 'filed' && requestId && stage.submission === 1) run.requestId ??= requestId;
+  if (carried.outcome === 'filed' && requestId && attemptId)
+    run.noteSend(sentAs(attemptId, { requestId, sentAt: Date.now(), accepted: false }));
+  return carried;
+}
+
+/** Why a request id that a person gave cannot be taken, or null. One that cannot be checked now is not believed. */
+async function doubtAbout(run: FilingRun, requestId: string): Promise<string | null> {
+  const { exporterId } = run;
+  const summary = `Check that the service has request ${requestId}`;
+  const about = { summary, rateClass: 'api', exporterId, priorityKey: 1 } as const;
+  try {
+    const { known } = await calls('helpful', about).knowsRequest({ exporterId, requestId });
+    if (known) return null;
+  } catch (error) {
+    const { kind, message } = readFailure(error);
+    if (kind === null) throw error;
+    return `the service cannot be asked about request ${requestId} now (${message}); answer again when it can`;
+  }
+  return `the service does not know request ${requestId} of this exporter; copy its id from the portal and answer again`;
+}
+
+/** A look for a person who waits: what a filing would wait out (bad credentials, our own access) ends it. */
+async function lookOnce(run: FilingRun, stage: SubmissionStage, attemptId: string | null): Promise<void> {
+  try {
+    await gatherEvidence(run, stage, attemptId);
+  } catch (error) {
+    if (!(error instanceof ActivityFailure) || isCancellation(error)) throw error;
+  }
+}

@@ -1,0 +1,99 @@
+/** What is left of a filing that has ended: requests without an outcome, and what a person says of its rows. */
+import { ActivityFailure, executeChild, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
+import type { ResolveArgs } from '../domain/contracts';
+import { calls, steps } from './activity-profiles';
+import type { collectCertificates } from './collect-certificates';
+import { readFailure } from './failures';
+
+export interface EndedFilingArgs {
+  filingId: string;
+  exporterId: string;
+  /** Submissions of which a request is followed. */
+  submissions: number[];
+  /** What a person says of a send, or of a request; carried out before the requests are asked about. */
+  answer?: ResolveArgs & { submission: number };
+}
+
+export interface EndedFilingResult {
+  /** Why the answer was refused, or what it still needs; null where it was carried out, or none was given. */
+  refused: string | null;
+}
+
+/** Carries an answer out, asks once about each request, and collects the certificates that came of it. */
+export async function followEndedFiling(args: EndedFilingArgs): Promise<EndedFilingResult> {
+  const { filingId, exporterId, answer } = args;
+  const refused = answer ? await carryOut(args, answer) : null;
+  if (refused !== null) return { refused };
+  const submissions = new Set([...args.submissions, ...(answer ? [answer.submission] : [])]);
+  for (const submission of submissions) await askOnce(args, submission);
+  const { due } = await steps({ summary: 'Which certificates have no PDF yet?' }).listToArchive({ filingId, limit: 1 });
+  if (due.length > 0) {
+    await executeChild<typeof collectCertificates>('collectCertificates', {
+      workflowId: `${workflowInfo().workflowId}/certificates`,
+      args: [{ filingId, exporterId }],
+    });
+  }
+  return { refused };
+}
+
+async function askOnce({ filingId, exporterId }: EndedFilingArgs, submission: number): Promise<void> {
+  const status = { summary: `Status of submission ${submission}`, rateClass: 'api', exporterId } as const;
+  const polled = await orNull(() =>
+    calls('helpful', { ...status, priorityKey: 5 }).pollStatus({
+      filingId,
+      submission,
+      exporterId,
+      ackErrors: [],
+      once: true,
+    }),
+  );
+  if (!polled || polled.outcome === 'not_yet' || polled.requestId === null) return;
+  if (polled.outcome !== 'settled') await look({ filingId, exporterId }, submission, null);
+  const text = `request ${polled.requestId}: ${polled.outcome}, after the filing’s end`;
+  await steps({ summary: 'Record the outcome of the request' }).noteAfterEnd({ filingId, text });
+}
+
+/** Certificates that are there by now certify their rows. */
+function look({ filingId, exporterId }: Ended, submission: number, attemptId: string | null): Promise<unknown> {
+  const summary = 'Look for certificates of the filing';
+  const about = { summary, rateClass: 'details', exporterId, priorityKey: 1 } as const;
+  return orNull(() => calls('helpful', about).gatherEvidence({ filingId, submission, exporterId, attemptId }));
+}
+
+type Ended = Pick<EndedFilingArgs, 'filingId' | 'exporterId'>;
+
+/** @returns why it was refused, or null */
+async function carryOut(ended: Ended, answer: NonNullable<EndedFilingArgs['answer']>): Promise<string | null> {
+  const { filingId, exporterId } = ended;
+  const { as, by, note, submission, attemptId = null, requestId = null, rows = null } = answer;
+  const { certificates = [], notOurs = [], unseen = false } = answer;
+  if (as === 'filed' && requestId !== null && certificates.length === 0) {
+    const about = { summary: `Check that the service has request ${requestId}`, rateClass: 'api', exporterId } as const;
+    const found = await orNull(() => calls('helpful', about).knowsRequest({ exporterId, requestId }));
+    if (!found?.known) return `the service does not know request ${requestId}, or cannot be asked about it now`;
+  } else {
+    // What appeared since the filing’s last look counts.
+    await look(ended, submission, as === 'not-filed' && requestId !== null ? null : attemptId);
+  }
+  const kind = as === 'filed' ? ('filed' as const) : ('not_filed' as const);
+  const word = { kind, by, note, attemptId, requestId, sourceRows: rows, certificates, notOurs, unseen };
+  const wordId = await steps({ summary: `Record what ${by} said: ${as}` }).recordWord({ filingId, ...word });
+  const carried = await steps({ summary: `Carry out “${as}”, stated by ${by}` }).carryOutAfterEnd({
+    filingId,
+    wordId,
+    attemptId,
+    event: { kind: 'resolved', who: by, text: note },
+  });
+  return 'why' in carried ? carried.why : null;
+}
+
+/** A call that only helps: the next sweep makes it again. */
+async function orNull<T>(call: () => Promise<T>): Promise<T | null> {
+  try {
+    return await call();
+  } catch (error) {
+    if (!(error instanceof ActivityFailure)) throw error;
+    setCurrentDetails(readFailure(error).message);
+    return null;
+  }
+}

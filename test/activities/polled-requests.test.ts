@@ -1,0 +1,172 @@
+/** What a poll concludes of a request: an outcome of its rows, a statement, a question, or that it is none of ours. */
+import type { FilingApi } from '../../src/api/client-types';
+import type { RequestStatus } from '../../src/api/schemas/filings';
+import { withTransaction } from '../../src/ledger/pool';
+import { readLastingNotices } from '../../src/ledger/submissions/answers';
+import { addRequest, readRequests } from '../../src/ledger/submissions/requests';
+import { saveSnapshot } from '../../src/ledger/certificates/snapshots';
+import { ACCEPTED, attemptSteps } from '../ledger/submissions/attempt-support';
+import { EXPORTER, knowExporter, move, NOW } from '../ledger/filing-support';
+import { settleRows } from '../ledger/ledger-steps';
+import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { openDoor, type ActivityDoor } from './door';
+
+let ledger: TestDatabase;
+let door: ActivityDoor;
+/** The record of each request, as the service has it. */
+const records = new Map<string, Partial<RequestStatus>>();
+const attempts = attemptSteps(() => ledger);
+
+beforeAll(async () => {
+  ledger = await createTestDatabase();
+  await knowExporter(ledger);
+  const status = ({ requestId }: { requestId: string }) =>
+    Promise.resolve({
+      requestId,
+      dgftAckId: null,
+      errorDetails: [],
+      ebrcBulkGenStatusLst: [],
+      ...records.get(requestId),
+    });
+  door = await openDoor(ledger, { status } as unknown as FilingApi);
+});
+afterAll(async () => {
+  await door.close();
+  await ledger.drop();
+});
+
+/** A filing that was sent, after a snapshot that held these numbers. */
+async function sent(held: string[] = []) {
+  const filingId = await attempts.filing();
+  await saveSnapshot(ledger.pool, { filingId, submission: 1, exporterId: EXPORTER, certificates: held, at: NOW });
+  const attemptId = await attempts.opened(filingId);
+  await attempts.mark(attemptId);
+  await move(ledger, filingId, 'submitting', 'processing');
+  return { filingId, attemptId };
+}
+const accept = async ({ attemptId }: { attemptId: string }, requestId: string) => {
+  await attempts.answer(attemptId, { ...ACCEPTED, requestId });
+  return requestId;
+};
+const name = async (filingId: string, requestId: string) => {
+  const request = { filingId, submission: 1, requestId, source: 'named' as const, attemptId: null, since: NOW };
+  await withTransaction(ledger.pool, (client) => addRequest(client, request));
+  return requestId;
+};
+
+async function documentOf(filingId: string): Promise<string> {
+  const { rows } = await ledger.pool.query<{ document: string }>(
+    `SELECT mapping ->> 'sbCumInvoiceNumber' AS document FROM filing_rows WHERE filing_id = $1`,
+    [filingId],
+  );
+  return rows[0]?.document ?? '';
+}
+/** One record of a request about the row of a filing. */
+async function record(requestId: string, filingId: string, more: object): Promise<void> {
+  const entry = {
+    serialNo: '1',
+    irmNumber: 'IRM2026000001',
+    irmDt: '05012026',
+    sbCumInvoiceNumber: await documentOf(filingId),
+    sbCumInvoiceDate: '03012026',
+    errorDetails: [],
+    ...more,
+  };
+  const errored = 'processingStatus' in more && more.processingStatus === 'Errored';
+  records.set(requestId, {
+    processingStatus: errored ? 'Errored' : 'Processed',
+    recordResCount: 1,
+    recordProCount: errored ? 0 : 1,
+    recordFailCount: errored ? 1 : 0,
+    ebrcBulkGenStatusLst: [entry],
+  } as unknown as Partial<RequestStatus>);
+}
+const poll = (filingId: string) =>
+  door.run('pollStatus', { filingId, submission: 1, exporterId: EXPORTER, ackErrors: [], once: true });
+const requests = async (filingId: string) =>
+  (await readRequests(ledger.pool, filingId, 1)).map(({ requestId, state, statement }) => [
+    requestId,
+    state,
+    statement,
+  ]);
+
+const processed = { processingStatus: 'Processed', eBRCDt: '10022026' };
+const errored = { processingStatus: 'Errored' };
+
+it('certifies by the record of a request, which has ended with it', async () => {
+  const of = await sent();
+  const requestId = await accept(of, `R-${of.filingId}`);
+  await record(requestId, of.filingId, { ...processed, eBRCNumber: `EB-${of.filingId}` });
+  expect(await poll(of.filingId)).toMatchObject({ outcome: 'settled', requestId });
+  expect(await requests(of.filingId)).toEqual([[requestId, 'ended', null]]);
+  expect(await attempts.rows(of.filingId)).toMatchObject([{ state: 'certified', live: true }]);
+});
+
+it('frees what one of our own requests reports Errored', async () => {
+  const of = await sent();
+  const requestId = await accept(of, `R-${of.filingId}`);
+  await record(requestId, of.filingId, errored);
+  expect(await poll(of.filingId)).toMatchObject({ outcome: 'settled', requestId });
+  expect(await attempts.rows(of.filingId)).toMatchObject([{ state: 'needs_correction', live: false }]);
+});
+
+it('asks a person about a number that existed before the send, and about one that another row has', async () => {
+  const owner = await sent();
+  await record(await accept(owner, `R-${owner.filingId}`), owner.filingId, { ...processed, eBRCNumber: 'EB-OWNED' });
+  await poll(owner.filingId);
+  for (const eBRCNumber of ['EB-OLD', 'EB-OWNED']) {
+    const of = await sent(['EB-OLD']);
+    await record(await accept(of, `R-${of.filingId}`), of.filingId, { ...processed, eBRCNumber });
+    expect(await poll(of.filingId)).toMatchObject({ outcome: 'doubt' });
+    const notices = await readLastingNotices(ledger.pool, of.filingId);
+    const text = expect.stringContaining(eBRCNumber) as string;
+    expect(notices).toEqual([{ kind: 'certificate_contradicted', text }]);
+    expect(await attempts.rows(of.filingId)).toMatchObject([{ state: 'submitted', live: true }]);
+  }
+});
+
+it('asks a person where a record reports Errored what is certified', async () => {
+  const of = await sent();
+  const requestId = await accept(of, `R-${of.filingId}`);
+  const { filingId } = of;
+  const certified = { position: 0, outcome: 'certified' as const, eBRCNumber: `EB-${filingId}`, eBRCDate: '10022026' };
+  await withTransaction(ledger.pool, (client) =>
+    settleRows(client, { filingId, exporterId: EXPORTER, verdicts: [certified], at: NOW }),
+  );
+  await record(requestId, filingId, errored);
+  await poll(filingId);
+  expect(await attempts.rows(filingId)).toMatchObject([{ state: 'certified', live: true }]);
+  const text = expect.stringContaining('as Errored') as string;
+  expect(await readLastingNotices(ledger.pool, filingId)).toEqual([{ kind: 'certificate_contradicted', text }]);
+});
+
+it('takes Errored of a request that a person named for a statement alone', async () => {
+  const of = await sent();
+  const requestId = await name(of.filingId, `R-${of.filingId}`);
+  await record(requestId, of.filingId, errored);
+  expect(await poll(of.filingId)).toMatchObject({ outcome: 'not_yet' });
+  expect(await requests(of.filingId)).toEqual([[requestId, 'followed', 'errored']]);
+  expect(await attempts.rows(of.filingId)).toMatchObject([{ state: 'submitted', live: true }]);
+});
+
+it('takes Errored with nothing listed for a statement alone', async () => {
+  const of = await sent();
+  const requestId = await accept(of, `R-${of.filingId}`);
+  records.set(requestId, {
+    processingStatus: 'Errored',
+    recordResCount: null,
+    recordProCount: null,
+    recordFailCount: null,
+  });
+  expect(await poll(of.filingId)).toMatchObject({ outcome: 'not_yet' });
+  expect(await requests(of.filingId)).toEqual([[requestId, 'followed', 'errored_empty']]);
+});
+
+it('asks about every request of a submission: one that is named never hides another', async () => {
+  const of = await sent();
+  const own = await accept(of, `R-${of.filingId}`);
+  const named = await name(of.filingId, `R2-${of.filingId}`);
+  const asked = new Set<string | null>();
+  for (let looks = 0; looks < 2; looks += 1) asked.add((await poll(of.filingId)).requestId);
+  expect([...asked].sort()).toEqual([named, own].sort());
+});

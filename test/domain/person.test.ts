@@ -1,0 +1,31 @@
+import { personKey } from '../../src/domain/person';
+
+it.each([
+  'asha',
+  'Asha',
+  ' asha ',
+  'as\u00adha',
+  'asha\u200b',
+  'asha.',
+  '"asha"',
+  'ＡＳＨＡ',
+  '(asha)!',
+  '\u2060asha\u3164',
+  '…a s h a…',
+])('%j is the person asha', (name) => {
+  expect(personKey(name)).toBe(personKey('asha'));
+});
+
+it.each(['', '   ', '...', '\u200b', '-', null, 7])('%j names nobody', (name) => {
+  expect(personKey(name)).toBe('');
+});
+
+it.each(['ashia', 'ashá', 'asha2', 'a.s.ha'])('%j is somebody else', (name) => {
+  expect(personKey(name)).not.toBe(personKey('asha'));
+});
+
+it('reads a name of a million dots in no time', () => {
+  const began = performance.now();
+  expect(personKey(`a${'.'.repeat(1_000_000)}b`)).toContain('B');
+  expect(performance.now() - began).toBeLessThan(3_000);
+});

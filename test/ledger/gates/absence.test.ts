@@ -1,0 +1,412 @@
+/** The release gate's ground `absent`: what has to be seen before anything sent is taken for not filed. */
+import type { AttemptVerdict } from '../../../src/domain/filing/attempt';
+import { certifyByPersons, certifyByRecord } from '../../../src/ledger/gates/certify';
+import { moveRows } from '../../../src/ledger/rows/filing-rows';
+import { addRequest } from '../../../src/ledger/submissions/requests';
+import { minutesLater, move, NOW } from '../filing-support';
+import { SETTLE_MS } from '../submissions/attempt-support';
+import { LATER, OVER, useGates, type Sent } from './gate-support';
+
+const gates = useGates();
+const { ledger, exporter, step, under, opened, accept, absent, poll, endRequest, rows, attempts } = gates;
+
+type Party = Awaited<ReturnType<typeof exporter>>;
+let asked = 0;
+const newId = () => `R-ABSENT-${(asked += 1)}`;
+const again = { outcome: 'again' };
+
+/** A send of a party of its own whose answer was lost, and a complete look after its window. */
+async function looked(...args: Parameters<Party['sent']>) {
+  const party = await exporter();
+  const sent = await party.sent(...args);
+  await party.look(OVER);
+  return { party, ...sent };
+}
+
+/** The same, whose answer named a request that the service does not know since then. */
+async function unknownRequest(at = NOW, rowsOfIt?: object[]) {
+  const party = await exporter();
+  const sent = await party.sent(rowsOfIt);
+  const requestId = newId();
+  await accept(sent, requestId);
+  await poll(sent.filingId, requestId, 'unknown_request', at);
+  return { party, ...sent, requestId, subject: { requestId, filingId: sent.filingId, submission: 1 } };
+}
+
+describe('the window', () => {
+  it('counts from the last mark', async () => {
+    const { filingId, attemptId } = await looked();
+    expect(await absent({ attemptId }, { at: minutesLater(239) })).toMatchObject({ code: 'too_early' });
+    expect(await attempts(filingId)).toEqual(['marked']);
+    expect(await absent({ attemptId })).toEqual(again);
+    expect(await attempts(filingId)).toEqual(['absent']);
+    expect(await rows(filingId)).toMatchObject([{ state: 'planned', live: true, sent: false }]);
+  });
+
+  it('counts from the last mark of the submission, not from that of the attempt in question', async () => {
+    const { party, filingId, attemptId } = await looked();
+    await absent({ attemptId });
+    await party.look(minutesLater(250));
+    const second = await party.sendAttempt(filingId, { at: minutesLater(255) });
+    await party.look(minutesLater(400));
+    expect(await absent(second, { at: minutesLater(401) })).toMatchObject({ code: 'too_early' });
+    await party.look(minutesLater(496));
+    expect(await absent(second, { at: minutesLater(497) })).toEqual(again);
+  });
+
+  it('counts for a statement of the service from its first sight', async () => {
+    const { party, subject } = await unknownRequest(minutesLater(100));
+    await party.look(OVER);
+    expect(await absent(subject, { at: LATER })).toMatchObject({ code: 'too_early' });
+    await party.look(minutesLater(341));
+    expect(await absent(subject, { at: minutesLater(342) })).toEqual({ outcome: 'freed', freed: [0] });
+  });
+
+  it('is started again by an answer that says something else of the request', async () => {
+    const { party, filingId, requestId, subject } = await unknownRequest();
+    await poll(filingId, requestId, null, minutesLater(200));
+    await poll(filingId, requestId, 'unknown_request', minutesLater(201));
+    await party.look(minutesLater(300));
+    expect(await absent(subject, { at: minutesLater(300) })).toMatchObject({ code: 'too_early' });
+    await party.look(minutesLater(442));
+    expect(await absent(subject, { at: minutesLater(443) })).toMatchObject({ outcome: 'freed' });
+  });
+
+  it('is started again by another statement too', async () => {
+    const { party, filingId, requestId, subject } = await unknownRequest();
+    await poll(filingId, requestId, 'errored_empty', minutesLater(200));
+    await party.look(minutesLater(300));
+    expect(await absent(subject, { at: minutesLater(300) })).toMatchObject({ code: 'too_early' });
+  });
+
+  it('is the larger of the sender’s and that of whoever judges', async () => {
+    const { attemptId } = await looked([{}], { settleMs: 60_000 });
+    expect(await absent({ attemptId }, { at: minutesLater(239) })).toMatchObject({ code: 'too_early' });
+    expect(await absent({ attemptId }, { settleMs: 1_000 })).toEqual(again);
+  });
+});
+
+describe('the look', () => {
+  it.each<[string, (party: Party) => Promise<void>]>([
+    ['began before the window was over', (party) => party.look(minutesLater(239))],
+    ['is not complete', (party) => party.look(OVER, { problem: 'an entry could not be read' })],
+    ['does not reach back to the day before the first mark', (party) => party.look(OVER, { from: '10022026' })],
+    ['does not reach to the day on which it began', (party) => party.look(OVER, { to: '09022026' })],
+    ['was another party’s', async () => (await exporter()).look(OVER)],
+  ])('proves nothing where it %s', async (_, look) => {
+    const party = await exporter();
+    const { attemptId } = await party.sent();
+    await look(party);
+    expect(await absent({ attemptId })).toMatchObject({ code: 'look' });
+    await party.look(OVER);
+    expect(await absent({ attemptId })).toEqual(again);
+  });
+
+  it('names why the last one failed', async () => {
+    const party = await exporter();
+    const { attemptId } = await party.sent();
+    await party.look(OVER, { problem: 'the portal is away' });
+    expect(await absent({ attemptId })).toMatchObject({ why: expect.stringContaining('the portal is away') as string });
+  });
+
+  it('has to begin after the newest statement that it backs', async () => {
+    const { party, filingId, requestId, subject } = await unknownRequest();
+    await party.look(OVER);
+    await poll(filingId, requestId, 'unknown_request', LATER);
+    expect(await absent(subject, { at: minutesLater(243) })).toMatchObject({ code: 'look' });
+    await party.look(minutesLater(243));
+    expect(await absent(subject, { at: minutesLater(244) })).toMatchObject({ outcome: 'freed' });
+  });
+
+  it('is the party’s: one serves all its filings, whichever client of the IEC it was made for', async () => {
+    const one = await exporter('AAGCSHARED');
+    const two = await exporter('AAGCSHARED');
+    const sends = [await one.sent(), await one.sent(), await two.sent()];
+    await two.look(OVER);
+    for (const { attemptId } of sends) expect(await absent({ attemptId })).toEqual(again);
+  });
+
+  it('reaches back to the first mark of the lineage, which a correction takes over', async () => {
+    const { party, filingId, requestId } = await unknownRequest();
+    await endRequest(filingId, requestId, [0], NOW);
+    await move(ledger(), filingId, 'submitting', 'processing', 'collecting', 'rejected');
+    const reference = (
+      await ledger().pool.query<{ r: string }>('SELECT reference AS r FROM filings WHERE filing_id = $1', [filingId])
+    ).rows[0]?.r;
+    const correction = await party.file([{}], { reference, n: 2, corrects: filingId });
+    const days = (n: number) => minutesLater(n * 24 * 60);
+    const { attemptId } = await party.sendAttempt(correction, { at: days(10) });
+    await party.look(days(11), { from: '18022026' });
+    expect(await absent({ attemptId }, { at: days(11) })).toMatchObject({ code: 'look' });
+    await party.look(days(11), { from: '09022026' });
+    expect(await absent({ attemptId }, { at: days(11) })).toEqual(again);
+  });
+
+  it('is replaced by “unseen” only where none was complete for a whole window', async () => {
+    const party = await exporter();
+    const { attemptId } = await party.sent();
+    await party.look(minutesLater(200));
+    expect(await absent({ attemptId }, { unseen: true })).toMatchObject({ code: 'look' });
+    const at = minutesLater(200 + 241);
+    expect(await absent({ attemptId }, { at })).toMatchObject({ code: 'look' });
+    expect(await absent({ attemptId }, { unseen: true, at })).toEqual(again);
+    expect(await gates.releases(attemptId.slice(0, -4))).toMatchObject([{ ground: 'absent' }]);
+  });
+});
+
+describe('a certificate that agrees', () => {
+  const agrees = (number: string) => ({ code: 'agrees', why: expect.stringContaining(number) as string });
+
+  it.each<[string, object]>([
+    ['in document and date', {}],
+    ['whatever the amount and the currency', { realisedValueFCC: 77.5, currencyCode: 'EUR' }],
+    ['without a date', { sbCumInvoiceDate: null }],
+    ['without an amount', { realisedValueFCC: null, currencyCode: null }],
+    ['in another spelling of the document', { billNo: null, sbCumInvoiceNumber: undefined }],
+    ['in the bill number alone', { sbCumInvoiceNumber: '999', sbCumInvoiceDate: '01012020' }],
+    ['although it was cancelled', { eBRCStatus: 'Cancelled' }],
+    ['issued the day before the first mark', { eBRCDate: '09022026' }],
+    ['without a day of issue', { eBRCDate: null }],
+  ])('%s keeps the rows', async (_, more) => {
+    const { party, filingId, attemptId } = await looked();
+    const number = `EB-${filingId}`;
+    const spelled = 'sbCumInvoiceNumber' in more && more.sbCumInvoiceNumber === undefined;
+    const { rows: found } = await ledger().pool.query<{ document: string }>(
+      `SELECT mapping ->> 'sbCumInvoiceNumber' AS document FROM filing_rows WHERE filing_id = $1`,
+      [filingId],
+    );
+    await party.show(filingId, number, { ...more, ...(spelled && { sbCumInvoiceNumber: ` 0${found[0]?.document}` }) });
+    expect(await absent({ attemptId })).toMatchObject(agrees(number));
+    expect(await attempts(filingId)).toEqual(['marked']);
+    expect(await rows(filingId)).toMatchObject([{ live: true, sent: true }]);
+    expect(await absent({ attemptId }, { notOurs: ['EB-ANOTHER'] })).toMatchObject(agrees(number));
+    expect(await absent({ attemptId }, { notOurs: [number] })).toEqual(again);
+  });
+
+  it.each<[string, object]>([
+    ['of another document and bill', { sbCumInvoiceNumber: '999', billNo: 'EXP/OTHER' }],
+    ['of another date of the document and another bill', { sbCumInvoiceDate: '04012026', billNo: 'EXP/OTHER' }],
+    ['issued two days before the first mark', { eBRCDate: '08022026' }],
+  ])('is not one %s', async (_, more) => {
+    const { party, filingId, attemptId } = await looked();
+    await party.show(filingId, `EB-${filingId}`, more);
+    expect(await absent({ attemptId })).toEqual(again);
+  });
+
+  it('is not one that the snapshot before the first mark of the lineage held', async () => {
+    const { party, filingId, attemptId } = await looked([{}], { held: ['EB-OLD'] });
+    await party.show(filingId, 'EB-OLD');
+    expect(await absent({ attemptId })).toEqual(again);
+  });
+
+  it('is one that only the snapshot before a later mark held: it may have come of the first', async () => {
+    const { party, filingId, attemptId } = await looked();
+    await absent({ attemptId });
+    await party.look(minutesLater(250));
+    const second = await party.sendAttempt(filingId, { held: ['EB-BETWEEN'], at: minutesLater(255) });
+    await party.show(filingId, 'EB-BETWEEN');
+    await party.look(minutesLater(500));
+    expect(await absent(second, { at: minutesLater(501) })).toMatchObject(agrees('EB-BETWEEN'));
+  });
+
+  it.each([
+    ['record', again],
+    ['persons', { code: 'agrees' }],
+  ] as const)('that another row holds by its %s', async (adoption, expected) => {
+    const { party, filingId, attemptId } = await looked();
+    const other = await party.sent();
+    const number = `EB-${filingId}`;
+    await party.show(filingId, number);
+    const of = { filingId: other.filingId, submission: 1, exporterId: party.exporterId, at: LATER };
+    const certificates = [{ position: 0, eBRCNumber: number, eBRCDate: '10022026' }];
+    await under(other.filingId, (client) =>
+      adoption === 'record'
+        ? certifyByRecord(client, { ...of, records: certificates })
+        : certifyByPersons(client, { ...of, certificates }),
+    );
+    expect(await rows(other.filingId)).toMatchObject([{ state: 'certified' }]);
+    expect(await absent({ attemptId })).toMatchObject(expected);
+  });
+
+  it('agrees in any identity of the lineage: the document of the row that a correction took over counts', async () => {
+    const { party, filingId, requestId } = await unknownRequest();
+    await endRequest(filingId, requestId, [0], NOW);
+    await move(ledger(), filingId, 'submitting', 'processing', 'collecting', 'rejected');
+    const { rows: found } = await ledger().pool.query<{ reference: string }>(
+      'SELECT reference FROM filings WHERE filing_id = $1',
+      [filingId],
+    );
+    const correction = await party.file([{}], { reference: found[0]?.reference, n: 2, corrects: filingId });
+    const { attemptId } = await party.sendAttempt(correction);
+    await party.show(filingId, `EB-LINE-${filingId}`);
+    await party.look(OVER);
+    expect(await absent({ attemptId })).toMatchObject(agrees(`EB-LINE-${filingId}`));
+  });
+
+  it('stands against a request that the service does not know, of equal tranches too', async () => {
+    const tranche = { sbCumInvoiceNumber: '8700001', billNo: 'EXP/8700001' };
+    const { party, filingId, subject } = await unknownRequest(NOW, [tranche]);
+    await party.show(filingId, 'EB-T1');
+    await party.show(filingId, 'EB-T2');
+    await party.look(OVER);
+    expect(await absent(subject)).toMatchObject({
+      code: 'agrees',
+      why: expect.stringMatching(/EB-T1, EB-T2/u) as string,
+    });
+    expect(await rows(filingId)).toMatchObject([{ state: 'submitted', live: true }]);
+  });
+});
+
+describe('what is asked about', () => {
+  it.each<AttemptVerdict>(['unsent', 'refused', 'absent', 'rejected'])(
+    'is not an attempt that is %s already',
+    async (verdict) => {
+      const { attemptId } = await looked();
+      await ledger().pool.query('UPDATE attempts SET verdict = $2 WHERE attempt_id = $1', [attemptId, verdict]);
+      expect(await absent({ attemptId })).toMatchObject({ code: 'not_in_doubt' });
+    },
+  );
+
+  it('is not an attempt that has not been sent', async () => {
+    const party = await exporter();
+    const attemptId = await opened(await party.file());
+    await party.look(OVER);
+    expect(await absent({ attemptId })).toMatchObject({ code: 'not_in_doubt' });
+  });
+
+  it('is not an attempt whose answer named a request: that is asked about', async () => {
+    const { party, attemptId } = await unknownRequest();
+    await party.look(OVER);
+    expect(await absent({ attemptId })).toMatchObject({ code: 'not_in_doubt' });
+  });
+
+  it('may be an attempt whose acceptance named no request', async () => {
+    const { filingId, attemptId } = await looked();
+    await accept({ attemptId }, null);
+    expect(await absent({ attemptId })).toEqual(again);
+    expect(await attempts(filingId)).toEqual(['absent']);
+  });
+
+  it('may be an attempt that the ledger has lost, whose number it takes', async () => {
+    const party = await exporter();
+    const filingId = await party.file();
+    await party.look(OVER);
+    expect(await absent({ attemptId: `${filingId}-1-1` })).toEqual(again);
+    expect(await attempts(filingId)).toEqual(['absent']);
+  });
+
+  it('has no answer while another request of the submission is unfinished', async () => {
+    const { party, filingId, attemptId } = await looked();
+    const requestId = newId();
+    const named = { filingId, submission: 1, requestId, source: 'named' as const, attemptId: null, since: NOW };
+    await step((client) => addRequest(client, named));
+    expect(await absent({ attemptId })).toMatchObject({ code: 'unfinished' });
+    await endRequest(filingId, requestId, []);
+    expect(await absent({ attemptId })).toEqual(again);
+    expect(party.exporterId).toBeTruthy();
+  });
+
+  it('is a request only once the service reports it ended or, through the window, unknown', async () => {
+    const party = await exporter();
+    const sent = await party.sent();
+    const requestId = newId();
+    await accept(sent, requestId);
+    await party.look(OVER);
+    const subject = { requestId, filingId: sent.filingId, submission: 1 };
+    expect(await absent(subject)).toMatchObject({ code: 'unfinished' });
+    await endRequest(sent.filingId, requestId, []);
+    expect(await absent(subject)).toEqual({ outcome: 'freed', freed: [0] });
+  });
+
+  it('is not a request of another submission', async () => {
+    const { filingId } = await looked();
+    expect(await absent({ requestId: 'R-NOBODY', filingId, submission: 1 })).toMatchObject({ code: 'not_in_doubt' });
+  });
+
+  it('is not a request while an attempt of the submission is in doubt', async () => {
+    const { party, filingId, attemptId } = await looked();
+    await absent({ attemptId });
+    await party.look(minutesLater(250));
+    await party.sendAttempt(filingId, { at: minutesLater(250) });
+    const requestId = newId();
+    await accept({ attemptId }, requestId, minutesLater(251));
+    await poll(filingId, requestId, 'unknown_request', minutesLater(251));
+    await party.look(minutesLater(600));
+    const subject = { requestId, filingId, submission: 1 };
+    expect(await absent(subject, { at: minutesLater(601) })).toMatchObject({ code: 'unfinished' });
+  });
+});
+
+describe('what becomes of the rows', () => {
+  it('frees single rows of a request, the others stay live', async () => {
+    const { party, filingId, subject, requestId } = await unknownRequest(NOW, [{}, {}, {}]);
+    await endRequest(filingId, requestId, []);
+    await party.look(OVER);
+    expect(await absent({ ...subject, positions: [1] })).toEqual({ outcome: 'freed', freed: [1] });
+    expect((await rows(filingId)).map(({ live }) => live)).toEqual([true, false, true]);
+    expect(await attempts(filingId)).toEqual(['accepted']);
+    await absent({ ...subject, positions: [0, 2] });
+    expect(await attempts(filingId)).toEqual(['absent']);
+  });
+
+  it('frees only the rows without a certificate, where one of the submission has one: it was filed', async () => {
+    const { party, filingId, attemptId } = await looked([{}, {}]);
+    const of = { filingId, submission: 1, exporterId: party.exporterId, at: NOW };
+    const records = [{ position: 0, eBRCNumber: `EB-${filingId}`, eBRCDate: '10022026' }];
+    await under(filingId, (client) => certifyByRecord(client, { ...of, records }));
+    expect(await absent({ attemptId })).toEqual({ outcome: 'freed', freed: [1] });
+    expect(await rows(filingId)).toMatchObject([{ state: 'certified' }, { state: 'needs_correction', live: false }]);
+    expect(await attempts(filingId)).toEqual(['accepted']);
+  });
+
+  it('frees nothing while another attempt of the submission may have filed the rows', async () => {
+    const { party, filingId, attemptId: first } = await looked();
+    await absent({ attemptId: first });
+    await party.look(minutesLater(250));
+    const { attemptId: second } = await party.sendAttempt(filingId, { at: minutesLater(255) });
+    await ledger().pool.query(`UPDATE attempts SET verdict = 'marked' WHERE attempt_id = $1`, [first]);
+    await moveRows(ledger().pool, { filingId, submission: null, state: 'abandoned_after_send' });
+    await move(ledger(), filingId, 'submitting', 'outcome_unknown', 'abandoned');
+    await party.look(minutesLater(500));
+    const at = minutesLater(501);
+    expect(await absent({ attemptId: first }, { at })).toEqual({ outcome: 'freed', freed: [] });
+    expect(await rows(filingId)).toMatchObject([{ state: 'abandoned_after_send', live: true }]);
+    expect(await absent({ attemptId: second }, { at })).toEqual({ outcome: 'freed', freed: [0] });
+    expect(await attempts(filingId)).toEqual(['absent', 'absent']);
+  });
+
+  it('frees the rows of a filing that has ended, and was abandoned after the send', async () => {
+    const { filingId, attemptId } = await looked();
+    await moveRows(ledger().pool, { filingId, submission: null, state: 'abandoned_after_send' });
+    await move(ledger(), filingId, 'submitting', 'outcome_unknown', 'abandoned');
+    expect(await absent({ attemptId })).toEqual({ outcome: 'freed', freed: [0] });
+    expect(await rows(filingId)).toMatchObject([{ state: 'needs_correction', live: false }]);
+  });
+
+  it('is recorded with its look, what it reaches back to, and the numbers that persons named', async () => {
+    const { party, filingId, attemptId } = await looked();
+    await party.show(filingId, 'EB-NAMED');
+    await absent({ attemptId }, { notOurs: ['EB-NAMED'] });
+    const { rows: found } = await ledger().pool.query(
+      `SELECT ground, attempt_id, look_id IS NOT NULL AS looked, unseen, not_ours, certificates_from FROM releases WHERE filing_id = $1`,
+      [filingId],
+    );
+    expect(found).toEqual([
+      {
+        ground: 'absent',
+        attempt_id: attemptId,
+        looked: true,
+        unseen: false,
+        not_ours: ['EB-NAMED'],
+        certificates_from: new Date(NOW.getTime() - 24 * 3_600_000),
+      },
+    ]);
+  });
+
+  it('is the same for a step that is repeated: the second finds nothing in doubt', async () => {
+    const { filingId, attemptId } = (await looked()) as Sent;
+    await absent({ attemptId });
+    expect(await absent({ attemptId }, { settleMs: SETTLE_MS })).toMatchObject({ code: 'not_in_doubt' });
+    expect(await gates.releases(filingId)).toHaveLength(1);
+  });
+});

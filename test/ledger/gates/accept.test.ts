@@ -1,0 +1,254 @@
+/** An acceptance: it may follow any other verdict, and takes a release back. */
+import { attemptIdOf } from '../../../src/domain/filing/attempt';
+import { readFilingView } from '../../../src/ledger/filings/filing-view';
+import { releaseUnfiled } from '../../../src/ledger/gates/release';
+import { releaseAbsent } from '../../../src/ledger/gates/release-absent';
+import { readRequests } from '../../../src/ledger/submissions/requests';
+import { minutesLater, move, NOW, open as record, rowsOf } from '../filing-support';
+import { ACCEPTED, SETTLE_MS } from '../submissions/attempt-support';
+import { LATER, OVER, useGates, type Sent } from './gate-support';
+
+const gates = useGates();
+const { ledger, exporter, under, opened, open, mark, read, close, lose, accept, absent, rows, attempts } = gates;
+
+let party: Awaited<ReturnType<typeof exporter>>;
+beforeAll(async () => {
+  party = await exporter();
+});
+
+let asked = 0;
+const newId = () => `R-ACCEPT-${(asked += 1)}`;
+const free = (filingId: string) =>
+  under(filingId, (client) =>
+    releaseUnfiled(client, { filingId, submission: null, state: 'withdrawn', reason: 'given up', at: LATER }),
+  );
+
+/** A first attempt that was judged absent, and the next one, open. */
+async function absentAndNext(rowsOfIt?: object[]) {
+  const { filingId, attemptId: first } = await party.sent(rowsOfIt);
+  await party.look(OVER);
+  expect(await absent({ attemptId: first })).toEqual({ outcome: 'again' });
+  await party.look(minutesLater(300));
+  return { filingId, first, second: await opened(filingId) };
+}
+
+describe('an acceptance', () => {
+  it('of an attempt whose mark was lost counts as sent since it was opened: looks have to cover that day', async () => {
+    const filingId = await party.file();
+    const attemptId = await opened(filingId);
+    await accept({ attemptId }, newId());
+    const { rows: kept } = await ledger().pool.query<{ since: boolean }>(
+      'SELECT marked_at = opened_at AS since FROM attempts WHERE attempt_id = $1',
+      [attemptId],
+    );
+    expect(kept).toEqual([{ since: true }]);
+  });
+
+  const verdicts: [string, (sent: Sent) => Promise<unknown>][] = [
+    ['in doubt', () => Promise.resolve()],
+    ['unsent', ({ attemptId }) => close(attemptId)],
+    ['refused', ({ attemptId }) => read(attemptId, 'validation_failed')],
+    ['absent', ({ attemptId }) => party.look(OVER).then(() => absent({ attemptId }))],
+    ['unknown to its own execution', ({ attemptId }) => lose(attemptId)],
+  ];
+  it.each(verdicts)('is stored although the attempt is %s', async (_, bring) => {
+    const sent = await party.sent();
+    await bring(sent);
+    const requestId = newId();
+    await accept(sent, requestId);
+    expect(await read(sent.attemptId)).toMatchObject({ verdict: 'accepted', answer: { requestId } });
+    expect(await rows(sent.filingId)).toMatchObject([{ state: 'submitted', live: true, sent: true }]);
+    expect(await open(sent.filingId)).toEqual({ outcome: 'passed', state: 'acknowledged' });
+  });
+
+  it('adds the request that it names, with where it comes from', async () => {
+    const sent = await party.sent();
+    await move(ledger(), sent.filingId, 'submitting');
+    const [inTime, late] = [newId(), newId()];
+    await accept(sent, inTime);
+    expect(await gates.requests(sent.filingId)).toEqual([{ id: inTime, source: 'acknowledged', state: 'followed' }]);
+    const other = await party.sent();
+    await move(ledger(), other.filingId, 'submitting', 'outcome_unknown');
+    await accept(other, late);
+    expect(await gates.requests(other.filingId)).toEqual([
+      { id: late, source: 'acknowledged_late', state: 'followed' },
+    ]);
+  });
+
+  it('changes nothing when it is stored again', async () => {
+    const sent = await party.sent();
+    const requestId = newId();
+    expect(await accept(sent, requestId)).toMatchObject({ fresh: true });
+    expect(await accept(sent, requestId)).toEqual({ late: false, fresh: false });
+    expect(await gates.requests(sent.filingId)).toHaveLength(1);
+  });
+
+  it('is not judged anew by its own execution, nor by a refusal that the run returned', async () => {
+    const sent = await party.sent();
+    const requestId = newId();
+    await accept(sent, requestId);
+    await close(sent.attemptId);
+    expect(await read(sent.attemptId, 'validation_failed')).toMatchObject({
+      verdict: 'accepted',
+      answer: { requestId },
+    });
+  });
+
+  it('is written down with its attempt where the ledger has lost that', async () => {
+    const filingId = await party.file();
+    const attemptId = attemptIdOf(filingId, 1, 3);
+    await accept({ attemptId }, null);
+    expect(await open(filingId)).toMatchObject({ attemptId, number: 3, verdict: 'accepted' });
+    expect(await rows(filingId)).toMatchObject([{ state: 'submitted', live: true, sent: true }]);
+  });
+
+  it('without a request id is in doubt like a lost answer: nothing is followed, nothing is sent', async () => {
+    const sent = await party.sent();
+    await accept(sent, null);
+    expect(await readRequests(ledger().pool, sent.filingId, 1)).toEqual([]);
+    expect(await open(sent.filingId)).toMatchObject({ outcome: 'attempt', verdict: 'accepted' });
+  });
+
+  it('under the request id of another filing of the client is not followed under it', async () => {
+    const [first, second] = [await party.sent(), await party.sent()];
+    const requestId = newId();
+    await accept(first, requestId);
+    await accept(second, requestId);
+    expect(await attempts(second.filingId)).toEqual(['accepted']);
+    expect(await gates.requests(second.filingId)).toEqual([]);
+  });
+
+  it('may name a request that another client has under the same id', async () => {
+    const stranger = await exporter();
+    const requestId = newId();
+    for (const sent of [await party.sent(), await stranger.sent()]) {
+      await accept(sent, requestId);
+      expect(await gates.requests(sent.filingId)).toMatchObject([{ id: requestId, state: 'followed' }]);
+    }
+  });
+});
+
+describe('an acceptance of an attempt that had been judged', () => {
+  it('closes the open one beside it, whose mark is refused', async () => {
+    const { filingId, first, second } = await absentAndNext();
+    await accept({ attemptId: first }, newId());
+    expect(await attempts(filingId)).toEqual(['accepted', 'unsent']);
+    expect(await mark(second)).toMatchObject({ marked: false, why: 'closed' });
+    expect(await open(filingId)).toEqual({ outcome: 'passed', state: 'acknowledged' });
+  });
+
+  it('takes the release back: verdict, release and rows', async () => {
+    const { filingId, first } = await absentAndNext();
+    expect(await gates.releases(filingId)).toEqual([{ ground: 'absent', withdrawn: false }]);
+    await accept({ attemptId: first }, newId());
+    expect(await gates.releases(filingId)).toEqual([{ ground: 'absent', withdrawn: true }]);
+    expect(await rows(filingId)).toEqual([{ state: 'submitted', live: true, sent: true, ordinal: 0 }]);
+  });
+
+  it('has one winner when it comes together with the mark of the next one', async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const { filingId, first, second } = await absentAndNext();
+      const [marked] = await Promise.all([mark(second), accept({ attemptId: first }, newId())]);
+      const view = await readFilingView(ledger().pool, filingId);
+      // Sent all the same: then somebody is told. Never silently.
+      expect(view?.attention ?? '').toMatch(marked.marked ? /accepted twice/u : /^$/u);
+      expect(await attempts(filingId)).toEqual(['accepted', marked.marked ? 'marked' : 'unsent']);
+    }
+  });
+
+  it('asks for attention with both request ids where the other one was accepted too, in whichever order', async () => {
+    for (const [early, late] of [
+      ['first', 'second'],
+      ['second', 'first'],
+    ] as const) {
+      const made = await absentAndNext();
+      await mark(made.second);
+      const ids = { first: newId(), second: newId() };
+      await accept({ attemptId: made[early] }, ids[early]);
+      await accept({ attemptId: made[late] }, ids[late]);
+      const view = await readFilingView(ledger().pool, made.filingId);
+      expect(view).toMatchObject({ needsAttention: true });
+      for (const id of Object.values(ids)) expect(view?.attention).toContain(id);
+      expect(await attempts(made.filingId)).toEqual(['accepted', 'accepted']);
+      expect(await gates.requests(made.filingId)).toHaveLength(2);
+    }
+  });
+
+  it('takes the rows of a filing back that was given up, so that nobody files them again', async () => {
+    const { filingId, first } = await absentAndNext();
+    await free(filingId);
+    await move(ledger(), filingId, 'abandoned');
+    const requestId = newId();
+    await accept({ attemptId: first }, requestId);
+    expect(await rows(filingId)).toEqual([{ state: 'abandoned_after_send', live: true, sent: true, ordinal: 0 }]);
+    const view = await readFilingView(ledger().pool, filingId);
+    expect(view).toMatchObject({ needsAttention: true, attention: expect.stringContaining(requestId) as string });
+  });
+
+  it.each([
+    ['stops the one that is not sent yet', false, { state: 'needs_correction', live: false }, 0],
+    ['takes the next ordinal beside the one that is sent', true, { state: 'submitted', live: true }, 1],
+  ])('%s, of a mapping that was filed again meanwhile', async (_, sent, again, ordinal) => {
+    const own = await exporter();
+    const content = rowsOf({ sbCumInvoiceNumber: `300000${ordinal}`, mappedIRMAmountFCC: 1 });
+    const { exporterId } = own;
+    const filingId = await record(ledger(), `FREED-${ordinal}`, content, { exporterId });
+    const { attemptId: first } = await own.sendAttempt(filingId);
+    await own.look(OVER);
+    await absent({ attemptId: first });
+    await free(filingId);
+    await move(ledger(), filingId, 'abandoned');
+    const twin = await record(ledger(), `FILED-AGAIN-${ordinal}`, content, { exporterId });
+    await own.look(minutesLater(300));
+    const attemptId = await opened(twin);
+    if (sent) expect(await mark(attemptId)).toMatchObject({ marked: true });
+    await accept({ attemptId: first }, newId());
+    // Beside a row that is stopped in the same transaction it holds its mapping alone.
+    const held = { state: 'abandoned_after_send', live: true, sent: true, ordinal };
+    expect(await rows(filingId)).toEqual([held]);
+    expect(await rows(twin)).toMatchObject([again]);
+    expect(await mark(attemptId)).toMatchObject({ marked: false, why: 'closed' });
+  });
+
+  it('brings rows back that a rejected sister had freed: its own request decides on them', async () => {
+    const { filingId, first, second } = await absentAndNext();
+    await mark(second);
+    const requestId = newId();
+    await accept({ attemptId: second }, requestId);
+    expect(await gates.endRequest(filingId, requestId, [0])).toEqual([0]);
+    expect(await attempts(filingId)).toEqual(['absent', 'rejected']);
+    await accept({ attemptId: first }, newId());
+    expect(await rows(filingId)).toMatchObject([{ state: 'submitted', live: true }]);
+    expect(await attempts(filingId)).toEqual(['accepted', 'rejected']);
+  });
+});
+
+it('never lets a release follow an acceptance, whichever of the two comes first', async () => {
+  const own = await exporter();
+  for (let round = 0; round < 10; round += 1) {
+    const { filingId, attemptId } = await own.sent();
+    await own.look(OVER);
+    const args = {
+      subject: { attemptId },
+      settleMs: SETTLE_MS,
+      unseen: false,
+      notOurs: [],
+      reason: 'not filed',
+      at: LATER,
+    };
+    await Promise.all([under(filingId, (client) => releaseAbsent(client, args)), accept({ attemptId }, newId())]);
+    expect(await attempts(filingId)).toEqual(['accepted']);
+    expect(await rows(filingId)).toMatchObject([{ state: 'submitted', live: true, sent: true }]);
+  }
+});
+
+it('keeps the complete answer, with every list of it', async () => {
+  const { attemptId } = await party.sent();
+  const answer = { ...ACCEPTED, requestId: newId(), errorDetails: Array.from({ length: 60 }, (_, n) => `note ${n}`) };
+  await gates.answer(attemptId, answer);
+  const { rows: stored } = await ledger().pool.query<{ n: number; at: Date }>(
+    `SELECT jsonb_array_length(answer -> 'errorDetails') AS n, answered_at AS at FROM attempts WHERE attempt_id = $1`,
+    [attemptId],
+  );
+  expect(stored).toEqual([{ n: 60, at: NOW }]);
+});

@@ -1,0 +1,398 @@
+/** The certify gate: how a row gets its certificate, by record, by details and by persons. */
+import { readFilingView } from '../../../src/ledger/filings/filing-view';
+import { saveSnapshot } from '../../../src/ledger/certificates/snapshots';
+import { certifyByDetails, certifyByPersons, certifyByRecord } from '../../../src/ledger/gates/certify';
+import { readRows, countRows } from '../../../src/ledger/rows/filing-rows';
+import type { Queryable } from '../../../src/ledger/pool';
+import { withTransaction } from '../../../src/ledger/pool';
+import { minutesLater, readBalance } from '../filing-support';
+import { LATER, OVER, useGates, type Sent } from './gate-support';
+
+const gates = useGates();
+const { ledger, exporter, step, under, opened, close, read, mark, absent, rows } = gates;
+
+type Party = Awaited<ReturnType<typeof exporter>>;
+let party: Party;
+beforeAll(async () => {
+  party = await exporter();
+});
+
+const AT = minutesLater(30);
+const iecOf = async ({ exporterId }: Party) =>
+  (await ledger().pool.query<{ iec: string }>('SELECT iec FROM exporters WHERE exporter_id = $1', [exporterId])).rows[0]
+    ?.iec ?? '';
+/** The balance of the exporter's IRM is read after the send and before a complete look. */
+async function balanceFalls(of: Party, available: number, at = minutesLater(20)): Promise<void> {
+  await readBalance(ledger(), available, at, of.exporterId, await iecOf(of));
+  await of.look(AT);
+}
+const byDetails = (of: Party, filingId: string, { submission = 1, windowOver = false } = {}) =>
+  under(filingId, (client) =>
+    certifyByDetails(client, { filingId, submission, exporterId: of.exporterId, windowOver, at: AT }),
+  );
+const byRecord = (of: Party, filingId: string, certificates: Record<number, string>, at = AT) =>
+  under(filingId, (client) => {
+    const records = Object.entries(certificates).map(([position, eBRCNumber]) => ({
+      position: Number(position),
+      eBRCNumber,
+      eBRCDate: '10022026',
+    }));
+    return certifyByRecord(client, { filingId, submission: 1, exporterId: of.exporterId, records, at });
+  });
+
+/** A send whose answer was lost, of a party of its own whose balance shows it. */
+async function filed(...args: Parameters<Party['sent']>): Promise<Sent & { party: Party }> {
+  const own = await exporter();
+  const sent = await own.sent(...args);
+  await balanceFalls(own, 5_000);
+  return { ...sent, party: own };
+}
+
+describe('by its request’s own record', () => {
+  it('gives a row its number', async () => {
+    const { filingId } = await party.sent();
+    expect(await byRecord(party, filingId, { 0: `EB-${filingId}` })).toEqual([]);
+    const [row] = await readRows(ledger().pool, filingId);
+    expect(row).toMatchObject({ state: 'certified', eBRCNumber: `EB-${filingId}`, eBRCDate: '10022026' });
+    const { rows: found } = await ledger().pool.query('SELECT adoption FROM filing_rows WHERE filing_id = $1', [
+      filingId,
+    ]);
+    expect(found).toEqual([{ adoption: 'record' }]);
+  });
+
+  it('gives no number that the first snapshot holds: that is a question', async () => {
+    const { filingId } = await party.sent([{}], { held: ['EB-HELD'] });
+    expect(await byRecord(party, filingId, { 0: 'EB-HELD' })).toMatchObject([
+      { position: 0, eBRCNumber: 'EB-HELD', why: expect.stringContaining('before the filing was sent') as string },
+    ]);
+    expect(await rows(filingId)).toMatchObject([{ state: 'submitted' }]);
+  });
+
+  it('gives no number that another row has: that is a question', async () => {
+    const [one, two] = [await party.sent(), await party.sent()];
+    await byRecord(party, one.filingId, { 0: 'EB-OWNED' });
+    expect(await byRecord(party, two.filingId, { 0: 'EB-OWNED' })).toMatchObject([
+      { why: expect.stringContaining('another row has it') as string },
+    ]);
+    expect(await rows(two.filingId)).toMatchObject([{ state: 'submitted' }]);
+  });
+
+  it('never changes the number of a row: another one is a question', async () => {
+    const { filingId } = await party.sent();
+    await byRecord(party, filingId, { 0: 'EB-FIRST' });
+    expect(await byRecord(party, filingId, { 0: 'EB-SECOND' })).toMatchObject([
+      { why: expect.stringContaining('certified as EB-FIRST') as string },
+    ]);
+    expect((await readRows(ledger().pool, filingId))[0]).toMatchObject({ eBRCNumber: 'EB-FIRST' });
+  });
+
+  it('is the same for a step that is repeated', async () => {
+    const { filingId } = await party.sent();
+    expect(await byRecord(party, filingId, { 0: 'EB-REPEATED' })).toEqual([]);
+    expect(await byRecord(party, filingId, { 0: 'EB-REPEATED' }, LATER)).toEqual([]);
+    const { rows: found } = await ledger().pool.query('SELECT settled_at AS at FROM filing_rows WHERE filing_id = $1', [
+      filingId,
+    ]);
+    expect(found).toEqual([{ at: AT }]);
+  });
+
+  it('certifies a row that was abandoned after the send', async () => {
+    const { filingId } = await party.sent();
+    await ledger().pool.query(`UPDATE filing_rows SET state = 'abandoned_after_send' WHERE filing_id = $1`, [filingId]);
+    await byRecord(party, filingId, { 0: 'EB-LATE' });
+    expect(await rows(filingId)).toMatchObject([{ state: 'certified', live: true }]);
+  });
+
+  it('takes a release back: the row was filed after all', async () => {
+    const own = await exporter();
+    const { filingId, attemptId } = await own.sent([{}, {}]);
+    await own.look(OVER);
+    await byRecord(own, filingId, { 0: 'EB-ONE' });
+    await absent({ attemptId });
+    expect(await rows(filingId)).toMatchObject([{ state: 'certified' }, { state: 'needs_correction', live: false }]);
+    await byRecord(own, filingId, { 1: 'EB-TWO' }, LATER);
+    expect(await rows(filingId)).toMatchObject([{ state: 'certified' }, { state: 'certified', live: true }]);
+    expect(await gates.releases(filingId)).toEqual([{ ground: 'absent', withdrawn: true }]);
+  });
+
+  it('takes a handful of statements for a whole submission', async () => {
+    const own = await exporter();
+    const { filingId } = await own.sent(Array.from({ length: 300 }, () => ({ mappedIRMAmountFCC: 1 })));
+    const certificates = Object.fromEntries(Array.from({ length: 300 }, (_, n) => [n, n === 1 ? 'W-0' : `W-${n}`]));
+    let statements = 0;
+    await withTransaction(ledger().pool, (client) => {
+      const counted: Queryable = {
+        query: ((...args: Parameters<typeof client.query>) => {
+          statements += 1;
+          return client.query(...args);
+        }) as Queryable['query'],
+      };
+      const records = Object.entries(certificates).map(([position, eBRCNumber]) => ({
+        position: Number(position),
+        eBRCNumber,
+        eBRCDate: '10022026',
+      }));
+      return certifyByRecord(counted, { filingId, submission: 1, exporterId: own.exporterId, records, at: AT });
+    });
+    expect(statements).toBeLessThan(8);
+    // Position 1 was given the certificate of position 0.
+    expect(await countRows(ledger().pool, filingId)).toMatchObject({ rows: 300, certified: 299, open: 1 });
+  });
+});
+
+describe('by details', () => {
+  it('gives one candidate row its one candidate certificate, and settles the submission with it', async () => {
+    const { party: own, filingId } = await filed();
+    await own.show(filingId, 'NEW-1');
+    expect(await byDetails(own, filingId)).toMatchObject({ adopted: [{ eBRCNumber: 'NEW-1' }], openRows: 0 });
+    expect((await readFilingView(ledger().pool, filingId))?.submissions).toMatchObject([{ state: 'settled' }]);
+  });
+
+  it.each<[string, object]>([
+    ['agrees in another document only', { sbCumInvoiceNumber: '999' }],
+    ['has another date of the document', { sbCumInvoiceDate: '04012026' }],
+    ['has another amount', { realisedValueFCC: 6 }],
+    ['has another currency', { currencyCode: 'EUR' }],
+    ['was issued two days before the first mark', { eBRCDate: '08022026' }],
+    ['was cancelled', { eBRCStatus: 'Cancelled' }],
+    ['has no status', { eBRCStatus: null }],
+    ['has another bill number, which is asked about', { billNo: 'EXP/OTHER' }],
+  ])('takes none that %s', async (_, more) => {
+    const { party: own, filingId } = await filed();
+    await own.show(filingId, `NO-${filingId}`, more);
+    expect(await byDetails(own, filingId)).toMatchObject({ adopted: [], openRows: 1 });
+    expect(await rows(filingId)).toMatchObject([{ state: 'submitted' }]);
+  });
+
+  it('takes one that is dated the day before the first mark', async () => {
+    const { party: own, filingId } = await filed();
+    await own.show(filingId, 'MIDNIGHT', { eBRCDate: '09022026' });
+    await balanceFalls(own, 4_000);
+    expect(await byDetails(own, filingId)).toMatchObject({ adopted: [{ eBRCNumber: 'MIDNIGHT' }] });
+  });
+
+  it('takes none that the first snapshot holds, or that an earlier one of the party held', async () => {
+    const own = await exporter();
+    const before = await own.sent([{}], { held: ['HIDDEN'], at: minutesLater(-60) });
+    await close(before.attemptId);
+    const lost = await own.sent([{}], { held: ['OLD'] });
+    await balanceFalls(own, 5_000);
+    for (const number of ['OLD', 'HIDDEN']) {
+      await own.show(lost.filingId, number);
+      expect(await byDetails(own, lost.filingId)).toMatchObject({ adopted: [] });
+    }
+  });
+
+  it('takes none without a snapshot', async () => {
+    const { party: own, filingId } = await filed([{}], { held: null });
+    await own.show(filingId, 'UNSEEN');
+    expect(await byDetails(own, filingId)).toMatchObject({
+      adopted: [],
+      ambiguous: [],
+      contradicted: [],
+      openRows: 1,
+    });
+  });
+
+  it('measures a later attempt by the snapshot before the first one: its certificates may have come of that', async () => {
+    const own = await exporter();
+    const first = await own.sent([{}], { held: [] });
+    await close(first.attemptId);
+    await read(first.attemptId);
+    const snapshot = { filingId: first.filingId, submission: 1, exporterId: own.exporterId };
+    await saveSnapshot(ledger().pool, { ...snapshot, certificates: ['BETWEEN'], at: minutesLater(5) });
+    await mark(await opened(first.filingId));
+    await own.show(first.filingId, 'BETWEEN');
+    await balanceFalls(own, 5_000);
+    expect(await byDetails(own, first.filingId)).toMatchObject({ adopted: [{ eBRCNumber: 'BETWEEN' }] });
+  });
+
+  it('gives n equal rows n equal new certificates in serial order', async () => {
+    const tranche = { sbCumInvoiceNumber: '8500001', billNo: 'EXP/8500001' };
+    const own = await exporter();
+    const permitted = [{ row: 2, reason: 'equal tranches', besides: [] }];
+    const filingId = await own.file([tranche, tranche], { permitted });
+    await own.sendAttempt(filingId);
+    await balanceFalls(own, 5_000);
+    await own.show(filingId, 'T-2');
+    expect(await byDetails(own, filingId)).toMatchObject({ adopted: [], ambiguous: [{ positions: [0, 1] }] });
+    await own.show(filingId, 'T-1');
+    expect(await byDetails(own, filingId)).toMatchObject({
+      adopted: [
+        { position: 0, eBRCNumber: 'T-1' },
+        { position: 1, eBRCNumber: 'T-2' },
+      ],
+    });
+  });
+
+  it('lets the sent rows of the party’s other filings compete for a certificate', async () => {
+    const tranche = { sbCumInvoiceNumber: '8500002', billNo: 'EXP/8500002' };
+    const own = await exporter();
+    const filingId = await own.file([tranche]);
+    const permitted = [{ row: 1, reason: 'a second tranche', besides: [filingId] }];
+    const refused = await own.file([tranche]).catch(() => null);
+    expect(refused).toBeNull();
+    const second = await own.file([tranche], { permitted });
+    await own.sendAttempt(filingId);
+    await own.show(filingId, 'ONE-OF-TWO');
+    expect(await byDetails(own, second)).toMatchObject({ adopted: [] });
+    await own.sendAttempt(second);
+    expect(await byDetails(own, filingId)).toMatchObject({
+      adopted: [],
+      ambiguous: [{ candidates: ['ONE-OF-TWO'], competingFilings: [second] }],
+    });
+  });
+
+  it('has rows that were released as absent as candidates too', async () => {
+    const own = await exporter();
+    const { filingId, attemptId } = await own.sent();
+    await own.look(OVER);
+    expect(await absent({ attemptId })).toEqual({ outcome: 'again' });
+    await own.show(filingId, 'CAME-LATE');
+    await readBalance(ledger(), 5_000, minutesLater(245), own.exporterId, await iecOf(own));
+    await own.look(minutesLater(250));
+    expect(await byDetails(own, filingId)).toMatchObject({ adopted: [{ eBRCNumber: 'CAME-LATE' }] });
+    expect(await rows(filingId)).toMatchObject([{ state: 'certified', live: true }]);
+  });
+
+  it('gives no certificate to a row that was not sent', async () => {
+    const own = await exporter();
+    const filingId = await own.file();
+    await own.show(filingId, 'NOT-SENT');
+    await balanceFalls(own, 5_000);
+    expect(await byDetails(own, filingId)).toMatchObject({ adopted: [], openRows: 1 });
+  });
+
+  it('asks about the certificate of a row with two currencies whose amount is in the other one', async () => {
+    const { party: own, filingId } = await filed([{ sbCumInvoiceFCC: 'EUR' }]);
+    await own.show(filingId, 'IN-EUR', { currencyCode: 'EUR', realisedValueFCC: 4 });
+    expect(await byDetails(own, filingId)).toMatchObject({ adopted: [], ambiguous: [{ candidates: ['IN-EUR'] }] });
+    await own.show(filingId, 'IN-USD');
+    expect(await byDetails(own, filingId)).toMatchObject({ adopted: [{ eBRCNumber: 'IN-USD' }] });
+  });
+});
+
+describe('a balance contradicts a certificate of details', () => {
+  const contradicted = { adopted: [], contradicted: [{ position: 0 }], openRows: 1 };
+
+  it('where the IRM’s use has not grown by it: it is another remittance’s', async () => {
+    const own = await exporter();
+    const { filingId } = await own.sent();
+    await own.show(filingId, 'FOREIGN');
+    await balanceFalls(own, 10_000);
+    expect(await byDetails(own, filingId)).toMatchObject(contradicted);
+    expect(await rows(filingId)).toMatchObject([{ state: 'submitted' }]);
+    await balanceFalls(own, 9_995, minutesLater(25));
+    expect(await byDetails(own, filingId)).toMatchObject({ adopted: [{ eBRCNumber: 'FOREIGN' }] });
+  });
+
+  it('not for one smallest unit', async () => {
+    const own = await exporter();
+    const [one, two] = [await own.sent(), await own.sent()];
+    await own.show(one.filingId, 'UNIT-1');
+    await own.show(two.filingId, 'UNIT-2');
+    await balanceFalls(own, 9_995.02, minutesLater(25));
+    expect(await byDetails(own, one.filingId, { windowOver: true })).toMatchObject(contradicted);
+    await balanceFalls(own, 9_995.01, minutesLater(26));
+    expect(await byDetails(own, one.filingId, { windowOver: true })).toMatchObject({
+      adopted: [{ eBRCNumber: 'UNIT-1' }],
+    });
+  });
+
+  it.each<[string, (own: Party) => Promise<void>]>([
+    ['before the send', (own) => balanceRead(own, minutesLater(-1)).then(() => own.look(AT))],
+    ['after the look that shows it', (own) => own.look(minutesLater(10)).then(() => balanceRead(own))],
+    ['without a complete look', (own) => balanceRead(own)],
+  ])('where it was read %s', async (_, reads) => {
+    const own = await exporter();
+    const { filingId } = await own.sent();
+    await own.show(filingId, `WHEN-${filingId}`);
+    await reads(own);
+    expect(await byDetails(own, filingId)).toMatchObject(contradicted);
+  });
+  const balanceRead = async (own: Party, at = minutesLater(20)) =>
+    readBalance(ledger(), 1, at, own.exporterId, await iecOf(own));
+
+  it('where it was read before the day of the certificate’s issue', async () => {
+    const { party: own, filingId } = await filed();
+    await own.show(filingId, 'TOMORROW', { eBRCDate: '11022026' });
+    expect(await byDetails(own, filingId)).toMatchObject(contradicted);
+  });
+
+  it('within the window by what else was sent on the IRM, and not after it', async () => {
+    const own = await exporter();
+    const { filingId } = await own.sent();
+    await own.sent([{ mappedIRMAmountFCC: 7 }]);
+    await own.show(filingId, 'BESIDE');
+    await balanceFalls(own, 9_995);
+    expect(await byDetails(own, filingId)).toMatchObject(contradicted);
+    expect(await byDetails(own, filingId, { windowOver: true })).toMatchObject({ adopted: [{ eBRCNumber: 'BESIDE' }] });
+  });
+
+  it('by what was certified on the IRM since the snapshot', async () => {
+    const own = await exporter();
+    const [one, two] = [await own.sent(), await own.sent()];
+    await byRecord(own, two.filingId, { 0: `EB-${two.filingId}` });
+    await own.show(one.filingId, 'SINCE');
+    await balanceFalls(own, 9_995);
+    expect(await byDetails(own, one.filingId, { windowOver: true })).toMatchObject(contradicted);
+    await balanceFalls(own, 9_990, minutesLater(25));
+    expect(await byDetails(own, one.filingId, { windowOver: true })).toMatchObject({
+      adopted: [{ eBRCNumber: 'SINCE' }],
+    });
+  });
+});
+
+describe('by two persons', () => {
+  it('gives a row the number that they name, and settles the submission with the last one', async () => {
+    const { filingId } = await party.sent();
+    const certificates = [{ position: 0, eBRCNumber: `EB-P-${filingId}`, eBRCDate: null }];
+    const of = { filingId, submission: 1, exporterId: party.exporterId, at: LATER };
+    expect(await under(filingId, (client) => certifyByPersons(client, { ...of, certificates }))).toEqual([]);
+    expect(await rows(filingId)).toMatchObject([{ state: 'certified', live: true }]);
+    const { rows: found } = await ledger().pool.query(
+      'SELECT adoption, s.state FROM filing_rows r JOIN submissions s USING (filing_id, submission) WHERE filing_id = $1',
+      [filingId],
+    );
+    expect(found).toEqual([{ adoption: 'persons', state: 'settled' }]);
+  });
+
+  it('gives nothing that another row has', async () => {
+    const [one, two] = [await party.sent(), await party.sent()];
+    await byRecord(party, one.filingId, { 0: 'EB-TAKEN' });
+    const certificates = [{ position: 0, eBRCNumber: 'EB-TAKEN', eBRCDate: null }];
+    const of = { filingId: two.filingId, submission: 1, exporterId: party.exporterId, at: LATER };
+    expect(await under(two.filingId, (client) => certifyByPersons(client, { ...of, certificates }))).toMatchObject([
+      { eBRCNumber: 'EB-TAKEN' },
+    ]);
+    expect(await rows(two.filingId)).toMatchObject([{ state: 'submitted' }]);
+  });
+
+  it('is replaced by the record of its own request that names the same, and by nothing else', async () => {
+    const { filingId } = await party.sent();
+    const certificates = [{ position: 0, eBRCNumber: `EB-R-${filingId}`, eBRCDate: null }];
+    const of = { filingId, submission: 1, exporterId: party.exporterId, at: AT };
+    const adoption = async () =>
+      (await ledger().pool.query('SELECT adoption FROM filing_rows WHERE filing_id = $1', [filingId])).rows;
+    await under(filingId, (client) => certifyByPersons(client, { ...of, certificates }));
+    await byRecord(party, filingId, { 0: `EB-R-${filingId}` });
+    expect(await adoption()).toEqual([{ adoption: 'record' }]);
+    await under(filingId, (client) => certifyByPersons(client, { ...of, certificates }));
+    expect(await adoption()).toEqual([{ adoption: 'record' }]);
+  });
+});
+
+it('gives a certificate to one row of the party, however many ask for it at once', async () => {
+  const one = await exporter('AAGCRACING');
+  const two = await exporter('AAGCRACING');
+  for (let round = 0; round < 10; round += 1) {
+    const sends = [await one.sent(), await two.sent()];
+    const claims = sends.map(({ filingId }, n) => byRecord(n ? two : one, filingId, { 0: `EB-RACE-${round}` }));
+    const refused = (await Promise.all(claims)).filter((contradictions) => contradictions.length > 0);
+    expect(refused).toHaveLength(1);
+  }
+  const { rows: found } = await step((client) =>
+    client.query<{ n: number }>(`SELECT count(*)::int AS n FROM filing_rows WHERE ebrc_number LIKE 'EB-RACE-%'`),
+  );
+  expect(found).toEqual([{ n: 10 }]);
+});

@@ -1,0 +1,175 @@
+/** What the gates are asked about: filings of an exporter of their own, its certificates, looks and requests. */
+import { filingDateInKolkata } from '../../../src/domain/dates';
+import { partsOfAttemptId } from '../../../src/domain/filing/attempt';
+import type { Mapping } from '../../../src/domain/filing/mapping';
+import { saveCertificates, type CertificateDetailRecord } from '../../../src/ledger/certificates/certificates';
+import { saveSnapshot } from '../../../src/ledger/certificates/snapshots';
+import { lockFiling } from '../../../src/ledger/filings/filing-lock';
+import type { Intent } from '../../../src/ledger/filings/filing-intent';
+import { releaseRejected } from '../../../src/ledger/gates/release';
+import { releaseAbsent, type AbsenceArgs } from '../../../src/ledger/gates/release-absent';
+import { withTransaction, type Queryable } from '../../../src/ledger/pool';
+import { readRows } from '../../../src/ledger/rows/filing-rows';
+import { storeAnswer } from '../../../src/ledger/submissions/answers';
+import { recordLook, type Look } from '../../../src/ledger/submissions/looks';
+import { endRequest, notePoll, settleIfDone, type Statement } from '../../../src/ledger/submissions/requests';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres';
+import { knowExporter, minutesLater, NOW, open, rowsOf } from '../filing-support';
+import { markSending } from '../ledger-steps';
+import { ACCEPTED, attemptSteps, SETTLE_MS } from '../submissions/attempt-support';
+
+/** The settle window after a mark at NOW is over, and a complete look may begin. */
+export const OVER = minutesLater(241);
+/** After that look. */
+export const LATER = minutesLater(242);
+
+export interface Sent {
+  filingId: string;
+  attemptId: string;
+}
+
+type Row = Partial<Mapping>;
+
+let made = 0;
+
+/** One ledger for a test file. */
+export function useGates() {
+  let ledger: TestDatabase;
+  beforeAll(async () => {
+    ledger = await createTestDatabase();
+  });
+  afterAll(() => ledger?.drop());
+  const steps = attemptSteps(() => ledger);
+  const step = <T>(work: (client: Queryable) => Promise<T>) => withTransaction(ledger.pool, work);
+  /** As the activities take the gates: under the filing's lock. */
+  const under = <T>(filingId: string, work: (client: Queryable) => Promise<T>) =>
+    step(async (client) => {
+      await lockFiling(client, filingId);
+      return work(client);
+    });
+
+  /** A client of an IEC, by default of one of its own: looks and certificates are the party's. */
+  async function exporter(iec?: string) {
+    made += 1;
+    const exporterId = `gate-exporter-${made}`;
+    await knowExporter(ledger, exporterId, iec ?? `AAGC${String(100_000 + made)}`);
+
+    /** A filing of rows with documents and bills of their own. @returns its id */
+    const file = (rows: Row[] = [{}], more: Partial<Intent> = {}): Promise<string> => {
+      const own = rows.map((row) => {
+        made += 1;
+        const document = String(8_000_000 + made);
+        return { sbCumInvoiceNumber: document, billNo: `EXP/${document}`, mappedIRMAmountFCC: 5, ...row };
+      });
+      return open(ledger, `GATE-${made}`, rowsOf(...own), { exporterId, ...more });
+    };
+
+    /** An attempt that is marked as sent, after a snapshot that held these numbers; null: none was taken. */
+    const sendAttempt = async (
+      filingId: string,
+      { held = [], at = NOW, settleMs = 0 }: { held?: string[] | null; at?: Date; settleMs?: number } = {},
+    ): Promise<Sent> => {
+      const snapshot = { filingId, submission: 1, exporterId, certificates: held, at };
+      if (held) await saveSnapshot(ledger.pool, snapshot);
+      const attemptId = await steps.opened(filingId);
+      const args = { attemptId, sender: 'this-execution', payloadHash: 'hash', settleMs, at };
+      const mark = await step((client) => markSending(client, args));
+      if (!mark.marked) throw new Error(mark.reason);
+      return { filingId, attemptId };
+    };
+
+    return {
+      exporterId,
+      file,
+      sendAttempt,
+      /** A filing of which an attempt was sent, and has no answer. */
+      sent: async (rows?: Row[], how: Parameters<typeof sendAttempt>[1] = {}): Promise<Sent> =>
+        sendAttempt(await file(rows), how),
+      /** A look at the party's certificates, complete unless there is a problem. */
+      look: (beganAt: Date, more: Partial<Look> = {}) =>
+        recordLook(ledger.pool, {
+          exporterId,
+          beganAt,
+          endedAt: beganAt,
+          from: '01012026',
+          to: filingDateInKolkata(beganAt.getTime()),
+          problem: null,
+          ...more,
+        }),
+      /** A certificate that agrees with a row of a filing, in everything but what is given. */
+      show: async (
+        filingId: string,
+        eBRCNumber: string,
+        { position = 0, ...more }: Partial<CertificateDetailRecord> & { position?: number } = {},
+      ) => {
+        const mapping = (await readRows(ledger.pool, filingId))[position]?.mapping;
+        if (!mapping) throw new Error(`row ${position} of ${filingId} is not there`);
+        const detail: CertificateDetailRecord = {
+          eBRCNumber,
+          eBRCDate: '10022026',
+          eBRCStatus: 'Issued',
+          sbCumInvoiceNumber: mapping.sbCumInvoiceNumber,
+          sbCumInvoiceDate: mapping.sbCumInvoiceDate,
+          realisedValueFCC: mapping.mappedIRMAmountFCC,
+          currencyCode: mapping.irmFCC,
+          billNo: mapping.billNo,
+          ...more,
+        };
+        await saveCertificates(ledger.pool, { exporterId, details: [detail], at: NOW });
+      },
+    };
+  }
+
+  return {
+    ...steps,
+    ledger: () => ledger,
+    step,
+    under,
+    exporter,
+    accept: ({ attemptId }: Pick<Sent, 'attemptId'>, requestId: string | null, at = NOW) =>
+      step((client) => storeAnswer(client, { attemptId, answer: { ...ACCEPTED, requestId }, at })),
+    /** Asks the release gate for absence. */
+    absent: (subject: AbsenceArgs['subject'], more: Partial<AbsenceArgs> = {}) => {
+      const filingId = 'attemptId' in subject ? partsOfAttemptId(subject.attemptId).filingId : subject.filingId;
+      const args = {
+        subject,
+        settleMs: SETTLE_MS,
+        unseen: false,
+        notOurs: [],
+        reason: 'not filed',
+        at: LATER,
+        ...more,
+      };
+      return under(filingId, (client) => releaseAbsent(client, args));
+    },
+    /** A poll of a request that found no outcome. */
+    poll: (filingId: string, requestId: string, statement: Statement | null, at: Date) =>
+      step((client) =>
+        notePoll(client, { filingId, submission: 1, requestId }, { statement, incomplete: false, ageMs: 0, at }),
+      ),
+    /** A request ends with these rows Errored. @returns the rows that were freed by it */
+    endRequest: (filingId: string, requestId: string, errored: number[] = [], at = LATER) =>
+      under(filingId, async (client) => {
+        const outcome = errored.map((position) => ({ position, errors: ['ERR28: date'] }));
+        const end = { state: 'ended' as const, processingStatus: 'Errored', errored: outcome, at };
+        await endRequest(client, { filingId, submission: 1, requestId }, end);
+        const freed = await releaseRejected(client, { filingId, submission: 1, at });
+        await settleIfDone(client, { filingId, submission: 1, at });
+        return freed;
+      }),
+    releases: async (filingId: string) => {
+      const { rows } = await ledger.pool.query<{ ground: string; withdrawn: boolean }>(
+        `SELECT ground, withdrawn_at IS NOT NULL AS withdrawn FROM releases WHERE filing_id = $1 ORDER BY release_id`,
+        [filingId],
+      );
+      return rows;
+    },
+    requests: async (filingId: string) => {
+      const { rows } = await ledger.pool.query<{ id: string; source: string; state: string }>(
+        `SELECT request_id AS id, source, state FROM requests WHERE filing_id = $1 ORDER BY since, request_id`,
+        [filingId],
+      );
+      return rows;
+    },
+  };
+}

@@ -1,0 +1,473 @@
+/** Words of persons: records that bind what they were said about, and how two of them count. */
+import { attemptIdOf } from '../../../src/domain/filing/attempt';
+import { personKey } from '../../../src/domain/person';
+import { permitBeside } from '../../../src/ledger/rows/live-mappings';
+import { readRequests } from '../../../src/ledger/submissions/requests';
+import { carryOutWord } from '../../../src/ledger/gates/persons';
+import { closeOpenWords, judgeWord, openWords, recordWord, type NewWord } from '../../../src/ledger/submissions/words';
+import { minutesLater, move, NOW, record, rowsOf } from '../filing-support';
+import { SETTLE_MS } from '../submissions/attempt-support';
+import { LATER, OVER, useGates, type Sent } from './gate-support';
+
+const gates = useGates();
+const { ledger, exporter, step, under, opened, open, accept, word, close, rows, attempts, requests } = gates;
+
+type Party = Awaited<ReturnType<typeof exporter>>;
+const refused = (why: RegExp) => ({ outcome: 'refused', why: expect.stringMatching(why) as string });
+const stands = (why: RegExp) => ({ outcome: 'stands', why: expect.stringMatching(why) as string });
+const again = { outcome: 'again' };
+let asked = 0;
+const newId = () => `R-PERSON-${(asked += 1)}`;
+
+/** A send whose answer was lost, of a party of its own. */
+async function lost(rowsOfIt?: object[]): Promise<Sent & { party: Party }> {
+  const party = await exporter();
+  return { party, ...(await party.sent(rowsOfIt)) };
+}
+/** The same, with a complete look after the window. */
+async function looked(rowsOfIt?: object[]) {
+  const sent = await lost(rowsOfIt);
+  await sent.party.look(OVER);
+  return sent;
+}
+const about = ({ filingId, attemptId }: Sent) => ({ filingId, attemptId });
+
+const judgements = async (filingId: string) =>
+  (
+    await ledger().pool.query<{ by: string; outcome: string }>(
+      `SELECT said_by AS by, outcome FROM words JOIN word_judgements USING (word_id) WHERE filing_id = $1 ORDER BY word_id, outcome = 'carried_out'`,
+      [filingId],
+    )
+  ).rows.map(({ by, outcome }) => `${by} ${outcome}`);
+
+const newWord = (more: Partial<NewWord> & { filingId: string }): NewWord => ({
+  kind: 'not_filed',
+  attemptId: null,
+  requestId: null,
+  sourceRows: null,
+  certificates: [],
+  notOurs: [],
+  unseen: false,
+  by: 'ravi',
+  note: 'looked',
+  at: LATER,
+  step: 'run/1',
+  ...more,
+});
+
+describe('a word', () => {
+  it('is recorded once for a step that is repeated, with the mark that it was said about', async () => {
+    const sent = await lost();
+    const said = newWord(about(sent));
+    const ids = [await recordWord(ledger().pool, said), await recordWord(ledger().pool, said)];
+    expect(ids[0]).toBe(ids[1]);
+    const { rows: kept } = await ledger().pool.query(
+      'SELECT marked_at AS at, person_key AS person FROM words WHERE filing_id = $1',
+      [sent.filingId],
+    );
+    expect(kept).toEqual([{ at: NOW, person: personKey('ravi') }]);
+  });
+
+  it('has one final judgement: a later one changes nothing', async () => {
+    const sent = await looked();
+    const wordId = await recordWord(ledger().pool, newWord(about(sent)));
+    const carry = () =>
+      under(sent.filingId, (client) =>
+        carryOutWord(client, { wordId, settleMs: SETTLE_MS, singlePerson: false, at: LATER }),
+      );
+    expect(await carry()).toEqual(again);
+    await judgeWord(ledger().pool, { wordId, outcome: 'refused', why: 'too late', at: LATER });
+    expect(await carry()).toEqual(again);
+    expect(await judgements(sent.filingId)).toEqual(['ravi carried_out']);
+    expect(await gates.releases(sent.filingId)).toHaveLength(1);
+  });
+
+  it('of a filing that the ledger lost is said to nobody', async () => {
+    expect(await recordWord(ledger().pool, newWord({ filingId: 'F-GONE' }))).toBe('');
+  });
+
+  it('stands open until it is carried out, refused or put aside', async () => {
+    const sent = await lost();
+    const resolve = await recordWord(ledger().pool, newWord({ ...about(sent), step: 'run/2' }));
+    const abandon = await recordWord(ledger().pool, newWord({ ...about(sent), kind: 'abandon', step: 'run/3' }));
+    const pending = () => openWords(ledger().pool, sent.filingId);
+    expect(await pending()).toMatchObject({
+      resolve: { wordId: resolve, as: 'not-filed', attemptId: sent.attemptId },
+      abandon: { wordId: abandon, by: 'ravi' },
+    });
+    await closeOpenWords(ledger().pool, { filingId: sent.filingId, kinds: ['not_filed'], why: 'past it', at: LATER });
+    expect(await pending()).toEqual({ abandon: expect.objectContaining({ wordId: abandon }) as object });
+    await judgeWord(ledger().pool, { wordId: abandon, outcome: 'carried_out', at: LATER });
+    expect(await pending()).toEqual({});
+  });
+});
+
+describe('nothing of this send was filed', () => {
+  it('is one person’s word where a complete look shows no certificate', async () => {
+    const sent = await looked();
+    expect(await word({ ...about(sent), by: 'ravi' })).toEqual(again);
+    expect(await attempts(sent.filingId)).toEqual(['absent']);
+    expect(await rows(sent.filingId)).toMatchObject([{ state: 'planned', live: true, sent: false }]);
+    expect(await judgements(sent.filingId)).toEqual(['ravi carried_out']);
+  });
+
+  it('frees nothing of the next attempt', async () => {
+    const sent = await looked();
+    await word({ ...about(sent), by: 'ravi' });
+    await sent.party.look(minutesLater(250));
+    await sent.party.sendAttempt(sent.filingId, { at: minutesLater(255) });
+    expect(await word({ ...about(sent), by: 'ravi', at: minutesLater(260) })).toMatchObject({ outcome: 'refused' });
+    expect(await rows(sent.filingId)).toMatchObject([{ state: 'submitted', live: true }]);
+    expect(await attempts(sent.filingId)).toEqual(['absent', 'marked']);
+  });
+
+  it('names the attempt that it answers, and is not taken for another send of it', async () => {
+    const sent = await looked();
+    const wordId = await recordWord(ledger().pool, newWord(about(sent)));
+    // After a restore the same attempt was sent once more.
+    await ledger().pool.query('UPDATE attempts SET marked_at = $2 WHERE attempt_id = $1', [
+      sent.attemptId,
+      minutesLater(1),
+    ]);
+    const carry = { wordId, settleMs: SETTLE_MS, singlePerson: false, at: LATER };
+    expect(await under(sent.filingId, (client) => carryOutWord(client, carry))).toEqual(refused(/another time/u));
+    expect(await attempts(sent.filingId)).toEqual(['marked']);
+    expect(await word({ filingId: sent.filingId, by: 'ravi' })).toEqual(refused(/neither an attempt nor a request/u));
+  });
+
+  it('is refused while another request of the submission is unfinished', async () => {
+    const sent = await looked();
+    const named = newId();
+    await word({ ...about(sent), kind: 'filed', requestId: named, by: 'ravi' });
+    expect(await word({ ...about(sent), by: 'meera' })).toEqual(refused(new RegExp(`request ${named}`, 'u')));
+  });
+
+  it('is refused where the service answered the attempt with a request', async () => {
+    const sent = await looked();
+    const requestId = newId();
+    await accept(sent, requestId);
+    expect(await word({ ...about(sent), by: 'ravi' })).toEqual(refused(new RegExp(requestId, 'u')));
+    expect(await rows(sent.filingId)).toMatchObject([{ state: 'submitted', live: true }]);
+  });
+
+  it('is about an attempt of its own filing', async () => {
+    const [own, other] = [await looked(), await looked()];
+    const said = { filingId: own.filingId, attemptId: other.attemptId, by: 'ravi' };
+    expect(await word(said)).toEqual(refused(/not one of this filing/u));
+    expect(await word({ ...said, kind: 'filed', requestId: newId() })).toEqual(refused(/not one of this filing/u));
+    expect(await attempts(other.filingId)).toEqual(['marked']);
+  });
+
+  it('counts by when it was said, not by when it is carried out', async () => {
+    const sent = await looked();
+    const wordId = await recordWord(ledger().pool, newWord({ ...about(sent), at: minutesLater(100) }));
+    const carried = await under(sent.filingId, (client) =>
+      carryOutWord(client, { wordId, settleMs: SETTLE_MS, singlePerson: false, at: LATER }),
+    );
+    expect(carried).toEqual(refused(/settle window/u));
+  });
+
+  it('works in an ended filing whose rows were abandoned', async () => {
+    const sent = await looked();
+    await ledger().pool.query(`UPDATE filing_rows SET state = 'abandoned_after_send' WHERE filing_id = $1`, [
+      sent.filingId,
+    ]);
+    await move(ledger(), sent.filingId, 'submitting', 'outcome_unknown', 'abandoned');
+    expect(await word({ ...about(sent), by: 'ravi' })).toEqual({ outcome: 'freed', freed: 1 });
+    expect(await rows(sent.filingId)).toMatchObject([{ state: 'needs_correction', live: false }]);
+  });
+
+  it('is said of an attempt that the ledger has lost, whose number it takes', async () => {
+    const party = await exporter();
+    const filingId = await party.file();
+    await party.look(OVER);
+    expect(await word({ filingId, attemptId: attemptIdOf(filingId, 1, 1), by: 'ravi' })).toEqual(again);
+    await party.look(minutesLater(250));
+    expect(await open(filingId)).toMatchObject({ number: 2, verdict: 'open' });
+  });
+});
+
+describe('these rows were not filed', () => {
+  it('is said of a request that has ended, and frees them one by one', async () => {
+    const sent = await looked([{}, {}]);
+    const requestId = newId();
+    await accept(sent, requestId);
+    const of = { filingId: sent.filingId, requestId, by: 'ravi', sourceRows: [2] };
+    expect(await word(of)).toEqual(refused(/no outcome yet/u));
+    await gates.endRequest(sent.filingId, requestId, []);
+    expect(await word(of)).toEqual({ outcome: 'freed', freed: 1 });
+    expect(await rows(sent.filingId)).toMatchObject([
+      { state: 'submitted', live: true },
+      { state: 'needs_correction', live: false },
+    ]);
+  });
+
+  it('is refused of a request that is none of the filing', async () => {
+    const sent = await looked();
+    expect(await word({ filingId: sent.filingId, requestId: 'R-NOT-OURS', by: 'ravi' })).toEqual(
+      refused(/not one of this filing/u),
+    );
+  });
+});
+
+describe('two persons', () => {
+  it('name the certificates that agree; only numbers that both named count', async () => {
+    const sent = await lost();
+    await sent.party.show(sent.filingId, 'EB-A');
+    await sent.party.show(sent.filingId, 'EB-B');
+    await sent.party.look(OVER);
+    expect(await word({ ...about(sent), by: 'ravi' })).toEqual(refused(/EB-A, EB-B agree.*--not-ours/u));
+    expect(await word({ ...about(sent), by: 'meera', notOurs: ['EB-A'] })).toEqual(stands(/meera is the first/u));
+    expect(await word({ ...about(sent), by: 'ravi', notOurs: ['EB-A', 'EB-B'] })).toEqual(stands(/somebody else/u));
+    expect(await attempts(sent.filingId)).toEqual(['marked']);
+    expect(await word({ ...about(sent), by: 'anil', notOurs: ['EB-A', 'EB-B'] })).toEqual(again);
+    // Everybody's word that was needed is carried out; a refused one stays refused.
+    expect(await judgements(sent.filingId)).toEqual([
+      'ravi refused',
+      'meera stands',
+      'meera carried_out',
+      'ravi stands',
+      'ravi carried_out',
+      'anil carried_out',
+    ]);
+  });
+
+  it('stand in for a look that was not possible for a whole window', async () => {
+    const sent = await lost();
+    expect(await word({ ...about(sent), by: 'ravi' })).toEqual(refused(/--unseen/u));
+    expect(await word({ ...about(sent), by: 'ravi', unseen: true })).toEqual(stands(/ravi is the first/u));
+    // A refused word, without --unseen, is nobody's second one.
+    expect(await word({ ...about(sent), by: 'meera' })).toEqual(refused(/--unseen/u));
+    expect(await word({ ...about(sent), by: 'meera', unseen: true })).toEqual(again);
+    expect(await rows(sent.filingId)).toMatchObject([{ state: 'planned', live: true }]);
+  });
+
+  it('are two names, compared without case, white space and width of letters', async () => {
+    const sent = await lost();
+    await word({ ...about(sent), by: 'Ravi Kumar', unseen: true });
+    for (const by of ['ravi kumar', ' RAVI  KUMAR ', '\uff32avi kumar'])
+      expect(await word({ ...about(sent), by, unseen: true })).toEqual(stands(/somebody else/u));
+    expect(await word({ ...about(sent), by: 'ravi k', unseen: true })).toEqual(again);
+  });
+
+  it('are not one person and somebody without a name', async () => {
+    const sent = await lost();
+    await word({ ...about(sent), by: ' ', unseen: true });
+    expect(await word({ ...about(sent), by: 'ravi', unseen: true })).toEqual(stands(/somebody else/u));
+  });
+
+  it('say the same about the same send: a word about another attempt does not count', async () => {
+    const [one, other] = [await lost(), await lost()];
+    await word({ ...about(other), by: 'meera', unseen: true });
+    expect(await word({ ...about(one), by: 'ravi', unseen: true })).toEqual(stands(/somebody else/u));
+  });
+
+  it('are both after the window: a word that was refused as too early counts for nothing', async () => {
+    const sent = await lost();
+    const early = { at: minutesLater(100), unseen: true };
+    expect(await word({ ...about(sent), by: 'meera', ...early })).toEqual(refused(/settle window/u));
+    expect(await word({ ...about(sent), by: 'ravi', unseen: true })).toEqual(stands(/ravi is the first/u));
+    expect(await attempts(sent.filingId)).toEqual(['marked']);
+    expect(await judgements(sent.filingId)).toEqual(['meera refused', 'ravi stands']);
+  });
+
+  it('say the same about the same rows: a word about another row of the request does not count', async () => {
+    const sent = await lost([{}, {}]);
+    const requestId = newId();
+    await accept(sent, requestId);
+    await gates.poll(sent.filingId, requestId, 'unknown_request', NOW);
+    const said = { filingId: sent.filingId, requestId, unseen: true };
+    expect(await word({ ...said, sourceRows: [1], by: 'meera' })).toEqual(stands(/meera is the first/u));
+    expect(await word({ ...said, sourceRows: [2], by: 'ravi' })).toEqual(stands(/ravi is the first/u));
+    expect(await rows(sent.filingId)).toMatchObject([{ live: true }, { live: true }]);
+    expect(await word({ ...said, sourceRows: [1], by: 'ravi' })).toEqual({ outcome: 'freed', freed: 1 });
+  });
+
+  it('name a certificate as not theirs for their own lineage alone: its owner is not sent again by it', async () => {
+    const party = await exporter();
+    const tranche = { sbCumInvoiceNumber: '8600002', billNo: 'EXP/8600002' };
+    const first = await party.file([tranche]);
+    const permitted = [{ row: 1, reason: 'a second tranche', besides: [first] }];
+    const owner = await party.file([tranche], { permitted });
+    const [one, two] = [await party.sendAttempt(first), await party.sendAttempt(owner)];
+    await party.look(OVER);
+    expect(await gates.absent({ attemptId: two.attemptId })).toEqual(again);
+    await party.show(owner, 'OWNERS');
+    await party.look(minutesLater(243));
+    for (const by of ['ravi', 'meera']) await word({ ...about(one), by, notOurs: ['OWNERS'], at: minutesLater(244) });
+    expect(await attempts(first)).toEqual(['absent']);
+    expect(await open(owner)).toMatchObject({ outcome: 'look', agreeing: ['OWNERS'] });
+  });
+
+  it('may be the maker of the filing and somebody else', async () => {
+    const sent = await lost();
+    await word({ ...about(sent), by: 'asha', unseen: true });
+    expect(await word({ ...about(sent), by: 'ravi', unseen: true })).toEqual(again);
+  });
+
+  it('are one person a day later, where an installation says that it has one', async () => {
+    const sent = await lost();
+    const day = 24 * 60;
+    const say = (minutes: number) =>
+      word({ ...about(sent), by: 'ravi', unseen: true, singlePerson: true, at: minutesLater(minutes) });
+    expect(await say(242)).toEqual(stands(/somebody else/u));
+    expect(await say(242 + day - 1)).toEqual(stands(/somebody else/u));
+    expect(await say(242 + day)).toEqual(again);
+  });
+
+  it('are not one person a day later where it does not say so', async () => {
+    const sent = await lost();
+    await word({ ...about(sent), by: 'ravi', unseen: true });
+    expect(await word({ ...about(sent), by: 'ravi', unseen: true, at: minutesLater(3_000) })).toEqual(
+      stands(/somebody else/u),
+    );
+  });
+
+  it('do not count with a word that nobody has carried out yet', async () => {
+    const sent = await lost();
+    await recordWord(ledger().pool, newWord({ ...about(sent), by: 'meera', unseen: true }));
+    expect(await word({ ...about(sent), by: 'ravi', unseen: true })).toEqual(stands(/somebody else/u));
+  });
+
+  it('do not count with a word that was withdrawn', async () => {
+    const sent = await lost();
+    await word({ ...about(sent), by: 'meera', unseen: true });
+    await ledger().pool.query(
+      `INSERT INTO word_judgements (word_id, outcome, judged_at) SELECT word_id, 'withdrawn', $2 FROM words WHERE filing_id = $1`,
+      [sent.filingId, LATER],
+    );
+    expect(await word({ ...about(sent), by: 'ravi', unseen: true })).toEqual(stands(/somebody else/u));
+  });
+});
+
+describe('filed', () => {
+  const filed = (sent: Sent, requestId: string, by = 'ravi') => word({ ...about(sent), kind: 'filed', requestId, by });
+
+  it('has the submission followed under the request that is named, and the same word again changes nothing', async () => {
+    const sent = await lost();
+    const requestId = newId();
+    expect(await filed(sent, requestId)).toEqual({ outcome: 'filed' });
+    expect(await filed(sent, requestId)).toEqual({ outcome: 'filed' });
+    expect(await requests(sent.filingId)).toEqual([{ id: requestId, source: 'named', state: 'followed' }]);
+    expect(await open(sent.filingId)).toEqual({ outcome: 'passed', state: 'acknowledged' });
+    expect(await attempts(sent.filingId)).toEqual(['marked']);
+  });
+
+  it('never hides another request: both are followed', async () => {
+    const sent = await lost();
+    const [own, named] = [newId(), newId()];
+    await accept(sent, own);
+    expect(await filed(sent, named)).toEqual({ outcome: 'filed' });
+    expect(await requests(sent.filingId)).toMatchObject([{ id: own }, { id: named }]);
+    await gates.endRequest(sent.filingId, named, [0]);
+    expect(await rows(sent.filingId)).toMatchObject([{ state: 'submitted', live: true }]);
+    await gates.endRequest(sent.filingId, own, [0]);
+    expect(await rows(sent.filingId)).toMatchObject([{ state: 'needs_correction', live: false }]);
+  });
+
+  it('is refused by the name of the filing that has the request, of two at once too', async () => {
+    const party = await exporter();
+    const sends = [await party.sent(), await party.sent()];
+    const requestId = newId();
+    const carried = await Promise.all(sends.map((sent) => filed(sent, requestId)));
+    expect(carried.map(({ outcome }) => outcome).sort()).toEqual(['filed', 'refused']);
+    const [winner, loser] = carried[0]?.outcome === 'filed' ? sends : [...sends].reverse();
+    expect(carried.find(({ outcome }) => outcome === 'refused')).toEqual(
+      refused(new RegExp(winner?.filingId ?? '-', 'u')),
+    );
+    expect(await requests(loser?.filingId ?? '')).toEqual([]);
+  });
+
+  it('may name a request that another client has under the same id', async () => {
+    const requestId = newId();
+    for (const sent of [await lost(), await lost()]) expect(await filed(sent, requestId)).toEqual({ outcome: 'filed' });
+  });
+
+  it('needs a request, of an attempt that may have been sent', async () => {
+    const sent = await lost();
+    expect(await word({ ...about(sent), kind: 'filed', by: 'ravi' })).toEqual(refused(/name the request/u));
+    await close(sent.attemptId);
+    expect(await filed(sent, newId())).toEqual(refused(/unsent/u));
+    const party = await exporter();
+    const filingId = await party.file();
+    const attemptId = await opened(filingId);
+    expect(await filed({ filingId, attemptId }, newId())).toEqual(refused(/nothing of it was sent/u));
+  });
+
+  it('with a certificate for each row is two persons’ word, of which each names the same', async () => {
+    const sent = await lost([{}, {}]);
+    const name = (by: string, ...numbers: string[]) =>
+      word({
+        ...about(sent),
+        kind: 'filed',
+        by,
+        certificates: numbers.map((eBRCNumber, n) => ({ row: n + 1, eBRCNumber })),
+      });
+    expect(await name('ravi', 'EB-P1', 'EB-P2')).toEqual(stands(/ravi is the first/u));
+    expect(await name('meera', 'EB-P1', 'EB-P3')).toEqual(stands(/somebody else/u));
+    expect(await rows(sent.filingId)).toMatchObject([{ state: 'submitted' }, { state: 'submitted' }]);
+    expect(await name('anil', 'EB-P1', 'EB-P2')).toEqual({ outcome: 'filed' });
+    expect(await rows(sent.filingId)).toMatchObject([{ state: 'certified' }, { state: 'certified' }]);
+  });
+
+  it('with a certificate for a row that is not there is refused', async () => {
+    const sent = await lost();
+    const certificates = [{ row: 9, eBRCNumber: 'EB-NINE' }];
+    expect(await word({ ...about(sent), kind: 'filed', by: 'ravi', certificates })).toEqual(refused(/no row 9/u));
+  });
+});
+
+describe('a duplicate beside a row in doubt, or abandoned after the send', () => {
+  const content = (document: string) => rowsOf({ sbCumInvoiceNumber: document, mappedIRMAmountFCC: 5 });
+  let references = 0;
+  async function holderInDoubt(state: 'unknown' | 'abandoned_after_send') {
+    const party = await exporter();
+    references += 1;
+    const document = String(8_400_000 + references);
+    const sent = await party.sent([{ sbCumInvoiceNumber: document, billNo: 'EXP/2026/001' }]);
+    await ledger().pool.query('UPDATE filing_rows SET state = $2 WHERE filing_id = $1', [sent.filingId, state]);
+    const file = (besides: string[] | undefined) => {
+      references += 1;
+      const permitted = [{ row: 1, reason: 'again', ...(besides && { besides }) }];
+      return record(ledger(), `BESIDE-${references}`, content(document), { exporterId: party.exporterId, permitted });
+    };
+    const permit = (person: string) =>
+      step((client) => permitBeside(client, { filingId: sent.filingId, positions: [0], person, note: 'looked' }));
+    return { ...sent, file, permit };
+  }
+
+  it.each(['unknown', 'abandoned_after_send'] as const)(
+    '(%s) is permitted by two words on the holder’s rows',
+    async (state) => {
+      const { filingId, file, permit } = await holderInDoubt(state);
+      expect(await file([filingId])).toMatchObject({ outcome: 'refused' });
+      await permit('ravi');
+      expect(await file([filingId])).toMatchObject({ outcome: 'refused' });
+      await permit(' RAVI');
+      expect(await file([filingId])).toMatchObject({ outcome: 'refused' });
+      await permit('meera');
+      expect(await file(['F-ANOTHER'])).toMatchObject({ outcome: 'refused' });
+      expect(await file([filingId])).toMatchObject({ outcome: 'opened' });
+    },
+  );
+
+  it('is printed ready to copy by no refusal', async () => {
+    const { filingId, file } = await holderInDoubt('unknown');
+    const outcome = await file(undefined);
+    expect(outcome).toMatchObject({ outcome: 'refused', findings: [{ code: 'mapping_live', filingId }] });
+    expect(JSON.stringify(outcome)).not.toContain('allow-duplicate');
+    expect(JSON.stringify(outcome)).not.toContain('allowDuplicate');
+  });
+});
+
+it('reads the requests of a submission oldest first, with where each comes from', async () => {
+  const sent = await lost();
+  const [own, named] = [newId(), newId()];
+  await accept(sent, own);
+  await word({ ...about(sent), kind: 'filed', requestId: named, by: 'ravi' });
+  const found = await readRequests(ledger().pool, sent.filingId, 1);
+  expect(found.map(({ requestId, attemptId }) => [requestId, attemptId])).toEqual([
+    [own, sent.attemptId],
+    [named, null],
+  ]);
+});

@@ -1,0 +1,368 @@
+/** The release gate, apart from `absent`: what judges an attempt as not filed, and what frees rows. */
+import { judgeRefused, judgeUnsent, releaseUnfiled } from '../../../src/ledger/gates/release';
+import { certifyByRecord } from '../../../src/ledger/gates/certify';
+import { addRequest, endRequest as endOf } from '../../../src/ledger/submissions/requests';
+import { readFilingView } from '../../../src/ledger/filings/filing-view';
+import { minutesLater, move, NOW, record, rowsOf } from '../filing-support';
+import { LATER, OVER, useGates } from './gate-support';
+
+const gates = useGates();
+const { ledger, exporter, step, under, opened, open, mark, read, check, accept, absent, rows, attempts } = gates;
+const { endRequest, releases } = gates;
+
+type Party = Awaited<ReturnType<typeof exporter>>;
+let party: Party;
+beforeAll(async () => {
+  party = await exporter();
+});
+
+let asked = 0;
+const newId = () => `R-RELEASE-${(asked += 1)}`;
+const freed = { state: 'needs_correction', live: false };
+const release = (filingId: string, submission: number | null = null) =>
+  under(filingId, (client) =>
+    releaseUnfiled(client, { filingId, submission, state: 'needs_correction', reason: 'refused', at: NOW }),
+  );
+const refuse = (attemptId: string, sender: string | null = 'this-execution', reason = 'validation_failed') =>
+  under(attemptId.slice(0, -4), (client) =>
+    judgeRefused(client, { attemptId, sender, reason, answer: { kind: reason, status: 400 }, at: NOW }),
+  );
+const unsent = (attemptId: string, proof: 'unmarked' | 'void' | { sender: string }) =>
+  under(attemptId.slice(0, -4), (client) => judgeUnsent(client, { attemptId, proof, reason: 'no file', at: NOW }));
+
+/** A submission that was accepted under a request. */
+async function accepted(rowsOfIt?: object[], requestId = newId()) {
+  const sent = await party.sent(rowsOfIt);
+  await accept(sent, requestId);
+  return { ...sent, requestId };
+}
+
+/** Another attempt of a submission, sent after the first was judged absent. */
+async function sentTwice() {
+  const own = await exporter();
+  const { filingId, attemptId: first } = await own.sent();
+  await own.look(OVER);
+  expect(await absent({ attemptId: first })).toEqual({ outcome: 'again' });
+  await own.look(minutesLater(250));
+  const { attemptId: second } = await own.sendAttempt(filingId, { at: minutesLater(255) });
+  return { own, filingId, first, second };
+}
+
+describe('the ground never_attempted', () => {
+  it('frees the rows of a submission that never had an attempt', async () => {
+    const filingId = await party.file();
+    await release(filingId);
+    expect(await rows(filingId)).toMatchObject([freed]);
+    expect(await releases(filingId)).toEqual([{ ground: 'never_attempted', withdrawn: false }]);
+  });
+});
+
+describe('the ground unsent', () => {
+  it('is proven of an attempt that is open, and closes the fence', async () => {
+    const filingId = await party.file();
+    const attemptId = await opened(filingId);
+    expect(await unsent(attemptId, 'unmarked')).toBe(true);
+    expect(await mark(attemptId)).toMatchObject({ marked: false, why: 'closed' });
+  });
+
+  it('is not proven of a marked attempt because nobody knows better', async () => {
+    const { filingId, attemptId } = await party.sent();
+    expect(await unsent(attemptId, 'unmarked')).toBe(false);
+    expect(await attempts(filingId)).toEqual(['marked']);
+  });
+
+  it('is proven by a void file, and by the worker that wrote nothing', async () => {
+    const byVoid = await party.sent();
+    expect(await unsent(byVoid.attemptId, 'void')).toBe(true);
+    const byWorker = await party.sent();
+    expect(await unsent(byWorker.attemptId, { sender: 'this-execution' })).toBe(true);
+    for (const { filingId } of [byVoid, byWorker])
+      expect(await rows(filingId)).toMatchObject([{ state: 'planned', live: true, sent: false }]);
+  });
+
+  it('is not proven by another worker, nor where another execution has sent the attempt as well', async () => {
+    const { filingId, attemptId } = await party.sent();
+    expect(await unsent(attemptId, { sender: 'another' })).toBe(false);
+    await ledger().pool.query(
+      `INSERT INTO sends (number, attempt_id, sender) SELECT 1000000 + max(number), $1, 'another' FROM sends`,
+      [attemptId],
+    );
+    expect(await unsent(attemptId, { sender: 'this-execution' })).toBe(false);
+    expect(await attempts(filingId)).toEqual(['marked']);
+  });
+
+  it('lets the submission go again, after a balance check', async () => {
+    const { filingId, attemptId } = await party.sent();
+    await unsent(attemptId, 'void');
+    expect(await open(filingId)).toMatchObject({ outcome: 'attempt', number: 2, verdict: 'open' });
+    await check(filingId, party.exporterId);
+    expect(await mark(`${filingId}-1-2`)).toMatchObject({ marked: true });
+  });
+
+  it('frees the rows where the submission does not go again', async () => {
+    const { filingId, attemptId } = await party.sent();
+    await unsent(attemptId, 'void');
+    await release(filingId);
+    expect(await rows(filingId)).toMatchObject([freed]);
+    expect(await releases(filingId)).toEqual([{ ground: 'unsent', withdrawn: false }]);
+  });
+});
+
+describe('the ground refused', () => {
+  it.each(['validation_failed', 'rate_limited', 'credentials_rejected', 'not_found'])(
+    'is the verdict of its own attempt: %s',
+    async (kind) => {
+      const { filingId, attemptId } = await party.sent();
+      expect(await refuse(attemptId, 'this-execution', kind)).toBe(true);
+      expect(await attempts(filingId)).toEqual(['refused']);
+      expect(await read(attemptId)).toMatchObject({ verdict: 'refused', reason: kind });
+    },
+  );
+
+  it('is said by nobody but the execution that read it', async () => {
+    const { filingId, attemptId } = await party.sent();
+    expect(await refuse(attemptId, 'another')).toBe(false);
+    expect(await attempts(filingId)).toEqual(['marked']);
+  });
+
+  it('lets the submission go again where it does not end it', async () => {
+    const { filingId, attemptId } = await party.sent();
+    await refuse(attemptId, 'this-execution', 'rate_limited');
+    expect(await rows(filingId)).toMatchObject([{ state: 'planned', live: true, sent: false }]);
+    expect(await open(filingId)).toMatchObject({ number: 2, verdict: 'open' });
+  });
+
+  it('frees the rows of the submission that it ends', async () => {
+    const { filingId, attemptId } = await party.sent();
+    await refuse(attemptId);
+    expect(await release(filingId, 1)).toEqual({ doubtful: [] });
+    expect(await rows(filingId)).toMatchObject([freed]);
+    expect(await releases(filingId)).toEqual([{ ground: 'refused', withdrawn: false }]);
+  });
+
+  it('frees nothing after an absent sister: it may be the proof that the first was filed', async () => {
+    const { filingId, first, second } = await sentTwice();
+    await refuse(second);
+    expect(await release(filingId, 1)).toEqual({ doubtful: [1] });
+    expect(await attempts(filingId)).toEqual(['marked', 'refused']);
+    expect(await rows(filingId)).toMatchObject([{ state: 'unknown', live: true, sent: true }]);
+    expect(await releases(filingId)).toEqual([{ ground: 'absent', withdrawn: true }]);
+    expect(await read(first)).toMatchObject({ verdict: 'marked' });
+  });
+});
+
+describe('rows that are at the service, or may be', () => {
+  it('are freed by nothing of this', async () => {
+    const { filingId } = await party.sent();
+    expect(await release(filingId)).toEqual({ doubtful: [] });
+    expect(await release(filingId, 1)).toEqual({ doubtful: [] });
+    expect(await rows(filingId)).toMatchObject([{ state: 'submitted', live: true }]);
+    expect((await readFilingView(ledger().pool, filingId))?.submissions).toMatchObject([{ state: 'planned' }]);
+    expect(await releases(filingId)).toEqual([]);
+  });
+
+  it('stay while the other submissions of the filing are freed, whose open attempts are closed', async () => {
+    const filingId = await party.file([{}, {}]);
+    await ledger().pool.query(
+      `INSERT INTO submissions (filing_id, submission, mode, customer_id, row_count) VALUES ($1, 2, 'test', $2, 1)`,
+      [filingId, party.exporterId],
+    );
+    await ledger().pool.query('UPDATE filing_rows SET submission = 2 WHERE filing_id = $1 AND position = 1', [
+      filingId,
+    ]);
+    await party.sendAttempt(filingId);
+    const second = await opened(filingId, 2);
+    await release(filingId);
+    expect(await rows(filingId)).toMatchObject([{ state: 'submitted', live: true }, freed]);
+    expect(await mark(second)).toMatchObject({ marked: false });
+    expect(await attempts(filingId)).toEqual(['marked', 'unsent']);
+  });
+});
+
+describe('the ground rejected', () => {
+  it('frees the rows that a request of one of our own answers reports Errored', async () => {
+    const { filingId, requestId } = await accepted();
+    expect(await endRequest(filingId, requestId, [0])).toEqual([0]);
+    expect(await rows(filingId)).toMatchObject([freed]);
+    expect(await attempts(filingId)).toEqual(['rejected']);
+    expect(await releases(filingId)).toEqual([{ ground: 'rejected', withdrawn: false }]);
+    const { rows: kept } = await ledger().pool.query('SELECT errors FROM filing_rows WHERE filing_id = $1', [filingId]);
+    expect(kept).toEqual([{ errors: ['ERR28: date'] }]);
+  });
+
+  it('frees those rows alone', async () => {
+    const { filingId, requestId } = await accepted([{}, {}]);
+    expect(await endRequest(filingId, requestId, [1])).toEqual([1]);
+    expect(await rows(filingId)).toMatchObject([{ state: 'submitted', live: true }, freed]);
+    // Something of the attempt stands: it was accepted.
+    expect(await attempts(filingId)).toEqual(['accepted']);
+  });
+
+  it('frees nothing while another request of the submission is followed, and all once that has ended without it', async () => {
+    const { filingId, requestId } = await accepted();
+    const other = newId();
+    const named = { filingId, submission: 1, requestId: other, source: 'named' as const, attemptId: null, since: NOW };
+    await step((client) => addRequest(client, named));
+    expect(await endRequest(filingId, requestId, [0])).toEqual([]);
+    expect(await rows(filingId)).toMatchObject([{ state: 'submitted', live: true }]);
+    expect(await endRequest(filingId, other, [])).toEqual([0]);
+  });
+
+  it('frees nothing while another attempt of the submission is in doubt', async () => {
+    const { own, filingId, first, second } = await sentTwice();
+    const requestId = newId();
+    await accept({ attemptId: first }, requestId);
+    expect(await endRequest(filingId, requestId, [0])).toEqual([]);
+    expect(await rows(filingId)).toMatchObject([{ live: true }]);
+    expect(await attempts(filingId)).toEqual(['accepted', 'marked']);
+    // The other one is settled by evidence: nothing of it came, and what the request rejected is free with that.
+    await own.look(minutesLater(500));
+    expect(await absent({ attemptId: second }, { at: minutesLater(501) })).toEqual({ outcome: 'freed', freed: [0] });
+    expect(await rows(filingId)).toMatchObject([freed]);
+  });
+
+  it('frees nothing while an acceptance has no request to ask about', async () => {
+    const { filingId, first, second } = await sentTwice();
+    await accept({ attemptId: second }, null);
+    const requestId = newId();
+    await accept({ attemptId: first }, requestId);
+    expect(await endRequest(filingId, requestId, [0])).toEqual([]);
+    expect(await rows(filingId)).toMatchObject([{ live: true }]);
+  });
+
+  it('is not what a request that a person named says: that is a statement for absence', async () => {
+    const { filingId } = await party.sent();
+    const requestId = newId();
+    const named = { filingId, submission: 1, requestId, source: 'named' as const, attemptId: null, since: NOW };
+    await step((client) => addRequest(client, named));
+    expect(await endRequest(filingId, requestId, [0])).toEqual([]);
+    expect(await rows(filingId)).toMatchObject([{ state: 'submitted', live: true }]);
+    expect(await releases(filingId)).toEqual([]);
+  });
+
+  it('is not what a named request says beside our own one, which ended without the row', async () => {
+    const { filingId, requestId } = await accepted();
+    const other = newId();
+    const named = { filingId, submission: 1, requestId: other, source: 'named' as const, attemptId: null, since: NOW };
+    await step((client) => addRequest(client, named));
+    await endRequest(filingId, requestId, []);
+    expect(await endRequest(filingId, other, [0])).toEqual([]);
+    expect(await rows(filingId)).toMatchObject([{ state: 'submitted', live: true }]);
+  });
+
+  it('does not free a row that is certified', async () => {
+    const { filingId, requestId } = await accepted();
+    const records = [{ position: 0, eBRCNumber: `EB-${filingId}`, eBRCDate: '10022026' }];
+    const of = { filingId, submission: 1, exporterId: party.exporterId, at: NOW };
+    await under(filingId, (client) => certifyByRecord(client, { ...of, records }));
+    expect(await endRequest(filingId, requestId, [0])).toEqual([]);
+    expect(await rows(filingId)).toMatchObject([{ state: 'certified', live: true }]);
+  });
+
+  it('is the same for a step that is repeated', async () => {
+    const { filingId, requestId } = await accepted();
+    expect(await endRequest(filingId, requestId, [0])).toEqual([0]);
+    expect(await endRequest(filingId, requestId, [0])).toEqual([]);
+    expect(await releases(filingId)).toHaveLength(1);
+  });
+
+  it('frees a row that was abandoned after the send', async () => {
+    const { filingId, requestId } = await accepted();
+    await ledger().pool.query(`UPDATE filing_rows SET state = 'abandoned_after_send' WHERE filing_id = $1`, [filingId]);
+    await move(ledger(), filingId, 'submitting', 'processing', 'abandoned');
+    expect(await endRequest(filingId, requestId, [0])).toEqual([0]);
+  });
+});
+
+describe('withdrawing a release', () => {
+  /** A rejected filing and the correction that took its row over; `sent`: the correction was sent. */
+  async function corrected(sent: boolean) {
+    const own = await exporter();
+    const reference = `TAKEN-${own.exporterId}`;
+    const original = await own.file([{}], { reference });
+    await own.sendAttempt(original);
+    const requestId = newId();
+    await accept({ attemptId: `${original}-1-1` }, requestId);
+    await endRequest(original, requestId, [0]);
+    await move(ledger(), original, 'submitting', 'processing', 'collecting', 'rejected');
+    const correction = await own.file([{}], { reference, n: 2, corrects: original });
+    expect(await rows(original)).toMatchObject([{ state: 'corrected', live: false }]);
+    if (sent) await own.sendAttempt(correction);
+    const records = [{ position: 0, eBRCNumber: `EB-${original}`, eBRCDate: '10022026' }];
+    const of = { filingId: original, submission: 1, exporterId: own.exporterId, at: LATER };
+    await under(original, (client) => certifyByRecord(client, { ...of, records }));
+    return { original, correction };
+  }
+
+  it('for a certificate that turns out to be the row’s stops every unsent row of the lineage', async () => {
+    const { original, correction } = await corrected(false);
+    expect(await rows(original)).toMatchObject([{ state: 'certified', live: true }]);
+    expect(await rows(correction)).toMatchObject([freed]);
+  });
+
+  it('leaves what the lineage has sent live beside it, as a collision that somebody has to look at', async () => {
+    const { original, correction } = await corrected(true);
+    expect(await rows(original)).toMatchObject([{ state: 'certified', live: true, ordinal: 1 }]);
+    expect(await rows(correction)).toMatchObject([{ state: 'submitted', live: true }]);
+    const { rows: found } = await ledger().pool.query<{ beside: string }>(
+      'SELECT collided_with AS beside FROM filing_rows WHERE filing_id = $1',
+      [original],
+    );
+    expect(found).toEqual([{ beside: correction }]);
+  });
+
+  it('leaves the rows of the submission free that the authority rejected', async () => {
+    const { filingId, requestId } = await accepted([{}, {}]);
+    await endRequest(filingId, requestId, [0, 1]);
+    const records = [{ position: 1, eBRCNumber: `EB-${filingId}`, eBRCDate: '10022026' }];
+    const of = { filingId, submission: 1, exporterId: party.exporterId, at: LATER };
+    await under(filingId, (client) => certifyByRecord(client, { ...of, records }));
+    expect(await rows(filingId)).toMatchObject([freed, { state: 'certified', live: true }]);
+  });
+});
+
+describe('PostgreSQL itself holds that', () => {
+  const change = (filingId: string, set: string) =>
+    ledger().pool.query(`UPDATE filing_rows SET ${set} WHERE filing_id = $1`, [filingId]);
+
+  it('a row is live where it has no release, and only there', async () => {
+    const filingId = await party.file();
+    await expect(change(filingId, 'live = false')).rejects.toMatchObject({ code: '428C9' });
+    await expect(change(filingId, `state = 'needs_correction'`)).rejects.toMatchObject({
+      constraint: 'filing_rows_freed_by_a_release',
+    });
+    await release(filingId);
+    await expect(change(filingId, `state = 'planned'`)).rejects.toMatchObject({
+      constraint: 'filing_rows_freed_by_a_release',
+    });
+  });
+
+  it('a certified row names its adoption and its number', async () => {
+    const filingId = await party.file();
+    const constraint = 'filing_rows_certified_by_an_adoption';
+    await expect(change(filingId, `state = 'certified', ebrc_number = 'E'`)).rejects.toMatchObject({ constraint });
+    await expect(change(filingId, `adoption = 'record', ebrc_number = 'E'`)).rejects.toMatchObject({ constraint });
+    await expect(change(filingId, `state = 'certified', adoption = 'record'`)).rejects.toMatchObject({ constraint });
+  });
+
+  it('a freed row holds no mapping, and another filing may hold it', async () => {
+    const own = await exporter();
+    const content = rowsOf({ sbCumInvoiceNumber: '8600001', mappedIRMAmountFCC: 5 });
+    const { exporterId } = own;
+    const first = await record(ledger(), 'HELD-1', content, { exporterId });
+    expect(await record(ledger(), 'HELD-2', content, { exporterId })).toMatchObject({ outcome: 'refused' });
+    await release(first.outcome === 'opened' ? first.filingId : '');
+    expect(await record(ledger(), 'HELD-2', content, { exporterId })).toMatchObject({ outcome: 'opened' });
+  });
+});
+
+it('of a request is not ended twice: its first end stands', async () => {
+  const { filingId, requestId } = await accepted();
+  await endRequest(filingId, requestId, [0], NOW);
+  const end = { state: 'ended' as const, processingStatus: 'Errored', errored: [], at: LATER };
+  await step((client) => endOf(client, { filingId, submission: 1, requestId }, end));
+  const { rows: found } = await ledger().pool.query('SELECT ended_at AS at FROM requests WHERE request_id = $1', [
+    requestId,
+  ]);
+  expect(found).toEqual([{ at: NOW }]);
+});

@@ -1,0 +1,352 @@
+/** The send gate: the mark under which the first byte may be written. */
+import type { AttemptVerdict } from '../../../src/domain/filing/attempt';
+import { lockFiling } from '../../../src/ledger/filings/filing-lock';
+import { markSending, type MarkArgs } from '../../../src/ledger/gates/send';
+import { releaseUnfiled } from '../../../src/ledger/gates/release';
+import { withTransaction } from '../../../src/ledger/pool';
+import { minutesLater, move, NOW } from '../filing-support';
+import { certifyByRecord } from '../../../src/ledger/gates/certify';
+import { SETTLE_MS } from '../submissions/attempt-support';
+import { LATER, OVER, useGates } from './gate-support';
+
+const gates = useGates();
+const { ledger, exporter, step, opened, open, read, close, check, absent, word, rows, attempts } = gates;
+
+type Party = Awaited<ReturnType<typeof exporter>>;
+let party: Party;
+beforeAll(async () => {
+  party = await exporter();
+});
+
+const at = NOW;
+/** The gate itself, without the balance check that other tests take as made. */
+const send = (attemptId: string, more: Partial<MarkArgs> = {}) =>
+  step((client) =>
+    markSending(client, {
+      attemptId,
+      sender: 'a',
+      payloadHash: 'hash',
+      settleMs: SETTLE_MS,
+      timeoutMs: 60_000,
+      at,
+      ...more,
+    }),
+  );
+const sendNumber = async () => {
+  const { rows: found } = await ledger().pool.query<{ n: string }>('SELECT send_number AS n FROM ledger_identity');
+  return Number(found[0]?.n);
+};
+const free = (filingId: string) =>
+  gates.under(filingId, (client) =>
+    releaseUnfiled(client, { filingId, submission: null, state: 'withdrawn', reason: 'given up', at }),
+  );
+/** As an attempt that a lost statement left open. */
+const reopen = (attemptId: string) =>
+  ledger().pool.query(`UPDATE attempts SET verdict = 'open', marked_at = NULL WHERE attempt_id = $1`, [attemptId]);
+
+describe('the mark', () => {
+  it('lets one sender through, once, and takes a send number for that alone', async () => {
+    const filingId = await party.file();
+    const attemptId = await opened(filingId);
+    const before = await sendNumber();
+    const marks = await Promise.all(['a', 'b', 'c'].map((sender) => send(attemptId, { sender })));
+    expect(marks.filter(({ marked }) => marked)).toEqual([{ marked: true, sendNumber: before + 1 }]);
+    expect(await send(attemptId)).toMatchObject({ marked: false, why: 'closed' });
+    expect(await sendNumber()).toBe(before + 1);
+    expect(await rows(filingId)).toMatchObject([{ state: 'submitted', live: true, sent: true }]);
+  });
+
+  it('has one winner when it comes together with the reading of the attempt', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const attemptId = await opened(await party.file());
+      const [{ marked }, { verdict }] = await Promise.all([send(attemptId), read(attemptId)]);
+      // Never both: marked and read as unsent would let it be sent twice.
+      expect([marked, verdict]).toEqual(marked ? [true, 'marked'] : [false, 'unsent']);
+    }
+  });
+
+  it('has one winner when it comes together with the freeing of its rows', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const filingId = await party.file();
+      const attemptId = await opened(filingId);
+      const [{ marked }] = await Promise.all([send(attemptId), free(filingId)]);
+      expect(await rows(filingId)).toMatchObject([{ state: marked ? 'submitted' : 'withdrawn', live: marked }]);
+    }
+  });
+
+  it('takes no number when it is rolled back', async () => {
+    const attemptId = await opened(await party.file());
+    const before = await sendNumber();
+    const args = { attemptId, sender: 'a', payloadHash: 'hash', settleMs: 0, timeoutMs: 0, at };
+    await withTransaction(ledger().pool, async (client) => {
+      await markSending(client, args);
+      throw new Error('the connection broke');
+    }).catch(() => undefined);
+    expect(await sendNumber()).toBe(before);
+    expect(await send(attemptId)).toEqual({ marked: true, sendNumber: before + 1 });
+  });
+
+  it('opens the way for two submissions of one filing at the same time', async () => {
+    const filingId = await party.file([{}, {}]);
+    await ledger().pool.query(
+      `INSERT INTO submissions (filing_id, submission, mode, customer_id, row_count) VALUES ($1, 2, 'test', $2, 1)`,
+      [filingId, party.exporterId],
+    );
+    await ledger().pool.query('UPDATE filing_rows SET submission = 2 WHERE filing_id = $1 AND position = 1', [
+      filingId,
+    ]);
+    const both = [await opened(filingId, 1), await opened(filingId, 2)];
+    expect(await Promise.all(both.map((attemptId) => send(attemptId)))).toMatchObject([
+      { marked: true },
+      { marked: true },
+    ]);
+    expect(await attempts(filingId)).toEqual(['marked', 'marked']);
+  });
+
+  it('stores the settle window and the HTTP time-out of its process', async () => {
+    const attemptId = await opened(await party.file());
+    await send(attemptId, { settleMs: 7, timeoutMs: 8 });
+    const { rows: stored } = await ledger().pool.query(
+      'SELECT settle_ms::int AS settle, timeout_ms::int AS timeout FROM attempts WHERE attempt_id = $1',
+      [attemptId],
+    );
+    expect(stored).toEqual([{ settle: 7, timeout: 8 }]);
+  });
+
+  it('of a longer window than that of whoever judges is the one that counts', async () => {
+    const long = { settleMs: 2 * SETTLE_MS };
+    const { attemptId } = await party.sent([{}], long);
+    await party.look(minutesLater(481));
+    expect(await absent({ attemptId }, { at: minutesLater(479) })).toMatchObject({ code: 'too_early' });
+    expect(await absent({ attemptId }, { at: minutesLater(482) })).toEqual({ outcome: 'again' });
+  });
+});
+
+describe('the mark is refused', () => {
+  it('for an attempt, or a filing, that the ledger does not hold', async () => {
+    expect(await send(`${await party.file()}-1-9`)).toMatchObject({ marked: false, why: 'gone' });
+    expect(await send('F0-1-1')).toMatchObject({ marked: false, why: 'gone' });
+  });
+
+  it('once the filing has ended', async () => {
+    const filingId = await party.file();
+    const attemptId = await opened(filingId);
+    await move(ledger(), filingId, 'abandoned');
+    expect(await send(attemptId)).toMatchObject({ marked: false, why: 'ended' });
+  });
+
+  it.each<AttemptVerdict>(['unsent', 'refused', 'absent', 'marked', 'rejected', 'accepted'])(
+    'while another attempt of the submission is anything but unsent, refused or absent: %s',
+    async (verdict) => {
+      const other = await exporter();
+      const { filingId, attemptId } = await other.sent();
+      await close(attemptId);
+      await check(filingId, other.exporterId);
+      const next = await opened(filingId);
+      await ledger().pool.query('UPDATE attempts SET verdict = $2 WHERE attempt_id = $1', [attemptId, verdict]);
+      const passes = ['unsent', 'refused', 'absent'].includes(verdict);
+      expect(await send(next)).toMatchObject(passes ? { marked: true } : { marked: false, why: 'other_attempt' });
+    },
+  );
+
+  it('while a transaction frees the rows, which it waits for', async () => {
+    const filingId = await party.file();
+    const attemptId = await opened(filingId);
+    const freeing = await ledger().pool.connect();
+    await freeing.query('BEGIN');
+    await lockFiling(freeing, filingId);
+    await releaseUnfiled(freeing, { filingId, submission: null, state: 'withdrawn', reason: 'given up', at });
+    const marking = send(attemptId);
+    await freeing.query('COMMIT');
+    freeing.release();
+    expect(await marking).toMatchObject({ marked: false });
+    expect(await rows(filingId)).toMatchObject([{ state: 'withdrawn', live: false }]);
+  });
+
+  it('where the rows were freed, and may be live elsewhere by now', async () => {
+    const filingId = await party.file();
+    const attemptId = await opened(filingId);
+    await free(filingId);
+    await reopen(attemptId);
+    expect(await send(attemptId)).toMatchObject({ marked: false, why: 'rows' });
+  });
+
+  it.each(['submitted', 'unknown', 'abandoned_after_send'])(
+    'where one of the rows is %s, although it is live',
+    async (state) => {
+      const filingId = await party.file([{}, {}]);
+      const attemptId = await opened(filingId);
+      await ledger().pool.query('UPDATE filing_rows SET state = $2 WHERE filing_id = $1 AND position = 1', [
+        filingId,
+        state,
+      ]);
+      const reason = expect.stringContaining(state) as string;
+      expect(await send(attemptId)).toMatchObject({ marked: false, why: 'rows', reason });
+    },
+  );
+
+  it('where another filing holds a mapping of it without a permission, as after two parties became one', async () => {
+    const filingId = await party.file();
+    const attemptId = await opened(filingId);
+    const other = await party.file();
+    await ledger().pool.query(
+      `INSERT INTO held_mappings (fingerprint, ordinal, filing_id, position, beside)
+       SELECT fingerprint, 1, $2, 0, 'collided' FROM filing_rows WHERE filing_id = $1`,
+      [filingId, other],
+    );
+    const reason = expect.stringContaining(other) as string;
+    expect(await send(attemptId)).toMatchObject({ marked: false, why: 'rows', reason });
+    const gone = expect.stringContaining(filingId) as string;
+    expect(await open(other)).toMatchObject({ outcome: 'rows_gone', reason: gone });
+    const permit = `UPDATE filing_rows SET permit_reason = 'said', permit_besides = $2 WHERE filing_id = $1`;
+    await ledger().pool.query(permit, [other, [filingId]]);
+    expect(await send(attemptId)).toMatchObject({ marked: true });
+    expect(await open(other)).toMatchObject({ outcome: 'attempt', verdict: 'open' });
+  });
+
+  it('until the balances were checked since the last attempt, whatever became of that', async () => {
+    const { filingId, attemptId } = await party.sent();
+    await close(attemptId);
+    const next = await opened(filingId);
+    expect(await send(next)).toMatchObject({ marked: false, why: 'unchecked' });
+    await check(filingId, party.exporterId);
+    expect(await send(next)).toMatchObject({ marked: true });
+  });
+
+  it('until the balances were checked after “not filed” too', async () => {
+    const { filingId, attemptId } = await party.sent();
+    await party.look(OVER);
+    await absent({ attemptId });
+    await party.look(minutesLater(243));
+    const next = await opened(filingId);
+    expect(await send(next)).toMatchObject({ marked: false, why: 'unchecked' });
+    await check(filingId, party.exporterId);
+    expect(await send(next)).toMatchObject({ marked: true });
+  });
+});
+
+describe('a row whose predecessor is live', () => {
+  /** A rejected filing of one row, and the correction that took the row over. */
+  async function corrected() {
+    const reference = 'LINEAGE';
+    const original = await party.file([{}], { reference });
+    await party.sendAttempt(original);
+    await gates.accept({ attemptId: `${original}-1-1` }, `R-${original}`);
+    await gates.endRequest(original, `R-${original}`, [0]);
+    await move(ledger(), original, 'submitting', 'processing', 'collecting', 'rejected');
+    const correction = await party.file([{}], { reference, n: 2, corrects: original });
+    return { original, correction };
+  }
+
+  it('is not sent: the original was certified after all, and its correction is stopped', async () => {
+    const { original, correction } = await corrected();
+    const attemptId = await opened(correction);
+    const records = [{ position: 0, eBRCNumber: `EB-${original}`, eBRCDate: '10022026' }];
+    const of = { filingId: original, submission: 1, exporterId: party.exporterId, at: LATER };
+    await gates.under(original, (client) => certifyByRecord(client, { ...of, records }));
+    expect(await rows(original)).toMatchObject([{ state: 'certified', live: true }]);
+    expect(await rows(correction)).toMatchObject([{ state: 'needs_correction', live: false }]);
+    expect(await send(attemptId)).toMatchObject({ marked: false, why: 'closed' });
+    await reopen(attemptId);
+    expect(await send(attemptId)).toMatchObject({ marked: false, why: 'rows' });
+  });
+});
+
+describe('a row that was released as absent', () => {
+  /** A party of its own, whose first attempt was judged absent with a look, and the next attempt's filing, checked. */
+  async function released(rowsOfIt: object[] = [{}]) {
+    const own = await exporter();
+    const { filingId, attemptId } = await own.sent(rowsOfIt);
+    await own.look(OVER);
+    expect(await absent({ attemptId })).toEqual({ outcome: 'again' });
+    await check(filingId, own.exporterId);
+    return { own, filingId };
+  }
+  const late = { at: minutesLater(260) };
+  /** Opens without the step that asks for the look as well. */
+  async function openAnyway(filingId: string): Promise<string> {
+    await ledger().pool.query(
+      `INSERT INTO attempts (attempt_id, filing_id, submission, number) VALUES ($1 || '-1-2', $1, 1, 2) ON CONFLICT DO NOTHING`,
+      [filingId],
+    );
+    return `${filingId}-1-2`;
+  }
+
+  it('goes out only after a complete look that is newer than the release', async () => {
+    const { own, filingId } = await released();
+    expect(await open(filingId)).toMatchObject({ outcome: 'look', since: LATER.getTime(), agreeing: [] });
+    const attemptId = await openAnyway(filingId);
+    expect(await send(attemptId, late)).toMatchObject({ marked: false, why: 'look' });
+    await own.look(minutesLater(250), { problem: 'an entry could not be read' });
+    expect(await send(attemptId, late)).toMatchObject({ marked: false, why: 'look' });
+    await own.look(minutesLater(250), { from: '10022026' });
+    expect(await send(attemptId, late)).toMatchObject({ marked: false, why: 'look' });
+    await own.look(minutesLater(251));
+    expect(await send(attemptId, late)).toMatchObject({ marked: true });
+  });
+
+  it('does not go out while a certificate agrees that nobody named', async () => {
+    const { own, filingId } = await released();
+    await own.show(filingId, `EBLATE-${filingId}`, { realisedValueFCC: 77, currencyCode: 'EUR' });
+    await own.look(minutesLater(250));
+    const agreeing = [`EBLATE-${filingId}`];
+    expect(await open(filingId)).toMatchObject({ outcome: 'look', agreeing });
+    const reason = expect.stringContaining(agreeing[0] ?? '') as string;
+    expect(await send(await openAnyway(filingId), late)).toMatchObject({ marked: false, why: 'look', reason });
+  });
+
+  it('goes out beside a certificate that two persons named as another filing’s', async () => {
+    const own = await exporter();
+    const { filingId, attemptId } = await own.sent();
+    await own.show(filingId, `EBOTHER-${filingId}`);
+    await own.look(OVER);
+    const notOurs = [`EBOTHER-${filingId}`];
+    await word({ filingId, attemptId, by: 'ravi', notOurs });
+    expect(await word({ filingId, attemptId, by: 'meera', notOurs })).toEqual({ outcome: 'again' });
+    await check(filingId, own.exporterId);
+    await own.look(minutesLater(250));
+    expect(await send(await opened(filingId), late)).toMatchObject({ marked: true });
+  });
+
+  it('goes out without a look where two persons’ “unseen” stands for it', async () => {
+    const own = await exporter();
+    const { filingId, attemptId } = await own.sent();
+    await word({ filingId, attemptId, by: 'ravi', unseen: true });
+    expect(await word({ filingId, attemptId, by: 'meera', unseen: true })).toEqual({ outcome: 'again' });
+    await check(filingId, own.exporterId);
+    expect(await send(await opened(filingId), late)).toMatchObject({ marked: true });
+  });
+
+  it('is known by its party and document in another filing too', async () => {
+    const document = { sbCumInvoiceNumber: '8800001', billNo: 'EXP/8800001' };
+    const { own } = await released([document]);
+    const other = await own.file([{ ...document, mappedIRMAmountFCC: 6 }]);
+    const attemptId = `${other}-1-1`;
+    expect(await open(other)).toMatchObject({ outcome: 'look' });
+    await ledger().pool.query(
+      `INSERT INTO attempts (attempt_id, filing_id, submission, number) VALUES ($1 || '-1-1', $1, 1, 1)`,
+      [other],
+    );
+    expect(await send(attemptId, late)).toMatchObject({ marked: false, why: 'look' });
+    const stranger = await exporter();
+    expect(await send(await opened(await stranger.file([document])), late)).toMatchObject({ marked: true });
+  });
+
+  it('is known by any identity of its lineage: a correction with another document waits for the look too', async () => {
+    const own = await exporter();
+    const reference = `ABSENT-${own.exporterId}`;
+    const original = await own.file([{}, {}], { reference });
+    const { attemptId } = await own.sendAttempt(original);
+    await own.show(original, `EBONE-${original}`);
+    const of = { filingId: original, submission: 1, exporterId: own.exporterId, at: LATER };
+    const records = [{ position: 0, eBRCNumber: `EBONE-${original}`, eBRCDate: '10022026' }];
+    await gates.under(original, (client) => certifyByRecord(client, { ...of, records }));
+    await own.look(OVER);
+    expect(await absent({ attemptId })).toEqual({ outcome: 'freed', freed: [1] });
+    await move(ledger(), original, 'submitting', 'collecting', 'partly_certified');
+    const correction = await own.file([{ serialNo: 2 }], { reference, n: 2, corrects: original });
+    expect(await open(correction)).toMatchObject({ outcome: 'look' });
+    await own.look(minutesLater(250));
+    expect(await open(correction)).toMatchObject({ outcome: 'attempt', verdict: 'open' });
+  });
+});

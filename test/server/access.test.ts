@@ -1,0 +1,251 @@
+/** Who may what over HTTP: tokens, roles, exporters, and the record of it. */
+import type { Role } from '../../src/domain/access/principal';
+import { rotatePrincipal, removePrincipal } from '../../src/starter/principals/principals';
+import { askDoor, KAVERI, messageOf, onboard, openDoorStage, type DoorStage, type ProblemBody } from './door-stage';
+
+let stage: DoorStage;
+let exporterId: string;
+let eBRCNumber: string;
+let filingId: string;
+/** An exporter of another party. */
+const OTHER = 'aaaaaaaa-0000-4000-8000-000000000001';
+
+beforeAll(async () => {
+  stage = await openDoorStage();
+  exporterId = await onboard(stage);
+  await stage.ledger.pool.query(
+    `WITH party AS (INSERT INTO parties (mode) VALUES ('test') RETURNING party_id)
+     INSERT INTO exporters (exporter_id, party_id, mode, name, email) SELECT $1, party_id, 'test', 'Other', 'other@x.example' FROM party`,
+    [OTHER],
+  );
+  const json = { exporter: exporterId, reference: 'ACCESS-1', message: await messageOf(stage, 'ACCESS-1') };
+  const filed = await stage.ask('POST', '/v1/filings', { json, headers: { prefer: 'wait=60' } });
+  filingId = String(filed.body['filingId']);
+  const { body } = await stage.ask<{ items: { eBRCNumber: string }[] }>('GET', '/v1/filings/ACCESS-1/rows');
+  eBRCNumber = body.items[0]?.eBRCNumber ?? '';
+}, 300_000);
+afterAll(() => stage?.close());
+
+interface AuditRow {
+  principal: string | null;
+  action: string;
+  outcome: string;
+  code: string | null;
+  subject: string | null;
+  uses: number;
+}
+
+async function audited(where: string, values: unknown[]): Promise<AuditRow[]> {
+  for (const until = Date.now() + 10_000; ; await new Promise((done) => setTimeout(done, 200))) {
+    const { rows } = await stage.ledger.pool.query<AuditRow>(
+      `SELECT principal, action, outcome, code, subject, uses FROM audit_events WHERE ${where} ORDER BY audit_id`,
+      values,
+    );
+    if (rows.length > 0 || Date.now() > until) return rows;
+  }
+}
+
+it('asks for a token, and tells a wrong one nothing', async () => {
+  const wrong = [
+    null,
+    'x',
+    `ebrc_test_${'A'.repeat(43)}`,
+    `ebrc_live_${'A'.repeat(43)}`,
+    'ebrc_test_; DROP TABLE principals',
+    'x'.repeat(5_000),
+  ];
+  for (const token of wrong) {
+    for (const path of ['/v1/filings', '/v1/filings/ACCESS-1', '/v1/exporters/nobody']) {
+      const { status, body, headers } = await stage.ask<ProblemBody>('GET', path, { token });
+      expect([status, body.code, headers.get('www-authenticate')]).toEqual([401, 'unauthorized', 'Bearer']);
+    }
+  }
+  const rows = await audited("outcome = 'refused' AND principal IS NULL", []);
+  expect(rows.reduce((sum, { uses }) => sum + uses, 0)).toBeGreaterThan(0);
+  // Counted, not a row for each: whoever has no token cannot fill the table.
+  expect(rows.length).toBeLessThan(10);
+});
+
+it('costs one look-up for a wrong token', async () => {
+  const { pool } = stage.ledger;
+  const statements: unknown[] = [];
+  const watched = new Proxy(pool, {
+    get: (target, name): unknown => {
+      const value: unknown = Reflect.get(target, name);
+      if (name !== 'query' || typeof value !== 'function') return value;
+      return (...args: unknown[]): unknown => {
+        statements.push(args[0]);
+        return Reflect.apply(value, target, args);
+      };
+    },
+  });
+  const door = await stage.another({ pool: watched });
+  try {
+    const token = `ebrc_test_${'B'.repeat(43)}`;
+    await fetch(`${door.url}/v1/filings`, { headers: { authorization: `Bearer ${token}` } });
+    expect(statements).toHaveLength(1);
+    await fetch(`${door.url}/v1/filings`, { headers: { authorization: 'Bearer something' } });
+    expect(statements).toHaveLength(1);
+  } finally {
+    await door.close();
+  }
+});
+
+/** Who may call each route; what a wrong role is told names what is missing. */
+const MAY: [method: string, path: string, roles: Role[], json?: unknown][] = [
+  ['POST', '/v1/exporters', ['admin'], { name: 'x', email: 'x@x.example' }],
+  ['PATCH', '/v1/exporters/nobody', ['admin'], { approval: 'off' }],
+  ['PUT', '/v1/exporters/nobody/credentials', ['admin'], { username: 'u', password: 'p' }],
+  ['POST', '/v1/filings', ['maker'], {}],
+  ['POST', '/v1/filings/none/approve', ['checker'], {}],
+  ['POST', '/v1/filings/none/resolve', ['checker'], {}],
+  ['POST', '/v1/filings/none/abandon', ['maker', 'checker'], {}],
+  ['POST', '/v1/filings/none/correct', ['maker'], {}],
+  ['POST', '/v1/filings/none/resume', ['maker', 'checker', 'admin'], {}],
+  ['POST', '/v1/findings/1/acknowledge', ['checker', 'admin'], {}],
+  ['POST', '/v1/reconciliations', ['maker', 'checker', 'admin'], { from: 'x' }],
+  ['GET', '/v1/filings', ['viewer', 'maker', 'checker', 'admin']],
+  ['GET', '/v1/exporters', ['viewer', 'maker', 'checker', 'admin']],
+  ['GET', '/v1/certificates', ['viewer', 'maker', 'checker', 'admin']],
+];
+
+it.each(['viewer', 'maker', 'checker', 'admin'] as const)(
+  'a %s may what its role is for, and nothing else',
+  async (role) => {
+    const token = await stage.principal([role]);
+    for (const [method, path, roles, json] of MAY) {
+      if (path === '/v1/exporters' && method === 'POST' && roles.includes(role)) continue;
+      const { status, body } = await stage.ask<ProblemBody & { missing?: string[] }>(method, path, { token, json });
+      const refused = status === 403 && body.code === 'role_missing';
+      expect([method, path, refused]).toEqual([method, path, !roles.includes(role)]);
+      if (refused) expect(body.missing).toEqual(roles);
+    }
+  },
+);
+
+it('shows a principal its own exporters, and answers for all others as for what is not there', async () => {
+  const token = await stage.principal(['viewer', 'maker', 'checker', 'admin'], { exporters: [OTHER] });
+  const get = (path: string) => stage.ask<ProblemBody & { items: unknown[] }>('GET', path, { token });
+  const nothing = `/v1/filings/${'0'.repeat(8)}`;
+  for (const [path, like] of [
+    ['/v1/filings/ACCESS-1', nothing],
+    [`/v1/filings/${filingId}`, nothing],
+    ['/v1/filings/ACCESS-1/rows', `${nothing}/rows`],
+    ['/v1/filings/ACCESS-1/events', `${nothing}/events`],
+    ['/v1/filings/ACCESS-1/evidence', `${nothing}/evidence`],
+    ['/v1/filings/ACCESS-1/workbook', `${nothing}/workbook`],
+    [`/v1/exporters/${exporterId}`, '/v1/exporters/nobody@x.example'],
+    [`/v1/exporters/${KAVERI.email}/irms`, '/v1/exporters/nobody@x.example/irms'],
+    [`/v1/exporters/${exporterId}/template`, '/v1/exporters/nobody@x.example/template'],
+    [`/v1/certificates/${eBRCNumber}`, '/v1/certificates/NONE1'],
+    [`/v1/certificates/${eBRCNumber}/pdf`, '/v1/certificates/NONE1/pdf'],
+    [`/v1/filings?exporter=${exporterId}`, '/v1/filings?exporter=nobody@x.example'],
+    [`/v1/certificates?exporter=${exporterId}`, '/v1/certificates?exporter=nobody@x.example'],
+    [`/v1/findings?exporter=${exporterId}`, '/v1/findings?exporter=nobody@x.example'],
+  ] as const) {
+    const [hidden, absent] = await Promise.all([get(path), get(like)]);
+    expect([path, hidden.status, absent.status]).toEqual([path, 404, 404]);
+    // Nothing but the text of the question differs.
+    expect(hidden.body.code).toBe(absent.body.code);
+    expect(Object.keys(hidden.body)).toEqual(Object.keys(absent.body));
+  }
+  for (const list of ['/v1/filings', '/v1/certificates', '/v1/findings'])
+    expect((await get(list)).body.items).toEqual([]);
+  expect((await get('/v1/exporters')).body.items).toMatchObject([{ exporterId: OTHER }]);
+  const act = (method: string, path: string, json: unknown) => stage.ask<ProblemBody>(method, path, { token, json });
+  for (const action of ['approve', 'resume']) {
+    expect((await act('POST', `/v1/filings/ACCESS-1/${action}`, {})).status).toBe(404);
+  }
+  expect((await act('POST', '/v1/filings/ACCESS-1/abandon', { note: 'x' })).status).toBe(404);
+  expect((await act('POST', '/v1/filings/ACCESS-1/resolve', { as: 'not-filed', note: 'x' })).status).toBe(404);
+  expect((await act('PUT', `/v1/exporters/${exporterId}/credentials`, { username: 'u', password: 'p' })).status).toBe(
+    404,
+  );
+  expect((await act('PATCH', `/v1/exporters/${exporterId}`, { approval: 'off' })).status).toBe(404);
+  expect((await act('POST', '/v1/exporters', { name: 'N', email: 'new@x.example' })).status).toBe(403);
+  expect((await act('POST', '/v1/reconciliations', {})).body.code).toBe('exporters_limited');
+  const message = await messageOf(stage, 'ACCESS-2');
+  const file = (more: object) => act('POST', '/v1/filings', { message, declaration: 'Y', ...more });
+  expect((await file({ exporter: exporterId, reference: 'ACCESS-2' })).status).toBe(404);
+  const taken = await file({ exporter: OTHER, reference: 'ACCESS-1' });
+  expect([taken.status, JSON.stringify(taken.body).includes(filingId)]).toEqual([409, false]);
+});
+
+it('shows its own exporters whole', async () => {
+  const token = await stage.principal(['viewer'], { exporters: [KAVERI.email] });
+  expect((await stage.ask('GET', '/v1/filings/ACCESS-1', { token })).status).toBe(200);
+  expect((await stage.ask('GET', `/v1/certificates/${eBRCNumber}/pdf`, { token })).status).toBe(200);
+  const { body } = await stage.ask<{ items: unknown[] }>('GET', '/v1/filings', { token });
+  expect(body.items).toHaveLength(1);
+});
+
+it('lets a maker abandon its own filings alone', async () => {
+  const own = await stage.principal(['maker'], { name: 'mine' });
+  const other = await stage.principal(['maker'], { name: 'theirs' });
+  const message = await messageOf(stage, 'ACCESS-3');
+  const json = { exporter: exporterId, reference: 'ACCESS-3', approval: true, message };
+  await stage.ask('POST', '/v1/filings', { token: own, json });
+  const abandon = (token: string) => stage.ask('POST', '/v1/filings/ACCESS-3/abandon', { token, json: { note: 'x' } });
+  expect((await abandon(other)).status).toBe(403);
+  expect((await abandon(own)).status).toBe(200);
+});
+
+it('takes a token until it is rotated away, removed, or its time is over', async () => {
+  const first = await stage.principal(['viewer'], { name: 'rotating' });
+  const by = 'a test';
+  const status = async (token: string) => (await stage.ask('GET', '/v1/filings', { token })).status;
+  const { token: second } = await rotatePrincipal(stage.deps, { name: 'rotating', by });
+  expect([await status(first), await status(second)]).toEqual([200, 200]);
+  await stage.ledger.pool.query('UPDATE principal_tokens SET ends_at = now() WHERE ends_at IS NOT NULL');
+  expect([await status(first), await status(second)]).toEqual([401, 200]);
+  await stage.ledger.pool.query("UPDATE principals SET expires_at = now() WHERE name = 'rotating'");
+  expect(await status(second)).toBe(401);
+  const gone = await stage.principal(['viewer'], { name: 'going' });
+  await removePrincipal(stage.deps, { name: 'going', by });
+  expect(await status(gone)).toBe(401);
+});
+
+it('records uses and refusals with the principal, and never a token', async () => {
+  const token = await stage.principal(['viewer'], { name: 'watched' });
+  await stage.ask('POST', '/v1/filings/ACCESS-1/approve', { token, json: {} });
+  expect(await audited("principal = 'watched'", [])).toMatchObject([
+    { action: 'POST /v1/filings/:filing/approve', outcome: 'refused', code: 'role_missing', subject: 'ACCESS-1' },
+  ]);
+  const approvals = await audited("action LIKE '%abandon' AND outcome = 'used' AND principal = 'mine'", []);
+  expect(approvals).toMatchObject([{ subject: 'ACCESS-3', uses: 1 }]);
+  const { rows } = await stage.ledger.pool.query<{ all: string }>(
+    'SELECT json_agg(a)::text AS all FROM audit_events a',
+  );
+  expect(rows[0]?.all).not.toMatch(/ebrc_test_[\w-]{43}/);
+  expect(stage.logs.length).toBeGreaterThan(10);
+  expect(stage.logs.join('')).not.toMatch(/ebrc_test_[\w-]{43}|ACCESS-1|kaveri/i);
+});
+
+it('slows down a principal that asks too often, and no other', async () => {
+  const door = await stage.another({}, { requestsPerSecond: 3 });
+  try {
+    const [often, seldom] = await Promise.all([stage.principal(['viewer']), stage.principal(['viewer'])]);
+    const get = (token: string) => askDoor<ProblemBody>(door.url, 'GET', '/v1/filings', { token });
+    const answers = await Promise.all(Array.from({ length: 20 }, () => get(often)));
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(refused.length).toBeGreaterThan(5);
+    expect(refused[0]?.body).toMatchObject({ code: 'too_many_requests', status: 429 });
+    expect(refused[0]?.headers.get('retry-after')).toBe('1');
+    expect((await get(seldom)).status).toBe(200);
+  } finally {
+    await door.close();
+  }
+});
+
+it('answers two doors as one', async () => {
+  const second = await stage.another();
+  try {
+    const token = await stage.principal(['viewer']);
+    const headers = { authorization: `Bearer ${token}` };
+    const get = async (url: string) =>
+      (await fetch(`${url}/v1/filings/ACCESS-1`, { headers })).json() as Promise<object>;
+    expect(await get(second.url)).toEqual(await get(stage.url));
+  } finally {
+    await second.close();
+  }
+});

@@ -1,0 +1,169 @@
+/** A real door over HTTP, with a real PostgreSQL, Temporal server, worker and sandbox behind it. */
+import { Client } from '@temporalio/client';
+import pino from 'pino';
+import type { Role } from '../../src/domain/access/principal';
+import type { Mapping } from '../../src/domain/filing/mapping';
+import { createLogger } from '../../src/telemetry/logger';
+import type { EbrcClientDependencies } from '../../src/starter/dependencies';
+import { addPrincipal } from '../../src/starter/principals/principals';
+import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
+import { startDoor, type RunningDoor } from '../../src/server/door';
+import { demoMessage, type DemoIrm } from '../../dev/demo-message';
+import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { devServer, type DevServer } from '../support/temporal';
+import { startTestWorker, type TestWorker } from '../support/worker';
+
+export interface Reply<T = Record<string, unknown>> {
+  status: number;
+  headers: Headers;
+  body: T;
+  bytes: Buffer;
+}
+
+export interface ProblemBody {
+  code: string;
+  status: number;
+  detail: string;
+  errors: { code: string; field: string | null; message: string }[];
+  request_id: string;
+}
+
+interface Asked {
+  token?: string | null;
+  json?: unknown;
+  body?: string | Buffer | FormData;
+  headers?: Record<string, string>;
+}
+
+export interface DoorStage {
+  url: string;
+  door: RunningDoor;
+  deps: EbrcClientDependencies;
+  ledger: TestDatabase;
+  temporal: DevServer;
+  sandbox: Sandbox;
+  worker: TestWorker;
+  /** What the door has logged. */
+  logs: string[];
+  /** A principal's token; a name is made where none is given. */
+  principal(roles: Role[], more?: { name?: string; exporters?: string[]; system?: boolean }): Promise<string>;
+  /** A request with the token of somebody who may everything, unless another is given; null: none. */
+  ask<T = Record<string, unknown>>(method: string, path: string, asked?: Asked): Promise<Reply<T>>;
+  /** Another door on the same servers. */
+  another(deps?: Partial<EbrcClientDependencies>, options?: { requestsPerSecond?: number }): Promise<RunningDoor>;
+  close(): Promise<void>;
+}
+
+export const KAVERI = {
+  email: 'accounts@kaveri.example',
+  username: 'kaveri.softworks',
+  password: 'Kaveri@Soft9',
+  iec: 'AAKCK7719P',
+};
+
+export async function openDoorStage(): Promise<DoorStage> {
+  const [temporal, ledger, sandbox] = await Promise.all([
+    devServer(),
+    createTestDatabase(),
+    createSandbox({ activationDelayMs: 0, ackDelayMs: 1_500, rateLimits: false }),
+  ]);
+  const env = {
+    client: await temporal.client(),
+    nativeConnection: await temporal.connectNative(),
+    namespace: temporal.namespace,
+    currentTimeMs: () => Promise.resolve(Date.now()),
+  };
+  const settings = { pollFirstMs: 500, pollMinMs: 300, pollMaxMs: 1_000 };
+  const worker = await startTestWorker({ env, sandbox, ledger, settings, logger: pino({ level: 'silent' }) });
+  const logs: string[] = [];
+  const logger = createLogger({ level: 'debug', destination: { write: (line) => void logs.push(line) } });
+  const client = new Client({ connection: await temporal.connect(), namespace: temporal.namespace });
+  const { vault, documents } = worker.deps;
+  const deps: EbrcClientDependencies = {
+    pool: ledger.pool,
+    temporal: client,
+    vault,
+    documents,
+    mode: 'test',
+    taskQueue: worker.taskQueue,
+    lookForWorkerEveryMs: 200,
+  };
+  const address = { host: '127.0.0.1', port: 0 };
+  const another: DoorStage['another'] = (more = {}, options = {}) =>
+    startDoor({ deps: { ...deps, ...more }, logger, version: '0.0.0', address, ...options });
+  const door = await another();
+  let made = 0;
+  const principal: DoorStage['principal'] = async (roles, { name = `p${++made}`, ...more } = {}) => {
+    return (await addPrincipal(deps, { name, roles, by: 'a test', ...more })).token;
+  };
+  const everything = await principal(['viewer', 'maker', 'checker', 'admin'], { name: 'everything' });
+  return {
+    url: door.url,
+    door,
+    deps,
+    ledger,
+    temporal,
+    sandbox,
+    worker,
+    logs,
+    principal,
+    another,
+    ask: (method, path, asked = {}) => askDoor(door.url, method, path, { token: everything, ...asked }),
+    async close() {
+      await door.close();
+      await worker.close();
+      await temporal.stop();
+      await sandbox.close();
+      await ledger.drop();
+    },
+  };
+}
+
+/** A request to a door, as a program in any language makes it. */
+export async function askDoor<T = Record<string, unknown>>(
+  url: string,
+  method: string,
+  path: string,
+  { token, json, body, headers = {} }: Asked = {},
+): Promise<Reply<T>> {
+  const response = await fetch(`${url}${path}`, {
+    method,
+    headers: {
+      ...(token && { authorization: `Bearer ${token}` }),
+      ...(json !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    body: json === undefined ? body : JSON.stringify(json),
+  });
+  const bytes = Buffer.from(await response.arrayBuffer());
+  const isJson = (response.headers.get('content-type') ?? '').includes('json');
+  const parsed = (isJson ? JSON.parse(bytes.toString()) : {}) as T;
+  return { status: response.status, headers: response.headers, body: parsed, bytes };
+}
+
+/** Onboards the sandbox's exporter through the door. @returns its id */
+export async function onboard(stage: DoorStage): Promise<string> {
+  const { email, username, password, iec } = KAVERI;
+  const json = { name: 'Kaveri Softworks', email, iec, username, password };
+  const started = await stage.ask<{ exporterId: string | null }>('POST', '/v1/exporters', { json });
+  if (started.status !== 202) throw new Error(`onboarding: ${started.status} ${started.bytes.toString()}`);
+  for (const until = Date.now() + 100_000; Date.now() < until; await new Promise((done) => setTimeout(done, 200))) {
+    const { body, status } = await stage.ask<{ exporterId: string; state: string; irmCount: number }>(
+      'GET',
+      `/v1/exporters/${email}`,
+    );
+    if (status === 200 && body.state === 'ready' && body.irmCount > 0) return body.exporterId;
+  }
+  throw new Error('The exporter did not become ready.');
+}
+
+/** A push message of rows that map the exporter's own remittances, each with a document of its own. */
+export async function messageOf(stage: DoorStage, document: string, rows = 1) {
+  const { body } = await stage.ask<{ items: DemoIrm[] }>('GET', `/v1/exporters/${KAVERI.email}/irms`);
+  const [first] = demoMessage(body.items).ebrcBulkGenDtos;
+  const ebrcBulkGenDtos = Array.from({ length: rows }, (_, at): Mapping => {
+    const own = rows === 1 ? document : `${document}-${at + 1}`;
+    return { ...first!, serialNo: at + 1, sbCumInvoiceNumber: own, billNo: own, mappedIRMAmountFCC: 10 };
+  });
+  return { recordResCount: rows, uploadType: '103', decalarationFlag: 'Y', ebrcBulkGenDtos };
+}

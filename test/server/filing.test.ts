@@ -1,0 +1,180 @@
+/** The main job over HTTP: onboard, file, wait, read certificates. */
+import { createHash } from 'node:crypto';
+import { listCertificates } from '../../src/ledger/certificates/certificates';
+import type { FilingBody } from '../../src/server/views/filing';
+import { KAVERI, messageOf, onboard, openDoorStage, type DoorStage, type ProblemBody } from './door-stage';
+
+let stage: DoorStage;
+let exporterId: string;
+
+beforeAll(async () => {
+  stage = await openDoorStage();
+  exporterId = await onboard(stage);
+}, 300_000);
+afterAll(() => stage?.close());
+
+const file = <T = FilingBody>(json: unknown, headers: Record<string, string> = {}) =>
+  stage.ask<T>('POST', '/v1/filings', { json, headers });
+const filing = async (document: string, more: Record<string, unknown> = {}) => ({
+  exporter: KAVERI.email,
+  reference: document,
+  message: await messageOf(stage, document),
+  ...more,
+});
+
+interface RowBody {
+  row: number;
+  state: string;
+  eBRCNumber: string;
+  sha256: string;
+}
+
+it('files, waits for the end, and answers rows, certificates and PDFs', async () => {
+  const filed = await file(await filing('DOOR/1'), { prefer: 'wait=60' });
+  expect([filed.status, filed.body.state]).toEqual([201, 'certified']);
+  expect(filed.headers.get('preference-applied')).toBe('wait=60');
+  expect(filed.headers.get('location')).toBe(filed.body.links['self']);
+  expect(filed.body).toMatchObject({
+    reference: 'DOOR/1',
+    n: 1,
+    exporterId,
+    madeBy: 'everything',
+    counts: { rows: 1, certified: 1 },
+  });
+  expect(filed.body.submissions[0]?.requests[0]).toMatchObject({ source: 'acknowledged', state: 'ended' });
+
+  const rows = await stage.ask<{ items: RowBody[]; next: null }>('GET', '/v1/filings/DOOR%2F1/rows');
+  const [row] = rows.body.items;
+  expect(rows.body).toMatchObject({ items: [{ row: 1, serialNo: 1, state: 'certified', errors: [] }], next: null });
+  const one = await stage.ask('GET', `/v1/certificates/${row?.eBRCNumber}`);
+  expect(one.body).toMatchObject({ filingId: filed.body.filingId, reference: 'DOOR/1', sha256: row?.sha256 });
+  const pdf = await stage.ask('GET', `/v1/certificates/${row?.eBRCNumber}/pdf`);
+  const sha256 = createHash('sha256').update(pdf.bytes).digest();
+  expect(pdf.bytes.toString('latin1')).toMatch(/^%PDF/);
+  expect([pdf.headers.get('etag'), pdf.headers.get('content-digest')]).toEqual([
+    `"${sha256.toString('hex')}"`,
+    `sha-256=:${sha256.toString('base64')}:`,
+  ]);
+  const kept = await stage.ask('GET', `/v1/certificates/${row?.eBRCNumber}/pdf`, {
+    headers: { 'if-none-match': `"${row?.sha256}"` },
+  });
+  expect([kept.status, kept.bytes.length]).toEqual([304, 0]);
+  const events = await stage.ask<{ items: { kind: string }[] }>('GET', '/v1/filings/DOOR%2F1/events');
+  expect(events.body.items.length).toBeGreaterThan(3);
+});
+
+it('takes the reference as the idempotency key', async () => {
+  const body = await filing('DOOR/2');
+  const first = await file(body);
+  const again = await file(body);
+  expect([first.status, again.status]).toEqual([201, 200]);
+  expect(again.body.filingId).toBe(first.body.filingId);
+  const other = await file<ProblemBody>({ ...(await filing('DOOR/2b')), reference: 'DOOR/2' });
+  expect(other).toMatchObject({ status: 409, body: { code: 'reference_taken' } });
+  expect(other.headers.get('content-type')).toContain('application/problem+json');
+  const at = await Promise.all(Array.from({ length: 5 }, () => filing('DOOR/3').then((each) => file(each))));
+  expect(new Set(at.map(({ body: { filingId } }) => filingId)).size).toBe(1);
+  expect(at.filter(({ status }) => ![200, 201].includes(status))).toEqual([]);
+  expect(stage.sandbox.doubleFilings()).toEqual([]);
+});
+
+it('refuses rows that break a rule, row by row, and records nothing', async () => {
+  const message = await messageOf(stage, 'DOOR/4');
+  message.ebrcBulkGenDtos[0]!.mappedIRMAmountFCC = -1;
+  const refused = await file<ProblemBody>({ exporter: KAVERI.email, reference: 'DOOR/4', message });
+  expect(refused.status).toBe(422);
+  expect(refused.body.errors).toContainEqual(expect.objectContaining({ field: 'mappedIRMAmountFCC', row: 1 }));
+  expect((await stage.ask('GET', '/v1/filings/DOOR%2F4')).status).toBe(404);
+  const checked = await stage.ask('POST', '/v1/checks', { json: { exporter: exporterId, message } });
+  expect(checked.body).toMatchObject({ ok: false, rows: 1 });
+});
+
+it('files a workbook, and answers it marked', async () => {
+  const template = await stage.ask('GET', `/v1/exporters/${exporterId}/template`);
+  expect(template.bytes.subarray(0, 2).toString()).toBe('PK');
+  const form = new FormData();
+  form.set('exporter', exporterId);
+  form.set('uploadType', '103');
+  form.set('file', new Blob([new Uint8Array(template.bytes)]), 'filled.xlsx');
+  const checked = await stage.ask<{ ok: boolean; errors: unknown[] }>('POST', '/v1/checks', { body: form });
+  expect([checked.status, checked.body.ok]).toEqual([200, false]);
+  expect(checked.body.errors.length).toBeGreaterThan(0);
+  const marked = await stage.ask('POST', '/v1/checks', {
+    body: form,
+    headers: { accept: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet' },
+  });
+  expect([marked.status, marked.bytes.subarray(0, 2).toString()]).toEqual([200, 'PK']);
+  form.set('reference', 'DOOR/5');
+  form.set('declaration', 'Y');
+  expect((await stage.ask('POST', '/v1/filings', { body: form })).status).toBe(422);
+});
+
+it('pages through lists, and each entry stands in one page', async () => {
+  const seen: string[] = [];
+  let next: string | null = '';
+  while (next !== null) {
+    const cursor: string = next === '' ? '' : `&cursor=${next}`;
+    const page = await stage.ask<{ items: FilingBody[]; next: string | null }>('GET', `/v1/filings?limit=1${cursor}`);
+    seen.push(...page.body.items.map(({ filingId }) => filingId));
+    next = page.body.next;
+  }
+  const all = await stage.ask<{ items: FilingBody[] }>('GET', '/v1/filings');
+  expect(seen).toEqual(all.body.items.map(({ filingId }) => filingId));
+  expect(seen.length).toBeGreaterThan(2);
+  const certificates = await listCertificates(stage.ledger.pool, { mode: 'test' });
+  const listed = await stage.ask<{ items: unknown[] }>('GET', '/v1/certificates?limit=500');
+  expect(listed.body.items).toHaveLength(certificates.length);
+  expect((await stage.ask('GET', '/v1/filings?cursor=nonsense')).status).toBe(400);
+});
+
+it('waits for a second person, who is not the maker', async () => {
+  const [maker, checker] = await Promise.all([
+    stage.principal(['maker', 'checker'], { name: 'asha' }),
+    stage.principal(['checker'], { name: 'ravi' }),
+  ]);
+  const json = await filing('DOOR/6', { approval: true });
+  const waits = await stage.ask<FilingBody>('POST', '/v1/filings', { token: maker, json });
+  expect(waits.body).toMatchObject({ state: 'awaiting_approval', madeBy: 'asha', actions: ['approve', 'abandon'] });
+  expect(waits.body.questions).toMatchObject([{ kind: 'awaiting_approval' }]);
+  const path = '/v1/filings/DOOR%2F6/approve';
+  expect(await stage.ask('POST', path, { token: maker, json: {} })).toMatchObject({
+    status: 403,
+    body: { code: 'maker_approves' },
+  });
+  const approved = await stage.ask<FilingBody>('POST', path, { token: checker });
+  expect([approved.status, approved.body.approvedBy]).toEqual([200, 'ravi']);
+  const late = await stage.ask<ProblemBody>('POST', path, { token: checker });
+  expect([late.status, late.body.code]).toEqual([409, expect.stringMatching(/approve_refused|filing_ended/)]);
+});
+
+it('abandons what waits, and says so when it is too late', async () => {
+  await file(await filing('DOOR/7', { approval: true }));
+  const path = '/v1/filings/DOOR%2F7/abandon';
+  const given = await stage.ask<FilingBody>('POST', path, { json: { note: 'not needed' } });
+  expect([given.status, given.body.state]).toEqual([200, 'abandoned']);
+  const late = await stage.ask('POST', '/v1/filings/DOOR%2F1/abandon', { json: { note: 'x' } });
+  expect(late).toMatchObject({ status: 409, body: { code: 'filing_ended', state: 'certified' } });
+});
+
+it('reconciles, and answers findings and reports', async () => {
+  const run = await stage.ask('POST', '/v1/reconciliations', { json: { exporter: exporterId } });
+  expect([run.status, run.body['runId']]).toEqual([202, expect.any(String)]);
+  expect((await stage.ask('GET', '/v1/findings')).status).toBe(200);
+  expect((await stage.ask('POST', '/v1/findings/999/acknowledge', { json: { note: 'x' } })).status).toBe(404);
+  const daily = await stage.ask<{ groups: unknown[] }>('GET', '/v1/reports/daily');
+  expect([daily.status, daily.body.groups.length > 0]).toEqual([200, true]);
+  expect((await stage.ask('GET', '/v1/reports/ageing?on=2999-01-01')).status).toBe(400);
+});
+
+it('describes itself, without a token', async () => {
+  const document = await stage.ask<{ openapi: string; paths: Record<string, unknown> }>('GET', '/v1/openapi.json', {
+    token: null,
+  });
+  expect(document.body.openapi).toBe('3.1.0');
+  expect(Object.keys(document.body.paths)).toContain('/v1/filings/{filing}/rows');
+  const page = await stage.ask('GET', '/docs', { token: null });
+  expect(page.bytes.toString()).toContain('/v1/filings/{filing}/approve');
+  expect((await stage.ask('GET', '/readyz', { token: null })).body).toMatchObject({ ok: true });
+  expect((await stage.ask('GET', '/healthz', { token: null })).status).toBe(200);
+  expect((await stage.ask('GET', '/metrics', { token: null })).bytes.toString()).toContain('ebrc_http_requests_total');
+});

@@ -1,0 +1,103 @@
+/** `ebrc principals`: who may use the door, and their tokens. */
+import { createHash } from 'node:crypto';
+import type { PrincipalWithToken } from '../../src/starter/principals/principals';
+import { principalOfToken } from '../../src/ledger/principals/tokens';
+import { ebrc } from '../support/command-line';
+import { createTestDatabase, type TestDatabase } from '../support/postgres';
+
+let ledger: TestDatabase;
+let env: Record<string, string>;
+
+beforeAll(async () => {
+  ledger = await createTestDatabase();
+  env = { DATABASE_URL: ledger.url, EBRC_MODE: 'test' };
+});
+afterAll(() => ledger?.drop());
+
+const run = (...args: string[]) => ebrc(['principals', ...args, '--json'], { env });
+const add = async (...args: string[]) => (await run('add', ...args)).json<PrincipalWithToken>();
+const whose = async (token: string) => (await principalOfToken(ledger.pool, 'test', token))?.name ?? null;
+const daysPass = (days: number) =>
+  ledger.pool.query("UPDATE principal_tokens SET ends_at = ends_at - $1 * interval '1 day'", [days]);
+
+it('prints a token once, and keeps its hash alone', async () => {
+  const added = await add('Asha Rao', '--role', 'maker', '--role', 'viewer');
+  expect(added).toMatchObject({ name: 'Asha Rao', roles: ['maker', 'viewer'], system: false, exporters: null });
+  expect(added.token).toMatch(/^ebrc_test_[\w-]{43}$/);
+  expect(await whose(added.token)).toBe('Asha Rao');
+  const { rows } = await ledger.pool.query<{ all: string }>(
+    `SELECT (SELECT json_agg(p) FROM principals p)::text || (SELECT json_agg(t) FROM principal_tokens t)::text
+       || (SELECT json_agg(a) FROM audit_events a)::text AS all`,
+  );
+  expect(rows[0]?.all).toContain(createHash('sha256').update(added.token).digest('hex'));
+  expect(rows[0]?.all).not.toContain(added.token);
+  expect((await run('list')).stdout).not.toContain(added.token);
+});
+
+it('takes names that count as the same for the same principal', async () => {
+  const { principal } = await add('ravi', '--role', 'checker');
+  for (const name of ['Ravi', 'ra\u00advi', 'RAVI.', ' ravi']) {
+    const { code, stdout } = await run('add', name, '--role', 'viewer');
+    // An invisible character is refused as such.
+    expect([name, [2, 3].includes(code ?? 0)]).toEqual([name, true]);
+    expect(stdout).toMatch(/name_taken|cannot name a principal/);
+  }
+  await run('remove', 'ravi');
+  expect((await add('RAVI', '--role', 'viewer')).principal).toBe(principal);
+});
+
+it('refuses roles and names that cannot be', async () => {
+  for (const args of [
+    ['x'],
+    ['x', '--role', 'owner'],
+    ['x', '--role', 'checker', '--system'],
+    ['...', '--role', 'viewer'],
+    ['x'.repeat(101), '--role', 'viewer'],
+  ]) {
+    expect([args, (await run('add', ...args)).code]).toEqual([args, 2]);
+  }
+  expect((await run('add', 'x', '--role', 'viewer', '--exporter', 'nobody@x.example')).code).toBe(3);
+  expect((await run('rotate', 'nobody')).code).toBe(3);
+});
+
+it('takes two tokens for a day after a rotation, and never three', async () => {
+  const first = await add('erp', '--role', 'maker', '--system');
+  const second = (await run('rotate', 'erp')).json<PrincipalWithToken>();
+  expect(await Promise.all([first, second].map(({ token }) => whose(token)))).toEqual(['erp', 'erp']);
+  const third = (await run('rotate', 'ERP')).json<PrincipalWithToken>();
+  expect(await Promise.all([first, second, third].map(({ token }) => whose(token)))).toEqual([null, 'erp', 'erp']);
+  await daysPass(1);
+  expect(await Promise.all([second, third].map(({ token }) => whose(token)))).toEqual([null, 'erp']);
+});
+
+it('ends the tokens of a principal that is removed, or whose time is over', async () => {
+  const { token } = await add('temp', '--role', 'viewer', '--expires', '90d');
+  expect(await whose(token)).toBe('temp');
+  await ledger.pool.query("UPDATE principals SET expires_at = now() WHERE name = 'temp'");
+  expect(await whose(token)).toBeNull();
+  await ledger.pool.query("UPDATE principals SET expires_at = NULL WHERE name = 'temp'");
+  expect((await run('remove', 'temp')).code).toBe(0);
+  expect(await whose(token)).toBeNull();
+  expect((await run('list')).stdout).not.toContain('temp');
+});
+
+it('takes a token in its own mode alone', async () => {
+  const { token } = await add('mode', '--role', 'viewer');
+  expect(await principalOfToken(ledger.pool, 'live', token)).toBeNull();
+});
+
+it('records every change, in a table that nobody changes', async () => {
+  const { rows } = await ledger.pool.query<{ action: string }>('SELECT action FROM audit_events');
+  const actions = rows.map(({ action }) => action.split(' (')[0]);
+  expect(new Set(actions)).toEqual(new Set(['principals add', 'principals rotate', 'principals remove']));
+  await expect(ledger.pool.query("UPDATE audit_events SET principal = 'x'")).rejects.toThrow('append-only');
+  await expect(ledger.pool.query('DELETE FROM audit_events')).rejects.toThrow('append-only');
+  await expect(ledger.pool.query('TRUNCATE audit_events')).rejects.toThrow('append-only');
+});
+
+it('has examples in its help', async () => {
+  for (const command of ['', 'add', 'list', 'rotate', 'remove']) {
+    const { stdout, code } = await ebrc(['principals', ...(command ? [command] : []), '--help'], { env });
+    expect([code, stdout]).toEqual([0, expect.stringContaining('$ ebrc principals')]);
+  }
+});

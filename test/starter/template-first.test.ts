@@ -1,0 +1,79 @@
+/** A filled column of which only the service's template can tell whether it is sent, through the command line. */
+import { readFile, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { BULK_COLUMNS } from '../../src/domain/rules/columns';
+import type { FilingView } from '../../src/domain/filing/view';
+import type { CheckOutcome } from '../../src/starter/filings/check';
+import type { Problem } from '../../src/starter/errors';
+import { readWorkbook } from '../../src/workbook/read';
+import { writeBulkWorkbook } from '../../src/workbook/write';
+import { demoMessage, type DemoIrm } from '../../dev/demo-message';
+import { startExtractionStage, type ExtractionStage } from '../extraction/extraction-stage';
+
+const EXPORTER = 'accounts@kaveri.example';
+const LABELS = [...BULK_COLUMNS.map(({ header }) => header), 'Drawback Ref'];
+
+let stage: ExtractionStage;
+/** Serves nothing but the template; the filing itself is the worker's, which talks to the sandbox. */
+let service: Server;
+let labels: readonly string[] | null = null;
+let env: Record<string, string>;
+let file: string;
+
+beforeAll(async () => {
+  stage = await startExtractionStage({ ackDelayMs: 500 });
+  service = createServer((_request, response) => {
+    if (labels === null) return response.writeHead(502).end('<html>bad gateway</html>');
+    return void writeBulkWorkbook([], { labels }).then((template) => response.writeHead(200).end(template));
+  });
+  await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
+  env = { EBRC_API_URL: `http://127.0.0.1:${(service.address() as AddressInfo).port}/api/v1` };
+  const onboard = ['onboard', '--name', 'Kaveri', '--email', EXPORTER, '--iec', 'AAKCK7719P', '--username'];
+  const { code, stderr } = await stage.ebrc([...onboard, 'kaveri.softworks', '--password-stdin', '--wait'], {
+    input: 'Kaveri@Soft9',
+  });
+  if (code !== 0) throw new Error(stderr);
+  const irms = (await stage.ebrc(['irms', EXPORTER, '--json'])).json<DemoIrm[]>();
+  const rows = demoMessage(irms).ebrcBulkGenDtos.map((mapping, at) => ({
+    row: at + 2,
+    mapping,
+    extra: { 'Drawback Ref': `DBK-${at}`, Remarks: 'ask Meera' },
+  }));
+  file = join(stage.folder, 'july.xlsx');
+  await writeFile(file, await writeBulkWorkbook(rows, { labels: LABELS }));
+}, 240_000);
+afterAll(async () => {
+  service?.close();
+  await stage?.close();
+}, 60_000);
+
+const toFile = () =>
+  stage.ebrc(['file', file, '-e', EXPORTER, '--declaration', 'Y', '--reference', 'DBK', '--wait', '--json'], { env });
+
+it('is said to be undecided by a check, not to be left out', async () => {
+  const { warnings } = (await stage.ebrc(['check', file, '-e', EXPORTER, '--json'])).json<CheckOutcome>();
+  const texts = warnings.map(({ message }) => message).join('\n');
+  expect(texts).toMatch(/Whether column AL "Drawback Ref" and column AM "Remarks" can be sent is not known/u);
+  expect(texts).not.toContain('is not sent');
+});
+
+it('is never left out in silence: the file is refused while the template cannot be read', async () => {
+  const { code, json } = await toFile();
+  const [error] = json<{ errors: Problem[] }>().errors;
+  expect([code, error?.code]).toEqual([3, 'template_unknown']);
+  expect(error?.message).toMatch(/"Drawback Ref".*Run `ebrc template`.*502/su);
+  expect((await stage.ebrc(['list', '--json'])).json()).toEqual([]);
+});
+
+it('is sent under the label of the template, which is read first', async () => {
+  labels = LABELS;
+  const { code, json } = await toFile();
+  expect([code, json<FilingView>().state]).toEqual([0, 'certified']);
+  const { rows } = await stage.ledger.pool.query<{ document: string }>('SELECT document FROM submissions');
+  const sent = await readWorkbook(await readFile(join(stage.env.EBRC_DOCUMENTS ?? '', rows[0]?.document ?? '')), {
+    template: { labels: LABELS, learnedAt: '2026-01-01T00:00:00Z' },
+  });
+  expect(sent.rows.map(({ extra }) => extra)).toEqual([0, 1, 2].map((at) => ({ 'Drawback Ref': `DBK-${at}` })));
+});

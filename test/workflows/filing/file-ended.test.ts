@@ -1,0 +1,87 @@
+/** What is left of a filing that has ended: requests without an outcome, and what persons say of abandoned rows. */
+import { sweepFilings } from '../../../src/runs/sweep';
+import { eventually } from '../../support/processes';
+import type { Filing, FilingStage } from './filing-stage';
+import { operationsOf, useRealServerStage } from './use-filing-stage';
+
+let stage: FilingStage;
+
+useRealServerStage((opened) => (stage = opened), { settings: { settleAfterMs: 20_000 } });
+
+const sweep = () =>
+  sweepFilings({
+    pool: stage.ledger.pool,
+    temporal: stage.env.client,
+    mode: 'test',
+    taskQueue: stage.worker.taskQueue,
+    logger: stage.worker.deps.logger,
+    clock: Date.now,
+  });
+
+async function abandoned(filing: Filing): Promise<string> {
+  await stage.untilAsleep(filing);
+  await stage.abandon(filing);
+  const { filingId } = await filing.result();
+  return filingId ?? '';
+}
+
+it('asks about the requests of an ended filing until they have their outcome', async () => {
+  const exporter = await stage.exporter();
+  stage.fault(exporter, 'status', 'stale-status', { every: 1 });
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  await stage.until(filing, 'processing');
+  await stage.abandon(filing);
+  const { filingId } = await filing.result();
+  expect(await stage.view(filing)).toMatchObject({ rows: [{ state: 'abandoned_after_send' }] });
+  // A request that was asked about lately is left to whoever asked.
+  const askedAt = (age: string) =>
+    stage.ledger.pool.query(`UPDATE requests SET polled_at_age_ms = ${age} WHERE filing_id = $1`, [filingId]);
+  await askedAt('extract(epoch FROM now() - since) * 1000');
+  expect((await sweep()).followed).toEqual([]);
+  await askedAt('NULL');
+  stage.sandbox.clearFaults();
+  expect((await sweep()).followed).toEqual([filingId]);
+  await eventually(async () => (await stage.view(filing)).counts.archived === 1);
+  expect(await stage.view(filing)).toMatchObject({ state: 'abandoned', rows: [{ state: 'certified' }] });
+  expect((await sweep()).followed).toEqual([]);
+  expect(stage.pushes(exporter)).toBe(1);
+});
+
+describe('rows that were abandoned after the send', () => {
+  it('are free on the word of a person, when its time has come', async () => {
+    const exporter = await stage.exporter();
+    stage.fault(exporter, 'push-irm', 'drop-before-accept', { times: 1 });
+    const rows = [stage.mapping(exporter)];
+    const filing = await stage.file(exporter, rows);
+    await stage.until(filing, 'outcome_unknown');
+    const filingId = await abandoned(filing);
+    const say = () => operationsOf(stage).resolve(filingId, { as: 'not-filed', by: 'ravi', note: 'not at the portal' });
+    await expect(say()).rejects.toMatchObject({ message: expect.stringContaining('settle window') as string });
+    await stage.settleWindowOver(filing);
+    const { filing: freed } = await say();
+    expect(freed).toMatchObject({ state: 'abandoned', needsAttention: true, rows: [{ state: 'needs_correction' }] });
+    expect(stage.pushes(exporter)).toBe(1);
+    const again = await stage.file(exporter, rows);
+    expect(await again.result()).toMatchObject({ state: 'certified' });
+  });
+
+  it('are certified by the request that a person names', async () => {
+    const exporter = await stage.exporter();
+    stage.fault(exporter, 'push-irm', 'accept-then-drop', { times: 1 });
+    stage.fault(exporter, 'fetch-details', 'empty-details', { every: 1 });
+    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+    await stage.until(filing, 'outcome_unknown');
+    const filingId = await abandoned(filing);
+    const [requestId = ''] = await stage.requestsOf(exporter);
+    const say = (request: string) =>
+      operationsOf(stage).resolve(filingId, { as: 'filed', requestId: request, by: 'ravi', note: 'at the portal' });
+    await expect(say('REQ-NOBODY')).rejects.toMatchObject({ message: expect.stringContaining('REQ-NOBODY') as string });
+    stage.sandbox.clearFaults();
+    await eventually(async () => {
+      const { filing: after } = await say(requestId);
+      return after.counts.certified === 1;
+    });
+    expect(await stage.view(filing)).toMatchObject({ state: 'abandoned', counts: { certified: 1, archived: 1 } });
+    expect(stage.pushes(exporter)).toBe(1);
+  });
+});

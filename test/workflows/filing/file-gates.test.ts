@@ -1,0 +1,156 @@
+/**
+ * Ways to file twice, or to take another filing's certificate, that each went through a place that judged by itself.
+ */
+import { randomUUID } from 'node:crypto';
+import { eventually } from '../../support/processes';
+import type { FilingStage, TestExporter } from './filing-stage';
+import { useRealServerStage } from './use-filing-stage';
+
+let stage: FilingStage;
+
+// Windows of seconds: the time-skipping server refuses the completion of a task that carries an update now and then.
+useRealServerStage((opened) => (stage = opened), { settings: { settleAfterMs: 8_000, overdueAfterMs: 3_000 } });
+
+/** The exporter's account at the authority. */
+async function accountOf({ username }: TestExporter) {
+  const account = (await stage.sandbox.state()).accounts.find((each) => each.username === username);
+  if (!account) throw new Error('no account');
+  return account;
+}
+
+/** Another certificate for the document of the exporter's newest one, as another remittance would leave it. */
+async function addForeignCertificate(exporter: TestExporter, more: object = {}): Promise<string> {
+  const { certificates } = await accountOf(exporter);
+  const [pattern] = certificates;
+  if (!pattern) throw new Error('no certificate to copy');
+  const eBRCNumber = `EB${randomUUID().replaceAll('-', '').slice(0, 18).toUpperCase()}`;
+  certificates.push({ ...pattern, eBRCNumber, ...more });
+  return eBRCNumber;
+}
+
+const refusedWith = (message: RegExp) => ({ cause: { message: expect.stringMatching(message) as string } });
+
+describe('a failed acknowledgement whose request the service does not know', () => {
+  it('frees no row while certificates agree with it that nobody has named', async () => {
+    const exporter = await stage.exporter();
+    // The service took it, and says Failed under an id that it does not know.
+    stage.aroundPush(exporter, async (push, context) => {
+      const answer = await push(context);
+      return { ...answer, parsed: { ...answer.parsed, requestId: 'REQ-NOBODY', ackStatus: 'Failed' } };
+    });
+    const rows = [stage.mapping(exporter)];
+    const reference = `T-${randomUUID().slice(0, 8)}`;
+    const filing = await stage.file(exporter, rows, { reference });
+    await stage.until(filing, 'processing');
+    await eventually(async () => (await accountOf(exporter)).certificates.length > 0);
+    const number = await addForeignCertificate(exporter);
+    const waiting = await stage.until(filing, ({ asked }) => asked);
+    expect(waiting).toMatchObject({ state: 'outcome_unknown', counts: { open: 1, errored: 0 } });
+    expect(waiting.attention).toContain(number);
+    // Nobody alone frees it either, and the row cannot be filed again beside it.
+    await expect(stage.resolve(filing, 'not-filed')).rejects.toMatchObject(refusedWith(/agree with its rows/u));
+    const again = await stage.file(exporter, rows);
+    expect((await again.result()).errors).toMatchObject([{ code: 'mapping_live' }]);
+    expect(stage.pushes(exporter)).toBe(1);
+    await stage.untilAsleep(filing);
+    await stage.abandon(filing);
+    await filing.result();
+  });
+});
+
+describe('a second request id', () => {
+  it('frees no row when it is Errored, while the first one is still being processed', async () => {
+    const exporter = await stage.exporter();
+    stage.fault(exporter, 'push-irm', 'accepted-but-invisible', { delayMs: 12_000, times: 1 });
+    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+    await stage.until(filing, 'processing');
+    const [first] = await stage.requestsOf(exporter);
+    // Another submission of the exporter that is none of ours, and that the authority rejects.
+    const other = { ...stage.mapping(exporter), serialNo: 1 };
+    await fetch(`${stage.sandbox.controlUrl}/outcomes`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({
+        match: { document: other.sbCumInvoiceNumber },
+        processingStatus: 'Errored',
+        errorDetails: ['ERR28: date'],
+        times: 1,
+      }),
+    });
+    const { parsed } = await stage.worker.deps.api.pushIrm(
+      {
+        platformCustomerId: exporter.exporterId,
+        recordResCount: 1,
+        uploadType: '101',
+        decalarationFlag: 'Y',
+        ebrcBulkGenDtos: [other],
+      },
+      { beforeWrite: () => Promise.resolve() },
+    );
+    await stage.until(filing, 'overdue');
+    await stage.resolve(filing, 'filed', parsed.requestId ?? '');
+    expect(parsed.requestId).not.toBe(first);
+    const result = await filing.result();
+    expect(result).toMatchObject({ state: 'certified', counts: { certified: 1, errored: 0 } });
+    expect((await stage.view(filing)).rows).toMatchObject([{ state: 'certified' }]);
+  });
+});
+
+describe('words of persons', () => {
+  it('count for nothing when they came before the settle window was over', async () => {
+    const exporter = await stage.exporter();
+    stage.fault(exporter, 'push-irm', 'drop-before-accept', { times: 1 });
+    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+    await stage.until(filing, 'outcome_unknown');
+    stage.fault(exporter, 'fetch-details', 'html-body', { status: 413, every: 1 });
+    const say = (by: string) => stage.resolve(filing, 'not-filed', undefined, { by, unseen: true });
+    await expect(say('ravi')).rejects.toMatchObject(refusedWith(/settle window/u));
+    await stage.settleWindowOver(filing);
+    await expect(say('meera')).rejects.toMatchObject(refusedWith(/meera is the first to say so/u));
+    expect(stage.pushes(exporter)).toBe(1);
+    await say('ravi');
+    stage.sandbox.clearFaults();
+    expect(await filing.result()).toMatchObject({ state: 'certified' });
+    expect(stage.pushes(exporter)).toBe(2);
+  });
+});
+
+describe('certificates of fetch-details', () => {
+  /** A filing that the service never took, of a document for which a certificate appears all the same. */
+  async function fileBesideForeign(more: object) {
+    const exporter = await stage.exporter();
+    const document = stage.mapping(exporter);
+    // A certificate to copy, of another document.
+    await (await stage.file(exporter, [stage.mapping(exporter)])).result();
+    stage.fault(exporter, 'push-irm', 'drop-before-accept', { times: 1 });
+    const filing = await stage.file(exporter, [document]);
+    await stage.until(filing, 'outcome_unknown');
+    const number = await addForeignCertificate(exporter, {
+      sbCumInvoiceNumber: document.sbCumInvoiceNumber,
+      sbCumInvoiceDate: document.sbCumInvoiceDate,
+      billNo: document.billNo,
+      ...more,
+    });
+    await eventually(async () => (await stage.view(filing)).evidence !== null);
+    await stage.until(filing, ({ asked }) => asked);
+    return { filing, number };
+  }
+
+  it('certify no row whose IRM’s balance is untouched: they are another remittance’s', async () => {
+    const { filing, number } = await fileBesideForeign({});
+    const view = await stage.view(filing);
+    expect(view.rows).toMatchObject([{ state: 'unknown', eBRCNumber: null }]);
+    expect(view.evidence).toMatchObject({ contradicted: [{ eBRCNumber: number }] });
+    await stage.untilAsleep(filing);
+    await stage.abandon(filing);
+    await filing.result();
+  });
+
+  it('certify nothing when they were cancelled', async () => {
+    const { filing } = await fileBesideForeign({ eBRCStatus: 'Cancelled' });
+    expect((await stage.view(filing)).rows).toMatchObject([{ state: 'unknown', eBRCNumber: null }]);
+    await stage.untilAsleep(filing);
+    await stage.abandon(filing);
+    await filing.result();
+  });
+});

@@ -1,0 +1,90 @@
+/** Questions about a filing: opened by a fact, closed by a fact. */
+import { acknowledgeFinding } from '../../../src/ledger/reconciliation/findings';
+import { listFilings } from '../../../src/ledger/filings/filings';
+import type { FilingStage, TestExporter } from './filing-stage';
+import { SHORT_SETTLE, useFilingStage } from './use-filing-stage';
+
+let stage: FilingStage;
+
+useFilingStage((opened) => (stage = opened), SHORT_SETTLE);
+
+/** The service says that it read other rows than were sent. */
+const misread = (exporter: TestExporter) =>
+  stage.aroundPush(exporter, async (push, context) => {
+    const answer = await push(context);
+    return { ...answer, parsed: { ...answer.parsed, recordResCount: 7 } };
+  });
+
+const asking = async () =>
+  (await listFilings(stage.ledger.pool, { mode: 'test', attention: true })).map(({ filingId }) => filingId);
+
+it('stay when the filing ends, until somebody acknowledges them', async () => {
+  const exporter = await stage.exporter();
+  misread(exporter);
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  const result = await filing.result();
+  expect(result).toMatchObject({
+    state: 'certified',
+    attention: expect.stringContaining('read other rows than were sent') as string,
+  });
+  const view = await stage.view(result);
+  expect(view).toMatchObject({
+    needsAttention: true,
+    questionCount: 1,
+    questions: [{ kind: 'upload_mismatch', actions: ['acknowledge'], attemptId: null }],
+  });
+  expect(await asking()).toContain(result.filingId);
+  const [question] = view.questions;
+  const said = { mode: 'test', id: question?.id ?? '', by: 'ravi', note: 'compared', at: new Date() };
+  expect(await acknowledgeFinding(stage.ledger.pool, said)).toMatchObject({ kind: 'upload_mismatch' });
+  expect(await stage.view(result)).toMatchObject({ needsAttention: false, attention: null, questions: [] });
+  expect(await asking()).not.toContain(result.filingId);
+});
+
+it('are closed by a correction that takes the rows over only where they ask for one', async () => {
+  const exporter = await stage.exporter();
+  const rows = [stage.mapping(exporter), stage.mapping(exporter)];
+  const match = { document: rows[1]?.sbCumInvoiceNumber };
+  await fetch(`${stage.sandbox.controlUrl}/outcomes`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ match, processingStatus: 'Errored', errorDetails: ['ERR28: date'], times: 1 }),
+  });
+  misread(exporter);
+  const filing = await stage.file(exporter, rows, { reference: 'MISREAD' });
+  const parent = await filing.result();
+  expect(parent.state).toBe('partly_certified');
+  const kinds = async () => (await stage.view(parent)).questions.map(({ kind }) => kind);
+  expect(await kinds()).toEqual(['needs_correction', 'upload_mismatch']);
+  const message = {
+    recordResCount: 1,
+    uploadType: '101',
+    decalarationFlag: 'Y',
+    ebrcBulkGenDtos: [{ ...rows[1], serialNo: 2 }],
+  };
+  const child = await stage.file(exporter, [], {
+    reference: 'MISREAD',
+    n: 2,
+    corrects: parent.filingId ?? '',
+    message,
+  });
+  expect(await child.result()).toMatchObject({ state: 'certified', attention: null });
+  expect(await kinds()).toEqual(['upload_mismatch']);
+});
+
+it('of a state keep their age while the filing is in it, and go with it', async () => {
+  const exporter = await stage.exporter();
+  stage.fault(exporter, 'push-irm', 'drop-before-accept');
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  await stage.until(filing, 'outcome_unknown');
+  const [first] = (await stage.view(filing)).questions;
+  await stage.pass(0.02);
+  await stage.until(filing, ({ asked }) => asked);
+  expect((await stage.view(filing)).questions).toMatchObject([
+    { id: first?.id, kind: 'outcome_unknown', since: first?.since, actions: ['resolve', 'abandon'] },
+  ]);
+  await stage.resolve(filing, 'not-filed');
+  const result = await filing.result();
+  expect(result).toMatchObject({ state: 'certified', attention: null });
+  expect(await stage.view(result)).toMatchObject({ needsAttention: false, questions: [] });
+});

@@ -1,0 +1,240 @@
+/** The update `file`, with which callers start filings, and runs that record nothing. On a real server. */
+import { randomUUID } from 'node:crypto';
+import { WithStartWorkflowOperation, WorkflowUpdateFailedError, type WorkflowHandle } from '@temporalio/client';
+import type { ApplicationFailure } from '@temporalio/common';
+import type { FileInput } from '../../../src/domain/contracts';
+import type { Mapping } from '../../../src/domain/filing/mapping';
+import { readFilingView } from '../../../src/ledger/filings/filing-view';
+import { filingWorkflowId } from '../../../src/domain/names';
+import type { fileRemittances } from '../../../src/workflows/file-remittances';
+import { fileUpdate, filingQuery } from '../../../src/workflows/messages';
+import { eventually } from '../../support/processes';
+import type { Filing, FilingStage, TestExporter } from './filing-stage';
+import { resetToLast } from './resets';
+import { operationsOf, useRealServerStage } from './use-filing-stage';
+
+let stage: FilingStage;
+useRealServerStage((opened) => (stage = opened));
+jest.setTimeout(120_000);
+
+function inputOf(exporter: TestExporter, rows: Mapping[], more: Partial<FileInput> = {}): FileInput {
+  const items = rows.map((row, index) => ({ ...row, serialNo: index + 1 }));
+  const message = { recordResCount: items.length, uploadType: '101', decalarationFlag: 'Y', ebrcBulkGenDtos: items };
+  const reference = more.reference ?? `U-${randomUUID().slice(0, 8)}`;
+  return { mode: 'test', exporterId: exporter.exporterId, message, madeBy: 'asha', ...more, reference };
+}
+
+/** As a caller in any SDK does it. */
+function ask(input: FileInput, workflowId?: string) {
+  const id = workflowId ?? filingWorkflowId('test', input.reference ?? '', input.n ?? 1);
+  return stage.env.client.workflow.executeUpdateWithStart(fileUpdate, {
+    args: [input],
+    startWorkflowOperation: new WithStartWorkflowOperation('fileRemittances', {
+      workflowId: id,
+      taskQueue: stage.worker.taskQueue,
+      args: [input],
+      workflowIdConflictPolicy: 'USE_EXISTING',
+    }),
+  });
+}
+
+/** A plain start. */
+const start = (input: FileInput, workflowId?: string) =>
+  stage.env.client.workflow.start<typeof fileRemittances>('fileRemittances', {
+    workflowId: workflowId ?? filingWorkflowId('test', input.reference ?? '', input.n ?? 1),
+    taskQueue: stage.worker.taskQueue,
+    args: [input],
+  });
+
+const handleOf = (input: FileInput): Filing =>
+  stage.env.client.workflow.getHandle(filingWorkflowId('test', input.reference ?? '', input.n ?? 1));
+
+async function failureOf(asked: Promise<unknown>): Promise<ApplicationFailure> {
+  const error = await asked.then(
+    () => null,
+    (thrown: unknown) => thrown,
+  );
+  if (!(error instanceof WorkflowUpdateFailedError)) throw new Error(`not an update's failure: ${String(error)}`);
+  return error.cause as ApplicationFailure;
+}
+
+const attributesOf = async (handle: WorkflowHandle): Promise<Record<string, unknown>> => {
+  const { typedSearchAttributes } = await handle.describe();
+  return Object.fromEntries(typedSearchAttributes.getAll().map(({ key, value }) => [key.name, value]));
+};
+
+const COUNTS = { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 };
+
+describe('the update file', () => {
+  it('answers as soon as the filing is recorded; repeated while it runs, and after its end, it means that filing', async () => {
+    const exporter = await stage.exporter();
+    const input = inputOf(exporter, [stage.mapping(exporter)], { awaitUpdate: true });
+    const first = await ask(input);
+    expect(first).toMatchObject({ filingId: expect.any(String) as string, recorded: null, n: 1 });
+    expect(first.contentHash).toMatch(/^[0-9a-f]{64}$/);
+    expect((await ask(input)).filingId).toBe(first.filingId);
+    // The same content in other words, which only the ledger can compare.
+    const respelled = { ...input, awaitUpdate: false, madeBy: 'ravi' };
+    expect((await ask(respelled)).filingId).toBe(first.filingId);
+    expect(await handleOf(input).result()).toMatchObject({ state: 'certified', filingId: first.filingId });
+    for (const again of [await ask(input), await ask(respelled)]) {
+      expect(again).toMatchObject({ filingId: first.filingId, state: 'certified', contentHash: first.contentHash });
+    }
+    expect(stage.pushes(exporter)).toBe(1);
+  });
+
+  it('fails for other content under a run that is under way, and tells who holds the reference', async () => {
+    const exporter = await stage.exporter();
+    const input = inputOf(exporter, [stage.mapping(exporter)], { approval: true });
+    const { filingId } = await ask(input);
+    const other = inputOf(exporter, [stage.mapping(exporter)], { reference: input.reference });
+    const failure = await failureOf(ask(other));
+    expect(failure).toMatchObject({ type: 'reference_taken', nonRetryable: true });
+    expect(failure.details).toMatchObject([
+      { code: 'reference_taken', errors: [{ code: 'reference_taken', filingId }], holder: filingId },
+    ]);
+    expect((failure.details as { state: string }[])[0]?.state).toMatch(/checking|awaiting_approval/);
+    await stage.until(handleOf(input), 'awaiting_approval');
+    await stage.abandon(handleOf(input));
+    // Nothing is under way any more: the run that the update starts says the same, from the ledger.
+    expect(await failureOf(ask(other))).toMatchObject({ type: 'reference_taken' });
+    expect(stage.pushes(exporter)).toBe(0);
+  });
+
+  it('answers a refusal with its errors, and what passes later is not answered with it', async () => {
+    const exporter = await stage.exporter();
+    const row = stage.mapping(exporter);
+    const holder = inputOf(exporter, [row], { approval: true });
+    const { filingId } = await ask(holder);
+    const input = inputOf(exporter, [row]);
+    expect(await ask(input)).toMatchObject({
+      filingId: null,
+      state: 'refused',
+      recorded: null,
+      counts: COUNTS,
+      errors: [{ code: 'mapping_live', filingId }],
+    });
+    await stage.until(handleOf(holder), 'awaiting_approval');
+    await stage.abandon(handleOf(holder));
+    expect(await ask(input)).toMatchObject({ filingId: expect.any(String) as string, errors: [] });
+    expect(await handleOf(input).result()).toMatchObject({ state: 'certified' });
+  });
+});
+
+describe('a run that records nothing', () => {
+  it('ends refused, and hides no certified filing: result, query and attributes tell what stands', async () => {
+    const exporter = await stage.exporter();
+    const input = inputOf(exporter, [stage.mapping(exporter)]);
+    const certified = await (await start(input)).result();
+    expect(certified).toMatchObject({ state: 'certified', recorded: null });
+    const retry = await start(inputOf(exporter, [stage.mapping(exporter)], { reference: input.reference }));
+    expect(await retry.result()).toMatchObject({
+      filingId: null,
+      state: 'refused',
+      recorded: { filingId: certified.filingId, state: 'certified', counts: { rows: 1, certified: 1 } },
+      errors: [{ code: 'reference_taken', filingId: certified.filingId }],
+    });
+    expect(await retry.query(filingQuery)).toMatchObject({
+      filingId: certified.filingId,
+      state: 'certified',
+      contentHash: certified.contentHash,
+      counts: { certified: 1 },
+    });
+    await eventually(async () => (await attributesOf(retry))['EbrcState'] === 'certified');
+    expect(await attributesOf(retry)).toMatchObject({
+      EbrcExporter: exporter.exporterId,
+      EbrcReference: input.reference,
+      EbrcNeedsAttention: false,
+      EbrcMode: 'test',
+    });
+    const commands = operationsOf(stage);
+    await expect(commands.abandon(input.reference ?? '', { by: 'ravi', note: 'too late' })).rejects.toThrow(
+      'certified',
+    );
+  });
+
+  it('ends refused where nothing stands under its reference either', async () => {
+    const exporter = await stage.exporter();
+    const broken = inputOf(exporter, [stage.mapping(exporter, { irmNumber: '' })]);
+    const run = await start(broken);
+    const result = await run.result();
+    expect(result).toMatchObject({ filingId: null, state: 'refused', recorded: null, counts: COUNTS });
+    expect(result.errors.length).toBeGreaterThan(0);
+    expect(await run.query(filingQuery)).toMatchObject({ state: 'refused', errors: result.errors });
+  });
+
+  it('means the filing that another workflow runs, and does not run it too', async () => {
+    const exporter = await stage.exporter();
+    const input = inputOf(exporter, [stage.mapping(exporter)], { approval: true });
+    const { filingId } = await ask(input);
+    expect(await (await start(input, `own/${randomUUID()}`)).result()).toMatchObject({
+      state: 'refused',
+      recorded: { filingId },
+    });
+    await stage.until(handleOf(input), 'awaiting_approval');
+    await stage.abandon(handleOf(input));
+    expect(await ask(input, `own/${randomUUID()}`)).toMatchObject({ filingId, state: 'abandoned' });
+  });
+});
+
+describe('a reference whose filing ended without a certificate', () => {
+  const reject = (document: string) =>
+    fetch(`${stage.sandbox.controlUrl}/outcomes`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({
+        match: { document },
+        processingStatus: 'Errored',
+        errorDetails: ['ERR28: date'],
+        times: 1,
+      }),
+    });
+  async function rejected(exporter: TestExporter) {
+    const row = stage.mapping(exporter);
+    await reject(row.sbCumInvoiceNumber);
+    const input = inputOf(exporter, [row]);
+    const { filingId } = await ask(input);
+    expect(await handleOf(input).result()).toMatchObject({ state: 'rejected', filingId });
+    return { row, input, filingId: filingId ?? '' };
+  }
+
+  it('files nothing when its start is repeated word for word; its next number files it again', async () => {
+    const exporter = await stage.exporter();
+    const { input, filingId } = await rejected(exporter);
+    expect(await ask(input)).toMatchObject({ filingId, state: 'rejected' });
+    expect(await (await start(input)).result()).toMatchObject({ filingId, state: 'rejected' });
+    expect(await ask({ ...input, n: 3 })).toMatchObject({
+      state: 'refused',
+      recorded: { filingId },
+      errors: [{ code: 'wrong_number', message: expect.stringContaining('--again 2') as string }],
+    });
+    expect(stage.pushes(exporter)).toBe(1);
+    const again = await ask({ ...input, n: 2 });
+    expect(await handleOf({ ...input, n: 2 }).result()).toMatchObject({ state: 'certified', filingId: again.filingId });
+    const repeated = await Promise.all([ask(input), ask({ ...input, n: 2 })]);
+    expect(repeated).toMatchObject([
+      { filingId, state: 'rejected' },
+      { filingId: again.filingId, state: 'certified' },
+    ]);
+    expect(await readFilingView(stage.ledger.pool, filingId)).toMatchObject({ needsAttention: false, again: null });
+    expect(stage.pushes(exporter)).toBe(2);
+  });
+
+  it('files nothing when its workflow is reset to its first task after a correction was certified, nor under another reference', async () => {
+    const exporter = await stage.exporter();
+    const { row, input, filingId } = await rejected(exporter);
+    const amended = { ...row, mappedIRMAmountFCC: 900 };
+    const correction = inputOf(exporter, [amended], { reference: input.reference, n: 2, corrects: filingId });
+    const corrected = await ask(correction);
+    expect(await handleOf(correction).result()).toMatchObject({ state: 'certified' });
+    const pushes = stage.pushes(exporter);
+    const reset = await resetToLast(stage, handleOf(input), 1_000);
+    expect(await reset.result()).toMatchObject({ filingId, state: 'rejected' });
+    expect(await ask(input)).toMatchObject({ filingId, state: 'rejected' });
+    expect(await ask(inputOf(exporter, [row]))).toMatchObject({
+      state: 'refused',
+      errors: [{ code: 'mapping_live', filingId: corrected.filingId }],
+    });
+    expect(stage.pushes(exporter)).toBe(pushes);
+  });
+});
