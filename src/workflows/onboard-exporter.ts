@@ -41,7 +41,8 @@ export async function onboardExporter(input: OnboardInput): Promise<ExporterProg
     {
       validator: (submission: Submission) => {
         validateSubmission(submission);
-        if (status.view.state === 'needs_credentials') return;
+        // While others are being checked, the next ones are taken too: the person who corrects a typing error is quick.
+        if (status.view.state === 'needs_credentials' || status.view.state === 'started') return;
         const message = 'This onboarding does not wait for credentials. Submit them to updateCredentials.';
         throw ApplicationFailure.nonRetryable(message, 'not_waiting');
       },

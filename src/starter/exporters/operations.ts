@@ -84,12 +84,13 @@ export function createExporterOperations(deps: EbrcClientDependencies): Exporter
       memo: { credentialsRef: credentialsRef ?? null },
     });
     const { memo } = await temporal.workflow.getHandle(workflowId).describe();
-    // A run that was already in progress has its own credentials, and would never read these.
-    if (credentialsRef && memo?.credentialsRef !== credentialsRef) await vault.discard(pool, credentialsRef);
+    // A run that is past its check of credentials would never read these.
+    const unread = credentialsRef !== undefined && memo?.credentialsRef !== credentialsRef;
+    if (unread) await vault.discard(pool, credentialsRef);
     const outcome = await followExporter(workflowId, wait);
     // If the caller does not wait for the refusal, the worker's sweep removes it.
     if (credentialsRef && outcome.state === 'refused') await vault.discard(pool, credentialsRef);
-    return outcome;
+    return unread ? { ...outcome, notice: outcome.notice ?? NOT_TAKEN } : outcome;
   }
 
   async function updateCredentials(
@@ -181,6 +182,9 @@ export function createExporterOperations(deps: EbrcClientDependencies): Exporter
     },
   };
 }
+
+const NOT_TAKEN =
+  'An onboarding of this exporter is under way whose credentials the service has accepted; the ones handed in now were not kept. To replace them, renew the credentials of the exporter.';
 
 const NOT_HEARD_OF: Omit<ExporterProgress, 'workflowId'> = {
   exporterId: null,

@@ -49,7 +49,9 @@ export async function makeReady(context: ReadyContext): Promise<void> {
     }
     const refreshed = await refresh(context, exporter);
     if (refreshed !== PENDING) {
-      step = refreshed;
+      // What was submitted while the IRMs were read is checked before the onboarding ends.
+      const more = refreshed.go === 'end' && status.view.state === 'ready' && context.submissions.size > 0;
+      step = more ? await readExporter(context) : refreshed;
       continue;
     }
     // The service reports ready and the refresh fails as pending: the refresh is right, and the time is not known.

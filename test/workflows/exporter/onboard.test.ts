@@ -241,7 +241,16 @@ describe('the validate table', () => {
   });
 });
 
-it('takes a submission only while it waits for one', async () => {
+it('takes a submission while another one is being checked: the later one decides', async () => {
+  const username = await stage.account({ activationDelayMs: 0 });
+  const [wrong, right] = [await stage.secret(username, WRONG), await stage.secret(username)];
+  stage.sandbox.addFault({ operation: 'check-dgft-credentials', kind: 'slow', delayMs: 1_000, times: 1 });
+  const handle = await stage.onboard({ email: 'quick@example.test', credentialsRef: wrong });
+  expect(await stage.submit(handle, right)).toMatchObject({ state: 'started' });
+  expect(await handle.result()).toMatchObject({ state: 'ready', irmCount: 2 });
+});
+
+it('takes no submission while it waits for the authority', async () => {
   const handle = await stage.onboard({
     email: 'busy@example.test',
     credentialsRef: await stage.secret(await stage.account()),

@@ -55,9 +55,9 @@ afterAll(async () => {
   await rm(documents, { recursive: true, force: true });
 });
 
-/** A filing whose workflow tasks are taken for lost after a second and not after ten. */
+/** A filing whose workflow tasks are taken for lost after three seconds and not after ten: a busy machine needs more than one for a replay. */
 const file = (exporter: TestExporter): Promise<Filing> =>
-  stage.file(exporter, [stage.mapping(exporter)], {}, { workflowTaskTimeout: '1s' });
+  stage.file(exporter, [stage.mapping(exporter)], {}, { workflowTaskTimeout: '3s' });
 
 /** A filing that waits for its approval, and that the authority rejects: most of its steps are local ones. */
 async function fileForApproval(exporter: TestExporter): Promise<Filing> {
@@ -72,7 +72,7 @@ async function fileForApproval(exporter: TestExporter): Promise<Filing> {
       times: 1,
     }),
   });
-  const filing = await stage.file(exporter, rows, { approval: true }, { workflowTaskTimeout: '1s' });
+  const filing = await stage.file(exporter, rows, { approval: true }, { workflowTaskTimeout: '3s' });
   await stage.until(filing, 'awaiting_approval');
   return filing;
 }
