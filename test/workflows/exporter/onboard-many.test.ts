@@ -8,8 +8,8 @@ import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 import { devServer, type DevServer } from '../../support/temporal';
 import { startTestWorker, type TestWorker } from '../../support/worker';
 
-/** Twenty-five windows of credential checks; `npm run bench -- onboarding` onboards three hundred. */
-const EXPORTERS = 100;
+/** Ten windows of credential checks; `npm run bench -- onboarding` onboards three hundred. */
+const EXPORTERS = 40;
 /** The service's 60 s, shortened; the limits themselves (4 credential checks, 6 refreshes a window) are its own. */
 const WINDOW_MS = 200;
 
