@@ -396,6 +396,8 @@ CREATE TABLE requests (
   statement_at      timestamptz,
   -- Rows that its record reports as Errored: [{position, errors}]. They are freed once nothing else can have filed them.
   errored           jsonb NOT NULL DEFAULT '[]',
+  -- Rows for which its record names a certificate that they cannot have: another request's rejection does not free them.
+  contradicted      integer[] NOT NULL DEFAULT '{}',
   -- Since when the authority reports its end without accounting for every record.
   incomplete_since  timestamptz,
   -- Age in ms at the last poll without an answer.
@@ -405,7 +407,7 @@ CREATE TABLE requests (
   PRIMARY KEY (filing_id, submission, request_id)
 );
 -- A request files one submission. It is named by client and id together (POST /genebrc/status): the ids of two clients may be alike.
-CREATE UNIQUE INDEX requests_id ON requests (mode, customer_id, request_id);
+CREATE UNIQUE INDEX requests_id ON requests (mode, customer_id, request_id) WHERE state <> 'not_ours';
 CREATE INDEX requests_followed ON requests (mode, since) WHERE state = 'followed';
 
 -- A submission with its first request, and when it was sent first.
@@ -414,7 +416,7 @@ SELECT s.*, q.request_id, q.dgft_ack_id, q.ack_status, q.warnings, q.processing_
        least(q.since, (SELECT min(a.marked_at) FROM attempts a WHERE a.filing_id = s.filing_id AND a.submission = s.submission
          AND a.verdict IN ('marked', 'accepted', 'rejected'))) AS submitted_at
   FROM submissions s LEFT JOIN LATERAL (
-    SELECT * FROM requests q WHERE q.filing_id = s.filing_id AND q.submission = s.submission
+    SELECT * FROM requests q WHERE q.filing_id = s.filing_id AND q.submission = s.submission AND q.state <> 'not_ours'
      ORDER BY q.source = 'named', q.since, q.request_id LIMIT 1) AS q ON true;
 
 -- Every judgement of the release gate: its ground, about what, and what proves it.
@@ -461,7 +463,7 @@ CREATE TABLE words (
   person_key   text NOT NULL,
   note         text,
   said_at      timestamptz NOT NULL,
-  -- Run and activity that recorded it: a repeated one records it once.
+  -- The update that said it, and its content: one that a reset repeats records it once.
   step         text,
   UNIQUE (filing_id, step)
 );

@@ -250,7 +250,10 @@ export interface ResolveArgs {
   rows?: number[];
   /** `filed`: the certificate of each row; two persons have to name the same. */
   certificates?: { row: number; eBRCNumber: string }[];
-  /** `not-filed` although these certificates agree with its rows: two persons have to name them. */
+  /**
+   * `not-filed` although these certificates agree with its rows, or these requests were named for it: another filing's,
+   * say two persons.
+   */
   notOurs?: string[];
   /** `not-filed` although no complete look at the certificates was possible for a settle window: two persons. */
   unseen?: boolean;

@@ -77,7 +77,8 @@ async function carryOut(ended: Ended, answer: NonNullable<EndedFilingArgs['answe
   }
   const kind = as === 'filed' ? ('filed' as const) : ('not_filed' as const);
   const word = { kind, by, note, attemptId, requestId, sourceRows: rows, certificates, notOurs, unseen };
-  const wordId = await steps({ summary: `Record what ${by} said: ${as}` }).recordWord({ filingId, ...word });
+  const saidBy = workflowInfo().workflowId;
+  const wordId = await steps({ summary: `Record what ${by} said: ${as}` }).recordWord({ filingId, ...word, saidBy });
   const carried = await steps({ summary: `Carry out “${as}”, stated by ${by}` }).carryOutAfterEnd({
     filingId,
     wordId,

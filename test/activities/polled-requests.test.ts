@@ -170,3 +170,30 @@ it('asks about every request of a submission: one that is named never hides anot
   for (let looks = 0; looks < 2; looks += 1) asked.add((await poll(of.filingId)).requestId);
   expect([...asked].sort()).toEqual([named, own].sort());
 });
+
+it('keeps a row that one request rejects while a sister names a certificate for it that another row has', async () => {
+  const owner = await sent();
+  await record(await accept(owner, `R-${owner.filingId}`), owner.filingId, { ...processed, eBRCNumber: 'EB-SISTER' });
+  await poll(owner.filingId);
+  const of = await sent();
+  await record(await accept(of, `R-${of.filingId}`), of.filingId, errored);
+  await record(await name(of.filingId, `R2-${of.filingId}`), of.filingId, { ...processed, eBRCNumber: 'EB-SISTER' });
+  expect(await poll(of.filingId)).toMatchObject({ outcome: 'not_yet' });
+  expect(await poll(of.filingId)).toMatchObject({ outcome: 'doubt' });
+  expect(await attempts.rows(of.filingId)).toMatchObject([{ state: 'submitted', live: true }]);
+});
+
+it('closes a request that a person named as not ours once every record of it is another filing’s', async () => {
+  const of = await sent();
+  const requestId = await name(of.filingId, `R-${of.filingId}`);
+  await record(requestId, of.filingId, { ...errored, sbCumInvoiceNumber: '7654321' });
+  expect(await poll(of.filingId)).toMatchObject({ outcome: 'doubt', requestId });
+  expect(await requests(of.filingId)).toEqual([[requestId, 'not_ours', null]]);
+  expect(await attempts.rows(of.filingId)).toMatchObject([{ state: 'submitted', live: true }]);
+  // Of our own answer that is no end: the record may be wrong.
+  const own = await sent();
+  const answered = await accept(own, `R-${own.filingId}`);
+  await record(answered, own.filingId, { ...processed, sbCumInvoiceNumber: '7654321', eBRCNumber: 'EB-STRANGE' });
+  expect(await poll(own.filingId)).toMatchObject({ outcome: 'not_yet' });
+  expect(await requests(own.filingId)).toEqual([[answered, 'followed', null]]);
+});

@@ -72,9 +72,9 @@ async function said(filingId: string, attemptId: string, more: Partial<SaidWord>
     unseen: false,
     by: 'ravi',
     note: 'looked',
+    saidBy: `update-${(words += 1)}`,
     ...more,
   };
-  words += 1;
   return door.run('recordWord', word, { isLocal: true, activityId: `word-${words}` });
 }
 
@@ -118,7 +118,7 @@ it('records a word, and an approval with the move that it causes', async () => {
   const filingId = await open(ledger, 'REPEATED-APPROVAL', rows, { approvalNeeded: true });
   await move(ledger, filingId, 'awaiting_approval');
   const nothing = { attemptId: null, requestId: null, sourceRows: null, certificates: [], notOurs: [], unseen: false };
-  const word = { ...nothing, filingId, kind: 'approve' as const, by: 'meera', note: null };
+  const word = { ...nothing, filingId, kind: 'approve' as const, by: 'meera', note: null, saidBy: 'update' };
   const { returned: wordId } = await twice(filingId, 'recordWord', word);
   const approval = { by: 'meera', wordId, move: await moveOf(filingId, 'checking', 'approved') };
   const { filing, story } = await twice(filingId, 'recordApproval', approval);

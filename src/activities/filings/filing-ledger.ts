@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { FilingReadiness } from '../../domain/filing/first-moves';
 import { saveApproval } from '../../ledger/filings/filing-notes';
 import { addEvent } from '../../ledger/filings/filing-progress';
@@ -15,7 +16,10 @@ import { reserveBalances, type ReserveArgs, type Reserved } from './reserve-bala
 export type { OpenWords };
 
 /** What a person says, as a run records it. */
-export type SaidWord = Omit<NewWord, 'step' | 'at'>;
+export type SaidWord = Omit<NewWord, 'step' | 'at'> & {
+  /** Id of the update that says it, or of the workflow that was started to carry it out. */
+  saidBy: string;
+};
 
 /** Writes of a filing's progress. Local work, each idempotent. */
 export function createFilingLedgerActivities(deps: ActivityDependencies) {
@@ -65,8 +69,14 @@ export function createFilingLedgerActivities(deps: ActivityDependencies) {
       );
     },
 
-    /** Records what a person said; it stays until it is carried out, refused or put aside. @returns its id */
-    recordWord: (word: SaidWord): Promise<string> => recordWord(pool, { ...word, step: stepId(), at: now() }),
+    /**
+     * Records what a person said; it stays until it is carried out, refused or put aside. A reset repeats the update in
+     * another run: by its id and content, it finds the word that it recorded. @returns its id
+     */
+    recordWord: ({ saidBy, ...word }: SaidWord): Promise<string> => {
+      const content = createHash('sha256').update(JSON.stringify(word)).digest('hex');
+      return recordWord(pool, { ...word, step: `${saidBy}/${content}`, at: now() });
+    },
 
     /** Puts a word aside that cannot be carried out any more. */
     closeWord: ({ wordId, why }: { wordId: string; why: string }): Promise<void> =>

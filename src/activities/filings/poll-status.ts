@@ -133,6 +133,7 @@ export function createPollActivities(deps: ActivityDependencies) {
   ): { statement: Statement | null; final: boolean; incomplete: boolean } {
     const named = request.source === 'named';
     if (verdict.verdict === 'errored_empty') return { statement: 'errored_empty', final: false, incomplete: false };
+    if (named && verdict.strangersOnly) return { statement: null, final: true, incomplete: false };
     // What a request that a person named reports as Errored is no proof: it may be another filing's.
     const allErrored = verdict.rows.length > 0 && verdict.rows.every(({ outcome }) => outcome === 'errored');
     if (verdict.verdict === 'terminal' && named && allErrored)
@@ -260,8 +261,9 @@ export function createPollActivities(deps: ActivityDependencies) {
         at,
       });
       if (!final) return { outcome: 'incomplete', moved: null };
-      const ours = request.source !== 'named' || records.length > 0 || errored.length > 0;
-      await endRequest(client, request, { state: ours ? 'ended' : 'not_ours', processingStatus, errored, at });
+      const state = verdict.strangersOnly ? 'not_ours' : 'ended';
+      const contradicted = contradictions.map(({ position }) => position);
+      await endRequest(client, request, { state, processingStatus, errored, contradicted, at });
       await releaseRejected(client, { filingId, submission, at });
       if (await settleIfDone(client, { filingId, submission, at }))
         return { outcome: 'settled', moved: await moveOnSettled(client, settings, { filingId, at }) };

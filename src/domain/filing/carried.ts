@@ -4,6 +4,8 @@ export type Carried =
   | { outcome: 'again' }
   /** Rows without a certificate are free, and wait for a correction. */
   | { outcome: 'freed'; freed: number }
+  /** A request that a person had named is another filing's: it is not asked about any more. */
+  | { outcome: 'not_ours' }
   /** A request was added, or rows have their certificates. */
   | { outcome: 'filed' }
   /** It is refused, or stands until a second person says the same. */

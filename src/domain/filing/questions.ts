@@ -49,6 +49,7 @@ const ACTIONS: Readonly<Record<string, readonly string[]>> = {
   outcome_unknown: ['resolve', 'abandon'],
   filing_overdue: ['resolve', 'abandon'],
   needs_correction: ['correct'],
+  agreeing: ['resolve', 'abandon'],
   workflow_problem: ['resume', 'abandon'],
   filing_without_workflow: ['resume', 'abandon'],
   not_moving: ['abandon'],

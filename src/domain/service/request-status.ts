@@ -67,6 +67,8 @@ export interface StatusVerdict {
    */
   verdict: 'terminal' | 'incomplete' | 'errored_empty' | 'not_yet';
   rows: RowVerdict[];
+  /** The authority reports the end, accounts for every record, and each of them is another filing's. */
+  strangersOnly?: true;
   /** One phrase for people and logs. */
   reason: string;
 }
@@ -221,10 +223,10 @@ export function judgeStatus(rows: readonly SentRow[], given: StatusRecord): Stat
   const entries = new Set(matched.values());
   const strays = record.ebrcBulkGenStatusLst.filter((each) => !entries.has(each));
   const sent = rows.map(namesOf);
-  const foreign = strays.some((each) => {
-    const names = namesOf(each);
-    return each.eBRCNumber?.trim() || !sent.some((row) => agrees(row, names));
-  });
+  const isStranger = (each: StatusRecordEntry) => !sent.some((row) => agrees(row, namesOf(each)));
+  const foreign = strays.some((each) => each.eBRCNumber?.trim() || isStranger(each));
+  const listed = record.ebrcBulkGenStatusLst.length;
+  const strangersOnly = listed > 0 && unread === 0 && processed + failed === listed && strays.every(isStranger);
   const contradicted = unread > 0 || foreign;
   const unlisted = verdicts.every((row) => row.outcome !== 'open' || !matched.has(row.position));
   if (counted && unlisted && !contradicted && processed === certified && failed === errored + open) {
@@ -233,6 +235,7 @@ export function judgeStatus(rows: readonly SentRow[], given: StatusRecord): Stat
   return {
     verdict: 'incomplete',
     rows: verdicts,
+    ...(strangersOnly && matched.size === 0 && { strangersOnly }),
     reason: `${summary}, but ${open} of ${rows.length} records have no outcome`,
   };
 }

@@ -121,7 +121,7 @@ export async function inQuestion(
           AND a.verdict IN ('marked', 'accepted') ORDER BY EXISTS (SELECT FROM requests o WHERE o.attempt_id = a.attempt_id),
             a.verdict = 'accepted', a.number LIMIT 1) AS a ON true
        LEFT JOIN LATERAL (SELECT * FROM requests q WHERE q.filing_id = s.filing_id AND q.submission = s.submission
-          AND s.state NOT IN ('settled', 'released') AND (q.state <> 'followed' OR q.statement IS NOT NULL)
+          AND s.state NOT IN ('settled', 'released') AND q.state <> 'not_ours' AND (q.state <> 'followed' OR q.statement IS NOT NULL)
           AND NOT EXISTS (SELECT FROM requests o WHERE o.filing_id = s.filing_id AND o.submission = s.submission AND o.state = 'followed'
             AND o.statement IS NULL) AND (a.attempt_id IS NULL OR EXISTS (SELECT FROM requests o WHERE o.attempt_id = a.attempt_id))
           ORDER BY q.since DESC LIMIT 1) AS q ON true

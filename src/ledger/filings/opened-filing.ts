@@ -65,7 +65,7 @@ const MS = (time: string) => `floor(extract(epoch FROM ${time}) * 1000)::float8`
 const STAGES = `(SELECT coalesce(jsonb_agg(jsonb_build_object('submission', s.submission, 'rowCount', s.row_count, 'state', s.state,
     'requests', (SELECT coalesce(jsonb_agg(jsonb_build_object('requestId', q.request_id, 'source', q.source, 'state', q.state,
         'dgftAckId', q.dgft_ack_id, 'ackStatus', q.ack_status, 'since', ${MS('q.since')}) ORDER BY q.source = 'named', q.since), '[]')
-       FROM requests q WHERE q.filing_id = s.filing_id AND q.submission = s.submission),
+       FROM requests q WHERE q.filing_id = s.filing_id AND q.submission = s.submission AND q.state <> 'not_ours'),
     'attempts', (SELECT coalesce(max(a.number), 0) FROM attempts a WHERE a.filing_id = s.filing_id AND a.submission = s.submission),
     'attempt', (SELECT jsonb_build_object('attemptId', a.attempt_id, 'number', a.number, 'verdict', a.verdict) FROM attempts a
        WHERE a.filing_id = s.filing_id AND a.submission = s.submission AND a.verdict IN ('open', 'marked', 'accepted')

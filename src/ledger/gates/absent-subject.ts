@@ -69,7 +69,8 @@ export async function stateOfSubject(
     return { about: 'attempt', statementSince: null, statementAt: null };
   }
   const own = requests.find(({ requestId }) => requestId === subject.requestId);
-  if (!own) return refused('not_in_doubt', `request ${subject.requestId} is not one of the submission`);
+  if (!own || own.state === 'not_ours')
+    return refused('not_in_doubt', `request ${subject.requestId} is not one of the submission`);
   const other = requests.find(
     (each) => each.requestId !== own.requestId && each.state === 'followed' && !deniedThrough(each.since),
   );

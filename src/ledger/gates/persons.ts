@@ -4,10 +4,12 @@ import type { Carried } from '../../domain/filing/carried';
 import { lockFiling } from '../filings/filing-lock';
 import type { Queryable } from '../pool';
 import { readRows } from '../rows/filing-rows';
-import { addRequest } from '../submissions/requests';
+import { addRequest, readRequests } from '../submissions/requests';
 import { judgeWord, readWord, standingWords, type Word } from '../submissions/words';
 import { certifyByPersons } from './certify';
 import type { Absence, AbsentSubject } from './absent-subject';
+import { confirmAbsence } from './confirm-absence';
+import { closeNotOurs } from './not-ours';
 import { releaseAbsent } from './release-absent';
 
 export interface CarryOut {
@@ -41,7 +43,15 @@ export async function carryOutWord(client: Queryable, args: CarryOut): Promise<C
   return carried;
 }
 
-async function notFiled(
+async function notFiled(client: Queryable, word: Word, others: readonly Word[], args: CarryOut): Promise<Carried> {
+  if (word.attemptId === null && word.requestId === null) return confirmAbsence(client, word, others, args);
+  const named = await closeNotOurs(client, word, others, args);
+  if (named !== null && named.outcome !== 'not_ours') return named;
+  const carried = await absent(client, word, others, args);
+  return named !== null && 'why' in carried ? named : carried;
+}
+
+async function absent(
   client: Queryable,
   word: Word,
   others: readonly Word[],
@@ -121,6 +131,12 @@ async function filed(client: Queryable, word: Word, others: readonly Word[], arg
   const own = rows[0];
   if (own && ['open', 'unsent', 'refused'].includes(own.verdict))
     return { outcome: 'refused', why: `attempt ${attemptId} is ${own.verdict}: nothing of it was sent` };
+  if (
+    (await readRequests(client, filingId, submission)).some(
+      (each) => each.requestId === requestId && each.state === 'not_ours',
+    )
+  )
+    return { outcome: 'refused', why: `request ${requestId} was found to be another filing’s` };
   const since = own?.markedAt ?? args.at;
   const holder = await addRequest(client, { filingId, submission, requestId, source: 'named', attemptId: null, since });
   if (holder.filingId !== filingId)

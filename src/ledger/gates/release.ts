@@ -6,7 +6,7 @@
  * - unsent: nothing was written (unmarked and closed, a void file, a worker that says so of its own mark).
  * - refused: a documented refusal of the service. It frees rows only where no other attempt is absent.
  * - rejected: a request id of one of our own answers reports the row Errored, every record accounted for, and every
- *   other request and attempt of the submission has ended without it.
+ *   other request and attempt of the submission has ended without it, and without a certificate for it.
  * - absent: a person, or the service, says that it was not filed; the settle window is over; a complete look that began
  *   after it shows no certificate that agrees (release-absent.ts). Two persons stand in for what a look cannot show.
  */
@@ -163,8 +163,9 @@ export async function releaseRejected(
     source: string;
     state: string;
     errored: { position: number; errors: string[] }[];
+    contradicted: number[];
   }>(
-    `SELECT request_id AS "requestId", attempt_id AS "attemptId", source, state, errored FROM requests
+    `SELECT request_id AS "requestId", attempt_id AS "attemptId", source, state, errored, contradicted FROM requests
       WHERE filing_id = $1 AND submission = $2 ORDER BY since, request_id FOR UPDATE`,
     [filingId, submission],
   );
@@ -175,6 +176,8 @@ export async function releaseRejected(
     if (source === 'named') continue;
     for (const { position, errors } of errored) rejected.set(position, errors);
   }
+  // A request names a certificate for the row that it cannot have: one of the two records is wrong.
+  for (const { contradicted } of requests) for (const position of contradicted) rejected.delete(position);
   if (rejected.size === 0) return [];
   const own = requests.find(({ source, errored }) => source !== 'named' && errored.length > 0);
   const release = {

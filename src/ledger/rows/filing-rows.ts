@@ -98,7 +98,8 @@ export async function rowStates(db: Queryable, filingId: string): Promise<RowSta
 
 /**
  * The rows of a party that a certificate of fetch-details can be: sent and without a certificate, or released as
- * absent. `mine`: those of the submission in question; the others only compete for the certificate.
+ * absent, corrected since or not. `mine`: those of the submission in question; the others only compete for the
+ * certificate.
  */
 export async function candidateRows(
   db: Queryable,
@@ -111,8 +112,9 @@ export async function candidateRows(
        FROM filing_rows r
       WHERE party_id = (SELECT party_id FROM exporters WHERE exporter_id = $1) AND ebrc_number IS NULL
         AND ((live AND submitted_at IS NOT NULL)
-          OR EXISTS (SELECT FROM attempts a WHERE a.filing_id = r.filing_id AND a.submission = r.submission AND a.verdict = 'absent'
-            AND r.state IN ('planned', 'needs_correction', 'withdrawn')))
+          OR ((NOT live OR state = 'planned') AND EXISTS (SELECT FROM attempts a WHERE a.filing_id = r.filing_id
+            AND a.submission = r.submission AND a.verdict = 'absent'))
+          OR EXISTS (SELECT FROM releases l WHERE l.release_id = r.release_id AND l.ground = 'absent'))
       ORDER BY coalesce(submitted_at, reserved_at), filing_id, position`,
     [exporterId],
   );

@@ -9,7 +9,7 @@ import { holdAsSent } from '../gates/held-rows';
 import { writeVerdict } from '../gates/verdict';
 import { acknowledge } from './acknowledgement';
 import { storeAnswer } from './answers';
-import { addRequest } from './requests';
+import { addRequest, readRequests } from './requests';
 
 interface KnownSendsArgs {
   filingId: string;
@@ -62,6 +62,8 @@ async function handIn(
 ): Promise<void> {
   const since = send.sentAt === null ? at : new Date(send.sentAt);
   const { submission } = send;
+  // Closed since, perhaps: nothing is concluded from what the run knew of it.
+  if ((await readRequests(client, filingId, submission)).some((each) => each.requestId === requestId)) return;
   await addRequest(client, { filingId, submission, requestId, source: 'named', attemptId: null, since });
   await moveRows(client, { filingId, submission, state: 'submitted' });
 }
@@ -126,7 +128,7 @@ export async function knownSends(db: Queryable, filingId: string): Promise<Known
     `SELECT a.submission, a.number AS attempt, a.marked_at AS "sentAt", a.verdict = 'accepted' AS accepted,
             q.request_id AS "requestId", q.dgft_ack_id AS "dgftAckId", q.ack_status AS "ackStatus"
        FROM attempts a LEFT JOIN LATERAL (
-         SELECT * FROM requests q WHERE q.filing_id = a.filing_id AND q.submission = a.submission
+         SELECT * FROM requests q WHERE q.filing_id = a.filing_id AND q.submission = a.submission AND q.state <> 'not_ours'
             AND (q.attempt_id = a.attempt_id OR (q.attempt_id IS NULL AND a.verdict = 'marked'))
           ORDER BY q.attempt_id NULLS LAST, q.since LIMIT 1) AS q ON true
       WHERE a.filing_id = $1 AND a.verdict IN ('marked', 'accepted')

@@ -117,7 +117,7 @@ export async function addRequest(
   );
   const { rows } = await client.query<{ filingId: string; submission: number }>(
     `SELECT o.filing_id AS "filingId", o.submission FROM submissions s JOIN requests o USING (mode, customer_id)
-      WHERE s.filing_id = $1 AND s.submission = $2 AND o.request_id = $3`,
+      WHERE s.filing_id = $1 AND s.submission = $2 AND o.request_id = $3 AND o.state <> 'not_ours'`,
     [filingId, submission, requestId],
   );
   const holder = rows[0] ?? { filingId, submission };
@@ -145,7 +145,7 @@ export async function requestHolder(
 ): Promise<{ filingId: string; submission: number } | null> {
   const { rows } = await db.query<{ filingId: string; submission: number }>(
     `SELECT q.filing_id AS "filingId", q.submission FROM filings f JOIN requests q ON q.mode = f.mode AND q.customer_id = f.exporter_id
-      WHERE f.filing_id = $1 AND q.request_id = $2`,
+      WHERE f.filing_id = $1 AND q.request_id = $2 AND q.state <> 'not_ours'`,
     [filingId, requestId],
   );
   return rows[0] ?? null;
@@ -172,8 +172,8 @@ export async function notePoll(
 }
 
 /**
- * Ends a request; `errored`: the rows that its record reports as Errored. Its first end stands: repeating it changes
- * nothing.
+ * Ends a request; `errored`: the rows that its record reports as Errored; `contradicted`: those for which it names a
+ * certificate that they cannot have. Its first end stands: repeating it changes nothing.
  */
 export async function endRequest(
   client: Queryable,
@@ -182,18 +182,21 @@ export async function endRequest(
     state,
     processingStatus,
     errored,
+    contradicted = [],
     at,
   }: {
     state: Exclude<RequestState, 'followed'>;
     processingStatus: string | null;
     errored: readonly { position: number; errors: string[] }[];
+    contradicted?: readonly number[];
     at: Date;
   },
 ): Promise<void> {
+  const { filingId, submission, requestId } = request;
   await client.query(
-    `UPDATE requests SET state = $4, processing_status = $5, errored = $6, ended_at = $7
+    `UPDATE requests SET state = $4, processing_status = $5, errored = $6, contradicted = $7, ended_at = $8
       WHERE filing_id = $1 AND submission = $2 AND request_id = $3 AND state = 'followed'`,
-    [request.filingId, request.submission, request.requestId, state, processingStatus, JSON.stringify(errored), at],
+    [filingId, submission, requestId, state, processingStatus, JSON.stringify(errored), contradicted, at],
   );
 }
 

@@ -35,7 +35,7 @@ export interface Word {
 }
 
 export type NewWord = Omit<Word, 'wordId' | 'markedAt'> & {
-  /** Run and activity that record it: a repeated one records it once. */
+  /** The update that says it, and its content: a repeated one records it once. */
   step: string;
 };
 

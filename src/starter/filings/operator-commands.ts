@@ -92,7 +92,7 @@ export function createFilingOperations(deps: EbrcClientDependencies): FilingOper
  */
 async function prepareResolve(
   { pool }: EbrcClientDependencies,
-  { filingId, seq }: FilingRecord,
+  { filingId, seq, state }: FilingRecord,
   args: ResolveArgs,
 ): Promise<{ args: ResolveArgs; updateId: string }> {
   const given = args.as === 'filed' ? args.requestId?.trim() : undefined;
@@ -101,11 +101,13 @@ async function prepareResolve(
     const text = `Request ${args.requestId} belongs to filing ${holder.filingId}: find the one of ${filingId}.`;
     throw refusal('request_taken', text, { filingId: holder.filingId });
   }
-  const asked = await inQuestion(pool, filingId);
+  // At the send gate rows are in question, and no send.
+  const atSendGate = state === 'submitting';
+  const asked = atSendGate ? { attempt: null, request: null } : await inQuestion(pool, filingId);
   const attemptId = args.attemptId ?? asked.attempt ?? undefined;
   // A request of which nothing was filed is answered for itself.
   const aboutRequest = args.as === 'not-filed' ? (args.requestId ?? asked.request ?? undefined) : args.requestId;
-  if (attemptId === undefined && aboutRequest === undefined) {
+  if (attemptId === undefined && aboutRequest === undefined && !atSendGate) {
     throw refusal('resolve_refused', `Nothing of filing ${filingId} was sent: there is nothing to resolve.`, {
       filingId,
     });
@@ -119,7 +121,10 @@ async function prepareResolve(
     ...(attemptId !== undefined && { attemptId }),
     ...(aboutRequest !== undefined && { requestId: aboutRequest }),
   };
-  return { args: { ...args, ...about }, updateId: `resolve/${attemptId ?? aboutRequest}/${as}/${word.slice(0, 16)}` };
+  return {
+    args: { ...args, ...about },
+    updateId: `resolve/${attemptId ?? aboutRequest ?? filingId}/${as}/${word.slice(0, 16)}`,
+  };
 }
 
 /** Rows that were abandoned after their send may be answered for: each answer is a run of its own. */

@@ -2,7 +2,7 @@
  * Requests of operators to a filing. Each is saved in the ledger until it is carried out, so that it outlives the run
  * that received it.
  */
-import { ApplicationFailure, condition } from '@temporalio/workflow';
+import { ApplicationFailure, condition, currentUpdateInfo } from '@temporalio/workflow';
 import type { OpenWords, SaidWord } from '../../activities/filings/filing-ledger';
 import type { AbandonArgs, ApproveArgs, ResolveArgs } from '../../domain/contracts';
 import { personKey } from '../../domain/person';
@@ -166,20 +166,25 @@ export class FilingRequests {
     else this.resolution = null;
   }
 
-  private judgeResolve({ as, attemptId, requestId }: ResolveArgs): void {
+  private judgeResolve({ as, attemptId, requestId, notOurs = [] }: ResolveArgs): void {
     const { state } = this.progress;
-    if (state !== 'outcome_unknown' && state !== 'overdue') {
+    const { inQuestion } = this;
+    // At the send gate: rows that were released as not filed wait for what two persons say of their certificates.
+    const atSendGate = state === 'submitting' && inQuestion !== null && as === 'not-filed';
+    if (state !== 'outcome_unknown' && state !== 'overdue' && !atSendGate) {
       refuse(`The filing is ${state}; resolve is for outcome_unknown and overdue.`);
     }
-    const { inQuestion } = this;
-    const asked = as === 'not-filed' && inQuestion?.requestId ? inQuestion.requestId : inQuestion?.attemptId;
-    const given = as === 'not-filed' && inQuestion?.requestId ? requestId : attemptId;
+    // That a request which a person named is not ours is said of the attempt that it was named for.
+    const notOursAlone = notOurs.length > 0 && requestId === undefined;
+    const aboutRequest = as === 'not-filed' && inQuestion?.requestId && !notOursAlone;
+    const asked = aboutRequest ? inQuestion.requestId : inQuestion?.attemptId;
+    const given = aboutRequest ? requestId : attemptId;
     if (state === 'overdue' && !this.following) {
       refuse(
         'The authority has answered for its requests; only certificates are missing, so there is nothing to resolve.',
       );
     }
-    if (state === 'overdue' && as === 'not-filed' && requestId === undefined) {
+    if (state === 'overdue' && as === 'not-filed' && requestId === undefined && !notOursAlone) {
       refuse(
         `The service acknowledged this filing (request ${this.progress.requestId ?? 'unknown'}), so it was filed.`,
       );
@@ -201,6 +206,7 @@ export class FilingRequests {
     const { kind, by, note = null, attemptId = null, requestId = null, sourceRows = null } = said;
     const { certificates = [], notOurs = [], unseen = false } = said;
     const about = { attemptId, requestId, sourceRows, certificates, notOurs, unseen };
-    return progress.steps(`Record what ${by} said: ${kind}`).recordWord({ filingId, kind, by, note, ...about });
+    const word = { filingId, kind, by, note, ...about, saidBy: currentUpdateInfo()?.id ?? '' };
+    return progress.steps(`Record what ${by} said: ${kind}`).recordWord(word);
   }
 }

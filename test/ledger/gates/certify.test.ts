@@ -5,7 +5,7 @@ import { certifyByDetails, certifyByPersons, certifyByRecord } from '../../../sr
 import { readRows, countRows } from '../../../src/ledger/rows/filing-rows';
 import type { Queryable } from '../../../src/ledger/pool';
 import { withTransaction } from '../../../src/ledger/pool';
-import { minutesLater, readBalance } from '../filing-support';
+import { minutesLater, move, readBalance } from '../filing-support';
 import { LATER, OVER, useGates, type Sent } from './gate-support';
 
 const gates = useGates();
@@ -253,6 +253,31 @@ describe('by details', () => {
     await own.look(minutesLater(250));
     expect(await byDetails(own, filingId)).toMatchObject({ adopted: [{ eBRCNumber: 'CAME-LATE' }] });
     expect(await rows(filingId)).toMatchObject([{ state: 'certified', live: true }]);
+  });
+
+  it('has them as candidates although a correction has taken them over: a late certificate may be theirs', async () => {
+    const own = await exporter();
+    const reference = `CANDIDATE-${own.exporterId}`;
+    const mapped = { sbCumInvoiceNumber: '8500003', billNo: 'EXP/8500003' };
+    const original = await own.file([mapped, {}], { reference });
+    const { attemptId } = await own.sendAttempt(original);
+    const requestId = `R-${original}`;
+    await gates.accept({ attemptId }, requestId);
+    await gates.endRequest(original, requestId, []);
+    await own.look(OVER);
+    const subject = { requestId, filingId: original, submission: 1, positions: [0] };
+    expect(await absent(subject)).toEqual({ outcome: 'freed', freed: [0] });
+    await byRecord(own, original, { 1: `EB-${original}` });
+    await move(ledger(), original, 'submitting', 'processing', 'collecting', 'partly_certified');
+    const correction = await own.file([mapped], { reference, n: 2, corrects: original });
+    await own.look(minutesLater(250));
+    await own.sendAttempt(correction, { at: minutesLater(255) });
+    expect(await rows(original)).toMatchObject([{ state: 'corrected', live: false }, { state: 'certified' }]);
+    await own.show(correction, 'WHOSE');
+    expect(await byDetails(own, correction)).toMatchObject({
+      adopted: [],
+      ambiguous: [{ candidates: ['WHOSE'], competingFilings: [original] }],
+    });
   });
 
   it('gives no certificate to a row that was not sent', async () => {

@@ -147,11 +147,20 @@ export function useGates() {
       step((client) =>
         notePoll(client, { filingId, submission: 1, requestId }, { statement, incomplete: false, ageMs: 0, at }),
       ),
-    /** A request ends with these rows Errored. @returns the rows that were freed by it */
-    endRequest: (filingId: string, requestId: string, errored: number[] = [], at = LATER) =>
+    /**
+     * A request ends with these rows Errored, and names certificates for others that they cannot have. @returns the rows
+     * that were freed by it
+     */
+    endRequest: (
+      filingId: string,
+      requestId: string,
+      errored: number[] = [],
+      at = LATER,
+      contradicted: number[] = [],
+    ) =>
       under(filingId, async (client) => {
         const outcome = errored.map((position) => ({ position, errors: ['ERR28: date'] }));
-        const end = { state: 'ended' as const, processingStatus: 'Errored', errored: outcome, at };
+        const end = { state: 'ended' as const, processingStatus: 'Errored', errored: outcome, contradicted, at };
         await endRequest(client, { filingId, submission: 1, requestId }, end);
         const freed = await releaseRejected(client, { filingId, submission: 1, at });
         await settleIfDone(client, { filingId, submission: 1, at });

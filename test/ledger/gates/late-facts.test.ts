@@ -1,6 +1,7 @@
 /** What becomes known after a gate has decided: an answer, a record, a word, or a statement that comes late. */
 import { filingDateInKolkata } from '../../../src/domain/dates';
 import { attemptIdOf } from '../../../src/domain/filing/attempt';
+import { sentAs } from '../../../src/domain/filing/known-send';
 import { certifyByRecord } from '../../../src/ledger/gates/certify';
 import { carryOutWord } from '../../../src/ledger/gates/persons';
 import type { AbsentSubject } from '../../../src/ledger/gates/absent-subject';
@@ -9,6 +10,7 @@ import { endRequest, addRequest, notePoll, readRequests } from '../../../src/led
 import { releaseRejected } from '../../../src/ledger/gates/release';
 import { lockFiling } from '../../../src/ledger/filings/filing-lock';
 import { withTransaction } from '../../../src/ledger/pool';
+import { mergeKnownSends } from '../../../src/ledger/submissions/known-sends';
 import { recordLook } from '../../../src/ledger/submissions/looks';
 import { recordWord } from '../../../src/ledger/submissions/words';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
@@ -227,4 +229,18 @@ it('frees nothing of an ended filing while another attempt of it is in doubt', a
   expect(await absent({ attemptId }, 500_001)).toEqual({ outcome: 'freed', freed: [] });
   expect(await rowStates(filingId)).toEqual(['abandoned_after_send']);
   expect(await absent({ attemptId: attemptIdOf(filingId, 1, 2) }, 500_001)).toEqual({ outcome: 'freed', freed: [0] });
+});
+
+it('keeps a request closed as not ours that a run’s history hands in again, and the rows planned', async () => {
+  const { filingId, attemptId } = await inDoubt();
+  await name(filingId, 'STRANGER-1');
+  const of = { filingId, submission: 1, requestId: 'STRANGER-1' };
+  const closed = { state: 'not_ours', processingStatus: null, errored: [], at: NOW } as const;
+  await inTurn((client) => endRequest(client, of, closed));
+  await look(600_000);
+  expect(await absent({ attemptId }, 600_001)).toEqual({ outcome: 'again' });
+  const send = sentAs(attemptId, { requestId: 'STRANGER-1', sentAt: NOW.getTime(), accepted: false });
+  await inTurn((client) => mergeKnownSends(client, { filingId, sends: [send], at: minutesLater(600_002) }));
+  expect(await rowStates(filingId)).toEqual(['planned']);
+  expect(await readRequests(ledger.pool, filingId, 1)).toMatchObject([{ state: 'not_ours' }]);
 });

@@ -417,6 +417,75 @@ describe('filed', () => {
   });
 });
 
+describe('a request that a person named, and that is another filing’s', () => {
+  /** A send whose answer was lost, and for which ravi named a request that the service goes on processing. */
+  async function misnamed(rowsOfIt?: object[]) {
+    const sent = await looked(rowsOfIt);
+    const named = newId();
+    await word({ ...about(sent), kind: 'filed', requestId: named, by: 'ravi' });
+    return { sent, named };
+  }
+
+  it('holds *not filed* up until two persons say so, after the window, of the same request', async () => {
+    const { sent, named } = await misnamed();
+    const say = (by: string, minutes = 250, notOurs = [named]) =>
+      word({ ...about(sent), by, notOurs, at: minutesLater(minutes) });
+    expect(await say('meera', 250, [])).toEqual(refused(new RegExp(`request ${named}`, 'u')));
+    expect(await say('meera', 200)).toEqual(refused(/settle window/u));
+    expect(await say('ravi')).toEqual(stands(/ravi is the first/u));
+    expect(await say('ravi', 251)).toEqual(stands(/somebody else/u));
+    expect(await requests(sent.filingId)).toMatchObject([{ id: named, state: 'followed' }]);
+    expect(await say('meera')).toEqual(again);
+    expect(await requests(sent.filingId)).toMatchObject([{ id: named, state: 'not_ours' }]);
+    expect(await attempts(sent.filingId)).toEqual(['absent']);
+  });
+
+  it('is nobody’s any more: its own filing can have it, and this one cannot name it again', async () => {
+    const { sent, named } = await misnamed();
+    const owner = await sent.party.sent();
+    const claim = { ...about(owner), kind: 'filed' as const, requestId: named, by: 'ravi' };
+    expect(await word(claim)).toEqual(refused(new RegExp(sent.filingId, 'u')));
+    for (const by of ['ravi', 'meera']) await word({ ...about(sent), by, notOurs: [named] });
+    expect(await open(sent.filingId)).toMatchObject({ outcome: 'look' });
+    expect(await word({ ...about(sent), kind: 'filed', requestId: named, by: 'anil' })).toMatchObject({
+      outcome: 'refused',
+    });
+    expect(await word(claim)).toEqual({ outcome: 'filed' });
+  });
+
+  it('is closed although something else still speaks against *not filed*', async () => {
+    const { sent, named } = await misnamed();
+    await sent.party.show(sent.filingId, `EB-${named}`);
+    await word({ ...about(sent), by: 'ravi', notOurs: [named] });
+    expect(await word({ ...about(sent), by: 'meera', notOurs: [named] })).toEqual({ outcome: 'not_ours' });
+    expect(await requests(sent.filingId)).toMatchObject([{ id: named, state: 'not_ours' }]);
+    expect(await attempts(sent.filingId)).toEqual(['marked']);
+    // Nothing is concluded from what the service says of it, and the attempt can be answered for again.
+    const of = { filingId: sent.filingId, submission: 1, requestId: named };
+    expect(await gates.absent(of)).toMatchObject({ code: 'not_in_doubt' });
+    expect(await word({ ...about(sent), by: 'ravi' })).toEqual(refused(/agree/u));
+  });
+
+  it('no longer keeps a row that one of our own requests rejected', async () => {
+    const { sent, named } = await misnamed();
+    const own = newId();
+    await accept(sent, own);
+    await gates.endRequest(sent.filingId, own, [0]);
+    expect(await rows(sent.filingId)).toMatchObject([{ state: 'submitted', live: true }]);
+    for (const by of ['ravi', 'meera']) await word({ ...about(sent), by, notOurs: [named] });
+    expect(await rows(sent.filingId)).toMatchObject([{ state: 'needs_correction', live: false }]);
+  });
+
+  it('is never one of our own answers', async () => {
+    const sent = await looked();
+    const own = newId();
+    await accept(sent, own);
+    for (const by of ['ravi', 'meera'])
+      expect(await word({ ...about(sent), by, notOurs: [own] })).toEqual(refused(new RegExp(own, 'u')));
+    expect(await requests(sent.filingId)).toMatchObject([{ id: own, state: 'followed' }]);
+  });
+});
+
 describe('a duplicate beside a row in doubt, or abandoned after the send', () => {
   const content = (document: string) => rowsOf({ sbCumInvoiceNumber: document, mappedIRMAmountFCC: 5 });
   let references = 0;

@@ -259,6 +259,16 @@ describe('the ground rejected', () => {
     expect(await rows(filingId)).toMatchObject([{ state: 'certified', live: true }]);
   });
 
+  it('frees no row for which another request names a certificate that it cannot have', async () => {
+    const { filingId, requestId } = await accepted([{}, {}]);
+    const sister = newId();
+    const named = { filingId, submission: 1, requestId: sister, source: 'named' as const, attemptId: null, since: NOW };
+    await step((client) => addRequest(client, named));
+    await endRequest(filingId, requestId, [0, 1]);
+    expect(await endRequest(filingId, sister, [], LATER, [0])).toEqual([1]);
+    expect(await rows(filingId)).toMatchObject([{ state: 'submitted', live: true }, freed]);
+  });
+
   it('is the same for a step that is repeated', async () => {
     const { filingId, requestId } = await accepted();
     expect(await endRequest(filingId, requestId, [0])).toEqual([0]);

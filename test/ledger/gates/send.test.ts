@@ -317,6 +317,53 @@ describe('a row that was released as absent', () => {
     expect(await send(await opened(filingId), late)).toMatchObject({ marked: true });
   });
 
+  describe('and waits at the gate', () => {
+    const say = (filingId: string, by: string, minutes: number, more: object) =>
+      word({ filingId, by, at: minutesLater(minutes), ...more });
+
+    it('goes out once two persons have named every certificate that came since, after the release', async () => {
+      const { own, filingId } = await released();
+      const notOurs = [`EBGATE-${filingId}`];
+      await own.show(filingId, notOurs[0] ?? '');
+      await own.look(minutesLater(250));
+      expect(await say(filingId, 'anil', 241, { notOurs })).toMatchObject({ outcome: 'refused' });
+      expect(await say(filingId, 'ravi', 252, {})).toMatchObject({ outcome: 'refused' });
+      expect(await say(filingId, 'ravi', 252, { notOurs })).toMatchObject({ outcome: 'stands' });
+      expect(await say(filingId, 'ravi', 253, { notOurs })).toMatchObject({ outcome: 'stands' });
+      expect(await open(filingId)).toMatchObject({ outcome: 'look', agreeing: notOurs });
+      expect(await say(filingId, 'meera', 254, { notOurs })).toEqual({ outcome: 'again' });
+      expect(await rows(filingId)).toMatchObject([{ state: 'planned', live: true }]);
+      // One that came after their words is named by nobody.
+      await own.look(minutesLater(256));
+      await own.show(filingId, `EBSINCE-${filingId}`);
+      expect(await open(filingId)).toMatchObject({ outcome: 'look', agreeing: [`EBSINCE-${filingId}`] });
+      await ledger().pool.query('DELETE FROM certificates WHERE ebrc_number = $1', [`EBSINCE-${filingId}`]);
+      expect(await send(await opened(filingId), late)).toMatchObject({ marked: true });
+    });
+
+    it('goes out by two persons’ “unseen” once no look was possible for a whole window', async () => {
+      const { own, filingId } = await released();
+      const unseen = { unseen: true };
+      expect(await say(filingId, 'ravi', 481, unseen)).toMatchObject({ outcome: 'refused' });
+      expect(await say(filingId, 'ravi', 482, {})).toMatchObject({ outcome: 'refused' });
+      expect(await say(filingId, 'ravi', 482, unseen)).toMatchObject({ outcome: 'stands' });
+      expect(await say(filingId, 'meera', 483, unseen)).toEqual({ outcome: 'again' });
+      expect(await send(await opened(filingId), { at: minutesLater(490) })).toMatchObject({ marked: true });
+      // Their words are about this lineage: another filing of the document still waits for a look.
+      const { rows: documents } = await ledger().pool.query<{ document: string }>(
+        `SELECT mapping ->> 'sbCumInvoiceNumber' AS document FROM filing_rows WHERE filing_id = $1`,
+        [filingId],
+      );
+      const other = await own.file([{ sbCumInvoiceNumber: documents[0]?.document, mappedIRMAmountFCC: 6 }]);
+      expect(await open(other)).toMatchObject({ outcome: 'look' });
+    });
+
+    it('is nothing that a word about a filing without such rows can be about', async () => {
+      const filingId = await party.file();
+      expect(await say(filingId, 'ravi', 300, { unseen: true })).toMatchObject({ outcome: 'refused' });
+    });
+  });
+
   it('is known by its party and document in another filing too', async () => {
     const document = { sbCumInvoiceNumber: '8800001', billNo: 'EXP/8800001' };
     const { own } = await released([document]);

@@ -2,9 +2,11 @@
  * Ways to file twice, or to take another filing's certificate, that each went through a place that judged by itself.
  */
 import { randomUUID } from 'node:crypto';
+import type { Mapping } from '../../../src/domain/filing/mapping';
 import { eventually } from '../../support/processes';
 import type { FilingStage, TestExporter } from './filing-stage';
-import { useRealServerStage } from './use-filing-stage';
+import { resetBeforeUpdate } from './resets';
+import { operationsOf, useRealServerStage } from './use-filing-stage';
 
 let stage: FilingStage;
 
@@ -26,6 +28,21 @@ async function addForeignCertificate(exporter: TestExporter, more: object = {}):
   const eBRCNumber = `EB${randomUUID().replaceAll('-', '').slice(0, 18).toUpperCase()}`;
   certificates.push({ ...pattern, eBRCNumber, ...more });
   return eBRCNumber;
+}
+
+/** A submission of the exporter that is none of ours. @returns its request id */
+async function pushDirectly({ exporterId }: TestExporter, row: Mapping & { serialNo: number }): Promise<string> {
+  const { parsed } = await stage.worker.deps.api.pushIrm(
+    {
+      platformCustomerId: exporterId,
+      recordResCount: 1,
+      uploadType: '101',
+      decalarationFlag: 'Y',
+      ebrcBulkGenDtos: [row],
+    },
+    { beforeWrite: () => Promise.resolve() },
+  );
+  return parsed.requestId ?? '';
 }
 
 const refusedWith = (message: RegExp) => ({ cause: { message: expect.stringMatching(message) as string } });
@@ -77,19 +94,10 @@ describe('a second request id', () => {
         times: 1,
       }),
     });
-    const { parsed } = await stage.worker.deps.api.pushIrm(
-      {
-        platformCustomerId: exporter.exporterId,
-        recordResCount: 1,
-        uploadType: '101',
-        decalarationFlag: 'Y',
-        ebrcBulkGenDtos: [other],
-      },
-      { beforeWrite: () => Promise.resolve() },
-    );
+    const second = await pushDirectly(exporter, other);
     await stage.until(filing, 'overdue');
-    await stage.resolve(filing, 'filed', parsed.requestId ?? '');
-    expect(parsed.requestId).not.toBe(first);
+    await stage.resolve(filing, 'filed', second);
+    expect(second).not.toBe(first);
     const result = await filing.result();
     expect(result).toMatchObject({ state: 'certified', counts: { certified: 1, errored: 0 } });
     expect((await stage.view(filing)).rows).toMatchObject([{ state: 'certified' }]);
@@ -110,6 +118,74 @@ describe('words of persons', () => {
     expect(stage.pushes(exporter)).toBe(1);
     await say('ravi');
     stage.sandbox.clearFaults();
+    expect(await filing.result()).toMatchObject({ state: 'certified' });
+    expect(stage.pushes(exporter)).toBe(2);
+  });
+});
+
+describe('what persons say', () => {
+  const say = (filingId: string | null, by: string, more: object) =>
+    operationsOf(stage).resolve(filingId ?? '', { as: 'not-filed', by, note: 'looked', ...more });
+  const refusedFor = (message: RegExp) => ({ message: expect.stringMatching(message) as string });
+
+  it('is recorded once by a run that is reset to before it', async () => {
+    const exporter = await stage.exporter();
+    stage.fault(exporter, 'push-irm', 'drop-before-accept', { times: 1 });
+    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+    const { filingId } = await stage.until(filing, 'outcome_unknown');
+    stage.fault(exporter, 'fetch-details', 'html-body', { status: 413, every: 1 });
+    await stage.settleWindowOver(filing);
+    await expect(say(filingId, 'meera', { unseen: true })).rejects.toMatchObject(refusedFor(/meera is the first/u));
+    await stage.untilAsleep(filing);
+    const again = await resetBeforeUpdate(stage, filing);
+    const refusals = async () => (await stage.story(filingId)).filter((kind) => kind === 'resolve_refused').length;
+    await eventually(async () => (await refusals()) === 2);
+    const { rows } = await stage.ledger.pool.query('SELECT said_by AS by FROM words WHERE filing_id = $1', [filingId]);
+    expect(rows).toEqual([{ by: 'meera' }]);
+    await say(filingId, 'ravi', { unseen: true });
+    stage.sandbox.clearFaults();
+    expect(await again.result()).toMatchObject({ state: 'certified' });
+    expect(stage.pushes(exporter)).toBe(2);
+  });
+
+  it('closes a request that one of them had mistyped, of another filing that is still being processed', async () => {
+    const exporter = await stage.exporter();
+    stage.fault(exporter, 'push-irm', 'drop-before-accept', { times: 1 });
+    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+    const { filingId } = await stage.until(filing, 'outcome_unknown');
+    stage.fault(exporter, 'status', 'stale-status', { every: 1 });
+    const other = { ...stage.mapping(exporter), serialNo: 1 };
+    const requestId = await pushDirectly(exporter, other);
+    await operationsOf(stage).resolve(filingId ?? '', { as: 'filed', requestId, by: 'ravi', note: 'mistyped' });
+    const { attention } = await stage.until(filing, 'overdue');
+    expect(attention).toContain(`--not-ours ${requestId}`);
+    await stage.settleWindowOver(filing);
+    const notOurs = [requestId];
+    await expect(say(filingId, 'ravi', { notOurs })).rejects.toMatchObject(refusedFor(/ravi is the first/u));
+    await say(filingId, 'meera', { notOurs });
+    stage.sandbox.clearFaults();
+    expect(await filing.result()).toMatchObject({ state: 'certified', counts: { certified: 1 } });
+  });
+
+  it('lets rows go out beside certificates that agree with what was taken for not filed', async () => {
+    const exporter = await stage.exporter();
+    const mapping = stage.mapping(exporter);
+    const earlier = await (await stage.file(exporter, [mapping])).result();
+    // As an attempt of it left it that was judged before the other one was accepted.
+    await stage.ledger.pool.query(
+      `INSERT INTO releases (filing_id, submission, ground, released_at) VALUES ($1, 1, 'absent', now())`,
+      [earlier.filingId],
+    );
+    const number = await addForeignCertificate(exporter);
+    const filing = await stage.file(exporter, [{ ...mapping, mappedIRMAmountFCC: 500 }]);
+    const { filingId, attention } = await stage.until(filing, ({ attention: asks }) => asks !== null);
+    expect(attention).toMatch(new RegExp(`${number}.*--not-ours`, 'u'));
+    expect((await stage.view(filing)).questions).toMatchObject([{ kind: 'agreeing', actions: ['resolve', 'abandon'] }]);
+    const notOurs = [number];
+    await expect(say(filingId, 'ravi', {})).rejects.toMatchObject(refusedFor(/two persons have to say so/u));
+    await expect(say(filingId, 'ravi', { notOurs })).rejects.toMatchObject(refusedFor(/ravi is the first/u));
+    expect(stage.pushes(exporter)).toBe(1);
+    await say(filingId, 'meera', { notOurs });
     expect(await filing.result()).toMatchObject({ state: 'certified' });
     expect(stage.pushes(exporter)).toBe(2);
   });

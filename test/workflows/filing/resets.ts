@@ -22,6 +22,15 @@ export function resetToLast(stage: FilingStage, filing: Filing, back = 0): Promi
   });
 }
 
+/** Resets a filing's workflow to before its first update, which the server then repeats in the new run. */
+export function resetBeforeUpdate(stage: FilingStage, filing: Filing): Promise<Filing> {
+  return resetTo(stage, filing, (events) => {
+    const accepted = events.findIndex((event) => event.workflowExecutionUpdateAcceptedEventAttributes);
+    const completed = events.slice(0, accepted).filter((event) => event.workflowTaskCompletedEventAttributes);
+    return completed.at(-2)?.eventId;
+  });
+}
+
 async function resetTo(
   stage: FilingStage,
   filing: Filing,

@@ -33,6 +33,10 @@ export async function followRequest(run: FilingRun, stage: SubmissionStage): Pro
   if (!moved && (run.state !== 'overdue' || due > Date.now())) {
     await run.move('processing', processingNote(request?.requestId ?? null));
   }
+  const notOurs =
+    request?.source === 'named'
+      ? `ebrc resolve ${run.filingId} --as not-filed --not-ours ${request.requestId} --note TEXT (two persons, where it is another filing’s), or: `
+      : '';
   const mark = {
     at: due,
     summary: 'Request becomes overdue',
@@ -40,7 +44,7 @@ export async function followRequest(run: FilingRun, stage: SubmissionStage): Pro
     text: 'no outcome in time',
     attention:
       `Request ${request?.requestId} has no outcome ${Math.round(run.settings.overdueAfterMs / 60_000)} minutes after its ` +
-      `submission. It goes on being polled. Ask the service about it, or: ebrc abandon ${run.filingId} --note TEXT.`,
+      `submission. It goes on being polled. Ask the service about it, or: ${notOurs}ebrc abandon ${run.filingId} --note TEXT.`,
   };
   const { requests } = run;
   requests.following = true;

@@ -11,6 +11,7 @@ import { prepareFiling } from '../prepare-filing';
 import { recordFailureAndContinue } from '../record-failure';
 import { FilingRefused } from '../refusal';
 import { roundMs } from './evidence';
+import { carryOutAnswer } from './person-answer';
 import type { Attempt } from './unknown-outcome';
 
 /**
@@ -35,7 +36,7 @@ export async function openNext(
   let opened = snapshot?.opened ?? (await open());
   for (; opened.outcome === 'wait' || opened.outcome === 'look'; opened = await open()) {
     if (opened.outcome === 'wait') await readCertificatesFirst(run, opened);
-    else await confirmAbsence(run, stage, opened);
+    else await confirmAbsence(run, stage, opened, open);
   }
   if (opened.outcome === 'differs') throw new FilingMovedOn('the ledger holds other moves');
   if (opened.outcome === 'ended') throw new FilingEnded(`The filing has ended as ${opened.state}.`);
@@ -85,27 +86,59 @@ async function readCertificatesFirst(run: FilingRun, { until, from }: { until: n
 /** Between two looks at certificates that agree with rows which were taken for not filed. */
 const AGREEING_CHECK_MS = 60 * 60_000;
 
+type Opened = NonNullable<TakenSnapshot['opened']> | { outcome: 'differs' };
+type Kept = Extract<Opened, { outcome: 'look' }>;
+
 /**
  * Rows of the submission were released as not filed: a complete look has to show first that no certificate of them came
- * meanwhile. Where one agrees, they may have been filed after all; the filing waits until two persons have named it.
+ * meanwhile. Where one agrees, they may have been filed after all; the filing waits until two persons have named it, or
+ * where no look is possible, until they say that nothing was filed all the same.
  */
 async function confirmAbsence(
   run: FilingRun,
   stage: SubmissionStage,
-  { from, agreeing }: { from: number; agreeing: string[] },
+  first: Kept,
+  open: () => Promise<Opened>,
 ): Promise<void> {
+  const { requests, settings } = run;
+  const began = Date.now();
+  requests.inQuestion = { attemptId: null, requestId: null };
+  const round = async ({ from, agreeing }: Kept): Promise<void> => {
+    const over = Date.now() - began >= settings.settleAfterMs;
+    if (agreeing.length > 0 || over) await askToConfirm(run, stage, agreeing);
+    const wait = (ms: number) => run.wait(ms, 'Look at the certificates again', () => requests.answered);
+    if (agreeing.length > 0) await wait(AGREEING_CHECK_MS);
+    const complete = await lookAgain(run, from);
+    if (!complete && !requests.answered) await wait(roundMs(settings.settleAfterMs, over));
+    await carryOutAnswer(run, stage, () => Promise.resolve());
+  };
+  try {
+    await requests.whileAnswering(async () => {
+      for (let kept: Opened = first; kept.outcome === 'look'; kept = await open()) await round(kept);
+    });
+  } finally {
+    requests.inQuestion = null;
+  }
+}
+
+async function askToConfirm(run: FilingRun, { submission }: SubmissionStage, agreeing: string[]): Promise<void> {
+  const why =
+    agreeing.length > 0
+      ? `Certificates ${agreeing.join(', ')} agree with rows of submission ${submission} that were taken for not filed`
+      : `Rows of submission ${submission} were taken for not filed, and the certificates cannot be looked at since`;
+  const answer = agreeing.length > 0 ? '--not-ours NUMBER for each of them' : '--unseen';
+  const attention =
+    `${why}. It is not sent again before two persons have looked at the portal and said: ` +
+    `ebrc resolve ${run.filingId} --as not-filed ${answer} --note TEXT.`;
+  await run.move(run.state, { kind: 'agreeing', text: attention }, { attention, needsAttention: true });
+}
+
+/** @returns whether the look was complete */
+async function lookAgain(run: FilingRun, from: number): Promise<boolean> {
   const { exporterId } = run;
   const summary = 'Confirm that nothing of the last attempt was filed';
   const about = { summary, rateClass: 'details' as const, exporterId, priorityKey: 2 as const };
-  if (agreeing.length > 0) {
-    const attention =
-      `Certificates ${agreeing.join(', ')} agree with rows of submission ${stage.submission} that were taken for not filed. ` +
-      'It is not sent again while they do. Look at the portal whose they are.';
-    await run.move(run.state, { kind: 'agreeing', text: attention }, { attention, needsAttention: true });
-    await run.wait(AGREEING_CHECK_MS, 'Look at the agreeing certificates again');
-  }
-  const looked = await throughPauses(run, () => calls('api', about).lookAtCertificates({ exporterId, from }));
-  if (!looked.complete) await run.wait(roundMs(run.settings.settleAfterMs, false), 'Look at the certificates again');
+  return (await throughPauses(run, () => calls('api', about).lookAtCertificates({ exporterId, from }))).complete;
 }
 
 /**

@@ -4,7 +4,7 @@
 import { ActivityFailure, isCancellation } from '@temporalio/workflow';
 import type { Carried } from '../../../domain/filing/carried';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
-import { sentAs } from '../../../domain/filing/known-send';
+import { sentAs, withoutSend } from '../../../domain/filing/known-send';
 import { calls } from '../../activity-profiles';
 import { readFailure } from '../../failures';
 import type { FilingRun } from '../filing-run';
@@ -13,11 +13,13 @@ import { gatherEvidence } from './evidence';
 
 /**
  * Carries the open answer out, if there is one. A refused one refuses its update, with what to do.
+ * @param look at what appeared since the last look
  * @returns what became of it; null where there was none, or it was refused
  */
 export async function carryOutAnswer(
   run: FilingRun,
   stage: SubmissionStage,
+  look = (attemptId: string | null) => lookOnce(run, stage, attemptId),
 ): Promise<Exclude<Carried, { why: string }> | null> {
   const { resolution, inQuestion } = run.requests;
   if (!resolution?.wordId) return null;
@@ -33,7 +35,7 @@ export async function carryOutAnswer(
     }
   } else {
     // The last look may be an hour old: what appeared since would be filed a second time.
-    await lookOnce(run, stage, inQuestion?.requestId ? null : attemptId);
+    await look(inQuestion?.requestId ? null : attemptId);
   }
   const event = { kind: 'resolved', who: by, text: note, data };
   const moves = { again: run.nextMove('submitting', event), filed: run.nextMove('processing', event) };
@@ -50,6 +52,7 @@ export async function carryOutAnswer(
   if (carried.counts) await run.tookNext(carried.outcome === 'filed' ? moves.filed : moves.again, carried.counts);
   await run.tookOverCollecting(carried.collecting);
   if (carried.outcome === 'filed' && requestId && stage.submission === 1) run.requestId ??= requestId;
+  if (carried.outcome === 'again' && attemptId) run.sends = withoutSend(run.sends, attemptId);
   if (carried.outcome === 'filed' && requestId && attemptId)
     run.noteSend(sentAs(attemptId, { requestId, sentAt: Date.now(), accepted: false }));
   return carried;

@@ -148,6 +148,7 @@ async function readRequestNews(run: FilingRun, stage: SubmissionStage): Promise<
   const polled = await lookAtRequest(run, stage, { once: true });
   await run.tookOverCollecting(polled?.moved);
   if (polled?.outcome === 'settled') return { outcome: 'settled' };
+  if (polled?.outcome === 'doubt' && polled.requestId !== null) throw new FilingMovedOn('a request has ended');
   if (polled?.outcome !== 'not_yet' || polled.requestId === null) return null;
   const text = `the service knows request ${polled.requestId} now`;
   await run.move('processing', { kind: 'request_known', text });

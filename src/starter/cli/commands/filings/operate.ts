@@ -84,7 +84,7 @@ export function addOperatorCommands(program: Command, bind: Bind): void {
     .option('--rows <rows>', 'with --as not-filed of a request: these rows alone', rowNumbers)
     .option(
       '--not-ours <number>',
-      'with --as not-filed: this certificate is another filing’s; two persons name it',
+      'with --as not-filed: this certificate, or request that was named, is another filing’s; two persons name it',
       collect,
     )
     .option('--unseen', 'with --as not-filed: although the certificates cannot be looked at; two persons say so')
