@@ -2,7 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { arch, cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
-import { table } from '../src/starter/cli/terminal';
+import { render, table } from '../src/starter/cli/page';
 import type { ScenarioResult } from './scenario';
 import { FIGURES } from './verdict';
 
@@ -11,7 +11,8 @@ export function tableOf(results: readonly ScenarioResult[]): string {
   const names = [...new Set(results.flatMap(({ figures }) => figures.map(([name]) => name)))];
   const rows = names.map((name) => [name, ...results.map((result) => figureOf(result, name))]);
   const took = ['seconds', ...results.map(secondsOf)];
-  return table(['', ...results.map(({ name }) => name)], [...rows, took]);
+  const columns = process.stdout.columns || 200;
+  return render(table(['', ...results.map(({ name }) => name)], [...rows, took]), { width: columns, colour: false });
 }
 
 const COLUMNS: readonly (readonly [head: string, value: (result: ScenarioResult) => string | number])[] = [

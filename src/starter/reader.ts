@@ -2,6 +2,7 @@ import type { FilingView } from '../domain/filing/view';
 import { holdsOn } from '../ledger/rows/balance-reservation';
 import { listCertificates, type CertificateView } from '../ledger/certificates/certificates';
 import { getExporter, listExporters } from '../ledger/exporters/exporters';
+import { markBehind, pageOfEvents, type PagedEvent } from '../ledger/filings/filing-pages';
 import { listFilingViews, readFilingView, type FilingSummary } from '../ledger/filings/filing-view';
 import { readRowOrigins } from '../ledger/extraction/drafts';
 import { listIrms } from '../ledger/exporters/irms';
@@ -15,17 +16,35 @@ import { findings, type FindingsRequest } from './reconciliation/findings';
 import type { FindingView } from '../domain/reconciliation/findings';
 
 interface ListFilter {
-  state?: string;
+  /** In one of these states. */
+  states?: readonly string[];
   /** Id or e-mail. */
   exporter?: string;
   /** Only filings that need attention. */
   attention?: boolean;
+  /** Made at this time or later. */
+  since?: Date;
+  /** Part of a reference, document, IRM number or certificate's number; or the id of a filing or a request. */
+  search?: string;
+  /** Id or reference of the filing behind which the list begins. */
+  after?: string;
+  /** Default: 1,000. */
+  limit?: number;
 }
+
+const LISTED = 1_000;
+/** Events of one filing; a filing that waits for months has some thousands. */
+const HISTORY = 10_000;
+
+/** One event of a filing: a move, what somebody said, what was found. */
+export type FilingEventView = Omit<PagedEvent, 'at' | 'id'> & { at: string };
 
 /** Read-only access to the ledger. */
 export interface EbrcReader {
   /** A filing by its id or reference. @throws RefusedError when there is none */
   show(filing: string): Promise<FilingView>;
+  /** What happened to a filing, oldest first. @throws RefusedError when there is none */
+  history(filing: string): Promise<FilingEventView[]>;
   list(filter?: ListFilter): Promise<FilingSummary[]>;
   certificates(filter?: { exporter?: string }): Promise<CertificateView[]>;
   exporters(): Promise<ExporterView[]>;
@@ -56,9 +75,15 @@ export function createEbrcReader(deps: EbrcReaderDependencies): EbrcReader {
       });
       return withPaths(deps, { ...view, rows });
     },
-    async list({ state, exporter, attention } = {}) {
+    async history(idOrReference) {
+      const { filingId } = await filingOf(deps, idOrReference);
+      const events = await pageOfEvents(pool, { filingId, after: '0', limit: HISTORY });
+      return events.map(({ id: _, at, ...event }) => ({ ...event, at: at.toISOString() }));
+    },
+    async list({ exporter, after, limit = LISTED, ...filter } = {}) {
       const exporterId = await exporterOf(exporter);
-      return listFilingViews(pool, { mode, state, exporterId, attention });
+      const mark = after === undefined ? undefined : await markBehind(pool, (await filingOf(deps, after)).filingId);
+      return listFilingViews(pool, { mode, exporterId, limit, ...filter, ...(mark && { after: mark }) });
     },
     async certificates({ exporter } = {}) {
       const all = await listCertificates(pool, { mode, exporterId: await exporterOf(exporter) });

@@ -32,6 +32,16 @@ async function fileWith(name: string, content: unknown): Promise<string> {
   return path;
 }
 
+/** The command line in a shell's redirection or pipe. */
+async function inShell(script: string): Promise<{ code: number; stderr: string }> {
+  const args = ['-c', script, 'sh', process.execPath, ...programArguments('src/starter/cli.ts')];
+  const child = spawn('/bin/sh', args, { env: cleanEnvironment(), stdio: ['ignore', 'ignore', 'pipe'] });
+  let stderr = '';
+  child.stderr.on('data', (piece: Buffer) => (stderr += piece.toString()));
+  const [code] = (await once(child, 'close')) as [number];
+  return { code, stderr };
+}
+
 describe('usage', () => {
   it('lists every command under a heading, in one line of the same form, and explains each with an example', async () => {
     const { stdout } = await ebrc(['--help']);
@@ -44,6 +54,10 @@ describe('usage', () => {
     for (const [line, name = '', summary = ''] of commands) {
       expect({ line, form: /^[a-z]/u.test(summary) }).toEqual({ line, form: true });
       const { code, stdout: help } = await ebrc([name, '--help']);
+      expect({ name, wide: help.split('\n').filter((each) => each.length > 100 && !each.startsWith('  $')) }).toEqual({
+        name,
+        wide: [],
+      });
       expect({ name, code, example: /\nExamples?:\n {2}\S/u.test(help) }).toEqual({ name, code: 0, example: true });
     }
   });
@@ -62,6 +76,30 @@ describe('usage', () => {
     const asJson = await ebrc([...args, '--json']);
     expect(asJson.code).toBe(2);
     expect(asJson.json<Refusal>().errors[0]).toMatchObject({ code: 'usage' });
+  });
+
+  it('names the help of the command that was meant, marks required options, and prints the version as JSON', async () => {
+    expect((await ebrc(['findings', 'acknowledge', '7'])).stderr).toContain('`ebrc findings acknowledge --help`');
+    expect((await ebrc(['resolve', '--help'])).stdout).toMatch(/--note <text> .*\(required\)/u);
+    expect((await ebrc(['--version', '--json'])).json()).toEqual({ version: expect.any(String) as string });
+  });
+
+  it.each(['bash', 'zsh', 'fish'])(
+    'prints a script with which %s completes commands, options and values',
+    async (shell) => {
+      const { stdout, code } = await ebrc(['completion', shell]);
+      expect(code).toBe(0);
+      for (const word of ['acknowledge', 'outcome_unknown', 'search']) expect(stdout).toContain(word);
+    },
+  );
+
+  it('ends with one line where the output cannot be written', async () => {
+    const [full, closed] = await Promise.all(['>/dev/full', '| true'].map((to) => inShell(`"$@" --help ${to}`)));
+    expect(full).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(/^Error: the output cannot be written: ENOSPC.*\n$/u) as string,
+    });
+    expect(closed).toEqual({ code: 0, stderr: '' });
   });
 
   it('reports a missing command', async () => {

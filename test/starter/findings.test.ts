@@ -1,5 +1,7 @@
-/** `ebrc findings` and `findings acknowledge`, through the command line, on a ledger that a reconciliation has left. */
+/** `ebrc findings`, `list` and `show`, through the command line, on a ledger that a reconciliation has left. */
 import type { FindingView } from '../../src/domain/reconciliation/findings';
+import type { FilingView } from '../../src/domain/filing/view';
+import type { FilingSummary } from '../../src/ledger/filings/filing-view';
 import { compareParty } from '../../src/ledger/reconciliation/compare';
 import { knowExporter, NOW } from '../ledger/filing-support';
 import { tell } from '../reports/ledger-of-a-month';
@@ -10,12 +12,12 @@ const HOUR_MS = 3_600_000;
 
 let ledger: TestDatabase;
 let env: Record<string, string>;
+const row = (n: number) => ({ sbCumInvoiceNumber: String(100 + n), becomes: { certificate: `EB${n}` } });
 
 beforeAll(async () => {
   ledger = await createTestDatabase();
   env = { DATABASE_URL: ledger.url, EBRC_MODE: 'test' };
   await knowExporter(ledger);
-  const row = (n: number) => ({ sbCumInvoiceNumber: String(100 + n), becomes: { certificate: `EB${n}` } });
   await tell(ledger, { reference: 'GOOD', madeAt: NOW, hours: 1, rows: [row(1), row(2)] });
   const { rows } = await ledger.pool.query<{ party_id: number }>('SELECT party_id FROM parties');
   // A whole reading of those days that showed neither certificate.
@@ -30,6 +32,11 @@ beforeAll(async () => {
   });
 });
 afterAll(() => ledger?.drop());
+
+it('says of findings whose they are and what to do', async () => {
+  const { stdout } = await ebrc(['findings'], { env });
+  expect(stdout).toMatch(/\tKind\tExporter\t[^]*\tours_not_theirs\tAsha[^]*What to do:\n+ours_not_theirs\t.*portal/u);
+});
 
 const findings = async (...args: string[]): Promise<FindingView[]> => {
   const { code, json } = await ebrc(['findings', ...args, '--json'], { env });
@@ -73,4 +80,49 @@ it.each([
   const { code, json } = await ebrc(['findings', 'acknowledge', ...args, '--json'], { env });
   expect(code).toBe(3);
   expect(json<{ errors: { message: string }[] }>().errors[0]?.message).toMatch(message);
+});
+
+describe('filings', () => {
+  const list = async (...args: string[]) => {
+    const { code, json } = await ebrc(['list', ...args, '--json'], { env });
+    expect(code).toBe(0);
+    return json<FilingSummary[]>().map(({ reference }) => reference);
+  };
+
+  it('are found by state, by time, and by what they contain, page by page', async () => {
+    await tell(ledger, { reference: 'LOST', madeAt: new Date(NOW.getTime() + HOUR_MS), rows: [row(7)] });
+    expect(await list()).toEqual(['LOST', 'GOOD']);
+    expect(await list('--state', 'outcome_unknown', '--state', 'collecting')).toEqual(['LOST', 'GOOD']);
+    expect(await list('--state', 'outcome_unknown')).toEqual(['LOST']);
+    expect(await list('--search', 'goo')).toEqual(['GOOD']);
+    expect(await list('--search', 'eb1')).toEqual(['GOOD']);
+    expect(await list('--search', '107')).toEqual(['LOST']);
+    expect(await list('--search', 'nothing like it')).toEqual([]);
+    expect(await list('--since', '1m')).toEqual([]);
+    expect(await list('--since', '2020-01-01', '--limit', '1')).toEqual(['LOST']);
+    expect(await list('--limit', '1', '--after', 'LOST')).toEqual(['GOOD']);
+    for (const wrong of [
+      ['--since', 'july'],
+      ['--limit', '0'],
+      ['--state', 'lost'],
+    ]) {
+      expect((await ebrc(['list', ...wrong], { env })).code).toBe(2);
+    }
+    expect((await ebrc(['list'], { env: { ...env, EBRC_MODE: 'live' } })).stdout).toBe('No filings in live mode.\n');
+  });
+
+  it('say what they wait for, since when, and until when, and what happened to them', async () => {
+    const { waiting, history } = (await ebrc(['show', 'LOST', '--history', '--json'], { env })).json<
+      FilingView & { history: { state: string | null; text: string }[] }
+    >();
+    expect(waiting).toEqual({
+      for: 'evidence whether it was filed',
+      since: expect.any(String) as string,
+      expectedBy: null,
+      until: '2026-02-10T07:00:00.000Z',
+    });
+    expect(history.map(({ state }) => state)).toContain('outcome_unknown');
+    const { stdout } = await ebrc(['list', '--state', 'outcome_unknown'], { env });
+    expect(stdout).toMatch(/LOST\t.*\tevidence whether it was filed, by 2026-02-10/u);
+  });
 });

@@ -1,11 +1,14 @@
 /** What commands say when a server that they need is up and the one behind it is not. */
+import { Client, Connection } from '@temporalio/client';
+import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { customer as customerSchema } from '../../src/api/schemas/customers';
 import { saveExporter } from '../../src/ledger/exporters/exporters';
 import type { Problem } from '../../src/starter/errors';
-import { ebrc } from '../support/command-line';
+import { cleanEnvironment, ebrc, programArguments } from '../support/command-line';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 import { eventually } from '../support/processes';
 import { startTcpProxy } from '../support/tcp-proxy';
@@ -79,6 +82,28 @@ it('no worker, for what only a worker can answer', async () => {
   for (const problem of problems) {
     expect(problem).toMatchObject({ code: 'no_worker', message: expect.stringContaining('worker.js') as string });
   }
+});
+
+it('a user who interrupts the wait: what was started goes on, and how to look at it', async () => {
+  const child = spawn(process.execPath, [...programArguments('src/starter/cli.ts'), 'reconcile', '--wait'], {
+    env: cleanEnvironment(env),
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let said = '';
+  child.stderr.on('data', (text: Buffer) => (said += text.toString()));
+  const client = await Connection.connect({ address: server.address }).then((connection) => new Client({ connection }));
+  const run = () => client.workflow.getHandle('reconcile/test/all/..').describe();
+  await eventually(() =>
+    run().then(
+      () => true,
+      () => false,
+    ),
+  );
+  child.kill('SIGINT');
+  expect(await once(child, 'close')).toEqual([null, 'SIGINT']);
+  expect(said).toMatch(/goes on; only this command ended\. `ebrc findings`/u);
+  expect((await run()).status.name).toBe('RUNNING');
+  await client.connection.close();
 });
 
 describe('PostgreSQL restarts', () => {

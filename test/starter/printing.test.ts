@@ -1,59 +1,133 @@
-import { PassThrough } from 'node:stream';
+import stringWidth from 'string-width';
 import type { FilingView } from '../../src/domain/filing/view';
 import { LedgerUnavailableError } from '../../src/ledger/unavailable';
-import { filingText } from '../../src/starter/cli/filing-text';
+import { filingPage } from '../../src/starter/cli/filing-text';
+import { fields, localTime, optional, right, table, toned, type Page } from '../../src/starter/cli/page';
 import { reportError } from '../../src/starter/cli/report-error';
-import { createTerminal, fields, table } from '../../src/starter/cli/terminal';
+import { keptTerminal } from '../support/terminals';
 
 const HOSTILE = 'Asha\u001b[2J\u009b31m \u202egpj\u202c\r\nExports\u0000';
 
-function terminal(json: boolean) {
-  const written = { stdout: '', stderr: '' };
-  const stream = (name: 'stdout' | 'stderr') =>
-    new PassThrough().on('data', (piece: Buffer) => void (written[name] += piece.toString()));
-  const made = createTerminal({ stdin: new PassThrough(), stdout: stream('stdout'), stderr: stream('stderr') }, json);
-  return { terminal: made, written };
-}
-
 const STEERS = /[^\P{Cc}\n]|[\u202a-\u202e\u2066-\u2069]/u;
 
-test('nothing that a service or a person wrote steers the terminal: results, tables, notes and progress', () => {
-  const { terminal: people, written } = terminal(false);
-  people.result({}, () =>
-    [HOSTILE, table([HOSTILE], [[HOSTILE, { note: HOSTILE }]]), fields([['Name', HOSTILE]])].join('\n'),
-  );
+/** What a page looks like on a terminal of so many columns, or in a pipe. */
+function printed(page: Page, terminal: { columns?: number; colours?: boolean } = {}): string {
+  const kept = keptTerminal(terminal);
+  kept.terminal.result({}, () => page);
+  return kept.written.stdout;
+}
+
+test.each([undefined, 80])('nothing that a service or a person wrote steers a terminal of %s columns', (columns) => {
+  const { terminal: people, written } = keptTerminal({ columns });
+  people.result({}, () => [HOSTILE, table([HOSTILE], [[HOSTILE, { note: HOSTILE }]]), fields([['Name', HOSTILE]])]);
   people.note(`${HOSTILE}\nsecond line`);
-  const progress = people.progress();
-  progress.say(HOSTILE);
-  progress.stop();
   expect(written.stdout).toContain('Asha[2J');
   expect(written.stderr).toContain('second line');
-  expect(written.stdout + written.stderr).not.toMatch(STEERS);
+  expect((written.stdout + written.stderr).replaceAll('\t', '')).not.toMatch(STEERS);
+  const { terminal: piped, written: lines } = keptTerminal();
+  const progress = piped.progress();
+  progress.say(HOSTILE);
+  progress.stop();
+  expect(lines.stderr).not.toMatch(STEERS);
 });
 
 test('JSON keeps the value and escapes what steers', () => {
-  const { terminal: program, written } = terminal(true);
+  const { terminal: program, written } = keptTerminal({ json: true });
   program.result({ name: HOSTILE }, () => '');
   expect(written.stdout).not.toMatch(STEERS);
   expect(JSON.parse(written.stdout)).toEqual({ name: HOSTILE });
 });
 
+describe('a table', () => {
+  const PATH = '/var/lib/ebrc/documents/2026/07/some-very-long-name-of-a-certificate.pdf';
+  const page = table(
+    ['Document', right('Amount'), 'State', optional('Why'), optional('PDF')],
+    [
+      ['KVR/2026/117', '9.50 USD', toned('certified', 'good'), 'the authority certified this row at once', PATH],
+      ['KVR/2026/118', '120000.00 USD', toned('rejected', 'bad'), '', ''],
+    ],
+  );
+
+  it.each([40, 80, 120, 160])('fits a terminal of %d columns, breaks at words, and loses no word', (columns) => {
+    const text = printed(page, { columns });
+    for (const line of text.split('\n')) expect(stringWidth(line)).toBeLessThanOrEqual(columns);
+    for (const word of ['KVR/2026/117', '120000.00 USD', 'certified', 'rejected']) expect(text).toContain(word);
+    expect(text).toContain('     9.50 USD');
+    expect(text).not.toContain('…');
+    if (columns >= 120) expect(text.replaceAll(/\s/gu, '')).toContain('atonce');
+  });
+
+  it('leaves optional columns out before it puts the others one below the other', () => {
+    expect(printed(page, { columns: 40 })).not.toContain('Why');
+    expect(printed(page, { columns: 20 })).toMatch(/^Document {2}KVR\/2026\/117\nAmount {4}9\.50 USD\n/u);
+  });
+
+  it('is one line per row, separated by tabs, where no terminal reads it', () => {
+    const [head, first] = printed(page).split('\n');
+    expect(head).toBe('Document\tAmount\tState\tWhy\tPDF');
+    expect(first).toBe(`KVR/2026/117\t9.50 USD\tcertified\tthe authority certified this row at once\t${PATH}`);
+  });
+
+  it('has colours only where the terminal has them', () => {
+    expect(printed(page, { columns: 120, colours: true })).toContain('\u001b[32mcertified');
+    expect(printed(page, { columns: 120 })).not.toContain('\u001b');
+    expect(printed(page)).not.toContain('\u001b');
+  });
+});
+
+test('times are local, with their zone', () => {
+  const offset = -new Date('2026-07-31T08:35:00Z').getTimezoneOffset() * 60_000;
+  const local = new Date(Date.parse('2026-07-31T08:35:00Z') + offset).toISOString().slice(0, 16).replace('T', ' ');
+  expect(localTime('2026-07-31T08:35:00Z')).toMatch(new RegExp(`^${local} \\S+$`, 'u'));
+});
+
+const FILING = { filingId: 'F1', reference: 'R', n: 1, state: 'processing', correctedBy: [], rows: [], otherUses: [] };
+
 test('a filing shows the warnings of its check and the observations of the service beside its errors', () => {
   const warning = { severity: 'warning', code: 'unknown_column', row: 1, field: null, message: 'Remarks stays here.' };
   const filing = {
-    filingId: 'F1',
-    reference: 'R',
-    state: 'processing',
-    correctedBy: [],
-    rows: [],
+    ...FILING,
+    evidence: null,
+    waiting: null,
     errors: [],
     warnings: [warning, 'The held amount differs.'],
   } as unknown as FilingView;
-  expect(filingText(filing)).toMatch(/Remarks stays here\.[^]*The held amount differs\./u);
+  expect(printed(filingPage(filing))).toMatch(/Remarks stays here\.[^]*The held amount differs\./u);
+});
+
+test('a filing of unknown outcome shows what agrees, what does not, and which other filings explain a balance', () => {
+  const filing = {
+    ...FILING,
+    state: 'outcome_unknown',
+    waiting: { for: 'evidence whether it was filed', since: '2026-07-31T08:35:00Z', expectedBy: null, until: null },
+    evidence: {
+      gatheredAt: '2026-07-31T09:00:00Z',
+      sentAt: '2026-07-31T08:30:00Z',
+      looked: true,
+      openRows: 1,
+      agreeing: ['EB7'],
+      contradicted: [{ eBRCNumber: 'EB8', why: 'the balance of IRM I1 fell by 0' }],
+      balances: [
+        { irmKey: 'i1 1', before: '500', after: '400', readBefore: null, readAfter: null },
+        { irmKey: 'i2 1', before: '90', after: '90', readBefore: null, readAfter: null },
+      ],
+    },
+    otherUses: [{ irmKey: 'i1 1', filingId: 'F2', reference: 'OTHER', amount: '100' }],
+    errors: [],
+    warnings: [],
+  } as unknown as FilingView;
+  const lines = printed(filingPage(filing)).split('\n');
+  const row = (what: string) => lines.find((line) => line.startsWith(what));
+  expect(row('Waits for')).toContain('evidence whether it was filed, since 2026-07-31');
+  expect(row('Certificates')).toContain('1 rows have none');
+  expect(row('EB7')).toContain('perhaps filed');
+  expect(row('EB8')).toContain('does not agree');
+  expect(row('Balance of i1')).toContain('500.00 before, 400.00 now: -100.00; used since: 100.00 by OTHER (F2)');
+  expect(row('Balance of i2')).toContain('perhaps not filed');
 });
 
 test('a command that loses PostgreSQL is advised to be repeated', () => {
-  const { terminal: people, written } = terminal(false);
+  const { terminal: people, written } = keptTerminal();
   const lost = new LedgerUnavailableError('57P01', false, new Error('terminating connection'));
   expect(reportError(lost, people)).toBe(1);
   expect(written.stderr).toContain('Repeat the command when it is available; that files nothing twice.');

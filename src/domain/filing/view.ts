@@ -1,6 +1,7 @@
 import type { FilingCounts } from '../contracts';
 import type { Mapping } from './mapping';
 import type { QuestionView } from './questions';
+import type { Waiting } from './waiting';
 
 /** A complete filing, as `ebrc file`, `ebrc show` and the other filing commands print it. */
 export interface FilingView {
@@ -9,7 +10,10 @@ export interface FilingView {
   reference: string;
   n: number;
   exporterId: string;
+  exporterName: string | null;
   state: string;
+  /** What it waits for; null: it has ended, or is not recorded. */
+  waiting: Waiting | null;
   needsAttention: boolean;
   /** What its gravest open questions say. */
   attention: string | null;
@@ -39,10 +43,20 @@ export interface FilingView {
   rows: RowView[];
   errors: unknown[];
   evidence: unknown;
+  /** Other filings that used its IRMs since it was sent; they may be why a balance changed. */
+  otherUses: OtherUse[];
   annotated: string | null;
   contentHash: string | null;
   /** The number with which its reference can be filed again: all its rows are free; null: it cannot. */
   again: number | null;
+}
+
+export interface OtherUse {
+  irmKey: string;
+  filingId: string;
+  reference: string;
+  /** Exact decimal text. */
+  amount: string;
 }
 
 export interface SubmissionView {

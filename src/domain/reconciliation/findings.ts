@@ -50,6 +50,7 @@ export interface FindingView {
   id: string;
   kind: FindingKind;
   exporterId: string | null;
+  exporterName: string | null;
   eBRCNumber: string | null;
   filingId: string | null;
   /** The Excel row or `serialNo` of the filed row. */

@@ -15,34 +15,42 @@ interface FilingMark {
 
 export interface FilingPage {
   mode: Mode;
-  state?: string;
+  /** In one of these states. */
+  states?: readonly string[];
   exporterId?: string;
   /** Only of these exporters, lower-cased ids; null: of all. */
-  exporters: readonly string[] | null;
+  exporters?: readonly string[] | null;
   attention?: boolean;
   /** Made at this time or later. */
   since?: Date;
+  /** Part of a reference, a document, an IRM number or a certificate's number. */
+  search?: string;
   after?: FilingMark;
   limit: number;
 }
 
 /** A filing with the exact time by which lists are ordered, which a JavaScript date would round. */
-export type PagedFiling = FilingRecord & { mark: string };
+export type PagedFiling = FilingRecord & { mark: string; exporterName: string | null };
 
 /** Filings, newest first. */
 export async function pageOfFilings(db: Queryable, page: FilingPage): Promise<PagedFiling[]> {
-  const { mode, state, exporterId, exporters, attention, since, after, limit } = page;
+  const { mode, states, exporterId, exporters = null, attention, since, search, after, limit } = page;
   const { rows } = await db.query<PagedFiling>(
-    `SELECT ${FILING_COLUMNS}, ${MICROSECONDS('made_at')} AS mark FROM filings
-      WHERE mode = $1 AND ($2::text IS NULL OR state = $2) AND ($3::text IS NULL OR lower(exporter_id) = lower($3))
+    `SELECT ${FILING_COLUMNS}, ${MICROSECONDS('made_at')} AS mark,
+            (SELECT name FROM exporters e WHERE e.exporter_id = filings.exporter_id) AS "exporterName" FROM filings
+      WHERE mode = $1 AND ($2::text[] IS NULL OR state = ANY($2)) AND ($3::text IS NULL OR lower(exporter_id) = lower($3))
         AND ($4::text[] IS NULL OR lower(exporter_id) = ANY($4))
         AND ($5::boolean IS NULL OR ${ASKS} = $5)
         AND ($6::timestamptz IS NULL OR made_at >= $6)
         AND ($7::bigint IS NULL OR made_at < ${TIME_OF('$7')} OR (made_at = ${TIME_OF('$7')} AND filing_id > $8))
+        AND ($10::text IS NULL OR strpos(lower(reference), lower($10)) > 0 OR filing_id = $10
+          OR EXISTS (SELECT FROM submission_progress s WHERE s.filing_id = filings.filing_id AND $10 IN (s.request_id, s.dgft_ack_id))
+          OR EXISTS (SELECT FROM filing_rows r WHERE r.filing_id = filings.filing_id AND strpos(lower(concat_ws(' ',
+            r.mapping->>'sbCumInvoiceNumber', r.mapping->>'irmNumber', r.ebrc_number)), lower($10)) > 0))
       ORDER BY made_at DESC, filing_id LIMIT $9`,
     [
       mode,
-      state ?? null,
+      states ?? null,
       exporterId ?? null,
       exporters,
       attention ?? null,
@@ -50,9 +58,19 @@ export async function pageOfFilings(db: Queryable, page: FilingPage): Promise<Pa
       after?.madeAt ?? null,
       after?.filingId ?? null,
       limit,
+      search ?? null,
     ],
   );
   return rows;
+}
+
+/** Where a page begins that follows a filing; undefined for one that the ledger does not hold. */
+export async function markBehind(db: Queryable, filingId: string): Promise<FilingMark | undefined> {
+  const { rows } = await db.query<FilingMark>(
+    `SELECT ${MICROSECONDS('made_at')} AS "madeAt", filing_id AS "filingId" FROM filings WHERE filing_id = $1`,
+    [filingId],
+  );
+  return rows[0];
 }
 
 /** The row counts of several filings, by their ids. */

@@ -1,10 +1,11 @@
-import type { FilingView, RowView, SubmissionView } from '../../domain/filing/view';
+import type { FilingView, OtherUse, RowView, SubmissionView } from '../../domain/filing/view';
 import type { Finding } from '../../domain/rules/finding';
 import type { Queryable } from '../pool';
 import { readQuestions } from '../questions/questions';
 import { readLastingNotices } from '../submissions/answers';
-import { countRows } from '../rows/filing-rows';
-import { getFiling, listFilings, numberToFileAgain, type FilingFilter, type FilingRecord } from './filings';
+import { countRowsOf, pageOfFilings, type FilingPage } from './filing-pages';
+import { getFiling, numberToFileAgain, type FilingRecord } from './filings';
+import { readWaiting } from './waiting';
 
 /** A complete filing, as the command line prints it; null if the ledger does not hold it. */
 export async function readFilingView(db: Queryable, filingId: string): Promise<FilingView | null> {
@@ -14,14 +15,17 @@ export async function readFilingView(db: Queryable, filingId: string): Promise<F
     readRowViews(db, filingId),
     readSubmissionViews(db, filingId),
     readCorrections(db, filingId),
-    countRows(db, filingId),
+    countRowsOf(db, [filingId]),
   ]);
   return {
     ...headOf(filing),
+    exporterName: await readName(db, filing.exporterId),
+    waiting: (await readWaiting(db, [filing], counts)).get(filingId) ?? null,
     ...(await inQuestion(db, filingId)),
     questions: (await readQuestions(db, [filingId])).get(filingId) ?? [],
-    counts,
+    counts: counts.get(filingId) ?? NO_ROWS,
     submissions,
+    otherUses: filing.evidence === null ? [] : await readOtherUses(db, filingId),
     rows,
     correctedBy,
     again: await numberToFileAgain(db, filing),
@@ -33,20 +37,48 @@ export async function readFilingView(db: Queryable, filingId: string): Promise<F
 /** A filing without its rows, for lists. */
 export type FilingSummary = Omit<
   FilingView,
-  'rows' | 'submissions' | 'correctedBy' | 'attempt' | 'request' | 'again' | 'questions'
+  'rows' | 'submissions' | 'otherUses' | 'correctedBy' | 'attempt' | 'request' | 'again' | 'questions'
 >;
 
+const NO_ROWS = { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 };
+
 /** Filings, newest first, each with its counts. */
-export async function listFilingViews(db: Queryable, filter: FilingFilter): Promise<FilingSummary[]> {
-  const filings = await listFilings(db, filter);
-  const summaries: FilingSummary[] = [];
-  for (const filing of filings) {
-    summaries.push({ ...headOf(filing), counts: await countRows(db, filing.filingId), warnings: filing.warnings });
-  }
-  return summaries;
+export async function listFilingViews(db: Queryable, page: FilingPage): Promise<FilingSummary[]> {
+  const filings = await pageOfFilings(db, page);
+  const counts = await countRowsOf(
+    db,
+    filings.map(({ filingId }) => filingId),
+  );
+  const waiting = await readWaiting(db, filings, counts);
+  return filings.map((filing) => ({
+    ...headOf(filing),
+    exporterName: filing.exporterName,
+    waiting: waiting.get(filing.filingId) ?? null,
+    counts: counts.get(filing.filingId) ?? NO_ROWS,
+    warnings: filing.warnings,
+  }));
 }
 
-function headOf(filing: FilingRecord): Omit<FilingSummary, 'counts' | 'warnings'> {
+async function readOtherUses(db: Queryable, filingId: string): Promise<OtherUse[]> {
+  const { rows } = await db.query<OtherUse>(
+    `WITH own AS (SELECT party_id, irm_key, submitted_at FROM filing_rows WHERE filing_id = $1)
+     SELECT r.irm_key AS "irmKey", f.filing_id AS "filingId", f.reference, sum(r.mapped_amount)::text AS amount
+       FROM filing_rows r JOIN filings f USING (filing_id)
+      WHERE r.filing_id <> $1 AND r.live AND r.submitted_at IS NOT NULL
+        AND (r.party_id, r.irm_key) IN (SELECT party_id, irm_key FROM own)
+        AND (r.settled_at IS NULL OR r.settled_at > (SELECT min(submitted_at) FROM own))
+      GROUP BY r.irm_key, f.filing_id, f.reference ORDER BY r.irm_key, f.filing_id`,
+    [filingId],
+  );
+  return rows;
+}
+
+async function readName(db: Queryable, exporterId: string): Promise<string | null> {
+  const { rows } = await db.query<{ name: string }>('SELECT name FROM exporters WHERE exporter_id = $1', [exporterId]);
+  return rows[0]?.name ?? null;
+}
+
+function headOf(filing: FilingRecord): Omit<FilingSummary, 'counts' | 'warnings' | 'waiting' | 'exporterName'> {
   return {
     filingId: filing.filingId,
     workflowId: filing.workflowId,

@@ -1,7 +1,7 @@
 import type { FilingState } from '../../domain/filing/states';
 import type { ResumedFiling } from '../../domain/filing/resume-input';
 import type { Mode } from '../../domain/names';
-import { ASKS, QUESTION_COLUMNS, type AskedFiling } from '../questions/questions';
+import { QUESTION_COLUMNS, type AskedFiling } from '../questions/questions';
 import { FilingMissing } from './filing-missing';
 import type { Queryable } from '../pool';
 
@@ -92,26 +92,6 @@ export async function filingOfReference(
     [mode, reference, n],
   );
   return rows[0] ?? null;
-}
-
-export interface FilingFilter {
-  mode: Mode;
-  state?: string;
-  exporterId?: string;
-  attention?: boolean;
-  limit?: number;
-}
-
-/** Filings, newest first. */
-export async function listFilings(db: Queryable, filter: FilingFilter): Promise<FilingRecord[]> {
-  const { rows } = await db.query<FilingRecord>(
-    `SELECT ${FILING_COLUMNS} FROM filings
-      WHERE mode = $1 AND ($2::text IS NULL OR state = $2) AND ($3::text IS NULL OR lower(exporter_id) = lower($3))
-        AND ($4::boolean IS NULL OR ${ASKS} = $4)
-      ORDER BY made_at DESC, filing_id LIMIT $5`,
-    [filter.mode, filter.state ?? null, filter.exporterId ?? null, filter.attention ?? null, filter.limit ?? 10_000],
-  );
-  return rows;
 }
 
 /** What stands under a reference: the filing of this number, otherwise the newest one; null: nothing. */

@@ -25,7 +25,8 @@ type Row = Omit<FindingView, 'advice' | 'firstSeenAt' | 'lastSeenAt' | 'closedAt
   acknowledgedAt: Date | null;
 };
 
-const COLUMNS = `question_id::text AS id, kind, exporter_id AS "exporterId", ebrc_number AS "eBRCNumber",
+const COLUMNS = `question_id::text AS id, kind, exporter_id AS "exporterId",
+  (SELECT name FROM exporters e WHERE e.exporter_id = questions.exporter_id) AS "exporterName", ebrc_number AS "eBRCNumber",
   filing_id AS "filingId", source_row AS row, irm_number AS "irmNumber", ours, theirs, amount::text AS amount, currency,
   coalesce(reason, text) AS reason, greatest(0, extract(day FROM coalesce(closed_at, last_seen_at) - first_seen_at))::int AS "ageDays",
   first_seen_at AS "firstSeenAt", last_seen_at AS "lastSeenAt", closed_at AS "closedAt", healed,
@@ -109,7 +110,8 @@ export async function repairable(
   { partyId, limit }: { partyId: number; limit: number },
 ): Promise<RepairableFinding[]> {
   const { rows } = await db.query<RepairableFinding>(
-    `SELECT kind, exporter_id AS "exporterId", ebrc_number AS "eBRCNumber", filing_id AS "filingId",
+    `SELECT kind, exporter_id AS "exporterId",
+  (SELECT name FROM exporters e WHERE e.exporter_id = questions.exporter_id) AS "exporterName", ebrc_number AS "eBRCNumber", filing_id AS "filingId",
             coalesce((SELECT jsonb_agg(jsonb_build_object('submission', a.submission, 'attemptId', a.attempt_id) ORDER BY a.submission)
                FROM (SELECT DISTINCT ON (submission) submission, attempt_id FROM attempts
                       WHERE filing_id = f.filing_id ORDER BY submission, number DESC) a

@@ -105,7 +105,7 @@ export function addFilingRoutes(registrar: Registrar, door: Door): void {
       const [madeAt, filingId] = readCursor(cursor, MARK) ?? [];
       const read = await pageOfFilings(pool, {
         mode,
-        state,
+        states: state && [state],
         exporterId: exporter && (await visibleExporter(deps, principal, exporter)),
         exporters: principal.exporters,
         attention: attention && attention === 'true',

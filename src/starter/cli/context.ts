@@ -34,6 +34,8 @@ export interface Cli {
    */
   reader(): Promise<EbrcReader>;
   client(): Promise<EbrcClient>;
+  /** What is said when the user interrupts the command, which ends it: what was started goes on. */
+  onInterrupt(say: () => string): void;
   /** Whether the command has only read so far: no service, no Temporal server and no password was used. */
   onlyRead(): boolean;
   close(): Promise<void>;
@@ -180,6 +182,15 @@ export function createCli(
     api,
     reader,
     client,
+    onInterrupt(say) {
+      const interrupt = () => {
+        terminal.note(`\n${say()}`);
+        // Nobody listens any more: the signal ends this process, and the shell sees that.
+        process.kill(process.pid, 'SIGINT');
+      };
+      process.once('SIGINT', interrupt);
+      opened.push(() => Promise.resolve(process.off('SIGINT', interrupt)));
+    },
     onlyRead: () => !changes,
     async close() {
       // In reverse order: later ones depend on earlier ones.

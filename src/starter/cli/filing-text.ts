@@ -1,51 +1,101 @@
+import type { Evidence } from '../../activities/filings/settle';
 import type { FilingResult } from '../../domain/contracts';
-import type { FilingView, RowView } from '../../domain/filing/view';
 import { isFilingDate, isoFromFilingDate } from '../../domain/dates';
-import { filingName } from '../../domain/names';
-import { formatAmount } from '../../domain/money';
+import type { FilingView, OtherUse, RowView } from '../../domain/filing/view';
+import { waitsFor, type Waiting } from '../../domain/filing/waiting';
+import { compareAmounts, subtractAmounts } from '../../domain/money';
+import { filingName, type Mode } from '../../domain/names';
 import type { FilingSummary } from '../../ledger/filings/filing-view';
 import type { Problem } from '../errors';
+import { amountText } from './amount-text';
+import { apart, fields, localTime, optional, right, table, toned, type Page, type Part } from './page';
 import { describeProblems } from './problem-text';
-import { fields, table } from './terminal';
+import { stateCell } from './state-cell';
 
-/** A filing as text for people: its data, its rows, its problems and the next step. */
-export function filingText(filing: FilingView): string {
+/** A filing for people: its data, its rows, its evidence, its problems and the next step. */
+export function filingPage(filing: FilingView): Part[] {
   const head = fields([
     ['Filing', filing.filingId ?? '(not recorded)'],
     ['Reference', filingName(filing)],
-    ['Exporter', filing.exporterId],
-    ['State', filing.state],
+    ['Exporter', [filing.exporterName, filing.exporterId].filter(Boolean).join(', ')],
+    ['State', stateCell(filing.state)],
+    ['Waits for', waitingText(filing.waiting)],
     ['Attention', filing.attention],
     ['Request', filing.requestId],
     ['Acknowledgement', filing.dgftAckId],
     ['Channel', filing.channel],
-    ['Made', filing.madeAt && `${filing.madeAt} by ${filing.madeBy ?? 'unknown'}`],
+    ['Made', filing.madeAt && `${localTime(filing.madeAt)} by ${filing.madeBy ?? 'unknown'}`],
     ['Corrects', filing.corrects],
     ['Corrected by', filing.correctedBy.join(', ')],
     ['Workflow', filing.workflowId],
-    ['Evidence', filing.evidence],
     ['Workbook with errors', filing.annotated],
   ]);
-  return [head, rowsTable(filing.rows), problemLines(filing), nextStep(filing)]
-    .filter((part) => part !== '')
-    .join('\n\n');
+  return apart([head, rowsTable(filing.rows), ...evidenceParts(filing), problemLines(filing), nextStep(filing)]);
 }
 
-function rowsTable(rows: readonly RowView[]): string {
-  if (rows.length === 0) return '';
+/** What is waited for, since when, and until when at the latest. */
+function waitingText(waiting: Waiting | null): string | null {
+  if (!waiting) return null;
+  const { for: subject, since, expectedBy, until } = waiting;
+  return [
+    `${subject}, since ${localTime(since)}`,
+    expectedBy && `usually there by ${localTime(expectedBy)}`,
+    until && `at the latest ${localTime(until)}`,
+  ]
+    .filter(Boolean)
+    .join('; ');
+}
+
+function rowsTable(rows: readonly RowView[]): Part | null {
+  if (rows.length === 0) return null;
   return table(
-    ['serialNo', 'IRM', 'Document', 'Mapped', 'State', 'eBRC number', 'eBRC date', 'PDF or error'],
+    [right('Row'), optional('IRM'), 'Document', right('Mapped'), 'State', 'eBRC number', 'eBRC date', optional('PDF')],
     rows.map((row) => [
-      row.serialNo,
+      row.row,
       row.irmNumber,
       row.sbCumInvoiceNumber,
-      `${formatAmount(row.mappedIRMAmountFCC)} ${row.currency}`,
-      row.state,
+      amountText(row.mappedIRMAmountFCC, row.currency),
+      stateCell(row.state),
       row.eBRCNumber,
       dateText(row.eBRCDate),
-      row.errors.length > 0 ? row.errors.join('; ') : row.document,
+      row.document,
     ]),
   );
+}
+
+/** What speaks for and against an unknown outcome, as of the last look. */
+function evidenceParts({ evidence, otherUses }: FilingView): (Part | null)[] {
+  if (evidence === null) return [];
+  const found = evidence as Partial<Evidence>;
+  const { balances = [], agreeing = [], contradicted = [], adopted = [], gatheredAt, sentAt } = found;
+  const looked = found.looked ? 'looked at completely' : `not looked at completely: ${found.problem ?? 'unknown why'}`;
+  const rows = [
+    ['Certificates', looked, found.openRows === undefined ? null : `${found.openRows} rows have none`],
+    ...adopted.map(({ eBRCNumber }) => [eBRCNumber, 'certifies a row', toned('filed', 'good')]),
+    ...agreeing.map((number) => [
+      number,
+      'agrees with a row, and could be that of another',
+      toned('perhaps filed', 'waits'),
+    ]),
+    ...contradicted.map(({ eBRCNumber, why }) => [eBRCNumber, `would fit, but ${why}`, toned('does not agree', 'bad')]),
+    ...balances.map((balance) => balanceRow(balance, otherUses)),
+  ];
+  return [
+    `Evidence of ${localTime(gatheredAt) ?? 'an unknown time'}${sentAt ? `, for what was sent at ${localTime(sentAt)}` : ''}:`,
+    table(['What', 'Found', 'Speaks for'], rows),
+  ];
+}
+
+function balanceRow({ irmKey, before, after }: Evidence['balances'][number], otherUses: readonly OtherUse[]) {
+  const what = `Balance of ${irmKey}`;
+  if (before === null || after === null) return [what, 'was not read before and after the send', 'nothing'];
+  const others = otherUses.filter((use) => use.irmKey === irmKey);
+  const named = others.map(({ reference, filingId, amount }) => `${amountText(amount)} by ${reference} (${filingId})`);
+  const used = named.length > 0 ? `; used since: ${named.join(', ')}` : '';
+  if (compareAmounts(before, after) === 0)
+    return [what, `${amountText(after)}, as before the send${used}`, toned('perhaps not filed', 'waits')];
+  const changed = `${amountText(before)} before, ${amountText(after)} now: ${amountText(subtractAmounts(after, before))}`;
+  return [what, `${changed}${used}`, toned(named.length > 0 ? 'filed, or used by these' : 'perhaps filed', 'waits')];
 }
 
 function problemLines({ errors, warnings }: FilingView): string {
@@ -91,30 +141,51 @@ function nextStep({ filingId, state, asked, exporterId, again }: FilingView): st
 }
 
 /** Filings in a table. */
-export function filingsTable(filings: readonly FilingSummary[]): string {
-  if (filings.length === 0) return 'No filings.';
+export function filingsPage(filings: readonly FilingSummary[], mode: Mode): Page {
+  if (filings.length === 0) return `No filings in ${mode} mode.`;
   return table(
-    ['Filing', 'Reference', 'State', 'Rows', 'Certified', 'PDFs', 'Errored', 'Made', 'Attention'],
-    filings.map(({ filingId, reference, n, state, counts, madeAt, attention, needsAttention }) => [
-      filingId,
+    [
+      'Reference',
+      'Exporter',
+      'State',
+      right('Certified'),
+      optional(right('Errored')),
+      optional(right('PDFs')),
+      'Made',
+      optional('Waits for'),
+      optional('Filing'),
+    ],
+    filings.map(({ filingId, reference, n, exporterName, exporterId, state, counts, madeAt, waiting }) => [
       filingName({ reference, n }),
-      state,
-      counts.rows,
-      counts.certified,
-      counts.archived,
+      exporterName ?? exporterId,
+      stateCell(state),
+      `${counts.certified}/${counts.rows}`,
       counts.errored,
-      madeAt?.slice(0, 16).replace('T', ' '),
-      attention ?? (needsAttention ? 'yes' : ''),
+      counts.archived,
+      localTime(madeAt),
+      waiting && shortly(waiting),
+      filingId,
     ]),
   );
 }
 
+/** In a list: what for, and the next time that matters. */
+function shortly({ for: subject, since, expectedBy, until }: Waiting): string {
+  const by = expectedBy ?? until;
+  return by ? `${subject}, by ${localTime(by)}` : `${subject}, since ${localTime(since)}`;
+}
+
 /** A line of progress. */
-export function progressText({ state, requestId, counts }: FilingResult): string {
+export function progressText(
+  { state, requestId, counts, asked }: FilingResult,
+  waiting: Waiting | null = null,
+): string {
   const parts: string[] = [state];
   if (requestId) parts.push(`request ${requestId}`);
   if (counts.rows > 0) parts.push(`${counts.certified} of ${counts.rows} certified, ${counts.archived} PDFs`);
   if (counts.errored > 0) parts.push(`${counts.errored} errored`);
+  const subject = waitingText(waiting) ?? waitsFor({ state, asked }, counts);
+  if (subject && state !== 'refused') parts.push(`waits for ${subject}`);
   return parts.join(', ');
 }
 

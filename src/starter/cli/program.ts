@@ -1,9 +1,9 @@
 import { Command, CommanderError } from 'commander';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { printableLines } from '../../domain/text';
 import { createCli, WAIT_FOR_LEDGER_MS, type Cli, type CliOptions } from './context';
 import { addCertificateCommands } from './commands/filings/certificates';
 import { addCheckCommand } from './commands/filings/check';
+import { addCompletionCommand } from './commands/operations/completion';
 import { addCodecServerCommand } from './commands/operations/codec-server';
 import { addCorrectCommand } from './commands/filings/correct';
 import { addCredentialsCommand } from './commands/exporters/credentials';
@@ -32,8 +32,9 @@ import { addTemplateCommand } from './commands/filings/template';
 import { addVaultCommand } from './commands/operations/vault';
 import { EXIT, UsageError, type ExitCode } from '../errors';
 import type { Bind } from './bind';
+import { HELP_STYLE, meantCommand, wrappedHelp } from './help';
 import { packageVersion } from './package-version';
-import { createTerminal, type Streams } from './terminal';
+import { createTerminal, type Streams, type Terminal } from './terminal';
 
 const ABOUT = `Files electronic Bank Realization Certificates: onboard an exporter, file its remittances, collect the certificates.
 
@@ -54,7 +55,7 @@ export async function runProgram(
   streams: Streams,
   options: CliOptions = {},
 ): Promise<ExitCode> {
-  for (const stream of [streams.stdout, streams.stderr]) ignoreBrokenPipe(stream);
+  const broken = [streams.stdout, streams.stderr].map(watchWrites);
   const terminal = createTerminal(streams, argv.includes('--json'));
   const cli = createCli(terminal, options);
   let code: ExitCode = EXIT.done;
@@ -67,17 +68,23 @@ export async function runProgram(
       const run = () => handler(cli, parameters as string[], command.optsWithGlobals());
       code = (await retryThroughRestart(cli, run, options)) ?? EXIT.done;
     };
+  const program = buildProgram(bind, terminal);
   try {
-    await buildProgram(bind, terminal).parseAsync([...argv], { from: 'user' });
-    return code;
+    await program.parseAsync([...argv], { from: 'user' });
   } catch (error) {
+    code = await failed(error);
+  } finally {
+    await cli.close();
+  }
+  return (await firstBroken(streams, broken)) ? EXIT.unexpected : code;
+
+  async function failed(error: unknown): Promise<ExitCode> {
     if (error instanceof CommanderError && error.exitCode === 0) return EXIT.done;
     // No command was named: commander has shown the help.
     const { reportError } = await import('./report-error.js');
-    if (!(error instanceof CommanderError) || error.code !== 'commander.help') return reportError(error, terminal);
+    if (!(error instanceof CommanderError) || error.code !== 'commander.help')
+      return reportError(error, terminal, meantCommand(program, argv));
     return terminal.json ? reportError(new UsageError(NO_COMMAND), terminal) : EXIT.usage;
-  } finally {
-    await cli.close();
   }
 }
 
@@ -100,23 +107,40 @@ async function retryThroughRestart<T>(
   }
 }
 
-/** A closed pipe (`ebrc list | head`) is no error: later output is dropped, and the command ends normally. */
-function ignoreBrokenPipe(stream: Streams['stdout']): void {
+/**
+ * A closed pipe (`ebrc list | head`) is no error: later output is dropped, and the command ends normally. A full disk
+ * is one, that is said once. @returns what went wrong so far
+ */
+function watchWrites(stream: Streams['stdout']): () => Error | undefined {
+  let broken: Error | undefined;
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
+    if (error.code !== 'EPIPE') broken ??= error;
   });
+  return () => broken;
 }
 
-function buildProgram(bind: Bind, { stdout, stderr }: Streams): Command {
+/** Whether something could not be written; said where it can be. */
+async function firstBroken(
+  { stdout, stderr }: Pick<Streams, 'stdout' | 'stderr'>,
+  broken: readonly (() => Error | undefined)[],
+): Promise<boolean> {
+  await new Promise<void>((resolve) => stdout.write('', () => setImmediate(resolve)));
+  const error = broken.map((read) => read()).find((each) => each !== undefined);
+  if (error) stderr.write(`Error: the output cannot be written: ${error.message}\n`);
+  return error !== undefined;
+}
+
+function buildProgram(bind: Bind, { stdout, stderr, json }: Terminal): Command {
+  const version = packageVersion();
   const program = new Command('ebrc')
     .description(ABOUT)
-    .version(packageVersion(), '--version', 'print the version')
+    .version(json ? JSON.stringify({ version }) : version, '--version', 'print the version')
     .option('--json', 'print one JSON document on standard output, and nothing else there')
     .addHelpText('after', EXAMPLES)
-    .configureHelp({ showGlobalOptions: true })
+    .configureHelp(HELP_STYLE)
     .configureOutput({
-      writeOut: (text) => stdout.write(printableLines(text)),
-      writeErr: (text) => stderr.write(printableLines(text)),
+      writeOut: (text) => stdout.write(wrappedHelp(text)),
+      writeErr: (text) => stderr.write(wrappedHelp(text)),
       // Reported like all other errors, as JSON if that is requested.
       outputError: () => undefined,
     })
@@ -155,5 +179,6 @@ const COMMAND_GROUPS: Readonly<Record<string, readonly ((program: Command, bind:
     addDeployCommand,
     addCodecServerCommand,
     addSandboxCommand,
+    addCompletionCommand,
   ],
 };

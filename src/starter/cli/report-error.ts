@@ -39,9 +39,12 @@ const ADVICE: Readonly<Partial<Record<ErrorKind, string>>> = {
   not_found: 'Check EBRC_API_URL: this address is not the filing service.',
 };
 
-/** Prints an error (as one JSON document on stdout, or as text on stderr) and returns the exit code. */
-export function reportError(error: unknown, terminal: Terminal): ExitCode {
-  const { code, errors, details } = explained(error);
+/**
+ * Prints an error (as one JSON document on stdout, or as text on stderr) and returns the exit code. `command`: whose
+ * help is named where its usage was wrong.
+ */
+export function reportError(error: unknown, terminal: Terminal, command = 'ebrc'): ExitCode {
+  const { code, errors, details } = explained(error, command);
   if (terminal.json) terminal.result({ ...details, errors }, () => '');
   else terminal.note(describeProblems(errors));
   const annotated = details?.['annotated'];
@@ -55,7 +58,7 @@ interface Explained {
   details?: Record<string, unknown>;
 }
 
-function explained(error: unknown): Explained {
+function explained(error: unknown, command: string): Explained {
   if (error instanceof RefusedError) return { code: EXIT.refused, errors: error.errors, details: error.details };
   if (error instanceof UsageError) return { code: EXIT.usage, errors: [problem(error.code, error.message)] };
   if (error instanceof ConfigError) {
@@ -67,7 +70,7 @@ function explained(error: unknown): Explained {
   }
   if (error instanceof CommanderError) {
     const message = error.message.replace(/^error: /, '');
-    return { code: EXIT.usage, errors: [problem('usage', `${capital(message)}. \`ebrc --help\` shows how.`)] };
+    return { code: EXIT.usage, errors: [problem('usage', `${capital(message)}. \`${command} --help\` shows how.`)] };
   }
   if (error instanceof ApiError) return explainedCall(error);
   if (error instanceof UnreachableError) {

@@ -1,12 +1,15 @@
 import type { Readable, Writable } from 'node:stream';
-import Table from 'cli-table3';
 import { createSpinner } from 'nanospinner';
 import { printable, printableJson, printableLines } from '../../domain/text';
+import { render, type Layout, type Page } from './page';
+
+/** Of a terminal that does not say how wide it is. */
+const DEFAULT_COLUMNS = 80;
 
 /** Where the command line reads and writes; tests pass their own. */
 export interface Streams {
   stdin: Readable & { isTTY?: boolean };
-  stdout: Writable & { isTTY?: boolean };
+  stdout: Writable & { isTTY?: boolean; columns?: number; hasColors?: () => boolean };
   stderr: Writable & { isTTY?: boolean };
 }
 
@@ -16,8 +19,8 @@ export interface Streams {
  */
 export interface Terminal extends Streams {
   json: boolean;
-  /** The result: `document` in JSON mode, `text` for people. */
-  result(document: unknown, text: () => string): void;
+  /** The result: `document` in JSON mode, `page` for people. */
+  result(document: unknown, page: () => Page): void;
   /** A remark for people, on stderr. */
   note(message: string): void;
   progress(): Progress;
@@ -37,9 +40,9 @@ export function createTerminal({ stdin, stdout, stderr }: Streams, json: boolean
     stdout,
     stderr,
     json,
-    result(document, text) {
+    result(document, page) {
       running?.stop();
-      const printed = json ? printableJson(document) : printableLines(text());
+      const printed = json ? printableJson(document) : render(page(), layoutOf(stdout));
       stdout.write(printed.endsWith('\n') ? printed : `${printed}\n`);
     },
     note(message) {
@@ -54,13 +57,19 @@ export function createTerminal({ stdin, stdout, stderr }: Streams, json: boolean
   };
 }
 
+/** A terminal says how wide it is, and whether it has colours (NO_COLOR is heard). */
+function layoutOf(stdout: Streams['stdout']): Layout {
+  if (!stdout.isTTY) return { width: null, colour: false };
+  return { width: stdout.columns || DEFAULT_COLUMNS, colour: stdout.hasColors?.() ?? false };
+}
+
 function lines(stderr: Writable): Progress {
   let last = '';
   return {
     say(text) {
       if (text === last) return;
       last = text;
-      stderr.write(`${new Date().toISOString().slice(11, 19)} ${printable(text)}\n`);
+      stderr.write(`${new Date().toTimeString().slice(0, 8)} ${printable(text)}\n`);
     },
     stop: () => undefined,
   };
@@ -80,23 +89,4 @@ function spinner(stderr: Writable): Progress {
       running = undefined;
     },
   };
-}
-
-/** A table for people; missing values are empty cells. */
-export function table(head: string[], rows: readonly (readonly unknown[])[]): string {
-  const output = new Table({ head, style: { head: [], border: [], compact: true } });
-  for (const row of rows) output.push(row.map(cell));
-  return output.toString();
-}
-
-function cell(value: unknown): string {
-  if (value === null || value === undefined) return '';
-  return printable(typeof value === 'string' ? value : JSON.stringify(value));
-}
-
-/** `name  value` lines, names aligned; lines without a value are left out. */
-export function fields(pairs: readonly (readonly [string, unknown])[]): string {
-  const shown = pairs.filter(([, value]) => value !== null && value !== undefined && value !== '');
-  const width = Math.max(0, ...shown.map(([name]) => name.length));
-  return shown.map(([name, value]) => `${name.padEnd(width)}  ${cell(value)}`).join('\n');
 }

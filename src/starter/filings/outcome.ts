@@ -69,7 +69,10 @@ async function untilRecorded(pool: pg.Pool, { filingId, seq }: FilingResult): Pr
 
 const EMPTY: Omit<FilingView, 'workflowId' | 'reference' | 'n' | 'exporterId'> = {
   filingId: null,
+  exporterName: null,
   state: 'started',
+  waiting: null,
+  otherUses: [],
   needsAttention: false,
   attention: null,
   questionCount: 0,

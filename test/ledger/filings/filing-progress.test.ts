@@ -3,7 +3,8 @@ import { holdFiling, recordProgress, type ProgressNote } from '../../../src/ledg
 import { takeUpFiling } from '../../../src/ledger/filings/filing-takeup';
 import { recordRunProblem } from '../../../src/ledger/filings/open-filings';
 import { askAbout } from '../../../src/ledger/questions/questions';
-import { listFilings, needFiling } from '../../../src/ledger/filings/filings';
+import { pageOfFilings } from '../../../src/ledger/filings/filing-pages';
+import { needFiling } from '../../../src/ledger/filings/filings';
 import { withTransaction } from '../../../src/ledger/pool';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 import { knowExporter, minutesLater, NOW, open, rowsOf } from '../filing-support';
@@ -92,7 +93,9 @@ describe('a move', () => {
     const filingId = await filing();
     await recordRunProblem(ledger.pool, { filingId, problem: 'Its workflow stands.', at: NOW });
     const asking = async () =>
-      (await listFilings(ledger.pool, { mode: 'test', attention: true })).find((each) => each.filingId === filingId);
+      (await pageOfFilings(ledger.pool, { mode: 'test', attention: true, limit: 100 })).find(
+        (each) => each.filingId === filingId,
+      );
     expect(await asking()).toMatchObject({ attention: 'Its workflow stands.', needsAttention: true });
     await note(filingId, 1, 'submitting');
     expect(await asking()).toBeUndefined();

@@ -1,6 +1,6 @@
 /** Questions about a filing: opened by a fact, closed by a fact. */
 import { acknowledgeFinding } from '../../../src/ledger/reconciliation/findings';
-import { listFilings } from '../../../src/ledger/filings/filings';
+import { pageOfFilings } from '../../../src/ledger/filings/filing-pages';
 import type { FilingStage, TestExporter } from './filing-stage';
 import { SHORT_SETTLE, useFilingStage } from './use-filing-stage';
 
@@ -16,7 +16,9 @@ const misread = (exporter: TestExporter) =>
   });
 
 const asking = async () =>
-  (await listFilings(stage.ledger.pool, { mode: 'test', attention: true })).map(({ filingId }) => filingId);
+  (await pageOfFilings(stage.ledger.pool, { mode: 'test', attention: true, limit: 100 })).map(
+    ({ filingId }) => filingId,
+  );
 
 it('stay when the filing ends, until somebody acknowledges them', async () => {
   const exporter = await stage.exporter();

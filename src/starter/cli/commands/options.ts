@@ -3,11 +3,12 @@ import { parseDuration } from '../../../domain/durations';
 import type { FilingResult } from '../../../domain/contracts';
 import { UPLOAD_TYPES } from '../../../domain/rules/upload-type';
 import { parseAllowDuplicate, type PermittedDuplicate } from '../../../domain/rules/duplicates';
+import type { Waiting } from '../../../domain/filing/waiting';
 import type { Cli } from '../context';
 import { isEnd, type FilingState } from '../../../domain/filing/states';
 import type { FilingOutcome } from '../../filings/outcome';
 import { EXIT, type ExitCode } from '../../errors';
-import { filingText, progressText } from '../filing-text';
+import { filingPage, progressText } from '../filing-text';
 import type { WaitOptions } from '../../filings/start';
 import { currentUser } from '../current-user';
 
@@ -74,18 +75,47 @@ export function stopSignal(): Promise<void> {
 }
 
 /** Options and callbacks of a command that may wait for a filing; progress goes to stderr. */
-export function waiting({ terminal }: Cli, wait: boolean | undefined): WaitOptions {
+export function waiting(cli: Cli, wait: boolean | undefined): WaitOptions {
+  const { terminal } = cli;
   const progress = terminal.progress();
-  return {
-    wait: wait ?? false,
-    onProgress: (result: FilingResult) => progress.say(progressText(result)),
-    onNotice: (notice) => terminal.note(notice),
+  let last: FilingResult | undefined;
+  let waits: Waiting | null | undefined;
+  const onProgress = (result: FilingResult) => {
+    const moved = last?.state !== result.state;
+    last = result;
+    if (moved) waits = undefined;
+    const { filingId, state } = result;
+    if (filingId === null || isEnd(state as FilingState)) progress.say(progressText(result));
+    else if (waits !== undefined) progress.say(progressText(result, waits));
+    else if (moved) {
+      void waitingOf(cli, filingId).then((read) => {
+        if (last?.state !== state) return;
+        waits = read;
+        progress.say(progressText(last, read));
+      });
+    }
   };
+  if (wait) cli.onInterrupt(() => goesOn(last?.filingId ?? null));
+  return { wait: wait ?? false, onProgress, onNotice: (notice) => terminal.note(notice) };
 }
+
+/** As the ledger knows it; null where it cannot be read now. */
+async function waitingOf(cli: Cli, filingId: string): Promise<Waiting | null> {
+  try {
+    return (await (await cli.reader()).show(filingId)).waiting;
+  } catch {
+    return null;
+  }
+}
+
+const goesOn = (filingId: string | null): string =>
+  filingId === null
+    ? 'What was started goes on. `ebrc list` shows it; repeating the command files nothing twice.'
+    : `The filing goes on; only this command ended. \`ebrc show ${filingId}\` shows how it stands.`;
 
 /** Prints the result of a command that files, or changes a filing, and returns its exit code. */
 export function printOutcome({ terminal }: Cli, outcome: FilingOutcome): ExitCode {
-  terminal.result(outcome.filing, () => filingText(outcome.filing));
+  terminal.result(outcome.filing, () => filingPage(outcome.filing));
   if (outcome.notice) terminal.note(outcome.notice);
   return exitCodeOf(outcome);
 }

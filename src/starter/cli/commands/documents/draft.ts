@@ -4,7 +4,7 @@ import { EXIT, type ExitCode } from '../../../errors';
 import type { DraftOutcome } from '../../../extraction/draft';
 import type { Bind } from '../../bind';
 import { checkOutputPath, forceOption } from '../../output-path';
-import { table } from '../../terminal';
+import { right, table, type Page } from '../../page';
 import { byOption, durationArgument } from '../options';
 import { mappingOf } from './mapping';
 
@@ -87,25 +87,19 @@ function exitOf({ files }: Shown): ExitCode {
   return files.some(({ state }) => state === 'waiting') ? EXIT.waiting : EXIT.done;
 }
 
-function textOf(output: string, { rows, gaps, files, ok }: Shown): string {
+function textOf(output: string, { rows, gaps, files, ok }: Shown): Page {
   const out = files.filter(({ error }) => error !== null);
   return [
     `${rows} rows written to ${output}. ${ok ? 'It passes the check unchanged.' : `${gaps.length} cells have to be filled in or corrected.`}`,
-    ...(gaps.length > 0
-      ? [
-          table(
-            ['Row', 'Field', 'What is missing'],
-            gaps.map(({ row, field, reason }) => [row, field, reason]),
-          ),
-        ]
-      : []),
-    ...(out.length > 0
-      ? [
-          table(
-            ['File', 'State', 'Why it is not in the draft'],
-            out.map(({ file, state, error }) => [file, state, error?.message]),
-          ),
-        ]
-      : []),
-  ].join('\n');
+    gaps.length > 0 &&
+      table(
+        [right('Row'), 'Field', 'What is missing'],
+        gaps.map(({ row, field, reason }) => [row, field, reason]),
+      ),
+    out.length > 0 &&
+      table(
+        ['File', 'State', 'Why it is not in the draft'],
+        out.map(({ file, state, error }) => [file, state, error?.message]),
+      ),
+  ];
 }

@@ -6,7 +6,7 @@ import type { ExtractedFile } from '../../../extraction/extract';
 import type { Cli } from '../../context';
 import type { Bind } from '../../bind';
 import { checkOutputPath, forceOption } from '../../output-path';
-import { table } from '../../terminal';
+import { table, type Page, type Part } from '../../page';
 import { durationArgument } from '../options';
 import { mappingOf } from './mapping';
 
@@ -110,7 +110,7 @@ async function explainer(cli: Cli, kind: DocumentKind): Promise<Explain> {
   return (file) => (file.data ? { ...file, fields: mapDocument(kind, file.data, mapping).explained } : file);
 }
 
-function explained(fields: readonly Explained[]): string {
+function explained(fields: readonly Explained[]): Part {
   return table(
     ['Field', 'Value', 'From', 'Tried'],
     fields.map(({ field, value, from, by, tried }) => [
@@ -136,7 +136,7 @@ function printOne(cli: Cli, file: ExplainedFile): ExitCode {
     const document = { status: state === 'extracted' ? 'success' : state, ...file };
     cli.terminal.result(document, () => {
       if (!file.data) return error?.message ?? state;
-      return [JSON.stringify(file.data, null, 2), ...(file.fields ? [explained(file.fields)] : [])].join('\n');
+      return [JSON.stringify(file.data, null, 2), file.fields && explained(file.fields)];
     });
     return exitOf([file]);
   }
@@ -153,11 +153,11 @@ function exitOf(files: readonly ExtractedFile[]): ExitCode {
   return files.some(({ state }) => state === 'waiting') ? EXIT.waiting : EXIT.done;
 }
 
-function summary(files: readonly ExplainedFile[]): string {
+function summary(files: readonly ExplainedFile[]): Page {
   const count = (state: ExtractedFile['state']) => files.filter((each) => each.state === state).length;
   const others = files.filter(({ state }) => state !== 'extracted');
   const head = `${files.length} documents: ${count('extracted')} extracted, ${count('refused')} refused, ${count('failed')} failed, ${count('waiting')} waiting.`;
   const rows = others.map(({ file, state, error }) => [file, state, error?.message]);
-  const fields = files.flatMap((file) => (file.fields ? [`\n${file.file}`, explained(file.fields)] : []));
-  return [head, ...(rows.length > 0 ? [table(['File', 'State', 'Why'], rows)] : []), ...fields].join('\n');
+  const fields = files.flatMap((file) => (file.fields ? ['', file.file, explained(file.fields)] : []));
+  return [head, rows.length > 0 && table(['File', 'State', 'Why'], rows), ...fields];
 }

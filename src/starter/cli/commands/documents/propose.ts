@@ -2,7 +2,8 @@ import { Option, type Command } from 'commander';
 import type { ProposeOutcome } from '../../../proposals/propose';
 import type { Bind } from '../../bind';
 import { checkOutputPath, forceOption } from '../../output-path';
-import { table } from '../../terminal';
+import { amountText } from '../../amount-text';
+import { right, table, type Page } from '../../page';
 
 const HELP = `
 Maps the free balances of the exporter's remittances to documents that are not yet certified (from \`ebrc invoices import\` and from
@@ -46,16 +47,19 @@ export function addProposeCommand(program: Command, bind: Bind): void {
     );
 }
 
-function textOf(output: string, { proposals, gaps, ok }: Omit<ProposeOutcome, 'workbook'>): string {
+function textOf(output: string, { proposals, gaps, ok }: Omit<ProposeOutcome, 'workbook'>): Page {
   const rows = proposals.map(({ irmNumber, document, amount, currency, confidence, reasons }) => [
     irmNumber,
     document,
-    `${currency} ${amount}`,
+    amountText(amount, currency),
     `${Math.round(confidence * 100)} %`,
     reasons.join('; '),
   ]);
   const left = ok
     ? 'It passes the check unchanged.'
     : `Before it passes the check, ${gaps.length} cells have to be filled in.`;
-  return `${table(['IRM', 'Document', 'Amount', 'Confidence', 'Why'], rows)}\n${proposals.length} proposals written to ${output}. ${left}`;
+  return [
+    table(['IRM', 'Document', right('Amount'), right('Confidence'), 'Why'], rows),
+    `${proposals.length} proposals written to ${output}. ${left}`,
+  ];
 }

@@ -3,10 +3,14 @@ import type { Cli } from '../../context';
 import type { ExporterOutcome, ExporterWait } from '../../../exporters/operations';
 import { EXIT, type ExitCode } from '../../../errors';
 import { describeProblems } from '../../problem-text';
-import { fields } from '../../terminal';
+import { apart, fields, localTime } from '../../page';
+import { stateCell } from '../../state-cell';
 
 /** Options and callbacks of a command that may wait for an exporter. */
-export function exporterWaiting({ terminal }: Cli, wait: boolean | undefined): ExporterWait {
+export function exporterWaiting(cli: Cli, wait: boolean | undefined): ExporterWait {
+  const { terminal } = cli;
+  if (wait)
+    cli.onInterrupt(() => 'The onboarding goes on; only this command ended. `ebrc exporters` shows how it stands.');
   const progress = terminal.progress();
   return {
     wait: wait ?? false,
@@ -17,7 +21,8 @@ export function exporterWaiting({ terminal }: Cli, wait: boolean | undefined): E
 
 function progressText({ state, activatesAt, irmCount, message }: ExporterProgress): string {
   const parts: string[] = [state];
-  if (state === 'activation_pending' && activatesAt && !message) parts.push(`access opens at ${activatesAt}`);
+  if (state === 'activation_pending' && activatesAt && !message)
+    parts.push(`access opens at ${localTime(activatesAt)}`);
   if (irmCount !== null) parts.push(`${irmCount} IRMs`);
   if (message) parts.push(message);
   return parts.join(', ');
@@ -28,13 +33,13 @@ export function printExporter({ terminal }: Cli, { notice, ...progress }: Export
   terminal.result(progress, () => {
     const head = fields([
       ['Exporter', progress.exporterId],
-      ['State', progress.state],
-      ['Access opens at', progress.activatesAt],
+      ['State', stateCell(progress.state)],
+      ['Access opens at', localTime(progress.activatesAt)],
       ['IRMs', progress.irmCount],
       ['Message', progress.message],
       ['Workflow', progress.workflowId],
     ]);
-    return progress.errors.length > 0 ? `${head}\n\n${describeProblems(progress.errors)}` : head;
+    return apart([head, describeProblems(progress.errors)]);
   });
   if (notice) terminal.note(notice);
 }

@@ -4,7 +4,8 @@ import type { ExporterView } from '../../../exporters/views';
 import type { Cli } from '../../context';
 import type { Bind } from '../../bind';
 import { describeProblems } from '../../problem-text';
-import { fields, table } from '../../terminal';
+import { apart, fields, localTime, optional, table, type Page } from '../../page';
+import { stateCell } from '../../state-cell';
 
 interface ChangeOptions {
   name?: string;
@@ -66,25 +67,25 @@ async function setApproval(cli: Cli, exporter: string, required: boolean): Promi
   await requireApproval({ pool: await cli.pool(), mode }, exporter, required);
 }
 
-function exportersTable(exporters: readonly ExporterView[]): string {
+function exportersTable(exporters: readonly ExporterView[]): Page {
   if (exporters.length === 0) return 'No exporters. `ebrc onboard` adds one.';
   const listed = table(
-    ['Exporter', 'Name', 'E-mail', 'IEC', 'Readiness', 'Access opens at', 'Shared login'],
+    ['Name', 'E-mail', 'IEC', 'Readiness', 'Access opens at', optional('Shared login'), optional('Exporter')],
     exporters.map((each) => [
-      each.exporterId,
       each.name,
       each.email,
       each.iec,
-      each.readiness,
-      each.readiness === 'activation_pending' ? each.activatesAt : '',
+      stateCell(each.readiness),
+      each.readiness === 'activation_pending' ? localTime(each.activatesAt) : '',
       each.sharedCredentialsLikely ? 'likely' : '',
+      each.exporterId,
     ]),
   );
   const warned = exporters.filter(({ warnings }) => warnings.length > 0);
-  return [listed, ...warned.map(({ name, warnings }) => `${name}:\n${describeProblems(warnings)}`)].join('\n\n');
+  return apart([listed, ...warned.map(({ name, warnings }) => `${name}:\n${describeProblems(warnings)}`)]);
 }
 
-function exporterText(exporter: ExporterView): string {
+function exporterText(exporter: ExporterView): Page {
   const shown = fields([
     ['Exporter', exporter.exporterId],
     ['Name', exporter.name],
@@ -92,11 +93,11 @@ function exporterText(exporter: ExporterView): string {
     ['Company', exporter.companyName],
     ['IEC', exporter.iec],
     ['Address', exporter.address],
-    ['Readiness', exporter.readiness],
-    ['Access opens at', exporter.activatesAt],
+    ['Readiness', stateCell(exporter.readiness)],
+    ['Access opens at', localTime(exporter.activatesAt)],
     ['Approval needed', exporter.requiresApproval ? 'yes' : 'no'],
     ['Shared login', exporter.sharedCredentialsLikely ? 'likely' : null],
-    ['As of', exporter.readAt],
+    ['As of', localTime(exporter.readAt)],
   ]);
-  return exporter.warnings.length === 0 ? shown : `${shown}\n\n${describeProblems(exporter.warnings)}`;
+  return apart([shown, describeProblems(exporter.warnings)]);
 }

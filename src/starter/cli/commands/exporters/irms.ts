@@ -4,7 +4,8 @@ import { EXIT } from '../../../errors';
 import type { Cli } from '../../context';
 import { dateText } from '../../filing-text';
 import type { Bind } from '../../bind';
-import { table } from '../../terminal';
+import { amountText } from '../../amount-text';
+import { localTime, optional, right, table } from '../../page';
 
 export function addIrmsCommand(program: Command, bind: Bind): void {
   program
@@ -25,26 +26,31 @@ export function addIrmsCommand(program: Command, bind: Bind): void {
                 [
                   'IRM',
                   'Date',
-                  'AD code',
-                  'IFSC',
-                  'Amount',
-                  'Available',
-                  'Held by us',
-                  'Purpose',
-                  'Status',
-                  'Remitter',
+                  right('Amount'),
+                  right('Available'),
+                  right('Free'),
+                  optional('Remitter'),
+                  optional('AD code'),
+                  optional('IFSC'),
+                  optional('Purpose'),
+                  optional('Status'),
+                  optional('Held by us'),
+                  optional('Read'),
                 ],
                 irms.map((irm) => [
                   irm.irmNumber,
                   dateText(irm.irmIssueDate),
+                  amountText(irm.amount, irm.currency),
+                  amountText(irm.available),
+                  amountText(irm.free),
+                  irm.remitterName,
                   irm.irmAdCode,
                   irm.irmIfscCode,
-                  irm.amount && `${irm.amount} ${irm.currency ?? ''}`,
-                  irm.available,
-                  irm.heldBy.length > 0 ? `${irm.held} (${irm.heldBy.map((hold) => hold.filingId).join(', ')})` : '',
                   irm.purposeCode,
                   irm.status,
-                  irm.remitterName,
+                  irm.heldBy.length > 0 &&
+                    `${amountText(irm.held)} (${irm.heldBy.map((hold) => hold.reference).join(', ')})`,
+                  localTime(irm.readAt),
                 ]),
               ),
         );

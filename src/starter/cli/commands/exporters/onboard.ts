@@ -4,7 +4,8 @@ import type { RowOutcome } from '../../../exporters/onboard-list';
 import type { Cli } from '../../context';
 import type { Bind } from '../../bind';
 import { readSecret } from '../../secret-prompt';
-import { table } from '../../terminal';
+import { optional, right, table } from '../../page';
+import { stateCell } from '../../state-cell';
 import { exitCodeOfExporter, exporterWaiting, printExporter } from './exporter-output';
 import { byOption } from '../options';
 
@@ -84,22 +85,20 @@ async function many(cli: Cli, list: string, { by, wait, result }: OnboardOptions
     result,
     onProgress: (all) => progress.say(countsText(all)),
   });
-  cli.terminal.result({ exporters: outcomes, counts: countsOf(outcomes), resultFile }, () =>
-    [
-      table(
-        ['Row', 'E-mail', 'State', 'Exporter', 'IRMs', 'Message'],
-        outcomes.map(({ row, email, state, exporterId, irmCount, message }) => [
-          row,
-          email,
-          state,
-          exporterId,
-          irmCount,
-          message,
-        ]),
-      ),
-      `${countsText(outcomes)}. Written to ${resultFile}`,
-    ].join('\n'),
-  );
+  cli.terminal.result({ exporters: outcomes, counts: countsOf(outcomes), resultFile }, () => [
+    table(
+      [right('Row'), 'E-mail', 'State', optional('Exporter'), right('IRMs'), 'Message'],
+      outcomes.map(({ row, email, state, exporterId, irmCount, message }) => [
+        row,
+        email,
+        stateCell(state),
+        exporterId,
+        irmCount,
+        message,
+      ]),
+    ),
+    `${countsText(outcomes)}. Written to ${resultFile}`,
+  ]);
   if (outcomes.some(({ state }) => state === 'failed')) return EXIT.unexpected;
   if (outcomes.some(({ state }) => state === 'refused')) return EXIT.refused;
   return outcomes.some(({ state }) => state === 'needs_credentials') ? EXIT.waiting : EXIT.done;

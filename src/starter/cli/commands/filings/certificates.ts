@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import { dateText } from '../../filing-text';
 import type { Bind } from '../../bind';
-import { table } from '../../terminal';
+import { amountText } from '../../amount-text';
+import { optional, right, table } from '../../page';
 
 export function addCertificateCommands(program: Command, bind: Bind): void {
   program
@@ -17,12 +18,12 @@ export function addCertificateCommands(program: Command, bind: Bind): void {
           certificates.length === 0
             ? 'No certificates.'
             : table(
-                ['eBRC number', 'Date', 'Document', 'Realised', 'Filing', 'PDF'],
+                ['eBRC number', 'Date', 'Document', right('Realised'), optional('Filing'), optional('PDF')],
                 certificates.map((each) => [
                   each.eBRCNumber,
                   dateText(each.eBRCDate),
                   each.sbCumInvoiceNumber,
-                  each.realisedValueFCC && `${each.realisedValueFCC} ${each.currencyCode ?? ''}`,
+                  amountText(each.realisedValueFCC, each.currencyCode),
                   each.reference ?? each.filingId,
                   each.document,
                 ]),

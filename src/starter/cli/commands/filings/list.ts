@@ -1,27 +1,72 @@
-import { Option, type Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import { parseDuration } from '../../../../domain/durations';
 import { FILING_STATES } from '../../../../domain/filing/states';
-import { filingsTable } from '../../filing-text';
+import { filingName } from '../../../../domain/names';
+import { filingsPage } from '../../filing-text';
 import type { Bind } from '../../bind';
 
 interface ListOptions {
-  state?: string;
+  state?: string[];
   exporter?: string;
   attention?: boolean;
+  since?: Date;
+  search?: string;
+  after?: string;
+  limit: number;
 }
 
+const MOST = 10_000;
+
+const HELP = `
+Examples:
+  $ ebrc list --attention
+  $ ebrc list --state processing --state overdue --since 7d
+  $ ebrc list --search INV-2026-117`;
+
 export function addListCommand(program: Command, bind: Bind): void {
+  const states = new Option('--state <state>', 'only those in this state; may be given several times');
   program
     .command('list')
     .summary('list filings')
     .description('List filings, newest first.')
-    .addOption(new Option('--state <state>', 'only those in this state').choices(FILING_STATES))
+    .addOption(states.choices(FILING_STATES).argParser(collectState))
     .option('-e, --exporter <exporter>', 'only those of this exporter (id or e-mail)')
     .option('--attention', 'only those that need attention')
-    .addHelpText('after', '\nExample:\n  $ ebrc list --attention')
+    .option('--since <when>', 'only those made since then: a day (YYYY-MM-DD), or how long ago (7d)', sinceArgument)
+    .option('--search <text>', 'part of a reference, document, IRM number or eBRC number; or a request id')
+    .option('--limit <n>', `no more than these, ${MOST} at most`, limitArgument, 1_000)
+    .option('--after <filing>', 'only those behind this one: the last one of the list before')
+    .addHelpText('after', HELP)
     .action(
-      bind(async (cli, _args, { state, exporter, attention }: ListOptions) => {
-        const filings = await (await cli.reader()).list({ state, exporter, attention });
-        cli.terminal.result(filings, () => filingsTable(filings));
+      bind(async (cli, _args, { state: states, ...filter }: ListOptions) => {
+        const filings = await (await cli.reader()).list({ ...filter, states });
+        const { mode } = await cli.config('mode');
+        cli.terminal.result(filings, () => filingsPage(filings, mode));
+        if (!cli.terminal.json)
+          for (const each of filings)
+            if (each.needsAttention) cli.terminal.note(`${filingName(each)}: ${each.attention}`);
+        const [last] = filings.slice(-1);
+        if (last && filings.length === filter.limit)
+          cli.terminal.note(`The newest ${filings.length}; more with --after ${last.filingId}, or --limit.`);
       }),
     );
+}
+
+function collectState(state: string, before: string[] = []): string[] {
+  if ((FILING_STATES as readonly string[]).includes(state)) return [...before, state];
+  throw new InvalidArgumentError(`Allowed choices are ${FILING_STATES.join(', ')}.`);
+}
+
+function sinceArgument(text: string): Date {
+  const ago = parseDuration(text);
+  if (ago !== null) return new Date(Date.now() - ago);
+  const day = new Date(`${text}T00:00:00`);
+  if (/^\d{4}-\d{2}-\d{2}$/u.test(text) && !Number.isNaN(day.getTime())) return day;
+  throw new InvalidArgumentError('Give a day such as 2026-07-01, or how long ago, such as 7d.');
+}
+
+function limitArgument(text: string): number {
+  const limit = Number(text);
+  if (Number.isSafeInteger(limit) && limit >= 1 && limit <= MOST) return limit;
+  throw new InvalidArgumentError(`Give a number from 1 to ${MOST}.`);
 }

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { ResumedRun } from '../../../filings/resume';
 import { UsageError } from '../../../errors';
 import type { Bind } from '../../bind';
-import { table } from '../../terminal';
+import { table, type Page } from '../../page';
 
 /** `resume`: continues filings whose workflow was ended. */
 export function addResumeCommand(program: Command, bind: Bind): void {
@@ -26,7 +26,7 @@ export function addResumeCommand(program: Command, bind: Bind): void {
     );
 }
 
-function runsTable(runs: readonly ResumedRun[]): string {
+function runsTable(runs: readonly ResumedRun[]): Page {
   if (runs.length === 0) return 'Every open filing has a workflow that runs.';
   return table(
     ['Filing', 'Reference', 'State', 'Resumed'],

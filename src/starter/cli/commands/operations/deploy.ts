@@ -1,10 +1,11 @@
 import { Argument, type Command } from 'commander';
 import { UsageError } from '../../../errors';
 import type { Bind } from '../../bind';
-import { table } from '../../terminal';
+import { localTime, table } from '../../page';
 
 const HELP = `
-  current  send new workflows, and the next tasks of old ones, to the version of EBRC_BUILD_ID (or --build-id)
+  current  send new workflows, and the next tasks of old ones, to the version of EBRC_BUILD_ID
+           (or --build-id)
   status   show the versions: which is current, which still drain
 
 Workers with EBRC_DEPLOYMENT and EBRC_BUILD_ID take no work until their version is current; no worker makes itself current.
@@ -37,7 +38,7 @@ export function addDeployCommand(program: Command, bind: Bind): void {
         cli.terminal.result(versions, () =>
           table(
             ['Version', 'State', 'Since'],
-            versions.map((each) => [each.buildId, each.state, each.createdAt ?? '']),
+            versions.map((each) => [each.buildId, each.state, localTime(each.createdAt)]),
           ),
         );
       }),

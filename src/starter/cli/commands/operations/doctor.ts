@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { EXIT } from '../../../errors';
 import type { Bind } from '../../bind';
-import { table } from '../../terminal';
+import { table, toned } from '../../page';
 
 const HELP = `
 Checks the configuration, PostgreSQL (reachable, schema, rights, clock, keys of the stored passwords), Temporal (reachable, search
@@ -24,7 +24,12 @@ export function addDoctorCommand(program: Command, bind: Bind): void {
         cli.terminal.result(results, () =>
           table(
             ['Check', '', 'Found', 'What to do'],
-            results.map(({ check, ok, message, advice }) => [check, ok ? 'ok' : 'WRONG', message, advice]),
+            results.map(({ check, ok, message, advice }) => [
+              check,
+              ok ? toned('ok', 'good') : toned('WRONG', 'bad'),
+              message,
+              advice,
+            ]),
           ),
         );
         return results.every(({ ok }) => ok) ? EXIT.done : EXIT.unexpected;

@@ -3,7 +3,7 @@ import { ROLES } from '../../../../domain/access/principal';
 import type { PrincipalView, PrincipalWithToken } from '../../../principals/principals';
 import type { Bind } from '../../bind';
 import type { Cli } from '../../context';
-import { fields, table } from '../../terminal';
+import { apart, fields, localTime, optional, right, table, type Page, type Part } from '../../page';
 import { byOption, durationArgument } from '../options';
 
 const HELP = `
@@ -89,11 +89,10 @@ export function addPrincipalCommands(program: Command, bind: Bind): void {
         const { rotatePrincipal } = await import('../../../principals/principals.js');
         const rotated = await rotatePrincipal(await depsOf(cli), { name, by });
         const { previousEndsAt } = rotated;
-        cli.terminal.result(rotated, () =>
-          [tokenText(rotated), ...(previousEndsAt ? [`The token before it ends at ${previousEndsAt}.`] : [])].join(
-            '\n',
-          ),
-        );
+        cli.terminal.result(rotated, () => [
+          ...tokenText(rotated),
+          previousEndsAt && `The token before it ends at ${localTime(previousEndsAt)}.`,
+        ]);
       }),
     );
   principals
@@ -117,8 +116,8 @@ async function depsOf(cli: Cli) {
   return { pool: await cli.pool(), mode };
 }
 
-function tokenText(principal: PrincipalWithToken): string {
-  return `${fields([...shown(principal), ['Token', principal.token]])}\n\n${TOKEN_ONCE}`;
+function tokenText(principal: PrincipalWithToken): Part[] {
+  return apart([fields([...shown(principal), ['Token', principal.token]]), TOKEN_ONCE]);
 }
 
 function shown({ principal, name, roles, system, exporters, expiresAt }: PrincipalView): [string, unknown][] {
@@ -128,20 +127,20 @@ function shown({ principal, name, roles, system, exporters, expiresAt }: Princip
     ['Kind', system ? 'system' : 'person'],
     ['Roles', roles.join(', ')],
     ['Exporters', exporters === null ? 'all' : exporters.join(', ')],
-    ['Ends', expiresAt],
+    ['Ends', localTime(expiresAt)],
   ];
 }
 
-function listText(all: readonly (PrincipalView & { tokens: number })[]): string {
+function listText(all: readonly (PrincipalView & { tokens: number })[]): Page {
   if (all.length === 0) return 'No principals. `ebrc principals add` adds one.';
   return table(
-    ['Name', 'Kind', 'Roles', 'Exporters', 'Ends', 'Tokens', 'Principal'],
+    ['Name', 'Kind', 'Roles', 'Exporters', 'Ends', right('Tokens'), optional('Principal')],
     all.map(({ name, system, roles, exporters, expiresAt, tokens, principal }) => [
       name,
       system ? 'system' : 'person',
       roles.join(', '),
       exporters === null ? 'all' : exporters.join(', '),
-      expiresAt,
+      localTime(expiresAt),
       tokens,
       principal,
     ]),

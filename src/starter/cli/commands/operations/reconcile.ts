@@ -3,7 +3,8 @@ import { FINDING_KINDS, type FindingKind, type FindingView } from '../../../../d
 import type { ReconcileOutcome } from '../../../reconciliation/reconcile';
 import { UsageError } from '../../../errors';
 import type { Bind } from '../../bind';
-import { fields, table } from '../../terminal';
+import { amountText } from '../../amount-text';
+import { apart, fields, optional, right, table, type Page, type Part } from '../../page';
 import { byOption } from '../options';
 
 const RECONCILE_HELP = `
@@ -48,6 +49,10 @@ export function addReconcileCommands(program: Command, bind: Bind): void {
       bind(async (cli, _args, { exporter, from, to, wait }: ReconcileOptions) => {
         const client = await cli.client();
         const progress = cli.terminal.progress();
+        if (wait)
+          cli.onInterrupt(
+            () => 'The reconciliation goes on; only this command ended. `ebrc findings` shows what it finds.',
+          );
         try {
           const outcome = await client.reconcile(
             { exporter, from, to },
@@ -58,7 +63,7 @@ export function addReconcileCommands(program: Command, bind: Bind): void {
               onNotice: (notice) => cli.terminal.note(notice),
             },
           );
-          cli.terminal.result(outcome, () => outcomeText(outcome));
+          cli.terminal.result(outcome, () => outcomePage(outcome));
         } finally {
           progress.stop();
         }
@@ -76,7 +81,7 @@ export function addReconcileCommands(program: Command, bind: Bind): void {
     .action(
       bind(async (cli, _args, { exporter, kind, all }: FindingsOptions) => {
         const list = await (await cli.reader()).findings({ exporter, kind, all });
-        cli.terminal.result(list, () => findingsTable(list));
+        cli.terminal.result(list, () => apart(findingsParts(list)));
       }),
     );
   findings
@@ -98,7 +103,7 @@ export function addReconcileCommands(program: Command, bind: Bind): void {
     );
 }
 
-function outcomeText(outcome: ReconcileOutcome): string {
+function outcomePage(outcome: ReconcileOutcome): Page {
   const { state, from, to, parties, opened, closed, healed, skipped, findings } = outcome;
   const head = fields([
     ['Run', outcome.runId],
@@ -109,23 +114,41 @@ function outcomeText(outcome: ReconcileOutcome): string {
     ['Findings', `opened ${opened}, closed ${closed}, healed ${healed}`],
   ]);
   const notes = skipped.map(({ exporterId, reason }) => `Not asked: ${exporterId}: ${reason}`);
-  return [head, ...notes, findingsTable(findings)].join('\n');
+  return apart([head, ...notes, ...findingsParts(findings)]);
 }
 
-function findingsTable(findings: readonly FindingView[]): string {
-  if (findings.length === 0) return 'No open findings.';
-  return table(
-    ['Id', 'Kind', 'eBRC number', 'Filing', 'Row', 'IRM', 'Amount', 'Age', 'Why'],
-    findings.map((each) => [
-      each.id,
-      each.kind,
-      each.eBRCNumber,
-      each.filingId,
-      each.row,
-      each.irmNumber,
-      each.amount && `${each.amount} ${each.currency ?? ''}`,
-      `${each.ageDays} d${each.closedAt ? ', closed' : each.acknowledgedAt ? ', acknowledged' : ''}`,
-      each.reason,
-    ]),
-  );
+/** The findings, and what to do about each kind of them. */
+function findingsParts(findings: readonly FindingView[]): Part[] {
+  if (findings.length === 0) return ['No open findings.'];
+  const kinds = new Map(findings.map(({ kind, advice }) => [kind, advice]));
+  return [
+    table(
+      [
+        right('Id'),
+        'Kind',
+        'Exporter',
+        'eBRC number',
+        optional(right('Amount')),
+        'Age',
+        optional('Why'),
+        optional('Filing'),
+        optional(right('Row')),
+        optional('IRM'),
+      ],
+      findings.map((each) => [
+        each.id,
+        each.kind,
+        each.exporterName ?? each.exporterId,
+        each.eBRCNumber,
+        amountText(each.amount, each.currency),
+        `${each.ageDays} d${each.closedAt ? ', closed' : each.acknowledgedAt ? ', acknowledged' : ''}`,
+        each.reason,
+        each.filingId,
+        each.row,
+        each.irmNumber,
+      ]),
+    ),
+    'What to do:',
+    fields([...kinds]),
+  ];
 }

@@ -4,7 +4,7 @@ import type { SandboxOptions } from '../../../../sandbox/options';
 import type { Cli } from '../../context';
 import { firstLine, UsageError } from '../../../errors';
 import type { Bind } from '../../bind';
-import { fields } from '../../terminal';
+import { fields, type Page } from '../../page';
 import { durationArgument, portArgument, stopSignal } from '../options';
 
 interface Flags {
@@ -108,12 +108,12 @@ function jsonOrText(value: string): unknown {
   }
 }
 
-function addressText({ url, extractionUrl, controlUrl }: Sandbox): string {
+function addressText({ url, extractionUrl, controlUrl }: Sandbox): Page {
   const head = fields([
     ['EBRC_API_URL', url],
     ['EBRC_API_KEY', 'dev_sandbox_key'],
     ['Extraction', extractionUrl],
     ['Control', controlUrl],
   ]);
-  return `The sandbox is up; Ctrl-C stops it.\n${head}`;
+  return ['The sandbox is up; Ctrl-C stops it.', head];
 }

@@ -2,7 +2,7 @@ import { Argument, type Command } from 'commander';
 import type { ScheduleView } from '../../../schedules/operations';
 import type { Cli } from '../../context';
 import type { Bind } from '../../bind';
-import { table } from '../../terminal';
+import { localTime, optional, table, type Page } from '../../page';
 
 const HELP = `
   apply   create the schedules of the file, and remove those that it no longer names
@@ -45,16 +45,16 @@ async function run(cli: Cli, action: string): Promise<ScheduleView[]> {
   return listSchedules({ temporal, mode });
 }
 
-function schedulesTable(schedules: readonly ScheduleView[]): string {
+function schedulesTable(schedules: readonly ScheduleView[]): Page {
   if (schedules.length === 0) return 'No schedules. `ebrc schedules apply` makes them.';
   return table(
-    ['Schedule', 'Workflow', 'State', 'Next run', 'Last run', 'Outcome'],
+    ['Schedule', optional('Workflow'), 'State', 'Next run', 'Last run', 'Outcome'],
     schedules.map(({ id, workflowType, state, next, lastResult }) => [
       id,
       workflowType,
       state,
-      next[0],
-      lastResult?.startedAt,
+      localTime(next[0]),
+      localTime(lastResult?.startedAt),
       lastResult && (lastResult.error ? `${lastResult.status}: ${lastResult.error}` : lastResult.status),
     ]),
   );

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { RotationResult } from '../../../../ledger/vault/vault';
 import { EXIT } from '../../../errors';
 import type { Bind } from '../../bind';
-import { table } from '../../terminal';
+import { table, type Page } from '../../page';
 
 const HELP = `
 To change the key: put the new one first in EBRC_ENCRYPTION_KEY (new:BASE64,old:BASE64) for the workers and for this command,
@@ -32,7 +32,7 @@ export function addVaultCommand(program: Command, bind: Bind): void {
     );
 }
 
-function rotationText(keyId: string, { rotated, kept, unreadable }: RotationResult): string {
+function rotationText(keyId: string, { rotated, kept, unreadable }: RotationResult): Page {
   const counts = `${rotated} encrypted anew under key ${keyId}, ${kept} were already; all of them open.`;
   if (unreadable.length === 0) return counts;
   const rows = unreadable.map((each) => [each.secretRef, each.mode, each.exporterId, each.keyId, each.problem]);
@@ -40,5 +40,5 @@ function rotationText(keyId: string, { rotated, kept, unreadable }: RotationResu
     `${counts} ${unreadable.length} do not open and are left as they are:`,
     table(['Secret', 'Mode', 'Exporter', 'Key', 'Problem'], rows),
     'Keep their keys in EBRC_ENCRYPTION_KEY, or submit the credentials again with `ebrc credentials`.',
-  ].join('\n');
+  ];
 }

@@ -2,12 +2,14 @@ import { Argument, Option, type Command } from 'commander';
 import type { ReportKind, ReportOutcome } from '../../../reports/report';
 import type { Bind } from '../../bind';
 import { checkOutputPath, forceOption } from '../../output-path';
-import { table } from '../../terminal';
+import { right, table, type Page } from '../../page';
 
 const HELP = `
-daily    ten groups of figures: unknown outcomes, funnel, latency, rejections, remittances, ageing, reconciliation, credentials,
-         limits of the service, archive; each with its definition, a trend of 30 days and the underlying rows
-ageing   export amounts that are not certified, by the days until they have to be realised, by currency and exporter
+  daily    ten groups of figures: unknown outcomes, funnel, latency, rejections, remittances,
+           ageing, reconciliation, credentials, limits of the service, archive; each with its
+           definition, a trend of 30 days and the rows behind it
+  ageing   export amounts that are not certified, by the days until they have to be realised, by
+           currency and exporter
 
 Both are made from the ledger alone and need only DATABASE_URL and EBRC_MODE. EBRC_TEMPORAL_UI makes filings links.
 
@@ -53,11 +55,13 @@ export function addReportCommand(program: Command, bind: Bind): void {
 }
 
 /** What needs attention, and where the rest is. */
-function outcomeText({ path, on, groups }: ReportOutcome): string {
+function outcomeText({ path, on, groups }: ReportOutcome): Page {
   const alarms = groups.flatMap(({ title, figures }) =>
     figures.filter(({ alarm }) => alarm).map(({ label, value }) => [title, label, String(value ?? '')]),
   );
   const head =
-    alarms.length === 0 ? 'All figures are within their expected range.' : table(['Group', 'Figure', 'Value'], alarms);
-  return `${head}\nWritten to ${path} (of ${on}).`;
+    alarms.length === 0
+      ? 'All figures are within their expected range.'
+      : table(['Group', 'Figure', right('Value')], alarms);
+  return [head, `Written to ${path} (of ${on}).`];
 }

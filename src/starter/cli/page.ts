@@ -1,0 +1,227 @@
+/** What a command prints for people, as parts; how they look depends on where they are written. */
+import { styleText } from 'node:util';
+import Table from 'cli-table3';
+import stringWidth from 'string-width';
+import { printable, printableLines } from '../../domain/text';
+
+export type Tone = 'good' | 'waits' | 'bad';
+
+/** A cell in the colour of its meaning, where the terminal has colours. */
+export interface Toned {
+  text: string;
+  tone: Tone | null;
+}
+
+interface Column {
+  title: string;
+  align?: 'left' | 'right';
+  /** Left out on a terminal that is too narrow for all columns, the last one first. */
+  optional?: boolean;
+}
+
+interface TablePart {
+  kind: 'table';
+  columns: readonly Column[];
+  rows: readonly (readonly unknown[])[];
+}
+
+interface FieldsPart {
+  kind: 'fields';
+  pairs: readonly (readonly [string, unknown])[];
+}
+
+export type Part = string | TablePart | FieldsPart;
+/** Parts one below the other; those that are null or false are left out, an empty text is an empty line. */
+export type Page = Part | readonly (Part | null | false | undefined)[];
+
+/** `width`: of the terminal, null where there is none: a pipe or a file gets one line per row, separated by tabs. */
+export interface Layout {
+  width: number | null;
+  colour: boolean;
+}
+
+const STYLES = { good: 'green', waits: 'yellow', bad: 'red' } as const;
+const GAP = '  ';
+/** Longer words are broken: a path or a reference must not make every other column narrow. */
+const LONGEST_WORD = 36;
+
+/** Prose in a column of single words cannot be read. */
+const PROSE = 20;
+
+/** A table; missing values are empty cells. */
+export function table(columns: readonly (string | Column)[], rows: readonly (readonly unknown[])[]): TablePart {
+  const named = columns.map((each) => (typeof each === 'string' ? { title: each } : each));
+  return { kind: 'table', columns: named.map((each) => ({ ...each, title: printable(each.title) })), rows };
+}
+
+/** A column of amounts or counts. */
+export const right = (title: string): Column => ({ title, align: 'right' });
+/** A column that a narrow terminal does without. */
+export const optional = (column: string | Column): Column => ({
+  ...(typeof column === 'string' ? { title: column } : column),
+  optional: true,
+});
+
+export const toned = (text: string, tone: Tone | null): Toned => ({ text, tone });
+
+/** `name  value` lines, names aligned; those without a value are left out. */
+export function fields(pairs: readonly (readonly [string, unknown])[]): FieldsPart {
+  return { kind: 'fields', pairs: pairs.filter(([, value]) => !(value == null || value === '')) };
+}
+
+/** Parts with an empty line between two of them. */
+export function apart(parts: readonly (Part | null | false | undefined)[]): Part[] {
+  const shown = parts.filter((part) => isShown(part) && part !== '') as Part[];
+  return shown.flatMap((part, index) => (index === 0 ? [part] : ['', part]));
+}
+
+export function render(page: Page, layout: Layout): string {
+  const parts = Array.isArray(page) ? (page as readonly (Part | null | false | undefined)[]) : [page as Part];
+  return parts
+    .filter(isShown)
+    .map((part) => {
+      if (typeof part === 'string') return printableLines(part);
+      return part.kind === 'table' ? renderTable(part, layout) : renderFields(part, layout);
+    })
+    .join('\n');
+}
+
+const isShown = (part: Part | null | false | undefined): part is Part =>
+  part !== null && part !== undefined && part !== false;
+
+/** An instant in the time of this machine, with its zone: `2026-07-31 14:05 IST`. */
+export function localTime(at: Date | string | null | undefined): string | null {
+  if (at === null || at === undefined || at === '') return null;
+  const parts = new Intl.DateTimeFormat('en-IN', {
+    ...({ year: 'numeric', month: '2-digit', day: '2-digit' } as const),
+    ...({ hour: '2-digit', minute: '2-digit', hourCycle: 'h23', timeZoneName: 'short' } as const),
+  }).formatToParts(new Date(at));
+  const of = (type: Intl.DateTimeFormatPartTypes) => parts.find((part) => part.type === type)?.value ?? '';
+  return `${of('year')}-${of('month')}-${of('day')} ${of('hour')}:${of('minute')} ${of('timeZoneName')}`;
+}
+
+function renderFields({ pairs }: FieldsPart, layout: Layout): string {
+  if (layout.width === null) return lines(pairs.map(([name, value]) => [name, cell(value).text]));
+  const widest = Math.max(0, ...pairs.map(([name]) => stringWidth(name)));
+  return draw(
+    pairs.map(([name, value]) => [toned(name, null), cell(value)]),
+    [widest, Math.max(layout.width - widest - GAP.length, LONGEST_WORD)],
+    { aligns: ['left', 'left'], colour: layout.colour },
+  );
+}
+
+function renderTable({ columns, rows }: TablePart, layout: Layout): string {
+  const cells = rows.map((row) => row.map(cell));
+  if (layout.width === null) return lines([columns.map(({ title }) => title), ...cells.map(textsOf)]);
+  const texts = [columns.map(({ title }) => title), ...cells.map(textsOf)];
+  for (let shown = columns.map((_, index) => index); ;) {
+    const widths = fit(
+      shown.map((index) => ({ texts: texts.map((row) => row[index] ?? ''), align: columns[index]?.align })),
+      layout.width,
+    );
+    if (widths) {
+      const head = shown.map((index) => styled(columns[index]?.title ?? '', 'bold', layout.colour));
+      const aligns = shown.map((index) => columns[index]?.align ?? 'left');
+      return draw(
+        [head.map((title) => ({ text: title, tone: null })), ...cells.map((row) => pick(row, shown))],
+        widths,
+        {
+          aligns,
+          colour: layout.colour,
+        },
+      );
+    }
+    const dropped = shown.findLast((index) => columns[index]?.optional);
+    if (dropped === undefined) break;
+    shown = shown.filter((index) => index !== dropped);
+  }
+  // Not even the columns that matter fit: one below the other.
+  return cells
+    .map((row) =>
+      renderFields(fields(columns.map(({ title }, index) => [title, row[index]?.text ? row[index] : ''])), layout),
+    )
+    .join('\n\n');
+}
+
+const pick = <T>(row: readonly T[], indexes: readonly number[]): T[] =>
+  indexes.map((index) => row[index]).filter((each) => each !== undefined);
+const textsOf = (row: readonly Toned[]): string[] => row.map(({ text }) => text);
+const lines = (rows: readonly (readonly string[])[]): string => rows.map((row) => row.join('\t')).join('\n');
+
+/** Widths in which every word of the columns has room; null where there are none. */
+function fit(columns: readonly { texts: readonly string[]; align: Column['align'] }[], width: number): number[] | null {
+  const widest = columns.map(({ texts }) => Math.max(1, ...texts.map((text) => stringWidth(text))));
+  const narrowest = columns.map(({ texts, align }, index) => {
+    if (align === 'right') return widest[index] ?? 1;
+    const word = Math.max(1, ...texts.flatMap((text) => text.split(' ').map((each) => stringWidth(each))));
+    const prose = Math.min(widest[index] ?? 1, PROSE);
+    return Math.max(Math.min(word, LONGEST_WORD), (widest[index] ?? 1) > 3 * PROSE ? prose : 1);
+  });
+  const room = width - GAP.length * (columns.length - 1);
+  const least = narrowest.reduce((sum, each) => sum + each, 0);
+  if (least > room) return null;
+  const widths = [...narrowest];
+  let left = room - least;
+  // The smallest wishes first: a date or a name stays on one line, and prose is what wraps.
+  const wishes = widest.map((each, index) => ({ index, wish: each - (narrowest[index] ?? 0) }));
+  wishes
+    .sort((a, b) => a.wish - b.wish)
+    .forEach(({ index, wish }, place) => {
+      const given = Math.min(wish, Math.floor(left / (wishes.length - place)));
+      widths[index] = (widths[index] ?? 0) + given;
+      left -= given;
+    });
+  return widths;
+}
+
+function draw(
+  rows: readonly (readonly Toned[])[],
+  widths: readonly number[],
+  { aligns, colour }: { aligns: ('left' | 'right')[]; colour: boolean },
+): string {
+  const none = ['top', 'top-mid', 'top-left', 'top-right', 'bottom', 'bottom-mid', 'bottom-left', 'bottom-right'];
+  const inner = ['left', 'left-mid', 'mid', 'mid-mid', 'right', 'right-mid'];
+  const output = new Table({
+    chars: { ...Object.fromEntries([...none, ...inner].map((name) => [name, ''])), middle: GAP },
+    style: { 'padding-left': 0, 'padding-right': 0, head: [], border: [] },
+    colWidths: [...widths],
+    colAligns: aligns,
+    wordWrap: true,
+  });
+  for (const row of rows) {
+    output.push(
+      row.map(({ text, tone }, index) => {
+        const broken = breakWords(text, widths[index] ?? 1);
+        return tone === null ? broken : styled(broken, STYLES[tone], colour);
+      }),
+    );
+  }
+  return output
+    .toString()
+    .split('\n')
+    .map((line) => line.trimEnd())
+    .join('\n');
+}
+
+/** Words that are longer than their column, in pieces. */
+function breakWords(text: string, width: number): string {
+  return text
+    .split(' ')
+    .map((word) =>
+      stringWidth(word) <= width ? word : (word.match(new RegExp(`.{1,${width}}`, 'gu')) ?? []).join('\n'),
+    )
+    .join(' ');
+}
+
+function styled(text: string, style: 'bold' | (typeof STYLES)[Tone], colour: boolean): string {
+  // Whether there are colours has been decided by the stream that is written to.
+  return colour && text !== '' ? styleText(style, text, { validateStream: false }) : text;
+}
+
+function cell(value: unknown): Toned {
+  if (value === null || value === undefined || value === false) return toned('', null);
+  if (isToned(value)) return toned(printable(value.text), value.tone);
+  return toned(printable(typeof value === 'string' ? value : JSON.stringify(value)), null);
+}
+
+const isToned = (value: unknown): value is Toned => typeof value === 'object' && value !== null && 'tone' in value;
