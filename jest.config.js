@@ -8,8 +8,8 @@ module.exports = {
   transform: {
     '^.+\\.ts$': ['@swc/jest', { jsc: { target: 'es2022', parser: { syntax: 'typescript' } }, sourceMaps: 'inline' }],
   },
-  // Two cores are the smallest machine the suite is meant for; the servers it uses are shared by all workers.
-  maxWorkers: 2,
+  // Two for each core of the smallest machine the suite is meant for: most of a test's time it waits for a server.
+  maxWorkers: 4,
   // Ends a test that hangs; no measure of anything: a busy machine may be ten times slower than an idle one.
   testTimeout: 180_000,
   setupFiles: ['<rootDir>/test/support/jest/property-seed.ts'],

@@ -11,7 +11,7 @@ import { operationsOf, useRealServerStage } from './use-filing-stage';
 let stage: FilingStage;
 
 // Windows of seconds: the time-skipping server refuses the completion of a task that carries an update now and then.
-useRealServerStage((opened) => (stage = opened), { settings: { settleAfterMs: 8_000, overdueAfterMs: 3_000 } });
+useRealServerStage((opened) => (stage = opened), { settings: { settleAfterMs: 3_000, overdueAfterMs: 2_000 } });
 
 /** The exporter's account at the authority. */
 async function accountOf({ username }: TestExporter) {
@@ -78,7 +78,7 @@ describe('a failed acknowledgement whose request the service does not know', () 
 describe('a second request id', () => {
   it('frees no row when it is Errored, while the first one is still being processed', async () => {
     const exporter = await stage.exporter();
-    stage.fault(exporter, 'push-irm', 'accepted-but-invisible', { delayMs: 12_000, times: 1 });
+    stage.fault(exporter, 'push-irm', 'accepted-but-invisible', { delayMs: 6_000, times: 1 });
     const filing = await stage.file(exporter, [stage.mapping(exporter)]);
     await stage.until(filing, 'processing');
     const [first] = await stage.requestsOf(exporter);
