@@ -110,8 +110,7 @@ export async function repairable(
   { partyId, limit }: { partyId: number; limit: number },
 ): Promise<RepairableFinding[]> {
   const { rows } = await db.query<RepairableFinding>(
-    `SELECT kind, exporter_id AS "exporterId",
-  (SELECT name FROM exporters e WHERE e.exporter_id = questions.exporter_id) AS "exporterName", ebrc_number AS "eBRCNumber", filing_id AS "filingId",
+    `SELECT kind, exporter_id AS "exporterId", ebrc_number AS "eBRCNumber", filing_id AS "filingId",
             coalesce((SELECT jsonb_agg(jsonb_build_object('submission', a.submission, 'attemptId', a.attempt_id) ORDER BY a.submission)
                FROM (SELECT DISTINCT ON (submission) submission, attempt_id FROM attempts
                       WHERE filing_id = f.filing_id ORDER BY submission, number DESC) a
