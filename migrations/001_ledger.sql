@@ -312,16 +312,14 @@ END $$;
 CREATE CONSTRAINT TRIGGER filing_rows_live_holds_mapping AFTER INSERT OR UPDATE OF live, fingerprint ON filing_rows
   DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.live) EXECUTE FUNCTION check_held_mapping();
 
--- Filings beside which a mapping may be filed once more: those that a refusal has named (no person), and those of whose
--- rows in doubt, or abandoned after the send, persons said so.
+-- Filings beside which a mapping may be filed once more: those that a refusal has named, and those of whose rows in
+-- doubt, or abandoned after the send, two persons said so (by_persons).
 CREATE TABLE permits (
-  permit_id   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   fingerprint text NOT NULL,
   filing_id   text NOT NULL REFERENCES filings ON DELETE CASCADE,
-  person      text,
-  note        text,
+  by_persons  boolean NOT NULL DEFAULT false,
   at          timestamptz NOT NULL DEFAULT now(),
-  UNIQUE NULLS NOT DISTINCT (fingerprint, filing_id, person)
+  PRIMARY KEY (fingerprint, filing_id)
 );
 
 CREATE TABLE submissions (

@@ -1,5 +1,5 @@
 import { attemptSteps } from '../ledger/submissions/attempt-support';
-import { knowExporter, NOW } from '../ledger/filing-support';
+import { knowExporter, NOW, open, record, rowsOf } from '../ledger/filing-support';
 import { newStore, remember, SETTINGS } from '../ledger/sends/put-back';
 import { countSend } from '../../src/ledger/sends/count-send';
 import type { LedgerStatus } from '../../src/ledger/sends/ledger-status';
@@ -43,4 +43,46 @@ it('reports that a ledger was restored, imports its sends, and reports that it i
   expect(brought).toMatchObject({ code: 0, status: { whole: true, sendNumber: 1, filings: [filingId], sends: 1 } });
   const help = await ebrc(['ledger', 'restored', '--help'], { env });
   expect(help.stdout).toContain('ebrc ledger restored --documents restored');
+});
+
+it('permits a duplicate beside a row in doubt by two persons’ words, of which one can be taken back', async () => {
+  const store = await newStore();
+  const env = { DATABASE_URL: ledger.url, EBRC_DOCUMENTS: store.root, EBRC_MODE: 'test', EBRC_SINGLE_PERSON: 'yes' };
+  const run = (...args: string[]) => ebrc([...args, '--note', 'looked at the portal', '--json'], { env });
+  const rows = rowsOf({ sbCumInvoiceNumber: '9900001', mappedIRMAmountFCC: 1 });
+  const holder = await open(ledger, 'PERMIT-1', rows);
+  const permitted = [{ row: 1, reason: 'cancelled there', besides: [holder] }];
+  const fileBeside = async () => (await record(ledger, 'PERMIT-2', rows, { permitted })).outcome;
+  const permit = (by: string, ...which: string[]) => run('permit', 'PERMIT-1', ...which, '--by', by);
+  expect(await permit('ravi', '1')).toMatchObject({
+    code: 3,
+    stdout: expect.stringContaining('row 1 is not') as string,
+  });
+  await mark(await opened(holder), 'a');
+  await ledger.pool.query(`UPDATE filing_rows SET state = 'abandoned_after_send' WHERE filing_id = $1`, [holder]);
+  expect((await permit('ravi', 'one')).code).toBe(2);
+  expect(await permit('ravi', '1,2')).toMatchObject({
+    code: 3,
+    stdout: expect.stringContaining('row 2 is not') as string,
+  });
+
+  const waits = expect.stringContaining('somebody else has to permit') as string;
+  expect(await permit('ravi', '1')).toMatchObject({ code: 4, stderr: waits });
+  // Of one person a day has to lie between the two words.
+  expect(await permit(' RAVI', '1')).toMatchObject({ code: 4, stderr: waits });
+  for (const _ of ['both', 'words']) {
+    const back = await run('withdraw', 'PERMIT-1', '--by', 'ravi');
+    expect(back).toMatchObject({ code: 0, stderr: expect.stringContaining('taken back') as string });
+    expect(back.json()).toMatchObject({ filingId: holder });
+  }
+  expect((await run('withdraw', 'PERMIT-1', '--by', 'ravi')).code).toBe(3);
+  expect(await permit('meera', '1')).toMatchObject({ code: 4 });
+  expect(await fileBeside()).toBe('refused');
+  expect(await permit('ravi', '1')).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining('may be filed') as string,
+  });
+  // What was carried out is not taken back.
+  expect((await run('withdraw', 'PERMIT-1', '--by', 'meera')).code).toBe(3);
+  expect(await fileBeside()).toBe('opened');
 });

@@ -6,6 +6,8 @@ export type Carried =
   | { outcome: 'freed'; freed: number }
   /** A request that a person had named is another filing's: it is not asked about any more. */
   | { outcome: 'not_ours' }
+  /** A duplicate may go beside the rows that were named. */
+  | { outcome: 'permitted' }
   /** A request was added, or rows have their certificates. */
   | { outcome: 'filed' }
   /** It is refused, or stands until a second person says the same. */

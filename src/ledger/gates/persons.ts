@@ -10,6 +10,7 @@ import { certifyByPersons } from './certify';
 import type { Absence, AbsentSubject } from './absent-subject';
 import { confirmAbsence } from './confirm-absence';
 import { closeNotOurs } from './not-ours';
+import { permitDuplicate } from './permit';
 import { releaseAbsent } from './release-absent';
 
 export interface CarryOut {
@@ -30,8 +31,7 @@ export async function carryOutWord(client: Queryable, args: CarryOut): Promise<C
   if (!word) return { outcome: 'refused', why: 'the ledger does not hold it' };
   if (word.judged) return word.judged;
   const others = await standingWords(client, word, args);
-  const carried =
-    word.kind === 'filed' ? await filed(client, word, others, args) : await notFiled(client, word, others, args);
+  const carried = await CARRY_OUT[word.kind](client, word, others, args);
   const { wordId, at } = args;
   if (carried.outcome === 'refused' || carried.outcome === 'stands') {
     await judgeWord(client, { wordId, outcome: carried.outcome, why: carried.why, at });
@@ -42,6 +42,18 @@ export async function carryOutWord(client: Queryable, args: CarryOut): Promise<C
     await judgeWord(client, { wordId: each.wordId, outcome: 'carried_out', why, at });
   return carried;
 }
+
+type CarryOutKind = (client: Queryable, word: Word, others: readonly Word[], args: CarryOut) => Promise<Carried>;
+
+const noSuchAnswer: CarryOutKind = () => Promise.resolve({ outcome: 'refused', why: 'it is no answer about a send' });
+
+const CARRY_OUT: Record<Word['kind'], CarryOutKind> = {
+  filed,
+  not_filed: notFiled,
+  permit: permitDuplicate,
+  approve: noSuchAnswer,
+  abandon: noSuchAnswer,
+};
 
 async function notFiled(client: Queryable, word: Word, others: readonly Word[], args: CarryOut): Promise<Carried> {
   if (word.attemptId === null && word.requestId === null) return confirmAbsence(client, word, others, args);

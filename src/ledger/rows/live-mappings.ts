@@ -5,12 +5,9 @@ import type { Finding } from '../../domain/rules/finding';
 import { groupBy } from '../../domain/group-by';
 import type { Mapping, MappingRow } from '../../domain/filing/mapping';
 import { mappingIdentity } from '../../domain/identity';
-import { personKey } from '../../domain/person';
 import { listed } from '../../domain/rules/value-messages';
 import type { Queryable } from '../pool';
 import type { Predecessor } from './row-takeover';
-
-const PERSONS_FOR_DOUBT = 2;
 
 /** Of a row `o`. One that was sent is in doubt too while an attempt is whose answer can no longer come. */
 const IN_DOUBT = `(o.state IN ('unknown', 'abandoned_after_send') OR (o.state = 'submitted' AND EXISTS
@@ -103,12 +100,12 @@ export async function judgeClaims(
 function mayStandBeside(
   { fingerprint, filingId, inDoubt }: Holder,
   { besides }: PermittedDuplicate,
-  permits: ReadonlyMap<string, number>,
+  permits: ReadonlyMap<string, boolean>,
 ): boolean {
-  const persons = permits.get(`${fingerprint} ${filingId}`);
+  const byPersons = permits.get(`${fingerprint} ${filingId}`);
   if (besides && !besides.includes(filingId)) return false;
-  if (inDoubt) return (persons ?? 0) >= PERSONS_FOR_DOUBT;
-  return besides !== undefined || persons !== undefined;
+  if (inDoubt) return byPersons ?? false;
+  return besides !== undefined || byPersons !== undefined;
 }
 
 /** Writes what new rows hold. Must be in the transaction that writes the rows. */
@@ -169,14 +166,13 @@ async function liveHolders(db: Queryable, fingerprints: string[]): Promise<Holde
   return rows;
 }
 
-/** By fingerprint and filing, where rows may be permitted beside it: how many persons have done so. */
-async function readPermits(db: Queryable, fingerprints: string[]): Promise<Map<string, number>> {
-  const { rows } = await db.query<{ key: string; persons: number }>(
-    `SELECT fingerprint || ' ' || filing_id AS key, count(person)::int AS persons
-       FROM permits WHERE fingerprint = ANY($1) GROUP BY fingerprint, filing_id`,
+/** By fingerprint and filing, where rows may be permitted beside it: whether two persons have done so. */
+async function readPermits(db: Queryable, fingerprints: string[]): Promise<Map<string, boolean>> {
+  const { rows } = await db.query<{ key: string; byPersons: boolean }>(
+    `SELECT fingerprint || ' ' || filing_id AS key, by_persons AS "byPersons" FROM permits WHERE fingerprint = ANY($1)`,
     [fingerprints],
   );
-  return new Map(rows.map(({ key, persons }) => [key, persons]));
+  return new Map(rows.map(({ key, byPersons }) => [key, byPersons]));
 }
 
 async function rememberNamed(db: Queryable, holders: readonly Holder[]): Promise<void> {
@@ -189,21 +185,25 @@ async function rememberNamed(db: Queryable, holders: readonly Holder[]): Promise
   );
 }
 
-/** Records that a person permits rows beside these ones of a filing, which are in doubt or were abandoned. */
+/** The live rows of a filing whose outcome is not known, or that were abandoned after the send. */
+export async function positionsInDoubt(db: Queryable, filingId: string): Promise<number[]> {
+  const { rows } = await db.query<{ position: number }>(
+    `SELECT position FROM filing_rows o WHERE filing_id = $1 AND live AND ${IN_DOUBT} ORDER BY position`,
+    [filingId],
+  );
+  return rows.map(({ position }) => position);
+}
+
+/** Records that two persons permit rows beside these ones of a filing, which are in doubt or were abandoned. */
 export async function permitBeside(
   client: Queryable,
-  {
-    filingId,
-    positions,
-    person,
-    note,
-  }: { filingId: string; positions: readonly number[]; person: string; note: string },
+  { filingId, positions }: { filingId: string; positions: readonly number[] },
 ): Promise<void> {
   await client.query(
-    `INSERT INTO permits (fingerprint, filing_id, person, note)
-     SELECT DISTINCT fingerprint, filing_id, $3, $4 FROM held_mappings WHERE filing_id = $1 AND position = ANY($2)
-     ON CONFLICT (fingerprint, filing_id, person) DO NOTHING`,
-    [filingId, positions, personKey(person), note],
+    `INSERT INTO permits (fingerprint, filing_id, by_persons)
+     SELECT DISTINCT fingerprint, filing_id, true FROM held_mappings WHERE filing_id = $1 AND position = ANY($2)
+     ON CONFLICT (fingerprint, filing_id) DO UPDATE SET by_persons = true`,
+    [filingId, positions],
   );
 }
 
@@ -220,7 +220,7 @@ function refusal({ row, mapping }: MappingRow, holders: readonly Holder[], optio
   const doubted = holders.filter(({ inDoubt }) => inDoubt).map(({ filingId }) => filingId);
   const pass =
     doubted.length > 0
-      ? `Its outcome is not known: it may be filed once more only after two persons have permitted it (ebrc permit ${doubted[0]}).`
+      ? `Its outcome is not known: it may be filed once more only after two persons have permitted it (ebrc permit ${doubted[0]} ROWS).`
       : `To file it once more on purpose, give --allow-duplicate ${option}.`;
   return {
     severity: 'error',

@@ -92,6 +92,27 @@ export async function judgeWord(
   );
 }
 
+/**
+ * Takes back the last word of a person about a filing that was not carried out: an answer about a send, or a
+ * permission. Must run in a transaction that holds the filing's lock. @returns its kind; null: there is none
+ */
+export async function withdrawWord(
+  client: Queryable,
+  { filingId, by, why, at }: { filingId: string; by: string; why: string; at: Date },
+): Promise<WordKind | null> {
+  const { rows } = await client.query<{ wordId: string; kind: WordKind }>(
+    `SELECT word_id AS "wordId", kind FROM words w WHERE filing_id = $1 AND person_key = $2
+        AND kind IN ('filed', 'not_filed', 'permit')
+        AND NOT EXISTS (SELECT FROM word_judgements j WHERE j.word_id = w.word_id AND outcome <> 'stands')
+      ORDER BY word_id DESC LIMIT 1`,
+    [filingId, personKey(by)],
+  );
+  const [last] = rows;
+  if (!last) return null;
+  await judgeWord(client, { wordId: last.wordId, outcome: 'withdrawn', why, at });
+  return last.kind;
+}
+
 /** One word, and what became of it where it was judged. */
 export async function readWord(db: Queryable, wordId: string): Promise<(Word & { judged: Carried | null }) | null> {
   const { rows } = await db.query<Word & { outcome: WordOutcome | null; why: string | null }>(

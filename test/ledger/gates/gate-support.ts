@@ -148,8 +148,8 @@ export function useGates() {
         notePoll(client, { filingId, submission: 1, requestId }, { statement, incomplete: false, ageMs: 0, at }),
       ),
     /**
-     * A request ends with these rows Errored, and names certificates for others that they cannot have. @returns the rows
-     * that were freed by it
+     * A request ends with these rows Errored, and names certificates for others that they cannot have.
+     * @returns the rows that were freed by it
      */
     endRequest: (
       filingId: string,

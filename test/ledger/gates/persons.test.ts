@@ -1,7 +1,6 @@
 /** Words of persons: records that bind what they were said about, and how two of them count. */
 import { attemptIdOf } from '../../../src/domain/filing/attempt';
 import { personKey } from '../../../src/domain/person';
-import { permitBeside } from '../../../src/ledger/rows/live-mappings';
 import { readRequests } from '../../../src/ledger/submissions/requests';
 import { carryOutWord } from '../../../src/ledger/gates/persons';
 import { closeOpenWords, judgeWord, openWords, recordWord, type NewWord } from '../../../src/ledger/submissions/words';
@@ -10,7 +9,7 @@ import { SETTLE_MS } from '../submissions/attempt-support';
 import { LATER, OVER, useGates, type Sent } from './gate-support';
 
 const gates = useGates();
-const { ledger, exporter, step, under, opened, open, accept, word, close, rows, attempts, requests } = gates;
+const { ledger, exporter, under, opened, open, accept, word, close, rows, attempts, requests } = gates;
 
 type Party = Awaited<ReturnType<typeof exporter>>;
 const refused = (why: RegExp) => ({ outcome: 'refused', why: expect.stringMatching(why) as string });
@@ -500,8 +499,7 @@ describe('a duplicate beside a row in doubt, or abandoned after the send', () =>
       const permitted = [{ row: 1, reason: 'again', ...(besides && { besides }) }];
       return record(ledger(), `BESIDE-${references}`, content(document), { exporterId: party.exporterId, permitted });
     };
-    const permit = (person: string) =>
-      step((client) => permitBeside(client, { filingId: sent.filingId, positions: [0], person, note: 'looked' }));
+    const permit = (person: string) => word({ filingId: sent.filingId, kind: 'permit', sourceRows: [1], by: person });
     return { ...sent, file, permit };
   }
 

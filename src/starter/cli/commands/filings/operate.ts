@@ -1,5 +1,5 @@
 import { Option, type Command } from 'commander';
-import { UsageError } from '../../../errors';
+import { EXIT, UsageError } from '../../../errors';
 import type { Bind } from '../../bind';
 import { byOption, printOutcome, waiting } from '../options';
 
@@ -22,7 +22,7 @@ interface ResolveOptions extends OperatorOptions {
 function rowNumbers(text: string): number[] {
   const rows = text.split(',').map((each) => Number(each.trim()));
   if (rows.some((row) => !Number.isInteger(row) || row < 1))
-    throw new UsageError(`--rows ${text}: give row numbers such as 17,20.`);
+    throw new UsageError(`Rows ${text}: give row numbers such as 17,20.`);
   return rows;
 }
 
@@ -48,7 +48,7 @@ function needOptionsOf(
     throw new UsageError('--certificate goes with --as filed: what was not filed has none.');
 }
 
-/** The operator commands `approve`, `resolve` and `abandon`. */
+/** The operator commands `approve`, `resolve`, `permit`, `withdraw` and `abandon`. */
 export function addOperatorCommands(program: Command, bind: Bind): void {
   program
     .command('approve')
@@ -103,6 +103,48 @@ export function addOperatorCommands(program: Command, bind: Bind): void {
         const client = await cli.client();
         const args = { ...said, note, ...(certificates && { certificates }) };
         return printOutcome(cli, await client.resolve(filing, args, waiting(cli, wait)));
+      }),
+    );
+  program
+    .command('permit')
+    .summary('permit a duplicate beside rows of unknown outcome')
+    .description(
+      'Permit that rows are filed once more beside these ones, whose outcome is not known or which were abandoned after the ' +
+        'send. Two persons have to permit the same rows; a filing then names them with --allow-duplicate.',
+    )
+    .argument('<filing>', 'filing id or reference of the rows in doubt')
+    .argument('<rows>', 'rows of its file, such as 17,20')
+    .requiredOption('--note <text>', 'how you know, for the record')
+    .addOption(byOption())
+    .addHelpText('after', '\nExample:\n  $ ebrc permit JULY-2026 17 --note "cancelled at the authority"')
+    .action(
+      bind(async (cli, [filing = '', rows = ''], { note = '', by }: OperatorOptions) => {
+        const args = { rows: rowNumbers(rows), note, by };
+        const { permit } = await import('../../../filings/permit.js');
+        const { mode, singlePerson } = await cli.config('mode', 'filing');
+        const deps = { pool: await cli.pool(), documents: await cli.documents(), mode, singlePerson };
+        const outcome = await permit(deps, filing, args);
+        printOutcome(cli, outcome);
+        return outcome.waitsForPerson ? EXIT.waiting : EXIT.done;
+      }),
+    );
+  program
+    .command('withdraw')
+    .summary('take back your last word about a filing')
+    .description(
+      'Take back your last answer or permission that was not carried out, such as one that waits for a second person.',
+    )
+    .argument('<filing>', 'filing id or reference')
+    .requiredOption('--note <text>', 'why, for the record')
+    .addOption(byOption())
+    .addHelpText('after', '\nExample:\n  $ ebrc withdraw JULY-2026 --note "looked at another account"')
+    .action(
+      bind(async (cli, [filing = ''], { note = '', by }: OperatorOptions) => {
+        const { withdraw } = await import('../../../filings/permit.js');
+        const { mode } = await cli.config('mode');
+        const deps = { pool: await cli.pool(), documents: await cli.documents(), mode };
+        printOutcome(cli, await withdraw(deps, filing, { note, by }));
+        return EXIT.done;
       }),
     );
   program

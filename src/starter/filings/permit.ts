@@ -1,0 +1,83 @@
+/** A person's word that a duplicate beside rows of a filing may go, and taking a word back. */
+import { randomUUID } from 'node:crypto';
+import type { Carried } from '../../domain/filing/carried';
+import { lockFiling } from '../../ledger/filings/filing-lock';
+import { readFilingView } from '../../ledger/filings/filing-view';
+import { carryOutWord } from '../../ledger/gates/persons';
+import { withTransaction } from '../../ledger/pool';
+import { recordWord, withdrawWord } from '../../ledger/submissions/words';
+import type { EbrcReaderDependencies } from '../dependencies';
+import { refusal } from '../errors';
+import { filingOf, withPaths } from './lookup';
+import type { FilingOutcome } from './outcome';
+
+export interface PermitArgs {
+  /** Of the caller's file. */
+  rows: number[];
+  note: string;
+  by: string;
+}
+
+export interface WithdrawArgs {
+  note: string;
+  by: string;
+}
+
+type Deps = EbrcReaderDependencies;
+
+/**
+ * Permits a duplicate beside rows that are in doubt, or were abandoned after the send; it counts once a second person
+ * has permitted the same rows. @throws RefusedError where a row is neither
+ */
+export async function permit(
+  deps: Deps & { singlePerson: boolean },
+  idOrReference: string,
+  args: PermitArgs,
+): Promise<FilingOutcome> {
+  const { filingId } = await filingOf(deps, idOrReference);
+  const { rows, by } = args;
+  const note = noteOf(args);
+  const sourceRows = [...new Set(rows)].sort((a, b) => a - b);
+  const about = { attemptId: null, requestId: null, sourceRows, certificates: [], notOurs: [], unseen: false };
+  const at = new Date();
+  const carried = await withTransaction(deps.pool, async (client): Promise<Carried> => {
+    await lockFiling(client, filingId);
+    const wordId = await recordWord(client, { filingId, kind: 'permit', by, note, ...about, at, step: randomUUID() });
+    return carryOutWord(client, { wordId, settleMs: 0, singlePerson: deps.singlePerson, at });
+  });
+  if (carried.outcome === 'refused')
+    throw refusal('permit_refused', `Filing ${filingId}: ${carried.why}.`, { filingId });
+  const stands = carried.outcome === 'stands';
+  const notice = stands
+    ? `${carried.why}.`
+    : `A duplicate may be filed beside row ${sourceRows.join(', ')} of ${filingId}.`;
+  return { filing: await viewOf(deps, filingId), waitsForPerson: stands, notice };
+}
+
+/** Takes one's last word back that was not carried out. @throws RefusedError where there is none */
+export async function withdraw(deps: Deps, idOrReference: string, args: WithdrawArgs): Promise<FilingOutcome> {
+  const { filingId } = await filingOf(deps, idOrReference);
+  const { by } = args;
+  const note = noteOf(args);
+  const kind = await withTransaction(deps.pool, async (client) => {
+    await lockFiling(client, filingId);
+    return withdrawWord(client, { filingId, by, why: note, at: new Date() });
+  });
+  if (kind === null) {
+    const text = `${by} has said nothing about filing ${filingId} that waits to be carried out.`;
+    throw refusal('nothing_to_withdraw', text, { filingId });
+  }
+  const notice = `The word of ${by} (${kind}) is taken back.`;
+  return { filing: await viewOf(deps, filingId), waitsForPerson: false, notice };
+}
+
+function noteOf({ note }: { note: string }): string {
+  if (note.trim() === '') throw refusal('note_missing', 'Give a note that says why.');
+  return note.trim();
+}
+
+async function viewOf(deps: Deps, filingId: string) {
+  const view = await readFilingView(deps.pool, filingId);
+  if (!view) throw refusal('unknown_filing', `Filing ${filingId} is not in this ledger.`);
+  return withPaths(deps, view);
+}
