@@ -26,15 +26,20 @@ const CERTIFICATE = {
 let ledger: TestDatabase;
 let door: ActivityDoor;
 let breaks = true;
+let shown: Partial<CertificateDetail>[] = [CERTIFICATE];
+let clock = Date.now;
 const { opened, mark, rows } = attemptSteps(() => ledger);
 
 beforeAll(async () => {
   ledger = await createTestDatabase();
   await knowExporter(ledger);
   const api = {
-    fetchDetails: () => Promise.resolve({ certificates: [CERTIFICATE], unread: 0 }),
+    fetchDetails: () => Promise.resolve({ certificates: shown, unread: 0 }),
   } as unknown as FilingApi;
-  door = await openDoor({ ...ledger, pool: breakingPool(ledger.pool) }, api);
+  door = await openDoor({ ...ledger, pool: breakingPool(ledger.pool) }, api, (deps) => ({
+    ...deps,
+    clock: () => clock(),
+  }));
 });
 afterAll(async () => {
   await door.close();
@@ -79,4 +84,59 @@ it('adopts a certificate with everything that follows from it, or not at all', a
   expect(await rows(filingId)).toMatchObject([{ state: 'certified', live: true }]);
   expect(await claimed()).toEqual([filingId]);
   expect((await readFilingView(ledger.pool, filingId))?.submissions).toMatchObject([{ state: 'settled' }]);
+});
+
+describe('what is seen for a send whose answer was lost', () => {
+  let filings = 0;
+  /** An exporter of its own, whose balance reads so after it was sent. */
+  async function exporter() {
+    filings += 1;
+    const [exporterId, iec] = [`gather-${filings}`, `AAGCG${String(10_000 + filings)}`];
+    await knowExporter(ledger, exporterId, iec);
+    return {
+      exporterId,
+      balance: (left: number, minutes: number) => readBalance(ledger, left, minutesLater(minutes), exporterId, iec),
+    };
+  }
+  /** A send, and a certificate that fits it. */
+  async function lost(exporterId: string) {
+    filings += 1;
+    const document = String(9_310_000 + filings);
+    const row = { sbCumInvoiceNumber: document, billNo: `EXP/${document}`, mappedIRMAmountFCC: 5 };
+    const filingId = await open(ledger, `LOST-${filings}`, rowsOf(row), { exporterId });
+    await saveSnapshot(ledger.pool, { filingId, submission: 1, exporterId, certificates: [], at: NOW });
+    const attemptId = await opened(filingId);
+    await mark(attemptId);
+    const certificate = {
+      ...CERTIFICATE,
+      eBRCNumber: `EBRC-${document}`,
+      sbCumInvoiceNumber: document,
+      billNo: row.billNo,
+    };
+    return { certificate, args: { filingId, submission: 1, exporterId, attemptId } };
+  }
+  const at = (minutes: number) => (clock = () => minutesLater(minutes).getTime());
+
+  it('certifies nothing by a look with an entry that names neither document nor bill', async () => {
+    const { exporterId, balance } = await exporter();
+    const { certificate, args } = await lost(exporterId);
+    shown = [certificate, { ...certificate, eBRCNumber: 'EBRC-NOBODY', sbCumInvoiceNumber: ' ', billNo: null }];
+    at(300);
+    await balance(9_995, 299);
+    expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: false, openRows: 1, adopted: [] });
+    // A bill number alone tells whose it is.
+    shown = [certificate, { ...certificate, eBRCNumber: 'EBRC-BILL', sbCumInvoiceNumber: null, billNo: 'EXP/OTHER' }];
+    expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: true, openRows: 0 });
+  });
+
+  it('certifies within the settle window only what the balance bears out beside everything else that was sent', async () => {
+    const { exporterId, balance } = await exporter();
+    const [{ certificate, args }] = [await lost(exporterId), await lost(exporterId)];
+    shown = [certificate];
+    at(30);
+    await balance(9_995, 29);
+    expect(await door.run('gatherEvidence', args)).toMatchObject({ adopted: [], contradicted: [{ position: 0 }] });
+    at(300);
+    expect(await door.run('gatherEvidence', args)).toMatchObject({ openRows: 0, contradicted: [] });
+  });
 });

@@ -1,9 +1,11 @@
 /** What a poll concludes of a request: an outcome of its rows, a statement, a question, or that it is none of ours. */
 import type { FilingApi } from '../../src/api/client-types';
 import type { RequestStatus } from '../../src/api/schemas/filings';
+import { lockFiling } from '../../src/ledger/filings/filing-lock';
+import { certifyByPersons } from '../../src/ledger/gates/certify';
 import { withTransaction } from '../../src/ledger/pool';
 import { readLastingNotices } from '../../src/ledger/submissions/answers';
-import { addRequest, readRequests } from '../../src/ledger/submissions/requests';
+import { addRequest, endedWithRequests, readRequests } from '../../src/ledger/submissions/requests';
 import { saveSnapshot } from '../../src/ledger/certificates/snapshots';
 import { ACCEPTED, attemptSteps } from '../ledger/submissions/attempt-support';
 import { EXPORTER, knowExporter, move, NOW } from '../ledger/filing-support';
@@ -196,4 +198,32 @@ it('closes a request that a person named as not ours once every record of it is 
   await record(answered, own.filingId, { ...processed, sbCumInvoiceNumber: '7654321', eBRCNumber: 'EB-STRANGE' });
   expect(await poll(own.filingId)).toMatchObject({ outcome: 'not_yet' });
   expect(await requests(own.filingId)).toEqual([[answered, 'followed', null]]);
+});
+
+it('says “by record” of no row that the record does not name, although its counts include it', async () => {
+  const of = await sent();
+  const requestId = await accept(of, `R-${of.filingId}`);
+  const { filingId } = of;
+  const certificates = [{ position: 0, eBRCNumber: `EB-${filingId}`, eBRCDate: '10022026' }];
+  await withTransaction(ledger.pool, async (client) => {
+    await lockFiling(client, filingId);
+    await certifyByPersons(client, { filingId, submission: 1, exporterId: EXPORTER, at: NOW, certificates });
+  });
+  records.set(requestId, { processingStatus: 'Processed', recordResCount: 1, recordProCount: 1, recordFailCount: 0 });
+  expect(await poll(filingId)).toMatchObject({ outcome: 'settled', requestId });
+  const { rows } = await ledger.pool.query('SELECT adoption FROM filing_rows WHERE filing_id = $1', [filingId]);
+  expect(rows).toEqual([{ adoption: 'persons' }]);
+});
+
+it('gives each ended filing its turn, however many there are that cannot be asked about', async () => {
+  const waiting = [await sent(), await sent()];
+  for (const of of waiting) await accept(of, `R-ENDED-${of.filingId}`);
+  for (const { filingId } of waiting) await move(ledger, filingId, 'abandoned');
+  const turns = new Set<string>();
+  const before = new Date(NOW.getTime() + 3_600_000);
+  for (let sweeps = 0; sweeps < 60; sweeps += 1) {
+    const drawn = await endedWithRequests(ledger.pool, { mode: 'test', before, limit: 1 });
+    for (const { filingId } of drawn) turns.add(filingId);
+  }
+  expect([...turns].sort()).toEqual(waiting.map(({ filingId }) => filingId).sort());
 });

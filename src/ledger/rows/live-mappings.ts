@@ -9,10 +9,14 @@ import { listed } from '../../domain/rules/value-messages';
 import type { Queryable } from '../pool';
 import type { Predecessor } from './row-takeover';
 
-/** Of a row `o`. One that was sent is in doubt too while an attempt is whose answer can no longer come. */
+/**
+ * Of a row `o`. One that was sent is in doubt too while an attempt is whose answer can no longer come, or named no
+ * request.
+ */
 const IN_DOUBT = `(o.state IN ('unknown', 'abandoned_after_send') OR (o.state = 'submitted' AND EXISTS
-  (SELECT FROM attempts a WHERE a.filing_id = o.filing_id AND a.submission = o.submission AND a.verdict = 'marked'
-    AND (a.reason IS NOT NULL OR a.marked_at + (coalesce(a.timeout_ms, 0) + 30000) * interval '1 ms' < clock_timestamp()))))`;
+  (SELECT FROM attempts a WHERE a.filing_id = o.filing_id AND a.submission = o.submission
+    AND (a.verdict = 'marked' OR (a.verdict = 'accepted' AND NOT EXISTS (SELECT FROM requests q WHERE q.attempt_id = a.attempt_id)))
+    AND (a.verdict = 'accepted' OR a.reason IS NOT NULL OR a.marked_at + (coalesce(a.timeout_ms, 0) + 30000) * interval '1 ms' < clock_timestamp()))))`;
 
 /** A live row that holds a mapping: its own, or one of its lineage. */
 interface Holder {

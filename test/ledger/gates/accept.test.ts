@@ -1,6 +1,7 @@
 /** An acceptance: it may follow any other verdict, and takes a release back. */
 import { attemptIdOf } from '../../../src/domain/filing/attempt';
-import { readFilingView } from '../../../src/ledger/filings/filing-view';
+import { inQuestion, readFilingView } from '../../../src/ledger/filings/filing-view';
+import { readStanding } from '../../../src/ledger/filings/opened-filing';
 import { releaseUnfiled } from '../../../src/ledger/gates/release';
 import { releaseAbsent } from '../../../src/ledger/gates/release-absent';
 import { readRequests } from '../../../src/ledger/submissions/requests';
@@ -107,6 +108,16 @@ describe('an acceptance', () => {
     await accept(sent, null);
     expect(await readRequests(ledger().pool, sent.filingId, 1)).toEqual([]);
     expect(await open(sent.filingId)).toMatchObject({ outcome: 'attempt', verdict: 'accepted' });
+  });
+
+  it('without a request id is in question although another attempt’s request is followed', async () => {
+    const { filingId, first, second } = await absentAndNext();
+    await mark(second);
+    await accept({ attemptId: second }, newId());
+    await accept({ attemptId: first }, null);
+    expect(await inQuestion(ledger().pool, filingId)).toEqual({ attempt: first, request: null });
+    const { submissions } = await readStanding(ledger().pool, filingId);
+    expect(submissions).toMatchObject([{ attempt: { attemptId: first, verdict: 'accepted' } }]);
   });
 
   it('under the request id of another filing of the client is not followed under it', async () => {

@@ -6,6 +6,8 @@ import { readRows, countRows } from '../../../src/ledger/rows/filing-rows';
 import type { Queryable } from '../../../src/ledger/pool';
 import { withTransaction } from '../../../src/ledger/pool';
 import { minutesLater, move, readBalance } from '../filing-support';
+import { windowIsOver } from '../../../src/ledger/gates/settle-window';
+import { SETTLE_MS } from '../submissions/attempt-support';
 import { LATER, OVER, useGates, type Sent } from './gate-support';
 
 const gates = useGates();
@@ -352,6 +354,19 @@ describe('a balance contradicts a certificate of details', () => {
     await balanceFalls(own, 9_995);
     expect(await byDetails(own, filingId)).toMatchObject(contradicted);
     expect(await byDetails(own, filingId, { windowOver: true })).toMatchObject({ adopted: [{ eBRCNumber: 'BESIDE' }] });
+  });
+
+  it('by the window of the sender, counted from the last mark; what was never sent has none', async () => {
+    const own = await exporter();
+    const isOver = (filingId: string, minutes: number) =>
+      under(filingId, (client) =>
+        windowIsOver(client, { filingId, submission: 1, settleMs: SETTLE_MS, at: minutesLater(minutes) }),
+      );
+    const { filingId } = await own.sent();
+    expect([await isOver(filingId, 239), await isOver(filingId, 240)]).toEqual([false, true]);
+    const long = await own.sent([{}], { settleMs: 2 * SETTLE_MS });
+    expect([await isOver(long.filingId, 479), await isOver(long.filingId, 480)]).toEqual([false, true]);
+    expect(await isOver(await own.file(), 10_000)).toBe(false);
   });
 
   it('by what was certified on the IRM since the snapshot', async () => {

@@ -488,7 +488,7 @@ describe('a request that a person named, and that is another filing’s', () => 
 describe('a duplicate beside a row in doubt, or abandoned after the send', () => {
   const content = (document: string) => rowsOf({ sbCumInvoiceNumber: document, mappedIRMAmountFCC: 5 });
   let references = 0;
-  async function holderInDoubt(state: 'unknown' | 'abandoned_after_send') {
+  async function holderInDoubt(state: 'unknown' | 'abandoned_after_send' | 'submitted') {
     const party = await exporter();
     references += 1;
     const document = String(8_400_000 + references);
@@ -503,7 +503,7 @@ describe('a duplicate beside a row in doubt, or abandoned after the send', () =>
     return { ...sent, file, permit };
   }
 
-  it.each(['unknown', 'abandoned_after_send'] as const)(
+  it.each(['unknown', 'abandoned_after_send', 'submitted'] as const)(
     '(%s) is permitted by two words on the holder’s rows',
     async (state) => {
       const { filingId, file, permit } = await holderInDoubt(state);
@@ -517,6 +517,16 @@ describe('a duplicate beside a row in doubt, or abandoned after the send', () =>
       expect(await file([filingId])).toMatchObject({ outcome: 'opened' });
     },
   );
+
+  it('is one beside a row whose acceptance named no request, too', async () => {
+    const { filingId, attemptId, file, permit } = await holderInDoubt('submitted');
+    await accept({ attemptId }, null);
+    expect(await file([filingId])).toMatchObject({ outcome: 'refused' });
+    await permit('ravi');
+    expect(await file([filingId])).toMatchObject({ outcome: 'refused' });
+    await accept({ attemptId }, newId());
+    expect(await file([filingId])).toMatchObject({ outcome: 'opened' });
+  });
 
   it('is printed ready to copy by no refusal', async () => {
     const { filingId, file } = await holderInDoubt('unknown');

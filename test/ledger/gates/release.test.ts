@@ -99,6 +99,25 @@ describe('the ground unsent', () => {
     expect(await mark(`${filingId}-1-2`)).toMatchObject({ marked: true });
   });
 
+  it.each([null, 'R-BESIDE'])(
+    'leaves the rows as they are while another attempt may have filed them (its request: %s)',
+    async (requestId) => {
+      const { filingId, attemptId } = await party.sent();
+      if (requestId !== null) await accept({ attemptId }, requestId);
+      await ledger().pool.query(
+        `INSERT INTO attempts (attempt_id, filing_id, submission, number) VALUES ($1 || '-1-2', $1, 1, 2)`,
+        [filingId],
+      );
+      expect(await unsent(`${filingId}-1-2`, 'unmarked')).toBe(true);
+      expect(await rows(filingId)).toMatchObject([{ state: 'submitted', live: true, sent: true }]);
+      const { rows: found } = await ledger().pool.query<{ state: string }>(
+        'SELECT state FROM submissions WHERE filing_id = $1',
+        [filingId],
+      );
+      expect(found).toEqual([{ state: requestId === null ? 'planned' : 'acknowledged' }]);
+    },
+  );
+
   it('frees the rows where the submission does not go again', async () => {
     const { filingId, attemptId } = await party.sent();
     await unsent(attemptId, 'void');

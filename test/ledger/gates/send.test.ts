@@ -379,6 +379,23 @@ describe('a row that was released as absent', () => {
     expect(await send(await opened(await stranger.file([document])), late)).toMatchObject({ marked: true });
   });
 
+  it('is remembered after the release was taken back: what its request rejects is looked for all the same', async () => {
+    const own = await exporter();
+    const reference = `BACK-${own.exporterId}`;
+    const original = await own.file([{}], { reference });
+    const { attemptId } = await own.sendAttempt(original);
+    await own.look(OVER);
+    expect(await absent({ attemptId })).toEqual({ outcome: 'again' });
+    await gates.accept({ attemptId }, `R-${original}`);
+    expect(await gates.releases(original)).toEqual([{ ground: 'absent', withdrawn: true }]);
+    expect(await gates.endRequest(original, `R-${original}`, [0])).toEqual([0]);
+    await move(ledger(), original, 'submitting', 'processing', 'collecting', 'rejected');
+    const correction = await own.file([{}], { reference, n: 2, corrects: original });
+    expect(await open(correction)).toMatchObject({ outcome: 'look', since: LATER.getTime() });
+    await own.look(minutesLater(250));
+    expect(await open(correction)).toMatchObject({ outcome: 'attempt', verdict: 'open' });
+  });
+
   it('is known by any identity of its lineage: a correction with another document waits for the look too', async () => {
     const own = await exporter();
     const reference = `ABSENT-${own.exporterId}`;
