@@ -1,6 +1,12 @@
 /** The update `file`, with which callers start filings, and runs that record nothing. On a real server. */
 import { randomUUID } from 'node:crypto';
-import { WithStartWorkflowOperation, WorkflowUpdateFailedError, type WorkflowHandle } from '@temporalio/client';
+import {
+  WithStartWorkflowOperation,
+  WorkflowUpdateFailedError,
+  WorkflowUpdateRPCTimeoutOrCancelledError,
+  type Client,
+  type WorkflowHandle,
+} from '@temporalio/client';
 import type { ApplicationFailure } from '@temporalio/common';
 import type { FileInput } from '../../../src/domain/contracts';
 import type { Mapping } from '../../../src/domain/filing/mapping';
@@ -8,10 +14,16 @@ import { readFilingView } from '../../../src/ledger/filings/filing-view';
 import { filingWorkflowId } from '../../../src/domain/names';
 import type { fileRemittances } from '../../../src/workflows/file-remittances';
 import { fileUpdate, filingQuery } from '../../../src/workflows/messages';
+import { startFiling, type PreparedFiling } from '../../../src/starter/filings/start';
+import { replacing } from '../../support/replacing';
 import { eventually } from '../../support/processes';
 import type { Filing, FilingStage, TestExporter } from './filing-stage';
 import { resetToLast } from './resets';
 import { operationsOf, useRealServerStage } from './use-filing-stage';
+
+interface LostUpdate {
+  startWorkflowOperation: WithStartWorkflowOperation<typeof fileRemittances>;
+}
 
 let stage: FilingStage;
 useRealServerStage((opened) => (stage = opened));
@@ -237,4 +249,33 @@ describe('a reference whose filing ended without a certificate', () => {
     });
     expect(stage.pushes(exporter)).toBe(pushes);
   });
+});
+
+it('is not what a filing of the command line waits for: a server that is killed forgets one that it had accepted', async () => {
+  const exporter = await stage.exporter();
+  const { client } = stage.env;
+  // The run is started, durably; its update is lost, and nobody is left to repeat it.
+  let started = 0;
+  const lose = async (_update: unknown, { startWorkflowOperation }: LostUpdate) => {
+    started += 1;
+    await client.workflow.start<typeof fileRemittances>('fileRemittances', startWorkflowOperation.options);
+    throw new WorkflowUpdateRPCTimeoutOrCancelledError('the server was killed');
+  };
+  const workflow = replacing(client.workflow, 'executeUpdateWithStart', lose);
+  const { pool, vault, documents, mode } = stage.worker.deps;
+  const { taskQueue } = stage.worker;
+  const temporal = Object.create(client, { workflow: { value: workflow } }) as Client;
+  const filing: PreparedFiling = {
+    exporterId: exporter.exporterId,
+    rows: [{ row: 1, mapping: stage.mapping(exporter, { serialNo: 1 }) }],
+    uploadType: 101,
+    declaration: 'Y',
+    file: { kind: 'json', name: 'remittances.json', bytes: Buffer.from('{}') },
+    warnings: [],
+    madeBy: 'asha',
+  };
+  const outcome = await startFiling({ pool, vault, documents, mode, temporal, taskQueue }, filing, { wait: true });
+  expect(started).toBe(1);
+  expect(outcome.filing).toMatchObject({ state: 'certified', rows: [{ state: 'certified' }] });
+  expect(stage.pushes(exporter)).toBe(1);
 });
