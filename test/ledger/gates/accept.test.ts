@@ -110,15 +110,19 @@ describe('an acceptance', () => {
     expect(await open(sent.filingId)).toMatchObject({ outcome: 'attempt', verdict: 'accepted' });
   });
 
-  it('without a request id is in question although another attempt’s request is followed', async () => {
-    const { filingId, first, second } = await absentAndNext();
-    await mark(second);
-    await accept({ attemptId: second }, newId());
-    await accept({ attemptId: first }, null);
-    expect(await inQuestion(ledger().pool, filingId)).toEqual({ attempt: first, request: null });
-    const { submissions } = await readStanding(ledger().pool, filingId);
-    expect(submissions).toMatchObject([{ attempt: { attemptId: first, verdict: 'accepted' } }]);
-  });
+  it.each(['first', 'second'] as const)(
+    'of the %s attempt, without a request id, is in question although the other one’s request is followed',
+    async (which) => {
+      const { filingId, ...both } = await absentAndNext();
+      await mark(both.second);
+      const attemptId = both[which];
+      await accept({ attemptId: which === 'first' ? both.second : both.first }, newId());
+      await accept({ attemptId }, null);
+      expect(await inQuestion(ledger().pool, filingId)).toEqual({ attempt: attemptId, request: null });
+      const { submissions } = await readStanding(ledger().pool, filingId);
+      expect(submissions).toMatchObject([{ attempt: { attemptId, verdict: 'accepted' } }]);
+    },
+  );
 
   it('under the request id of another filing of the client is not followed under it', async () => {
     const [first, second] = [await party.sent(), await party.sent()];
