@@ -5,7 +5,7 @@ import { countWithoutPdf, markArchived, type ArchivedPdf } from '../../ledger/ce
 import { holdStep } from '../../ledger/filings/filing-progress';
 import { withTransaction } from '../../ledger/pool';
 import { rowStates } from '../../ledger/rows/filing-rows';
-import { recordEnd, type FilingEnd, type Held } from '../filings/record-end';
+import { recordEnd, type FilingEnd, type Held } from '../filings/moves';
 import { stepId } from '../step-id';
 
 /**

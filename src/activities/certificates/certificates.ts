@@ -21,7 +21,7 @@ import { withHeartbeat, withStepHeartbeat } from '../call-context';
 import { withCredentials } from '../exporters/credential-guard';
 import type { ActivityDependencies } from '../dependencies';
 import { iecOf } from '../../ledger/exporters/exporters';
-import type { FilingEnd, Held } from '../filings/record-end';
+import type { FilingEnd, Held } from '../filings/moves';
 import { moveOnSettled, type MovedOn } from '../filings/moves';
 import { archiveLast } from './archive-last';
 import { readDetails } from './read-details';

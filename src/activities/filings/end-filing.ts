@@ -17,8 +17,7 @@ import { judgeWord } from '../../ledger/submissions/words';
 import type { ActivityDependencies } from '../dependencies';
 import { stepId } from '../step-id';
 import { FINDINGS_IN_RESULT } from './reserve-balances';
-import { moveOnSettled, recordMove, type MovedOn, type MoveArgs } from './moves';
-import { recordEnd, type FilingEnd, type Held } from './record-end';
+import { moveOnSettled, recordEnd, recordMove, type FilingEnd, type Held, type MovedOn, type MoveArgs } from './moves';
 import { fieldErrorsOf } from './refusal-errors';
 import { onWholeLedger } from './whole-ledger';
 

@@ -7,23 +7,16 @@ import { nextPollDelayMs } from '../../domain/filing/poll-cadence';
 import { errorsInShort, isAbout, judgeStatus, type StatusVerdict } from '../../domain/service/request-status';
 import { decide } from '../../domain/service/retry-table';
 import type { KnownSend } from '../../domain/filing/known-send';
-import type pg from 'pg';
-import { lockFiling } from '../../ledger/filings/filing-lock';
 import { takeUpFiling } from '../../ledger/filings/filing-takeup';
 import { learnIec } from '../../ledger/exporters/exporters';
-import { certifyByRecord } from '../../ledger/gates/certify';
-import { releaseRejected } from '../../ledger/gates/release';
 import { readRows } from '../../ledger/rows/filing-rows';
 import { withTransaction } from '../../ledger/pool';
-import { readOpenRequests, readSeenAnswers, recordSeenAnswer } from '../../ledger/submissions/answer-times';
-import { reportContradiction } from '../../ledger/submissions/answers';
+import { readOpenRequests, readSeenAnswers } from '../../ledger/submissions/answer-times';
 import { mergeKnownSends } from '../../ledger/submissions/known-sends';
 import {
-  endRequest,
   nextRequest,
   notePoll,
   readRequests,
-  settleIfDone,
   type RequestRecord,
   type Statement,
 } from '../../ledger/submissions/requests';
@@ -33,7 +26,8 @@ import { withHeartbeat, withStepHeartbeat } from '../call-context';
 import { withCredentials } from '../exporters/credential-guard';
 import type { ActivityDependencies } from '../dependencies';
 import { stepId } from '../step-id';
-import { moveOnSettled, type MovedOn } from './moves';
+import type { MovedOn } from './moves';
+import { settleRequest } from './settle-request';
 
 export interface PollArgs {
   filingId: string;
@@ -207,7 +201,9 @@ export function createPollActivities(deps: ActivityDependencies) {
         return later(`${verdict.reason}; looked after ${Math.round(age / 60_000)} minutes.`);
       }
       const { outcome, moved } = await withStepHeartbeat(() =>
-        settle({ request, verdict, final, processingStatus, age, at, exporterId }),
+        withTransaction(pool, (client) =>
+          settleRequest(client, deps, { request, verdict, final, processingStatus, age, at, exporterId }),
+        ),
       );
       // Another request of the submission is asked about next.
       if (outcome === 'not_yet') return later('Another request of the submission is being processed.');
@@ -221,78 +217,11 @@ export function createPollActivities(deps: ActivityDependencies) {
     return clock() - from >= settings.settleAfterMs;
   }
 
-  /** Records the outcome of a request's rows, and what follows of it, in one transaction. */
-  async function settle({
-    request,
-    verdict,
-    final,
-    processingStatus,
-    age,
-    at,
-    exporterId,
-  }: {
-    request: RequestRecord;
-    verdict: StatusVerdict;
-    final: boolean;
-    processingStatus: string | null;
-    age: number;
-    at: Date;
-    exporterId: string;
-  }): Promise<{ outcome: 'settled' | 'incomplete' | 'doubt' | 'not_yet'; moved: MovedOn | null }> {
-    const { filingId, submission } = request;
-    return withTransaction(pool, async (client) => {
-      await lockFiling(client, filingId);
-      const records = verdict.rows.flatMap((row) => (row.outcome === 'certified' && !row.kept ? [row] : []));
-      const contradictions = await certifyByRecord(client, { filingId, submission, exporterId, records, at });
-      for (const { position, eBRCNumber, why } of contradictions) {
-        const text = `Request ${request.requestId} names certificate ${eBRCNumber} for row ${position + 1}, but ${why}. Compare it with the portal.`;
-        const key = `${request.requestId}/${position}/${eBRCNumber}`;
-        await reportContradiction(client, { filingId, kind: 'certificate_contradicted', key, text, at });
-      }
-      const errored = verdict.rows.flatMap((row) =>
-        row.outcome === 'errored' ? [{ position: row.position, errors: row.errors }] : [],
-      );
-      await reportErroredAfterCertificate(client, request, errored, at);
-      await recordSeenAnswer(client, {
-        filingId,
-        submission,
-        mode,
-        answer: { afterMs: request.polledAtAgeMs ?? 0, byMs: age },
-        at,
-      });
-      if (!final) return { outcome: 'incomplete', moved: null };
-      const state = verdict.strangersOnly ? 'not_ours' : 'ended';
-      const contradicted = contradictions.map(({ position }) => position);
-      await endRequest(client, request, { state, processingStatus, errored, contradicted, at });
-      await releaseRejected(client, { filingId, submission, at });
-      if (await settleIfDone(client, { filingId, submission, at }))
-        return { outcome: 'settled', moved: await moveOnSettled(client, settings, { filingId, at }) };
-      return { outcome: (await nextRequest(client, filingId, submission)) ? 'not_yet' : 'doubt', moved: null };
-    });
-  }
-
   /** No request of the submission is left to ask about. */
   async function withoutRequest({ filingId, submission }: PollArgs): Promise<PollResult> {
     const { state } = await needSubmission(pool, filingId, submission);
     const outcome = state === 'settled' || state === 'released' ? 'settled' : 'doubt';
     return { outcome, requestId: null, processingStatus: null, errors: [] };
-  }
-
-  /** The authority rejects a row that has its certificate: one of the two is wrong. */
-  async function reportErroredAfterCertificate(
-    client: pg.PoolClient,
-    { filingId, submission, requestId }: RequestRecord,
-    errored: readonly { position: number; errors: string[] }[],
-    at: Date,
-  ): Promise<void> {
-    const rows = await readRows(client, filingId, submission);
-    for (const { position } of errored) {
-      const row = rows.find((each) => each.position === position);
-      if (row?.state !== 'certified') continue;
-      const text = `Request ${requestId} reports row ${row.sourceRow} as Errored, but it is certified as ${row.eBRCNumber}. Compare it with the portal.`;
-      const key = `${requestId}/${position}/errored`;
-      await reportContradiction(client, { filingId, kind: 'certificate_contradicted', key, text, at });
-    }
   }
 
   /** A record names the IEC that it was filed for, which an exporter may lack (spec: "Per-record entry"). */

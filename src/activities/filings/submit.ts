@@ -68,19 +68,13 @@ export function createSubmitActivities(deps: ActivityDependencies) {
     }
     const { attemptId } = args;
     const at = new Date(clock());
-    const mark = await withTransaction(pool, (client) =>
-      markSending(client, {
-        attemptId,
-        sender,
-        payloadHash,
-        settleMs: settings.settleAfterMs,
-        timeoutMs: settings.httpTimeoutMs,
-        at,
-      }),
-    ).catch(nothingSent);
-    if (!mark.marked) throw attemptClosed(args, mark.reason);
     const { httpTimeoutMs: timeoutMs, settleAfterMs: settleMs } = settings;
-    const send = { number: mark.sendNumber, attemptId, sender, at, settleMs, timeoutMs };
+    const by = { attemptId, sender, settleMs, timeoutMs, at };
+    const mark = await withTransaction(pool, (client) => markSending(client, { ...by, payloadHash })).catch(
+      nothingSent,
+    );
+    if (!mark.marked) throw attemptClosed(args, mark.reason);
+    const send = { ...by, number: mark.sendNumber };
     const refused = await countSend(pool, documents, send).catch((error: unknown) => {
       const failure = ledgerFailure(error);
       if (failure === null) return nothingSent(error);
@@ -223,18 +217,15 @@ export function createSubmitActivities(deps: ActivityDependencies) {
       const fileName = `${args.attemptId}.xlsx`;
       const document = await documents.put({ name: fileName, kind: 'xlsx', buffer: workbook });
       await saveSubmissionDocument(pool, { ...args, document: document.name });
-      return submit(args, document.sha256, async (context) => {
-        const result = await api.bulkUpload(
-          {
-            platformCustomerId: args.exporterId,
-            uploadType: String(filing.uploadType) as '101' | '102' | '103' | '104',
-            decalarationFlag: filing.declaration,
-            file: workbook,
-            fileName,
-          },
-          context,
-        );
-        return result;
+      return submit(args, document.sha256, (context) => {
+        const upload = {
+          platformCustomerId: args.exporterId,
+          uploadType: String(filing.uploadType) as '101' | '102' | '103' | '104',
+          decalarationFlag: filing.declaration,
+          file: workbook,
+          fileName,
+        };
+        return api.bulkUpload(upload, context);
       });
     },
   };
@@ -291,15 +282,9 @@ function causeOf(thrown: unknown): { kind: string; answer: StoredAnswer; thrown:
     };
   }
   const type = typeof error === 'object' && error !== null && 'type' in error ? error.type : undefined;
-  if (typeof type === 'string') {
-    return {
-      kind: type,
-      answer: { kind: type, message: error instanceof Error ? error.message : type },
-      thrown: error,
-    };
-  }
+  const message = error instanceof Error ? error.message : String(type ?? error);
+  if (typeof type === 'string') return { kind: type, answer: { kind: type, message }, thrown: error };
   // A defect may strike after the write: only the marks can tell, so nothing is claimed here.
-  const message = error instanceof Error ? error.message : String(error);
   return { kind: 'unexpected', answer: { kind: 'unexpected', message }, thrown: refusal('unexpected', message) };
 }
 

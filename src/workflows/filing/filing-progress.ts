@@ -9,7 +9,6 @@ import type { FileInput, FilingCounts } from '../../domain/contracts';
 import { endNote } from '../../domain/filing/end-note';
 import { isEnd, isPause, type FilingState } from '../../domain/filing/states';
 import { stateLimitMs } from '../../domain/filing/state-limits';
-import type { Finding } from '../../domain/rules/finding';
 import { steps } from '../activity-profiles';
 import { FilingMovedOn } from './filing-ends';
 import {
@@ -22,18 +21,7 @@ import {
   type Event,
   type Move,
 } from './filing-steps';
-import { showFiling } from './show-filing';
-
-const NO_ROWS: FilingCounts = { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 };
-
-/** A property of an input that nobody has checked; empty if it is no text. */
-export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
-
-export interface Refusal {
-  errors: Finding[];
-  contentHash: string | null;
-  recorded: OpenedFiling | null;
-}
+import { NO_ROWS, showFiling, showRefusal, textOf, type Refusal } from './show-filing';
 
 export class FilingProgress {
   settings!: ReadSettingsResult;
@@ -78,20 +66,9 @@ export class FilingProgress {
   refuse(refusal: Refusal): void {
     this.hasRead();
     this.refusal = refusal;
-    const { recorded, errors } = refusal;
-    const text = errors[0]?.message ?? 'refused';
-    if (recorded) {
-      const { state, counts, attention, exporterId, submissions } = recorded;
-      const { settings } = this;
-      const requestId = submissions[0]?.requests[0]?.requestId ?? null;
-      const stands = { state, counts, attention, exporterId, requestId, settings };
-      showFiling(stands, recorded.reference, text, recorded.needsAttention);
-    } else {
-      // The input may be what was refused, whatever its properties hold.
-      const { counts, requestId, settings } = this;
-      const shown = { counts, requestId, settings, attention: null, exporterId: textOf(this.input.exporterId) };
-      showFiling({ ...shown, state: 'refused' }, textOf(this.input.reference), text, false);
-    }
+    // The input may be what was refused, whatever its properties hold.
+    const { exporterId, reference } = this.input;
+    showRefusal(refusal, { ...this, exporterId: textOf(exporterId) }, textOf(reference));
   }
 
   /** Whether the filing is recorded, or the run was refused. */
@@ -183,9 +160,20 @@ export class FilingProgress {
 
   /**
    * Moves the filing on, in the ledger, in the lists and in the UI. One move at a time: each has to follow the last.
+   * @param when asked in its turn: what is under way may take the filing elsewhere. @returns whether it was moved
    */
-  move(state: FilingState, event: Event, attention: Attention = {}): Promise<void> {
-    return this.inTurn(() => this.moveNow(state, event, attention));
+  move(state: FilingState, event: Event, asked: Attention = {}, when: () => boolean = () => true): Promise<boolean> {
+    return this.inTurn(async () => {
+      if (!when()) return false;
+      if (this.movedOn) throw new FilingMovedOn('the ledger holds other moves');
+      if (asked.late) this.late = event.text;
+      const move = this.nextMove(state, event, asked);
+      this.stand(move);
+      if (!this.filing) return true;
+      const { counts, standing } = this.agreed(await this.steps(`${state}: ${event.kind}`).recordProgress(move));
+      this.took(move, counts ?? this.counts, standing);
+      return true;
+    });
   }
 
   /** One write at a time, in the order in which they were asked for. */
@@ -211,33 +199,30 @@ export class FilingProgress {
   ): Promise<T> {
     return this.inTurn(async () => {
       if (this.movedOn) throw new FilingMovedOn('the ledger holds other moves');
-      const move = this.moveArgs(state, event, asked);
+      const move = this.nextMove(state, event, asked);
       const result = this.agreed(await step(move));
       if (result.counts) this.took(move, result.counts, result.standing);
       return result;
     });
   }
 
-  /** The next move, for an activity that may record it while others come between: see {@link tookNext}. */
+  /** The next move, for an activity that may record it while others come between: see {@link tookOver}. */
   nextMove(state: FilingState, event: Event, asked: Attention = {}): Move {
-    return this.moveArgs(state, event, asked);
+    const { seq, settings, counts, dueAt, waitsFor, late } = this;
+    const filingId = this.filing?.filingId ?? '';
+    const held = { filingId, seq: seq + 1, state: this.state, settings, counts, dueAt, waitsFor, late };
+    return toMove(held, state, event, asked);
   }
 
-  /** Takes over a {@link nextMove} that an activity recorded. @throws FilingMovedOn when the run knows of others */
-  tookNext(move: Move, counts: FilingCounts, standing?: string | null): Promise<void> {
+  /**
+   * Takes over a move that an activity recorded with the fact that caused it; `recorded`: what it numbered by itself.
+   * @throws FilingMovedOn when another move of this run came between: the ledger refuses it, or has it already
+   */
+  tookOver(move: Move, { counts, standing, ...recorded }: Pick<MovedOn, 'counts'> & Partial<MovedOn>): Promise<void> {
     return this.inTurn(() => {
-      this.agreed({ differs: move.seq !== this.seq + 1 });
-      this.took(move, counts, standing);
-      return Promise.resolve();
-    });
-  }
-
-  /** Takes over a move that an activity recorded by itself, with the fact that caused it. */
-  tookOver(state: FilingState, event: Event, { seq, dueAt, counts, standing }: MovedOn): Promise<void> {
-    return this.inTurn(() => {
-      // Another move of this run came between: the ledger refuses it, or has it already.
-      this.agreed({ differs: seq !== this.seq + 1 });
-      this.took({ ...this.moveArgs(state, event, {}), seq, dueAt }, counts, standing);
+      const made = { ...move, ...recorded };
+      this.agreed({ differs: made.seq !== this.seq + 1 });
+      this.took(made, counts, standing);
       return Promise.resolve();
     });
   }
@@ -265,49 +250,8 @@ export class FilingProgress {
     this.counts = counts;
     if (state === null) return;
     const { event, attention } = endNote(this.filingId, state, counts);
-    const move = this.moveArgs(state, { ...event, ...own }, { attention });
+    const move = this.nextMove(state, { ...event, ...own }, { attention });
     this.took({ ...move, seq }, counts, standing);
-  }
-
-  /**
-   * Moves the filing on from `from`, if it is still there in its turn: what is under way may take it elsewhere, from
-   * where the move is not allowed. @returns whether it was moved
-   */
-  moveFrom(from: FilingState, state: FilingState, event: Event, attention: Attention = {}): Promise<boolean> {
-    return this.inTurn(async () => {
-      if (this.state !== from) return false;
-      await this.moveNow(state, event, attention);
-      return true;
-    });
-  }
-
-  /** Says that the filing does not move, unless it has moved meanwhile. */
-  askForAttention(text: string): Promise<void> {
-    return this.inTurn(async () => {
-      if (this.dueAt === null || this.dueAt > Date.now()) return;
-      this.late = text;
-      await this.moveNow(this.state, { kind: 'not_moving', text }, { attention: text, late: true });
-    });
-  }
-
-  private async moveNow(state: FilingState, event: Event, asked: Attention): Promise<void> {
-    if (this.movedOn) throw new FilingMovedOn('the ledger holds other moves');
-    const move = this.moveArgs(state, event, asked);
-    this.stand(move);
-    if (!this.filing) return;
-    const { counts, standing } = this.agreed(await this.steps(`${state}: ${event.kind}`).recordProgress(move));
-    this.took(move, counts ?? this.counts, standing);
-  }
-
-  private moveArgs(state: FilingState, event: Event, asked: Attention): Move {
-    const { filing, seq } = this;
-    const held = { ...this.standingNow, filingId: filing?.filingId ?? '', seq: seq + 1 };
-    return toMove(held, state, event, asked);
-  }
-
-  private get standingNow() {
-    const { state, settings, counts, dueAt, waitsFor, late } = this;
-    return { state, settings, counts, dueAt, waitsFor, late };
   }
 
   private took(move: Move, counts: FilingCounts, standing: string | null = this.standing): void {

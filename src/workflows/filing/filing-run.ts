@@ -2,7 +2,7 @@
 import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
 import type { MovedOn } from '../../activities/filings/moves';
 import type { OpenedFiling } from '../../activities/filings/open-filing';
-import type { FileInput, FilingCounts, FilingResult } from '../../domain/contracts';
+import type { FileInput, FilingResult } from '../../domain/contracts';
 import type { FilingReadiness } from '../../domain/filing/first-moves';
 import { COLLECTING_NOTE } from '../../domain/filing/move-notes';
 import { withSend, type KnownSend } from '../../domain/filing/known-send';
@@ -11,9 +11,10 @@ import type { Finding } from '../../domain/rules/finding';
 import { summaryText } from '../../domain/text';
 import { Waits } from '../waits';
 import { FilingEnded, FilingGivenUp, FilingMovedOn } from './filing-ends';
-import { FilingProgress, textOf, type Refusal } from './filing-progress';
+import { FilingProgress } from './filing-progress';
 import { FilingRequests } from './filing-requests';
 import type { PendingMark } from './overdue';
+import { NO_ROWS, textOf, type Refusal } from './show-filing';
 
 export { FilingEnded, FilingGivenUp, FilingMovedOn };
 
@@ -21,8 +22,6 @@ export { FilingEnded, FilingGivenUp, FilingMovedOn };
 export interface CarriedOver {
   sends: KnownSend[];
 }
-
-const NO_ROWS: FilingCounts = { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 };
 
 /** The result of a run, or the answer to an update, that recorded nothing. */
 export function refusedResult({ reference, n = 1 }: FileInput, refusal: Refusal): FilingResult {
@@ -109,7 +108,7 @@ export class FilingRun extends FilingProgress {
   /** Takes over that an activity has settled the last rows; null: it has not. */
   async tookOverCollecting(moved: MovedOn | null | undefined): Promise<void> {
     if (!moved) return;
-    await this.tookOver('collecting', COLLECTING_NOTE, moved);
+    await this.tookOver(this.nextMove('collecting', COLLECTING_NOTE), moved);
     this.collecting = true;
   }
 

@@ -45,7 +45,8 @@ function freshenAndReserve(run: FilingRun, next?: FirstMove): Promise<Reserved |
       reserve: { ...run.held, ...(move && { move }) },
     });
     if (!reserved || reserved.differs) return null;
-    if (move && reserved.counts) await run.tookNext(move, reserved.counts);
+    const { counts } = reserved;
+    if (move && counts) await run.tookOver(move, { counts });
     return reserved;
   });
 }

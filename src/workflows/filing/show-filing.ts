@@ -1,10 +1,24 @@
 /** What a filing shows of itself in the Temporal UI and in its lists. */
 import { setCurrentDetails, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
+import type { OpenedFiling } from '../../activities/filings/open-filing';
 import type { ReadSettingsResult } from '../../activities/filings/settings';
 import type { FilingCounts } from '../../domain/contracts';
 import type { FilingState } from '../../domain/filing/states';
+import type { Finding } from '../../domain/rules/finding';
 import { markdownText } from '../../domain/text';
 import { searchAttributes } from '../search-attributes';
+
+export const NO_ROWS: FilingCounts = { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 };
+
+/** Why a run recorded nothing, and what stands under its reference. */
+export interface Refusal {
+  errors: Finding[];
+  contentHash: string | null;
+  recorded: OpenedFiling | null;
+}
+
+/** A property of an input that nobody has checked; empty if it is no text. */
+export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 /** What is shown of a run. */
 interface Shown {
@@ -41,4 +55,14 @@ export function showFiling(run: Shown, reference: string | undefined, text: stri
     needsAttention,
   }).filter(({ key, value }) => known.has(key.name) && shown.get(key as never) !== value);
   if (pairs.length > 0) upsertSearchAttributes(pairs);
+}
+
+/** Tells why a run recorded nothing, and what stands under its reference; `own`: of the run itself. */
+export function showRefusal({ recorded, errors }: Refusal, own: Omit<Shown, 'state'>, reference: string): void {
+  const text = errors[0]?.message ?? 'refused';
+  const { settings } = own;
+  if (recorded) {
+    const requestId = recorded.submissions[0]?.requests[0]?.requestId ?? null;
+    showFiling({ ...recorded, requestId, settings }, recorded.reference, text, recorded.needsAttention);
+  } else showFiling({ ...own, state: 'refused', attention: null }, reference, text, false);
 }

@@ -34,9 +34,7 @@ export async function watch(run: FilingRun): Promise<void> {
       continue;
     }
     try {
-      await (due.mark
-        ? makeOverdue(run, due.mark)
-        : run.askForAttention(run.waitsFor === 'activation' ? NOT_ACTIVE : NOT_MOVED));
+      await (due.mark ? makeOverdue(run, due.mark) : askForAttention(run));
     } catch (error) {
       if (!(error instanceof FilingMovedOn)) throw error;
       await condition(() => run.over || run.upToDate);
@@ -58,9 +56,17 @@ function waitingMark(run: FilingRun): PendingMark | null {
   return mark.at > Date.now() || run.state === mark.during ? mark : null;
 }
 
+/** Says that the filing does not move, unless it has moved meanwhile. */
+function askForAttention(run: FilingRun): Promise<boolean> {
+  const text = run.waitsFor === 'activation' ? NOT_ACTIVE : NOT_MOVED;
+  const { state } = run;
+  const isDue = () => run.state === state && run.dueAt !== null && run.dueAt <= Date.now();
+  return run.move(state, { kind: 'not_moving', text }, { attention: text, late: true }, isDue);
+}
+
 async function makeOverdue(run: FilingRun, mark: PendingMark): Promise<void> {
   const { during, text, attention } = mark;
-  const moved = run.moveFrom(during, 'overdue', { kind: 'overdue', text }, { attention });
+  const moved = run.move('overdue', { kind: 'overdue', text }, { attention }, () => run.state === during);
   mark.made = moved.then(() => undefined);
   // Whoever does the work that is overdue meets its failure.
   if (!(await moved.catch(() => true))) mark.made = null;

@@ -49,7 +49,8 @@ export async function carryOutAnswer(
   }
   run.agreed(carried);
   run.requests.resolved();
-  if (carried.counts) await run.tookNext(carried.outcome === 'filed' ? moves.filed : moves.again, carried.counts);
+  const { counts } = carried;
+  if (counts) await run.tookOver(carried.outcome === 'filed' ? moves.filed : moves.again, { counts });
   await run.tookOverCollecting(carried.collecting);
   if (carried.outcome === 'filed' && requestId && stage.submission === 1) run.requestId ??= requestId;
   if (carried.outcome === 'again' && attemptId) run.sends = withoutSend(run.sends, attemptId);

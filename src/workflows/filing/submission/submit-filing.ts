@@ -143,7 +143,7 @@ async function adopt(
     known ?? (await run.inTurn(() => run.steps('Record the acknowledgement').adoptAnswer({ attemptId, answer })));
   run.standing = adopted.standing;
   if (adopted.moved) {
-    await run.tookOver('processing', processingNote(adopted.requestId), adopted.moved);
+    await run.tookOver(run.nextMove('processing', processingNote(adopted.requestId)), adopted.moved);
     run.processing = true;
   }
   stage.state = 'acknowledged';

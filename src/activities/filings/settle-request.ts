@@ -1,0 +1,77 @@
+/** The end of a request, as its status record tells it. */
+import type pg from 'pg';
+import type { StatusVerdict } from '../../domain/service/request-status';
+import { lockFiling } from '../../ledger/filings/filing-lock';
+import { certifyByRecord } from '../../ledger/gates/certify';
+import { releaseRejected } from '../../ledger/gates/release';
+import { readRows } from '../../ledger/rows/filing-rows';
+import { recordSeenAnswer } from '../../ledger/submissions/answer-times';
+import { reportContradiction } from '../../ledger/submissions/answers';
+import { endRequest, nextRequest, settleIfDone, type RequestRecord } from '../../ledger/submissions/requests';
+import type { ActivityDependencies } from '../dependencies';
+import { moveOnSettled, type MovedOn } from './moves';
+
+interface ReadRecord {
+  request: RequestRecord;
+  verdict: StatusVerdict;
+  /** Whether the request has ended with it. */
+  final: boolean;
+  processingStatus: string | null;
+  /** Of the request, in ms. */
+  age: number;
+  exporterId: string;
+  at: Date;
+}
+
+/** Records the outcome of a request's rows, and what follows of it. Must run in a transaction. */
+export async function settleRequest(
+  client: pg.PoolClient,
+  { settings, mode }: Pick<ActivityDependencies, 'settings' | 'mode'>,
+  { request, verdict, final, processingStatus, age, exporterId, at }: ReadRecord,
+): Promise<{ outcome: 'settled' | 'incomplete' | 'doubt' | 'not_yet'; moved: MovedOn | null }> {
+  const { filingId, submission } = request;
+  await lockFiling(client, filingId);
+  const records = verdict.rows.flatMap((row) => (row.outcome === 'certified' && !row.kept ? [row] : []));
+  const contradictions = await certifyByRecord(client, { filingId, submission, exporterId, records, at });
+  for (const { position, eBRCNumber, why } of contradictions) {
+    const text = `Request ${request.requestId} names certificate ${eBRCNumber} for row ${position + 1}, but ${why}. Compare it with the portal.`;
+    const key = `${request.requestId}/${position}/${eBRCNumber}`;
+    await reportContradiction(client, { filingId, kind: 'certificate_contradicted', key, text, at });
+  }
+  const errored = verdict.rows.flatMap((row) =>
+    row.outcome === 'errored' ? [{ position: row.position, errors: row.errors }] : [],
+  );
+  await reportErroredAfterCertificate(client, request, errored, at);
+  await recordSeenAnswer(client, {
+    filingId,
+    submission,
+    mode,
+    answer: { afterMs: request.polledAtAgeMs ?? 0, byMs: age },
+    at,
+  });
+  if (!final) return { outcome: 'incomplete', moved: null };
+  const state = verdict.strangersOnly ? 'not_ours' : 'ended';
+  const contradicted = contradictions.map(({ position }) => position);
+  await endRequest(client, request, { state, processingStatus, errored, contradicted, at });
+  await releaseRejected(client, { filingId, submission, at });
+  if (await settleIfDone(client, { filingId, submission, at }))
+    return { outcome: 'settled', moved: await moveOnSettled(client, settings, { filingId, at }) };
+  return { outcome: (await nextRequest(client, filingId, submission)) ? 'not_yet' : 'doubt', moved: null };
+}
+
+/** The authority rejects a row that has its certificate: one of the two is wrong. */
+async function reportErroredAfterCertificate(
+  client: pg.PoolClient,
+  { filingId, submission, requestId }: RequestRecord,
+  errored: readonly { position: number; errors: string[] }[],
+  at: Date,
+): Promise<void> {
+  const rows = await readRows(client, filingId, submission);
+  for (const { position } of errored) {
+    const row = rows.find((each) => each.position === position);
+    if (row?.state !== 'certified') continue;
+    const text = `Request ${requestId} reports row ${row.sourceRow} as Errored, but it is certified as ${row.eBRCNumber}. Compare it with the portal.`;
+    const key = `${requestId}/${position}/errored`;
+    await reportContradiction(client, { filingId, kind: 'certificate_contradicted', key, text, at });
+  }
+}
