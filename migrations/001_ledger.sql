@@ -206,6 +206,8 @@ CREATE TABLE filings (
   approval_needed  boolean NOT NULL DEFAULT false,
   approved_by      text,
   approved_at      timestamptz,
+  -- The maker's grant; null of one that was made by a claim.
+  grant_id         text,
   annotated        text,
   changed_at       timestamptz NOT NULL DEFAULT now(),
   closed_at        timestamptz,
@@ -459,6 +461,8 @@ CREATE TABLE words (
   said_by      text NOT NULL,
   -- The name in comparable form: two persons are two of these.
   person_key   text NOT NULL,
+  -- The grant of the principal who said it; null: the name is a claim.
+  grant_id     text,
   note         text,
   said_at      timestamptz NOT NULL,
   -- The update that said it, and its content: one that a reset repeats records it once.
@@ -942,6 +946,41 @@ CREATE TABLE principal_tokens (
 );
 CREATE INDEX principal_tokens_principal ON principal_tokens (principal_id);
 
+-- What principals answer for, written before it goes to Temporal, which carries the id alone. The fact that comes of it (a filing,
+-- a word, a change of policy) points to it, once; a grant of which nothing came within a day is void.
+CREATE TABLE grants (
+  grant_id     text PRIMARY KEY DEFAULT gen_random_uuid()::text,
+  mode         text NOT NULL,
+  principal_id uuid NOT NULL REFERENCES principals,
+  principal    text NOT NULL,
+  action       text NOT NULL CHECK (action IN ('file', 'approve', 'resolve', 'abandon', 'permit', 'policy')),
+  exporter_id  text NOT NULL,
+  -- Null: what it is for makes the filing, or is about none.
+  filing_id    text,
+  -- SHA-256 over what was shown.
+  shown        text NOT NULL,
+  -- The exporter's policy then: the stricter of it and the one at the time of the fact counts.
+  approval_required boolean NOT NULL,
+  granted_at   timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX grants_policy ON grants (exporter_id, granted_at) WHERE action = 'policy';
+ALTER TABLE filings ADD FOREIGN KEY (grant_id) REFERENCES grants, ADD UNIQUE (grant_id);
+ALTER TABLE words ADD FOREIGN KEY (grant_id) REFERENCES grants, ADD UNIQUE (grant_id);
+
+-- Changes of the policy of an exporter. Switching it off takes two principals.
+CREATE TABLE policy_changes (
+  change_id       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  exporter_id     text NOT NULL,
+  approval        text NOT NULL CHECK (approval IN ('required', 'off')),
+  -- A principal, or a claim where there is no grant.
+  changed_by      text NOT NULL,
+  grant_id        text UNIQUE REFERENCES grants,
+  second_grant_id text UNIQUE REFERENCES grants,
+  changed_at      timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT off_takes_two CHECK (approval = 'required' OR (grant_id IS NOT NULL AND second_grant_id IS NOT NULL AND grant_id <> second_grant_id))
+);
+CREATE INDEX policy_changes_exporter ON policy_changes (exporter_id, change_id);
+
 -- What principals did and what was refused to them. `uses`: reads, and calls without a valid token, are counted by the minute.
 CREATE TABLE audit_events (
   audit_id     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -966,6 +1005,10 @@ BEGIN
 END
 $$;
 CREATE TRIGGER audit_events_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON audit_events
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER grants_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON grants
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER policy_changes_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON policy_changes
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 -- Three roles that logins are members of: ebrc_migrate owns and changes the schema, ebrc_run is what workers and filing commands need,
@@ -1001,7 +1044,7 @@ BEGIN
     EXECUTE format('REVOKE INSERT, UPDATE, DELETE ON %s.schema_migrations FROM ebrc_run', v_schema);
     -- Nor who may do what; and what was done stays.
     EXECUTE format('REVOKE INSERT, UPDATE, DELETE ON %1$s.principals, %1$s.principal_tokens FROM ebrc_run', v_schema);
-    EXECUTE format('REVOKE UPDATE, DELETE ON %s.audit_events FROM ebrc_run', v_schema);
+    EXECUTE format('REVOKE UPDATE, DELETE ON %1$s.audit_events, %1$s.grants, %1$s.policy_changes FROM ebrc_run', v_schema);
   END IF;
   IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'ebrc_read') THEN
     EXECUTE format('GRANT USAGE ON SCHEMA %s TO ebrc_read', v_schema);

@@ -38,6 +38,8 @@ export interface Config {
   /** The keys that payloads are encrypted with, the current one first; empty where EBRC_ENCRYPTION_KEY is not set. */
   payloadKeys: readonly EncryptionKey[];
   codecServer: { token?: string; origins: readonly string[] };
+  /** A principal's token, of the command line; absent: names that are given are claims. */
+  token?: string;
   /** Where `ebrc serve` listens. */
   http: ListenAddress;
   /** Addresses of metrics and health; absent: not served. */
@@ -84,6 +86,7 @@ const SECTIONS = {
   schedules: ['schedules'],
   reports: ['temporalUi'],
   filing: ['poll', 'overdueAfterMs', 'settleAfterMs', 'singlePerson'],
+  token: ['token'],
   http: ['http'],
   observability: ['observability'],
   traces: ['tracesEndpoint'],
@@ -124,6 +127,7 @@ const READERS: Record<Section, (source: Source) => Partial<Record<keyof Config, 
   schedules: ({ read }) => ({ schedules: read.optional('EBRC_SCHEDULES') ?? PACKAGED_SCHEDULES }),
   reports: ({ read }) => ({ temporalUi: read.optional('EBRC_TEMPORAL_UI') }),
   filing: ({ read }) => readFiling(read),
+  token: ({ read }) => ({ token: read.optional('EBRC_TOKEN') }),
   http: ({ read }) => ({ http: read.required('EBRC_HTTP') }),
   observability: ({ read }) => ({ observability: readObservability(read) }),
   traces: ({ read }) => readTraces(read),

@@ -80,6 +80,11 @@ export const headerKey = z
   .string()
   .regex(/^[\x21-\x7e]+$/, 'has characters that a key cannot have; allowed: the key alone, without spaces and quotes');
 
+/** The token of a principal. */
+export const token = z
+  .string()
+  .regex(/^ebrc_(test|live)_[\w-]{43}$/, 'is no token; allowed: what `ebrc principals add` or `rotate` printed');
+
 export const apiKey = headerKey.transform((key, context) =>
   modeOfKey(key) === null
     ? wrong(context, 'has an unknown prefix; allowed: a key that starts with dev_ or prod_')

@@ -18,6 +18,7 @@ export const VARIABLES = {
   EBRC_ENCRYPTION_KEY: { value: values.encryptionKeys },
   EBRC_DOCUMENTS: { value: values.documents, default: './documents' },
   EBRC_METRICS: { value: values.listenAddress },
+  EBRC_TOKEN: { value: values.token },
   EBRC_HTTP: { value: values.listenAddress, default: '127.0.0.1:8080' },
   EBRC_HEALTH: { value: values.listenAddress },
   OTEL_EXPORTER_OTLP_ENDPOINT: { value: values.otlpEndpoint },

@@ -163,6 +163,11 @@ export const fileInput = z
     inputRef: z.string().optional().describe('ledger reference of the rows'),
     message: z.record(z.string(), z.unknown()).optional().describe('a push message, when the rows are few'),
     madeBy: z.string().default('unknown'),
+    grant: z
+      .string()
+      .max(100)
+      .optional()
+      .describe('id of the grant of the principal who answers for it: then madeBy is that one’s name, and no claim'),
     approval: z.boolean().optional().describe('true: wait for approve by somebody other than the maker'),
     allowDuplicate: z
       .array(permittedDuplicate)
@@ -235,12 +240,17 @@ export const filingResult = z.object({
 });
 export type FilingResult = z.infer<typeof filingResult>;
 
+interface Granting {
+  /** Id of the principal's grant; without one, `by` is a claim. */
+  grant?: string;
+}
+
 /** Arguments of the updates `approve`, `resolve` and `abandon` on a filing. */
-export interface ApproveArgs {
+export interface ApproveArgs extends Granting {
   by: string;
   note?: string;
 }
-export interface ResolveArgs {
+export interface ResolveArgs extends Granting {
   as: 'filed' | 'not-filed';
   /** The attempt that the answer is about, as the filing shows it in `attempt`; refused for any other. */
   attemptId?: string;
@@ -260,7 +270,7 @@ export interface ResolveArgs {
   note: string;
   by: string;
 }
-export interface AbandonArgs {
+export interface AbandonArgs extends Granting {
   note: string;
   by: string;
 }

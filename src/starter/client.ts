@@ -1,5 +1,5 @@
 import type { EbrcClientDependencies } from './dependencies';
-import { requireApproval } from './exporters/approval';
+import { requireApproval, type ApprovalChange } from './exporters/approval';
 import { changeExporter, type ExporterChange } from './exporters/change';
 import { onboardList, type ListOnboarding, type OnboardListOptions } from './exporters/onboard-list';
 import { createExporterOperations, type ExporterOperations } from './exporters/operations';
@@ -43,8 +43,11 @@ export interface EbrcClient extends EbrcReader, ExporterOperations, FilingOperat
   onboardList(path: string, options: OnboardListOptions): Promise<ListOnboarding>;
   /** Changes name, company name or address at the service; needs `api`. */
   changeExporter(exporter: string, change: ExporterChange): Promise<ExporterView>;
-  /** Sets whether filings of the exporter need a second person's approval; applies to filings made from now on. */
-  requireApproval(exporter: string, required: boolean): Promise<ExporterView>;
+  /**
+   * Sets whether filings of the exporter need a second person's approval; applies to filings made from now on. To
+   * switch it off takes two principals.
+   */
+  requireApproval(exporter: string, change: { required: boolean; by: string }): Promise<ApprovalChange>;
   /** A bulk workbook with one row per inward remittance, to be filled in and filed; needs `api`. */
   template(exporter: string): Promise<Template>;
   /** Extracts shipping bills or invoices with the extraction service; returns one entry per file, also for failures. */
@@ -83,7 +86,7 @@ export function createEbrcClient(deps: EbrcClientDependencies): EbrcClient {
     onboardList: (path, options) => onboardList(() => Promise.resolve(operations), path, options),
     changeExporter: async (exporter, change) =>
       changeExporter({ ...deps, api: await needed(deps.api, 'api') }, exporter, change),
-    requireApproval: (exporter, required) => requireApproval(deps, exporter, required),
+    requireApproval: (exporter, change) => requireApproval(deps, exporter, change),
     template: async (exporter) => makeTemplate({ ...deps, api: await needed(deps.api, 'api') }, exporter),
     extract: (request, wait) => extractFiles(deps, request, wait),
     draft: (request, wait) => draftFiling(deps, request, wait),

@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import type { Principal } from '../domain/access/principal';
 import type { Mode } from '../domain/names';
 import type { Client } from '@temporalio/client';
 import type { FilingApi } from '../api/client-types';
@@ -21,6 +22,8 @@ export interface EbrcReaderDependencies {
 /** The dependencies of the typed client. The caller opens and closes all of them. */
 export interface EbrcClientDependencies extends EbrcReaderDependencies {
   temporal: Client;
+  /** Who answers for what is done; left out: names that are given are claims. */
+  principal?: Principal;
   vault: Vault;
   /** The document store that the workers use. */
   documents: DocumentStore;

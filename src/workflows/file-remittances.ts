@@ -233,7 +233,7 @@ async function giveUp(run: FilingRun): Promise<void> {
   const note = run.requests.abandon?.note ?? 'cancelled before anything was sent';
   const wordId = run.requests.abandon?.wordId;
   const record = run.steps(`Abandon, requested by ${by}`);
-  await onceLedgerIsWhole(
+  const { refused } = await onceLedgerIsWhole(
     run,
     () =>
       run.stepToEnd((held) => record.giveUpFiling({ ...held, by, note, ...(wordId !== undefined && { wordId }) }), {
@@ -242,6 +242,10 @@ async function giveUp(run: FilingRun): Promise<void> {
       }),
     { inRun: true },
   );
+  if (refused !== undefined) {
+    requests.refuseWord('abandon', refused);
+    throw new FilingMovedOn('nobody gave the filing up');
+  }
   await collectAlone(run);
 }
 

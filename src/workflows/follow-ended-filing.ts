@@ -66,7 +66,7 @@ type Ended = Pick<EndedFilingArgs, 'filingId' | 'exporterId'>;
 async function carryOut(ended: Ended, answer: NonNullable<EndedFilingArgs['answer']>): Promise<string | null> {
   const { filingId, exporterId } = ended;
   const { as, by, note, submission, attemptId = null, requestId = null, rows = null } = answer;
-  const { certificates = [], notOurs = [], unseen = false } = answer;
+  const { certificates = [], notOurs = [], unseen = false, grant: grantId = null } = answer;
   if (as === 'filed' && requestId !== null && certificates.length === 0) {
     const about = { summary: `Check that the service has request ${requestId}`, rateClass: 'api', exporterId } as const;
     const found = await orNull(() => calls('helpful', about).knowsRequest({ exporterId, requestId }));
@@ -76,7 +76,7 @@ async function carryOut(ended: Ended, answer: NonNullable<EndedFilingArgs['answe
     await look(ended, submission, as === 'not-filed' && requestId !== null ? null : attemptId);
   }
   const kind = as === 'filed' ? ('filed' as const) : ('not_filed' as const);
-  const word = { kind, by, note, attemptId, requestId, sourceRows: rows, certificates, notOurs, unseen };
+  const word = { kind, by, note, attemptId, requestId, sourceRows: rows, certificates, notOurs, unseen, grantId };
   const saidBy = workflowInfo().workflowId;
   const wordId = await steps({ summary: `Record what ${by} said: ${as}` }).recordWord({ filingId, ...word, saidBy });
   const carried = await steps({ summary: `Carry out “${as}”, stated by ${by}` }).carryOutAfterEnd({

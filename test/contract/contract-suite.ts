@@ -106,8 +106,8 @@ export function contractSuite(open: () => Promise<ContractService>, { brief = fa
     ebrcBulkGenDtos: items.map((each, index) => ({ ...each, serialNo: index + 1 })),
   });
   const fileArgs = (path: string, reference: string) => ['file', path, '--exporter', EMAIL, '--reference', reference];
-  const json = async <T>(args: string[], code = 0): Promise<T> => {
-    const result = await stage.run(args);
+  const json = async <T>(args: string[], code = 0, env: Record<string, string> = {}): Promise<T> => {
+    const result = await stage.run(args, { env: { ...stage.env, ...env } });
     if (result.code !== code)
       throw new Error(`ebrc ${args.join(' ')} ended with ${result.code}: ${result.stdout}${result.stderr}`);
     return result.json<T>();
@@ -332,7 +332,9 @@ export function contractSuite(open: () => Promise<ContractService>, { brief = fa
       expect(await json(args, 4)).toMatchObject({ ...FILING_SHAPE, state: 'awaiting_approval' });
       expect(await json(['list', '--attention'])).toMatchObject([{ reference: 'CON-4' }]);
       expect((await json<Filing>(['approve', 'CON-4', '--by', 'asha'], 3)).errors[0]?.message).toMatch(/asha/u);
-      expect(await json(['approve', 'CON-4', '--by', 'meera', '--wait'])).toMatchObject({ state: 'certified' });
+      const added = await json<{ token: string }>(['principals', 'add', 'meera', '--role', 'checker']);
+      const approved = await json(['approve', 'CON-4', '--wait'], 0, { EBRC_TOKEN: added.token });
+      expect(approved).toMatchObject({ state: 'certified' });
     });
 
     detail('gives a filing up before it is sent, and leaves nothing behind', async () => {

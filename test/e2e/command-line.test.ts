@@ -210,7 +210,14 @@ it('waits for a second person where approval is asked for', async () => {
   expect(own.json<{ errors: Problem[] }>().errors[0]).toMatchObject({ code: 'approve_refused' });
   expect(own.code).toBe(3);
 
-  const approved = await run(['approve', 'E2E-3', '--by', 'meera', '--wait', '--json']);
+  // A name alone is a claim.
+  const claimed = await run(['approve', 'E2E-3', '--by', 'meera', '--json']);
+  expect(claimed.json<{ errors: Problem[] }>().errors[0]?.message).toMatch(/EBRC_TOKEN/u);
+  const { token } = (await run(['principals', 'add', 'meera', '--role', 'checker', '--json'])).json<{
+    token: string;
+  }>();
+  const asMeera = { env: { ...env, EBRC_TOKEN: token } };
+  const approved = await run(['approve', 'E2E-3', '--wait', '--json'], asMeera);
   expect(approved.json()).toMatchObject({ state: 'certified' });
   expect(approved.code).toBe(0);
 });

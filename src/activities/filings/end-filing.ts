@@ -13,7 +13,7 @@ import { countRows, moveRows, readRows, rowStates, saveRowErrors } from '../../l
 import { lastRefusal, reportContradiction } from '../../ledger/submissions/answers';
 import { readRequests, type Statement } from '../../ledger/submissions/requests';
 import { readSubmissions, settleSubmission } from '../../ledger/submissions/submissions';
-import { judgeWord } from '../../ledger/submissions/words';
+import { judgeSaid } from '../../ledger/principals/granted-words';
 import type { ActivityDependencies } from '../dependencies';
 import { stepId } from '../step-id';
 import { FINDINGS_IN_RESULT } from './reserve-balances';
@@ -163,17 +163,20 @@ export function createEndFilingActivities(deps: ActivityDependencies) {
       note,
       wordId,
       ...held
-    }: Held & { by: string; note: string; wordId?: string }): Promise<FilingEnd> => {
+    }: Held & { by: string; note: string; wordId?: string }): Promise<FilingEnd & { refused?: string }> => {
       const { filingId } = held;
       const giveUp = async (client: pg.PoolClient) => {
         const standing = await holdStep(client, { ...held, step: stepId() });
         if (standing === 'differs') return unchanged(client, held);
         const at = now();
         if (standing !== 'repeated') {
+          if (wordId) {
+            const { refused } = await judgeSaid(client, { wordId, filingId, action: 'abandon', at });
+            if (refused !== null) return { ...(await unchanged(client, held)), differs: false, refused };
+          }
           await releaseUnfiled(client, { filingId, submission: null, state: 'withdrawn', reason: note, at });
           await moveRows(client, { filingId, submission: null, state: 'abandoned_after_send' });
           await saveNote(client, filingId, note);
-          if (wordId !== undefined) await judgeWord(client, { wordId, outcome: 'carried_out', at });
         }
         const withdrawn = (await rowStates(client, filingId)).every((state) => state === 'withdrawn');
         const event = { kind: withdrawn ? 'withdrawn' : 'abandoned', text: note, who: by };

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { FilingReadiness } from '../../domain/filing/first-moves';
 import { saveApproval } from '../../ledger/filings/filing-notes';
-import { addEvent } from '../../ledger/filings/filing-progress';
+import { addEvent, holdStep } from '../../ledger/filings/filing-progress';
+import { judgeSaid } from '../../ledger/principals/granted-words';
 import { judgeWord, recordWord, type NewWord, type OpenWords } from '../../ledger/submissions/words';
 import { needFiling } from '../../ledger/filings/filings';
 import { readReadiness } from '../../ledger/filings/readiness';
@@ -10,7 +11,7 @@ import { withTransaction } from '../../ledger/pool';
 import { registerWaiter, removeWaiter } from '../../ledger/vault/credentials';
 import type { ActivityDependencies } from '../dependencies';
 import { stepId } from '../step-id';
-import { recordMove, type Moved, type MoveArgs } from './moves';
+import { MOVED_ELSEWHERE, NOT_MOVED, recordMove, type Moved, type MoveArgs } from './moves';
 import { reserveBalances, type ReserveArgs, type Reserved } from './reserve-balances';
 
 export type { OpenWords };
@@ -45,28 +46,32 @@ export function createFilingLedgerActivities(deps: ActivityDependencies) {
     /** As {@link reserveBalances}. */
     reserveBalances: (args: ReserveArgs): Promise<Reserved> => reserveBalances(deps, args),
 
-    /** Who approved, kept with the hash of exactly what is filed. */
-    async recordApproval({
-      by,
+    /**
+     * Who approved, kept with the hash of exactly what is filed. Without a principal's grant that holds now, the word
+     * is judged as refused, and the filing does not move.
+     */
+    recordApproval: ({
       note,
       wordId,
       move,
     }: {
-      by: string;
       note?: string;
       wordId: string;
       move: MoveArgs;
-    }): Promise<Moved> {
+    }): Promise<Moved & { refused?: string }> => {
       const { filingId } = move;
-      const { contentHash, declaration } = await needFiling(pool, filingId);
       const at = now();
-      const event = { ...move.event, text: note ?? move.event.text, data: { contentHash, declaration } };
-      return withTransaction(pool, (client) =>
-        recordMove(client, { ...move, event }, at, async () => {
-          await saveApproval(client, { filingId, by, at });
-          await judgeWord(client, { wordId, outcome: 'carried_out', at });
-        }),
-      );
+      return withTransaction(pool, async (client) => {
+        const standing = await holdStep(client, { ...move, seq: move.seq - 1, step: stepId() });
+        if (standing === 'differs') return MOVED_ELSEWHERE;
+        if (standing === 'repeated') return recordMove(client, move, at);
+        const { by, refused } = await judgeSaid(client, { wordId, filingId, action: 'approve', at });
+        if (refused !== null) return { ...NOT_MOVED, refused };
+        const { contentHash, declaration } = await needFiling(client, filingId);
+        const text = note ?? `approved by ${by}`;
+        const event = { ...move.event, text, who: by, data: { contentHash, declaration } };
+        return recordMove(client, { ...move, event }, at, () => saveApproval(client, { filingId, by, at }));
+      });
     },
 
     /**

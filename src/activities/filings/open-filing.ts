@@ -16,6 +16,7 @@ import { readStanding, type FilingStanding, type SubmissionStage } from '../../l
 import { referenceTaken, sameContent } from '../../ledger/filings/reference';
 import { readReadiness } from '../../ledger/filings/readiness';
 import { withTransaction } from '../../ledger/pool';
+import { shownToFile } from '../../ledger/principals/shown';
 import { readStanding as readFacts } from '../../ledger/questions/questions';
 import { mergeKnownSends, knownSends } from '../../ledger/submissions/known-sends';
 import type { ActivityDependencies } from '../dependencies';
@@ -158,8 +159,11 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
       channel,
       warnings: withoutRepeats([...findings, ...warnings]),
       madeBy: input.madeBy,
+      grantId: input.grant ?? null,
+      shown: shownToFile(input, { contentHash, reference, permitted: read.allowDuplicate }),
       // Either asks for it: a request cannot switch the exporter's policy off.
       approvalNeeded: exporter.requiresApproval || input.approval === true,
+      approvalRequired: exporter.requiresApproval,
       permitted: read.allowDuplicate,
       at: new Date(clock()),
       settings,

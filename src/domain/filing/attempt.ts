@@ -91,7 +91,7 @@ export interface AttemptReading {
  * submission has another attempt in progress, no balance check passed since the last attempt, or certificates have to
  * be looked at first.
  */
-export type MarkRefusal = 'gone' | 'closed' | 'ended' | 'rows' | 'other_attempt' | 'unchecked' | 'look';
+export type MarkRefusal = 'gone' | 'closed' | 'ended' | 'unapproved' | 'rows' | 'other_attempt' | 'unchecked' | 'look';
 
 /** The id of an attempt, derived from business keys. */
 export function attemptIdOf(filingId: string, submission: number, number: number): string {

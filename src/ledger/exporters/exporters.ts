@@ -237,14 +237,6 @@ export async function noteIrmsRefreshed(db: Queryable, exporterId: string, at: D
   ]);
 }
 
-/** Whether the filings of an exporter wait for a second person; holds for filings that are made from now on. */
-export async function setApprovalPolicy(
-  db: Queryable,
-  { exporterId, required }: { exporterId: string; required: boolean },
-): Promise<void> {
-  await db.query('UPDATE exporters SET requires_approval = $2 WHERE exporter_id = $1', [exporterId, required]);
-}
-
 /**
  * The IEC that fetch-details needs: the client's own, from the client object, its IRMs or a status record, or that of
  * its party (if the client was created again without one); null if it is not known yet.

@@ -13,6 +13,8 @@ import { addEvent } from './filing-progress';
 import { writeFirstMove } from './first-move';
 import type { FilingRecord } from './filings';
 import { judgeReference, lockReference, type ReferenceJudgement } from './reference';
+import { NEEDS_TOKEN } from '../../domain/access/grant';
+import { checkGrant } from '../principals/grants';
 import { reserve } from '../rows/balance-reservation';
 import { lockIrms } from '../exporters/irm-locks';
 import { fingerprintOf, insertHeld, judgeClaims, type MappingClaim } from '../rows/live-mappings';
@@ -35,11 +37,16 @@ export interface Intent extends Pick<
   | 'channel'
   | 'madeBy'
   | 'approvalNeeded'
+  | 'grantId'
 > {
   rows: MappingRow[];
   warnings: Finding[];
   /** Rows whose mapping may be filed although it is live. */
   permitted: readonly PermittedDuplicate[];
+  /** The exporter's policy as it is now. */
+  approvalRequired: boolean;
+  /** The hash that a grant has to be for. */
+  shown: string;
   at: Date;
   /** Of the worker: the first move is recorded with the intent; left out: the caller records it. */
   settings?: StateLimitSettings;
@@ -53,11 +60,14 @@ export type IntentOutcome = ReferenceJudgement | { outcome: 'opened'; filingId: 
  * file one of these mappings. Its amounts count against the balances if these are sufficient; otherwise the check
  * before the send refuses it, with fresh balances.
  */
-export async function recordIntent(pool: pg.Pool, intent: Intent): Promise<IntentOutcome> {
+export async function recordIntent(pool: pg.Pool, asked: Intent): Promise<IntentOutcome> {
   return withTransaction(pool, async (client): Promise<IntentOutcome> => {
-    await lockReference(client, intent);
-    const known = await judgeReference(client, intent);
+    await lockReference(client, asked);
+    const known = await judgeReference(client, asked);
     if (known) return known;
+    const maker = await judgeMaker(client, asked);
+    if ('outcome' in maker) return maker;
+    const intent = { ...asked, ...maker };
     const before = await filedBefore(client, intent);
     await lockIrms(client, intent.mode, [...intent.rows.map(({ mapping }) => mapping), ...before.irms]);
     for (const filingId of before.filings) await lockFiling(client, filingId);
@@ -88,6 +98,32 @@ export async function recordIntent(pool: pg.Pool, intent: Intent): Promise<Inten
   });
 }
 
+type Maker = Pick<Intent, 'madeBy' | 'approvalNeeded'>;
+
+/**
+ * Who makes the filing, as its grant has it, and whether it needs approval by the stricter of the exporter's policy
+ * then and now. Where that asks for approval, somebody has to answer for having made it.
+ */
+async function judgeMaker(
+  client: Queryable,
+  intent: Intent,
+): Promise<Maker | (IntentOutcome & { outcome: 'refused' })> {
+  const { grantId, exporterId, shown, madeBy, approvalNeeded, approvalRequired } = intent;
+  const refused = (code: string, message: string) => {
+    const finding: Finding = { severity: 'error', code, row: null, field: null, message };
+    return { outcome: 'refused' as const, findings: [finding] };
+  };
+  if (grantId === null) {
+    return approvalRequired
+      ? refused('grant_needed', `Filings of this exporter wait for approval: ${NEEDS_TOKEN}.`)
+      : { madeBy, approvalNeeded };
+  }
+  const deed = { action: 'file' as const, exporterId, filingId: null, shown };
+  const granted = await checkGrant(client, grantId, deed, { unused: true });
+  if (typeof granted === 'string') return refused('grant_refused', `It is not filed: ${granted}.`);
+  return { madeBy: granted.by, approvalNeeded: approvalNeeded || granted.approvalRequired };
+}
+
 /** A filing's id derives from its mode, reference and number, so that a retried transaction creates the same id. */
 function filingIdOf({ mode, reference, n }: Intent): string {
   const hash = createHash('sha256').update(JSON.stringify([mode, reference, n]));
@@ -97,8 +133,8 @@ function filingIdOf({ mode, reference, n }: Intent): string {
 async function insertFiling(client: Queryable, intent: Intent, filingId: string): Promise<void> {
   await client.query(
     `INSERT INTO filings (filing_id, mode, exporter_id, reference, n, corrects, workflow_id, content_hash, input_ref, upload_type, declaration, channel, state, warnings, made_by, made_at, declared_by,
-        approval_needed, changed_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'checking', $13, $14, $15, $14, $16, $15)`,
+        approval_needed, changed_at, grant_id)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'checking', $13, $14, $15, $14, $16, $15, $17)`,
     [
       filingId,
       intent.mode,
@@ -116,6 +152,7 @@ async function insertFiling(client: Queryable, intent: Intent, filingId: string)
       intent.madeBy,
       intent.at,
       intent.approvalNeeded,
+      intent.grantId,
     ],
   );
 }

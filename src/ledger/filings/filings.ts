@@ -23,6 +23,8 @@ export interface FilingRecord extends ResumedFiling, AskedFiling {
   madeAt: Date;
   approvalNeeded: boolean;
   approvedBy: string | null;
+  /** The maker's grant; null: `madeBy` is a claim. */
+  grantId: string | null;
   annotated: string | null;
   closedAt: Date | null;
   /** Of the first submission. */
@@ -42,7 +44,7 @@ export const FILING_COLUMNS = `filing_id AS "filingId", mode, exporter_id AS "ex
   declaration, channel, state, seq::int AS seq,
   ${QUESTION_COLUMNS}, errors, warnings,
   evidence, note, made_by AS "madeBy", made_at AS "madeAt", approval_needed AS "approvalNeeded",
-  approved_by AS "approvedBy", annotated, closed_at AS "closedAt",
+  approved_by AS "approvedBy", grant_id AS "grantId", annotated, closed_at AS "closedAt",
   (SELECT request_id FROM submission_progress s WHERE s.filing_id = filings.filing_id AND submission = 1) AS "requestId",
   (SELECT dgft_ack_id FROM submission_progress s WHERE s.filing_id = filings.filing_id AND submission = 1) AS "dgftAckId",
   (state = 'outcome_unknown' AND 'asked' = (SELECT kind FROM filing_events e WHERE e.filing_id = filings.filing_id

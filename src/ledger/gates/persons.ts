@@ -1,11 +1,13 @@
 /** Carrying out what persons said of a send. Where one person is not enough, a second one has to say the same. */
+import { NEEDS_TOKEN } from '../../domain/access/grant';
 import { partsOfAttemptId } from '../../domain/filing/attempt';
 import type { Carried } from '../../domain/filing/carried';
 import { lockFiling } from '../filings/filing-lock';
 import type { Queryable } from '../pool';
 import { readRows } from '../rows/filing-rows';
 import { addRequest, readRequests } from '../submissions/requests';
-import { judgeWord, readWord, standingWords, type Word } from '../submissions/words';
+import { whoSays } from '../principals/granted-words';
+import { judgeWord, readWord, type Word } from '../submissions/words';
 import { certifyByPersons } from './certify';
 import type { Absence, AbsentSubject } from './absent-subject';
 import { confirmAbsence } from './confirm-absence';
@@ -30,8 +32,7 @@ export async function carryOutWord(client: Queryable, args: CarryOut): Promise<C
   const word = await readWord(client, args.wordId);
   if (!word) return { outcome: 'refused', why: 'the ledger does not hold it' };
   if (word.judged) return word.judged;
-  const others = await standingWords(client, word, args);
-  const carried = await CARRY_OUT[word.kind](client, word, others, args);
+  const { carried, others } = await judge(client, word, args);
   const { wordId, at } = args;
   if (carried.outcome === 'refused' || carried.outcome === 'stands') {
     await judgeWord(client, { wordId, outcome: carried.outcome, why: carried.why, at });
@@ -54,6 +55,16 @@ const CARRY_OUT: Record<Word['kind'], CarryOutKind> = {
   approve: noSuchAnswer,
   abandon: noSuchAnswer,
 };
+
+/** What becomes of a word, and the words of others that it was carried out with. */
+async function judge(client: Queryable, word: Word, args: CarryOut): Promise<{ carried: Carried; others: Word[] }> {
+  const said = await whoSays(client, word, args);
+  if (typeof said === 'string') return { carried: { outcome: 'refused', why: said }, others: [] };
+  const { others, isClaim } = said;
+  const carried = await CARRY_OUT[word.kind](client, word, others, args);
+  if (carried.outcome !== 'stands' || !isClaim) return { carried, others };
+  return { carried: { outcome: 'refused', why: `${carried.why}; ${NEEDS_TOKEN}` }, others };
+}
 
 async function notFiled(client: Queryable, word: Word, others: readonly Word[], args: CarryOut): Promise<Carried> {
   if (word.attemptId === null && word.requestId === null) return confirmAbsence(client, word, others, args);

@@ -31,7 +31,8 @@ export interface MarkArgs {
 
 /**
  * Marks an open attempt as being sent, and its rows as submitted. Refused unless all of this holds at once:
- * 1. the ledger holds the filing and the attempt, the filing has not ended, and the attempt is open;
+ * 1. the ledger holds the filing and the attempt, the filing has not ended and has the approval that it needs, and the
+ *    attempt is open;
  * 2. every other attempt of the submission is unsent, refused or absent;
  * 3. every row of the submission is live and planned, and holds its mapping alone, except beside those that it was
  *    permitted beside;
@@ -79,6 +80,7 @@ async function refusalOf(client: Queryable, asked: Asked): Promise<Extract<Mark,
   const own = attempts.find(({ id }) => id === attemptId);
   if (!own) return refused('gone', `attempt ${attemptId} is not in this ledger`);
   if (filing.ended) return refused('ended', `its filing has ended as ${filing.state}`);
+  if (filing.unapproved) return refused('unapproved', 'nobody has approved its filing');
   if (own.verdict !== 'open')
     return refused('closed', `the attempt is ${own.verdict}${own.reason ? ` (${own.reason})` : ''}`);
   const other = attempts.find(({ id, verdict }) => id !== attemptId && !NOT_FILED.includes(verdict));

@@ -139,6 +139,7 @@ async function insertFiling(client: Queryable, filingId: string, content: string
   await client.query(
     `INSERT INTO filings SELECT (jsonb_populate_record(NULL::filings, f || jsonb_build_object('filing_id', $2::text,
         'state', 'outcome_unknown', 'closed_at', NULL,
+        'grant_id', (SELECT grant_id FROM grants WHERE grant_id = f ->> 'grant_id'),
         'corrects', (SELECT filing_id FROM filings WHERE filing_id = f ->> 'corrects')) || $3::jsonb)).*
        FROM (SELECT $1::jsonb -> 'filing' AS f) AS sent ON CONFLICT (filing_id) DO NOTHING`,
     [content, filingId, await numberNow(client, content)],

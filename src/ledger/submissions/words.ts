@@ -3,6 +3,7 @@ import type { AbandonArgs, ApproveArgs, ResolveArgs } from '../../domain/contrac
 import type { Carried } from '../../domain/filing/carried';
 import { personKey } from '../../domain/person';
 import type { Queryable } from '../pool';
+import { VALID_FOR } from '../principals/grants';
 
 /** What persons asked for that no run has carried out yet, each with the word that asks for it. */
 export interface OpenWords {
@@ -30,18 +31,22 @@ export interface Word {
   notOurs: string[];
   unseen: boolean;
   by: string;
+  /** The grant of the principal who said it; null: `by` is a claim. */
+  grantId: string | null;
   note: string | null;
   at: Date;
 }
 
-export type NewWord = Omit<Word, 'wordId' | 'markedAt'> & {
+export type NewWord = Omit<Word, 'wordId' | 'markedAt' | 'grantId'> & {
+  /** Of a grant that is void or used, nothing is kept: what was said is a claim. */
+  grantId?: string | null;
   /** The update that says it, and its content: a repeated one records it once. */
   step: string;
 };
 
 const COLUMNS = `word_id AS "wordId", filing_id AS "filingId", kind, attempt_id AS "attemptId", marked_at AS "markedAt",
-  request_id AS "requestId", source_rows AS "sourceRows", certificates, not_ours AS "notOurs", unseen, said_by AS by, note,
-  said_at AS at`;
+  request_id AS "requestId", source_rows AS "sourceRows", certificates, not_ours AS "notOurs", unseen, said_by AS by,
+  grant_id AS "grantId", note, said_at AS at`;
 
 /**
  * Records what a person said, at the mark of the attempt that the ledger shows now. @returns its id; empty where the
@@ -49,11 +54,16 @@ const COLUMNS = `word_id AS "wordId", filing_id AS "filingId", kind, attempt_id 
  */
 export async function recordWord(db: Queryable, word: NewWord): Promise<string> {
   const { rows } = await db.query<{ id: string }>(
-    `WITH said AS (
+    `WITH granted AS (
+       SELECT grant_id, p.name, p.name_key FROM grants g JOIN principals p USING (principal_id)
+        WHERE grant_id = $14 AND filing_id = $1 AND granted_at > now() - ${VALID_FOR}
+          AND NOT EXISTS (SELECT FROM words w WHERE w.grant_id = g.grant_id)
+     ), said AS (
        INSERT INTO words (filing_id, kind, attempt_id, marked_at, request_id, source_rows, certificates, not_ours, unseen, said_by,
-         person_key, note, said_at, step)
-       SELECT filing_id, $2, $3, (SELECT marked_at FROM attempts WHERE attempt_id = $3), $4, $5, $6, $7, $8, $9, $10, $11, $12, $13
-         FROM filings WHERE filing_id = $1
+         person_key, note, said_at, step, grant_id)
+       SELECT f.filing_id, $2, $3, (SELECT marked_at FROM attempts WHERE attempt_id = $3), $4, $5, $6, $7, $8, coalesce(g.name, $9),
+              coalesce(g.name_key, $10), $11, $12, $13, g.grant_id
+         FROM filings f LEFT JOIN granted g ON true WHERE f.filing_id = $1
        ON CONFLICT (filing_id, step) DO NOTHING RETURNING word_id)
      SELECT word_id AS id FROM said UNION ALL SELECT word_id FROM words WHERE filing_id = $1 AND step = $13 LIMIT 1`,
     [
@@ -70,9 +80,18 @@ export async function recordWord(db: Queryable, word: NewWord): Promise<string> 
       word.note,
       word.at,
       word.step,
+      word.grantId ?? null,
     ],
   );
   return rows[0]?.id ?? '';
+}
+
+/** When an attempt was marked as sent, as the ledger shows it now; null: it was not. */
+export async function markOf(db: Queryable, attemptId: string): Promise<Date | null> {
+  const { rows } = await db.query<{ at: Date | null }>('SELECT marked_at AS at FROM attempts WHERE attempt_id = $1', [
+    attemptId,
+  ]);
+  return rows[0]?.at ?? null;
 }
 
 /**
@@ -135,17 +154,19 @@ function carriedOf(outcome: WordOutcome, why: string | null): Carried {
 
 /**
  * The words of other persons that say the same of the same send and the same rows, and stand. `singlePerson`: of an
- * installation with one person, whose own word of a day before counts as a second one.
+ * installation with one person, whose own word of a day before counts as a second one. `principals`: only what
+ * principals said counts.
  */
 export async function standingWords(
   db: Queryable,
   word: Word,
-  { singlePerson }: { singlePerson: boolean },
+  { singlePerson, principals }: { singlePerson: boolean; principals: boolean },
 ): Promise<Word[]> {
   const { rows } = await db.query<Word>(
     `SELECT ${COLUMNS} FROM words w
       WHERE filing_id = $1 AND kind = $2 AND word_id <> $3 AND attempt_id IS NOT DISTINCT FROM $4
         AND marked_at IS NOT DISTINCT FROM $5 AND request_id IS NOT DISTINCT FROM $6 AND source_rows IS NOT DISTINCT FROM $10
+        AND (grant_id IS NOT NULL OR NOT $11)
         AND (person_key <> $7 OR ($8 AND said_at <= $9::timestamptz - interval '1 day')) AND person_key <> ''
         AND EXISTS (SELECT FROM word_judgements j WHERE j.word_id = w.word_id AND outcome = 'stands')
         AND NOT EXISTS (SELECT FROM word_judgements j WHERE j.word_id = w.word_id AND outcome <> 'stands')
@@ -158,9 +179,10 @@ export async function standingWords(
       word.markedAt,
       word.requestId,
       personKey(word.by),
-      singlePerson,
+      singlePerson && !principals,
       word.at,
       word.sourceRows,
+      principals,
     ],
   );
   return rows;
@@ -174,7 +196,7 @@ export async function openWords(db: Queryable, filingId: string): Promise<OpenWo
     [filingId],
   );
   const open: OpenWords = {};
-  for (const { kind, wordId, by, note, ...said } of rows) {
+  for (const { kind, wordId, by, grantId: _, note, ...said } of rows) {
     if (kind === 'approve') open.approve = { wordId, by, ...(note !== null && { note }) };
     else if (kind === 'abandon') open.abandon = { wordId, by, note: note ?? '' };
     else if (kind === 'filed' || kind === 'not_filed') open.resolve = resolveArgs({ kind, wordId, by, note, ...said });
@@ -182,7 +204,7 @@ export async function openWords(db: Queryable, filingId: string): Promise<OpenWo
   return open;
 }
 
-function resolveArgs({ kind, wordId, by, note, ...said }: Word): ResolveArgs & Said {
+function resolveArgs({ kind, wordId, by, note, ...said }: Omit<Word, 'grantId'>): ResolveArgs & Said {
   return {
     wordId,
     as: kind === 'filed' ? 'filed' : 'not-filed',

@@ -143,11 +143,16 @@ export function addExporterRoutes(registrar: Registrar, { deps }: Door): void {
     roles: ['admin'],
     params: EXPORTER,
     body: z.strictObject({ approval: z.enum(['required', 'off']) }),
-    answers: { 200: { description: 'The exporter', schema: exporterSchema } },
+    answers: {
+      200: { description: 'The exporter', schema: exporterSchema },
+      202: { description: 'Noted; a second admin has to ask for the same within a day', schema: exporterSchema },
+    },
     async handle({ principal, params, body }) {
       const { exporterId } = await knownExporter(deps, principal, params.exporter);
-      const view = await requireApproval(deps, exporterId, body.approval === 'required');
-      return { body: exporterBody(view, await countIrms(pool, [exporterId])) };
+      const asked = { required: body.approval === 'required', by: principal.name };
+      const { exporter, waits } = await requireApproval({ ...deps, principal }, exporterId, asked);
+      const shown = exporterBody(exporter, await countIrms(pool, [exporterId]));
+      return { status: waits === null ? 200 : 202, body: shown };
     },
   });
 

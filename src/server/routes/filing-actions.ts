@@ -1,5 +1,7 @@
 /** What persons do about a filing. Each answers the filing as it stands afterwards. */
 import { z } from 'zod';
+import { MAY } from '../../domain/access/grant';
+import type { Principal } from '../../domain/access/principal';
 import type { ResolveArgs } from '../../domain/contracts';
 import { personKey } from '../../domain/person';
 import { getFiling } from '../../ledger/filings/filings';
@@ -39,7 +41,7 @@ const resolveInput = z.strictObject({
 
 export function addFilingActionRoutes(registrar: Registrar, door: Door): void {
   const { deps, filings } = door;
-  const operations = createFilingOperations(deps);
+  const operationsOf = (principal: Principal) => createFilingOperations({ ...deps, principal });
   const after = { 200: { description: 'The filing as it stands afterwards', schema: filingSchema } };
 
   async function answer(filingId: string, outcome: Promise<FilingOutcome>) {
@@ -54,7 +56,7 @@ export function addFilingActionRoutes(registrar: Registrar, door: Door): void {
     path: '/filings/:filing/approve',
     summary: 'Approve a filing that waits for it; never by its maker',
     tag: TAG,
-    roles: ['checker'],
+    roles: MAY.approve,
     params: FILING,
     body: z.strictObject({ note: note.optional() }),
     answers: after,
@@ -63,7 +65,7 @@ export function addFilingActionRoutes(registrar: Registrar, door: Door): void {
       if (personKey(madeBy) === personKey(principal.name)) {
         throw new Problem(403, 'maker_approves', 'Whoever made a filing never approves it. Somebody else has to.');
       }
-      return answer(filingId, operations.approve(filingId, { by: principal.name, note: body.note }));
+      return answer(filingId, operationsOf(principal).approve(filingId, { by: principal.name, note: body.note }));
     },
   });
 
@@ -72,14 +74,14 @@ export function addFilingActionRoutes(registrar: Registrar, door: Door): void {
     path: '/filings/:filing/resolve',
     summary: 'Answer the question about an unknown outcome',
     tag: TAG,
-    roles: ['checker'],
+    roles: MAY.resolve,
     params: FILING,
     body: resolveInput,
     answers: after,
     async handle({ principal, params, body: { attempt: attemptId, ...word } }) {
       const { filingId } = await visibleFiling(deps, principal, params.filing);
       const args: ResolveArgs = { ...word, ...(attemptId !== undefined && { attemptId }), by: principal.name };
-      return answer(filingId, operations.resolve(filingId, args));
+      return answer(filingId, operationsOf(principal).resolve(filingId, args));
     },
   });
 
@@ -88,7 +90,7 @@ export function addFilingActionRoutes(registrar: Registrar, door: Door): void {
     path: '/filings/:filing/abandon',
     summary: 'Give a filing up; a maker its own, a checker any',
     tag: TAG,
-    roles: ['maker', 'checker'],
+    roles: MAY.abandon,
     params: FILING,
     body: z.strictObject({ note }),
     answers: after,
@@ -99,7 +101,7 @@ export function addFilingActionRoutes(registrar: Registrar, door: Door): void {
         const detail = 'A maker abandons its own filings; for any other the role checker is needed.';
         throw new Problem(403, 'role_missing', detail, { members: { missing: ['checker'] } });
       }
-      return answer(filingId, operations.abandon(filingId, { by: principal.name, note: body.note }));
+      return answer(filingId, operationsOf(principal).abandon(filingId, { by: principal.name, note: body.note }));
     },
   });
 
@@ -118,7 +120,7 @@ export function addFilingActionRoutes(registrar: Registrar, door: Door): void {
     },
     async handle({ principal, params }) {
       const { filingId } = await visibleFiling(deps, principal, params.filing);
-      return { body: await operations.resume(filingId) };
+      return { body: await operationsOf(principal).resume(filingId) };
     },
   });
 
@@ -127,7 +129,7 @@ export function addFilingActionRoutes(registrar: Registrar, door: Door): void {
     path: '/filings/:filing/correct',
     summary: 'File the errored rows of a filing again, corrected',
     tag: TAG,
-    roles: ['maker'],
+    roles: MAY.file,
     params: FILING,
     body: statedSchema.pick({ message: true, allowDuplicate: true }).strict(),
     takesFile: true,
@@ -138,7 +140,7 @@ export function addFilingActionRoutes(registrar: Registrar, door: Door): void {
       await visibleFiling(deps, principal, params.filing);
       const { allowDuplicate } = body;
       const request = { filing: params.filing, source: sourceOf(call), madeBy: principal.name, allowDuplicate };
-      return recorded(door, call, await correctFiling(deps, request, {}), 201);
+      return recorded(door, call, await correctFiling({ ...deps, principal }, request, {}), 201);
     },
   });
 }

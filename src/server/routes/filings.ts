@@ -1,5 +1,6 @@
 /** Filing, and reading filings. The reference is the idempotency key. */
 import { z } from 'zod';
+import { MAY } from '../../domain/access/grant';
 import { fileInput } from '../../domain/contracts';
 import { FILING_STATES } from '../../domain/filing/states';
 import { pageOfEvents, pageOfFilings, pageOfRows } from '../../ledger/filings/filing-pages';
@@ -66,7 +67,7 @@ export function addFilingRoutes(registrar: Registrar, door: Door): void {
     path: '/filings',
     summary: 'File a push message or a workbook',
     tag: 'Filings',
-    roles: ['maker'],
+    roles: MAY.file,
     body: filingInput,
     takesFile: true,
     answers: {
@@ -80,9 +81,11 @@ export function addFilingRoutes(registrar: Registrar, door: Door): void {
       const before = await filingOfReference(pool, { mode, reference, n: n ?? 1 });
       const source = sourceOf(call);
       const terms = { reference, n, channel, approval, madeBy: principal.name, ...statedOf(body) };
-      const outcome = await fileFile(deps, { source, exporter, ...terms }, {}).catch((error: unknown) => {
-        throw before && !maySee(principal, before.exporterId) ? hiddenHolder(error) : error;
-      });
+      const outcome = await fileFile({ ...deps, principal }, { source, exporter, ...terms }, {}).catch(
+        (error: unknown) => {
+          throw before && !maySee(principal, before.exporterId) ? hiddenHolder(error) : error;
+        },
+      );
       return recorded(door, call, outcome, before ? 200 : 201);
     },
   });

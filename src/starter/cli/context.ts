@@ -3,6 +3,7 @@ import type pg from 'pg';
 import type { FilingApi } from '../../api/client-types';
 import type { ConfigOf, Environment, Section } from '../../config/config';
 import type { DocumentStore } from '../../documents/document-store';
+import type { Principal } from '../../domain/access/principal';
 import type { Vault } from '../../ledger/vault/vault';
 import type { EbrcClient } from '../client';
 import type { EbrcReader } from '../reader';
@@ -36,6 +37,8 @@ export interface Cli {
   client(): Promise<EbrcClient>;
   /** What is said when the user interrupts the command, which ends it: what was started goes on. */
   onInterrupt(say: () => string): void;
+  /** The principal of EBRC_TOKEN, if it is set. @throws UsageError for a token that is not valid */
+  principal(): Promise<Principal | undefined>;
   /** Whether the command has only read so far: no service, no Temporal server and no password was used. */
   onlyRead(): boolean;
   close(): Promise<void>;
@@ -147,6 +150,20 @@ export function createCli(
     return service;
   });
 
+  const principal = once(async () => {
+    const { token } = await config('token');
+    if (token === undefined) return undefined;
+    const [{ principalOfToken }, { UsageError }] = await Promise.all([
+      import('../../ledger/principals/tokens.js'),
+      import('../errors.js'),
+    ]);
+    const { mode } = await config('mode');
+    const found = await principalOfToken(await pool(), mode, token);
+    if (found) return found;
+    const text = `EBRC_TOKEN is unknown, has ended, or is of the other mode than ${mode}; \`ebrc principals rotate\` makes a new one.`;
+    throw new UsageError(text, 'unauthorized');
+  });
+
   const reader = once(async () => {
     const { createEbrcReader } = await import('../reader.js');
     const { mode } = await config(...READER_SECTIONS);
@@ -159,6 +176,7 @@ export function createCli(
     const { mode, taskQueue } = await config(...CLIENT_SECTIONS);
     return createEbrcClient({
       pool: await pool(),
+      principal: await principal(),
       temporal: await temporal(),
       vault: await vault(),
       documents: await documents(),
@@ -191,6 +209,7 @@ export function createCli(
       process.once('SIGINT', interrupt);
       opened.push(() => Promise.resolve(process.off('SIGINT', interrupt)));
     },
+    principal,
     onlyRead: () => !changes,
     async close() {
       // In reverse order: later ones depend on earlier ones.

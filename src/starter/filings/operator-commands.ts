@@ -18,6 +18,7 @@ import type { followEndedFiling } from '../../workflows/follow-ended-filing';
 import { abandonUpdate, approveUpdate, resolveUpdate } from '../../workflows/messages';
 import type { EbrcClientDependencies } from '../dependencies';
 import { refusal } from '../errors';
+import { withGrant, type CommandArgs } from './granting';
 import { viewOfResult, waitsForPerson, type FilingOutcome } from './outcome';
 import { filingOf, withPaths } from './lookup';
 import { resumeAll, resumeFiling, type ResumedRun } from './resume';
@@ -30,9 +31,9 @@ import { silenceNotice } from '../temporal/workers-present';
 const ANSWERED_WITHIN_MS = 120_000;
 
 /** An operator's command on a filing, and the end states of a filing in which its effect has already happened. */
-interface Command<A> {
+interface Command<A extends CommandArgs> {
   update: UpdateDefinition<FilingResult, [A]>;
-  name: string;
+  name: 'approve' | 'resolve' | 'abandon';
   doneIn: readonly string[];
   /** Adds what only the ledger knows, and names the update so that it is carried out once. @throws RefusedError */
   prepare?: (deps: EbrcClientDependencies, filing: FilingRecord, args: A) => Promise<{ args: A; updateId: string }>;
@@ -62,13 +63,21 @@ export interface FilingOperations {
 }
 
 export function createFilingOperations(deps: EbrcClientDependencies): FilingOperations {
-  async function operate<A>(command: Command<A>, idOrReference: string, args: A, wait: WaitOptions = {}) {
+  async function operate<A extends CommandArgs>(
+    command: Command<A>,
+    idOrReference: string,
+    given: A,
+    wait: WaitOptions = {},
+  ) {
+    const args = { ...given, by: deps.principal?.name ?? given.by };
     const filing = await filingOf(deps, idOrReference);
     if (isEnd(filing.state)) {
       const after = command.afterEnd && (await command.afterEnd(deps, filing, args));
       return after ?? ended(deps, command, filing);
     }
-    const prepared = (await command.prepare?.(deps, filing, args)) ?? { args };
+    const prepared = (await command.prepare?.(deps, filing, args)) ?? {
+      args: await withGrant(deps, command.name, filing, args),
+    };
     const { workflowId, reference, n, exporterId } = filing;
     const started = { workflowId, reference, n, exporterId };
     const result = await send(deps, command, filing, prepared);
@@ -91,10 +100,12 @@ export function createFilingOperations(deps: EbrcClientDependencies): FilingOper
  * given again.
  */
 async function prepareResolve(
-  { pool }: EbrcClientDependencies,
-  { filingId, seq, state }: FilingRecord,
+  deps: EbrcClientDependencies,
+  filing: FilingRecord,
   args: ResolveArgs,
 ): Promise<{ args: ResolveArgs; updateId: string }> {
+  const { pool } = deps;
+  const { filingId, seq, state } = filing;
   const given = args.as === 'filed' ? args.requestId?.trim() : undefined;
   const holder = given ? await requestHolder(pool, { filingId, requestId: given }) : null;
   if (holder && holder.filingId !== filingId) {
@@ -121,10 +132,8 @@ async function prepareResolve(
     ...(attemptId !== undefined && { attemptId }),
     ...(aboutRequest !== undefined && { requestId: aboutRequest }),
   };
-  return {
-    args: { ...args, ...about },
-    updateId: `resolve/${attemptId ?? aboutRequest ?? filingId}/${as}/${word.slice(0, 16)}`,
-  };
+  const granted = await withGrant(deps, 'resolve', filing, { ...args, ...about });
+  return { args: granted, updateId: `resolve/${attemptId ?? aboutRequest ?? filingId}/${as}/${word.slice(0, 16)}` };
 }
 
 /** Rows that were abandoned after their send may be answered for: each answer is a run of its own. */
@@ -152,7 +161,7 @@ async function resolveAfterEnd(
 }
 
 /** Answers a command on an ended filing from the ledger: its effect has either already happened or is impossible. */
-async function ended<A>(
+async function ended<A extends CommandArgs>(
   deps: EbrcClientDependencies,
   { name, doneIn }: Command<A>,
   filing: FilingRecord,
@@ -195,7 +204,7 @@ function resultOf(filing: FilingRecord): FilingResult {
  * Sends the update. If the filing's run is gone (terminated, or past its retention), it is sent together with the start
  * of a run that continues the filing: the run judges the update by the ledger, and sends nothing before that.
  */
-async function send<A>(
+async function send<A extends CommandArgs>(
   deps: EbrcClientDependencies,
   { update, name }: Command<A>,
   filing: FilingRecord,

@@ -14,6 +14,8 @@ import { filingWorkflowId } from '../../domain/names';
 import type { FilingView } from '../../domain/filing/view';
 import { contentHashOf, referenceOf } from '../../ledger/filings/filing-content';
 import { saveInput } from '../../ledger/filings/filing-inputs';
+import { writeGrant } from '../../ledger/principals/grants';
+import { shownToFile } from '../../ledger/principals/shown';
 import { filingOfReference } from '../../ledger/filings/filings';
 import { referenceTaken } from '../../ledger/filings/reference';
 import { withFilingAttributes } from '../../runs/filing-runs';
@@ -83,7 +85,7 @@ export async function startFiling(
   const reference = filing.reference ?? referenceOf(contentHash, filing.allowDuplicate);
   const { n = 1, exporterId } = filing;
   const workflowId = filingWorkflowId(deps.mode, reference, n);
-  const input = await inputOf(deps, filing, reference);
+  const input = await inputOf(deps, filing, { reference, contentHash });
   const started = { workflowId, reference, n, exporterId };
   const answer = await askToFile(deps, started, input);
   if (answer?.state !== 'refused') {
@@ -159,8 +161,13 @@ function refusedAs({ type, message, details }: ApplicationFailure): RefusedError
   return errors.length > 0 ? new RefusedError(errors) : refusal(type ?? 'refused', message);
 }
 
-async function inputOf(deps: EbrcClientDependencies, filing: PreparedFiling, reference: string): Promise<FileInput> {
+async function inputOf(
+  deps: EbrcClientDependencies,
+  filing: PreparedFiling,
+  { reference, contentHash }: { reference: string; contentHash: string },
+): Promise<FileInput> {
   const { file, rows, warnings } = filing;
+  const { pool, principal } = deps;
   const sourceDocument = file.kind === 'workbook' ? await keepWorkbook(deps, file.bytes) : null;
   const inputRef = await saveInput(deps.pool, {
     rows,
@@ -178,13 +185,23 @@ async function inputOf(deps: EbrcClientDependencies, filing: PreparedFiling, ref
     declaration: filing.declaration,
     channel: filing.channel ?? 'auto',
     inputRef,
-    madeBy: filing.madeBy,
+    madeBy: principal?.name ?? filing.madeBy,
     approval: filing.approval,
     ...(filing.allowDuplicate?.length && { allowDuplicate: filing.allowDuplicate }),
     corrects: filing.corrects,
     n: filing.n,
   });
-  if (input.success) return input.data;
+  if (input.success) {
+    const { data } = input;
+    if (!principal) return data;
+    const shown = shownToFile(data, {
+      contentHash,
+      reference: data.reference ?? reference,
+      permitted: data.allowDuplicate,
+    });
+    const { exporterId } = data;
+    return { ...data, grant: await writeGrant(pool, principal, { action: 'file', exporterId, filingId: null, shown }) };
+  }
   throw new RefusedError(
     input.error.issues.map(({ path, message }) => ({
       code: 'invalid_input',

@@ -36,8 +36,8 @@ export class FilingRequests {
   inQuestion: InQuestion | null = null;
   /** Whether a request is being polled, so that a person may name another one. */
   following = false;
-  /** The last resolve that was refused, and why. */
-  private refused: { args: ResolveArgs; message: string } | null = null;
+  /** The last word that was refused when it was to be carried out, and why. */
+  private refused: { args: ApproveArgs | ResolveArgs | AbandonArgs; message: string } | null = null;
 
   constructor(private readonly progress: FilingProgress) {}
 
@@ -61,9 +61,11 @@ export class FilingRequests {
     if (personKey(args.by) === personKey(progress.filing?.madeBy)) {
       refuse(`${args.by} made this filing; somebody else has to approve it.`);
     }
-    const wordId = await this.record({ ...args, kind: 'approve' });
-    this.approval ??= { ...args, wordId };
-    await condition(() => progress.state !== 'awaiting_approval');
+    const said = { ...args, wordId: await this.record({ ...args, kind: 'approve' }) };
+    await condition(() => this.approval === null || progress.state !== 'awaiting_approval');
+    this.approval ??= said;
+    await condition(() => progress.state !== 'awaiting_approval' || this.refused?.args === said);
+    if (this.refused?.args === said) refuse(this.refused.message);
   }
 
   /** A person answers for the attempt in question. Resolves once the answer is carried out. */
@@ -107,7 +109,15 @@ export class FilingRequests {
       if (this.abandon === said) this.abandon = null;
       throw error;
     }
-    await condition(() => progress.ended);
+    await condition(() => progress.ended || this.abandon !== said);
+    if (this.refused?.args === said) refuse(this.refused.message);
+  }
+
+  /** The grant of who approved, or gave up, does not hold: the filing goes on as if nothing had been said. */
+  refuseWord(kind: 'approval' | 'abandon', message: string): void {
+    const said = this[kind];
+    if (said) this.refused = { args: said, message: `${message}.` };
+    this[kind] = null;
   }
 
   /** Whether a resolve is recorded and can be carried out. */
@@ -200,12 +210,12 @@ export class FilingRequests {
   }
 
   /** Records what a person said. @returns the id of its word */
-  private record(said: Partial<SaidWord> & Pick<SaidWord, 'kind' | 'by'>): Promise<string> {
+  private record(said: Partial<SaidWord> & Pick<SaidWord, 'kind' | 'by'> & { grant?: string }): Promise<string> {
     const { progress } = this;
     const { filingId } = progress;
     const { kind, by, note = null, attemptId = null, requestId = null, sourceRows = null } = said;
-    const { certificates = [], notOurs = [], unseen = false } = said;
-    const about = { attemptId, requestId, sourceRows, certificates, notOurs, unseen };
+    const { certificates = [], notOurs = [], unseen = false, grant: grantId = null } = said;
+    const about = { attemptId, requestId, sourceRows, certificates, notOurs, unseen, grantId };
     const word = { filingId, kind, by, note, ...about, saidBy: currentUpdateInfo()?.id ?? '' };
     return progress.steps(`Record what ${by} said: ${kind}`).recordWord(word);
   }

@@ -88,13 +88,20 @@ export async function checkAndApprove(run: FilingRun, next?: FirstMove): Promise
   const reserved = run.justOpened && run.state !== 'checking';
   if (!filing?.approvalNeeded || filing.approvedBy) return reserved ? undefined : prepareFiling(run, next);
   if (!reserved) await prepareFiling(run, approvalMove(filing));
-  while (!run.requests.approval)
-    await run.wait(24 * 3_600_000, 'Wait for approval', () => run.requests.approval !== null);
-  const { by, note, wordId = '' } = run.requests.approval;
-  const event = { kind: 'approved', text: `approved by ${by}`, who: by };
-  const record = run.steps(`Approved by ${by}`);
-  await run.stepTo('checking', event, (move) => record.recordApproval({ by, note, wordId, move }));
-  filing.approvedBy = by;
+  for (let approved = false; !approved;) approved = await approve(run);
   // Balances may have moved while the filing waited.
   await prepareFiling(run, next);
+}
+
+/** @returns whether the filing was approved; otherwise the grant of who did it does not hold, and it waits on */
+async function approve(run: FilingRun): Promise<boolean> {
+  const { requests, filing } = run;
+  while (!requests.approval) await run.wait(24 * 3_600_000, 'Wait for approval', () => requests.approval !== null);
+  const { by, note, wordId = '' } = requests.approval;
+  const event = { kind: 'approved', text: `approved by ${by}`, who: by };
+  const record = run.steps(`Approved by ${by}`);
+  const { refused } = await run.stepTo('checking', event, (move) => record.recordApproval({ note, wordId, move }));
+  if (refused !== undefined) requests.refuseWord('approval', refused);
+  else if (filing) filing.approvedBy = by;
+  return refused === undefined;
 }

@@ -2,13 +2,16 @@
  * What Temporal's own UI offers may happen to a filing at any moment: it may cost a look, and never a second filing.
  */
 import { Client, Connection } from '@temporalio/client';
+import type { Principal } from '../../../src/domain/access/principal';
 import { resumeInput } from '../../../src/domain/filing/resume-input';
 import { findFiling } from '../../../src/ledger/filings/filings';
 import { importSends } from '../../../src/ledger/sends/send-import';
+import { writeGrant } from '../../../src/ledger/principals/grants';
 import { requireApproval } from '../../../src/starter/exporters/approval';
 import { sweepFilings } from '../../../src/runs/sweep';
 import type { fileRemittances } from '../../../src/workflows/file-remittances';
 import { credentialsRenewedSignal } from '../../../src/workflows/messages';
+import { principalOf } from '../../support/principals';
 import { eventually } from '../../support/processes';
 import { type Filing, type FilingStage, type TestExporter } from './filing-stage';
 import { recordLostSend } from './lost-send';
@@ -22,7 +25,7 @@ useRealServerStage((opened) => (stage = opened), {
   dynamicConfig: { 'limit.historyCount.suggestContinueAsNew': 150 },
 });
 
-const operations = () => operationsOf(stage);
+const operations = (principal?: Principal) => operationsOf(stage, principal);
 
 /** Keeps the exporter's filings in `processing` until the faults are cleared. */
 const holdStatus = (exporter: TestExporter) => stage.fault(exporter, 'status', 'stale-status', { every: 1 });
@@ -75,7 +78,10 @@ describe('a run that was terminated', () => {
     await filing.terminate('an operator');
     await expect(operations().approve(filingId ?? '', { by: ' ASHA ' })).rejects.toThrow(/somebody else/u);
     await expect(operations().approve(filingId ?? '', { by: ' ' })).rejects.toThrow(/who approves/u);
-    const approved = await operations().approve(filingId ?? '', { by: 'meera' }, { wait: true });
+    // A name is a claim: what stands in an update may have been written by anybody who reaches Temporal.
+    await expect(operations().approve(filingId ?? '', { by: 'meera' })).rejects.toThrow(/EBRC_TOKEN/u);
+    const meera = await principalOf(stage.ledger.pool, 'meera');
+    const approved = await operations(meera).approve(filingId ?? '', { by: 'anybody' }, { wait: true });
     expect(approved.filing).toMatchObject({ state: 'certified' });
     expect(stage.pushes(exporter)).toBe(1);
   });
@@ -242,16 +248,38 @@ async function idOf(filing: Filing): Promise<string> {
   return found.filingId;
 }
 
-it('waits for approval if its exporter requires it, whatever its request', async () => {
+it('waits for approval if its exporter requires it, whatever its request, and takes principals alone', async () => {
   const exporter = await stage.exporter();
+  const { pool } = stage.ledger;
   const first = await stage.file(exporter, [stage.mapping(exporter)]);
   await stage.until(first, ({ filingId }) => filingId !== null);
-  const policy = { pool: stage.ledger.pool, mode: 'test' as const };
-  expect(await requireApproval(policy, exporter.exporterId, true)).toMatchObject({ requiresApproval: true });
-  const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: false });
-  await stage.until(filing, 'awaiting_approval');
-  expect(await stage.abandon(filing)).toMatchObject({ state: 'abandoned' });
-  await requireApproval(policy, exporter.exporterId, false);
+  const policy = { pool, mode: 'test' as const };
+  const { exporterId } = exporter;
+  const set = (required: boolean, principal?: Principal) =>
+    requireApproval({ ...policy, principal }, exporterId, { required, by: 'ravi' });
+  expect(await set(true)).toMatchObject({ exporter: { requiresApproval: true }, waits: null });
+
+  const claimed = await stage.file(exporter, [stage.mapping(exporter)], { approval: false });
+  expect(await claimed.result()).toMatchObject({ state: 'refused', errors: [{ code: 'grant_needed' }] });
+
+  const [asha, lata] = await Promise.all([principalOf(pool, 'asha'), principalOf(pool, 'lata', ['admin'])]);
+  const shown = 'of other rows';
+  const other = await writeGrant(pool, asha, { action: 'file', exporterId, filingId: null, shown });
+  const wrong = await stage.file(exporter, [stage.mapping(exporter)], { grant: other });
+  expect(await wrong.result()).toMatchObject({ state: 'refused', errors: [{ code: 'grant_refused' }] });
+
+  // Off takes two, and the first cannot be both of them.
+  await expect(set(false)).rejects.toThrow(/two principals/u);
+  await expect(set(false, asha)).rejects.toThrow(/admin/u);
+  for (const times of [1, 2]) expect([times, (await set(false, lata)).waits]).toEqual([times, expect.any(String)]);
+  expect(await set(false, await principalOf(pool, 'usha', ['admin']))).toMatchObject({ waits: null });
+  const { rows } = await pool.query('SELECT approval, changed_by AS by FROM policy_changes WHERE exporter_id = $1', [
+    exporterId,
+  ]);
+  expect(rows).toEqual([
+    { approval: 'required', by: 'ravi' },
+    { approval: 'off', by: 'usha' },
+  ]);
   const last = await stage.file(exporter, [stage.mapping(exporter)]);
   expect((await stage.results([first, last])).map(({ state }) => state)).toEqual(['certified', 'certified']);
 });

@@ -16,6 +16,7 @@ import { createSandbox, type Sandbox } from '../../../src/sandbox/sandbox';
 import type { updateCredentials } from '../../../src/workflows/update-credentials';
 import type { fileRemittances } from '../../../src/workflows/file-remittances';
 import { abandonUpdate, approveUpdate, filingQuery, resolveUpdate } from '../../../src/workflows/messages';
+import { approvalBy } from '../../support/principals';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 import { eventually } from '../../support/processes';
 import { timeSkippingEnvironment } from '../../support/temporal';
@@ -268,7 +269,10 @@ export async function openFilingStage(options: FilingStageOptions = {}): Promise
     },
     aroundPush: ({ exporterId }, wrapper) => void around.set(exporterId, wrapper),
     database,
-    approve: (filing, by) => filing.executeUpdate(approveUpdate, { args: [{ by }] }),
+    async approve(filing, by) {
+      const { filingId } = await filing.query(filingQuery);
+      return filing.executeUpdate(approveUpdate, { args: [await approvalBy(ledger.pool, by, filingId ?? '')] });
+    },
     async resolve(filing, as, requestId, more) {
       const { filingId } = await filing.query(filingQuery);
       const asked = await inQuestion(ledger.pool, filingId ?? '');

@@ -1,3 +1,4 @@
+import type { Principal } from '../../../src/domain/access/principal';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { WorkerSettings } from '../../../src/activities/dependencies';
 import type { TemporalServerOptions } from '../../../dev/temporal-server';
@@ -6,7 +7,7 @@ import { devServer, type DevServer } from '../../support/temporal';
 import { openFilingStage, type FilingStage, type FilingStageOptions } from './filing-stage';
 
 /** What an operator can do with the filings of a stage. */
-export const operationsOf = ({ env, ledger, worker }: FilingStage) =>
+export const operationsOf = ({ env, ledger, worker }: FilingStage, principal?: Principal) =>
   createFilingOperations({
     temporal: env.client,
     pool: ledger.pool,
@@ -14,6 +15,7 @@ export const operationsOf = ({ env, ledger, worker }: FilingStage) =>
     documents: worker.deps.documents,
     mode: 'test',
     taskQueue: worker.taskQueue,
+    principal,
   });
 
 /**

@@ -3,11 +3,14 @@ import type { ExporterChange } from '../../../exporters/change';
 import type { ExporterView } from '../../../exporters/views';
 import type { Cli } from '../../context';
 import type { Bind } from '../../bind';
+import { EXIT } from '../../../errors';
+import { byOption } from '../options';
 import { describeProblems } from '../../problem-text';
 import { apart, fields, localTime, optional, table, type Page } from '../../page';
 import { stateCell } from '../../state-cell';
 
 interface ChangeOptions {
+  by: string;
   name?: string;
   company?: string;
   address?: string;
@@ -43,14 +46,18 @@ export function addExporterCommands(program: Command, bind: Bind): void {
         'off',
       ]),
     )
+    .addOption(byOption())
     .addHelpText('after', '\nExample:\n  $ ebrc exporter accounts@asha.example --company "Asha Exports Pvt Ltd"')
     .action(
-      bind(async (cli, [exporter = ''], { name, company, address, approval }: ChangeOptions) => {
+      bind(async (cli, [exporter = ''], { name, company, address, approval, by }: ChangeOptions) => {
         const changes = name !== undefined || company !== undefined || address !== undefined;
         if (changes) await change(cli, exporter, { name, companyName: company, address });
-        if (approval) await setApproval(cli, exporter, approval === 'required');
+        const waits = approval ? await setApproval(cli, exporter, { required: approval === 'required', by }) : null;
         const view = await (await cli.reader()).exporter(exporter);
         cli.terminal.result(view, () => exporterText(view));
+        if (waits === null) return EXIT.done;
+        cli.terminal.note(waits);
+        return EXIT.waiting;
       }),
     );
 }
@@ -61,10 +68,16 @@ async function change(cli: Cli, exporter: string, changed: ExporterChange): Prom
   return changeExporter({ pool: await cli.pool(), api: await cli.api(), mode }, exporter, changed);
 }
 
-async function setApproval(cli: Cli, exporter: string, required: boolean): Promise<void> {
+/** @returns what it still takes; null: nothing */
+async function setApproval(
+  cli: Cli,
+  exporter: string,
+  asked: { required: boolean; by: string },
+): Promise<string | null> {
   const { requireApproval } = await import('../../../exporters/approval.js');
   const { mode } = await cli.config('mode');
-  await requireApproval({ pool: await cli.pool(), mode }, exporter, required);
+  const deps = { pool: await cli.pool(), mode, principal: await cli.principal() };
+  return (await requireApproval(deps, exporter, asked)).waits;
 }
 
 function exportersTable(exporters: readonly ExporterView[]): Page {

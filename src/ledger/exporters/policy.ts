@@ -1,0 +1,77 @@
+/** Whether the filings of an exporter wait for a second person. Holds for filings that are made from now on. */
+import type { Principal } from '../../domain/access/principal';
+import { checkGrant, VALID_FOR, writeGrant } from '../principals/grants';
+import { shownPolicy } from '../principals/shown';
+import type { Queryable } from '../pool';
+
+export type ApprovalPolicy = 'required' | 'off';
+
+export interface PolicyChange {
+  exporterId: string;
+  approval: ApprovalPolicy;
+  /** A claim, where there is no principal. */
+  by: string;
+  principal?: Principal;
+}
+
+/**
+ * - `unchanged`: it was so.
+ * - `changed`: it is so from now on, and recorded.
+ * - `asked`: a second principal has to ask for the same within a day.
+ * - Otherwise why it is refused.
+ */
+export type PolicyOutcome = 'unchanged' | 'changed' | 'asked' | { refused: string };
+
+/**
+ * Sets the policy. Anybody who may switches it on; to switch it off takes two principals. Must run in a transaction.
+ */
+export async function setApprovalPolicy(client: Queryable, change: PolicyChange): Promise<PolicyOutcome> {
+  const { exporterId, approval, by, principal } = change;
+  const before = await lockPolicy(client, exporterId);
+  if (before === approval) return 'unchanged';
+  const shown = shownPolicy(exporterId, approval);
+  const deed = { action: 'policy' as const, exporterId, filingId: null, shown };
+  const grantId = principal ? await writeGrant(client, principal, deed) : null;
+  const granted = grantId === null ? null : await checkGrant(client, grantId, deed);
+  if (typeof granted === 'string') return { refused: granted };
+  let second: string | null = null;
+  if (approval === 'off') {
+    if (!granted)
+      return { refused: 'it takes two principals to switch it off, each with its token (EBRC_TOKEN, or the HTTP API)' };
+    second = await askedBefore(client, { ...deed, principalId: granted.principalId });
+    if (second === null) return 'asked';
+  }
+  await client.query('UPDATE exporters SET requires_approval = $2 WHERE exporter_id = $1', [
+    exporterId,
+    approval === 'required',
+  ]);
+  await client.query(
+    `INSERT INTO policy_changes (exporter_id, approval, changed_by, grant_id, second_grant_id) VALUES ($1, $2, $3, $4, $5)`,
+    [exporterId, approval, granted?.by ?? by, grantId, second],
+  );
+  return 'changed';
+}
+
+async function lockPolicy(client: Queryable, exporterId: string): Promise<ApprovalPolicy> {
+  const { rows } = await client.query<{ required: boolean }>(
+    'SELECT requires_approval AS required FROM exporters WHERE exporter_id = $1 FOR UPDATE',
+    [exporterId],
+  );
+  return rows[0]?.required ? 'required' : 'off';
+}
+
+/** The grant of another principal who asked for the same within a day, and since the policy changed last. */
+async function askedBefore(
+  client: Queryable,
+  { principalId, ...deed }: { principalId: string } & Parameters<typeof checkGrant>[2],
+): Promise<string | null> {
+  const { rows } = await client.query<{ id: string }>(
+    `SELECT grant_id AS id FROM grants g WHERE action = 'policy' AND exporter_id = $1 AND shown = $2 AND principal_id <> $3
+        AND granted_at > now() - ${VALID_FOR}
+        AND granted_at > coalesce((SELECT max(changed_at) FROM policy_changes c WHERE c.exporter_id = $1), '-infinity')
+      ORDER BY granted_at DESC`,
+    [deed.exporterId, deed.shown, principalId],
+  );
+  for (const { id } of rows) if (typeof (await checkGrant(client, id, deed)) !== 'string') return id;
+  return null;
+}

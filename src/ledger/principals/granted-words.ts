@@ -1,0 +1,100 @@
+/** Who stands behind what was said: principals, where a second person is asked for. */
+import { NEEDS_TOKEN } from '../../domain/access/grant';
+import { personKey } from '../../domain/person';
+import { needFiling } from '../filings/filings';
+import type { Queryable } from '../pool';
+import { judgeWord, readWord, standingWords, type Word } from '../submissions/words';
+import { checkGrant, type Granted } from './grants';
+import { shownOfFiling, shownOfSend } from './shown';
+
+/** A word about a send, with what others said of the same. */
+export interface Said {
+  others: Word[];
+  /** A second person has to be a principal, and this one is none. */
+  isClaim: boolean;
+}
+
+/**
+ * Checks the grant of a word about a send, and finds the words of others that say the same; where the exporter's
+ * policy, then or now, asks for approvals, those of other principals alone. Under the filing's lock.
+ * @returns why the word's own grant does not hold, where it does not
+ */
+export async function whoSays(
+  client: Queryable,
+  word: Word,
+  { singlePerson }: { singlePerson: boolean },
+): Promise<Said | string> {
+  const { exporterId, required } = await policyOf(client, word.filingId);
+  const own = await grantOfSend(client, word, exporterId);
+  if (typeof own === 'string') return own;
+  const principals = required || (own?.approvalRequired ?? false);
+  const others: Word[] = [];
+  for (const other of await standingWords(client, word, { singlePerson, principals })) {
+    const grant = await grantOfSend(client, other, exporterId);
+    if (typeof grant !== 'string') others.push(other);
+  }
+  const isClaim = principals && own === null;
+  return { others: isClaim ? [] : others, isClaim };
+}
+
+async function grantOfSend(client: Queryable, word: Word, exporterId: string): Promise<Granted | string | null> {
+  const { grantId, filingId } = word;
+  if (grantId === null) return null;
+  return checkGrant(client, grantId, { action: 'resolve', exporterId, filingId, shown: shownOfSend(word) });
+}
+
+async function policyOf(client: Queryable, filingId: string): Promise<{ exporterId: string; required: boolean }> {
+  const { rows } = await client.query<{ exporterId: string; required: boolean }>(
+    `SELECT exporter_id AS "exporterId", e.requires_approval AS required
+       FROM filings f JOIN exporters e USING (exporter_id) WHERE filing_id = $1`,
+    [filingId],
+  );
+  return rows[0] ?? { exporterId: '', required: true };
+}
+
+export interface Judged {
+  /** The name of who said it: the principal's, or a claim. */
+  by: string;
+  /** Why it is not carried out; its word is judged so. */
+  refused: string | null;
+}
+
+/** Judges a word that approves a filing or gives it up, by the grant behind it. Under the filing's lock. */
+export async function judgeSaid(
+  client: Queryable,
+  { wordId, filingId, action, at }: { wordId: string; filingId: string; action: 'approve' | 'abandon'; at: Date },
+): Promise<Judged> {
+  const word = await readWord(client, wordId);
+  if (!word || word.filingId !== filingId || word.kind !== action) {
+    return { by: 'unknown', refused: 'the ledger does not hold what was said' };
+  }
+  const refused = await whyNot(client, word, action);
+  await judgeWord(client, { wordId, outcome: refused === null ? 'carried_out' : 'refused', why: refused, at });
+  return { by: word.by, refused };
+}
+
+async function whyNot(
+  client: Queryable,
+  word: NonNullable<Awaited<ReturnType<typeof readWord>>>,
+  action: 'approve' | 'abandon',
+): Promise<string | null> {
+  if (word.judged) return 'why' in word.judged ? word.judged.why : 'it was answered already';
+  // Whoever gives up alone needs no second person.
+  if (word.grantId === null) return action === 'abandon' ? null : NEEDS_TOKEN;
+  const { filingId } = word;
+  const filing = await needFiling(client, filingId);
+  const { exporterId } = filing;
+  const shown = await shownOfFiling(client, action, filing);
+  const granted = await checkGrant(client, word.grantId, { action, exporterId, filingId, shown });
+  if (typeof granted === 'string') return granted;
+  // A name, in the form in which names are compared, is one principal for ever.
+  const isMaker = personKey(granted.by) === personKey(filing.madeBy);
+  if (action === 'abandon') {
+    return isMaker || granted.roles.includes('checker') ? null : `${granted.by} may give up its own filings alone`;
+  }
+  if (isMaker) return `${granted.by} made this filing; somebody else has to approve it`;
+  if (granted.isSystem) return `${granted.by} is a system: a person has to approve`;
+  return granted.approvalRequired && filing.grantId === null
+    ? 'the policy of the exporter asks for approval, and nobody answers for having made this filing: file it again as a principal'
+    : null;
+}

@@ -1,0 +1,91 @@
+/** Grants: what principals answer for, written before it goes to Temporal, checked by the step that carries it out. */
+import { MAY, type GrantAction } from '../../domain/access/grant';
+import type { Principal, Role } from '../../domain/access/principal';
+import type { Queryable } from '../pool';
+
+/** A grant of which nothing came within this time is void. */
+export const VALID_FOR = "interval '1 day'";
+
+/** What is done, to what, and the hash over what was shown. */
+export interface GrantedDeed {
+  action: GrantAction;
+  exporterId: string;
+  filingId: string | null;
+  shown: string;
+}
+
+/** Writes a grant. @returns its id, which Temporal may carry: it allows nothing else, and nothing twice */
+export async function writeGrant(db: Queryable, principal: Principal, deed: GrantedDeed): Promise<string> {
+  const { action, exporterId, filingId, shown } = deed;
+  const { rows } = await db.query<{ id: string }>(
+    `INSERT INTO grants (mode, principal_id, principal, action, exporter_id, filing_id, shown, approval_required)
+     SELECT $1, $2, $3, $4, exporter_id, $6, $7, requires_approval FROM exporters WHERE lower(exporter_id) = lower($5)
+     RETURNING grant_id AS id`,
+    [principal.mode, principal.principalId, principal.name, action, exporterId, filingId, shown],
+  );
+  const [written] = rows;
+  if (!written) throw new Error(`Exporter ${exporterId} is not in this ledger.`);
+  return written.id;
+}
+
+/** A grant that holds. */
+export interface Granted {
+  principalId: string;
+  /** The principal's name. */
+  by: string;
+  isSystem: boolean;
+  roles: Role[];
+  /** The stricter of the exporter's policy then and now. */
+  approvalRequired: boolean;
+}
+
+interface GrantRow extends Omit<Granted, 'approvalRequired'>, GrantedDeed {
+  approvalRequired: boolean;
+  exporters: string[] | null;
+  removed: boolean;
+  fresh: boolean;
+  used: boolean;
+}
+
+/**
+ * Checks a grant as things are now. Must run under the locks of what is carried out.
+ * @param unused the fact that comes of it is written now: once, and within a day
+ * @returns the grant, or why it does not hold
+ */
+export async function checkGrant(
+  db: Queryable,
+  grantId: string,
+  deed: GrantedDeed,
+  { unused = false }: { unused?: boolean } = {},
+): Promise<Granted | string> {
+  const { rows } = await db.query<GrantRow>(
+    `SELECT g.principal_id AS "principalId", p.name AS by, p.is_system AS "isSystem", p.roles, p.exporters, g.action, g.shown,
+            g.exporter_id AS "exporterId", g.filing_id AS "filingId", p.removed_at IS NOT NULL AS removed,
+            g.approval_required OR coalesce((SELECT requires_approval FROM exporters e WHERE e.exporter_id = g.exporter_id), false)
+              AS "approvalRequired", g.granted_at > now() - ${VALID_FOR} AS fresh,
+            EXISTS (SELECT FROM filings f WHERE f.grant_id = g.grant_id) AS used
+       FROM grants g JOIN principals p USING (principal_id) WHERE grant_id = $1`,
+    [grantId],
+  );
+  const [grant] = rows;
+  if (!grant) return 'the ledger does not hold its grant: do it again';
+  const wrong = whyNot(grant, deed, unused);
+  if (wrong !== null) return wrong;
+  const { principalId, by, isSystem, roles, approvalRequired } = grant;
+  return { principalId, by, isSystem, roles, approvalRequired };
+}
+
+function whyNot(grant: GrantRow, { action, exporterId, filingId, shown }: GrantedDeed, unused: boolean): string | null {
+  const { by, roles, exporters } = grant;
+  const id = exporterId.toLowerCase();
+  if (grant.action !== action || grant.filingId !== filingId || grant.exporterId.toLowerCase() !== id) {
+    return `the grant of ${by} is for something else`;
+  }
+  if (unused && grant.used) return `the grant of ${by} was used: do it again`;
+  if (unused && !grant.fresh) return `the grant of ${by} is older than a day: do it again`;
+  if (grant.shown !== shown) return `what was shown to ${by} is not what stands now: look at it again`;
+  if (grant.removed) return `${by} is no principal any more`;
+  const may: readonly Role[] = MAY[action];
+  if (!roles.some((role) => may.includes(role))) return `${by} has ${roles.join(', ')}; this needs ${may.join(' or ')}`;
+  return exporters === null || exporters.includes(id) ? null : `${by} may not see the exporter`;
+}
