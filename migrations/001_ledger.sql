@@ -1011,6 +1011,107 @@ CREATE TRIGGER grants_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON grants
 CREATE TRIGGER policy_changes_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON policy_changes
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
+-- What happened, for those who follow it from outside: written by the statement that changes a state, by the triggers below. A relay of
+-- the workers gives committed events their position; readers read positions alone, so that nothing is skipped and nothing inverted.
+CREATE TABLE events (
+  -- In the order of writing: writers of one filing hold its lock.
+  ordinal     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  event_id    uuid NOT NULL DEFAULT gen_random_uuid(),
+  mode        text NOT NULL,
+  type        text NOT NULL,
+  at          timestamptz NOT NULL DEFAULT clock_timestamp(),
+  -- Null: of no exporter, or of several.
+  exporter_id text,
+  -- The reference of a filing, otherwise the id of what it is about.
+  subject     text NOT NULL,
+  -- Ids, state, the number of the move; no name, amount or document number.
+  data        jsonb NOT NULL,
+  position    bigint
+);
+CREATE UNIQUE INDEX events_position ON events (position) WHERE position IS NOT NULL;
+CREATE INDEX events_unplaced ON events (ordinal) WHERE position IS NULL;
+CREATE INDEX events_at ON events (at);
+
+-- One row. A cursor is an epoch and a position: the epoch is renewed when the ledger was put back, after which positions name others.
+CREATE TABLE event_feed (
+  singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
+  epoch     uuid NOT NULL DEFAULT gen_random_uuid(),
+  -- The last position that was given, and the last that was removed.
+  position  bigint NOT NULL DEFAULT 0,
+  removed   bigint NOT NULL DEFAULT 0
+);
+INSERT INTO event_feed DEFAULT VALUES;
+
+CREATE FUNCTION write_filing_event() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO events (mode, type, exporter_id, subject, data)
+  VALUES (NEW.mode, 'ebrc.filing.' || NEW.state, NEW.exporter_id, NEW.reference,
+    jsonb_build_object('filingId', NEW.filing_id, 'exporterId', NEW.exporter_id, 'n', NEW.n, 'state', NEW.state, 'sequence', NEW.seq));
+  -- The relay looks by the clock too: a notification for each move would make commits wait for one another.
+  IF NEW.closed_at IS NOT NULL THEN PERFORM pg_notify('ebrc_events', ''); END IF;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER filings_made AFTER INSERT ON filings FOR EACH ROW EXECUTE FUNCTION write_filing_event();
+CREATE TRIGGER filings_moved AFTER UPDATE OF state ON filings
+  FOR EACH ROW WHEN (OLD.state IS DISTINCT FROM NEW.state) EXECUTE FUNCTION write_filing_event();
+
+CREATE FUNCTION write_question_event() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO events (mode, type, exporter_id, subject, data)
+  SELECT NEW.mode, 'ebrc.question.' || CASE WHEN NEW.closed_at IS NULL THEN 'opened' ELSE 'closed' END,
+         coalesce(f.exporter_id, NEW.exporter_id), coalesce(f.reference, NEW.question_id::text),
+         jsonb_build_object('questionId', NEW.question_id::text, 'kind', NEW.kind, 'filingId', NEW.filing_id,
+           'exporterId', coalesce(f.exporter_id, NEW.exporter_id))
+    FROM (SELECT) AS one LEFT JOIN filings f ON f.filing_id = NEW.filing_id;
+  IF NEW.closed_at IS NULL THEN PERFORM pg_notify('ebrc_events', ''); END IF;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER questions_opened AFTER INSERT ON questions
+  FOR EACH ROW WHEN (NEW.closed_at IS NULL) EXECUTE FUNCTION write_question_event();
+CREATE TRIGGER questions_closed AFTER UPDATE OF closed_at ON questions
+  FOR EACH ROW WHEN (OLD.closed_at IS NULL AND NEW.closed_at IS NOT NULL) EXECUTE FUNCTION write_question_event();
+
+CREATE FUNCTION write_certificate_event() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO events (mode, type, exporter_id, subject, data)
+  SELECT p.mode, 'ebrc.certificate.archived', coalesce(f.exporter_id, NEW.exporter_id), coalesce(f.reference, NEW.ebrc_number),
+         jsonb_build_object('eBRCNumber', NEW.ebrc_number, 'filingId', NEW.filing_id,
+           'exporterId', coalesce(f.exporter_id, NEW.exporter_id))
+    FROM parties p LEFT JOIN filings f ON f.filing_id = NEW.filing_id WHERE p.party_id = NEW.party_id;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER certificates_archived AFTER UPDATE OF archived_at ON certificates
+  FOR EACH ROW WHEN (OLD.archived_at IS NULL AND NEW.archived_at IS NOT NULL) EXECUTE FUNCTION write_certificate_event();
+
+-- As src/domain/exporter/readiness.ts has it.
+CREATE FUNCTION readiness_of(e exporters) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE
+    WHEN NOT e.is_active AND e.has_credentials THEN 'unvalidated'
+    WHEN NOT e.is_active OR NOT e.has_credentials THEN 'created'
+    WHEN lower(trim(e.api_state)) = 'activation_pending' THEN 'activation_pending'
+    ELSE 'ready' END
+$$;
+CREATE FUNCTION write_exporter_event() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF TG_OP = 'UPDATE' AND readiness_of(OLD) = readiness_of(NEW) THEN RETURN NULL; END IF;
+  INSERT INTO events (mode, type, exporter_id, subject, data)
+  VALUES (NEW.mode, 'ebrc.exporter.' || readiness_of(NEW), NEW.exporter_id, NEW.exporter_id,
+    jsonb_build_object('exporterId', NEW.exporter_id, 'state', readiness_of(NEW)));
+  RETURN NULL;
+END $$;
+CREATE TRIGGER exporters_changed AFTER INSERT OR UPDATE OF is_active, has_credentials, api_state ON exporters
+  FOR EACH ROW EXECUTE FUNCTION write_exporter_event();
+
+CREATE FUNCTION write_reconciliation_event() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO events (mode, type, exporter_id, subject, data)
+  VALUES (NEW.mode, 'ebrc.reconciliation.completed', NEW.exporter_id, NEW.run_id,
+    jsonb_build_object('runId', NEW.run_id, 'exporterId', NEW.exporter_id));
+  RETURN NULL;
+END $$;
+CREATE TRIGGER reconciliations_completed AFTER UPDATE OF ended_at ON reconciliation_runs
+  FOR EACH ROW WHEN (OLD.ended_at IS NULL AND NEW.ended_at IS NOT NULL) EXECUTE FUNCTION write_reconciliation_event();
+
 -- Three roles that logins are members of: ebrc_migrate owns and changes the schema, ebrc_run is what workers and filing commands need,
 -- ebrc_read what looking needs. They belong to the whole server. Where the migrating user may not make roles, an administrator makes
 -- them (docs/operations.md); the ledger works without them too, for the user that owns it.

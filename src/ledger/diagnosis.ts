@@ -16,15 +16,16 @@ export async function readServerState(db: Queryable): Promise<ServerState> {
   return rows[0] ?? { now: new Date(0), readOnly: true };
 }
 
-/** Tables that the user of this connection cannot read or write, by name. */
+/** Tables on which the user of this connection lacks a right that workers have, by name. */
 export async function tablesWithoutRights(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<{ name: string }>(
     `SELECT c.relname AS name FROM pg_class c
       WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')
-        -- Workers only read which migrations there are.
-        AND c.relname <> 'schema_migrations'
-        AND NOT (has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT')
-             AND has_table_privilege(c.oid, 'UPDATE') AND has_table_privilege(c.oid, 'DELETE'))
+        AND NOT (SELECT bool_and(has_table_privilege(c.oid, needed)) FROM unnest(CASE
+          -- As grant_ledger_rights() gives them: who may do what is only read, evidence is only added to.
+          WHEN c.relname IN ('schema_migrations', 'principals', 'principal_tokens') THEN ARRAY['SELECT']
+          WHEN c.relname IN ('audit_events', 'grants', 'policy_changes') THEN ARRAY['SELECT', 'INSERT']
+          ELSE ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE'] END) AS needed)
       ORDER BY c.relname`,
   );
   return rows.map(({ name }) => name);
@@ -34,4 +35,12 @@ export async function tablesWithoutRights(db: Queryable): Promise<string[]> {
 export async function keysOfVault(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>('SELECT DISTINCT key_id AS id FROM vault_secrets ORDER BY key_id');
   return rows.map(({ id }) => id);
+}
+
+/** How long the oldest event has waited for its position, in seconds; 0: none waits. */
+export async function oldestUnplacedSeconds(db: Queryable): Promise<number> {
+  const { rows } = await db.query<{ seconds: number }>(
+    `SELECT coalesce(extract(epoch FROM clock_timestamp() - min(at)), 0)::float8 AS seconds FROM events WHERE position IS NULL`,
+  );
+  return rows[0]?.seconds ?? 0;
 }

@@ -21,11 +21,13 @@ import { createDoorMetrics, type DoorMetrics } from './http/metrics';
 import { Problem, problemBody } from './http/problem';
 import { addCheckRoutes } from './routes/checks';
 import { addDocumentRoutes } from './routes/documents';
+import { addEventRoutes } from './routes/events';
 import { addExporterRoutes } from './routes/exporters';
 import { addFilingActionRoutes } from './routes/filing-actions';
 import { addFilingRoutes } from './routes/filings';
 import { addHealthRoutes } from './routes/health';
 import { addReconciliationRoutes } from './routes/reconciliation';
+import { createFeedWatch } from './views/feed-watch';
 import { createFilingReader } from './views/read-filings';
 import { createFilingWatch } from './views/waiting';
 
@@ -56,8 +58,9 @@ export async function startDoor(options: DoorOptions): Promise<RunningDoor> {
   const audit = createAuditTrail({ pool, mode, logger });
   const gate = createGate({ pool, mode, audit, temporal: createTemporalWatch(deps.temporal) });
   const watch = createFilingWatch({ pool });
+  const feed = createFeedWatch({ pool });
   const metrics = createDoorMetrics();
-  const door: Door = { deps, filings: createFilingReader(deps), watch, metrics, isStopping: () => stopping };
+  const door: Door = { deps, filings: createFilingReader(deps), watch, feed, metrics, isStopping: () => stopping };
   const app = createApp();
   answerProblems(app, gate, logger);
   observe(app, metrics, logger);
@@ -85,6 +88,7 @@ export async function startDoor(options: DoorOptions): Promise<RunningDoor> {
       addFilingActionRoutes(registrar, door);
       addDocumentRoutes(registrar, door);
       addReconciliationRoutes(registrar, door);
+      addEventRoutes(registrar, door);
     },
     { prefix: '/v1' },
   );
@@ -102,6 +106,7 @@ export async function startDoor(options: DoorOptions): Promise<RunningDoor> {
     async close() {
       stopping = true;
       watch.close();
+      feed.close();
       const late = setTimeout(() => app.server.closeAllConnections(), CLOSE_WITHIN_MS);
       await app.close();
       clearTimeout(late);

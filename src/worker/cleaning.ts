@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import type { Logger } from 'pino';
+import { EVENT_DAYS, pruneEvents } from '../ledger/events/feed';
 import { API_CALL_DAYS, pruneApiCalls } from '../ledger/service/api-calls';
 import { createCredentialFuse } from '../ledger/vault/credential-fuse';
 import type { BackgroundJob } from './background-jobs';
@@ -16,6 +17,12 @@ export function cleaningJobs(pool: pg.Pool, logger: Logger): BackgroundJob[] {
       everyMs: DAY_MS,
       run: async () =>
         logRemoved(await pruneApiCalls(pool, new Date(Date.now() - API_CALL_DAYS * DAY_MS)), 'audit rows'),
+    },
+    {
+      id: 'prune_events',
+      name: `remove events that are older than ${EVENT_DAYS} days`,
+      everyMs: DAY_MS,
+      run: async () => logRemoved(await pruneEvents(pool, new Date(Date.now() - EVENT_DAYS * DAY_MS)), 'events'),
     },
     {
       id: 'prune_credential_failures',

@@ -18,6 +18,7 @@ import { createVault } from '../ledger/vault/vault';
 import { filingSweepJob } from '../runs/sweep';
 import { createReportThread } from '../reports/threads';
 import type { Tracer } from '../telemetry/tracer';
+import { relayEvents } from '../ledger/events/relay';
 import { createWorkbookThreads } from '../workbook/threads';
 import type { BackgroundJob } from './background-jobs';
 import { cleaningJobs } from './cleaning';
@@ -119,6 +120,12 @@ export function compose({
     budget,
     jobs: [
       ...cleaningJobs(pool, logger),
+      {
+        id: 'relay_events',
+        name: 'give events their positions',
+        everyMs: 1_000,
+        run: (signal) => relayEvents(pool, signal),
+      },
       secretSweepJob({ pool, client, mode: config.mode, logger }),
       filingSweepJob(
         { pool, temporal: client, mode: config.mode, taskQueue: config.taskQueue, logger, clock: Date.now },

@@ -1,6 +1,8 @@
 /** Logins of the three roles: what each may do, and what none of them may. */
 import { randomBytes } from 'node:crypto';
 import type pg from 'pg';
+import { tablesWithoutRights } from '../../src/ledger/diagnosis';
+import { placeEvents } from '../../src/ledger/events/relay';
 import { migrate } from '../../src/ledger/migrate';
 import { createPool } from '../../src/ledger/pool';
 import { createVault } from '../../src/ledger/vault/vault';
@@ -50,6 +52,8 @@ it('lets a worker work, and change neither the schema nor what is known of it', 
   const vault = createVault({ keys: [{ id: 'k', key: randomBytes(32) }] });
   const ref = await vault.put(pool, { mode: 'test', workflowId: 'w', username: 'u', password: 'p' });
   expect(await vault.discard(pool, ref)).toBe(true);
+  expect([await placeEvents(pool), await tablesWithoutRights(pool)]).toEqual([expect.any(Number), []]);
+  await expect(pool.query('DELETE FROM grants')).rejects.toThrow('permission denied');
   await expect(pool.query('CREATE TABLE mine (x int)')).rejects.toThrow('permission denied');
   await expect(pool.query('ALTER TABLE filings ADD COLUMN x int')).rejects.toThrow('must be owner');
   await expect(pool.query('DROP TABLE filings CASCADE')).rejects.toThrow('must be owner');

@@ -87,6 +87,7 @@ it('finds a healthy installation healthy', async () => {
     'clock of postgresql',
     'schema',
     'rights',
+    'events',
     'vault keys',
     'temporal',
     'search attributes',

@@ -4,7 +4,7 @@ import { checkGrant, VALID_FOR, writeGrant } from '../principals/grants';
 import { shownPolicy } from '../principals/shown';
 import type { Queryable } from '../pool';
 
-export type ApprovalPolicy = 'required' | 'off';
+type ApprovalPolicy = 'required' | 'off';
 
 export interface PolicyChange {
   exporterId: string;

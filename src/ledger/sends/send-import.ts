@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
+import { renewEpoch } from '../events/feed';
 import { partsOfAttemptId } from '../../domain/filing/attempt';
 import { withConnection, type Connection } from '../pool';
 import { LedgerUnavailableError } from '../unavailable';
@@ -71,6 +72,7 @@ async function importAll(
   { at, by, mayHaveLost }: { at: Date; by: string; mayHaveLost: boolean },
 ): Promise<ImportedSends> {
   const result: ImportedSends = { filings: [], sends: 0, unreadable: [] };
+  await renewEpoch(connection);
   for (let round = 0; round < ROUNDS; round += 1) {
     const storeId = await storeIdOf(store);
     const compared = await compareSends(connection, store, { storeId, mayHaveLost });

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type { EncryptionKey } from '../../keys/sub-keys';
-import { keysOfVault, readServerState, tablesWithoutRights } from '../../ledger/diagnosis';
+import { keysOfVault, oldestUnplacedSeconds, readServerState, tablesWithoutRights } from '../../ledger/diagnosis';
 import { changedMigrations, readSchemaState } from '../../ledger/schema-state';
 import { readLedgerStatus } from '../../ledger/sends/ledger-status';
 import { createDocumentStore } from '../../documents/document-store';
@@ -34,6 +34,7 @@ export async function ledgerChecks(
       clock,
       schema,
       await checked('rights', REACH, () => checkRights(pool)),
+      await checked('events', REACH, () => checkRelay(pool)),
       ...(keys ? [await checked('vault keys', REACH, () => checkKeys(pool, keys))] : []),
     ];
   } finally {
@@ -64,6 +65,16 @@ async function checkRights(pool: pg.Pool): Promise<CheckResult> {
   if (tables.length === 0) return fine('rights', 'every table can be read and written');
   const advice = 'Grant SELECT, INSERT, UPDATE and DELETE on all tables to the user of DATABASE_URL.';
   return wrong('rights', `these tables cannot be read and written: ${tables.join(', ')}`, advice);
+}
+
+/** Readers of the feed are given nothing that has no position. */
+const RELAY_LATE_S = 60;
+
+async function checkRelay(pool: pg.Pool): Promise<CheckResult> {
+  const seconds = Math.round(await oldestUnplacedSeconds(pool));
+  if (seconds < RELAY_LATE_S) return fine('events', 'the feed is given what happens');
+  const advice = 'Start a worker: its relay gives events their positions. Its log says what stands in the way.';
+  return wrong('events', `an event of ${seconds} s ago is not in the feed yet`, advice);
 }
 
 async function checkKeys(pool: pg.Pool, keys: readonly EncryptionKey[]): Promise<CheckResult> {

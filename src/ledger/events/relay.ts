@@ -1,0 +1,66 @@
+/** The relay: gives committed events their positions, one relay at a time, woken by notifications and by the clock. */
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
+import { withTransaction } from '../pool';
+
+/** Held by the relay that gives positions. */
+const RELAY_LOCK = 4_203_003;
+const BATCH = 1_000;
+const LOOK_EVERY_MS = 1_000;
+
+/**
+ * Gives positions to the events that are committed now, in the order in which they were written. An event that is
+ * committed later gets a later position, however long its transaction took: no reader that follows positions skips it.
+ * Writers of one filing hold its lock, so that the order of its events is kept.
+ * @returns how many; null while another relay is at it
+ */
+export async function placeEvents(pool: pg.Pool): Promise<number | null> {
+  return withTransaction(pool, async (client) => {
+    const { rows } = await client.query<{ held: boolean }>('SELECT pg_try_advisory_xact_lock($1) AS held', [
+      RELAY_LOCK,
+    ]);
+    if (!rows[0]?.held) return null;
+    const { rows: placed } = await client.query<{ n: number }>(
+      `WITH batch AS (
+         SELECT ordinal, row_number() OVER (ORDER BY ordinal) AS n
+           FROM (SELECT ordinal FROM events WHERE position IS NULL ORDER BY ordinal LIMIT $1) AS unplaced
+       ), placed AS (
+         UPDATE events e SET position = f.position + b.n FROM batch b, event_feed f WHERE e.ordinal = b.ordinal RETURNING 1
+       ), head AS (
+         UPDATE event_feed SET position = position + (SELECT count(*) FROM placed) WHERE EXISTS (SELECT FROM placed)
+       )
+       SELECT count(*)::int AS n FROM placed`,
+      [BATCH],
+    );
+    return placed[0]?.n ?? 0;
+  });
+}
+
+/** Places events until `signal` is aborted. @throws what PostgreSQL says */
+export async function relayEvents(pool: pg.Pool, signal: AbortSignal): Promise<void> {
+  const listener = await pool.connect();
+  const lost = new AbortController();
+  const onLost = (error: Error) => lost.abort(error);
+  listener.on('error', onLost);
+  try {
+    // Where notifications do not come through (a pooler between), the clock is enough.
+    await listener.query('LISTEN ebrc_events');
+    while (!signal.aborted) {
+      lost.signal.throwIfAborted();
+      const woken = new AbortController();
+      const waits = { signal: AbortSignal.any([signal, woken.signal, lost.signal]), ref: false };
+      const wake = Promise.race([
+        once(listener, 'notification', { signal: waits.signal }),
+        sleep(LOOK_EVERY_MS, undefined, waits),
+      ]).catch(() => undefined);
+      const placed = await placeEvents(pool);
+      if (placed !== BATCH) await wake;
+      woken.abort();
+    }
+  } finally {
+    listener.off('error', onLost);
+    // Another holder of the connection must not be sent what it did not ask for.
+    listener.release(true);
+  }
+}

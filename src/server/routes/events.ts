@@ -1,0 +1,102 @@
+/** The feed of events: what happened, in the order of commits, for programs that follow it. */
+import { z } from 'zod';
+import { EVENT_DAYS, readFeed, type FeedEvent, type FeedGone, type FeedMark } from '../../ledger/events/feed';
+import type { Door } from '../context';
+import { LONGEST_WAIT_S } from '../http/limits';
+import { asCursor, cursorText, pageSize, readCursor } from '../http/paging';
+import { Problem } from '../http/problem';
+import { addRoute, type Registrar } from '../http/route';
+
+const MARK = z.tuple([z.uuid(), z.string().regex(/^\d{1,18}$/)]);
+
+const eventSchema = z.object({
+  specversion: z.literal('1.0'),
+  id: z.string().describe('the same wherever the event is shown'),
+  source: z.string(),
+  type: z.string().describe('ebrc.filing.<state>, ebrc.exporter.<state>, ebrc.certificate.archived, …'),
+  time: z.string(),
+  subject: z.string().describe('the reference of a filing, otherwise the id of what it is about'),
+  datacontenttype: z.literal('application/json'),
+  data: z.record(z.string(), z.unknown()).describe('ids, state, number of the move, and a link'),
+});
+
+const HOW = `Events in the order of their commits, as CloudEvents 1.0; those of a filing in the order of its moves. Keep \`next\`, and
+send it as \`after\`. An event may be handed to you again after a 410: its id is the same.`;
+
+export function addEventRoutes(registrar: Registrar, { deps, feed, isStopping }: Door): void {
+  const { pool, mode } = deps;
+
+  addRoute(registrar, {
+    method: 'GET',
+    path: '/events',
+    summary: 'What happened since, or what happens next',
+    tag: 'Events',
+    query: z.strictObject({
+      after: cursorText
+        .optional()
+        .describe('`next` of the answer before; left out: from the oldest event that is kept'),
+      limit: pageSize,
+      wait: z.coerce
+        .number()
+        .int()
+        .min(0)
+        .max(LONGEST_WAIT_S)
+        .default(0)
+        .describe('waits for an event, in seconds, where there is none yet'),
+    }),
+    answers: {
+      200: {
+        description: HOW,
+        schema: z.object({ items: z.array(eventSchema), next: z.string().describe('always there: where to go on') }),
+      },
+    },
+    async handle({ principal: { exporters }, query: { after, limit, wait }, gone }) {
+      const until = performance.now() + wait * 1_000;
+      const mark = readCursor(after, MARK, 'after');
+      let from = mark && { epoch: mark[0], position: mark[1] };
+      for (;;) {
+        const page = await readFeed(pool, { mode, after: from, exporters, limit });
+        if ('start' in page) throw lost(page);
+        const { events, next } = page;
+        const left = until - performance.now();
+        if (events.length > 0 || left <= 0 || gone.aborted || isStopping()) {
+          return { body: { items: events.map(eventBody), next: cursorOf(next) } };
+        }
+        // Events that this principal may not see are passed by.
+        from = next;
+        await feed.beyond(next, left, gone);
+      }
+    },
+  });
+}
+
+const cursorOf = ({ epoch, position }: FeedMark): string => asCursor([epoch, position]);
+
+function lost({ start, end }: FeedGone): Problem {
+  const detail =
+    `The cursor is of a ledger that was put back since, or is older than the ${EVENT_DAYS} days that events are kept: what came after ` +
+    'it may be gone. Read what you need anew (GET /v1/filings?since=…) and go on with `end`, or read all that is kept with `start`.';
+  return new Problem(410, 'cursor_gone', detail, { members: { start: cursorOf(start), end: cursorOf(end) } });
+}
+
+function eventBody({ id, type, at, subject, data }: FeedEvent): z.output<typeof eventSchema> {
+  return {
+    specversion: '1.0',
+    id,
+    source: '/v1',
+    type,
+    time: at.toISOString(),
+    subject,
+    datacontenttype: 'application/json',
+    data: { ...data, link: linkOf(data) },
+  };
+}
+
+/** Where to read more. */
+function linkOf({ eBRCNumber, filingId, exporterId, runId }: FeedEvent['data']): string | null {
+  const to = (list: string, id: unknown) => `/v1/${list}/${encodeURIComponent(String(id))}`;
+  if (eBRCNumber != null) return to('certificates', eBRCNumber);
+  if (filingId != null) return to('filings', filingId);
+  if (runId != null) return '/v1/findings';
+  return exporterId != null ? to('exporters', exporterId) : null;
+}

@@ -1,0 +1,168 @@
+/** The feed under concurrent writers: what readers are given is what was committed, once and in order. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  feedEnd,
+  readFeed,
+  pruneEvents,
+  renewEpoch,
+  type FeedEvent,
+  type FeedMark,
+} from '../../../src/ledger/events/feed';
+import { placeEvents, relayEvents } from '../../../src/ledger/events/relay';
+import { readinessOf } from '../../../src/domain/exporter/readiness';
+import { lockFiling } from '../../../src/ledger/filings/filing-lock';
+import { createPool, withTransaction } from '../../../src/ledger/pool';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres';
+import { EXPORTER, knowExporter, move, open, rowsOf } from '../filing-support';
+
+let ledger: TestDatabase;
+const filings: string[] = [];
+
+beforeAll(async () => {
+  ledger = await createTestDatabase();
+  await knowExporter(ledger);
+  for (let n = 0; n < 12; n += 1) {
+    const row = { sbCumInvoiceNumber: String(6_000_000 + n), mappedIRMAmountFCC: 1 };
+    filings.push(await open(ledger, `FEED-${n}`, rowsOf(row)));
+  }
+});
+afterAll(() => ledger?.drop());
+
+const all = { mode: 'test' as const, exporters: null, limit: 7 };
+
+async function pageAfter(after?: FeedMark) {
+  const page = await readFeed(ledger.pool, { ...all, after });
+  if ('start' in page) throw new Error('the mark is gone');
+  return page;
+}
+
+/** Everything behind a mark. */
+async function readAll(after?: FeedMark, done: () => boolean = () => true): Promise<FeedEvent[]> {
+  const read: FeedEvent[] = [];
+  for (let mark = after; ;) {
+    const over = done();
+    const { events, next } = await pageAfter(mark);
+    read.push(...events);
+    mark = next;
+    if (events.length === 0 && over) return read;
+    if (events.length === 0) await sleep(2);
+  }
+}
+
+const WRITERS = 50;
+const TIMES = 8;
+
+it('gives a reader that follows every committed event, once, and those of a filing in its order', async () => {
+  await placeEvents(ledger.pool);
+  const before = await feedEnd(ledger.pool);
+  const pool = createPool({ url: ledger.url, max: WRITERS });
+  const relays = new AbortController();
+  const relaying = [relayEvents(pool, relays.signal), relayEvents(ledger.pool, relays.signal)];
+  // Beside those that wake by the clock: one that is always at it finds what is committed in between.
+  const eager = (async () => {
+    while (!relays.signal.aborted) await placeEvents(ledger.pool);
+  })();
+  let written = false;
+  const reading = readAll(before, () => written);
+
+  const write = async (writer: number) => {
+    for (let time = 0; time < TIMES; time += 1) {
+      // Each filing has several writers; what they do first holds an early place in the order of writing for long.
+      const filingId = filings[(writer * 7 + time) % filings.length] ?? '';
+      const long = (writer + time) % 10 === 0;
+      const own = withTransaction(pool, async (client) => {
+        await client.query(`INSERT INTO events (mode, type, subject, data) VALUES ('test', 'ebrc.test', $1, '{}')`, [
+          `${writer}/${time}`,
+        ]);
+        await client.query('SELECT pg_sleep($1)', [long ? 0.12 : Math.random() / 200]);
+        await lockFiling(client, filingId);
+        await client.query(
+          `UPDATE filings SET seq = seq + 1, state = CASE state WHEN 'checking' THEN 'submitting' ELSE 'checking' END WHERE filing_id = $1`,
+          [filingId],
+        );
+        if (time % 4 === 3) throw new Error('rolled back');
+      });
+      await own.catch((error: Error) => {
+        if (error.message !== 'rolled back') throw error;
+      });
+    }
+  };
+  await Promise.all(Array.from({ length: WRITERS }, (_, writer) => write(writer)));
+  while ((await placeEvents(ledger.pool)) !== 0) await sleep(5);
+  written = true;
+  const read = await reading;
+  relays.abort();
+  await Promise.all([...relaying, eager]);
+  await pool.end();
+
+  const { rows } = await ledger.pool.query<{ id: string }>(
+    'SELECT event_id AS id FROM events WHERE position > $1 ORDER BY position',
+    [before.position],
+  );
+  expect(rows).toHaveLength(WRITERS * TIMES * (3 / 4) * 2);
+  expect(read.map(({ id }) => id)).toEqual(rows.map(({ id }) => id));
+  for (const filingId of filings) {
+    const moves = read.filter(({ data }) => data['filingId'] === filingId).map(({ data }) => Number(data['sequence']));
+    expect(moves.length).toBeGreaterThan(3);
+    expect(moves).toEqual(moves.map((_, at) => (moves[0] ?? 0) + at));
+  }
+}, 60_000);
+
+it('says that a mark is gone when the ledger was put back, it lies ahead, or what follows was removed', async () => {
+  const { next } = await pageAfter();
+  const ahead = { ...next, position: String(BigInt(next.position) + 1_000n) };
+  expect(await readFeed(ledger.pool, { ...all, after: ahead })).toHaveProperty('start');
+  await renewEpoch(ledger.pool);
+  const gone = await readFeed(ledger.pool, { ...all, after: next });
+  if (!('start' in gone)) throw new Error('the mark counts on');
+  expect(await readAll(gone.end)).toEqual([]);
+  const kept = await readAll(gone.start);
+  expect(await pruneEvents(ledger.pool, kept[9]?.at ?? new Date())).toBeGreaterThan(0);
+  expect(await readFeed(ledger.pool, { ...all, after: gone.start })).toHaveProperty('start');
+  expect((await readAll())[0]?.at.getTime()).toBeGreaterThanOrEqual(kept[9]?.at.getTime() ?? NaN);
+});
+
+it('has an event for each state that is entered, and none for a move within a state', async () => {
+  const filingId = await open(ledger, 'FEED-STATES', rowsOf({ sbCumInvoiceNumber: '6100001', mappedIRMAmountFCC: 1 }));
+  for (const state of ['checking', 'submitting', 'outcome_unknown', 'outcome_unknown'] as const) {
+    await move(ledger, filingId, state);
+  }
+  await placeEvents(ledger.pool);
+  const own = (await readAll()).filter(({ data }) => data['filingId'] === filingId);
+  expect(own.map(({ type, data }) => [type, data['sequence'] ?? data['kind']])).toEqual([
+    ['ebrc.filing.checking', 0],
+    ['ebrc.filing.submitting', 2],
+    // Both by the one statement of the move.
+    ['ebrc.question.opened', 'outcome_unknown'],
+    ['ebrc.filing.outcome_unknown', 3],
+  ]);
+});
+
+it('tells the readiness of an exporter as everything else does', async () => {
+  const flags = [true, false].flatMap((isActive) =>
+    [true, false].flatMap((hasCredentials) =>
+      ['ACTIVATION_PENDING', ' activation_pending ', 'READY', null].map((apiState) => ({
+        isActive,
+        hasCredentials,
+        apiState,
+      })),
+    ),
+  );
+  for (const { isActive, hasCredentials, apiState } of flags) {
+    const { rows } = await ledger.pool.query<{ readiness: string }>(
+      `SELECT readiness_of(jsonb_populate_record(NULL::exporters, $1::jsonb)) AS readiness`,
+      [JSON.stringify({ is_active: isActive, has_credentials: hasCredentials, api_state: apiState })],
+    );
+    const { readiness } = readinessOf({ isActive, hasCredentials, apiState, activatesAt: null });
+    expect([isActive, hasCredentials, apiState, rows[0]?.readiness]).toEqual([
+      isActive,
+      hasCredentials,
+      apiState,
+      readiness,
+    ]);
+  }
+  await ledger.pool.query('UPDATE exporters SET is_active = false WHERE exporter_id = $1', [EXPORTER]);
+  await placeEvents(ledger.pool);
+  const [event] = (await readAll()).slice(-1);
+  expect(event).toMatchObject({ type: 'ebrc.exporter.unvalidated', subject: EXPORTER });
+});

@@ -1,0 +1,121 @@
+/** The feed of events over HTTP. */
+import { placeEvents, relayEvents } from '../../src/ledger/events/relay';
+import { importSends } from '../../src/ledger/sends/send-import';
+import { KAVERI, messageOf, onboard, openDoorStage, type DoorStage, type ProblemBody } from './door-stage';
+
+interface Feed {
+  items: {
+    id: string;
+    type: string;
+    subject: string;
+    time: string;
+    data: Record<string, unknown> & { link: string };
+  }[];
+  next: string;
+}
+
+let stage: DoorStage;
+let exporterId: string;
+const relay = new AbortController();
+let relaying: Promise<void>;
+
+beforeAll(async () => {
+  stage = await openDoorStage();
+  relaying = relayEvents(stage.ledger.pool, relay.signal);
+  exporterId = await onboard(stage);
+}, 300_000);
+afterAll(async () => {
+  relay.abort();
+  await relaying;
+  await stage?.close();
+});
+
+const feed = <T = Feed>(query = '', token?: string) =>
+  stage.ask<T>('GET', `/v1/events${query}`, token === undefined ? {} : { token });
+
+/** Where the feed ends, once everything that happened has its place. */
+async function end(): Promise<string> {
+  while ((await placeEvents(stage.ledger.pool)) !== 0);
+  for (let next = ''; ;) {
+    const { body } = await feed(next && `?after=${next}`);
+    next = body.next;
+    if (body.items.length === 0) return next;
+  }
+}
+
+async function file(reference: string): Promise<{ filingId: string }> {
+  const json = { exporter: exporterId, reference, message: await messageOf(stage, reference) };
+  const { body } = await stage.ask<{ filingId: string }>('POST', '/v1/filings', {
+    json,
+    headers: { prefer: 'wait=60' },
+  });
+  return body;
+}
+
+it('tells the story of a filing to who waits for it, and of nobody by name', async () => {
+  const before = await end();
+  const waiting = feed(`?after=${before}&wait=30`);
+  const { filingId } = await file('FEED-1');
+  const first = (await waiting).body;
+  expect(first.items[0]).toMatchObject({
+    specversion: '1.0',
+    type: 'ebrc.filing.checking',
+    subject: 'FEED-1',
+    data: { filingId, exporterId, state: 'checking', sequence: 0, link: `/v1/filings/${filingId}` },
+  });
+  const all = [...first.items];
+  for (let next = first.next; !all.some(({ type }) => type === 'ebrc.filing.certified');) {
+    const { body } = await feed(`?after=${next}&wait=30`);
+    all.push(...body.items);
+    next = body.next;
+  }
+  expect(all.map(({ type }) => type)).toEqual([
+    'ebrc.filing.checking',
+    'ebrc.filing.submitting',
+    'ebrc.filing.processing',
+    'ebrc.filing.collecting',
+    'ebrc.certificate.archived',
+    'ebrc.filing.certified',
+  ]);
+  expect(new Set(all.map(({ id }) => id)).size).toBe(all.length);
+  const told = JSON.stringify(await feed());
+  for (const secret of ['Kaveri', KAVERI.email, KAVERI.iec, KAVERI.username]) expect(told).not.toContain(secret);
+});
+
+it('shows a principal the events of its own exporters, and passes the others by', async () => {
+  const { pool } = stage.ledger;
+  const other = 'aaaaaaaa-0000-4000-8000-000000000002';
+  await pool.query(
+    `WITH party AS (INSERT INTO parties (mode) VALUES ('test') RETURNING party_id)
+     INSERT INTO exporters (exporter_id, party_id, mode, name, email) SELECT $1, party_id, 'test', 'Other', 'o@x.example' FROM party`,
+    [other],
+  );
+  const last = await end();
+  const [own, others] = await Promise.all(
+    [[exporterId], [other]].map((exporters) => stage.principal(['viewer'], { exporters })),
+  );
+  const types = async (token?: string) => new Set((await feed('?limit=500', token)).body.items.map(({ type }) => type));
+  expect(await types(others)).toEqual(new Set(['ebrc.exporter.created']));
+  expect((await types(own)).size).toBeGreaterThan(5);
+  const { body } = await feed('', others);
+  // Its cursor stands behind what it may not see.
+  expect(body.next).toBe(last);
+  expect((await feed(`?after=${body.next}`, others)).body).toEqual({ items: [], next: last });
+});
+
+it('answers 410 after the ledger was put back, with where to start again', async () => {
+  const before = await end();
+  await importSends(stage.ledger.pool, stage.deps.documents, { at: new Date(), by: 'a test' });
+  const gone = await feed<ProblemBody & { start: string; end: string }>(`?after=${before}`);
+  expect([gone.status, gone.body.code, gone.body.detail]).toEqual([
+    410,
+    'cursor_gone',
+    expect.stringMatching(/start/u),
+  ]);
+  expect((await feed(`?after=${gone.body.end}`)).body.items).toEqual([]);
+  expect((await feed(`?after=${gone.body.start}&limit=1`)).body.items).toHaveLength(1);
+  for (const wrong of ['x', Buffer.from('["a","b"]').toString('base64url'), 'y'.repeat(2_000)]) {
+    expect((await feed<ProblemBody>(`?after=${wrong}`)).status).toBe(400);
+  }
+  for (const wrong of ['wait=61', 'wait=-1', 'limit=0', 'cursor=x']) expect((await feed(`?${wrong}`)).status).toBe(400);
+});
