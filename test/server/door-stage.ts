@@ -90,7 +90,7 @@ export async function openDoorStage(): Promise<DoorStage> {
   };
   const address = { host: '127.0.0.1', port: 0 };
   const another: DoorStage['another'] = (more = {}, options = {}) =>
-    startDoor({ deps: { ...deps, ...more }, logger, version: '0.0.0', address, ...options });
+    startDoor({ deps: { ...deps, ...more }, logger, address, ...options });
   const door = await another();
   let made = 0;
   const principal: DoorStage['principal'] = async (roles, { name = `p${++made}`, ...more } = {}) => {

@@ -7,7 +7,7 @@ import { jsonSchemas } from '../../src/starter/json-schemas';
 const FOLDER = join(__dirname, '..', '..', 'schemas');
 
 it('keeps the schemas of schemas/ as the contracts have them; `npm run schemas` writes them', () => {
-  const kept = readdirSync(FOLDER).filter((name) => name.endsWith('.json'));
+  const kept = readdirSync(FOLDER).filter((name) => name.endsWith('.schema.json'));
   expect(kept.sort()).toEqual([...jsonSchemas().keys()].sort());
   for (const [name, content] of jsonSchemas()) expect(readFileSync(join(FOLDER, name), 'utf8')).toBe(content);
 });

@@ -14,6 +14,7 @@ interface AnswerDescription {
 export type Answers = Readonly<Record<number, AnswerDescription>>;
 
 interface Described {
+  id: string;
   summary: string;
   tag: string;
   roles?: readonly Role[];
@@ -27,6 +28,7 @@ interface Described {
 const JSON_TYPE = 'application/json';
 
 export function describeRoute({
+  id,
   summary,
   tag,
   roles = [],
@@ -39,6 +41,7 @@ export function describeRoute({
   const input = body && jsonSchema(body);
   const may = roles.length > 0 ? `Needs a role of: ${roles.join(', ')}.` : 'Every principal may.';
   return {
+    operationId: id,
     summary,
     description: may,
     tags: [tag],

@@ -28,6 +28,8 @@ interface Answer {
 }
 
 export interface Route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> {
+  /** What generated clients call it. */
+  id: string;
   method: 'GET' | 'POST' | 'PUT' | 'PATCH';
   /** Below `/v1`. */
   path: string;

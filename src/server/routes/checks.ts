@@ -19,6 +19,7 @@ const finding = z.object({
 
 export function addCheckRoutes(registrar: Registrar, { deps }: Door): void {
   addRoute(registrar, {
+    id: 'check',
     method: 'POST',
     path: '/checks',
     summary: 'Check a push message or a workbook',

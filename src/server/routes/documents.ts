@@ -42,6 +42,7 @@ export function addDocumentRoutes(registrar: Registrar, { deps }: Door): void {
   }
 
   addRoute(registrar, {
+    id: 'listCertificates',
     method: 'GET',
     path: '/certificates',
     summary: 'List certificates, the newest first',
@@ -65,6 +66,7 @@ export function addDocumentRoutes(registrar: Registrar, { deps }: Door): void {
   });
 
   addRoute(registrar, {
+    id: 'getCertificate',
     method: 'GET',
     path: '/certificates/:number',
     summary: 'A certificate',
@@ -75,6 +77,7 @@ export function addDocumentRoutes(registrar: Registrar, { deps }: Door): void {
   });
 
   addRoute(registrar, {
+    id: 'getCertificatePdf',
     method: 'GET',
     path: '/certificates/:number/pdf',
     summary: 'The PDF of a certificate, with its hash',
@@ -98,6 +101,7 @@ export function addDocumentRoutes(registrar: Registrar, { deps }: Door): void {
   });
 
   addRoute(registrar, {
+    id: 'getFilingWorkbook',
     method: 'GET',
     path: '/filings/:filing/workbook',
     summary: 'The workbook of a filing, with what became of its rows',

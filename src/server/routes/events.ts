@@ -27,6 +27,7 @@ export function addEventRoutes(registrar: Registrar, { deps, feed, isStopping }:
   const { pool, mode } = deps;
 
   addRoute(registrar, {
+    id: 'readEvents',
     method: 'GET',
     path: '/events',
     summary: 'What happened since, or what happens next',

@@ -84,6 +84,7 @@ export function addExporterRoutes(registrar: Registrar, { deps }: Door): void {
   const reader = createEbrcReader(deps);
 
   addRoute(registrar, {
+    id: 'onboardExporter',
     method: 'POST',
     path: '/exporters',
     summary: 'Onboard an exporter',
@@ -103,6 +104,7 @@ export function addExporterRoutes(registrar: Registrar, { deps }: Door): void {
   });
 
   addRoute(registrar, {
+    id: 'listExporters',
     method: 'GET',
     path: '/exporters',
     summary: 'List the exporters',
@@ -123,6 +125,7 @@ export function addExporterRoutes(registrar: Registrar, { deps }: Door): void {
   });
 
   addRoute(registrar, {
+    id: 'getExporter',
     method: 'GET',
     path: '/exporters/:exporter',
     summary: 'An exporter with its readiness',
@@ -136,6 +139,7 @@ export function addExporterRoutes(registrar: Registrar, { deps }: Door): void {
   });
 
   addRoute(registrar, {
+    id: 'changeExporter',
     method: 'PATCH',
     path: '/exporters/:exporter',
     summary: 'Set whether its filings wait for a second person',
@@ -157,6 +161,7 @@ export function addExporterRoutes(registrar: Registrar, { deps }: Door): void {
   });
 
   addRoute(registrar, {
+    id: 'renewCredentials',
     method: 'PUT',
     path: '/exporters/:exporter/credentials',
     summary: 'Renew the portal credentials; filings that wait for them continue',
@@ -175,6 +180,7 @@ export function addExporterRoutes(registrar: Registrar, { deps }: Door): void {
   });
 
   addRoute(registrar, {
+    id: 'listIrms',
     method: 'GET',
     path: '/exporters/:exporter/irms',
     summary: 'Its remittances, with what our filings hold of their balances',
@@ -203,6 +209,7 @@ export function addExporterRoutes(registrar: Registrar, { deps }: Door): void {
   });
 
   addRoute(registrar, {
+    id: 'getTemplate',
     method: 'GET',
     path: '/exporters/:exporter/template',
     summary: 'The workbook to fill in, with one row for each remittance',

@@ -52,6 +52,7 @@ export function addFilingActionRoutes(registrar: Registrar, door: Door): void {
   }
 
   addRoute(registrar, {
+    id: 'approveFiling',
     method: 'POST',
     path: '/filings/:filing/approve',
     summary: 'Approve a filing that waits for it; never by its maker',
@@ -70,6 +71,7 @@ export function addFilingActionRoutes(registrar: Registrar, door: Door): void {
   });
 
   addRoute(registrar, {
+    id: 'resolveFiling',
     method: 'POST',
     path: '/filings/:filing/resolve',
     summary: 'Answer the question about an unknown outcome',
@@ -86,6 +88,7 @@ export function addFilingActionRoutes(registrar: Registrar, door: Door): void {
   });
 
   addRoute(registrar, {
+    id: 'abandonFiling',
     method: 'POST',
     path: '/filings/:filing/abandon',
     summary: 'Give a filing up; a maker its own, a checker any',
@@ -106,6 +109,7 @@ export function addFilingActionRoutes(registrar: Registrar, door: Door): void {
   });
 
   addRoute(registrar, {
+    id: 'resumeFiling',
     method: 'POST',
     path: '/filings/:filing/resume',
     summary: 'Start a run for a filing whose workflow was ended',
@@ -125,6 +129,7 @@ export function addFilingActionRoutes(registrar: Registrar, door: Door): void {
   });
 
   addRoute(registrar, {
+    id: 'correctFiling',
     method: 'POST',
     path: '/filings/:filing/correct',
     summary: 'File the errored rows of a filing again, corrected',

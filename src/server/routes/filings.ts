@@ -63,6 +63,7 @@ export function addFilingRoutes(registrar: Registrar, door: Door): void {
   const { pool, mode } = deps;
 
   addRoute(registrar, {
+    id: 'file',
     method: 'POST',
     path: '/filings',
     summary: 'File a push message or a workbook',
@@ -91,6 +92,7 @@ export function addFilingRoutes(registrar: Registrar, door: Door): void {
   });
 
   addRoute(registrar, {
+    id: 'listFilings',
     method: 'GET',
     path: '/filings',
     summary: 'List filings, newest first',
@@ -127,6 +129,7 @@ export function addFilingRoutes(registrar: Registrar, door: Door): void {
   });
 
   addRoute(registrar, {
+    id: 'getFiling',
     method: 'GET',
     path: '/filings/:filing',
     summary: 'A filing',
@@ -141,6 +144,7 @@ export function addFilingRoutes(registrar: Registrar, door: Door): void {
   });
 
   addRoute(registrar, {
+    id: 'listRows',
     method: 'GET',
     path: '/filings/:filing/rows',
     summary: 'The rows of a filing, with certificate numbers and the authority’s errors',
@@ -164,6 +168,7 @@ export function addFilingRoutes(registrar: Registrar, door: Door): void {
   });
 
   addRoute(registrar, {
+    id: 'listFilingEvents',
     method: 'GET',
     path: '/filings/:filing/events',
     summary: 'What happened to a filing, oldest first',
@@ -187,6 +192,7 @@ export function addFilingRoutes(registrar: Registrar, door: Door): void {
   });
 
   addRoute(registrar, {
+    id: 'getEvidence',
     method: 'GET',
     path: '/filings/:filing/evidence',
     summary: 'What was found of an unknown outcome, and what resolve would answer',

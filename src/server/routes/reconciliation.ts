@@ -60,6 +60,7 @@ export function addReconciliationRoutes(registrar: Registrar, { deps }: Door): v
   }
 
   addRoute(registrar, {
+    id: 'listFindings',
     method: 'GET',
     path: '/findings',
     summary: 'What reconciliations found, oldest first',
@@ -87,6 +88,7 @@ export function addReconciliationRoutes(registrar: Registrar, { deps }: Door): v
   });
 
   addRoute(registrar, {
+    id: 'acknowledgeFinding',
     method: 'POST',
     path: '/findings/:id/acknowledge',
     summary: 'Acknowledge a finding; it stays open until it is gone',
@@ -105,6 +107,7 @@ export function addReconciliationRoutes(registrar: Registrar, { deps }: Door): v
   });
 
   addRoute(registrar, {
+    id: 'reconcile',
     method: 'POST',
     path: '/reconciliations',
     summary: 'Compare the ledger with the authority',
@@ -126,6 +129,7 @@ export function addReconciliationRoutes(registrar: Registrar, { deps }: Door): v
 
   for (const report of ['daily', 'ageing'] as const) {
     addRoute(registrar, {
+      id: report === 'daily' ? 'reportDay' : 'reportAgeing',
       method: 'GET',
       path: `/reports/${report}`,
       summary: report === 'daily' ? 'The figures of a day' : 'How old what is open is',

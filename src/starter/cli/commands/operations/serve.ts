@@ -2,7 +2,6 @@ import { InvalidArgumentError, type Command } from 'commander';
 import { parseListenAddress, type ListenAddress } from '../../../../config/listen-address';
 import type { Bind } from '../../bind';
 import { WAIT_FOR_LEDGER_MS, type Cli } from '../../context';
-import { packageVersion } from '../../package-version';
 import { stopSignal } from '../options';
 
 const HELP = `
@@ -56,7 +55,7 @@ async function serve(cli: Cli, { listen }: { listen?: ListenAddress }): Promise<
     temporalUi === undefined ? {} : { temporalUi: { address: temporalUi, namespace: config.temporal.namespace } };
   try {
     const deps = { pool, temporal, vault, documents, workbooks, mode, taskQueue, ...links };
-    const door = await startDoor({ deps, logger, version: packageVersion(), address: listen ?? config.http });
+    const door = await startDoor({ deps, logger, address: listen ?? config.http });
     const shown = { url: door.url, openapi: `${door.url}/v1/openapi.json`, mode };
     // One line, so that a program that started it can continue after the first line.
     if (cli.terminal.json) cli.terminal.stdout.write(`${JSON.stringify(shown)}\n`);

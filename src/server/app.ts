@@ -1,0 +1,164 @@
+/** The routes of the door, and what stands around each request. */
+import { randomUUID } from 'node:crypto';
+import helmet from '@fastify/helmet';
+import multipart from '@fastify/multipart';
+import rateLimit from '@fastify/rate-limit';
+import swagger from '@fastify/swagger';
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
+import type { Gate } from './access/gate';
+import type { Door } from './context';
+import { docsPage } from './http/docs-page';
+import { problemOf } from './http/failures';
+import { parseJsonBody } from './http/json-body';
+import * as limits from './http/limits';
+import type { DoorMetrics } from './http/metrics';
+import { Problem, problemBody } from './http/problem';
+import { addCheckRoutes } from './routes/checks';
+import { addDocumentRoutes } from './routes/documents';
+import { addEventRoutes } from './routes/events';
+import { addExporterRoutes } from './routes/exporters';
+import { addFilingActionRoutes } from './routes/filing-actions';
+import { addFilingRoutes } from './routes/filings';
+import { addHealthRoutes } from './routes/health';
+import { addReconciliationRoutes } from './routes/reconciliation';
+
+export interface AppOptions {
+  door: Door;
+  gate: Gate;
+  logger: Logger;
+  requestsPerSecond: number;
+}
+
+/** The application, which does not listen yet. */
+export async function createApp({ door, gate, logger, requestsPerSecond }: AppOptions): Promise<FastifyInstance> {
+  const app = bareApp();
+  answerProblems(app, gate, logger);
+  observe(app, door.metrics, logger);
+  await app.register(helmet, HELMET);
+  await app.register(multipart);
+  await app.register(swagger, DESCRIPTION);
+  await app.register(
+    async (api) => {
+      await api.register(rateLimit, {
+        max: requestsPerSecond,
+        timeWindow: 1_000,
+        hook: 'preHandler',
+        keyGenerator: (request) => gate.principalOf(request).principalId,
+        errorResponseBuilder: (_request, { ttl }) => {
+          const seconds = String(Math.max(1, Math.ceil(ttl / 1_000)));
+          return new Problem(429, 'too_many_requests', 'Too many requests of this principal. Try again later.', {
+            headers: { 'retry-after': seconds },
+          });
+        },
+      });
+      const registrar = { app: api, gate };
+      addExporterRoutes(registrar, door);
+      addCheckRoutes(registrar, door);
+      addFilingRoutes(registrar, door);
+      addFilingActionRoutes(registrar, door);
+      addDocumentRoutes(registrar, door);
+      addReconciliationRoutes(registrar, door);
+      addEventRoutes(registrar, door);
+    },
+    { prefix: '/v1' },
+  );
+  addHealthRoutes(app, door);
+  app.get('/v1/openapi.json', { schema: { hide: true } }, () => app.swagger());
+  app.get('/docs', { schema: { hide: true } }, (_request, reply) =>
+    reply.type('text/html; charset=utf-8').send(docsPage(app.swagger())),
+  );
+  return app;
+}
+
+function bareApp(): FastifyInstance {
+  const app = fastify({
+    bodyLimit: limits.MAX_BODY_BYTES,
+    requestTimeout: limits.REQUEST_WITHIN_MS,
+    connectionTimeout: limits.IDLE_MS,
+    keepAliveTimeout: limits.IDLE_MS,
+    http: { headersTimeout: limits.REQUEST_WITHIN_MS / 3 },
+    routerOptions: { maxParamLength: limits.MAX_PARAM_LENGTH },
+    genReqId: () => randomUUID(),
+    // Addresses and headers of requests hold references and tokens: what is logged is chosen below.
+    logger: false,
+    return503OnClosing: true,
+    forceCloseConnections: 'idle',
+    frameworkErrors: (error, request, reply) => void sendProblem(request, reply, error),
+  });
+  // The zod schemas check requests; what the routes declare to Fastify describes them.
+  app.setValidatorCompiler(() => () => true);
+  app.setSerializerCompiler(() => (body) => JSON.stringify(body));
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
+    try {
+      done(null, parseJsonBody(body as Buffer));
+    } catch (error) {
+      done(error as Error);
+    }
+  });
+  return app;
+}
+
+function sendProblem(request: FastifyRequest, reply: FastifyReply, error: unknown): Problem {
+  const problem = problemOf(error);
+  void reply
+    .code(problem.status)
+    .headers(problem.more.headers ?? {})
+    .type('application/problem+json')
+    .send(JSON.stringify(problemBody(problem, request.id)));
+  return problem;
+}
+
+function answerProblems(app: FastifyInstance, gate: Gate, logger: Logger): void {
+  app.setErrorHandler((error, request, reply) => {
+    const problem = sendProblem(request, reply, error);
+    const { status, code } = problem;
+    if ([401, 403, 404].includes(status)) gate.refused(request, code);
+    if (status >= 500) logger.error({ err: problem.more.cause, requestId: request.id, code, status }, 'request failed');
+    return reply;
+  });
+  app.setNotFoundHandler((request, reply) => {
+    const detail = 'There is no such address. /docs lists them.';
+    sendProblem(request, reply, new Problem(404, 'no_such_route', detail));
+    return reply;
+  });
+}
+
+function observe(app: FastifyInstance, metrics: DoorMetrics, logger: Logger): void {
+  app.addHook('onSend', (request, reply, _payload, done) => {
+    void reply.header('x-request-id', request.id).header('cache-control', 'no-store');
+    done();
+  });
+  app.addHook('onResponse', (request, reply, done) => {
+    const { statusCode: status, elapsedTime } = reply;
+    const route = `${request.method} ${request.routeOptions.url ?? 'none'}`;
+    metrics.observe({ route, status, seconds: elapsedTime / 1_000 });
+    logger.info({ operation: route, status, requestId: request.id }, 'request answered');
+    done();
+  });
+}
+
+const HELMET = {
+  // Pages of this door have no scripts and load nothing.
+  contentSecurityPolicy: {
+    useDefaults: false,
+    directives: { defaultSrc: ["'none'"], styleSrc: ["'self'"], formAction: ["'self'"], frameAncestors: ["'none'"] },
+  },
+};
+
+const DESCRIPTION = {
+  openapi: {
+    openapi: '3.1.0',
+    info: {
+      title: 'eBRC filing',
+      // Of the API, not of the program: it changes when clients have to.
+      version: '1',
+      description: 'Files electronic Bank Realization Certificates. Clients must expect new fields in answers.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: '/' }],
+    components: { securitySchemes: { token: { type: 'http' as const, scheme: 'bearer' } } },
+    security: [{ token: [] }],
+  },
+};
