@@ -242,3 +242,29 @@ it('serves others while a client sends a byte a second', async () => {
     for (const socket of slow) socket.destroy();
   }
 });
+
+it('says what to do in fields and routes, and never in options of a command', async () => {
+  const message = await messageOf(stage, 'WORDS-1');
+  const row = message.ebrcBulkGenDtos[0]!;
+  const filing = (reference: string, more: object = {}) => ({ exporter, reference, message, approval: true, ...more });
+  const held = await send(filing('WORDS-1'));
+  const { decalarationFlag: _, ...undeclared } = message;
+  const said = [
+    held,
+    await stage.ask('GET', '/v1/filings/WORDS-1'),
+    await send(filing('WORDS-2')),
+    await send(filing('WORDS-1', { message: { ...message, ebrcBulkGenDtos: [{ ...row, mappedIRMAmountFCC: 11 }] } })),
+    await send(filing('WORDS-3', { n: 4 })),
+    await send(filing('WORDS-4', { message: undeclared })),
+    await stage.ask('POST', '/v1/filings/WORDS-1/resolve', { json: { as: 'not-filed', note: 'looked' } }),
+    await stage.ask('POST', '/v1/filings/WORDS-1/abandon', { json: { note: 'enough' } }),
+    await stage.ask('POST', '/v1/filings/WORDS-1/approve', { json: {} }),
+  ];
+  const texts = said.map(({ status, bytes }) => `${status} ${bytes.toString()}`);
+  for (const text of texts) expect(text).not.toMatch(/ --[a-z]|ebrc [a-z]/);
+  expect(texts[1]).toContain(
+    `POST /v1/filings/${String((held.body as unknown as { filingId: string }).filingId)}/approve`,
+  );
+  expect(texts[2]).toMatch(/`allowDuplicate` for row 1/);
+  expect(texts[3]).toMatch(/`reference`/);
+});

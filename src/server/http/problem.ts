@@ -2,6 +2,7 @@
 import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
 import type { Finding } from '../../domain/rules/finding';
+import { findingsForCaller, forCaller } from './words';
 
 /** One entry of `errors[]`: what is wrong with which field or row. */
 export type FieldError = Pick<Finding, 'code' | 'message'> & Partial<Omit<Finding, 'code' | 'message'>>;
@@ -29,9 +30,19 @@ export class Problem extends Error {
 
 /** The document of a problem. */
 export function problemBody({ status, code, detail, more }: Problem, requestId: string): Record<string, unknown> {
-  const errors = (more.errors ?? []).map(({ row = null, field = null, ...error }) => ({ ...error, row, field }));
+  const told = findingsForCaller(more.errors ?? []);
+  const errors = told.map(({ row = null, field = null, ...error }) => ({ ...error, row, field }));
   const title = STATUS_CODES[status] ?? 'Error';
-  return { type: 'about:blank', title, status, detail, code, errors, request_id: requestId, ...more.members };
+  return {
+    type: 'about:blank',
+    title,
+    status,
+    detail: forCaller(detail),
+    code,
+    errors,
+    request_id: requestId,
+    ...more.members,
+  };
 }
 
 /** Its schema, for the description of the API. */

@@ -4,6 +4,7 @@ import { checkFile } from '../../starter/filings/check';
 import { visibleExporter } from '../access/scope';
 import type { Door } from '../context';
 import { Problem } from '../http/problem';
+import { findingsForCaller } from '../http/words';
 import { addRoute, type Registrar } from '../http/route';
 import { exporterName } from '../http/texts';
 import { workbookHeaders } from './exporters';
@@ -51,7 +52,7 @@ export function addCheckRoutes(registrar: Registrar, { deps }: Door): void {
         throw new Problem(422, first?.code ?? 'refused', first?.message ?? 'There is nothing to mark.', { errors });
       }
       if (annotated) return { headers: workbookHeaders('checked.xlsx'), body: annotated };
-      return { body: { ok, rows, errors, warnings } };
+      return { body: { ok, rows, errors: findingsForCaller(errors), warnings: findingsForCaller(warnings) } };
     },
   });
 }

@@ -3,12 +3,14 @@ import type { FastifyInstance } from 'fastify';
 import type { Door } from '../context';
 
 const WITHIN_MS = 2_500;
+/** What was seen is answered for this long: who needs no token must not be able to keep the servers busy. */
+const SEEN_FOR_MS = 1_000;
 
 export function addHealthRoutes(app: FastifyInstance, { deps: { pool, temporal }, metrics, isStopping }: Door): void {
   app.get('/healthz', { schema: { hide: true } }, () => ({ ok: true }));
 
-  app.get('/readyz', { schema: { hide: true } }, async (_request, reply) => {
-    const servers = await Promise.all([
+  const look = shared(() =>
+    Promise.all([
       check('postgresql', async () => {
         const { rows } = await pool.query<{ away: boolean }>('SELECT pg_is_in_recovery() AS away');
         if (rows[0]?.away) throw new Error('the server is a standby and takes no writes');
@@ -17,7 +19,11 @@ export function addHealthRoutes(app: FastifyInstance, { deps: { pool, temporal }
         const { connection } = temporal;
         await connection.withDeadline(Date.now() + WITHIN_MS, () => connection.workflowService.getSystemInfo({}));
       }),
-    ]);
+    ]),
+  );
+
+  app.get('/readyz', { schema: { hide: true } }, async (_request, reply) => {
+    const servers = await look();
     const stop = { name: 'stopping', ok: !isStopping(), message: isStopping() ? 'the door is stopping' : 'no' };
     const checks = [...servers, stop];
     const ok = checks.every((each) => each.ok);
@@ -43,4 +49,17 @@ async function check(name: string, look: () => Promise<void>) {
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** One look at a time, whose answer everybody gets who asks until it is old. */
+function shared<T>(look: () => Promise<T>): () => Promise<T> {
+  let last: { answer: Promise<T>; at: number } | undefined;
+  return () => {
+    if (!last || performance.now() - last.at > SEEN_FOR_MS) {
+      const own = { answer: look(), at: Infinity };
+      void own.answer.finally(() => (own.at = performance.now()));
+      last = own;
+    }
+    return last.answer;
+  };
 }

@@ -11,6 +11,7 @@ import { visibleExporter } from '../access/scope';
 import type { Door } from '../context';
 import { listOf, pageOf, paging, readCursor } from '../http/paging';
 import { Problem } from '../http/problem';
+import { forCaller } from '../http/words';
 import { addRoute, type Registrar } from '../http/route';
 import { exporterName, note } from '../http/texts';
 
@@ -81,7 +82,7 @@ export function addReconciliationRoutes(registrar: Registrar, { deps }: Door): v
           read,
           limit,
           ({ id }) => Number(id),
-          (finding) => finding,
+          (finding) => ({ ...finding, advice: finding.advice && forCaller(finding.advice) }),
         ),
       };
     },

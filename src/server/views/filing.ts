@@ -5,6 +5,7 @@ import type { QuestionView } from '../../domain/filing/questions';
 import { FILING_STATES, isEnd, type FilingState } from '../../domain/filing/states';
 import type { PagedSubmission } from '../../ledger/filings/filing-pages';
 import type { FilingRecord } from '../../ledger/filings/filings';
+import { findingsForCaller, forCaller } from '../http/words';
 
 const count = z.number().int();
 
@@ -71,11 +72,11 @@ export function filingBody({ filing, counts, submissions, questions, attempt, ex
     stateText: stateText(filing, counts),
     expectedBy,
     counts,
-    attention: filing.attention,
+    attention: filing.attention && forCaller(filing.attention),
     questions: questions.map(({ id, kind, text, since, actions }) => ({
       id,
       kind,
-      text,
+      text: forCaller(text),
       since,
       actions: [...actions],
     })),
@@ -90,8 +91,8 @@ export function filingBody({ filing, counts, submissions, questions, attempt, ex
     madeAt: madeAt.toISOString(),
     approvedBy: filing.approvedBy,
     contentHash: filing.contentHash,
-    errors: filing.errors,
-    warnings: filing.warnings,
+    errors: findingsForCaller(filing.errors),
+    warnings: findingsForCaller(filing.warnings),
     links: {
       self: root,
       rows: `${root}/rows`,
