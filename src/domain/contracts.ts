@@ -56,6 +56,26 @@ export const updateCredentialsInput = z.strictObject({
 });
 export type UpdateCredentialsInput = z.input<typeof updateCredentialsInput>;
 
+export const changeExporterInput = z
+  .strictObject({
+    mode,
+    exporterId: z.string().min(1),
+    name: z.string().trim().min(1).optional(),
+    companyName: z.string().optional(),
+    address: z.string().optional(),
+  })
+  .refine(({ name, companyName, address }) => [name, companyName, address].some((each) => each !== undefined), {
+    message: 'give name, companyName or address',
+  });
+export type ChangeExporterInput = z.input<typeof changeExporterInput>;
+
+export const changeExporterResult = z.object({
+  exporterId: z.string(),
+  state: z.enum(['changed', 'refused']),
+  errors: z.array(z.object({ code: z.string(), message: z.string() })),
+});
+export type ChangeExporterResult = z.infer<typeof changeExporterResult>;
+
 export const refreshIrmsInput = z.strictObject({
   mode,
   exporterId: z.string().min(1).optional().describe('left out: every exporter that is ready'),

@@ -41,7 +41,7 @@ export interface EbrcClient extends EbrcReader, ExporterOperations, FilingOperat
   correct(request: CorrectRequest, wait?: WaitOptions): Promise<FilingOutcome>;
   /** Onboards every exporter of a list (.csv, .xlsx or .json); the failure of one row does not affect the others. */
   onboardList(path: string, options: OnboardListOptions): Promise<ListOnboarding>;
-  /** Changes name, company name or address at the service; needs `api`. */
+  /** Changes name, company name or address at the service. */
   changeExporter(exporter: string, change: ExporterChange): Promise<ExporterView>;
   /**
    * Sets whether filings of the exporter need a second person's approval; applies to filings made from now on. To
@@ -84,8 +84,7 @@ export function createEbrcClient(deps: EbrcClientDependencies): EbrcClient {
     check: (request) => checkFile(deps, request),
     correct: (request, wait = {}) => correctFiling(deps, request, wait),
     onboardList: (path, options) => onboardList(() => Promise.resolve(operations), path, options),
-    changeExporter: async (exporter, change) =>
-      changeExporter({ ...deps, api: await needed(deps.api, 'api') }, exporter, change),
+    changeExporter: (exporter, change) => changeExporter(deps, exporter, change),
     requireApproval: (exporter, change) => requireApproval(deps, exporter, change),
     template: async (exporter) => makeTemplate({ ...deps, api: await needed(deps.api, 'api') }, exporter),
     extract: (request, wait) => extractFiles(deps, request, wait),

@@ -33,6 +33,6 @@ export interface EbrcClientDependencies extends EbrcReaderDependencies {
   taskQueue: string;
   /** Interval of the checks for a worker while a call waits for one; default 5 s. */
   lookForWorkerEveryMs?: number;
-  /** The filing service, within the budget that the workers share; only `template` and `changeExporter` call it. */
+  /** The filing service, within the budget that the workers share; only `template` calls it. */
   api?: () => Promise<FilingApi>;
 }

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import {
+  changeExporterInput,
+  changeExporterResult,
   dailyReportInput,
   dailyReportResult,
   exporterProgress,
@@ -20,6 +22,8 @@ const CONTRACTS = {
   'onboardExporter.result': { schema: exporterProgress, io: 'output' },
   'updateCredentials.input': { schema: updateCredentialsInput, io: 'input' },
   'updateCredentials.result': { schema: exporterProgress, io: 'output' },
+  'changeExporter.input': { schema: changeExporterInput, io: 'input' },
+  'changeExporter.result': { schema: changeExporterResult, io: 'output' },
   'refreshIrms.input': { schema: refreshIrmsInput, io: 'input' },
   'refreshIrms.result': { schema: refreshIrmsResult, io: 'output' },
   'reconcile.input': { schema: reconcileInput, io: 'input' },

@@ -1,4 +1,5 @@
 /** The workflow types of the bundle; their names are the contract with callers in any SDK. */
+export { changeExporter } from './change-exporter';
 export { extractDocument } from './extraction/extract-document';
 export { fileRemittances } from './file-remittances';
 export { collectCertificates } from './collect-certificates';

@@ -1,5 +1,6 @@
 /** What an exporter lives through that is recorded, on the real worker and the sandbox under time skipping. */
 import { randomUUID } from 'node:crypto';
+import type { changeExporter } from '../../src/workflows/change-exporter';
 import { WRONG, type OnboardStage } from '../workflows/exporter/onboard-stage';
 import type { Scenario } from './scenario';
 
@@ -25,6 +26,26 @@ export const ONBOARDING_SCENARIOS: readonly Scenario<OnboardStage>[] = [
       const handle = await stage.onboard({ email: 'wrong@example.test', credentialsRef });
       await stage.until(handle, 'needs_credentials');
       await stage.submit(handle, await stage.secret(username));
+      await handle.result();
+      return handle;
+    },
+  },
+  {
+    name: 'change-exporter',
+    workflow: 'changeExporter',
+    ends: { state: 'changed', errors: [] },
+    play: async (stage) => {
+      const username = await stage.account({ activationDelayMs: 0 });
+      const onboarding = await stage.onboard({
+        email: 'changed@example.test',
+        credentialsRef: await stage.secret(username),
+      });
+      const { exporterId } = await onboarding.result();
+      const handle = await stage.env.client.workflow.start<typeof changeExporter>('changeExporter', {
+        taskQueue: stage.worker.taskQueue,
+        workflowId: `change/test/${exporterId}/x`,
+        args: [{ mode: 'test', exporterId: exporterId ?? '', companyName: 'Changed Exports' }],
+      });
       await handle.result();
       return handle;
     },

@@ -178,3 +178,15 @@ it('describes itself, without a token', async () => {
   expect((await stage.ask('GET', '/healthz', { token: null })).status).toBe(200);
   expect((await stage.ask('GET', '/metrics', { token: null })).bytes.toString()).toContain('ebrc_http_requests_total');
 });
+
+it('changes what the service knows of an exporter', async () => {
+  const patch = <T>(json: unknown) => stage.ask<T>('PATCH', `/v1/exporters/${KAVERI.email}`, { json });
+  const changed = await patch<{ companyName: string; name: string }>({ companyName: 'Kaveri Softworks Pvt Ltd' });
+  expect([changed.status, changed.body.companyName, changed.body.name]).toEqual([
+    200,
+    'Kaveri Softworks Pvt Ltd',
+    'Kaveri Softworks',
+  ]);
+  expect(stage.sandbox.calls({ operation: 'update-customer' })).toHaveLength(1);
+  for (const wrong of [{}, { name: ' ' }, { email: 'other@x.example' }]) expect((await patch(wrong)).status).toBe(400);
+});

@@ -49,11 +49,6 @@ async function problemOf(args: string[], more: Record<string, string> = {}, inpu
   return error;
 }
 
-it('a filing service that does not answer', async () => {
-  const { message } = await problemOf(['exporter', EMAIL, '--name', 'Asha Exports']);
-  expect(message).toMatch(/ECONNREFUSED.*EBRC_API_URL/u);
-});
-
 it('a namespace that Temporal does not have', async () => {
   const { message } = await problemOf(['irms', EMAIL, '--refresh'], { TEMPORAL_NAMESPACE: 'nowhere' });
   expect(message).toMatch(/nowhere.*TEMPORAL_NAMESPACE/u);

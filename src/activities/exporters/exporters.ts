@@ -2,7 +2,7 @@ import { Context } from '@temporalio/activity';
 import { ApiError } from '../../api/errors/api-error';
 import type { CallContext } from '../../api/client-types';
 import type { Customer } from '../../api/schemas/customers';
-import { onboardInput, type OnboardInput } from '../../domain/contracts';
+import { onboardInput, type ChangeExporterInput, type OnboardInput } from '../../domain/contracts';
 import { readinessOf, type ExporterReadiness } from '../../domain/exporter/readiness';
 import { issueText, otherModeText } from '../../domain/input-problems';
 import { findExporter, saveExporter, type ExporterRow } from '../../ledger/exporters/exporters';
@@ -123,6 +123,20 @@ export function createExporterActivities({ api, pool, mode, clock, logger }: Act
     /** Reads the client from the service into the ledger (spec: "GET /platform-customers/{id}"). */
     async readExporter({ exporterId }: { exporterId: string }): Promise<ExporterState> {
       return withHeartbeat(exporterId, async (call) => exporterState(await read(exporterId, call)));
+    },
+
+    /** Changes the client (spec: "PATCH /platform-customers/{id}"), and the ledger with what the service answers. */
+    async changeExporter({
+      exporterId,
+      change,
+    }: {
+      exporterId: string;
+      change: Omit<ChangeExporterInput, 'mode' | 'exporterId'>;
+    }): Promise<void> {
+      await withHeartbeat(exporterId, async (call) => {
+        const readAt = new Date(clock());
+        await save(await api.updateCustomer(exporterId, change, call), readAt);
+      });
     },
 
     /** The same for an exporter that was onboarded elsewhere, which this ledger does not know yet. */

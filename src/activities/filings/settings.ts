@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { refreshIrmsInput, updateCredentialsInput } from '../../domain/contracts';
+import { changeExporterInput, refreshIrmsInput, updateCredentialsInput } from '../../domain/contracts';
 import { issueText } from '../../domain/input-problems';
 import type { ActivityDependencies, WorkerSettings } from '../dependencies';
 
@@ -12,7 +12,11 @@ export interface ReadSettingsResult extends WorkerSettings {
 }
 
 /** Workflows whose input no other activity looks at as a whole, and what it has to be. */
-const INPUTS = { refreshIrms: refreshIrmsInput, updateCredentials: updateCredentialsInput };
+const INPUTS = {
+  changeExporter: changeExporterInput,
+  refreshIrms: refreshIrmsInput,
+  updateCredentials: updateCredentialsInput,
+};
 
 export interface StartedWorkflow {
   workflow: keyof typeof INPUTS;

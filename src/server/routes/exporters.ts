@@ -2,8 +2,9 @@
 import { z } from 'zod';
 import { emailAddress } from '../../domain/exporter/email';
 import { onboardInput } from '../../domain/contracts';
-import { exportersAfter, findExporter } from '../../ledger/exporters/exporters';
+import { exportersAfter, findExporter, needExporter } from '../../ledger/exporters/exporters';
 import { countIrms } from '../../ledger/exporters/irm-counts';
+import { changeExporter } from '../../starter/exporters/change';
 import { requireApproval } from '../../starter/exporters/approval';
 import { createExporterOperations, type ExporterOutcome } from '../../starter/exporters/operations';
 import { makeTemplate } from '../../starter/exporters/template';
@@ -62,6 +63,15 @@ const onboarding = z
     message: 'goes with username: give both or neither',
     path: ['password'],
   });
+
+const changeInput = z
+  .strictObject({
+    name: visible(200).optional(),
+    companyName: visible(300).optional(),
+    address: visible(1_000).optional(),
+    approval: z.enum(['required', 'off']).optional().describe('whether its filings wait for a second person'),
+  })
+  .refine((body) => Object.keys(body).length > 0, 'names nothing to change');
 
 const amount = z.string().nullable();
 const irmSchema = z.object({
@@ -142,18 +152,24 @@ export function addExporterRoutes(registrar: Registrar, { deps }: Door): void {
     id: 'changeExporter',
     method: 'PATCH',
     path: '/exporters/:exporter',
-    summary: 'Set whether its filings wait for a second person',
+    summary: 'Change its name, company name or address at the service, or whether its filings wait for a second person',
     tag: TAG,
     roles: ['admin'],
     params: EXPORTER,
-    body: z.strictObject({ approval: z.enum(['required', 'off']) }),
+    body: changeInput,
     answers: {
       200: { description: 'The exporter', schema: exporterSchema },
       202: { description: 'Noted; a second admin has to ask for the same within a day', schema: exporterSchema },
     },
     async handle({ principal, params, body }) {
       const { exporterId } = await knownExporter(deps, principal, params.exporter);
-      const asked = { required: body.approval === 'required', by: principal.name };
+      const { approval, ...change } = body;
+      if (Object.keys(change).length > 0) await changeExporter(deps, exporterId, change);
+      if (approval === undefined) {
+        const view = exporterView(await needExporter(pool, exporterId));
+        return { body: exporterBody(view, await countIrms(pool, [exporterId])) };
+      }
+      const asked = { required: approval === 'required', by: principal.name };
       const { exporter, waits } = await requireApproval({ ...deps, principal }, exporterId, asked);
       const shown = exporterBody(exporter, await countIrms(pool, [exporterId]));
       return { status: waits === null ? 200 : 202, body: shown };

@@ -1,8 +1,11 @@
-import type pg from 'pg';
-import type { FilingApi } from '../../api/client-types';
-import type { Mode } from '../../domain/names';
-import { getExporter, saveExporter } from '../../ledger/exporters/exporters';
-import { refusal } from '../errors';
+import { createHash } from 'node:crypto';
+import { WorkflowIdConflictPolicy } from '@temporalio/common';
+import type { ChangeExporterResult } from '../../domain/contracts';
+import { needExporter } from '../../ledger/exporters/exporters';
+import type { changeExporter as workflow } from '../../workflows/change-exporter';
+import type { EbrcClientDependencies } from '../dependencies';
+import { RefusedError } from '../errors';
+import { answeredByWorker } from '../temporal/workers-present';
 import { exporterIdOf } from './lookup';
 import { exporterView, type ExporterView } from './views';
 
@@ -16,19 +19,29 @@ export interface ExporterChange {
 }
 
 /**
- * Changes an exporter at the service and in the ledger.
- * @throws RefusedError for an exporter that the ledger does not know; ApiError for a failed call
+ * Changes an exporter at the service and in the ledger; the workers call the service.
+ * @throws RefusedError for an exporter that the ledger does not know, or what the service refuses
  */
 export async function changeExporter(
-  { pool, mode, api }: { pool: pg.Pool; mode: Mode; api: FilingApi },
+  deps: Pick<EbrcClientDependencies, 'pool' | 'mode' | 'temporal' | 'taskQueue' | 'lookForWorkerEveryMs'>,
   exporter: string,
   change: ExporterChange,
 ): Promise<ExporterView> {
+  const { pool, mode, temporal, taskQueue } = deps;
   const exporterId = await exporterIdOf(pool, mode, exporter);
-  const at = new Date();
-  const customer = await api.updateCustomer(exporterId, { ...change }, { exporterId });
-  await saveExporter(pool, customer, mode, at);
-  const row = await getExporter(pool, exporterId);
-  if (row) return exporterView(row);
-  throw refusal('unknown_exporter', `Exporter ${exporter} is not in this ledger.`);
+  const { name, companyName, address } = change;
+  const asked = createHash('sha256')
+    .update(JSON.stringify([name, companyName, address]))
+    .digest('hex');
+  const workflowId = `change/${mode}/${exporterId}/${asked.slice(0, 16)}`;
+  await temporal.workflow.start<typeof workflow>('changeExporter', {
+    workflowId,
+    taskQueue,
+    args: [{ mode, exporterId, name, companyName, address }],
+    workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+  });
+  const result = () => temporal.workflow.getHandle(workflowId).result() as Promise<ChangeExporterResult>;
+  const { errors } = await answeredByWorker(deps, result);
+  if (errors.length > 0) throw new RefusedError(errors, { exporterId });
+  return exporterView(await needExporter(pool, exporterId));
 }

@@ -1,5 +1,4 @@
 import { Option, type Command } from 'commander';
-import type { ExporterChange } from '../../../exporters/change';
 import type { ExporterView } from '../../../exporters/views';
 import type { Cli } from '../../context';
 import type { Bind } from '../../bind';
@@ -51,7 +50,7 @@ export function addExporterCommands(program: Command, bind: Bind): void {
     .action(
       bind(async (cli, [exporter = ''], { name, company, address, approval, by }: ChangeOptions) => {
         const changes = name !== undefined || company !== undefined || address !== undefined;
-        if (changes) await change(cli, exporter, { name, companyName: company, address });
+        if (changes) await (await cli.client()).changeExporter(exporter, { name, companyName: company, address });
         const waits = approval ? await setApproval(cli, exporter, { required: approval === 'required', by }) : null;
         const view = await (await cli.reader()).exporter(exporter);
         cli.terminal.result(view, () => exporterText(view));
@@ -60,12 +59,6 @@ export function addExporterCommands(program: Command, bind: Bind): void {
         return EXIT.waiting;
       }),
     );
-}
-
-async function change(cli: Cli, exporter: string, changed: ExporterChange): Promise<ExporterView> {
-  const { changeExporter } = await import('../../../exporters/change.js');
-  const { mode } = await cli.config('api', 'database');
-  return changeExporter({ pool: await cli.pool(), api: await cli.api(), mode }, exporter, changed);
 }
 
 /** @returns what it still takes; null: nothing */
