@@ -131,7 +131,7 @@ export async function openStage({
   const client = createEbrcClient({
     temporal: temporalClient,
     pool,
-    vault: createVault({ keys: [{ id: 'chaos', key }] }),
+    vault: () => Promise.resolve(createVault({ keys: [{ id: 'chaos', key }] })),
     documents: createDocumentStore({ root: documentsRoot }),
     mode: 'test',
     taskQueue: 'ebrc',

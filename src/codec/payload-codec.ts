@@ -1,7 +1,7 @@
 import type { Payload, PayloadCodec } from '@temporalio/common';
 import { temporal } from '@temporalio/proto';
 import { EncryptionError } from '../keys/encryption-error';
-import { createSealer, type Sealer } from '../keys/sealing';
+import { sealerOf, type Sealer } from '../keys/sealing';
 import type { EncryptionKey } from '../keys/sub-keys';
 
 const ENCODING = 'binary/encrypted';
@@ -16,7 +16,7 @@ const utf8 = new TextEncoder();
 const text = new TextDecoder();
 
 export interface PayloadCodecOptions {
-  /** The keys of EBRC_ENCRYPTION_KEY, the current one first; payloads have sub-keys of their own. */
+  /** The payload keys, the current one first. */
   keys: readonly EncryptionKey[];
   /** Called for a payload that cannot be decrypted. */
   onUnreadable?: (error: EncryptionError) => void;
@@ -29,7 +29,7 @@ export interface PayloadCodecOptions {
  * @throws EncryptionError for keys that cannot be used
  */
 export function createPayloadCodec({ keys, onUnreadable }: PayloadCodecOptions): PayloadCodec {
-  const sealer = createSealer(keys, 'payloads');
+  const sealer = sealerOf(keys);
   return {
     encode: (payloads) => Promise.resolve(payloads.map((payload) => encrypt(sealer, payload))),
     // Rejects instead of throwing: a caller of a promise does not expect an exception.

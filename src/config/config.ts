@@ -35,7 +35,7 @@ export interface Config {
     namespace: string;
     connectionOptions: ClientConnectConfig['connectionOptions'] & { address: string };
   };
-  /** The keys that payloads are encrypted with, the current one first; empty where EBRC_ENCRYPTION_KEY is not set. */
+  /** The keys that payloads are encrypted with, the current one first; empty where there is no key. */
   payloadKeys: readonly EncryptionKey[];
   codecServer: { token?: string; origins: readonly string[] };
   /** A principal's token, of the command line; absent: names that are given are claims. */

@@ -1,6 +1,6 @@
 /** Keys of Temporal's payloads and of the vault. */
 import { hkdfSync } from 'node:crypto';
-import type { EncryptionKey } from '../keys/sub-keys';
+import { subKeys, type EncryptionKey } from '../keys/sub-keys';
 import * as hints from './hints';
 import { weakEncryptionKey } from './links';
 import { isLive, modeOf } from './read-service';
@@ -8,12 +8,34 @@ import type { Reader } from './reader';
 
 /**
  * Payloads are encrypted whenever a key is given, and always with a prod_ key: workflow inputs and results name
- * exporters and amounts.
+ * exporters and amounts. Their key is EBRC_PAYLOAD_KEY, which opens no password, or derived from EBRC_ENCRYPTION_KEY;
+ * where both are set, what was encrypted under the derived one is still read.
  */
 export function readPayloadKeys(read: Reader): readonly EncryptionKey[] {
-  if (read.isSet('EBRC_ENCRYPTION_KEY')) return read.optional('EBRC_ENCRYPTION_KEY') ?? [];
-  if (modeOf(read) === 'live') read.report('EBRC_ENCRYPTION_KEY', hints.MISSING_LIVE_KEY);
-  return [];
+  const own = keysOf(read, 'EBRC_PAYLOAD_KEY');
+  const derived = keysOf(read, 'EBRC_ENCRYPTION_KEY');
+  if (own === null || derived === null) return [];
+  if (own.length + derived.length === 0) {
+    if (modeOf(read) === 'live') read.report('EBRC_ENCRYPTION_KEY', hints.MISSING_PAYLOAD_KEY);
+    return [];
+  }
+  const payloads = derived.length > 0 ? subKeys(derived, 'payloads') : [];
+  const clash = payloads.find(({ id, key }) => own.some((each) => each.id === id && !each.key.equals(key)));
+  if (clash) {
+    const problem = `has a key "${clash.id}" that is not the one derived from EBRC_ENCRYPTION_KEY; allowed: an id of its own, or what \`ebrc keys payload\` prints`;
+    read.report('EBRC_PAYLOAD_KEY', problem);
+  }
+  return [...own, ...payloads.filter(({ id }) => own.every((each) => each.id !== id))];
+}
+
+/** The keys of a variable; none where it is not set, null where they cannot be used. */
+function keysOf(read: Reader, variable: 'EBRC_PAYLOAD_KEY' | 'EBRC_ENCRYPTION_KEY'): readonly EncryptionKey[] | null {
+  if (!read.isSet(variable)) return [];
+  const keys = read.optional(variable);
+  if (keys === undefined) return null;
+  const weak = isLive(read) ? weakEncryptionKey(keys) : null;
+  if (weak) read.report(variable, weak);
+  return keys;
 }
 
 /**
@@ -23,10 +45,7 @@ export function readPayloadKeys(read: Reader): readonly EncryptionKey[] {
  */
 export function readEncryption(read: Reader, warnings: string[]) {
   if (read.isSet('EBRC_ENCRYPTION_KEY')) {
-    const encryptionKeys = read.optional('EBRC_ENCRYPTION_KEY');
-    const weak = encryptionKeys && isLive(read) ? weakEncryptionKey(encryptionKeys) : null;
-    if (weak) read.report('EBRC_ENCRYPTION_KEY', weak);
-    return { encryptionKeys };
+    return { encryptionKeys: keysOf(read, 'EBRC_ENCRYPTION_KEY') ?? undefined };
   }
   const apiKey = read.required('EBRC_API_KEY', hints.ENCRYPTION_HINT);
   if (apiKey === undefined) return {};

@@ -16,6 +16,7 @@ export const VARIABLES = {
   EBRC_CACHED_WORKFLOWS: { value: values.cachedWorkflows, default: '50' },
   EBRC_TASK_QUEUE: { value: values.taskQueue, default: 'ebrc' },
   EBRC_ENCRYPTION_KEY: { value: values.encryptionKeys },
+  EBRC_PAYLOAD_KEY: { value: values.encryptionKeys },
   EBRC_DOCUMENTS: { value: values.documents, default: './documents' },
   EBRC_METRICS: { value: values.listenAddress },
   EBRC_TOKEN: { value: values.token },

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { EncryptionError } from './encryption-error';
-import { subKeys, type EncryptionKey, type KeyPurpose } from './sub-keys';
+import { checkedKeys, subKeys, type EncryptionKey, type KeyPurpose } from './sub-keys';
 
 /** Encrypted bytes, with everything except the key that is needed to open them. */
 interface Sealed {
@@ -25,8 +25,12 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 /** @throws EncryptionError `keys_invalid` */
-export function createSealer(keys: readonly EncryptionKey[], purpose: KeyPurpose): Sealer {
-  const own = subKeys(keys, purpose);
+export const createSealer = (keys: readonly EncryptionKey[], purpose: KeyPurpose): Sealer =>
+  sealerOf(subKeys(keys, purpose));
+
+/** As {@link createSealer}, under the keys themselves. @throws EncryptionError `keys_invalid` */
+export function sealerOf(keys: readonly EncryptionKey[]): Sealer {
+  const own = checkedKeys(keys);
   const [primary] = own;
   const byId = new Map(own.map(({ id, key }) => [id, key]));
   return {
@@ -42,7 +46,7 @@ export function createSealer(keys: readonly EncryptionKey[], purpose: KeyPurpose
     open({ keyId, nonce, ciphertext }, context) {
       const key = byId.get(keyId);
       if (!key) {
-        const message = `It is encrypted with key ${keyId}, which is not in EBRC_ENCRYPTION_KEY: add it after the first.`;
+        const message = `It is encrypted with key ${keyId}, which is not in EBRC_ENCRYPTION_KEY or EBRC_PAYLOAD_KEY: add it after the first.`;
         throw new EncryptionError('key_missing', message);
       }
       try {

@@ -28,10 +28,19 @@ const KEY_BYTES = 32;
  * @throws EncryptionError for no key, a key that is not 32 bytes long, or two keys with one id
  */
 export function subKeys(keys: readonly EncryptionKey[], purpose: KeyPurpose): [EncryptionKey, ...EncryptionKey[]] {
+  const [first, ...more] = checkedKeys(keys).map(({ id, key }) => ({
+    id,
+    key: Buffer.from(hkdfSync('sha256', key, '', PURPOSES[purpose], KEY_BYTES)),
+  }));
+  return [first as EncryptionKey, ...more];
+}
+
+/** Keys as they are, if they can be used. @throws EncryptionError as {@link subKeys} */
+export function checkedKeys(keys: readonly EncryptionKey[]): [EncryptionKey, ...EncryptionKey[]] {
   if (new Set(keys.map(({ id }) => id)).size !== keys.length) {
     throw new EncryptionError(
       'keys_invalid',
-      'Two keys of EBRC_ENCRYPTION_KEY have the same id: give each a different id.',
+      'Two keys of EBRC_ENCRYPTION_KEY or EBRC_PAYLOAD_KEY have the same id: give each a different id.',
     );
   }
   const [first, ...more] = keys.map(({ id, key }) => {
@@ -39,7 +48,7 @@ export function subKeys(keys: readonly EncryptionKey[], purpose: KeyPurpose): [E
       const message = `Key ${id} has ${key.length} bytes; a key has exactly ${KEY_BYTES}.`;
       throw new EncryptionError('keys_invalid', message);
     }
-    return { id, key: Buffer.from(hkdfSync('sha256', key, '', PURPOSES[purpose], KEY_BYTES)) };
+    return { id, key };
   });
   if (!first) throw new EncryptionError('keys_invalid', 'There is no encryption key: set EBRC_ENCRYPTION_KEY.');
   return [first, ...more];

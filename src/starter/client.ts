@@ -98,7 +98,7 @@ export function createEbrcClient(deps: EbrcClientDependencies): EbrcClient {
       list: () => listSchedules(deps),
       delete: () => deleteSchedules(deps),
     },
-    rotateVault: () => deps.vault.rotate(deps.pool),
+    rotateVault: async () => (await deps.vault()).rotate(deps.pool),
   };
 }
 

@@ -24,7 +24,8 @@ export interface EbrcClientDependencies extends EbrcReaderDependencies {
   temporal: Client;
   /** Who answers for what is done; left out: names that are given are claims. */
   principal?: Principal;
-  vault: Vault;
+  /** The vault of portal passwords; opened only by what hands one in, or changes its key. */
+  vault: () => Promise<Vault>;
   /** The document store that the workers use. */
   documents: DocumentStore;
   /** Reads and annotates workbooks; default: in this thread. */

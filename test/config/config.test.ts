@@ -32,6 +32,19 @@ describe('a configuration that works', () => {
   it('encrypts payloads where a key is given', () => {
     const { payloadKeys } = loadConfig({ ...LEAST, EBRC_ENCRYPTION_KEY: `k1:${KEY}` });
     expect(payloadKeys.map(({ id }) => id)).toEqual(['k1']);
+    // Whoever holds the key of payloads alone opens the same payloads, and no password.
+    const [own] = payloadKeys;
+    const derived = `k1:${own?.key.toString('base64')}`;
+    const caller = loadConfig({ ...LEAST, EBRC_PAYLOAD_KEY: derived }, { need: ['payloads'] });
+    expect(caller.payloadKeys).toEqual(payloadKeys);
+    expect(derived).not.toContain(KEY);
+    const both = { ...LEAST, EBRC_ENCRYPTION_KEY: `k1:${KEY}` };
+    expect(loadConfig({ ...both, EBRC_PAYLOAD_KEY: derived }).payloadKeys).toEqual(payloadKeys);
+    const changed = loadConfig({ ...both, EBRC_PAYLOAD_KEY: `p2:${OLD_KEY}` });
+    expect(changed.payloadKeys.map(({ id }) => id)).toEqual(['p2', 'k1']);
+    expect(problemsOf({ ...both, EBRC_PAYLOAD_KEY: `k1:${OLD_KEY}` })).toEqual([
+      { variable: 'EBRC_PAYLOAD_KEY', problem: expect.stringContaining('keys payload') },
+    ]);
   });
 
   it.each(['ui.example', 'http://ui.example/path', 'http://a.example,https//b'])(

@@ -13,6 +13,7 @@ import { createPayloadCodec } from '../../src/codec/payload-codec';
 import type { ExporterProgress } from '../../src/domain/contracts';
 import type { FilingView } from '../../src/domain/filing/view';
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
+import { subKeys } from '../../src/keys/sub-keys';
 import { freePort } from '../../dev/free-port';
 import { demoMessage, type DemoIrm } from '../../dev/demo-message';
 import type { KeptProcess } from '../../dev/kept-process';
@@ -28,7 +29,8 @@ import { namesUpward, startTraceReceiver, type ReceivedSpan, type TraceReceiver 
 const EXPORTER = 'accounts@kaveri.example';
 const API_KEY = 'dev_Gnu3Vq8LkeySecret';
 const ENCRYPTION_KEY = Buffer.from('secrets-test-encryption-key-32b!').toString('base64');
-const codec = createPayloadCodec({ keys: [{ id: 'test', key: Buffer.from(ENCRYPTION_KEY, 'base64') }] });
+const PAYLOAD_KEYS = subKeys([{ id: 'test', key: Buffer.from(ENCRYPTION_KEY, 'base64') }], 'payloads');
+const codec = createPayloadCodec({ keys: PAYLOAD_KEYS });
 const PASSWORDS = { wrong: 'Wrong"Pass\\wörd-1', right: 'Kaveri@Soft9', renewed: 'Renewed#Pass/99' };
 
 let folder: string;
@@ -209,7 +211,7 @@ describe('traces', () => {
     const replayed = Worker.runReplayHistory(
       {
         workflowBundle: { codePath: join(dist, 'workflow-bundle-encrypted.js') },
-        dataConverter: dataConverterOf([{ id: 'test', key: Buffer.from(ENCRYPTION_KEY, 'base64') }]),
+        dataConverter: dataConverterOf(PAYLOAD_KEYS),
       },
       history,
     );

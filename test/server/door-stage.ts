@@ -82,7 +82,7 @@ export async function openDoorStage(): Promise<DoorStage> {
   const deps: EbrcClientDependencies = {
     pool: ledger.pool,
     temporal: client,
-    vault,
+    vault: () => Promise.resolve(vault),
     documents,
     mode: 'test',
     taskQueue: worker.taskQueue,

@@ -1,4 +1,5 @@
 /** What the command line says before it asks any server, as a process of its own. */
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { spawn } from 'node:child_process';
 import { access, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -163,7 +164,11 @@ describe('servers that cannot be reached', () => {
       expect(shown.json<Refusal>().errors[0]).toMatchObject({ code: 'unknown_filing' });
       expect(shown.json<Refusal>().errors[0]?.message).toContain('live mode');
       const filed = await ebrc(['approve', 'NO-SUCH', '--json'], { env });
-      expect(filed.json<Refusal>().errors.map(({ field }) => field)).toEqual(['EBRC_ENCRYPTION_KEY', 'EBRC_API_KEY']);
+      expect(filed.json<Refusal>().errors.map(({ field }) => field)).toEqual(['EBRC_ENCRYPTION_KEY']);
+      // The key of payloads alone is enough: approving opens no password.
+      const payloads = { ...env, EBRC_PAYLOAD_KEY: `p:${createHash('sha256').update('drawn').digest('base64')}` };
+      const approving = await ebrc(['approve', 'NO-SUCH', '--json'], { env: payloads, connectWithinMs: 200 });
+      expect([approving.code, approving.stdout]).toEqual([1, expect.stringContaining('Temporal')]);
     } finally {
       await database.drop();
     }

@@ -48,7 +48,7 @@ export interface Cli {
 const READER_SECTIONS = ['mode', 'database', 'documents'] as const;
 
 /** The configuration that the typed client needs. */
-const CLIENT_SECTIONS = [...READER_SECTIONS, 'temporal', 'encryption'] as const;
+const CLIENT_SECTIONS = [...READER_SECTIONS, 'temporal'] as const;
 
 /** A restart of PostgreSQL takes a few seconds. */
 export const WAIT_FOR_LEDGER_MS = 15_000;
@@ -178,7 +178,7 @@ export function createCli(
       pool: await pool(),
       principal: await principal(),
       temporal: await temporal(),
-      vault: await vault(),
+      vault,
       documents: await documents(),
       mode,
       taskQueue,

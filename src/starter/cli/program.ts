@@ -29,6 +29,7 @@ import { addServeCommand } from './commands/operations/serve';
 import { addSandboxCommand } from './commands/operations/sandbox';
 import { addSchedulesCommand } from './commands/operations/schedules';
 import { addTemplateCommand } from './commands/filings/template';
+import { addKeysCommand } from './commands/operations/keys';
 import { addVaultCommand } from './commands/operations/vault';
 import { EXIT, UsageError, type ExitCode } from '../errors';
 import type { Bind } from './bind';
@@ -174,6 +175,7 @@ const COMMAND_GROUPS: Readonly<Record<string, readonly ((program: Command, bind:
     addSchedulesCommand,
     addLedgerCommands,
     addVaultCommand,
+    addKeysCommand,
     addServeCommand,
     addPrincipalCommands,
     addDeployCommand,

@@ -64,14 +64,14 @@ function onboardingIdOf(mode: Mode, email: string): string {
 }
 
 export function createExporterOperations(deps: EbrcClientDependencies): ExporterOperations {
-  const { temporal, pool, vault, mode, taskQueue } = deps;
+  const { temporal, pool, mode, taskQueue } = deps;
 
   async function onboard(request: OnboardRequest, wait: ExporterWait = {}): Promise<ExporterOutcome> {
     const { credentials, by, ...customer } = request;
     // Checked before the password is stored in the vault, so that a refusal leaves nothing behind.
     const input = checkedInput({ mode, ...customer, startedBy: by });
     const workflowId = onboardingIdOf(mode, request.email);
-    const credentialsRef = credentials && (await vault.put(pool, { mode, workflowId, ...credentials }));
+    const credentialsRef = credentials && (await (await deps.vault()).put(pool, { mode, workflowId, ...credentials }));
     if (credentialsRef && (await submitToOnboarding(workflowId, credentialsRef, by))) {
       return followExporter(workflowId, wait);
     }
@@ -86,10 +86,10 @@ export function createExporterOperations(deps: EbrcClientDependencies): Exporter
     const { memo } = await temporal.workflow.getHandle(workflowId).describe();
     // A run that is past its check of credentials would never read these.
     const unread = credentialsRef !== undefined && memo?.credentialsRef !== credentialsRef;
-    if (unread) await vault.discard(pool, credentialsRef);
+    if (unread) await (await deps.vault()).discard(pool, credentialsRef);
     const outcome = await followExporter(workflowId, wait);
     // If the caller does not wait for the refusal, the worker's sweep removes it.
-    if (credentialsRef && outcome.state === 'refused') await vault.discard(pool, credentialsRef);
+    if (credentialsRef && outcome.state === 'refused') await (await deps.vault()).discard(pool, credentialsRef);
     return unread ? { ...outcome, notice: outcome.notice ?? NOT_TAKEN } : outcome;
   }
 
@@ -102,12 +102,12 @@ export function createExporterOperations(deps: EbrcClientDependencies): Exporter
     const exporterId = known?.exporterId ?? (await exporterIdOf(pool, mode, idOrEmail));
     const onboarding = known && onboardingIdOf(mode, known.email);
     if (onboarding) {
-      const handedIn = await vault.put(pool, { mode, workflowId: onboarding, ...credentials });
+      const handedIn = await (await deps.vault()).put(pool, { mode, workflowId: onboarding, ...credentials });
       if (await submitToOnboarding(onboarding, handedIn, by)) return followExporter(onboarding, wait);
-      await vault.discard(pool, handedIn);
+      await (await deps.vault()).discard(pool, handedIn);
     }
     const workflowId = credentialsWorkflowId(mode, exporterId);
-    const credentialsRef = await vault.put(pool, { mode, workflowId, ...credentials });
+    const credentialsRef = await (await deps.vault()).put(pool, { mode, workflowId, ...credentials });
     await refusedByValidator(
       answeredByWorker(deps, () =>
         temporal.workflow.executeUpdateWithStart(submitCredentialsUpdate, {
@@ -120,7 +120,7 @@ export function createExporterOperations(deps: EbrcClientDependencies): Exporter
           }),
         }),
       ),
-      () => vault.discard(pool, credentialsRef),
+      async () => (await deps.vault()).discard(pool, credentialsRef),
     );
     return followExporter(workflowId, wait);
   }

@@ -10,7 +10,7 @@ interface Flags {
 }
 
 const HELP = `
-Payloads are encrypted in Temporal whenever EBRC_ENCRYPTION_KEY is set. The Temporal UI decodes them once it knows
+Payloads are encrypted in Temporal whenever EBRC_ENCRYPTION_KEY or EBRC_PAYLOAD_KEY is set; the codec server needs the latter alone. The Temporal UI decodes them once it knows
 where the codec server is (Settings, or TEMPORAL_CODEC_ENDPOINT of the UI server), and the CLI with --codec-endpoint.
 EBRC_CODEC_ORIGINS names the UI's address; with EBRC_CODEC_TOKEN every call needs it as a bearer token. It decodes only
 payloads: portal passwords are encrypted under another key.
@@ -33,7 +33,7 @@ export function addCodecServerCommand(program: Command, bind: Bind): void {
 async function serve(cli: Cli, { port = 0, host }: Flags): Promise<void> {
   const { payloadKeys, codecServer } = await cli.config('payloads', 'codecServer');
   if (payloadKeys.length === 0) {
-    throw new UsageError('EBRC_ENCRYPTION_KEY is not set: payloads are not encrypted, and there is nothing to decode.');
+    throw new UsageError('EBRC_PAYLOAD_KEY is not set: payloads are not encrypted, and there is nothing to decode.');
   }
   if (!isLoopback(host) && codecServer.token === undefined) {
     throw new UsageError(

@@ -54,7 +54,16 @@ async function serve(cli: Cli, { listen }: { listen?: ListenAddress }): Promise<
   const links =
     temporalUi === undefined ? {} : { temporalUi: { address: temporalUi, namespace: config.temporal.namespace } };
   try {
-    const deps = { pool, temporal, vault, documents, workbooks, mode, taskQueue, ...links };
+    const deps = {
+      pool,
+      temporal,
+      vault: () => Promise.resolve(vault),
+      documents,
+      workbooks,
+      mode,
+      taskQueue,
+      ...links,
+    };
     const door = await startDoor({ deps, logger, address: listen ?? config.http });
     const shown = { url: door.url, openapi: `${door.url}/v1/openapi.json`, mode };
     // One line, so that a program that started it can continue after the first line.
