@@ -40,7 +40,8 @@ export async function whoSays(
 async function grantOfSend(client: Queryable, word: Word, exporterId: string): Promise<Granted | string | null> {
   const { grantId, filingId } = word;
   if (grantId === null) return null;
-  return checkGrant(client, grantId, { action: 'resolve', exporterId, filingId, shown: shownOfSend(word) });
+  const action = word.kind === 'permit' ? 'permit' : 'resolve';
+  return checkGrant(client, grantId, { action, exporterId, filingId, shown: shownOfSend(word) });
 }
 
 async function policyOf(client: Queryable, filingId: string): Promise<{ exporterId: string; required: boolean }> {

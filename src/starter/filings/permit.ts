@@ -1,10 +1,13 @@
 /** A person's word that a duplicate beside rows of a filing may go, and taking a word back. */
 import { randomUUID } from 'node:crypto';
+import type { Principal } from '../../domain/access/principal';
 import type { Carried } from '../../domain/filing/carried';
 import { lockFiling } from '../../ledger/filings/filing-lock';
 import { readFilingView } from '../../ledger/filings/filing-view';
 import { carryOutWord } from '../../ledger/gates/persons';
 import { withTransaction } from '../../ledger/pool';
+import { writeGrant } from '../../ledger/principals/grants';
+import { shownOfSend } from '../../ledger/principals/shown';
 import { recordWord, withdrawWord } from '../../ledger/submissions/words';
 import type { EbrcReaderDependencies } from '../dependencies';
 import { refusal } from '../errors';
@@ -30,20 +33,26 @@ type Deps = EbrcReaderDependencies;
  * has permitted the same rows. @throws RefusedError where a row is neither
  */
 export async function permit(
-  deps: Deps & { singlePerson: boolean },
+  deps: Deps & { singlePerson: boolean; principal?: Principal },
   idOrReference: string,
   args: PermitArgs,
 ): Promise<FilingOutcome> {
-  const { filingId } = await filingOf(deps, idOrReference);
-  const { rows, by } = args;
+  const { pool, principal, singlePerson } = deps;
+  const { filingId, exporterId } = await filingOf(deps, idOrReference);
+  const { rows } = args;
+  const by = principal?.name ?? args.by;
   const note = noteOf(args);
   const sourceRows = [...new Set(rows)].sort((a, b) => a - b);
   const about = { attemptId: null, requestId: null, sourceRows, certificates: [], notOurs: [], unseen: false };
+  const said = { filingId, kind: 'permit' as const, ...about };
   const at = new Date();
-  const carried = await withTransaction(deps.pool, async (client): Promise<Carried> => {
+  const carried = await withTransaction(pool, async (client): Promise<Carried> => {
     await lockFiling(client, filingId);
-    const wordId = await recordWord(client, { filingId, kind: 'permit', by, note, ...about, at, step: randomUUID() });
-    return carryOutWord(client, { wordId, settleMs: 0, singlePerson: deps.singlePerson, at });
+    const shown = shownOfSend({ ...said, markedAt: null });
+    const grantId =
+      principal && (await writeGrant(client, principal, { action: 'permit', exporterId, filingId, shown }));
+    const wordId = await recordWord(client, { ...said, by, note, at, grantId, step: randomUUID() });
+    return carryOutWord(client, { wordId, settleMs: 0, singlePerson, at });
   });
   if (carried.outcome === 'refused')
     throw refusal('permit_refused', `Filing ${filingId}: ${carried.why}.`, { filingId });

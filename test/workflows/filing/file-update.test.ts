@@ -274,7 +274,11 @@ it('is not what a filing of the command line waits for: a server that is killed 
     warnings: [],
     madeBy: 'asha',
   };
-  const outcome = await startFiling({ pool, vault, documents, mode, temporal, taskQueue }, filing, { wait: true });
+  const outcome = await startFiling(
+    { pool, vault: () => Promise.resolve(vault), documents, mode, temporal, taskQueue },
+    filing,
+    { wait: true },
+  );
   expect(started).toBe(1);
   expect(outcome.filing).toMatchObject({ state: 'certified', rows: [{ state: 'certified' }] });
   expect(stage.pushes(exporter)).toBe(1);

@@ -122,7 +122,8 @@ export function addOperatorCommands(program: Command, bind: Bind): void {
         const args = { rows: rowNumbers(rows), note, by };
         const { permit } = await import('../../../filings/permit.js');
         const { mode, singlePerson } = await cli.config('mode', 'filing');
-        const deps = { pool: await cli.pool(), documents: await cli.documents(), mode, singlePerson };
+        const principal = await cli.principal();
+        const deps = { pool: await cli.pool(), documents: await cli.documents(), mode, singlePerson, principal };
         const outcome = await permit(deps, filing, args);
         printOutcome(cli, outcome);
         return outcome.waitsForPerson ? EXIT.waiting : EXIT.done;
