@@ -2,6 +2,7 @@ import type { Finding } from '../domain/rules/finding';
 import { annotateSheet } from './annotate/annotate-sheet';
 import { CellStyles, NO_STYLES } from './annotate/cell-styles';
 import type { WorkbookDirectory } from './ooxml/directory';
+import { inWordsOfSheet } from './sheet/headers';
 import { openSheet } from './sheet/first-sheet';
 import { openWorkbook } from './sheet/open-workbook';
 import type { WorkbookLimits } from './ooxml/limits';
@@ -38,12 +39,13 @@ const SHEET_TYPE = 'application/vnd.openxmlformats-officedocument.spreadsheetml.
  */
 export async function annotateWorkbook({
   source,
-  findings,
+  findings: given,
   rowOutcomes = [],
   limits = {},
 }: Annotation): Promise<Buffer> {
   const bounds = { ...WORKBOOK_LIMITS, ...limits };
   const { opened, directory, filledRows } = await openFilledRows(source, bounds);
+  const findings = inWordsOfSheet(given, filledRows.headers.columns);
   const editor = new PackageEditor(opened, directory.part);
   const stylesPart = directory.parts.styles ?? (await addStyles(editor));
   const styles = new CellStyles((await editor.xml(stylesPart)) ?? NO_STYLES((await editor.namespaces()).main));

@@ -3,14 +3,14 @@ import type { MappingRow } from '../domain/filing/mapping';
 import { checkUncheckedRows } from '../domain/rules/rules';
 import type { FileContext } from '../domain/rules/file';
 import type { ReadOptions, WorkbookReading } from './read';
-import { readWorkbook, withColumns } from './read';
+import { inWordsOfSheet, readWorkbook } from './read';
 
 export interface CheckedWorkbook {
   /** Whether there is no error; there may be warnings. */
   ok: boolean;
   /** The rows that can be filed: all rows if `ok`. */
   rows: MappingRow[];
-  /** Number of rows that are not blank, including unreadable ones. */
+  /** Number of rows that are filled in, including unreadable ones. */
   rowCount: number;
   errors: Finding[];
   warnings: Finding[];
@@ -30,7 +30,7 @@ export async function checkWorkbook(
   options: ReadOptions = {},
 ): Promise<CheckedWorkbook> {
   const reading = await readWorkbook(file, options);
-  const ruled = withColumns(checkUncheckedRows(reading.unchecked, context), reading.columns);
+  const ruled = inWordsOfSheet(checkUncheckedRows(reading.unchecked, context), reading.columns);
   const findings = oncePerCell([...reading.findings, ...ruled]);
   const errors = findings.filter(({ severity }) => severity === 'error');
   return {

@@ -1,21 +1,21 @@
 import type { ColumnField } from '../domain/rules/columns';
 import type { BulkTemplate } from '../domain/service/bulk-template';
 import { BUILT_IN_TEMPLATE } from '../domain/service/bulk-template';
-import { columnOfHeader, isExtraField, normaliseHeader } from '../domain/rules/columns';
-import { errorAt, oncePerCell, warningAt, type Finding } from '../domain/rules/finding';
+import { INVOICE_FIELDS, isExtraField, normaliseHeader } from '../domain/rules/columns';
+import { errorAt, oncePerCell, type Finding } from '../domain/rules/finding';
 import type { ExtraValues, MappingRow } from '../domain/filing/mapping';
 import { completeRow, emptyMapping, type UncheckedRow } from '../domain/rules/unchecked-row';
-import { hiddenByMerge, listed, missing, quoted } from '../domain/rules/value-messages';
+import { hiddenByMerge, missing, quoted } from '../domain/rules/value-messages';
 import type { CellContent, CellContext } from './sheet/cell-content';
 import { cellContent } from './sheet/cell-content';
+import { aboutRows, aboutTemplate } from './sheet/about-sheet';
 import { columnLetter } from './sheet/addresses';
 import { cellValue, extraValue } from './sheet/cell-value';
 import type { OpenSheet } from './sheet/first-sheet';
 import type { ColumnAt, Headers, OptionalColumn, OwnColumn } from './sheet/headers';
-import { readHeaders } from './sheet/headers';
+import { inWordsOfSheet, readHeaders } from './sheet/headers';
 import type { WorkbookLimits } from './ooxml/limits';
 import { WORKBOOK_LIMITS } from './ooxml/limits';
-import { MAX_ROWS_PER_SUBMISSION } from '../domain/service/limits';
 import { MergedCells } from './sheet/merged-cells';
 import { WorkbookRefused } from './ooxml/refused';
 import type { RawRow } from './sheet/sheet-rows';
@@ -23,15 +23,18 @@ import { textsOf } from './sheet/filled-rows';
 import { openWorkbook } from './sheet/open-workbook';
 
 export { WorkbookRefused } from './ooxml/refused';
-export type { ColumnAt } from './sheet/headers';
+export { TEMPLATE_UNKNOWN } from './sheet/about-sheet';
+export { inWordsOfSheet, type ColumnAt } from './sheet/headers';
 
 /** The content of a workbook before any rule is applied. */
 export interface WorkbookReading {
   sheetName: string | null;
   /** Rows in which every cell could be read. */
   rows: MappingRow[];
-  /** All rows that are not blank, with the values that could be read; the rules run on these. */
+  /** All rows that are filled in, with the values that could be read; the rules run on these. */
   unchecked: UncheckedRow[];
+  /** Rows whose invoice columns are all empty: those of the template that nobody filled in. They are left out. */
+  untouched: readonly number[];
   /** Findings of reading: invalid cells, columns, the file. */
   findings: Finding[];
   columns: ReadonlyMap<ColumnField, ColumnAt>;
@@ -75,6 +78,7 @@ const NOTHING: WorkbookReading = {
   sheetName: null,
   rows: [],
   unchecked: [],
+  untouched: [],
   findings: [],
   columns: new Map(),
   optionalColumns: [],
@@ -90,8 +94,8 @@ function readSheet({ name, sheet, context }: OpenSheet, template: BulkTemplate):
     const message = `Row 1 of the first worksheet (${name}) has none of the columns. Put the headers of the template into row 1 of the first worksheet.`;
     return { ...NOTHING, findings: [errorAt(1, null, 'no_header', message)] };
   }
-  const findings = [...headers.findings];
-  const unchecked: UncheckedRow[] = [];
+  const found: Finding[] = [];
+  const all: UncheckedRow[] = [];
   const hidden: number[] = [];
   const statuses = new Map<number, string>();
   const reader = new RowReader(headers, context, template);
@@ -99,17 +103,29 @@ function readSheet({ name, sheet, context }: OpenSheet, template: BulkTemplate):
     const row = next.value;
     const read = reader.read(row);
     if (!read) continue;
-    unchecked.push(read.unchecked);
-    findings.push(...read.findings);
+    all.push(read.unchecked);
+    found.push(...read.findings);
     if (read.status !== undefined) statuses.set(row.number, read.status);
     if (row.hidden) hidden.push(row.number);
   }
-  findings.push(...reader.mergedCells(new MergedCells(sheet.merged)), ...aboutRows(unchecked, hidden));
+  const merged = new MergedCells(sheet.merged);
+  const untouched = reader.untouched(merged);
+  const isFiled = ({ row }: { row: number | null }) => row === null || !untouched.has(row);
+  const unchecked = all.filter(isFiled);
+  const findings = [
+    ...headers.findings,
+    ...[...found, ...reader.mergedCells(merged)].filter(isFiled),
+    ...aboutRows(unchecked, {
+      hidden: hidden.filter((row) => !untouched.has(row)),
+      untouched: [...untouched],
+    }),
+  ];
   if (template.learnedAt === null) findings.push(...aboutTemplate(unchecked, reader.ownFilled()));
   return {
     unchecked,
+    untouched: [...untouched],
     rows: unchecked.map(completeRow).filter((row) => row !== undefined),
-    findings: withColumns(oncePerCell(findings), headers.columns),
+    findings: inWordsOfSheet(oncePerCell(findings), headers.columns),
     columns: headers.columns,
     optionalColumns: headers.optional,
     ownColumns: headers.own,
@@ -117,59 +133,8 @@ function readSheet({ name, sheet, context }: OpenSheet, template: BulkTemplate):
   };
 }
 
-/** Adds the column letter to findings about a field of the workbook. */
-export function withColumns(findings: readonly Finding[], columns: ReadonlyMap<string, ColumnAt>): Finding[] {
-  return findings.map((finding) => {
-    const letter = finding.field === null ? undefined : columns.get(finding.field)?.letter;
-    return letter === undefined || finding.column !== undefined ? finding : { ...finding, column: letter };
-  });
-}
-
-/** The code of the finding about filled columns that are sent or not, depending on a template that is not known yet. */
-export const TEMPLATE_UNKNOWN = 'template_unknown';
-
-/** Assumed labels may differ from the service's template, which may name further columns; it ignores all others. */
-function aboutTemplate(unchecked: readonly UncheckedRow[], ownFilled: readonly string[]): Finding[] {
-  const labels = new Set(unchecked.flatMap(({ extra = {} }) => Object.keys(extra)));
-  const guessed = [...labels].filter((label) => columnOfHeader(label)?.field !== 'isThirdPartyExport');
-  const filled = [...guessed, ...ownFilled];
-  if (filled.length === 0) return [];
-  const message = `Whether ${listed(filled)} can be sent is not known: the service's template has not been read yet, and it ignores columns of other names. Run \`ebrc template\` and check again.`;
-  return [warningAt(null, null, TEMPLATE_UNKNOWN, message)];
-}
-
-function aboutRows(unchecked: readonly UncheckedRow[], hidden: readonly number[]): Finding[] {
-  const findings: Finding[] = [];
-  if (unchecked.length === 0) {
-    findings.push(
-      errorAt(
-        null,
-        null,
-        'no_rows',
-        'The first worksheet has headers but no rows. Fill in one row per mapping, from row 2 on.',
-      ),
-    );
-  }
-  if (unchecked.length > MAX_ROWS_PER_SUBMISSION) {
-    const uploads = Math.ceil(unchecked.length / MAX_ROWS_PER_SUBMISSION);
-    findings.push(
-      warningAt(
-        null,
-        null,
-        'several_submissions',
-        `${unchecked.length} rows are more than the ${MAX_ROWS_PER_SUBMISSION} of one upload: they will be filed in ${uploads} submissions of one filing.`,
-      ),
-    );
-  }
-  const [first] = hidden;
-  if (first !== undefined) {
-    const rows = hidden.length > 1 ? `Rows ${listed(hidden)} are hidden but are` : `Row ${first} is hidden but is`;
-    findings.push(
-      warningAt(first, null, 'hidden_rows', `${rows} filed like the others. Show them to check them, or delete them.`),
-    );
-  }
-  return findings;
-}
+const isOfInvoice = (field: string): boolean =>
+  (INVOICE_FIELDS as readonly string[]).includes(field) || field.startsWith('gstin');
 
 /** A cell of a row that is filed. */
 interface CellAt {
@@ -231,6 +196,18 @@ class RowReader {
     }
     if (blank) return undefined;
     return { ...this.readFields(contents, number), ...(status === undefined ? {} : { status }) };
+  }
+
+  /** Rows that nobody filled in. A merged invoice cell may be somebody's way to fill several of them in. */
+  untouched(merged: MergedCells): ReadonlySet<number> {
+    const rows = this.cells.filter(({ row, filled, empty }) => {
+      if (filled.some(({ field }) => isOfInvoice(field))) return false;
+      const invoice = empty.filter(({ field }) => isOfInvoice(field));
+      if (invoice.length < INVOICE_FIELDS.length) return false;
+      const hintOf = merged.hintsOf(row);
+      return invoice.every(({ index }) => hintOf(index) === undefined);
+    });
+    return new Set(rows.map(({ row }) => row));
   }
 
   /** Headers of columns with values of which only the template can tell whether they are the user's own. */

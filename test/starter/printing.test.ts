@@ -1,6 +1,7 @@
 import stringWidth from 'string-width';
 import type { FilingView } from '../../src/domain/filing/view';
 import { LedgerUnavailableError } from '../../src/ledger/unavailable';
+import { RefusedError } from '../../src/starter/errors';
 import { filingPage } from '../../src/starter/cli/filing-text';
 import { fields, localTime, optional, right, table, toned, type Page } from '../../src/starter/cli/page';
 import { reportError } from '../../src/starter/cli/report-error';
@@ -124,6 +125,17 @@ test('a filing of unknown outcome shows what agrees, what does not, and which ot
   expect(row('EB8')).toContain('does not agree');
   expect(row('Balance of i1')).toContain('500.00 before, 400.00 now: -100.00; used since: 100.00 by OTHER (F2)');
   expect(row('Balance of i2')).toContain('perhaps not filed');
+});
+
+test('a refusal of a file begins with what was filed, and says once what would let its rows pass', () => {
+  const { terminal: people, written } = keptTerminal();
+  const live = { code: 'mapping_live', message: 'It has its certificate.', field: null, allowDuplicate: '2-3=REASON' };
+  const refused = new RefusedError([2, 3].map((row) => ({ ...live, row })));
+  expect(reportError(refused, people, 'ebrc file')).toBe(3);
+  expect(written.stderr).toBe(
+    'Nothing was filed: 2 errors in 2 rows.\nError in row 2: It has its certificate.\nError in row 3: It has its certificate.\n' +
+      'Only where a second certificate is meant: --allow-duplicate 2-3=REASON.\n',
+  );
 });
 
 test('a command that loses PostgreSQL is advised to be repeated', () => {

@@ -133,7 +133,7 @@ describe('dates', () => {
 
   test('the sentence is the one of the service, with a hint', async () => {
     expect((await readOne({ irmDt: 46027 })).messages).toEqual([
-      'Invalid date value "46027" in irmDt. Expected a date as DD/MM/YYYY, DD-MM-YYYY, DDMMYYYY, YYYY-MM-DD, or a real Excel date cell. The number looks like a date that lost its format. Format the cell as a date.',
+      'Invalid date value "46027" in IRM Date. Expected a date as DD/MM/YYYY, DD-MM-YYYY, DDMMYYYY, YYYY-MM-DD, or a real Excel date cell. The number looks like a date that lost its format. Format the cell as a date.',
     ]);
   });
 });
@@ -266,7 +266,7 @@ describe('rows', () => {
         field: 'irmNumber',
         column: 'F',
         message:
-          'Required field irmNumber is missing: the cell is merged into F2; unmerge the cells and write the value in every row.',
+          'Required field IRM Number is missing: the cell is merged into F2; unmerge the cells and write the value in every row.',
       },
     ]);
   });
@@ -348,7 +348,7 @@ describe('workbooks of other programs', () => {
     expect(reading.rows).toEqual(expected);
     expect(brief(reading.findings)).toEqual(['3 irmNumber merged_cell']);
     expect(reading.findings[0]?.message).toBe(
-      'irmNumber has a value that is not shown: the cell is merged into F2; unmerge the cells and write the value in every row.',
+      'IRM Number has a value that is not shown: the cell is merged into F2; unmerge the cells and write the value in every row.',
     );
   });
 

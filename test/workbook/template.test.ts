@@ -1,5 +1,6 @@
 import { Workbook } from 'exceljs';
 import type { HeldIrm } from '../../src/domain/rules/preflight';
+import { annotateWorkbook } from '../../src/workbook/annotate';
 import { checkWorkbook } from '../../src/workbook/check';
 import { buildTemplate, decorateTemplate } from '../../src/workbook/template';
 import { mapping } from '../../dev/sample-mapping';
@@ -59,8 +60,48 @@ test('filled in as it stands, it is checked and right', async () => {
   expect(checked.rows).toEqual([{ row: 2, mapping: mapping() }]);
 });
 
-test('an unchanged template reports what is missing, row by row', async () => {
-  const { errors } = await checkWorkbook(await buildTemplate([irm, { ...irm, irmNumber: 'IRM2', issueDate: null }]));
-  expect(new Set(errors.map(({ code }) => code))).toEqual(new Set(['missing']));
-  expect(errors.filter(({ row }) => row === 3).map(({ field }) => field)).toContain('irmDt');
+describe('rows that nobody filled in', () => {
+  it('are left out with a count, and get no status', async () => {
+    const workbook = await load(await buildTemplate([irm, { ...irm, irmNumber: 'IRM2', issueDate: null }, irm]));
+    const [first] = workbook.worksheets;
+    if (first) first.getCell(2, columnIndex('billNo')).value = 'EXP/1';
+    const bytes = Buffer.from(await workbook.xlsx.writeBuffer());
+    const { errors, warnings, rowCount, reading } = await checkWorkbook(bytes);
+    expect(new Set(errors.map(({ row }) => row))).toEqual(new Set([2]));
+    expect(warnings).toMatchObject([
+      { code: 'untouched_rows', message: expect.stringContaining('Rows 3 and 4') as string },
+    ]);
+    expect({ rowCount, untouched: reading.untouched }).toEqual({ rowCount: 1, untouched: [3, 4] });
+    const sheet = (await load(await annotateWorkbook({ source: bytes, findings: errors }))).worksheets[0];
+    const status = sheet?.getRow(1).values as string[];
+    expect([2, 3, 4].map((row) => sheet?.getCell(row, status.indexOf('Status')).value)).toEqual(['Error', null, null]);
+  });
+
+  it('are an error where there are no others', async () => {
+    const { errors } = await checkWorkbook(await buildTemplate([irm]));
+    expect(errors).toMatchObject([
+      { code: 'no_rows', message: expect.stringContaining('of all 1 rows are empty') as string },
+    ]);
+  });
+
+  it('are filed, or refused, where a merged cell may be somebody’s way to fill them in', async () => {
+    const workbook = await load(await buildTemplate([irm, irm]));
+    const sheet = workbook.worksheets[0];
+    const column = columnIndex('mappedIRMAmountFCC');
+    if (sheet) sheet.getCell(2, column).value = 5;
+    sheet?.mergeCells(2, column, 3, column);
+    const { errors } = await checkWorkbook(Buffer.from(await workbook.xlsx.writeBuffer()));
+    expect(errors).toContainEqual(expect.objectContaining({ row: 3, code: 'merged_cell' }));
+  });
+});
+
+test('what is said of a cell uses the words of the sheet', async () => {
+  const workbook = await load(await buildTemplate([irm]));
+  const sheet = workbook.worksheets[0];
+  if (sheet) sheet.getCell(1, columnIndex('mappedIRMAmountFCC')).value = 'MAPPED IRM AMOUNT-FCC';
+  if (sheet) sheet.getCell(2, columnIndex('billNo')).value = 'EXP/1';
+  const { errors } = await checkWorkbook(Buffer.from(await workbook.xlsx.writeBuffer()));
+  const about = (field: string) => errors.find((error) => error.field === field)?.message;
+  expect(about('mappedIRMAmountFCC')).toBe('Required field MAPPED IRM AMOUNT-FCC is missing: fill it in.');
+  expect(about('branchSlNo')).toBe('Required field Branch Sl No is missing: fill it in.');
 });

@@ -118,6 +118,17 @@ const BY_NAME = new Map(
   ),
 );
 
+/** What a person fills in: a row in which all of these are empty is one of the template's that was left as it is. */
+export const INVOICE_FIELDS: readonly ColumnField[] = [
+  'sbCumInvoiceNumber',
+  'sbCumInvoiceDate',
+  'portCode',
+  'billNo',
+  'sbCumInvoiceFCC',
+  'sbCumInvoiceValueinFCC',
+  'mappedIRMAmountFCC',
+];
+
 /** A header with case, punctuation and blanks removed: `SB Cum. Invoice-No` gives `sbcuminvoiceno`. */
 export function normaliseHeader(text: string): string {
   return text.toLowerCase().replace(/[^a-z0-9]/g, '');

@@ -220,12 +220,13 @@ function refusal({ row, mapping }: MappingRow, holders: readonly Holder[], optio
   );
   const where = [...new Set(texts)];
   const already = where.length > 0 ? `is already in ${listed(where)}` : 'is in another row of this file too';
-  const show = where.length > 0 ? ' See `ebrc show` of it.' : '';
+  const certified = holders.some(({ state }) => state === 'certified');
+  const then = certified ? 'it has its certificate, and filing it again makes a second one' : 'see `ebrc show` of it';
   const doubted = holders.filter(({ inDoubt }) => inDoubt).map(({ filingId }) => filingId);
   const pass =
     doubted.length > 0
-      ? `Its outcome is not known: it may be filed once more only after two persons have permitted it (ebrc permit ${doubted[0]} ROWS).`
-      : `To file it once more on purpose, give --allow-duplicate ${option}.`;
+      ? ` Its outcome is not known: it may be filed once more only after two persons have permitted it (ebrc permit ${doubted[0]} ROWS).`
+      : '';
   return {
     severity: 'error',
     code: 'mapping_live',
@@ -233,7 +234,7 @@ function refusal({ row, mapping }: MappingRow, holders: readonly Holder[], optio
     field: null,
     ...(holders[0] && { filingId: holders[0].filingId }),
     ...(doubted.length === 0 && { allowDuplicate: option }),
-    message: `${what} ${already}.${show} ${pass}`,
+    message: `${what} ${already}${where.length > 0 ? `: ${then}` : ''}.${pass}`,
   };
 }
 

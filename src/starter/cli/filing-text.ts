@@ -9,7 +9,7 @@ import type { FilingSummary } from '../../ledger/filings/filing-view';
 import type { Problem } from '../errors';
 import { amountText } from './amount-text';
 import { apart, fields, localTime, optional, right, table, toned, type Page, type Part } from './page';
-import { describeProblems } from './problem-text';
+import { describeProblems, nothingFiled } from './problem-text';
 import { stateCell } from './state-cell';
 
 /** A filing for people: its data, its rows, its evidence, its problems and the next step. */
@@ -30,7 +30,15 @@ export function filingPage(filing: FilingView): Part[] {
     ['Workflow', filing.workflowId],
     ['Workbook with errors', filing.annotated],
   ]);
-  return apart([head, rowsTable(filing.rows), ...evidenceParts(filing), problemLines(filing), nextStep(filing)]);
+  const refused = filing.state === 'refused' && nothingFiled(filing.errors.filter(isProblem));
+  return apart([
+    refused,
+    head,
+    rowsTable(filing.rows),
+    ...evidenceParts(filing),
+    problemLines(filing),
+    nextStep(filing),
+  ]);
 }
 
 /** What is waited for, since when, and until when at the latest. */

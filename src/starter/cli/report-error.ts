@@ -14,7 +14,7 @@ import {
   type ExitCode,
   type Problem,
 } from '../errors';
-import { describeProblems } from './problem-text';
+import { describeProblems, nothingFiled } from './problem-text';
 import type { Terminal } from './terminal';
 
 /** Kinds of refusals that the caller can fix in the input. */
@@ -39,6 +39,9 @@ const ADVICE: Readonly<Partial<Record<ErrorKind, string>>> = {
   not_found: 'Check EBRC_API_URL: this address is not the filing service.',
 };
 
+/** Commands that file something unless they are refused. */
+const FILES: ReadonlySet<string> = new Set(['ebrc file', 'ebrc correct']);
+
 /**
  * Prints an error (as one JSON document on stdout, or as text on stderr) and returns the exit code. `command`: whose
  * help is named where its usage was wrong.
@@ -46,7 +49,10 @@ const ADVICE: Readonly<Partial<Record<ErrorKind, string>>> = {
 export function reportError(error: unknown, terminal: Terminal, command = 'ebrc'): ExitCode {
   const { code, errors, details } = explained(error, command);
   if (terminal.json) terminal.result({ ...details, errors }, () => '');
-  else terminal.note(describeProblems(errors));
+  else {
+    const refused = error instanceof RefusedError && FILES.has(command);
+    terminal.note([...(refused ? [nothingFiled(errors)] : []), describeProblems(errors)].join('\n'));
+  }
   const annotated = details?.['annotated'];
   if (!terminal.json && typeof annotated === 'string') terminal.note(`The workbook with its errors: ${annotated}`);
   return code;

@@ -34,7 +34,8 @@ export async function makeTemplate(
   const made = api
     ? await templateOf({ pool, mode, api }, exporterId)
     : await templateOfLedger(pool, exporterId, 'This program does not call the service; it is built from the ledger.');
-  return { ...made, rows: (await readWorkbook(made.bytes)).unchecked.length };
+  const { unchecked, untouched } = await readWorkbook(made.bytes);
+  return { ...made, rows: unchecked.length + untouched.length };
 }
 
 /**

@@ -5,7 +5,7 @@ import type { Mode } from '../../domain/names';
 import { balanceFindings } from '../../ledger/rows/balance-reservation';
 import { findExporter } from '../../ledger/exporters/exporters';
 import { judgeClaims } from '../../ledger/rows/live-mappings';
-import { withColumns } from '../../workbook/read';
+import { inWordsOfSheet } from '../../workbook/read';
 import { WorkbookRefused } from '../../workbook/read';
 import { workbooksInProcess, type Workbooks } from '../../workbook/workbooks';
 import { UsageError } from '../errors';
@@ -59,7 +59,7 @@ export async function checkFile(ledger: CheckLedger, request: CheckRequest): Pro
     throw new UsageError('-o goes with a workbook: a push message has no cells to write into.', 'no_workbook');
   }
   const all = oncePerCell([...file.findings, ...(await againstLedger(ledger, file, exporter))]);
-  const findings = withColumns(all, file.columns);
+  const findings = inWordsOfSheet(all, file.columns);
   const errors = findings.filter(({ severity }) => severity === 'error');
   const warnings = findings.filter(({ severity }) => severity === 'warning');
   const annotated = annotate ? await annotatedWorkbook(workbooks, file, findings) : null;

@@ -1,3 +1,4 @@
+import { INVOICE_FIELDS } from '../../domain/rules/columns';
 import type { CellContext } from './cell-content';
 import { cellContent } from './cell-content';
 import type { OpenSheet } from './first-sheet';
@@ -9,7 +10,7 @@ import type { RawRow } from './sheet-rows';
 export interface FilledRows {
   headers: Headers;
   dataRows: number[];
-  /** Rows with nothing but what an earlier run wrote. */
+  /** Rows with nothing but what an earlier run wrote, or with empty invoice columns: they are not filed. */
   emptiedRows: number[];
   lastColumn: number;
 }
@@ -31,15 +32,20 @@ export function findFilledRows({ sheet, context }: OpenSheet): FilledRows {
     if (row.number === 1) found.headers = readHeaders(textsOf(row, context));
     const own = found.headers.status?.index ?? Number.NaN;
     let filled = false;
+    // Where the sheet has not all of these columns, its rows are refused and not left out.
+    const invoice = new Set(INVOICE_FIELDS.map((field) => found.headers.columns.get(field)?.index ?? 0));
+    let touched = row.number === 1 || invoice.has(0);
     for (const cell of row.cells) {
       if (cell.column === own || cell.column === own + 1) continue;
       // Most cells tell nothing new, and decoding their texts would fill the memory.
-      if (filled && cell.column <= found.lastColumn) continue;
+      const decides = !touched && invoice.has(cell.column);
+      if (filled && !decides && cell.column <= found.lastColumn) continue;
       if (cellContent(cell, context).kind === 'blank') continue;
       filled = true;
+      touched ||= invoice.has(cell.column);
       found.lastColumn = Math.max(found.lastColumn, cell.column);
     }
-    if (row.number > 1) (filled ? found.dataRows : found.emptiedRows).push(row.number);
+    if (row.number > 1) (filled && touched ? found.dataRows : found.emptiedRows).push(row.number);
   }
   return found;
 }

@@ -47,6 +47,17 @@ export interface Headers {
   findings: Finding[];
 }
 
+const FIELD = new RegExp(`\\b(?:${BULK_COLUMNS.map(({ field }) => field).join('|')})\\b`, 'gu');
+
+/** Findings in the words of the sheet: with the letter of their column, and headers in the place of fields. */
+export function inWordsOfSheet(findings: readonly Finding[], columns: ReadonlyMap<string, ColumnAt>): Finding[] {
+  return findings.map((finding) => {
+    const letter = finding.column ?? (finding.field === null ? undefined : columns.get(finding.field)?.letter);
+    const message = finding.message.replace(FIELD, (field) => columns.get(field)?.header.trim() ?? field);
+    return { ...finding, message, ...(letter === undefined ? {} : { column: letter }) };
+  });
+}
+
 /** The user's own columns are reported one by one up to this number. */
 const MAX_OWN_COLUMNS = 50;
 

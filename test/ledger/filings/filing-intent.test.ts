@@ -166,7 +166,7 @@ describe('the same mapping', () => {
     const one = [{ row: 2, besides: [holder], reason: 'meant' }];
     const refused = await record(ledger, 'NAMED-2', rows, { permitted: one });
     expect(refused).toMatchObject({ findings: [{ row: 1 }, { row: 3, allowDuplicate: '1-3=REASON' }] });
-    expect(JSON.stringify(refused)).toContain('--allow-duplicate 1-3=REASON');
+    expect(JSON.stringify(refused)).toContain('"allowDuplicate":"1-3=REASON"');
     const all = [1, 2, 3].map((row) => ({ row, besides: ['F-ANOTHER'], reason: 'meant' }));
     expect(await record(ledger, 'NAMED-2', rows, { permitted: all })).toMatchObject({ outcome: 'refused' });
     const right = all.map((each) => ({ ...each, besides: [holder] }));

@@ -4,7 +4,8 @@ import { EXIT } from '../../../errors';
 import type { CheckLedger } from '../../../filings/check';
 import type { SheetColumn, SheetColumns } from '../../../filings/read-file';
 import type { Cli } from '../../context';
-import { describeProblems } from '../../problem-text';
+import { localTime } from '../../page';
+import { counted, describeProblems } from '../../problem-text';
 import type { Bind } from '../../bind';
 import { checkOutputPath, forceOption } from '../../output-path';
 import { allowDuplicateOption, declarationOption, uploadTypeOption } from '../options';
@@ -59,7 +60,7 @@ export function addCheckCommand(program: Command, bind: Bind): void {
         if (checked.annotated && annotated) await writeOutputFile(annotated, checked.annotated);
         cli.terminal.result({ ok, rows, errors, warnings, columns, annotated }, () => {
           const verdict = ok ? 'can be filed' : 'cannot be filed';
-          const counts = `${rows} rows, ${errors.length} errors, ${warnings.length} warnings: it ${verdict}.`;
+          const counts = `${counted(rows, 'row')}, ${counted(errors.length, 'error')}, ${counted(warnings.length, 'warning')}: it ${verdict}.`;
           return [
             describeProblems([...errors, ...warnings]),
             columns && describeColumns(columns),
@@ -77,7 +78,7 @@ export function addCheckCommand(program: Command, bind: Bind): void {
 /** Lists which columns of a workbook are sent. */
 function describeColumns({ sent, optional, own, templateReadAt }: SheetColumns): string {
   const names = (columns: SheetColumn[]) => columns.map(({ column, header }) => `${column} ${header}`).join(', ');
-  const labels = templateReadAt === null ? 'assumed labels' : `the template of ${templateReadAt}`;
+  const labels = templateReadAt === null ? 'assumed labels' : `the template of ${localTime(templateReadAt)}`;
   return [
     `Sent: ${sent.length} columns.`,
     optional.length > 0 && `Sent by bulk upload where filled (${labels}): ${names(optional)}.`,

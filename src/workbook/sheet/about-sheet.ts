@@ -1,0 +1,57 @@
+/** What is said about a sheet as a whole. */
+import { columnOfHeader } from '../../domain/rules/columns';
+import { errorAt, warningAt, type Finding } from '../../domain/rules/finding';
+import type { UncheckedRow } from '../../domain/rules/unchecked-row';
+import { listed } from '../../domain/rules/value-messages';
+import { MAX_ROWS_PER_SUBMISSION } from '../../domain/service/limits';
+
+/** The code of the finding about filled columns that are sent or not, depending on a template that is not known yet. */
+export const TEMPLATE_UNKNOWN = 'template_unknown';
+
+/** Assumed labels may differ from the service's template, which may name further columns; it ignores all others. */
+export function aboutTemplate(unchecked: readonly UncheckedRow[], ownFilled: readonly string[]): Finding[] {
+  const labels = new Set(unchecked.flatMap(({ extra = {} }) => Object.keys(extra)));
+  const guessed = [...labels].filter((label) => columnOfHeader(label)?.field !== 'isThirdPartyExport');
+  const filled = [...guessed, ...ownFilled];
+  if (filled.length === 0) return [];
+  const message = `Whether ${listed(filled)} can be sent is not known: the service's template has not been read yet, and it ignores columns of other names. Run \`ebrc template\` and check again.`;
+  return [warningAt(null, null, TEMPLATE_UNKNOWN, message)];
+}
+
+export function aboutRows(
+  unchecked: readonly UncheckedRow[],
+  { hidden, untouched }: { hidden: readonly number[]; untouched: readonly number[] },
+): Finding[] {
+  const findings: Finding[] = [];
+  if (untouched.length > 0 && unchecked.length > 0) {
+    const rows = untouched.length > 1 ? `Rows ${listed(untouched)} are` : `Row ${untouched[0]} is`;
+    const message = `${rows} left out: the invoice columns are empty. Fill them in to file the remittance.`;
+    findings.push(warningAt(null, null, 'untouched_rows', message));
+  }
+  if (unchecked.length === 0) {
+    const empty =
+      untouched.length > 0
+        ? `The invoice columns of all ${untouched.length} rows are empty. Fill in the rows that are to be filed.`
+        : 'The first worksheet has headers but no rows. Fill in one row per mapping, from row 2 on.';
+    findings.push(errorAt(null, null, 'no_rows', empty));
+  }
+  if (unchecked.length > MAX_ROWS_PER_SUBMISSION) {
+    const uploads = Math.ceil(unchecked.length / MAX_ROWS_PER_SUBMISSION);
+    findings.push(
+      warningAt(
+        null,
+        null,
+        'several_submissions',
+        `${unchecked.length} rows are more than the ${MAX_ROWS_PER_SUBMISSION} of one upload: they will be filed in ${uploads} submissions of one filing.`,
+      ),
+    );
+  }
+  const [first] = hidden;
+  if (first !== undefined) {
+    const rows = hidden.length > 1 ? `Rows ${listed(hidden)} are hidden but are` : `Row ${first} is hidden but is`;
+    findings.push(
+      warningAt(first, null, 'hidden_rows', `${rows} filed like the others. Show them to check them, or delete them.`),
+    );
+  }
+  return findings;
+}
