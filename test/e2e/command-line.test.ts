@@ -111,6 +111,13 @@ it('checks a file without sending it', async () => {
   const checked = await run(['check', file, '--exporter', EXPORTER, '--json']);
   expect(checked.json()).toMatchObject({ ok: true, rows: 3, errors: [] });
   expect(checked.code).toBe(0);
+  const message = JSON.parse(await readFile(file, 'utf8')) as ReturnType<typeof demoMessage>;
+  const doubtful = join(folder, 'doubtful.json');
+  const rows = message.ebrcBulkGenDtos.map((row) => ({ ...row, irmAdCode: '9999999' }));
+  await writeFile(doubtful, JSON.stringify({ ...message, ebrcBulkGenDtos: rows }));
+  const refused = await run(['file', doubtful, '--exporter', EXPORTER, '--strict', '--json']);
+  expect(refused.json<{ errors: Problem[] }>().errors[0]).toMatchObject({ row: 1, code: 'irm_unknown' });
+  expect(refused.code).toBe(3);
   expect(sandbox.calls({ operation: 'push-irm' })).toEqual([]);
 });
 

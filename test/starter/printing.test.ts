@@ -1,7 +1,9 @@
 import stringWidth from 'string-width';
+import type { Finding } from '../../src/domain/rules/finding';
 import type { FilingView } from '../../src/domain/filing/view';
 import { LedgerUnavailableError } from '../../src/ledger/unavailable';
 import { RefusedError } from '../../src/starter/errors';
+import { doubtsOf } from '../../src/starter/cli/confirm';
 import { filingPage } from '../../src/starter/cli/filing-text';
 import { fields, localTime, optional, right, table, toned, type Page } from '../../src/starter/cli/page';
 import { reportError } from '../../src/starter/cli/report-error';
@@ -136,6 +138,27 @@ test('a refusal of a file begins with what was filed, and says once what would l
     'Nothing was filed: 2 errors in 2 rows.\nError in row 2: It has its certificate.\nError in row 3: It has its certificate.\n' +
       'Only where a second certificate is meant: --allow-duplicate 2-3=REASON.\n',
   );
+});
+
+describe('rows that are usually rejected', () => {
+  const doubtful: Finding[] = [
+    { severity: 'warning', code: 'irm_unknown', row: 3, field: 'irmNumber', message: 'No such IRM is held.' },
+  ];
+
+  it('are filed from a terminal only after a yes, and elsewhere without a question', async () => {
+    const yes = keptTerminal({ columns: 100, answer: 'y\n' });
+    await doubtsOf(yes.terminal, false)?.(doubtful);
+    expect(yes.written.stderr).toMatch(
+      /No such IRM is held\.[^]*with 1 warning like these\. File them anyway\? \[y\/N\]/u,
+    );
+    const no = doubtsOf(keptTerminal({ columns: 100, answer: '\n' }).terminal, false);
+    await expect(no?.(doubtful)).rejects.toThrow('You did not confirm');
+    expect(doubtsOf(keptTerminal().terminal, false)).toBeUndefined();
+  });
+
+  it('are refused by --strict', async () => {
+    await expect(doubtsOf(keptTerminal().terminal, true)?.(doubtful)).rejects.toThrow('No such IRM is held.');
+  });
 });
 
 test('a command that loses PostgreSQL is advised to be repeated', () => {

@@ -1,4 +1,4 @@
-import { PassThrough } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
 import { createTerminal, type Terminal } from '../../src/starter/cli/terminal';
 
 interface Written {
@@ -6,12 +6,14 @@ interface Written {
   stderr: string;
 }
 
-/** A terminal of the command line that keeps what is written to it; `columns`: somebody sits before it. */
+/** A terminal of the command line that keeps what is written to it; `columns`: somebody sits before it and
+ * types `answer`. */
 export function keptTerminal({
   json = false,
   columns,
   colours = false,
-}: { json?: boolean; columns?: number; colours?: boolean } = {}): {
+  answer = '',
+}: { json?: boolean; columns?: number; colours?: boolean; answer?: string } = {}): {
   terminal: Terminal;
   written: Written;
 } {
@@ -21,7 +23,14 @@ export function keptTerminal({
     return columns === undefined ? kept : Object.assign(kept, { isTTY: true, columns, hasColors: () => colours });
   };
   return {
-    terminal: createTerminal({ stdin: new PassThrough(), stdout: stream('stdout'), stderr: stream('stderr') }, json),
+    terminal: createTerminal(
+      {
+        stdin: Object.assign(Readable.from([answer]), { isTTY: columns !== undefined }),
+        stdout: stream('stdout'),
+        stderr: stream('stderr'),
+      },
+      json,
+    ),
     written,
   };
 }

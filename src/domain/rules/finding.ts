@@ -52,3 +52,19 @@ export function oncePerCell(findings: readonly Finding[]): Finding[] {
     .filter((finding) => finding.severity === 'error' || !failing.has(`${finding.row}/${finding.field}`))
     .sort((a, b) => (a.row ?? 0) - (b.row ?? 0));
 }
+
+/** Warnings about what the authority compares with its own record of the IRM, or refuses by its published rules. */
+const USUALLY_REJECTED: ReadonlySet<string> = new Set([
+  'irm_unknown',
+  'irm_cancelled',
+  'irm_ifsc_differs',
+  'irm_currency_differs',
+  'irm_purpose_differs',
+  'purpose_excluded',
+  'unusual_form',
+  'unusual_port',
+]);
+
+/** Whether a row with this warning is rejected, as far as is known. */
+export const isUsuallyRejected = ({ severity, code }: Finding): boolean =>
+  severity === 'warning' && USUALLY_REJECTED.has(code);

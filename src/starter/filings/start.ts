@@ -8,7 +8,7 @@ import {
 import { ApplicationFailure, WorkflowIdConflictPolicy, WorkflowIdReusePolicy } from '@temporalio/common';
 import { fileInput, type FileInput, type FilingResult } from '../../domain/contracts';
 import type { PermittedDuplicate } from '../../domain/rules/duplicates';
-import type { Finding } from '../../domain/rules/finding';
+import { isUsuallyRejected, type Finding } from '../../domain/rules/finding';
 import type { MappingRow } from '../../domain/filing/mapping';
 import { filingWorkflowId } from '../../domain/names';
 import type { FilingView } from '../../domain/filing/view';
@@ -16,6 +16,7 @@ import { contentHashOf, referenceOf } from '../../ledger/filings/filing-content'
 import { saveInput } from '../../ledger/filings/filing-inputs';
 import { writeGrant } from '../../ledger/principals/grants';
 import { shownToFile } from '../../ledger/principals/shown';
+import { balanceFindings } from '../../ledger/rows/balance-reservation';
 import { filingOfReference } from '../../ledger/filings/filings';
 import { referenceTaken } from '../../ledger/filings/reference';
 import { withFilingAttributes } from '../../runs/filing-runs';
@@ -67,6 +68,8 @@ export interface PreparedFiling extends FilingTerms {
 export interface WaitOptions {
   /** Wait until the filing ends or needs a person; otherwise until it is recorded. */
   wait?: boolean;
+  /** Called before rows are sent that have warnings of the kind that is usually rejected; what it throws stops them. */
+  onDoubtful?: (warnings: Finding[]) => Promise<void>;
   onProgress?: (progress: FilingResult) => void;
   onNotice?: (notice: string) => void;
 }
@@ -85,6 +88,7 @@ export async function startFiling(
   const reference = filing.reference ?? referenceOf(contentHash, filing.allowDuplicate);
   const { n = 1, exporterId } = filing;
   const workflowId = filingWorkflowId(deps.mode, reference, n);
+  if (options.onDoubtful) await stopDoubtful(deps, { ...filing, reference, n }, options.onDoubtful);
   const input = await inputOf(deps, filing, { reference, contentHash });
   const started = { workflowId, reference, n, exporterId };
   const answer = await askToFile(deps, started, input);
@@ -96,6 +100,18 @@ export async function startFiling(
   }
   const view = withPaths(deps, await viewOfResult(deps.pool, answer, started));
   return { filing: view, waitsForPerson: false, notice: null };
+}
+
+/** Nothing is asked about what was filed before: the command only finds it. */
+async function stopDoubtful(
+  { pool, mode }: EbrcClientDependencies,
+  { exporterId, rows, warnings, reference, n }: PreparedFiling & { reference: string; n: number },
+  onDoubtful: (warnings: Finding[]) => Promise<void>,
+): Promise<void> {
+  if (await filingOfReference(pool, { mode, reference, n })) return;
+  const held = await balanceFindings(pool, { exporterId, rows, exceptFiling: null });
+  const doubtful = [...warnings, ...held].filter(isUsuallyRejected);
+  if (doubtful.length > 0) await onDoubtful(doubtful);
 }
 
 /**

@@ -74,6 +74,9 @@ export function stopSignal(): Promise<void> {
   });
 }
 
+export const strictOption = () =>
+  new Option('--strict', 'refuse rows with warnings of the kind that the authority usually rejects');
+
 /** Options and callbacks of a command that may wait for a filing; progress goes to stderr. */
 export function waiting(cli: Cli, wait: boolean | undefined): WaitOptions {
   const { terminal } = cli;

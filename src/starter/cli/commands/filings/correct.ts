@@ -1,13 +1,15 @@
 import type { Command } from 'commander';
 import type { PermittedDuplicate } from '../../../../domain/rules/duplicates';
+import { doubtsOf } from '../../confirm';
 import type { Bind } from '../../bind';
-import { allowDuplicateOption, byOption, channelOption, printOutcome, waiting } from '../options';
+import { allowDuplicateOption, byOption, channelOption, printOutcome, strictOption, waiting } from '../options';
 
 interface CorrectOptions {
   channel: 'auto' | 'push' | 'bulk';
   approval?: boolean;
   allowDuplicate?: PermittedDuplicate[];
   by: string;
+  strict?: boolean;
   wait?: boolean;
 }
 
@@ -28,14 +30,22 @@ export function addCorrectCommand(program: Command, bind: Bind): void {
     .addOption(channelOption())
     .option('--approval', 'wait until somebody else approves')
     .addOption(allowDuplicateOption())
+    .addOption(strictOption())
     .addOption(byOption())
     .option('--wait', 'wait for the certificates')
     .addHelpText('after', HELP)
     .action(
-      bind(async (cli, [filing = '', file = ''], { channel, approval, allowDuplicate, by, wait }: CorrectOptions) => {
-        const client = await cli.client();
-        const request = { filing, source: { path: file }, madeBy: by, channel, approval, allowDuplicate };
-        return printOutcome(cli, await client.correct(request, waiting(cli, wait)));
-      }),
+      bind(
+        async (
+          cli,
+          [filing = '', file = ''],
+          { channel, approval, allowDuplicate, strict = false, by, wait }: CorrectOptions,
+        ) => {
+          const client = await cli.client();
+          const onDoubtful = doubtsOf(cli.terminal, strict);
+          const request = { filing, source: { path: file }, madeBy: by, channel, approval, allowDuplicate };
+          return printOutcome(cli, await client.correct(request, { ...waiting(cli, wait), onDoubtful }));
+        },
+      ),
     );
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { PermittedDuplicate } from '../../../../domain/rules/duplicates';
+import { doubtsOf } from '../../confirm';
 import type { Bind } from '../../bind';
 import {
   allowDuplicateOption,
@@ -8,6 +9,7 @@ import {
   declarationOption,
   numberArgument,
   printOutcome,
+  strictOption,
   uploadTypeOption,
   waiting,
 } from '../options';
@@ -22,12 +24,13 @@ interface FileOptions {
   approval?: boolean;
   allowDuplicate?: PermittedDuplicate[];
   by: string;
+  strict?: boolean;
   wait?: boolean;
 }
 
 const HELP = `
 FILE is a push message as JSON (its platformCustomerId may be left out) or a bulk workbook (.xlsx). It is checked completely
-before anything is sent. The reference is the key: filing the same file again finds the first filing, whatever became of
+before anything is sent; on a terminal it asks before it sends rows that are usually rejected. The reference is the key: filing the same file again finds the first filing, whatever became of
 it, and nothing is sent. What was refused or rejected is filed again with ebrc correct, with --again, or under another
 --reference.
 
@@ -53,6 +56,7 @@ export function addFileCommand(program: Command, bind: Bind): void {
     .addOption(channelOption())
     .option('--approval', 'wait until somebody else approves')
     .addOption(allowDuplicateOption())
+    .addOption(strictOption())
     .addOption(byOption())
     .option('--wait', 'wait for the certificates')
     .addHelpText('after', HELP)
@@ -70,8 +74,12 @@ export function addFileCommand(program: Command, bind: Bind): void {
         const source = { path: file };
         const read = await readFileToFile({ documents: await cli.documents() }, { source, reference, ...stated });
         const client = await cli.client();
+        const onDoubtful = doubtsOf(cli.terminal, options.strict ?? false);
         const request = { ...stated, exporter, reference, n: again, channel, approval, madeBy: by };
-        return printOutcome(cli, await client.file({ ...request, source: { read } }, waiting(cli, wait)));
+        return printOutcome(
+          cli,
+          await client.file({ ...request, source: { read } }, { ...waiting(cli, wait), onDoubtful }),
+        );
       }),
     );
 }
