@@ -1,15 +1,14 @@
 import type { FilingView } from '../domain/filing/view';
-import { holdsOn } from '../ledger/rows/balance-reservation';
 import { listCertificates, type CertificateView } from '../ledger/certificates/certificates';
 import { getExporter, listExporters } from '../ledger/exporters/exporters';
 import { markBehind, pageOfEvents, type PagedEvent } from '../ledger/filings/filing-pages';
 import { listFilingViews, readFilingView, type FilingSummary } from '../ledger/filings/filing-view';
 import { readRowOrigins } from '../ledger/extraction/drafts';
-import { listIrms } from '../ledger/exporters/irms';
 import { RefusedError } from './errors';
 import type { EbrcReaderDependencies } from './dependencies';
 import { exporterIdOf } from './exporters/lookup';
-import { exporterView, irmView, type ExporterView, type IrmView } from './exporters/views';
+import { readIrmViews } from './exporters/irm-views';
+import { exporterView, type ExporterView, type IrmView } from './exporters/views';
 import { filingOf, withPaths } from './filings/lookup';
 import { makeReport, type ReportOutcome, type ReportRequest } from './reports/report';
 import { findings, type FindingsRequest } from './reconciliation/findings';
@@ -46,7 +45,8 @@ export interface EbrcReader {
   /** What happened to a filing, oldest first. @throws RefusedError when there is none */
   history(filing: string): Promise<FilingEventView[]>;
   list(filter?: ListFilter): Promise<FilingSummary[]>;
-  certificates(filter?: { exporter?: string }): Promise<CertificateView[]>;
+  /** `document`: part of the number of a shipping bill or invoice. */
+  certificates(filter?: { exporter?: string; document?: string }): Promise<CertificateView[]>;
   exporters(): Promise<ExporterView[]>;
   /** @throws RefusedError for one that the ledger does not know */
   exporter(exporter: string): Promise<ExporterView>;
@@ -85,8 +85,8 @@ export function createEbrcReader(deps: EbrcReaderDependencies): EbrcReader {
       const mark = after === undefined ? undefined : await markBehind(pool, (await filingOf(deps, after)).filingId);
       return listFilingViews(pool, { mode, exporterId, limit, ...filter, ...(mark && { after: mark }) });
     },
-    async certificates({ exporter } = {}) {
-      const all = await listCertificates(pool, { mode, exporterId: await exporterOf(exporter) });
+    async certificates({ exporter, document } = {}) {
+      const all = await listCertificates(pool, { mode, exporterId: await exporterOf(exporter), document });
       return all.map((each) => ({ ...each, document: each.document && documents.pathOf(each.document) }));
     },
     findings: (request) => findings(deps, request),
@@ -98,11 +98,7 @@ export function createEbrcReader(deps: EbrcReaderDependencies): EbrcReader {
       throw new RefusedError([{ code: 'unknown_exporter', message: `Exporter ${idOrEmail} is not in this ledger.` }]);
     },
     async irms(idOrEmail) {
-      const exporterId = await exporterIdOf(pool, mode, idOrEmail);
-      const rows = await listIrms(pool, exporterId);
-      const irmNumbers = [...new Set(rows.map(({ irmNumber }) => irmNumber))];
-      const holds = await holdsOn(pool, { exporterId, irmNumbers, exceptFiling: null });
-      return rows.map((row) => irmView(row, rows, holds));
+      return readIrmViews(pool, await exporterIdOf(pool, mode, idOrEmail));
     },
   };
 }

@@ -328,6 +328,14 @@ it('shows and lists what the ledger holds', async () => {
   const certificates = (await run(['certificates', '--json'])).json<CertificateView[]>();
   expect(certificates).toHaveLength(7);
   expect(certificates.every(({ document, sha256 }) => document !== null && sha256 !== null)).toBe(true);
+  const copies = join(folder, 'copies');
+  const csv = join(folder, 'certificates.csv');
+  const copied = await run(['certificates', '--document', 'kvr/2026/117', '--pdfs', copies, '-o', csv, '--json']);
+  const number = filed.rows.find(({ sbCumInvoiceNumber }) => sbCumInvoiceNumber === 'KVR/2026/117')?.eBRCNumber;
+  const copy = join(copies, `KVR_2026_117-${number}.pdf`);
+  expect(copied.json()).toContainEqual(expect.objectContaining({ eBRCNumber: number, copy }));
+  expect((await readFile(copy)).toString('latin1')).toMatch(/^%PDF/);
+  expect(await readFile(csv, 'utf8')).toMatch(new RegExp(`^eBRCNumber,date,[^]*\n${number},\\d{4}-`, 'u'));
   const people = await run(['show', 'E2E-1']);
   expect(people.stdout).toContain(filed.rows[0]?.eBRCNumber);
 });

@@ -229,14 +229,15 @@ export const CERTIFICATE_SOURCES = `LEFT JOIN filings f ON f.filing_id = c.filin
 /** All certificates of a mode, both those of our own filings and others that fetch-details returned; newest first. */
 export async function listCertificates(
   db: Queryable,
-  { mode, exporterId }: { mode: string; exporterId?: string },
+  { mode, exporterId, document }: { mode: string; exporterId?: string; document?: string },
 ): Promise<CertificateView[]> {
   const { rows } = await db.query<CertificateView>(
     `SELECT ${CERTIFICATE_COLUMNS}
        FROM certificates c JOIN exporters e USING (exporter_id) ${CERTIFICATE_SOURCES}
       WHERE e.mode = $1 AND ($2::text IS NULL OR c.party_id = (SELECT party_id FROM exporters WHERE lower(exporter_id) = lower($2)))
+        AND ($3::text IS NULL OR strpos(lower(coalesce(r.mapping->>'sbCumInvoiceNumber', c.document_no)), lower($3)) > 0)
       ORDER BY c.first_seen_at DESC, c.ebrc_number`,
-    [mode, exporterId ?? null],
+    [mode, exporterId ?? null, document ?? null],
   );
   return rows;
 }

@@ -1,34 +1,67 @@
 import type { Command } from 'commander';
-import { dateText } from '../../filing-text';
-import type { Bind } from '../../bind';
 import { amountText } from '../../amount-text';
-import { optional, right, table } from '../../page';
+import type { Bind } from '../../bind';
+import { dateText } from '../../filing-text';
+import { checkOutputPath, forceOption } from '../../output-path';
+import { optional, right, table, type Page } from '../../page';
+import { counted } from '../../problem-text';
+import type { CertificateView } from '../../../../ledger/certificates/certificates';
+
+const HELP = `
+Examples:
+  $ ebrc certificates --exporter accounts@asha.example
+  $ ebrc certificates --document INV-2026-117 --pdfs certificates/
+  $ ebrc certificates -o certificates.csv`;
+
+interface CertificateOptions {
+  exporter?: string;
+  document?: string;
+  pdfs?: string;
+  output?: string;
+  force?: boolean;
+}
 
 export function addCertificateCommands(program: Command, bind: Bind): void {
   program
     .command('certificates')
-    .summary('list the certificates and where their PDFs are')
+    .summary('list the certificates, and copy their PDFs')
     .description('List the certificates and where their PDFs are, newest first.')
     .option('-e, --exporter <exporter>', 'only those of this exporter (id or e-mail)')
-    .addHelpText('after', '\nExample:\n  $ ebrc certificates --exporter accounts@asha.example')
+    .option('--document <number>', 'only those of documents whose number contains this')
+    .option('--pdfs <folder>', 'copy the PDFs there, named DOCUMENT-EBRCNUMBER.pdf')
+    .option('-o, --output <FILE>', 'write the list to a file; ends in .csv or .xlsx')
+    .addOption(forceOption())
+    .addHelpText('after', HELP)
     .action(
-      bind(async (cli, _args, { exporter }: { exporter?: string }) => {
-        const certificates = await (await cli.reader()).certificates({ exporter });
-        cli.terminal.result(certificates, () =>
-          certificates.length === 0
-            ? 'No certificates.'
-            : table(
-                ['eBRC number', 'Date', 'Document', right('Realised'), optional('Filing'), optional('PDF')],
-                certificates.map((each) => [
-                  each.eBRCNumber,
-                  dateText(each.eBRCDate),
-                  each.sbCumInvoiceNumber,
-                  amountText(each.realisedValueFCC, each.currencyCode),
-                  each.reference ?? each.filingId,
-                  each.document,
-                ]),
-              ),
-        );
+      bind(async (cli, _args, { exporter, document, pdfs, output, force }: CertificateOptions) => {
+        if (output !== undefined) await checkOutputPath(output, { force, endings: ['.csv', '.xlsx'] });
+        const all = await (await cli.reader()).certificates({ exporter, document });
+        const { writeCertificates, writePdfs } = await import('../../../certificates/export.js');
+        if (output !== undefined) await writeCertificates(output, all);
+        const copies = pdfs === undefined ? null : await writePdfs(await cli.documents(), pdfs, all);
+        const shown = all.map((each) => (copies ? { ...each, copy: copies.get(each.eBRCNumber) ?? null } : each));
+        cli.terminal.result(shown, () => certificatesPage(all));
+        if (output !== undefined) cli.terminal.note(`${counted(all.length, 'certificate')} written to ${output}.`);
+        if (copies) {
+          const missing = all.length - copies.size;
+          const later = missing > 0 ? ` ${counted(missing, 'PDF')} of the list are not stored yet.` : '';
+          cli.terminal.note(`${counted(copies.size, 'PDF')} written to ${pdfs}.${later}`);
+        }
       }),
     );
+}
+
+function certificatesPage(certificates: readonly CertificateView[]): Page {
+  if (certificates.length === 0) return 'No certificates.';
+  return table(
+    ['eBRC number', 'Date', 'Document', right('Realised'), optional('Filing'), optional('PDF')],
+    certificates.map((each) => [
+      each.eBRCNumber,
+      dateText(each.eBRCDate),
+      each.sbCumInvoiceNumber,
+      amountText(each.realisedValueFCC, each.currencyCode),
+      each.reference ?? each.filingId,
+      each.document,
+    ]),
+  );
 }

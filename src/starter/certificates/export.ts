@@ -1,0 +1,62 @@
+import { mkdir } from 'node:fs/promises';
+import { basename, extname, join } from 'node:path';
+import { isFilingDate, isoFromFilingDate } from '../../domain/dates';
+import { writeOutputFile } from '../../documents/output-file';
+import type { DocumentStore } from '../../documents/stored-document';
+import type { CertificateView } from '../../ledger/certificates/certificates';
+import { csvOf } from '../exporters/csv';
+
+/** A list for spreadsheets; the dates as YYYY-MM-DD, the amounts as exact text. */
+function listed(certificates: readonly CertificateView[]) {
+  return certificates.map((each) => ({
+    eBRCNumber: each.eBRCNumber,
+    date: isFilingDate(each.eBRCDate) ? isoFromFilingDate(each.eBRCDate) : each.eBRCDate,
+    status: each.eBRCStatus,
+    document: each.sbCumInvoiceNumber,
+    irmNumber: each.irmNumber,
+    amount: each.realisedValueFCC,
+    currency: each.currencyCode,
+    reference: each.reference,
+    filingId: each.filingId,
+    sha256: each.sha256,
+  }));
+}
+
+/** Writes the certificates as `.csv` or as a workbook. */
+export async function writeCertificates(path: string, certificates: readonly CertificateView[]): Promise<void> {
+  const rows = listed(certificates);
+  if (extname(path).toLowerCase() === '.csv') return writeOutputFile(path, `${csvOf(rows)}\n`);
+  const { Workbook } = await import('exceljs');
+  const workbook = new Workbook();
+  const sheet = workbook.addWorksheet('Certificates', { views: [{ state: 'frozen', ySplit: 1 }] });
+  sheet.columns = Object.keys(rows[0] ?? { eBRCNumber: '' }).map((key) => ({ header: key, key, width: 22 }));
+  sheet.getRow(1).font = { bold: true };
+  sheet.addRows(rows.map((row) => ({ ...row, amount: row.amount === null ? null : Number(row.amount) })));
+  await writeOutputFile(path, Buffer.from(await workbook.xlsx.writeBuffer()));
+}
+
+/**
+ * Copies the stored PDFs into a folder, which is made, under names by which a person finds them:
+ * `<document>-<eBRC number>.pdf`.
+ * @returns the path of each PDF by its certificate's number; a certificate whose PDF is not stored yet has none
+ */
+export async function writePdfs(
+  store: DocumentStore,
+  folder: string,
+  certificates: readonly CertificateView[],
+): Promise<Map<string, string>> {
+  await mkdir(folder, { recursive: true });
+  const paths = new Map<string, string>();
+  for (const { eBRCNumber, sbCumInvoiceNumber, document } of certificates) {
+    // A list for people has the whole path of a document.
+    const name = document === null ? null : basename(document);
+    if (name === null || !(await store.exists(name))) continue;
+    const path = join(folder, `${fileNamePart(sbCumInvoiceNumber ?? 'unknown')}-${fileNamePart(eBRCNumber)}.pdf`);
+    await writeOutputFile(path, await store.read(name));
+    paths.set(eBRCNumber, path);
+  }
+  return paths;
+}
+
+/** A number as part of a file's name on any system: `KVR/2026/117` gives `KVR_2026_117`. */
+const fileNamePart = (text: string): string => text.replace(/[^\p{L}\p{N}.-]+/gu, '_').replace(/^\./u, '_') || '_';
