@@ -48,8 +48,8 @@ export interface EbrcClient extends EbrcReader, ExporterOperations, FilingOperat
    * switch it off takes two principals.
    */
   requireApproval(exporter: string, change: { required: boolean; by: string }): Promise<ApprovalChange>;
-  /** A bulk workbook with one row per inward remittance, to be filled in and filed; needs `api`. */
-  template(exporter: string): Promise<Template>;
+  /** A bulk workbook with one row per remittance with a free balance, to be filled in and filed; needs `api`. */
+  template(exporter: string, options?: { all?: boolean }): Promise<Template>;
   /** Extracts shipping bills or invoices with the extraction service; returns one entry per file, also for failures. */
   extract(request: ExtractRequest, wait?: ExtractWait): Promise<ExtractedFile[]>;
   /** Drafts a filing from documents, as a workbook; nothing is filed. */
@@ -86,7 +86,8 @@ export function createEbrcClient(deps: EbrcClientDependencies): EbrcClient {
     onboardList: (path, options) => onboardList(() => Promise.resolve(operations), path, options),
     changeExporter: (exporter, change) => changeExporter(deps, exporter, change),
     requireApproval: (exporter, change) => requireApproval(deps, exporter, change),
-    template: async (exporter) => makeTemplate({ ...deps, api: await needed(deps.api, 'api') }, exporter),
+    template: async (exporter, options) =>
+      makeTemplate({ ...deps, api: await needed(deps.api, 'api') }, exporter, options),
     extract: (request, wait) => extractFiles(deps, request, wait),
     draft: (request, wait) => draftFiling(deps, request, wait),
     propose: (request) => proposeMappings(deps, request),

@@ -13,7 +13,7 @@ import { columnLetter } from './sheet/addresses';
 import { cellValue, extraValue } from './sheet/cell-value';
 import type { OpenSheet } from './sheet/first-sheet';
 import type { ColumnAt, Headers, OptionalColumn, OwnColumn } from './sheet/headers';
-import { inWordsOfSheet, readHeaders } from './sheet/headers';
+import { inWordsOfSheet, isOfTemplate, readHeaders } from './sheet/headers';
 import type { WorkbookLimits } from './ooxml/limits';
 import { WORKBOOK_LIMITS } from './ooxml/limits';
 import { MergedCells } from './sheet/merged-cells';
@@ -166,7 +166,9 @@ class RowReader {
     const undecided = template.learnedAt === null ? headers.own : [];
     // No template names a column without letters or digits.
     this.ownEmpty = new Map(
-      undecided.filter(({ header }) => normaliseHeader(header) !== '').map((each) => [each.index, each]),
+      undecided
+        .filter(({ header }) => normaliseHeader(header) !== '' && !isOfTemplate(header))
+        .map((each) => [each.index, each]),
     );
     this.filed = new Set([...headers.columns.values(), ...headers.optional].map(({ index }) => index));
     this.missingColumns = new Set(

@@ -2,8 +2,6 @@ import type { Cell, CellValue, DataValidation, Style, Worksheet } from 'exceljs'
 import { Workbook } from 'exceljs';
 import type { BulkColumn } from '../domain/rules/columns';
 import { BULK_COLUMNS, columnOfHeader } from '../domain/rules/columns';
-import type { FilingDate } from '../domain/dates';
-import { isoFromFilingDate } from '../domain/dates';
 import type { FieldKind } from '../domain/filing/mapping';
 import type { HeldIrm } from '../domain/rules/preflight';
 import { UPLOAD_TYPES } from '../domain/rules/upload-type';
@@ -15,6 +13,7 @@ import { cellContent } from './sheet/cell-content';
 import { shown } from './sheet/cell-value';
 import { openWorkbook } from './sheet/open-workbook';
 import { textsOf } from './sheet/filled-rows';
+import { addHelpSheet, completeRows, midnight, widthOf, type KnownIrms } from './template-rows';
 import { BULK_SHEET } from './write';
 
 /** Formats of whole columns. Most are text, which keeps leading zeros and prevents `1-2` from becoming a date. */
@@ -31,23 +30,22 @@ const LAST_ROW = MAX_ROWS_PER_SUBMISSION + 1;
 
 /**
  * Adds to the service's template (spec: "GET /irm/bulk-template") what makes it easy to fill in: drop-downs for Y/N and
- * upload type, date, number and text formats, a frozen header, help on every header. The values of its first worksheet
- * are kept unchanged, so that it can be uploaded back; nothing else of it is kept.
+ * upload type, date, number and text formats, a frozen header, help on every header, what is known of its IRMs. The
+ * values of its first worksheet are kept, dates as real ones, so that it can be uploaded back; nothing else of it is.
  *
  * @returns the bytes of the workbook
  * @throws WorkbookRefused if the source is not a workbook
  */
-export async function decorateTemplate(source: string | Buffer): Promise<Buffer> {
+export async function decorateTemplate(source: string | Buffer, known: KnownIrms = {}): Promise<Buffer> {
   const { first } = await openWorkbook(source, WORKBOOK_LIMITS);
   const workbook = new Workbook();
   const target = workbook.addWorksheet(BULK_SHEET);
-  for (const { number, cells } of first.sheet.rows()) {
-    for (const cell of cells) {
-      const value = valueOf(cellContent(cell, first.context));
-      if (value !== null) target.getCell(number, cell.column).value = value;
-    }
+  for (const { cells } of first.sheet.rows()) {
+    const values: CellValue[] = [];
+    for (const cell of cells) values[cell.column] = valueOf(cellContent(cell, first.context));
+    target.addRow(values.slice(1));
   }
-  return finishBulkSheet(workbook, target);
+  return finishTemplate(workbook, target, known);
 }
 
 function valueOf(content: CellContent): CellValue {
@@ -63,11 +61,6 @@ function valueOf(content: CellContent): CellValue {
     default:
       return null;
   }
-}
-
-/** exceljs takes a date cell as midnight in UTC. */
-function midnight(date: FilingDate): Date {
-  return new Date(`${isoFromFilingDate(date)}T00:00:00Z`);
 }
 
 /**
@@ -86,7 +79,7 @@ export async function readTemplateLabels(source: string | Buffer): Promise<strin
  *
  * @returns the bytes of the workbook
  */
-export async function buildTemplate(irms: readonly HeldIrm[]): Promise<Buffer> {
+export async function buildTemplate(irms: readonly HeldIrm[], known: KnownIrms = {}): Promise<Buffer> {
   const workbook = new Workbook();
   const sheet = workbook.addWorksheet(BULK_SHEET);
   sheet.columns = BULK_COLUMNS.map(({ header, field }) => ({ header, key: field }));
@@ -106,6 +99,12 @@ export async function buildTemplate(irms: readonly HeldIrm[]): Promise<Buffer> {
       isGstAvail: 'N',
     });
   });
+  return finishTemplate(workbook, sheet, known);
+}
+
+function finishTemplate(workbook: Workbook, sheet: Worksheet, known: KnownIrms): Promise<Buffer> {
+  completeRows(sheet, known);
+  addHelpSheet(workbook);
   return finishBulkSheet(workbook, sheet);
 }
 
@@ -130,6 +129,7 @@ export async function finishBulkSheet(workbook: Workbook, sheet: Worksheet): Pro
     if (rule) validationsOf(sheet).add(`${letter}2:${letter}${LAST_ROW}`, rule);
   }
   sheet.views = [{ state: 'frozen', xSplit: 1, ySplit: 1 }];
+  sheet.pageSetup = { orientation: 'landscape', fitToPage: true, fitToWidth: 1, fitToHeight: 0, printTitlesRow: '1:1' };
   return Buffer.from(await workbook.xlsx.writeBuffer());
 }
 
@@ -147,7 +147,7 @@ const NEEDS: Readonly<Record<BulkColumn['need'], string>> = {
 function formatColumn(sheet: Worksheet, index: number, { kind, header }: BulkColumn): void {
   const column = sheet.getColumn(index);
   const numFmt = FORMATS[kind];
-  column.width = Math.max(header.length + 2, 12);
+  column.width = widthOf(sheet, index, header);
   // New objects, because exceljs shares style objects between cells and a change in place would affect other columns.
   column.style = { ...column.style, numFmt };
   column.eachCell((cell: Cell) => {

@@ -36,7 +36,25 @@ test('drop-downs, formats, frozen header and help are added; values stay', async
   expect(sheet?.getColumn(columnIndex('irmAdCode')).numFmt).toBe('@');
   expect(sheet?.getColumn(columnIndex('irmDt')).numFmt).toBe('dd/mm/yyyy');
   expect(JSON.stringify(sheet?.getCell(1, columnIndex('sbCumInvoiceNumber')).note)).toContain('shipping bill number');
-  expect(sheet?.getCell(2, columnIndex('irmDt')).value).toBe('05012026');
+  expect(sheet?.getCell(2, columnIndex('irmDt')).value).toEqual(new Date('2026-01-05T00:00:00Z'));
+  expect(sheet?.getColumn(columnIndex('irmNumber')).width).toBeGreaterThan('IRM2026000001'.length);
+  expect(sheet?.pageSetup).toMatchObject({ fitToPage: true, fitToWidth: 1, orientation: 'landscape' });
+});
+
+test('remitter and free balance stand in columns that are not sent, and exhausted remittances are left out', async () => {
+  const known = { irmNumber: irm.irmNumber, irmAdCode: irm.irmAdCode, remitterName: 'Lakeshore', free: '9000' };
+  const irms = [known, { ...known, irmNumber: 'IRM2', free: '0' }];
+  const source = await book([cells(), cells({ serialNo: 2, irmNumber: 'IRM2' })]);
+  const sheetOf = async (all: boolean) => (await load(await decorateTemplate(source, { irms, all }))).worksheets;
+  const [sheet, help] = await sheetOf(false);
+  const headers = sheet?.getRow(1).values as string[];
+  const shown = ['Remitter (not sent)', 'Free balance (not sent)'].map((header) => headers.indexOf(header));
+  expect(shown.map((index) => sheet?.getCell(2, index).value)).toEqual(['Lakeshore', 9000]);
+  expect(sheet?.rowCount).toBe(2);
+  expect((await sheetOf(true))[0]?.rowCount).toBe(3);
+  expect(help?.rowCount).toBe(10);
+  const { errors, warnings, rows } = await checkWorkbook(await decorateTemplate(source, { irms }));
+  expect({ errors, warnings, rows: rows.length }).toEqual({ errors: [], warnings: [], rows: 1 });
 });
 
 test('filled in as it stands, it is checked and right', async () => {

@@ -8,7 +8,9 @@ import { saveBulkTemplate } from '../../ledger/service/bulk-templates';
 import { heldIrms, listIrms } from '../../ledger/exporters/irms';
 import { readWorkbook } from '../../workbook/read';
 import { WorkbookRefused } from '../../workbook/read';
+import type { KnownIrms } from '../../workbook/template-rows';
 import { buildTemplate, decorateTemplate, readTemplateLabels } from '../../workbook/template';
+import { readIrmViews } from './irm-views';
 import { exporterIdOf } from './lookup';
 
 export interface Template {
@@ -29,11 +31,18 @@ export interface Template {
 export async function makeTemplate(
   { pool, mode, api }: { pool: pg.Pool; mode: Mode; api?: FilingApi },
   exporter: string,
+  { all = false }: { all?: boolean } = {},
 ): Promise<Template> {
   const exporterId = await exporterIdOf(pool, mode, exporter);
+  const known = { irms: await readIrmViews(pool, exporterId), all };
   const made = api
-    ? await templateOf({ pool, mode, api }, exporterId)
-    : await templateOfLedger(pool, exporterId, 'This program does not call the service; it is built from the ledger.');
+    ? await templateOf({ pool, mode, api }, exporterId, known)
+    : await templateOfLedger(
+        pool,
+        exporterId,
+        known,
+        'This program does not call the service; it is built from the ledger.',
+      );
   const { unchecked, untouched } = await readWorkbook(made.bytes);
   return { ...made, rows: unchecked.length + untouched.length };
 }
@@ -57,19 +66,25 @@ export async function learnTemplate(
 async function templateOf(
   { pool, mode, api }: { pool: pg.Pool; mode: Mode; api: FilingApi },
   exporterId: string,
+  known: KnownIrms,
 ): Promise<Omit<Template, 'rows'>> {
   try {
     const { template } = await learnTemplate({ pool, mode, api }, exporterId);
-    return { bytes: await decorateTemplate(template), source: 'service', notice: null };
+    return { bytes: await decorateTemplate(template, known), source: 'service', notice: null };
   } catch (error) {
     // The answer may not be a workbook at all, for example a proxy's error page.
     if (!(error instanceof ApiError || error instanceof WorkbookRefused)) throw error;
     const notice = `The service did not return its template (${error.message}); it is built from the ledger.`;
-    return templateOfLedger(pool, exporterId, notice);
+    return templateOfLedger(pool, exporterId, known, notice);
   }
 }
 
-async function templateOfLedger(pool: pg.Pool, exporterId: string, notice: string): Promise<Omit<Template, 'rows'>> {
+async function templateOfLedger(
+  pool: pg.Pool,
+  exporterId: string,
+  known: KnownIrms,
+  notice: string,
+): Promise<Omit<Template, 'rows'>> {
   const numbers = (await listIrms(pool, exporterId)).map(({ irmNumber }) => irmNumber);
-  return { bytes: await buildTemplate(await heldIrms(pool, exporterId, numbers)), source: 'ledger', notice };
+  return { bytes: await buildTemplate(await heldIrms(pool, exporterId, numbers), known), source: 'ledger', notice };
 }

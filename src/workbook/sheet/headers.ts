@@ -10,6 +10,14 @@ import { columnLetter } from './addresses';
 export const STATUS_HEADER = 'Status';
 export const ERRORS_HEADER = 'Errors';
 
+/** Headers of the columns that a template of ours adds for the person who fills it in. */
+export const REMITTER_HEADER = 'Remitter (not sent)';
+export const FREE_HEADER = 'Free balance (not sent)';
+const OF_TEMPLATE: ReadonlySet<string> = new Set([REMITTER_HEADER, FREE_HEADER].map(normaliseHeader));
+
+/** Whether a column that is not sent is known to be one of ours. */
+export const isOfTemplate = (header: string): boolean => OF_TEMPLATE.has(normaliseHeader(header));
+
 export interface ColumnAt {
   column: BulkColumn;
   /** From 1. */
@@ -107,7 +115,7 @@ function place(headers: Headers, header: string, index: number, template: BulkTe
     return;
   }
   headers.own.push({ index, letter, header });
-  if (headers.own.length > MAX_OWN_COLUMNS) return;
+  if (headers.own.length > MAX_OWN_COLUMNS || isOfTemplate(header)) return;
   const message =
     template.learnedAt === null
       ? `Column ${letter} ${quoted(header)} is none of those that the specification names. Only a column of the service's template, which has not been read yet, is sent.`

@@ -3,8 +3,9 @@ import type { Bind } from '../../bind';
 import { checkOutputPath, forceOption } from '../../output-path';
 
 const HELP = `
-The service's own template with the exporter's IRMs filled in, and drop-downs, formats and help added. If the service cannot
-provide it, it is built from the IRMs that the ledger holds.
+The service's own template with the exporter's IRMs filled in, and drop-downs, formats, help, the remitter and the free balance
+added. Remittances of which nothing is free are left out. If the service cannot provide the template, it is built from the IRMs
+that the ledger holds.
 
 Example:
   $ ebrc template accounts@asha.example -o july.xlsx`;
@@ -17,15 +18,16 @@ export function addTemplateCommand(program: Command, bind: Bind): void {
     .argument('<exporter>', 'id or e-mail')
     .requiredOption('-o, --output <FILE.xlsx>', 'where it is written')
     .addOption(forceOption())
+    .option('--all', 'also remittances of which nothing is free')
     .addHelpText('after', HELP)
     .action(
-      bind(async (cli, [exporter = ''], { output, force }: { output: string; force?: boolean }) => {
+      bind(async (cli, [exporter = ''], { output, force, all }: { output: string; force?: boolean; all?: boolean }) => {
         await checkOutputPath(output, { force, endings: ['.xlsx'] });
         const { makeTemplate } = await import('../../../exporters/template.js');
         const { writeOutputFile } = await import('../../../../documents/output-file.js');
         const { mode } = await cli.config('api', 'database');
         const deps = { pool: await cli.pool(), api: await cli.api(), mode };
-        const { bytes, rows, source, notice } = await makeTemplate(deps, exporter);
+        const { bytes, rows, source, notice } = await makeTemplate(deps, exporter, { all });
         if (notice) cli.terminal.note(notice);
         await writeOutputFile(output, bytes);
         cli.terminal.result({ path: output, rows, source }, () => `${rows} IRMs written to ${output}.`);
