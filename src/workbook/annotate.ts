@@ -1,5 +1,5 @@
 import type { Finding } from '../domain/rules/finding';
-import { annotateSheet } from './annotate/annotate-sheet';
+import { annotateSheet, type RowOutcome } from './annotate/annotate-sheet';
 import { CellStyles, NO_STYLES } from './annotate/cell-styles';
 import type { WorkbookDirectory } from './ooxml/directory';
 import { inWordsOfSheet } from './sheet/headers';
@@ -21,7 +21,7 @@ export interface Annotation {
   /** The findings, by Excel row (header is 1): of the check, of the service at upload, or of the authority later. */
   findings: readonly Finding[];
   /** States of rows as values of the Status column, such as `certified`; a row with an error has `Error`. */
-  rowOutcomes?: readonly { row: number; status: string }[];
+  rowOutcomes?: readonly RowOutcome[];
   limits?: Partial<WorkbookLimits>;
 }
 
@@ -53,12 +53,12 @@ export async function annotateWorkbook({
     part: directory.sheets[0]?.part ?? '',
     filledRows,
     findings,
-    outcomes: new Map(rowOutcomes.map(({ row, status }) => [row, status])),
+    outcomes: new Map(rowOutcomes.map((outcome) => [outcome.row, outcome])),
     styles,
   });
   const { main } = await editor.namespaces();
-  const headings = { title: styles.heading(14), heading: styles.heading(11) };
-  const summary = XML_START + summarySheet(statuses, findings, headings, main);
+  const look = { title: styles.heading(14), heading: styles.heading(11), wrapped: styles.wrapped() };
+  const summary = XML_START + summarySheet(statuses, { sheet: directory.sheets[0]?.name ?? '', findings }, look, main);
   await placeSummary(editor, await earlierSummary(opened, directory, bounds), directory, summary);
   editor.set(stylesPart, styles.xml);
   return editor.save();

@@ -13,7 +13,7 @@ import { columnLetter } from './sheet/addresses';
 import { cellValue, extraValue } from './sheet/cell-value';
 import type { OpenSheet } from './sheet/first-sheet';
 import type { ColumnAt, Headers, OptionalColumn, OwnColumn } from './sheet/headers';
-import { inWordsOfSheet, isOfTemplate, readHeaders } from './sheet/headers';
+import { inWordsOfSheet, isOurs, readHeaders } from './sheet/headers';
 import type { WorkbookLimits } from './ooxml/limits';
 import { WORKBOOK_LIMITS } from './ooxml/limits';
 import { MergedCells } from './sheet/merged-cells';
@@ -167,7 +167,7 @@ class RowReader {
     // No template names a column without letters or digits.
     this.ownEmpty = new Map(
       undecided
-        .filter(({ header }) => normaliseHeader(header) !== '' && !isOfTemplate(header))
+        .filter(({ header }) => normaliseHeader(header) !== '' && !isOurs(header))
         .map((each) => [each.index, each]),
     );
     this.filed = new Set([...headers.columns.values(), ...headers.optional].map(({ index }) => index));

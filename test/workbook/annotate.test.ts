@@ -155,7 +155,7 @@ test('errors of the service and the authority are written into the same cells; o
       },
     ],
     rowOutcomes: [
-      { row: 2, status: 'certified' },
+      { row: 2, status: 'certified', eBRCNumber: 'EB7', eBRCDate: '05012026' },
       { row: 3, status: 'needs_correction' },
     ],
   });
@@ -164,6 +164,18 @@ test('errors of the service and the authority are written into the same cells; o
   expect([2, 3].map((row) => sheet.getCell(row, status).value)).toEqual(['certified', 'Error']);
   expect(fillOf(sheet.getCell('F3'))).toBe('FFFFC7CE');
   expect(sheet.getCell(3, status + 1).value).toBe("'=ERR19 IRM number and date do not match");
+  expect([1, 2, 3].map((row) => sheet.getCell(row, status + 2).value)).toEqual(['eBRC Number', 'EB7', null]);
+  expect([1, 2, 3].map((row) => sheet.getCell(row, status + 3).value)).toEqual(['eBRC Date', '2026-01-05', null]);
+  const summary = (await load(annotated)).worksheets[1] as Worksheet;
+  const counts = [3, 4].map((row) => [summary.getCell(row, 1).value, summary.getCell(row, 2).value]);
+  expect(counts).toEqual([
+    ['certified', 1],
+    ['Error', 1],
+  ]);
+  const link = `<hyperlink ref="A${summary.rowCount}" location="'${sheet.name}'!F3"/>`;
+  expect(String((await partsOf(annotated))['xl/worksheets/sheet2.xml'])).toContain(link);
+  expect(summary.getCell(summary.rowCount, 5).alignment).toMatchObject({ wrapText: true });
+  expect((await checkWorkbook(annotated)).warnings.map(({ code }) => code)).not.toContain('unknown_column');
 });
 
 test('an error about a whole row is filled and noted at its Status, and goes again', async () => {

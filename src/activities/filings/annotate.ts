@@ -1,8 +1,9 @@
 import type { Finding } from '../../domain/rules/finding';
+import { fieldOfAuthority } from '../../domain/service/authority-codes';
 import { readInput } from '../../ledger/filings/filing-inputs';
 import { saveAnnotated } from '../../ledger/filings/filing-notes';
 import { readRows, type FilingRow } from '../../ledger/rows/filing-rows';
-import { needFiling } from '../../ledger/filings/filings';
+import { needFiling, type FilingRecord } from '../../ledger/filings/filings';
 import { WorkbookRefused } from '../../workbook/read';
 import type { ActivityDependencies } from '../dependencies';
 
@@ -20,8 +21,13 @@ export function createAnnotateActivities({ pool, documents, workbooks, logger }:
       const rows = await readRows(pool, filingId);
       const annotation = {
         source: await documents.read(input.sourceDocument),
-        findings: findingsOf(filing.errors as Finding[], rows),
-        rowOutcomes: rows.map((row) => ({ row: row.sourceRow, status: row.eBRCNumber ?? row.state })),
+        findings: findingsOf(filing, rows),
+        rowOutcomes: rows.map((row) => ({
+          row: row.sourceRow,
+          status: row.state,
+          eBRCNumber: row.eBRCNumber,
+          eBRCDate: row.eBRCDate,
+        })),
       };
       let stored = before;
       try {
@@ -38,14 +44,26 @@ export function createAnnotateActivities({ pool, documents, workbooks, logger }:
   };
 }
 
-/** Findings with their field where one is known; the authority's words name a row alone. */
-function findingsOf(errors: readonly Finding[], rows: readonly FilingRow[]): Finding[] {
+/**
+ * The errors, each at the field that it names: the authority's words do so by their codes. Warnings of the check stand
+ * beside the errors of their row, because they may explain them.
+ */
+function findingsOf({ errors: said, warnings }: FilingRecord, rows: readonly FilingRow[]): Finding[] {
+  const errors = (said as Finding[]).map((each) => ({ ...each, field: each.field ?? fieldOfAuthority(each.message) }));
   const named = new Set(errors.map((error) => `${error.row}|${error.message}`));
   const byAuthority = rows.flatMap((row) => {
     const messages = row.state === 'needs_correction' && row.errors.length === 0 ? ['not accepted'] : row.errors;
     return messages
       .filter((message) => !named.has(`${row.sourceRow}|${message}`))
-      .map((message): Finding => ({ severity: 'error', code: 'authority', row: row.sourceRow, field: null, message }));
+      .map((message): Finding => ({
+        severity: 'error',
+        code: 'authority',
+        row: row.sourceRow,
+        field: fieldOfAuthority(message),
+        message,
+      }));
   });
-  return [...errors, ...byAuthority];
+  const failed = new Set([...errors, ...byAuthority].map(({ row }) => row));
+  const explaining = (warnings as Finding[]).filter(({ row = null }) => row !== null && failed.has(row));
+  return [...errors, ...byAuthority, ...explaining];
 }

@@ -1,4 +1,5 @@
 import type { FilingView, OtherUse, RowView, SubmissionView } from '../../domain/filing/view';
+import { fieldOfAuthority } from '../../domain/service/authority-codes';
 import type { Finding } from '../../domain/rules/finding';
 import type { Queryable } from '../pool';
 import { readQuestions } from '../questions/questions';
@@ -111,7 +112,13 @@ function authorityErrors(rows: readonly RowView[], known: readonly Finding[]): F
   return rows.flatMap(({ row, errors }) =>
     errors
       .filter((message) => !said.has(`${row}|${message}`))
-      .map((message): Finding => ({ severity: 'error', code: 'authority', row, field: null, message })),
+      .map((message): Finding => ({
+        severity: 'error',
+        code: 'authority',
+        row,
+        field: fieldOfAuthority(message),
+        message,
+      })),
   );
 }
 

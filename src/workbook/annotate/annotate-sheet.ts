@@ -1,7 +1,8 @@
 import type { Finding } from '../../domain/rules/finding';
+import { isFilingDate, isoFromFilingDate } from '../../domain/dates';
 import { groupBy } from '../../domain/group-by';
 import type { CellStyles } from './cell-styles';
-import { ERRORS_HEADER, STATUS_HEADER } from '../sheet/headers';
+import { DATE_HEADER, ERRORS_HEADER, NUMBER_HEADER, STATUS_HEADER } from '../sheet/headers';
 import { harmless } from './cell-marks';
 import { NO_SHAPES, editShapes } from './note-shapes';
 import { NO_NOTES, Notes } from './notes';
@@ -20,7 +21,7 @@ const OK_STATUS = 'OK';
 /** Longest text of a cell in the format, less room for our own text. */
 const MAX_TEXT_LENGTH = 32_000;
 const LAST_COLUMN = 16_384;
-const STATUS_WIDTH = 12;
+const STATUS_WIDTH = 22;
 const ERRORS_WIDTH = 80;
 
 const NOTES_TYPE = 'application/vnd.openxmlformats-officedocument.spreadsheetml.comments+xml';
@@ -31,9 +32,17 @@ export interface SheetAnnotation {
   part: string;
   filledRows: FilledRows;
   findings: readonly Finding[];
-  /** States of rows as values of the Status column. */
-  outcomes: ReadonlyMap<number, string>;
+  outcomes: ReadonlyMap<number, RowOutcome>;
   styles: CellStyles;
+}
+
+/** What became of a row; its certificate has columns of its own. */
+export interface RowOutcome {
+  row: number;
+  status: string;
+  eBRCNumber?: string | null;
+  /** DDMMYYYY. */
+  eBRCDate?: string | null;
 }
 
 /**
@@ -86,7 +95,7 @@ function writeColumns(edits: RowEdits, head: string, { filledRows, findings, out
   const { headers, dataRows, emptiedRows } = filledRows;
   const byRow = groupBy(findings, ({ row }) => (row === null ? undefined : String(row)));
   const words = new Map(
-    dataRows.map((row): [number, string] => [row, statusOf(byRow.get(String(row)) ?? [], outcomes.get(row))]),
+    dataRows.map((row): [number, string] => [row, statusOf(byRow.get(String(row)) ?? [], outcomes.get(row)?.status)]),
   );
   const statuses = [...words.values()];
   const status = statusColumn(filledRows);
@@ -99,6 +108,8 @@ function writeColumns(edits: RowEdits, head: string, { filledRows, findings, out
     edits.edit(row, status, { text: harmless(word) });
     edits.edit(row, status + 1, { text: found.length === 0 ? null : harmless(explain(found)) });
   }
+  const certificates = [...outcomes.values()].filter(({ eBRCNumber }) => eBRCNumber);
+  if (certificates.length > 0 && status + 3 <= LAST_COLUMN) writeCertificates(edits, status + 2, certificates);
   if (headers.status) {
     for (const row of emptiedRows) {
       edits.edit(row, status, { text: null });
@@ -106,12 +117,21 @@ function writeColumns(edits: RowEdits, head: string, { filledRows, findings, out
     }
     return { head, statuses };
   }
-  edits.copyStyle(1, status - 1, [status, status + 1]);
-  const widths = new Map([
-    [status, STATUS_WIDTH],
-    [status + 1, ERRORS_WIDTH],
-  ]);
-  return { head: withColumnWidths(withLastColumn(head, status + 1), widths), statuses };
+  const last = status + (certificates.length > 0 ? 3 : 1);
+  const added = [status, status + 1, status + 2, status + 3].filter((column) => column <= Math.min(last, LAST_COLUMN));
+  edits.copyStyle(1, status - 1, added);
+  const widths = new Map(added.map((column) => [column, column === status + 1 ? ERRORS_WIDTH : STATUS_WIDTH]));
+  return { head: withColumnWidths(withLastColumn(head, Math.min(last, LAST_COLUMN)), widths), statuses };
+}
+
+/** The certificates of rows, in two columns behind the errors. */
+function writeCertificates(edits: RowEdits, column: number, certificates: readonly RowOutcome[]): void {
+  edits.edit(1, column, { text: NUMBER_HEADER });
+  edits.edit(1, column + 1, { text: DATE_HEADER });
+  for (const { row, eBRCNumber = null, eBRCDate = null } of certificates) {
+    edits.edit(row, column, { text: eBRCNumber && harmless(eBRCNumber) });
+    edits.edit(row, column + 1, { text: isFilingDate(eBRCDate) ? isoFromFilingDate(eBRCDate) : eBRCDate });
+  }
 }
 
 function statusColumn({ headers, lastColumn }: FilledRows): number {

@@ -76,6 +76,12 @@ export class CellStyles {
     return this.formats.add(`<xf numFmtId="0" fontId="${font}" fillId="0" borderId="0" applyFont="1"/>`);
   }
 
+  /** A style for long texts of our own. */
+  wrapped(): number {
+    const alignment = '<alignment vertical="top" wrapText="1"/>';
+    return this.formats.add(`<xf numFmtId="0" fontId="0" fillId="0" borderId="0" applyAlignment="1">${alignment}</xf>`);
+  }
+
   get xml(): string {
     return [this.fonts, this.fills, this.borders, this.formats].reduce((xml, list) => list.into(xml), this.source);
   }

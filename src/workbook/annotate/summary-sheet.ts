@@ -1,7 +1,7 @@
 import type { Finding } from '../../domain/rules/finding';
 import { harmless } from './cell-marks';
 import { columnLetter } from '../sheet/addresses';
-import { textElement } from '../ooxml/xml-text';
+import { textElement, xmlData } from '../ooxml/xml-text';
 
 /** The text of a summary's cell A1; with the sheet's name it distinguishes our sheet from a user's. */
 export const SUMMARY_TITLE = 'eBRC check';
@@ -12,17 +12,18 @@ const WIDTHS = [12, 10, 26, 26, 110];
 
 type Value = string | number | null;
 
-/** Styles for headings, by their numbers in the style sheet. */
-export interface HeadingStyles {
+/** Styles by their numbers in the style sheet. */
+export interface SummaryStyles {
   title: number;
   heading: number;
+  wrapped: number;
 }
 
-/** The XML of a sheet that counts rows by status and findings by kind, and lists the findings. */
+/** The XML of a sheet that counts rows by status and findings by kind, and lists the findings with links to cells. */
 export function summarySheet(
   statuses: readonly string[],
-  findings: readonly Finding[],
-  styles: HeadingStyles,
+  { sheet, findings }: { sheet: string; findings: readonly Finding[] },
+  styles: SummaryStyles,
   main: string,
 ): string {
   const rows: string[] = [];
@@ -36,11 +37,20 @@ export function summarySheet(
     add([count, ...what.split(' ')]);
   add([]);
   add(['Row', 'Column', 'Field', 'Code', 'Message'], styles.heading);
-  for (const { row, column, field, code, message } of findings.slice(0, MAX_LISTED))
-    add([row, column ?? null, field, code, harmless(message)]);
+  const links: string[] = [];
+  for (const { row, column, field, code, message } of findings.slice(0, MAX_LISTED)) {
+    add([row, column ?? null, field, code, harmless(message)], styles.wrapped);
+    if (row !== null) links.push(linkXml(`A${rows.length}`, sheet, `${column ?? 'A'}${row}`));
+  }
   if (findings.length > MAX_LISTED) add([`… and ${findings.length - MAX_LISTED} more, in their cells.`]);
+  const hyperlinks = links.length > 0 ? `<hyperlinks>${links.join('')}</hyperlinks>` : '';
   const columns = WIDTHS.map((width, at) => `<col min="${at + 1}" max="${at + 1}" width="${width}" customWidth="1"/>`);
-  return `<worksheet xmlns="${main}"><cols>${columns.join('')}</cols><sheetData>${rows.join('')}</sheetData></worksheet>`;
+  return `<worksheet xmlns="${main}"><cols>${columns.join('')}</cols><sheetData>${rows.join('')}</sheetData>${hyperlinks}</worksheet>`;
+}
+
+function linkXml(at: string, sheet: string, to: string): string {
+  const place = `'${sheet.replaceAll("'", "''")}'!${to}`;
+  return `<hyperlink ref="${at}" location="${xmlData(place)}"/>`;
 }
 
 function rowXml(number: number, values: readonly Value[], style: number): string {

@@ -10,13 +10,19 @@ import { columnLetter } from './addresses';
 export const STATUS_HEADER = 'Status';
 export const ERRORS_HEADER = 'Errors';
 
+/** Two columns behind them, where rows have certificates. */
+export const NUMBER_HEADER = 'eBRC Number';
+export const DATE_HEADER = 'eBRC Date';
+
 /** Headers of the columns that a template of ours adds for the person who fills it in. */
 export const REMITTER_HEADER = 'Remitter (not sent)';
 export const FREE_HEADER = 'Free balance (not sent)';
-const OF_TEMPLATE: ReadonlySet<string> = new Set([REMITTER_HEADER, FREE_HEADER].map(normaliseHeader));
+const OURS: ReadonlySet<string> = new Set(
+  [REMITTER_HEADER, FREE_HEADER, NUMBER_HEADER, DATE_HEADER].map(normaliseHeader),
+);
 
 /** Whether a column that is not sent is known to be one of ours. */
-export const isOfTemplate = (header: string): boolean => OF_TEMPLATE.has(normaliseHeader(header));
+export const isOurs = (header: string): boolean => OURS.has(normaliseHeader(header));
 
 export interface ColumnAt {
   column: BulkColumn;
@@ -115,7 +121,7 @@ function place(headers: Headers, header: string, index: number, template: BulkTe
     return;
   }
   headers.own.push({ index, letter, header });
-  if (headers.own.length > MAX_OWN_COLUMNS || isOfTemplate(header)) return;
+  if (headers.own.length > MAX_OWN_COLUMNS || isOurs(header)) return;
   const message =
     template.learnedAt === null
       ? `Column ${letter} ${quoted(header)} is none of those that the specification names. Only a column of the service's template, which has not been read yet, is sent.`

@@ -1,0 +1,36 @@
+import type { ColumnField } from '../rules/columns';
+
+/**
+ * The column that a code of the authority is about. The list of codes is second-hand ("Annexure 6.3"); it only decides
+ * which cell is marked.
+ */
+const FIELDS: Readonly<Record<string, ColumnField>> = {
+  ERR11: 'serialNo',
+  ERR14: 'irmIfscCode',
+  ERR15: 'irmIfscCode',
+  ERR16: 'irmAdCode',
+  ERR19: 'irmNumber',
+  ERR20: 'irmFCC',
+  ERR21: 'irmPurposeCode',
+  ERR22: 'irmPurposeCode',
+  ERR23: 'irmRemitAmtFCC',
+  ERR25: 'sbCumInvoiceNumber',
+  ERR26: 'sbCumInvoiceNumber',
+  ERR27: 'sbCumInvoiceNumber',
+  ERR28: 'sbCumInvoiceDate',
+  ERR29: 'portCode',
+  ERR30: 'portCode',
+  ERR31: 'billNo',
+  ERR32: 'isVostro',
+  ERR33: 'vostroType',
+  ERR34: 'isThirdPartyExport',
+  ERR35: 'mappedORMAmountFCC',
+  ERR38: 'mappedIRMAmountFCC',
+  ERR39: 'irmPurposeCode',
+};
+
+/** The field that the authority's words about a row name by their code; null where they have none that is known. */
+export function fieldOfAuthority(message: string): ColumnField | null {
+  const [code = ''] = /\bERR\d{2}\b/u.exec(message) ?? [];
+  return FIELDS[code] ?? null;
+}
