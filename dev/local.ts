@@ -79,6 +79,11 @@ export async function startLocal({ folder, sandbox, log }: LocalOptions): Promis
       EBRC_POLL_FIRST: '2s',
       EBRC_POLL_MIN: '1s',
       EBRC_POLL_MAX: '10s',
+      // For the question of an unknown outcome within minutes.
+      EBRC_SETTLE_AFTER: '2m',
+      // The same folder for every program, wherever it is started.
+      EBRC_DOCUMENTS: join(folder, 'documents'),
+      ...(stack.temporal.uiUrl === null ? {} : { EBRC_TEMPORAL_UI: stack.temporal.uiUrl }),
     };
     const childEnv = environmentFor(env);
     keep(await startCodecServer(folder, { port: codecPort, uiUrl: stack.temporal.uiUrl, env: childEnv }));
