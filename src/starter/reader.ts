@@ -4,6 +4,7 @@ import { getExporter, listExporters } from '../ledger/exporters/exporters';
 import { markBehind, pageOfEvents, type PagedEvent } from '../ledger/filings/filing-pages';
 import { listFilingViews, readFilingView, type FilingSummary } from '../ledger/filings/filing-view';
 import { readRowOrigins } from '../ledger/extraction/drafts';
+import { badCredentials } from '../ledger/vault/credentials';
 import { RefusedError } from './errors';
 import type { EbrcReaderDependencies } from './dependencies';
 import { exporterIdOf } from './exporters/lookup';
@@ -91,10 +92,13 @@ export function createEbrcReader(deps: EbrcReaderDependencies): EbrcReader {
     },
     findings: (request) => findings(deps, request),
     report: (request) => makeReport(deps, request),
-    exporters: async () => (await listExporters(pool, mode)).map(exporterView),
+    async exporters() {
+      const bad = await badCredentials(pool, mode);
+      return (await listExporters(pool, mode)).map((row) => exporterView(row, bad.get(row.exporterId)));
+    },
     async exporter(idOrEmail) {
       const row = await getExporter(pool, await exporterIdOf(pool, mode, idOrEmail));
-      if (row) return exporterView(row);
+      if (row) return exporterView(row, (await badCredentials(pool, mode)).get(row.exporterId));
       throw new RefusedError([{ code: 'unknown_exporter', message: `Exporter ${idOrEmail} is not in this ledger.` }]);
     },
     async irms(idOrEmail) {

@@ -3,6 +3,7 @@ import type { FindingView } from '../../src/domain/reconciliation/findings';
 import type { FilingView } from '../../src/domain/filing/view';
 import type { FilingSummary } from '../../src/ledger/filings/filing-view';
 import { compareParty } from '../../src/ledger/reconciliation/compare';
+import { markBad } from '../../src/ledger/vault/credentials';
 import { knowExporter, NOW } from '../ledger/filing-support';
 import { tell } from '../reports/ledger-of-a-month';
 import { ebrc } from '../support/command-line';
@@ -80,6 +81,14 @@ it.each([
   const { code, json } = await ebrc(['findings', 'acknowledge', ...args, '--json'], { env });
   expect(code).toBe(3);
   expect(json<{ errors: { message: string }[] }>().errors[0]?.message).toMatch(message);
+});
+
+it('shows no exporter as ready whose portal password is known to be wrong', async () => {
+  const shown = async () => (await ebrc(['exporters'], { env })).stdout;
+  expect(await shown()).not.toContain('needs_credentials');
+  await markBad(ledger.pool, 'exporter-1', 0, 'credentials_invalid');
+  expect(await shown()).toMatch(/\tneeds_credentials\t/u);
+  expect((await ebrc(['exporter', 'exporter-1'], { env })).stdout).toContain('`ebrc credentials`');
 });
 
 describe('filings', () => {

@@ -24,13 +24,15 @@ export interface ExporterView {
   activatesAt: string | null;
   sharedCredentialsLikely: boolean | null;
   requiresApproval: boolean;
+  /** Why the portal credentials on file are known to be bad; null: nothing bad is known of them. */
+  credentialsProblem: string | null;
   /** What somebody should look at. */
   warnings: Finding[];
   /** When the service last reported this, ISO 8601. */
   readAt: string;
 }
 
-export function exporterView(row: ExporterRow): ExporterView {
+export function exporterView(row: ExporterRow, credentialsProblem: string | null = null): ExporterView {
   return {
     exporterId: row.exporterId,
     name: row.name,
@@ -43,6 +45,7 @@ export function exporterView(row: ExporterRow): ExporterView {
     ...readinessOf(row),
     sharedCredentialsLikely: row.sharedCredentialsLikely,
     requiresApproval: row.requiresApproval,
+    credentialsProblem,
     warnings: iecFindings(row),
     readAt: row.readAt.toISOString(),
   };

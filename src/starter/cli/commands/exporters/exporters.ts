@@ -81,7 +81,7 @@ function exportersTable(exporters: readonly ExporterView[]): Page {
       each.name,
       each.email,
       each.iec,
-      stateCell(each.readiness),
+      stateCell(shownState(each)),
       each.readiness === 'activation_pending' ? localTime(each.activatesAt) : '',
       each.sharedCredentialsLikely ? 'likely' : '',
       each.exporterId,
@@ -91,6 +91,10 @@ function exportersTable(exporters: readonly ExporterView[]): Page {
   return apart([listed, ...warned.map(({ name, warnings }) => `${name}:\n${describeProblems(warnings)}`)]);
 }
 
+/** An exporter is not ready while its portal password is known to be wrong. */
+const shownState = ({ readiness, credentialsProblem }: ExporterView): string =>
+  credentialsProblem === null ? readiness : 'needs_credentials';
+
 function exporterText(exporter: ExporterView): Page {
   const shown = fields([
     ['Exporter', exporter.exporterId],
@@ -99,7 +103,11 @@ function exporterText(exporter: ExporterView): Page {
     ['Company', exporter.companyName],
     ['IEC', exporter.iec],
     ['Address', exporter.address],
-    ['Readiness', stateCell(exporter.readiness)],
+    ['Readiness', stateCell(shownState(exporter))],
+    [
+      'Credentials',
+      exporter.credentialsProblem && `${exporter.credentialsProblem}: submit new ones with \`ebrc credentials\``,
+    ],
     ['Access opens at', localTime(exporter.activatesAt)],
     ['Approval needed', exporter.requiresApproval ? 'yes' : 'no'],
     ['Shared login', exporter.sharedCredentialsLikely ? 'likely' : null],
