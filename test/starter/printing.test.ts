@@ -112,20 +112,23 @@ test('a filing of unknown outcome shows what agrees, what does not, and which ot
       contradicted: [{ eBRCNumber: 'EB8', why: 'the balance of IRM I1 fell by 0' }],
       balances: [
         { irmKey: 'i1 1', before: '500', after: '400', readBefore: null, readAfter: null },
+        { irmKey: 'i3 1', before: '500', after: '300', readBefore: null, readAfter: null },
         { irmKey: 'i2 1', before: '90', after: '90', readBefore: null, readAfter: null },
       ],
     },
-    otherUses: [{ irmKey: 'i1 1', filingId: 'F2', reference: 'OTHER', amount: '100' }],
+    otherUses: ['i1 1', 'i3 1'].map((irmKey) => ({ irmKey, filingId: 'F2', reference: 'OTHER', amount: '100' })),
     errors: [],
     warnings: [],
   } as unknown as FilingView;
   const lines = printed(filingPage(filing)).split('\n');
   const row = (what: string) => lines.find((line) => line.startsWith(what));
   expect(row('Waits for')).toContain('evidence whether it was filed, since 2026-07-31');
-  expect(row('Certificates')).toContain('1 rows have none');
+  expect(row('Certificates')).toContain('1 row without one');
   expect(row('EB7')).toContain('perhaps filed');
   expect(row('EB8')).toContain('does not agree');
   expect(row('Balance of i1')).toContain('500.00 before, 400.00 now: -100.00; used since: 100.00 by OTHER (F2)');
+  expect(row('Balance of i1')).toMatch(/perhaps not filed$/u);
+  expect(row('Balance of i3')).toMatch(/\tperhaps filed$/u);
   expect(row('Balance of i2')).toContain('perhaps not filed');
 });
 

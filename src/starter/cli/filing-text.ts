@@ -3,13 +3,13 @@ import type { FilingResult } from '../../domain/contracts';
 import { isFilingDate, isoFromFilingDate } from '../../domain/dates';
 import type { FilingView, OtherUse, RowView } from '../../domain/filing/view';
 import { waitsFor, type Waiting } from '../../domain/filing/waiting';
-import { compareAmounts, subtractAmounts } from '../../domain/money';
+import { compareAmounts, subtractAmounts, sumAmounts } from '../../domain/money';
 import { filingName, type Mode } from '../../domain/names';
 import type { FilingSummary } from '../../ledger/filings/filing-view';
 import type { Problem } from '../errors';
 import { amountText } from './amount-text';
 import { apart, fields, localTime, optional, right, table, toned, type Page, type Part } from './page';
-import { describeProblems, nothingFiled } from './problem-text';
+import { counted, describeProblems, nothingFiled } from './problem-text';
 import { stateCell } from './state-cell';
 
 /** A filing for people: its data, its rows, its evidence, its problems and the next step. */
@@ -78,7 +78,7 @@ function evidenceParts({ evidence, otherUses }: FilingView): (Part | null)[] {
   const { balances = [], agreeing = [], contradicted = [], adopted = [], gatheredAt, sentAt } = found;
   const looked = found.looked ? 'looked at completely' : `not looked at completely: ${found.problem ?? 'unknown why'}`;
   const rows = [
-    ['Certificates', looked, found.openRows === undefined ? null : `${found.openRows} rows have none`],
+    ['Certificates', looked, found.openRows === undefined ? null : `${counted(found.openRows, 'row')} without one`],
     ...adopted.map(({ eBRCNumber }) => [eBRCNumber, 'certifies a row', toned('filed', 'good')]),
     ...agreeing.map((number) => [
       number,
@@ -103,7 +103,9 @@ function balanceRow({ irmKey, before, after }: Evidence['balances'][number], oth
   if (compareAmounts(before, after) === 0)
     return [what, `${amountText(after)}, as before the send${used}`, toned('perhaps not filed', 'waits')];
   const changed = `${amountText(before)} before, ${amountText(after)} now: ${amountText(subtractAmounts(after, before))}`;
-  return [what, `${changed}${used}`, toned(named.length > 0 ? 'filed, or used by these' : 'perhaps filed', 'waits')];
+  // What other filings used explains a change of their size, and no more.
+  const unexplained = compareAmounts(subtractAmounts(before, after), sumAmounts(others.map(({ amount }) => amount)));
+  return [what, `${changed}${used}`, toned(unexplained > 0 ? 'perhaps filed' : 'perhaps not filed', 'waits')];
 }
 
 function problemLines({ errors, warnings }: FilingView): string {

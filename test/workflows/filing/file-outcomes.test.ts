@@ -29,7 +29,7 @@ it('asks a person after the settle window, because the absence of certificates p
   const { attention, filingId, counts } = await stage.until(filing, isAsked);
   expect(stage.pushes(exporter)).toBe(1);
   expect(attention).toContain(`ebrc resolve ${filingId} --as filed`);
-  expect(attention).toContain('1 of 1 rows have no certificate; 0 of 1 IRM balances changed');
+  expect(attention).toContain('1 of 1 rows have no certificate. Look at the evidence in `ebrc show`');
   expect(counts).toMatchObject({ open: 1, errored: 0 });
   const view = await stage.view(filing);
   expect(view).toMatchObject({ needsAttention: true, rows: [{ state: 'unknown' }] });

@@ -186,15 +186,9 @@ async function ask(run: FilingRun, stage: SubmissionStage, doubt: Doubt, evidenc
   const { filingId } = run;
   const listed = (numbers: readonly string[]) => [...new Set(numbers)].slice(0, CANDIDATES_NAMED).join(', ');
   const agreeing = evidence?.agreeing ?? [];
-  const moved = evidence?.balances.filter((balance) => balance.before !== balance.after).length ?? 0;
   const found = [
     ...(stage.requests.length > 0 ? [acknowledgedAs(stage)] : []),
     `${evidence?.openRows ?? stage.rowCount} of ${stage.rowCount} rows have no certificate`,
-    ...('attempt' in doubt
-      ? [
-          `${moved} of ${evidence?.balances.length ?? 0} IRM balances changed since they were last read before the send (other filings may be why)`,
-        ]
-      : []),
     ...(agreeing.length > 0
       ? [`certificates ${listed(agreeing)} agree with its rows, but could be those of other rows too`]
       : []),
@@ -209,7 +203,7 @@ async function ask(run: FilingRun, stage: SubmissionStage, doubt: Doubt, evidenc
   const notOurs = agreeing.length > 0 ? ' with --not-ours NUMBER for each of these certificates, by two persons' : '';
   const filed = 'attempt' in doubt ? '--as filed --request-id R' : '--as filed --certificate ROW=NUMBER (two persons)';
   const attention =
-    `Was submission ${stage.submission} filed? ${found}. Look at the portal, then: ebrc resolve ${filingId} ${filed} ` +
+    `Was submission ${stage.submission} filed? ${found}. Look at the evidence in \`ebrc show\` and at the portal, then: ebrc resolve ${filingId} ${filed} ` +
     `--note TEXT, or ebrc resolve ${filingId} --as not-filed${notOurs} --note TEXT, ${otherwise}.`;
   await run.move('outcome_unknown', { kind: 'asked', text: 'a person has been asked', data: evidence }, { attention });
 }
