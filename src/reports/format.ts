@@ -24,6 +24,7 @@ export function formatValue(value: Value, kind: ValueKind, grouping: Grouping): 
     case 'share':
       return `${decimals(0, 1).format(Number(value) * 100)} %`;
     case 'hours':
+      if (Math.abs(Number(value)) < 1) return `${decimals(0, 0).format(Number(value) * 60)} min`;
       return `${decimals(0, 1).format(Number(value))} h`;
     case 'days':
       return `${decimals(0, 1).format(Number(value))} d`;

@@ -47,6 +47,9 @@ export interface Column {
   kind: ValueKind;
 }
 
+/** The label of a column whose texts are a to-do list. */
+export const WHAT_TO_DO = 'What to do';
+
 export interface Table {
   id: string;
   title: string;

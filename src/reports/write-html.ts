@@ -4,7 +4,17 @@ import { formatValue, type Grouping } from './format';
 import { chartSvg } from './html/chart';
 import { SORT_SCRIPT } from './html/sort-script';
 import { STYLE } from './html/style';
-import type { Chart, Figure, Group, Linked, Report, Table, Value, ValueKind } from './report';
+import {
+  WHAT_TO_DO,
+  type Chart,
+  type Figure,
+  type Group,
+  type Linked,
+  type Report,
+  type Table,
+  type Value,
+  type ValueKind,
+} from './report';
 
 /** The page loads nothing: its Content-Security-Policy makes browsers enforce that. */
 const POLICY = `default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-${createHash('sha256').update(SORT_SCRIPT).digest('base64')}'`;
@@ -34,6 +44,7 @@ ${report.notes.map((note) => `<p class="note">${escape(note)}</p>`).join('\n')}
 <nav>${nav}</nav>
 </header>
 <main>
+${toDoHtml(report.groups, grouping)}
 ${report.groups.map((group) => groupHtml(group, grouping)).join('\n')}
 </main>
 <script>${SORT_SCRIPT}</script>
@@ -42,15 +53,62 @@ ${report.groups.map((group) => groupHtml(group, grouping)).join('\n')}
 `;
 }
 
+/** What somebody has to look at, before all figures. */
+function toDoHtml(groups: readonly Group[], grouping: Grouping): string {
+  const alarms = groups.flatMap((group) =>
+    group.figures.filter(({ alarm }) => alarm).map((figure) => ({ group, figure })),
+  );
+  const asked = groups.flatMap((group) => group.tables.flatMap((table) => askedBy(group, table)));
+  const count = alarms.length + asked.length;
+  const headline = count === 0 ? 'Nothing to do: no figure is outside its expected range.' : `To do: ${count}`;
+  const items = alarms.map(({ group, figure: { label, value, kind, currency } }) => {
+    const shown = [formatValue(value, kind, grouping), currency].filter(Boolean).join(' ');
+    return `<li><a href="#${escape(group.id)}">${escape(group.title)}</a>: ${escape(label)} <strong>${escape(shown)}</strong></li>`;
+  });
+  return `<section id="to-do">\n<h2>${escape(headline)}</h2>\n${count > 0 ? `<ul>${[...items, ...asked].join('')}</ul>` : ''}\n</section>`;
+}
+
+/** Rows of a table that say what to do, as items of the list. */
+function askedBy({ id }: Group, { columns, rows }: Table): string[] {
+  const at = columns.findIndex(({ label }) => label === WHAT_TO_DO);
+  return rows
+    .filter((row) => row[at])
+    .map((row) => `<li><a href="#${escape(id)}">${escape(textOf(row[0]))}</a>: ${escape(textOf(row[at]))}</li>`);
+}
+
+function textOf(cell: Value | Linked | undefined): string {
+  if (cell instanceof Date) return cell.toISOString();
+  return typeof cell === 'object' && cell !== null ? cell.text : String(cell ?? '');
+}
+
+/** Zero or nothing everywhere: such a group is one line, which opens. */
+function isEmpty({ figures, tables, trend, charts }: Group): boolean {
+  const pictures = [trend, ...charts].filter((chart): chart is Chart => chart !== null);
+  return (
+    figures.every(({ value, alarm }) => !alarm && (value === null || value === '' || Number(value) === 0)) &&
+    tables.every(({ rows }) => rows.length === 0) &&
+    pictures.every(isFlat)
+  );
+}
+
+/** Nothing but zeros has no shape to be drawn. */
+const isFlat = ({ series }: Chart): boolean =>
+  series.every(({ values }) => values.every((value) => value === null || Number(value) === 0));
+
 function groupHtml(group: Group, grouping: Grouping): string {
+  const title = `<h2>${escape(group.title)}</h2>`;
+  if (!isEmpty(group))
+    return `<section id="${escape(group.id)}">\n${title}\n${contentHtml(group, grouping)}\n</section>`;
+  const line = `<summary>${title} <span class="none">nothing</span></summary>`;
+  return `<section id="${escape(group.id)}"><details>${line}${contentHtml(group, grouping)}</details></section>`;
+}
+
+function contentHtml(group: Group, grouping: Grouping): string {
   const charts = [group.trend, ...group.charts].filter((chart): chart is Chart => chart !== null);
-  return `<section id="${escape(group.id)}">
-<h2>${escape(group.title)}</h2>
-<p class="definition">${escape(group.definition)}</p>
+  return `<p class="definition">${escape(group.definition)}</p>
 <dl class="figures">${group.figures.map((figure) => figureHtml(figure, grouping)).join('')}</dl>
 ${charts.length > 0 ? `<div class="charts">${charts.map((chart) => chartHtml(chart, grouping)).join('')}</div>` : ''}
-${group.tables.map((table) => tableHtml(table, grouping)).join('\n')}
-</section>`;
+${group.tables.map((table) => tableHtml(table, grouping)).join('\n')}`;
 }
 
 function figureHtml({ id, label, value, kind, currency, alarm }: Figure, grouping: Grouping): string {
@@ -62,8 +120,7 @@ function figureHtml({ id, label, value, kind, currency, alarm }: Figure, groupin
 }
 
 function chartHtml(chart: Chart, grouping: Grouping): string {
-  const empty = chart.series.every(({ values }) => values.every((value) => value === null));
-  const picture = empty ? '<p class="none">No data.</p>' : chartSvg(chart, grouping);
+  const picture = isFlat(chart) ? '<p class="none">Nothing in this time.</p>' : chartSvg(chart, grouping);
   return `<figure><figcaption>${escape(chart.title)}, ${escape(chart.unit)}</figcaption>${picture}</figure>`;
 }
 

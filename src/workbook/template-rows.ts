@@ -8,7 +8,7 @@ import { columnOfHeader } from '../domain/rules/columns';
 import { FREE_HEADER, REMITTER_HEADER } from './sheet/headers';
 
 /** What the ledger knows of an IRM beside what the template says. */
-export interface KnownIrm {
+interface KnownIrm {
   irmNumber: string;
   irmAdCode: string;
   remitterName: string | null;

@@ -72,6 +72,18 @@ inBrowser('the page', () => {
     expect(await risk.locator('dd').innerText()).toBe('2,910.00 USD');
   });
 
+  it('begins with what is to be done, and makes groups without anything one line', async () => {
+    const alarms = report.groups.flatMap(({ figures }) => figures.filter(({ alarm }) => alarm));
+    expect(alarms.length).toBeGreaterThan(0);
+    const toDo = page.locator('main > section').first();
+    expect(await toDo.locator('h2').innerText()).toBe(`To do: ${alarms.length + 3}`);
+    expect(await toDo.locator('li').count()).toBe(alarms.length + 3);
+    expect(await toDo.innerText()).toContain('Older than 24 h 3');
+    const closed = page.locator('section > details:not([open])');
+    expect(await closed.count()).toBeGreaterThan(0);
+    expect((await closed.first().boundingBox())?.height).toBeLessThan(40);
+  });
+
   it('sorts a table by number, up and down', async () => {
     const amounts = () =>
       page.$$eval('#table-unknown tbody tr td:nth-child(7)', (cells) => cells.map((each) => each.textContent));

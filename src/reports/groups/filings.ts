@@ -3,7 +3,7 @@ import type { Queryable } from '../../ledger/pool';
 import { LATENCY_EDGES, rejections, requestLatency, rowFunnel } from '../../ledger/reports/rows-flow';
 import type { ReportScope } from '../../ledger/reports/scope';
 import { unknownOutcomes } from '../../ledger/reports/unknown';
-import { linked, perCurrency, share, table, trendOf, type Group, type ReportOptions } from '../report';
+import { linked, perCurrency, share, table, trendOf, WHAT_TO_DO, type Group, type ReportOptions } from '../report';
 
 export async function unknownGroup(db: Queryable, scope: ReportScope, options: ReportOptions): Promise<Group> {
   const { totals, atRisk, trend, filings } = await unknownOutcomes(db, scope);
@@ -39,7 +39,7 @@ export async function unknownGroup(db: Queryable, scope: ReportScope, options: R
           ['Rows', 'count'],
           ['Value', 'money'],
           ['Currency', 'text'],
-          ['What to do', 'text'],
+          [WHAT_TO_DO, 'text'],
         ],
         filings.map((each) => [
           linked(each.filingId, each.workflowId, options),

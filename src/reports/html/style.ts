@@ -15,16 +15,19 @@ body { margin: 0; background: var(--back); color: var(--text); font: 15px/1.45 s
 header, main { max-width: 1360px; margin: 0 auto; padding: 16px; }
 h1 { font-size: 1.5rem; margin: 0 0 4px; }
 h2 { font-size: 1.2rem; margin: 0 0 4px; }
+summary { cursor: pointer; }
+summary h2 { display: inline; }
+#to-do { border-top: 0; }
 h3 { font-size: 1rem; margin: 20px 0 6px; }
 header p { margin: 0 0 4px; }
 a { color: var(--c1); }
 nav { display: flex; flex-wrap: wrap; gap: 4px 14px; margin-top: 8px; }
 section { border-top: 1px solid var(--line); padding: 20px 0; }
 .definition, .note, .none { color: var(--muted); max-width: 80ch; margin: 0 0 10px; }
-.figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(150px, 1fr)); gap: 8px; margin: 0; }
+.figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 190px), 1fr)); gap: 8px; margin: 0; }
 .figure { background: var(--card); border-left: 3px solid var(--line); border-radius: 4px; padding: 8px 10px; min-width: 0; }
 .figure dt { color: var(--muted); font-size: .85rem; }
-.figure dd { margin: 0; font-size: 1.15rem; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
+.figure dd { margin: 0; font-size: 1.15rem; font-variant-numeric: tabular-nums; white-space: nowrap; overflow-x: auto; }
 .figure.alarm { border-left-color: var(--alarm); }
 .figure.alarm dd, .sign { color: var(--alarm); }
 .sign { font-weight: 700; }

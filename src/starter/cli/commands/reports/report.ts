@@ -61,7 +61,7 @@ function outcomeText({ path, on, groups }: ReportOutcome): Page {
   );
   const head =
     alarms.length === 0
-      ? 'All figures are within their expected range.'
+      ? 'No figure is outside its expected range.'
       : table(['Group', 'Figure', right('Value')], alarms);
   return [head, `Written to ${path} (of ${on}).`];
 }
