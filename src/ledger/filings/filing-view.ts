@@ -6,7 +6,7 @@ import { readQuestions } from '../questions/questions';
 import { readLastingNotices } from '../submissions/answers';
 import { countRowsOf, pageOfFilings, type FilingPage } from './filing-pages';
 import { getFiling, numberToFileAgain, type FilingRecord } from './filings';
-import { readWaiting } from './waiting';
+import { readWaiting } from '../questions/waiting';
 
 /** A complete filing, as the command line prints it; null if the ledger does not hold it. */
 export async function readFilingView(db: Queryable, filingId: string): Promise<FilingView | null> {

@@ -1,8 +1,7 @@
 import type { Evidence } from '../../activities/filings/settle';
 import type { FilingResult } from '../../domain/contracts';
 import { isFilingDate, isoFromFilingDate } from '../../domain/dates';
-import type { FilingView, OtherUse, RowView } from '../../domain/filing/view';
-import { waitsFor, type Waiting } from '../../domain/filing/waiting';
+import { waitsFor, type FilingView, type OtherUse, type RowView, type Waiting } from '../../domain/filing/view';
 import { compareAmounts, subtractAmounts, sumAmounts } from '../../domain/money';
 import { filingName, type Mode } from '../../domain/names';
 import type { FilingSummary } from '../../ledger/filings/filing-view';

@@ -3,7 +3,7 @@ import { parseDuration } from '../../../domain/durations';
 import type { FilingResult } from '../../../domain/contracts';
 import { UPLOAD_TYPES } from '../../../domain/rules/upload-type';
 import { parseAllowDuplicate, type PermittedDuplicate } from '../../../domain/rules/duplicates';
-import type { Waiting } from '../../../domain/filing/waiting';
+import type { Waiting } from '../../../domain/filing/view';
 import type { Cli } from '../context';
 import { isEnd, type FilingState } from '../../../domain/filing/states';
 import type { FilingOutcome } from '../../filings/outcome';

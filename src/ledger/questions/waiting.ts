@@ -1,9 +1,9 @@
 import { estimateAnswerTimes } from '../../domain/filing/acknowledgement-times';
 import type { FilingCounts } from '../../domain/contracts';
-import { waitsFor, type Waiting } from '../../domain/filing/waiting';
+import { waitsFor, type Waiting } from '../../domain/filing/view';
 import type { Queryable } from '../pool';
 import { readSeenAnswers } from '../submissions/answer-times';
-import type { FilingRecord } from './filings';
+import type { FilingRecord } from '../filings/filings';
 
 interface Times {
   filingId: string;
