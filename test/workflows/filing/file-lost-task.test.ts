@@ -55,7 +55,10 @@ afterAll(async () => {
   await rm(documents, { recursive: true, force: true });
 });
 
-/** A filing whose workflow tasks are taken for lost after three seconds and not after ten: a busy machine needs more than one for a replay. */
+/**
+ * A filing whose workflow tasks are taken for lost after three seconds and not after ten: a busy machine needs more than
+ * one for a replay.
+ */
 const file = (exporter: TestExporter): Promise<Filing> =>
   stage.file(exporter, [stage.mapping(exporter)], {}, { workflowTaskTimeout: '3s' });
 
