@@ -56,8 +56,8 @@ afterAll(async () => {
 });
 
 /**
- * A filing whose workflow tasks are taken for lost after three seconds and not after ten: a busy machine needs more than
- * one for a replay.
+ * A filing whose workflow tasks are taken for lost after three seconds and not after ten: a busy machine needs more
+ * than one for a replay.
  */
 const file = (exporter: TestExporter): Promise<Filing> =>
   stage.file(exporter, [stage.mapping(exporter)], {}, { workflowTaskTimeout: '3s' });
