@@ -6,11 +6,14 @@
  * Billable actions are those of Temporal Cloud: the start, each start of an activity with every retry, each workflow
  * task with local activities, timers and upserts. The PDF is left out of them: it costs the same either way.
  *
+ * Statements are all that the worker sends to PostgreSQL, BEGIN and COMMIT among them.
+ *
  * Targets: half of the plain way's actions; 5 normal activities with fresh balances and 7 with a refresh; 70 events; 4
- * upserts of search attributes.
+ * upserts of search attributes; 80 statements with fresh balances, and 6 for each poll.
  */
 import { join } from 'node:path';
 import type { WorkflowHandle } from '@temporalio/client';
+import pg from 'pg';
 import { bundleWorkflowCode, Worker } from '@temporalio/worker';
 import globalSetup from '../test/support/jest/global-setup';
 import globalTeardown from '../test/support/jest/global-teardown';
@@ -27,14 +30,28 @@ interface Cost {
   timers: number;
   workflowTasks: number;
   'billable actions': number;
+  statements: number;
+  polls: number;
 }
 
 /** The defaults of a worker. */
 const POLLING = { pollFirstMs: 15 * 60_000, pollMinMs: 2 * 60_000, pollMaxMs: 15 * 60_000 };
 const SHARE_OF_PLAIN = 0.5;
-const TARGETS = { events: 70, upserts: 4 };
+const TARGETS = { events: 70, upserts: 4, statements: 80, statementsOfPoll: 6 };
+/** What each poll sends once. */
+const POLL = 'UPDATE requests SET polled_at_age_ms';
 
-async function costOf(filing: WorkflowHandle): Promise<Cost> {
+/** Texts of the statements so far. With STATEMENTS=1 those of the last filing are printed. */
+let sent: string[] = [];
+// eslint-disable-next-line @typescript-eslint/unbound-method -- called with the client it was called on
+const query = pg.Client.prototype.query as (...args: unknown[]) => unknown;
+pg.Client.prototype.query = function (this: pg.Client, ...args: unknown[]) {
+  const [first] = args as [string | { text?: string }];
+  sent.push((typeof first === 'string' ? first : (first.text ?? '')).replaceAll(/\s+/gu, ' '));
+  return query.apply(this, args);
+} as typeof pg.Client.prototype.query;
+
+async function costOf(filing: WorkflowHandle, statements: readonly string[]): Promise<Cost> {
   const { events } = await filing.fetchHistory();
   const count = (key: keyof NonNullable<typeof events>[number]) => events?.filter((event) => event[key]).length ?? 0;
   const starts = events?.reduce((sum, event) => sum + (event.activityTaskStartedEventAttributes?.attempt ?? 0), 0) ?? 0;
@@ -54,6 +71,8 @@ async function costOf(filing: WorkflowHandle): Promise<Cost> {
     upserts,
     timers,
     workflowTasks: count('workflowTaskCompletedEventAttributes'),
+    statements: statements.length,
+    polls: statements.filter((text) => text.startsWith(POLL)).length,
   };
 }
 
@@ -67,6 +86,7 @@ async function file(stage: FilingStage, exporter: TestExporter, reference: strin
     decalarationFlag: 'Y',
     ebrcBulkGenDtos: [stage.mapping(exporter)],
   };
+  sent = [];
   const filing = await stage.env.client.workflow.start('fileRemittances', {
     taskQueue: stage.worker.taskQueue,
     workflowId: `file/test/${reference}`,
@@ -74,7 +94,7 @@ async function file(stage: FilingStage, exporter: TestExporter, reference: strin
     args: [{ mode: 'test', exporterId, reference, madeBy: 'bench', message }],
   });
   await filing.result();
-  return costOf(filing);
+  return costOf(filing, sent);
 }
 
 async function fileInThePlainWay({ env }: FilingStage): Promise<Cost> {
@@ -89,7 +109,7 @@ async function fileInThePlainWay({ env }: FilingStage): Promise<Cost> {
   return worker.runUntil(async () => {
     const filing = await env.client.workflow.start('fileInThePlainWay', { taskQueue: 'plain', workflowId: 'plain' });
     await filing.result();
-    return costOf(filing);
+    return costOf(filing, []);
   });
 }
 
@@ -104,6 +124,8 @@ async function main(): Promise<void> {
     // The skipping server's clock may be years ahead.
     await stage.ledger.pool.query(`UPDATE irms SET read_at = now() + interval '100 years'`);
     const fresh = await file(stage, exporter, 'FRESH');
+    if (process.env['STATEMENTS'] === '1')
+      console.log(sent.map((text, index) => `${index + 1} ${text.slice(0, 150)}`).join('\n'));
     const plain = await fileInThePlainWay(stage);
     const within = ({ events, upserts }: Cost) => events <= TARGETS.events && upserts <= TARGETS.upserts;
     const share = ({ 'billable actions': actions }: Cost) => actions / plain['billable actions'];
@@ -116,6 +138,10 @@ async function main(): Promise<void> {
       {
         goal: `at most ${TARGETS.events} events and ${TARGETS.upserts} upserts`,
         met: within(fresh) && within(refreshed),
+      },
+      {
+        goal: `at most ${TARGETS.statements} statements with fresh balances, and ${TARGETS.statementsOfPoll} for each poll`,
+        met: fresh.statements <= TARGETS.statements + TARGETS.statementsOfPoll * fresh.polls,
       },
       {
         goal: `billable actions at most ${SHARE_OF_PLAIN} of the plain way (${share(fresh).toFixed(2)}, ${share(refreshed).toFixed(2)})`,

@@ -1,4 +1,5 @@
 /** TLS to PostgreSQL and Temporal, with certificates made here: what is refused is refused before anything is said. */
+import { randomBytes } from 'node:crypto';
 import { chmod, chown, copyFile, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { createSecureServer, type Http2SecureServer, type Http2Session, type IncomingHttpHeaders } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
@@ -160,7 +161,7 @@ describe('Temporal', () => {
 
   const variables = (authority: Authority, shown?: Certificate) => ({
     EBRC_API_KEY: 'prod_key',
-    EBRC_ENCRYPTION_KEY: `k1:${Buffer.from('a key of thirty-two bytes: 0123!').toString('base64')}`,
+    EBRC_ENCRYPTION_KEY: `k1:${randomBytes(32).toString('base64')}`,
     HOME: '/nonexistent',
     TEMPORAL_ADDRESS: `127.0.0.1:${(proxy.address() as AddressInfo).port}`,
     TEMPORAL_TLS: 'true',
@@ -216,7 +217,7 @@ describe('Temporal with an API key', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     env = {
       EBRC_API_KEY: 'prod_key',
-      EBRC_ENCRYPTION_KEY: `k1:${Buffer.from('a key of thirty-two bytes: 0123!').toString('base64')}`,
+      EBRC_ENCRYPTION_KEY: `k1:${randomBytes(32).toString('base64')}`,
       HOME: '/nonexistent',
       TEMPORAL_ADDRESS: `127.0.0.1:${(server.address() as AddressInfo).port}`,
       TEMPORAL_NAMESPACE: 'exports.a1b2c',

@@ -4,7 +4,6 @@ import { credentialsWorkflowId } from '../../src/domain/names';
 import { saveInput } from '../../src/ledger/filings/filing-inputs';
 import {
   abandonUpdate,
-  approveUpdate,
   filingQuery,
   resolveUpdate,
   submitCredentialsUpdate,
@@ -178,7 +177,7 @@ export const FILING_SCENARIOS: readonly FilingScenario[] = [
     play: async (stage) => {
       const { filing } = await fileOne(stage, { approval: true });
       await stage.until(filing, 'awaiting_approval');
-      await filing.executeUpdate(approveUpdate, { args: [{ by: 'meera', note: 'seen' }] });
+      await stage.approve(filing, 'meera');
       return ended(filing);
     },
   },

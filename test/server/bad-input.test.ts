@@ -265,6 +265,6 @@ it('says what to do in fields and routes, and never in options of a command', as
   expect(texts[1]).toContain(
     `POST /v1/filings/${String((held.body as unknown as { filingId: string }).filingId)}/approve`,
   );
-  expect(texts[2]).toMatch(/`allowDuplicate` for row 1/);
+  expect(texts[2]).toMatch(/"allowDuplicate":"1=REASON".*see GET \/v1\/filings/u);
   expect(texts[3]).toMatch(/`reference`/);
 });

@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { importSends } from '../../../src/ledger/sends/send-import';
+import { approveUpdate } from '../../../src/workflows/messages';
 import { remember } from '../../ledger/sends/put-back';
 import { type Filing, type FilingStage, type TestExporter } from './filing-stage';
 import { useRealServerStage } from './use-filing-stage';
@@ -77,6 +79,9 @@ it('records a filing once more that was not sent and that the ledger does not ho
   const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: true });
   const { filingId } = await stage.until(filing, 'awaiting_approval');
   await putBack();
+  // The grant went with the ledger too: the run records the filing again, and the approval has to be given once more.
+  await filing.executeUpdate(approveUpdate, { args: [{ by: 'meera', grant: randomUUID() }] });
+  await stage.until(filing, 'awaiting_approval');
   await stage.approve(filing, 'meera');
   expect(await filing.result()).toMatchObject({ state: 'certified', filingId });
   expect(stage.pushes(exporter)).toBe(2);

@@ -1,5 +1,4 @@
 import type { FaultInput } from '../../../src/sandbox/faults/fault-schema';
-import { approveUpdate } from '../../../src/workflows/messages';
 import { MINUTE_MS, openFilingStage, type FilingStage } from './filing-stage';
 
 let stage: FilingStage;
@@ -74,7 +73,7 @@ it('shows what people and the service wrote as words, not as Markdown', async ()
   await stage.until(filing, 'awaiting_approval');
   const { currentDetails } = await filing.query<{ currentDetails: string }>('__temporal_workflow_metadata');
   expect(currentDetails).toContain('maker');
-  await filing.executeUpdate(approveUpdate, { args: [{ by: marked('checker') }] });
+  await stage.approve(filing, marked('checker'));
   expect(await filing.result()).toMatchObject({ state: 'certified' });
   const { events } = await filing.fetchHistory();
   const summaries = events?.map(({ userMetadata }) => Buffer.from(userMetadata?.summary?.data ?? []).toString()) ?? [];
