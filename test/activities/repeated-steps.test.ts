@@ -10,7 +10,7 @@ import type { FilingState } from '../../src/domain/filing/states';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { withTransaction } from '../../src/ledger/pool';
 import { recordLook } from '../../src/ledger/submissions/looks';
-import { notePoll } from '../../src/ledger/submissions/requests';
+import { endRequest, notePoll } from '../../src/ledger/submissions/requests';
 import { ACCEPTED, attemptSteps } from '../ledger/submissions/attempt-support';
 import { EXPORTER, knowExporter, minutesLater, move, NOW, open, rowsOf } from '../ledger/filing-support';
 import { settleRows } from '../ledger/ledger-steps';
@@ -250,6 +250,22 @@ describe('an end', () => {
     expect(filing).toMatchObject({ state: 'needs_correction' });
     expect((await heldOf(ledger, filingId)).requests).toMatchObject([{ state: 'absent' }]);
     expect(await attempts.attempts(filingId)).toEqual(['absent']);
+  });
+
+  // Its record named a certificate that the row cannot have; or a person answered for other rows of it.
+  it.each(['ended', 'absent'] as const)('is not recorded with a request that is %s', async (state) => {
+    const { filingId, attemptId } = await unanswered();
+    const requestId = `R${filingId}`;
+    const request = { filingId, submission: 1, requestId };
+    await door.run('adoptAnswer', { attemptId, answer: { ...ACCEPTED, requestId } });
+    const unknown = { statement: 'unknown_request' as const, incomplete: false, ageMs: 0, at: NOW };
+    if (state === 'absent') await notePoll(ledger.pool, request, unknown);
+    const end = { state, processingStatus: null, errored: [], contradicted: [0], at: NOW };
+    await endRequest(ledger.pool, request, end);
+    const args = { ...(await held(filingId)), submission: 1, requestId, errors: [] };
+    const concluded = await door.run('concludeStatement', args);
+    expect(concluded).toMatchObject({ absence: { outcome: 'refused' }, state: null });
+    expect((await heldOf(ledger, filingId)).releases).toEqual([]);
   });
 
   it.each([

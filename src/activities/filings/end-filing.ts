@@ -133,7 +133,11 @@ export function createEndFilingActivities(deps: ActivityDependencies) {
         if (standing === 'differs') return { ...(await unchanged(client, held)), ...kept };
         const at = now();
         const request = (await readRequests(client, filingId, submission)).find((each) => each.requestId === requestId);
-        const reason = STATEMENTS[request?.statement ?? 'unknown_request'](requestId);
+        const statement = request?.statement ?? null;
+        // Of a request that has ended the service says nothing more: what it leaves open is answered by persons.
+        const stated = statement !== null && request?.state === 'followed';
+        if (standing !== 'repeated' && !stated) return { ...(await endAs(client, { ...held, state: null })), ...kept };
+        const reason = STATEMENTS[statement ?? 'unknown_request'](requestId);
         const messages = errors.length > 0 ? errors : [reason];
         const subject = { requestId, filingId, submission };
         const given = {
@@ -148,7 +152,7 @@ export function createEndFilingActivities(deps: ActivityDependencies) {
         const { outcome } =
           standing === 'repeated' ? { outcome: 'freed' as const } : await releaseAbsent(client, given);
         if (outcome === 'refused') return { ...(await endAs(client, { ...held, state: null })), ...kept };
-        const processed = request?.statement === 'errored_empty' || request?.statement === 'errored';
+        const processed = statement === 'errored_empty' || statement === 'errored';
         return { ...(await afterAbsence(client, held, { submission, processed, messages, at })), absence: { outcome } };
       });
     },
