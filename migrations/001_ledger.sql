@@ -315,11 +315,11 @@ CREATE CONSTRAINT TRIGGER filing_rows_live_holds_mapping AFTER INSERT OR UPDATE 
   DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.live) EXECUTE FUNCTION check_held_mapping();
 
 -- Filings beside which a mapping may be filed once more: those that a refusal has named, and those of whose rows in
--- doubt, or abandoned after the send, two persons said so (by_persons).
+-- doubt, or abandoned after the send, two persons said so (by_persons: how many live rows may stand beside theirs).
 CREATE TABLE permits (
   fingerprint text NOT NULL,
   filing_id   text NOT NULL REFERENCES filings ON DELETE CASCADE,
-  by_persons  boolean NOT NULL DEFAULT false,
+  by_persons  integer NOT NULL DEFAULT 0,
   at          timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (fingerprint, filing_id)
 );

@@ -87,6 +87,10 @@ export async function judgeClaims(
     const permit = asked.get(row.row);
     if (permit && holders.every((holder) => mayStandBeside(holder, permit, permits))) {
       const besides = [...new Set(holders.map(({ filingId }) => filingId))];
+      for (const key of new Set(holders.map(permitKey))) {
+        const left = permits.get(key);
+        if (left !== undefined) permits.set(key, left - 1);
+      }
       claims.push({ ...claim, permit: { reason: permit.reason, besides } });
     } else {
       refused.push({ row, holders });
@@ -102,15 +106,17 @@ export async function judgeClaims(
 }
 
 function mayStandBeside(
-  { fingerprint, filingId, inDoubt }: Holder,
+  holder: Holder,
   { besides }: PermittedDuplicate,
-  permits: ReadonlyMap<string, boolean>,
+  permits: ReadonlyMap<string, number>,
 ): boolean {
-  const byPersons = permits.get(`${fingerprint} ${filingId}`);
-  if (besides && !besides.includes(filingId)) return false;
-  if (inDoubt) return byPersons ?? false;
-  return besides !== undefined || byPersons !== undefined;
+  const left = permits.get(permitKey(holder));
+  if (besides && !besides.includes(holder.filingId)) return false;
+  if (holder.inDoubt) return (left ?? 0) > 0;
+  return besides !== undefined || left !== undefined;
 }
+
+const permitKey = ({ fingerprint, filingId }: Pick<Holder, 'fingerprint' | 'filingId'>) => `${fingerprint} ${filingId}`;
 
 /** Writes what new rows hold. Must be in the transaction that writes the rows. */
 export async function insertHeld(client: Queryable, filingId: string, claims: readonly MappingClaim[]): Promise<void> {
@@ -170,13 +176,18 @@ async function liveHolders(db: Queryable, fingerprints: string[]): Promise<Holde
   return rows;
 }
 
-/** By fingerprint and filing, where rows may be permitted beside it: whether two persons have done so. */
-async function readPermits(db: Queryable, fingerprints: string[]): Promise<Map<string, boolean>> {
-  const { rows } = await db.query<{ key: string; byPersons: boolean }>(
-    `SELECT fingerprint || ' ' || filing_id AS key, by_persons AS "byPersons" FROM permits WHERE fingerprint = ANY($1)`,
+/** How many live rows with a mapping stand beside a filing's: of a permission `p`. */
+const STANDING_BESIDE = `(SELECT count(*)::int FROM held_mappings h JOIN filing_rows o USING (filing_id, position)
+  WHERE h.fingerprint = p.fingerprint AND p.filing_id = ANY(o.permit_besides))`;
+
+/** By fingerprint and filing, where rows may be permitted beside it: how many more two persons have permitted. */
+async function readPermits(db: Queryable, fingerprints: string[]): Promise<Map<string, number>> {
+  const { rows } = await db.query<{ fingerprint: string; filingId: string; left: number }>(
+    `SELECT fingerprint, filing_id AS "filingId", by_persons - ${STANDING_BESIDE} AS left FROM permits p
+      WHERE fingerprint = ANY($1)`,
     [fingerprints],
   );
-  return new Map(rows.map(({ key, byPersons }) => [key, byPersons]));
+  return new Map(rows.map(({ left, ...of }) => [permitKey(of), left]));
 }
 
 async function rememberNamed(db: Queryable, holders: readonly Holder[]): Promise<void> {
@@ -198,15 +209,18 @@ export async function positionsInDoubt(db: Queryable, filingId: string): Promise
   return rows.map(({ position }) => position);
 }
 
-/** Records that two persons permit rows beside these ones of a filing, which are in doubt or were abandoned. */
+/**
+ * Records that two persons permit one more row beside each of these of a filing, which are in doubt or were abandoned.
+ */
 export async function permitBeside(
   client: Queryable,
   { filingId, positions }: { filingId: string; positions: readonly number[] },
 ): Promise<void> {
   await client.query(
     `INSERT INTO permits (fingerprint, filing_id, by_persons)
-     SELECT DISTINCT fingerprint, filing_id, true FROM held_mappings WHERE filing_id = $1 AND position = ANY($2)
-     ON CONFLICT (fingerprint, filing_id) DO UPDATE SET by_persons = true`,
+     SELECT fingerprint, filing_id, ${STANDING_BESIDE} + count(*) FROM held_mappings p WHERE filing_id = $1 AND position = ANY($2)
+      GROUP BY fingerprint, filing_id
+     ON CONFLICT (fingerprint, filing_id) DO UPDATE SET by_persons = excluded.by_persons`,
     [filingId, positions],
   );
 }

@@ -518,6 +518,19 @@ describe('a duplicate beside a row in doubt, or abandoned after the send', () =>
     },
   );
 
+  it('is one: another one beside the same row needs two words more', async () => {
+    const { filingId, file, permit } = await holderInDoubt('unknown');
+    await permit('ravi');
+    await permit('meera');
+    const first = await file([filingId]);
+    expect(first).toMatchObject({ outcome: 'opened' });
+    const besides = [filingId, ...('filingId' in first ? [first.filingId] : [])];
+    expect(await file(besides)).toMatchObject({ outcome: 'refused', findings: [{ code: 'mapping_live' }] });
+    await permit('ravi');
+    await permit('meera');
+    expect(await file(besides)).toMatchObject({ outcome: 'opened' });
+  });
+
   it('is one beside a row whose acceptance named no request, too', async () => {
     const { filingId, attemptId, file, permit } = await holderInDoubt('submitted');
     await accept({ attemptId }, null);
