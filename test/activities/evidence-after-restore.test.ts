@@ -38,7 +38,9 @@ it('reads back to the copy, names the certificates that agree, and adopts none',
   const filingId = await open(ledger, 'LOST', rows, { exporterId, at: made });
   const restored = { at: new Date(now - 60_000), by: 'ravi', waitMs: 0 };
   await documentsRestored(ledger.pool, door.deps.documents, restored);
-  const opened = await withTransaction(ledger.pool, (db) => openAttempt(db, { filingId, submission: 1 }));
+  const opened = await withTransaction(ledger.pool, (db) =>
+    openAttempt(db, { filingId, submission: 1, at: new Date() }),
+  );
   if (opened.outcome !== 'attempt') throw new Error(JSON.stringify(opened));
   const [row] = rows;
   if (!row) throw new Error('no row');

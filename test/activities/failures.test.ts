@@ -104,7 +104,9 @@ describe('a submission', () => {
     sent += 1;
     const document = { sbCumInvoiceNumber: String(7_000 + sent), mappedIRMAmountFCC: 10 };
     const filingId = await open(ledger, `DOOR-${sent}`, rowsOf(document), { exporterId });
-    const opened = await withTransaction(ledger.pool, (db) => openAttempt(db, { filingId, submission: 1 }));
+    const opened = await withTransaction(ledger.pool, (db) =>
+      openAttempt(db, { filingId, submission: 1, at: new Date() }),
+    );
     if (opened.outcome !== 'attempt') throw new Error(JSON.stringify(opened));
     return { filingId, submission: 1, exporterId, attemptId: opened.attemptId };
   };

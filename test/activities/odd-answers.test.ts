@@ -97,7 +97,9 @@ describe('odd answers of the service, down to the ledger', () => {
       mappedIRMAmountFCC: 1,
     }));
     const filingId = await open(ledger, `ODD-${references}`, rowsOf(...documents), { exporterId: CUSTOMER_ID });
-    const opened = await withTransaction(ledger.pool, (client) => openAttempt(client, { filingId, submission: 1 }));
+    const opened = await withTransaction(ledger.pool, (client) =>
+      openAttempt(client, { filingId, submission: 1, at: new Date() }),
+    );
     if (opened.outcome !== 'attempt') throw new Error(JSON.stringify(opened));
     return { filingId, submission: 1, exporterId: CUSTOMER_ID, attemptId: opened.attemptId };
   }

@@ -35,7 +35,7 @@ async function filing() {
   const filingId = await open(ledger, `HISTORY-${filings}`, rows);
   const attemptId = (number: number) => attemptIdOf(filingId, 1, number);
   const inTurn = <T>(work: Parameters<typeof withTransaction<T>>[1]) => withTransaction(pool, work);
-  const openNext = () => inTurn((client) => openAttempt(client, { filingId, submission: 1 }));
+  const openNext = () => inTurn((client) => openAttempt(client, { filingId, submission: 1, at: NOW }));
   await openNext();
   await move(ledger, filingId, 'submitting');
   return {

@@ -212,7 +212,7 @@ export async function drive(ledger: TestDatabase, { away, steps }: Walk): Promis
     ],
     [
       /open attempt (\d)/,
-      ([a = 0]) => inTurn(a, (client) => openAttempt(client, { filingId: filingOf(a), submission: 1 })),
+      ([a = 0]) => inTurn(a, (client) => openAttempt(client, { filingId: filingOf(a), submission: 1, at: now() })),
     ],
     [
       /mark attempt (\d)/,

@@ -55,7 +55,7 @@ export async function tell({ pool }: TestDatabase, story: Story): Promise<string
       });
     });
   await move('submitting', madeAt);
-  const attempt = await step((client) => openAttempt(client, { filingId, submission: 1 }));
+  const attempt = await step((client) => openAttempt(client, { filingId, submission: 1, at: madeAt }));
   if (attempt.outcome !== 'attempt') throw new Error(JSON.stringify(attempt));
   const { attemptId } = attempt;
   await step((client) => markSending(client, { attemptId, sender: 'test', payloadHash: 'hash', at: madeAt }));

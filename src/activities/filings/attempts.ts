@@ -55,7 +55,7 @@ export function createAttemptActivities(deps: ActivityDependencies) {
     }): Promise<OpenedAttempt | { outcome: 'differs' }> =>
       onWholeLedger(deps, args.filingId, async (client) =>
         (await holdFiling(client, { filingId: args.filingId, seq }))
-          ? openAttempt(client, args)
+          ? openAttempt(client, { ...args, at: now() })
           : { outcome: 'differs' },
       ),
 

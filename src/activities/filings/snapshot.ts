@@ -71,7 +71,7 @@ export function createSnapshotActivities(deps: ActivityDependencies) {
           onWholeLedger(deps, filingId, async (client) => {
             const held = await holdFiling(client, { filingId, seq });
             await saveSnapshot(client, { ...of, ...found });
-            return held ? openAttempt(client, { filingId, submission, after }) : null;
+            return held ? openAttempt(client, { filingId, submission, at: new Date(clock()), after }) : null;
           }),
         );
         return { certificates, opened };

@@ -96,9 +96,12 @@ export async function completeLook(
   return rows[0] ? Number(rows[0].lookId) : null;
 }
 
+/** An older look does not count at the send: the list that is read right before it goes back to the day before. */
+const LOOK_COUNTS_MS = 24 * 60 * 60_000;
+
 /** What a row that was released as absent needs before it may go out again. */
 export interface AbsenceToConfirm {
-  /** A complete look has to begin after this, and cover the days from `from` on; ms since the epoch. */
+  /** A complete look of the last day has to begin after this and cover the days from `from` on; ms since the epoch. */
   since: number;
   from: number;
   /** Whether there was one, or two persons stand for it. */
@@ -113,7 +116,7 @@ export interface AbsenceToConfirm {
  */
 export async function absenceToConfirm(
   db: Queryable,
-  { filingId, submission }: Omit<Rows, 'positions'>,
+  { filingId, submission, at }: Omit<Rows, 'positions'> & { at: Date },
 ): Promise<AbsenceToConfirm | null> {
   const { rows } = await db.query<{ exporterId: string; since: Date; from: Date; unseen: boolean; notOurs: string[] }>(
     `WITH ${NAMED}
@@ -133,7 +136,8 @@ export async function absenceToConfirm(
   const { exporterId, since, from, unseen, notOurs } = found;
   const send = await lineageSend(db, { filingId, submission });
   const agreeing = await agreeingCertificates(db, { filingId, submission, from, before: send.before });
-  const looked = unseen || (await completeLook(db, { exporterId, since, from })) !== null;
+  const lookSince = new Date(Math.max(since.getTime(), at.getTime() - LOOK_COUNTS_MS));
+  const looked = unseen || (await completeLook(db, { exporterId, since: lookSince, from })) !== null;
   const named = new Set(notOurs);
   const open = [...new Set(agreeing.map(({ eBRCNumber }) => eBRCNumber))].filter((number) => !named.has(number));
   return { since: since.getTime(), from: from.getTime(), looked, agreeing: open };

@@ -27,7 +27,7 @@ export async function confirmAbsence(
 ): Promise<Carried> {
   const { filingId } = word;
   const exporterId = (await lockFiling(client, filingId))?.exporterId ?? '';
-  const kept = await keptBack(client, filingId);
+  const kept = await keptBack(client, filingId, at);
   if (kept.length === 0) return { outcome: 'refused', why: 'it names neither an attempt nor a request' };
   for (const { submission, looked, from, since } of kept) {
     if (word.at.getTime() < since)
@@ -63,14 +63,14 @@ export async function confirmAbsence(
 }
 
 /** The submissions of a filing that are to be sent, and that the send gate keeps back. */
-async function keptBack(client: Queryable, filingId: string): Promise<Waiting[]> {
+async function keptBack(client: Queryable, filingId: string, at: Date): Promise<Waiting[]> {
   const { rows } = await client.query<{ submission: number }>(
     `SELECT submission FROM submissions WHERE filing_id = $1 AND state = 'planned' ORDER BY submission`,
     [filingId],
   );
   const kept: Waiting[] = [];
   for (const { submission } of rows) {
-    const absence = await absenceToConfirm(client, { filingId, submission });
+    const absence = await absenceToConfirm(client, { filingId, submission, at });
     if (absence && (!absence.looked || absence.agreeing.length > 0)) kept.push({ submission, ...absence });
   }
   return kept;

@@ -37,8 +37,8 @@ export interface MarkArgs {
  * 3. every row of the submission is live and planned, and holds its mapping alone, except beside those that it was
  *    permitted beside;
  * 4. the balances were checked since the last attempt;
- * 5. where the document of a row was ever released as absent, a complete look newer than that release shows no
- *    certificate that agrees and that nobody named.
+ * 5. where the document of a row was ever released as absent, a complete look of the last day, newer than that release,
+ *    shows no certificate that agrees and that nobody named.
  * Must run in a transaction, in which a refusal changes nothing. The commit is synchronous even if the database's
  * default is not.
  */
@@ -48,7 +48,7 @@ export async function markSending(client: Queryable, args: MarkArgs): Promise<Ma
   ]);
   const { attemptId, sender, payloadHash, settleMs, timeoutMs, at } = args;
   const { filingId, submission } = partsOfAttemptId(attemptId);
-  const refusal = await refusalOf(client, { attemptId, filingId, submission });
+  const refusal = await refusalOf(client, { attemptId, filingId, submission, at });
   if (refusal) return refusal;
   const mark = { sender, payloadHash, settleMs, timeoutMs };
   if (!(await writeVerdict(client, { attemptId, from: ['open'], verdict: 'marked', at, mark })))
@@ -66,6 +66,7 @@ interface Asked {
   attemptId: string;
   filingId: string;
   submission: number;
+  at: Date;
 }
 
 async function refusalOf(client: Queryable, asked: Asked): Promise<Extract<Mark, { marked: false }> | null> {
@@ -109,9 +110,9 @@ async function rowsRefusal(
 
 async function absenceRefusal(
   client: Queryable,
-  { filingId, submission }: Asked,
+  { filingId, submission, at }: Asked,
 ): Promise<Extract<Mark, { marked: false }> | null> {
-  const open = await absenceToConfirm(client, { filingId, submission });
+  const open = await absenceToConfirm(client, { filingId, submission, at });
   if (open === null || (open.looked && open.agreeing.length === 0)) return null;
   return refused(
     'look',

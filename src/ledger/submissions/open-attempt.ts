@@ -34,6 +34,7 @@ export type OpenedAttempt =
 interface SubmissionToSend {
   filingId: string;
   submission: number;
+  at: Date;
 }
 
 /**
@@ -46,7 +47,7 @@ export function openAttempt(client: Queryable, of: SubmissionToSend): Promise<Op
 export function openAttempt(client: Queryable, of: SubmissionToSend & { after: number }): Promise<OpenedAttempt | null>;
 export async function openAttempt(
   client: Queryable,
-  { filingId, submission, after }: SubmissionToSend & { after?: number },
+  { filingId, submission, at, after }: SubmissionToSend & { after?: number },
 ): Promise<OpenedAttempt | null> {
   const filing = await lockFiling(client, filingId);
   if (!filing) throw new FilingMissing(filingId);
@@ -74,7 +75,7 @@ export async function openAttempt(
     await doubtRows(client, { ...doubted, submissions: [submission] });
     return { outcome: 'attempt', attemptId: await doubtAttempt(client, doubted), number, verdict: 'marked' };
   }
-  const absence = await absenceToConfirm(client, { filingId, submission });
+  const absence = await absenceToConfirm(client, { filingId, submission, at });
   if (absence && (!absence.looked || absence.agreeing.length > 0)) return { outcome: 'look', ...absence };
   const attemptId = attemptIdOf(filingId, submission, number);
   await client.query(`INSERT INTO attempts (attempt_id, filing_id, submission, number) VALUES ($1, $2, $3, $4)`, [

@@ -285,6 +285,18 @@ describe('a row that was released as absent', () => {
     expect(await send(attemptId, late)).toMatchObject({ marked: true });
   });
 
+  it('goes out only after a look of the last day: a certificate may have come since an older one', async () => {
+    const { own, filingId } = await released();
+    await own.look(minutesLater(251));
+    const days = (n: number) => minutesLater(250 + n * 24 * 60);
+    expect(await open(filingId, 1, days(2))).toMatchObject({ outcome: 'look', since: LATER.getTime() });
+    const attemptId = await openAnyway(filingId);
+    expect(await send(attemptId, { at: days(2) })).toMatchObject({ marked: false, why: 'look' });
+    await own.look(days(1.5));
+    expect(await open(filingId, 1, days(2))).toMatchObject({ outcome: 'attempt' });
+    expect(await send(attemptId, { at: days(2) })).toMatchObject({ marked: true });
+  });
+
   it('does not go out while a certificate agrees that nobody named', async () => {
     const { own, filingId } = await released();
     await own.show(filingId, `EBLATE-${filingId}`, { realisedValueFCC: 77, currencyCode: 'EUR' });

@@ -45,7 +45,7 @@ const codes = (findings: Finding[]) => findings.map((finding) => finding.code);
 
 async function send(filingId: string, at: Date): Promise<void> {
   const attemptId = attemptIdOf(filingId, 1, 1);
-  await withTransaction(ledger.pool, (client) => openAttempt(client, { filingId, submission: 1 }));
+  await withTransaction(ledger.pool, (client) => openAttempt(client, { filingId, submission: 1, at: NOW }));
   await withTransaction(ledger.pool, (client) =>
     markSending(client, { attemptId, sender: 'me', payloadHash: 'hash', at }),
   );

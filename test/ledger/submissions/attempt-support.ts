@@ -36,11 +36,12 @@ export function attemptSteps(ledger: () => TestDatabase) {
     },
     /** The next attempt of the filing's submission; fails where there is none to send with. */
     opened: async (filingId: string, submission = 1): Promise<string> => {
-      const opened = await step((client) => openAttempt(client, { filingId, submission }));
+      const opened = await step((client) => openAttempt(client, { filingId, submission, at }));
       if (opened.outcome !== 'attempt' || opened.verdict !== 'open') throw new Error(JSON.stringify(opened));
       return opened.attemptId;
     },
-    open: (filingId: string, submission = 1) => step((client) => openAttempt(client, { filingId, submission })),
+    open: (filingId: string, submission = 1, now = at) =>
+      step((client) => openAttempt(client, { filingId, submission, at: now })),
     /** Checks the balances, as before every send after the first. */
     check: (filingId: string, exporterId = EXPORTER) => step((client) => reserve(client, { filingId, exporterId, at })),
     mark: (attemptId: string, sender = 'this-execution'): Promise<Mark> =>
