@@ -5,7 +5,7 @@ import type { Carried } from '../../domain/filing/carried';
 import { lockFiling } from '../filings/filing-lock';
 import type { Queryable } from '../pool';
 import { readRows } from '../rows/filing-rows';
-import { addRequest, readRequests } from '../submissions/requests';
+import { addRequest, notePoll, readRequests } from '../submissions/requests';
 import { whoSays } from '../principals/granted-words';
 import { judgeWord, readWord, type Word } from '../submissions/words';
 import { certifyByPersons } from './certify';
@@ -154,19 +154,19 @@ async function filed(client: Queryable, word: Word, others: readonly Word[], arg
   const own = rows[0];
   if (own && ['open', 'unsent', 'refused'].includes(own.verdict))
     return { outcome: 'refused', why: `attempt ${attemptId} is ${own.verdict}: nothing of it was sent` };
-  if (
-    (await readRequests(client, filingId, submission)).some(
-      (each) => each.requestId === requestId && each.state === 'not_ours',
-    )
-  )
+  const known = (await readRequests(client, filingId, submission)).find((each) => each.requestId === requestId);
+  if (known?.state === 'not_ours')
     return { outcome: 'refused', why: `request ${requestId} was found to be another filing’s` };
   const since = own?.markedAt ?? args.at;
   const holder = await addRequest(client, { filingId, submission, requestId, source: 'named', attemptId: null, since });
-  if (holder.filingId !== filingId)
-    return {
-      outcome: 'refused',
-      why: `request ${requestId} is the one of filing ${holder.filingId}: look for the one of ${filingId}`,
-    };
+  if (holder.filingId !== filingId || holder.submission !== submission) {
+    const whose = holder.filingId === filingId ? `submission ${holder.submission}` : `filing ${holder.filingId}`;
+    const why = `request ${requestId} is the one of ${whose}: look for the one of submission ${submission} of ${filingId}`;
+    return { outcome: 'refused', why };
+  }
+  // The service knows it: what it said before is over.
+  const unsaid = { statement: null, incomplete: false, ageMs: 0, at: args.at };
+  if (known?.state === 'absent') await notePoll(client, known, unsaid);
   await client.query(
     `UPDATE filing_rows SET state = 'submitted' WHERE filing_id = $1 AND submission = $2 AND live AND state = 'unknown'`,
     [filingId, submission],

@@ -122,12 +122,14 @@ export async function addRequest(
   );
   const holder = rows[0] ?? { filingId, submission };
   if (holder.filingId === filingId && holder.submission === submission) {
-    // One that a person had named, and that an answer of ours names now, is our own.
+    // One that a person had named, and that an answer of ours names now, is our own. One that was taken for absent, and
+    // that a person names, is asked about again.
     await client.query(
-      `UPDATE requests SET attempt_id = $4, source = $5,
+      `UPDATE requests SET attempt_id = coalesce($4, attempt_id), source = CASE WHEN $4 IS NULL THEN source ELSE $5 END,
           state = CASE WHEN state IN ('absent', 'not_ours') THEN 'followed' ELSE state END,
           ended_at = CASE WHEN state IN ('absent', 'not_ours') THEN NULL ELSE ended_at END
-        WHERE filing_id = $1 AND submission = $2 AND request_id = $3 AND source = 'named' AND $4::text IS NOT NULL`,
+        WHERE filing_id = $1 AND submission = $2 AND request_id = $3
+          AND (source = 'named' AND $4::text IS NOT NULL OR state = 'absent' AND $5 = 'named')`,
       [filingId, submission, requestId, request.attemptId, request.source],
     );
     await client.query(

@@ -377,6 +377,35 @@ describe('filed', () => {
     expect(await requests(loser?.filingId ?? '')).toEqual([]);
   });
 
+  it('is refused of a request of another submission: its outcome would be taken for this one’s', async () => {
+    const party = await exporter();
+    const filingId = await party.file([{}, {}]);
+    await ledger().pool.query(
+      `WITH second AS (INSERT INTO submissions (filing_id, submission, mode, customer_id, row_count) VALUES ($1, 2, 'test', $2, 1))
+       UPDATE filing_rows SET submission = 2 WHERE filing_id = $1 AND position = 1`,
+      [filingId, party.exporterId],
+    );
+    const requestId = newId();
+    await accept(await party.sendAttempt(filingId), requestId);
+    const second = { filingId, attemptId: await opened(filingId, 2) };
+    await gates.mark(second.attemptId);
+    expect(await filed(second, requestId)).toEqual(refused(/is the one of submission 1/u));
+    expect(await requests(filingId)).toMatchObject([{ id: requestId }]);
+  });
+
+  it('has a request asked about again that was taken for absent with some of its rows', async () => {
+    const sent = await looked([{}, {}]);
+    const requestId = newId();
+    await accept(sent, requestId);
+    await gates.poll(sent.filingId, requestId, 'unknown_request', NOW);
+    expect(await word({ filingId: sent.filingId, requestId, by: 'ravi', sourceRows: [2] })).toMatchObject({ freed: 1 });
+    expect(await requests(sent.filingId)).toMatchObject([{ state: 'absent' }]);
+    expect(await filed(sent, requestId)).toEqual({ outcome: 'filed' });
+    expect(await readRequests(ledger().pool, sent.filingId, 1)).toMatchObject([
+      { source: 'acknowledged_late', state: 'followed', statement: null, attemptId: sent.attemptId },
+    ]);
+  });
+
   it('may name a request that another client has under the same id', async () => {
     const requestId = newId();
     for (const sent of [await lost(), await lost()]) expect(await filed(sent, requestId)).toEqual({ outcome: 'filed' });
