@@ -134,6 +134,8 @@ export async function withdrawWord(
 
 /** One word, and what became of it where it was judged. */
 export async function readWord(db: Queryable, wordId: string): Promise<(Word & { judged: Carried | null }) | null> {
+  // Said of a filing that the ledger did not hold: nothing was recorded.
+  if (wordId === '') return null;
   const { rows } = await db.query<Word & { outcome: WordOutcome | null; why: string | null }>(
     `SELECT ${COLUMNS}, j.outcome, j.why FROM words w LEFT JOIN LATERAL (
        SELECT outcome, why FROM word_judgements j WHERE j.word_id = w.word_id ORDER BY outcome = 'stands' LIMIT 1) AS j ON true
