@@ -70,6 +70,17 @@ async function inFolder(work) {
   }
 }
 
+/**
+ * Builds the verifier `pan` of a model. Throws where Spin cannot read all of it: from a formula that it cannot read it
+ * still makes a verifier, one that checks something else.
+ */
+async function build(folder, compiler, { defines, model, options }) {
+  const generated = await runProgram('spin', ['-a', ...defines, model], folder);
+  if (generated.code !== 0) throw new Error(`Spin cannot read ${model}:\n${generated.output}`);
+  const compiled = await runProgram(compiler, ['-w', '-DNOREDUCE', ...options, '-o', 'pan', 'pan.c'], folder);
+  if (compiled.code !== 0) throw new Error(`The verifier does not compile:\n${compiled.output}`);
+}
+
 /** What is put into the model for the list of steps: see steps.pml. */
 const withSteps = (text) =>
   text
@@ -85,10 +96,8 @@ export function listSteps(run, compiler) {
   return inFolder(async (folder) => {
     const main = join(folder, modelOf(run));
     await writeFile(main, withSteps(await readFile(main, 'utf8')));
-    await runProgram('spin', ['-a', '-DSTEPS', ...definesOf(run), modelOf(run)], folder);
-    const options = ['-DNOREDUCE', '-DSAFETY', `-DMEMLIM=${run.memoryMb}`];
-    const compiled = await runProgram(compiler, ['-O0', '-w', ...options, '-o', 'pan', 'pan.c'], folder);
-    if (compiled.code !== 0) throw new Error(`The verifier does not compile:\n${compiled.output}`);
+    const options = ['-O2', '-DSAFETY', `-DMEMLIM=${run.memoryMb}`];
+    await build(folder, compiler, { defines: ['-DSTEPS', ...definesOf(run)], model: modelOf(run), options });
     const { output } = await runProgram('./pan', ['-n', '-m5000000', '-E'], folder);
     if (!/errors: 0/.test(output) || /(max search depth too small|out of memory|Search not completed)/.test(output))
       throw new Error(`The search of ${run.name} did not visit every state:\n${output}`);
@@ -113,12 +122,10 @@ export function check(run, compiler, { shortest = false } = {}) {
   return inFolder(async (folder) => {
     // What is to be replayed is built with the states printed: a replay must have the same statements as its search.
     const defines = [...definesOf(run), ...(run.expect === 'breaks' ? ['-DTRACES'] : [])];
-    const generated = await runProgram('spin', ['-a', ...defines, modelOf(run)], folder);
-    const options = ['-DNOREDUCE', `-DMEMLIM=${run.memoryMb}`];
+    const options = [optimisation(run), `-DMEMLIM=${run.memoryMb}`];
     if (run.liveness) options.push('-DNFAIR=3');
     else options.push('-DSAFETY', ...(shortest ? ['-DBFS'] : []));
-    const compiled = await runProgram(compiler, [optimisation(run), '-w', ...options, '-o', 'pan', 'pan.c'], folder);
-    if (compiled.code !== 0) throw new Error(`The verifier does not compile:\n${generated.output}\n${compiled.output}`);
+    await build(folder, compiler, { defines, model: modelOf(run), options });
     const started = Date.now();
     const depth = shortest ? [] : [`-m${run.depthLimit ?? 5000000}`];
     const { output } = await runProgram('./pan', ['-n', ...depth, ...(run.liveness ? ['-a', '-f'] : ['-E'])], folder);

@@ -115,8 +115,9 @@ end:
        :: fst[f] == F_NONE -> rp[f] = W_OPEN_FILING
        :: else ->
           if
-          :: FOLLOWED(FIRST(f)) -> ra[f] = FIRST(f); rp[f] = W_FOLLOW
-          :: FOLLOWED(FIRST(f) + 1) && !(FOLLOWED(FIRST(f))) -> ra[f] = FIRST(f) + 1; rp[f] = W_FOLLOW
+          /* of two requests, one that has not ended */
+          :: FOLLOWED(FIRST(f)) && !(over[FIRST(f)] && FOLLOWED(FIRST(f) + 1)) -> ra[f] = FIRST(f); rp[f] = W_FOLLOW
+          :: FOLLOWED(FIRST(f) + 1) && (over[FIRST(f)] || !(FOLLOWED(FIRST(f)))) -> ra[f] = FIRST(f) + 1; rp[f] = W_FOLLOW
           :: !(FOLLOWED(FIRST(f))) && !(FOLLOWED(FIRST(f) + 1)) ->
              if
              :: att[ra[f]] == A_MARKED -> rp[f] = W_UNKNOWN
