@@ -113,7 +113,6 @@ const SEND = [
   mutant('balances-once', 'Send: the balances were checked since the last attempt', { ...again, uses: 1 }),
   mutant('no-look-at-mark', 'Send: after an absence it looks at the certificates', late),
   mutant('old-look-at-mark', 'Send: the look began after the release', late),
-  mutant('own-list', 'Send: only what was shown before the lineage’s first mark counts as older', lateTakenOver),
   mutant('own-document', 'Send: certificates and releases of every document of the lineage count', {
     ...lateTakenOver,
     changed: 1,
@@ -165,6 +164,12 @@ const CERTIFY = [
 const unlooked = (name, guard) => mutant(name, guard, { ...again, ...wrong }, [switchOf(name), 'NO_LOOK_AT_MARK']);
 
 const TOGETHER = [
+  mutant(
+    'older-list',
+    'Send: only what was shown before the lineage’s first mark counts as older; an attempt is opened after a look',
+    lateTakenOver,
+    ['OWN_LIST', 'OPENS_WITHOUT_LOOK'],
+  ),
   unlooked('no-look', 'Release: a complete look backs it; and the look at the mark'),
   unlooked('look-by-its-end', 'Release: the look began after the window; and the look at the mark'),
   unlooked('incomplete-look-counts', 'Release: the look is complete; and the look at the mark'),
@@ -194,6 +199,8 @@ export const GATE_QUESTIONED = [
     'Send: every other attempt of the submission is unsent, refused or absent',
     again,
   ),
+  questioned('own-list', 'Send: only what was shown before the lineage’s first mark counts as older', lateTakenOver),
+  questioned('opens-without-look', 'Send: an attempt is opened after a look', lateTakenOver),
   questioned('predecessor-may-live', 'Send: no other row of the lineage is live', {
     slow: 1,
     lies: 1,
