@@ -37,9 +37,9 @@ export const boundsOfGates = ({ attempts, ...run }) =>
       lies: 'a wrong person',
       slow: 'a late certificate',
       strangers: 'a stranger’s certificate',
-      away: 'looks impossible',
+      away: run.away > 1 ? 'looks impossible from some time on' : 'looks impossible',
       changed: 'another document',
-      named: 'a named request',
+      named: run.named > 1 ? 'two named requests' : 'a named request',
       statements: 'statements of the service',
       uses: 'balances used elsewhere',
       short_windows: 'short windows',
@@ -72,6 +72,18 @@ export const GATE_RUNS = [
     statements: 1,
     lies: 1,
     slow: 0,
+  }),
+  holds('gates-not-ours', 'a named request that is not ours, and another one named after it', {
+    attempts: [2, 0],
+    named: 2,
+    strangers: 0,
+    slow: 1,
+  }),
+  holds('gates-away-later', 'no look is possible from some time on', {
+    away: 2,
+    attempts: [2, 0],
+    strangers: 1,
+    slow: 1,
   }),
   holds('gates-windows', 'processes with different windows, balances used elsewhere', {
     short_windows: 1,
@@ -151,6 +163,15 @@ const RELEASE = [
   mutant('one-permits', 'A second one beside a row in doubt needs two persons', wrong),
 ];
 
+const namedByOne = { ...wrong, attempts: [1, 0] };
+const ANSWERS = [
+  mutant('not-ours-by-one', 'Named request: two persons say that it is not ours', { ...namedByOne, named: 1 }),
+  mutant('not-ours-early', 'Named request: they say so when the window is over', { attempts: [1, 0], named: 1 }),
+  mutant('not-ours-of-another', 'Named request: both name the same one', { ...namedByOne, named: 2 }),
+  mutant('send-by-one', 'Send: where a certificate agrees, two persons name it', { ...late, ...wrong }),
+  mutant('unseen-anyway', 'Send: words stand for a look only where none is possible', late),
+];
+
 const CERTIFY = [
   mutant('record-believed', 'Certify: a number from before the first mark is a question', stranger),
   mutant('others-do-not-compete', 'Certify: as many certificates as rows that they fit', stranger),
@@ -174,6 +195,14 @@ const TOGETHER = [
   unlooked('look-by-its-end', 'Release: the look began after the window; and the look at the mark'),
   unlooked('incomplete-look-counts', 'Release: the look is complete; and the look at the mark'),
   unlooked('agreeing-is-freed', 'Release: no certificate agrees; and the look at the mark'),
+  mutant('words-cover-later', 'Send: only certificates that both named count; they name them after a look', late, [
+    'WORDS_COVER_LATER',
+    'WORDS_BEFORE_LOOK',
+  ]),
+  mutant('words-are-a-look', 'Send: a look follows what was named; persons name it after a look too', late, [
+    'WORDS_ARE_A_LOOK',
+    'WORDS_BEFORE_LOOK',
+  ]),
   mutant(
     'no-lineage',
     'What was sent after all stops unsent rows of its lineage; the mark looks for live rows of it',
@@ -188,7 +217,7 @@ const TOGETHER = [
   ),
 ];
 
-export const GATE_MUTANTS = [...SEND, ...RELEASE, ...CERTIFY, ...TOGETHER];
+export const GATE_MUTANTS = [...SEND, ...RELEASE, ...ANSWERS, ...CERTIFY, ...TOGETHER];
 
 const questioned = (name, guard, bounds = {}) => ({ ...mutant(name, guard, bounds), expect: 'holds' });
 
@@ -219,9 +248,25 @@ export const GATE_QUESTIONED = [
     ...wrong,
     named: 1,
   }),
+  questioned('words-cover-later', 'Send: only certificates that both named count, not what comes later', late),
+  questioned('words-are-a-look', 'Send: a look follows what two persons named', late),
+  questioned('words-before-look', 'Send: they name it after a look', late),
   questioned('refused-frees-all', 'Release: a refusal frees nothing beside an absent attempt', late),
   questioned('corrected-stays-free', 'Certify: a record holds a row again that a correction took over', {
     slow: 1,
     statements: 1,
   }),
+];
+
+/** The shortest ways to what a random walk hardly ever meets, for test/conformance. */
+const goal = (name, summary, bounds) => ({
+  ...mutant(name, summary, { lies: 1, ...bounds }, [`GOAL_${switchOf(name)}`, 'NO_LISTS=true']),
+  name: summary,
+});
+export const GATE_GOALS = [
+  goal('closed', 'a named request is closed, and the attempt is absent', { named: 1, attempts: [1, 0] }),
+  goal('closed-alone', 'a named request is closed, and the attempt stays in doubt', { named: 1, attempts: [1, 0] }),
+  goal('rejected', 'a named request is closed, and the rows are rejected', { named: 1, attempts: [1, 0] }),
+  goal('too-early', 'a named request is closed, after a word that came too early', { named: 1, attempts: [1, 0] }),
+  goal('named-at-gate', 'a certificate is named at the send gate', { strangers: 1, attempts: [2, 0] }),
 ];

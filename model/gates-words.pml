@@ -18,6 +18,25 @@
 #endif
 #endif
 
+/* The attempt that a person answers of filing 0. */
+#define IN_QUESTION (MAYBE_FILED(1) -> 1 : 0)
+/* The named request's number, among the numbers that a word names. */
+#define REQUEST (5 + namedAgain)
+#define OF_CERTIFICATES 31
+
+#ifdef NOT_OURS_BY_ONE
+#define SECOND_OF_REQUEST(who, a) true
+#elif defined(NOT_OURS_OF_ANOTHER)
+#define SECOND_OF_REQUEST(who, a) SECOND(who, a)
+#else
+#define SECOND_OF_REQUEST(who, a) (SECOND(who, a) && (wordNames & BIT(REQUEST)))
+#endif
+#ifdef NOT_OURS_EARLY
+#define REQUEST_WINDOW_OVER true
+#else
+#define REQUEST_WINDOW_OVER WINDOW_OVER(0)
+#endif
+
 /* m: the numbers that the person names as not the row's */
 inline word() {
   f = OF(a);
@@ -51,4 +70,90 @@ inline word() {
      fi
   fi;
   m = 0; n = 0; told = 0; f = 0
+}
+
+inline forgetWord() { wordOf = 0; wordAbout = 0; wordNames = 0; wordUnseen = 0 }
+
+/* What follows: attempt a was not filed, and the named request is another filing's. */
+inline wordOfRequest() {
+  if
+  :: (shown & OWN) == 0 && (!namedRight || window[0] != 2) -> told = 1      /* before, the portal does not show whose it is */
+  :: MAY_LIE(who) && !((shown & OWN) == 0 && (!namedRight || window[0] != 2)) -> liar = who; told = 1
+  :: else -> told = 0
+  fi;
+  m = shown | BIT(REQUEST);
+  if
+  :: !told
+  :: told && !(REQUEST_WINDOW_OVER) -> NOTE(TOO_EARLY); printf("@ person %d | attempt %d was not filed, its named request is not ours: refused, too early\n", who, a)
+  :: told && REQUEST_WINDOW_OVER && !(SECOND_OF_REQUEST(who, a)) ->
+     wordOf = who; wordAbout = a; wordNames = m; wordUnseen = away; printf("@ person %d | attempt %d was not filed, its named request is not ours: stands\n", who, a)
+  :: told && REQUEST_WINDOW_OVER && SECOND_OF_REQUEST(who, a) ->
+     must(!namedRight, "@ broken | a request of the row is closed as another filing's\n");
+     named = Q_NOT_OURS; rejectWhenOver(0);
+     if
+     :: SUBJECT(a) && WINDOW_OVER(0) && LOOKED(0) && (AGREEING(0) & unnamed) == 0 -> releaseAbsent(a, 0)
+     :: SUBJECT(a) && WINDOW_OVER(0) && !(LOOKED(0)) && away && wordUnseen -> releaseAbsent(a, 1)
+     :: SUBJECT(a) && WINDOW_OVER(0) && LOOKED(0) && (AGREEING(0) & unnamed) != 0 && (AGREEING(0) & unnamed & ~(BOTH)) == 0 ->
+        unnamed = unnamed & ~(BOTH & OF_CERTIFICATES); releaseAbsent(a, 0)
+     :: else -> forgetWord()
+     fi;
+     printf("@ person %d | attempt %d was not filed, its named request is not ours: closed, row=%d\n", who, a, row[0])
+  fi;
+  m = 0; told = 0
+}
+
+/* ---- What two persons say at the send gate, where rows that were released as absent wait ---- */
+
+#define CONFIRMED(f) (!(RELEASED(f)) || lookAfterRelease && (AGREEING(f) & unnamed) == 0)
+#define KEPT_BACK(f) (row[f] == R_PLANNED && !ended[f] && !(CONFIRMED(f)))
+/* Where a look is possible, words do not stand for it. */
+#ifdef UNSEEN_ANYWAY
+#define LOOK_IMPOSSIBLE true
+#else
+#define LOOK_IMPOSSIBLE away
+#endif
+#ifdef WORDS_BEFORE_LOOK
+#define LOOKED_AT_GATE true
+#else
+#define LOOKED_AT_GATE lookAfterRelease
+#endif
+#ifdef WORDS_ARE_A_LOOK
+#define STANDS_FOR_LOOK true
+#else
+#define STANDS_FOR_LOOK (!LOOKED_AT_GATE)
+#endif
+#ifdef SEND_BY_ONE
+#define SECOND_AT_GATE(who, f) true
+#define SAID_BY_BOTH m
+#else
+#define SECOND_AT_GATE(who, f) (SECOND(who, ATTEMPTS + (f)) && (LOOKED_AT_GATE || wordUnseen))
+#define SAID_BY_BOTH (wordNames & m)
+#endif
+#ifdef WORDS_COVER_LATER
+#define COUNTS_AT_GATE OF_CERTIFICATES
+#else
+#define COUNTS_AT_GATE SAID_BY_BOTH
+#endif
+
+/* Of filing f. What both named counts beside the release; where no look was possible, their words stand for it. */
+inline wordAtGate() {
+  if
+  :: (shown & OWN) == 0 -> told = 1
+  :: MAY_LIE(who) && (shown & OWN) != 0 -> liar = who; told = 1
+  :: else -> told = 0
+  fi;
+  m = shown;
+  if
+  :: !told
+  :: told && !(LOOKED_AT_GATE) && !(LOOK_IMPOSSIBLE) -> printf("@ person %d | filing %d at the gate: refused, no look\n", who, f)
+  :: told && (LOOKED_AT_GATE || LOOK_IMPOSSIBLE) && (AGREEING(f) & unnamed & ~m) != 0 -> printf("@ person %d | filing %d at the gate: refused, a certificate is not named\n", who, f)
+  :: told && (LOOKED_AT_GATE || LOOK_IMPOSSIBLE) && (AGREEING(f) & unnamed & ~m) == 0 ->
+     if
+     :: SECOND_AT_GATE(who, f) && (AGREEING(f) & unnamed & ~(SAID_BY_BOTH)) == 0 ->
+        unnamed = unnamed & ~(COUNTS_AT_GATE); n = STANDS_FOR_LOOK; noteRelease(f, n); n = 0; NOTE(SAID_AT_GATE);
+        printf("@ person %d | filing %d at the gate: carried out\n", who, f)
+     :: else -> wordOf = who; wordAbout = ATTEMPTS + f; wordNames = m; wordUnseen = away || LOOK_IMPOSSIBLE; printf("@ person %d | filing %d at the gate: stands\n", who, f)
+     fi
+  fi;
+  m = 0; told = 0
 }

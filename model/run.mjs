@@ -4,7 +4,7 @@ import { cpus } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { boundsOfGates, GATE_MUTANTS, GATE_QUESTIONED, GATE_RUNS } from './gates-runs.mjs';
+import { boundsOfGates, GATE_GOALS, GATE_MUTANTS, GATE_QUESTIONED, GATE_RUNS } from './gates-runs.mjs';
 import { DEEP, MUTANTS as SEND_MUTANTS, QUESTIONED as SEND_QUESTIONED, RUNS as SEND_RUNS } from './runs.mjs';
 import { check, findTools, INSTALL, listSteps, walk } from './spin.mjs';
 import { toCompact, toSteps, toStepText, toText } from './traces.mjs';
@@ -62,7 +62,7 @@ async function main() {
     return;
   }
   if (values.traces !== undefined) return void (await printTraces());
-  if (values.sample !== undefined) return void (await writeSample(values.sample));
+  if (values.sample !== undefined) return void (await writeSample(values.sample, compiler));
   if (values.steps !== undefined) return void (await writeSteps(values.steps, compiler));
   const chosen = choose();
   if (chosen.length === 0) {
@@ -193,6 +193,9 @@ const WALKS = [
   { statements: 1, abandons: 1 },
   { away: 1, slow: 0, statements: 1 },
   { strangers: 1, abandons: 1 },
+  { named: 1, lies: 1, slow: 0, attempts: [1, 0] },
+  { strangers: 1, lies: 1, attempts: [2, 0] },
+  { away: 2, slow: 0, attempts: [2, 0] },
 ].map((bounds) => ({ ...GATE_RUNS[0], lies: 0, ...bounds, defines: ['NO_LISTS=true'] }));
 
 /** Walks that are looked at for each one of a sample. */
@@ -200,12 +203,16 @@ const WALKS_TRIED = 8;
 const WALK_STEPS = 60;
 
 /**
- * The sample that test/conformance drives through the gates. Walks that say nothing new are left out: each has a pair of
+ * The sample that test/conformance drives through the gates, with the shortest ways to what walks hardly meet. Walks that say nothing new are left out: each has a pair of
  * neighbouring actions that none before it has.
  */
-async function writeSample(file) {
+async function writeSample(file, compiler) {
   const traces = [];
-  const wanted = Number(values.walks);
+  for (const run of GATE_GOALS) {
+    const { trace } = await check(run, compiler, { shortest: true });
+    traces.push({ name: run.name, away: run.away === 1, steps: toCompact(trace) });
+  }
+  const wanted = Number(values.walks) + traces.length;
   const seen = new Set();
   const first = Number(values.seed);
   for (let seed = first; seed < first + wanted * WALKS_TRIED && traces.length < wanted; seed++) {

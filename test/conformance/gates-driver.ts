@@ -13,7 +13,7 @@ import { storeAnswer } from '../../src/ledger/submissions/answers';
 import { recordLook } from '../../src/ledger/submissions/looks';
 import { openAttempt } from '../../src/ledger/submissions/open-attempt';
 import { endRequest, notePoll, type Statement } from '../../src/ledger/submissions/requests';
-import { recordWord } from '../../src/ledger/submissions/words';
+import { recordWord, type NewWord } from '../../src/ledger/submissions/words';
 import { EXPORTER, minutesLater, open, rowsOf } from '../ledger/filing-support';
 import type { TestDatabase } from '../support/postgres';
 
@@ -32,7 +32,7 @@ export interface Driven {
 
 const ROWS = ['none', 'planned', 'submitted', 'certified', 'abandoned_after_send', 'free', 'free'];
 const VERDICTS = ['none', 'open', 'marked', 'accepted', 'refused', 'unsent', 'rejected', 'absent'];
-const REQUESTS = ['none', 'followed', 'ended', 'absent', 'ended'];
+const REQUESTS = ['none', 'followed', 'ended', 'absent', 'ended', 'not_ours'];
 const WINDOW = 240;
 const SETTLE_MS = WINDOW * 60_000;
 const STRANGER = 4;
@@ -41,7 +41,8 @@ interface Model {
   rows: string[];
   verdicts: string[];
   requests: string[];
-  known: number;
+  /** The request that a person named. */
+  named: string;
 }
 
 function decode(digits: string): Model {
@@ -51,11 +52,11 @@ function decode(digits: string): Model {
     rows: named(0, 2, ROWS),
     verdicts: named(2, 5, VERDICTS),
     requests: named(6, 9, REQUESTS),
-    known: numbers[13] ?? 0,
+    named: REQUESTS[numbers[10] ?? 0] ?? '?',
   };
 }
 
-const textOf = ({ rows, verdicts, requests }: Model) => [...rows, ...verdicts, ...requests].join('/');
+const textOf = ({ rows, verdicts, requests, named }: Model) => [...rows, ...verdicts, ...requests, named].join('/');
 const NOTHING = decode('10000000000000');
 
 /** Two live filings of one lineage: their windows pass at different times in the model, at one in the driver. */
@@ -64,8 +65,9 @@ const bothLive = ({ rows }: Model) => rows.every((row) => row !== 'none' && row 
 let drives = 0;
 
 /** @returns how far the code followed the walk */
-export async function drive(ledger: TestDatabase, { away, steps }: Walk): Promise<Driven> {
+export async function drive(ledger: TestDatabase, { away: awayAtFirst, steps }: Walk): Promise<Driven> {
   drives += 1;
+  let away = awayAtFirst;
   const { pool } = ledger;
   const reference = `GATES-${drives}`;
   const rows = () => rowsOf({ sbCumInvoiceNumber: String(5_000_000 + drives), mappedIRMAmountFCC: 1 });
@@ -80,16 +82,17 @@ export async function drive(ledger: TestDatabase, { away, steps }: Walk): Promis
   const attemptId = (a: number) => attemptIdOf(filingOf(a), 1, (a % 2) + 1);
   const requestId = (a: number) => `GATES-${drives}-R${a}`;
   const certificate = (a: number) => `GATES${drives}C${a}`;
-  const request = (a: number) => ({ filingId: filingOf(a), submission: 1, requestId: requestId(a) });
+  const NAMED = `GATES-${drives}-NAMED`;
+  const request = (a: number, id = requestId(a)) => ({ filingId: filingOf(a), submission: 1, requestId: id });
   const inTurn = <T>(a: number, work: Parameters<typeof withTransaction<T>>[1]) =>
     withTransaction(pool, async (client) => {
       await lockFiling(client, filingOf(a));
       return work(client);
     });
   const end =
-    (a: number, errored: { position: number; errors: string[] }[]) =>
+    (a: number, errored: { position: number; errors: string[] }[], id = requestId(a)) =>
     (client: Parameters<Parameters<typeof withTransaction>[1]>[0]) =>
-      endRequest(client, request(a), { state: 'ended', processingStatus: 'x', errored, at: now() });
+      endRequest(client, request(a, id), { state: 'ended', processingStatus: 'x', errored, at: now() });
 
   /** What its run, or the authority's answer, does to a filing that is over. */
   const endFilings = () =>
@@ -100,34 +103,32 @@ export async function drive(ledger: TestDatabase, { away, steps }: Walk): Promis
       [filings, now()],
     );
 
-  async function say(person: number, a: number, before: Model): Promise<string> {
-    const about =
-      before.verdicts[a] === 'marked'
-        ? { attemptId: attemptId(a), requestId: null }
-        : { attemptId: null, requestId: requestId(a) };
-    const notOurs = shown.has(certificate(STRANGER)) ? [certificate(STRANGER)] : [];
+  /** A word about a filing: by the model, a person names every certificate that the portal shows. */
+  async function word(person: number, a: number, more: Partial<NewWord>): Promise<string> {
     words += 1;
-    const word = {
-      ...about,
+    const wordId = await recordWord(pool, {
       filingId: filingOf(a),
-      kind: 'not_filed' as const,
+      kind: 'not_filed',
+      attemptId: null,
+      requestId: null,
       sourceRows: null,
       certificates: [],
-      notOurs,
+      notOurs: [...shown],
       unseen: away,
-    };
-    const wordId = await recordWord(pool, {
-      ...word,
       by: `person-${person}`,
       note: 'looked',
       at: now(),
       step: `word-${words}`,
+      ...more,
     });
     const carried = await inTurn(a, (client) =>
       carryOutWord(client, { wordId, settleMs: SETTLE_MS, singlePerson: false, at: now() }),
     );
     return carried.outcome;
   }
+
+  const about = (a: number, { verdicts }: Model) =>
+    verdicts[a] === 'marked' ? { attemptId: attemptId(a) } : { requestId: requestId(a) };
 
   async function look(complete: boolean): Promise<void> {
     if (!begun) return;
@@ -188,17 +189,30 @@ export async function drive(ledger: TestDatabase, { away, steps }: Walk): Promis
       await releaseUnfiled(client, released);
     });
 
-  const record = (a: number) =>
+  /** By the named request, where the attempt's own one is not followed. */
+  const record = (a: number, { requests }: Model) =>
     inTurn(a, async (client) => {
+      const id = requests[a] === 'followed' ? requestId(a) : NAMED;
       const records = [{ position: 0, eBRCNumber: certificate(a), eBRCDate: null }];
       await certifyByRecord(client, { filingId: filingOf(a), submission: 1, exporterId: EXPORTER, records, at: now() });
-      await end(a, [])(client);
+      await end(a, [], id)(client);
     });
 
   /** The model's actions by their text, and what the code does there. @returns what it refuses, where it does */
   type Take = (n: number[], before: Model, after: Model) => unknown;
-  const said = (n: number[], before: Model, expected: (outcome: string) => boolean) =>
-    say(n[0] ?? 0, n[1] ?? 0, before).then((outcome) => (expected(outcome) ? undefined : `a word was ${outcome}`));
+  /** What a word that the model has carried out in one of these ways came to. */
+  const said =
+    (expected: readonly string[], more: (a: number, before: Model) => Partial<NewWord>): Take =>
+    async ([person = 0, a = 0], before) => {
+      const outcome = await word(person, a, more(a, before));
+      return expected.includes(outcome) ? undefined : `a word was ${outcome}`;
+    };
+  const notOurs = (a: number, before: Model) => ({ ...about(a, before), notOurs: [...shown, NAMED] });
+  /** At the send gate a word is about a filing, which the model numbers. */
+  const atGate =
+    (expected: readonly string[], more: Partial<NewWord> = {}): Take =>
+    ([person = 0, filing = 0], ...rest) =>
+      said(expected, () => more)([person, 2 * filing], ...rest);
   const state = (a: number, statement: Statement | null) =>
     inTurn(a, (client) => notePoll(client, request(a), { statement, incomplete: false, ageMs: 1, at: now() }));
   const actions: [RegExp, Take][] = [
@@ -252,7 +266,7 @@ export async function drive(ledger: TestDatabase, { away, steps }: Walk): Promis
     [/processes the request of attempt (\d)/, ([a = 0]) => state(a, null)],
     [/show certificate (\d)/, ([a = 0]) => shown.add(certificate(a))],
     [/show another certificate/, () => shown.add(certificate(STRANGER))],
-    [/certify by the record of attempt (\d)|the record names/, ([a = 0]) => record(a)],
+    [/certify by the record of attempt (\d)|the record names/, ([a = 0], before) => record(a, before)],
     [
       /the request of attempt (\d) is Errored/,
       ([a = 0]) =>
@@ -269,18 +283,34 @@ export async function drive(ledger: TestDatabase, { away, steps }: Walk): Promis
         return absence.outcome === 'refused' ? absence.why : undefined;
       },
     ],
+    [/person (\d): attempt (\d) .*request is not ours: refused/, said(['refused'], notOurs)],
+    [/person (\d): attempt (\d) .*request is not ours: stands/, said(['stands'], notOurs)],
+    [/person (\d): attempt (\d) .*request is not ours: closed/, said(['not_ours', 'again', 'freed'], notOurs)],
+    [/person (\d): attempt (\d) was not filed.*: refused/, said(['refused'], about)],
+    [/person (\d): attempt (\d) was not filed.*: stands/, said(['stands'], about)],
+    [/person (\d): attempt (\d) was not filed/, said(['again', 'freed'], about)],
+    [/person (\d): filing (\d) at the gate: refused/, atGate(['refused'], { unseen: true })],
+    [/person (\d): filing (\d) at the gate: stands/, atGate(['stands'])],
+    [/person (\d): filing (\d) at the gate: carried out/, atGate(['again'])],
     [
-      /person (\d): attempt (\d) was not filed.*: refused/,
-      (n, before) => said(n, before, (outcome) => outcome === 'refused'),
+      /person (\d): names a request of attempt (\d)/,
+      said(['filed'], (a) => ({
+        kind: 'filed',
+        attemptId: attemptId(a),
+        requestId: NAMED,
+        notOurs: [],
+        unseen: false,
+      })),
     ],
     [
-      /person (\d): attempt (\d) was not filed.*: stands/,
-      (n, before) => said(n, before, (outcome) => outcome === 'stands'),
+      /the named request is Errored/,
+      () =>
+        inTurn(0, async (client) => {
+          await end(0, [{ position: 0, errors: ['no'] }], NAMED)(client);
+          await releaseRejected(client, { filingId: filingOf(0), submission: 1, at: now() });
+        }),
     ],
-    [
-      /person (\d): attempt (\d) was not filed/,
-      (n, before) => said(n, before, (outcome) => outcome === 'again' || outcome === 'freed'),
-    ],
+    [/no look is possible/, () => ((minute += 2 * WINDOW), (away = true))],
     [/begin to look/, () => (begun = { minute, shown: [...shown] })],
     [/a look that is not complete/, () => look(false)],
     [/a complete look/, () => look(true)],
@@ -291,6 +321,8 @@ export async function drive(ledger: TestDatabase, { away, steps }: Walk): Promis
 
   let before = NOTHING;
   for (const [at, [actor, action, digits]] of steps.entries()) {
+    // A remark on the step that follows.
+    if (digits === '') continue;
     const after = decode(digits);
     // What the driver does not set up: a sibling's record, an older certificate, and a window that a poll restarts.
     if (bothLive(after) || /kind [13]|sibling|processes the request/.test(action))
@@ -327,6 +359,7 @@ export async function drive(ledger: TestDatabase, { away, steps }: Walk): Promis
       found[1]?.row ?? 'none',
       ...each.map((a) => of(a)?.attempts[(a % 2) + 1] ?? 'none'),
       ...each.map((a) => of(a)?.requests[requestId(a)] ?? 'none'),
+      found[0]?.requests[NAMED] ?? 'none',
     ].join('/');
   }
 }
