@@ -227,7 +227,15 @@ async function writeSample(file, compiler) {
 }
 
 /** Runs that together have what the protocol does to a filing; those with a restore last. */
-const LISTED = ['safety-operators', 'safety-duplicate', 'safety-repeat-restore', 'safety-three', 'restored-together'];
+const LISTED = [
+  'safety-operators',
+  'safety-duplicate',
+  'safety-repeat-restore',
+  'safety-three',
+  'safety-restore',
+  'safety-three-operators',
+  'restored-together',
+];
 
 /** The steps, and apart from them those that only a ledger that went back makes. */
 async function writeSteps(file, compiler) {
