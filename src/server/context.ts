@@ -1,15 +1,15 @@
 import type { EbrcClientDependencies } from '../starter/dependencies';
 import type { DoorMetrics } from './http/metrics';
 import type { FilingReader } from './views/read-filings';
-import type { FeedWatch } from './views/feed-watch';
-import type { FilingWatch } from './views/waiting';
+import type { FeedMark } from '../ledger/events/feed';
+import type { Watch } from './views/watch';
 
 /** What the routes work with. */
 export interface Door {
   deps: EbrcClientDependencies;
   filings: FilingReader;
-  watch: FilingWatch;
-  feed: FeedWatch;
+  watch: Watch<string>;
+  feed: Watch<FeedMark>;
   metrics: DoorMetrics;
   isStopping: () => boolean;
 }

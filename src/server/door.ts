@@ -10,9 +10,8 @@ import { createApp } from './app';
 import * as limits from './http/limits';
 import type { Door } from './context';
 import { createDoorMetrics } from './http/metrics';
-import { createFeedWatch } from './views/feed-watch';
 import { createFilingReader } from './views/read-filings';
-import { createFilingWatch } from './views/waiting';
+import { createFeedWatch, createFilingWatch } from './views/waiting';
 
 export interface DoorOptions {
   deps: EbrcClientDependencies;

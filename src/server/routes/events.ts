@@ -65,7 +65,7 @@ export function addEventRoutes(registrar: Registrar, { deps, feed, isStopping }:
         }
         // Events that this principal may not see are passed by.
         from = next;
-        await feed.beyond(next, left, gone);
+        await feed.until(next, left, gone);
       }
     },
   });

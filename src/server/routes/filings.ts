@@ -246,7 +246,7 @@ async function waitedFor(
 ): Promise<{ body: FilingBody | null; headers: Record<string, string> }> {
   const seconds = preferredWait(request.headers['prefer']);
   if (seconds === 0) return { body: null, headers: {} };
-  await watch.until(filingId, seconds, gone);
+  await watch.until(filingId, seconds * 1_000, gone);
   return { body: await filings.again(filingId), headers: { 'preference-applied': `wait=${seconds}` } };
 }
 
