@@ -124,7 +124,7 @@ function nextStep({ filingId, state, asked, exporterId, again }: FilingView): st
   const id = filingId ?? '';
   switch (state) {
     case 'awaiting_approval':
-      return `Next: somebody other than its maker runs \`ebrc approve ${id}\`.`;
+      return `Next: somebody other than its maker runs \`ebrc approve ${id}\`, with a token of theirs in EBRC_TOKEN.`;
     case 'needs_credentials':
       return `Next: \`ebrc credentials ${exporterId} --username USER\` with the portal's new password; the filing continues by itself.`;
     case 'needs_access':

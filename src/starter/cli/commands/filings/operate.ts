@@ -58,7 +58,7 @@ export function addOperatorCommands(program: Command, bind: Bind): void {
     .option('--note <text>', 'for the record')
     .addOption(byOption())
     .option('--wait', 'wait for the certificates')
-    .addHelpText('after', '\nExample:\n  $ ebrc approve JULY-2026 --by meera')
+    .addHelpText('after', '\nExample:\n  $ EBRC_TOKEN=ebrc_test_… ebrc approve JULY-2026')
     .action(
       bind(async (cli, [filing = ''], { by, note, wait }: OperatorOptions) => {
         const client = await cli.client();
