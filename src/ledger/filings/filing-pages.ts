@@ -1,5 +1,6 @@
 /** Filings, their rows and their events in pages, for readers that go through many of them. */
 import type { FilingCounts } from '../../domain/contracts';
+import type { RowView } from '../../domain/filing/view';
 import type { Mode } from '../../domain/names';
 import type { Queryable } from '../pool';
 import { MICROSECONDS, TIME_OF } from '../exact-time';
@@ -113,21 +114,10 @@ export async function requestsOf(db: Queryable, filingIds: readonly string[]): P
 }
 
 /** A row with its certificate and the authority's errors. */
-export interface PagedRow {
+export interface PagedRow extends Omit<RowView, 'mappedIRMAmountFCC' | 'origin'> {
   position: number;
-  row: number;
-  serialNo: number;
-  irmNumber: string;
-  sbCumInvoiceNumber: string;
-  mappedIRMAmountFCC: string;
-  currency: string;
   submission: number;
-  state: string;
-  eBRCNumber: string | null;
-  eBRCDate: string | null;
-  document: string | null;
-  sha256: string | null;
-  errors: string[];
+  mappedIRMAmountFCC: string;
 }
 
 /** Rows of a filing in the order of the file, behind a position. */

@@ -78,9 +78,21 @@ export function useGates() {
       return { filingId, attemptId };
     };
 
+    /** A filing of two rows, each in a submission of its own, as of more rows than one request takes. */
+    const fileInTwo = async (): Promise<string> => {
+      const filingId = await file([{}, {}]);
+      await ledger.pool.query(
+        `WITH second AS (INSERT INTO submissions (filing_id, submission, mode, customer_id, row_count) VALUES ($1, 2, 'test', $2, 1))
+         UPDATE filing_rows SET submission = 2 WHERE filing_id = $1 AND position = 1`,
+        [filingId, exporterId],
+      );
+      return filingId;
+    };
+
     return {
       exporterId,
       file,
+      fileInTwo,
       sendAttempt,
       /** A filing of which an attempt was sent, and has no answer. */
       sent: async (rows?: Row[], how: Parameters<typeof sendAttempt>[1] = {}): Promise<Sent> =>

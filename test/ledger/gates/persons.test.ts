@@ -379,12 +379,7 @@ describe('filed', () => {
 
   it('is refused of a request of another submission: its outcome would be taken for this one’s', async () => {
     const party = await exporter();
-    const filingId = await party.file([{}, {}]);
-    await ledger().pool.query(
-      `WITH second AS (INSERT INTO submissions (filing_id, submission, mode, customer_id, row_count) VALUES ($1, 2, 'test', $2, 1))
-       UPDATE filing_rows SET submission = 2 WHERE filing_id = $1 AND position = 1`,
-      [filingId, party.exporterId],
-    );
+    const filingId = await party.fileInTwo();
     const requestId = newId();
     await accept(await party.sendAttempt(filingId), requestId);
     const second = { filingId, attemptId: await opened(filingId, 2) };

@@ -181,14 +181,7 @@ describe('rows that are at the service, or may be', () => {
   });
 
   it('stay while the other submissions of the filing are freed, whose open attempts are closed', async () => {
-    const filingId = await party.file([{}, {}]);
-    await ledger().pool.query(
-      `INSERT INTO submissions (filing_id, submission, mode, customer_id, row_count) VALUES ($1, 2, 'test', $2, 1)`,
-      [filingId, party.exporterId],
-    );
-    await ledger().pool.query('UPDATE filing_rows SET submission = 2 WHERE filing_id = $1 AND position = 1', [
-      filingId,
-    ]);
+    const filingId = await party.fileInTwo();
     await party.sendAttempt(filingId);
     const second = await opened(filingId, 2);
     await release(filingId);

@@ -87,14 +87,7 @@ describe('the mark', () => {
   });
 
   it('opens the way for two submissions of one filing at the same time', async () => {
-    const filingId = await party.file([{}, {}]);
-    await ledger().pool.query(
-      `INSERT INTO submissions (filing_id, submission, mode, customer_id, row_count) VALUES ($1, 2, 'test', $2, 1)`,
-      [filingId, party.exporterId],
-    );
-    await ledger().pool.query('UPDATE filing_rows SET submission = 2 WHERE filing_id = $1 AND position = 1', [
-      filingId,
-    ]);
+    const filingId = await party.fileInTwo();
     const both = [await opened(filingId, 1), await opened(filingId, 2)];
     expect(await Promise.all(both.map((attemptId) => send(attemptId)))).toMatchObject([
       { marked: true },
