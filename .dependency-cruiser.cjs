@@ -10,22 +10,20 @@
  */
 const ALLOWED = {
   domain: [],
-  keys: [],
-  codec: ['keys'],
+  encryption: [],
   telemetry: [],
-  threads: [],
   // The sandbox is an independent implementation of the service and imports nothing of the worker.
   sandbox: [],
-  ledger: ['domain', 'keys', 'telemetry'],
+  ledger: ['domain', 'encryption', 'telemetry'],
   documents: ['domain'],
-  workbook: ['domain', 'threads'],
+  workbook: ['domain'],
   budget: ['domain', 'ledger'],
   api: ['domain', 'budget', 'telemetry'],
-  reports: ['domain', 'ledger', 'threads'],
-  runs: ['domain', 'ledger', 'worker', 'workflows'],
-  activities: ['domain', 'api', 'budget', 'ledger', 'documents', 'workbook', 'runs', 'reports'],
+  reports: ['domain', 'ledger', 'workbook'],
+  temporal: ['domain', 'ledger'],
+  activities: ['domain', 'api', 'budget', 'ledger', 'documents', 'workbook', 'temporal', 'reports'],
   workflows: ['domain'],
-  server: ['domain', 'config', 'ledger', 'documents', 'workbook', 'starter'],
+  server: ['domain', 'config', 'ledger', 'documents', 'workbook', 'starter', 'temporal'],
 };
 
 /** Private sub-folders: only their own folder imports them. */

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client, Connection } from '@temporalio/client';
 import type pg from 'pg';
-import { dataConverterOf } from '../src/codec/data-converter';
+import { dataConverterOf } from '../src/encryption/payload-codec';
 import { environmentFor, loadConfig } from '../src/config/config';
 import { createDocumentStore } from '../src/documents/document-store';
 import { migrate } from '../src/ledger/migrate';

@@ -6,7 +6,7 @@ import { onboardAll } from '../../chaos/filer';
 import { makePlan } from '../../chaos/plan';
 import { openStage, type Stage } from '../../chaos/stage';
 import { forEachLimited } from '../../src/starter/lists/for-each-limited';
-import { searchAttributes } from '../../src/workflows/search-attributes';
+import { searchAttributes } from '../../src/domain/search-attributes';
 import { cpuTimes } from './cpu-time';
 
 /** So short that the budget does its work and its limits keep no call waiting: 50 PDFs and 100 pushes a second. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { ClientConnectConfig } from '@temporalio/envconfig';
 import type { Mode } from '../domain/names';
-import type { EncryptionKey } from '../keys/sub-keys';
+import type { EncryptionKey } from '../encryption/keys';
 import * as hints from './hints';
 import type { ListenAddress } from './listen-address';
 import { readEncryption, readPayloadKeys } from './read-encryption';

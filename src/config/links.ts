@@ -1,6 +1,6 @@
 import { parse } from 'pg-connection-string';
 import { isLoopback } from './values';
-import type { EncryptionKey } from '../keys/sub-keys';
+import type { EncryptionKey } from '../encryption/keys';
 
 /**
  * What a `prod_` key requires of the links that its data travels over, and of the keys it is stored under. Each check

@@ -1,6 +1,6 @@
 /** Keys of Temporal's payloads and of the vault. */
 import { hkdfSync } from 'node:crypto';
-import { subKeys, type EncryptionKey } from '../keys/sub-keys';
+import { subKeys, type EncryptionKey } from '../encryption/keys';
 import * as hints from './hints';
 import { weakEncryptionKey } from './links';
 import { isLive, modeOf } from './read-service';

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { isS3, parseS3Location, S3_FORM } from '../documents/s3-location';
 import { DURATION_FORM, formatDuration, parseDuration } from '../domain/durations';
 import { modeOfKey, type Mode } from '../domain/names';
-import type { EncryptionKey } from '../keys/sub-keys';
+import type { EncryptionKey } from '../encryption/keys';
 import { parseListenAddress, type ListenAddress } from './listen-address';
 
 /**

@@ -58,16 +58,6 @@ export function onboardWorkflowId(mode: Mode, emailHash: string): string {
   return `onboard/${mode}/${emailHash}`;
 }
 
-/** Search attributes: opaque ids and phases only, because they are never encrypted. */
-export const SEARCH_ATTRIBUTES = {
-  EbrcExporter: 'Keyword',
-  EbrcState: 'Keyword',
-  EbrcRequestId: 'Keyword',
-  EbrcMode: 'Keyword',
-  EbrcReference: 'Keyword',
-  EbrcNeedsAttention: 'Bool',
-} as const;
-
 /** A step on more rows than this is not a local activity, because it would block the workflow task. */
 export const ROWS_IN_A_LOCAL_STEP = 100;
 

@@ -1,5 +1,5 @@
 import { extname, join } from 'node:path';
-import { bufferOf, createBoundedThread, type BoundedThread } from '../threads/bounded-thread';
+import { bufferOf, createBoundedThread, type BoundedThread } from '../workbook/bounded-thread';
 import type { ReportRenderer } from './render';
 import type { ReportJob } from './thread';
 

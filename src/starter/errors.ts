@@ -57,16 +57,6 @@ export class UnreachableError extends Error {
   }
 }
 
-/** No worker is running that could carry out the request. */
-export class NoWorkerError extends Error {
-  override readonly name = 'NoWorkerError';
-  constructor(taskQueue: string) {
-    super(
-      `No worker polls task queue ${taskQueue}. Start one (node dist/worker.js) and repeat the command; that is safe.`,
-    );
-  }
-}
-
 const ADVICE = {
   Temporal: 'Start it, or set TEMPORAL_ADDRESS to where it runs (`npm run dev` starts everything on this machine).',
   PostgreSQL: 'Start it, or set DATABASE_URL to where it runs (`npm run dev` starts everything on this machine).',

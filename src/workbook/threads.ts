@@ -1,5 +1,5 @@
 import { extname, join } from 'node:path';
-import { bufferOf, createBoundedThread, type BoundedThread } from '../threads/bounded-thread';
+import { bufferOf, createBoundedThread, type BoundedThread } from './bounded-thread';
 import { WorkbookRefused } from './ooxml/refused';
 import type { Job, JobResult } from './thread';
 import type { Workbooks } from './workbooks';

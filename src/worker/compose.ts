@@ -15,7 +15,7 @@ import { createApiCallAudit } from '../ledger/service/api-calls';
 import { createBudgetStore } from '../budget/store';
 import { readBudgetUsage } from '../budget/usage';
 import { createVault } from '../ledger/vault/vault';
-import { filingSweepJob } from '../runs/sweep';
+import { filingSweepJob } from '../temporal/sweep';
 import { createReportThread } from '../reports/threads';
 import type { Tracer } from '../telemetry/tracer';
 import { relayEvents } from '../ledger/events/relay';

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger, type BundleOptions } from '@temporalio/worker';
-import { FAILURE_CONVERTER } from '../codec/data-converter';
+import { FAILURE_CONVERTER } from '../encryption/payload-codec';
 
 /**
  * The optional parts of a worker's bundle: the failure converter for encrypted payloads, and the interceptors for

@@ -9,7 +9,7 @@ import Ajv2020 from 'ajv/dist/2020';
 import addFormats from 'ajv-formats';
 import { parse } from 'yaml';
 import { VARIABLES, loadConfig } from '../../src/config/config';
-import { SEARCH_ATTRIBUTES } from '../../src/domain/names';
+import { SEARCH_ATTRIBUTES } from '../../src/domain/search-attributes';
 import { shutdownTimes } from '../../src/worker/shutdown';
 import schema from './compose-spec.schema.json';
 import { ROOT, readProject } from './project';

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
-import { SEARCH_ATTRIBUTES } from '../../src/domain/names';
+import { SEARCH_ATTRIBUTES } from '../../src/domain/search-attributes';
 import { startTemporalServer } from '../../dev/temporal-server';
 import { isAlive } from '../support/processes';
 

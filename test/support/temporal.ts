@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { NativeConnection } from '@temporalio/worker';
-import { SEARCH_ATTRIBUTES } from '../../src/domain/names';
+import { SEARCH_ATTRIBUTES } from '../../src/domain/search-attributes';
 import { noteOpen } from './jest/left-open';
 import { findServer } from '../../dev/servers';
 import { startTemporalServer, type TemporalServerOptions } from '../../dev/temporal-server';

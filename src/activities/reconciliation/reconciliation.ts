@@ -32,8 +32,7 @@ import { openFilingsOf, partiesAfter, partyOf, type PartyToReconcile } from '../
 import { openFiling } from '../../ledger/filings/open-filings';
 import { endRun, startRun } from '../../ledger/reconciliation/runs';
 import { lastReadings, readingBegins, saveWindow, windowsWithFindings } from '../../ledger/reconciliation/windows';
-import { describeRun } from '../../runs/filing-runs';
-import { checkRun } from '../../runs/check-run';
+import { describeRun, checkRun } from '../../temporal/filing-runs';
 import { withHeartbeat } from '../call-context';
 import { withCredentials } from '../exporters/credential-guard';
 import type { ActivityDependencies } from '../dependencies';

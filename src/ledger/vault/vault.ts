@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Mode } from '../../domain/names';
-import { EncryptionError } from '../../keys/encryption-error';
-import { createSealer } from '../../keys/sealing';
-import type { EncryptionKey } from '../../keys/sub-keys';
+import { EncryptionError, type EncryptionKey } from '../../encryption/keys';
+import { createSealer } from '../../encryption/sealing';
 import type { Queryable } from '../pool';
 import { contextOf, FORMAT, type SecretUse } from './vault-context';
 

@@ -3,7 +3,8 @@ import { isGrpcServiceError, ServiceError } from '@temporalio/client';
 import type { FastifyError } from 'fastify';
 import { WorkbookRefused } from '../../workbook/read';
 import { LedgerUnavailableError } from '../../ledger/unavailable';
-import { NoWorkerError, RefusedError, UnreachableError, UsageError } from '../../starter/errors';
+import { RefusedError, UnreachableError, UsageError } from '../../starter/errors';
+import { NoWorkerError } from '../../temporal/workers-present';
 import { Problem, unavailable } from './problem';
 
 /** Refusals that are not about the content of the request. All others are answered with 422. */

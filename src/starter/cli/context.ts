@@ -95,7 +95,7 @@ export function createCli(
   }
 
   const pool = once(async () => {
-    const { openLedger } = await import('../open-ledger.js');
+    const { openLedger } = await import('../connect.js');
     const waiting = { waitMs: waitForLedgerMs, onWait: (notice: string) => terminal.note(notice) };
     const ledger = await openLedger((await config('database')).databaseUrl, waiting);
     opened.push(() => ledger.end());
@@ -109,7 +109,7 @@ export function createCli(
 
   const temporal = once(async () => {
     changes = true;
-    const { connectTemporal } = await import('../temporal/connect.js');
+    const { connectTemporal } = await import('../connect.js');
     const { loadTelemetry } = await import('../../telemetry/load.js');
     const { tracesEndpoint } = await config('traces');
     const telemetry = await loadTelemetry(tracesEndpoint, {

@@ -3,17 +3,9 @@ import { ApiError } from '../../api/errors/api-error';
 import { ConfigError } from '../../config/config';
 import type { ErrorKind } from '../../domain/service/error-kinds';
 import { LedgerUnavailableError } from '../../ledger/unavailable';
-import { EncryptionError } from '../../keys/encryption-error';
-import {
-  EXIT,
-  firstLine,
-  NoWorkerError,
-  RefusedError,
-  UnreachableError,
-  UsageError,
-  type ExitCode,
-  type Problem,
-} from '../errors';
+import { EncryptionError } from '../../encryption/keys';
+import { EXIT, firstLine, RefusedError, UnreachableError, UsageError, type ExitCode, type Problem } from '../errors';
+import { NoWorkerError } from '../../temporal/workers-present';
 import { describeProblems, nothingFiled } from './problem-text';
 import type { Terminal } from './terminal';
 

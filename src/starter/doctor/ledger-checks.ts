@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { EncryptionKey } from '../../keys/sub-keys';
+import type { EncryptionKey } from '../../encryption/keys';
 import { keysOfVault, oldestUnplacedSeconds, readServerState, tablesWithoutRights } from '../../ledger/diagnosis';
 import { changedMigrations, readSchemaState } from '../../ledger/schema-state';
 import { readLedgerStatus } from '../../ledger/sends/ledger-status';

@@ -1,12 +1,12 @@
 import type { Client } from '@temporalio/client';
-import { EXTRACTION, queueOfClass, RATE_CLASSES, SEARCH_ATTRIBUTES } from '../../domain/names';
+import { EXTRACTION, queueOfClass, RATE_CLASSES, type Mode } from '../../domain/names';
+import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes';
 import type { Config } from '../../config/config';
 import { firstLine } from '../errors';
-import type { Mode } from '../../domain/names';
 import { listSchedules } from '../schedules/operations';
 import { readScheduleFile } from '../schedules/read-file';
-import { connectTemporal } from '../temporal/connect';
-import { pollersOf } from '../temporal/workers-present';
+import { connectTemporal } from '../connect';
+import { pollersOf } from '../../temporal/workers-present';
 import { checkFairness } from './fairness-check';
 import { checked, fine, wrong, type CheckResult } from './finding';
 

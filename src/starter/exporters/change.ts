@@ -5,7 +5,7 @@ import { needExporter } from '../../ledger/exporters/exporters';
 import type { changeExporter as workflow } from '../../workflows/change-exporter';
 import type { EbrcClientDependencies } from '../dependencies';
 import { RefusedError } from '../errors';
-import { answeredByWorker } from '../temporal/workers-present';
+import { answeredByWorker } from '../../temporal/workers-present';
 import { exporterIdOf } from './lookup';
 import { exporterView, type ExporterView } from './views';
 

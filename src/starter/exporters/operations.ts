@@ -8,8 +8,8 @@ import { exporterQuery, submitCredentialsUpdate } from '../../workflows/messages
 import type { EbrcClientDependencies } from '../dependencies';
 import { RefusedError } from '../errors';
 import { exporterIdOf } from './lookup';
-import { follow } from '../temporal/follow';
-import { answeredByWorker, silenceNotice } from '../temporal/workers-present';
+import { follow } from '../../temporal/follow';
+import { answeredByWorker, silenceNotice } from '../../temporal/workers-present';
 
 const STARTED_WITHIN_MS = 10_000;
 

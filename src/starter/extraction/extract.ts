@@ -12,7 +12,7 @@ import {
 import { readExtraction, readWaitingReason } from '../../ledger/extraction/extractions';
 import type { EbrcClientDependencies } from '../dependencies';
 import { UsageError } from '../errors';
-import { silenceNotice } from '../temporal/workers-present';
+import { silenceNotice } from '../../temporal/workers-present';
 import { pdfPaths, readPdf, type PdfFile } from './pdf-files';
 import { forEachLimited } from '../lists/for-each-limited';
 

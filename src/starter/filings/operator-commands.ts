@@ -13,7 +13,7 @@ import type { FilingRecord } from '../../ledger/filings/filings';
 import { countEvents } from '../../ledger/filings/filing-progress';
 import { inQuestion, readFilingView } from '../../ledger/filings/filing-view';
 import { requestHolder } from '../../ledger/submissions/requests';
-import { resumeOptions } from '../../runs/filing-runs';
+import { resumeOptions } from '../../temporal/filing-runs';
 import type { followEndedFiling } from '../../workflows/follow-ended-filing';
 import { abandonUpdate, approveUpdate, resolveUpdate } from '../../workflows/messages';
 import type { EbrcClientDependencies } from '../dependencies';
@@ -23,7 +23,7 @@ import { viewOfResult, waitsForPerson, type FilingOutcome } from './outcome';
 import { filingOf, withPaths } from './lookup';
 import { resumeAll, resumeFiling, type ResumedRun } from './resume';
 import { followFiling, type WaitOptions } from './start';
-import { silenceNotice } from '../temporal/workers-present';
+import { silenceNotice } from '../../temporal/workers-present';
 
 /**
  * An update is answered when it has been carried out; before a filing is abandoned, its calls in progress end first.

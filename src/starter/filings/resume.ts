@@ -1,7 +1,7 @@
 /** `ebrc resume`: continues filings whose workflow was ended, or is missing. */
 import { isEnd } from '../../domain/filing/states';
 import { openFiling, openFilingsAfter, type OpenFilingRun } from '../../ledger/filings/open-filings';
-import { describeRun, resumeOptions, startFilingRun } from '../../runs/filing-runs';
+import { describeRun, resumeOptions, startFilingRun } from '../../temporal/filing-runs';
 import type { EbrcClientDependencies } from '../dependencies';
 import { filingOf } from './lookup';
 

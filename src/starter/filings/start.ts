@@ -19,16 +19,16 @@ import { shownToFile } from '../../ledger/principals/shown';
 import { balanceFindings } from '../../ledger/rows/balance-reservation';
 import { filingOfReference } from '../../ledger/filings/filings';
 import { referenceTaken } from '../../ledger/filings/reference';
-import { withFilingAttributes } from '../../runs/filing-runs';
+import { withFilingAttributes } from '../../temporal/filing-runs';
 import { fileUpdate, filingQuery } from '../../workflows/messages';
 import type { EbrcClientDependencies } from '../dependencies';
 import { refusal, RefusedError } from '../errors';
 import type { FilingFile } from './read-file';
 import { viewOfResult, waitsForPerson, type FilingOutcome, type StartedFiling } from './outcome';
 import { recordOrigins } from './origins';
-import { follow, type FollowOptions } from '../temporal/follow';
+import { follow, type FollowOptions } from '../../temporal/follow';
 import { withPaths } from './lookup';
-import { answeredByWorker, silenceNotice } from '../temporal/workers-present';
+import { answeredByWorker, silenceNotice } from '../../temporal/workers-present';
 
 /**
  * How long the command takes at most until the filing is recorded and checked, or refused, if the caller does not wait.

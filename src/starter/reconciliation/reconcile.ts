@@ -6,8 +6,8 @@ import { reconciliationQuery } from '../../workflows/messages';
 import type { EbrcClientDependencies } from '../dependencies';
 import { RefusedError } from '../errors';
 import { exporterIdOf } from '../exporters/lookup';
-import { follow } from '../temporal/follow';
-import { silenceNotice } from '../temporal/workers-present';
+import { follow } from '../../temporal/follow';
+import { silenceNotice } from '../../temporal/workers-present';
 import { findings } from './findings';
 
 export interface ReconcileRequest {

@@ -3,7 +3,7 @@ import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from
 import type { ApiCall } from '../../domain/service/api-call';
 import type { BudgetMetrics } from '../../budget/budget';
 import type { Vault } from '../../ledger/vault/vault';
-import type { Swept } from '../../runs/sweep';
+import type { Swept } from '../../temporal/sweep';
 import type { JobOutcome } from '../background-jobs';
 import type { Metrics } from './metrics';
 

@@ -1,7 +1,7 @@
 import { condition, setCurrentDetails, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
 import type { ExporterProgress } from '../../domain/contracts';
 import { markdownText, summaryText } from '../../domain/text';
-import { searchAttributes, type Indexed } from '../search-attributes';
+import { searchAttributes, type Indexed } from '../../domain/search-attributes';
 import { Waits, type Progress, type Wait } from '../waits';
 
 /** Progress of an onboarding or a credential update: its query result, its details in the UI, its search attributes. */

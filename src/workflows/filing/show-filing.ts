@@ -6,7 +6,7 @@ import type { FilingCounts } from '../../domain/contracts';
 import type { FilingState } from '../../domain/filing/states';
 import type { Finding } from '../../domain/rules/finding';
 import { markdownText } from '../../domain/text';
-import { searchAttributes } from '../search-attributes';
+import { searchAttributes } from '../../domain/search-attributes';
 
 export const NO_ROWS: FilingCounts = { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 };
 

@@ -1,7 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { EncryptionError } from '../../../src/keys/encryption-error';
-import { createSealer } from '../../../src/keys/sealing';
-import { subKeys } from '../../../src/keys/sub-keys';
+import { EncryptionError, subKeys } from '../../../src/encryption/keys';
+import { createSealer } from '../../../src/encryption/sealing';
 import { createVault, type SecretUse } from '../../../src/ledger/vault/vault';
 import { orphanedSecrets, removeOrphanedSecrets } from '../../../src/ledger/vault/vault-sweep';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';

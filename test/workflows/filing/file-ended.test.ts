@@ -1,5 +1,5 @@
 /** What is left of a filing that has ended: requests without an outcome, and what persons say of abandoned rows. */
-import { sweepFilings } from '../../../src/runs/sweep';
+import { sweepFilings } from '../../../src/temporal/sweep';
 import { eventually } from '../../support/processes';
 import type { Filing, FilingStage } from './filing-stage';
 import { operationsOf, useRealServerStage } from './use-filing-stage';

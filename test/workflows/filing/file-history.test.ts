@@ -1,6 +1,6 @@
 /** What a filing costs the server: its normal activities, events and upserts. */
 import type { temporal } from '@temporalio/proto';
-import { searchAttributes } from '../../../src/workflows/search-attributes';
+import { searchAttributes } from '../../../src/domain/search-attributes';
 import type { fileRemittances } from '../../../src/workflows/file-remittances';
 import type { FilingStage } from './filing-stage';
 import { useFilingStage } from './use-filing-stage';

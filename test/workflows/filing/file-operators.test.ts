@@ -8,7 +8,7 @@ import { findFiling } from '../../../src/ledger/filings/filings';
 import { importSends } from '../../../src/ledger/sends/send-import';
 import { writeGrant } from '../../../src/ledger/principals/grants';
 import { requireApproval } from '../../../src/starter/exporters/approval';
-import { sweepFilings } from '../../../src/runs/sweep';
+import { sweepFilings } from '../../../src/temporal/sweep';
 import type { fileRemittances } from '../../../src/workflows/file-remittances';
 import { credentialsRenewedSignal } from '../../../src/workflows/messages';
 import { principalOf } from '../../support/principals';

@@ -1,5 +1,5 @@
 /** An operator resets, terminates or cancels a run at points around its send: one certificate each, one push. */
-import { follow } from '../../../src/starter/temporal/follow';
+import { follow } from '../../../src/temporal/follow';
 import type { fileRemittances } from '../../../src/workflows/file-remittances';
 import { filingQuery } from '../../../src/workflows/messages';
 import { gate } from '../../support/gate';

@@ -40,8 +40,8 @@ async function serve(cli: Cli, { port = 0, host }: Flags): Promise<void> {
       `Listening on ${host} needs EBRC_CODEC_TOKEN: anybody who reaches it could read every payload.`,
     );
   }
-  const { createPayloadCodec } = await import('../../../../codec/payload-codec.js');
-  const { startCodecServer } = await import('../../../../codec/codec-server.js');
+  const { createPayloadCodec } = await import('../../../../encryption/payload-codec.js');
+  const { startCodecServer } = await import('../../../../encryption/codec-server.js');
   const server = await startCodecServer({
     codec: createPayloadCodec({ keys: payloadKeys }),
     host,

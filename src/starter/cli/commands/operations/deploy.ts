@@ -24,7 +24,7 @@ export function addDeployCommand(program: Command, bind: Bind): void {
     .addHelpText('after', HELP)
     .action(
       bind(async (cli, [action], { buildId }: { buildId?: string }) => {
-        const { makeCurrent, readDeployment } = await import('../../../temporal/deployment.js');
+        const { makeCurrent, readDeployment } = await import('../../../deployment.js');
         const { deployment: configured } = await cli.config('deployment');
         const { name, buildId: own } = configured ?? {};
         if (name === undefined) throw new UsageError('Set EBRC_DEPLOYMENT to the name that the workers use.');

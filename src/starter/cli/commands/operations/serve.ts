@@ -37,7 +37,7 @@ async function serve(cli: Cli, { listen }: { listen?: ListenAddress }): Promise<
   const { databaseUrl, mode, taskQueue, logLevel, temporalUi } = config;
   const [{ startDoor }, { openLedger }, { createLogger }, { createWorkbookThreads }] = await Promise.all([
     import('../../../../server/door.js'),
-    import('../../../open-ledger.js'),
+    import('../../../connect.js'),
     import('../../../../telemetry/logger.js'),
     import('../../../../workbook/threads.js'),
   ]);

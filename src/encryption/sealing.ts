@@ -1,6 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
-import { EncryptionError } from './encryption-error';
-import { checkedKeys, subKeys, type EncryptionKey, type KeyPurpose } from './sub-keys';
+import { EncryptionError, checkedKeys, subKeys, type EncryptionKey, type KeyPurpose } from './keys';
 
 /** Encrypted bytes, with everything except the key that is needed to open them. */
 interface Sealed {

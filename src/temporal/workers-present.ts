@@ -1,6 +1,15 @@
 import type { Client } from '@temporalio/client';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { NoWorkerError } from '../errors';
+
+/** No worker is running that could carry out the request. */
+export class NoWorkerError extends Error {
+  override readonly name = 'NoWorkerError';
+  constructor(taskQueue: string) {
+    super(
+      `No worker polls task queue ${taskQueue}. Start one (node dist/worker.js) and repeat the command; that is safe.`,
+    );
+  }
+}
 
 /** `temporal.api.enums.v1.TaskQueueType`. */
 const QUEUE_TYPES = { workflow: 1, activity: 2 } as const;

@@ -5,9 +5,8 @@ import { Client, Connection } from '@temporalio/client';
 import type { Browser } from 'playwright-core';
 import { freePort } from '../../dev/free-port';
 import { startTemporalServer, type TemporalServer } from '../../dev/temporal-server';
-import { startCodecServer, type CodecServer } from '../../src/codec/codec-server';
-import { dataConverterOf } from '../../src/codec/data-converter';
-import { createPayloadCodec } from '../../src/codec/payload-codec';
+import { startCodecServer, type CodecServer } from '../../src/encryption/codec-server';
+import { dataConverterOf, createPayloadCodec } from '../../src/encryption/payload-codec';
 import { inBrowser, openBrowser } from '../support/chromium';
 
 const keys = [{ id: 'test', key: randomBytes(32) }];

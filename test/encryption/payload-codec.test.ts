@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { defaultPayloadConverter, type Payload } from '@temporalio/common';
-import { createPayloadCodec } from '../../src/codec/payload-codec';
-import { createSealer } from '../../src/keys/sealing';
+import { createPayloadCodec } from '../../src/encryption/payload-codec';
+import { createSealer } from '../../src/encryption/sealing';
 
 const key = (id: string) => ({ id, key: randomBytes(32) });
 const payload = (value: unknown): Payload => defaultPayloadConverter.toPayload(value) ?? {};

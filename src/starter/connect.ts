@@ -4,6 +4,9 @@ import { createPool } from '../ledger/pool';
 import { readSchemaState } from '../ledger/schema-state';
 import { LedgerUnavailableError } from '../ledger/unavailable';
 import { UnreachableError } from './errors';
+import { Client, Connection, type WorkflowClientInterceptor } from '@temporalio/client';
+import { dataConverterOf } from '../encryption/payload-codec';
+import type { Config } from '../config/config';
 
 const LOOK_EVERY_MS = 500;
 
@@ -62,4 +65,31 @@ async function openOnce(
 function addressOf(databaseUrl: string): string {
   const { hostname, port, pathname } = new URL(databaseUrl);
   return `${hostname}:${port || '5432'}${pathname}`;
+}
+
+const CONNECT_WITHIN_MS = 8_000;
+
+export interface ConnectOptions {
+  /** How long to try a server that does not answer; default 8 s. */
+  withinMs?: number;
+  /** Interceptors that send the trace with calls. */
+  interceptors?: WorkflowClientInterceptor[];
+}
+
+/** @throws UnreachableError that names the address */
+export async function connectTemporal(
+  { temporal: { address, namespace, connectionOptions }, payloadKeys }: Pick<Config, 'temporal' | 'payloadKeys'>,
+  { withinMs = CONNECT_WITHIN_MS, interceptors = [] }: ConnectOptions = {},
+): Promise<Client> {
+  try {
+    const connection = await Connection.connect({ ...connectionOptions, connectTimeout: withinMs });
+    return new Client({
+      connection,
+      namespace,
+      dataConverter: dataConverterOf(payloadKeys),
+      interceptors: { workflow: interceptors },
+    });
+  } catch (error) {
+    throw new UnreachableError('Temporal', `${address} (namespace ${namespace})`, error);
+  }
 }

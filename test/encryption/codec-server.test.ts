@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { defaultPayloadConverter } from '@temporalio/common';
-import { startCodecServer, type CodecServer } from '../../src/codec/codec-server';
-import { createPayloadCodec } from '../../src/codec/payload-codec';
+import { startCodecServer, type CodecServer } from '../../src/encryption/codec-server';
+import { createPayloadCodec } from '../../src/encryption/payload-codec';
 
 const UI = 'http://127.0.0.1:8233';
 const TOKEN = 'codec-token-7f3a';

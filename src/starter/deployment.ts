@@ -1,6 +1,6 @@
 /** Worker deployment versions on Temporal: which one is current, and which ones still have workflows. */
 import type { Client } from '@temporalio/client';
-import { UsageError } from '../errors';
+import { UsageError } from './errors';
 
 /** One version of the deployment, as `ebrc deploy` prints it. */
 export interface DeployedVersion {

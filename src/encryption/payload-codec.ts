@@ -1,8 +1,8 @@
-import type { Payload, PayloadCodec } from '@temporalio/common';
+import type { Payload, PayloadCodec, DataConverter } from '@temporalio/common';
 import { temporal } from '@temporalio/proto';
-import { EncryptionError } from '../keys/encryption-error';
-import { sealerOf, type Sealer } from '../keys/sealing';
-import type { EncryptionKey } from '../keys/sub-keys';
+import { EncryptionError, type EncryptionKey } from './keys';
+import { sealerOf, type Sealer } from './sealing';
+import { join } from 'node:path';
 
 const ENCODING = 'binary/encrypted';
 const NONCE_BYTES = 12;
@@ -62,4 +62,22 @@ function decrypt(sealer: Sealer, payload: Payload): Payload {
     CONTEXT,
   );
   return temporal.api.common.v1.Payload.decode(opened);
+}
+
+/** Path of the module; the workflow bundle for encrypted payloads is built with it too. */
+export const FAILURE_CONVERTER = require.resolve(join(__dirname, 'failure-converter'));
+
+/**
+ * What clients and workers encrypt with; undefined where payloads are not encrypted.
+ * @throws EncryptionError for keys that cannot be used
+ */
+export function dataConverterOf(
+  keys: readonly EncryptionKey[],
+  { onUnreadable }: Pick<PayloadCodecOptions, 'onUnreadable'> = {},
+): DataConverter | undefined {
+  if (keys.length === 0) return undefined;
+  return {
+    payloadCodecs: [createPayloadCodec({ keys, onUnreadable })],
+    failureConverterPath: FAILURE_CONVERTER,
+  };
 }

@@ -3,9 +3,7 @@ import { WorkflowIdConflictPolicy } from '@temporalio/common';
 import type { Mode } from '../domain/names';
 import { openFilingsAfter } from '../ledger/filings/open-filings';
 import { endedWithRequests } from '../ledger/submissions/requests';
-import type { followEndedFiling } from '../workflows/follow-ended-filing';
-import type { BackgroundJob } from '../worker/background-jobs';
-import { checkRun, type CheckRunDependencies } from './check-run';
+import { checkRun, type CheckRunDependencies } from './filing-runs';
 
 export interface SweepDependencies extends CheckRunDependencies {
   mode: Mode;
@@ -57,7 +55,7 @@ async function followEnded({ pool, mode, temporal, taskQueue, clock }: SweepDepe
   const before = new Date(clock() - ASKED_LATELY_MS);
   const ended = await endedWithRequests(pool, { mode, before, limit: PAGE });
   for (const { filingId, exporterId, workflowId, submissions } of ended) {
-    await temporal.workflow.start<typeof followEndedFiling>('followEndedFiling', {
+    await temporal.workflow.start('followEndedFiling', {
       workflowId: `${workflowId}/requests`,
       taskQueue,
       args: [{ filingId, exporterId, submissions }],
@@ -70,15 +68,12 @@ async function followEnded({ pool, mode, temporal, taskQueue, clock }: SweepDepe
 const HOUR_MS = 3_600_000;
 
 /** The sweep as a background job of every worker: at its start, and hourly. `onSwept` gets the result of each sweep. */
-export function filingSweepJob(
-  deps: SweepDependencies,
-  onSwept: (swept: Swept) => void = () => undefined,
-): BackgroundJob {
+export function filingSweepJob(deps: SweepDependencies, onSwept: (swept: Swept) => void = () => undefined) {
   return {
     id: 'sweep_filings',
     name: 'find filings whose workflow is closed, missing or stuck',
     everyMs: HOUR_MS,
-    run: async (signal) => {
+    run: async (signal: AbortSignal) => {
       const swept = await sweepFilings(deps, signal);
       onSwept(swept);
       const { filings, resumed, reported } = swept;
