@@ -21,7 +21,7 @@ const ALLOWED = {
   api: ['domain', 'budget', 'telemetry'],
   reports: ['domain', 'ledger', 'workbook'],
   temporal: ['domain', 'ledger'],
-  activities: ['domain', 'api', 'budget', 'ledger', 'documents', 'workbook', 'temporal', 'reports'],
+  activities: ['domain', 'api', 'budget', 'ledger', 'documents', 'workbook', 'temporal', 'reports', 'assistant'],
   workflows: ['domain'],
   server: ['domain', 'config', 'ledger', 'documents', 'workbook', 'starter', 'temporal'],
 };
@@ -74,7 +74,7 @@ module.exports = {
       comment: 'Of other folders, workflows import only domain and the types of activities',
       severity: 'error',
       from: { path: '^src/workflows/' },
-      to: { path: '^src/', pathNot: '^src/(workflows|domain|activities)/' },
+      to: { path: '^src/', pathNot: '^src/(workflows|domain|activities|assistant)/' },
     },
     {
       name: 'server-behind-its-command',
@@ -89,6 +89,17 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/server/' },
       to: { path: '^src/starter/cli' },
+    },
+    {
+      name: 'filing-without-assistant',
+      comment: 'Reading documents and proposing mappings help a person before a filing; no filing depends on them',
+      severity: 'error',
+      from: {
+        path: '^src/',
+        pathNot:
+          '^src/(assistant/|worker/compose\\.ts$|activities/(create-activities|dependencies)\\.ts$|workflows/extract-document\\.ts$|starter/(cli/|client\\.ts$|json-schemas\\.ts$))',
+      },
+      to: { path: '^src/assistant/' },
     },
     {
       name: 'no-circle',

@@ -2,8 +2,8 @@
  * How long proposing takes: 500 IRMs and 1,000 documents of one currency, where every pair is possible. Beside it the
  * best pair first, which is what the assignment has to beat in value mapped. Run through `npm run bench`.
  */
-import { propose, type OpenDocument, type OpenIrm } from '../src/domain/proposals/propose';
-import { confidenceOf, prepareDocument, prepareIrm } from '../src/domain/proposals/score';
+import { propose, type OpenDocument, type OpenIrm } from '../src/assistant/proposals/assignment';
+import { confidenceOf, prepareDocument, prepareIrm } from '../src/assistant/proposals/score';
 
 const ROUNDS = 5;
 const MAX_MS = 1_000;

@@ -899,26 +899,6 @@ CREATE TABLE extraction_pace (
   closed_until timestamptz
 );
 
--- Drafted workbooks, so that a filing can say what its rows were made of. `rows`: the drafted value of each field, and the documents.
-CREATE TABLE drafts (
-  draft_id    text PRIMARY KEY,
-  exporter_id text NOT NULL,
-  rows        jsonb NOT NULL,
-  made_by     text NOT NULL,
-  made_at     timestamptz NOT NULL DEFAULT now()
-);
-
--- What stands behind the rows of what was handed in to be filed: the drafted row, its documents, and what a person changed.
-CREATE TABLE row_origins (
-  input_ref  text NOT NULL REFERENCES filing_inputs,
-  source_row integer NOT NULL,
-  draft_id   text NOT NULL REFERENCES drafts,
-  draft_row  integer NOT NULL,
-  documents  jsonb NOT NULL,
-  edits      jsonb NOT NULL,
-  PRIMARY KEY (input_ref, source_row)
-);
-
 -- Principals: the persons and systems that may use the HTTP door. A name, in the form in which names are compared, is one principal for
 -- ever: one that was removed and is added again is the same one, so that nobody approves under it what they made before.
 CREATE TABLE principals (

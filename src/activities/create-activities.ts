@@ -5,7 +5,7 @@ import { createCredentialActivities } from './exporters/credentials';
 import type { ActivityDependencies } from './dependencies';
 import { createEndFilingActivities } from './filings/end-filing';
 import { createExporterActivities } from './exporters/exporters';
-import { createExtractionActivities } from './extraction/extraction';
+import { createExtractionActivities } from '../assistant/extraction/activities';
 import { createFilingLedgerActivities } from './filings/filing-ledger';
 import { createIrmActivities } from './exporters/irms';
 import { createOpenFilingActivities } from './filings/open-filing';

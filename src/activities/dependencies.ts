@@ -5,7 +5,7 @@ import type { FilingApi } from '../api/client-types';
 import type { ExtractionApi } from '../api/endpoints/extraction';
 import type { DocumentStore } from '../documents/document-store';
 import type { Mode } from '../domain/names';
-import type { Pace } from '../ledger/extraction/pace';
+import type { Pace } from '../assistant/extraction/pace';
 import type { Vault } from '../ledger/vault/vault';
 import type { ReportRenderer } from '../reports/render';
 import type { Workbooks } from '../workbook/workbooks';

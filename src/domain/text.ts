@@ -100,3 +100,11 @@ export function printableJson(document: unknown): string {
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 }
+
+/**
+ * Text for people, made safe in case a spreadsheet takes it for a formula after an export to CSV. Only for text that is
+ * shown: a filed value is never changed.
+ */
+export function harmless(text: string): string {
+  return /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+}

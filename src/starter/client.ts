@@ -5,16 +5,21 @@ import { onboardList, type ListOnboarding, type OnboardListOptions } from './exp
 import { createExporterOperations, type ExporterOperations } from './exporters/operations';
 import { makeTemplate, type Template } from './exporters/template';
 import type { ExporterView } from './exporters/views';
-import { draftFiling, type DraftOutcome, type DraftRequest } from './extraction/draft';
-import { extractFiles, type ExtractedFile, type ExtractRequest, type ExtractWait } from './extraction/extract';
+import { draftFiling, type DraftOutcome, type DraftRequest } from '../assistant/drafts/draft';
+import {
+  extractFiles,
+  type ExtractedFile,
+  type ExtractRequest,
+  type ExtractWait,
+} from '../assistant/extraction/extract';
 import { checkFile, type CheckOutcome, type CheckRequest } from './filings/check';
 import { correctFiling, type CorrectRequest } from './filings/correct';
 import { fileFile, type FileRequest } from './filings/file';
 import { createFilingOperations, type FilingOperations } from './filings/operator-commands';
 import type { FilingOutcome } from './filings/outcome';
 import type { WaitOptions } from './filings/start';
-import { proposeMappings, type ProposeOutcome, type ProposeRequest } from './proposals/propose';
-import { importInvoices, type InvoiceImport, type InvoiceImportOutcome } from './invoices/import';
+import { proposeMappings, type ProposeOutcome, type ProposeRequest } from '../assistant/proposals/propose';
+import { importInvoices, type InvoiceImport, type InvoiceImportOutcome } from '../assistant/proposals/import-invoices';
 import { createEbrcReader, type EbrcReader } from './reader';
 import { acknowledgeFinding, type Acknowledgement } from './reconciliation/findings';
 import {

@@ -14,7 +14,7 @@ import {
   refreshIrmsResult,
   updateCredentialsInput,
 } from '../domain/contracts';
-import { extractDocumentInput, extractDocumentResult } from '../domain/extraction/contracts';
+import { extractDocumentInput, extractDocumentResult } from '../assistant/extraction/contracts';
 
 /** The input and result of each workflow type, by the name of its JSON Schema file under `schemas/`. */
 const CONTRACTS = {

@@ -3,7 +3,6 @@ import { listCertificates, type CertificateView } from '../ledger/certificates/c
 import { getExporter, listExporters } from '../ledger/exporters/exporters';
 import { markBehind, pageOfEvents, type PagedEvent } from '../ledger/filings/filing-pages';
 import { listFilingViews, readFilingView, type FilingSummary } from '../ledger/filings/filing-view';
-import { readRowOrigins } from '../ledger/extraction/drafts';
 import { badCredentials } from '../ledger/vault/credentials';
 import { RefusedError } from './errors';
 import type { EbrcReaderDependencies } from './dependencies';
@@ -69,12 +68,7 @@ export function createEbrcReader(deps: EbrcReaderDependencies): EbrcReader {
       const { filingId } = await filingOf(deps, idOrReference);
       const view = await readFilingView(pool, filingId);
       if (!view) throw new Error(`Filing ${filingId} was removed while it was read.`);
-      const origins = new Map((await readRowOrigins(pool, filingId)).map((each) => [each.row, each]));
-      const rows = view.rows.map((row) => {
-        const origin = origins.get(row.row);
-        return origin ? { ...row, origin } : row;
-      });
-      return withPaths(deps, { ...view, rows });
+      return withPaths(deps, view);
     },
     async history(idOrReference) {
       const { filingId } = await filingOf(deps, idOrReference);

@@ -4,7 +4,7 @@ import type { Client } from '@temporalio/client';
 import type pg from 'pg';
 import type { Logger } from 'pino';
 import type { ActivityDependencies } from '../activities/dependencies';
-import { accessOf } from '../activities/extraction/extraction';
+import { accessOf } from '../assistant/extraction/activities';
 import { createBudget, hashOfKey, type StoppableBudget } from '../budget/budget';
 import { createFilingApi } from '../api/client';
 import { createExtractionApi } from '../api/endpoints/extraction';

@@ -1,6 +1,6 @@
 /** The workflow types of the bundle; their names are the contract with callers in any SDK. */
 export { changeExporter } from './change-exporter';
-export { extractDocument } from './extraction/extract-document';
+export { extractDocument } from './extract-document';
 export { fileRemittances } from './file-remittances';
 export { collectCertificates } from './collect-certificates';
 export { followEndedFiling } from './follow-ended-filing';

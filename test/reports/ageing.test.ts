@@ -6,7 +6,7 @@ import { Workbook } from 'exceljs';
 import type { RealisationRule } from '../../src/ledger/reports/ageing';
 import { ageingReport } from '../../src/reports/make';
 import type { Report, Value } from '../../src/reports/report';
-import type { InvoiceImportOutcome } from '../../src/starter/invoices/import';
+import type { InvoiceImportOutcome } from '../../src/assistant/proposals/import-invoices';
 import { readRealisationRules } from '../../src/reports/realisation-rules';
 import { saveCertificates } from '../../src/ledger/certificates/certificates';
 import { saveInvoices } from '../../src/ledger/reports/invoices';

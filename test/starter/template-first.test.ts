@@ -10,7 +10,7 @@ import type { Problem } from '../../src/starter/errors';
 import { readWorkbook } from '../../src/workbook/read';
 import { writeBulkWorkbook } from '../../src/workbook/write';
 import { demoMessage, type DemoIrm } from '../../dev/demo-message';
-import { startExtractionStage, type ExtractionStage } from '../extraction/extraction-stage';
+import { startExtractionStage, type ExtractionStage } from '../assistant/extraction-stage';
 
 const EXPORTER = 'accounts@kaveri.example';
 const LABELS = [...BULK_COLUMNS.map(({ header }) => header), 'Drawback Ref'];

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { Operation } from '../../domain/service/operations';
 import { cutText } from '../../domain/text';
-import { MAX_EXTRACTION_BYTES, pdfProblem } from '../../domain/extraction/pdf-problem';
+import { MAX_EXTRACTION_BYTES, pdfProblem } from '../../domain/pdf';
 import { createCaller, type Caller, type CallerOptions } from '../http/call';
 import type { CallContext } from '../client-types';
 import { ApiError } from '../errors/api-error';

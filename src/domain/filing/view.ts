@@ -79,12 +79,6 @@ export interface RowView extends Pick<Mapping, 'serialNo' | 'irmNumber' | 'sbCum
   document: string | null;
   sha256: string | null;
   errors: string[];
-  /** The sources of a drafted row, as `ebrc show` prints them; other rows have none. */
-  origin?: {
-    draftId: string;
-    documents: string[];
-    edits: { field: string; drafted: unknown; filed: unknown }[];
-  };
 }
 
 /** What a filing waits for, as its lists and its page say it. */

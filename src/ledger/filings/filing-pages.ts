@@ -114,7 +114,7 @@ export async function requestsOf(db: Queryable, filingIds: readonly string[]): P
 }
 
 /** A row with its certificate and the authority's errors. */
-export interface PagedRow extends Omit<RowView, 'mappedIRMAmountFCC' | 'origin'> {
+export interface PagedRow extends Omit<RowView, 'mappedIRMAmountFCC'> {
   position: number;
   submission: number;
   mappedIRMAmountFCC: string;

@@ -25,7 +25,6 @@ import type { EbrcClientDependencies } from '../dependencies';
 import { refusal, RefusedError } from '../errors';
 import type { FilingFile } from './read-file';
 import { viewOfResult, waitsForPerson, type FilingOutcome, type StartedFiling } from './outcome';
-import { recordOrigins } from './origins';
 import { follow, type FollowOptions } from '../../temporal/follow';
 import { withPaths } from './lookup';
 import { answeredByWorker, silenceNotice } from '../../temporal/workers-present';
@@ -192,7 +191,6 @@ async function inputOf(
     sourceDocument,
     warnings,
   });
-  await recordOrigins(deps.pool, { inputRef, rows, file });
   const input = fileInput.safeParse({
     mode: deps.mode,
     exporterId: filing.exporterId,

@@ -3,7 +3,7 @@ import { isFilingDate, isoFromFilingDate } from '../../domain/dates';
 import { groupBy } from '../../domain/group-by';
 import type { CellStyles } from './cell-styles';
 import { DATE_HEADER, ERRORS_HEADER, NUMBER_HEADER, STATUS_HEADER } from '../sheet/headers';
-import { harmless } from './cell-marks';
+import { harmless } from '../../domain/text';
 import { NO_SHAPES, editShapes } from './note-shapes';
 import { NO_NOTES, Notes } from './notes';
 import type { PackageEditor } from '../ooxml/package-editor';

@@ -9,11 +9,3 @@ export const FILLS = { error: 'FFFFC7CE', warning: 'FFFFEB9C' } as const;
 export const NOTE_START = 'eBRC check:\n';
 
 export type Severity = Finding['severity'];
-
-/**
- * Text for people, made safe in case a spreadsheet takes it for a formula after an export to CSV. Only for text that is
- * shown: a filed value is never changed.
- */
-export function harmless(text: string): string {
-  return /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-}

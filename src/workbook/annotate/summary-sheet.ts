@@ -1,5 +1,5 @@
 import type { Finding } from '../../domain/rules/finding';
-import { harmless } from './cell-marks';
+import { harmless } from '../../domain/text';
 import { columnLetter } from '../sheet/addresses';
 import { textElement, xmlData } from '../ooxml/xml-text';
 

@@ -1,11 +1,11 @@
 import { Option, type Command } from 'commander';
 import type { UploadType } from '../../../../domain/rules/upload-type';
 import { EXIT, type ExitCode } from '../../../errors';
-import type { DraftOutcome } from '../../../extraction/draft';
+import type { DraftOutcome } from '../../../../assistant/drafts/draft';
 import type { Bind } from '../../bind';
 import { checkOutputPath, forceOption } from '../../output-path';
 import { right, table, type Page } from '../../page';
-import { byOption, durationArgument } from '../options';
+import { durationArgument } from '../options';
 import { mappingOf } from './mapping';
 
 const HELP = `
@@ -24,7 +24,6 @@ interface DraftOptions {
   force?: boolean;
   uploadType?: string;
   within?: number;
-  by: string;
 }
 
 export function addDraftCommand(program: Command, bind: Bind): void {
@@ -45,10 +44,9 @@ export function addDraftCommand(program: Command, bind: Bind): void {
       ]),
     )
     .option('--within <duration>', 'wait no longer than this for documents to be read (default: 15m)', durationArgument)
-    .addOption(byOption())
     .addHelpText('after', HELP)
     .action(
-      bind(async (cli, args, { exporter, output, force, uploadType, within, by }: DraftOptions) => {
+      bind(async (cli, args, { exporter, output, force, uploadType, within }: DraftOptions) => {
         const [paths] = args as unknown as [string[]];
         await checkOutputPath(output, { force, endings: ['.xlsx'] });
         const { writeOutputFile } = await import('../../../../documents/output-file.js');
@@ -59,7 +57,6 @@ export function addDraftCommand(program: Command, bind: Bind): void {
           exporter,
           paths,
           mapping,
-          by,
           ...(uploadType && { uploadType: Number(uploadType) as UploadType }),
         };
         try {

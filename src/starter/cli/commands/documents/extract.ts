@@ -1,8 +1,8 @@
 import { Argument, type Command } from 'commander';
-import type { DocumentKind } from '../../../../domain/extraction/contracts';
-import type { Explained } from '../../../../domain/extraction/mapping';
+import type { DocumentKind } from '../../../../assistant/extraction/contracts';
+import type { Explained } from '../../../../assistant/extraction/mapping';
 import { EXIT, RefusedError, type ExitCode, type Problem } from '../../../errors';
-import type { ExtractedFile } from '../../../extraction/extract';
+import type { ExtractedFile } from '../../../../assistant/extraction/extract';
 import type { Cli } from '../../context';
 import type { Bind } from '../../bind';
 import { checkOutputPath, forceOption } from '../../output-path';
@@ -105,7 +105,7 @@ type Explain = (file: ExtractedFile) => ExplainedFile;
 type ExplainedFile = ExtractedFile & { fields?: Explained[] };
 
 async function explainer(cli: Cli, kind: DocumentKind): Promise<Explain> {
-  const { mapDocument } = await import('../../../../domain/extraction/mapping.js');
+  const { mapDocument } = await import('../../../../assistant/extraction/mapping.js');
   const mapping = await mappingOf(cli);
   return (file) => (file.data ? { ...file, fields: mapDocument(kind, file.data, mapping).explained } : file);
 }

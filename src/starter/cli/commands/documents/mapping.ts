@@ -1,4 +1,4 @@
-import type { ExtractionMapping } from '../../../../domain/extraction/mapping';
+import type { ExtractionMapping } from '../../../../assistant/extraction/mapping';
 import type { Cli } from '../../context';
 
 /**
@@ -8,6 +8,6 @@ import type { Cli } from '../../context';
 export async function mappingOf(cli: Cli): Promise<ExtractionMapping> {
   const { extractionMapping } = await cli.config('extraction');
   if (extractionMapping === undefined) return {};
-  const { readMappingFile } = await import('../../../extraction/mapping-file.js');
+  const { readMappingFile } = await import('../../../../assistant/extraction/mapping-file.js');
   return readMappingFile(extractionMapping);
 }

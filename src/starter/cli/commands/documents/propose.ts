@@ -1,5 +1,5 @@
 import { Option, type Command } from 'commander';
-import type { ProposeOutcome } from '../../../proposals/propose';
+import type { ProposeOutcome } from '../../../../assistant/proposals/propose';
 import type { Bind } from '../../bind';
 import { checkOutputPath, forceOption } from '../../output-path';
 import { amountText } from '../../amount-text';
@@ -35,7 +35,7 @@ export function addProposeCommand(program: Command, bind: Bind): void {
     .action(
       bind(async (cli, [exporter = ''], { output, force, uploadType }: ProposeOptions) => {
         await checkOutputPath(output, { force, endings: ['.xlsx'] });
-        const { proposeMappings } = await import('../../../proposals/propose.js');
+        const { proposeMappings } = await import('../../../../assistant/proposals/propose.js');
         const { writeOutputFile } = await import('../../../../documents/output-file.js');
         const { mode } = await cli.config('mode', 'database');
         const request = { exporter, ...(uploadType !== undefined && { uploadType: Number(uploadType) }) };

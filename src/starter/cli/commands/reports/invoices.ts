@@ -29,7 +29,7 @@ export function addInvoiceCommands(program: Command, bind: Bind): void {
     .addHelpText('after', `${HELP}\n${EXAMPLES}`)
     .action(
       bind(async (cli, [path = ''], { exporter, by }: { exporter?: string; by: string }) => {
-        const { importInvoices } = await import('../../../invoices/import.js');
+        const { importInvoices } = await import('../../../../assistant/proposals/import-invoices.js');
         const { mode } = await cli.config('mode', 'database');
         const outcome = await importInvoices({ pool: await cli.pool(), mode }, { path, exporter, by });
         cli.terminal.result(outcome, () =>

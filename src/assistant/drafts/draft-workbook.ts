@@ -1,0 +1,181 @@
+import { type CellValue, type Worksheet, Workbook } from 'exceljs';
+import { isoFromFilingDate } from '../../domain/dates';
+import { type CellMark, type DraftCell, type DraftRow, irmCells } from './cells';
+import { MAPPING_FIELDS, type MappingField } from '../../domain/filing/mapping';
+import { groupBy } from '../../domain/group-by';
+import type { OpenIrm } from '../proposals/score';
+import { BULK_COLUMNS } from '../../domain/rules/columns';
+import { cutText, harmless } from '../../domain/text';
+import { finishBulkSheet } from '../../workbook/template';
+import { BULK_SHEET } from '../../workbook/write';
+
+const FILLS: Readonly<Record<CellMark, string>> = { gap: 'FFF8CBAD', guess: 'FFFFEB9C', default: 'FFE2EFDA' };
+const LEGEND: readonly (readonly [CellMark | null, string])[] = [
+  ['gap', 'To be filled in: the value is not known. The note says what is missing, or what the check found.'],
+  ['guess', 'A guess: check it. The note gives its basis; Why and Confidence are at the end of the row.'],
+  ['default', 'The usual value. No document states it; change it if it is wrong.'],
+  [null, 'No colour: read from a document or from the IRM, which the note names.'],
+];
+const NOTE_BYTES = 1_000;
+const IRM_SHEET = 'IRMs';
+const IRM_FIELDS = [
+  'irmNumber',
+  'irmIfscCode',
+  'irmAdCode',
+  'irmDt',
+  'irmFCC',
+  'irmPurposeCode',
+  'irmRemitAmtFCC',
+] as const;
+
+export interface DraftWorkbook {
+  rows: readonly DraftRow[];
+  /** The text at the top of the legend. */
+  title: string;
+  /** Findings of the check, by Excel row and field. */
+  findings?: readonly { row: number | null; field: string | null; severity: string; message: string }[];
+}
+
+/**
+ * Writes drafted rows in the form of the upload template: each cell's source is in its note, gaps and guesses have
+ * colours that the legend explains, and other possible IRMs are in a drop-down list. Choosing another IRM from the list
+ * changes the other cells of the IRM too. The workbook can be edited and filed.
+ *
+ * @returns the bytes of the workbook
+ */
+export async function writeDraftWorkbook({ rows, title, findings = [] }: DraftWorkbook): Promise<Buffer> {
+  const workbook = new Workbook();
+  const sheet = workbook.addWorksheet(BULK_SHEET);
+  // Two columns more than the template has, for people; they stay in the workbook.
+  sheet.columns = [...BULK_COLUMNS.map(({ header }) => header), 'Confidence', 'Why'].map((header) => ({ header }));
+  const irms = writeIrms(workbook, rows);
+  const findingsByCell = groupBy(findings, ({ row, field }) => `${row} ${field}`);
+  rows.forEach((row, index) => {
+    const number = index + 2;
+    BULK_COLUMNS.forEach(({ field }, at) => {
+      const draft = row.cells[field as MappingField];
+      const found = (findingsByCell.get(`${number} ${field}`) ?? []).map(({ message }) => message);
+      if (draft) writeCell(sheet, { row: number, column: at + 1, field: field as MappingField }, draft, found);
+      else if (field === 'isThirdPartyExport') sheet.getCell(number, at + 1).value = 'N';
+    });
+    if (row.alternatives.length > 0) offer(sheet, number, row, irms);
+    [row.confidence, harmless(row.why)].forEach(
+      (value, at) => (sheet.getCell(number, BULK_COLUMNS.length + 1 + at).value = value),
+    );
+  });
+  writeLegend(workbook, title, findings);
+  return finishBulkSheet(workbook, sheet);
+}
+
+function writeCell(
+  sheet: Worksheet,
+  at: { row: number; column: number; field: MappingField },
+  { value, note, mark }: DraftCell,
+  found: readonly string[],
+): void {
+  const cell = sheet.getCell(at.row, at.column);
+  cell.value = cellValue(at.field, value);
+  cell.note = cutText([note, ...found].join('\n'), NOTE_BYTES);
+  const fill = found.length > 0 && mark !== 'gap' ? (mark ?? 'guess') : mark;
+  if (fill) cell.fill = { type: 'pattern', pattern: 'solid', fgColor: { argb: FILLS[fill] } };
+}
+
+const isDate = (field: MappingField): boolean => MAPPING_FIELDS[field] === 'date';
+
+/** exceljs takes a date cell as midnight in UTC. */
+function cellValue(field: MappingField, value: string | number | null): CellValue {
+  return typeof value === 'string' && isDate(field) ? new Date(`${isoFromFilingDate(value)}T00:00:00Z`) : value;
+}
+
+/**
+ * The IRMs of rows with a choice, one per number: the list looks them up by it. @returns the last row of each number
+ */
+function writeIrms(workbook: Workbook, rows: readonly DraftRow[]): { known: ReadonlySet<string>; last: number } {
+  const offered = new Map<string, OpenIrm>();
+  const doubled = new Set<string>();
+  for (const { alternatives } of rows) {
+    for (const irm of alternatives) {
+      const before = offered.get(irm.irmNumber);
+      if (before && (before.irmAdCode !== irm.irmAdCode || before.irmDt !== irm.irmDt)) doubled.add(irm.irmNumber);
+      offered.set(irm.irmNumber, irm);
+    }
+  }
+  const sheet = workbook.addWorksheet(IRM_SHEET);
+  sheet.columns = IRM_FIELDS.map((field) => ({ header: field, width: 18 }));
+  const known = new Set<string>();
+  for (const irm of offered.values()) {
+    if (doubled.has(irm.irmNumber)) continue;
+    known.add(irm.irmNumber);
+    const cells = irmCells(irm);
+    sheet.addRow(IRM_FIELDS.map((field) => cellValue(field, cells[field]?.value ?? null)));
+  }
+  sheet.getColumn(4).numFmt = 'dd/mm/yyyy';
+  return { known, last: known.size + 1 };
+}
+
+const LIST_LENGTH = 250;
+
+/** A list of the IRMs that fit; the other cells of the IRM are looked up by the chosen one. */
+function offer(
+  sheet: Worksheet,
+  row: number,
+  { cells, alternatives }: DraftRow,
+  irms: ReturnType<typeof writeIrms>,
+): void {
+  const chosen = cells.irmNumber?.value;
+  const numbers = alternatives
+    .map(({ irmNumber }) => irmNumber)
+    .filter((number) => irms.known.has(number) && !number.includes(','));
+  if (typeof chosen !== 'string' || chosen.includes(',')) return;
+  let list = chosen;
+  for (const number of numbers) if (`${list},${number}`.length <= LIST_LENGTH) list += `,${number}`;
+  const letter = (column: number) => sheet.getColumn(column).letter;
+  const column = (field: MappingField) => BULK_COLUMNS.findIndex((each) => each.field === field) + 1;
+  const key = `$${letter(column('irmNumber'))}${row}`;
+  sheet.getCell(row, column('irmNumber')).dataValidation = {
+    type: 'list',
+    allowBlank: true,
+    formulae: [`"${list.replaceAll('"', '""')}"`],
+    showInputMessage: true,
+    promptTitle: 'Other remittances',
+    prompt: 'These fit almost as well. The other cells of the IRM follow your choice.',
+  };
+  IRM_FIELDS.slice(1).forEach((field, at) => {
+    const cell = cells[field];
+    if (!cell || cell.value === null) return;
+    const from = letter(at + 2);
+    const lookup = `INDEX(${IRM_SHEET}!$${from}$2:$${from}$${irms.last},MATCH(${key},${IRM_SHEET}!$A$2:$A$${irms.last},0))`;
+    const own = literal(field, cell.value);
+    const target = sheet.getCell(row, column(field));
+    target.value = {
+      formula: `IF(${key}=${literal('irmNumber', chosen)},${own},${lookup})`,
+      result: cellValue(field, cell.value) as string,
+    };
+  });
+}
+
+/** A value as a literal of a formula. */
+function literal(field: MappingField, value: string | number): string {
+  if (typeof value === 'number') return String(value);
+  if (!isDate(field)) return `"${value.replaceAll('"', '""')}"`;
+  const [year, month, day] = isoFromFilingDate(value).split('-').map(Number);
+  return `DATE(${year},${month},${day})`;
+}
+
+function writeLegend(workbook: Workbook, title: string, findings: NonNullable<DraftWorkbook['findings']>): void {
+  const sheet = workbook.addWorksheet('Legend');
+  sheet.getColumn(1).width = 12;
+  sheet.getColumn(2).width = 110;
+  sheet.getCell(1, 1).value = harmless(title);
+  sheet.getCell(1, 1).font = { bold: true, size: 14 };
+  LEGEND.forEach(([mark, text], index) => {
+    if (mark) sheet.getCell(index + 3, 1).fill = { type: 'pattern', pattern: 'solid', fgColor: { argb: FILLS[mark] } };
+    sheet.getCell(index + 3, 2).value = text;
+  });
+  const first = LEGEND.length + 4;
+  if (findings.length > 0) sheet.getCell(first, 2).value = 'Findings of `ebrc check`:';
+  findings.slice(0, 500).forEach(({ row, field, severity, message }, index) => {
+    sheet.getCell(first + 1 + index, 1).value = row === null ? severity : `${severity}, row ${row}`;
+    sheet.getCell(first + 1 + index, 2).value = harmless(`${field ?? ''} ${message}`.trim());
+  });
+}

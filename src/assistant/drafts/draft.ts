@@ -1,0 +1,191 @@
+import { draftRow, gapsOf, type DocumentFacts, type Drafted, type DraftRow } from './cells';
+import { documentKey, earlierFirst, joinDocuments, withoutBill, type JoinedDocuments } from './join';
+import type { ExtractionMapping } from '../extraction/mapping';
+import type { MappingField } from '../../domain/filing/mapping';
+import { subtractAmounts } from '../../domain/money';
+import { propose, type OpenIrm } from '../proposals/assignment';
+import { DIRECT_EXPORT, SERVICES, UPLOAD_TYPES, type UploadType } from '../../domain/rules/upload-type';
+import { MAX_ROWS_PER_SUBMISSION } from '../../domain/service/limits';
+import { getExporter } from '../../ledger/exporters/exporters';
+import { ledgerDocuments, openIrms } from '../proposals/open-documents';
+import { writeDraftWorkbook } from './draft-workbook';
+import type { EbrcClientDependencies } from '../../starter/dependencies';
+import { RefusedError } from '../../starter/errors';
+import { exporterIdOf } from '../../starter/exporters/lookup';
+import { checkFile } from '../../starter/filings/check';
+import type { ExtractWait } from '../extraction/extract';
+import { readDocuments, type DraftFile } from './read-documents';
+
+export interface DraftRequest {
+  /** Id or e-mail. */
+  exporter: string;
+  /** PDFs, and folders of them. */
+  paths: readonly string[];
+  /** Default: 101 if there are shipping bills, 103 if there are only invoices. */
+  uploadType?: UploadType;
+  mapping?: ExtractionMapping;
+}
+
+export interface DraftOutcome {
+  workbook: Buffer;
+  uploadType: UploadType;
+  rows: number;
+  /** What a person has to fill in or correct; `row` is the Excel row. */
+  gaps: { row: number; field: string; reason: string }[];
+  files: DraftFile[];
+  /** Whether the workbook passes `ebrc check` as it is. */
+  ok: boolean;
+  notes: string[];
+}
+
+/**
+ * Makes a workbook in upload form from shipping bills, invoices and the exporter's free balances. Each cell has its
+ * source, missing values are marked, and the rows are already checked. A person edits and files it.
+ * @throws RefusedError for an unknown exporter, and if nothing can be drafted
+ */
+export async function draftFiling(
+  deps: EbrcClientDependencies,
+  { exporter, paths, uploadType: asked, mapping = {} }: DraftRequest,
+  wait: ExtractWait = {},
+): Promise<DraftOutcome> {
+  const { pool, mode } = deps;
+  const exporterId = await exporterIdOf(pool, mode, exporter);
+  const iec = (await getExporter(pool, exporterId))?.iec ?? null;
+  const { documents, files } = await readDocuments(deps, { paths, mapping, iec }, wait);
+  const joined = joinDocuments(documents);
+  const { type, facts, notes, out } = chooseType(joined, asked);
+  for (const { document, why } of out) omitDocument(files, document, why);
+  const { open, settled } = await openOf(deps, exporterId, facts);
+  for (const document of settled) omitDocument(files, document, 'its whole value is mapped already');
+  const all = rowsOf(await openIrms(pool, exporterId), open);
+  const rows = all.slice(0, MAX_ROWS_PER_SUBMISSION);
+  if (rows.length === 0) {
+    const message = ['There is nothing to draft: none of these documents can be used.', ...notes].join(' ');
+    throw new RefusedError([{ code: 'nothing_to_draft', message }], { files });
+  }
+  if (all.length > rows.length)
+    notes.push(`${all.length - rows.length} rows do not fit into one workbook; draft again after filing these.`);
+  const book = { rows, title: `Draft for ${exporter}, upload type ${type}. Nothing is filed until you file it.` };
+  const bytes = await writeDraftWorkbook(book);
+  const checked = await checkFile(deps, { source: { name: 'draft.xlsx', bytes }, exporter });
+  const findings = [...checked.errors, ...checked.warnings];
+  return {
+    workbook: findings.length > 0 ? await writeDraftWorkbook({ ...book, findings }) : bytes,
+    uploadType: type,
+    rows: rows.length,
+    gaps: withErrors(gapsOf(rows), checked.errors),
+    files,
+    ok: checked.ok,
+    notes,
+  };
+}
+
+interface Choice {
+  type: UploadType;
+  facts: DocumentFacts[];
+  notes: string[];
+  out: { document: DocumentFacts; why: string }[];
+}
+
+/** A choice with the note of its cell `uploadType`. */
+interface Selection extends Choice {
+  cell: { note: string; mark?: 'guess' };
+}
+
+/** A filing has one upload type. Documents that need another type are named instead of being filed under this one. */
+function chooseType(joined: JoinedDocuments, asked: UploadType | undefined): Choice {
+  const { type, facts, notes, out, cell } = selectDocuments(joined, asked);
+  const typed = facts.map((each) => ({
+    ...each,
+    uploadType: type,
+    cells: { ...each.cells, uploadType: { value: type, ...cell } },
+  }));
+  return { type, facts: typed.sort(earlierFirst), notes, out };
+}
+
+function selectDocuments({ bills, invoices }: JoinedDocuments, asked: UploadType | undefined): Selection {
+  if (asked === DIRECT_EXPORT || asked === 104) {
+    const facts = [...bills, ...invoices.map(withoutBill)];
+    return { type: asked, cell: REQUESTED_TYPE, facts, out: [], notes: [] };
+  }
+  if (asked === undefined && bills.length > 0) {
+    const why = 'no shipping bill belongs to it; --upload-type says what it is';
+    const note = `Rule: shipping bills are filed as ${DIRECT_EXPORT} ${UPLOAD_TYPES[DIRECT_EXPORT]}.`;
+    const notes = [
+      `${invoices.length} invoices belong to no shipping bill: --upload-type 103 drafts them as services, --upload-type 101 as goods with gaps.`,
+    ];
+    return {
+      type: DIRECT_EXPORT,
+      cell: { note },
+      facts: bills,
+      out: invoices.map((document) => ({ document, why })),
+      notes: invoices.length > 0 ? notes : [],
+    };
+  }
+  const type = asked ?? SERVICES;
+  const note = `Rule: invoices without shipping bills are filed as ${SERVICES}; --upload-type says otherwise.`;
+  return {
+    type,
+    cell: asked === undefined ? { note, mark: 'guess' } : REQUESTED_TYPE,
+    facts: invoices,
+    out: bills.map((document) => ({ document, why: `upload type ${type} has no shipping bills` })),
+    notes: bills.length > 0 ? [`${bills.length} shipping bills are left out: --upload-type 101 drafts them.`] : [],
+  };
+}
+
+const REQUESTED_TYPE = { note: 'As asked for.' };
+
+function omitDocument(files: DraftFile[], { documents }: DocumentFacts, why: string): void {
+  for (const file of files) {
+    if (documents.includes(file.file)) file.error ??= { code: 'left_out', message: `It is not in the draft: ${why}.` };
+  }
+}
+
+/** The open amount of each document, less the amounts of live rows and certificates. */
+async function openOf({ pool }: EbrcClientDependencies, exporterId: string, facts: readonly DocumentFacts[]) {
+  const known = new Map((await ledgerDocuments(pool, exporterId)).map((each) => [documentKey(each), each]));
+  const open: DocumentFacts[] = [];
+  const settled: DocumentFacts[] = [];
+  for (const each of facts) {
+    const before = known.get(documentKey(each));
+    const taken = before ? subtractAmounts(before.value, before.open) : '0';
+    const left = subtractAmounts(each.value, taken);
+    // A document without a value is kept: the value is a gap.
+    if (Number(taken) > 0 && Number(left) <= 0) settled.push(each);
+    else open.push({ ...each, open: left });
+  }
+  return { open, settled };
+}
+
+function rowsOf(irms: readonly OpenIrm[], documents: readonly DocumentFacts[]): DraftRow[] {
+  const { proposals } = propose(irms, documents);
+  const rows = documents.flatMap((document): Drafted[] => {
+    const own = proposals.filter((proposal) => proposal.document === document);
+    if (own.length > 0) return own.map((proposal) => ({ ...proposal, document }));
+    return [
+      {
+        irm: null,
+        document,
+        amount: null,
+        confidence: null,
+        reasons: ['no open remittance fits it'],
+        alternatives: [],
+      },
+    ];
+  });
+  return rows.map((row, index) => draftRow(row, index + 1));
+}
+
+/** The gaps, and everything else that the check refuses. */
+function withErrors(
+  gaps: DraftOutcome['gaps'],
+  errors: readonly { row: number | null; field: string | null; message: string }[],
+) {
+  const known = new Set(gaps.map(({ row, field }) => `${row} ${field}`));
+  const more = errors.flatMap(({ row, field, message }) =>
+    row !== null && field !== null && !known.has(`${row} ${field}`)
+      ? [{ row, field: field as MappingField, reason: message }]
+      : [],
+  );
+  return [...gaps, ...more].sort((a, b) => a.row - b.row);
+}

@@ -1,0 +1,203 @@
+import { compareFilingDates, isFilingDate } from '../../domain/dates';
+import type { DocumentKind } from '../extraction/contracts';
+import type { DocumentField, MappedDocument } from '../extraction/mapping';
+import type { MappingField } from '../../domain/filing/mapping';
+import { groupBy } from '../../domain/group-by';
+import { comparableText } from '../../domain/identity';
+import { compareAmounts, sumAmounts } from '../../domain/money';
+import type { CellMark, DocumentFacts, DraftCell, DraftCells } from './cells';
+
+/** An extracted document, with its file. */
+export interface ReadDocument extends MappedDocument {
+  file: string;
+}
+
+export interface JoinedDocuments {
+  /** Shipping bills, each with the invoices that belong to it. */
+  bills: DocumentFacts[];
+  /** Invoices without a shipping bill. */
+  invoices: DocumentFacts[];
+}
+
+/** A shipping bill and its invoice are rarely dated further apart. */
+const DAYS_APART = 60;
+const DAY_MS = 86_400_000;
+/** Freight and insurance are part of the invoice amount, but not of the bill's FOB value. */
+const VALUES_APART = 0.25;
+const MAX_BILL_NO_LENGTH = 20;
+
+/**
+ * Matches shipping bills with their invoices: by the invoice numbers of the bill or the bill number of the invoice. If
+ * no number is given, by currency, value and date, provided that they fit only one bill; this is marked as a guess.
+ */
+export function joinDocuments(documents: readonly ReadDocument[]): JoinedDocuments {
+  const bills = documents.filter(({ kind }) => kind === 'shipping-bill');
+  const invoices = documents.filter(({ kind }) => kind === 'invoice');
+  const joined = new Map<ReadDocument, { invoice: ReadDocument; guess: boolean }[]>();
+  const alone: ReadDocument[] = [];
+  for (const invoice of invoices) {
+    const named = bills.filter((bill) => isNamed(bill, invoice));
+    const [likely, another] = named.length > 0 ? [] : bills.filter((bill) => isLike(bill, invoice));
+    const bill = named[0] ?? (another ? undefined : likely);
+    if (!bill) alone.push(invoice);
+    else joined.set(bill, [...(joined.get(bill) ?? []), { invoice, guess: named.length === 0 }]);
+  }
+  return {
+    bills: bills.map((bill) => billFacts(bill, joined.get(bill) ?? [])),
+    invoices: alone.map(invoiceFacts),
+  };
+}
+
+function isNamed({ values: bill }: ReadDocument, { values: invoice }: ReadDocument): boolean {
+  const same = (a: string | undefined, b: string | undefined) => !!a && !!b && comparableText(a) === comparableText(b);
+  return (
+    same(bill.number, invoice.shippingBillNumber) ||
+    (bill.invoiceNumbers ?? []).some((number) => same(number, invoice.number))
+  );
+}
+
+function isLike({ values: bill }: ReadDocument, { values: invoice }: ReadDocument): boolean {
+  // A bill that names other invoices does not belong to this one.
+  if ((bill.invoiceNumbers ?? []).length > 0) return false;
+  if (!bill.value || !invoice.value || !bill.currency || bill.currency !== invoice.currency) return false;
+  if (!isFilingDate(bill.date) || !isFilingDate(invoice.date)) return false;
+  const apart = Math.abs(dayOf(bill.date) - dayOf(invoice.date));
+  return apart <= DAYS_APART && compareAmounts(bill.value, invoice.value) === 0;
+}
+
+const dayOf = (date: string): number =>
+  Date.UTC(Number(date.slice(4)), Number(date.slice(2, 4)) - 1, Number(date.slice(0, 2))) / DAY_MS;
+
+const KIND_NAMES: Record<DocumentKind, string> = { 'shipping-bill': 'Shipping bill', invoice: 'Invoice' };
+
+/** A cell made from a field of a document; undefined if the document does not have it. */
+function cellOf(document: ReadDocument | undefined, field: DocumentField, mark?: CellMark): DraftCell | undefined {
+  const value = document?.values[field];
+  if (!document || value === undefined || Array.isArray(value)) return undefined;
+  const { from } = document.explained.find((each) => each.field === field) ?? {};
+  const note = `${KIND_NAMES[document.kind]} ${document.file}, ${from ?? field}`;
+  const amount = field === 'value';
+  return { value: amount ? Number(value) : value, note, ...(mark && { mark }) };
+}
+
+function billFacts(bill: ReadDocument, joined: readonly { invoice: ReadDocument; guess: boolean }[]): DocumentFacts {
+  const [first] = joined;
+  const mark = first?.guess ? ('guess' as const) : undefined;
+  const invoice = first?.invoice;
+  const value = cellOf(bill, 'value') ?? invoiceSum(joined.map(({ invoice: each }) => each));
+  const cells = present({
+    sbCumInvoiceNumber: cellOf(bill, 'number'),
+    sbCumInvoiceDate: cellOf(bill, 'date'),
+    portCode: cellOf(bill, 'portCode') ?? cellOf(invoice, 'portCode', mark),
+    billNo: billNoOf(bill, joined),
+    sbCumInvoiceFCC: cellOf(bill, 'currency') ?? cellOf(invoice, 'currency', 'guess'),
+    sbCumInvoiceValueinFCC: value && withDoubt(value, joined),
+    gstinInvoiceNumber: cellOf(bill, 'gstInvoiceNumber') ?? cellOf(invoice, 'gstInvoiceNumber', mark),
+    gstinInvoiceDate: cellOf(bill, 'gstInvoiceDate') ?? cellOf(invoice, 'gstInvoiceDate', mark),
+  });
+  return factsOf(cells, {
+    buyer: bill.values.buyer ?? invoice?.values.buyer ?? null,
+    documents: [bill.file, ...joined.map(({ invoice: each }) => each.file)],
+  });
+}
+
+/** The exporter's own reference: one invoice, or the first of several. */
+function billNoOf(
+  bill: ReadDocument,
+  joined: readonly { invoice: ReadDocument; guess: boolean }[],
+): DraftCell | undefined {
+  const named = [
+    ...(bill.values.invoiceNumbers ?? []),
+    ...joined.flatMap(({ invoice }) => invoice.values.number ?? []),
+  ];
+  // Compared in one spelling: the same number written in two ways is one invoice.
+  const numbers = [...groupBy(named, comparableText).values()].map(([first]) => first);
+  const [number] = numbers;
+  if (number === undefined) return undefined;
+  const short = number.slice(0, MAX_BILL_NO_LENGTH);
+  const source = bill.values.invoiceNumbers?.length
+    ? `Shipping bill ${bill.file}`
+    : `Invoice ${joined[0]?.invoice.file ?? ''}`;
+  if (numbers.length > 1)
+    return { value: short, note: `${source}; it has several invoices: ${numbers.join(', ')}`, mark: 'guess' };
+  if (short !== number)
+    return { value: short, note: `${source} says ${number}, which is longer than 20 characters`, mark: 'guess' };
+  return { value: short, note: source, ...(joined[0]?.guess && { mark: 'guess' as const }) };
+}
+
+/** The sum of the invoices, used if the bill has no value. */
+function invoiceSum(invoices: readonly ReadDocument[]): DraftCell | undefined {
+  const values = invoices.flatMap(({ values: { value } }) => value ?? []);
+  if (values.length === 0 || values.length < invoices.length) return undefined;
+  if (new Set(invoices.map(({ values: { currency } }) => currency)).size > 1) return undefined;
+  const note = `The shipping bill has no value; this is the sum of ${invoices.map(({ file }) => file).join(', ')}`;
+  return { value: Number(sumAmounts(values)), note, mark: 'guess' };
+}
+
+/** Marks a value that the invoices contradict. */
+function withDoubt(cell: DraftCell, joined: readonly { invoice: ReadDocument }[]): DraftCell {
+  const sum = invoiceSum(joined.map(({ invoice }) => invoice))?.value;
+  if (typeof sum !== 'number' || typeof cell.value !== 'number' || cell.value === 0) return cell;
+  if (Math.abs(sum - cell.value) <= VALUES_APART * cell.value) return cell;
+  return { ...cell, mark: 'guess', note: `${cell.note}. The invoices say ${sum}.` };
+}
+
+function invoiceFacts(invoice: ReadDocument): DocumentFacts {
+  const number = cellOf(invoice, 'number');
+  const cells = present({
+    sbCumInvoiceNumber: number,
+    sbCumInvoiceDate: cellOf(invoice, 'date'),
+    portCode: cellOf(invoice, 'portCode'),
+    billNo: number && { ...number, value: String(number.value).slice(0, MAX_BILL_NO_LENGTH) },
+    sbCumInvoiceFCC: cellOf(invoice, 'currency'),
+    sbCumInvoiceValueinFCC: cellOf(invoice, 'value'),
+    gstinInvoiceNumber: cellOf(invoice, 'gstInvoiceNumber'),
+    gstinInvoiceDate: cellOf(invoice, 'gstInvoiceDate'),
+  });
+  return factsOf(cells, { buyer: invoice.values.buyer ?? null, documents: [invoice.file] });
+}
+
+/** An invoice of goods without its shipping bill: the fields of the bill are left as gaps. */
+export function withoutBill(invoice: DocumentFacts): DocumentFacts {
+  const { sbCumInvoiceNumber: _number, sbCumInvoiceDate: _date, ...cells } = invoice.cells;
+  const gap = (what: string): DraftCell => ({
+    value: null,
+    note: `The ${what} of the shipping bill: no shipping bill of this invoice was handed in.`,
+    mark: 'gap',
+  });
+  return { ...invoice, cells: { ...cells, sbCumInvoiceNumber: gap('number'), sbCumInvoiceDate: gap('date') } };
+}
+
+function present(cells: Partial<Record<MappingField, DraftCell | undefined>>): DraftCells {
+  return Object.fromEntries(Object.entries(cells).filter(([, cell]) => cell !== undefined));
+}
+
+function factsOf(
+  cells: DraftCells,
+  { buyer, documents }: { buyer: string | null; documents: string[] },
+): DocumentFacts {
+  const text = (field: MappingField) => (cells[field]?.value === undefined ? null : String(cells[field]?.value ?? ''));
+  const value = text('sbCumInvoiceValueinFCC') ?? '0';
+  return {
+    number: text('sbCumInvoiceNumber') ?? '',
+    date: text('sbCumInvoiceDate'),
+    currency: text('sbCumInvoiceFCC') ?? '',
+    value,
+    open: value,
+    uploadType: null,
+    buyer,
+    billNo: text('billNo'),
+    cells,
+    documents,
+  };
+}
+
+/** The key by which a document is recognised as the same one. */
+export function documentKey({ number, date }: Pick<DocumentFacts, 'number' | 'date'>): string {
+  return JSON.stringify([comparableText(number), date]);
+}
+
+/** Earlier documents first. */
+export function earlierFirst(a: DocumentFacts, b: DocumentFacts): number {
+  return isFilingDate(a.date) && isFilingDate(b.date) ? compareFilingDates(a.date, b.date) : 0;
+}

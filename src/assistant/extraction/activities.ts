@@ -1,0 +1,168 @@
+import { createHash } from 'node:crypto';
+import type pg from 'pg';
+import type { Extraction } from '../../api/endpoints/extraction';
+import { ApiError } from '../../api/errors/api-error';
+import { callTimeoutMs } from '../../domain/service/operations';
+import type { ErrorKind } from '../../domain/service/error-kinds';
+import {
+  endpointOf,
+  EXTRACTION_OPERATIONS,
+  extractDocumentInput,
+  type ExtractDocumentInput,
+  type ExtractDocumentResult,
+} from './contracts';
+import { pdfProblem } from '../../domain/pdf';
+import { issueText } from '../../domain/input-problems';
+import {
+  openExtraction,
+  readExtraction,
+  settleExtraction,
+  type ExtractionOutcome,
+  type ExtractionRow,
+} from './extractions';
+import { releaseSlot, noteFailedCall, takeSlot, type Pace, type FailureScope } from './pace';
+import { failureOf, notYet, refusal } from '../../activities/application-failure';
+import { withHeartbeat } from '../../activities/call-context';
+import type { ActivityDependencies, ExtractionDependencies } from '../../activities/dependencies';
+import { keepTrying } from '../../activities/keep-trying';
+
+export interface OpenedExtraction {
+  /** What is wrong with the input; nothing else is set then. */
+  problems: string[];
+  extractionId: string;
+  /** What the ledger has already. */
+  result: ExtractDocumentResult | null;
+}
+
+/** The service was answered in a way that a repeat may mend: tries of one document, each of which may be paid for. */
+const DOCUMENT_TRIES = 2;
+const RATE_LIMIT_TRIES = 6;
+
+/** What stands in the way of a call, by kind. What is not named is an answer, or a matter of address and key. */
+const FAILURE_SCOPES: Readonly<Partial<Record<ErrorKind, FailureScope>>> = {
+  server_error: 'document',
+  portal_unavailable: 'document',
+  timeout: 'document',
+  connection_lost: 'document',
+  bad_answer: 'document',
+  rate_limited: 'rate',
+  not_sent: 'service',
+};
+
+/** The service refused the document itself; any other kind is about the address or the key. */
+const REFUSALS: readonly ErrorKind[] = ['refused', 'validation_failed', 'conflict'];
+
+/** The hash by which a failure that address or key are to blame for is kept. */
+export function accessOf(url: string, key: string): string {
+  return createHash('sha256').update(`${url}\n${key}`).digest('hex');
+}
+
+export function createExtractionActivities({ pool, documents, settings, logger, extraction }: ActivityDependencies) {
+  return {
+    /** Looks for a kept answer, and makes the record of a document that is new. */
+    async openExtraction(asked: ExtractDocumentInput): Promise<OpenedExtraction> {
+      const { data: input, error } = extractDocumentInput.safeParse(asked);
+      const wrong = error?.issues.map(issueText) ?? [];
+      if (!input) return { problems: wrong, extractionId: '', result: null };
+      const { service, access } = configured(extraction);
+      const { kind, full, document, sha256, fileName, again } = input;
+      const endpoint = endpointOf(kind, full);
+      const row = await openExtraction(pool, { service, access, endpoint, sha256, document, fileName, again });
+      return { problems: [], extractionId: row.extractionId, result: resultOf(row, true) };
+    },
+
+    /** One call to the service, when its turn has come. Whatever comes of it is in the ledger before this ends. */
+    async askExtraction({ extractionId }: { extractionId: string }): Promise<ExtractDocumentResult> {
+      const { api, service, access, pace } = configured(extraction);
+      const row = await readExtraction(pool, extractionId);
+      if (!row) throw refusal('unexpected', `The ledger has no extraction ${extractionId}.`);
+      const known = resultOf(row, false);
+      if (known) return known;
+      const operation = EXTRACTION_OPERATIONS[row.endpoint];
+      const callMs = callTimeoutMs(operation, settings.httpTimeoutMs);
+      const waitMs = await takeSlot(pool, { extractionId, service, callMs, pace });
+      if (waitMs > 0) throw notYet(row.error ?? 'Waiting for its turn at the extraction service.', waitMs);
+      const file = await documents.read(row.document).catch(() => Buffer.alloc(0));
+      if (createHash('sha256').update(file).digest('hex') !== row.sha256) {
+        await releaseSlot(pool, extractionId);
+        throw refusal('unexpected', `${row.document} of the document store is not the document that was handed in.`);
+      }
+      const problem = pdfProblem(file);
+      const outcome = problem
+        ? refusedBy(extractionId, problem)
+        : await withHeartbeat(service, (call) =>
+            api[operation]({ file, fileName: row.fileName }, { ...call, exporterId: undefined }),
+          ).then(
+            (answer) => answered(extractionId, answer),
+            (error: unknown) => failed({ row, error, pool, pace, access }),
+          );
+      // An answer that was paid for is not given up because PostgreSQL restarts.
+      await keepTrying(
+        () => settleExtraction(pool, outcome),
+        (error) => logger.warn({ err: error }, 'an extraction could not be recorded yet'),
+      );
+      const settled = await readExtraction(pool, extractionId);
+      const result = settled && resultOf(settled, false);
+      if (!result) throw refusal('unexpected', `Extraction ${extractionId} was not recorded.`);
+      return result;
+    },
+  };
+}
+
+function configured(extraction: ExtractionDependencies | undefined): ExtractionDependencies {
+  if (extraction) return extraction;
+  const message = 'Extraction is not configured: set EBRC_EXTRACTION_URL and EBRC_EXTRACTION_KEY for the worker.';
+  throw refusal('extraction_unconfigured', message);
+}
+
+function answered(extractionId: string, { data, answer, problem }: Extraction): ExtractionOutcome {
+  if (data !== null && problem === null) return { extractionId, state: 'extracted', data };
+  const error = `${problem ?? 'The answer has no data'}; the whole answer is kept.`;
+  return { extractionId, state: 'failed', answer, errorCode: 'unknown_shape', error };
+}
+
+function refusedBy(extractionId: string, { code, message }: { code: string; message: string }): ExtractionOutcome {
+  return { extractionId, state: 'refused', errorCode: code, error: message };
+}
+
+/**
+ * What a failed call comes to. @throws ApplicationFailure where a repeat may mend it; anything that no call failed with
+ */
+async function failed({
+  row: { extractionId, service },
+  error,
+  pool,
+  pace,
+  access,
+}: {
+  row: ExtractionRow;
+  error: unknown;
+  pool: pg.Pool;
+  pace: Pace;
+  access: string;
+}): Promise<ExtractionOutcome> {
+  if (!(error instanceof ApiError) || error.kind === 'cancelled') {
+    await releaseSlot(pool, extractionId);
+    throw error;
+  }
+  const { kind, message, retryAfterMs } = error;
+  if (REFUSALS.includes(kind)) return refusedBy(extractionId, { code: kind, message });
+  const scope = FAILURE_SCOPES[kind];
+  if (!scope) return { extractionId, state: 'failed', errorCode: kind, error: message, access };
+  const noted = { extractionId, service, scope, reason: message, atLeastMs: retryAfterMs, pace };
+  const { faults, rateLimits, pauseMs } = await noteFailedCall(pool, noted);
+  const times = scope === 'rate' ? rateLimits : faults;
+  const last = scope === 'rate' ? RATE_LIMIT_TRIES : DOCUMENT_TRIES;
+  if (scope !== 'service' && times >= last) {
+    const why = `${message} (${times} times; \`ebrc extract --again\` asks again)`;
+    return { extractionId, state: 'failed', errorCode: kind, error: why };
+  }
+  throw failureOf(error, { retry: true, nextDelayMs: pauseMs, benign: scope === 'rate' });
+}
+
+function resultOf(row: ExtractionRow, kept: boolean): ExtractDocumentResult | null {
+  const { state, extractionId, sha256, errorCode, error } = row;
+  if (state === 'asking') return null;
+  const why = errorCode === null ? null : { code: errorCode, message: error ?? errorCode };
+  return { state, extractionId, sha256, kept, error: why };
+}

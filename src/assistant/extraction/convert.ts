@@ -1,0 +1,103 @@
+import { filingDateFromAnything, parseFilingDate } from '../../domain/dates';
+import { canonicalAmount } from '../../domain/money';
+import { meansNoValue } from '../../domain/text';
+
+/** Converters for values of extracted data. Each returns a text, or says why it cannot. */
+export const CONVERTERS = ['text', 'date', 'amount', 'currency', 'digits', 'code', 'port'] as const;
+export type Converter = (typeof CONVERTERS)[number];
+
+export type Converted = { ok: true; value: string } | { ok: false; why: string };
+
+/** Nothing longer is a date, an amount or a currency; some of their patterns backtrack on a long text. */
+const LONGEST = 200;
+const OF_ANY_LENGTH: readonly Converter[] = ['text', 'digits', 'code', 'port'];
+
+/**
+ * - `text`: spaces at both ends are removed; a number becomes its digits.
+ * - `date`: DDMMYYYY of any form that names one day, day first.
+ * - `amount`: exact decimal text; currency signs and separators are removed, `1.234,50` and `1,23,456.00` are
+ *   understood.
+ * - `currency`: three letters of `USD`, `US$`, `US Dollar`, `₹` and the like; a bare `$` is ambiguous and not accepted.
+ * - `digits`: only the digits, for example of `SB No. 4512345`.
+ * - `code`: letters and digits, upper-cased.
+ * - `port`: the first port code in the text, such as `INNSA1`.
+ */
+export function convert(value: unknown, converter: Converter): Converted {
+  const text = textOf(value);
+  if (text === null) return { ok: false, why: 'it is neither text nor a number' };
+  if (meansNoValue(text)) return { ok: false, why: 'it is empty' };
+  const trimmed = text.trim();
+  if (trimmed.length > LONGEST && !OF_ANY_LENGTH.includes(converter)) return { ok: false, why: 'it is too long' };
+  return CONVERT[converter](trimmed);
+}
+
+function textOf(value: unknown): string | null {
+  if (typeof value === 'string') return value;
+  return typeof value === 'number' && Number.isFinite(value) ? canonicalAmount(value) : null;
+}
+
+const found = (value: string | null | undefined, why: string): Converted =>
+  value ? { ok: true, value } : { ok: false, why };
+
+const CONVERT: Record<Converter, (text: string) => Converted> = {
+  text: (text) => found(text, 'it is empty'),
+  date: (text) => found(dayFirstDate(text), 'it is not a date that names one day'),
+  amount: (text) => found(amountOf(text), 'it is not an amount'),
+  currency: (text) => found(currencyOf(text), 'it names no currency'),
+  digits: (text) => found(text.replace(/\D/g, ''), 'it has no digits'),
+  code: (text) => found(text.toUpperCase().replace(/[^A-Z0-9]/g, ''), 'it has no letters and digits'),
+  port: (text) => found(/\bIN[A-Z]{3}[0-9A-Z]\b/.exec(text.toUpperCase())?.[0], 'it has no port code such as INNSA1'),
+};
+
+const PARTS = /^(\d{1,2})[./\- ](\d{1,2})[./\- ](\d{4}|\d{2})(?:[ T].*)?$/;
+const NAMED = /^(\d{1,2})(?:st|nd|rd|th)?[./\- ,]+([A-Za-z]{3,9})[./\- ,]+(\d{4}|\d{2})$/;
+const NAMED_FIRST = /^([A-Za-z]{3,9})[. ]+(\d{1,2})(?:st|nd|rd|th)?,? +(\d{4})$/;
+
+function dayFirstDate(text: string): string | null {
+  const [, day, month, year] = PARTS.exec(text) ?? [];
+  if (day && month && year) return numericDate(day, month, year);
+  return filingDateFromAnything(dayMonthYear(text) ?? text);
+}
+
+function numericDate(day: string, month: string, year: string): string | null {
+  const parsed = parseFilingDate(`${day.padStart(2, '0')}/${month.padStart(2, '0')}/${fullYear(year)}`);
+  return parsed.ok ? parsed.date : null;
+}
+
+/** `DD-Month-YYYY` of a date that names its month; null for any other text. */
+function dayMonthYear(text: string): string | null {
+  const [, day, month, year] = NAMED.exec(text) ?? [];
+  if (day && month && year) return `${day.padStart(2, '0')}-${month}-${fullYear(year)}`;
+  const [, monthBefore, dayAfter, yearAfter] = NAMED_FIRST.exec(text) ?? [];
+  return monthBefore && dayAfter && yearAfter ? `${dayAfter.padStart(2, '0')}-${monthBefore}-${yearAfter}` : null;
+}
+
+const fullYear = (year: string): string => (year.length === 2 ? `20${year}` : year);
+
+function amountOf(text: string): string | null {
+  const plain = text.replace(/\p{Sc}|[A-Za-z.]*[A-Za-z]\.?|\/-|\s|'/gu, '');
+  const negative = /^\(.*\)$|^-|-$/.test(plain);
+  const digits = plain.replace(/[()-]/g, '');
+  // The last separator is the decimal sign if both kinds occur, or if one occurs once with one or two digits after it.
+  const european = /^\d{1,3}(\.\d{3})*,\d{1,2}$/.test(digits) || /^\d+,\d{1,2}$/.test(digits);
+  const normal = european ? digits.replaceAll('.', '').replace(',', '.') : digits.replaceAll(',', '');
+  const thousands = /^\d{1,3}(\.\d{3}){2,}$/.test(normal) ? normal.replaceAll('.', '') : normal;
+  if (negative || !/^\d+(\.\d+)?$|^\.\d+$/.test(thousands)) return null;
+  return canonicalAmount(thousands);
+}
+
+const CURRENCY_WORDS: readonly (readonly [RegExp, string])[] = [
+  [/US\s?\$|US DOLLARS?|U\.S\. DOLLARS?|UNITED STATES DOLLARS?/, 'USD'],
+  [/€|EUROS?\b/, 'EUR'],
+  [/£|POUNDS?( STERLING)?/, 'GBP'],
+  [/₹|\bRS\.?(?![A-Z])|RUPEES?|\bINR\b/, 'INR'],
+  [/¥|\bYEN\b/, 'JPY'],
+  [/DIRHAMS?/, 'AED'],
+];
+
+function currencyOf(text: string): string | null {
+  const upper = text.toUpperCase();
+  const [code] = /\b[A-Z]{3}\b/.exec(upper) ?? [];
+  if (code && upper.replace(/[^A-Z]/g, '') === code) return code;
+  return CURRENCY_WORDS.find(([pattern]) => pattern.test(upper))?.[1] ?? null;
+}

@@ -1,0 +1,223 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { setMaxListeners } from 'node:events';
+import { WorkflowIdConflictPolicy, WorkflowIdReusePolicy } from '@temporalio/common';
+import { ApplicationFailure, WorkflowFailedError } from '@temporalio/client';
+import {
+  endpointOf,
+  extractionWorkflowId,
+  type DocumentKind,
+  type ExtractDocumentInput,
+  type ExtractDocumentResult,
+} from './contracts';
+import { readExtraction, readWaitingReason } from './extractions';
+import type { EbrcClientDependencies } from '../../starter/dependencies';
+import { UsageError } from '../../starter/errors';
+import { silenceNotice } from '../../temporal/workers-present';
+import { forEachLimited } from '../../starter/lists/for-each-limited';
+import { createHash } from 'node:crypto';
+import { open, readdir, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { MAX_EXTRACTION_BYTES, pdfProblem } from '../../domain/pdf';
+
+export interface ExtractRequest {
+  kind: DocumentKind;
+  /** PDFs under 5 MB, and folders with PDFs. */
+  paths: readonly string[];
+  /** Everything in a shipping bill, not only the fields that a filing needs. */
+  full?: boolean;
+  /** Ask again for documents that were refused or failed. */
+  again?: boolean;
+}
+
+export interface ExtractWait {
+  /** Documents that are not answered within this time continue in the background; default 15 minutes. */
+  withinMs?: number;
+  onProgress?: (progress: { done: number; of: number }) => void;
+  onNotice?: (notice: string) => void;
+}
+
+/** The result of one file. */
+export interface ExtractedFile {
+  file: string;
+  /** refused: it cannot be sent, or the service cannot read it; failed: no usable answer; waiting: no answer yet. */
+  state: 'extracted' | 'refused' | 'failed' | 'waiting';
+  sha256: string | null;
+  /** As the service returned it; null unless extracted. */
+  data: Record<string, unknown> | null;
+  /** The complete answer, if it has another shape than the specification's. */
+  answer?: unknown;
+  /** Whether the answer was in the ledger already, and the service was not called. */
+  kept: boolean;
+  error: { code: string; message: string } | null;
+}
+
+/** Files that are read at the same time; each has up to 5 MB. */
+const READ_AT_ONCE = 4;
+const WITHIN_MS = 15 * 60_000;
+const NOTICE_AFTER_MS = 10_000;
+
+/**
+ * Sends documents to the extraction service (spec: "Extraction service"), each in its own workflow: the failure of one
+ * file does not affect the others, and an interrupted call can be repeated without paying twice.
+ * @throws UsageError for a missing file, for `full` with an invoice, or if the workers have no extraction service
+ */
+export async function extractFiles(
+  deps: EbrcClientDependencies,
+  { kind, paths, full = false, again = false }: ExtractRequest,
+  { withinMs = WITHIN_MS, onProgress, onNotice }: ExtractWait = {},
+): Promise<ExtractedFile[]> {
+  if (full && kind === 'invoice')
+    throw new UsageError('--full is for shipping bills; an invoice is always read completely.');
+  const files = await pdfPaths(paths);
+  const stop = new AbortController();
+  setMaxListeners(0, stop.signal);
+  const deadline = sleep(withinMs, null, { signal: stop.signal }).catch(() => null);
+  let done = 0;
+  const results: Promise<ExtractedFile>[] = new Array<Promise<ExtractedFile>>(files.length);
+  const notice = sleep(NOTICE_AFTER_MS, undefined, { signal: stop.signal }).then(
+    async () => {
+      if (done === 0) onNotice?.(await silenceNotice(deps.temporal, deps.taskQueue));
+    },
+    () => undefined,
+  );
+  const read = async ([index, file]: [number, string]): Promise<void> => {
+    const pdf = await readPdf(file);
+    const started = await start(deps, pdf, { kind, full, again });
+    const result = started === null ? Promise.resolve(refused(pdf)) : finish(deps, pdf, started, { deadline, stop });
+    // Awaited below; until then a rejection must not count as unhandled.
+    result.then(() => onProgress?.({ done: (done += 1), of: files.length })).catch(() => undefined);
+    results[index] = result;
+  };
+  try {
+    onProgress?.({ done, of: files.length });
+    await forEachLimited([...files.entries()], READ_AT_ONCE, read);
+    return await Promise.all(results);
+  } finally {
+    stop.abort();
+    await notice;
+  }
+}
+
+interface Started {
+  workflowId: string;
+  input: ExtractDocumentInput;
+}
+
+/**
+ * Stores the PDF where the workers find it and starts its workflow, or joins the one in progress; null for a PDF that
+ * cannot be sent.
+ */
+async function start(
+  { temporal, taskQueue, documents }: EbrcClientDependencies,
+  { name, sha256, content, problem }: PdfFile,
+  { kind, full, again }: { kind: DocumentKind; full: boolean; again: boolean },
+): Promise<Started | null> {
+  if (problem !== null || sha256 === null) return null;
+  const stored = await documents.put({ name: `document-${sha256}`, kind: 'pdf', buffer: content });
+  const input = { kind, full, document: stored.name, sha256, fileName: name.slice(-255), again };
+  const workflowId = extractionWorkflowId(endpointOf(kind, full), sha256);
+  await temporal.workflow.start('extractDocument', {
+    workflowId,
+    taskQueue,
+    args: [input],
+    workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
+    workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+  });
+  return { workflowId, input };
+}
+
+async function finish(
+  { temporal, pool }: EbrcClientDependencies,
+  { file, sha256 }: PdfFile,
+  { workflowId, input }: Started,
+  { deadline, stop }: { deadline: Promise<null>; stop: AbortController },
+): Promise<ExtractedFile> {
+  const handle = temporal.workflow.getHandle(workflowId);
+  const ended = temporal.workflow
+    .withAbortSignal(stop.signal, () => handle.result() as Promise<ExtractDocumentResult>)
+    .then(
+      (result) => ({ result }),
+      (error: unknown) => ({ error }),
+    );
+  const outcome = await Promise.race([ended, deadline]);
+  if (outcome === null) {
+    const { kind, full = false } = input;
+    const why = await readWaitingReason(pool, { endpoint: endpointOf(kind, full), sha256: sha256 ?? '' });
+    const message = `${why ?? 'It is still in the queue.'} It continues in the background; repeat the command to see the result.`;
+    return { file, state: 'waiting', sha256, data: null, kept: false, error: { code: 'waiting', message } };
+  }
+  if ('error' in outcome) return failedWith(outcome.error, { file, sha256 });
+  const { state, extractionId, kept, error } = outcome.result;
+  const row = await readExtraction(pool, extractionId);
+  const answer = row?.answer ?? undefined;
+  return { file, state, sha256, data: row?.data ?? null, ...(answer !== undefined && { answer }), kept, error };
+}
+
+function refused({ file, sha256, problem }: PdfFile): ExtractedFile {
+  return { file, state: 'refused', sha256, data: null, kept: false, error: problem };
+}
+
+/** @throws UsageError if no document can be extracted at all */
+function failedWith(error: unknown, { file, sha256 }: Pick<PdfFile, 'file' | 'sha256'>): ExtractedFile {
+  let inner: unknown = error;
+  while (inner instanceof Error && !(inner instanceof ApplicationFailure) && inner.cause) inner = inner.cause;
+  const code = inner instanceof ApplicationFailure ? (inner.type ?? 'unexpected') : 'unexpected';
+  const message = inner instanceof Error ? inner.message : String(inner);
+  if (code === 'extraction_unconfigured') throw new UsageError(message, 'configuration');
+  if (!(error instanceof WorkflowFailedError)) throw error;
+  return { file, state: 'failed', sha256, data: null, kept: false, error: { code, message } };
+}
+
+/** A PDF that can be sent, or the reason why it cannot. */
+export interface PdfFile {
+  file: string;
+  name: string;
+  /** Null for a file that is too large to be read. */
+  sha256: string | null;
+  content: Buffer;
+  problem: { code: string; message: string } | null;
+}
+
+/**
+ * The PDFs that the arguments name: each named file, and for a folder every .pdf in it and below, by name. Each file
+ * once.
+ * @throws UsageError for a missing file, and for folders without a PDF
+ */
+export async function pdfPaths(paths: readonly string[]): Promise<string[]> {
+  const found = new Set<string>();
+  for (const path of paths) {
+    const info = await stat(path).catch(() => {
+      throw new UsageError(`${path}: there is no such file, or it cannot be read.`, 'no_file');
+    });
+    if (!info.isDirectory()) {
+      found.add(path);
+      continue;
+    }
+    const inside = (await readdir(path, { recursive: true, withFileTypes: true }))
+      .filter((entry) => entry.isFile() && entry.name.toLowerCase().endsWith('.pdf'))
+      .map((entry) => join(entry.parentPath, entry.name));
+    if (inside.length === 0) throw new UsageError(`${path}: there is no PDF in this folder.`, 'no_file');
+    for (const file of inside.sort()) found.add(file);
+  }
+  return [...found];
+}
+
+/** Reads a file, if it may be sent, and checks it. */
+export async function readPdf(file: string): Promise<PdfFile> {
+  const name = basename(file);
+  try {
+    const handle = await open(file, 'r');
+    try {
+      const { size } = await handle.stat();
+      const content = size > MAX_EXTRACTION_BYTES ? Buffer.alloc(0) : await handle.readFile();
+      const sha256 = size > MAX_EXTRACTION_BYTES ? null : createHash('sha256').update(content).digest('hex');
+      return { file, name, sha256, content, problem: pdfProblem(content, Math.max(size, content.length)) };
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    const { code = String(error) } = error as NodeJS.ErrnoException;
+    const problem = { code: 'no_file', message: `the file cannot be read (${code})` };
+    return { file, name, sha256: null, content: Buffer.alloc(0), problem };
+  }
+}

@@ -1,0 +1,214 @@
+import { z } from 'zod';
+import type { DocumentKind } from './contracts';
+import { convert, type Converter } from './convert';
+import { addressProblem, memberByName, valuesAt, type Found } from './pointer';
+
+/**
+ * The fields that we need from each kind of document, and how each is read.
+ */
+const DOCUMENT_FIELDS = {
+  'shipping-bill': {
+    number: 'digits',
+    date: 'date',
+    portCode: 'port',
+    currency: 'currency',
+    value: 'amount',
+    invoiceNumbers: 'text',
+    invoiceDate: 'date',
+    buyer: 'text',
+    iec: 'code',
+    adCode: 'text',
+    gstInvoiceNumber: 'text',
+    gstInvoiceDate: 'date',
+  },
+  invoice: {
+    number: 'text',
+    date: 'date',
+    currency: 'currency',
+    value: 'amount',
+    shippingBillNumber: 'digits',
+    portCode: 'port',
+    buyer: 'text',
+    iec: 'code',
+    gstInvoiceNumber: 'text',
+    gstInvoiceDate: 'date',
+  },
+} as const satisfies Record<DocumentKind, Record<string, Converter>>;
+
+export type DocumentField = keyof (typeof DOCUMENT_FIELDS)['shipping-bill'] | keyof (typeof DOCUMENT_FIELDS)['invoice'];
+
+/** Fields that may have several values; of any other field the first value that can be read is used. */
+const LISTS: ReadonlySet<string> = new Set(['invoiceNumbers']);
+
+const address = z.string().superRefine((text, context) => {
+  const problem = addressProblem(text);
+  if (problem !== null) context.addIssue({ code: 'custom', message: problem });
+});
+
+/** Where the values of a field are; tried in this order. */
+const rule = z.union([address.transform((text) => [text]), z.array(address).min(1)], {
+  error: 'write an address or a list of addresses, which start with a slash or are names',
+});
+
+const rulesOf = (kind: DocumentKind) =>
+  z
+    .strictObject(Object.fromEntries(Object.keys(DOCUMENT_FIELDS[kind]).map((field) => [field, rule.optional()])))
+    .optional();
+
+/** The mapping file. Fields that it does not name are searched by their built-in names. */
+export const extractionMapping = z.strictObject({
+  'shipping-bill': rulesOf('shipping-bill'),
+  invoice: rulesOf('invoice'),
+});
+export type ExtractionMapping = z.output<typeof extractionMapping>;
+
+/** Common names of these fields, the most likely first. */
+const BUILT_IN_NAMES: Record<DocumentKind, Partial<Record<DocumentField, string[]>>> = {
+  'shipping-bill': {
+    number: ['shippingBillNumber', 'shippingBillNo', 'sbNumber', 'sbNo', 'shippingBill', 'billNumber'],
+    date: ['shippingBillDate', 'sbDate', 'dateOfShippingBill'],
+    portCode: ['portCode', 'portOfLoadingCode', 'portOfLoading', 'customsPort', 'customHouse', 'port'],
+    currency: ['fobCurrency', 'invoiceCurrency', 'currencyCode', 'currency', 'fcc'],
+    value: ['fobValueFCC', 'fobValueInFCC', 'fobValue', 'fobAmount', 'totalFob', 'fob', 'invoiceValue', 'totalValue'],
+    invoiceNumbers: ['invoiceNumber', 'invoiceNo', 'invNo', 'exporterInvoiceNumber'],
+    invoiceDate: ['invoiceDate', 'invDate'],
+    buyer: ['/consignee/name', '/buyer/name', 'consigneeName', 'buyerName', 'consignee', 'buyer'],
+    iec: ['iec', 'iecCode', 'iecNumber', 'importerExporterCode'],
+    adCode: ['adCode', 'authorisedDealerCode', 'adcode'],
+    gstInvoiceNumber: ['gstInvoiceNumber', 'gstInvoiceNo'],
+    gstInvoiceDate: ['gstInvoiceDate'],
+  },
+  invoice: {
+    number: ['invoiceNumber', 'invoiceNo', 'invNo', 'billNumber', 'documentNumber', 'softexNumber'],
+    date: ['invoiceDate', 'dateOfInvoice', 'invDate', 'documentDate', 'date'],
+    currency: ['invoiceCurrency', 'currencyCode', 'currency', 'fcc'],
+    value: [
+      'invoiceValue',
+      'invoiceAmount',
+      'grandTotal',
+      'totalAmount',
+      'invoiceTotal',
+      'totalValue',
+      'total',
+      'amount',
+    ],
+    shippingBillNumber: ['shippingBillNumber', 'shippingBillNo', 'sbNo'],
+    portCode: ['portCode', 'portOfLoading'],
+    buyer: [
+      '/customer/name',
+      '/buyer/name',
+      '/consignee/name',
+      'customerName',
+      'buyerName',
+      'billTo',
+      'consigneeName',
+      'customer',
+      'buyer',
+    ],
+    iec: ['iec', 'iecCode', 'importerExporterCode'],
+    gstInvoiceNumber: ['gstInvoiceNumber', 'gstInvoiceNo'],
+    gstInvoiceDate: ['gstInvoiceDate'],
+  },
+};
+
+/** One address that was tried for a field. */
+interface Tried {
+  address: string;
+  /** Where a value was; null where nothing was. */
+  pointer: string | null;
+  /** The value found there, shortened. */
+  raw: string | null;
+  /** Why the value could not be used; null for the value that was used, and if there was none. */
+  why: string | null;
+}
+
+/** Where a field of ours came from. */
+export interface Explained {
+  field: DocumentField;
+  /** Null if no value could be used. */
+  value: string | string[] | null;
+  /** The pointer of the value that was used. */
+  from: string | null;
+  as: Converter;
+  /** Whether the address came from the mapping file or from the built-in names. */
+  by: 'mapping' | 'default';
+  tried: Tried[];
+}
+
+type DocumentValues = Partial<Record<DocumentField, string>> & { invoiceNumbers?: string[] };
+
+export interface MappedDocument {
+  kind: DocumentKind;
+  values: DocumentValues;
+  explained: Explained[];
+}
+
+const RAW_LENGTH = 80;
+/** Amounts may come as objects, such as `fob_value: {amount: 1234.5, currency: 'USD'}`. */
+const AMOUNT_MEMBERS = ['amount', 'value'];
+const CURRENCY_MEMBERS = ['currency', 'currencyCode'];
+
+/** Reads our fields from extracted data, and records for each field where its value came from or what was tried. */
+export function mapDocument(kind: DocumentKind, data: unknown, mapping: ExtractionMapping = {}): MappedDocument {
+  const own: Record<string, string[] | undefined> = mapping[kind] ?? {};
+  const read = (name: string, as: Converter, inside?: Found): Explained => {
+    const field = name as DocumentField;
+    const by = own[field] ? 'mapping' : 'default';
+    const from = own[field] ?? BUILT_IN_NAMES[kind][field] ?? [];
+    return { field, as, by, ...readField(field, data, { from, as }, by === 'default', inside) };
+  };
+  const value = read('value', DOCUMENT_FIELDS[kind].value);
+  // The currency beside the amount that was used, because other amounts may be in other currencies.
+  const beside = value.by === 'default' ? amountObject(data, value.from) : undefined;
+  const explained = Object.entries(DOCUMENT_FIELDS[kind]).map(([name, usual]) =>
+    name === 'value' ? value : read(name, usual, name === 'currency' ? beside : undefined),
+  );
+  const values = Object.fromEntries(
+    explained.filter(({ value }) => value !== null).map(({ field, value }) => [field, value]),
+  );
+  return { kind, values, explained };
+}
+
+function readField(
+  field: DocumentField,
+  data: unknown,
+  { from, as }: { from: string[]; as: Converter },
+  byDefault: boolean,
+  inside?: Found,
+): Pick<Explained, 'value' | 'from' | 'tried'> {
+  const tried: Tried[] = [];
+  const nested = byDefault && inside ? memberByName(inside, CURRENCY_MEMBERS) : null;
+  const addresses = nested ? [nested.pointer, ...from] : from;
+  for (const each of addresses) {
+    const there = valuesAt(data, each).map((one) => (byDefault && as === 'amount' ? amountIn(one) : one));
+    if (there.length === 0) tried.push({ address: each, pointer: null, raw: null, why: null });
+    const read = there.flatMap((one) => {
+      const converted = convert(one.value, as);
+      tried.push({ address: each, pointer: one.pointer, raw: shown(one), why: converted.ok ? null : converted.why });
+      return converted.ok ? [{ value: converted.value, pointer: one.pointer }] : [];
+    });
+    const [first] = read;
+    if (!first) continue;
+    if (LISTS.has(field)) return { value: [...new Set(read.map(({ value }) => value))], from: first.pointer, tried };
+    return { value: first.value, from: first.pointer, tried };
+  }
+  return { value: null, from: null, tried };
+}
+
+/** The amount inside an object such as `{amount, currency}`; any other value as it is. */
+function amountIn(one: Found): Found {
+  return memberByName(one, AMOUNT_MEMBERS) ?? one;
+}
+
+/** The object that an amount was read from, if it was one with a currency. */
+function amountObject(data: unknown, pointer: string | null): Found | undefined {
+  const parent = pointer?.slice(0, pointer.lastIndexOf('/'));
+  if (!parent) return undefined;
+  const [object] = valuesAt(data, parent);
+  return object && memberByName(object, CURRENCY_MEMBERS) ? object : undefined;
+}
+
+function shown({ value }: Found): string {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
+  return text.length > RAW_LENGTH ? `${text.slice(0, RAW_LENGTH)}…` : text;
+}

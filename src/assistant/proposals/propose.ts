@@ -1,0 +1,136 @@
+import type pg from 'pg';
+import { MAX_ROWS_PER_SUBMISSION } from '../../domain/service/limits';
+import { draftRow, gapsOf, type DocumentFacts, type DraftRow } from '../drafts/cells';
+import { groupBy } from '../../domain/group-by';
+import type { Mode } from '../../domain/names';
+import { propose, type Proposal } from './assignment';
+import { writeDraftWorkbook } from '../drafts/draft-workbook';
+import { refusal } from '../../starter/errors';
+import { exporterIdOf } from '../../starter/exporters/lookup';
+import { checkFile } from '../../starter/filings/check';
+import { knownDocuments } from './known-documents';
+import { openIrms } from './open-documents';
+
+export interface ProposeRequest {
+  /** Id or e-mail. */
+  exporter: string;
+  /** Only documents of this type, and those of unknown type; a filing has one type. */
+  uploadType?: number;
+}
+
+export interface ProposalView {
+  irmNumber: string;
+  irmAdCode: string;
+  document: string;
+  documentDate: string | null;
+  uploadType: number;
+  amount: string;
+  currency: string;
+  confidence: number;
+  reasons: string[];
+  alternatives: string[];
+}
+
+export interface ProposeOutcome {
+  workbook: Buffer;
+  uploadType: number;
+  proposals: ProposalView[];
+  /** Cells that a person has to fill in before filing; `row` is the Excel row. */
+  gaps: ReturnType<typeof gapsOf>;
+  /** Whether the workbook passes `ebrc check` unchanged. */
+  ok: boolean;
+  /** Notes about what is not in the workbook. */
+  notes: string[];
+}
+
+/**
+ * Proposes which open balance pays for which open document, as a workbook in the form of the upload template. Documents
+ * come from the invoice list and from filed rows with an open amount. Nothing is filed.
+ * @throws RefusedError for an unknown exporter, and if there is nothing to propose
+ */
+export async function proposeMappings(
+  deps: { pool: pg.Pool; mode: Mode },
+  { exporter, uploadType: asked }: ProposeRequest,
+): Promise<ProposeOutcome> {
+  const { pool, mode } = deps;
+  const exporterId = await exporterIdOf(pool, mode, exporter);
+  const irms = await openIrms(pool, exporterId);
+  const known = await knownDocuments(pool, exporterId);
+  const typed = known.map((each) => ({ ...each, uploadType: each.uploadType ?? asked ?? null }));
+  const documents = typed.filter(({ uploadType }) => asked === undefined || uploadType === asked);
+  const { proposals, cut } = propose(irms, documents);
+  const { type, chosen, notes } = choose(proposals, asked);
+  if (cut > 0) notes.push(`${cut} pairs were ignored because both sides have more likely ones.`);
+  if (chosen.length === 0) throw nothing(irms.length, documents.length, notes);
+  const rows = chosen.slice(0, MAX_ROWS_PER_SUBMISSION).map((each, index) => rowOf(each, type, index + 1));
+  if (chosen.length > rows.length)
+    notes.push(
+      `${chosen.length - rows.length} proposals do not fit into one workbook; propose again after filing these.`,
+    );
+  const title = `Proposed mappings of ${exporter}, upload type ${type}. Nothing is filed until you file it.`;
+  const first = await writeDraftWorkbook({ rows, title });
+  const checked = await checkFile(deps, { source: { name: 'proposals.xlsx', bytes: first }, exporter });
+  const findings = [...checked.errors, ...checked.warnings];
+  return {
+    workbook: findings.length > 0 ? await writeDraftWorkbook({ rows, title, findings }) : first,
+    uploadType: type,
+    proposals: chosen.slice(0, MAX_ROWS_PER_SUBMISSION).map((each) => viewOf(each, type)),
+    gaps: gapsOf(rows),
+    ok: checked.ok,
+    notes,
+  };
+}
+
+/** The proposals of one upload type, the one with the most; a filing has one type. */
+function choose(proposals: readonly Proposal[], asked: number | undefined) {
+  const byType = groupBy(proposals, ({ document }) => String(document.uploadType ?? 'unknown'));
+  const sizes = [...byType].filter(([type]) => type !== 'unknown').sort(([, a], [, b]) => b.length - a.length);
+  const type = asked ?? Number(sizes[0]?.[0] ?? NaN);
+  const notes = [...byType]
+    .filter(([other]) => other !== String(type))
+    .map(([other, left]) =>
+      other === 'unknown'
+        ? `${left.length} proposals are for documents of unknown upload type: give --upload-type.`
+        : `${left.length} proposals are for upload type ${other}: --upload-type ${other} gives them.`,
+    );
+  return { type, chosen: byType.get(String(type)) ?? [], notes };
+}
+
+function nothing(irms: number, documents: number, notes: readonly string[]) {
+  const why =
+    irms === 0
+      ? 'no remittance has a free balance (`ebrc irms EXPORTER --refresh` reads them again)'
+      : documents === 0
+        ? 'no open document is known (`ebrc invoices import FILE` adds them, `ebrc draft` reads PDFs)'
+        : `none of ${irms} remittances fits one of ${documents} documents`;
+  return refusal('nothing_to_propose', [`There is nothing to propose: ${why}.`, ...notes].join(' '));
+}
+
+function rowOf(
+  { irm, document, amount, confidence, reasons, alternatives }: Proposal,
+  type: number,
+  serialNo: number,
+): DraftRow {
+  const facts = document as DocumentFacts;
+  const asked = { uploadType: { value: type, note: 'As asked for.' } };
+  const own = { ...facts, cells: { ...asked, ...facts.cells } };
+  return draftRow({ irm, document: own, amount, confidence, reasons, alternatives }, serialNo);
+}
+
+function viewOf(
+  { irm, document, amount, confidence, reasons, alternatives }: Proposal,
+  uploadType: number,
+): ProposalView {
+  return {
+    irmNumber: irm.irmNumber,
+    irmAdCode: irm.irmAdCode,
+    document: document.number,
+    documentDate: document.date,
+    uploadType,
+    amount,
+    currency: irm.currency,
+    confidence,
+    reasons,
+    alternatives: alternatives.map(({ irmNumber }) => irmNumber),
+  };
+}
