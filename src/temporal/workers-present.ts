@@ -1,4 +1,5 @@
-import type { Client } from '@temporalio/client';
+import { isGrpcCancelledError, isGrpcDeadlineError, type Client } from '@temporalio/client';
+import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** No worker is running that could carry out the request. */
@@ -6,7 +7,7 @@ export class NoWorkerError extends Error {
   override readonly name = 'NoWorkerError';
   constructor(taskQueue: string) {
     super(
-      `No worker polls task queue ${taskQueue}. Start one (node dist/worker.js) and repeat the command; that is safe.`,
+      `No worker takes tasks of ${taskQueue}. Start one (node dist/worker.js), or restart the one that is stuck, and repeat the command; that is safe.`,
     );
   }
 }
@@ -14,14 +15,42 @@ export class NoWorkerError extends Error {
 /** `temporal.api.enums.v1.TaskQueueType`. */
 const QUEUE_TYPES = { workflow: 1, activity: 2 } as const;
 
-/** How many pollers a task queue had in the last minutes. */
+/**
+ * A poll ends after a minute, and the server remembers its worker for five: one that has not polled for longer than
+ * this is gone or frozen. Generous, because the times are the server's.
+ */
+const POLLS_WITHIN_MS = 2 * 60_000;
+/** A workflow in memory is first offered to the worker that has it, for ten seconds, then to the others. */
+const ANSWERS_WITHIN_MS = 15_000;
+
+/** How many pollers a task queue has. */
 export async function pollersOf(client: Client, name: string, type: keyof typeof QUEUE_TYPES): Promise<number> {
   const { pollers } = await client.workflowService.describeTaskQueue({
     namespace: client.options.namespace,
     taskQueue: { name },
     taskQueueType: QUEUE_TYPES[type],
   });
-  return (pollers ?? []).length;
+  const since = Date.now() - POLLS_WITHIN_MS;
+  return (pollers ?? []).filter(({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? Infinity) * 1_000 > since)
+    .length;
+}
+
+/**
+ * Asks the newest workflow of a task queue for its description, which any worker can answer. @returns the workflow's id
+ * if no worker did; null if one did, or if there is no workflow yet
+ */
+export async function unansweredWorkflow(client: Client, taskQueue: string): Promise<string | null> {
+  const query = `TaskQueue = '${taskQueue.replaceAll("'", '')}'`;
+  for await (const { workflowId } of client.workflow.list({ query, pageSize: 1 })) {
+    const handle = client.workflow.getHandle(workflowId);
+    const asked = () => handle.query('__temporal_workflow_metadata');
+    return client.workflow.withDeadline(Date.now() + ANSWERS_WITHIN_MS, asked).then(
+      () => null,
+      // A refusal of the query is an answer too.
+      (error: unknown) => (isGrpcDeadlineError(error) || isGrpcCancelledError(error) ? workflowId : null),
+    );
+  }
+  return null;
 }
 
 /** Whether a worker has polled the task queue in the last minutes; null if the server does not report it. */
@@ -41,7 +70,7 @@ export async function silenceNotice(client: Client, taskQueue: string): Promise<
 }
 
 const LOOK_EVERY_MS = 5_000;
-/** Checks without a worker before the call is given up: a worker may just be starting. */
+/** Checks without a worker before the call is given up: a worker may just be starting, or be busy. */
 const LOOKS = 6;
 
 /** The task queue and the interval of the checks for a worker. */
@@ -53,18 +82,22 @@ export interface WorkerWatch {
 }
 
 /**
- * Makes a call that only a worker can answer, and gives it up once no worker can be found: otherwise the caller would
- * wait without any message. @throws NoWorkerError
+ * Makes a call that only a worker can answer, and gives it up once no worker polls, or takes the workflow's task:
+ * otherwise the caller would wait without any message. @throws NoWorkerError
  */
 export async function answeredByWorker<T>(
   { temporal: client, taskQueue, lookForWorkerEveryMs = LOOK_EVERY_MS }: WorkerWatch,
+  workflowId: string,
   call: () => Promise<T>,
 ): Promise<T> {
   const stop = new AbortController();
+  // Every call of a long poll adds a listener to it, which Node would report as a leak.
+  setMaxListeners(0, stop.signal);
   const watch = async (): Promise<never> => {
     for (let missing = 0; missing < LOOKS;) {
       await sleep(lookForWorkerEveryMs, undefined, { signal: stop.signal });
-      missing = (await workersPresent(client, taskQueue)) === false ? missing + 1 : 0;
+      const idle = (await workersPresent(client, taskQueue)) === false || (await isUntaken(client, workflowId));
+      missing = idle ? missing + 1 : 0;
     }
     throw new NoWorkerError(taskQueue);
   };
@@ -72,5 +105,17 @@ export async function answeredByWorker<T>(
     return await Promise.race([client.workflow.withAbortSignal(stop.signal, call), watch()]);
   } finally {
     stop.abort();
+  }
+}
+
+/** Whether the workflow has a task that no worker takes, or that one took and did not finish. */
+async function isUntaken(client: Client, workflowId: string): Promise<boolean> {
+  try {
+    const { raw } = await client.workflow.getHandle(workflowId).describe();
+    const { pendingWorkflowTask: task } = raw;
+    return Boolean(task && (!task.startedTime || Number(task.attempt) > 1));
+  } catch {
+    // The call itself says what is wrong.
+    return false;
   }
 }

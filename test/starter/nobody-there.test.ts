@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { customer as customerSchema } from '../../src/api/schemas/customers';
 import { saveExporter } from '../../src/ledger/exporters/exporters';
 import type { Problem } from '../../src/starter/errors';
+import { pollersOf } from '../../src/temporal/workers-present';
 import { cleanEnvironment, ebrc, programArguments } from '../support/command-line';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 import { eventually } from '../support/processes';
@@ -77,6 +78,21 @@ it('no worker, for what only a worker can answer', async () => {
   for (const problem of problems) {
     expect(problem).toMatchObject({ code: 'no_worker', message: expect.stringContaining('worker.js') as string });
   }
+});
+
+it('a worker that has polled, and takes no tasks', async () => {
+  const client = await Connection.connect({ address: server.address }).then((connection) => new Client({ connection }));
+  const stop = new AbortController();
+  const request = { namespace: 'default', taskQueue: { name: 'frozen' }, identity: 'one' };
+  const polled = client.connection.withAbortSignal(stop.signal, () =>
+    client.connection.withDeadline(Date.now() + 60_000, () => client.workflowService.pollWorkflowTaskQueue(request)),
+  );
+  await eventually(async () => (await pollersOf(client, 'frozen', 'workflow')) === 1);
+  stop.abort();
+  await expect(polled).rejects.toThrow();
+  const problem = await problemOf(['irms', EMAIL, '--refresh'], { EBRC_TASK_QUEUE: 'frozen', EBRC_MODE: 'test' });
+  expect(problem).toMatchObject({ code: 'no_worker', message: expect.stringContaining('stuck') as string });
+  await client.connection.close();
 });
 
 it('a user who interrupts the wait: what was started goes on, and how to look at it', async () => {

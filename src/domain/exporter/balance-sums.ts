@@ -19,7 +19,8 @@ export interface Hold {
   /** Null while it is not submitted. */
   submittedAt: number | null;
   outcomeKnown: boolean;
-  certified: boolean;
+  /** When its certificates were known; null: there are none (yet). */
+  certifiedAt: number | null;
 }
 
 /**
@@ -78,7 +79,7 @@ export function checkSums(group: Group, irm: Account, holds: readonly Hold[]): F
     return refuse(
       'balance_held',
       free,
-      `but ${named(outside)} ${outside.length > 1 ? 'hold' : 'holds'} part of the ${formatAmount(available)} available, which leaves ${formatAmount(atLeastZero(free))}. Wait for that outcome, or lower the mapped amounts.`,
+      `but ${named(outside)} ${outside.length > 1 ? 'hold' : 'holds'} part of the ${formatAmount(available)} available, which leaves ${formatAmount(atLeastZero(free))}. ${outside.every(isCertified) ? 'It is certified, and newer than the reading of the balance: refresh the IRMs' : 'Wait for that outcome'}, or lower the mapped amounts.`,
     ).map((finding) => ({ ...finding, ...filingOf(outside) }));
   }
   const doubtful = doubtfulHolds(holds, irm);
@@ -103,7 +104,7 @@ export function checkSums(group: Group, irm: Account, holds: readonly Hold[]): F
  * already be deducted.
  */
 function mayBeInBalance(hold: Hold, { readAt }: Account): boolean {
-  if (readAt === null) return hold.certified;
+  if (readAt === null) return hold.certifiedAt !== null;
   return hold.submittedAt !== null && hold.outcomeKnown && hold.submittedAt <= readAt;
 }
 
@@ -114,10 +115,25 @@ function mayBeInBalance(hold: Hold, { readAt }: Account): boolean {
 function doubtfulHolds(holds: readonly Hold[], irm: Account): Hold[] {
   const earlier = holds.filter((hold) => mayBeInBalance(hold, irm));
   if (irm.amount === null || irm.available === null) return earlier;
-  const certified = sumAmounts(earlier.filter((hold) => hold.certified).map(({ amount }) => amount));
+  const certified = sumAmounts(earlier.filter(isCertified).map(({ amount }) => amount));
   const utilised = subtractAmounts(irm.amount, irm.available);
-  return compareAmounts(certified, utilised) <= 0 ? earlier.filter((hold) => !hold.certified) : earlier;
+  return compareAmounts(certified, utilised) <= 0 ? earlier.filter((hold) => !isCertified(hold)) : earlier;
 }
+
+/**
+ * The holds that are taken off a balance before it is called free: those that are not certain to be in it. A
+ * certificate that was known when the balance was read is in it; filings that the authority still works on are not.
+ */
+export function pendingHolds(holds: readonly Hold[], irm: Account): Hold[] {
+  const { readAt } = irm;
+  const known = ({ certifiedAt }: Hold) => certifiedAt !== null && readAt !== null && certifiedAt <= readAt;
+  return [
+    ...holds.filter((hold) => !mayBeInBalance(hold, irm)),
+    ...doubtfulHolds(holds, irm).filter((hold) => !known(hold)),
+  ];
+}
+
+const isCertified = ({ certifiedAt }: Hold): boolean => certifiedAt !== null;
 
 function named(holds: readonly Hold[]): string {
   const filings = new Map(holds.map((hold) => [hold.filingId, `${hold.reference} (${hold.state}, ${hold.filingId})`]));

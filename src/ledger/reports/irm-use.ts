@@ -1,7 +1,7 @@
 import type { Queryable } from '../pool';
 import { inScope, stepsOf, type ReportScope } from './scope';
 
-/** Balances of a currency. `free` is what is available and no filing of ours holds, by the age of its remittance. */
+/** Balances of a currency. `free` is what is available and no filing of ours takes, by the age of its remittance. */
 export interface IrmUse {
   currency: string;
   irms: number;
@@ -16,25 +16,36 @@ export interface IrmUse {
 
 /**
  * An IRM is counted once for a party, however many of its clients see it; its balance is the one that was read last by
- * then. Dates are DDMMYYYY as the service writes them, or words that are none.
+ * then. Dates are DDMMYYYY as the service writes them, or words that are none. As in `pendingHolds`, a certificate is
+ * taken off a balance that was read before we knew of it, unless what is used of the remittance covers it.
  */
 const BALANCES = `, seen AS (
     SELECT DISTINCT ON (e.party_id, i.irm_key, i.ifsc_code, i.issue_date)
            e.party_id, e.name AS exporter, i.irm_key, i.irm_number, i.ifsc_code, i.issue_date, i.remitter_name,
-           coalesce(i.currency, '') AS currency, i.utilized, c.available, i.read_at,
+           coalesce(i.currency, '') AS currency, i.amount, i.utilized, c.available,
+           -- Of an earlier day the last change is known, not the last reading.
+           CASE WHEN i.read_at < scope.until THEN i.read_at ELSE c.seen_at END AS read_at,
            CASE WHEN coalesce(i.remittance_date, i.issue_date) ~ '^[0-9]{8}$'
                 THEN to_date(coalesce(i.remittance_date, i.issue_date), 'DDMMYYYY') END AS remitted_on
       FROM irms i JOIN exporters e USING (exporter_id) JOIN scope ON scope.mode = e.mode
-      JOIN LATERAL (SELECT h.available FROM irm_changes h
+      JOIN LATERAL (SELECT h.available, h.seen_at FROM irm_changes h
          WHERE h.exporter_id = i.exporter_id AND h.irm_number = i.irm_number AND h.ad_code = i.ad_code
            AND h.ifsc_code = i.ifsc_code AND h.issue_date = i.issue_date AND h.seen_at < scope.until
          ORDER BY h.seen_at DESC, h.change_id DESC LIMIT 1) c ON true
      ORDER BY e.party_id, i.irm_key, i.ifsc_code, i.issue_date, i.read_at DESC),
+  readings AS (SELECT party_id, irm_key, min(read_at) AS read_at, sum(amount - available) AS used FROM seen GROUP BY 1, 2),
+  ours AS (
+    SELECT r.party_id, r.irm_key, r.mapped_amount AS amount, k.used,
+           CASE WHEN r.settled_at IS NULL OR r.settled_at >= scope.until OR r.submitted_at > k.read_at THEN 'held'
+                WHEN r.settled_at > k.read_at THEN 'doubtful' ELSE 'in the balance' END AS standing
+      FROM filing_rows r JOIN filings f USING (filing_id) JOIN scope ON scope.mode = f.mode
+      LEFT JOIN readings k ON k.party_id = r.party_id AND k.irm_key = r.irm_key
+     WHERE r.live AND r.reserved_at < scope.until),
   held AS (
-    SELECT r.party_id, r.irm_key, sum(r.mapped_amount) AS amount FROM filing_rows r JOIN filings f USING (filing_id)
-      JOIN scope ON scope.mode = f.mode
-     WHERE r.live AND r.reserved_at < scope.until AND (r.settled_at IS NULL OR r.settled_at >= scope.until)
-     GROUP BY r.party_id, r.irm_key),
+    SELECT party_id, irm_key, coalesce(sum(amount) FILTER (WHERE standing = 'held'), 0)
+           + CASE WHEN sum(amount) FILTER (WHERE standing <> 'held') <= max(used) THEN 0
+                  ELSE coalesce(sum(amount) FILTER (WHERE standing = 'doubtful'), 0) END AS amount
+      FROM ours GROUP BY party_id, irm_key),
   balances AS (
     SELECT s.*, coalesce(s.available, 0) AS balance,
            -- What is held of a number is taken from its oldest record first.

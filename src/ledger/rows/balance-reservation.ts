@@ -40,10 +40,12 @@ export async function holdsOn(
     irmDt: string;
     amount: string;
     submittedAt: Date | null;
+    settledAt: Date | null;
     rowState: string;
   }>(
     `SELECT f.filing_id AS "filingId", f.reference, f.state, r.irm_key AS "irmKey",
-            r.mapping->>'irmDt' AS "irmDt", sum(r.mapped_amount)::text AS amount, r.submitted_at AS "submittedAt", r.state AS "rowState"
+            r.mapping->>'irmDt' AS "irmDt", sum(r.mapped_amount)::text AS amount, r.submitted_at AS "submittedAt",
+            max(r.settled_at) AS "settledAt", r.state AS "rowState"
        FROM filing_rows r JOIN filings f USING (filing_id)
       WHERE r.party_id = (SELECT party_id FROM exporters WHERE lower(exporter_id) = lower($1)) AND r.live AND r.reserved_at IS NOT NULL
         AND NOT (r.filing_id IS NOT DISTINCT FROM $3 AND r.submitted_at IS NULL)
@@ -60,7 +62,7 @@ export async function holdsOn(
     amount: row.amount,
     submittedAt: row.submittedAt?.getTime() ?? null,
     outcomeKnown: row.rowState !== 'unknown',
-    certified: row.rowState === 'certified',
+    certifiedAt: row.rowState === 'certified' ? (row.settledAt?.getTime() ?? Infinity) : null,
   }));
 }
 

@@ -17,7 +17,7 @@ export async function irmGroup(db: Queryable, scope: ReportScope, options: Repor
     id: 'irms',
     title: 'Inward remittances',
     definition:
-      'Balances as last read before the end of the day; a remittance that several clients of one IEC see is counted once. Reserved: amounts of our rows that have no outcome yet. Unmapped: available and not reserved, by the age of the remittance.',
+      'Balances as last read before the end of the day; a remittance that several clients of one IEC see is counted once. Reserved: amounts of our rows that have no outcome yet, and of our certificates that are newer than the reading. Unmapped: available and not reserved, by the age of the remittance.',
     figures: [
       ...perCurrency('available', 'Available', byCurrency, (each) => each.available),
       ...perCurrency('reserved', 'Reserved', byCurrency, (each) => each.reserved),

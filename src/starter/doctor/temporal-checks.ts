@@ -6,7 +6,7 @@ import { firstLine } from '../errors';
 import { listSchedules } from '../schedules/operations';
 import { readScheduleFile } from '../schedules/read-file';
 import { connectTemporal } from '../connect';
-import { pollersOf } from '../../temporal/workers-present';
+import { pollersOf, unansweredWorkflow } from '../../temporal/workers-present';
 import { checkFairness } from './fairness-check';
 import { checked, fine, wrong, type CheckResult } from './finding';
 
@@ -58,7 +58,7 @@ async function checkSearchAttributes(client: Client, namespace: string): Promise
 
 async function checkSchedules(client: Client, { mode, schedules }: { mode: Mode; schedules: string }) {
   const wanted = (await readScheduleFile(schedules)).map(({ id }) => id);
-  const there = await listSchedules({ temporal: client, mode });
+  const there = await listSchedules({ temporal: client, mode }, wanted);
   const missing = wanted.filter((id) => !there.some((each) => each.id === `ebrc-${mode}-${id}`));
   if (missing.length > 0) return wrong('schedules', `missing: ${missing.join(', ')}`, APPLY);
   const paused = there.filter(({ state }) => state === 'paused').map(({ id }) => id);
@@ -81,7 +81,16 @@ async function checkWorkers(
   ];
   const polled = await Promise.all(queues.map(({ name, type }) => pollersOf(client, name, type)));
   const idle = queues.filter((_queue, index) => polled[index] === 0).map(({ name }) => name);
-  if (idle.length === 0) return fine('workers', `poll ${queues.length} task queues`);
+  if (idle.length === 0) {
+    const unanswered = await unansweredWorkflow(client, taskQueue);
+    if (unanswered === null) return fine('workers', `poll ${queues.length} task queues`);
+    const stuck = `a worker polls ${taskQueue}, but does not take tasks: the workflow ${unanswered} was not answered`;
+    return wrong(
+      'workers',
+      stuck,
+      'Look for a worker process that is frozen, or out of memory or CPU, and restart it.',
+    );
+  }
   const all = idle.length === queues.length;
   const message = all ? `no worker polls ${taskQueue}` : `no worker polls ${idle.join(', ')}`;
   return wrong(

@@ -41,7 +41,7 @@ export async function changeExporter(
     workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
   });
   const result = () => temporal.workflow.getHandle(workflowId).result() as Promise<ChangeExporterResult>;
-  const { errors } = await answeredByWorker(deps, result);
+  const { errors } = await answeredByWorker(deps, workflowId, result);
   if (errors.length > 0) throw new RefusedError(errors, { exporterId });
   return exporterView(await needExporter(pool, exporterId));
 }

@@ -109,7 +109,7 @@ export function createExporterOperations(deps: EbrcClientDependencies): Exporter
     const workflowId = credentialsWorkflowId(mode, exporterId);
     const credentialsRef = await (await deps.vault()).put(pool, { mode, workflowId, ...credentials });
     await refusedByValidator(
-      answeredByWorker(deps, () =>
+      answeredByWorker(deps, workflowId, () =>
         temporal.workflow.executeUpdateWithStart(submitCredentialsUpdate, {
           args: [{ credentialsRef, by }],
           startWorkflowOperation: new WithStartWorkflowOperation('updateCredentials', {
@@ -129,7 +129,7 @@ export function createExporterOperations(deps: EbrcClientDependencies): Exporter
   async function submitToOnboarding(workflowId: string, credentialsRef: string, by: string): Promise<boolean> {
     const handle = temporal.workflow.getHandle(workflowId);
     try {
-      await answeredByWorker(deps, () =>
+      await answeredByWorker(deps, workflowId, () =>
         handle.executeUpdate(submitCredentialsUpdate, { args: [{ credentialsRef, by }] }),
       );
       return true;
@@ -178,7 +178,7 @@ export function createExporterOperations(deps: EbrcClientDependencies): Exporter
         workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
       });
       const handle = temporal.workflow.getHandle(workflowId);
-      return answeredByWorker(deps, () => handle.result() as Promise<RefreshIrmsResult>);
+      return answeredByWorker(deps, workflowId, () => handle.result() as Promise<RefreshIrmsResult>);
     },
   };
 }

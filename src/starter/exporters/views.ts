@@ -1,5 +1,6 @@
 import { subtractAmounts, sumAmounts } from '../../domain/money';
 import { irmIdentity } from '../../domain/identity';
+import { pendingHolds } from '../../domain/exporter/balance-sums';
 import { holdsOf, type Hold } from '../../domain/rules/preflight';
 import { iecFindings } from '../../domain/exporter/iec';
 import type { Finding } from '../../domain/rules/finding';
@@ -66,7 +67,7 @@ export interface IrmView {
   purposeCode: string | null;
   amount: string | null;
   available: string | null;
-  /** Mapped by our live filings and not yet in the balance: not sent, of unknown outcome, or sent after it was read. */
+  /** Mapped by our live filings and not surely in the balance: no certificate yet, or one that is newer than it. */
   held: string;
   /** `available` less `held`. */
   free: string | null;
@@ -88,9 +89,10 @@ export function irmView(row: IrmRow, all: readonly IrmRow[], holds: readonly Hol
   const own = holdsOf(
     record,
     records,
-    holds.filter((hold) => hold.irmKey === identity && !isInBalance(hold, row)),
+    holds.filter((hold) => hold.irmKey === identity),
   );
-  const held = sumAmounts(own.map(({ amount }) => amount));
+  const pending = pendingHolds(own, record);
+  const held = sumAmounts(pending.map(({ amount }) => amount));
   return {
     irmNumber: row.irmNumber,
     irmAdCode: row.adCode,
@@ -103,16 +105,11 @@ export function irmView(row: IrmRow, all: readonly IrmRow[], holds: readonly Hol
     available: row.available,
     held,
     free: row.available === null ? null : subtractAmounts(row.available, held),
-    heldBy: own.map(({ filingId, reference, state, amount }) => ({ filingId, reference, state, amount })),
+    heldBy: pending.map(({ filingId, reference, state, amount }) => ({ filingId, reference, state, amount })),
     status: row.status,
     remitterName: row.remitterName,
     readAt: row.readAt.toISOString(),
   };
-}
-
-/** A filing with a known outcome that was sent before the balance was read is already in the balance. */
-function isInBalance(hold: Hold, row: IrmRow): boolean {
-  return hold.outcomeKnown && hold.submittedAt !== null && hold.submittedAt < row.readAt.getTime();
 }
 
 const identityOf = ({ irmNumber, adCode }: IrmRow): string => irmIdentity({ irmNumber, irmAdCode: adCode });

@@ -150,7 +150,7 @@ async function askToFile(
   };
   for (let tries = 1; ; tries += 1) {
     try {
-      return await answeredByWorker(deps, () =>
+      return await answeredByWorker(deps, workflowId, () =>
         temporal.workflow.withDeadline(Date.now() + RECORDED_WITHIN_MS, () =>
           withFilingAttributes(shown, start, (attributed) =>
             temporal.workflow.executeUpdateWithStart(fileUpdate, {

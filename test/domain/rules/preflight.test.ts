@@ -1,3 +1,4 @@
+import { pendingHolds } from '../../../src/domain/exporter/balance-sums';
 import { irmIdentity } from '../../../src/domain/identity';
 import type { HeldIrm, Hold } from '../../../src/domain/rules/preflight';
 import { checkBalances } from '../../../src/domain/rules/preflight';
@@ -29,7 +30,7 @@ const hold = (changes: Partial<Hold> = {}): Hold => ({
   amount: '8000.00',
   submittedAt: READ_AT - 1,
   outcomeKnown: true,
-  certified: false,
+  certifiedAt: null,
   ...changes,
 });
 
@@ -97,11 +98,35 @@ test('a filing submitted before the balance was read may be in it already: it wa
   expect(check([irm()], [hold({ amount: '2000' })])).toEqual([]);
 });
 
+test('what is free of an IRM is net of every filing that its reading cannot know', () => {
+  const pending = (irms: HeldIrm, ...changes: Partial<Hold>[]) =>
+    pendingHolds(changes.map(hold), irms).map(({ amount }) => amount);
+  const sent = { submittedAt: READ_AT - 2 };
+  expect(pending(irm(), { ...sent, certifiedAt: READ_AT + 1 }, { amount: '1' })).toEqual(['8000.00', '1']);
+  expect(pending(irm(), { submittedAt: READ_AT + 1, certifiedAt: READ_AT + 2 })).toEqual(['8000.00']);
+  // Known before the reading, or covered by what is used.
+  expect(pending(irm(), { ...sent, certifiedAt: READ_AT - 1 })).toEqual([]);
+  const used = irm({ amount: '18000.00', available: '10000.00' });
+  expect(pending(used, { ...sent, certifiedAt: READ_AT + 1 })).toEqual([]);
+  expect(
+    pending(used, { ...sent, certifiedAt: READ_AT - 1 }, { ...sent, amount: '100', certifiedAt: READ_AT + 1 }),
+  ).toEqual(['100']);
+});
+
+test('a certified filing that is newer than the reading is no outcome to wait for', () => {
+  const [finding] = checkBalances(
+    [mappingRow()],
+    [irm()],
+    [hold({ submittedAt: READ_AT + 1, certifiedAt: READ_AT + 2 })],
+  );
+  expect(finding?.message).toMatch(/refresh the IRMs, or lower/);
+});
+
 test('a certified filing that the utilised amount covers is in the balance', () => {
   const used = irm({ amount: '18000.00', available: '10000.00' });
   const row = [mappingRow({ irmRemitAmtFCC: 18000 })];
-  expect(check([used], [hold({ certified: true })], row)).toEqual([]);
-  expect(check([irm()], [hold({ certified: true })])).toEqual([
+  expect(check([used], [hold({ certifiedAt: 1 })], row)).toEqual([]);
+  expect(check([irm()], [hold({ certifiedAt: 1 })])).toEqual([
     'warning 1 mappedIRMAmountFCC balance_maybe_held filing-1',
   ]);
 });
