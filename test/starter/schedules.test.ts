@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
 import { readScheduleFile } from '../../src/starter/schedules/read-file';
 import { applySchedules, deleteSchedules, listSchedules } from '../../src/starter/schedules/operations';
+import { eventually } from '../support/processes';
 import { devServer, type DevServer } from '../support/temporal';
 
 const PACKAGED = join(__dirname, '..', '..', 'schedules.yaml');
@@ -81,6 +82,8 @@ describe('on the server', () => {
       { id: 'ebrc-test-b' },
     ]);
     expect(made[0]?.next.length).toBe(3);
+    // The server's list shows new schedules a moment later, the busier it is.
+    await eventually(async () => (await listSchedules({ temporal, mode: 'test' })).length === 2);
     await temporal.schedule.getHandle('ebrc-test-a').pause();
     await temporal.schedule.getHandle('ebrc-test-a').trigger();
 

@@ -97,9 +97,13 @@ export async function applySchedules(
   return [...(await describeAll(temporal, [...wantedIds])), ...removed];
 }
 
-/** The existing schedules of this mode. */
-export async function listSchedules(scope: Scope): Promise<ScheduleView[]> {
-  return describeAll(scope.temporal, await idsOf(scope));
+/**
+ * The existing schedules of this mode.
+ * @param planned those that should exist: the server's list may not show a new one yet
+ */
+export async function listSchedules(scope: Scope, planned: readonly string[] = []): Promise<ScheduleView[]> {
+  const known = planned.map((id) => prefixOf(scope.mode) + id);
+  return describeAll(scope.temporal, [...new Set([...(await idsOf(scope)), ...known])].sort());
 }
 
 /** Removes the schedules of this mode; returns those that existed. */
