@@ -23,7 +23,7 @@ const ALLOWED = {
   temporal: ['domain', 'ledger'],
   activities: ['domain', 'api', 'budget', 'ledger', 'documents', 'workbook', 'temporal', 'reports', 'assistant'],
   workflows: ['domain'],
-  server: ['domain', 'config', 'ledger', 'documents', 'workbook', 'starter', 'temporal'],
+  server: ['domain', 'telemetry', 'config', 'ledger', 'documents', 'workbook', 'starter', 'temporal'],
 };
 
 /** Private sub-folders: only their own folder imports them. */

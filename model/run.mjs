@@ -1,8 +1,6 @@
 // `npm run model`: checks the submit protocol and shows that each guard is needed. See docs/protocol.md.
 import { writeFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { boundsOfGates, GATE_GOALS, GATE_MUTANTS, GATE_QUESTIONED, GATE_RUNS } from './gates-runs.mjs';
 import { DEEP, MUTANTS as SEND_MUTANTS, QUESTIONED as SEND_QUESTIONED, RUNS as SEND_RUNS } from './runs.mjs';
@@ -24,7 +22,7 @@ ${[...MUTANTS, ...QUESTIONED].map(({ name, guard }) => `                      ${
   --deep            all bounds at once: exhaustive in five parts, one after the other; about 11 GB and a quarter of an hour
   --jobs N          checks at the same time (default: 2)
   --json            the result as JSON
-  --write           check the mutants alone, and write the counterexamples to docs/protocol-counterexamples.md
+  --counterexamples check the mutants alone, and print what happens without each guard
   --traces N        print N random traces as JSON and check nothing
   --seed S          the first trace's seed (default: 1)
   --sample FILE     write random walks of the gates for test/conformance
@@ -41,7 +39,7 @@ const { values } = parseArgs({
     gates: { type: 'boolean', default: false },
     deep: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
-    write: { type: 'boolean', default: false },
+    counterexamples: { type: 'boolean', default: false },
     traces: { type: 'string' },
     seed: { type: 'string', default: '1' },
     sample: { type: 'string' },
@@ -72,8 +70,8 @@ async function main() {
   }
   const results = await checkAll(chosen, compiler);
   if (values.json) print(JSON.stringify(results.map(publicResult), null, 2));
+  else if (values.counterexamples) printCounterexamples(results);
   else report(results);
-  if (values.write) await writeCounterexamples(results);
   if (results.some(({ ok }) => !ok)) process.exitCode = 1;
 }
 
@@ -81,8 +79,7 @@ function choose() {
   if (values.deep) return DEEP;
   if (values.run) return [...RUNS, ...DEEP].filter(({ name }) => name === values.run);
   if (values.mutant) return [...MUTANTS, ...QUESTIONED].filter(({ name }) => name === values.mutant);
-  // What is written is of the mutants alone.
-  if (values.write) return MUTANTS;
+  if (values.counterexamples) return MUTANTS;
   const all = [...RUNS, ...MUTANTS, ...QUESTIONED];
   return values.gates ? all.filter(({ model }) => model === 'gates.pml') : all;
 }
@@ -250,16 +247,9 @@ async function writeSteps(file, compiler) {
   await writeFile(file, `${JSON.stringify(list, null, 2)}\n`);
 }
 
-async function writeCounterexamples(results) {
-  const sections = results
-    .filter(({ run, verdict }) => run.expect === 'breaks' && verdict === 'breaks')
-    .map(
-      ({ run, trace }) =>
-        `## ${run.name}\n\nWithout: ${run.guard ?? run.summary}.\n\n\`\`\`\n${toText(trace).join('\n')}\n\`\`\`\n`,
-    );
-  const file = join(dirname(dirname(fileURLToPath(import.meta.url))), 'docs', 'protocol-counterexamples.md');
-  const head = `# What happens without each guard\n\nWhat \`npm run model\` finds when one guard of the send or of a gate is removed; most are shortest counterexamples. Written by \`npm run model -- --write\`.\nNumbers are the model's: attempts 0 and 1 belong to filing 0, 2 to filing 1 (another filing of the same mapping).\n`;
-  await writeFile(file, `${head}\n${sections.join('\n')}`);
+function printCounterexamples(results) {
+  for (const { run, trace } of results.filter(({ run, verdict }) => run.expect === 'breaks' && verdict === 'breaks'))
+    print(`${run.name}, without: ${run.guard ?? run.summary}\n${toText(trace).join('\n')}\n`);
 }
 
 await main();

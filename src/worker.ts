@@ -14,10 +14,10 @@ import { LedgerUnavailableError } from './ledger/unavailable';
 import { loadTelemetry } from './telemetry/load';
 import { createLogger } from './telemetry/logger';
 import type { Telemetry } from './telemetry/open-telemetry';
+import { postgresqlProbe, temporalProbe } from './telemetry/readiness';
 import { NO_TRACES, type Tracer } from './telemetry/tracer';
 import { startBackgroundJobs } from './worker/background-jobs';
-import { startHealthServer, type HealthServer } from './worker/health/health-server';
-import { pollersProbe, postgresqlProbe, temporalProbe } from './worker/health/probes';
+import { pollersProbe, startHealthServer, type HealthServer } from './worker/health';
 import { installRuntime, limitHeaps } from './worker/runtime';
 import { observeJob } from './worker/metrics/observe';
 import { compose } from './worker/compose';
@@ -28,6 +28,7 @@ import { waitFor } from './worker/wait-for';
 import { workflowBundlePath } from './worker/workflows-bundle';
 
 const EXIT_CONFIGURATION = 2;
+const PROBE_TIMEOUTS = { connectMs: 2_500, statementMs: 2_500, queryMs: 2_500 };
 
 async function run(config: Config, logger: Logger, telemetry: Telemetry | null): Promise<void> {
   const codePath = workflowBundlePath({ encrypted: config.payloadKeys.length > 0, traced: telemetry !== null });
@@ -83,8 +84,14 @@ async function run(config: Config, logger: Logger, telemetry: Telemetry | null):
     telemetry,
     deployment: config.deployment,
   });
-  const postgresql = postgresqlProbe(config.databaseUrl);
-  health?.watch([postgresql, temporalProbe(connection), pollersProbe(workers)]);
+  // On a connection of its own: a pool whose connections are all busy is under load, not broken.
+  const probed = createPool({
+    url: config.databaseUrl,
+    applicationName: 'ebrc-health',
+    max: 1,
+    timeouts: PROBE_TIMEOUTS,
+  });
+  health?.watch([postgresqlProbe(probed), temporalProbe(client), pollersProbe(workers)]);
   const jobs = startBackgroundJobs(composition.jobs, logger, (outcome) => observeJob(metrics, outcome));
   const stop = once(async () => {
     logger.info('stopping: calls under way are finished');
@@ -104,7 +111,7 @@ async function run(config: Config, logger: Logger, telemetry: Telemetry | null):
   } finally {
     const closing = composition
       .close()
-      .then(() => Promise.all([connection.close(), native.close(), pool.end(), postgresql.close(), health?.close()]))
+      .then(() => Promise.all([connection.close(), native.close(), pool.end(), probed.end(), health?.close()]))
       .then(() => telemetry?.close())
       .catch((error: unknown) => logger.warn({ err: error }, 'not everything could be closed in order'));
     const inTime = await within(CLOSE_WITHIN_MS, closing);

@@ -5,13 +5,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import Ajv2020 from 'ajv/dist/2020';
-import addFormats from 'ajv-formats';
 import { parse } from 'yaml';
 import { VARIABLES, loadConfig } from '../../src/config/config';
 import { SEARCH_ATTRIBUTES } from '../../src/domain/search-attributes';
 import { shutdownTimes } from '../../src/worker/shutdown';
-import schema from './compose-spec.schema.json';
 import { ROOT, readProject } from './project';
 
 interface Service {
@@ -44,20 +41,6 @@ const service = (name: string): Service => {
 
 /** The value that a `${NAME:-default}` has where nothing is set. */
 const byDefault = (value: string) => value.replace(/\$\{\w+:-([^}]*)\}/g, '$1');
-
-const validate = (() => {
-  const ajv = new Ajv2020({ strict: false, allErrors: true });
-  addFormats(ajv);
-  // Two formats of the schema's own, which say no more than "text".
-  ajv.addFormat('ports', true).addFormat('expose', true);
-  return ajv.compile(schema);
-})();
-
-it('is a Compose file by the specification, and a wrong one would not be', () => {
-  validate(compose);
-  expect(validate.errors).toBeNull();
-  expect(validate({ services: { worker: { image: 'x', port: ['80:80'] } } })).toBe(false);
-});
 
 it('has the parts that the service needs', () => {
   const of = (profile: string) =>

@@ -14,7 +14,6 @@ import type { CheckResult } from '../../src/starter/doctor/doctor';
 import { clockResult } from '../../src/starter/doctor/finding';
 import { ebrc } from '../support/command-line';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/postgres';
-import { eventually } from '../support/processes';
 import { devServer, type DevServer } from '../support/temporal';
 import { startTestWorker, type TestWorker } from '../support/worker';
 
@@ -92,7 +91,6 @@ it('finds a healthy installation healthy', async () => {
     'temporal',
     'search attributes',
     'workers',
-    'fairness',
     'schedules',
     'documents',
     'sends',
@@ -167,24 +165,6 @@ it('names missing search attributes', async () => {
   });
   const wrong = await wrongOnes({ TEMPORAL_NAMESPACE: 'bare' });
   expect(wrong.find(({ check }) => check === 'search attributes')?.advice).toContain('--name EbrcState --type Keyword');
-});
-
-it('names a server without fairness, and leaves nothing of its probe running', async () => {
-  const unfair = await devServer({
-    dynamicConfig: { 'matching.enableFairness': false, 'matching.useNewMatcher': false },
-  });
-  try {
-    const wrong = await wrongOnes({ TEMPORAL_ADDRESS: unfair.address });
-    expect(wrong.find(({ check }) => check === 'fairness')).toMatchObject({
-      message: expect.stringMatching(/behind \d+ of another exporter/) as string,
-      advice: expect.stringContaining('matching.enableFairness') as string,
-    });
-    const client = await unfair.client();
-    const running = "WorkflowType = 'ebrcDoctorProbe' AND ExecutionStatus = 'Running'";
-    await eventually(async () => (await client.workflow.count(running)).count === 0);
-  } finally {
-    await unfair.stop();
-  }
 });
 
 it('names schedules that are paused, or were never made', async () => {

@@ -1,4 +1,4 @@
-/** What a supervisor asks: a frozen event loop, a lost PostgreSQL and a stopping worker each show. */
+/** What a supervisor asks: a lost PostgreSQL and a stopping worker each show. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -29,29 +29,6 @@ async function ask(port: number, path: string): Promise<Answer> {
 }
 
 const ready = (port: number) => async () => (await ask(port, '/readyz')).status === 200;
-
-it('answers from another thread: a frozen event loop shows while it lasts', async () => {
-  const program = join(__dirname, 'frozen-program.ts');
-  const child = spawn(process.execPath, ['-r', join(__dirname, '../../scripts/typescript.cjs'), program], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
-  try {
-    const [port] = ((await once(child.stdout, 'data')) as Buffer[]).map(Number);
-    if (port === undefined) throw new Error('no port');
-    await eventually(ready(port));
-    expect(await ask(port, '/healthz')).toEqual({ status: 200, failing: [] });
-    child.stdin.write('9000');
-    await eventually(async () => (await ask(port, '/healthz')).status === 503);
-    expect(await ask(port, '/healthz')).toEqual({ status: 503, failing: ['event loop'] });
-    expect((await ask(port, '/readyz')).failing).toContain('event loop');
-    await eventually(ready(port));
-    expect((await fetch(`http://127.0.0.1:${port}/metrics`)).status).toBe(404);
-    expect((await fetch(`http://127.0.0.1:${port}/healthz`, { method: 'POST' })).status).toBe(405);
-  } finally {
-    child.stdin.end();
-    await once(child, 'close');
-  }
-});
 
 describe('the built worker', () => {
   let program: string;
@@ -100,6 +77,8 @@ describe('the built worker', () => {
     });
     // It could be asked before it was ready, and said so.
     expect([...seen]).toContain('started');
+    expect((await fetch(`http://127.0.0.1:${port}/metrics`)).status).toBe(404);
+    expect((await fetch(`http://127.0.0.1:${port}/healthz`, { method: 'POST' })).status).toBe(405);
     proxy.swallow(true);
     await eventually(async () => (await ask(port, '/readyz')).failing.includes('postgresql'));
     // A supervisor that restarts on this would only add to the trouble.

@@ -9,8 +9,8 @@ import { temporalChecks } from './temporal-checks';
 export type { CheckResult } from './finding';
 
 /**
- * Checks everything that a worker needs, and continues after a failed check. Changes nothing except for probes: in the
- * document store, and workflows on a separate queue, which are terminated. Uses one call of the service's 100 a minute.
+ * Checks everything that a worker needs, and continues after a failed check. Changes nothing except for a probe in the
+ * document store. Uses one call of the service's 100 a minute.
  * @param api the service, within the budget that the workers share
  */
 export async function examine(

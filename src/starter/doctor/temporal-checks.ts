@@ -7,7 +7,6 @@ import { listSchedules } from '../schedules/operations';
 import { readScheduleFile } from '../schedules/read-file';
 import { connectTemporal } from '../connect';
 import { pollersOf, unansweredWorkflow } from '../../temporal/workers-present';
-import { checkFairness } from './fairness-check';
 import { checked, fine, wrong, type CheckResult } from './finding';
 
 const APPLY = 'Create them: ebrc schedules apply (EBRC_SCHEDULES names a file of your own).';
@@ -36,7 +35,6 @@ export async function temporalChecks(
       link,
       await checked('search attributes', REACH, () => checkSearchAttributes(client, namespace)),
       await checked('workers', REACH, () => checkWorkers(client, config)),
-      await checked('fairness', REACH, () => checkFairness(client, namespace)),
       ...(planned ? [await checked('schedules', APPLY, () => checkSchedules(client, planned))] : []),
     ];
   } finally {

@@ -5,7 +5,7 @@ import { table, toned } from '../../page';
 
 const HELP = `
 Checks the configuration, PostgreSQL (reachable, schema, rights, clock, keys of the stored passwords), Temporal (reachable, search
-attributes, workers, fairness, schedules), the document store (usable, every send known) and the filing service (reachable, key, clock).
+attributes, workers, schedules), the document store (usable, every send known) and the filing service (reachable, key, clock).
 Run it with the environment of a worker. Exits with 1 if something is wrong.
 
 Example:

@@ -1,0 +1,75 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Worker } from '@temporalio/worker';
+import { NotReady, readinessOf, type Probe, type ReadinessCheck } from '../telemetry/readiness';
+
+export interface HealthServer {
+  host: string;
+  port: number;
+  /** From now on the worker is ready if every probe succeeds. Until then `/readyz` reports that it is starting. */
+  watch(probes: readonly Probe[]): void;
+  /** `/readyz` reports at once that the worker is stopping; `/healthz` continues to answer. */
+  stopping(): void;
+  close(): Promise<void>;
+}
+
+/**
+ * Serves `/healthz`, which answers while the event loop runs, and `/readyz` (200 while every probe succeeds) as JSON.
+ * @param address `host:port`; port 0 takes a free one
+ * @throws Error if it cannot listen on the address
+ */
+export async function startHealthServer({ host, port }: { host: string; port: number }): Promise<HealthServer> {
+  let look = readinessOf([{ name: 'started', look: () => Promise.reject(new NotReady('the worker is starting')) }]);
+  let stopping = false;
+  const server = createServer((request, response) => {
+    const path = request.url?.split('?')[0];
+    if (request.method !== 'GET' && request.method !== 'HEAD') response.writeHead(405, { allow: 'GET, HEAD' }).end();
+    else if (path === '/healthz') answer(response, []);
+    else if (path === '/readyz' && stopping)
+      answer(response, [{ name: 'stopping', ok: false, message: 'the worker is stopping' }]);
+    else if (path === '/readyz') void look().then((checks) => answer(response, checks));
+    else response.writeHead(404).end();
+  });
+  // The health server must not keep a worker alive that has ended.
+  server.listen(port, host).unref();
+  await once(server, 'listening').catch((error: Error) => {
+    throw new Error(`EBRC_HEALTH: cannot listen on ${host}:${port}: ${error.message}`);
+  });
+  return {
+    host,
+    port: (server.address() as AddressInfo).port,
+    watch: (probes) => (look = readinessOf(probes)),
+    stopping: () => (stopping = true),
+    close: async () => {
+      server.closeAllConnections();
+      await new Promise((closed) => server.close(closed));
+    },
+  };
+}
+
+function answer(response: ServerResponse, checks: ReadinessCheck[]): void {
+  const ok = checks.every((check) => check.ok);
+  response.writeHead(ok ? 200 : 503, { 'content-type': 'application/json', 'cache-control': 'no-store' });
+  response.end(`${JSON.stringify({ status: ok ? 'ok' : 'failing', checks })}\n`);
+}
+
+/** Checks that every worker of this process runs and polls its queue. */
+export function pollersProbe(workers: readonly Worker[]): Probe {
+  return {
+    name: 'pollers',
+    look: () => {
+      const idle = workers.filter((worker) => !polls(worker)).map(({ options }) => options.taskQueue);
+      if (idle.length === 0) return Promise.resolve(`${workers.length} task queues are polled`);
+      return Promise.reject(new NotReady(`these task queues are not polled: ${idle.join(', ')}`));
+    },
+  };
+}
+
+function polls(worker: Worker): boolean {
+  const { runState, workflowPollerState, activityPollerState } = worker.getStatus();
+  if (runState !== 'RUNNING') return false;
+  // A worker without workflows has no workflow poller, which counts as shut down.
+  const workflows = worker.options.workflowBundle === undefined || workflowPollerState === 'POLLING';
+  return workflows && activityPollerState === 'POLLING';
+}
