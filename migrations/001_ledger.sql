@@ -164,8 +164,9 @@ CREATE INDEX irm_changes_irm ON irm_changes (exporter_id, irm_number, seen_at);
 -- What a caller handed in, kept once per content, so that workflow inputs carry a reference and not the rows.
 CREATE TABLE filing_inputs (
   input_ref       text PRIMARY KEY,
-  rows            jsonb NOT NULL,
-  row_count       integer NOT NULL,
+  -- Checked before it is written; here for whoever writes past the check. Workers read it whole.
+  rows            jsonb NOT NULL CHECK (octet_length(rows::text) <= 16777216),
+  row_count       integer NOT NULL CHECK (row_count <= 5000),
   source_kind     text NOT NULL CHECK (source_kind IN ('json', 'workbook')),
   source_name     text,
   source_document text,
@@ -583,6 +584,19 @@ CREATE TABLE filing_events (
   UNIQUE (filing_id, step)
 );
 CREATE INDEX filing_events_filing ON filing_events (filing_id, event_id);
+
+-- Steps that have begun and not ended: one that its next try still finds here has lost its worker.
+CREATE TABLE steps_under_way (
+  workflow_id text NOT NULL,
+  -- The same for each try of a step.
+  step        text NOT NULL,
+  what        text NOT NULL,
+  try_id      uuid NOT NULL,
+  -- How many tries in a row ended with their worker; from two on the step is set aside until somebody says otherwise.
+  lost        integer NOT NULL DEFAULT 0,
+  since       timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (workflow_id, step)
+);
 
 -- How long the authority took lately, for the poll cadence: the age of a request at the poll that found its answer, and
 -- at the one before, which found none (0: there was none).

@@ -2,6 +2,7 @@ import type { DataConverter } from '@temporalio/common';
 import { Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker';
 import { createActivities } from '../activities/create-activities';
 import { FailureInterceptor } from '../activities/interceptor';
+import { createSetAsideGuard } from '../activities/set-aside';
 import type { ActivityDependencies } from '../activities/dependencies';
 import type { StoppableBudget } from '../budget/budget';
 import { CONCURRENT_WORKFLOW_TASKS } from '../config/values';
@@ -52,6 +53,7 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
     telemetry,
     deployment,
   } = options;
+  const guard = createSetAsideGuard(deps);
   const { graceMs, forceMs } = shutdownTimes(deps.settings.httpTimeoutMs);
   const common: Omit<WorkerOptions, 'taskQueue'> = {
     connection,
@@ -66,6 +68,7 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
         ...(telemetry ? [telemetry.activityInterceptors] : []),
         (activity) => ({ inbound: new ScopeInterceptor(activity, telemetry?.describeSpan) }),
         () => ({ inbound: new PollLagInterceptor(metrics) }),
+        () => ({ inbound: guard(taskQueue) }),
         () => ({ inbound: new FailureInterceptor({ logger: deps.logger, settings: deps.settings }) }),
       ],
     },

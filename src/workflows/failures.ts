@@ -1,7 +1,7 @@
 /** Reading what an activity failed with. Workflows branch on the failure's `type`, never on its message. */
 import { ActivityFailure, ApplicationFailure, ChildWorkflowFailure } from '@temporalio/workflow';
 import type { FailureDetails } from '../activities/application-failure';
-import { FILING_MISSING } from '../domain/names';
+import { FILING_MISSING, SET_ASIDE } from '../domain/names';
 import { isErrorKind, type ErrorKind } from '../domain/service/error-kinds';
 
 export interface ReadFailure {
@@ -15,6 +15,12 @@ export interface ReadFailure {
 export function isFilingMissing(error: unknown): boolean {
   const cause = error instanceof ActivityFailure ? error.cause : error;
   return cause instanceof ApplicationFailure && cause.type === FILING_MISSING;
+}
+
+/** Why a step is set aside, because two workers did not survive it; null for any other failure. */
+export function setAsideText(error: unknown): string | null {
+  const cause = error instanceof ActivityFailure ? error.cause : error;
+  return cause instanceof ApplicationFailure && cause.type === SET_ASIDE ? cause.message : null;
 }
 
 /** How deep a chain of causes is followed. */

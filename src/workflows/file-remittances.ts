@@ -11,10 +11,11 @@ import type { OpenFilingResult } from '../activities/filings/open-filing';
 import type { FileInput, FilingResult } from '../domain/contracts';
 import { endNote } from '../domain/filing/end-note';
 import { CHECKING } from '../domain/filing/first-moves';
+import { SET_ASIDE } from '../domain/names';
 import { ACCESS, delayMs, type Schedule } from '../domain/service/retry-table';
 import type { Finding } from '../domain/rules/finding';
 import { calls } from './activity-profiles';
-import { readFailure } from './failures';
+import { readFailure, setAsideText } from './failures';
 import { fileUpdateCame, fileUpdatesAnswered } from './filing/file-update';
 import { handleFilingMessages } from './filing/filing-handlers';
 import { FilingGivenUp, FilingMovedOn, FilingRun, type CarriedOver } from './filing/filing-run';
@@ -121,7 +122,12 @@ const MAX_ADOPTIONS = 2;
 async function open(run: FilingRun, toOpen: FileInput): Promise<boolean> {
   let input = toOpen;
   for (let adoptions = 0; ;) {
-    const opened = await openFiling(run, input);
+    const opened = await openFiling(run, input).catch((error: unknown) => {
+      const message = input.resume === undefined ? setAsideText(error) : null;
+      if (message === null) throw error;
+      return refuse(run, { code: SET_ASIDE, field: null, message });
+    });
+    if (opened === false) return false;
     run.settings = opened.settings;
     run.hasRead();
     if (opened.outcome === 'filing_unknown') {

@@ -7,6 +7,7 @@ import { DefaultLogger, Runtime, Worker, type NativeConnection, type WorkerOptio
 import pino, { type Logger } from 'pino';
 import { createActivities } from '../../src/activities/create-activities';
 import type { ActivityDependencies, WorkerSettings } from '../../src/activities/dependencies';
+import { createSetAsideGuard } from '../../src/activities/set-aside';
 import { FailureInterceptor } from '../../src/activities/interceptor';
 import type { Budget, BudgetSlot } from '../../src/budget/budget-port';
 import { createFilingApi } from '../../src/api/client';
@@ -113,6 +114,7 @@ export async function startTestWorker(options: TestWorkerOptions): Promise<TestW
   };
   const deps = options.adjust?.(made) ?? made;
   const activities = createActivities(deps);
+  const guard = createSetAsideGuard(deps);
   let running: { worker: Worker; ended: Promise<void> }[] = [];
 
   const common: Omit<WorkerOptions, 'taskQueue'> = {
@@ -123,6 +125,7 @@ export async function startTestWorker(options: TestWorkerOptions): Promise<TestW
     interceptors: {
       activity: [
         () => ({ inbound: { execute: async (input, next) => clock.refresh().then(() => next(input)) } }),
+        () => ({ inbound: guard(taskQueue) }),
         () => ({ inbound: new FailureInterceptor({ logger, settings }) }),
       ],
     },

@@ -272,14 +272,37 @@ describe('what costs a careless reader hours costs no more than its length', () 
     await through(rawParts(headed().replace('</sheetData>', `${rows}</sheetData>`)));
   });
 
-  test('a long text that tens of thousands of cells share', async () => {
+  const sharing = (rowCount: number, text: string) => {
     const cellsOf = (number: number) =>
       HEADERS.map((_, at) => `<c r="${columnLetter(at + 1)}${number}" t="s"><v>0</v></c>`).join('');
-    const rows = Array.from({ length: 400 }, (_, at) => `<row r="${at + 2}">${cellsOf(at + 2)}</row>`).join('');
-    const parts = withRelations(rawParts(headed().replace('</sheetData>', `${rows}</sheetData>`)), {
-      'xl/sharedStrings.xml': `<sst><si><t>${'x  '.repeat(33_000)}</t></si></sst>`,
+    const rows = Array.from({ length: rowCount }, (_, at) => `<row r="${at + 2}">${cellsOf(at + 2)}</row>`).join('');
+    return withRelations(rawParts(headed().replace('</sheetData>', `${rows}</sheetData>`)), {
+      'xl/sharedStrings.xml': `<sst><si><t>${text}</t></si></sst>`,
     });
-    expect((await through(parts)).length).toBeGreaterThan(1000);
+  };
+
+  test('a long text that tens of thousands of cells share', async () => {
+    expect((await through(sharing(400, 'x  '.repeat(180)))).length).toBeGreaterThan(1000);
+  });
+
+  test('a text that the cells share until it is more than a filing may hold: in rows, headers and old statuses', async () => {
+    const wide = '\u0939'.repeat(1000);
+    const headers = `<row r="1">${Array.from({ length: 5_000 }, (_, at) => `<c r="${columnLetter(at + 1)}1" t="s"><v>0</v></c>`).join('')}</row>`;
+    const statuses = sheetXml([[...HEADERS, 'Status', 'Errors']]).replace(
+      '</sheetData>',
+      `${Array.from({ length: 4_000 }, (_, at) => `<row r="${at + 2}"><c r="A${at + 2}"><v>1</v></c><c r="AL${at + 2}" t="s"><v>0</v></c></row>`).join('')}</sheetData>`,
+    );
+    const strings = { 'xl/sharedStrings.xml': `<sst><si><t>${wide}</t></si></sst>` };
+    for (const parts of [
+      sharing(5_000, wide),
+      withRelations(rawParts(`<sheetData>${headers}</sheetData>`), strings),
+      withRelations(rawParts(statuses), strings),
+    ]) {
+      const source = await zipOf(parts);
+      expect(source.length).toBeLessThan(600_000);
+      const finding = await refusal(source);
+      expect(finding).toMatchObject({ code: 'too_much_text', message: expect.stringContaining('8 MB') as string });
+    }
   });
 
   test('notes on cells of rows that the sheet lacks, and styles of their own for failing cells', async () => {

@@ -1,6 +1,6 @@
 import type { Finding } from '../../domain/rules/finding';
 import { fieldOfAuthority } from '../../domain/service/authority-codes';
-import { readInput } from '../../ledger/filings/filing-inputs';
+import { readInputHead } from '../../ledger/filings/filing-inputs';
 import { saveAnnotated } from '../../ledger/filings/filing-notes';
 import { readRows, type FilingRow } from '../../ledger/rows/filing-rows';
 import { needFiling, type FilingRecord } from '../../ledger/filings/filings';
@@ -13,7 +13,7 @@ export function createAnnotateActivities({ pool, documents, workbooks, logger }:
     /** Writes a filing's errors, the service's and the authority's, into a copy of the workbook that it came from. */
     async annotateFiling({ filingId }: { filingId: string }): Promise<{ document: string | null }> {
       const filing = await needFiling(pool, filingId);
-      const input = await readInput(pool, filing.inputRef);
+      const input = await readInputHead(pool, filing.inputRef);
       if (!input?.sourceDocument) return { document: null };
       const name = `${filingId}-checked`;
       // Written once: a retry after a lost answer finds the first one.

@@ -6,8 +6,9 @@ import { permittedRows, type PermittedDuplicate } from '../../domain/rules/dupli
 import { hasErrors, type Finding } from '../../domain/rules/finding';
 import { parsePushMessage } from '../../domain/rules/push-message';
 import { checkRows } from '../../domain/rules/rules';
-import { readInput } from '../../ledger/filings/filing-inputs';
+import { readInput, readInputHead } from '../../ledger/filings/filing-inputs';
 import type { Queryable } from '../../ledger/pool';
+import { needFewRows } from '../step-id';
 
 /** The rows to file, and what the message states for all of them. */
 export interface FilingRequest {
@@ -24,6 +25,8 @@ export interface FilingRequest {
 export async function readRequest(db: Queryable, input: FileInput): Promise<FilingRequest> {
   const allowDuplicate = input.allowDuplicate ?? [];
   if (input.inputRef) {
+    // Before they are read: many rows are not for a local step.
+    needFewRows((await readInputHead(db, input.inputRef))?.rowCount ?? 0);
     const saved = await readInput(db, input.inputRef);
     if (saved) {
       const findings = (saved.warnings ?? []).filter(({ severity }) => severity === 'warning');
@@ -39,6 +42,7 @@ export async function readRequest(db: Queryable, input: FileInput): Promise<Fili
     findings.push(finding('exporter_differs', 'platformCustomerId', text));
   }
   const { rows, uploadType, decalarationFlag: declaration } = message;
+  needFewRows(rows.length);
   const allowed = [...allowDuplicate, ...message.allowDuplicate];
   return { rows, uploadType, declaration, allowDuplicate: allowed, findings };
 }

@@ -20,7 +20,7 @@ import { shownToFile } from '../../ledger/principals/shown';
 import { readStanding as readFacts } from '../../ledger/questions/questions';
 import { mergeKnownSends, knownSends } from '../../ledger/submissions/known-sends';
 import type { ActivityDependencies } from '../dependencies';
-import { needFewRows, stepId } from '../step-id';
+import { stepId } from '../step-id';
 import { chooseChannel } from './channel';
 import { finding, judgeRequest, readRequest, withoutRepeats } from './filing-request';
 import { settingsOf, type ReadSettingsResult } from './settings';
@@ -110,7 +110,6 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
       const { reference, n, exporterId, resume } = parsed.data;
       if (resume !== undefined) return resume === filingId ? null : [await referenceTaken(pool, filing)];
       const read = await readRequest(pool, parsed.data);
-      needFewRows(read.rows.length);
       const { uploadType, declaration, findings } = judgeRequest(parsed.data, read);
       if (!uploadType || !declaration) return errorsOf(findings);
       const contentHash = contentHashOf({ exporterId, uploadType, declaration, rows: read.rows });
@@ -129,7 +128,6 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
     }
     if (input.resume) return resume(input.resume, args);
     const read = await readRequest(pool, input);
-    needFewRows(read.rows.length);
     const { uploadType, declaration, findings } = judgeRequest(input, read);
     if (hasErrors(findings) || !uploadType || !declaration) return refused(findings, input);
     const exporter = await getExporter(pool, input.exporterId);

@@ -52,6 +52,7 @@ const ACTIONS: Readonly<Record<string, readonly string[]>> = {
   agreeing: ['resolve', 'abandon'],
   workflow_problem: ['resume', 'abandon'],
   filing_without_workflow: ['resume', 'abandon'],
+  filing_set_aside: ['resume', 'abandon'],
   not_moving: ['abandon'],
 };
 

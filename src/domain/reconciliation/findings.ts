@@ -15,6 +15,7 @@ export const FINDING_KINDS = [
   'filing_overdue',
   'outcome_unknown',
   'filing_without_workflow',
+  'filing_set_aside',
 ] as const;
 
 export type FindingKind = (typeof FINDING_KINDS)[number];
@@ -43,6 +44,8 @@ export const FINDING_ADVICE: Readonly<Record<FindingKind, string>> = {
   outcome_unknown: 'It is not yet known whether this was filed. Look at the portal, then: ebrc resolve FILING.',
   filing_without_workflow:
     'This filing has no workflow. If something was sent, a new run is started automatically; otherwise: ebrc resume FILING.',
+  filing_set_aside:
+    'Two workers in a row ended while they worked on it. Look at their logs and at the file; then ebrc resume FILING tries again, or ebrc abandon gives it up, by its reference where no filing was recorded.',
 };
 
 /** A finding as `ebrc findings` prints it; what does not apply is null. Amounts are exact decimal text. */
@@ -80,8 +83,8 @@ export interface FindingView {
 export const RECONCILE_CHECKS = ['certificates', 'balances', 'documents', 'filings'] as const;
 export type ReconcileCheck = (typeof RECONCILE_CHECKS)[number];
 
-/** The check that must run before an open finding of a kind may be closed. */
-export const CHECK_OF_KIND: Readonly<Record<FindingKind, ReconcileCheck>> = {
+/** The check that must run before an open finding of a kind may be closed; null: no check closes it. */
+export const CHECK_OF_KIND: Readonly<Record<FindingKind, ReconcileCheck | null>> = {
   ours_not_theirs: 'certificates',
   theirs_not_ours: 'certificates',
   amount_differs: 'certificates',
@@ -93,6 +96,7 @@ export const CHECK_OF_KIND: Readonly<Record<FindingKind, ReconcileCheck>> = {
   filing_overdue: 'filings',
   outcome_unknown: 'filings',
   filing_without_workflow: 'filings',
+  filing_set_aside: null,
 };
 
 /** Zero for every kind. */

@@ -1,11 +1,13 @@
 import { errorAt, warningAt, type Finding } from './finding';
 import { allowDuplicate } from './duplicates';
 import { groupBy } from '../group-by';
+import { MAX_FILING_BYTES, MAX_FILING_ROWS } from '../service/limits';
+import { utf8Bytes } from '../text';
 import { comparableDate, comparableText, irmIdentity, mappingIdentity, type MappingNames } from '../identity';
 import type { Amount } from '../money';
 import { compareAmounts, formatAmount, isAmount, sumAmounts } from '../money';
 import { hasValue, type UncheckedRow } from './unchecked-row';
-import { listed } from './value-messages';
+import { listed, TOO_MUCH_TEXT } from './value-messages';
 import { isUploadType } from './upload-type';
 
 /** Rules between the rows of one filing. */
@@ -15,6 +17,22 @@ export interface FileContext {
   uploadType?: number;
   /** Rows (as findings name them) that may repeat a mapping: they cause a warning instead of an error. */
   permitted?: ReadonlySet<number>;
+}
+
+/** A filing has at most so many rows, and so many bytes. @returns the finding, or null */
+export function checkSize(unchecked: readonly Pick<UncheckedRow, 'mapping' | 'extra'>[]): Finding | null {
+  if (unchecked.length > MAX_FILING_ROWS) return tooManyRows(unchecked.length);
+  let bytes = 0;
+  for (const { mapping, extra } of unchecked) {
+    for (const value of [mapping, extra]) bytes += value === undefined ? 0 : utf8Bytes(JSON.stringify(value));
+    if (bytes > MAX_FILING_BYTES) return errorAt(null, null, 'too_much_text', TOO_MUCH_TEXT);
+  }
+  return null;
+}
+
+export function tooManyRows(rows: number): Finding {
+  const message = `A filing has at most ${MAX_FILING_ROWS} rows; this one has ${rows}. Split it into several filings.`;
+  return errorAt(null, null, 'too_many_rows', message);
 }
 
 export function checkFile(unchecked: readonly UncheckedRow[], context: FileContext): Finding[] {

@@ -2,8 +2,11 @@ import { permittedRows, type PermittedDuplicate } from './duplicates';
 import { errorAt, oncePerCell, type Finding } from './finding';
 import type { MappingField, MappingRow } from '../filing/mapping';
 import { MAPPING_FIELDS } from '../filing/mapping';
+import { MAX_FILING_ROWS } from '../service/limits';
 import { isFilingDate } from '../dates';
+import { tooManyRows } from './file';
 import { checkUncheckedRows } from './rules';
+import { cutText } from '../text';
 import { FIELD_NAMES, completeRow, emptyMapping, hasValue, type UncheckedRow } from './unchecked-row';
 import { invalidDate, invalidNumber, invalidText, invalidYesNo, missing, quoted } from './value-messages';
 import { UPLOAD_TYPES } from './upload-type';
@@ -59,6 +62,8 @@ export function parsePushMessage(
   const uploadType = typeof value.uploadType === 'string' ? Number(value.uploadType) : undefined;
   const known = uploadType !== undefined && Object.hasOwn(UPLOAD_TYPES, uploadType);
   const items = Array.isArray(value.ebrcBulkGenDtos) ? (value.ebrcBulkGenDtos as unknown[]) : [];
+  // Before each of them is judged: a message of a few MB can hold millions.
+  if (items.length > MAX_FILING_ROWS) return { findings: [tooManyRows(items.length)] };
   const read = items.map(readItem);
   const unchecked = read.map(({ unchecked }) => unchecked);
   const own = readAllowDuplicate(value.allowDuplicate);
@@ -177,9 +182,15 @@ function readPermitted(value: unknown): PermittedDuplicate | null {
   return { row: Number(value.row), reason: value.reason.trim(), ...(besides && { besides }) };
 }
 
+/** So many unknown properties of one object are named, with so much of their names. */
+const UNKNOWN_NAMED = 50;
+const PROPERTY_BYTES = 100;
+
 function unknownProperties(object: JsonObject, known: ReadonlySet<string>, row: number | null): Finding[] {
   return Object.keys(object)
     .filter((name) => !known.has(name))
+    .slice(0, UNKNOWN_NAMED)
+    .map((name) => cutText(name, PROPERTY_BYTES))
     .map((name) =>
       errorAt(row, name, 'unknown_property', `property ${name} should not exist. Remove it, or correct its spelling.`),
     );

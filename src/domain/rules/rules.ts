@@ -3,7 +3,7 @@ import type { MappingRow } from '../filing/mapping';
 import { uncheckedRow, type UncheckedRow } from './unchecked-row';
 import { checkFields } from './fields';
 import type { FileContext } from './file';
-import { checkFile } from './file';
+import { checkFile, checkSize } from './file';
 import { checkRow } from './row';
 
 /**
@@ -20,6 +20,9 @@ export function checkRows(rows: readonly MappingRow[], context: FileContext = {}
 
 /** {@link checkRows} for rows of which some cells could not be read; those cells are not reported again. */
 export function checkUncheckedRows(unchecked: readonly UncheckedRow[], context: FileContext = {}): Finding[] {
+  // Alone: the other rules would go through all of that text.
+  const tooLarge = checkSize(unchecked);
+  if (tooLarge) return [tooLarge];
   return oncePerCell([
     ...unchecked.flatMap((row) => [...checkFields(row), ...checkRow(row, context.uploadType)]),
     ...checkFile(unchecked, context),

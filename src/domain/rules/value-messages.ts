@@ -37,6 +37,9 @@ export function invalidText(field: string, value: unknown, hint: string): string
   return `Invalid text value ${quoted(value)} in ${field}. ${hint}`;
 }
 
+export const TOO_MUCH_TEXT =
+  'The rows hold more text than a filing may have (8 MB). Shorten the texts, or split the rows into several filings.';
+
 /** `3, 5 and 9` of a list; long lists end in `… and 12 more`. */
 export function listed(items: readonly (string | number)[], most = 8): string {
   const shown = items.slice(0, most).map(String);

@@ -39,6 +39,18 @@ export async function saveInput(db: Queryable, input: SavedInput): Promise<strin
   return ref;
 }
 
+/** What is known of an input without its rows, or null if this ledger does not hold it. */
+export async function readInputHead(
+  db: Queryable,
+  inputRef: string,
+): Promise<{ rowCount: number; sourceDocument: string | null } | null> {
+  const { rows } = await db.query<{ rowCount: number; sourceDocument: string | null }>(
+    'SELECT row_count AS "rowCount", source_document AS "sourceDocument" FROM filing_inputs WHERE input_ref = $1',
+    [inputRef],
+  );
+  return rows[0] ?? null;
+}
+
 /** The input of a reference, or null if this ledger does not hold it. */
 export async function readInput(db: Queryable, inputRef: string): Promise<SavedInput | null> {
   const { rows } = await db.query<{

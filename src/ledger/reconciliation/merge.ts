@@ -40,9 +40,10 @@ export async function mergeFindings(
     [mode, partyId, at],
   );
   const showed = checks.includes('certificates') && (await showedAny(client));
-  const kinds = FINDING_KINDS.filter(
-    (kind) => checks.includes(CHECK_OF_KIND[kind]) && (showed || CHECK_OF_KIND[kind] !== 'certificates'),
-  );
+  const kinds = FINDING_KINDS.filter((kind) => {
+    const check = CHECK_OF_KIND[kind];
+    return check !== null && checks.includes(check) && (showed || check !== 'certificates');
+  });
   const closed = await client.query(
     `UPDATE questions f SET closed_at = $3
       WHERE f.party_id = $1 AND f.closed_at IS NULL AND f.kind = ANY ($2)

@@ -1,7 +1,7 @@
 /** Documents: certificates with their PDFs, and the annotated workbook of a filing. */
 import { z } from 'zod';
 import { pageOfCertificates, type PagedCertificate } from '../../ledger/certificates/certificate-pages';
-import { readInput } from '../../ledger/filings/filing-inputs';
+import { readInputHead } from '../../ledger/filings/filing-inputs';
 import { visibleExporter, visibleFiling } from '../access/scope';
 import type { Door } from '../context';
 import { listOf, pageOf, paging, readCursor } from '../http/paging';
@@ -113,7 +113,7 @@ export function addDocumentRoutes(registrar: Registrar, { deps }: Door): void {
     async handle({ principal, params }) {
       const { filingId, annotated, inputRef } = await visibleFiling(deps, principal, params.filing);
       // Until it is annotated, the one that was handed in.
-      const name = annotated ?? (await readInput(pool, inputRef))?.sourceDocument ?? null;
+      const name = annotated ?? (await readInputHead(pool, inputRef))?.sourceDocument ?? null;
       if (name === null)
         throw notFound('no_workbook', `Filing ${filingId} was made from a message, and has no workbook.`);
       return { headers: workbookHeaders(`${filingId}.xlsx`), body: await documents.read(name) };

@@ -9,7 +9,9 @@ import type { UpdateDefinition } from '@temporalio/common';
 import type { AbandonArgs, ApproveArgs, FilingResult, ResolveArgs } from '../../domain/contracts';
 import { partsOfAttemptId } from '../../domain/filing/attempt';
 import { isEnd } from '../../domain/filing/states';
-import type { FilingRecord } from '../../ledger/filings/filings';
+import { filingWorkflowId } from '../../domain/names';
+import { findFiling, type FilingRecord } from '../../ledger/filings/filings';
+import { forgetSetAside } from '../../ledger/set-aside';
 import { countEvents } from '../../ledger/filings/filing-progress';
 import { inQuestion, readFilingView } from '../../ledger/filings/filing-view';
 import { requestHolder } from '../../ledger/submissions/requests';
@@ -88,10 +90,28 @@ export function createFilingOperations(deps: EbrcClientDependencies): FilingOper
   return {
     approve: (filing, args, wait) => operate(APPROVE, filing, args, wait),
     resolve: (filing, args, wait) => operate(RESOLVE, filing, args, wait),
-    abandon: (filing, args, wait) => operate(ABANDON, filing, args, wait),
+    abandon: async (filing, args, wait) => {
+      const unrecorded = await giveUpUnrecorded(deps, filing);
+      if (unrecorded) return unrecorded;
+      const outcome = await operate(ABANDON, filing, args, wait);
+      await forgetSetAside(deps.pool, outcome.filing.workflowId);
+      return outcome;
+    },
     resume: (filing) => resumeFiling(deps, filing),
     resumeAll: () => resumeAll(deps),
   };
+}
+
+/** Gives up what was set aside before anything of it was recorded; null where the reference names no such thing. */
+async function giveUpUnrecorded(deps: EbrcClientDependencies, reference: string): Promise<FilingOutcome | null> {
+  const { pool, mode } = deps;
+  if (await findFiling(pool, mode, reference)) return null;
+  const workflowId = filingWorkflowId(mode, reference);
+  const known = await forgetSetAside(pool, workflowId);
+  if (!known) return null;
+  const view = await viewOfResult(pool, null, { workflowId, reference, n: 1, ...known });
+  const notice = `Nothing was recorded under ${reference}: it is given up, and nothing is left of it.`;
+  return { filing: withPaths(deps, { ...view, state: 'refused' }), waitsForPerson: false, notice };
 }
 
 /**

@@ -1,7 +1,8 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { basename, extname } from 'node:path';
 import { BUILT_IN_TEMPLATE, type BulkTemplate } from '../../domain/service/bulk-template';
 import { permittedRows, type PermittedDuplicate } from '../../domain/rules/duplicates';
+import { MAX_MESSAGE_BYTES } from '../../domain/service/limits';
 import type { Finding } from '../../domain/rules/finding';
 import type { MappingRow } from '../../domain/filing/mapping';
 import type { Mode } from '../../domain/names';
@@ -97,8 +98,12 @@ export async function readFilingFile(
 
 async function load(path: string): Promise<{ name: string; bytes: Buffer }> {
   try {
+    const { size } = await stat(path);
+    // Workbooks have a limit of their own, which says what to do.
+    if (size > MAX_MESSAGE_BYTES) throw new UsageError(`${path}: it is larger than any filing may be.`, 'too_large');
     return { name: basename(path), bytes: await readFile(path) };
   } catch (error) {
+    if (error instanceof UsageError) throw error;
     const { code } = error as NodeJS.ErrnoException;
     const why = code === 'ENOENT' ? 'there is no such file' : `it cannot be read (${code ?? String(error)})`;
     throw new UsageError(`${path}: ${why}.`, 'no_file');

@@ -1,6 +1,7 @@
 /** `ebrc resume`: continues filings whose workflow was ended, or is missing. */
 import { isEnd } from '../../domain/filing/states';
 import { openFiling, openFilingsAfter, type OpenFilingRun } from '../../ledger/filings/open-filings';
+import { forgetSetAside } from '../../ledger/set-aside';
 import { describeRun, resumeOptions, startFilingRun } from '../../temporal/filing-runs';
 import type { EbrcClientDependencies } from '../dependencies';
 import { filingOf } from './lookup';
@@ -48,12 +49,16 @@ export async function resumeAll(deps: EbrcClientDependencies): Promise<ResumedRu
   }
 }
 
-async function resume({ temporal, taskQueue }: EbrcClientDependencies, filing: OpenFilingRun): Promise<ResumedRun> {
+async function resume(
+  { pool, temporal, taskQueue }: EbrcClientDependencies,
+  filing: OpenFilingRun,
+): Promise<ResumedRun> {
   const { filingId, workflowId, reference, state } = filing;
   const { status } = await describeRun(temporal, workflowId);
   if (status === 'running') {
     return { filingId, workflowId, reference, state, resumed: false, message: 'Its workflow is running.' };
   }
+  await forgetSetAside(pool, workflowId);
   await startFilingRun(temporal, filing, resumeOptions(filing, taskQueue));
   return { filingId, workflowId, reference, state, resumed: true, message: null };
 }

@@ -1,4 +1,4 @@
-import { MAX_WORKBOOK_BYTES } from '../../domain/service/limits';
+import { MAX_FILING_BYTES, MAX_FILING_ROWS, MAX_WORKBOOK_BYTES } from '../../domain/service/limits';
 
 /** Limits of what is read. The defaults accept any realistic workbook and make a malicious one cheap to refuse. */
 export interface WorkbookLimits {
@@ -16,13 +16,15 @@ export interface WorkbookLimits {
   cells: number;
   /** Characters of one cell; the format allows 32,767, some programs write more. */
   cellText: number;
+  /** Bytes of all texts that are read from cells, in UTF-8; cells may share one long text. */
+  texts: number;
   /** Strings that the cells of all sheets share. */
   sharedStrings: number;
   /** Cell styles; the format allows 65,490. */
   styles: number;
   /** Notes of the sheet. */
   notes: number;
-  /** Data rows. More rows than the service's 999 are split into several submissions, so this limit is higher. */
+  /** Data rows. */
   rows: number;
 }
 
@@ -36,8 +38,9 @@ export const WORKBOOK_LIMITS: Readonly<WorkbookLimits> = {
   ratio: 400,
   cells: 250_000,
   cellText: 100_000,
+  texts: MAX_FILING_BYTES,
   sharedStrings: 1_000_000,
   styles: 100_000,
   notes: 50_000,
-  rows: 5000,
+  rows: MAX_FILING_ROWS,
 };

@@ -1,5 +1,9 @@
 import type { FilingDate } from '../../domain/dates';
 import { filingDateFromIso, parseFilingDate } from '../../domain/dates';
+import { TOO_MUCH_TEXT } from '../../domain/rules/value-messages';
+import { utf8Bytes } from '../../domain/text';
+import type { WorkbookLimits } from '../ooxml/limits';
+import { WorkbookRefused } from '../ooxml/refused';
 import type { NumberFormat } from './number-formats';
 import type { RawCell } from './sheet-rows';
 import { unescaped } from '../ooxml/xml-text';
@@ -8,7 +12,7 @@ import { unescaped } from '../ooxml/xml-text';
 export type CellContent =
   | { kind: 'blank' }
   /** `typed` keeps the spaces that `text` lacks: they matter in a password. */
-  | { kind: 'text'; text: string; typed: string }
+  | { kind: 'text'; text: string; typed: string; bytes: number }
   /** `zeros` is the width of a format such as `0000000`, which shows leading zeros that the number lacks. */
   | { kind: 'number'; value: number; zeros: number }
   | { kind: 'date'; date: FilingDate }
@@ -23,15 +27,27 @@ export interface CellContext {
   formatOf: (style: number) => NumberFormat;
   /** Day 0 is 1 January 1904 instead of 30 December 1899. */
   date1904: boolean;
+  /** Counts a text that a cell holds. @throws WorkbookRefused beyond the limit */
+  count: (bytes: number) => void;
 }
 
 /** @param strings as the file has them; each is read once, however many cells share it */
 export function cellContext({
   strings,
+  texts,
   ...context
-}: { strings: readonly string[] } & Omit<CellContext, 'shared'>): CellContext {
+}: { strings: readonly string[] } & Pick<WorkbookLimits, 'texts'> &
+  Pick<CellContext, 'formatOf' | 'date1904'>): CellContext {
   const contents: CellContent[] = [];
-  return { ...context, shared: (index) => (contents[index] ??= textContent(strings[index] ?? '')) };
+  let left = texts;
+  return {
+    ...context,
+    shared: (index) => (contents[index] ??= textContent(strings[index] ?? '')),
+    count: (bytes) => {
+      left -= bytes;
+      if (left < 0) throw new WorkbookRefused('too_much_text', TOO_MUCH_TEXT);
+    },
+  };
 }
 
 const BLANK: CellContent = { kind: 'blank' };
@@ -48,7 +64,14 @@ function cleanText(text: string): string {
     .trim();
 }
 
-export function cellContent({ type, style, data }: RawCell, context: CellContext): CellContent {
+/** @throws WorkbookRefused where the cells that were read hold too much text */
+export function cellContent(cell: RawCell, context: CellContext): CellContent {
+  const content = contentOf(cell, context);
+  if (content.kind === 'text') context.count(content.bytes);
+  return content;
+}
+
+function contentOf({ type, style, data }: RawCell, context: CellContext): CellContent {
   if (data === undefined) {
     return {
       kind: 'unusable',
@@ -80,7 +103,7 @@ export function cellContent({ type, style, data }: RawCell, context: CellContext
 function textContent(raw: string): CellContent {
   const typed = unescaped(raw);
   const text = cleanText(typed);
-  return text === '' ? BLANK : { kind: 'text', text, typed };
+  return text === '' ? BLANK : { kind: 'text', text, typed, bytes: utf8Bytes(typed) };
 }
 
 function numberContent(value: number, { isDate, zeros }: NumberFormat, date1904: boolean): CellContent {

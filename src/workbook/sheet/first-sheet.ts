@@ -40,6 +40,7 @@ export async function openSheet(
       strings: strings ? readSharedStrings(strings, limits) : [],
       formatOf: styles ? readNumberFormats(styles, limits) : () => ({ isDate: false, zeros: 0 }),
       date1904,
+      texts: limits.texts,
     }),
   };
 }

@@ -219,3 +219,17 @@ describe('a push message', () => {
     );
   });
 });
+
+test('a message of a few MB that would be millions of findings, or more text than a filing may hold, gives one or few', () => {
+  const message = { uploadType: '101', decalarationFlag: 'Y', recordResCount: 1 };
+  const codes = (items: unknown[]) =>
+    brief(parsePushMessage({ ...message, recordResCount: items.length, ebrcBulkGenDtos: items }).findings);
+  expect(codes(Array.from({ length: 1_000_000 }, () => 0))).toEqual(['error null null too_many_rows']);
+  expect(codes(Array.from({ length: 999 }, () => mapping({ billNo: '\u0001'.repeat(2000) })))).toEqual([
+    'error null null too_much_text',
+  ]);
+  const unknown = Object.fromEntries(Array.from({ length: 200_000 }, (_, at) => [`p${at}`, 1]));
+  const found = parsePushMessage({ ...message, ...unknown, ebrcBulkGenDtos: [unknown] }).findings;
+  expect(JSON.stringify(found).length).toBeLessThan(100_000);
+  expect(found.length).toBeGreaterThan(20);
+});

@@ -1,0 +1,96 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { ApplicationFailure, Context } from '@temporalio/activity';
+import { ApplicationFailureCategory } from '@temporalio/common';
+import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from '@temporalio/worker';
+import type pg from 'pg';
+import type { Logger } from 'pino';
+import { SET_ASIDE } from '../domain/names';
+import { askAboutSetAside, noteStep, postponeStep, strikeStep, type StepTry } from '../ledger/set-aside';
+import { refusal } from './application-failure';
+import { stepId } from './step-id';
+
+/** A step that lost its worker waits this long while another one is tried. */
+const ANOTHER_FIRST_MS = 5_000;
+const STRIKE_AGAIN_MS = 1_000;
+const STRIKE_TRIES = 120;
+
+/**
+ * Guards a worker against a step that ends it, whatever the cause: after two workers in a row the step is refused as
+ * `set_aside`, and a question says so. Only of the main queue: these steps handle what callers sent, and are short.
+ * A call to the service is bounded by its answer, and waits so long for its slot that its worker may be replaced twice.
+ */
+export function createSetAsideGuard({ pool, logger }: { pool: pg.Pool; logger: Logger }) {
+  /** One at a time: of the steps that a lost worker had under way, all but one are innocent. */
+  let suspect = false;
+
+  /** Where the ledger is away, it is told that the step has ended as soon as it is back. */
+  async function strike(noted: StepTry, tries = 1): Promise<void> {
+    try {
+      await strikeStep(pool, noted);
+    } catch {
+      if (tries < STRIKE_TRIES) setTimeout(() => void strike(noted, tries + 1), STRIKE_AGAIN_MS).unref();
+    }
+  }
+
+  return (mainQueue: string): ActivityInboundCallsInterceptor => ({
+    async execute(input: ActivityExecuteInput, next: Next<ActivityInboundCallsInterceptor, 'execute'>) {
+      const { info } = Context.current();
+      const workflowId = info.workflowExecution?.workflowId;
+      if (info.isLocal || info.taskQueue !== mainQueue || workflowId === undefined) return next(input);
+      const noted = { workflowId, step: stepId(), what: whatOf(info.activityType, input.args), tryId: randomUUID() };
+      // It only helps: where the ledger is away, the step says so itself.
+      const found = await noteStep(pool, noted).catch(() => ({ lost: 0, setAside: false }));
+      if (found.setAside) {
+        await strike(noted);
+        throw await setAside(workflowId, info.activityType, input.args);
+      }
+      const suspected = found.lost > 0;
+      if (suspected && suspect) {
+        await postponeStep(pool, noted);
+        throw another();
+      }
+      suspect ||= suspected;
+      try {
+        return await next(input);
+      } finally {
+        if (suspected) suspect = false;
+        await strike(noted);
+      }
+    },
+  });
+
+  async function setAside(workflowId: string, activity: string, args: readonly unknown[]) {
+    const { filingId = null, exporterId } = aboutOf(args);
+    const text = `Two workers in a row ended during the step ${activity} of ${workflowId}. It is set aside: nothing of it is tried again by itself.`;
+    logger.error({ workflowId, activity, filingId }, 'a step is set aside: two workers ended during it');
+    if (exporterId !== undefined) {
+      const at = new Date();
+      await askAboutSetAside(pool, { workflowId, exporterId, filingId, text, at }).catch(() => undefined);
+    }
+    return refusal(SET_ASIDE, text);
+  }
+}
+
+/** What a step does with which input: other content under the same reference is tried. */
+function whatOf(activity: string, [first]: readonly unknown[]): string {
+  const input = first instanceof Object && 'input' in first ? JSON.stringify(first.input) : '';
+  return `${activity} ${createHash('sha256').update(input).digest('hex').slice(0, 16)}`;
+}
+
+function aboutOf([first]: readonly unknown[]): { filingId?: string; exporterId?: string } {
+  const { filingId, exporterId, input } = (first ?? {}) as Record<string, unknown>;
+  const whose = exporterId ?? (input instanceof Object && 'exporterId' in input ? input.exporterId : undefined);
+  return {
+    ...(typeof filingId === 'string' && { filingId }),
+    ...(typeof whose === 'string' && { exporterId: whose }),
+  };
+}
+
+function another(): ApplicationFailure {
+  return ApplicationFailure.create({
+    message: 'Another step that lost its worker is tried first.',
+    type: 'cancelled',
+    nextRetryDelay: ANOTHER_FIRST_MS,
+    category: ApplicationFailureCategory.BENIGN,
+  });
+}

@@ -1,0 +1,78 @@
+/**
+ * Steps whose worker ends while it carries them out: counted, and set aside before they take the next worker.
+ *
+ * A process that dies says nothing. So a step is noted before it begins and struck out when it ends; one that its next
+ * try finds noted still has lost its worker.
+ */
+import type { Queryable } from './pool';
+
+/** Two workers in a row: the first may have died of something else. */
+const LOST_WORKERS = 2;
+
+export interface StepTry {
+  workflowId: string;
+  /** The same for each try of the step. */
+  step: string;
+  /** What it does: a step of another run that does the same is set aside with it. */
+  what: string;
+  tryId: string;
+}
+
+/** @returns how many workers in a row were lost by the step, and whether it is set aside: then it must not be tried */
+export async function noteStep(
+  db: Queryable,
+  { workflowId, step, what, tryId }: StepTry,
+): Promise<{ lost: number; setAside: boolean }> {
+  const { rows } = await db.query<{ lost: number; worst: number }>(
+    `INSERT INTO steps_under_way AS s (workflow_id, step, what, try_id) VALUES ($1, $2, $3, $4)
+     ON CONFLICT (workflow_id, step) DO UPDATE SET lost = s.lost + 1, try_id = excluded.try_id, since = now()
+     RETURNING lost, (SELECT coalesce(max(o.lost), 0) FROM steps_under_way o WHERE o.workflow_id = $1 AND o.what = $3) AS worst`,
+    [workflowId, step, what, tryId],
+  );
+  const { lost = 0, worst = 0 } = rows[0] ?? {};
+  return { lost, setAside: Math.max(lost, worst) >= LOST_WORKERS };
+}
+
+/** Strikes a step out that has ended, or was not begun after all. A step that is set aside stays noted. */
+export async function strikeStep(db: Queryable, { workflowId, step, tryId }: StepTry): Promise<void> {
+  await db.query(
+    `DELETE FROM steps_under_way WHERE workflow_id = $1 AND step = $2 AND try_id = $3 AND lost < ${LOST_WORKERS}`,
+    [workflowId, step, tryId],
+  );
+}
+
+/** Puts a step back whose try has to wait: it lost no worker this time. */
+export async function postponeStep(db: Queryable, { workflowId, step, tryId }: StepTry): Promise<void> {
+  await db.query(
+    'UPDATE steps_under_way SET lost = lost - 1 WHERE workflow_id = $1 AND step = $2 AND try_id = $3 AND lost > 0',
+    [workflowId, step, tryId],
+  );
+}
+
+/** Asks about a filing, or what was to become one, that is set aside. */
+export async function askAboutSetAside(
+  db: Queryable,
+  about: { workflowId: string; exporterId: string; filingId: string | null; text: string; at: Date },
+): Promise<void> {
+  await db.query(
+    `INSERT INTO questions (mode, party_id, key, kind, exporter_id, filing_id, reason, first_seen_at, last_seen_at)
+     SELECT e.mode, e.party_id, 'filing_set_aside|' || $1, 'filing_set_aside', e.exporter_id, $3, $4, $5, $5
+       FROM exporters e WHERE e.exporter_id = $2
+     ON CONFLICT (party_id, key) WHERE closed_at IS NULL DO UPDATE SET reason = excluded.reason, last_seen_at = excluded.last_seen_at`,
+    [about.workflowId, about.exporterId, about.filingId, about.text, about.at],
+  );
+}
+
+/**
+ * Lets the steps of a workflow be tried anew, because somebody asked for it or gave it up.
+ * @returns whose filing was set aside, or null
+ */
+export async function forgetSetAside(db: Queryable, workflowId: string): Promise<{ exporterId: string } | null> {
+  await db.query(`DELETE FROM steps_under_way WHERE workflow_id = $1 AND lost >= ${LOST_WORKERS}`, [workflowId]);
+  const { rows } = await db.query<{ exporterId: string }>(
+    `UPDATE questions SET closed_at = now() WHERE key = 'filing_set_aside|' || $1 AND closed_at IS NULL
+     RETURNING exporter_id AS "exporterId"`,
+    [workflowId],
+  );
+  return rows[0] ?? null;
+}
