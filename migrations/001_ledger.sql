@@ -141,7 +141,8 @@ CREATE TABLE irms (
   first_seen_at   timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (exporter_id, irm_number, ad_code, ifsc_code, issue_date)
 );
-CREATE INDEX irms_key ON irms (exporter_id, irm_key);
+-- By number alone: which records a mapping may mean is decided among all of its number.
+CREATE INDEX irms_number ON irms (exporter_id, split_part(irm_key, ' ', 1));
 
 CREATE TABLE irm_changes (
   change_id   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -214,8 +215,12 @@ CREATE TABLE filings (
   closed_at        timestamptz,
   UNIQUE (mode, reference, n)
 );
-CREATE INDEX filings_state ON filings (state, made_at);
-CREATE INDEX filings_exporter ON filings (exporter_id, made_at);
+-- In the order of lists: of all, of one exporter, in one state. Workers look at open ones alone.
+CREATE INDEX filings_made ON filings (mode, made_at DESC, filing_id);
+CREATE INDEX filings_exporter ON filings (exporter_id, made_at DESC, filing_id);
+CREATE INDEX filings_state ON filings (state, made_at DESC, filing_id);
+CREATE INDEX filings_open ON filings (filing_id) WHERE closed_at IS NULL;
+CREATE INDEX filings_open_exporter ON filings (exporter_id) WHERE closed_at IS NULL;
 
 CREATE TABLE filing_rows (
   filing_id     text NOT NULL REFERENCES filings ON DELETE CASCADE,
@@ -271,10 +276,9 @@ CREATE TABLE filing_rows (
 );
 -- A certificate belongs to one row.
 CREATE UNIQUE INDEX filing_rows_ebrc ON filing_rows (party_id, ebrc_number) WHERE ebrc_number IS NOT NULL AND NOT disputed;
-CREATE INDEX filing_rows_irm ON filing_rows (party_id, irm_key) WHERE live;
-CREATE INDEX filing_rows_match ON filing_rows (party_id, match_key);
+CREATE INDEX filing_rows_irm ON filing_rows (party_id, split_part(irm_key, ' ', 1));
+CREATE INDEX filing_rows_unknown ON filing_rows (filing_id) WHERE live AND state = 'unknown';
 CREATE INDEX filing_rows_document ON filing_rows (party_id, document_key);
-CREATE INDEX filing_rows_exporter ON filing_rows (exporter_id);
 CREATE INDEX filing_rows_lineage ON filing_rows (lineage);
 
 -- The mappings that live rows hold: each its own and those of its whole lineage. The primary key is the rule that a
@@ -558,13 +562,16 @@ CREATE TABLE certificates (
   pdf_problem   text,
   pdf_found     text,
   pdf_checked_at timestamptz,
-  PRIMARY KEY (party_id, ebrc_number)
+  PRIMARY KEY (ebrc_number, party_id)
 );
 CREATE INDEX certificates_filing ON certificates (filing_id);
-CREATE INDEX certificates_issued ON certificates (party_id, issued_on);
 CREATE INDEX certificates_document ON certificates (party_id, document_key);
 CREATE INDEX certificates_bill ON certificates (party_id, bill_key) WHERE bill_key <> '';
-CREATE INDEX certificates_exporter ON certificates (exporter_id);
+-- In the order of lists, of all and of a party.
+CREATE INDEX certificates_seen ON certificates (first_seen_at DESC, ebrc_number);
+CREATE INDEX certificates_party ON certificates (party_id, first_seen_at DESC, ebrc_number);
+-- Of our filings, those whose PDF is not stored, or is not whole.
+CREATE INDEX certificates_without_pdf ON certificates (party_id) WHERE filing_id IS NOT NULL AND (pdf_document IS NULL OR pdf_problem IS NOT NULL);
 
 -- The events of a filing, one line each, for people.
 CREATE TABLE filing_events (
@@ -772,7 +779,6 @@ CREATE TABLE api_calls (
   attempt     integer
 );
 CREATE INDEX api_calls_at ON api_calls (at);
-CREATE INDEX api_calls_exporter ON api_calls (exporter_id, at);
 CREATE INDEX api_calls_request ON api_calls (request_id) WHERE request_id IS NOT NULL;
 -- The labels of the service's bulk template, as a worker read them last.
 CREATE TABLE bulk_templates (
@@ -820,7 +826,8 @@ CREATE TABLE questions (
 );
 CREATE UNIQUE INDEX questions_open ON questions (party_id, key) WHERE closed_at IS NULL;
 CREATE INDEX questions_filing ON questions (filing_id) WHERE closed_at IS NULL;
-CREATE INDEX questions_mode ON questions (mode, kind, first_seen_at);
+CREATE INDEX questions_mode ON questions (mode, kind, first_seen_at) WHERE closed_at IS NULL;
+CREATE INDEX questions_closed ON questions (closed_at) WHERE closed_at IS NOT NULL;
 
 -- Spans of days whose certificates were read whole, and when the reading began by this server's clock.
 CREATE TABLE certificate_windows (

@@ -1,13 +1,14 @@
-/** The figures of a ledger for metrics: a few aggregates, in one round of statements, without locks. */
+/** The figures of a ledger for metrics, in a few statements without locks. */
 import type { FilingState } from '../domain/filing/states';
 import { FINDING_KINDS, type FindingKind } from '../domain/reconciliation/findings';
 import type { Mode } from '../domain/names';
 import type { Queryable } from './pool';
 import { ASKS } from './questions/questions';
 
+/** Of what is under way: indexes hold just that, however much has ended. */
 export interface LedgerFigures {
-  /** Per state that has filings; `oldestSeconds` is null for states that are ends. */
-  filings: { state: FilingState; count: number; oldestSeconds: number | null }[];
+  /** Per state that has open filings. */
+  filings: { state: FilingState; count: number; oldestSeconds: number }[];
   needingAttention: number;
   /** Filings that have not moved for longer than their state allows. */
   pastDue: number;
@@ -16,45 +17,40 @@ export interface LedgerFigures {
   openRequests: number;
   /** Of the last 24 hours; null where nothing was acknowledged. */
   acknowledgementSeconds: { median: number; ninetieth: number; longest: number } | null;
-  certificates: { known: number; stored: number; damaged: number };
+  /** Certificates of our filings whose PDF is not stored, or is not the one that was. */
+  pdfs: { missing: number; damaged: number };
   /** Open and not acknowledged, per kind that has any. */
   findings: { kind: FindingKind; count: number; oldestSeconds: number }[];
 }
 
+/** Of everything that the ledger ever recorded: every row is counted. */
+export interface HistoryFigures {
+  /** Per end that filings have. */
+  ended: { state: FilingState; count: number }[];
+  certificates: number;
+  storedPdfs: number;
+}
+
 export async function readFigures(db: Queryable, mode: Mode): Promise<LedgerFigures> {
   const filings = await db.query<LedgerFigures['filings'][number]>(
-    `SELECT state, count(*)::integer AS count,
-            extract(epoch FROM now() - min(made_at) FILTER (WHERE closed_at IS NULL))::float8 AS "oldestSeconds"
-       FROM filings WHERE mode = $1 GROUP BY state`,
+    `SELECT state, count(*)::integer AS count, extract(epoch FROM now() - min(made_at))::float8 AS "oldestSeconds"
+       FROM filings WHERE mode = $1 AND closed_at IS NULL GROUP BY state`,
     [mode],
   );
-  const open = await db.query<{
-    needingAttention: number;
-    pastDue: number;
-    withRunProblem: number;
-    openRequests: number;
-    unknownRows: number;
-  }>(
+  const { rows } = await db.query<Scalars>(
     `SELECT count(*) FILTER (WHERE ${ASKS})::integer AS "needingAttention",
             count(*) FILTER (WHERE due_at < now())::integer AS "pastDue",
             (SELECT count(*) FROM questions WHERE mode = $1 AND kind = 'workflow_problem' AND closed_at IS NULL)::integer
               AS "withRunProblem",
             (SELECT count(*) FROM requests q WHERE q.mode = $1 AND q.state = 'followed')::integer AS "openRequests",
             (SELECT count(*) FROM filing_rows r JOIN filings f USING (filing_id)
-              WHERE f.mode = $1 AND r.live AND r.state = 'unknown')::integer AS "unknownRows"
+              WHERE f.mode = $1 AND r.live AND r.state = 'unknown')::integer AS "unknownRows",
+            (SELECT percentile_cont(ARRAY[0.5, 0.9, 1]) WITHIN GROUP (ORDER BY took_ms / 1000.0)
+               FROM acknowledgement_times WHERE mode = $1 AND at > now() - interval '1 day') AS seconds,
+            (SELECT jsonb_build_object('missing', count(*) FILTER (WHERE pdf_problem IS DISTINCT FROM 'damaged'),
+                 'damaged', count(*) FILTER (WHERE pdf_problem = 'damaged')) FROM certificates JOIN parties p USING (party_id)
+              WHERE p.mode = $1 AND filing_id IS NOT NULL AND (pdf_document IS NULL OR pdf_problem IS NOT NULL)) AS pdfs
        FROM filings WHERE mode = $1 AND closed_at IS NULL`,
-    [mode],
-  );
-  const acknowledged = await db.query<{ seconds: number[] | null }>(
-    `SELECT percentile_cont(ARRAY[0.5, 0.9, 1]) WITHIN GROUP (ORDER BY took_ms / 1000.0) AS seconds
-       FROM acknowledgement_times WHERE mode = $1 AND at > now() - interval '1 day'`,
-    [mode],
-  );
-  const certificates = await db.query<LedgerFigures['certificates']>(
-    `SELECT count(*)::integer AS known,
-            count(*) FILTER (WHERE pdf_document IS NOT NULL AND pdf_problem IS NULL)::integer AS stored,
-            count(*) FILTER (WHERE pdf_problem = 'damaged')::integer AS damaged
-       FROM certificates JOIN parties USING (party_id) WHERE mode = $1`,
     [mode],
   );
   const findings = await db.query<LedgerFigures['findings'][number]>(
@@ -62,13 +58,31 @@ export async function readFigures(db: Queryable, mode: Mode): Promise<LedgerFigu
        FROM questions WHERE mode = $1 AND closed_at IS NULL AND acknowledged_at IS NULL AND kind = ANY($2) GROUP BY kind`,
     [mode, FINDING_KINDS],
   );
-  const [median, ninetieth, longest] = acknowledged.rows[0]?.seconds ?? [];
+  const [row] = rows;
+  if (!row) throw new Error('An aggregate has no row.');
+  const { seconds, ...scalars } = row;
+  const [median, ninetieth, longest] = seconds ?? [];
   const known = median !== undefined && ninetieth !== undefined && longest !== undefined;
   return {
     filings: filings.rows,
-    ...(open.rows[0] ?? { needingAttention: 0, pastDue: 0, withRunProblem: 0, openRequests: 0, unknownRows: 0 }),
+    ...scalars,
     acknowledgementSeconds: known ? { median, ninetieth, longest } : null,
-    certificates: certificates.rows[0] ?? { known: 0, stored: 0, damaged: 0 },
     findings: findings.rows,
   };
+}
+
+type Scalars = Omit<LedgerFigures, 'filings' | 'acknowledgementSeconds' | 'findings'> & { seconds: number[] | null };
+
+export async function readHistoryFigures(db: Queryable, mode: Mode): Promise<HistoryFigures> {
+  const ended = await db.query<HistoryFigures['ended'][number]>(
+    `SELECT state, count(*)::integer AS count FROM filings WHERE mode = $1 AND closed_at IS NOT NULL GROUP BY state`,
+    [mode],
+  );
+  const { rows } = await db.query<Omit<HistoryFigures, 'ended'>>(
+    `SELECT count(*)::integer AS certificates,
+            count(*) FILTER (WHERE pdf_document IS NOT NULL AND pdf_problem IS NULL)::integer AS "storedPdfs"
+       FROM certificates JOIN parties USING (party_id) WHERE mode = $1`,
+    [mode],
+  );
+  return { ended: ended.rows, certificates: 0, storedPdfs: 0, ...rows[0] };
 }

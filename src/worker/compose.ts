@@ -22,7 +22,7 @@ import { relayEvents } from '../ledger/events/relay';
 import { createWorkbookThreads } from '../workbook/threads';
 import type { BackgroundJob } from './background-jobs';
 import { cleaningJobs } from './cleaning';
-import { figuresJob } from './metrics/collect';
+import { figuresJob, processJob } from './metrics/collect';
 import type { Metrics } from './metrics/metrics';
 import { budgetMetrics, countingVault, observeCall, observeSweep } from './metrics/observe';
 import { templateReading } from './template-reading';
@@ -131,7 +131,9 @@ export function compose({
         { pool, temporal: client, mode: config.mode, taskQueue: config.taskQueue, logger, clock: Date.now },
         (swept) => observeSweep(metrics, swept),
       ),
-      figuresJob({ pool, mode: config.mode, keyHash, metrics }),
+      ...(config.observability.metrics
+        ? [processJob(metrics), figuresJob({ pool, mode: config.mode, keyHash, metrics })]
+        : []),
       templateReading(deps),
     ],
     deps,

@@ -59,8 +59,8 @@ it('shows acknowledgement times, certificates, findings and the budget', async (
     [rows[0]?.filingId],
   );
   await pool.query(
-    `INSERT INTO certificates (party_id, exporter_id, ebrc_number, pdf_document, pdf_problem)
-     SELECT p.party_id, 'exporter-1', n, CASE WHEN n <> 'C' THEN n || '.pdf' END, CASE WHEN n = 'B' THEN 'damaged' END
+    `INSERT INTO certificates (party_id, exporter_id, ebrc_number, filing_id, pdf_document, pdf_problem)
+     SELECT p.party_id, 'exporter-1', n, 'F', CASE WHEN n <> 'C' THEN n || '.pdf' END, CASE WHEN n = 'B' THEN 'damaged' END
        FROM parties p, unnest(ARRAY['A', 'B', 'C']) n`,
   );
   await pool.query(

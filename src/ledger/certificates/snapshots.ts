@@ -1,3 +1,4 @@
+import { sameIrm } from '../exporters/irms';
 import type { Queryable } from '../pool';
 
 /** Certificates and balances shortly before a send; an unknown outcome is settled by comparison with them. */
@@ -44,7 +45,7 @@ export async function saveSnapshot(
  */
 const BALANCES = `coalesce((SELECT jsonb_agg(DISTINCT jsonb_build_object('irmKey', r.irm_key, 'available', i.available::text,
     'readAt', i.read_at)) FROM filing_rows r
-    JOIN irms i ON i.exporter_id = r.exporter_id AND i.irm_key = r.irm_key
+    JOIN irms i ON i.exporter_id = r.exporter_id AND ${sameIrm('i.irm_key', 'r.irm_key')}
     WHERE r.filing_id = $1 AND r.submission = $2 AND r.exporter_id = $3), '[]')`;
 
 /** The current balances, in the form of a snapshot's. */

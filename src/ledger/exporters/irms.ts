@@ -118,6 +118,12 @@ export async function countIrms(db: Queryable, exporterId: string): Promise<numb
   return rows[0]?.n ?? 0;
 }
 
+/** The number of an IRM's identity, in SQL: IRMs and rows are indexed by it. */
+export const irmNumberOf = (key: string): string => `split_part(${key}, ' ', 1)`;
+
+/** Whether two identities are equal, in SQL, so that the indexes by number serve. */
+export const sameIrm = (a: string, b: string): string => `${irmNumberOf(a)} = ${irmNumberOf(b)} AND ${a} = ${b}`;
+
 /**
  * The SQL of the IRM records with these numbers, of any bank: those of all clients of an exporter's party, each as it
  * was last read. `exporterId` and `numbers` (an array, in comparable form) are SQL expressions.
@@ -130,7 +136,7 @@ export const heldIrmsQuery = ({
   `SELECT DISTINCT ON (irm_key, issue_date, ifsc_code) ${columns} FROM irms
     WHERE exporter_id IN (SELECT exporter_id FROM exporters WHERE party_id =
             (SELECT party_id FROM exporters WHERE lower(exporter_id) = lower(${exporterId})))
-      AND split_part(irm_key, ' ', 1) = ANY(${numbers})
+      AND ${irmNumberOf('irm_key')} = ANY(${numbers})
     ORDER BY irm_key, issue_date, ifsc_code, read_at DESC`;
 
 /**

@@ -3,7 +3,7 @@ import type { FilingCounts } from '../../domain/contracts';
 import type { RowView } from '../../domain/filing/view';
 import type { Mode } from '../../domain/names';
 import type { Queryable } from '../pool';
-import { MICROSECONDS, TIME_OF } from '../exact-time';
+import { Conditions, MICROSECONDS } from '../paging';
 import { ASKS } from '../questions/questions';
 import { ROW_COUNTS } from '../rows/filing-rows';
 import { FILING_COLUMNS, type FilingRecord } from './filings';
@@ -36,34 +36,30 @@ export type PagedFiling = FilingRecord & { mark: string; exporterName: string | 
 /** Filings, newest first. */
 export async function pageOfFilings(db: Queryable, page: FilingPage): Promise<PagedFiling[]> {
   const { mode, states, exporterId, exporters = null, attention, since, search, after, limit } = page;
+  const where = new Conditions(mode, limit)
+    .add(states, (p) => (states?.length === 1 ? `state = (${p}::text[])[1]` : `state = ANY(${p})`))
+    .add(exporterId, (p) => `exporter_id = ${exporterOf(`lower(${p})`)}`)
+    .add(exporters, (p) => `exporter_id IN (SELECT exporter_id FROM exporters WHERE lower(exporter_id) = ANY(${p}))`)
+    .add(attention, (p) => (attention ? `${ASKS} AND ${p}` : `NOT ${ASKS} AND NOT ${p}`))
+    .add(since, (p) => `made_at >= ${p}`)
+    .add(search, (p) => `(${matches(p)})`)
+    .behind(after && { at: after.madeAt, id: after.filingId }, { at: 'made_at', id: 'filing_id' });
   const { rows } = await db.query<PagedFiling>(
     `SELECT ${FILING_COLUMNS}, ${MICROSECONDS('made_at')} AS mark,
-            (SELECT name FROM exporters e WHERE e.exporter_id = filings.exporter_id) AS "exporterName" FROM filings
-      WHERE mode = $1 AND ($2::text[] IS NULL OR state = ANY($2)) AND ($3::text IS NULL OR lower(exporter_id) = lower($3))
-        AND ($4::text[] IS NULL OR lower(exporter_id) = ANY($4))
-        AND ($5::boolean IS NULL OR ${ASKS} = $5)
-        AND ($6::timestamptz IS NULL OR made_at >= $6)
-        AND ($7::bigint IS NULL OR made_at < ${TIME_OF('$7')} OR (made_at = ${TIME_OF('$7')} AND filing_id > $8))
-        AND ($10::text IS NULL OR strpos(lower(reference), lower($10)) > 0 OR filing_id = $10
-          OR EXISTS (SELECT FROM submission_progress s WHERE s.filing_id = filings.filing_id AND $10 IN (s.request_id, s.dgft_ack_id))
-          OR EXISTS (SELECT FROM filing_rows r WHERE r.filing_id = filings.filing_id AND strpos(lower(concat_ws(' ',
-            r.mapping->>'sbCumInvoiceNumber', r.mapping->>'irmNumber', r.ebrc_number)), lower($10)) > 0))
-      ORDER BY made_at DESC, filing_id LIMIT $9`,
-    [
-      mode,
-      states ?? null,
-      exporterId ?? null,
-      exporters,
-      attention ?? null,
-      since ?? null,
-      after?.madeAt ?? null,
-      after?.filingId ?? null,
-      limit,
-      search ?? null,
-    ],
+            (SELECT name FROM exporters e WHERE e.exporter_id = filings.exporter_id) AS "exporterName"
+       FROM filings WHERE mode = $1 ${where.text} ORDER BY made_at DESC, filing_id LIMIT $2`,
+    where.values,
   );
   return rows;
 }
+
+/** The id as the ledger spells it. */
+const exporterOf = (id: string) => `(SELECT exporter_id FROM exporters WHERE lower(exporter_id) = ${id})`;
+
+const matches = (text: string) => `strpos(lower(reference), lower(${text})) > 0 OR filing_id = ${text}
+  OR EXISTS (SELECT FROM requests q WHERE q.filing_id = filings.filing_id AND ${text} IN (q.request_id, q.dgft_ack_id))
+  OR EXISTS (SELECT FROM filing_rows r WHERE r.filing_id = filings.filing_id AND strpos(lower(concat_ws(' ',
+    r.mapping->>'sbCumInvoiceNumber', r.mapping->>'irmNumber', r.ebrc_number)), lower(${text})) > 0)`;
 
 /** Where a page begins that follows a filing; undefined for one that the ledger does not hold. */
 export async function markBehind(db: Queryable, filingId: string): Promise<FilingMark | undefined> {

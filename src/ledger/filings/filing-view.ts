@@ -1,6 +1,7 @@
 import type { FilingView, OtherUse, RowView, SubmissionView } from '../../domain/filing/view';
 import { fieldOfAuthority } from '../../domain/service/authority-codes';
 import type { Finding } from '../../domain/rules/finding';
+import { irmNumberOf } from '../exporters/irms';
 import type { Queryable } from '../pool';
 import { readQuestions } from '../questions/questions';
 import { readLastingNotices } from '../submissions/answers';
@@ -66,7 +67,7 @@ async function readOtherUses(db: Queryable, filingId: string): Promise<OtherUse[
      SELECT r.irm_key AS "irmKey", f.filing_id AS "filingId", f.reference, sum(r.mapped_amount)::text AS amount
        FROM filing_rows r JOIN filings f USING (filing_id)
       WHERE r.filing_id <> $1 AND r.live AND r.submitted_at IS NOT NULL
-        AND (r.party_id, r.irm_key) IN (SELECT party_id, irm_key FROM own)
+        AND (r.party_id, ${irmNumberOf('r.irm_key')}, r.irm_key) IN (SELECT party_id, ${irmNumberOf('irm_key')}, irm_key FROM own)
         AND (r.settled_at IS NULL OR r.settled_at > (SELECT min(submitted_at) FROM own))
       GROUP BY r.irm_key, f.filing_id, f.reference ORDER BY r.irm_key, f.filing_id`,
     [filingId],

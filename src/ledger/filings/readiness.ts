@@ -1,9 +1,9 @@
 import type { FilingReadiness } from '../../domain/filing/first-moves';
 import { ACTIVATES_AT } from '../exporters/exporters';
-import { heldIrmsQuery } from '../exporters/irms';
+import { heldIrmsQuery, irmNumberOf } from '../exporters/irms';
 import type { Queryable } from '../pool';
 
-const NUMBER = `split_part(irm_key, ' ', 1) AS number`;
+const NUMBER = `${irmNumberOf('irm_key')} AS number`;
 
 /**
  * How fresh the balances of the IRMs are that a filing's unsent rows take from, read by whichever client of its

@@ -1,4 +1,5 @@
 import { compareAmounts, subtractAmounts, sumAmounts } from '../../domain/money';
+import { sameIrm } from '../exporters/irms';
 import type { Queryable } from '../pool';
 
 /** The smallest unit in which the service counts amounts. */
@@ -41,8 +42,8 @@ export async function contradictedByBalance(db: Queryable, asked: Asked): Promis
      SELECT r.mapping->>'irmNumber' AS "irmNumber", k.available::text AS before,
             (SELECT CASE WHEN bool_and(i.available IS NOT NULL AND i.read_at > s.marked_at AND i.read_at <= look.at
                        AND (i.read_at AT TIME ZONE 'Asia/Kolkata')::date >= to_date($4, 'DDMMYYYY')) THEN sum(i.available)::text END
-               FROM irms i, look WHERE i.exporter_id = r.exporter_id AND i.irm_key = r.irm_key) AS now,
-            (SELECT coalesce(sum(o.mapped_amount), 0)::text FROM filing_rows o WHERE o.party_id = r.party_id AND o.irm_key = r.irm_key
+               FROM irms i, look WHERE i.exporter_id = r.exporter_id AND ${sameIrm('i.irm_key', 'r.irm_key')}) AS now,
+            (SELECT coalesce(sum(o.mapped_amount), 0)::text FROM filing_rows o WHERE o.party_id = r.party_id AND ${sameIrm('o.irm_key', 'r.irm_key')}
                 AND ((o.state = 'certified' AND o.settled_at > coalesce(k.read_at, s.taken_at))
                   OR (o.filing_id = $1 AND o.position = ANY($5))
                   OR (NOT $6 AND o.ebrc_number IS NULL AND o.live AND o.submitted_at IS NOT NULL))) AS needed

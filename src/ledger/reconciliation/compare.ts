@@ -255,7 +255,7 @@ async function findInFilings(client: Queryable, args: CompareArgs): Promise<void
             OR EXISTS (SELECT FROM filing_rows r WHERE r.filing_id = f.filing_id AND r.state = 'unknown')
          UNION ALL SELECT 'filing_without_workflow', 'its workflow has ended or is gone' WHERE f.filing_id = ANY ($4)) k
       WHERE f.mode = $2 AND f.closed_at IS NULL
-        AND f.filing_id IN (SELECT filing_id FROM filing_rows WHERE party_id = $1)`,
+        AND f.exporter_id IN (SELECT exporter_id FROM exporters WHERE party_id = $1)`,
     [args.partyId, args.mode, new Date(args.at.getTime() - args.overdueAfterMs), args.withoutWorkflow],
   );
 }

@@ -8,7 +8,7 @@ import { lockFiling } from '../filings/filing-lock';
 import { needFiling } from '../filings/filings';
 import { iecFindings } from '../../domain/exporter/iec';
 import { needExporter } from '../exporters/exporters';
-import { heldIrms } from '../exporters/irms';
+import { heldIrms, irmNumberOf } from '../exporters/irms';
 import { lockIrms } from '../exporters/irm-locks';
 import { collidingClaims } from './live-mappings';
 import { lockParty } from '../exporters/parties';
@@ -49,7 +49,7 @@ export async function holdsOn(
        FROM filing_rows r JOIN filings f USING (filing_id)
       WHERE r.party_id = (SELECT party_id FROM exporters WHERE lower(exporter_id) = lower($1)) AND r.live AND r.reserved_at IS NOT NULL
         AND NOT (r.filing_id IS NOT DISTINCT FROM $3 AND r.submitted_at IS NULL)
-        AND split_part(r.irm_key, ' ', 1) = ANY($2)
+        AND ${irmNumberOf('r.irm_key')} = ANY($2)
       GROUP BY f.filing_id, f.reference, f.state, r.irm_key, r.mapping->>'irmDt', r.submitted_at, r.state`,
     [exporterId, irmNumbers.map(comparableText), exceptFiling],
   );

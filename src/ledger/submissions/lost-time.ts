@@ -62,7 +62,7 @@ export async function lostTimeCertificates(
     `SELECT i.certificates_from AS since, coalesce(e.iec, p.iec) IS NOT NULL AS readable,
        (SELECT coalesce(jsonb_agg(jsonb_build_object('position', r.position, 'eBRCNumber', c.ebrc_number)
                  ORDER BY r.position, c.ebrc_number), '[]')
-          FROM filing_rows r JOIN certificates c USING (party_id, match_key)
+          FROM filing_rows r JOIN certificates c USING (party_id, document_key, match_key)
          WHERE r.filing_id = f.filing_id AND r.submission = $2 AND r.live AND r.ebrc_number IS NULL
            AND (c.filing_id IS NULL OR c.claimed_at > i.restored_at)
            AND (c.issued_on IS NULL OR c.issued_on >= (i.certificates_from AT TIME ZONE 'Asia/Kolkata')::date)) AS agreeing

@@ -4,40 +4,40 @@ import { FILING_STATES, isEnd } from '../../domain/filing/states';
 import { RATE_CLASSES, RATE_LIMITS, type Mode } from '../../domain/names';
 import { FINDING_KINDS } from '../../domain/reconciliation/findings';
 import { readBudgetUsage } from '../../budget/usage';
-import { readFigures, type LedgerFigures } from '../../ledger/figures';
+import { readFigures, readHistoryFigures, type HistoryFigures, type LedgerFigures } from '../../ledger/figures';
 import type { BackgroundJob } from '../background-jobs';
 import type { Metrics } from './metrics';
 
-const EVERY_MS = 30_000;
+const EVERY_MS = 60_000;
+/** What counts every row that was ever recorded is read less often. */
+const HISTORY_EVERY_MS = 3_600_000;
 const NS_PER_SECOND = 1e9;
 
-/** Reads the ledger's figures into the gauges, and the state of this process, twice a minute. */
+/** Reads the ledger's figures into the gauges, and the state of this process, once a minute. */
 export function figuresJob({
   pool,
   mode,
   keyHash,
   metrics,
-  everyMs = EVERY_MS,
 }: {
   pool: pg.Pool;
   mode: Mode;
   keyHash: string;
   metrics: Metrics;
-  everyMs?: number;
 }): BackgroundJob {
-  const delay = monitorEventLoopDelay({ resolution: 20 });
-  delay.enable();
+  let historyAt = -Infinity;
   return {
     id: 'figures',
     name: 'read the figures that metrics show',
-    everyMs,
+    everyMs: EVERY_MS,
     async run() {
-      metrics.set('ebrc_event_loop_delay_seconds', delay.max / NS_PER_SECOND);
-      delay.reset();
-      metrics.set('ebrc_resident_memory_bytes', process.memoryUsage.rss());
       try {
         showFigures(metrics, await readFigures(pool, mode));
         await showBudget(metrics, pool, keyHash);
+        if (performance.now() - historyAt >= HISTORY_EVERY_MS) {
+          showHistory(metrics, await readHistoryFigures(pool, mode));
+          historyAt = performance.now();
+        }
         metrics.set('ebrc_ledger_up', 1);
         metrics.set('ebrc_figures_read_timestamp_seconds', Date.now() / 1_000);
       } catch (error) {
@@ -48,15 +48,29 @@ export function figuresJob({
   };
 }
 
+/** Shows the state of this process, twice a minute. */
+export function processJob(metrics: Metrics): BackgroundJob {
+  const delay = monitorEventLoopDelay({ resolution: 20 });
+  delay.enable();
+  return {
+    id: 'process',
+    name: 'read the state of this process that metrics show',
+    everyMs: EVERY_MS / 2,
+    run() {
+      metrics.set('ebrc_event_loop_delay_seconds', delay.max / NS_PER_SECOND);
+      delay.reset();
+      metrics.set('ebrc_resident_memory_bytes', process.memoryUsage.rss());
+      return Promise.resolve();
+    },
+  };
+}
+
 /** Every state and kind is set each time, because a gauge keeps its last value and must return to 0. */
 function showFigures(metrics: Metrics, figures: LedgerFigures): void {
   showFilings(metrics, figures);
   showAcknowledgements(metrics, figures);
-  const { known, stored, damaged } = figures.certificates;
-  metrics.set('ebrc_certificates', known);
-  metrics.set('ebrc_certificate_pdfs', stored, { state: 'stored' });
-  metrics.set('ebrc_certificate_pdfs', damaged, { state: 'damaged' });
-  metrics.set('ebrc_certificate_pdfs', known - stored - damaged, { state: 'missing' });
+  metrics.set('ebrc_certificate_pdfs', figures.pdfs.damaged, { state: 'damaged' });
+  metrics.set('ebrc_certificate_pdfs', figures.pdfs.missing, { state: 'missing' });
   for (const kind of FINDING_KINDS) {
     const found = figures.findings.find((each) => each.kind === kind);
     metrics.set('ebrc_findings', found?.count ?? 0, { kind });
@@ -64,11 +78,19 @@ function showFigures(metrics: Metrics, figures: LedgerFigures): void {
   }
 }
 
+function showHistory(metrics: Metrics, { ended, certificates, storedPdfs }: HistoryFigures): void {
+  for (const state of FILING_STATES.filter(isEnd)) {
+    metrics.set('ebrc_filings', ended.find((each) => each.state === state)?.count ?? 0, { state });
+  }
+  metrics.set('ebrc_certificates', certificates);
+  metrics.set('ebrc_certificate_pdfs', storedPdfs, { state: 'stored' });
+}
+
 function showFilings(metrics: Metrics, figures: LedgerFigures): void {
-  for (const state of FILING_STATES) {
+  for (const state of FILING_STATES.filter((each) => !isEnd(each))) {
     const found = figures.filings.find((each) => each.state === state);
     metrics.set('ebrc_filings', found?.count ?? 0, { state });
-    if (!isEnd(state)) metrics.set('ebrc_filing_oldest_seconds', found?.oldestSeconds ?? 0, { state });
+    metrics.set('ebrc_filing_oldest_seconds', found?.oldestSeconds ?? 0, { state });
   }
   metrics.set('ebrc_filings_needing_attention', figures.needingAttention);
   metrics.set('ebrc_filings_past_due', figures.pastDue);

@@ -1,0 +1,40 @@
+/**
+ * What the statements of lists share. Marks hold times as whole microseconds since 1970, as text: a JavaScript date
+ * would round them, and a page would skip what was recorded within the same millisecond.
+ */
+
+/** The time of a column as such a text. */
+export const MICROSECONDS = (column: string) => `(extract(epoch FROM ${column}) * 1000000)::bigint::text`;
+
+/** The time that a parameter with such a text stands for. */
+const timeOf = (parameter: string) => `('epoch'::timestamptz + ${parameter}::bigint * interval '1 microsecond')`;
+
+/**
+ * The conditions of a list and their values. One that is not asked for is left out of the statement: PostgreSQL would
+ * plan for it all the same.
+ */
+export class Conditions {
+  readonly values: unknown[];
+  private readonly asked: string[] = [];
+
+  constructor(...values: unknown[]) {
+    this.values = values;
+  }
+
+  /** Adds a condition on a value that is neither null nor undefined. */
+  add(value: unknown, condition: (parameter: string) => string): this {
+    if (value !== undefined && value !== null) this.asked.push(` AND ${condition(`$${this.values.push(value)}`)}`);
+    return this;
+  }
+
+  /** Only what comes behind a mark, in a list of the newest first, those of one time by their ids. */
+  behind(mark: { at: string; id: string } | undefined, columns: { at: string; id: string }): this {
+    if (mark === undefined) return this;
+    const at = timeOf(`$${this.values.push(mark.at)}`);
+    return this.add(mark.id, (id) => `${columns.at} <= ${at} AND (${columns.at} < ${at} OR ${columns.id} > ${id})`);
+  }
+
+  get text(): string {
+    return this.asked.join('');
+  }
+}
