@@ -12,16 +12,20 @@ const BENCHES = readdirSync(__dirname)
   .map((name) => basename(name, '.ts'))
   .sort();
 
-const HELP = `Usage: npm run bench -- [bench…]
+const HELP = `Usage: npm run bench -- [bench…] [options of a bench]
 
 Runs all benches (about half an hour) or the named ones: ${BENCHES.join(', ')}.
 Exits with 1 when one misses its target.
 
 Examples:
   $ npm run bench
-  $ npm run bench -- workbook fairness`;
+  $ npm run bench -- workbook fairness
+  $ npm run bench -- scale --rows 20000,200000`;
 
-async function main(named: readonly string[]): Promise<number> {
+async function main(args: readonly string[]): Promise<number> {
+  const first = args.findIndex((arg) => arg.startsWith('--') && arg !== '--help');
+  const named = first < 0 ? args : args.slice(0, first);
+  const options = first < 0 ? [] : args.slice(first);
   if (named.includes('--help') || named.includes('-h')) {
     console.log(HELP);
     return 0;
@@ -34,7 +38,9 @@ async function main(named: readonly string[]): Promise<number> {
   const missed: string[] = [];
   for (const name of named.length > 0 ? named : BENCHES) {
     console.log(`== ${name}`);
-    const bench = spawn(process.execPath, ['-r', TYPESCRIPT, join(__dirname, `${name}.ts`)], { stdio: 'inherit' });
+    const bench = spawn(process.execPath, ['-r', TYPESCRIPT, join(__dirname, `${name}.ts`), ...options], {
+      stdio: 'inherit',
+    });
     const [code] = (await once(bench, 'exit')) as [number | null];
     if (code !== 0) missed.push(name);
   }

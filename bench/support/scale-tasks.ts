@@ -1,0 +1,284 @@
+/** What `bench/scale.ts` times: what people ask of a ledger, the transactions of a filing, and the work of a worker. */
+import { join } from 'node:path';
+import type pg from 'pg';
+import { exporterName, HEAVY } from '../../dev/fill-ledger';
+import { mappingRow } from '../../dev/sample-mapping';
+import { attemptIdOf } from '../../src/domain/filing/attempt';
+import { createDocumentStore } from '../../src/documents/document-store';
+import { pageOfCertificates } from '../../src/ledger/certificates/certificate-pages';
+import { saveSnapshot } from '../../src/ledger/certificates/snapshots';
+import { feedEnd, readFeed } from '../../src/ledger/events/feed';
+import { placeEvents } from '../../src/ledger/events/relay';
+import { readFigures } from '../../src/ledger/figures';
+import { saveInput } from '../../src/ledger/filings/filing-inputs';
+import { recordIntent } from '../../src/ledger/filings/filing-intent';
+import { pageOfFilings } from '../../src/ledger/filings/filing-pages';
+import { openFilingsAfter } from '../../src/ledger/filings/open-filings';
+import { readReadiness } from '../../src/ledger/filings/readiness';
+import { acceptAttempt } from '../../src/ledger/gates/accept';
+import { certifyByRecord } from '../../src/ledger/gates/certify';
+import { markSending } from '../../src/ledger/gates/send';
+import { withTransaction } from '../../src/ledger/pool';
+import { compareParty } from '../../src/ledger/reconciliation/compare';
+import { storedPdfs } from '../../src/ledger/reconciliation/documents';
+import { openFilingsOf, partiesAfter } from '../../src/ledger/reconciliation/parties';
+import { reserveBalances } from '../../src/ledger/rows/balance-reservation';
+import { contentOfSend } from '../../src/ledger/sends/send-record';
+import { readOpenRequests, readSeenAnswers } from '../../src/ledger/submissions/answer-times';
+import { openAttempt } from '../../src/ledger/submissions/open-attempt';
+import { endedWithRequests, nextRequest, readRequests } from '../../src/ledger/submissions/requests';
+import { orphanedSecrets } from '../../src/ledger/vault/vault-sweep';
+import { proposeMappings } from '../../src/assistant/proposals/propose';
+import { createEbrcReader } from '../../src/starter/reader';
+
+interface Ledger {
+  pool: pg.Pool;
+  /** A folder for what is written. */
+  folder: string;
+}
+
+export interface ScaleTask {
+  name: string;
+  /** The longest that it may take at the largest size; left out: it must not grow. */
+  mostMs?: number;
+  run: (ledger: Ledger) => Promise<unknown>;
+}
+
+const MODE = 'test';
+const SECOND = 1_000;
+const LIST_MS = SECOND;
+
+const readerOf = ({ pool, folder }: Ledger) =>
+  createEbrcReader({ pool, mode: MODE, documents: createDocumentStore({ root: join(folder, 'documents') }) });
+
+/** A filing of the heavy exporter that was made by the tasks before; each task takes it one step further. */
+const filing = { id: '', made: 0 };
+const attempt = () => attemptIdOf(filing.id, 1, 1);
+
+async function recordFiling({ pool }: Ledger): Promise<void> {
+  filing.made += 1;
+  const reference = `BENCH-${Date.now()}-${filing.made}`;
+  const { rows: found } = await pool.query<{ irmNumber: string; irmDt: string }>(
+    `SELECT irm_number AS "irmNumber", issue_date AS "irmDt" FROM irms
+      WHERE exporter_id = $1 AND available >= 6000 ORDER BY irm_number DESC LIMIT 10`,
+    [HEAVY],
+  );
+  const rows = found.map((irm, nth) =>
+    mappingRow({ ...irm, serialNo: nth + 1, sbCumInvoiceNumber: `${reference}-${nth}`, mappedIRMAmountFCC: 1 }),
+  );
+  const outcome = await recordIntent(pool, {
+    mode: MODE,
+    exporterId: HEAVY,
+    reference,
+    n: 1,
+    corrects: null,
+    workflowId: `file/test/${reference}`,
+    contentHash: reference,
+    inputRef: await saveInput(pool, { rows, sourceKind: 'json' }),
+    rows,
+    uploadType: 101,
+    declaration: 'Y',
+    channel: 'push',
+    warnings: [],
+    madeBy: 'bench',
+    approvalNeeded: false,
+    approvalRequired: false,
+    grantId: null,
+    shown: '',
+    permitted: [],
+    at: new Date(),
+  });
+  if (outcome.outcome !== 'opened') throw new Error(JSON.stringify(outcome));
+  filing.id = outcome.filingId;
+}
+
+async function sendFiling({ pool }: Ledger): Promise<void> {
+  const at = new Date();
+  const send = { sender: 'bench', payloadHash: 'h', settleMs: 0, timeoutMs: 0, at };
+  const mark = await withTransaction(pool, async (client) => {
+    await openAttempt(client, { filingId: filing.id, submission: 1, at });
+    return markSending(client, { attemptId: attempt(), ...send });
+  });
+  if (!mark.marked) throw new Error(mark.reason);
+}
+
+async function certifyFiling({ pool }: Ledger): Promise<void> {
+  const records = [...Array(10).keys()].map((position) => ({
+    position,
+    eBRCNumber: `E-${filing.id}-${position}`,
+    eBRCDate: '10022026',
+  }));
+  await withTransaction(pool, (client) =>
+    certifyByRecord(client, { filingId: filing.id, submission: 1, exporterId: HEAVY, records, at: new Date() }),
+  );
+}
+
+/** Records a filing and takes it to the step before `last`, and that step in a transaction of its own. */
+const filingSteps: Omit<ScaleTask, 'mostMs'>[] = [
+  { name: 'filing: record 10 rows', run: recordFiling },
+  { name: 'filing: readiness', run: ({ pool }) => readReadiness(pool, { filingId: filing.id, exporterId: HEAVY }) },
+  {
+    name: 'filing: check and reserve balances',
+    run: ({ pool }) =>
+      reserveBalances(pool, { filingId: filing.id, exporterId: HEAVY, at: new Date() }, (_, findings) => {
+        if (findings.some(({ severity }) => severity === 'error')) throw new Error(JSON.stringify(findings[0]));
+        return Promise.resolve();
+      }),
+  },
+  {
+    name: 'filing: snapshot before the send',
+    run: ({ pool }) =>
+      saveSnapshot(pool, { filingId: filing.id, submission: 1, exporterId: HEAVY, certificates: [], at: new Date() }),
+  },
+  {
+    name: 'filing: open an attempt and mark it',
+    run: async (ledger) => {
+      await recordFiling(ledger);
+      await sendFiling(ledger);
+    },
+  },
+  { name: 'filing: what is kept of a send', run: ({ pool }) => contentOfSend(pool, attempt()) },
+  {
+    name: 'filing: accepted',
+    run: ({ pool }) =>
+      withTransaction(pool, (client) =>
+        acceptAttempt(client, {
+          attemptId: attempt(),
+          answer: { kind: 'accepted', status: 200, requestId: `R${filing.id}`, dgftAckId: 'A' },
+          late: false,
+          at: new Date(),
+        }),
+      ),
+  },
+  {
+    name: 'poll: a request that has no outcome',
+    run: async ({ pool }) => {
+      await readRequests(pool, filing.id, 1);
+      await nextRequest(pool, filing.id, 1);
+      await readOpenRequests(pool, MODE, new Date());
+      await readSeenAnswers(pool, MODE);
+    },
+  },
+  { name: 'filing: certify 10 rows', run: certifyFiling },
+];
+
+const tasksOfWorkers: ScaleTask[] = [
+  { name: 'worker: figures', run: ({ pool }) => readFigures(pool, MODE), mostMs: 100 },
+  { name: 'worker: relay events', run: ({ pool }) => placeEvents(pool) },
+  {
+    name: 'worker: a page of the sweep',
+    run: ({ pool }) => openFilingsAfter(pool, { mode: MODE, after: '', limit: 100 }),
+  },
+  {
+    name: 'worker: requests of ended filings',
+    run: ({ pool }) => endedWithRequests(pool, { mode: MODE, before: new Date(), limit: 100 }),
+  },
+  { name: 'worker: passwords that nothing needs', run: ({ pool }) => orphanedSecrets(pool, MODE, SECOND) },
+  {
+    name: 'reconcile: filings of 100 parties',
+    mostMs: 2 * SECOND,
+    run: async ({ pool }) => {
+      for (const { partyId } of await partiesAfter(pool, { mode: MODE, after: 1, limit: 100 })) {
+        await compare(pool, partyId, ['filings']);
+        await openFilingsOf(pool, { mode: MODE, partyId });
+      }
+    },
+  },
+  {
+    name: 'reconcile: everything of 20 parties',
+    mostMs: 4 * SECOND,
+    run: async ({ pool }) => {
+      for (const { partyId } of await partiesAfter(pool, { mode: MODE, after: 1, limit: 20 }))
+        await compareAll(pool, partyId);
+    },
+  },
+  { name: 'reconcile: everything of the heavy party', mostMs: 20 * SECOND, run: ({ pool }) => compareAll(pool, 1) },
+  {
+    name: 'heal-pdfs: the next 200',
+    run: ({ pool }) => storedPdfs(pool, { partyId: 1, after: '', limit: 200 }),
+  },
+];
+
+const compareAll = (pool: pg.Pool, partyId: number) =>
+  compare(pool, partyId, ['certificates', 'balances', 'documents', 'filings']);
+
+function compare(pool: pg.Pool, partyId: number, checks: Parameters<typeof compareParty>[1]['checks']) {
+  const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
+  const now = Date.now();
+  const window = { from: day(now - 90 * 86_400_000), to: day(now), readAt: new Date(now - 30 * 86_400_000) };
+  const windows = checks.includes('certificates') ? [window] : [];
+  const args = { mode: MODE, partyId, checks, windows, withoutWorkflow: [], overdueAfterMs: 4 * 3_600_000 };
+  return compareParty(pool, { ...args, at: new Date(now) });
+}
+
+const tasksOfPeople: ScaleTask[] = [
+  { name: 'list: first page', mostMs: LIST_MS, run: (of) => readerOf(of).list({ limit: 100 }) },
+  {
+    name: 'list: of the heavy exporter',
+    mostMs: LIST_MS,
+    run: (of) => readerOf(of).list({ exporter: HEAVY, limit: 100 }),
+  },
+  {
+    name: 'list: of another exporter',
+    mostMs: LIST_MS,
+    run: (of) => readerOf(of).list({ exporter: exporterName(77), limit: 100 }),
+  },
+  {
+    name: 'list: that need somebody',
+    mostMs: LIST_MS,
+    run: (of) => readerOf(of).list({ attention: true, limit: 100 }),
+  },
+  {
+    name: 'list: in one state',
+    mostMs: LIST_MS,
+    run: (of) => readerOf(of).list({ states: ['collecting'], limit: 100 }),
+  },
+  {
+    name: 'list: one that is found by a request',
+    mostMs: LIST_MS,
+    run: (of) => readerOf(of).list({ search: 'R17', limit: 100 }),
+  },
+  {
+    name: 'API: filings of ten exporters, deep in the list',
+    mostMs: LIST_MS,
+    run: ({ pool }) =>
+      pageOfFilings(pool, {
+        mode: MODE,
+        exporters: [...Array(10).keys()].map((nth) => exporterName(nth + 20).toLowerCase()),
+        after: { madeAt: String((Date.now() - 200 * 86_400_000) * 1_000), filingId: 'F' },
+        limit: 100,
+      }),
+  },
+  { name: 'show', mostMs: LIST_MS, run: (of) => readerOf(of).show('REF-10') },
+  {
+    name: 'certificates: first page',
+    mostMs: LIST_MS,
+    run: ({ pool }) => pageOfCertificates(pool, { mode: MODE, exporters: null, limit: 100 }),
+  },
+  {
+    name: 'certificates: of the heavy exporter',
+    mostMs: LIST_MS,
+    run: ({ pool }) => pageOfCertificates(pool, { mode: MODE, exporters: null, exporterId: HEAVY, limit: 100 }),
+  },
+  { name: 'findings', mostMs: LIST_MS, run: (of) => readerOf(of).findings() },
+  { name: 'exporters', mostMs: LIST_MS, run: (of) => readerOf(of).exporters() },
+  { name: 'events: the end of the feed', mostMs: LIST_MS, run: readEvents },
+  { name: 'irms of the heavy exporter', mostMs: 3 * SECOND, run: (of) => readerOf(of).irms(HEAVY) },
+  {
+    name: 'propose for the heavy exporter',
+    mostMs: 3 * SECOND,
+    run: ({ pool }) => proposeMappings({ pool, mode: MODE }, { exporter: HEAVY }),
+  },
+  { name: 'report daily', mostMs: 20 * SECOND, run: (of) => reportOf(of, 'daily') },
+  { name: 'report ageing', mostMs: 20 * SECOND, run: (of) => reportOf(of, 'ageing') },
+];
+
+async function readEvents({ pool }: Ledger): Promise<void> {
+  const end = await feedEnd(pool);
+  await readFeed(pool, { mode: MODE, after: end, exporters: null, limit: 100 });
+}
+
+const reportOf = (of: Ledger, report: 'daily' | 'ageing') =>
+  readerOf(of).report({ report, path: join(of.folder, `${report}.html`) });
+
+export const SCALE_TASKS: readonly ScaleTask[] = [...filingSteps, ...tasksOfWorkers, ...tasksOfPeople];
