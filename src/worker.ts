@@ -103,7 +103,10 @@ async function run(config: Config, logger: Logger, telemetry: Telemetry | null):
   });
   onStopSignal(() => void stop());
   logger.info(
-    { address, namespace, taskQueue: config.taskQueue, apiUrl: config.apiUrl, mode: config.mode },
+    {
+      ...{ address, namespace, taskQueue: config.taskQueue, apiUrl: config.apiUrl, mode: config.mode },
+      documents: config.documents.split('?', 1)[0],
+    },
     'worker started',
   );
   try {

@@ -4,8 +4,7 @@ import { createPool } from '../ledger/pool';
 import { readSchemaState } from '../ledger/schema-state';
 import { LedgerUnavailableError } from '../ledger/unavailable';
 import { UnreachableError } from './errors';
-import { Client, Connection, type WorkflowClientInterceptor } from '@temporalio/client';
-import { dataConverterOf } from '../encryption/payload-codec';
+import type { Client, WorkflowClientInterceptor } from '@temporalio/client';
 import type { Config } from '../config/config';
 
 const LOOK_EVERY_MS = 500;
@@ -81,9 +80,14 @@ export async function connectTemporal(
   { temporal: { address, namespace, connectionOptions }, payloadKeys }: Pick<Config, 'temporal' | 'payloadKeys'>,
   { withinMs = CONNECT_WITHIN_MS, interceptors = [] }: ConnectOptions = {},
 ): Promise<Client> {
+  // Loaded here: most commands only read the ledger, and these take longer than they do.
+  const [temporal, { dataConverterOf }] = await Promise.all([
+    import('@temporalio/client'),
+    import('../encryption/payload-codec.js'),
+  ]);
   try {
-    const connection = await Connection.connect({ ...connectionOptions, connectTimeout: withinMs });
-    return new Client({
+    const connection = await temporal.Connection.connect({ ...connectionOptions, connectTimeout: withinMs });
+    return new temporal.Client({
       connection,
       namespace,
       dataConverter: dataConverterOf(payloadKeys),

@@ -1,4 +1,4 @@
-import { isGrpcCancelledError, isGrpcDeadlineError, type Client } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -20,8 +20,6 @@ const QUEUE_TYPES = { workflow: 1, activity: 2 } as const;
  * this is gone or frozen. Generous, because the times are the server's.
  */
 const POLLS_WITHIN_MS = 2 * 60_000;
-/** A workflow in memory is first offered to the worker that has it, for ten seconds, then to the others. */
-const ANSWERS_WITHIN_MS = 15_000;
 
 /** How many pollers a task queue has. */
 export async function pollersOf(client: Client, name: string, type: keyof typeof QUEUE_TYPES): Promise<number> {
@@ -33,24 +31,6 @@ export async function pollersOf(client: Client, name: string, type: keyof typeof
   const since = Date.now() - POLLS_WITHIN_MS;
   return (pollers ?? []).filter(({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? Infinity) * 1_000 > since)
     .length;
-}
-
-/**
- * Asks the newest workflow of a task queue for its description, which any worker can answer. @returns the workflow's id
- * if no worker did; null if one did, or if there is no workflow yet
- */
-export async function unansweredWorkflow(client: Client, taskQueue: string): Promise<string | null> {
-  const query = `TaskQueue = '${taskQueue.replaceAll("'", '')}'`;
-  for await (const { workflowId } of client.workflow.list({ query, pageSize: 1 })) {
-    const handle = client.workflow.getHandle(workflowId);
-    const asked = () => handle.query('__temporal_workflow_metadata');
-    return client.workflow.withDeadline(Date.now() + ANSWERS_WITHIN_MS, asked).then(
-      () => null,
-      // A refusal of the query is an answer too.
-      (error: unknown) => (isGrpcDeadlineError(error) || isGrpcCancelledError(error) ? workflowId : null),
-    );
-  }
-  return null;
 }
 
 /** Whether a worker has polled the task queue in the last minutes; null if the server does not report it. */

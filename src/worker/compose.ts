@@ -11,6 +11,7 @@ import { createExtractionApi } from '../api/endpoints/extraction';
 import type { CallerOptions } from '../api/http/call';
 import type { Config } from '../config/config';
 import { createDocumentStore } from '../documents/document-store';
+import { claimStore } from '../ledger/sends/sends';
 import { createApiCallAudit } from '../ledger/service/api-calls';
 import { createBudgetStore } from '../budget/store';
 import { readBudgetUsage } from '../budget/usage';
@@ -131,6 +132,12 @@ export function compose({
         { pool, temporal: client, mode: config.mode, taskQueue: config.taskQueue, logger, clock: Date.now },
         (swept) => observeSweep(metrics, swept),
       ),
+      {
+        id: 'document_store',
+        name: 'see whether the document store is the one of the ledger',
+        everyMs: 60 * 60_000,
+        run: async () => void (await claimStore(pool, deps.documents)),
+      },
       ...(config.observability.metrics
         ? [processJob(metrics), figuresJob({ pool, mode: config.mode, keyHash, metrics })]
         : []),

@@ -1,22 +1,27 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { CheckResult } from '../../src/starter/doctor/doctor';
 import { attemptSteps } from '../ledger/submissions/attempt-support';
 import { knowExporter, NOW, open, record, rowsOf } from '../ledger/filing-support';
 import { newStore, remember, SETTINGS } from '../ledger/sends/put-back';
+import { claimStore } from '../../src/ledger/sends/sends';
 import { countSend } from '../../src/ledger/sends/count-send';
 import type { LedgerStatus } from '../../src/ledger/sends/ledger-status';
 import { ebrc } from '../support/command-line';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 
+let store: Awaited<ReturnType<typeof newStore>>;
 let ledger: TestDatabase;
 const { filing, opened, mark } = attemptSteps(() => ledger);
 
 beforeAll(async () => {
   ledger = await createTestDatabase();
   await knowExporter(ledger);
+  store = await newStore();
 });
 afterAll(() => ledger?.drop());
 
 it('reports that a ledger was restored, imports its sends, and reports that it is complete', async () => {
-  const store = await newStore();
   const env = { DATABASE_URL: ledger.url, EBRC_DOCUMENTS: store.root };
   const run = async (...args: string[]) => {
     const { code, stdout } = await ebrc(['ledger', ...args, '--json'], { env });
@@ -45,8 +50,20 @@ it('reports that a ledger was restored, imports its sends, and reports that it i
   expect(help.stdout).toContain('ebrc ledger restored --documents restored');
 });
 
+it('refuses a store that is not the ledger’s, and makes none', async () => {
+  await claimStore(ledger.pool, store);
+  const elsewhere = join(store.root, '..', 'elsewhere');
+  const env = { DATABASE_URL: ledger.url, EBRC_DOCUMENTS: elsewhere, EBRC_MODE: 'test' };
+  const listed = await ebrc(['list', '--json'], { env });
+  expect(listed).toMatchObject({ code: 0, stderr: expect.stringMatching(/shown by name.*elsewhere/u) as string });
+  const copied = await ebrc(['certificates', '--pdfs', join(elsewhere, 'pdfs'), '--json'], { env });
+  expect(copied).toMatchObject({ code: 2, stdout: expect.stringContaining('other_documents') as string });
+  const { stdout } = await ebrc(['doctor', '--json'], { env, connectWithinMs: 100 });
+  expect((JSON.parse(stdout) as CheckResult[]).find(({ check }) => check === 'documents')).toMatchObject({ ok: false });
+  expect(existsSync(elsewhere)).toBe(false);
+});
+
 it('permits a duplicate beside a row in doubt by two persons’ words, of which one can be taken back', async () => {
-  const store = await newStore();
   const env = { DATABASE_URL: ledger.url, EBRC_DOCUMENTS: store.root, EBRC_MODE: 'test', EBRC_SINGLE_PERSON: 'yes' };
   const run = (...args: string[]) => ebrc([...args, '--note', 'looked at the portal', '--json'], { env });
   const rows = rowsOf({ sbCumInvoiceNumber: '9900001', mappedIRMAmountFCC: 1 });

@@ -24,7 +24,10 @@ export interface Cli {
   /** As `config`, for optional parts: undefined if the variables are not set. @throws ConfigError if they are wrong */
   optional<S extends Section>(need: S): Promise<Partial<ConfigOf<S>>>;
   pool(): Promise<pg.Pool>;
+  /** The store of the ledger's documents. @throws UsageError where they are in another one */
   documents(): Promise<DocumentStore>;
+  /** The configured store, whichever it is: for the commands that say so, or make it the ledger's. */
+  configuredDocuments(): Promise<DocumentStore>;
   temporal(): Promise<Client>;
   vault(): Promise<Vault>;
   /** The filing service itself, within the budget that the workers share; for calls that are not made by a workflow. */
@@ -102,9 +105,31 @@ export function createCli(
     return ledger;
   });
 
-  const documents = once(async () => {
+  const configuredDocuments = once(async () => {
     const { createDocumentStore } = await import('../../documents/document-store.js');
     return createDocumentStore({ root: (await config('documents')).documents });
+  });
+
+  const misplaced = once(async () => {
+    const { otherStore } = await import('../own-store.js');
+    return otherStore(await pool(), await configuredDocuments(), (await config('documents')).documents);
+  });
+
+  const documents = once(async () => {
+    const problem = await misplaced();
+    if (problem === null) return configuredDocuments();
+    const { UsageError } = await import('../errors.js');
+    throw new UsageError(problem, 'other_documents');
+  });
+
+  /** Paths of documents are of use only where the documents are. */
+  const documentPaths = once(async () => {
+    const { documents: root } = await config('documents');
+    const store = await configuredDocuments();
+    const problem = root.startsWith('s3://') ? null : await misplaced();
+    if (problem === null) return store;
+    terminal.note(`Note: documents are shown by name. ${problem}`);
+    return { pathOf: (name: string) => name };
   });
 
   const temporal = once(async () => {
@@ -167,7 +192,7 @@ export function createCli(
   const reader = once(async () => {
     const { createEbrcReader } = await import('../reader.js');
     const { mode } = await config(...READER_SECTIONS);
-    return createEbrcReader({ pool: await pool(), documents: await documents(), mode });
+    return createEbrcReader({ pool: await pool(), documents: await documentPaths(), mode });
   });
 
   const client = once(async () => {
@@ -195,6 +220,7 @@ export function createCli(
     optional,
     pool,
     documents,
+    configuredDocuments,
     temporal,
     vault,
     api,

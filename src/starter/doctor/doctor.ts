@@ -32,7 +32,7 @@ export async function examine(
   const ledger = databaseUrl === undefined ? [] : await ledgerChecks(databaseUrl, encryptionKeys);
   const links = await Promise.all([
     temporal === undefined ? [] : temporalChecks({ ...temporal, extraction }, planned, connectWithinMs),
-    documents === undefined ? [] : documentsCheck(documents).then((result) => [result]),
+    documents === undefined ? [] : documentsCheck(documents, databaseUrl).then((result) => [result]),
   ]);
   // The budget is in the ledger: without a ledger no call is made, and an empty ledger is not migrated for it.
   const counted = ledger.length > 0 && ledger.every(({ ok, check }) => ok || check === 'vault keys');

@@ -1,18 +1,34 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, rm, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { probeS3Store } from '../../documents/document-store';
+import { createDocumentStore, probeS3Store } from '../../documents/document-store';
+import { createPool } from '../../ledger/pool';
+import { otherStore } from '../own-store';
 import { isS3 } from '../../documents/s3-location';
 import { checked, fine, wrong, type CheckResult } from './finding';
 
 const MIN_FREE_BYTES = 500 * 1024 * 1024;
 
 /**
- * Checks of the document store: it exists, is writable, and has free space or supports the conditional writes by which
- * sends are counted.
+ * Checks of the document store: it is the ledger's, exists, is writable, and has free space or supports the conditional
+ * writes by which sends are counted.
  */
-export function documentsCheck(root: string): Promise<CheckResult> {
+export async function documentsCheck(root: string, databaseUrl: string | undefined): Promise<CheckResult> {
+  const problem = databaseUrl === undefined ? null : await misplaced(root, databaseUrl);
+  if (problem !== null) return wrong('documents', problem, 'Correct EBRC_DOCUMENTS, or mount the folder.');
   return isS3(root) ? checkBucket(root) : checkFolder(root);
+}
+
+/** Null as well where the ledger or the store cannot be read: other checks say why. */
+async function misplaced(root: string, databaseUrl: string): Promise<string | null> {
+  const pool = createPool({ url: databaseUrl, applicationName: 'ebrc-doctor', max: 1, timeouts: { connectMs: 5_000 } });
+  try {
+    return await otherStore(pool, createDocumentStore({ root }), root);
+  } catch {
+    return null;
+  } finally {
+    await pool.end();
+  }
 }
 
 function checkBucket(root: string): Promise<CheckResult> {

@@ -1,4 +1,4 @@
-import type { Client } from '@temporalio/client';
+import { isGrpcCancelledError, isGrpcDeadlineError, type Client } from '@temporalio/client';
 import { EXTRACTION, queueOfClass, RATE_CLASSES, type Mode } from '../../domain/names';
 import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes';
 import type { Config } from '../../config/config';
@@ -6,10 +6,12 @@ import { firstLine } from '../errors';
 import { listSchedules } from '../schedules/operations';
 import { readScheduleFile } from '../schedules/read-file';
 import { connectTemporal } from '../connect';
-import { pollersOf, unansweredWorkflow } from '../../temporal/workers-present';
+import { pollersOf } from '../../temporal/workers-present';
 import { checked, fine, wrong, type CheckResult } from './finding';
 
 const APPLY = 'Create them: ebrc schedules apply (EBRC_SCHEDULES names a file of your own).';
+/** A workflow in memory is first offered to the worker that has it, for ten seconds, then to the others. */
+const ANSWERS_WITHIN_MS = 15_000;
 const REACH = 'Start Temporal, or set TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE and its TLS or API key to where it runs.';
 
 /** Checks of Temporal: reachable, with the namespace, its search attributes, and workers on every queue. */
@@ -96,4 +98,22 @@ async function checkWorkers(
     message,
     'Start one: node dist/worker.js, with the same EBRC_TASK_QUEUE and TEMPORAL_NAMESPACE.',
   );
+}
+
+/**
+ * Asks the newest workflow of a task queue for its description, which any worker can answer. @returns the workflow's id
+ * if no worker did; null if one did, or if there is no workflow yet
+ */
+async function unansweredWorkflow(client: Client, taskQueue: string): Promise<string | null> {
+  const query = `TaskQueue = '${taskQueue.replaceAll("'", '')}'`;
+  for await (const { workflowId } of client.workflow.list({ query, pageSize: 1 })) {
+    const handle = client.workflow.getHandle(workflowId);
+    const asked = () => handle.query('__temporal_workflow_metadata');
+    return client.workflow.withDeadline(Date.now() + ANSWERS_WITHIN_MS, asked).then(
+      () => null,
+      // A refusal of the query is an answer too.
+      (error: unknown) => (isGrpcDeadlineError(error) || isGrpcCancelledError(error) ? workflowId : null),
+    );
+  }
+  return null;
 }

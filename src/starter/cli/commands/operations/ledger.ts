@@ -34,7 +34,7 @@ export function addLedgerCommands(program: Command, bind: Bind): void {
     .action(
       bind(async (cli) => {
         const { readLedgerStatus } = await import('../../../../ledger/sends/ledger-status.js');
-        const status = await readLedgerStatus(await cli.pool(), await cli.documents());
+        const status = await readLedgerStatus(await cli.pool(), await cli.configuredDocuments());
         cli.terminal.result(status, () => textOf(status));
         return status.whole ? EXIT.done : EXIT.waiting;
       }),
@@ -74,7 +74,7 @@ export function addLedgerCommands(program: Command, bind: Bind): void {
       bind(async (cli, _, { documents, by }: RestoredOptions) => {
         const { overdueAfterMs, settleAfterMs } = await cli.config('database', 'documents', 'filing');
         const pool = await cli.pool();
-        const store = await cli.documents();
+        const store = await cli.configuredDocuments();
         const at = new Date();
         const { importSends } = await import('../../../../ledger/sends/send-import.js');
         const { documentsRestored } = await import('../../../../ledger/sends/documents-restored.js');
