@@ -19,7 +19,7 @@ import { NO_TRACES, type Tracer } from './telemetry/tracer';
 import { startBackgroundJobs } from './worker/background-jobs';
 import { pollersProbe, startHealthServer, type HealthServer } from './worker/health';
 import { installRuntime, limitHeaps } from './worker/runtime';
-import { observeJob } from './worker/metrics/observe';
+import { observeJob } from './worker/observe';
 import { compose } from './worker/compose';
 import { createWorkers } from './worker/create-workers';
 import { ensureSearchAttributes } from './temporal/search-attributes';

@@ -1,7 +1,7 @@
 import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity';
 import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from '@temporalio/worker';
 import type { Logger } from 'pino';
-import { BudgetStoppedError } from '../budget/budget-port';
+import { BudgetStoppedError } from '../budget/ports';
 import { ApiError } from '../api/errors/api-error';
 import { decide, delayMs, type Decision, type Schedule } from '../domain/service/retry-table';
 import { FILING_MISSING } from '../domain/names';

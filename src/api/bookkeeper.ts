@@ -1,6 +1,14 @@
-import type { BudgetSlot } from '../budget/budget-port';
+import type { BudgetSlot } from '../budget/ports';
 import type { ApiCall } from '../domain/service/api-call';
-import type { Audit, Logger } from './ports';
+
+/** Stores a call. A failure is logged and does not affect the call. */
+export type Audit = (call: ApiCall) => void | Promise<void>;
+
+/** The part of a pino logger that the client uses. */
+export interface Logger {
+  debug(details: object, message: string): void;
+  warn(details: object, message: string): void;
+}
 
 /**
  * Reports the outcome of calls to budget and audit in the background: calls do not wait for it and never fail because

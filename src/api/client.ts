@@ -3,7 +3,7 @@ import type { FilingApi } from './client-types';
 import { createCustomerApi } from './endpoints/customers';
 import { createFilingsApi } from './endpoints/filings';
 import { createIrmApi } from './endpoints/irms';
-import type { Budget } from '../budget/budget-port';
+import type { Budget } from '../budget/ports';
 
 /** `baseUrl` ends in `/api/v1`; `apiKey` decides the mode; the budget is required, because the service has limits. */
 export type FilingApiOptions = CallerOptions & { budget: Budget };

@@ -3,9 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { RATE_LIMITS, type RateClass } from '../domain/names';
 import { createBudgetGate, type BudgetGate } from './gate';
 import { createTicketQueue, type TicketQueue } from './ticket-queue';
-import { BudgetStoppedError, type Budget, type BudgetSlot } from './budget-port';
+import { BudgetStoppedError, type Budget, type BudgetSlot, type BudgetStore } from './ports';
 import { createSlotReporter, type GrantedTicket } from './slot';
-import type { BudgetStore } from './store-port';
 import { budgetTiming } from './timing';
 
 export interface BudgetMetrics {

@@ -1,9 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RateClass } from '../domain/names';
-import type { BudgetSlot } from './budget-port';
-import { elapsedMs, thisMoment, type Moment } from './moment';
-import type { BudgetStore } from './store-port';
-import type { BudgetTiming } from './timing';
+import type { BudgetSlot, BudgetStore } from './ports';
+import { elapsedMs, thisMoment, type Moment, type BudgetTiming } from './timing';
 
 type Outcome = 'taken' | 'written' | 'answered' | 'refused' | 'unused';
 

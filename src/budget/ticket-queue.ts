@@ -1,10 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import type { RateClass } from '../domain/names';
-import { BudgetUnavailableError } from './budget-errors';
-import { thisMoment, type Moment } from './moment';
+import { thisMoment, type Moment, type BudgetTiming } from './timing';
 import type { GrantedTicket } from './slot';
-import type { BudgetStore, TicketState } from './store-port';
-import type { BudgetTiming } from './timing';
+import type { BudgetStore, TicketState } from './ports';
+
+/** The budget's store could not be reached for longer than a lease. The call was not sent. */
+export class BudgetUnavailableError extends Error {
+  override readonly name = 'BudgetUnavailableError';
+
+  constructor(cause: unknown) {
+    super('The call budget in PostgreSQL cannot be reached; this call was not sent and will be made again later.', {
+      cause,
+    });
+  }
+}
 
 export interface TicketQueueOptions {
   store: BudgetStore;

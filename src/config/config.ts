@@ -2,17 +2,25 @@ import { join } from 'node:path';
 import type { ClientConnectConfig } from '@temporalio/envconfig';
 import type { Mode } from '../domain/names';
 import type { EncryptionKey } from '../encryption/keys';
-import * as hints from './hints';
-import type { ListenAddress } from './listen-address';
-import { readEncryption, readPayloadKeys } from './read-encryption';
-import { readDatabase, readDocuments, readTemporal, readTraces } from './read-servers';
-import { readApi, readExtraction, readMode, readTuning } from './read-service';
-import { createReader, type ConfigProblem, type Environment, type Reader } from './reader';
+import * as hints from './links';
+import type { ListenAddress } from './values';
+import {
+  readEncryption,
+  readPayloadKeys,
+  readDatabase,
+  readDocuments,
+  readTemporal,
+  readTraces,
+  readApi,
+  readExtraction,
+  readMode,
+  readTuning,
+} from './sections';
+import { createReader, type ConfigProblem, type Environment, type Reader, VARIABLES } from './reader';
 import type * as values from './values';
-import { VARIABLES } from './variables';
 
 export type { ConfigProblem, Environment } from './reader';
-export { VARIABLES } from './variables';
+export { VARIABLES } from './reader';
 
 /** The only place that reads the environment. Names, meanings and defaults of the variables are in `.env.example`. */
 

@@ -5,7 +5,6 @@ import { isS3, parseS3Location, S3_FORM } from '../documents/s3-location';
 import { DURATION_FORM, formatDuration, parseDuration } from '../domain/durations';
 import { modeOfKey, type Mode } from '../domain/names';
 import type { EncryptionKey } from '../encryption/keys';
-import { parseListenAddress, type ListenAddress } from './listen-address';
 
 /**
  * How each kind of value is read. A message names what was wrong and what is allowed; the variable's name is put before
@@ -211,3 +210,16 @@ export const logLevel = z.string().transform((text, context) => {
   const level = LOG_LEVELS.find((each) => each === text.toLowerCase());
   return level ?? wrong(context, `"${text}" is not a log level; allowed: ${LOG_LEVELS.join(', ')}`);
 });
+
+/** Where a program listens. */
+export interface ListenAddress {
+  host: string;
+  port: number;
+}
+
+/** `host:port`, with an IPv6 address in brackets; null for any other text. */
+export function parseListenAddress(text: string): ListenAddress | null {
+  const parts = /^(\[[0-9a-f:.]+\]|[\w.-]+):(\d{1,5})$/i.exec(text);
+  const port = Number(parts?.[2]);
+  return parts?.[1] && port <= 65_535 ? { host: parts[1].replace(/^\[|\]$/g, ''), port } : null;
+}

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { Transform, Writable, type Readable, type TransformCallback } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { PdfScan } from '../domain/pdf';
-import type { DocumentKind } from './document-name';
+import type { DocumentKind } from './stored-document';
 
 /** Checks whether a stream is a complete document of its kind. */
 interface Scan {

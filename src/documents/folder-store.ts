@@ -6,10 +6,16 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import { checkContent, ContentCheck } from './content-check';
-import { assertSameContent, DocumentError } from './document-error';
-import { assertDocumentName, documentName, type DocumentKind } from './document-name';
+import {
+  assertSameContent,
+  DocumentError,
+  assertDocumentName,
+  documentName,
+  type DocumentKind,
+  type DocumentStore,
+  type StoredDocument,
+} from './stored-document';
 import { createRecordFiles, syncFolder } from './records';
-import type { DocumentStore, StoredDocument } from './stored-document';
 
 const TEMPORARY = '.incoming-';
 /** Temporary files older than this belong to a process that died: writing a document never takes that long. */

@@ -1,7 +1,67 @@
 import type { Readable } from 'node:stream';
 import type { Mode } from '../domain/names';
-import type { DocumentKind } from './document-name';
 import type { Records } from './records';
+import { createHash } from 'node:crypto';
+import type { ErrorKind } from '../domain/service/error-kinds';
+
+/** Certificates are PDFs, filings and reports are workbooks, and a report can also be a page. */
+export type DocumentKind = 'pdf' | 'xlsx' | 'html';
+
+/** Short words of capitals are device names on some systems (`CON`, `COM1`); numbers that look like one get a hash. */
+const PLAIN = /^[A-Z0-9]{5,80}$/u;
+const STORED = /^(test\.)?[A-Z0-9_-]{1,80}(~[0-9a-f]{32})?\.(pdf|xlsx|html)$/u;
+
+/**
+ * The file name of a document, made only from `name` (for a certificate its eBRC number), so that anybody who knows the
+ * number finds the file. A name of capitals and digits is used unchanged. Any other name becomes its readable part,
+ * `~`, which no plain name contains, and a hash of the whole: two numbers never share a file, even if the file system
+ * does not distinguish `a` from `A`, and no name can point outside the folder. Names of test mode start with `test.`,
+ * which no other name does: the same number in both modes is two certificates.
+ */
+export function documentName(name: string, kind: DocumentKind, mode?: Mode): string {
+  const prefix = mode === 'test' ? 'test.' : '';
+  if (PLAIN.test(name)) return `${prefix}${name}.${kind}`;
+  const readable =
+    name
+      .toUpperCase()
+      .replace(/[^A-Z0-9_-]+/gu, '_')
+      .slice(0, 60) || '_';
+  const hash = createHash('sha256').update(name).digest('hex').slice(0, 32);
+  return `${prefix}${readable}~${hash}.${kind}`;
+}
+
+/** Whether a text is a file name that {@link documentName} can have produced. */
+export function isDocumentName(text: string): boolean {
+  return STORED.test(text);
+}
+
+/** @throws RangeError for a text that {@link documentName} cannot have made */
+export function assertDocumentName(text: string): void {
+  if (!isDocumentName(text)) throw new RangeError(`${JSON.stringify(text)} is not the name of a stored document.`);
+}
+
+/**
+ * A document that was not stored. `kind` is what the activities report: bad_answer for invalid content (fetch it
+ * again), conflict if different content is stored under the name (a person has to look).
+ */
+export class DocumentError extends Error {
+  override readonly name = 'DocumentError';
+
+  constructor(
+    readonly kind: Extract<ErrorKind, 'bad_answer' | 'conflict'>,
+    readonly documentName: string,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** @throws DocumentError `conflict` where another content is stored under the name */
+export function assertSameContent({ name, sha256: stored }: { name: string; sha256: string }, sha256: string): void {
+  if (stored === sha256) return;
+  const message = `${name} is stored already with other content (sha256 ${stored}, now ${sha256}); it was left as it is.`;
+  throw new DocumentError('conflict', name, message);
+}
 
 export interface StoredDocument {
   /** File name inside the store: the ledger stores it, and all other methods take it. */

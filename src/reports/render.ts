@@ -1,5 +1,4 @@
-import type { Grouping } from './format';
-import type { Report } from './report';
+import type { Grouping, Report } from './report';
 
 /** The form of a report: an HTML page or a workbook. */
 export type ReportForm = 'html' | 'xlsx';

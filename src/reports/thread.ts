@@ -1,7 +1,6 @@
 /** Runs in the thread of threads.ts: one report at a time. */
-import type { Grouping } from './format';
+import type { Grouping, Report } from './report';
 import { reportsInProcess, type ReportForm } from './render';
-import type { Report } from './report';
 
 export interface ReportJob {
   report: Report;

@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto';
 import { printable } from '../domain/text';
-import { formatValue, type Grouping } from './format';
-import { chartSvg } from './html/chart';
-import { SORT_SCRIPT } from './html/sort-script';
-import { STYLE } from './html/style';
 import {
+  formatValue,
+  type Grouping,
   WHAT_TO_DO,
   type Chart,
   type Figure,
@@ -15,6 +13,8 @@ import {
   type Value,
   type ValueKind,
 } from './report';
+import { chartSvg } from './html/chart';
+import { SORT_SCRIPT, STYLE } from './html/assets';
 
 /** The page loads nothing: its Content-Security-Policy makes browsers enforce that. */
 const POLICY = `default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-${createHash('sha256').update(SORT_SCRIPT).digest('base64')}'`;

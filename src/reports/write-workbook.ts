@@ -1,8 +1,7 @@
 import { Workbook, type CellValue, type Worksheet } from 'exceljs';
 import { printable } from '../domain/text';
 import { KOLKATA_OFFSET_MS } from '../domain/dates';
-import type { Grouping } from './format';
-import type { Column, Group, Linked, Report, Table, Value, ValueKind } from './report';
+import type { Grouping, Column, Group, Linked, Report, Table, Value, ValueKind } from './report';
 
 const MONEY: Readonly<Record<Grouping, string>> = {
   western: '#,##0.00',

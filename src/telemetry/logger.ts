@@ -1,9 +1,27 @@
 import { format } from 'node:util';
 import pino, { type DestinationStream, type Logger } from 'pino';
-import { allowedFields } from './log-fields';
-import { logScope } from './log-scope';
-import { maskText } from './mask';
+import { allowedFields, maskText } from './log-fields';
 import type { Tracer } from './tracer';
+import { AsyncLocalStorage } from 'node:async_hooks';
+
+/** The ids that every log line of an operation has. */
+export interface LogScope {
+  filingId?: string;
+  exporterId?: string;
+  workflowId?: string;
+  activity?: string;
+}
+
+const current = new AsyncLocalStorage<LogScope>();
+
+/** Runs `work`; its log lines have these ids. */
+export function withLogScope<T>(scope: LogScope, work: () => T): T {
+  return current.run(scope, work);
+}
+
+function logScope(): LogScope {
+  return current.getStore() ?? {};
+}
 
 export interface LoggerOptions {
   /** A pino level; `LOG_LEVEL`. */

@@ -1,7 +1,7 @@
 /** The parts of a span that are sent: names, times, ids and short words of ours. */
 import { SpanStatusCode, type Attributes } from '@opentelemetry/api';
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace-base';
-import { maskText } from './mask';
+import { maskText } from './log-fields';
 
 /**
  * The SDK's interceptors put whole records into a span (memo, search attributes, messages and stacks of failures, the

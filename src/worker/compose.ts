@@ -13,8 +13,7 @@ import type { Config } from '../config/config';
 import { createDocumentStore } from '../documents/document-store';
 import { claimStore } from '../ledger/sends/sends';
 import { createApiCallAudit } from '../ledger/service/api-calls';
-import { createBudgetStore } from '../budget/store';
-import { readBudgetUsage } from '../budget/usage';
+import { createBudgetStore, readBudgetUsage } from '../budget/store';
 import { createVault } from '../ledger/vault/vault';
 import { filingSweepJob } from '../temporal/sweep';
 import { createReportThread } from '../reports/threads';
@@ -22,12 +21,9 @@ import type { Tracer } from '../telemetry/tracer';
 import { relayEvents } from '../ledger/events/relay';
 import { createWorkbookThreads } from '../workbook/threads';
 import type { BackgroundJob } from './background-jobs';
-import { cleaningJobs } from './cleaning';
-import { figuresJob, processJob } from './metrics/collect';
-import type { Metrics } from './metrics/metrics';
-import { budgetMetrics, countingVault, observeCall, observeSweep } from './metrics/observe';
-import { templateReading } from './template-reading';
-import { secretSweepJob } from './sweep-secrets';
+import { cleaningJobs, templateReading, secretSweepJob } from './jobs';
+import { figuresJob, processJob, budgetMetrics, countingVault, observeCall, observeSweep } from './observe';
+import type { Metrics } from './metrics';
 
 export interface Composition {
   deps: ActivityDependencies;

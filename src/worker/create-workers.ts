@@ -1,5 +1,12 @@
 import type { DataConverter } from '@temporalio/common';
-import { Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker';
+import {
+  Worker,
+  type NativeConnection,
+  type WorkerOptions,
+  type ActivityExecuteInput,
+  type ActivityInboundCallsInterceptor,
+  type Next,
+} from '@temporalio/worker';
 import { createActivities } from '../activities/create-activities';
 import { FailureInterceptor } from '../activities/interceptor';
 import { createSetAsideGuard } from '../activities/set-aside';
@@ -9,10 +16,38 @@ import { CONCURRENT_WORKFLOW_TASKS } from '../config/values';
 import { createGatedTuner } from './slot-supplier';
 import { EXTRACTION, queueOfClass, RATE_CLASSES } from '../domain/names';
 import type { Telemetry } from '../telemetry/open-telemetry';
-import { ScopeInterceptor } from './activity-scope';
-import type { Metrics } from './metrics/metrics';
-import { PollLagInterceptor } from './metrics/observe';
+import type { Metrics } from './metrics';
+import { PollLagInterceptor } from './observe';
 import { shutdownTimes } from './shutdown';
+import type { Context } from '@temporalio/activity';
+import { withLogScope } from '../telemetry/logger';
+import type { SpanAttributes } from '../telemetry/tracer';
+
+/** Adds the ids of the filing and the exporter to everything that an activity logs, and to its span. */
+class ScopeInterceptor implements ActivityInboundCallsInterceptor {
+  constructor(
+    private readonly activity: Context,
+    private readonly describe?: (attributes: SpanAttributes) => void,
+  ) {}
+
+  execute(input: ActivityExecuteInput, next: Next<ActivityInboundCallsInterceptor, 'execute'>): Promise<unknown> {
+    const { activityType, workflowExecution, attempt } = this.activity.info;
+    const { filingId, exporterId } = idsOf(input.args);
+    this.describe?.({ 'ebrc.filing_id': filingId, 'ebrc.exporter_id': exporterId, attempt });
+    const scope = { filingId, exporterId, workflowId: workflowExecution?.workflowId, activity: activityType };
+    return withLogScope(scope, () => next(input));
+  }
+}
+
+/** Activities take one object; its ids have the same names everywhere. */
+function idsOf([first]: readonly unknown[]): { filingId?: string; exporterId?: string } {
+  if (typeof first !== 'object' || first === null) return {};
+  const { filingId, exporterId } = first as { filingId?: unknown; exporterId?: unknown };
+  return {
+    filingId: typeof filingId === 'string' ? filingId : undefined,
+    exporterId: typeof exporterId === 'string' ? exporterId : undefined,
+  };
+}
 
 /** Concurrent local work (ledger, documents) of the main queue; the same number of local activities. */
 const LOCAL_ACTIVITIES = 20;

@@ -1,9 +1,29 @@
 import { setFlagsFromString } from 'node:v8';
-import { Runtime } from '@temporalio/worker';
+import { Runtime, type Logger as TemporalLogger, type LogLevel, type LogMetadata } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config';
-import { createMetrics, metricsOptions, type Metrics } from './metrics/metrics';
-import { temporalLogger } from './temporal-logger';
+import { createMetrics, metricsOptions, type Metrics } from './metrics';
+
+const LEVELS: Readonly<Record<LogLevel, 'trace' | 'debug' | 'info' | 'warn' | 'error'>> = {
+  TRACE: 'trace',
+  DEBUG: 'debug',
+  INFO: 'info',
+  WARN: 'warn',
+  ERROR: 'error',
+};
+
+/** Writes Temporal's own log lines with the program's logger, so that they are masked and filtered like all others. */
+function temporalLogger(logger: Logger): TemporalLogger {
+  const log = (level: LogLevel, message: string, meta: LogMetadata = {}) => logger[LEVELS[level]](meta, message);
+  return {
+    log,
+    trace: (message, meta) => log('TRACE', message, meta),
+    debug: (message, meta) => log('DEBUG', message, meta),
+    info: (message, meta) => log('INFO', message, meta),
+    warn: (message, meta) => log('WARN', message, meta),
+    error: (message, meta) => log('ERROR', message, meta),
+  };
+}
 
 /**
  * Megabytes of a semi-space in the heap of a thread. V8's default of 16 keeps several times as much in memory for

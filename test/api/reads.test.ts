@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Readable } from 'node:stream';
-import { BudgetStoppedError } from '../../src/budget/budget-port';
+import { BudgetStoppedError } from '../../src/budget/ports';
 import { collect, invoke } from './support/invoke';
 import {
   clientOf,

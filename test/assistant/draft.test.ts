@@ -3,7 +3,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Workbook } from 'exceljs';
 import type { FilingView } from '../../src/domain/filing/view';
-import { scriptedPdf } from '../../src/sandbox/endpoints/document-script';
+import { scriptedPdf } from '../../src/sandbox/endpoints/extraction';
 import type { DraftOutcome } from '../../src/assistant/drafts/draft';
 import { startExtractionStage, type ExtractionStage } from './extraction-stage';
 

@@ -1,7 +1,7 @@
 /** `ebrc extract` through the command line, a real Temporal server and the sandbox. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { scriptedPdf } from '../../src/sandbox/endpoints/document-script';
+import { scriptedPdf } from '../../src/sandbox/endpoints/extraction';
 import type { ExtractedFile } from '../../src/assistant/extraction/extract';
 import { ebrc } from '../support/command-line';
 import { startExtractionStage, type ExtractionStage } from './extraction-stage';

@@ -9,7 +9,7 @@ import { FILING_STATES } from '../../src/domain/filing/states';
 import { ERROR_KIND_NAMES } from '../../src/domain/service/error-kinds';
 import { RATE_CLASSES } from '../../src/domain/names';
 import { FINDING_KINDS } from '../../src/domain/reconciliation/findings';
-import { COUNTERS, HISTOGRAMS, LEDGER_GAUGES, PROCESS_GAUGES } from '../../src/worker/metrics/catalogue';
+import { COUNTERS, HISTOGRAMS, LEDGER_GAUGES, PROCESS_GAUGES } from '../../src/worker/metrics';
 import { expressionsOf, metricsIn, type AlertFile } from '../support/ops-files';
 import { ROOT, readProject } from './project';
 

@@ -12,7 +12,7 @@ import {
 import { quietRuntime } from '../../bench/support/quiet-runtime';
 import { createGatedTuner } from '../../src/worker/slot-supplier';
 import type { StoppableBudget } from '../../src/budget/budget';
-import { BudgetStoppedError } from '../../src/budget/budget-port';
+import { BudgetStoppedError } from '../../src/budget/ports';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 import { eventually } from '../support/processes';
 import { devServer, type DevServer } from '../support/temporal';

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createBudgetStore } from '../../src/budget/store';
-import type { TicketState } from '../../src/budget/store-port';
-import { readBudgetUsage } from '../../src/budget/usage';
+import { createBudgetStore, readBudgetUsage } from '../../src/budget/store';
+import type { TicketState } from '../../src/budget/ports';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 
 const LEASE_MS = 400;

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { basename, dirname, join } from 'node:path';
 import fc from 'fast-check';
-import { documentName, isDocumentName } from '../../src/documents/document-name';
+import { documentName, isDocumentName } from '../../src/documents/stored-document';
 
 describe('document names', () => {
   test('are the eBRC number itself where that is safe', () => {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
-import { DocumentError } from '../../src/documents/document-error';
+import { DocumentError } from '../../src/documents/stored-document';
 import type { DocumentStore } from '../../src/documents/document-store';
 
 /** A store that the suite is run on, made anew for every test. */

@@ -9,7 +9,7 @@ import { createActivities } from '../../src/activities/create-activities';
 import type { ActivityDependencies, WorkerSettings } from '../../src/activities/dependencies';
 import { createSetAsideGuard } from '../../src/activities/set-aside';
 import { FailureInterceptor } from '../../src/activities/interceptor';
-import type { Budget, BudgetSlot } from '../../src/budget/budget-port';
+import type { Budget, BudgetSlot } from '../../src/budget/ports';
 import { createFilingApi } from '../../src/api/client';
 import { createDocumentStore } from '../../src/documents/document-store';
 import { EXTRACTION, modeOfKey, queueOfClass, RATE_CLASSES } from '../../src/domain/names';

@@ -1,5 +1,4 @@
-import { createLogger } from '../../src/telemetry/logger';
-import { withLogScope } from '../../src/telemetry/log-scope';
+import { createLogger, withLogScope } from '../../src/telemetry/logger';
 
 let lines: string[];
 let logger: ReturnType<typeof createLogger>;

@@ -1,7 +1,7 @@
 import pino from 'pino';
 import { createCredentialFuse } from '../../src/ledger/vault/credential-fuse';
 import { startBackgroundJobs, type BackgroundJob } from '../../src/worker/background-jobs';
-import { cleaningJobs } from '../../src/worker/cleaning';
+import { cleaningJobs } from '../../src/worker/jobs';
 import { createTestDatabase } from '../support/postgres';
 import { eventually } from '../support/processes';
 

@@ -1,9 +1,8 @@
 /** What the metrics say of a ledger: read into gauges, and down to 0 again when it is over. */
 import type { MetricTags } from '@temporalio/common';
 import { RATE_LIMITS } from '../../src/domain/names';
-import { figuresJob } from '../../src/worker/metrics/collect';
-import { metricsOptions, type Metrics } from '../../src/worker/metrics/metrics';
-import { countingVault, observeCall, observeJob } from '../../src/worker/metrics/observe';
+import { figuresJob, countingVault, observeCall, observeJob } from '../../src/worker/observe';
+import { metricsOptions, type Metrics } from '../../src/worker/metrics';
 import { recordRunProblem } from '../../src/ledger/filings/open-filings';
 import { knowExporter, move, open, rowsOf } from '../ledger/filing-support';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';

@@ -1,7 +1,7 @@
 /** Passwords that no workflow will ask for any more, on a real Temporal server that knows which workflows run. */
 import { randomBytes } from 'node:crypto';
 import { createVault } from '../../src/ledger/vault/vault';
-import { sweepSecrets } from '../../src/worker/sweep-secrets';
+import { sweepSecrets } from '../../src/worker/jobs';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 import { devServer, type DevServer } from '../support/temporal';
 

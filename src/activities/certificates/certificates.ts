@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { DownloadInfo } from '../../api/client-types';
-import { DocumentError } from '../../documents/document-error';
+import { DocumentError } from '../../documents/stored-document';
 import type { StoredDocument } from '../../documents/document-store';
 import { compareFilingDates, filingDateFromAnything, filingDateInKolkata } from '../../domain/dates';
 import {
@@ -21,8 +21,7 @@ import { withHeartbeat, withStepHeartbeat } from '../call-context';
 import { withCredentials } from '../exporters/credential-guard';
 import type { ActivityDependencies } from '../dependencies';
 import { iecOf } from '../../ledger/exporters/exporters';
-import type { FilingEnd, Held } from '../filings/moves';
-import { moveOnSettled, type MovedOn } from '../filings/moves';
+import { type FilingEnd, type Held, moveOnSettled, type MovedOn } from '../filings/moves';
 import { archiveLast } from './archive-last';
 import { readDetails } from './read-details';
 

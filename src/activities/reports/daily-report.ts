@@ -1,5 +1,4 @@
-import { documentName } from '../../documents/document-name';
-import { DocumentError } from '../../documents/document-error';
+import { documentName, DocumentError } from '../../documents/stored-document';
 import type { StoredDocument } from '../../documents/document-store';
 import { dailyReportInput, type DailyReportInput, type DailyReportResult } from '../../domain/contracts';
 import { filingDateInKolkata, isoFromFilingDate } from '../../domain/dates';

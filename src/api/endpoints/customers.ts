@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Operation } from '../../domain/service/operations';
 import type { Caller, CallRequest } from '../http/call';
 import type { CallContext, FilingApi } from '../client-types';
-import { callJson, jsonBody, outgoing } from './json-call';
+import { callJson, jsonBody, outgoing } from './calls';
 import { MAX_PAGE_SIZE, allPages, readPage, type Page } from './paging';
 import { createCustomerBody, credentialsBody, customer, updateCustomerBody } from '../schemas/customers';
 

@@ -4,8 +4,7 @@ import type { Caller } from '../http/call';
 import { cleanAnswer, cleanWords, parseJson } from '../schemas/clean';
 import type { CallContext, FilingApi } from '../client-types';
 import { pageOf, readable } from './customers';
-import { createDownload } from './download';
-import { callJson, jsonBody, outgoing } from './json-call';
+import { createDownload, callJson, jsonBody, outgoing } from './calls';
 import { MAX_PAGE_SIZE, allPages } from './paging';
 import { irm, listIrmsQuery, type ListIrmsQuery } from '../schemas/irms';
 

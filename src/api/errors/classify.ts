@@ -1,7 +1,7 @@
 import { KIND_OF_ERROR_CODE, type ErrorKind } from '../../domain/service/error-kinds';
 import { OPERATIONS, OPERATION_NAMES, type Operation } from '../../domain/service/operations';
 import type { ErrorBody } from './error-body';
-import type { TransportError } from '../http/transport-error';
+import type { TransportError } from './api-error';
 
 const CUSTOMER_ENDPOINTS: readonly Operation[] = [
   'createCustomer',

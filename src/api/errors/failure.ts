@@ -5,10 +5,9 @@ import { BadAnswerError, readText } from '../http/answers';
 import { classifyAnswer, classifyTransport } from './classify';
 import { cleanWords } from '../schemas/clean';
 import { parseErrorBody } from './error-body';
-import { ApiError, type FieldError } from './api-error';
+import { ApiError, type FieldError, TransportError } from './api-error';
 import { safeCause, type Redactor } from './redact';
 import type { TransportAnswer } from '../http/transport';
-import { TransportError } from '../http/transport-error';
 
 /** A workbook of 999 rows may have an error in every cell; a truncated refusal would prove nothing. */
 const MAX_ERROR_BYTES = 8 * 1024 * 1024;

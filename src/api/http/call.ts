@@ -1,11 +1,10 @@
 import type { ErrorKind } from '../../domain/service/error-kinds';
 import { OPERATIONS, callTimeoutMs, type Operation } from '../../domain/service/operations';
-import { type Budget, type BudgetSlot, BudgetStoppedError } from '../../budget/budget-port';
-import { createBookkeeper, type Bookkeeper } from '../bookkeeper';
+import { type Budget, type BudgetSlot, BudgetStoppedError } from '../../budget/ports';
+import { createBookkeeper, type Bookkeeper, type Audit, type Logger } from '../bookkeeper';
 import type { CallContext } from '../client-types';
 import { ApiError } from '../errors/api-error';
 import { failureOf, refusalOf } from '../errors/failure';
-import type { Audit, Logger } from '../ports';
 import { NO_TRACES, type Span, type Tracer } from '../../telemetry/tracer';
 import { createRedactor } from '../errors/redact';
 import { createTransport, type Timeouts, type Transport, type TransportAnswer } from './transport';

@@ -3,10 +3,16 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { checkContent, ContentCheck } from '../content-check';
-import { assertSameContent, DocumentError } from '../document-error';
-import { assertDocumentName, documentName, type DocumentKind } from '../document-name';
+import {
+  assertSameContent,
+  DocumentError,
+  assertDocumentName,
+  documentName,
+  type DocumentKind,
+  type DocumentStore,
+  type StoredDocument,
+} from '../stored-document';
 import { assertRecordName, STORE_ID } from '../records';
-import type { DocumentStore, StoredDocument } from '../stored-document';
 import { parseS3Location, S3_FORM, type S3Location } from '../s3-location';
 import { assertConditionalWrites, createS3Objects } from './objects';
 

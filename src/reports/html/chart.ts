@@ -1,6 +1,5 @@
 import { init, type EChartsOption } from 'echarts';
-import { formatShort, type Grouping } from '../format';
-import type { Chart } from '../report';
+import { formatShort, type Grouping, type Chart } from '../report';
 
 /**
  * Drawn at the width of a phone, so that its texts are readable there; wider screens show several charts side by side.

@@ -7,8 +7,7 @@ import { customerOf, logInAtPortal } from '../authority/portal-access';
 import { excelValidationFailed, json, validationFailed } from '../http/problem';
 import { UPLOAD_TYPES, type PushItem } from '../endpoints/push-message';
 import { addRoute, type Call, type Context } from '../http/route';
-import { readUpload, type Upload } from '../http/upload';
-import { FieldErrors, oneOf, requiredUuid } from '../endpoints/validate';
+import { readUpload, type Upload, FieldErrors, oneOf, requiredUuid } from '../endpoints/validate';
 
 const MAX_FILE_BYTES = 5 * 1024 * 1024;
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import { customerOf } from '../authority/portal-access';
-import { json, problem } from '../http/problem';
+import { customerOf, applyPortalFaults, portalIsDown, tryPassword } from '../authority/portal-access';
+import { json, problem, tooManyRequests } from '../http/problem';
 import { addRoute, type Call, type Context } from '../http/route';
 import { FieldErrors, isEmail, isUuid, pageOf, paging, requiredText } from './validate';
 import type { Customer } from '../authority/world';
@@ -106,7 +106,7 @@ function list(call: Call) {
 }
 
 /** The client object of create, update and validate, or (without mode) of get. */
-export function clientObject(customer: Customer, now: number, { withMode }: { withMode: boolean }) {
+function clientObject(customer: Customer, now: number, { withMode }: { withMode: boolean }) {
   const { connection } = customer;
   const hasDgftCredentials = hasCredentials(customer);
   return {
@@ -149,7 +149,7 @@ function hasCredentials({ dgftUsername, dgftPassword }: Customer): boolean {
 }
 
 /** The clients of the caller's account in the caller's mode: where e-mail addresses and usernames are unique. */
-export function sameAccount({ context, caller }: Call): Customer[] {
+function sameAccount({ context, caller }: Call): Customer[] {
   return [...context.world.customers.values()].filter(
     ({ platformId, mode }) => platformId === caller.key.platformId && mode === caller.mode,
   );
@@ -182,4 +182,73 @@ function rejectOthers(body: Record<string, unknown>, known: readonly string[], e
 
 function textOrNull(value: unknown): string | null {
   return typeof value === 'string' && value !== '' ? value : null;
+}
+
+const FUSE_FAILURES = 5;
+const FUSE_MS = 15 * 60_000;
+
+/** POST /platform-customers/{id}/check-dgft-credentials (spec: "Validate credentials"). */
+export function addCredentialRoute(app: FastifyInstance, context: Context): void {
+  addRoute(app, context, {
+    operation: 'check-dgft-credentials',
+    method: 'POST',
+    url: '/platform-customers/:id/check-dgft-credentials',
+    handle: check,
+  });
+}
+
+function check(call: Call) {
+  const { body, now, context } = call;
+  const errors = new FieldErrors();
+  const username = requiredText(body, 'dgftUsername', errors);
+  const password = requiredText(body, 'dgftPassword', errors);
+  errors.throwIfAny();
+
+  const id = call.params['id'] ?? '';
+  if (!isUuid(id)) throw problem(400, 'Invalid platform customer ID format');
+  const customer = customerOf(call, id.toLowerCase(), 'Platform customer not found');
+  refuseWhileFused(customer, call);
+  if (customer.dgftUsername !== null && customer.dgftUsername !== username) {
+    throw problem(400, 'DGFT credentials are already set for this customer');
+  }
+  refuseForeignUsername(customer, username, call);
+
+  const account = context.world.accounts.find((candidate) => candidate.username === username);
+  if (account) applyPortalFaults(call, account);
+  if (portalIsDown(call)) throw problem(500, 'Error checking DGFT credentials');
+  if (!account || !tryPassword(account, password)) {
+    noteFailure(customer, now);
+    throw problem(400, 'Invalid DGFT credentials');
+  }
+  customer.dgftUsername = username;
+  customer.dgftPassword = password;
+  customer.isActive = true;
+  customer.failedChecks = [];
+  // Access is activated once: a later password does not change the time of the activation.
+  customer.connection ??= {
+    activatesAt: now + (account.activationDelayMs ?? context.settings.activationDelayMs),
+    sharedCredentialsLikely: account.sharedCredentials,
+  };
+  customer.updatedAt = now;
+  return json(clientObject(customer, now, { withMode: true }), 201);
+}
+
+function refuseForeignUsername(customer: Customer, username: string, call: Call): void {
+  const others = sameAccount(call).filter((other) => other.id !== customer.id && other.dgftUsername === username);
+  if (others.some((other) => other.connection !== null)) {
+    throw problem(400, 'DGFT username already aligned with another platform customer');
+  }
+  if (others.length > 0) throw problem(400, 'DGFT username already in use');
+}
+
+/** Five failed checks within fifteen minutes are refused for a further fifteen (spec: "Validate credentials"). */
+function refuseWhileFused(customer: Customer, call: Call): void {
+  if (call.context.settings.rateLimits && call.now < customer.checksRefusedUntil) throw tooManyRequests();
+}
+
+function noteFailure(customer: Customer, now: number): void {
+  customer.failedChecks = [...customer.failedChecks.filter((at) => now - at < FUSE_MS), now];
+  if (customer.failedChecks.length < FUSE_FAILURES) return;
+  customer.checksRefusedUntil = now + FUSE_MS;
+  customer.failedChecks = [];
 }

@@ -1,12 +1,121 @@
+import { DIRECT_EXPORT, NOT_A_SHIPPING_BILL, UPLOAD_TYPES, isShippingBillNumber, type PushItem } from './push-message';
+import { isDdmmyyyy } from '../authority/calendar';
+import { FieldErrors, asObject, oneOf, requiredDate, requiredText, requiredUuid } from './validate';
 import type { FastifyInstance } from 'fastify';
 import { acceptFiling } from './filings';
 import { customerOf, logInAtPortal } from '../authority/portal-access';
 import { json } from '../http/problem';
-import type { PushItem } from './push-message';
-import { readPushMessage } from './push-validation';
 import { addRoute, type Call, type Context } from '../http/route';
-import { asObject } from './validate';
 import type { Customer } from '../authority/world';
+
+interface PushMessage {
+  platformCustomerId: string;
+  uploadType: string;
+  decalarationFlag: string;
+  items: PushItem[];
+}
+
+const YES_NO = ['Y', 'N'] as const;
+const TEXTS = [
+  'irmIfscCode',
+  'irmAdCode',
+  'irmNumber',
+  'irmFCC',
+  'irmPurposeCode',
+  'sbCumInvoiceNumber',
+  'portCode',
+  'billNo',
+  'sbCumInvoiceFCC',
+] as const;
+const AMOUNTS = ['irmRemitAmtFCC', 'sbCumInvoiceValueinFCC', 'mappedIRMAmountFCC'] as const;
+const WHOLE_NUMBERS = ['serialNo', 'branchSlNo'] as const;
+
+/**
+ * Reads a push message (spec: "Push message (JSON submission)", Rules). Properties that the message does not have are
+ * ignored.
+ * @throws Problem 400 `Validation failed` with one text for each wrong field, items as
+ * `ebrcBulkGenDtos.<index>.<field>`.
+ */
+function readPushMessage(body: Record<string, unknown>): PushMessage {
+  const errors = new FieldErrors();
+  const platformCustomerId = requiredUuid(body, 'platformCustomerId', errors);
+  const uploadType = oneOf(body, 'uploadType', UPLOAD_TYPES, errors);
+  const decalarationFlag = oneOf(body, 'decalarationFlag', YES_NO, errors);
+  const dtos: unknown = body['ebrcBulkGenDtos'];
+  const count = body['recordResCount'];
+  if (!Array.isArray(dtos) || dtos.length === 0) {
+    errors.add('ebrcBulkGenDtos', 'ebrcBulkGenDtos must be an array with at least one entry');
+  }
+  const entries = Array.isArray(dtos) ? (dtos as unknown[]) : [];
+  if (!Number.isInteger(count)) errors.add('recordResCount', 'recordResCount must be an integer number');
+  else if (count !== entries.length) {
+    errors.add(
+      'recordResCount',
+      `recordResCount must equal the number of entries in ebrcBulkGenDtos (${entries.length})`,
+    );
+  }
+  const items = entries.map((entry, index) => readItem(asObject(entry), index, uploadType, errors));
+  errors.throwIfAny();
+  return { platformCustomerId, uploadType, decalarationFlag, items };
+}
+
+function readItem(raw: Record<string, unknown>, index: number, uploadType: string, errors: FieldErrors): PushItem {
+  const at = (field: string): string => `ebrcBulkGenDtos.${index}.${field}`;
+  const directExport = uploadType === DIRECT_EXPORT || raw['uploadType'] === Number(DIRECT_EXPORT);
+  // Reported before the plain form of the field, so that the answer names the shipping bill rule.
+  const document = raw['sbCumInvoiceNumber'];
+  if (directExport && typeof document === 'string' && document.trim() !== '' && !isShippingBillNumber(document)) {
+    errors.add(at('sbCumInvoiceNumber'), NOT_A_SHIPPING_BILL);
+  }
+  const texts = Object.fromEntries(TEXTS.map((field) => [field, requiredText(raw, field, errors, at(field))]));
+  for (const field of WHOLE_NUMBERS) {
+    if (!Number.isInteger(raw[field])) errors.add(at(field), `${field} must be an integer number`);
+  }
+  for (const field of AMOUNTS) {
+    const value = raw[field];
+    if (typeof value !== 'number' || !Number.isFinite(value)) errors.add(at(field), `${field} must be a number`);
+    else if (value < 0) errors.add(at(field), `${field} must not be less than 0`);
+  }
+  if (!UPLOAD_TYPES.some((code) => Number(code) === raw['uploadType'])) {
+    errors.add(at('uploadType'), `uploadType must be one of the following values: ${UPLOAD_TYPES.join(', ')}`);
+  }
+  return {
+    ...(texts as Record<(typeof TEXTS)[number], string>),
+    serialNo: Number(raw['serialNo']),
+    branchSlNo: Number(raw['branchSlNo']),
+    uploadType: Number(raw['uploadType']),
+    irmRemitAmtFCC: Number(raw['irmRemitAmtFCC']),
+    sbCumInvoiceValueinFCC: Number(raw['sbCumInvoiceValueinFCC']),
+    mappedIRMAmountFCC: Number(raw['mappedIRMAmountFCC']),
+    irmDt: requiredDate(raw, 'irmDt', errors, at('irmDt')),
+    sbCumInvoiceDate: requiredDate(raw, 'sbCumInvoiceDate', errors, at('sbCumInvoiceDate')),
+    isVostro: oneOf(raw, 'isVostro', YES_NO, errors, at('isVostro')),
+    ...readGst(raw, errors, at),
+  };
+}
+
+/** When isGstAvail is Y both GST fields are mandatory; when N both must be null (a field left out counts as null). */
+function readGst(raw: Record<string, unknown>, errors: FieldErrors, at: (field: string) => string) {
+  const isGstAvail = oneOf(raw, 'isGstAvail', YES_NO, errors, at('isGstAvail'));
+  const number = raw['gstinInvoiceNumber'] ?? null;
+  const date = raw['gstinInvoiceDate'] ?? null;
+  if (raw['isGstAvail'] === 'Y') {
+    if (typeof number !== 'string' || number.trim() === '') {
+      errors.add(at('gstinInvoiceNumber'), 'gstinInvoiceNumber is mandatory when isGstAvail is Y');
+    }
+    if (typeof date !== 'string' || !isDdmmyyyy(date)) {
+      errors.add(at('gstinInvoiceDate'), 'gstinInvoiceDate is mandatory in DDMMYYYY format when isGstAvail is Y');
+    }
+  } else if (raw['isGstAvail'] === 'N') {
+    if (number !== null) errors.add(at('gstinInvoiceNumber'), 'gstinInvoiceNumber must be null when isGstAvail is N');
+    if (date !== null) errors.add(at('gstinInvoiceDate'), 'gstinInvoiceDate must be null when isGstAvail is N');
+  }
+  return {
+    isGstAvail,
+    gstinInvoiceNumber: typeof number === 'string' ? number : null,
+    gstinInvoiceDate: typeof date === 'string' ? date : null,
+  };
+}
 
 /** POST /genebrc/push-irm (spec: "POST /genebrc/push-irm"). */
 export function addPushRoute(app: FastifyInstance, context: Context): void {

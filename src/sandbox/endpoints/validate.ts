@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { isDdmmyyyy } from '../authority/calendar';
 import { validationFailed } from '../http/problem';
+import type { FastifyRequest } from 'fastify';
 
 /** Collects the `field: text` strings of a validation answer, at most one for each field. */
 export class FieldErrors {
@@ -97,4 +98,24 @@ export function pageOf<T>(all: readonly T[], { page, limit }: { page: number; li
 function wholeNumber(value: unknown, whenAbsent: number): number | null {
   if (value === undefined) return whenAbsent;
   return typeof value === 'string' && /^\d{1,9}$/.test(value) ? Number(value) : null;
+}
+
+/** An uploaded `file` part; `tooLarge` when it was cut at the limit. */
+export interface Upload {
+  fileName: string;
+  content: Buffer;
+  tooLarge: boolean;
+}
+
+/** Reads the part `file` of a multipart body, up to one byte beyond a limit. Null when there is no such part. */
+export async function readUpload(request: FastifyRequest, maxBytes: number): Promise<Upload | null> {
+  if (!request.isMultipart()) return null;
+  for await (const part of request.parts({ limits: { fileSize: maxBytes + 1 } })) {
+    if (part.type !== 'file') continue;
+    const content = await part.toBuffer();
+    if (part.fieldname === 'file') {
+      return { fileName: part.filename, content, tooLarge: part.file.truncated || content.length > maxBytes };
+    }
+  }
+  return null;
 }

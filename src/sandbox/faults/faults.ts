@@ -7,7 +7,6 @@ import {
   type FaultInput,
   type Operation,
 } from './fault-schema';
-import { seededRandom } from '../authority/random';
 
 /** What a call is about, for the `match` of a fault. */
 export interface CallFacts {
@@ -176,4 +175,17 @@ function view({ id, fault, seen, applied }: ArmedFault): ArmedFault {
 /** The first effect fault of a kind among those that apply to a call. */
 export function effectOf(effects: readonly Fault[], kind: EffectFaultKind): Fault | undefined {
   return effects.find((fault) => fault.kind === kind);
+}
+
+/**
+ * A small seeded generator (mulberry32) of numbers in [0, 1): the same seed gives the same run of faults and delays.
+ */
+export function seededRandom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
 }

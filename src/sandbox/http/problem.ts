@@ -117,3 +117,11 @@ export function portalProblem(errorCode: PortalErrorCode, path: string, now: num
     timestamp: new Date(now).toISOString(),
   });
 }
+
+/** An answer in bytes. */
+export interface Rendered {
+  status: number;
+  headers: Record<string, string>;
+  body: Buffer;
+  errorCode: string | null;
+}

@@ -1,15 +1,13 @@
 import type { Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
-import { authenticate, authenticateExtraction, authorize, type Caller } from './auth';
+import { authenticate, authenticateExtraction, authorize, type Caller, type RateLimiter } from './admission';
 import type { CallLog, CallRecord } from './calls';
 import { deliver, drop, renderAnswer, renderJson, renderProblem } from './delivery';
-import type { Rendered } from './rendered';
+import { type Rendered, Problem, type Answer } from './problem';
 import type { Fault, Operation } from '../faults/fault-schema';
 import type { CallFacts, FaultRegistry } from '../faults/faults';
 import type { Settings } from '../options';
-import { Problem, type Answer } from './problem';
 import type { Processing } from '../authority/processing';
-import type { RateLimiter } from './rate-limit';
 import { asObject } from '../endpoints/validate';
 import type { World } from '../authority/world';
 

@@ -2,9 +2,8 @@ import { extname } from 'node:path';
 import { filingDateFromIso, filingDateInKolkata, isoFromFilingDate } from '../../domain/dates';
 import type { Mode } from '../../domain/names';
 import { writeOutputFile } from '../../documents/output-file';
-import type { Grouping } from '../../reports/format';
+import type { Grouping, Chart, Figure, Report } from '../../reports/report';
 import { reportsInProcess, ROWS_LISTED, workflowLinks, type ReportForm } from '../../reports/render';
-import type { Chart, Figure, Report } from '../../reports/report';
 import type { EbrcReaderDependencies } from '../dependencies';
 import { UsageError } from '../errors';
 

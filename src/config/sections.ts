@@ -1,0 +1,191 @@
+/** Settings that are read together: servers, keys and the mode of the key. */
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { loadClientConnectConfig } from '@temporalio/envconfig';
+import { isS3 } from '../documents/s3-location';
+import { isOpenHttp, openDatabaseLink, openTemporalLink, weakEncryptionKey } from './links';
+import type { Environment, Reader } from './reader';
+import { hkdfSync } from 'node:crypto';
+import { subKeys, type EncryptionKey } from '../encryption/keys';
+import { modeOfKey, type Mode } from '../domain/names';
+import * as hints from './links';
+
+export function readDatabase(env: Environment, read: Reader) {
+  const databaseUrl = read.required('DATABASE_URL', hints.DATABASE_HINT);
+  const problem = databaseUrl !== undefined && isLive(read) ? openDatabaseLink(databaseUrl, env) : null;
+  if (problem) read.report('DATABASE_URL', problem);
+  refuseUncheckedTls(env, read);
+  return { databaseUrl };
+}
+
+/** With this variable no certificate is checked, regardless of the addresses. */
+function refuseUncheckedTls(env: Environment, read: Reader): void {
+  if (env['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0' || !isLive(read)) return;
+  const problem = 'is 0, so that no certificate is checked, and a prod_ key is set; allowed: unset';
+  read.report('NODE_TLS_REJECT_UNAUTHORIZED', problem);
+}
+
+/** Spans name exporters, filings and requests. */
+export function readTraces(read: Reader) {
+  const tracesEndpoint = read.optional('OTEL_EXPORTER_OTLP_ENDPOINT');
+  if (tracesEndpoint !== undefined && isLive(read) && isOpenHttp(tracesEndpoint)) {
+    const problem = 'would send traces over an unencrypted connection; allowed with a prod_ key: an https address';
+    read.report('OTEL_EXPORTER_OTLP_ENDPOINT', problem);
+  }
+  return { tracesEndpoint };
+}
+
+/** The same for every working directory: workers and command lines of one user must find the same store. */
+export const DEFAULT_DOCUMENTS = join(homedir(), '.local', 'share', 'ebrc', 'documents');
+
+/**
+ * The AWS SDK itself reads the credentials, region and endpoint of an object store; this adds what it has no variable
+ * for.
+ */
+export function readDocuments(env: Environment, read: Reader): string | undefined {
+  const documents = read.isSet('EBRC_DOCUMENTS') ? read.optional('EBRC_DOCUMENTS') : DEFAULT_DOCUMENTS;
+  const endpoint = env['AWS_ENDPOINT_URL_S3']?.trim() || env['AWS_ENDPOINT_URL']?.trim();
+  if (documents === undefined || !isS3(documents) || !endpoint) return documents;
+  if (!URL.canParse(endpoint)) {
+    read.report('AWS_ENDPOINT_URL_S3', 'is not a web address; allowed: https://HOST:PORT');
+    return undefined;
+  }
+  if (isLive(read) && isOpenHttp(endpoint)) {
+    const problem = 'would send documents over an unencrypted connection; allowed with a prod_ key: an https address';
+    read.report('AWS_ENDPOINT_URL_S3', problem);
+  }
+  // Servers other than Amazon's rarely have a host name for each bucket.
+  const url = new URL(documents);
+  if (!url.searchParams.has('path-style')) url.searchParams.set('path-style', 'true');
+  return url.href;
+}
+
+/** Uses the standard variables, files and profiles of Temporal programs, as `@temporalio/envconfig` reads them. */
+export function readTemporal(env: Environment, read: Reader) {
+  const set = Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => Boolean(entry[1])));
+  try {
+    const { connectionOptions, namespace = 'default' } = loadClientConnectConfig({ overrideEnvVars: set });
+    const address = connectionOptions.address ?? '127.0.0.1:7233';
+    if (!/^(\[[0-9a-f:]+\]|[^\s:/]+):\d{1,5}$/i.test(address)) {
+      read.report('TEMPORAL_ADDRESS', `"${address}" is not an address; allowed: host:port, such as 127.0.0.1:7233`);
+    }
+    const tls = set['TEMPORAL_TLS'];
+    // Temporal's reader treats unknown values as false: the connection would not be encrypted.
+    if (tls !== undefined && !/^(true|false|1|0)$/.test(tls)) {
+      read.report('TEMPORAL_TLS', `"${tls}" is neither yes nor no; allowed: true, false, 1 or 0`);
+    }
+    const open = isLive(read) ? openTemporalLink({ address, tls: Boolean(connectionOptions.tls) }) : null;
+    if (open) read.report('TEMPORAL_ADDRESS', open);
+    refuseUncheckedTls(env, read);
+    return { address, namespace, connectionOptions: { ...connectionOptions, address } };
+  } catch (error) {
+    const variable = set['TEMPORAL_PROFILE'] ? 'TEMPORAL_PROFILE' : 'TEMPORAL_…';
+    const why = error instanceof Error ? error.message : String(error);
+    read.report(variable, `cannot be used (${why}); allowed: what Temporal's environment configuration knows`);
+    return undefined;
+  }
+}
+
+/**
+ * Payloads are encrypted whenever a key is given, and always with a prod_ key: workflow inputs and results name
+ * exporters and amounts. Their key is EBRC_PAYLOAD_KEY, which opens no password, or derived from EBRC_ENCRYPTION_KEY;
+ * where both are set, what was encrypted under the derived one is still read.
+ */
+export function readPayloadKeys(read: Reader): readonly EncryptionKey[] {
+  const own = keysOf(read, 'EBRC_PAYLOAD_KEY');
+  const derived = keysOf(read, 'EBRC_ENCRYPTION_KEY');
+  if (own === null || derived === null) return [];
+  if (own.length + derived.length === 0) {
+    if (modeOf(read) === 'live') read.report('EBRC_ENCRYPTION_KEY', hints.MISSING_PAYLOAD_KEY);
+    return [];
+  }
+  const payloads = derived.length > 0 ? subKeys(derived, 'payloads') : [];
+  const clash = payloads.find(({ id, key }) => own.some((each) => each.id === id && !each.key.equals(key)));
+  if (clash) {
+    const problem = `has a key "${clash.id}" that is not the one derived from EBRC_ENCRYPTION_KEY; allowed: an id of its own, or what \`ebrc keys payload\` prints`;
+    read.report('EBRC_PAYLOAD_KEY', problem);
+  }
+  return [...own, ...payloads.filter(({ id }) => own.every((each) => each.id !== id))];
+}
+
+/** The keys of a variable; none where it is not set, null where they cannot be used. */
+function keysOf(read: Reader, variable: 'EBRC_PAYLOAD_KEY' | 'EBRC_ENCRYPTION_KEY'): readonly EncryptionKey[] | null {
+  if (!read.isSet(variable)) return [];
+  const keys = read.optional(variable);
+  if (keys === undefined) return null;
+  const weak = isLive(read) ? weakEncryptionKey(keys) : null;
+  if (weak) read.report(variable, weak);
+  return keys;
+}
+
+/**
+ * With a prod_ key a separate encryption key is required, because a leaked API key must not open the vault. With a dev_
+ * key the encryption key may be derived from the API key, so that the command line and the worker use the same key on
+ * any machine and the vault is always encrypted.
+ */
+export function readEncryption(read: Reader, warnings: string[]) {
+  if (read.isSet('EBRC_ENCRYPTION_KEY')) {
+    return { encryptionKeys: keysOf(read, 'EBRC_ENCRYPTION_KEY') ?? undefined };
+  }
+  const apiKey = read.required('EBRC_API_KEY', hints.ENCRYPTION_HINT);
+  if (apiKey === undefined) return {};
+  if (modeOf(read) === 'live') {
+    read.report('EBRC_ENCRYPTION_KEY', hints.MISSING_LIVE_KEY);
+    return {};
+  }
+  const key = Buffer.from(hkdfSync('sha256', apiKey, '', 'ebrc-worker development encryption key', 32));
+  warnings.push(
+    'EBRC_ENCRYPTION_KEY is not set: the encryption key is derived from the dev_ key. Set one before real data goes in.',
+  );
+  return { encryptionKeys: [{ id: 'derived-from-dev-key', key }] };
+}
+
+/** The mode of the key or, for commands that only read, of EBRC_MODE. */
+function modeOf(read: Reader): Mode | undefined {
+  const key = read.optional('EBRC_API_KEY');
+  const configured = read.optional('EBRC_MODE');
+  const ofKey = key === undefined ? undefined : (modeOfKey(key) ?? undefined);
+  if (ofKey && configured && ofKey !== configured) {
+    read.report(
+      'EBRC_MODE',
+      `is ${configured}, but EBRC_API_KEY is a key of ${ofKey} mode; allowed: unset, or ${ofKey}`,
+    );
+  }
+  return ofKey ?? configured;
+}
+
+/** Whether live data is used; for settings that need no key themselves but must protect such data. */
+const isLive = (read: Reader) => modeOf(read) === 'live';
+
+export function readMode(read: Reader) {
+  if (!read.isSet('EBRC_MODE')) read.required('EBRC_API_KEY', hints.MODE_HINT);
+  return { mode: modeOf(read) };
+}
+
+export function readApi(read: Reader, warnings: string[]) {
+  const apiUrl = read.required('EBRC_API_URL', hints.API_URL_HINT);
+  const apiKey = read.required('EBRC_API_KEY', hints.API_KEY_HINT);
+  const mode = modeOf(read);
+  if (apiUrl !== undefined && isOpenHttp(apiUrl)) {
+    if (mode === 'live')
+      read.report('EBRC_API_URL', 'would send a prod_ key over an unencrypted connection; allowed: an https address');
+    else warnings.push('EBRC_API_URL is an http address of another machine: the dev_ key travels unencrypted.');
+  }
+  return { apiUrl, apiKey, mode, ...readTuning(read) };
+}
+
+export function readTuning(read: Reader) {
+  return { httpTimeoutMs: read.required('EBRC_HTTP_TIMEOUT'), rateWindowMs: read.required('EBRC_RATE_WINDOW') };
+}
+
+export function readExtraction(read: Reader) {
+  const extractionMapping = read.optional('EBRC_EXTRACTION_MAPPING');
+  if (!read.isSet('EBRC_EXTRACTION_URL') && !read.isSet('EBRC_EXTRACTION_KEY')) return { extractionMapping };
+  const url = read.required('EBRC_EXTRACTION_URL', hints.EXTRACTION_HINT);
+  const key = read.required('EBRC_EXTRACTION_KEY', hints.EXTRACTION_HINT);
+  if (url !== undefined && isOpenHttp(url) && isLive(read)) {
+    const problem = 'would send documents and a key over an unencrypted connection; allowed with a prod_ key: https';
+    read.report('EBRC_EXTRACTION_URL', problem);
+  }
+  return { extraction: { url, key, version: read.required('EBRC_EXTRACTION_VERSION') }, extractionMapping };
+}

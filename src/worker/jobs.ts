@@ -1,0 +1,127 @@
+import { WorkflowNotFoundError, type Client } from '@temporalio/client';
+import type { Logger } from 'pino';
+import type { Mode } from '../domain/names';
+import { orphanedSecrets, removeOrphanedSecrets } from '../ledger/vault/vault-sweep';
+import type { BackgroundJob } from './background-jobs';
+import { buffer } from 'node:stream/consumers';
+import type { ActivityDependencies } from '../activities/dependencies';
+import { templateProblem } from '../domain/service/bulk-template';
+import { claimTemplateReading, saveBulkTemplate } from '../ledger/service/bulk-templates';
+import type pg from 'pg';
+import { EVENT_DAYS, pruneEvents } from '../ledger/events/feed';
+import { API_CALL_DAYS, pruneApiCalls } from '../ledger/service/api-calls';
+import { createCredentialFuse } from '../ledger/vault/credential-fuse';
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+/** A secret is stored just before its workflow is started. */
+const SETTLED_AFTER_MS = 10 * 60_000;
+
+export interface SecretSweep {
+  pool: pg.Pool;
+  client: Client;
+  mode: Mode;
+  logger: Logger;
+}
+
+/**
+ * Removes passwords that no workflow needs any more: for example those of an onboarding that was refused or never
+ * started.
+ */
+export function secretSweepJob(sweep: SecretSweep): BackgroundJob {
+  return {
+    id: 'sweep_secrets',
+    name: 'remove passwords that no workflow needs',
+    everyMs: HOUR_MS,
+    run: async () => {
+      const removed = await sweepSecrets(sweep);
+      if (removed > 0) sweep.logger.info({ removed }, 'passwords that no workflow needs were removed');
+    },
+  };
+}
+
+/**
+ * Removes secrets that belong to no version of credentials and whose workflow has ended or does not exist.
+ * @throws other errors of Temporal: nothing is concluded if the server does not answer
+ */
+export async function sweepSecrets(
+  { pool, client, mode }: Omit<SecretSweep, 'logger'>,
+  olderThanMs = SETTLED_AFTER_MS,
+): Promise<number> {
+  const byWorkflow = new Map<string | null, string[]>();
+  for (const { workflowId, secretRef } of await orphanedSecrets(pool, mode, olderThanMs)) {
+    byWorkflow.set(workflowId, [...(byWorkflow.get(workflowId) ?? []), secretRef]);
+  }
+  let removed = 0;
+  for (const [workflowId, secretRefs] of byWorkflow) {
+    if (workflowId !== null && (await isRunning(client, workflowId))) continue;
+    removed += await removeOrphanedSecrets(pool, secretRefs);
+  }
+  return removed;
+}
+
+async function isRunning(client: Client, workflowId: string): Promise<boolean> {
+  try {
+    return (await client.workflow.getHandle(workflowId).describe()).status.name === 'RUNNING';
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return false;
+    throw error;
+  }
+}
+
+/**
+ * Reads the labels of the bulk workbook from the service's own template once a day (spec: "GET /irm/bulk-template"):
+ * the specification shows 22 of the 37. A template that lacks one of these is not used, and the previous labels are
+ * kept.
+ */
+export function templateReading(
+  deps: Pick<ActivityDependencies, 'pool' | 'mode' | 'api' | 'workbooks' | 'clock' | 'logger'>,
+): BackgroundJob {
+  const { pool, mode, api, workbooks, clock, logger } = deps;
+  return {
+    id: 'read_template',
+    name: 'read the labels of the bulk template',
+    // Often, because a new installation has no exporter at its start; nearly all of these runs only read the ledger.
+    everyMs: 5 * MINUTE_MS,
+    async run(signal) {
+      const at = new Date(clock());
+      const exporterId = await claimTemplateReading(pool, { mode, at, maxAgeMs: DAY_MS, retryMs: HOUR_MS });
+      if (exporterId === null) return;
+      const bytes = await api.irmTemplate(exporterId, (body) => buffer(body), { exporterId, signal });
+      const labels = await workbooks.templateLabels(bytes);
+      const problem = templateProblem(labels);
+      if (problem === null) await saveBulkTemplate(pool, mode, labels, at);
+      else logger.warn({ problem, labels: labels.length }, 'the bulk template was not used');
+    },
+  };
+}
+
+/** Removes rows that are no longer needed from tables that would otherwise grow without limit. */
+export function cleaningJobs(pool: pg.Pool, logger: Logger): BackgroundJob[] {
+  return [
+    {
+      id: 'prune_audit',
+      name: `remove audit rows that are older than ${API_CALL_DAYS} days`,
+      everyMs: DAY_MS,
+      run: async () =>
+        logRemoved(await pruneApiCalls(pool, new Date(Date.now() - API_CALL_DAYS * DAY_MS)), 'audit rows'),
+    },
+    {
+      id: 'prune_events',
+      name: `remove events that are older than ${EVENT_DAYS} days`,
+      everyMs: DAY_MS,
+      run: async () => logRemoved(await pruneEvents(pool, new Date(Date.now() - EVENT_DAYS * DAY_MS)), 'events'),
+    },
+    {
+      id: 'prune_credential_failures',
+      name: 'remove failed credential checks that no longer count',
+      everyMs: HOUR_MS,
+      run: async () => logRemoved(await createCredentialFuse({ pool }).prune(), 'failed credential checks'),
+    },
+  ];
+
+  function logRemoved(rows: number, what: string): void {
+    if (rows > 0) logger.info({ rows }, `old ${what} removed`);
+  }
+}
