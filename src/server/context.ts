@@ -13,3 +13,8 @@ export interface Door {
   metrics: DoorMetrics;
   isStopping: () => boolean;
 }
+
+/** The dependencies for one exporter's request: its workbooks wait behind its own, and not others' behind them. */
+export function depsFor({ deps }: Pick<Door, 'deps'>, exporterId: string): EbrcClientDependencies {
+  return { ...deps, workbooks: deps.workbooks?.of(exporterId) };
+}

@@ -1,4 +1,4 @@
-import { Piscina } from 'piscina';
+import type { Piscina } from 'piscina';
 
 export interface BoundedThread {
   /** A job that takes longer is terminated together with its thread. */
@@ -10,14 +10,17 @@ export interface BoundedThread {
 }
 
 export interface BoundedJobs<Job, Result> {
-  /** @throws AbortError after the time-out, ERR_WORKER_OUT_OF_MEMORY beyond the heap */
-  run(job: Job): Promise<Result>;
+  /**
+   * @param whose of whom the job is: those who wait take turns, whoever has how many
+   * @throws AbortError after the time-out, ERR_WORKER_OUT_OF_MEMORY beyond the heap
+   */
+  run(job: Job, whose?: string): Promise<Result>;
   close(): Promise<void>;
 }
 
 /**
- * Runs jobs one at a time in a separate thread, with limits on time and memory. The thread starts with a job, ends
- * after `idleMs` without one, and has an empty environment.
+ * Runs jobs one at a time in a separate thread, with limits on time and memory; the time of a job begins with the job.
+ * The thread starts with a job, ends after `idleMs` without one, and has an empty environment.
  */
 export function createBoundedThread<Job, Result>(
   filename: string,
@@ -31,19 +34,59 @@ export function createBoundedThread<Job, Result>(
     execArgv: string[] | undefined;
   },
 ): BoundedJobs<Job, Result> {
-  const pool = new Piscina<Job, Result>({
-    filename,
-    minThreads: 0,
-    maxThreads: 1,
-    idleTimeout: idleMs,
-    env: {},
-    resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 16 },
-    ...(execArgv && { execArgv }),
-  });
-  return {
-    run: (job) => pool.run(job, { signal: AbortSignal.timeout(timeoutMs) }),
-    close: () => pool.destroy(),
+  const turns = new Turns();
+  let opened: Promise<Piscina<Job, Result>> | undefined;
+  const open = async () => {
+    // Only what runs a job pays for loading it.
+    const { Piscina } = (await import('piscina')).default;
+    return new Piscina<Job, Result>({
+      filename,
+      minThreads: 0,
+      maxThreads: 1,
+      idleTimeout: idleMs,
+      env: {},
+      resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 16 },
+      ...(execArgv && { execArgv }),
+    });
   };
+  return {
+    run: (job, whose = '') =>
+      turns.take(whose, async () => {
+        const pool = await (opened ??= open());
+        return pool.run(job, { signal: AbortSignal.timeout(timeoutMs) });
+      }),
+    close: async () => (await opened)?.destroy(),
+  };
+}
+
+/** One job at a time; of those who wait, each in turn has one. */
+class Turns {
+  private busy = false;
+  /** By whom they wait; who was served last stands last. */
+  private readonly waiting = new Map<string, (() => void)[]>();
+
+  async take<T>(whose: string, job: () => Promise<T>): Promise<T> {
+    if (this.busy)
+      await new Promise<void>((resolve) => this.waiting.set(whose, [...(this.waiting.get(whose) ?? []), resolve]));
+    this.busy = true;
+    try {
+      return await job();
+    } finally {
+      this.next();
+    }
+  }
+
+  private next(): void {
+    const [first] = this.waiting;
+    if (!first) {
+      this.busy = false;
+      return;
+    }
+    const [whose, [begin, ...others]] = first;
+    this.waiting.delete(whose);
+    if (others.length > 0) this.waiting.set(whose, others);
+    begin?.();
+  }
 }
 
 /** Converts the bytes that a thread returns. */

@@ -9,16 +9,16 @@ const IDLE_MS = 30_000;
 
 /**
  * Processes workbooks in a separate thread, with limits on time and memory: whatever a file contains, it cannot block
- * or end the worker. One at a time, because workbooks are rare and a small machine has two cores. The largest normal
- * workbook takes seconds.
+ * or end the worker. One at a time, because a small machine has neither the cores nor the memory for two of the worst,
+ * and in turns by exporter. The largest normal workbook takes seconds.
  */
 export function createWorkbookThreads({ timeoutMs = 60_000, memoryMb = 192, execArgv }: BoundedThread = {}): Workbooks {
   const filename = join(__dirname, `thread${extname(__filename)}`);
   const thread = createBoundedThread<Job, JobResult>(filename, { idleMs: IDLE_MS, timeoutMs, memoryMb, execArgv });
 
-  async function run(job: Job): Promise<JobResult> {
+  async function run(job: Job, whose: string): Promise<JobResult> {
     try {
-      const result = await thread.run(job);
+      const result = await thread.run(job, whose);
       if ('refused' in result) throw new WorkbookRefused(result.refused.code, result.refused.message);
       return result;
     } catch (error) {
@@ -26,26 +26,28 @@ export function createWorkbookThreads({ timeoutMs = 60_000, memoryMb = 192, exec
     }
   }
 
-  async function bytesOf(job: Job): Promise<Buffer> {
-    const result = await run(job);
+  async function bytesOf(job: Job, whose: string): Promise<Buffer> {
+    const result = await run(job, whose);
     if (!('bytes' in result)) throw new Error(`The job ${job.do} gave no workbook.`);
     return bufferOf(result.bytes);
   }
 
-  return {
+  const workbooksOf = (whose: string): Workbooks => ({
     async check(source, context, template) {
-      const result = await run({ do: 'check', source, context, template });
+      const result = await run({ do: 'check', source, context, template }, whose);
       if (!('checked' in result)) throw new Error('The job check gave no result.');
       return result.checked;
     },
-    annotate: (annotation) => bytesOf({ do: 'annotate', annotation }),
-    write: (rows, template) => bytesOf({ do: 'write', rows, template }),
+    annotate: (annotation) => bytesOf({ do: 'annotate', annotation }, whose),
+    write: (rows, template) => bytesOf({ do: 'write', rows, template }, whose),
     async templateLabels(source) {
-      const result = await run({ do: 'templateLabels', source });
+      const result = await run({ do: 'templateLabels', source }, whose);
       return 'labels' in result ? result.labels : [];
     },
+    of: workbooksOf,
     close: () => thread.close(),
-  };
+  });
+  return workbooksOf('');
 }
 
 function limitOf(error: unknown): WorkbookRefused | undefined {

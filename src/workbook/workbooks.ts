@@ -14,6 +14,8 @@ export interface Workbooks {
   write(rows: readonly MappingRow[], template?: BulkTemplate): Promise<Buffer>;
   /** See `readTemplateLabels`. @throws WorkbookRefused */
   templateLabels(source: Buffer): Promise<string[]>;
+  /** The same, for the jobs of one exporter: the jobs of different ones take turns. */
+  of(whose: string): Workbooks;
   /** Stops the thread, if there is one. */
   close(): Promise<void>;
 }
@@ -24,5 +26,6 @@ export const workbooksInProcess: Workbooks = {
   annotate: async (annotation) => (await import('./annotate.js')).annotateWorkbook(annotation),
   write: async (rows, template) => (await import('./write.js')).writeBulkWorkbook(rows, template),
   templateLabels: async (source) => (await import('./template.js')).readTemplateLabels(source),
+  of: () => workbooksInProcess,
   close: () => Promise.resolve(),
 };

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
+import { workbooksInProcess } from '../../src/workbook/workbooks';
 import { runProgram } from '../../src/starter/cli/program';
 
 const ROOT = join(__dirname, '..', '..');
@@ -57,6 +58,7 @@ export async function ebrc(args: readonly string[], options: CommandOptions = {}
     waitForLedgerMs: options.waitForLedgerMs ?? 0,
     lookForWorkerEveryMs: options.lookForWorkerEveryMs,
     connectWithinMs: options.connectWithinMs,
+    workbooks: workbooksInProcess,
   });
   return resultOf(code, stdout.text, stderr.text);
 }

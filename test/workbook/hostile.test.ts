@@ -325,6 +325,26 @@ describe('what costs a careless reader hours costs no more than its length', () 
     await through({ ...parts, 'xl/styles.xml': styles });
   });
 
+  test('a fill of a MB that thousands of styles share, in cells that an earlier check marked', async () => {
+    const marked = 8_000;
+    const fill = `<fill><patternFill>${'<bgColor theme="1"/>'.repeat(50_000)}</patternFill></fill>`;
+    const xf = (id: number) => `<xf numFmtId="0" fillId="0" xfId="${id}"/>`;
+    const styles = `<styleSheet><fills>${fill}</fills><cellXfs>${Array.from({ length: marked }, (_, at) => xf(at)).join('')}</cellXfs></styleSheet>`;
+    const note = (at: number) =>
+      `<comment ref="${columnLetter((at % 30) + 1)}${Math.floor(at / 30) + 2}" authorId="0"><text><t>eBRC check:\nx</t></text></comment>`;
+    const cellAt = (at: number) =>
+      `<c r="${columnLetter((at % 30) + 1)}${Math.floor(at / 30) + 2}" s="${at}" t="str"><v>?</v></c>`;
+    const rows = Array.from(
+      { length: Math.ceil(marked / 30) },
+      (_, row) =>
+        `<row r="${row + 2}">${Array.from({ length: 30 }, (_each, column) => cellAt(row * 30 + column)).join('')}</row>`,
+    ).join('');
+    const parts = withRelations(rawParts(headed().replace('</sheetData>', `${rows}</sheetData>`)), {
+      'xl/comments1.xml': `<comments><authors/><commentList>${Array.from({ length: marked }, (_, at) => note(at)).join('')}</commentList></comments>`,
+    });
+    await through({ ...parts, 'xl/styles.xml': styles });
+  });
+
   test('drawings of notes with tags that nobody closes', async () => {
     const shapes = '<v:shape><x:ClientData ObjectType="Note"><x:Row>'.repeat(100_000);
     const parts = withRelations(rawParts(headed([1])), {

@@ -51,3 +51,29 @@ test('a job beyond its memory ends with a refusal instead of the process, and th
     await threads.close();
   }
 });
+
+test('uploads of different exporters take turns, and the time of each begins when it is its turn', async () => {
+  const slow = await book(Array.from({ length: 2_000 }, () => cells()));
+  const small = await book([cells()]);
+  const once = createWorkbookThreads({ execArgv });
+  const from = performance.now();
+  await once.annotate({ source: slow, findings: [] });
+  const took = performance.now() - from;
+  await once.close();
+  // In the line of one exporter's twelve, any other would be out of time before its turn.
+  const threads = createWorkbookThreads({ execArgv, timeoutMs: Math.ceil(4 * took) + 1_000 });
+  const order: string[] = [];
+  const upload = (whose: string, source: Buffer) =>
+    threads
+      .of(whose)
+      .annotate({ source, findings: [] })
+      .then(() => order.push(whose));
+  await Promise.all([
+    ...Array.from({ length: 12 }, () => upload('flood', slow)),
+    upload('asha', small),
+    upload('ravi', small),
+  ]);
+  await threads.close();
+  expect(order).toHaveLength(14);
+  expect(Math.max(order.indexOf('asha'), order.indexOf('ravi'))).toBeLessThan(4);
+});

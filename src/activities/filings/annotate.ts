@@ -31,7 +31,11 @@ export function createAnnotateActivities({ pool, documents, workbooks, logger }:
       };
       let stored = before;
       try {
-        stored ??= await documents.put({ name, kind: 'xlsx', buffer: await workbooks.annotate(annotation) });
+        stored ??= await documents.put({
+          name,
+          kind: 'xlsx',
+          buffer: await workbooks.of(filing.exporterId).annotate(annotation),
+        });
       } catch (error) {
         // A retry would give the same result: the errors are in the ledger, and the filing has ended without this.
         if (!(error instanceof WorkbookRefused)) throw error;

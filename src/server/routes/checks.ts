@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { checkFile } from '../../starter/filings/check';
 import { visibleExporter } from '../access/scope';
-import type { Door } from '../context';
+import { depsFor, type Door } from '../context';
 import { Problem } from '../http/problem';
 import { findingsForCaller } from '../http/words';
 import { addRoute, type Registrar } from '../http/route';
@@ -45,7 +45,7 @@ export function addCheckRoutes(registrar: Registrar, { deps }: Door): void {
       const exporter = await visibleExporter(deps, principal, body.exporter);
       const annotate = call.upload !== null && (request.headers.accept ?? '').includes('spreadsheetml');
       const stated = { uploadType, declaration, allowDuplicate, annotate };
-      const checked = await checkFile(deps, { source: sourceOf(call), exporter, ...stated });
+      const checked = await checkFile(depsFor({ deps }, exporter), { source: sourceOf(call), exporter, ...stated });
       const { ok, rows, errors, warnings, annotated } = checked;
       if (annotate && annotated === null) {
         const [first] = errors;

@@ -10,7 +10,7 @@ import { createFilingOperations } from '../../starter/filings/operator-commands'
 import type { FilingOutcome } from '../../starter/filings/outcome';
 import { RefusedError } from '../../starter/errors';
 import { visibleFiling } from '../access/scope';
-import type { Door } from '../context';
+import { depsFor, type Door } from '../context';
 import { Problem } from '../http/problem';
 import { addRoute, type Registrar } from '../http/route';
 import { filingName, note, visible } from '../http/texts';
@@ -142,10 +142,10 @@ export function addFilingActionRoutes(registrar: Registrar, door: Door): void {
     async handle(call) {
       const { principal, params, body } = call;
       // A reference names its newest filing: repeated, the request meets the correction that it made.
-      await visibleFiling(deps, principal, params.filing);
+      const { exporterId } = await visibleFiling(deps, principal, params.filing);
       const { allowDuplicate } = body;
       const request = { filing: params.filing, source: sourceOf(call), madeBy: principal.name, allowDuplicate };
-      return recorded(door, call, await correctFiling({ ...deps, principal }, request, {}), 201);
+      return recorded(door, call, await correctFiling({ ...depsFor(door, exporterId), principal }, request, {}), 201);
     },
   });
 }

@@ -10,7 +10,7 @@ import { fileFile } from '../../starter/filings/file';
 import type { FilingOutcome } from '../../starter/filings/outcome';
 import { RefusedError } from '../../starter/errors';
 import { maySee, visibleExporter, visibleFiling } from '../access/scope';
-import type { Door } from '../context';
+import { depsFor, type Door } from '../context';
 import { listOf, pageOf, paging, readCursor } from '../http/paging';
 import { Problem, unavailable } from '../http/problem';
 import { addRoute, type Call, type Registrar } from '../http/route';
@@ -82,11 +82,13 @@ export function addFilingRoutes(registrar: Registrar, door: Door): void {
       const before = await filingOfReference(pool, { mode, reference, n: n ?? 1 });
       const source = sourceOf(call);
       const terms = { reference, n, channel, approval, madeBy: principal.name, ...statedOf(body) };
-      const outcome = await fileFile({ ...deps, principal }, { source, exporter, ...terms }, {}).catch(
-        (error: unknown) => {
-          throw before && !maySee(principal, before.exporterId) ? hiddenHolder(error) : error;
-        },
-      );
+      const outcome = await fileFile(
+        { ...depsFor(door, exporter), principal },
+        { source, exporter, ...terms },
+        {},
+      ).catch((error: unknown) => {
+        throw before && !maySee(principal, before.exporterId) ? hiddenHolder(error) : error;
+      });
       return recorded(door, call, outcome, before ? 200 : 201);
     },
   });

@@ -5,6 +5,7 @@ import type { ConfigOf, Environment, Section } from '../../config/config';
 import type { DocumentStore } from '../../documents/document-store';
 import type { Principal } from '../../domain/access/principal';
 import type { Vault } from '../../ledger/vault/vault';
+import type { Workbooks } from '../../workbook/workbooks';
 import type { EbrcClient } from '../client';
 import type { EbrcReader } from '../reader';
 import type { Terminal } from './terminal';
@@ -28,6 +29,7 @@ export interface Cli {
   documents(): Promise<DocumentStore>;
   /** The configured store, whichever it is: for the commands that say so, or make it the ledger's. */
   configuredDocuments(): Promise<DocumentStore>;
+  workbooks(): Promise<Workbooks>;
   temporal(): Promise<Client>;
   vault(): Promise<Vault>;
   /** The filing service itself, within the budget that the workers share; for calls that are not made by a workflow. */
@@ -65,11 +67,13 @@ export interface CliOptions {
   lookForWorkerEveryMs?: number;
   /** How long a Temporal server that does not answer is tried; default 8 s. */
   connectWithinMs?: number;
+  /** Default: in a thread, within limits of time and memory. */
+  workbooks?: Workbooks;
 }
 
 export function createCli(
   terminal: Terminal,
-  { env, waitForLedgerMs = WAIT_FOR_LEDGER_MS, lookForWorkerEveryMs, connectWithinMs }: CliOptions = {},
+  { env, waitForLedgerMs = WAIT_FOR_LEDGER_MS, lookForWorkerEveryMs, connectWithinMs, workbooks: own }: CliOptions = {},
 ): Cli {
   const opened: (() => Promise<unknown>)[] = [];
   let changes = false;
@@ -130,6 +134,14 @@ export function createCli(
     if (problem === null) return store;
     terminal.note(`Note: documents are shown by name. ${problem}`);
     return { pathOf: (name: string) => name };
+  });
+
+  const workbooks = once(async () => {
+    if (own) return own;
+    const { createWorkbookThreads } = await import('../../workbook/threads.js');
+    const threads = createWorkbookThreads();
+    opened.push(() => threads.close());
+    return threads;
   });
 
   const temporal = once(async () => {
@@ -205,6 +217,7 @@ export function createCli(
       temporal: await temporal(),
       vault,
       documents: await documents(),
+      workbooks: await workbooks(),
       mode,
       taskQueue,
       lookForWorkerEveryMs,
@@ -221,6 +234,7 @@ export function createCli(
     pool,
     documents,
     configuredDocuments,
+    workbooks,
     temporal,
     vault,
     api,

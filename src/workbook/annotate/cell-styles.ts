@@ -34,6 +34,7 @@ export class CellStyles {
   private readonly borders: StyleList;
   private readonly formats: StyleList;
   private readonly derived = new Map<string, number>();
+  private readonly ourFills = new Map<number, boolean>();
 
   constructor(private readonly source: string) {
     this.fonts = new StyleList(source, 'fonts', 'font', ['<font><sz val="11"/><name val="Calibri"/></font>']);
@@ -59,15 +60,24 @@ export class CellStyles {
     const known = this.derived.get(`${style} plain`);
     if (known !== undefined) return known;
     const format = this.formats.items[style] ?? '';
-    const fill = this.fills.items[Number(attribute(openingTag(format), 'fillId') ?? 0)] ?? '';
-    const colour = attribute(/<fgColor\s[^<>]*>/.exec(fill)?.[0] ?? '', 'rgb')?.toUpperCase() ?? '';
-    if (!Object.values<string>(FILLS).includes(colour)) {
+    if (!this.isOurFill(Number(attribute(openingTag(format), 'fillId') ?? 0))) {
       this.derived.set(`${style} plain`, style);
       return style;
     }
     return this.derive(`${style} plain`, style, (attributes) =>
       withAttribute(withAttribute(attributes, 'fillId', 0), 'applyFill', undefined),
     );
+  }
+
+  /** Looked at once, because thousands of styles may share a long one. */
+  private isOurFill(fillId: number): boolean {
+    const known = this.ourFills.get(fillId);
+    if (known !== undefined) return known;
+    const fill = this.fills.items[fillId] ?? '';
+    const colour = attribute(/<fgColor\s[^<>]*>/.exec(fill)?.[0] ?? '', 'rgb')?.toUpperCase() ?? '';
+    const ours = Object.values<string>(FILLS).includes(colour);
+    this.ourFills.set(fillId, ours);
+    return ours;
   }
 
   /** A style for headings of our own, in points. */

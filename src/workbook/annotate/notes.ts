@@ -44,9 +44,8 @@ export class Notes {
    * do not change.
    */
   get marked(): string[] {
-    return this.notes
-      .filter(({ text, threaded }) => threaded || text.includes(NOTE_START))
-      .map(({ address }) => address);
+    const ours = this.notes.filter(({ text, threaded }) => threaded || text.includes(NOTE_START));
+    return [...new Set(ours.map(({ address }) => address))];
   }
 
   /**

@@ -52,7 +52,7 @@ export function addCheckCommand(program: Command, bind: Bind): void {
         const { writeOutputFile } = await import('../../../../documents/output-file.js');
         const { readFilingFile } = await import('../../../filings/read-file.js');
         // Before the database is opened: errors in the file do not depend on it.
-        const read = await readFilingFile({ path }, stated);
+        const read = await readFilingFile({ path }, stated, await cli.workbooks());
         const request = { source: { read }, exporter, annotate: output !== undefined };
         const checked = await checkFile(await ledgerOf(cli), request);
         const { ok, rows, errors, warnings, columns } = checked;
@@ -91,6 +91,7 @@ function describeColumns({ sent, optional, own, templateReadAt }: SheetColumns):
 /** The ledger, if one is configured. */
 async function ledgerOf(cli: Cli): Promise<CheckLedger> {
   const { databaseUrl } = await cli.optional('database');
-  if (databaseUrl === undefined) return {};
-  return { pool: await cli.pool(), mode: (await cli.optional('mode')).mode };
+  const workbooks = await cli.workbooks();
+  if (databaseUrl === undefined) return { workbooks };
+  return { workbooks, pool: await cli.pool(), mode: (await cli.optional('mode')).mode };
 }
