@@ -1,5 +1,5 @@
 import type { BudgetSlot } from '../budget/ports';
-import type { ApiCall } from '../domain/service/api-call';
+import type { ApiCall } from '../domain/service/operations';
 
 /** Stores a call. A failure is logged and does not affect the call. */
 export type Audit = (call: ApiCall) => void | Promise<void>;

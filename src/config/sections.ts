@@ -36,7 +36,7 @@ export function readTraces(read: Reader) {
 }
 
 /** The same for every working directory: workers and command lines of one user must find the same store. */
-export const DEFAULT_DOCUMENTS = join(homedir(), '.local', 'share', 'ebrc', 'documents');
+const DEFAULT_DOCUMENTS = join(homedir(), '.local', 'share', 'ebrc', 'documents');
 
 /**
  * The AWS SDK itself reads the credentials, region and endpoint of an object store; this adds what it has no variable

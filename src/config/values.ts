@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { isS3, parseS3Location, S3_FORM } from '../documents/s3-location';
-import { DURATION_FORM, formatDuration, parseDuration } from '../domain/durations';
+import { DURATION_FORM, formatDuration, parseDuration } from '../domain/dates';
 import { modeOfKey, type Mode } from '../domain/names';
 import type { EncryptionKey } from '../encryption/keys';
 

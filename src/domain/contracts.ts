@@ -3,7 +3,7 @@
  * `schemas/`. Workflow code imports only the types; the starter and the first activity validate with the schemas.
  */
 import { z } from 'zod';
-import { emailAddress } from './exporter/email';
+import { emailAddress } from './exporter/exporter';
 import { FILING_STATES } from './filing/states';
 import { FINDING_KINDS, RECONCILE_CHECKS } from './reconciliation/findings';
 

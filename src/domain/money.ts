@@ -54,3 +54,9 @@ export function atMostTwoDecimals(amount: Amount): boolean {
   if (/^\d+(\.\d{1,2})?$/.test(String(amount))) return true;
   return new Money(amount).decimalPlaces() <= 2;
 }
+
+/**
+ * The share of a remittance that bank charges may take. An amount that is short by no more than this may be the same
+ * payment, in proposals and in near matches of a reconciliation.
+ */
+export const BANK_CHARGES = 0.02;

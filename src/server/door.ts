@@ -11,7 +11,7 @@ import * as limits from './http/limits';
 import type { Door } from './context';
 import { createDoorMetrics } from './http/metrics';
 import { createFilingReader } from './views/read-filings';
-import { createFeedWatch, createFilingWatch } from './views/waiting';
+import { createFeedWatch, createFilingWatch } from './views/watch';
 
 export interface DoorOptions {
   deps: EbrcClientDependencies;

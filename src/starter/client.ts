@@ -1,6 +1,5 @@
 import type { EbrcClientDependencies } from './dependencies';
-import { requireApproval, type ApprovalChange } from './exporters/approval';
-import { changeExporter, type ExporterChange } from './exporters/change';
+import { requireApproval, type ApprovalChange, changeExporter, type ExporterChange } from './exporters/change';
 import { onboardList, type ListOnboarding, type OnboardListOptions } from './exporters/onboard-list';
 import { createExporterOperations, type ExporterOperations } from './exporters/operations';
 import { makeTemplate, type Template } from './exporters/template';
@@ -21,15 +20,15 @@ import type { WaitOptions } from './filings/start';
 import { proposeMappings, type ProposeOutcome, type ProposeRequest } from '../assistant/proposals/propose';
 import { importInvoices, type InvoiceImport, type InvoiceImportOutcome } from '../assistant/proposals/import-invoices';
 import { createEbrcReader, type EbrcReader } from './reader';
-import { acknowledgeFinding, type Acknowledgement } from './reconciliation/findings';
 import {
+  acknowledgeFinding,
+  type Acknowledgement,
   reconcile,
   type ReconcileOutcome,
   type ReconcileRequest,
   type ReconcileWait,
-} from './reconciliation/reconcile';
-import { applySchedules, deleteSchedules, listSchedules, type ScheduleView } from './schedules/operations';
-import { readScheduleFile } from './schedules/read-file';
+} from './reconcile';
+import { applySchedules, deleteSchedules, listSchedules, type ScheduleView, readScheduleFile } from './schedules';
 import type { FindingView } from '../domain/reconciliation/findings';
 import type { RotationResult } from '../ledger/vault/vault';
 

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { Principal } from '../domain/access/principal';
+import type { Principal } from '../domain/principal';
 import type { Mode } from '../domain/names';
 import type { Client } from '@temporalio/client';
 import type { FilingApi } from '../api/client-types';

@@ -7,11 +7,10 @@ import { badCredentials } from '../ledger/vault/credentials';
 import { RefusedError } from './errors';
 import type { EbrcReaderDependencies } from './dependencies';
 import { exporterIdOf } from './exporters/lookup';
-import { readIrmViews } from './exporters/irm-views';
-import { exporterView, type ExporterView, type IrmView } from './exporters/views';
+import { readIrmViews, exporterView, type ExporterView, type IrmView } from './exporters/views';
 import { filingOf, withPaths } from './filings/lookup';
-import { makeReport, type ReportOutcome, type ReportRequest } from './reports/report';
-import { findings, type FindingsRequest } from './reconciliation/findings';
+import { makeReport, type ReportOutcome, type ReportRequest } from './report';
+import { findings, type FindingsRequest } from './reconcile';
 import type { FindingView } from '../domain/reconciliation/findings';
 
 interface ListFilter {

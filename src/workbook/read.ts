@@ -1,28 +1,29 @@
-import type { ColumnField } from '../domain/rules/columns';
-import type { BulkTemplate } from '../domain/service/bulk-template';
-import { BUILT_IN_TEMPLATE } from '../domain/service/bulk-template';
-import { INVOICE_FIELDS, isExtraField, normaliseHeader } from '../domain/rules/columns';
+import { type ColumnField, INVOICE_FIELDS, isExtraField, normaliseHeader } from '../domain/rules/columns';
+import { type BulkTemplate, BUILT_IN_TEMPLATE } from '../domain/service/bulk-template';
 import { errorAt, oncePerCell, type Finding } from '../domain/rules/finding';
 import type { ExtraValues, MappingRow } from '../domain/filing/mapping';
 import { completeRow, emptyMapping, type UncheckedRow } from '../domain/rules/unchecked-row';
 import { hiddenByMerge, missing, quoted } from '../domain/rules/value-messages';
-import type { CellContent, CellContext } from './sheet/cell-content';
-import { cellContent } from './sheet/cell-content';
-import { aboutRows, aboutTemplate } from './sheet/about-sheet';
+import { type CellContent, type CellContext, cellContent } from './sheet/cell-content';
+import { aboutRows, aboutTemplate, MergedCells } from './sheet/about-sheet';
 import { columnLetter } from './sheet/addresses';
 import { cellValue, extraValue } from './sheet/cell-value';
 import type { OpenSheet } from './sheet/first-sheet';
-import type { ColumnAt, Headers, OptionalColumn, OwnColumn } from './sheet/headers';
-import { inWordsOfSheet, isOurs, readHeaders } from './sheet/headers';
-import type { WorkbookLimits } from './ooxml/limits';
-import { WORKBOOK_LIMITS } from './ooxml/limits';
-import { MergedCells } from './sheet/merged-cells';
-import { WorkbookRefused } from './ooxml/refused';
+import {
+  type ColumnAt,
+  type Headers,
+  type OptionalColumn,
+  type OwnColumn,
+  inWordsOfSheet,
+  isOurs,
+  readHeaders,
+} from './sheet/headers';
+import { type WorkbookLimits, WORKBOOK_LIMITS, WorkbookRefused } from './ooxml/limits';
 import type { RawRow } from './sheet/sheet-rows';
 import { textsOf } from './sheet/filled-rows';
 import { openWorkbook } from './sheet/open-workbook';
 
-export { WorkbookRefused } from './ooxml/refused';
+export { WorkbookRefused } from './ooxml/limits';
 export { TEMPLATE_UNKNOWN } from './sheet/about-sheet';
 export { inWordsOfSheet, type ColumnAt } from './sheet/headers';
 

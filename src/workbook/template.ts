@@ -1,15 +1,11 @@
-import type { Cell, CellValue, DataValidation, Style, Worksheet } from 'exceljs';
-import { Workbook } from 'exceljs';
-import type { BulkColumn } from '../domain/rules/columns';
-import { BULK_COLUMNS, columnOfHeader } from '../domain/rules/columns';
+import { type Cell, type CellValue, type DataValidation, type Style, type Worksheet, Workbook } from 'exceljs';
+import { type BulkColumn, BULK_COLUMNS, columnOfHeader, UPLOAD_TYPES } from '../domain/rules/columns';
 import type { FieldKind } from '../domain/filing/mapping';
 import type { HeldIrm } from '../domain/rules/preflight';
-import { UPLOAD_TYPES } from '../domain/rules/upload-type';
 import { WORKBOOK_LIMITS } from './ooxml/limits';
 import { MAX_ROWS_PER_SUBMISSION } from '../domain/service/limits';
 import { columnLetter } from './sheet/addresses';
-import type { CellContent } from './sheet/cell-content';
-import { cellContent } from './sheet/cell-content';
+import { type CellContent, cellContent } from './sheet/cell-content';
 import { shown } from './sheet/cell-value';
 import { openWorkbook } from './sheet/open-workbook';
 import { textsOf } from './sheet/filled-rows';

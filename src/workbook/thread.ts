@@ -4,7 +4,7 @@ import type { MappingRow } from '../domain/filing/mapping';
 import type { FileContext } from '../domain/rules/file';
 import type { Annotation } from './annotate';
 import type { CheckedWorkbook } from './check';
-import { WorkbookRefused } from './ooxml/refused';
+import { WorkbookRefused } from './ooxml/limits';
 import { workbooksInProcess } from './workbooks';
 
 export type Job =

@@ -1,6 +1,6 @@
 import { extname, join } from 'node:path';
 import { bufferOf, createBoundedThread, type BoundedThread } from './bounded-thread';
-import { WorkbookRefused } from './ooxml/refused';
+import { WorkbookRefused } from './ooxml/limits';
 import type { Job, JobResult } from './thread';
 import type { Workbooks } from './workbooks';
 

@@ -1,6 +1,6 @@
 import { Context } from '@temporalio/activity';
 import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from '@temporalio/worker';
-import type { ApiCall } from '../domain/service/api-call';
+import type { ApiCall } from '../domain/service/operations';
 import type { BudgetMetrics } from '../budget/budget';
 import type { Vault } from '../ledger/vault/vault';
 import type { Swept } from '../temporal/sweep';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { formatDuration, parseDuration } from '../../src/domain/durations';
+import { formatDuration, parseDuration } from '../../src/domain/dates';
 
 it.each([
   ['250ms', 250],

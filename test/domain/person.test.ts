@@ -1,4 +1,4 @@
-import { personKey } from '../../src/domain/person';
+import { personKey } from '../../src/domain/principal';
 
 it.each([
   'asha',

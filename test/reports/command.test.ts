@@ -2,7 +2,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ReportOutcome } from '../../src/starter/reports/report';
+import type { ReportOutcome } from '../../src/starter/report';
 import { knowExporter } from '../ledger/filing-support';
 import { ebrc } from '../support/command-line';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';

@@ -1,6 +1,6 @@
 /** Who may what over HTTP: tokens, roles, exporters, and the record of it. */
-import type { Role } from '../../src/domain/access/principal';
-import { rotatePrincipal, removePrincipal } from '../../src/starter/principals/principals';
+import type { Role } from '../../src/domain/principal';
+import { rotatePrincipal, removePrincipal } from '../../src/starter/principals';
 import { askDoor, KAVERI, messageOf, onboard, openDoorStage, type DoorStage, type ProblemBody } from './door-stage';
 
 let stage: DoorStage;

@@ -1,11 +1,11 @@
 /** A real door over HTTP, with a real PostgreSQL, Temporal server, worker and sandbox behind it. */
 import { Client } from '@temporalio/client';
 import pino from 'pino';
-import type { Role } from '../../src/domain/access/principal';
+import type { Role } from '../../src/domain/principal';
 import type { Mapping } from '../../src/domain/filing/mapping';
 import { createLogger } from '../../src/telemetry/logger';
 import type { EbrcClientDependencies } from '../../src/starter/dependencies';
-import { addPrincipal } from '../../src/starter/principals/principals';
+import { addPrincipal } from '../../src/starter/principals';
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
 import { startDoor, type RunningDoor } from '../../src/server/door';
 import { demoMessage, type DemoIrm } from '../../dev/demo-message';

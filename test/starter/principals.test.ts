@@ -1,6 +1,6 @@
 /** `ebrc principals`: who may use the door, and their tokens. */
 import { createHash } from 'node:crypto';
-import type { PrincipalWithToken } from '../../src/starter/principals/principals';
+import type { PrincipalWithToken } from '../../src/starter/principals';
 import { principalOfToken } from '../../src/ledger/principals/tokens';
 import { ebrc } from '../support/command-line';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';

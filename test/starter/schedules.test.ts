@@ -3,8 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
-import { readScheduleFile } from '../../src/starter/schedules/read-file';
-import { applySchedules, deleteSchedules, listSchedules } from '../../src/starter/schedules/operations';
+import { readScheduleFile, applySchedules, deleteSchedules, listSchedules } from '../../src/starter/schedules';
 import { eventually } from '../support/processes';
 import { devServer, type DevServer } from '../support/temporal';
 

@@ -1,6 +1,6 @@
 /** Principals of tests, and what they answer for. */
 import type pg from 'pg';
-import type { Principal, Role } from '../../src/domain/access/principal';
+import type { Principal, Role } from '../../src/domain/principal';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { writeGrant } from '../../src/ledger/principals/grants';
 import { addPrincipal, findPrincipal } from '../../src/ledger/principals/principals';

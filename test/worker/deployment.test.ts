@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { KeptProcess } from '../../dev/kept-process';
 import { startProgram } from '../../dev/program';
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
-import type { DeployedVersion } from '../../src/starter/deployment';
+import type { DeployedVersion } from '../../src/starter/cli/commands/operations/deploy';
 import { builtPackage } from '../support/built-package';
 import { cleanEnvironment, ebrc } from '../support/command-line';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';

@@ -10,20 +10,25 @@ import {
   markArchived,
   postponePdf,
   type PdfsToArchive,
+  countWithoutPdf,
+  type ArchivedPdf,
 } from '../../ledger/certificates/certificates';
 import { lockFiling } from '../../ledger/filings/filing-lock';
 import { certifyByDetails } from '../../ledger/gates/certify';
 import { windowIsOver } from '../../ledger/gates/settle-window';
-import { countOpenRows, readRows } from '../../ledger/rows/filing-rows';
+import { countOpenRows, readRows, rowStates } from '../../ledger/rows/filing-rows';
 import { withTransaction } from '../../ledger/pool';
 import { readSubmissions } from '../../ledger/submissions/submissions';
 import { withHeartbeat, withStepHeartbeat } from '../call-context';
 import { withCredentials } from '../exporters/credential-guard';
 import type { ActivityDependencies } from '../dependencies';
 import { iecOf } from '../../ledger/exporters/exporters';
-import { type FilingEnd, type Held, moveOnSettled, type MovedOn } from '../filings/moves';
-import { archiveLast } from './archive-last';
+import { type FilingEnd, type Held, moveOnSettled, type MovedOn, recordEnd } from '../filings/moves';
 import { readDetails } from './read-details';
+import type pg from 'pg';
+import { endOf, mayFollow } from '../../domain/filing/states';
+import { holdStep } from '../../ledger/filings/filing-progress';
+import { stepId } from '../step-id';
 
 export interface FetchedCertificates {
   /** Certified rows whose details the service does not show yet. */
@@ -187,4 +192,24 @@ export function createCertificateActivities(deps: ActivityDependencies) {
     }
     return moved;
   }
+}
+
+/** The end of a filing, recorded with its last PDF. */
+
+/**
+ * Records that a PDF is archived, and the end of the filing that waits for it, where all of its certificates have their
+ * PDFs and all of its rows an outcome. Without `pdf`: it was recorded before, perhaps by a try whose answer was lost.
+ * @returns null where the filing goes on, or has moved otherwise than its run knows
+ */
+function archiveLast(pool: pg.Pool, held: Held, at: Date, pdf?: ArchivedPdf): Promise<FilingEnd | null> {
+  const { filingId } = held;
+  return withTransaction(pool, async (client) => {
+    // The filing's lock comes first: of two PDFs that are archived at once, the second sees the first.
+    const standing = await holdStep(client, { ...held, step: stepId() });
+    if (pdf) await markArchived(client, pdf);
+    if (standing === 'differs' || (await countWithoutPdf(client, filingId)) > 0) return null;
+    const state = endOf(await rowStates(client, filingId));
+    if (state === null || (standing !== 'repeated' && !mayFollow(standing.state, state))) return null;
+    return recordEnd(client, { ...held, state }, at);
+  });
 }

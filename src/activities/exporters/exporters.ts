@@ -3,13 +3,12 @@ import { ApiError } from '../../api/errors/api-error';
 import type { CallContext } from '../../api/client-types';
 import type { Customer } from '../../api/schemas/customers';
 import { onboardInput, type ChangeExporterInput, type OnboardInput } from '../../domain/contracts';
-import { readinessOf, type ExporterReadiness } from '../../domain/exporter/readiness';
+import { readinessOf, type ExporterReadiness } from '../../domain/exporter/exporter';
 import { issueText, otherModeText } from '../../domain/input-problems';
 import { findExporter, saveExporter, type ExporterRow } from '../../ledger/exporters/exporters';
 import { notYet } from '../application-failure';
 import { withHeartbeat } from '../call-context';
 import type { ActivityDependencies } from '../dependencies';
-import { disagreements, exactMatch } from './same-exporter';
 
 /** An exporter as a workflow holds it: no name and no e-mail, which have no business in a history. */
 export interface ExporterState extends ExporterReadiness {
@@ -161,4 +160,45 @@ function refusedBy(error: ApiError): Refusal {
   );
   const message = fields.length > 0 ? fields.join('; ') : error.message;
   return { outcome: 'refused', errors: [{ code: error.errorCode ?? error.kind, message }] };
+}
+
+/** Among clients that a search found, the one with this e-mail: to the letter where there is one, else in any case. */
+function exactMatch(customers: readonly Customer[], email: string): Customer | null {
+  const wanted = email.trim();
+  return (
+    customers.find((customer) => customer.email?.trim() === wanted) ??
+    customers.find((customer) => customer.email?.trim().toLowerCase() === wanted.toLowerCase()) ??
+    null
+  );
+}
+
+/**
+ * Why a client that has the e-mail is not the exporter that was meant; nothing where it is. An IEC that one side does
+ * not have proves nothing. Adopting the wrong one would file certificates in another exporter's name.
+ */
+function disagreements(
+  customer: Customer,
+  input: Pick<OnboardInput, 'name' | 'iec'>,
+): { code: string; message: string }[] {
+  const errors: { code: string; message: string }[] = [];
+  const refuse = (field: string, theirs: string, ours: string) =>
+    errors.push({
+      code: 'exporter_differs',
+      message: `A client with this e-mail exists (${customer.id}), but its ${field} is "${theirs}", not "${ours}". Give the ${field} that it has, or use another e-mail.`,
+    });
+  if (customer.name !== null && nameKey(customer.name) !== nameKey(input.name)) {
+    refuse('name', customer.name, input.name);
+  }
+  const [theirs, ours] = [iecKey(customer.iec), iecKey(input.iec)];
+  if (theirs && ours && theirs !== ours) refuse('IEC', theirs, ours);
+  return errors;
+}
+
+/** Names are typed by people: case and white space do not make another exporter. */
+function nameKey(name: string): string {
+  return name.normalize('NFC').trim().replace(/\s+/gu, ' ').toLowerCase();
+}
+
+function iecKey(iec: string | null | undefined): string {
+  return iec?.trim().toUpperCase() ?? '';
 }

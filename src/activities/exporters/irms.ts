@@ -1,6 +1,6 @@
 import { Context } from '@temporalio/activity';
 import type { Irm } from '../../api/schemas/irms';
-import { readinessOf } from '../../domain/exporter/readiness';
+import { readinessOf } from '../../domain/exporter/exporter';
 import { currentCredentials } from '../../ledger/vault/credentials';
 import {
   exportersAfter,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { emailAddress } from '../../domain/exporter/email';
+import { emailAddress } from '../../domain/exporter/exporter';
 import { flag, record, requiredText, text } from './tolerant';
 
 /**

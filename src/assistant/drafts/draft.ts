@@ -4,7 +4,7 @@ import type { ExtractionMapping } from '../extraction/mapping';
 import type { MappingField } from '../../domain/filing/mapping';
 import { subtractAmounts } from '../../domain/money';
 import { propose, type OpenIrm } from '../proposals/assignment';
-import { DIRECT_EXPORT, SERVICES, UPLOAD_TYPES, type UploadType } from '../../domain/rules/upload-type';
+import { DIRECT_EXPORT, SERVICES, UPLOAD_TYPES, type UploadType } from '../../domain/rules/columns';
 import { MAX_ROWS_PER_SUBMISSION } from '../../domain/service/limits';
 import { getExporter } from '../../ledger/exporters/exporters';
 import { ledgerDocuments, openIrms } from '../proposals/open-documents';

@@ -1,4 +1,4 @@
-import { BANK_CHARGES } from '../../domain/bank-charges';
+import { BANK_CHARGES } from '../../domain/money';
 import { groupBy } from '../../domain/group-by';
 import { bestFlow } from './flow';
 import {

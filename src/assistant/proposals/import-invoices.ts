@@ -1,10 +1,178 @@
 import type pg from 'pg';
-import { filingDateInKolkata } from '../../domain/dates';
+import { filingDateInKolkata, compareFilingDates, isoFromFilingDate, parseFilingDate } from '../../domain/dates';
 import type { Mode } from '../../domain/names';
 import { listExporters } from '../../ledger/exporters/exporters';
 import { withTransaction } from '../../ledger/pool';
 import { invoiceKey, saveInvoices, type InvoiceRecord } from '../../ledger/reports/invoices';
-import { readInvoiceList, type InvoiceProblem } from './read-invoices';
+import { readFile } from 'node:fs/promises';
+import { extname } from 'node:path';
+import { canonicalAmount, compareAmounts, isAmount } from '../../domain/money';
+import { isUploadType } from '../../domain/rules/columns';
+import { cutText, printable } from '../../domain/text';
+import { refusal, UsageError } from '../../starter/errors';
+import { csvRows, sheetRows, type ListRow } from '../../starter/lists/list-rows';
+
+/** Columns with the headers that accounting systems export for them; case, spaces and punctuation are ignored. */
+const COLUMNS = {
+  exporter: ['exporter', 'exporteremail', 'exporterid', 'iec', 'email'],
+  document: [
+    'document',
+    'documentnumber',
+    'documentno',
+    'invoicenumber',
+    'invoiceno',
+    'shippingbillnumber',
+    'sbcuminvoicenumber',
+  ],
+  date: ['date', 'documentdate', 'invoicedate', 'shippingbilldate', 'sbcuminvoicedate'],
+  type: ['type', 'uploadtype'],
+  value: ['value', 'amount', 'documentvalue', 'invoicevalue', 'sbcuminvoicevalueinfcc'],
+  currency: ['currency', 'fcc', 'sbcuminvoicefcc'],
+  buyer: ['buyer', 'customer', 'consignee'],
+  dueDate: ['duedate', 'due'],
+} as const;
+type Column = keyof typeof COLUMNS;
+const MANDATORY: readonly Column[] = ['document', 'date', 'value', 'currency'];
+
+/** An invoice of the list; dates are YYYY-MM-DD. */
+interface ListedInvoice {
+  row: number;
+  exporter: string | null;
+  document: string;
+  documentDate: string;
+  type: number | null;
+  amount: string;
+  currency: string;
+  buyer: string | null;
+  dueDate: string | null;
+}
+
+interface InvoiceProblem {
+  row: number;
+  field: string | null;
+  message: string;
+}
+
+interface InvoiceList {
+  invoices: ListedInvoice[];
+  errors: InvoiceProblem[];
+  /** Unknown headers; their cells are not read. */
+  ignoredColumns: string[];
+}
+
+/**
+ * Reads invoices from a CSV file or the first sheet of a workbook. An invalid row does not affect the others.
+ * @param today DDMMYYYY; a document cannot have a later date
+ * @throws RefusedError for a list without its header line; UsageError if the file cannot be read
+ */
+async function readInvoiceList(path: string, today: string): Promise<InvoiceList> {
+  const [head, ...rows] = await rowsOf(path);
+  const header = (head?.texts ?? []).map((text) => columnOf(text ?? ''));
+  refuseHeader(header);
+  const list: InvoiceList = {
+    invoices: [],
+    errors: [],
+    ignoredColumns: (head?.texts ?? []).flatMap((text, at) =>
+      header[at] === null && text?.trim() ? [cutText(printable(text.trim()), 100)] : [],
+    ),
+  };
+  for (const { row, texts, problem } of rows) {
+    if (problem !== undefined) {
+      list.errors.push({ row, field: null, message: problem });
+      continue;
+    }
+    const cells = new Map<Column, string>();
+    header.forEach((column, at) => {
+      const text = texts[at]?.trim();
+      if (column && text) cells.set(column, text);
+    });
+    if (cells.size === 0) continue;
+    const read = invoiceOf(row, cells, today);
+    if ('errors' in read) list.errors.push(...read.errors);
+    else list.invoices.push(read);
+  }
+  return list;
+}
+
+async function rowsOf(path: string): Promise<ListRow[]> {
+  const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
+    throw new UsageError(`${path} cannot be read (${error.code ?? error.message}).`, 'no_file');
+  });
+  const form = extname(path).toLowerCase();
+  if (form === '.csv') return csvRows(bytes);
+  if (form === '.xlsx') return sheetRows(bytes);
+  throw new UsageError(`${path} is neither .csv nor .xlsx.`, 'unknown_file_type');
+}
+
+function columnOf(header: string): Column | null {
+  const plain = header.toLowerCase().replace(/[^a-z]/gu, '');
+  const names = Object.entries(COLUMNS) as [Column, readonly string[]][];
+  return names.find(([, headers]) => headers.includes(plain))?.[0] ?? null;
+}
+
+function refuseHeader(header: readonly (Column | null)[]): void {
+  const columns = `The columns are ${Object.keys(COLUMNS).join(', ')}; type, buyer and dueDate may be left out.`;
+  const lacking = MANDATORY.filter((column) => !header.includes(column));
+  if (lacking.length > 0) {
+    const message = `The first line names no column ${lacking.join(', ')}. ${columns}`;
+    throw refusal('missing_column', message, { row: 1 });
+  }
+  const twice = header.find((column, at) => column !== null && header.indexOf(column) !== at);
+  if (twice) throw refusal('repeated_column', `The first line names the column ${twice} twice.`, { row: 1 });
+}
+
+function invoiceOf(
+  row: number,
+  cells: ReadonlyMap<Column, string>,
+  today: string,
+): ListedInvoice | { errors: InvoiceProblem[] } {
+  const errors: InvoiceProblem[] = [];
+  const wrong = (field: Column, message: string) => {
+    errors.push({ row, field, message });
+    return '';
+  };
+  for (const field of MANDATORY) if (!cells.has(field)) wrong(field, `${field} is missing.`);
+  const text = (field: Column) => {
+    const cell = cells.get(field);
+    return cell === undefined ? null : cutText(printable(cell), 200);
+  };
+  const day = (field: Column) => {
+    const cell = cells.get(field);
+    if (cell === undefined) return null;
+    const read = parseFilingDate(cell);
+    if (!read.ok)
+      return wrong(field, `"${printable(cell).slice(0, 40)}" is not a date; write DD/MM/YYYY or YYYY-MM-DD.`);
+    if (field === 'date' && compareFilingDates(read.date, today) > 0) return wrong(field, 'The date is in the future.');
+    return isoFromFilingDate(read.date);
+  };
+  const amount = cells.get('value') ?? '';
+  const problem = amount === '' ? null : amountProblem(amount);
+  if (problem !== null) wrong('value', problem);
+  const currency = (cells.get('currency') ?? '').toUpperCase();
+  if (currency !== '' && !/^[A-Z]{3}$/u.test(currency)) wrong('currency', 'A currency is a code of three letters.');
+  const type = cells.get('type');
+  if (type !== undefined && !isUploadType(Number(type))) wrong('type', 'The type is 101, 102, 103 or 104, or empty.');
+  const [documentDate, dueDate] = [day('date') ?? '', day('dueDate')];
+  if (errors.length > 0) return { errors };
+  return {
+    row,
+    exporter: text('exporter'),
+    document: text('document') ?? '',
+    documentDate,
+    type: type === undefined ? null : Number(type),
+    amount: canonicalAmount(amount),
+    currency,
+    buyer: text('buyer'),
+    dueDate,
+  };
+}
+
+function amountProblem(amount: string): string | null {
+  const ungrouped = amount.replaceAll(',', '');
+  if (isAmount(amount)) return compareAmounts(amount, 0) <= 0 ? 'The value must be above zero.' : null;
+  const hint = isAmount(ungrouped) ? `write ${ungrouped}` : 'write digits, with a point before the decimals';
+  return `"${printable(amount).slice(0, 40)}" is not an amount; ${hint}.`;
+}
 
 export interface InvoiceImport {
   path: string;

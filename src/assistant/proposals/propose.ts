@@ -8,8 +8,7 @@ import { writeDraftWorkbook } from '../drafts/draft-workbook';
 import { refusal } from '../../starter/errors';
 import { exporterIdOf } from '../../starter/exporters/lookup';
 import { checkFile } from '../../starter/filings/check';
-import { knownDocuments } from './known-documents';
-import { openIrms } from './open-documents';
+import { knownDocuments, openIrms } from './open-documents';
 
 export interface ProposeRequest {
   /** Id or e-mail. */

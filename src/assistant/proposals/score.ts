@@ -1,6 +1,5 @@
-import { BANK_CHARGES } from '../../domain/bank-charges';
+import { BANK_CHARGES, formatAmount } from '../../domain/money';
 import { compareFilingDates, isFilingDate, type FilingDate } from '../../domain/dates';
-import { formatAmount } from '../../domain/money';
 
 /** An IRM with its unmapped balance. */
 export interface OpenIrm {

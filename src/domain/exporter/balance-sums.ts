@@ -6,6 +6,7 @@ import type { MappingRow } from '../filing/mapping';
 import { compareAmounts, formatAmount, subtractAmounts, sumAmounts } from '../money';
 import { rowThatExceeds } from '../rules/file';
 import { listed } from '../rules/value-messages';
+import { comparableDate } from '../identity';
 
 /** The amount that one of our live filings takes, or may take, from an IRM. */
 export interface Hold {
@@ -146,4 +147,41 @@ function filingOf(holds: readonly Hold[]): { filingId?: string } {
 
 function atLeastZero(amount: string): string {
   return compareAmounts(amount, 0) < 0 ? '0' : amount;
+}
+
+/** The held records of IRMs, and the lookup of the records that a mapping refers to. */
+
+/**
+ * An IRM as the ledger holds it. Dates are DDMMYYYY or null, amounts exact decimal text in `currency`, null where
+ * unknown.
+ */
+export interface HeldIrm {
+  irmNumber: string;
+  irmAdCode: string;
+  irmIfscCode: string;
+  issueDate: string | null;
+  remittanceDate: string | null;
+  currency: string;
+  purpose: string;
+  /** The full remittance. */
+  amount: string | null;
+  /** The amount that the service reported as available at `readAt`. */
+  available: string | null;
+  status: string | null;
+  /** When the balance was read from the service, milliseconds since the epoch. */
+  readAt: number;
+}
+
+/**
+ * The held records that a mapping may refer to, among those of its number and AD code: the records with `irmDt` as
+ * issue date or, if there are none, as remittance date. Several if the records differ in nothing that is compared; none
+ * if no record has the date.
+ */
+export function recordsOf<T extends Pick<HeldIrm, 'issueDate' | 'remittanceDate'>>(
+  irmDt: string,
+  sameIdentity: readonly T[],
+): T[] {
+  const date = comparableDate(irmDt);
+  const issued = sameIdentity.filter((irm) => irm.issueDate === date);
+  return issued.length > 0 ? issued : sameIdentity.filter((irm) => irm.remittanceDate === date);
 }

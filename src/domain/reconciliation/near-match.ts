@@ -2,9 +2,8 @@
  * Near matches between our rows and the authority's certificates. They are hints for people and decide nothing. Exact
  * matches on identities come first; what remains on both sides is compared here.
  */
-import { BANK_CHARGES } from '../bank-charges';
+import { BANK_CHARGES, compareAmounts, subtractAmounts, isAmount } from '../money';
 import { compareFilingDates, addDays, isFilingDate } from '../dates';
-import { compareAmounts, subtractAmounts, isAmount } from '../money';
 import { groupBy } from '../group-by';
 
 /** One side of a comparison. Dates are DDMMYYYY, amounts exact decimal text. */

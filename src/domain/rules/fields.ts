@@ -1,8 +1,7 @@
 import { MAX_ROWS_PER_SUBMISSION } from '../service/limits';
 import { isFilingDate } from '../dates';
 import { errorAt, warningAt, type Finding } from './finding';
-import type { MappingField } from '../filing/mapping';
-import { MAPPING_FIELDS } from '../filing/mapping';
+import { type MappingField, MAPPING_FIELDS } from '../filing/mapping';
 import { atMostTwoDecimals } from '../money';
 import { FIELD_NAMES, NULLABLE_FIELDS, hasValue, type UncheckedRow } from './unchecked-row';
 import {
@@ -15,7 +14,7 @@ import {
   missing,
   quoted,
 } from './value-messages';
-import { UPLOAD_TYPES, isUploadType } from './upload-type';
+import { UPLOAD_TYPES, isUploadType } from './columns';
 
 /** Rules about one value at a time (spec: "Push message", item fields). */
 

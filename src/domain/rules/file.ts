@@ -4,11 +4,10 @@ import { groupBy } from '../group-by';
 import { MAX_FILING_BYTES, MAX_FILING_ROWS } from '../service/limits';
 import { utf8Bytes } from '../text';
 import { comparableDate, comparableText, irmIdentity, mappingIdentity, type MappingNames } from '../identity';
-import type { Amount } from '../money';
-import { compareAmounts, formatAmount, isAmount, sumAmounts } from '../money';
+import { type Amount, compareAmounts, formatAmount, isAmount, sumAmounts } from '../money';
 import { hasValue, type UncheckedRow } from './unchecked-row';
 import { listed, TOO_MUCH_TEXT } from './value-messages';
-import { isUploadType } from './upload-type';
+import { isUploadType } from './columns';
 
 /** Rules between the rows of one filing. */
 

@@ -1,13 +1,12 @@
 import { warningAt, type Finding } from './finding';
-import { checkSums, type Account, type Hold } from '../exporter/balance-sums';
+import { checkSums, type Account, type Hold, recordsOf, type HeldIrm } from '../exporter/balance-sums';
 import { groupBy } from '../group-by';
-import { recordsOf, type HeldIrm } from '../exporter/held-irms';
 import { comparableDate, irmIdentity, sameText } from '../identity';
 import type { MappingRow } from '../filing/mapping';
 import { compareAmounts, formatAmount, sumAmounts } from '../money';
 import { listed } from './value-messages';
 
-export type { HeldIrm } from '../exporter/held-irms';
+export type { HeldIrm } from '../exporter/balance-sums';
 export type { Hold } from '../exporter/balance-sums';
 
 type Group = [MappingRow, ...MappingRow[]];

@@ -1,7 +1,6 @@
 import { permittedRows, type PermittedDuplicate } from './duplicates';
 import { errorAt, oncePerCell, type Finding } from './finding';
-import type { MappingField, MappingRow } from '../filing/mapping';
-import { MAPPING_FIELDS } from '../filing/mapping';
+import { type MappingField, type MappingRow, MAPPING_FIELDS } from '../filing/mapping';
 import { MAX_FILING_ROWS } from '../service/limits';
 import { isFilingDate } from '../dates';
 import { tooManyRows } from './file';
@@ -9,7 +8,7 @@ import { checkUncheckedRows } from './rules';
 import { cutText } from '../text';
 import { FIELD_NAMES, completeRow, emptyMapping, hasValue, type UncheckedRow } from './unchecked-row';
 import { invalidDate, invalidNumber, invalidText, invalidYesNo, missing, quoted } from './value-messages';
-import { UPLOAD_TYPES } from './upload-type';
+import { UPLOAD_TYPES } from './columns';
 
 /** A push message of the right form. `platformCustomerId` may come from elsewhere (the command line's `--exporter`). */
 export interface ParsedPushMessage {

@@ -1,10 +1,129 @@
-import { oncePerCell, type Finding } from './finding';
-import type { MappingRow } from '../filing/mapping';
-import { uncheckedRow, type UncheckedRow } from './unchecked-row';
+import { oncePerCell, type Finding, errorAt, warningAt } from './finding';
+import type { MappingRow, MappingField } from '../filing/mapping';
+import { uncheckedRow, type UncheckedRow, hasValue } from './unchecked-row';
 import { checkFields } from './fields';
-import type { FileContext } from './file';
-import { checkFile, checkSize } from './file';
-import { checkRow } from './row';
+import { type FileContext, checkFile, checkSize } from './file';
+import { DIRECT_EXPORT, SOFTEX } from './columns';
+import { compareFilingDates } from '../dates';
+import { missing, quoted } from './value-messages';
+
+/** Rules between the fields of one row (spec: "Push message", Rules; domain facts as warnings). */
+
+const GST_FIELDS = ['gstinInvoiceNumber', 'gstinInvoiceDate'] as const;
+const IT_PURPOSES: ReadonlySet<string> = new Set(['P0802', 'P0803', 'P0807', 'P0103']);
+const ADVANCE = 'P0103';
+
+/**
+ * @param filingType the filing's own upload type: a Direct Export submission has the shipping bill rule in every row
+ */
+function checkRow(row: UncheckedRow, filingType?: number): Finding[] {
+  return [...checkGst(row), ...checkDocument(row, filingType), ...checkPurpose(row), ...checkCurrencies(row)];
+}
+
+/** The field's value if it was readable; undefined if it is missing or was already reported. */
+function readable<F extends MappingField>(row: UncheckedRow, field: F): UncheckedRow['mapping'][F] {
+  return row.failed.has(field) ? undefined : row.mapping[field];
+}
+
+function checkGst(row: UncheckedRow): Finding[] {
+  const available = readable(row, 'isGstAvail');
+  return GST_FIELDS.filter((field) => !row.failed.has(field)).flatMap((field) => {
+    const filled = hasValue(row.mapping[field]);
+    if (available === 'Y' && !filled) {
+      return [errorAt(row.row, field, 'gst_missing', missing(field, 'it is needed because isGstAvail is Y'))];
+    }
+    if (available === 'N' && filled) {
+      return [
+        errorAt(
+          row.row,
+          field,
+          'gst_not_empty',
+          `${field} must be empty because isGstAvail is N. Clear it, or set isGstAvail to Y.`,
+        ),
+      ];
+    }
+    return [];
+  });
+}
+
+function checkDocument(row: UncheckedRow, filingType: number | undefined): Finding[] {
+  if (readable(row, 'uploadType') !== DIRECT_EXPORT && filingType !== DIRECT_EXPORT) return [];
+  const findings: Finding[] = [];
+  const number = readable(row, 'sbCumInvoiceNumber');
+  if (typeof number === 'string' && hasValue(number) && !/^\d{1,7}$/.test(number)) {
+    findings.push(
+      errorAt(
+        row.row,
+        'sbCumInvoiceNumber',
+        'not_a_shipping_bill_number',
+        `sbCumInvoiceNumber ${quoted(number)} is not a shipping bill number: digits only, at most 7. Put the shipping bill number here and the exporter's invoice reference in billNo.`,
+      ),
+    );
+  }
+  const port = readable(row, 'portCode');
+  if (typeof port === 'string' && /^.{1,6}$/.test(port) && !/^IN[A-Z]{3}[12456B]$/.test(port)) {
+    findings.push(
+      warningAt(
+        row.row,
+        'portCode',
+        'unusual_port',
+        `portCode ${quoted(port)} is not of the usual form, such as INNSA1 or INBOM4. Compare it with the shipping bill.`,
+      ),
+    );
+  }
+  return findings;
+}
+
+function checkPurpose(row: UncheckedRow): Finding[] {
+  const purpose = readable(row, 'irmPurposeCode');
+  const findings: Finding[] = [];
+  if (purpose && readable(row, 'uploadType') === SOFTEX && !IT_PURPOSES.has(purpose)) {
+    findings.push(
+      warningAt(
+        row.row,
+        'irmPurposeCode',
+        'purpose_for_softex',
+        `Purpose ${quoted(purpose)} is unusual for Softex: ${[...IT_PURPOSES].join(', ')} are the published ones. Check it with the bank.`,
+      ),
+    );
+  }
+  const documentDate = readable(row, 'sbCumInvoiceDate');
+  const remittanceDate = readable(row, 'irmDt');
+  if (purpose === ADVANCE && documentDate && remittanceDate && isBefore(documentDate, remittanceDate)) {
+    findings.push(
+      warningAt(
+        row.row,
+        'sbCumInvoiceDate',
+        'document_before_advance',
+        `The document is dated before the remittance, but ${ADVANCE} is an advance. Check the date, or the purpose with the bank.`,
+      ),
+    );
+  }
+  return findings;
+}
+
+function checkCurrencies(row: UncheckedRow): Finding[] {
+  const irm = readable(row, 'irmFCC');
+  const document = readable(row, 'sbCumInvoiceFCC');
+  if (!irm || !document || irm.trim() === document.trim()) return [];
+  return [
+    warningAt(
+      row.row,
+      'sbCumInvoiceFCC',
+      'cross_currency',
+      `The document is in ${quoted(document)}, the IRM in ${quoted(irm)}. Check that this is a real cross-currency settlement.`,
+    ),
+  ];
+}
+
+function isBefore(a: string, b: string): boolean {
+  try {
+    return compareFilingDates(a, b) < 0;
+  } catch {
+    // One of the two is not a date; that is reported for its own field.
+    return false;
+  }
+}
 
 /**
  * The rule table of a filing, the same for a JSON message and a workbook (spec: "Push message" and "POST

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { readIec } from '../../domain/identity';
-import { IEC_SOURCES, type IecSource } from '../../domain/exporter/iec';
+import { IEC_SOURCES, type IecSource } from '../../domain/exporter/exporter';
 import type { Mode } from '../../domain/names';
 import { attachByEmail, attachToIec, lockForPartyChange, lockPartyChanges, partyForNew } from './parties';
 import type { Collision } from './party-merge';

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { filingDateFromAnything, isFilingDate } from '../../domain/dates';
 import { canonicalAmount, subtractAmounts } from '../../domain/money';
-import type { HeldIrm } from '../../domain/exporter/held-irms';
+import type { HeldIrm } from '../../domain/exporter/balance-sums';
 import { comparableText, irmIdentity, readIec } from '../../domain/identity';
 import { learnIec } from './exporters';
 import { changeOf, type IrmChange, type IrmFacts, type IrmKey } from './irm-change';

@@ -1,5 +1,5 @@
 /** Whether the filings of an exporter wait for a second person. Holds for filings that are made from now on. */
-import type { Principal } from '../../domain/access/principal';
+import type { Principal } from '../../domain/principal';
 import { checkGrant, VALID_FOR, writeGrant } from '../principals/grants';
 import { shownPolicy } from '../principals/shown';
 import type { Queryable } from '../pool';

@@ -13,7 +13,7 @@ import { addEvent } from './filing-progress';
 import { writeFirstMove } from './first-move';
 import type { FilingRecord } from './filings';
 import { judgeReference, lockReference, type ReferenceJudgement } from './reference';
-import { NEEDS_TOKEN } from '../../domain/access/grant';
+import { NEEDS_TOKEN } from '../../domain/principal';
 import { checkGrant } from '../principals/grants';
 import { reserve } from '../rows/balance-reservation';
 import { lockIrms } from '../exporters/irm-locks';

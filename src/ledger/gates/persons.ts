@@ -1,5 +1,5 @@
 /** Carrying out what persons said of a send. Where one person is not enough, a second one has to say the same. */
-import { NEEDS_TOKEN } from '../../domain/access/grant';
+import { NEEDS_TOKEN } from '../../domain/principal';
 import { partsOfAttemptId } from '../../domain/filing/attempt';
 import type { Carried } from '../../domain/filing/carried';
 import { lockFiling } from '../filings/filing-lock';

@@ -1,6 +1,5 @@
 /** Who stands behind what was said: principals, where a second person is asked for. */
-import { NEEDS_TOKEN } from '../../domain/access/grant';
-import { personKey } from '../../domain/person';
+import { NEEDS_TOKEN, personKey } from '../../domain/principal';
 import { needFiling } from '../filings/filings';
 import type { Queryable } from '../pool';
 import { judgeWord, readWord, standingWords, type Word } from '../submissions/words';

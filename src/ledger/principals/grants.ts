@@ -1,6 +1,5 @@
 /** Grants: what principals answer for, written before it goes to Temporal, checked by the step that carries it out. */
-import { MAY, type GrantAction } from '../../domain/access/grant';
-import type { Principal, Role } from '../../domain/access/principal';
+import { MAY, type GrantAction, type Principal, type Role } from '../../domain/principal';
 import type { Queryable } from '../pool';
 
 /** A grant of which nothing came within this time is void. */

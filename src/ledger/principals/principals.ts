@@ -1,6 +1,5 @@
-import type { Principal, Role } from '../../domain/access/principal';
+import { type Principal, type Role, personKey } from '../../domain/principal';
 import type { Mode } from '../../domain/names';
-import { personKey } from '../../domain/person';
 import type { Queryable } from '../pool';
 
 /** Of {@link Principal}, from the table `principals` as `p`. */

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { Principal } from '../../domain/access/principal';
+import type { Principal } from '../../domain/principal';
 import type { Mode } from '../../domain/names';
 import type { Queryable } from '../pool';
 import { PRINCIPAL_COLUMNS } from './principals';

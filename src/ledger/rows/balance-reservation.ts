@@ -6,7 +6,7 @@ import { comparableText } from '../../domain/identity';
 import { checkBalances } from '../../domain/rules/preflight';
 import { lockFiling } from '../filings/filing-lock';
 import { needFiling } from '../filings/filings';
-import { iecFindings } from '../../domain/exporter/iec';
+import { iecFindings } from '../../domain/exporter/exporter';
 import { needExporter } from '../exporters/exporters';
 import { heldIrms, irmNumberOf } from '../exporters/irms';
 import { lockIrms } from '../exporters/irm-locks';

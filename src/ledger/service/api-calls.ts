@@ -1,4 +1,4 @@
-import type { ApiCall } from '../../domain/service/api-call';
+import type { ApiCall } from '../../domain/service/operations';
 import type { Queryable } from '../pool';
 
 export interface ApiCallAuditOptions {

@@ -1,7 +1,7 @@
 /** What persons said of a filing: append-only; what became of each is a row of its own. */
 import type { AbandonArgs, ApproveArgs, ResolveArgs } from '../../domain/contracts';
 import type { Carried } from '../../domain/filing/carried';
-import { personKey } from '../../domain/person';
+import { personKey } from '../../domain/principal';
 import type { Queryable } from '../pool';
 import { VALID_FOR } from '../principals/grants';
 

@@ -1,7 +1,7 @@
 /** Who calls, and whether they may: every request passes here first. */
 import type { FastifyRequest } from 'fastify';
 import type pg from 'pg';
-import type { Principal, Role } from '../../domain/access/principal';
+import type { Principal, Role } from '../../domain/principal';
 import type { Mode } from '../../domain/names';
 import { principalOfToken } from '../../ledger/principals/tokens';
 import { Problem } from '../http/problem';

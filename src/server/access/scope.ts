@@ -1,6 +1,6 @@
 /** What a principal may see. What it may not see is answered like what is not there. */
 import type pg from 'pg';
-import type { Principal } from '../../domain/access/principal';
+import type { Principal } from '../../domain/principal';
 import type { Mode } from '../../domain/names';
 import { findExporter } from '../../ledger/exporters/exporters';
 import type { FilingRecord } from '../../ledger/filings/filings';

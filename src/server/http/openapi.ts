@@ -1,7 +1,7 @@
 /** The description of a route in JSON Schema, from the zod schemas that check its fields. */
 import type { FastifySchema } from 'fastify';
 import { z } from 'zod';
-import type { Role } from '../../domain/access/principal';
+import type { Role } from '../../domain/principal';
 import { problemSchema } from './problem';
 
 interface AnswerDescription {

@@ -1,7 +1,7 @@
 /** How a route is declared: its fields by zod, who may call it, and what it answers. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { Principal, Role } from '../../domain/access/principal';
+import type { Principal, Role } from '../../domain/principal';
 import type { Gate } from '../access/gate';
 import { readForm, type Upload } from './form';
 import { describeRoute, type Answers } from './openapi';

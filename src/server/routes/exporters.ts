@@ -1,11 +1,10 @@
 /** Exporters: onboarding, readiness, balances, credentials. Passwords go to the vault, and nowhere else. */
 import { z } from 'zod';
-import { emailAddress } from '../../domain/exporter/email';
+import { emailAddress } from '../../domain/exporter/exporter';
 import { onboardInput } from '../../domain/contracts';
 import { exportersAfter, findExporter, needExporter } from '../../ledger/exporters/exporters';
 import { countIrms } from '../../ledger/exporters/irm-counts';
-import { changeExporter } from '../../starter/exporters/change';
-import { requireApproval } from '../../starter/exporters/approval';
+import { changeExporter, requireApproval } from '../../starter/exporters/change';
 import { createExporterOperations, type ExporterOutcome } from '../../starter/exporters/operations';
 import { makeTemplate } from '../../starter/exporters/template';
 import { exporterView, type ExporterView } from '../../starter/exporters/views';

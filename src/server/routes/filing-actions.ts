@@ -1,9 +1,7 @@
 /** What persons do about a filing. Each answers the filing as it stands afterwards. */
 import { z } from 'zod';
-import { MAY } from '../../domain/access/grant';
-import type { Principal } from '../../domain/access/principal';
+import { MAY, type Principal, personKey } from '../../domain/principal';
 import type { ResolveArgs } from '../../domain/contracts';
-import { personKey } from '../../domain/person';
 import { getFiling } from '../../ledger/filings/filings';
 import { correctFiling } from '../../starter/filings/correct';
 import { createFilingOperations } from '../../starter/filings/operator-commands';

@@ -1,6 +1,6 @@
 /** Filing, and reading filings. The reference is the idempotency key. */
 import { z } from 'zod';
-import { MAY } from '../../domain/access/grant';
+import { MAY } from '../../domain/principal';
 import { fileInput } from '../../domain/contracts';
 import { FILING_STATES } from '../../domain/filing/states';
 import { pageOfEvents, pageOfFilings, pageOfRows } from '../../ledger/filings/filing-pages';
@@ -16,7 +16,7 @@ import { Problem, unavailable } from '../http/problem';
 import { addRoute, type Call, type Registrar } from '../http/route';
 import { exporterName, filingName, visible } from '../http/texts';
 import { filingSchema, type FilingBody } from '../views/filing';
-import { preferredWait } from '../views/waiting';
+import { preferredWait } from '../views/watch';
 import { sourceOf, statedSchema, type Stated } from './source';
 
 const FILING = z.object({ filing: filingName });

@@ -2,10 +2,9 @@
 import { z } from 'zod';
 import { reconcileInput } from '../../domain/contracts';
 import { FINDING_KINDS, type FindingView } from '../../domain/reconciliation/findings';
-import type { Principal } from '../../domain/access/principal';
-import { acknowledgeFinding, findings } from '../../starter/reconciliation/findings';
-import { reconcile } from '../../starter/reconciliation/reconcile';
-import { figuresOf } from '../../starter/reports/report';
+import type { Principal } from '../../domain/principal';
+import { acknowledgeFinding, findings, reconcile } from '../../starter/reconcile';
+import { figuresOf } from '../../starter/report';
 import { refusal } from '../../starter/errors';
 import { visibleExporter } from '../access/scope';
 import type { Door } from '../context';

@@ -1,7 +1,7 @@
 /** What is filed or checked: a push message in a JSON body, or a workbook in a form. */
 import { z } from 'zod';
 import { fileInput } from '../../domain/contracts';
-import { UPLOAD_TYPES } from '../../domain/rules/upload-type';
+import { UPLOAD_TYPES } from '../../domain/rules/columns';
 import type { FilingSource } from '../../starter/filings/read-file';
 import { badRequest } from '../http/problem';
 import type { Upload } from '../http/form';

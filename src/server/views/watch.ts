@@ -1,4 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
+import { isEnd, type FilingState } from '../../domain/filing/states';
+import { feedEnd, type FeedMark } from '../../ledger/events/feed';
+import { standingsOf } from '../../ledger/filings/filing-pages';
+import { waitsForPerson } from '../../starter/filings/outcome';
+import { LONGEST_WAIT_S } from '../http/limits';
 
 /** Waits of many callers that one look serves. */
 export interface Watch<T> {
@@ -8,7 +14,7 @@ export interface Watch<T> {
 }
 
 /** Looks every `everyMs` while anybody waits; `look` gets what is waited for, and answers how to tell what has come. */
-export function createWatch<T>(everyMs: number, look: (waiting: T[]) => Promise<(what: T) => boolean>): Watch<T> {
+function createWatch<T>(everyMs: number, look: (waiting: T[]) => Promise<(what: T) => boolean>): Watch<T> {
   const waiting = new Set<{ what: T; wake: () => void }>();
   let looking = false;
   let closed = false;
@@ -48,4 +54,31 @@ export function createWatch<T>(everyMs: number, look: (waiting: T[]) => Promise<
       for (const { wake } of [...waiting]) wake();
     },
   };
+}
+
+/** Waits for filings, by their ids, until they have ended or ask somebody: one look at the ledger a second. */
+export function createFilingWatch({ pool }: { pool: pg.Pool }): Watch<string> {
+  return createWatch(1_000, async (waiting) => {
+    const standings = await standingsOf(pool, [...new Set(waiting)]);
+    const over = standings.filter(
+      ({ state, asked }) => isEnd(state as FilingState) || waitsForPerson({ state, asked }),
+    );
+    const ids = new Set(over.map(({ filingId }) => filingId));
+    return (filingId) => ids.has(filingId);
+  });
+}
+
+/** Waits until the feed does not end at a mark any more: one look at its end every half a second. */
+export function createFeedWatch({ pool }: { pool: pg.Pool }): Watch<FeedMark> {
+  return createWatch(500, async () => {
+    const end = await feedEnd(pool);
+    return (mark) => mark.epoch !== end.epoch || mark.position !== end.position;
+  });
+}
+
+/** The seconds of `Prefer: wait=N`, 60 at most; 0 without it. */
+export function preferredWait(header: string | string[] | undefined): number {
+  const text = Array.isArray(header) ? header.join(',') : (header ?? '');
+  const [, seconds = '0'] = /(?:^|,)\s*wait=(\d{1,9})\s*(?:$|[,;])/i.exec(text.slice(0, 1_000)) ?? [];
+  return Math.min(Number(seconds), LONGEST_WAIT_S);
 }

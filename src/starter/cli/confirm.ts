@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import type { Finding } from '../../domain/rules/finding';
 import { refusal, RefusedError } from '../errors';
-import { counted, describeProblems } from './problem-text';
+import { counted, describeProblems } from './texts';
 import type { Terminal } from './terminal';
 
 /**

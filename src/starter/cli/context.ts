@@ -3,12 +3,13 @@ import type pg from 'pg';
 import type { FilingApi } from '../../api/client-types';
 import type { ConfigOf, Environment, Section } from '../../config/config';
 import type { DocumentStore } from '../../documents/document-store';
-import type { Principal } from '../../domain/access/principal';
+import type { Principal } from '../../domain/principal';
 import type { Vault } from '../../ledger/vault/vault';
 import type { Workbooks } from '../../workbook/workbooks';
 import type { EbrcClient } from '../client';
 import type { EbrcReader } from '../reader';
 import type { Terminal } from './terminal';
+import type { ExitCode } from '../errors';
 
 /**
  * The dependencies of a command. Each is loaded and opened when it is first used, and closed at the end: a command pays
@@ -262,3 +263,11 @@ function once<T>(open: () => Promise<T>): () => Promise<T> {
   let value: Promise<T> | undefined;
   return () => (value ??= open());
 }
+
+/**
+ * Turns a command's handler into a commander action. `handler` gets the arguments, the options and its dependencies,
+ * and returns the exit code (0 if it returns nothing).
+ */
+export type Bind = <O extends object>(
+  handler: (cli: Cli, args: string[], options: O) => Promise<ExitCode | void>,
+) => (...parameters: unknown[]) => Promise<void>;

@@ -6,10 +6,8 @@ import { compareAmounts, subtractAmounts, sumAmounts } from '../../domain/money'
 import { filingName, type Mode } from '../../domain/names';
 import type { FilingSummary } from '../../ledger/filings/filing-view';
 import type { Problem } from '../errors';
-import { amountText } from './amount-text';
+import { amountText, stateCell, counted, describeProblems, nothingFiled } from './texts';
 import { apart, fields, localTime, optional, right, table, toned, type Page, type Part } from './page';
-import { counted, describeProblems, nothingFiled } from './problem-text';
-import { stateCell } from './state-cell';
 
 /** A filing for people: its data, its rows, its evidence, its problems and the next step. */
 export function filingPage(filing: FilingView): Part[] {

@@ -1,41 +1,34 @@
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, Help, type Option } from 'commander';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createCli, WAIT_FOR_LEDGER_MS, type Cli, type CliOptions } from './context';
+import { createCli, WAIT_FOR_LEDGER_MS, type Cli, type CliOptions, type Bind } from './context';
 import { addCertificateCommands } from './commands/filings/certificates';
-import { addCheckCommand } from './commands/filings/check';
+import { addCheckCommand, addTemplateCommand } from './commands/filings/check';
 import { addCompletionCommand } from './commands/operations/completion';
 import { addCodecServerCommand } from './commands/operations/codec-server';
-import { addCorrectCommand } from './commands/filings/correct';
-import { addCredentialsCommand } from './commands/exporters/credentials';
+import { addCorrectCommand, addFileCommand } from './commands/filings/file';
+import { addCredentialsCommand, addOnboardCommand } from './commands/exporters/onboard';
 import { addDeployCommand } from './commands/operations/deploy';
 import { addDoctorCommand } from './commands/operations/doctor';
-import { addExporterCommands } from './commands/exporters/exporters';
+import { addExporterCommands, addIrmsCommand } from './commands/exporters/exporters';
 import { addDraftCommand } from './commands/documents/draft';
 import { addExtractCommand } from './commands/documents/extract';
 import { addProposeCommand } from './commands/documents/propose';
-import { addFileCommand } from './commands/filings/file';
-import { addListCommand } from './commands/filings/list';
-import { addShowCommand } from './commands/filings/show';
-import { addIrmsCommand } from './commands/exporters/irms';
+import { addListCommand, addShowCommand } from './commands/filings/list';
 import { addLedgerCommands } from './commands/operations/ledger';
-import { addOnboardCommand } from './commands/exporters/onboard';
-import { addOperatorCommands } from './commands/filings/operate';
-import { addResumeCommand } from './commands/filings/resume';
+import { addOperatorCommands, addResumeCommand } from './commands/filings/operate';
 import { addReconcileCommands } from './commands/operations/reconcile';
 import { addPrincipalCommands } from './commands/operations/principals';
-import { addInvoiceCommands } from './commands/reports/invoices';
-import { addReportCommand } from './commands/reports/report';
+import { addInvoiceCommands } from './commands/documents/invoices';
+import { addReportCommand } from './commands/documents/report';
 import { addServeCommand } from './commands/operations/serve';
 import { addSandboxCommand } from './commands/operations/sandbox';
 import { addSchedulesCommand } from './commands/operations/schedules';
-import { addTemplateCommand } from './commands/filings/template';
-import { addKeysCommand } from './commands/operations/keys';
-import { addVaultCommand } from './commands/operations/vault';
+import { addKeysCommand, addVaultCommand } from './commands/operations/keys';
 import { EXIT, UsageError, type ExitCode } from '../errors';
-import type { Bind } from './bind';
-import { HELP_STYLE, meantCommand, wrappedHelp } from './help';
-import { packageVersion } from './package-version';
 import { createTerminal, type Streams, type Terminal } from './terminal';
+import { printableLines } from '../../domain/text';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 
 const ABOUT = `Files electronic Bank Realization Certificates: onboard an exporter, file its remittances, collect the certificates.
 
@@ -184,3 +177,44 @@ const COMMAND_GROUPS: Readonly<Record<string, readonly ((program: Command, bind:
     addCompletionCommand,
   ],
 };
+
+/** Longer lines are hard to read, on whatever terminal. */
+const WIDEST = 100;
+
+/** What all commands' help looks like. */
+const HELP_STYLE = {
+  showGlobalOptions: true,
+  helpWidth: WIDEST,
+  optionDescription(option: Option): string {
+    const text = Help.prototype.optionDescription.call(this, option);
+    return option.mandatory ? `${text} (required)` : text;
+  },
+};
+
+/** A help text without too wide paragraphs; lists and examples, which are indented, stay as they are. */
+function wrappedHelp(text: string): string {
+  return printableLines(text).replace(/(?:^\S.*(?:\n|$))+/gmu, (paragraph) => {
+    const lines = paragraph.trimEnd().split('\n');
+    if (lines.every((line) => line.length <= WIDEST)) return paragraph;
+    return `${new Help().boxWrap(lines.join(' '), WIDEST)}${paragraph.endsWith('\n') ? '\n' : ''}`;
+  });
+}
+
+/** The command that a command line means, as far as it names one, such as `ebrc findings acknowledge`. */
+function meantCommand(program: Command, argv: readonly string[]): string {
+  let command = program;
+  const names = [program.name()];
+  for (const word of argv) {
+    const next = command.commands.find((each) => each.name() === word);
+    if (!next) continue;
+    command = next;
+    names.push(word);
+  }
+  return names.join(' ');
+}
+
+/** The package's own version; package.json is three folders up, both in the sources and in the build. */
+function packageVersion(): string {
+  const text = readFileSync(join(__dirname, '..', '..', '..', 'package.json'), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
+}

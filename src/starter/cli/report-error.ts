@@ -6,7 +6,7 @@ import { LedgerUnavailableError } from '../../ledger/unavailable';
 import { EncryptionError } from '../../encryption/keys';
 import { EXIT, firstLine, RefusedError, UnreachableError, UsageError, type ExitCode, type Problem } from '../errors';
 import { NoWorkerError } from '../../temporal/workers-present';
-import { describeProblems, nothingFiled } from './problem-text';
+import { describeProblems, nothingFiled } from './texts';
 import type { Terminal } from './terminal';
 
 /** Kinds of refusals that the caller can fix in the input. */

@@ -3,8 +3,7 @@ import { EXTRACTION, queueOfClass, RATE_CLASSES, type Mode } from '../../domain/
 import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes';
 import type { Config } from '../../config/config';
 import { firstLine } from '../errors';
-import { listSchedules } from '../schedules/operations';
-import { readScheduleFile } from '../schedules/read-file';
+import { listSchedules, readScheduleFile } from '../schedules';
 import { connectTemporal } from '../connect';
 import { pollersOf } from '../../temporal/workers-present';
 import { checked, fine, wrong, type CheckResult } from './finding';

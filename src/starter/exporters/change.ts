@@ -4,10 +4,15 @@ import type { ChangeExporterResult } from '../../domain/contracts';
 import { needExporter } from '../../ledger/exporters/exporters';
 import type { changeExporter as workflow } from '../../workflows/change-exporter';
 import type { EbrcClientDependencies } from '../dependencies';
-import { RefusedError } from '../errors';
+import { RefusedError, refusal } from '../errors';
 import { answeredByWorker } from '../../temporal/workers-present';
 import { exporterIdOf } from './lookup';
 import { exporterView, type ExporterView } from './views';
+import type pg from 'pg';
+import type { Principal } from '../../domain/principal';
+import type { Mode } from '../../domain/names';
+import { setApprovalPolicy } from '../../ledger/exporters/policy';
+import { withTransaction } from '../../ledger/pool';
 
 /**
  * The properties that can change after creation (spec: "PATCH /platform-customers/{id}"); omitted ones stay unchanged.
@@ -44,4 +49,35 @@ export async function changeExporter(
   const { errors } = await answeredByWorker(deps, workflowId, result);
   if (errors.length > 0) throw new RefusedError(errors, { exporterId });
   return exporterView(await needExporter(pool, exporterId));
+}
+
+export interface ApprovalChange {
+  exporter: ExporterView;
+  /** What it still takes; null: the policy is as was asked for. */
+  waits: string | null;
+}
+
+const SECOND =
+  'Noted. A second principal with the role admin has to ask for the same within a day; until then it stays on.';
+
+/**
+ * Sets whether every filing of an exporter needs approval, even if its request does not ask for it. The service has no
+ * such setting; only the ledger stores it. To switch it off takes two principals.
+ * @throws RefusedError where it takes a principal, or another one
+ */
+export async function requireApproval(
+  { pool, mode, principal }: { pool: pg.Pool; mode: Mode; principal?: Principal },
+  exporter: string,
+  { required, by }: { required: boolean; by: string },
+): Promise<ApprovalChange> {
+  const exporterId = await exporterIdOf(pool, mode, exporter);
+  const approval = required ? 'required' : 'off';
+  const outcome = await withTransaction(pool, (client) =>
+    setApprovalPolicy(client, { exporterId, approval, by, principal }),
+  );
+  if (typeof outcome === 'object') throw refusal('policy_refused', `The policy stays as it is: ${outcome.refused}.`);
+  return {
+    exporter: exporterView(await needExporter(pool, exporterId)),
+    waits: outcome === 'asked' ? SECOND : null,
+  };
 }

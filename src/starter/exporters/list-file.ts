@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises';
 import { basename, extname } from 'node:path';
 import { z } from 'zod';
-import { emailAddress } from '../../domain/exporter/email';
+import { emailAddress } from '../../domain/exporter/exporter';
 import { refusal, UsageError } from '../errors';
 import { csvRows, sheetRows, type ListRow } from '../lists/list-rows';
 

@@ -6,11 +6,10 @@ import { templateProblem } from '../../domain/service/bulk-template';
 import type { Mode } from '../../domain/names';
 import { saveBulkTemplate } from '../../ledger/service/bulk-templates';
 import { heldIrms, listIrms } from '../../ledger/exporters/irms';
-import { readWorkbook } from '../../workbook/read';
-import { WorkbookRefused } from '../../workbook/read';
+import { readWorkbook, WorkbookRefused } from '../../workbook/read';
 import type { KnownIrms } from '../../workbook/template-rows';
 import { buildTemplate, decorateTemplate, readTemplateLabels } from '../../workbook/template';
-import { readIrmViews } from './irm-views';
+import { readIrmViews } from './views';
 import { exporterIdOf } from './lookup';
 
 export interface Template {

@@ -2,11 +2,12 @@ import { subtractAmounts, sumAmounts } from '../../domain/money';
 import { irmIdentity } from '../../domain/identity';
 import { pendingHolds } from '../../domain/exporter/balance-sums';
 import { holdsOf, type Hold } from '../../domain/rules/preflight';
-import { iecFindings } from '../../domain/exporter/iec';
+import { iecFindings, readinessOf, type Readiness } from '../../domain/exporter/exporter';
 import type { Finding } from '../../domain/rules/finding';
-import { readinessOf, type Readiness } from '../../domain/exporter/readiness';
 import type { ExporterRow } from '../../ledger/exporters/exporters';
-import { heldIrmOf, type IrmRow } from '../../ledger/exporters/irms';
+import { heldIrmOf, type IrmRow, listIrms } from '../../ledger/exporters/irms';
+import type { Queryable } from '../../ledger/pool';
+import { holdsOn } from '../../ledger/rows/balance-reservation';
 
 /** An exporter as `ebrc exporters` prints it, in the spec's spelling. */
 export interface ExporterView {
@@ -113,3 +114,11 @@ export function irmView(row: IrmRow, all: readonly IrmRow[], holds: readonly Hol
 }
 
 const identityOf = ({ irmNumber, adCode }: IrmRow): string => irmIdentity({ irmNumber, irmAdCode: adCode });
+
+/** The IRMs of an exporter with their balances, as last read, and what our own filings hold of them. */
+export async function readIrmViews(db: Queryable, exporterId: string): Promise<IrmView[]> {
+  const rows = await listIrms(db, exporterId);
+  const irmNumbers = [...new Set(rows.map(({ irmNumber }) => irmNumber))];
+  const holds = await holdsOn(db, { exporterId, irmNumbers, exceptFiling: null });
+  return rows.map((row) => irmView(row, rows, holds));
+}

@@ -1,6 +1,6 @@
 /** A person's word that a duplicate beside rows of a filing may go, and taking a word back. */
 import { randomUUID } from 'node:crypto';
-import type { Principal } from '../../domain/access/principal';
+import type { Principal } from '../../domain/principal';
 import type { Carried } from '../../domain/filing/carried';
 import { lockFiling } from '../../ledger/filings/filing-lock';
 import { readFilingView } from '../../ledger/filings/filing-view';

@@ -1,7 +1,16 @@
-import type { Severity } from './cell-marks';
-import { FILLS } from './cell-marks';
 import { elements, insertChild, withAttribute } from '../ooxml/xml-edit';
 import { attribute } from '../ooxml/xml-text';
+import type { Finding } from '../../domain/rules/finding';
+
+/**
+ * Marks on cells: a fill and a note. They can be distinguished from the user's own, so that a later run can remove
+ * them.
+ */
+
+const FILLS = { error: 'FFFFC7CE', warning: 'FFFFEB9C' } as const;
+export const NOTE_START = 'eBRC check:\n';
+
+export type Severity = Finding['severity'];
 
 /** The children of a style sheet in the order of the format. */
 const ORDER = [

@@ -1,10 +1,8 @@
 import { readFile, stat } from 'node:fs/promises';
-import type { WorkbookLimits } from './limits';
-import { WorkbookRefused } from './refused';
+import { type WorkbookLimits, WorkbookRefused } from './limits';
 import { decodeXml } from './xml-reader';
 import { tidyXml } from './xml-tidy';
-import type { ZipEntry } from './zip-reader';
-import { partKey, readZip, unpack } from './zip-reader';
+import { type ZipEntry, partKey, readZip, unpack } from './zip-reader';
 
 /**
  * A workbook file that passed the checks that need no parsing: type of file, size, unpacked size, and no content that

@@ -1,8 +1,7 @@
 import { promisify } from 'node:util';
 import { crc32, inflateRaw, inflateRawSync } from 'node:zlib';
-import type { Entry, ZipFile } from 'yauzl';
-import { fromBufferPromise } from 'yauzl';
-import { WorkbookRefused } from './refused';
+import { type Entry, type ZipFile, fromBufferPromise } from 'yauzl';
+import { WorkbookRefused } from './limits';
 
 /** A part of a workbook as stored in the zip file. */
 export interface ZipEntry {

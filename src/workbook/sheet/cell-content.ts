@@ -1,9 +1,7 @@
-import type { FilingDate } from '../../domain/dates';
-import { filingDateFromIso, parseFilingDate } from '../../domain/dates';
+import { type FilingDate, filingDateFromIso, parseFilingDate } from '../../domain/dates';
 import { TOO_MUCH_TEXT } from '../../domain/rules/value-messages';
 import { utf8Bytes } from '../../domain/text';
-import type { WorkbookLimits } from '../ooxml/limits';
-import { WorkbookRefused } from '../ooxml/refused';
+import { type WorkbookLimits, WorkbookRefused } from '../ooxml/limits';
 import type { NumberFormat } from './number-formats';
 import type { RawCell } from './sheet-rows';
 import { unescaped } from '../ooxml/xml-text';

@@ -1,5 +1,4 @@
-import type { WorkbookLimits } from '../ooxml/limits';
-import { WorkbookRefused } from '../ooxml/refused';
+import { type WorkbookLimits, WorkbookRefused } from '../ooxml/limits';
 import { readXml } from '../ooxml/xml-reader';
 
 /** Meaning of a cell's number format: a date, or a number with leading zeros. */

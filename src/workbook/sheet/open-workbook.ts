@@ -1,12 +1,8 @@
-import type { WorkbookDirectory } from '../ooxml/directory';
-import { readDirectory, relationsOf } from '../ooxml/directory';
-import type { WorkbookLimits } from '../ooxml/limits';
-import type { WorkbookPackage } from '../ooxml/package';
-import { openPackage } from '../ooxml/package';
-import { WorkbookRefused } from '../ooxml/refused';
+import { type WorkbookDirectory, readDirectory, relationsOf } from '../ooxml/directory';
+import { type WorkbookLimits, WorkbookRefused } from '../ooxml/limits';
+import { type WorkbookPackage, openPackage } from '../ooxml/package';
 import { readXml } from '../ooxml/xml-reader';
-import type { OpenSheet } from './first-sheet';
-import { openSheet } from './first-sheet';
+import { type OpenSheet, openSheet } from './first-sheet';
 
 export interface OpenWorkbook {
   source: WorkbookPackage;

@@ -1,5 +1,4 @@
-import type { WorkbookLimits } from '../ooxml/limits';
-import { WorkbookRefused } from '../ooxml/refused';
+import { type WorkbookLimits, WorkbookRefused } from '../ooxml/limits';
 import { xmlSteps } from '../ooxml/xml-reader';
 import { columnLetter, columnNumber } from './addresses';
 

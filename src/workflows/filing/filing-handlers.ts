@@ -4,7 +4,7 @@
  */
 import { CancellationScope, setHandler } from '@temporalio/workflow';
 import type { AbandonArgs, ApproveArgs, FilingResult, ResolveArgs } from '../../domain/contracts';
-import { personKey } from '../../domain/person';
+import { personKey } from '../../domain/principal';
 import {
   abandonUpdate,
   answerStoredSignal,

@@ -5,7 +5,7 @@
 import { ApplicationFailure, condition, currentUpdateInfo } from '@temporalio/workflow';
 import type { OpenWords, SaidWord } from '../../activities/filings/filing-ledger';
 import type { AbandonArgs, ApproveArgs, ResolveArgs } from '../../domain/contracts';
-import { personKey } from '../../domain/person';
+import { personKey } from '../../domain/principal';
 import { FilingMovedOn } from './filing-ends';
 import type { FilingProgress } from './filing-progress';
 import type { Event } from './filing-steps';

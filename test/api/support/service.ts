@@ -5,7 +5,7 @@ import { createFilingApi, type FilingApiOptions } from '../../../src/api/client'
 import type { Budget, BudgetSlot } from '../../../src/budget/ports';
 import type { FilingApi } from '../../../src/api/client-types';
 import { ApiError } from '../../../src/api/errors/api-error';
-import type { ApiCall } from '../../../src/domain/service/api-call';
+import type { ApiCall } from '../../../src/domain/service/operations';
 import type { Mapping, PushMessage } from '../../../src/domain/filing/mapping';
 import type { RateClass } from '../../../src/domain/names';
 import { mapping as sample } from '../../../dev/sample-mapping';

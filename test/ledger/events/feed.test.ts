@@ -9,7 +9,7 @@ import {
   type FeedMark,
 } from '../../../src/ledger/events/feed';
 import { placeEvents, relayEvents } from '../../../src/ledger/events/relay';
-import { readinessOf } from '../../../src/domain/exporter/readiness';
+import { readinessOf } from '../../../src/domain/exporter/exporter';
 import { lockFiling } from '../../../src/ledger/filings/filing-lock';
 import { createPool, withTransaction } from '../../../src/ledger/pool';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';

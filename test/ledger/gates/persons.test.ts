@@ -1,6 +1,6 @@
 /** Words of persons: records that bind what they were said about, and how two of them count. */
 import { attemptIdOf } from '../../../src/domain/filing/attempt';
-import { personKey } from '../../../src/domain/person';
+import { personKey } from '../../../src/domain/principal';
 import { readRequests } from '../../../src/ledger/submissions/requests';
 import { carryOutWord } from '../../../src/ledger/gates/persons';
 import { closeOpenWords, judgeWord, openWords, recordWord, type NewWord } from '../../../src/ledger/submissions/words';

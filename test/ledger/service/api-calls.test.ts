@@ -1,6 +1,6 @@
 import type { Queryable } from '../../../src/ledger/pool';
 import { createApiCallAudit, pruneApiCalls } from '../../../src/ledger/service/api-calls';
-import type { ApiCall } from '../../../src/domain/service/api-call';
+import type { ApiCall } from '../../../src/domain/service/operations';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 
 let database: TestDatabase;

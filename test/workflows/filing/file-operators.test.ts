@@ -2,12 +2,12 @@
  * What Temporal's own UI offers may happen to a filing at any moment: it may cost a look, and never a second filing.
  */
 import { Client, Connection } from '@temporalio/client';
-import type { Principal } from '../../../src/domain/access/principal';
+import type { Principal } from '../../../src/domain/principal';
 import { resumeInput } from '../../../src/domain/filing/resume-input';
 import { findFiling } from '../../../src/ledger/filings/filings';
 import { importSends } from '../../../src/ledger/sends/send-import';
 import { writeGrant } from '../../../src/ledger/principals/grants';
-import { requireApproval } from '../../../src/starter/exporters/approval';
+import { requireApproval } from '../../../src/starter/exporters/change';
 import { sweepFilings } from '../../../src/temporal/sweep';
 import type { fileRemittances } from '../../../src/workflows/file-remittances';
 import { credentialsRenewedSignal } from '../../../src/workflows/messages';

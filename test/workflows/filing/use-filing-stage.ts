@@ -1,4 +1,4 @@
-import type { Principal } from '../../../src/domain/access/principal';
+import type { Principal } from '../../../src/domain/principal';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { WorkerSettings } from '../../../src/activities/dependencies';
 import type { TemporalServerOptions } from '../../../dev/temporal-server';

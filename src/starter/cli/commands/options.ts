@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option } from 'commander';
-import { parseDuration } from '../../../domain/durations';
+import { parseDuration } from '../../../domain/dates';
 import type { FilingResult } from '../../../domain/contracts';
-import { UPLOAD_TYPES } from '../../../domain/rules/upload-type';
+import { UPLOAD_TYPES } from '../../../domain/rules/columns';
 import { parseAllowDuplicate, type PermittedDuplicate } from '../../../domain/rules/duplicates';
 import type { Waiting } from '../../../domain/filing/view';
 import type { Cli } from '../context';
@@ -10,7 +10,17 @@ import type { FilingOutcome } from '../../filings/outcome';
 import { EXIT, type ExitCode } from '../../errors';
 import { filingPage, progressText } from '../filing-text';
 import type { WaitOptions } from '../../filings/start';
-import { currentUser } from '../current-user';
+import { userInfo } from 'node:os';
+
+/** Who runs a command, if `--by` is not given: the user of the operating system. */
+function currentUser(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    // A container's user may have no name.
+    return 'unknown';
+  }
+}
 
 export const byOption = () =>
   new Option('--by <name>', 'who does this, for the record').default(currentUser(), 'the user of this machine');

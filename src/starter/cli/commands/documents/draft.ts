@@ -1,12 +1,12 @@
 import { Option, type Command } from 'commander';
-import type { UploadType } from '../../../../domain/rules/upload-type';
+import type { UploadType } from '../../../../domain/rules/columns';
 import { EXIT, type ExitCode } from '../../../errors';
 import type { DraftOutcome } from '../../../../assistant/drafts/draft';
-import type { Bind } from '../../bind';
+import type { Bind } from '../../context';
 import { checkOutputPath, forceOption } from '../../output-path';
 import { right, table, type Page } from '../../page';
 import { durationArgument } from '../options';
-import { mappingOf } from './mapping';
+import { mappingOf } from './extract';
 
 const HELP = `
 Extracts shipping bills and invoices (PDF; earlier extractions are not paid for again), matches them with each other and with the free

@@ -1,14 +1,12 @@
 import { Argument, type Command } from 'commander';
 import type { DocumentKind } from '../../../../assistant/extraction/contracts';
-import type { Explained } from '../../../../assistant/extraction/mapping';
+import type { Explained, ExtractionMapping } from '../../../../assistant/extraction/mapping';
 import { EXIT, RefusedError, type ExitCode, type Problem } from '../../../errors';
 import type { ExtractedFile } from '../../../../assistant/extraction/extract';
-import type { Cli } from '../../context';
-import type { Bind } from '../../bind';
+import type { Cli, Bind } from '../../context';
 import { checkOutputPath, forceOption } from '../../output-path';
 import { table, type Page, type Part } from '../../page';
 import { durationArgument } from '../options';
-import { mappingOf } from './mapping';
 
 const HELP = `
 Each PDF (under 5 MB, not encrypted) is sent to the extraction service, whose address and key are set for the worker: EBRC_EXTRACTION_URL
@@ -160,4 +158,15 @@ function summary(files: readonly ExplainedFile[]): Page {
   const rows = others.map(({ file, state, error }) => [file, state, error?.message]);
   const fields = files.flatMap((file) => (file.fields ? ['', file.file, explained(file.fields)] : []));
   return [head, rows.length > 0 && table(['File', 'State', 'Why'], rows), ...fields];
+}
+
+/**
+ * The mapping of extracted data to our fields from EBRC_EXTRACTION_MAPPING; without it only the built-in names are
+ * used.
+ */
+export async function mappingOf(cli: Cli): Promise<ExtractionMapping> {
+  const { extractionMapping } = await cli.config('extraction');
+  if (extractionMapping === undefined) return {};
+  const { readMappingFile } = await import('../../../../assistant/extraction/mapping.js');
+  return readMappingFile(extractionMapping);
 }

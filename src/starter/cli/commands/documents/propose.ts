@@ -1,8 +1,8 @@
 import { Option, type Command } from 'commander';
 import type { ProposeOutcome } from '../../../../assistant/proposals/propose';
-import type { Bind } from '../../bind';
+import type { Bind } from '../../context';
 import { checkOutputPath, forceOption } from '../../output-path';
-import { amountText } from '../../amount-text';
+import { amountText } from '../../texts';
 import { right, table, type Page } from '../../page';
 
 const HELP = `

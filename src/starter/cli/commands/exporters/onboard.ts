@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
 import { EXIT, UsageError, type ExitCode } from '../../../errors';
 import type { RowOutcome } from '../../../exporters/onboard-list';
-import type { Cli } from '../../context';
-import type { Bind } from '../../bind';
+import type { Cli, Bind } from '../../context';
 import { readSecret } from '../../secret-prompt';
-import { optional, right, table } from '../../page';
-import { stateCell } from '../../state-cell';
-import { exitCodeOfExporter, exporterWaiting, printExporter } from './exporter-output';
+import { optional, right, table, apart, fields, localTime } from '../../page';
+import { stateCell, describeProblems } from '../../texts';
 import { byOption } from '../options';
+import type { ExporterProgress } from '../../../../domain/contracts';
+import type { ExporterOutcome, ExporterWait } from '../../../exporters/operations';
 
 interface OnboardOptions {
   name?: string;
@@ -113,4 +113,85 @@ function countsOf(outcomes: readonly RowOutcome[]): Record<string, number> {
 function countsText(outcomes: readonly RowOutcome[]): string {
   const counts = Object.entries(countsOf(outcomes)).map(([state, count]) => `${count} ${state}`);
   return `${outcomes.length} exporters: ${counts.join(', ')}`;
+}
+
+interface CredentialsOptions {
+  username: string;
+  passwordStdin?: boolean;
+  by: string;
+  wait?: boolean;
+}
+
+export function addCredentialsCommand(program: Command, bind: Bind): void {
+  program
+    .command('credentials')
+    .summary('submit new portal credentials')
+    .description("Submit an exporter's new portal credentials; filings that wait for them continue by themselves.")
+    .argument('<exporter>', 'id or e-mail of the exporter')
+    .requiredOption('--username <user>', "user name at the authority's portal")
+    .option('--password-stdin', 'read the portal password from standard input; otherwise it is asked for')
+    .addOption(byOption())
+    .option('--wait', 'wait until they are checked')
+    .addHelpText(
+      'after',
+      '\nExample:\n  $ ebrc credentials accounts@asha.example --username asha --password-stdin --wait < password.txt',
+    )
+    .action(
+      bind(async (cli, [exporter = ''], { username, passwordStdin = false, by, wait }: CredentialsOptions) => {
+        const client = await cli.client();
+        const question = `New portal password of ${username}: `;
+        const password = await readSecret(cli.terminal, { fromStdin: passwordStdin, question });
+        const outcome = await client.updateCredentials(
+          exporter,
+          { username, password },
+          { ...exporterWaiting(cli, wait), by },
+        );
+        printExporter(cli, outcome);
+        return exitCodeOfExporter(outcome);
+      }),
+    );
+}
+
+/** Options and callbacks of a command that may wait for an exporter. */
+function exporterWaiting(cli: Cli, wait: boolean | undefined): ExporterWait {
+  const { terminal } = cli;
+  if (wait)
+    cli.onInterrupt(() => 'The onboarding goes on; only this command ended. `ebrc exporters` shows how it stands.');
+  const progress = terminal.progress();
+  return {
+    wait: wait ?? false,
+    onProgress: (state) => progress.say(progressText(state)),
+    onNotice: (notice) => terminal.note(notice),
+  };
+}
+
+function progressText({ state, activatesAt, irmCount, message }: ExporterProgress): string {
+  const parts: string[] = [state];
+  if (state === 'activation_pending' && activatesAt && !message)
+    parts.push(`access opens at ${localTime(activatesAt)}`);
+  if (irmCount !== null) parts.push(`${irmCount} IRMs`);
+  if (message) parts.push(message);
+  return parts.join(', ');
+}
+
+/** Prints the progress of an onboarding or of a change of credentials. */
+function printExporter({ terminal }: Cli, { notice, ...progress }: ExporterOutcome): void {
+  terminal.result(progress, () => {
+    const head = fields([
+      ['Exporter', progress.exporterId],
+      ['State', stateCell(progress.state)],
+      ['Access opens at', localTime(progress.activatesAt)],
+      ['IRMs', progress.irmCount],
+      ['Message', progress.message],
+      ['Workflow', progress.workflowId],
+    ]);
+    return apart([head, describeProblems(progress.errors)]);
+  });
+  if (notice) terminal.note(notice);
+}
+
+/** The exit code of a command that onboards or changes credentials. */
+function exitCodeOfExporter({ state }: ExporterProgress): ExitCode {
+  if (state === 'refused') return EXIT.refused;
+  return state === 'needs_credentials' ? EXIT.waiting : EXIT.done;
 }

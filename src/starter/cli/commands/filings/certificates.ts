@@ -1,10 +1,9 @@
 import type { Command } from 'commander';
-import { amountText } from '../../amount-text';
-import type { Bind } from '../../bind';
+import { amountText, counted } from '../../texts';
+import type { Bind } from '../../context';
 import { dateText } from '../../filing-text';
 import { checkOutputPath, forceOption } from '../../output-path';
 import { optional, right, table, type Page } from '../../page';
-import { counted } from '../../problem-text';
 import type { CertificateView } from '../../../../ledger/certificates/certificates';
 
 const HELP = `
@@ -36,7 +35,7 @@ export function addCertificateCommands(program: Command, bind: Bind): void {
       bind(async (cli, _args, { exporter, document, pdfs, output, force }: CertificateOptions) => {
         if (output !== undefined) await checkOutputPath(output, { force, endings: ['.csv', '.xlsx'] });
         const all = await (await cli.reader()).certificates({ exporter, document });
-        const { writeCertificates, writePdfs } = await import('../../../certificates/export.js');
+        const { writeCertificates, writePdfs } = await import('../../../export-certificates.js');
         if (output !== undefined) await writeCertificates(output, all);
         const copies = pdfs === undefined ? null : await writePdfs(await cli.documents(), pdfs, all);
         const shown = all.map((each) => (copies ? { ...each, copy: copies.get(each.eBRCNumber) ?? null } : each));

@@ -1,9 +1,11 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { parseDuration } from '../../../../domain/durations';
+import { parseDuration } from '../../../../domain/dates';
 import { FILING_STATES } from '../../../../domain/filing/states';
 import { filingName } from '../../../../domain/names';
-import { filingsPage } from '../../filing-text';
-import type { Bind } from '../../bind';
+import { filingsPage, filingPage } from '../../filing-text';
+import type { Bind } from '../../context';
+import type { FilingEventView } from '../../../reader';
+import { apart, localTime, table, type Part } from '../../page';
 
 interface ListOptions {
   state?: string[];
@@ -69,4 +71,35 @@ function limitArgument(text: string): number {
   const limit = Number(text);
   if (Number.isSafeInteger(limit) && limit >= 1 && limit <= MOST) return limit;
   throw new InvalidArgumentError(`Give a number from 1 to ${MOST}.`);
+}
+
+const SHOW_HELP = `
+Examples:
+  $ ebrc show JULY-2026
+  $ ebrc show JULY-2026 --history`;
+
+export function addShowCommand(program: Command, bind: Bind): void {
+  program
+    .command('show')
+    .summary('show a filing')
+    .description('Show a filing: its state, rows, certificates, errors and the next step.')
+    .argument('<filing>', 'filing id or reference (REFERENCE#n for the n-th filing under it)')
+    .option('--history', 'also what happened to it: its moves, who approved and answered, what was found')
+    .addHelpText('after', SHOW_HELP)
+    .action(
+      bind(async (cli, [filing = ''], { history }: { history?: boolean }) => {
+        const reader = await cli.reader();
+        const view = await reader.show(filing);
+        const events = history ? await reader.history(view.filingId ?? filing) : null;
+        const document = events ? { ...view, history: events } : view;
+        cli.terminal.result(document, () => apart([...filingPage(view), events && historyTable(events)]));
+      }),
+    );
+}
+
+function historyTable(events: readonly FilingEventView[]): Part {
+  return table(
+    ['At', 'State', 'By', 'What happened'],
+    events.map(({ at, state, who, kind, text }) => [localTime(at), state, who, text === '' ? kind : text]),
+  );
 }

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
-import type { Cli } from '../../context';
+import type { Cli, Bind } from '../../context';
 import { UsageError } from '../../../errors';
-import type { Bind } from '../../bind';
 import { portArgument, stopSignal } from '../options';
 
 interface Flags {

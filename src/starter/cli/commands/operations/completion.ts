@@ -1,5 +1,5 @@
 import { Argument, type Command } from 'commander';
-import type { Bind } from '../../bind';
+import type { Bind } from '../../context';
 
 const HELP = `
 The script completes commands, options and their fixed values.

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { EXIT } from '../../../errors';
-import type { Bind } from '../../bind';
+import type { Bind } from '../../context';
 import { table, toned } from '../../page';
 
 const HELP = `

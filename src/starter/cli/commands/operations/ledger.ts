@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander';
 import type { LedgerStatus } from '../../../../ledger/sends/ledger-status';
 import { EXIT } from '../../../errors';
-import type { Bind } from '../../bind';
+import type { Bind } from '../../context';
 import { byOption } from '../options';
 
 const ABOUT = `

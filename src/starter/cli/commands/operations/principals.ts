@@ -1,8 +1,7 @@
 import { Option, type Command } from 'commander';
-import { ROLES } from '../../../../domain/access/principal';
-import type { PrincipalView, PrincipalWithToken } from '../../../principals/principals';
-import type { Bind } from '../../bind';
-import type { Cli } from '../../context';
+import { ROLES } from '../../../../domain/principal';
+import type { PrincipalView, PrincipalWithToken } from '../../../principals';
+import type { Bind, Cli } from '../../context';
 import { apart, fields, localTime, optional, right, table, type Page, type Part } from '../../page';
 import { byOption, durationArgument } from '../options';
 
@@ -59,7 +58,7 @@ export function addPrincipalCommands(program: Command, bind: Bind): void {
     .addHelpText('after', HELP)
     .action(
       bind(async (cli, [name = ''], { role, system, exporter, expires, by }: AddFlags) => {
-        const { addPrincipal } = await import('../../../principals/principals.js');
+        const { addPrincipal } = await import('../../../principals.js');
         const request = { name, roles: role, system, exporters: exporter, expiresInMs: expires, by };
         const added = await addPrincipal(await depsOf(cli), request);
         cli.terminal.result(added, () => tokenText(added));
@@ -72,7 +71,7 @@ export function addPrincipalCommands(program: Command, bind: Bind): void {
     .addHelpText('after', '\nExample:\n  $ ebrc principals list')
     .action(
       bind(async (cli) => {
-        const { listPrincipals } = await import('../../../principals/principals.js');
+        const { listPrincipals } = await import('../../../principals.js');
         const all = await listPrincipals(await depsOf(cli));
         cli.terminal.result(all, () => listText(all));
       }),
@@ -86,7 +85,7 @@ export function addPrincipalCommands(program: Command, bind: Bind): void {
     .addHelpText('after', '\nExample:\n  $ ebrc principals rotate erp --json')
     .action(
       bind(async (cli, [name = ''], { by }: { by: string }) => {
-        const { rotatePrincipal } = await import('../../../principals/principals.js');
+        const { rotatePrincipal } = await import('../../../principals.js');
         const rotated = await rotatePrincipal(await depsOf(cli), { name, by });
         const { previousEndsAt } = rotated;
         cli.terminal.result(rotated, () => [
@@ -104,7 +103,7 @@ export function addPrincipalCommands(program: Command, bind: Bind): void {
     .addHelpText('after', '\nExample:\n  $ ebrc principals remove erp')
     .action(
       bind(async (cli, [name = ''], { by }: { by: string }) => {
-        const { removePrincipal } = await import('../../../principals/principals.js');
+        const { removePrincipal } = await import('../../../principals.js');
         const removed = await removePrincipal(await depsOf(cli), { name, by });
         cli.terminal.result(removed, () => `${removed.name} is removed, and its tokens have ended.`);
       }),

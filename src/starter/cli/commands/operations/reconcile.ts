@@ -1,9 +1,9 @@
 import { Option, type Command } from 'commander';
 import { FINDING_KINDS, type FindingKind, type FindingView } from '../../../../domain/reconciliation/findings';
-import type { ReconcileOutcome } from '../../../reconciliation/reconcile';
+import type { ReconcileOutcome } from '../../../reconcile';
 import { UsageError } from '../../../errors';
-import type { Bind } from '../../bind';
-import { amountText } from '../../amount-text';
+import type { Bind } from '../../context';
+import { amountText } from '../../texts';
 import { apart, fields, optional, right, table, type Page, type Part } from '../../page';
 import { byOption } from '../options';
 
@@ -95,7 +95,7 @@ export function addReconcileCommands(program: Command, bind: Bind): void {
     .action(
       bind(async (cli, [id = ''], { note, by }: { note: string; by: string }) => {
         if (!/^\d+$/.test(id)) throw new UsageError(`${id} is not the id of a finding, which is a number.`);
-        const { acknowledgeFinding } = await import('../../../reconciliation/findings.js');
+        const { acknowledgeFinding } = await import('../../../reconcile.js');
         const { mode } = await cli.config('mode');
         const finding = await acknowledgeFinding({ pool: await cli.pool(), mode }, { id, note, by });
         cli.terminal.result(finding, () => `Finding ${finding.id} (${finding.kind}) is acknowledged.`);

@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
 import type { Sandbox } from '../../../../sandbox/sandbox';
 import type { SandboxOptions } from '../../../../sandbox/options';
-import type { Cli } from '../../context';
+import type { Cli, Bind } from '../../context';
 import { firstLine, UsageError } from '../../../errors';
-import type { Bind } from '../../bind';
 import { fields, type Page } from '../../page';
 import { durationArgument, portArgument, stopSignal } from '../options';
 

@@ -1,7 +1,6 @@
 import { Argument, type Command } from 'commander';
-import type { ScheduleView } from '../../../schedules/operations';
-import type { Cli } from '../../context';
-import type { Bind } from '../../bind';
+import type { ScheduleView } from '../../../schedules';
+import type { Cli, Bind } from '../../context';
 import { localTime, optional, table, type Page } from '../../page';
 
 const HELP = `
@@ -34,8 +33,8 @@ export function addSchedulesCommand(program: Command, bind: Bind): void {
 }
 
 async function run(cli: Cli, action: string): Promise<ScheduleView[]> {
-  const { applySchedules, deleteSchedules, listSchedules } = await import('../../../schedules/operations.js');
-  const { readScheduleFile } = await import('../../../schedules/read-file.js');
+  const { applySchedules, deleteSchedules, listSchedules } = await import('../../../schedules.js');
+  const { readScheduleFile } = await import('../../../schedules.js');
   const { mode, taskQueue, schedules } = await cli.config('mode', 'temporal', 'schedules');
   // The file first: a mistake in it is reported before anything is changed.
   const planned = action === 'apply' ? await readScheduleFile(schedules) : [];

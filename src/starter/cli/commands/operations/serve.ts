@@ -1,7 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { parseListenAddress, type ListenAddress } from '../../../../config/values';
-import type { Bind } from '../../bind';
-import { WAIT_FOR_LEDGER_MS, type Cli } from '../../context';
+import { type Bind, WAIT_FOR_LEDGER_MS, type Cli } from '../../context';
 import { stopSignal } from '../options';
 
 const HELP = `

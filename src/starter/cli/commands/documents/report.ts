@@ -1,6 +1,6 @@
 import { Argument, Option, type Command } from 'commander';
-import type { ReportKind, ReportOutcome } from '../../../reports/report';
-import type { Bind } from '../../bind';
+import type { ReportKind, ReportOutcome } from '../../../report';
+import type { Bind } from '../../context';
 import { checkOutputPath, forceOption } from '../../output-path';
 import { right, table, type Page } from '../../page';
 
@@ -41,7 +41,7 @@ export function addReportCommand(program: Command, bind: Bind): void {
     .action(
       bind(async (cli, [report = ''], { output: path, force, on, grouping }: ReportCommand) => {
         await checkOutputPath(path, { force, endings: ['.xlsx', '.html'] });
-        const { makeReport } = await import('../../../reports/report.js');
+        const { makeReport } = await import('../../../report.js');
         const { mode, temporalUi } = await cli.config('mode', 'database', 'reports');
         const namespace = temporalUi ? (await cli.optional('temporal')).temporal?.namespace : undefined;
         const ui = temporalUi ? { address: temporalUi, namespace: namespace ?? 'default' } : undefined;

@@ -1,14 +1,13 @@
 import type pg from 'pg';
-import { ROLES, type Principal, type Role } from '../../domain/access/principal';
-import type { Mode } from '../../domain/names';
-import { personKey } from '../../domain/person';
-import { cleanText, printable } from '../../domain/text';
-import { recordAudit } from '../../ledger/principals/audit';
-import * as ledger from '../../ledger/principals/principals';
-import { createToken, endTokens, endTokensLater, saveToken } from '../../ledger/principals/tokens';
-import { withTransaction, type Queryable } from '../../ledger/pool';
-import { refusal, UsageError } from '../errors';
-import { exporterIdOf } from '../exporters/lookup';
+import { ROLES, type Principal, type Role, personKey } from '../domain/principal';
+import type { Mode } from '../domain/names';
+import { cleanText, printable } from '../domain/text';
+import { recordAudit } from '../ledger/principals/audit';
+import * as ledger from '../ledger/principals/principals';
+import { createToken, endTokens, endTokensLater, saveToken } from '../ledger/principals/tokens';
+import { withTransaction, type Queryable } from '../ledger/pool';
+import { refusal, UsageError } from './errors';
+import { exporterIdOf } from './exporters/lookup';
 
 /** A principal as `ebrc principals` prints it. */
 export interface PrincipalView {

@@ -1,5 +1,9 @@
 import { printable } from '../../domain/text';
 import type { Problem } from '../errors';
+import type { FilingState, RowState } from '../../domain/filing/states';
+import type { OnboardState } from '../../domain/contracts';
+import { toned, type Tone } from './page';
+import { formatAmount, type Amount } from '../../domain/money';
 
 /** Findings and other problems as lines for people: where, then what. What would let rows pass is said once. */
 export function describeProblems(problems: readonly Problem[]): string {
@@ -32,4 +36,29 @@ function describeProblem({ severity = 'error', row, column, field, message, fili
   const where = column !== undefined && row != null ? `cell ${column}${row}` : place.join(', ');
   const holder = filingId === undefined || message.includes(filingId) ? '' : ` (filing ${filingId})`;
   return printable(`${severity === 'error' ? 'Error' : 'Warning'}${where ? ` in ${where}` : ''}: ${message}${holder}`);
+}
+
+const TONES: Readonly<Partial<Record<FilingState | RowState | OnboardState | 'activation_pending', Tone>>> = {
+  certified: 'good',
+  ready: 'good',
+  awaiting_approval: 'waits',
+  needs_credentials: 'waits',
+  needs_access: 'waits',
+  overdue: 'waits',
+  activation_pending: 'waits',
+  partly_certified: 'bad',
+  rejected: 'bad',
+  refused: 'bad',
+  needs_correction: 'bad',
+  outcome_unknown: 'bad',
+  unknown: 'bad',
+};
+
+/** A state in its colour: reached, waits for somebody, or something is wrong. */
+export const stateCell = (state: string) => toned(state, TONES[state as FilingState] ?? null);
+
+/** An amount with its currency, in the one form in which tables show it; null where there is none. */
+export function amountText(amount: Amount | null, currency?: string | null): string | null {
+  if (amount === null) return null;
+  return [formatAmount(amount), currency].filter(Boolean).join(' ');
 }

@@ -1,14 +1,15 @@
 import { WorkflowIdConflictPolicy, WorkflowIdReusePolicy } from '@temporalio/common';
-import { reconcileInput, type ReconcileInput, type ReconcileResult } from '../../domain/contracts';
-import { noFindings, type FindingView } from '../../domain/reconciliation/findings';
-import { issueText } from '../../domain/input-problems';
-import { reconciliationQuery } from '../../workflows/messages';
-import type { EbrcClientDependencies } from '../dependencies';
-import { RefusedError } from '../errors';
-import { exporterIdOf } from '../exporters/lookup';
-import { follow } from '../../temporal/follow';
-import { silenceNotice } from '../../temporal/workers-present';
-import { findings } from './findings';
+import { reconcileInput, type ReconcileInput, type ReconcileResult } from '../domain/contracts';
+import { noFindings, type FindingView, type FindingKind } from '../domain/reconciliation/findings';
+import { issueText } from '../domain/input-problems';
+import { reconciliationQuery } from '../workflows/messages';
+import type { EbrcClientDependencies, EbrcReaderDependencies } from './dependencies';
+import { RefusedError, refusal } from './errors';
+import { exporterIdOf } from './exporters/lookup';
+import { follow } from '../temporal/follow';
+import { silenceNotice } from '../temporal/workers-present';
+import { acknowledgeFinding as acknowledgeInLedger, listFindings } from '../ledger/reconciliation/findings';
+import { partyOf } from '../ledger/reconciliation/parties';
 
 export interface ReconcileRequest {
   /** Id or e-mail; default: every exporter. */
@@ -88,4 +89,44 @@ function notStartedYet(runId: string, workflowId: string, { from, to }: Reconcil
     counts: noFindings(),
     skipped: [],
   };
+}
+
+export interface FindingsRequest {
+  /** Id or e-mail; clients with one IEC share their findings. */
+  exporter?: string;
+  kind?: FindingKind;
+  /** Also closed and acknowledged findings. */
+  all?: boolean;
+}
+
+export interface Acknowledgement {
+  id: string;
+  /** Why it is no cause for concern. */
+  note: string;
+  by: string;
+}
+
+type Deps = Pick<EbrcReaderDependencies, 'pool' | 'mode'>;
+
+/** Findings, oldest first: open ones that nobody has acknowledged, or all. */
+export async function findings(deps: Deps, { exporter, kind, all }: FindingsRequest = {}): Promise<FindingView[]> {
+  const { pool, mode } = deps;
+  return listFindings(pool, { mode, partyId: await partyIdOf(deps, exporter), kind, all });
+}
+
+/** Acknowledges a finding without closing it. @throws RefusedError if there is no such finding, or the note is empty */
+export async function acknowledgeFinding({ pool, mode }: Deps, finding: Acknowledgement): Promise<FindingView> {
+  const { id, by } = finding;
+  const note = finding.note.trim();
+  if (note === '') throw refusal('note_missing', 'Give a note that says why the finding is no cause for concern.');
+  const acknowledged = await acknowledgeInLedger(pool, { mode, id, by, note, at: new Date() });
+  if (acknowledged) return acknowledged;
+  throw refusal('unknown_finding', `There is no finding ${id} in ${mode} mode. \`ebrc findings\` lists them.`);
+}
+
+async function partyIdOf({ pool, mode }: Deps, exporter: string | undefined): Promise<number | undefined> {
+  if (exporter === undefined) return undefined;
+  const party = await partyOf(pool, await exporterIdOf(pool, mode, exporter));
+  if (!party) throw refusal('unknown_exporter', `Exporter ${exporter} is not in this ledger.`);
+  return party.partyId;
 }

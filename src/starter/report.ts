@@ -1,11 +1,11 @@
 import { extname } from 'node:path';
-import { filingDateFromIso, filingDateInKolkata, isoFromFilingDate } from '../../domain/dates';
-import type { Mode } from '../../domain/names';
-import { writeOutputFile } from '../../documents/output-file';
-import type { Grouping, Chart, Figure, Report } from '../../reports/report';
-import { reportsInProcess, ROWS_LISTED, workflowLinks, type ReportForm } from '../../reports/render';
-import type { EbrcReaderDependencies } from '../dependencies';
-import { UsageError } from '../errors';
+import { filingDateFromIso, filingDateInKolkata, isoFromFilingDate } from '../domain/dates';
+import type { Mode } from '../domain/names';
+import { writeOutputFile } from '../documents/output-file';
+import type { Grouping, Chart, Figure, Report } from '../reports/report';
+import { reportsInProcess, ROWS_LISTED, workflowLinks, type ReportForm } from '../reports/render';
+import type { EbrcReaderDependencies } from './dependencies';
+import { UsageError } from './errors';
 
 export type ReportKind = 'daily' | 'ageing';
 
@@ -67,8 +67,8 @@ async function composeReport(
   const now = new Date();
   const on = request.on ?? isoFromFilingDate(filingDateInKolkata(now.getTime()));
   refuseDay(on, now);
-  const { dailyReport, ageingReport } = await import('../../reports/make.js');
-  const { readRealisationRules } = await import('../../reports/realisation-rules.js');
+  const { dailyReport, ageingReport } = await import('../reports/make.js');
+  const { readRealisationRules } = await import('../reports/realisation-rules.js');
   return (request.report === 'daily' ? dailyReport : ageingReport)(deps.pool, {
     mode: deps.mode,
     on,

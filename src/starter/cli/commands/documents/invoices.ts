@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { EXIT } from '../../../errors';
-import type { Bind } from '../../bind';
+import type { Bind } from '../../context';
 import { byOption } from '../options';
 
 const EXAMPLES = `

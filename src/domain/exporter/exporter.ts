@@ -1,0 +1,75 @@
+import { warningAt, type Finding } from '../rules/finding';
+import { z } from 'zod';
+
+/** Where an exporter's IEC comes from: the client object, status records of its filings, or its IRMs. */
+export type IecSource = 'client' | 'status' | 'irms';
+
+/**
+ * The sources from the weakest to the strongest. What the portal shows outranks what somebody entered for the client:
+ * fetch-details answers for the IEC of the portal's login alone, and filings are made for it.
+ */
+export const IEC_SOURCES: readonly IecSource[] = ['client', 'status', 'irms'];
+
+/** A warning if the IEC that was entered for a client is not the one that the portal shows. */
+export function iecFindings({
+  iec,
+  iecSource,
+  statedIec,
+}: {
+  iec: string | null;
+  iecSource: IecSource | null;
+  statedIec: string | null;
+}): Finding[] {
+  if (iec === null || statedIec === null || iec === statedIec) return [];
+  const shownBy = iecSource === 'irms' ? 'its IRMs carry' : "the authority's status records carry";
+  const message = `The exporter was created with the IEC ${statedIec}, but ${shownBy} ${iec}, which is used. Find out which is right: a wrong entry does no harm, but where the portal login is another firm's, correct the credentials before anything is filed.`;
+  return [warningAt(null, 'iec', 'iec_differs', message)];
+}
+
+/** Longest address that mail systems carry. */
+const MAX_LENGTH = 254;
+
+/**
+ * A plausible e-mail address. `r&d@firm.in`, `a/b@x.in` and international domains are accepted too; the service decides
+ * which addresses it takes. Several addresses in one field are refused.
+ */
+export const emailAddress = z
+  .string()
+  .trim()
+  .max(MAX_LENGTH)
+  .regex(/^[^\s@"<>,;]+@[\p{L}\p{M}\p{N}_-]+(\.[\p{L}\p{M}\p{N}_-]+)+$/u, 'is not an e-mail address');
+
+/** The readiness of an exporter, from what the service returned (spec: "Readiness matrix"). Pure. */
+
+export interface ExporterFlags {
+  isActive: boolean;
+  hasCredentials: boolean;
+  /** The value of `dgftApiStatus.state`; null if the service never sent one. */
+  apiState: string | null;
+  /** ISO 8601; null where it is not known. */
+  activatesAt: string | null;
+}
+
+/**
+ * - `created`: (false, false), never validated.
+ * - `unvalidated`: (false, true), on file but unverified, or deactivated: validate again.
+ * - `activation_pending`: (true, true), and the authority has not opened access yet.
+ * - `ready`: (true, true), and nothing contradicts it. If the service sent no state, or an unknown one, the next call
+ *   shows it: it fails with DGFT_IP_ACTIVATION_PENDING if access is not open.
+ */
+export type Readiness = 'created' | 'unvalidated' | 'activation_pending' | 'ready';
+
+export interface ExporterReadiness {
+  readiness: Readiness;
+  /** ISO 8601, while the activation is pending and its time is known. */
+  activatesAt: string | null;
+}
+
+/** The readiness of an exporter. */
+export function readinessOf({ isActive, hasCredentials, apiState, activatesAt }: ExporterFlags): ExporterReadiness {
+  if (!isActive) return { readiness: hasCredentials ? 'unvalidated' : 'created', activatesAt: null };
+  // (true, false) is not in the matrix: a client cannot have been validated without credentials on file.
+  if (!hasCredentials) return { readiness: 'created', activatesAt: null };
+  if (apiState?.trim().toLowerCase() === 'activation_pending') return { readiness: 'activation_pending', activatesAt };
+  return { readiness: 'ready', activatesAt: null };
+}
