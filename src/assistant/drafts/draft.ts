@@ -143,7 +143,9 @@ function omitDocument(files: DraftFile[], { documents }: DocumentFacts, why: str
 
 /** The open amount of each document, less the amounts of live rows and certificates. */
 async function openOf({ pool }: EbrcClientDependencies, exporterId: string, facts: readonly DocumentFacts[]) {
-  const known = new Map((await ledgerDocuments(pool, exporterId)).map((each) => [documentKey(each), each]));
+  const known = new Map(
+    (await ledgerDocuments(pool, exporterId, { open: false })).map((each) => [documentKey(each), each]),
+  );
   const open: DocumentFacts[] = [];
   const settled: DocumentFacts[] = [];
   for (const each of facts) {

@@ -5,8 +5,8 @@ import type { Queryable } from '../../ledger/pool';
 import type { OpenIrm } from './score';
 import { listIrms } from '../../ledger/exporters/irms';
 import { holdsOn } from '../../ledger/rows/balance-reservation';
-import { irmView } from '../../starter/exporters/views';
-import { DIRECT_EXPORT, isUploadType } from '../../domain/rules/columns';
+import { irmViews } from '../../starter/exporters/views';
+import { DIRECT_EXPORT, isUploadType, UPLOAD_TYPES } from '../../domain/rules/columns';
 import type { DocumentFacts, DraftCell, DraftCells } from '../drafts/cells';
 
 /** A document of an exporter from its invoice list or its filed rows, with its open amount. */
@@ -26,9 +26,13 @@ export interface LedgerDocument {
 
 /**
  * The documents of an exporter's party from its invoice list (`ebrc invoices import`) and from its filings; the list
- * takes precedence over rows.
+ * takes precedence over rows. With `open`, only those with an open amount.
  */
-export async function ledgerDocuments(db: Queryable, exporterId: string): Promise<LedgerDocument[]> {
+export async function ledgerDocuments(
+  db: Queryable,
+  exporterId: string,
+  { open }: { open: boolean },
+): Promise<LedgerDocument[]> {
   const { rows } = await db.query<
     Omit<LedgerDocument, 'filed'> & { reference: string | null; mapping: Mapping | null }
   >(
@@ -58,8 +62,9 @@ export async function ledgerDocuments(db: Queryable, exporterId: string): Promis
             (coalesce(i.amount, (l.mapping->>'sbCumInvoiceValueinFCC')::numeric) - coalesce(t.amount, 0))::text AS open,
             coalesce(i.document_type, (l.mapping->>'uploadType')::int) AS "uploadType", i.buyer, l.reference, l.mapping
        FROM listed i FULL JOIN last l USING (key, dated) LEFT JOIN taken t USING (key, dated)
+      WHERE NOT $2 OR coalesce(i.amount, (l.mapping->>'sbCumInvoiceValueinFCC')::numeric) > coalesce(t.amount, 0)
       ORDER BY dated, number`,
-    [exporterId],
+    [exporterId, open],
   );
   return rows.map(({ reference, mapping, date, ...row }) => ({
     ...row,
@@ -71,11 +76,12 @@ export async function ledgerDocuments(db: Queryable, exporterId: string): Promis
 /** The port of the exporter's last row of each upload type. */
 async function lastPorts(db: Queryable, exporterId: string): Promise<Map<number, { port: string; reference: string }>> {
   const { rows } = await db.query<{ type: number; port: string; reference: string }>(
-    `SELECT DISTINCT ON (type) (r.mapping->>'uploadType')::int AS type, r.mapping->>'portCode' AS port, f.reference
-       FROM filing_rows r JOIN filings f USING (filing_id)
-      WHERE r.party_id = (SELECT party_id FROM exporters WHERE lower(exporter_id) = lower($1)) AND r.mapping->>'portCode' <> ''
-      ORDER BY type, f.made_at DESC, r.position`,
-    [exporterId],
+    `SELECT t.type, last.* FROM unnest($2::int[]) AS t (type) CROSS JOIN LATERAL (
+       SELECT r.mapping->>'portCode' AS port, f.reference FROM filings f JOIN filing_rows r USING (filing_id)
+        WHERE f.upload_type = t.type AND r.mapping->>'portCode' <> '' AND f.exporter_id IN (SELECT exporter_id FROM exporters
+          WHERE party_id = (SELECT party_id FROM exporters WHERE lower(exporter_id) = lower($1)))
+        ORDER BY f.made_at DESC, r.position LIMIT 1) AS last`,
+    [exporterId, Object.keys(UPLOAD_TYPES).map(Number)],
   );
   return new Map(rows.map(({ type, port, reference }) => [type, { port, reference }]));
 }
@@ -123,10 +129,12 @@ export async function openIrms(db: Queryable, exporterId: string): Promise<OpenI
   const irmNumbers = [...new Set(rows.map(({ irmNumber }) => irmNumber))];
   const holds = await holdsOn(db, { exporterId, irmNumbers, exceptFiling: null });
   const remarks = await irmRemarks(db, exporterId);
+  const views = irmViews(rows, holds);
   return rows
-    .filter(({ status }) => !CLOSED.test(status ?? ''))
-    .flatMap((row): OpenIrm[] => {
-      const { free, currency, purposeCode, remittanceDate, issueDate } = { ...row, ...irmView(row, rows, holds) };
+    .map((row, nth) => ({ row, free: views[nth]?.free ?? null }))
+    .filter(({ row }) => !CLOSED.test(row.status ?? ''))
+    .flatMap(({ row, free }): OpenIrm[] => {
+      const { currency, purposeCode, remittanceDate, issueDate } = row;
       if (free === null || currency === null || Number(free) <= 0) return [];
       return [
         {
@@ -151,7 +159,7 @@ const SHIPPING_BILL = /^\d{1,7}$/;
 /** Open documents, each with the data of its filed rows. Their type is null if it is not known. */
 export async function knownDocuments(db: Queryable, exporterId: string): Promise<DocumentFacts[]> {
   const ports = await lastPorts(db, exporterId);
-  const open = (await ledgerDocuments(db, exporterId)).filter((each) => Number(each.open) > 0);
+  const open = await ledgerDocuments(db, exporterId, { open: true });
   return open.map((document) => {
     const type = document.uploadType ?? (SHIPPING_BILL.test(document.number) ? DIRECT_EXPORT : null);
     const port = type === null ? undefined : ports.get(type);

@@ -1,9 +1,10 @@
 import type pg from 'pg';
 import { MAX_ROWS_PER_SUBMISSION } from '../../domain/service/limits';
 import { draftRow, gapsOf, type DocumentFacts, type DraftRow } from '../drafts/cells';
+import { comparableText } from '../../domain/identity';
 import { groupBy } from '../../domain/group-by';
 import type { Mode } from '../../domain/names';
-import { propose, type Proposal } from './assignment';
+import { propose, type OpenIrm, type Proposal } from './assignment';
 import { writeDraftWorkbook } from '../drafts/draft-workbook';
 import { refusal } from '../../starter/errors';
 import { exporterIdOf } from '../../starter/exporters/lookup';
@@ -57,8 +58,10 @@ export async function proposeMappings(
   const known = await knownDocuments(pool, exporterId);
   const typed = known.map((each) => ({ ...each, uploadType: each.uploadType ?? asked ?? null }));
   const documents = typed.filter(({ uploadType }) => asked === undefined || uploadType === asked);
-  const { proposals, cut } = propose(irms, documents);
+  const part = oldestOf(irms, documents);
+  const { proposals, cut } = propose(part.irms, part.documents);
   const { type, chosen, notes } = choose(proposals, asked);
+  notes.push(...part.notes);
   if (cut > 0) notes.push(`${cut} pairs were ignored because both sides have more likely ones.`);
   if (chosen.length === 0) throw nothing(irms.length, documents.length, notes);
   const rows = chosen.slice(0, MAX_ROWS_PER_SUBMISSION).map((each, index) => rowOf(each, type, index + 1));
@@ -78,6 +81,26 @@ export async function proposeMappings(
     ok: checked.ok,
     notes,
   };
+}
+
+/** Every remittance is compared with every document: so many of them take a fraction of a second. */
+const LOOKED_AT = { documents: 500, irms: 500 };
+
+/**
+ * What is looked at where there is more: the documents that are open longest, and of the remittances in their
+ * currencies those from their buyers first, then the oldest.
+ */
+function oldestOf(irms: readonly OpenIrm[], all: readonly DocumentFacts[]) {
+  if (irms.length <= LOOKED_AT.irms && all.length <= LOOKED_AT.documents) return { irms, documents: all, notes: [] };
+  const documents = all.slice(0, LOOKED_AT.documents);
+  const currencies = new Set(documents.map(({ currency }) => currency));
+  const buyers = new Set(documents.map(({ buyer }) => comparableText(buyer ?? '')));
+  const isNamed = ({ remitter }: OpenIrm) => remitter !== null && buyers.has(comparableText(remitter));
+  const fitting = irms.filter(({ currency }) => currencies.has(currency)).reverse();
+  const [named, others] = [fitting.filter(isNamed), fitting.filter((irm) => !isNamed(irm))];
+  const looked = [...named, ...others].slice(0, LOOKED_AT.irms);
+  const note = `Looked at ${documents.length} of ${all.length} open documents, the oldest, and ${looked.length} of ${irms.length} remittances; propose again after filing these.`;
+  return { irms: looked, documents, notes: [note] };
 }
 
 /** The proposals of one upload type, the one with the most; a filing has one type. */

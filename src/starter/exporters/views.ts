@@ -1,4 +1,5 @@
 import { subtractAmounts, sumAmounts } from '../../domain/money';
+import { groupBy } from '../../domain/group-by';
 import { irmIdentity } from '../../domain/identity';
 import { pendingHolds } from '../../domain/exporter/balance-sums';
 import { holdsOf, type Hold } from '../../domain/rules/preflight';
@@ -79,20 +80,20 @@ export interface IrmView {
 }
 
 /**
- * @param all every IRM of the exporter: which of them a hold means depends on the others of the same number and AD code
+ * IRMs in their order. Which of them a hold means depends on the others of the same number and AD code: they have to be
+ * among the rows.
  */
-export function irmView(row: IrmRow, all: readonly IrmRow[], holds: readonly Hold[]): IrmView {
-  const identity = identityOf(row);
-  const records = all
-    .filter((other) => identityOf(other) === identity)
-    .map((other) => ({ ...heldIrmOf(other), row: other }));
-  const record = records.find((each) => each.row === row) ?? { ...heldIrmOf(row), row };
-  const own = holdsOf(
-    record,
-    records,
-    holds.filter((hold) => hold.irmKey === identity),
-  );
-  const pending = pendingHolds(own, record);
+export function irmViews(rows: readonly IrmRow[], holds: readonly Hold[]): IrmView[] {
+  const records = rows.map((row) => ({ ...heldIrmOf(row), row, identity: identityOf(row) }));
+  const recordsOf = groupBy(records, ({ identity }) => identity);
+  const holdsOn = groupBy(holds, ({ irmKey }) => irmKey);
+  return records.map((record) => {
+    const own = holdsOf(record, recordsOf.get(record.identity) ?? [], holdsOn.get(record.identity) ?? []);
+    return irmView(record.row, pendingHolds(own, record));
+  });
+}
+
+function irmView(row: IrmRow, pending: readonly Hold[]): IrmView {
   const held = sumAmounts(pending.map(({ amount }) => amount));
   return {
     irmNumber: row.irmNumber,
@@ -120,5 +121,5 @@ export async function readIrmViews(db: Queryable, exporterId: string): Promise<I
   const rows = await listIrms(db, exporterId);
   const irmNumbers = [...new Set(rows.map(({ irmNumber }) => irmNumber))];
   const holds = await holdsOn(db, { exporterId, irmNumbers, exceptFiling: null });
-  return rows.map((row) => irmView(row, rows, holds));
+  return irmViews(rows, holds);
 }
