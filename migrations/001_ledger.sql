@@ -279,6 +279,8 @@ CREATE UNIQUE INDEX filing_rows_ebrc ON filing_rows (party_id, ebrc_number) WHER
 CREATE INDEX filing_rows_irm ON filing_rows (party_id, split_part(irm_key, ' ', 1));
 CREATE INDEX filing_rows_unknown ON filing_rows (filing_id) WHERE live AND state = 'unknown';
 CREATE INDEX filing_rows_document ON filing_rows (party_id, document_key);
+-- For reports on a span of days; rows are settled roughly in their order.
+CREATE INDEX filing_rows_settled ON filing_rows USING brin (settled_at);
 CREATE INDEX filing_rows_lineage ON filing_rows (lineage);
 
 -- The mappings that live rows hold: each its own and those of its whole lineage. The primary key is the rule that a

@@ -1,4 +1,5 @@
 /** Makes the daily report and the ageing report, from the ledger alone. */
+import type pg from 'pg';
 import { BUCKETS, realisationAgeing, type Ageing, type BucketId, type RealisationRule } from '../ledger/reports/ageing';
 import type { ReportScope } from '../ledger/reports/scope';
 import { ageingGroup, ageingGroupOf, irmGroup } from './groups/balances';
@@ -7,7 +8,7 @@ import { archiveGroup, breaksGroup, credentialsGroup, quotaGroup } from './group
 import { filingDateInKolkata, isoFromFilingDate, KOLKATA_OFFSET_MS } from '../domain/dates';
 import { sumAmounts } from '../domain/money';
 import type { Mode } from '../domain/names';
-import type { Queryable } from '../ledger/pool';
+import { inSnapshot } from '../ledger/reports/snapshot';
 import { table, type Group, type Report, type ReportOptions } from './report';
 
 export interface ReportRequest extends ReportOptions {
@@ -23,7 +24,7 @@ const TREND_DAYS = 30;
 const DAY_MS = 86_400_000;
 
 /** The ten groups of the daily report. */
-export async function dailyReport(db: Queryable, request: ReportRequest): Promise<Report> {
+export async function dailyReport(pool: pg.Pool, request: ReportRequest): Promise<Report> {
   const scope = scopeOf(request);
   const make = [
     unknownGroup,
@@ -38,17 +39,18 @@ export async function dailyReport(db: Queryable, request: ReportRequest): Promis
     archiveGroup,
   ];
   const groups: Group[] = [];
-  // One after the other: a report must not take every connection of the ledger.
-  for (const group of make) groups.push(await group(db, scope, request));
+  await inSnapshot(pool, async (db) => {
+    for (const group of make) groups.push(await group(db, scope, request));
+  });
   const { mode, on, now } = request;
   return { report: 'daily', title: `Daily report of ${on}`, mode, on, madeAt: now, groups, notes: notesOf(request) };
 }
 
 /** Export amounts that are not certified, by their due date. */
-export async function ageingReport(db: Queryable, request: ReportRequest): Promise<Report> {
+export async function ageingReport(pool: pg.Pool, request: ReportRequest): Promise<Report> {
   const scope = scopeOf(request);
   const { mode, on, now, rules } = request;
-  const ageing = await realisationAgeing(db, scope, rules);
+  const ageing = await inSnapshot(pool, (db) => realisationAgeing(db, scope, rules));
   const groups = [ageingGroupOf(ageing, request), exporterGroup(ageing, request), rulesGroup(request)];
   return {
     report: 'ageing',

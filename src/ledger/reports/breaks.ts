@@ -51,17 +51,23 @@ export async function reconciliationBreaks(db: Queryable, scope: ReportScope) {
   };
 }
 
-/** Certificates of our rows, with the known state of their PDFs by then. */
+/**
+ * Certificates of our rows whose PDF was not there, or not whole, at some time of the scope, with what is known of it:
+ * few, however many certificates there are.
+ */
 const OURS = `, ours AS (
-    SELECT c.*, r.settled_at, e.name AS exporter, f.reference, f.workflow_id,
+    SELECT c.ebrc_number, c.archived_at, c.pdf_refused, r.settled_at, e.name AS exporter, f.reference, f.workflow_id,
            c.archived_at IS NULL OR c.archived_at >= scope.until AS missing,
            coalesce(c.pdf_problem, '') AS problem,
            extract(epoch FROM scope.until - r.settled_at)::float8 / 86400 AS days
-      FROM scope JOIN filings f ON f.mode = scope.mode JOIN filing_rows r USING (filing_id)
-      JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number
+      FROM scope JOIN certificates c ON c.archived_at IS NULL OR c.archived_at >= scope.begins OR c.pdf_problem IS NOT NULL
+      JOIN filing_rows r ON r.party_id = c.party_id AND r.ebrc_number = c.ebrc_number
+      JOIN filings f ON f.filing_id = r.filing_id AND f.mode = scope.mode
       JOIN exporters e ON e.exporter_id = r.exporter_id
      WHERE r.state = 'certified' AND r.settled_at < scope.until),
   gaps AS (SELECT * FROM ours WHERE missing OR problem <> '')`;
+const CERTIFIED = `(SELECT count(*)::int FROM scope JOIN filings f ON f.mode = scope.mode JOIN filing_rows r USING (filing_id)
+    WHERE r.state = 'certified' AND r.settled_at < scope.until)`;
 
 export interface ArchiveTotals {
   certificates: number;
@@ -76,7 +82,7 @@ export async function archiveGaps(db: Queryable, scope: ReportScope) {
     totals: await oneInScope<ArchiveTotals>(
       db,
       scope,
-      `${OURS} SELECT (SELECT count(*)::int FROM ours) AS certificates, count(*) FILTER (WHERE missing)::int AS missing,
+      `${OURS} SELECT ${CERTIFIED} AS certificates, count(*) FILTER (WHERE missing)::int AS missing,
          count(*) FILTER (WHERE NOT missing)::int AS problem, max(days) AS "oldestDays" FROM gaps`,
     ),
     trend: await inScope<DayCount>(

@@ -1,5 +1,5 @@
 import type { Queryable } from '../pool';
-import { inScope, stepsOf, type ReportScope } from './scope';
+import { inScope, oneInScope, stepsOf, type ReportScope } from './scope';
 
 /** Balances of a currency. `free` is what is available and no filing of ours takes, by the age of its remittance. */
 export interface IrmUse {
@@ -56,18 +56,36 @@ const BALANCES = `, seen AS (
   aged AS (
     SELECT b.*, b.balance - b.taken AS free, (SELECT to_date FROM scope) - b.remitted_on AS age FROM balances b)`;
 
+interface OldestBalance {
+  exporter: string;
+  irmNumber: string;
+  remittedOn: string | null;
+  age: number | null;
+  remitter: string | null;
+  free: string;
+  currency: string;
+}
+
+const aged = (when: string) => `coalesce(sum(free) FILTER (WHERE ${when}), 0)::text`;
+const BY_CURRENCY = `SELECT currency, count(*)::int AS irms, sum(balance)::text AS available, sum(taken)::text AS reserved,
+    coalesce(sum(utilized), 0)::text AS utilised, ${aged('age <= 30')} AS "upTo30", ${aged('age BETWEEN 31 AND 90')} AS "upTo90",
+    ${aged('age BETWEEN 91 AND 180')} AS "upTo180", ${aged('age > 180 OR age IS NULL')} AS older
+    FROM aged GROUP BY currency ORDER BY sum(balance) DESC, currency`;
+const OLDEST = `SELECT exporter, irm_number AS "irmNumber", to_char(remitted_on, 'YYYY-MM-DD') AS "remittedOn", age,
+    remitter_name AS remitter, free::text AS free, currency
+    FROM aged WHERE free > 0 ORDER BY remitted_on NULLS FIRST, irm_number LIMIT (SELECT row_limit FROM scope)`;
+
 /** Balances of the inward remittances. */
 export async function irmUse(db: Queryable, scope: ReportScope) {
-  const aged = (when: string) => `coalesce(sum(free) FILTER (WHERE ${when}), 0)::text`;
+  const list = (sql: string) => `(SELECT coalesce(jsonb_agg(to_jsonb(part)), '[]') FROM (${sql}) part)`;
+  // One statement, so that every balance is worked out once.
+  const balances = await oneInScope<{ byCurrency: IrmUse[]; oldest: OldestBalance[] }>(
+    db,
+    scope,
+    `${BALANCES} SELECT ${list(BY_CURRENCY)} AS "byCurrency", ${list(OLDEST)} AS oldest`,
+  );
   return {
-    byCurrency: await inScope<IrmUse>(
-      db,
-      scope,
-      `${BALANCES} SELECT currency, count(*)::int AS irms, sum(balance)::text AS available, sum(taken)::text AS reserved,
-         coalesce(sum(utilized), 0)::text AS utilised, ${aged('age <= 30')} AS "upTo30", ${aged('age BETWEEN 31 AND 90')} AS "upTo90",
-         ${aged('age BETWEEN 91 AND 180')} AS "upTo180", ${aged('age > 180 OR age IS NULL')} AS older
-         FROM aged GROUP BY currency ORDER BY sum(balance) DESC, currency`,
-    ),
+    ...balances,
     /** The available balance at the end of each day, by currency. */
     trend: await inScope<{ day: string; currency: string; available: string }>(
       db,
@@ -80,21 +98,6 @@ export async function irmUse(db: Queryable, scope: ReportScope) {
        ${stepsOf('changes', { amount: 'available', by: 'currency' })}
        SELECT d.name AS day, s.currency, sum(s.n)::text AS available FROM numbered d JOIN steps s ON s.k < d.no
         GROUP BY d.name, s.currency ORDER BY d.name, s.currency`,
-    ),
-    oldest: await inScope<{
-      exporter: string;
-      irmNumber: string;
-      remittedOn: string | null;
-      age: number | null;
-      remitter: string | null;
-      free: string;
-      currency: string;
-    }>(
-      db,
-      scope,
-      `${BALANCES} SELECT exporter, irm_number AS "irmNumber", to_char(remitted_on, 'YYYY-MM-DD') AS "remittedOn", age,
-         remitter_name AS remitter, free::text AS free, currency
-         FROM aged WHERE free > 0 ORDER BY remitted_on NULLS FIRST, irm_number LIMIT (SELECT row_limit FROM scope)`,
     ),
   };
 }
